@@ -1,0 +1,49 @@
+"""Regression, classification and structure for tables whose columns are not Gaussian.
+
+Public names are imported on first use, so ``import nongauss`` costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .estimator.persistence import load, save
+    from .tggm.estimator import TGGMRegressor
+
+    __version__: str
+
+__all__ = ["TGGMRegressor", "__version__", "load", "save"]
+
+_HOMES = {
+    "TGGMRegressor": "nongauss.tggm.estimator",
+    "load": "nongauss.estimator.persistence",
+    "save": "nongauss.estimator.persistence",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first asked for, and keep it."""
+    if name == "__version__":
+        value: Any = _installed_version()
+    elif name in _HOMES:
+        from importlib import import_module
+
+        value = getattr(import_module(_HOMES[name]), name)
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+def _installed_version() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("nongauss")
+    except PackageNotFoundError:
+        return "0+unknown"

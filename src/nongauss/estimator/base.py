@@ -1,0 +1,118 @@
+"""The face that all estimators share: how a fit is recorded, seeds, and shorthands for distributions."""
+
+from __future__ import annotations
+
+import numbers
+import warnings
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+
+from nongauss.core.contracts import FitResult, InputError, NongaussWarning, Status
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import ArrayLike
+
+    from .distribution import FloatArray, PredictiveDistribution
+
+_WARNINGS: dict[Status, type[Warning]] = {
+    Status.MAX_ITER: ConvergenceWarning,
+    Status.NONFINITE: NongaussWarning,
+    Status.BOUND_DECREASED: NongaussWarning,
+    Status.STOPPED: NongaussWarning,
+}
+_TRACE_COLUMNS = ("iteration", "bound", "seconds")
+_LARGEST_SEED = 2**32 - 1
+
+
+def key_seed(random_state: Any) -> int:
+    """Turn `random_state` into one integer seed, 0 to 2**32 - 1.
+
+    An integer is its own seed. None draws from NumPy's global state (so `numpy.random.seed` governs it,
+    as everywhere in scikit-learn); a RandomState or Generator is drawn from once and so moves on.
+    Raises `InputError` for anything else.
+    """
+    if random_state is None or isinstance(random_state, np.random.RandomState):
+        return int(check_random_state(random_state).randint(0, _LARGEST_SEED, dtype=np.uint32))
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(0, _LARGEST_SEED, dtype=np.uint32))
+    is_integer = isinstance(random_state, numbers.Integral) and not isinstance(random_state, bool)
+    if is_integer and 0 <= int(random_state) <= _LARGEST_SEED:
+        return int(random_state)
+    raise InputError(
+        f"random_state cannot be used as a seed: got {random_state!r}; pass None, an integer from 0 to "
+        f"{_LARGEST_SEED}, a numpy RandomState or a numpy Generator."
+    )
+
+
+class NongaussEstimator(BaseEstimator):
+    """Base class of every estimator: scikit-learn's, plus the record of how a fit went.
+
+    A subclass declares `_parameter_constraints`, stores its parameters unchanged in `__init__` and ends
+    `fit` with `_record_fit`.
+    """
+
+    n_iter_: int
+    converged_: bool
+    stop_reason_: str
+    trace_: pd.DataFrame
+
+    def _record_fit(self, result: FitResult) -> None:
+        """Set `n_iter_`, `converged_`, `stop_reason_` and `trace_` from `result`, and warn if it matters.
+
+        Warns `ConvergenceWarning` when the iterations ran out, `NongaussWarning` when the fit broke off.
+        """
+        self.n_iter_ = int(result.n_iter)
+        self.converged_ = result.status.converged
+        self.stop_reason_ = result.status.value
+        self.trace_ = trace_table(result.trace)
+        category = _WARNINGS.get(result.status)
+        if category is not None:
+            message = f"{type(self).__name__} after {self.n_iter_} iterations: {result.status.value}"
+            warnings.warn(message, category, stacklevel=3)
+
+    @staticmethod
+    def _key_seed(random_state: Any) -> int:
+        """The integer from which a fit makes its one key; see `key_seed`."""
+        return key_seed(random_state)
+
+
+def trace_table(trace: list[dict[str, float]]) -> pd.DataFrame:
+    """A fit's trace as a table, one row an iteration: iteration, bound, seconds, then whatever else."""
+    import pandas as pd
+
+    others = dict.fromkeys(name for row in trace for name in row if name not in _TRACE_COLUMNS)
+    table = pd.DataFrame(trace, columns=[*_TRACE_COLUMNS, *others])
+    return table.astype({"iteration": np.int64, "bound": np.float64, "seconds": np.float64})
+
+
+class DistributionRegressorMixin:
+    """Shorthands for a regressor that has `predict_distribution(X)`; all results in the target's units.
+
+    N rows, P outputs; the output axis is absent where `fit` was given a one-dimensional target.
+    """
+
+    @abstractmethod
+    def predict_distribution(self, X: Any) -> PredictiveDistribution:
+        """The predictive distribution of each row of `X`."""
+
+    def predict_interval(self, X: Any, coverage: float = 0.9) -> FloatArray:
+        """Central interval that holds `coverage` of the predictive mass: (N, 2) or (N, 2, P)."""
+        return self.predict_distribution(X).interval(coverage)
+
+    def predict_quantiles(self, X: Any, q: ArrayLike) -> FloatArray:
+        """Quantiles at the levels `q` (Q,): (N, Q) or (N, Q, P); for one number `q`, (N,) or (N, P)."""
+        return self.predict_distribution(X).quantile(q)
+
+    def log_density(self, X: Any, y: ArrayLike) -> FloatArray:
+        """Log predictive density of each row's target, joint over outputs: (N,)."""
+        return self.predict_distribution(X).log_prob(y)
+
+    def sample_y(self, X: Any, n: int = 1, random_state: Any = None) -> FloatArray:
+        """`n` draws from each row's predictive distribution: (N, n) or (N, n, P)."""
+        return self.predict_distribution(X).sample(n, random_state)

@@ -1,0 +1,94 @@
+"""Plain-text summaries: what was fitted, how it ended, and how well it does on rows it has not seen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from nongauss.report.metrics import LABELS, format_figure
+
+_HOUSEKEEPING = {"callbacks", "random_state", "verbose", "checkpoint", "n_jobs"}
+
+
+def summary(
+    estimator: Any,
+    *,
+    metrics: Mapping[str, float] | None = None,
+    target: str | None = None,
+    n_rows: int | None = None,
+) -> str:
+    """What was fitted, its settings, how the fit ended and the held-out figures, as aligned plain text.
+
+    Parameters
+    ----------
+    estimator : fitted estimator with scikit-learn's conventions.
+    metrics : what `regression_metrics` returned for rows not used in the fit.
+    target : name of the predicted column. n_rows : number of rows fitted.
+
+    An attribute that the estimator lacks leaves its line out.
+    """
+    sections = [align(facts(estimator, target=target, n_rows=n_rows))]
+    changed = settings(estimator)
+    if changed:
+        sections.append("Settings\n" + align(changed, indent="  "))
+    if metrics:
+        lines = [(label, format_figure(name, metrics.get(name))) for name, label in LABELS.items()]
+        sections.append("Held-out figures\n" + align([line for line in lines if line[1]], indent="  "))
+    return "\n\n".join(sections)
+
+
+def facts(estimator: Any, *, target: str | None = None, n_rows: int | None = None) -> list[tuple[str, str]]:
+    """Pairs (label, text) about a fitted estimator: model, target, columns, iterations, reason to stop."""
+    pairs = [("Model", type(estimator).__name__)]
+    if target is not None:
+        pairs.append(("Target", str(target)))
+    if n_rows is not None:
+        pairs.append(("Rows", str(n_rows)))
+    for label, attribute in (
+        ("Columns", "n_features_in_"),
+        ("Targets", "n_outputs_"),
+        ("Iterations", "n_iter_"),
+    ):
+        value = getattr(estimator, attribute, None)
+        if value is not None and np.ndim(value) == 0:
+            pairs.append((label, str(value)))
+    trace = getattr(estimator, "trace_", None)
+    if trace is not None and len(trace) and "bound" in trace:
+        pairs.append(("Final bound", f"{float(trace['bound'].iloc[-1]):.6g}"))
+    if getattr(estimator, "stop_reason_", None):
+        pairs.append(("Why it stopped", str(estimator.stop_reason_)))
+    return pairs
+
+
+def settings(estimator: Any) -> list[tuple[str, str]]:
+    """Parameters of the estimator that shape the model, in the order of its signature."""
+    if not hasattr(estimator, "get_params"):
+        return []
+    values = estimator.get_params(deep=False)
+    return [(name, _brief(value)) for name, value in values.items() if name not in _HOUSEKEEPING]
+
+
+def align(pairs: Sequence[tuple[str, str]], *, indent: str = "") -> str:
+    """Pairs as lines with the second column aligned."""
+    width = max((len(label) for label, _ in pairs), default=0)
+    return "\n".join(f"{indent}{label.ljust(width)}  {text}".rstrip() for label, text in pairs)
+
+
+def text_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table as text: first column to the left, figures to the right, two spaces between."""
+    lines = [list(header), *(list(row) for row in rows)]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(header))]
+    shown = []
+    for line in lines:
+        cells = [line[0].ljust(widths[0])]
+        cells += [cell.rjust(width) for cell, width in zip(line[1:], widths[1:], strict=True)]
+        shown.append("  ".join(cells).rstrip())
+    shown.insert(1, "  ".join("-" * width for width in widths))
+    return "\n".join(shown)
+
+
+def _brief(value: Any, limit: int = 60) -> str:
+    text = " ".join(repr(value).split())
+    return text if len(text) <= limit else text[: limit - 1] + "…"

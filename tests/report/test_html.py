@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+from nongauss.core.contracts import InputError
+from nongauss.report.html import FrameInfo, report_figures, write_report
+from nongauss.report.metrics import regression_metrics
+from report.stand_in import StandIn, small_data
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    X, y = small_data()
+    return StandIn().fit(X, y), X, y
+
+
+INFO = FrameInfo(
+    source="a<b>.csv",
+    target="y<script>",
+    n_rows=120,
+    n_held_out=24,
+    target_kind="real",
+    used=[("x & z", "real")],
+    ignored=[("id", "a different text in every row")],
+    notes=["3 rows were dropped"],
+)
+
+
+def test_report_is_one_page_that_needs_nothing_else(fitted, tmp_path):
+    model, X, y = fitted
+    metrics = {"StandIn": regression_metrics(y, model.predict(X), seconds=0.1)}
+    path = write_report(
+        tmp_path / "report.html", title="Prices <2026>", estimator=model, frame_info=INFO, metrics=metrics,
+        figures=report_figures(model, X, y, target="price"), model_path=tmp_path / "m o'd.nongauss",
+    )  # fmt: skip
+    page = path.read_text(encoding="utf-8")
+    HTMLParser().feed(page)
+    assert page.count('<img src="data:image/png;base64,') == 4
+    assert not re.search(r"<script|https?://|<link|@import", page)
+    assert "Prices &lt;2026&gt;" in page
+    assert "y&lt;script&gt;" in page
+    assert "x &amp; z" in page
+    assert "width=device-width" in page
+    assert "a different text in every row" in page
+    assert "3 rows were dropped" in page
+    assert "nongauss.load(&#34;m o&#39;d.nongauss&#34;)" in page
+    assert [item.name for item in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_report_without_held_out_rows_or_model_file(fitted, tmp_path):
+    model, _, _ = fitted
+    figures = report_figures(model)
+    assert len(figures) == 1  # the trace
+    info = FrameInfo(source="t.csv", target="y", n_rows=3)
+    page = write_report(
+        tmp_path / "r.html", title="t", estimator=model, frame_info=info, figures=figures
+    ).read_text()
+    assert "No rows were held out" in page
+    assert "nongauss.load" not in page
+
+
+def test_a_report_that_cannot_be_written_leaves_nothing(fitted, tmp_path):
+    info = FrameInfo(source="t.csv", target="y", n_rows=3)
+    with pytest.raises((InputError, OSError)):
+        write_report(tmp_path / "no" / "r.html", title="t", estimator=fitted[0], frame_info=info)
+    assert list(tmp_path.iterdir()) == []
