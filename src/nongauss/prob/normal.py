@@ -128,11 +128,11 @@ def _unit_moments_jvp(
 ) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
     (a,), (da,) = primals, tangents
     r, m, v = unit_moments(a)
-    return (r, m, v), (-r * m * da, v * da, _third_moment(a) * da)
+    return (r, m, v), (-r * m * da, v * da, third_moment(a) * da)
 
 
 @partial(jax.jit, inline=True)
-def _third_moment(a: Array) -> Array:
+def third_moment(a: Array) -> Array:
     """Third central moment of N(a, 1) truncated to [0, inf): r (m^2 - v), for a < 0 the slope of v."""
     r, m, v = unit_moments(a)
     z = _magnitude(a)

@@ -1,0 +1,356 @@
+"""`TGGMRegressor`: what a user calls. Wiring only: tables to rows, rows to `fit`, members to distributions."""
+
+from __future__ import annotations
+
+import hashlib
+import numbers
+import os
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import MultiOutputMixin, RegressorMixin
+from sklearn.utils.validation import check_is_fitted
+
+from nongauss.core.contracts import FitResult, InputError, NongaussWarning, Status
+from nongauss.data.encoder import TableEncoder
+from nongauss.data.rows import canonical_rows, validate_weight
+from nongauss.data.target import TargetScaler, validate_target
+from nongauss.estimator.base import DistributionRegressorMixin, NongaussEstimator
+from nongauss.estimator.distribution import GaussianMixtureDistribution
+from nongauss.estimator.parameters import Interval, Options, StrOptions, check_parameters
+from nongauss.inference.checkpoint import Checkpoint
+from nongauss.tggm import fit as recipe_of
+from nongauss.tggm.fit import Data, Recipe
+from nongauss.tggm.params import Config
+from nongauss.tggm.predict import Ensemble
+
+FloatArray = NDArray[np.float64]
+
+
+class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin, NongaussEstimator):
+    r"""Nonlinear regression with skewed, input-dependent noise: a truncated-Gaussian graphical model.
+
+    One layer of non-negative hidden units stands between inputs and outputs,
+
+    $$ p(y, h | x) = N(y; W_1 h + b_1, \mathrm{diag}(s_1^2)) \; N_T(h; W_0 x + b_0, \mathrm{diag}(s_0^2)), $$
+
+    with N_T the normal truncated to h >= 0. E[y|x] is a network of soft rectifiers; because the units are
+    random, the spread and the skew of y change with x. An ensemble is fitted, each member judged on rows
+    that it did not see, which protects from over-fitting and gives honest intervals. Columns and targets
+    may have any units; missing cells and text columns are encoded inside.
+
+    Parameters
+    ----------
+    hidden_layer_sizes : tuple of one int, default (50,)
+        Number M of hidden units.
+    method : {"ml", "bp"}, default "ml"
+        "ml" maximises the likelihood; "bp" fits the mean by back-propagation with Gaussian noise about it.
+    posterior : {"moments", "mean_field"}, default "moments"
+        How "ml" treats the hidden units. "mean_field" is the EM gradient of the paper; "moments" replaces
+        p(y|x) by the Gaussian with its exact mean and covariance, which is faster and predicts better.
+    hidden_variance, noise_variance : "learn" or float > 0, default "learn"
+        Variance of the hidden units, and of the noise as a share of the target's variance.
+    n_sweeps : int, default 10
+        Most sweeps of the mean-field posterior in each step; it stops earlier once it has converged.
+    n_members : int, default 5
+        Members of the ensemble.
+    batch_size : "auto" or int, default "auto"
+        Rows in a gradient step; a fiftieth of the rows, between 32 and 256.
+    learning_rate : float, default 0.01
+        First step size of the optimiser; it decays along a half cosine over `max_epochs`.
+    max_epochs : int, default 200
+        Passes over the rows.
+    early_stopping : bool, default True
+        Hold out `validation_fraction` of the rows from each member (other rows for each), keep its best
+        epoch, stop when no member has improved for `n_iter_no_change` epochs, and calibrate the variance.
+        Fewer than 20 distinct rows are all used for training.
+    validation_fraction : float in (0, 1), default 0.1
+    n_iter_no_change : int, default 60
+    tol : float, default 1e-4
+        Smallest gain of the held-out log-likelihood (nats a row) that counts as an improvement.
+    callbacks : list of callables, default None
+        Each is given a `Progress` now and then; one that returns True stops the fit.
+    checkpoint : path, default None
+        A file written every second; if it is there at the start and is of the same fit, the fit goes on
+        from it and ends as if it had not been interrupted. Removed at the end.
+    random_state : int, RandomState or None, default None
+    verbose : int, default 0
+
+    Attributes
+    ----------
+    params_ : Params
+        Weights of all members on the standardised scale, arrays with a leading member axis.
+    noise_variance_ : ndarray (P,)
+        Mean noise variance s_1^2 of the members, squared target units.
+    encoded_names_ : tuple of str
+        The encoded columns that the weights belong to.
+    n_iter_, converged_, stop_reason_, trace_ : how the fit went; the trace has the log-likelihood bound
+        (nats over the training rows, standardised) and the held-out log-likelihood (nats a row).
+
+    Raises
+    ------
+    ValueError
+        For parameters, tables or targets that cannot be used; one sentence with the remedy.
+
+    References
+    ----------
+    Su, Liao, Chen and Carin, Nonlinear Statistical Learning with Truncated Gaussian Graphical Models,
+    ICML 2016: eq. 1 to 7 (model), 8 to 22 ("ml"), section 3.2 ("bp").
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from nongauss import TGGMRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = TGGMRegressor(max_epochs=20, random_state=0).fit(X, y)
+    >>> model.predict_interval(X[:3], coverage=0.9).shape
+    (3, 2)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "hidden_layer_sizes": ["array-like", Interval(numbers.Integral, 1, None, closed="left")],
+        "method": [StrOptions({"ml", "bp"})],
+        "posterior": [StrOptions({"moments", "mean_field"})],
+        "hidden_variance": [StrOptions({"learn"}), Interval(numbers.Real, 0, None, closed="neither")],
+        "noise_variance": [StrOptions({"learn"}), Interval(numbers.Real, 0, None, closed="neither")],
+        "n_sweeps": [Interval(numbers.Integral, 1, None, closed="left")],
+        "n_members": [Interval(numbers.Integral, 1, None, closed="left")],
+        "batch_size": [StrOptions({"auto"}), Interval(numbers.Integral, 1, None, closed="left")],
+        "learning_rate": [Interval(numbers.Real, 0, None, closed="neither")],
+        "max_epochs": [Interval(numbers.Integral, 1, None, closed="left")],
+        "early_stopping": ["boolean"],
+        "validation_fraction": [Interval(numbers.Real, 0, 1, closed="neither")],
+        "n_iter_no_change": [Interval(numbers.Integral, 1, None, closed="left")],
+        "tol": [Interval(numbers.Real, 0, None, closed="left")],
+        "callbacks": ["array-like", None],
+        "checkpoint": [str, os.PathLike, None],
+        "random_state": ["random_state", Options(type, {np.random.Generator})],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        hidden_layer_sizes: tuple[int, ...] | int = (50,),
+        *,
+        method: str = "ml",
+        posterior: str = "moments",
+        hidden_variance: str | float = "learn",
+        noise_variance: str | float = "learn",
+        n_sweeps: int = 10,
+        n_members: int = 5,
+        batch_size: str | int = "auto",
+        learning_rate: float = 0.01,
+        max_epochs: int = 200,
+        early_stopping: bool = True,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 60,
+        tol: float = 1e-4,
+        callbacks: Sequence[Callable[..., Any]] | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.hidden_layer_sizes = hidden_layer_sizes
+        self.method = method
+        self.posterior = posterior
+        self.hidden_variance = hidden_variance
+        self.noise_variance = noise_variance
+        self.n_sweeps = n_sweeps
+        self.n_members = n_members
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.max_epochs = max_epochs
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.tol = tol
+        self.callbacks = callbacks
+        self.checkpoint = checkpoint
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit to a table X (N, D) and targets y (N,) or (N, P).
+
+        A row of weight 2 counts as the row twice, one of weight 0 is not there; the order of rows is
+        irrelevant. Warns if the target is constant or the fit did not end well. Raises ValueError.
+        """
+        config, recipe = self._settings()
+        seed = self._key_seed(self.random_state)
+        data = self._first_rows(X, y, sample_weight)
+        checkpoint = None
+        if self.checkpoint is not None:
+            checkpoint = Checkpoint(self.checkpoint, self._fingerprint(data, config, recipe), every_seconds=1.0)
+        result, params, calibration = recipe_of.fit(
+            seed,
+            data,
+            config,
+            recipe,
+            callbacks=tuple(self.callbacks or ()),
+            checkpoint=checkpoint,
+            verbose=int(self.verbose),
+        )
+        self._former = None
+        self._set_members(params, config, calibration)
+        self._record_fit(result)
+        return self
+
+    def partial_fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+        """One more epoch over these rows; the first call fixes the encoding, the scaling and the shapes.
+
+        No rows are held out, so nothing is calibrated and nothing stops early. Raises ValueError.
+        """
+        config, recipe = self._settings()
+        seed = self._key_seed(self.random_state)
+        first = getattr(self, "_former", None) is None
+        data = self._first_rows(X, y, sample_weight) if first else self._more_rows(X, y, sample_weight)
+        former = None
+        if not first:
+            trace = self.trace_.to_dict("records")
+            former = FitResult(None, trace, Status.COMPLETED, self.n_iter_), self._former
+        result, params = recipe_of.go_on(seed, data, config, recipe, former)
+        self._former = recipe_of.leaves_of(result.state)
+        self._set_members(params, config, np.ones(np.shape(params.b1)))
+        self._record_fit(result)
+        return self
+
+    def predict(
+        self, X: Any, return_std: bool = False
+    ) -> FloatArray | tuple[FloatArray, FloatArray]:
+        """Mean of y for each row, original units: (N,) or (N, P). With `return_std`, also its sd."""
+        mean, variance = self._moments(self._encode(X))
+        if self._squeeze:
+            mean, variance = mean[:, 0], variance[:, 0]
+        return (mean, np.sqrt(variance)) if return_std else mean
+
+    def predict_distribution(self, X: Any) -> GaussianMixtureDistribution:
+        """The whole distribution of y for each row: exact moments, skewed density, quantiles, samples."""
+        encoded = self._encode(X)
+        mean, variance = self._moments(encoded)
+        ensemble = self.ensemble_
+        return GaussianMixtureDistribution(
+            mean,
+            variance,
+            lambda begin, end: ensemble.components(encoded[begin:end]),
+            squeeze=self._squeeze,
+            n_components=ensemble.n_components,
+        )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        return tags
+
+    def _settings(self) -> tuple[Config, Recipe]:
+        """The checked parameters, as the mathematics wants them."""
+        check_parameters(self)
+        sizes = self.hidden_layer_sizes
+        layers = (sizes,) if isinstance(sizes, numbers.Integral) else tuple(sizes)  # type: ignore[arg-type]
+        whole = all(isinstance(size, numbers.Integral) and size >= 1 for size in layers)
+        if len(layers) != 1 or not whole:
+            raise InputError(
+                f"hidden_layer_sizes must hold one layer with a whole number of units, got {sizes!r}; "
+                "pass for example (50,)."
+            )
+        config = Config(
+            n_hidden=int(layers[0]),
+            method=self.method,
+            posterior=self.posterior,
+            n_sweeps=int(self.n_sweeps),
+            hidden_variance=None if self.hidden_variance == "learn" else float(self.hidden_variance),
+            noise_variance=None if self.noise_variance == "learn" else float(self.noise_variance),
+            learning_rate=float(self.learning_rate),
+        )
+        recipe = Recipe(
+            n_members=int(self.n_members),
+            batch_size=None if self.batch_size == "auto" else int(self.batch_size),
+            max_epochs=int(self.max_epochs),
+            patience=int(self.n_iter_no_change),
+            tol=float(self.tol),
+            validation_fraction=float(self.validation_fraction) if self.early_stopping else 0.0,
+        )
+        return config, recipe
+
+    def _first_rows(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> Data:
+        """Learn the encoding and the scaling, and give the canonical rows."""
+        name = type(self).__name__
+        weight = None if sample_weight is None else np.asarray(sample_weight)
+        n_rows = _n_rows(X)
+        checked = validate_weight(weight, n_rows) if n_rows is not None else None
+        encoder = TableEncoder.fit(X, checked, estimator_name=name)
+        encoded = encoder.transform(X, estimator_name=name, warn=False)
+        Y, squeeze = validate_target(y, len(encoded), name)
+        checked = validate_weight(weight, len(encoded))
+        scaler = TargetScaler.fit(Y, checked)
+        _refuse_overflow(Y, scaler)
+        if any(scaler.constant):
+            warnings.warn(
+                "The target is constant: that value is predicted everywhere, with a spread that the data "
+                "cannot tell.",
+                NongaussWarning,
+                stacklevel=3,
+            )
+        self._encoder, self._scaler, self._squeeze = encoder, scaler, squeeze
+        self.n_features_in_ = encoder.n_features
+        if encoder.feature_names is not None:
+            self.feature_names_in_ = np.array(encoder.feature_names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        self.encoded_names_ = encoder.encoded_names
+        return _canonical(encoded, scaler.transform(Y), checked)
+
+    def _more_rows(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> Data:
+        """Canonical rows by the encoding and the scaling that are there."""
+        encoded = self._encode(X)
+        Y, _ = validate_target(y, len(encoded), type(self).__name__)
+        if Y.shape[1] != len(self._scaler.centre):
+            raise InputError(
+                f"y has {Y.shape[1]} outputs, but the first call of partial_fit had "
+                f"{len(self._scaler.centre)}; pass the same outputs, or call fit."
+            )
+        return _canonical(encoded, self._scaler.transform(Y), validate_weight(sample_weight, len(encoded)))
+
+    def _encode(self, X: Any) -> FloatArray:
+        check_is_fitted(self, "ensemble_")
+        return self._encoder.transform(X, estimator_name=type(self).__name__)
+
+    def _moments(self, encoded: FloatArray) -> tuple[FloatArray, FloatArray]:
+        return self.ensemble_.moments(encoded)
+
+    def _set_members(self, params: Any, config: Config, calibration: FloatArray) -> None:
+        self.ensemble_ = Ensemble(params, config, calibration, self._scaler.centre, self._scaler.scale)
+        self.params_ = params
+        noise = np.exp(2.0 * np.asarray(params.log_sd1, np.float64)) * calibration
+        self.noise_variance_ = noise.mean(axis=0) * self._scaler.scale**2
+
+    def _fingerprint(self, data: Data, config: Config, recipe: Recipe) -> str:
+        """Stands for all that makes a resumed fit the same fit."""
+        digest = hashlib.sha256()
+        for array in data:
+            digest.update(np.ascontiguousarray(array).tobytes())
+        seed = self.random_state if isinstance(self.random_state, numbers.Integral) else "any"
+        digest.update(repr((config, recipe, seed, data.X.shape, data.Y.shape)).encode())
+        return digest.hexdigest()
+
+
+def _n_rows(X: Any) -> int | None:
+    shape = getattr(X, "shape", None)
+    return int(shape[0]) if shape else (len(X) if hasattr(X, "__len__") else None)
+
+
+def _canonical(encoded: FloatArray, target: FloatArray, weight: FloatArray) -> Data:
+    rows = canonical_rows(encoded, target, weight)
+    return Data(rows.X, rows.Y, rows.weight)
+
+
+def _refuse_overflow(Y: FloatArray, scaler: TargetScaler) -> None:
+    """A spread whose square is no number any more cannot be predicted."""
+    if not (np.isfinite(scaler.scale**2).all() and (scaler.scale**2 > 0).all()):
+        raise InputError(
+            f"y spans {np.ptp(Y):.3g}, and the square of that is not a number in 64 bits; change its units."
+        )
