@@ -131,9 +131,9 @@ def pad_rows(data: Any, weight: np.ndarray, held_out: Any = None) -> Rows:
 
     padded = np.concatenate([np.asarray(weight), np.zeros(extra, np.asarray(weight).dtype)])
     return Rows(
-        jax.tree.map(lambda array: jnp.asarray(pad(array)), data),
-        jnp.asarray(padded),
-        jnp.asarray(n_rows, jnp.int32),
+        jax.tree.map(lambda array: jax.device_put(pad(array)), data),
+        jax.device_put(padded),
+        jax.device_put(np.int32(n_rows)),
         held_out,
     )
 

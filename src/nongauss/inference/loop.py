@@ -273,7 +273,7 @@ def _begin(key: jax.Array, state: Any, start: FitResult | None) -> Snapshot:
 
 def _strong(leaf: Any) -> jax.Array:
     """The leaf as an array on the device with a type of its own: a Python number would recompile later."""
-    array = jnp.asarray(leaf)
+    array = jax.device_put(leaf)  # unlike jnp.asarray, this compiles nothing
     weak = getattr(array, "weak_type", False)  # an array of keys does not have the word
     return jax.lax.convert_element_type(array, array.dtype) if weak else array
 

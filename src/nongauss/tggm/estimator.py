@@ -61,14 +61,14 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
         Rows in a gradient step; a fiftieth of the rows, between 32 and 256.
     learning_rate : float, default 0.01
         First step size of the optimiser; it decays along a half cosine over `max_epochs`.
-    max_epochs : int, default 200
+    max_epochs : int, default 400
         Passes over the rows.
     early_stopping : bool, default True
         Hold out `validation_fraction` of the rows from each member (other rows for each), keep its best
         epoch, stop when no member has improved for `n_iter_no_change` epochs, and calibrate the variance.
         Fewer than 20 distinct rows are all used for training.
     validation_fraction : float in (0, 1), default 0.1
-    n_iter_no_change : int, default 60
+    n_iter_no_change : int, default 100
     tol : float, default 1e-4
         Smallest gain of the held-out log-likelihood (nats a row) that counts as an improvement.
     callbacks : list of callables, default None
@@ -143,10 +143,10 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
         n_members: int = 5,
         batch_size: str | int = "auto",
         learning_rate: float = 0.01,
-        max_epochs: int = 200,
+        max_epochs: int = 400,
         early_stopping: bool = True,
         validation_fraction: float = 0.1,
-        n_iter_no_change: int = 60,
+        n_iter_no_change: int = 100,
         tol: float = 1e-4,
         callbacks: Sequence[Callable[..., Any]] | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
@@ -184,7 +184,7 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
         checkpoint = None
         if self.checkpoint is not None:
             checkpoint = Checkpoint(self.checkpoint, self._fingerprint(data, config, recipe), every_seconds=1.0)
-        result, params, calibration = recipe_of.fit(
+        result, ensemble = recipe_of.fit(
             seed,
             data,
             config,
@@ -194,7 +194,7 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
             verbose=int(self.verbose),
         )
         self._former = None
-        self._set_members(params, config, calibration)
+        self._set_members(ensemble)
         self._record_fit(result)
         return self
 
@@ -211,9 +211,9 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
         if not first:
             trace = self.trace_.to_dict("records")
             former = FitResult(None, trace, Status.COMPLETED, self.n_iter_), self._former
-        result, params = recipe_of.go_on(seed, data, config, recipe, former)
+        result, ensemble = recipe_of.go_on(seed, data, config, recipe, former)
         self._former = recipe_of.leaves_of(result.state)
-        self._set_members(params, config, np.ones(np.shape(params.b1)))
+        self._set_members(ensemble)
         self._record_fit(result)
         return self
 
@@ -322,11 +322,11 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
     def _moments(self, encoded: FloatArray) -> tuple[FloatArray, FloatArray]:
         return self.ensemble_.moments(encoded)
 
-    def _set_members(self, params: Any, config: Config, calibration: FloatArray) -> None:
-        self.ensemble_ = Ensemble(params, config, calibration, self._scaler.centre, self._scaler.scale)
-        self.params_ = params
-        noise = np.exp(2.0 * np.asarray(params.log_sd1, np.float64)) * calibration
-        self.noise_variance_ = noise.mean(axis=0) * self._scaler.scale**2
+    def _set_members(self, ensemble: Ensemble) -> None:
+        self.ensemble_ = ensemble._replace(centre=self._scaler.centre, scale=self._scaler.scale)
+        self.params_ = ensemble.params
+        noise = np.exp(2.0 * np.asarray(ensemble.params.log_sd1, np.float64))
+        self.noise_variance_ = ensemble.inflation * noise.mean(axis=0) * self._scaler.scale**2
 
     def _fingerprint(self, data: Data, config: Config, recipe: Recipe) -> str:
         """Stands for all that makes a resumed fit the same fit."""

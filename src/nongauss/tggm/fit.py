@@ -7,21 +7,28 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import logsumexp
 
 from nongauss.core.contracts import Callback, FitResult, Status
 from nongauss.core.records import replace, value
-from nongauss.core.rng import key_from_seed, split_named
+from nongauss.core.rng import key_from_seed
 from nongauss.inference import loop
 from nongauss.inference.checkpoint import Checkpoint
 from nongauss.inference.gradient import GradientStep, pad_rows
 from nongauss.tggm import predict, updates
-from nongauss.tggm.params import Config, Params, constrain, start
+from nongauss.tggm.params import Config, Params, start
+from nongauss.tggm.predict import Ensemble
 
 FEWEST_TO_HOLD_OUT = 20
 """With fewer distinct rows none is held out: a tenth of them would say nothing."""
+
+SKEWNESSES = (1.0, 0.75, 0.5, 0.25, 0.0)
+"""Shares of the hidden variance that may keep their skewed shape; see `calibrated`."""
+
+MOST_TO_CALIBRATE = 2000
+"""Held-out rows of each member that are looked at for that."""
 
 _NO_END = 1e30
 
@@ -55,23 +62,21 @@ def fit(
     callbacks: Sequence[Callback] = (),
     checkpoint: Checkpoint | None = None,
     verbose: int = 0,
-) -> tuple[FitResult, Params, NDArray[np.float64]]:
-    """Train the ensemble: the loop's result, the members' parameters, and the calibration (E, P)."""
-    keys = split_named(key_from_seed(seed), "start", "loop")
+) -> tuple[FitResult, Ensemble]:
+    """Train the ensemble: the loop's result, and the calibrated members on the standardised scale."""
     n_rows = len(data.weight)
     fold = folds(n_rows, recipe)
     size = batch_size(n_rows, recipe.batch_size)
     weight = data.weight.astype(np.float32)
     held = held_out(data._replace(weight=weight), fold, recipe.n_members)
     rows = pad_rows((data.X, data.Y, fold), weight, held)
-    params = start(keys["start"], config, recipe.n_members, data.X.shape[1], data.Y.shape[1])
+    params = start(np.random.default_rng(seed), config, recipe.n_members, data.X.shape[1], data.Y)
     n_steps = recipe.max_epochs * math.ceil(n_rows / size)
-    total = jnp.asarray([weight[fold != e].sum() for e in range(recipe.n_members)])
-    params = constrain(_flat_where_constant(params, data.Y), config)
+    total = [weight[fold != e].sum() for e in range(recipe.n_members)]
     state = updates.first_state(params, total, n_steps, recipe.patience, recipe.tol)
     result = loop.run(
         make_step(config, size),
-        keys["loop"],
+        key_from_seed(seed),
         state,
         rows,
         max_iter=recipe.max_epochs,
@@ -82,41 +87,33 @@ def fit(
     if result.status is Status.MAX_ITER:
         result = FitResult(result.state, result.trace, Status.COMPLETED, result.n_iter)
     best = jax.tree.map(np.asarray, result.state.best)
-    return result, best, calibration(best, config, held)
-
-
-def _flat_where_constant(params: Params, Y: NDArray[np.float32]) -> Params:
-    """No weights into an output that never varies: from there its gradient keeps them at exactly 0."""
-    varies = (Y != Y[:1]).any(axis=0)
-    return params._replace(W1=params.W1 * jnp.asarray(varies, jnp.float32)[None, :, None])
+    return result, calibrated(best, config, held)
 
 
 def go_on(
     seed: int, data: Data, config: Config, recipe: Recipe, former: tuple[FitResult, Any] | None
-) -> tuple[FitResult, Params]:
+) -> tuple[FitResult, Ensemble]:
     """One more epoch over these rows for all members, with a learning rate that does not decay.
 
     `former` is the last result and its state's leaves; None starts anew. No row is held out.
     """
-    keys = split_named(key_from_seed(seed), "start", "loop")
     n_rows = len(data.weight)
     weight = data.weight.astype(np.float32)
     rows = pad_rows((data.X, data.Y, np.full(n_rows, -1, np.int32)), weight)
-    params = start(keys["start"], config, recipe.n_members, data.X.shape[1], data.Y.shape[1])
-    params = constrain(_flat_where_constant(params, data.Y), config) if former is None else params
-    total = jnp.full(recipe.n_members, weight.sum())
+    params = start(np.random.default_rng(seed), config, recipe.n_members, data.X.shape[1], data.Y)
+    total = np.full(recipe.n_members, weight.sum(), np.float32)
     state = updates.first_state(params, total, _NO_END, recipe.max_epochs, recipe.tol)
     result = None
     if former is not None:
         result, leaves = former
-        state = jax.tree.unflatten(jax.tree.structure(state), [jnp.asarray(leaf) for leaf in leaves])
+        state = jax.tree.unflatten(jax.tree.structure(state), leaves)
         state = replace(state, total=total)
     step = make_step(config, batch_size(n_rows, recipe.batch_size))
     n_done = 0 if result is None else result.n_iter
-    result = loop.run(step, keys["loop"], state, rows, max_iter=n_done + 1, start=result)
+    result = loop.run(step, key_from_seed(seed), state, rows, max_iter=n_done + 1, start=result)
     if result.status is Status.MAX_ITER:
         result = FitResult(result.state, result.trace, Status.COMPLETED, result.n_iter)
-    return result, jax.tree.map(np.asarray, result.state.best)
+    return result, calibrated(jax.tree.map(np.asarray, result.state.best), config, None)
 
 
 def make_step(config: Config, size: int) -> GradientStep:
@@ -154,30 +151,52 @@ def held_out(
     index = np.stack([np.pad(part, (0, length - len(part)), mode="edge") for part in parts])
     real = np.arange(length)[None, :] < np.array([[len(part)] for part in parts])
     weight = np.where(real, data.weight[index], 0.0).astype(np.float32)
-    return jnp.asarray(data.X[index]), jnp.asarray(data.Y[index]), jnp.asarray(weight)
+    return jax.device_put((data.X[index], data.Y[index], weight))
 
 
-def calibration(
+def calibrated(
     params: Params, config: Config, held: tuple[jax.Array, jax.Array, jax.Array] | None
-) -> NDArray[np.float64]:
-    """Factor of each member's predictive variance (E, P), from the rows that it did not train on.
+) -> Ensemble:
+    """The ensemble with its variance and its skewness set by the rows that the members did not train on.
 
-    A member's held-out squared error is `factor * variance` on average. The mean of an ensemble errs less
-    than its members, by the members' spread, and the mixture adds that spread once more: so twice the
-    spread is taken off. The one factor of all members is kept between 0.5 and 2.
+    A member's held-out squared error is `a` times its variance on average. Averaging the members takes
+    their spread, `b` times the variance, off the error: the inflation is a - b, within [0.5, 3]. Then the
+    share of skewness is that of `SKEWNESSES` with the highest held-out log density. Without held-out rows
+    the model is taken at its word.
     """
-    n_members, n_outputs = params.b1.shape
+    n_outputs = params.b1.shape[1]
+    plain = Ensemble(params, config, 1.0, 1.0, np.zeros(n_outputs), np.ones(n_outputs))
     if held is None:
-        return np.ones((n_members, n_outputs))
-    X, Y, weight = (np.asarray(part) for part in held)
+        return plain
+    X, Y, weight = (np.asarray(part, np.float64)[:, :MOST_TO_CALIBRATE] for part in held)
     mean, variance = predict.member_moments_of(params, config, X.reshape(-1, X.shape[2]))
-    shape = (n_members, *Y.shape)  # every member at every held-out row
+    shape = (len(X), *Y.shape)  # every member at every held-out row
     mean, variance = mean.reshape(shape), variance.reshape(shape)
-    own = np.arange(n_members)
-    spread = mean.var(axis=0) / variance[own, own]
-    ratio = (Y - mean[own, own]) ** 2 / variance[own, own] - 2.0 * spread
-    factor = (weight[..., None] * ratio).sum((0, 1)) / weight.sum()
-    return np.broadcast_to(np.clip(factor, 0.5, 2.0), (n_members, n_outputs)).copy()
+    own = np.arange(len(X))
+    square = (Y - mean[own, own]) ** 2 - mean.var(axis=0)
+    ratio = (weight[..., None] * square / variance[own, own]).mean(-1).sum() / weight.sum()
+    inflation = float(np.clip(ratio, 0.5, 3.0))
+    if config.method == "bp":
+        return plain._replace(inflation=inflation)
+    parts = [_parts_of_one(params, config, e, X[e]) for e in own]
+    scores = [
+        sum(_log_density(part, inflation, share, *rows) for part, *rows in zip(parts, Y, weight, strict=True))
+        for share in SKEWNESSES
+    ]
+    return plain._replace(inflation=inflation, skewness=SKEWNESSES[int(np.argmax(scores))])
+
+
+def _parts_of_one(params: Params, config: Config, member: int, X: NDArray[np.float64]) -> predict.Parts:
+    return predict.parts_of(Params(*(leaf[member : member + 1] for leaf in params)), config, X)
+
+
+def _log_density(
+    parts: predict.Parts, inflation: float, skewness: float, Y: NDArray[np.float64], weight: NDArray[np.float64]
+) -> float:
+    """Weighted sum of one member's log density at its held-out rows Y (V, P)."""
+    means, variances = predict.mixture(parts, inflation, skewness)
+    terms = -0.5 * (np.log(2.0 * np.pi * variances[0]) + (Y[:, None, :] - means[0]) ** 2 / variances[0])
+    return float(weight @ (logsumexp(terms.sum(-1), axis=1) - np.log(terms.shape[1])))
 
 
 def leaves_of(state: updates.State) -> tuple[NDArray[Any], ...]:

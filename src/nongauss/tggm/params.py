@@ -7,10 +7,12 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from nongauss.core.records import value
 from nongauss.core.registry import persistable
-from nongauss.core.rng import split_named
+
+Array = jax.Array | np.ndarray
 
 LARGEST_LOG_SD = 3.0
 """Upper end of the log standard deviations, in units of the standardised target."""
@@ -28,12 +30,12 @@ class Params(NamedTuple):
     All on the scale of standardised inputs and targets.
     """
 
-    W0: jax.Array
-    b0: jax.Array
-    W1: jax.Array
-    b1: jax.Array
-    log_sd0: jax.Array
-    log_sd1: jax.Array
+    W0: Array
+    b0: Array
+    W1: Array
+    b1: Array
+    log_sd0: Array
+    log_sd1: Array
 
 
 @persistable
@@ -54,25 +56,28 @@ class Config:
     learning_rate: float
 
 
-def start(key: jax.Array, config: Config, n_members: int, n_inputs: int, n_outputs: int) -> Params:
-    """Random starting values of an ensemble, float32.
+def start(rng: np.random.Generator, config: Config, n_members: int, n_inputs: int, Y: np.ndarray) -> Params:
+    """Random starting values of an ensemble for standardised targets `Y` (N, P), float32 on the host.
 
     Weights are scaled by the number of units that feed them; the spread of the biases puts the bends of the
-    units at different places. The output starts at the mean of the standardised target, which is 0.
+    units at different places. The output starts at the mean of the target, which is 0. An output that never
+    varies gets no weights: from there its gradient keeps them at exactly 0.
     """
-    keys = split_named(key, "W0", "b0", "W1")
-    n_hidden = config.n_hidden
-    first = (n_members, n_hidden, n_inputs)
-    last = (n_members, n_outputs, n_hidden)
+    n_hidden, n_outputs = config.n_hidden, Y.shape[1]
     hidden = 0.5 if config.hidden_variance is None else math.sqrt(config.hidden_variance)
     noise = 0.5 if config.noise_variance is None else math.sqrt(config.noise_variance)
+
+    def normal(sd: float, *shape: int) -> np.ndarray:
+        return np.float32(sd) * rng.standard_normal((n_members, *shape), np.float32)
+
+    varies = (Y != Y[:1]).any(axis=0).astype(np.float32)
     return Params(
-        W0=jax.random.normal(keys["W0"], first, jnp.float32) / math.sqrt(max(n_inputs, 1)),
-        b0=0.5 * jax.random.normal(keys["b0"], first[:2], jnp.float32),
-        W1=jax.random.normal(keys["W1"], last, jnp.float32) / math.sqrt(n_hidden),
-        b1=jnp.zeros(last[:2], jnp.float32),
-        log_sd0=jnp.full(first[:2], math.log(hidden), jnp.float32),
-        log_sd1=jnp.full(last[:2], math.log(noise), jnp.float32),
+        W0=normal(1.0 / math.sqrt(max(n_inputs, 1)), n_hidden, n_inputs),
+        b0=normal(0.5, n_hidden),
+        W1=normal(1.0 / math.sqrt(n_hidden), n_outputs, n_hidden) * varies[None, :, None],
+        b1=np.zeros((n_members, n_outputs), np.float32),
+        log_sd0=np.full((n_members, n_hidden), math.log(hidden), np.float32),
+        log_sd1=np.full((n_members, n_outputs), math.log(noise), np.float32),
     )
 
 

@@ -24,86 +24,87 @@ N_POINTS = 64
 N_SKEWED = 8
 """Units a row whose skewness is integrated; the others enter by their mean and variance."""
 
-_BLOCK, _SMALLEST_BLOCK = 8192, 64
-"""Most and fewest rows that are computed at once; a block is padded to a power of two."""
+_BLOCK, _SMALL_BLOCK = 8192, 512
+"""Rows that are computed at once: blocks are padded to one of two sizes, so that little is compiled."""
 
 TINY = 1e-200
 
+FloatArray = NDArray[np.float64]
+Parts = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
 
-def member_moments(
-    params: Params, config: Config, calibration: jax.Array, x: jax.Array
-) -> tuple[jax.Array, jax.Array]:
+
+def member_moments(params: Params, config: Config, x: jax.Array) -> tuple[jax.Array, jax.Array]:
     """Mean and variance of y given one row, for one member: (P,), (P,). Exact for the model (eq. 5)."""
     mean, _, hidden = output_moments(params, x)
     noise = jnp.exp(2.0 * params.log_sd1)
-    if config.method == "bp":
-        return mean, calibration * noise
-    return mean, calibration * (params.W1**2 @ hidden + noise)
+    return mean, noise if config.method == "bp" else params.W1**2 @ hidden + noise
 
 
-def member_components(
-    params: Params, config: Config, calibration: jax.Array, points: jax.Array, x: jax.Array
-) -> tuple[jax.Array, jax.Array]:
-    """One member's density of y at one row as a mixture of Gaussians: means and variances (S, P).
+def member_parts(
+    params: Params, config: Config, points: jax.Array, x: jax.Array
+) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
+    """The parts of one member's y at one row: y = mean + shift + Gaussian of variance `rest`.
 
-    y = b1 + sum_k W1_k h_k + noise. The units that skew y most, at most `points.shape[1]`, are put at the
-    quasi-random `points` (S, K) of their distributions; the rest are Gaussian with their exact moments.
-    With several outputs all units are put at points, which keeps the outputs' dependence.
+    The units that skew y most, as many as `points` (S, K) has columns, are put at these quasi-random points
+    of their distributions and give `shift` (S, P), with mean 0 and exact variance `share` (P,); the others
+    are in `rest` (P,) with the noise. With several outputs all units are put at points, which keeps the
+    outputs' dependence. Returns mean (P,), shift, share, rest.
     """
     mean, center, hidden = output_moments(params, x)
     noise = jnp.exp(2.0 * params.log_sd1)
     if config.method == "bp":
-        return mean[None, :], (calibration * noise)[None, :]
+        return mean, jnp.zeros((1, len(mean)), mean.dtype), jnp.zeros_like(noise), noise
     c, sd = drive(params, x), jnp.exp(params.log_sd0)
     skew = jnp.max(jnp.abs(params.W1), axis=0) * sd * jnp.cbrt(jnp.abs(third_moment(c / sd)))
     chosen = jax.lax.top_k(skew, points.shape[1])[1]
-    weight, known = params.W1[:, chosen], params.W1**2 @ hidden
+    weight = params.W1[:, chosen]
     drawn = truncnorm.quantile(points, c[None, chosen], sd[None, chosen])
     shift = (drawn - center[None, chosen]) @ weight.T
     shift = shift - jnp.mean(shift, axis=0, keepdims=True)
-    exact = weight**2 @ hidden[chosen]
-    shift = shift * jnp.sqrt(exact / jnp.maximum(jnp.mean(shift**2, axis=0), TINY))[None, :]
-    rest = jnp.maximum(known - exact, 0.0) + noise
-    means = mean[None, :] + jnp.sqrt(calibration)[None, :] * shift
-    return means, jnp.broadcast_to((calibration * rest)[None, :], means.shape)
+    share = weight**2 @ hidden[chosen]
+    shift = shift * jnp.sqrt(share / jnp.maximum(jnp.mean(shift**2, axis=0), TINY))[None, :]
+    return mean, shift, share, jnp.maximum(params.W1**2 @ hidden - share, 0.0) + noise
 
 
 @persistable
 class Ensemble(NamedTuple):
-    """Fitted members with what undoes the scaling: all that a prediction needs."""
+    """Fitted members with what undoes the scaling: all that a prediction needs.
+
+    `inflation`: factor of every variance. `skewness` in [0, 1]: the share of the hidden variance that keeps
+    its skewed shape, the rest of it being taken as Gaussian. `centre`, `scale` (P,): of the target.
+    """
 
     params: Params
     config: Config
-    calibration: NDArray[np.float64]
-    centre: NDArray[np.float64]
-    scale: NDArray[np.float64]
+    inflation: float
+    skewness: float
+    centre: FloatArray
+    scale: FloatArray
 
-    def moments(self, X: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def moments(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Mean and variance of y in original units at standardised rows X (N, D): (N, P) each.
 
         Exact for the mixture of members: the average of their means; the average of their variances plus
         the spread of their means.
         """
-        mean, variance = member_moments_of(self.params, self.config, X, self.calibration)
+        mean, variance = member_moments_of(self.params, self.config, X)
         middle = mean.mean(axis=0)
-        spread = variance.mean(axis=0) + ((mean - middle) ** 2).mean(axis=0)
-        return self.centre + self.scale * middle, self.scale**2 * spread
+        total = self.inflation * variance.mean(axis=0) + ((mean - middle) ** 2).mean(axis=0)
+        return self.centre + self.scale * middle, self.scale**2 * total
 
     @property
     def n_components(self) -> int:
         """Gaussians in the mixture that stands for the density of a row."""
-        return len(self.calibration) * (1 if self.config.method == "bp" else N_POINTS)
+        return len(self.params.b1) * (1 if self.config.method == "bp" else N_POINTS)
 
-    def components(
-        self, X: NDArray[np.float64]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    def components(self, X: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """The predictive mixture of each row, original units: log weights (N, C), means and sds (N, C, P).
 
         Mean and variance are exact. What the finite number of points leaves is an error of the shape:
-        tested to be below 2e-3 in the distribution function where one skewed unit carries nearly all of the
-        variance, the worst case, and of the order of 1e-4 in fitted models.
+        at most 5e-3 in the distribution function where one skewed unit carries nearly all of the variance,
+        the worst case, and about 1e-3 in fitted models (tests/tggm/test_predict.py).
         """
-        means, variances = _in_blocks(_components, self.params, self.config, self.calibration, X)
+        means, variances = mixture(parts_of(self.params, self.config, X), self.inflation, self.skewness)
         n_rows, n_outputs = len(X), len(self.centre)
         means = np.moveaxis(means, 0, 1).reshape(n_rows, -1, n_outputs)
         sds = np.sqrt(np.moveaxis(variances, 0, 1).reshape(n_rows, -1, n_outputs))
@@ -111,29 +112,38 @@ class Ensemble(NamedTuple):
         return weights, self.centre + self.scale * means, np.abs(self.scale) * sds
 
 
-def member_moments_of(
-    params: Params, config: Config, X: NDArray[np.floating], calibration: NDArray[np.float64] | None = None
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def mixture(parts: Parts, inflation: float, skewness: float) -> tuple[FloatArray, FloatArray]:
+    """Means and variances (E, N, S, P) of the Gaussians of each member and row, standardised scale."""
+    mean, shift, share, rest = parts
+    means = mean[:, :, None, :] + np.sqrt(inflation * skewness) * shift
+    variances = inflation * (rest + (1.0 - skewness) * share)
+    return means, np.broadcast_to(variances[:, :, None, :], means.shape)
+
+
+def member_moments_of(params: Params, config: Config, X: NDArray[Any]) -> tuple[FloatArray, FloatArray]:
     """Mean and variance of each member at rows X (N, D), standardised scale: (E, N, P) each, float64."""
-    if calibration is None:
-        calibration = np.ones(np.shape(params.b1))
-    return _in_blocks(_moments, params, config, calibration, X)
+    mean, variance = _in_blocks(_moments, _BLOCK, params, config, X)
+    return mean, variance
+
+
+def parts_of(params: Params, config: Config, X: NDArray[Any]) -> Parts:
+    """`member_parts` of each member at rows X (N, D): (E, N, ...) each, float64."""
+    mean, shift, share, rest = _in_blocks(_parts, _SMALL_BLOCK, params, config, X)
+    return mean, shift, share, rest
 
 
 @partial(jax.jit, static_argnames="config")
-def _moments(params: Params, config: Config, calibration: jax.Array, X: jax.Array) -> tuple[jax.Array, jax.Array]:
-    over_rows = jax.vmap(member_moments, (None, None, None, 0))
-    return jax.vmap(over_rows, (0, None, 0, None))(params, config, calibration, X)
+def _moments(params: Params, config: Config, X: jax.Array) -> tuple[jax.Array, ...]:
+    over_rows = jax.vmap(member_moments, (None, None, 0))
+    return jax.vmap(over_rows, (0, None, None))(params, config, X)
 
 
 @partial(jax.jit, static_argnames="config")
-def _components(
-    params: Params, config: Config, calibration: jax.Array, X: jax.Array
-) -> tuple[jax.Array, jax.Array]:
+def _parts(params: Params, config: Config, X: jax.Array) -> tuple[jax.Array, ...]:
     n_hidden, n_outputs = params.W1.shape[2], params.W1.shape[1]
     points = jnp.asarray(_points(n_hidden if n_outputs > 1 else min(N_SKEWED, n_hidden)))
-    over_rows = jax.vmap(member_components, (None, None, None, None, 0))
-    return jax.vmap(over_rows, (0, None, 0, None, None))(params, config, calibration, points, X)
+    over_rows = jax.vmap(member_parts, (None, None, None, 0))
+    return jax.vmap(over_rows, (0, None, None, None))(params, config, points, X)
 
 
 @lru_cache
@@ -143,18 +153,15 @@ def _points(n_dimensions: int) -> NDArray[np.float64]:
     return np.clip(points, 1e-12, 1.0 - 1e-12)
 
 
-def _in_blocks(
-    compute: Any, params: Params, config: Config, calibration: NDArray[np.float64], X: NDArray[np.floating]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """`compute` on blocks of rows in float64, each padded to a power of two: few sizes are ever compiled."""
-    parts = []
+def _in_blocks(compute: Any, most: int, params: Params, config: Config, X: NDArray[Any]) -> list[FloatArray]:
+    """`compute` on blocks of rows in float64, each padded to one of two sizes; results are (E, N, ...)."""
+    blocks: list[list[FloatArray]] = []
     with double_precision():
-        exact = jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.float64), params)
-        for first in range(0, len(X), _BLOCK):
-            block = np.asarray(X[first : first + _BLOCK], np.float64)
-            size = max(_SMALLEST_BLOCK, 1 << (len(block) - 1).bit_length())
+        exact = jax.tree.map(lambda leaf: jax.device_put(np.asarray(leaf, np.float64)), params)
+        for first in range(0, len(X), most):
+            block = np.asarray(X[first : first + most], np.float64)
+            size = _SMALL_BLOCK if len(block) <= _SMALL_BLOCK else most
             padded = np.pad(block, ((0, size - len(block)), (0, 0)))
-            out = compute(exact, config, jnp.asarray(calibration), jnp.asarray(padded))
-            parts.append([np.asarray(part)[:, : len(block)] for part in out])
-    first_part, second_part = (np.concatenate(list(part), axis=1) for part in zip(*parts, strict=True))
-    return first_part, second_part
+            out = compute(exact, config, jax.device_put(padded))
+            blocks.append([np.asarray(part)[:, : len(block)] for part in out])
+    return [np.concatenate(parts, axis=1) for parts in zip(*blocks, strict=True)]

@@ -11,6 +11,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
 
 from nongauss.core.records import record, replace, value
@@ -18,7 +19,7 @@ from nongauss.inference.gradient import Rows
 from nongauss.prob import truncnorm
 from nongauss.tggm import objective
 from nongauss.tggm.objective import Posterior
-from nongauss.tggm.params import Config, Params, constrain
+from nongauss.tggm.params import Array, Config, Params, constrain
 
 WEIGHT_PRECISION = 1e-2
 """Precision of the Gaussian prior on all weights, standardised scale: next to nothing beyond a few rows."""
@@ -43,15 +44,15 @@ class State:
 
     params: Params
     optimiser: Any
-    step: jax.Array
-    n_steps: jax.Array
-    total: jax.Array
-    epoch: jax.Array
+    step: Array
+    n_steps: Array
+    total: Array
+    epoch: Array
     best: Params
-    best_score: jax.Array
-    best_epoch: jax.Array
-    patience: jax.Array
-    tol: jax.Array
+    best_score: Array
+    best_epoch: Array
+    patience: Array
+    tol: Array
 
 
 def optimiser() -> optax.GradientTransformation:
@@ -223,19 +224,20 @@ def held_out_score(
     return jnp.maximum(jax.vmap(member)(params, X, Y, weight), _WORST)
 
 
-def first_state(params: Params, total: jax.Array, n_steps: float, patience: int, tol: float) -> State:
-    """The state before the first epoch."""
+def first_state(params: Params, total: Any, n_steps: float, patience: int, tol: float) -> State:
+    """The state before the first epoch, as host arrays: nothing is compiled to make it."""
     n_members = params.b0.shape[0]
+    shapes = jax.eval_shape(optimiser().init, params)
     return State(
         params=params,
-        optimiser=optimiser().init(params),
-        step=jnp.float32(0),
-        n_steps=jnp.asarray(n_steps, jnp.float32),
-        total=total,
-        epoch=jnp.int32(0),
+        optimiser=jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), shapes),
+        step=np.float32(0),
+        n_steps=np.float32(n_steps),
+        total=np.asarray(total, np.float32),
+        epoch=np.int32(0),
         best=params,
-        best_score=jnp.full(n_members, _WORST, jnp.float32),
-        best_epoch=jnp.zeros(n_members, jnp.int32),
-        patience=jnp.asarray(patience, jnp.int32),
-        tol=jnp.asarray(tol, jnp.float32),
+        best_score=np.full(n_members, _WORST, np.float32),
+        best_epoch=np.zeros(n_members, np.int32),
+        patience=np.int32(patience),
+        tol=np.float32(tol),
     )

@@ -1,0 +1,75 @@
+"""What the benchmarks share: reading the data folder, writing results, tables, memory."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.metadata
+import json
+import platform
+import resource
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+RESULTS = Path(__file__).parent / "results"
+README = Path(__file__).parent / "README.md"
+HOW_TO_GET = (
+    "put a folder NAME with data.csv.gz (header row, last column `target`) and splits.npz (row numbers "
+    "train_0, test_0, ...: the 20, or 5, random 90/10 splits of Hernandez-Lobato and Adams, ICML 2015) there"
+)
+
+
+def parser(description: str) -> argparse.ArgumentParser:
+    """The options that every benchmark has."""
+    out = argparse.ArgumentParser(description=description)
+    out.add_argument("--data", type=Path, default=Path("data"), help="folder with the data sets")
+    return out
+
+
+def load_splits(data: Path, name: str) -> tuple[np.ndarray, np.ndarray, list[tuple[np.ndarray, np.ndarray]]]:
+    """X, y and the published (train, test) row numbers of a set; SystemExit says how to get a missing one."""
+    folder = data / name
+    if not (folder / "splits.npz").exists():
+        raise SystemExit(f"{folder} is not there: {HOW_TO_GET}, and give the parent folder by --data.")
+    table = pd.read_csv(folder / "data.csv.gz")
+    splits = np.load(folder / "splits.npz")
+    count = sum(key.startswith("train_") for key in splits.files)
+    pairs = [(splits[f"train_{i}"], splits[f"test_{i}"]) for i in range(count)]
+    return table.drop(columns="target").to_numpy(float), table["target"].to_numpy(float), pairs
+
+
+def write_results(name: str, content: dict[str, Any]) -> Path:
+    """`results/NAME.json`, with versions, processor and peak memory beside the content."""
+    packages = ("nongauss", "jax", "numpy", "scipy", "scikit-learn")
+    about = {
+        "python": platform.python_version(),
+        "machine": platform.machine(),
+        "peak_memory_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        **{package: importlib.metadata.version(package) for package in packages},
+    }
+    RESULTS.mkdir(exist_ok=True)
+    path = RESULTS / f"{name}.json"
+    path.write_text(json.dumps({"about": about, **content}, indent=1) + "\n")
+    return path
+
+
+def write_table(name: str, lines: list[str]) -> None:
+    """Put the lines between the markers of this benchmark in `benchmarks/README.md`."""
+    text = README.read_text() if README.exists() else ""
+    begin, end = f"<!-- {name}:start -->", f"<!-- {name}:end -->"
+    block = "\n".join([begin, "", *lines, "", end])
+    if begin in text:
+        before, after = text.split(begin)[0], text.split(end)[1]
+        text = before + block + after
+    else:
+        text = text.rstrip() + "\n\n" + block + "\n"
+    README.write_text(text)
+
+
+def mean_and_error(values: list[float]) -> tuple[float, float]:
+    """Mean and its standard error over splits."""
+    array = np.asarray(values)
+    error = array.std(ddof=1) / np.sqrt(len(array)) if len(array) > 1 else np.nan
+    return float(array.mean()), float(error)
