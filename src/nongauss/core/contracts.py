@@ -21,7 +21,9 @@ class Status(enum.Enum):
 
     CONVERGED = "Converged: the objective no longer improves by more than `tol`."
     EARLY_STOPPED = "Stopped early: rows held out from training no longer improve; the best state is kept."
-    COMPLETED = "Completed its schedule: the step size has decayed to nothing; raise `max_epochs` for a longer one."
+    COMPLETED = (
+        "Completed its schedule: the step size has decayed to nothing; raise `max_epochs` for a longer one."
+    )
     MAX_ITER = (
         "Reached the largest number of iterations before converging; "
         "raise `max_iter` (or `max_epochs`) or loosen `tol`."

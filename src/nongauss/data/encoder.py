@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nongauss.core.contracts import InputError, NongaussWarning
+from nongauss.core.registry import persistable
 from nongauss.data.scaling import Scale, fit_scale
 from nongauss.data.table import Column, InputTable, read_input
 
@@ -23,6 +24,7 @@ MOST_LEVELS = 255  # a label column with more levels is ignored
 FEW_ROWS = 20  # up to so many rows, labels that all differ may still be levels
 
 
+@persistable
 @dataclass(frozen=True)
 class ColumnCode:
     """How one input column is encoded.
@@ -57,6 +59,7 @@ class ColumnCode:
         return len(self.levels) == 2 and not self.gaps
 
 
+@persistable
 @dataclass(frozen=True)
 class TableEncoder:
     """The encoding of a table, learned by `fit` and repeated by `transform`.

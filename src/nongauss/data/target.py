@@ -11,10 +11,12 @@ from numpy.typing import NDArray
 from sklearn.utils import column_or_1d
 
 from nongauss.core.contracts import InputError
+from nongauss.core.registry import persistable
 from nongauss.data.scaling import fit_scale
 from nongauss.data.table import as_pandas
 
 
+@persistable
 @dataclass(frozen=True)
 class TargetScaler:
     """Standardises P outputs: `z = (y - centre) / scale`.

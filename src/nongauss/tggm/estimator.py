@@ -1,4 +1,4 @@
-"""`TGGMRegressor`: what a user calls. Wiring only: tables to rows, rows to `fit`, members to distributions."""
+"""`TGGMRegressor`, what a user calls. Wiring: tables to rows, rows to `fit`, members to distributions."""
 
 from __future__ import annotations
 
@@ -28,6 +28,8 @@ from nongauss.tggm.params import Config
 from nongauss.tggm.predict import Ensemble
 
 FloatArray = NDArray[np.float64]
+
+_SMALLEST_SPREAD, _LARGEST_SPREAD = 1e-150, 1e150
 
 
 class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin, NongaussEstimator):
@@ -183,7 +185,9 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
         data = self._first_rows(X, y, sample_weight)
         checkpoint = None
         if self.checkpoint is not None:
-            checkpoint = Checkpoint(self.checkpoint, self._fingerprint(data, config, recipe), every_seconds=1.0)
+            checkpoint = Checkpoint(
+                self.checkpoint, self._fingerprint(data, config, recipe), every_seconds=1.0
+            )
         result, ensemble = recipe_of.fit(
             seed,
             data,
@@ -217,9 +221,7 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
         self._record_fit(result)
         return self
 
-    def predict(
-        self, X: Any, return_std: bool = False
-    ) -> FloatArray | tuple[FloatArray, FloatArray]:
+    def predict(self, X: Any, return_std: bool = False) -> FloatArray | tuple[FloatArray, FloatArray]:
         """Mean of y for each row, original units: (N,) or (N, P). With `return_std`, also its sd."""
         mean, variance = self._moments(self._encode(X))
         if self._squeeze:
@@ -350,7 +352,8 @@ def _canonical(encoded: FloatArray, target: FloatArray, weight: FloatArray) -> D
 
 def _refuse_overflow(Y: FloatArray, scaler: TargetScaler) -> None:
     """A spread whose square is no number any more cannot be predicted."""
-    if not (np.isfinite(scaler.scale**2).all() and (scaler.scale**2 > 0).all()):
+    size = np.abs(scaler.scale)
+    if not ((size > _SMALLEST_SPREAD) & (size < _LARGEST_SPREAD)).all():
         raise InputError(
-            f"y spans {np.ptp(Y):.3g}, and the square of that is not a number in 64 bits; change its units."
+            f"y has a spread of {size.max():.3g}, whose square is not a number in 64 bits; change its units."
         )

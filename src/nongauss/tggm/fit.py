@@ -130,11 +130,12 @@ def folds(n_rows: int, recipe: Recipe) -> NDArray[np.int32]:
     """For each row the member that does not train on it, or -1.
 
     Rows come in an order that depends on their content alone, so dealing them out in turn is a random but
-    repeatable choice, which a row's weight or its place in the user's table does not change.
+    repeatable choice, which a row's weight or its place in the user's table does not change. Each member has
+    other rows, so the share that it holds out is at most one over the number of members, and at most a half.
     """
-    if recipe.validation_fraction == 0 or n_rows < FEWEST_TO_HOLD_OUT:
+    if recipe.validation_fraction == 0 or n_rows < max(FEWEST_TO_HOLD_OUT, recipe.n_members):
         return np.full(n_rows, -1, np.int32)
-    n_folds = max(recipe.n_members, round(1.0 / recipe.validation_fraction))
+    n_folds = max(2, recipe.n_members, round(1.0 / recipe.validation_fraction))
     turn = np.arange(n_rows, dtype=np.int32) % n_folds
     return np.where(turn < recipe.n_members, turn, -1).astype(np.int32)
 
@@ -191,7 +192,11 @@ def _parts_of_one(params: Params, config: Config, member: int, X: NDArray[np.flo
 
 
 def _log_density(
-    parts: predict.Parts, inflation: float, skewness: float, Y: NDArray[np.float64], weight: NDArray[np.float64]
+    parts: predict.Parts,
+    inflation: float,
+    skewness: float,
+    Y: NDArray[np.float64],
+    weight: NDArray[np.float64],
 ) -> float:
     """Weighted sum of one member's log density at its held-out rows Y (V, P)."""
     means, variances = predict.mixture(parts, inflation, skewness)

@@ -70,7 +70,7 @@ def start(rng: np.random.Generator, config: Config, n_members: int, n_inputs: in
     def normal(sd: float, *shape: int) -> np.ndarray:
         return np.float32(sd) * rng.standard_normal((n_members, *shape), np.float32)
 
-    varies = (Y != Y[:1]).any(axis=0).astype(np.float32)
+    varies = (Y[:1] != Y).any(axis=0).astype(np.float32)
     return Params(
         W0=normal(1.0 / math.sqrt(max(n_inputs, 1)), n_hidden, n_inputs),
         b0=normal(0.5, n_hidden),

@@ -7,7 +7,7 @@ three functions that the mini-batch engine asks for (`nongauss.inference.gradien
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -60,57 +60,78 @@ def optimiser() -> optax.GradientTransformation:
     return optax.scale_by_adam(b1=0.9, b2=0.99)
 
 
-def conditionals(params: Params, means: jax.Array, x: jax.Array, y: jax.Array) -> Posterior:
-    """Each unit's best factor given the means (M,) of the others (eq. 20 to 22, variances corrected).
+def factor_sd(params: Params) -> jax.Array:
+    """Sd (M,) of the posterior's factors before truncation: v_k = 1 / (1/s0_k^2 + sum_p W1_pk^2/s1_p^2)."""
+    own = jnp.exp(-2.0 * params.log_sd1) @ params.W1**2
+    return 1.0 / jnp.sqrt(jnp.exp(-2.0 * params.log_sd0) + own)
 
-    Unit k is N_T(xi_k, v_k), v_k = 1 / (1/s0_k^2 + sum_p W1_pk^2/s1_p^2) and, with the residual
-    e = y - b1 - W1 <h>, xi_k = v_k (c_k / s0_k^2 + sum_p W1_pk (e_p + W1_pk <h_k>) / s1_p^2).
+
+def best_locations(params: Params, means: jax.Array, x: jax.Array, y: jax.Array) -> jax.Array:
+    """Location (M,) of each unit's best factor given the means (M,) of the others (eq. 20 to 22, corrected).
+
+    With the residual e = y - b1 - W1 <h>, unit k is N_T(xi_k, v_k),
+    xi_k = v_k (c_k / s0_k^2 + sum_p W1_pk (e_p + W1_pk <h_k>) / s1_p^2).
     """
     precision = jnp.exp(-2.0 * params.log_sd1)
-    prior = jnp.exp(-2.0 * params.log_sd0)
-    own = precision @ params.W1**2
-    variance = 1.0 / (prior + own)
     residual = y - params.b1 - params.W1 @ means
-    pull = (residual * precision) @ params.W1 + own * means
-    location, sd = variance * (prior * objective.drive(params, x) + pull), jnp.sqrt(variance)
-    return Posterior(location, sd, *truncnorm.moments(location, sd))
+    pull = (residual * precision) @ params.W1 + (precision @ params.W1**2) * means
+    return factor_sd(params) ** 2 * (jnp.exp(-2.0 * params.log_sd0) * objective.drive(params, x) + pull)
 
 
-def newton_sweep(params: Params, means: jax.Array, x: jax.Array, y: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Move all means (M,) towards the solution of means = conditionals(means).mean at once.
+class Climb(NamedTuple):
+    """A posterior on its way up: `slope` (M,) is the gradient of the bound in the means, `step` <= 1."""
 
-    At fixed variances the bound is strictly concave in the means, so the solution is unique. The Jacobian
-    is diagonal plus rank P (units meet only through the residual): a sweep costs O(M P^2 + P^3) a row.
-    Returns the new means and the gap (M,) in posterior standard deviations that was left before.
+    q: Posterior
+    slope: jax.Array
+    step: jax.Array
+
+
+def stand(params: Params, location: jax.Array, step: jax.Array, x: jax.Array, y: jax.Array) -> Climb:
+    """The posterior at these locations (M,), with the slope of the bound there."""
+    sd = factor_sd(params)
+    q = Posterior(location, sd, *truncnorm.moments(location, sd))
+    return Climb(q, (best_locations(params, q.mean, x, y) - location) / sd**2, step)
+
+
+def sweep(params: Params, now: Climb, x: jax.Array, y: jax.Array) -> Climb:
+    """One damped Newton step of all means at once.
+
+    At fixed variances the bound is strictly concave in the means <h>, with Hessian -(diag D + W1' W1 / s1^2),
+    D = 1/var - sum_p W1_pk^2 / s1_p^2 > 0: diagonal plus rank P (units meet only through the residual), so a
+    step costs O(M P^2 + P^3) a row. A step after which the bound falls again faster than half as it rose
+    before went too far: it is not taken, and the next one is shorter.
     """
-    q = conditionals(params, means, x, y)
-    noise = jnp.exp(2.0 * params.log_sd1)
-    gap = q.mean - means
-    keep = 1.0 - q.variance * ((1.0 / noise) @ params.W1**2)
-    ratio = q.variance / keep
-    pull = params.W1 @ (gap / keep)
+    noise, q = jnp.exp(2.0 * params.log_sd1), now.q
+    own = (1.0 / noise) @ params.W1**2
+    ratio = 1.0 / jnp.maximum(1.0 / q.variance - own, jnp.exp(-2.0 * params.log_sd0))
+    pull = params.W1 @ (ratio * now.slope)
     if y.shape[0] == 1:
         shared = pull / (noise + params.W1**2 @ ratio)
     else:
         shared = jnp.linalg.solve(jnp.diag(noise) + (params.W1 * ratio[None, :]) @ params.W1.T, pull)
-    moved = means + gap / keep - ratio * (params.W1.T @ shared)
-    return jnp.maximum(moved, 0.0), jnp.abs(gap) / q.sd
+    way = ratio * (now.slope - params.W1.T @ shared)
+    tried = stand(params, q.location + now.step * way * q.sd**2 / q.variance, now.step, x, y)
+    moved = tried.q.mean - q.mean
+    before, after = now.slope @ moved, tried.slope @ moved
+    taken = (before >= 0.0) & (after >= -0.5 * before)
+    chosen = jax.tree.map(lambda new, old: jnp.where(taken, new, old), tried, now)
+    return chosen._replace(step=jnp.where(taken, jnp.minimum(2.0 * now.step, 1.0), 0.25 * now.step))
 
 
 def mean_field(params: Params, x: jax.Array, y: jax.Array, n_sweeps: int) -> Posterior:
-    """The factorised posterior of one row after at most `n_sweeps` sweeps, started at the prior means."""
-    prior = truncnorm.mean(objective.drive(params, x), jnp.exp(params.log_sd0))
+    """The factorised posterior of one row after at most `n_sweeps` sweeps, started at the prior locations."""
+    location = objective.drive(params, x)
 
-    def unsettled(carry: tuple[jax.Array, jax.Array, jax.Array]) -> jax.Array:
-        return (carry[0] < n_sweeps) & (carry[2] > SETTLED)
+    def unsettled(carry: tuple[jax.Array, Climb]) -> jax.Array:
+        done, now = carry
+        gap = jnp.abs(now.slope) * now.q.variance / now.q.sd
+        return (done < n_sweeps) & (jnp.max(gap) > SETTLED)
 
-    def body(carry: tuple[jax.Array, jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array, jax.Array]:
-        means, gap = newton_sweep(params, carry[1], x, y)
-        return carry[0] + 1, means, jnp.max(gap)
+    def body(carry: tuple[jax.Array, Climb]) -> tuple[jax.Array, Climb]:
+        return carry[0] + 1, sweep(params, carry[1], x, y)
 
-    first = (jnp.int32(0), prior, jnp.asarray(jnp.inf, prior.dtype))
-    _, means, _ = jax.lax.while_loop(unsettled, body, first)
-    return conditionals(params, means, x, y)
+    first = stand(params, location, jnp.ones((), location.dtype), x, y)
+    return jax.lax.while_loop(unsettled, body, (jnp.int32(0), first))[1].q
 
 
 def row_bound(params: Params, config: Config, x: jax.Array, y: jax.Array) -> jax.Array:
@@ -191,7 +212,7 @@ class Judge:
     config: Config
 
     def __call__(self, key: jax.Array, state: State, rows: Rows) -> tuple[State, dict[str, jax.Array]]:
-        """`rows.held_out` is (X (E, V, D), Y (E, V, P), weight (E, V)), or None: the last state is the best."""
+        """`rows.held_out` is (X (E, V, D), Y (E, V, P), weight (E, V)), or None: the last is best."""
         epoch = state.epoch + 1
         if rows.held_out is None:
             return replace(state, epoch=epoch, best=state.params), {}

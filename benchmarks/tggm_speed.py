@@ -1,0 +1,141 @@
+"""Seconds an epoch beside scikit-learn's MLPRegressor, growth in rows, memory, and the first fit.
+
+    python benchmarks/tggm_speed.py [--data FOLDER] [--largest 500000]
+
+Same width, same batch, same rows, one process after the other. Needs no data set but boston for the first
+fit (left out where it is absent). Writes results/tggm_speed.json and the table in benchmarks/README.md.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+from common import parser, write_results, write_table
+
+N_ROWS, N_COLUMNS, WIDTH, BATCH, EPOCHS = 10_000, 10, 50, 200, 20
+GROWTH = (5_000, 50_000, 500_000)
+
+
+def made(n_rows: int, n_columns: int) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n_rows, n_columns))
+    return X, np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2] + 0.3 * rng.standard_normal(n_rows)
+
+
+def ours(n_rows: int, n_columns: int, epochs: int, **settings: object) -> float:
+    """Seconds an epoch of a compiled fit: the slope between two fits of the same shapes."""
+    from nongauss import TGGMRegressor
+
+    X, y = made(n_rows, n_columns)
+    settings = {"batch_size": BATCH, "early_stopping": False, "random_state": 0, **settings}
+
+    def seconds(max_epochs: int) -> float:
+        started = time.perf_counter()
+        TGGMRegressor((WIDTH,), max_epochs=max_epochs, **settings).fit(X, y)
+        return time.perf_counter() - started
+
+    seconds(1)
+    short = min(seconds(1) for _ in range(3))
+    return (min(seconds(1 + epochs) for _ in range(2)) - short) / epochs
+
+
+def peer() -> float:
+    """The same for MLPRegressor."""
+    from sklearn.neural_network import MLPRegressor
+
+    X, y = made(N_ROWS, N_COLUMNS)
+
+    def seconds(max_iter: int) -> float:
+        model = MLPRegressor((WIDTH,), batch_size=BATCH, max_iter=max_iter, tol=0.0, n_iter_no_change=10**6)
+        started = time.perf_counter()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model.fit(X, y)
+        return time.perf_counter() - started
+
+    short = min(seconds(1) for _ in range(3))
+    return (min(seconds(1 + EPOCHS) for _ in range(2)) - short) / EPOCHS
+
+
+def grown(n_rows: int) -> dict[str, float]:
+    """Seconds an epoch and peak memory (MiB, whole process) at `n_rows` x 90, in a process of its own."""
+    code = (
+        "import json, resource, sys; sys.path.insert(0, sys.argv[1]); import tggm_speed as b; "
+        f"s = b.ours({n_rows}, 90, 2, n_members=1, batch_size=256); "
+        "print(json.dumps({'seconds': s, 'mib': resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}))"
+    )
+    command = [sys.executable, "-c", code, str(Path(__file__).parent)]
+    return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+
+
+def first_fit(options) -> dict[str, float] | None:
+    """Seconds of the first and the second default fit on boston in a new process, without the import."""
+    if not (options.data / "boston").exists():
+        return None
+    code = (
+        "import json, sys, time; sys.path.insert(0, sys.argv[1]); from pathlib import Path\n"
+        "from common import load_splits; from nongauss import TGGMRegressor\n"
+        "X, y, splits = load_splits(Path(sys.argv[2]), 'boston'); train = splits[0][0]; out = []\n"
+        "for seed in (0, 1):\n"
+        "    started = time.perf_counter(); TGGMRegressor(random_state=seed).fit(X[train], y[train])\n"
+        "    out.append(time.perf_counter() - started)\n"
+        "print(json.dumps({'first': out[0], 'second': out[1]}))"
+    )
+    folder = str(Path(__file__).parent)
+    command = [sys.executable, "-c", code, folder, str(options.data)]
+    return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+
+
+def main() -> None:
+    options = parser(__doc__.splitlines()[0])
+    options.add_argument("--largest", type=int, default=GROWTH[-1])
+    chosen = options.parse_args()
+    kinds = {
+        "bp, one member": {"method": "bp", "n_members": 1},
+        "ml, one member": {"n_members": 1},
+        "ml by mean field, one member": {"posterior": "mean_field", "n_members": 1},
+        "bp, five members": {"method": "bp"},
+        "ml, five members (default)": {},
+    }
+    mlp = peer()
+    epochs = {label: ours(N_ROWS, N_COLUMNS, EPOCHS, **settings) for label, settings in kinds.items()}
+    again = peer()
+    rows = {n: grown(n) for n in GROWTH if n <= chosen.largest}
+    sizes, seconds = np.log(list(rows)), np.log([row["seconds"] for row in rows.values()])
+    exponent = float(np.polyfit(sizes[1:], seconds[1:], 1)[0]) if len(rows) > 2 else float("nan")
+    first = first_fit(chosen)
+    content = {
+        "mlp_epoch": [mlp, again],
+        "epochs": epochs,
+        "growth": {str(n): row for n, row in rows.items()},
+        "exponent_50k_to_largest": exponent,
+        "first_fit_boston": first,
+    }
+    write_results("tggm_speed", content)
+    base = min(mlp, again)
+    lines = [
+        f"| an epoch of {N_ROWS} x {N_COLUMNS}, {WIDTH} units, batches of {BATCH} | ms | times the MLP |",
+        "|---|---|---|",
+        f"| scikit-learn MLPRegressor | {1e3 * base:.1f} | 1 |",
+        *(f"| {label} | {1e3 * value:.1f} | {value / base:.2f} |" for label, value in epochs.items()),
+        "",
+        "| rows x 90, ml, one member | s an epoch | peak MiB of the process |",
+        "|---|---|---|",
+        *(f"| {n} | {row['seconds']:.2f} | {row['mib']:.0f} |" for n, row in rows.items()),
+        "",
+        f"Exponent of the time from 50,000 rows on: {exponent:.3f}.",
+    ]
+    if first:
+        lines += ["", f"Default fit on boston: first {first['first']:.1f} s, second {first['second']:.2f} s."]
+    write_table("tggm_speed", lines)
+    print("\n".join(lines))
+
+
+if __name__ == "__main__":
+    main()

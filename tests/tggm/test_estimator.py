@@ -1,0 +1,233 @@
+"""`TGGMRegressor` as a user meets it: fits that improve, honest spreads, shapes, going on, clear refusals."""
+
+from __future__ import annotations
+
+import warnings
+
+import jax
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import ndtr
+from scipy.stats import qmc
+
+import nongauss
+from nongauss import TGGMRegressor
+from nongauss.core.contracts import InputError, NongaussWarning
+from nongauss.core.precision import double_precision
+from nongauss.tggm import predict
+
+SMALL = {"hidden_layer_sizes": (6,), "n_members": 2, "max_epochs": 25, "random_state": 0}
+
+
+def made(n_rows, seed=0):
+    """Noise that grows with x1 and is skewed to the right, about a bent mean."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-2.0, 2.0, size=(n_rows, 2))
+    spread = np.where(X[:, 1] > 0, 1.0, 0.2)
+    y = 10.0 + 3.0 * np.abs(X[:, 0]) + spread * (rng.gamma(2.0, 1.0, size=n_rows) - 2.0)
+    return X, y
+
+
+@pytest.fixture(scope="module")
+def skewed():
+    X, y = made(700)
+    return TGGMRegressor((20,), n_members=3, max_epochs=120, random_state=0).fit(X, y)
+
+
+def test_spread_follows_the_noise_and_intervals_cover(skewed):
+    X, y = made(2000, seed=1)
+    mean, sd = skewed.predict(X, return_std=True)
+    wide = X[:, 1] > 0
+    assert np.median(sd[wide]) > 2.0 * np.median(sd[~wide])
+    assert np.sqrt(np.mean((y - mean) ** 2)) < 1.1 * np.sqrt(np.mean(np.where(wide, 1.0, 0.2) ** 2 * 2.0))
+    interval = skewed.predict_interval(X, coverage=0.9)
+    inside = (interval[:, 0] < y) & (y < interval[:, 1])
+    for part in (wide, ~wide):
+        assert 0.8 < inside[part].mean() < 0.97
+    middle = 0.5 * (interval[:, 0] + interval[:, 1])
+    assert np.median((middle - mean)[wide]) > 0.05  # the longer side is where the noise is longer
+
+
+def test_the_distribution_agrees_with_predict(skewed):
+    X, y = made(40, seed=2)
+    mean, sd = skewed.predict(X, return_std=True)
+    distribution = skewed.predict_distribution(X)
+    assert_array_equal(distribution.mean, mean)
+    assert_array_equal(distribution.std, sd)
+    draws = skewed.sample_y(X, 4000, random_state=0)
+    assert draws.shape == (40, 4000)
+    assert_allclose(draws.mean(axis=1), mean, atol=6 * sd.max() / np.sqrt(4000))
+    assert_allclose(distribution.cdf(skewed.predict_quantiles(X, 0.3)), 0.3, rtol=1e-9)
+    assert skewed.log_density(X, y).mean() > -2.0
+    assert 0.0 < skewed.noise_variance_[0] < np.var(y)
+
+
+def test_saved_and_loaded_it_predicts_the_same_bits(skewed, tmp_path):
+    X, _ = made(20, seed=3)
+    nongauss.save(skewed, tmp_path / "model")
+    back = nongauss.load(tmp_path / "model")
+    for one, other in zip(back.predict(X, return_std=True), skewed.predict(X, return_std=True), strict=True):
+        assert_array_equal(one, other)
+    assert_array_equal(back.predict_interval(X), skewed.predict_interval(X))
+    pd.testing.assert_frame_equal(back.trace_, skewed.trace_)
+
+
+def test_the_distribution_function_of_a_fitted_model_is_near_its_limit_of_many_points(skewed, monkeypatch):
+    X, y = made(60, seed=4)
+    ensemble = skewed.ensemble_._replace(skewness=1.0)
+    monkeypatch.setattr(skewed, "ensemble_", ensemble)
+    few = skewed.predict_distribution(X).cdf(y)
+    encoded = skewed._encode(X)
+    points = qmc.Sobol(20, rng=1).random(4096)
+    with double_precision():
+        parts = jax.vmap(predict.member_parts, (None, None, None, 0))
+        every = jax.jit(jax.vmap(parts, (0, None, None, None)), static_argnums=1)
+        params = jax.tree.map(lambda leaf: np.asarray(leaf, np.float64), ensemble.params)
+        wide = [np.asarray(part) for part in every(params, ensemble.config, points, encoded)]
+    means, variances = predict.mixture(wide, ensemble.inflation, 1.0)
+    z = (y[None, :, None] - ensemble.centre - ensemble.scale * means[..., 0]) / np.sqrt(variances[..., 0])
+    many = ndtr(z / np.abs(ensemble.scale)).mean(axis=(0, 2))
+    assert np.abs(few - many).max() < 5e-3
+
+
+METHODS = [{"posterior": "moments"}, {"posterior": "mean_field", "n_sweeps": 15}, {"method": "bp"}]
+
+
+@pytest.mark.parametrize("settings", METHODS, ids=["moments", "mean_field", "bp"])
+def test_the_objective_rises_and_two_outputs_have_their_shapes(settings):
+    X, y = made(120)
+    Y = np.column_stack([y, -2.0 * y + X[:, 0]])
+    model = TGGMRegressor(**{**SMALL, **settings}).fit(X, Y)
+    bound = model.trace_["bound"].to_numpy()
+    assert bound[-1] > bound[0]
+    assert (np.diff(bound[-5:]) > -0.02 * abs(bound[-1] - bound[0])).all()
+    mean, sd = model.predict(X[:7], return_std=True)
+    assert mean.shape == sd.shape == (7, 2)
+    assert (sd > 0).all()
+    distribution = model.predict_distribution(X[:7])
+    assert distribution.interval(0.8).shape == (7, 2, 2)
+    assert distribution.log_prob(Y[:7]).shape == (7,)
+    assert distribution.sample(3, 0).shape == (7, 3, 2)
+    assert model.noise_variance_.shape == (2,)
+    assert np.corrcoef(mean[:, 0], Y[:7, 0])[0, 1] > 0.5
+
+
+def test_one_fit_twice_is_the_same_fit_and_other_seeds_are_others():
+    X, y = made(60)
+    first, second = (TGGMRegressor(**SMALL).fit(X, y).predict(X[:5]) for _ in range(2))
+    assert_array_equal(first, second)
+    seeds = [np.random.default_rng(7), np.random.default_rng(7), 8]
+    answers = [TGGMRegressor(**{**SMALL, "random_state": seed}).fit(X, y).predict(X[:5]) for seed in seeds]
+    assert_array_equal(answers[0], answers[1])
+    assert not np.array_equal(answers[0], answers[2])
+    again = int(np.random.default_rng(7).integers(0, 2**32 - 1, dtype=np.uint32))
+    as_integer = TGGMRegressor(**{**SMALL, "random_state": again}).fit(X, y).predict(X[:5])
+    assert_array_equal(as_integer, answers[0])
+
+
+def test_fixed_variances_stay():
+    X, y = made(60)
+    model = TGGMRegressor(**SMALL, hidden_variance=0.5, noise_variance=0.01).fit(X, y)
+    assert_allclose(np.exp(2 * model.params_.log_sd0), 0.5, rtol=1e-5)
+    assert_allclose(np.exp(2 * model.params_.log_sd1), 0.01, rtol=1e-5)
+    expected = 0.01 * np.var(y) * model.ensemble_.inflation
+    assert_allclose(model.noise_variance_, [expected], rtol=1e-5)
+
+
+def test_partial_fit_improves_and_goes_on_after_loading(tmp_path):
+    X, y = made(300)
+    model = TGGMRegressor(**{**SMALL, "learning_rate": 0.03})
+    errors = []
+    for _ in range(4):
+        for first in range(0, 300, 100):
+            model.partial_fit(X[first : first + 100], y[first : first + 100])
+        errors.append(np.mean((model.predict(X) - y) ** 2))
+    assert errors[-1] < 0.9 * errors[0]
+    assert errors[-1] < 0.8 * np.var(y)
+    assert model.n_iter_ == len(model.trace_) == 12
+    nongauss.save(model, tmp_path / "model")
+    back = nongauss.load(tmp_path / "model")
+    for one in (model, back):
+        one.partial_fit(X[:100], y[:100])
+    assert back.n_iter_ == 13
+    assert_array_equal(back.predict(X), model.predict(X))
+    with pytest.raises(InputError, match=r"y has 2 outputs, but the first call of partial_fit had 1"):
+        model.partial_fit(X, np.column_stack([y, y]))
+    model.fit(X, y)
+    assert model.n_iter_ == 25  # a fit starts anew
+
+
+@pytest.mark.parametrize("sizes", [(), (5, 5), (0,), (2.5,), ("a",)])
+def test_one_layer_of_whole_units_is_asked_for(sizes):
+    with pytest.raises(InputError, match=r"hidden_layer_sizes must hold one layer with a whole number"):
+        TGGMRegressor(sizes).fit(*made(30))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("method", "em"), ("hidden_layer_sizes", 0), ("noise_variance", 0.0), ("validation_fraction", 1.0)],
+)
+def test_other_settings_are_named_when_wrong(name, value):
+    with pytest.raises(InputError, match=name):
+        TGGMRegressor(**{name: value}).fit(*made(30))
+
+
+def test_a_number_of_units_needs_no_tuple():
+    X, y = made(40)
+    number = TGGMRegressor(**{**SMALL, "hidden_layer_sizes": 6}).fit(X, y)
+    assert_array_equal(number.predict(X), TGGMRegressor(**SMALL).fit(X, y).predict(X))
+
+
+def test_a_constant_target_is_warned_about():
+    X, _ = made(40)
+    with pytest.warns(NongaussWarning, match="The target is constant"):
+        model = TGGMRegressor(**SMALL).fit(X, np.full(40, 7.0))
+    assert_allclose(model.predict(X), 7.0, rtol=1e-9)
+
+
+def test_a_callback_can_stop_and_the_model_is_usable():
+    X, y = made(60)
+    seen = []
+
+    def enough(progress):
+        seen.append(progress.iteration)
+        return progress.iteration >= 2
+
+    with pytest.warns(NongaussWarning, match="Stopped on request"):
+        model = TGGMRegressor(**{**SMALL, "callbacks": [enough]}).fit(X, y)
+    assert model.n_iter_ == seen[-1] < 25
+    assert not model.converged_
+    assert np.isfinite(model.predict_interval(X)).all()
+
+
+def test_ctrl_c_keeps_what_was_fitted():
+    X, y = made(60)
+
+    def interrupt(progress):
+        raise KeyboardInterrupt
+
+    with pytest.warns(NongaussWarning, match="Stopped on request"):
+        model = TGGMRegressor(**{**SMALL, "callbacks": [interrupt]}).fit(X, y)
+    assert model.n_iter_ >= 1
+    assert np.isfinite(model.predict(X)).all()
+
+
+@pytest.mark.parametrize("settings", [{"n_members": 70}, {"n_members": 1, "validation_fraction": 0.9}])
+def test_odd_shares_of_held_out_rows_still_train(settings):
+    X, y = made(60)
+    model = TGGMRegressor(**{**SMALL, "max_epochs": 5, **settings}).fit(X, y)
+    assert np.isfinite(model.predict(X)).all()
+    assert model.n_iter_ == 5
+
+
+def test_equal_outputs_are_fitted_in_single_precision():
+    """Two equal outputs make a covariance that is singular but for the noise, which goes to its floor."""
+    X, y = made(80)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = TGGMRegressor(**{**SMALL, "max_epochs": 60, "learning_rate": 0.1}).fit(
+            X, np.column_stack([y, y])
+        )
+    assert np.isfinite(model.predict(X)).all()

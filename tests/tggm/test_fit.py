@@ -1,0 +1,192 @@
+"""The recipe of a fit: folds, batches, calibration, going on, and a process that is killed on its way."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+
+import jax
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from nongauss.core.contracts import Status
+from nongauss.core.records import replace
+from nongauss.tggm import fit as recipe_of
+from nongauss.tggm.fit import Data, Recipe
+from tggm.small import CONFIG, ensemble_of, one_unit
+
+RECIPE = Recipe(n_members=3, batch_size=16, max_epochs=3, patience=10, tol=0.0, validation_fraction=0.1)
+
+
+def made_rows(n_rows, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n_rows, 2)).astype(np.float32)
+    Y = (np.abs(X[:, :1]) - 0.8 + 0.2 * rng.normal(size=(n_rows, 1))).astype(np.float32)
+    return Data(X, Y, np.ones(n_rows))
+
+
+def test_each_member_holds_out_its_own_tenth():
+    fold = recipe_of.folds(200, RECIPE)
+    assert fold.dtype == np.int32
+    assert np.bincount(fold + 1).tolist() == [140, 20, 20, 20]
+    assert_array_equal(fold[:12], [0, 1, 2, -1, -1, -1, -1, -1, -1, -1, 0, 1])
+
+
+@pytest.mark.parametrize(("n_rows", "fraction"), [(19, 0.1), (500, 0.0)])
+def test_few_rows_or_no_wish_hold_nothing_out(n_rows, fraction):
+    fold = recipe_of.folds(n_rows, replace(RECIPE, validation_fraction=fraction))
+    assert_array_equal(fold, np.full(n_rows, -1))
+    assert recipe_of.held_out(made_rows(n_rows), fold, 3) is None
+
+
+@pytest.mark.parametrize(("n_members", "fraction"), [(1, 0.9), (2, 0.8), (30, 0.1), (5, 0.001)])
+def test_every_member_has_rows_to_train_on_and_rows_to_be_judged_on(n_members, fraction):
+    for n_rows in (20, 25, 40):
+        fold = recipe_of.folds(n_rows, replace(RECIPE, n_members=n_members, validation_fraction=fraction))
+        if (fold < 0).all():
+            assert n_members > n_rows
+            continue
+        own = [(fold == e).sum() for e in range(n_members)]
+        assert min(own) >= 1
+        assert max(own) <= (n_rows + 1) / 2
+
+
+def test_batches_are_a_fiftieth_of_the_rows():
+    sizes = [recipe_of.batch_size(n, None) for n in (1, 20, 100, 1600, 5000, 10**6)]
+    assert sizes == [1, 20, 32, 32, 100, 256]
+    assert [recipe_of.batch_size(100, asked) for asked in (7, 1000)] == [7, 100]
+
+
+def test_held_out_rows_are_the_members_own_and_padding_has_no_weight():
+    data = made_rows(53)._replace(weight=np.arange(1.0, 54.0))
+    fold = recipe_of.folds(53, RECIPE)
+    X, Y, weight = (np.asarray(part) for part in recipe_of.held_out(data, fold, 3))
+    assert X.shape == (3, 16, 2)
+    assert Y.shape == (3, 16, 1)
+    for e in range(3):
+        own = fold == e
+        count = own.sum()
+        assert_array_equal(X[e, :count], data.X[own])
+        assert_array_equal(Y[e, :count], data.Y[own])
+        assert_array_equal(weight[e, :count], data.weight[own].astype(np.float32))
+        assert not weight[e, count:].any()
+
+
+def held_for(params, Y):
+    """All rows at x = 1, the same number for each member."""
+    n_members, n_rows = len(params.b1), Y.shape[1]
+    return np.ones((n_members, n_rows, 1)), Y[..., None], np.ones((n_members, n_rows))
+
+
+def skewed_unit():
+    """Members alike: c = -1 gives a strongly skewed y, its noise is small."""
+    return ensemble_of(*[one_unit(-1.0, 1.0, 1.0, 0.2) for _ in range(2)])
+
+
+def draws(seed, shape):
+    rng = np.random.default_rng(seed)
+    normal = rng.normal(-1.0, 1.0, size=(shape[0], 20 * shape[1]))
+    hidden = np.stack([line[line > 0][: shape[1]] for line in normal])
+    return hidden + 0.2 * rng.normal(size=shape)
+
+
+def test_calibration_keeps_a_model_that_is_right():
+    made = recipe_of.calibrated(skewed_unit(), CONFIG, held_for(skewed_unit(), draws(0, (2, 1500))))
+    assert abs(made.inflation - 1.0) < 0.1
+    assert made.skewness == 1.0
+
+
+def test_calibration_widens_and_drops_skewness_that_is_not_there():
+    params = skewed_unit()
+    exact = recipe_of.calibrated(params, CONFIG, None)
+    assert (exact.inflation, exact.skewness) == (1.0, 1.0)
+    mean, variance = (part[0, 0] for part in exact.moments(np.ones((1, 1))))
+    normal = np.random.default_rng(0).normal(mean, np.sqrt(2.0 * variance), size=(2, 1500))
+    made = recipe_of.calibrated(params, CONFIG, held_for(params, normal))
+    assert_allclose(made.inflation, 2.0, rtol=0.1)
+    assert made.skewness == 0.0
+    for factor, limit in ((100.0, 3.0), (0.01, 0.5)):
+        far = mean + np.sqrt(factor) * (normal - mean)
+        assert recipe_of.calibrated(params, CONFIG, held_for(params, far)).inflation == limit
+    bp = recipe_of.calibrated(params, replace(CONFIG, method="bp"), held_for(params, normal))
+    assert bp.skewness == 1.0
+
+
+def test_fit_records_and_finishes():
+    result, made = recipe_of.fit(0, made_rows(60), CONFIG, RECIPE)
+    assert result.status is Status.COMPLETED
+    assert result.n_iter == len(result.trace) == 3
+    assert set(result.trace[0]) == {"iteration", "bound", "seconds", "held_out"}
+    assert made.params.W0.shape == (3, 2, 2)
+    assert 0.5 <= made.inflation <= 3.0
+    assert made.skewness in recipe_of.SKEWNESSES
+
+
+def test_weights_do_not_change_who_is_held_out():
+    data = made_rows(60)
+    plain, _ = recipe_of.fit(0, data, CONFIG, RECIPE)
+    scaled, _ = recipe_of.fit(0, data._replace(weight=np.full(60, 4.0)), CONFIG, RECIPE)
+    bounds = [[row["bound"] for row in result.trace] for result in (plain, scaled)]
+    assert_allclose(bounds[1], 4.0 * np.array(bounds[0]), rtol=1e-2)
+
+
+def test_go_on_continues_from_the_leaves():
+    data = made_rows(60)
+    result, trace = None, []
+    leaves = None
+    for _ in range(4):
+        former = None if result is None else (result, leaves)
+        result, made = recipe_of.go_on(0, data, CONFIG, RECIPE, former)
+        leaves = recipe_of.leaves_of(result.state)
+        trace.append(result.trace[-1]["bound"])
+    assert result.n_iter == len(result.trace) == 4
+    assert result.status is Status.COMPLETED
+    assert trace[-1] > trace[0]
+    assert int(result.state.step) == 4 * 4  # sixty rows are four batches
+    assert (made.inflation, made.skewness) == (1.0, 1.0)
+    assert all(isinstance(leaf, np.ndarray) for leaf in leaves)
+    assert_array_equal(made.params.W0, np.asarray(jax.tree.leaves(result.state.params)[0]))
+
+
+SCRIPT = """
+import sys
+import numpy as np
+from nongauss import TGGMRegressor
+rng = np.random.default_rng(0)
+X = rng.normal(size=(4000, 4))
+y = np.abs(X[:, 0]) + np.sin(X[:, 1]) + 0.3 * rng.normal(size=4000)
+model = TGGMRegressor((20,), n_members=2, batch_size=32, max_epochs=EPOCHS, n_iter_no_change=1000,
+                      random_state=3, checkpoint=None if sys.argv[1] == "-" else sys.argv[1])
+model.fit(X, y)
+np.savez(sys.argv[2], *model.params_, bounds=model.trace_["bound"])
+"""
+
+
+def test_a_killed_process_goes_on_to_the_same_bits(tmp_path):
+    code = SCRIPT.replace("EPOCHS", "60")
+    file, whole, resumed = tmp_path / "fit.ckpt", tmp_path / "whole.npz", tmp_path / "resumed.npz"
+
+    def command(checkpoint, out):
+        return [sys.executable, "-c", code, str(checkpoint), str(out)]
+
+    process = subprocess.Popen(command(file, resumed))
+    try:
+        until = time.monotonic() + 240.0
+        while not file.exists() and process.poll() is None and time.monotonic() < until:
+            time.sleep(0.02)
+        assert file.exists(), "the fit must last until its first checkpoint"
+    finally:
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    assert process.returncode == -signal.SIGKILL
+    assert not resumed.exists()
+    subprocess.run(command(file, resumed), check=True, capture_output=True)
+    assert not file.exists()
+    subprocess.run(command("-", whole), check=True, capture_output=True)
+    with np.load(whole) as one, np.load(resumed) as other:
+        assert set(one.files) == set(other.files)
+        for name in one.files:
+            assert_array_equal(one[name], other[name])

@@ -1,0 +1,263 @@
+"""The posterior against plain coordinate ascent, the gradients against the paper's formulas (corrected)."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import jax
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.special import log_ndtr
+
+from nongauss.core.precision import double_precision
+from nongauss.core.records import replace
+from nongauss.inference.gradient import Rows
+from nongauss.tggm import objective, updates
+from nongauss.tggm.params import Params
+from tggm.small import (
+    CONFIG,
+    closed_form_log_likelihood,
+    ensemble_of,
+    mean_field,
+    mean_field_bound,
+    member,
+    row,
+)
+
+MEAN_FIELD = replace(CONFIG, posterior="mean_field")
+BP = replace(CONFIG, method="bp")
+
+
+@pytest.fixture(autouse=True)
+def _float64():
+    with double_precision():
+        yield
+
+
+def coordinate_ascent(params, x, y, n_cycles=200):
+    """Plain cycles of eq. 20 to 22 in NumPy; the factorised posterior, and the bound after each cycle."""
+    precision = np.exp(-2.0 * params.log_sd1)
+    P = np.diag(np.exp(-2.0 * params.log_sd0)) + params.W1.T @ np.diag(precision) @ params.W1
+    c = params.W0 @ x + params.b0
+    gamma = np.exp(-2.0 * params.log_sd0) * c + params.W1.T @ (precision * (y - params.b1))
+    sd = 1.0 / np.sqrt(np.diag(P))
+    location = np.zeros(len(c))
+    means, variances = half_normal(c, np.exp(params.log_sd0))
+    history = []
+    for _ in range(n_cycles):
+        for k in range(len(c)):
+            location[k] = (gamma[k] - P[k] @ means + P[k, k] * means[k]) / P[k, k]
+            means[k], variances[k] = half_normal(location[k], sd[k])
+        history.append(np.stack([location, sd, means, variances]))
+    bounds = bounds_of(params, objective.Posterior(*np.stack(history, axis=1)), x, y)
+    return objective.Posterior(*history[-1]), np.asarray(bounds)
+
+
+bounds_of = jax.jit(jax.vmap(objective.mean_field_bound, (None, 0, None, None)))
+
+
+def half_normal(mu, sd):
+    """Mean and variance of N_T(mu, sd^2) by the textbook form: good enough where mu/sd > -20."""
+    a = mu / sd
+    r = np.exp(-0.5 * a * a - 0.5 * np.log(2.0 * np.pi) - log_ndtr(a))
+    return mu + sd * r, sd**2 * (1.0 - a * r - r**2)
+
+
+# units, outputs, size of W1 (noise sd 0.5): the last three are coupled far more strongly than by their prior
+CASES = [(5, 1, 1.0), (5, 3, 1.0), (20, 1, 1.0), (5, 1, 12.0), (4, 3, 8.0), (8, 2, 4.0)]
+
+
+@pytest.mark.parametrize(("n_hidden", "n_outputs", "strength"), CASES)
+def test_newton_reaches_the_limit_of_coordinate_ascent(n_hidden, n_outputs, strength):
+    for seed in range(3):
+        params = member(seed, n_hidden, n_outputs, strength=strength)
+        x, y = row(seed, params)
+        expected, bounds = coordinate_ascent(params, x, y)
+        assert np.diff(bounds).min() > -1e-9 * abs(bounds[-1])
+        got = mean_field(params, x, y, 60)
+        reached = float(mean_field_bound(params, got, x, y))
+        assert reached > bounds[-1] - 1e-6
+        gap = (updates.best_locations(params, got.mean, x, y) - got.location) * got.variance / got.sd**2
+        assert np.abs(gap).max() <= 1.1 * updates.SETTLED
+        if bounds[-1] - bounds[-50] < 1e-9:  # plain ascent has arrived as well
+            assert_allclose(reached, bounds[-1], atol=1e-6)
+            assert_allclose(got.mean, expected.mean, atol=2e-3 * got.sd.max())
+
+
+def test_a_sweep_never_lowers_the_bound_and_few_are_enough():
+    params = member(1, 8, 2, strength=4.0)
+    x, y = row(1, params)
+    bounds = [float(mean_field_bound(params, mean_field(params, x, y, n), x, y)) for n in range(25)]
+    assert np.diff(bounds).min() > -1e-8
+    assert bounds[-1] - bounds[12] < 0.1
+    assert bounds[-1] - bounds[0] > 10.0
+
+
+def em_gradient(params, q, x, y):
+    """dQ/d(parameters) of section 3 for one row, signs and factors corrected."""
+    s0, s1 = np.exp(2.0 * params.log_sd0), np.exp(2.0 * params.log_sd1)
+    prior, _ = half_normal(params.W0 @ x + params.b0, np.sqrt(s0))
+    mean, second = np.asarray(q.mean), np.outer(q.mean, q.mean) + np.diag(q.variance)
+    pull = (mean - prior) / s0
+    return {
+        "W0": np.outer(pull, x),
+        "b0": pull,
+        "W1": (np.outer(y - params.b1, mean) - params.W1 @ second) / s1[:, None],
+        "b1": (y - params.W1 @ mean - params.b1) / s1,
+    }
+
+
+def bp_gradient(params, x, y):
+    """Minus the gradient of the squared error of section 3.2 (the sign that the paper's eq. 17, 18 need)."""
+    s0, s1 = np.exp(2.0 * params.log_sd0), np.exp(2.0 * params.log_sd1)
+    G, V = half_normal(params.W0 @ x + params.b0, np.sqrt(s0))
+    error = params.W1 @ G + params.b1 - y
+    pull = -(params.W1.T @ (error / s1)) * V / s0
+    return {"W0": np.outer(pull, x), "b0": pull, "W1": -np.outer(error / s1, G), "b1": -error / s1}
+
+
+def finite_differences(value, params, step=1e-5):
+    """Central differences of value(params) for every number of the parameters."""
+    out = []
+    for name, leaf in params._asdict().items():
+        slope = np.zeros_like(leaf)
+        for at in np.ndindex(leaf.shape):
+            ends = []
+            for sign in (1.0, -1.0):
+                moved = leaf.copy()
+                moved[at] += sign * step
+                ends.append(float(value(params._replace(**{name: moved}))))
+            slope[at] = (ends[0] - ends[1]) / (2.0 * step)
+        out.append(slope)
+    return Params(*out)
+
+
+@pytest.mark.parametrize("n_outputs", [1, 3])
+@pytest.mark.parametrize("config", [MEAN_FIELD, BP, CONFIG], ids=["mean_field", "bp", "moments"])
+def test_gradient_of_the_fit(config, n_outputs):
+    params = member(11, 4, n_outputs)
+    x, y = row(11, params)
+    value_and_gradient = jax.jit(jax.value_and_grad(partial(updates.row_bound, config=config, x=x, y=y)))
+    _, gradient = value_and_gradient(params)
+    slopes = finite_differences(lambda p: value_and_gradient(p)[0], params)
+    for got, slope in zip(gradient, slopes, strict=True):
+        assert_allclose(got, slope, atol=2e-5, rtol=1e-5)
+    if config is CONFIG:
+        return
+    q = mean_field(params, x, y, CONFIG.n_sweeps)
+    printed = bp_gradient(params, x, y) if config is BP else em_gradient(params, q, x, y)
+    for name, expected in printed.items():
+        assert_allclose(getattr(gradient, name), expected, rtol=1e-8, atol=1e-10)
+
+
+def test_mean_field_is_the_exact_em_gradient_for_one_unit():
+    params = member(12, 1, 2)
+    x, y = row(12, params)
+    gradient = jax.grad(partial(updates.row_bound, config=MEAN_FIELD, x=x, y=y))(params)
+    slopes = finite_differences(lambda p: closed_form_log_likelihood(p, x, y), params)
+    for got, slope in zip(gradient, slopes, strict=True):
+        assert_allclose(got, slope, rtol=1e-5, atol=1e-8)
+
+
+@pytest.fixture
+def rows():
+    rng = np.random.default_rng(0)
+    data = rng.normal(size=(7, 2)), rng.normal(size=(7, 1)), np.array([0, 1, -1, -1, 0, 1, -1], np.int32)
+    return Rows(data, np.array([1.0, 2.0, 1.0, 0.5, 3.0, 1.0, 0.0]), np.int32(7))
+
+
+@pytest.mark.parametrize("config", [MEAN_FIELD, BP, CONFIG], ids=["mean_field", "bp", "moments"])
+def test_local_sums_the_rows_that_a_member_may_see(config, rows):
+    members = [member(seed, 3) for seed in (0, 1)]
+    sums = jax.jit(updates.Local(config))(jax.random.key(0), ensemble_of(*members), rows)
+    one = jax.jit(jax.value_and_grad(partial(updates.row_bound, config=config)))
+    totals = []
+    for number, params in enumerate(members):
+        parts = [
+            (w, one(params, x=x, y=y))
+            for x, y, f, w in zip(*rows.data, rows.weight, strict=True)
+            if f != number
+        ]
+        totals.append(sum(w * float(bound) for w, (bound, _) in parts))
+        for name in Params._fields:
+            expected = sum(w * np.asarray(getattr(slope, name)) for w, (_, slope) in parts)
+            assert_allclose(getattr(sums["gradient"], name)[number], expected, rtol=1e-9, atol=1e-12)
+    assert_allclose(float(sums["bound"]), np.mean(totals), rtol=1e-12)
+
+
+def made_state(params, **changes):
+    total = np.full(params.b0.shape[0], 10.0)
+    return replace(updates.first_state(params, total, 100.0, 2, 0.0), **changes)
+
+
+def test_update_climbs_and_leaves_fixed_variances():
+    params = ensemble_of(member(0, 3), member(1, 3))
+    config = replace(CONFIG, hidden_variance=0.3, learning_rate=0.1)
+    gradient = jax.tree.map(np.ones_like, params)
+    state, info = updates.Update(config)(made_state(params), {"gradient": gradient}, np.float64(2.0))
+    assert info == {}
+    assert int(state.step) == 1
+    assert_allclose(state.params.log_sd0, 0.5 * np.log(0.3), rtol=1e-12)
+    for name in ("W0", "b0", "W1", "b1", "log_sd1"):  # the first step of Adam has the length of the rate
+        assert_allclose(getattr(state.params, name) - getattr(params, name), 0.1, rtol=1e-3)
+
+
+def test_update_shortens_a_wild_gradient_and_shrinks_weights():
+    params = ensemble_of(member(0, 3), member(1, 3))
+    wild = jax.tree.map(lambda leaf: np.zeros_like(leaf), params)
+    wild.b1[0] = 1e9
+    state, _ = updates.Update(CONFIG)(made_state(params), {"gradient": wild}, np.float64(1.0))
+    first, second = np.asarray(state.optimiser.mu.b1[:, 0])
+    assert_allclose(first, 0.1 * updates.LARGEST_GRADIENT, rtol=1e-6)
+    assert second == 0.0
+    prior = -updates.WEIGHT_PRECISION / 10.0 * params.W0[1]
+    assert_allclose(state.optimiser.mu.W0[1], 0.1 * prior, rtol=1e-6)
+
+
+def test_decay_is_half_a_cosine():
+    shares = np.array([0.0, 0.5, 1.0, 2.0])
+    assert_allclose([updates.decay(share) for share in shares], [1.0, 0.505, 0.01, 0.01], rtol=1e-12)
+
+
+def test_judge_keeps_each_members_best_and_stops_when_all_are_idle():
+    good, bad = member(0, 3), member(0, 3)._replace(b1=np.full(1, 9.0))
+    rng = np.random.default_rng(0)
+    held = rng.normal(size=(2, 4, 2)), rng.normal(size=(2, 4, 1)), np.array([[1, 1, 1, 0], [2.0, 1, 0, 0]])
+    rows = Rows(None, np.ones(1), np.int32(1), held)
+    judge = jax.jit(updates.Judge(CONFIG))
+    state, info = judge(jax.random.key(0), made_state(ensemble_of(good, bad)), rows)
+    score = np.asarray(state.best_score)
+    expected = [
+        np.average(
+            [float(objective.moment_log_likelihood(p, x, y)) for x, y in zip(*data, strict=True)], weights=w
+        )
+        for p, w, *data in zip((good, bad), held[2], held[0], held[1], strict=True)
+    ]
+    assert_allclose(score, expected, rtol=1e-9)
+    assert_allclose(info["held_out"], np.mean(expected), rtol=1e-9)
+    stops = [bool(info["stop"])]
+    state, info = judge(jax.random.key(0), replace(state, params=ensemble_of(bad, good)), rows)
+    assert_allclose(state.best.b1[:, 0], [good.b1[0], good.b1[0]])  # the first keeps, the second improves
+    assert state.best_epoch.tolist() == [1, 2]
+    for _ in range(2):
+        stops.append(bool(info["stop"]))
+        state, info = judge(jax.random.key(0), state, rows)
+    stops.append(bool(info["stop"]))
+    assert stops == [False, False, False, True]  # the patience is two epochs after the last improvement
+
+
+def test_judge_without_held_out_rows_takes_the_last_state():
+    params = ensemble_of(member(0, 3))
+    before = made_state(ensemble_of(member(1, 3)))
+    state, info = updates.Judge(CONFIG)(None, replace(before, params=params), Rows(None, None, None))
+    assert info == {}
+    assert state.best is params
+    assert state.epoch == 1
+
+
+def test_a_score_that_is_no_number_is_never_the_best():
+    params = ensemble_of(member(0, 3)._replace(b1=np.full(1, np.nan)))
+    held = np.ones((1, 2, 2)), np.ones((1, 2, 1)), np.ones((1, 2))
+    state, _ = updates.Judge(CONFIG)(None, made_state(params), Rows(None, None, None, held))
+    assert state.best_epoch.tolist() == [0]
