@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import psutil
 
 RESULTS = Path(__file__).parent / "results"
 README = Path(__file__).parent / "README.md"
@@ -46,6 +47,8 @@ def write_results(name: str, content: dict[str, Any]) -> Path:
     about = {
         "python": platform.python_version(),
         "machine": platform.machine(),
+        "cores": psutil.cpu_count(),
+        "memory_gib": round(psutil.virtual_memory().total / 2**30, 1),
         "peak_memory_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
         **{package: importlib.metadata.version(package) for package in packages},
     }

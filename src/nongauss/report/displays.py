@@ -70,7 +70,7 @@ class TraceDisplay:
         style = {"color": BLUE, "linewidth": 1.8, "marker": "o" if len(y) <= 30 else None, "markersize": 4}
         ax.plot(x, y, **{**style, **kwargs})
         _robust_limits(ax, y)
-        label = "bound on the log likelihood (nats)" if self.quantity == "bound" else self.quantity
+        label = "objective on the training rows (nats)" if self.quantity == "bound" else self.quantity
         _finish(ax, "Course of the fit", "iteration", label)
         ax.locator_params(axis="x", integer=True)
         if self.stop_reason:

@@ -56,7 +56,7 @@ def facts(estimator: Any, *, target: str | None = None, n_rows: int | None = Non
             pairs.append((label, str(value)))
     trace = getattr(estimator, "trace_", None)
     if trace is not None and len(trace) and "bound" in trace:
-        pairs.append(("Final bound", f"{float(trace['bound'].iloc[-1]):.6g}"))
+        pairs.append(("Final objective", f"{float(trace['bound'].iloc[-1]):.6g}"))
     if getattr(estimator, "stop_reason_", None):
         pairs.append(("Why it stopped", str(estimator.stop_reason_)))
     return pairs

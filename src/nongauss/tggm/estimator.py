@@ -20,11 +20,11 @@ from nongauss.data.rows import canonical_rows, validate_weight
 from nongauss.data.target import TargetScaler, validate_target
 from nongauss.estimator.base import DistributionRegressorMixin, NongaussEstimator
 from nongauss.estimator.distribution import GaussianMixtureDistribution
-from nongauss.estimator.parameters import Interval, Options, StrOptions, check_parameters
+from nongauss.estimator.parameters import Interval, StrOptions, check_parameters
 from nongauss.inference.checkpoint import Checkpoint
 from nongauss.tggm import fit as recipe_of
 from nongauss.tggm.fit import Data, Recipe
-from nongauss.tggm.params import Config
+from nongauss.tggm.params import SMALLEST_LOG_SD, Config
 from nongauss.tggm.predict import Ensemble
 
 FloatArray = NDArray[np.float64]
@@ -78,7 +78,7 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
     checkpoint : path, default None
         A file written every second; if it is there at the start and is of the same fit, the fit goes on
         from it and ends as if it had not been interrupted. Removed at the end.
-    random_state : int, RandomState or None, default None
+    random_state : int, RandomState, Generator or None, default None
     verbose : int, default 0
 
     Attributes
@@ -86,7 +86,10 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
     params_ : Params
         Weights of all members on the standardised scale, arrays with a leading member axis.
     noise_variance_ : ndarray (P,)
-        Mean noise variance s_1^2 of the members, squared target units.
+        Noise variance s_1^2, squared target units: the members' mean, times the inflation.
+    ensemble_ : Ensemble
+        All that a prediction needs; `ensemble_.inflation` is the factor by which held-out rows corrected
+        the variances, `ensemble_.skewness` the share of the skewed shape that they left (0 is Gaussian).
     encoded_names_ : tuple of str
         The encoded columns that the weights belong to.
     n_iter_, converged_, stop_reason_, trace_ : how the fit went; the trace has the log-likelihood bound
@@ -129,7 +132,7 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
         "tol": [Interval(numbers.Real, 0, None, closed="left")],
         "callbacks": ["array-like", None],
         "checkpoint": [str, os.PathLike, None],
-        "random_state": ["random_state", Options(type, {np.random.Generator})],
+        "random_state": ["random_state", np.random.Generator],
         "verbose": ["verbose"],
     }
 
@@ -197,15 +200,17 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
             checkpoint=checkpoint,
             verbose=int(self.verbose),
         )
-        self._former = None
+        self._former = recipe_of.leaves_of(result.state)
         self._set_members(ensemble)
+        self._note_a_noise_floor()
         self._record_fit(result)
         return self
 
     def partial_fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
-        """One more epoch over these rows; the first call fixes the encoding, the scaling and the shapes.
+        """One more epoch over these rows, after `fit`, after itself, or from the start.
 
-        No rows are held out, so nothing is calibrated and nothing stops early. Raises ValueError.
+        The first call (of either) fixes the encoding, the scaling and the shapes. No rows are held out: the
+        calibration stays what it was, and nothing stops early. Raises ValueError.
         """
         config, recipe = self._settings()
         seed = self._key_seed(self.random_state)
@@ -213,9 +218,12 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
         data = self._first_rows(X, y, sample_weight) if first else self._more_rows(X, y, sample_weight)
         former = None
         if not first:
-            trace = self.trace_.to_dict("records")
-            former = FitResult(None, trace, Status.COMPLETED, self.n_iter_), self._former
+            trace: list[Any] = self.trace_.to_dict("records")
+            former = FitResult(self._former, trace, Status.COMPLETED, self.n_iter_)
         result, ensemble = recipe_of.go_on(seed, data, config, recipe, former)
+        if not first:
+            known = self.ensemble_
+            ensemble = ensemble._replace(inflation=known.inflation, skewness=known.skewness)
         self._former = recipe_of.leaves_of(result.state)
         self._set_members(ensemble)
         self._record_fit(result)
@@ -323,6 +331,16 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
 
     def _moments(self, encoded: FloatArray) -> tuple[FloatArray, FloatArray]:
         return self.ensemble_.moments(encoded)
+
+    def _note_a_noise_floor(self) -> None:
+        floor = np.exp(2.0 * SMALLEST_LOG_SD) * 1.01
+        if self.noise_variance == "learn" and np.exp(2.0 * self.params_.log_sd1).min() < floor:
+            warnings.warn(
+                "The noise has reached its floor, 1e-4 of the target's standard deviation: the inputs seem "
+                "to determine the target without noise, so read the intervals with care.",
+                NongaussWarning,
+                stacklevel=3,
+            )
 
     def _set_members(self, ensemble: Ensemble) -> None:
         self.ensemble_ = ensemble._replace(centre=self._scaler.centre, scale=self._scaler.scale)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from nongauss.core.contracts import Callback, FitResult, Status
+from nongauss.core.contracts import Callback, FitResult, InputError, Status
 from nongauss.core.records import replace, value
 from nongauss.core.rng import key_from_seed
 from nongauss.inference import loop
@@ -50,7 +50,7 @@ class Data(NamedTuple):
 
     X: NDArray[np.float32]
     Y: NDArray[np.float32]
-    weight: NDArray[np.float64]
+    weight: NDArray[Any]
 
 
 def fit(
@@ -91,11 +91,12 @@ def fit(
 
 
 def go_on(
-    seed: int, data: Data, config: Config, recipe: Recipe, former: tuple[FitResult, Any] | None
+    seed: int, data: Data, config: Config, recipe: Recipe, former: FitResult | None
 ) -> tuple[FitResult, Ensemble]:
     """One more epoch over these rows for all members, with a learning rate that does not decay.
 
-    `former` is the last result and its state's leaves; None starts anew. No row is held out.
+    `former` is the last result, its state as `leaves_of` gave it; None starts anew. No row is held out.
+    Raises InputError if the network has another shape by now.
     """
     n_rows = len(data.weight)
     weight = data.weight.astype(np.float32)
@@ -103,14 +104,14 @@ def go_on(
     params = start(np.random.default_rng(seed), config, recipe.n_members, data.X.shape[1], data.Y)
     total = np.full(recipe.n_members, weight.sum(), np.float32)
     state = updates.first_state(params, total, _NO_END, recipe.max_epochs, recipe.tol)
-    result = None
     if former is not None:
-        result, leaves = former
-        state = jax.tree.unflatten(jax.tree.structure(state), leaves)
-        state = replace(state, total=total)
+        leaves, structure = jax.tree.flatten(state)
+        if [leaf.shape for leaf in leaves] != [leaf.shape for leaf in former.state]:
+            raise InputError("The network's parameters have changed since the last call; call fit first.")
+        state = replace(jax.tree.unflatten(structure, former.state), total=total, n_steps=np.float32(_NO_END))
     step = make_step(config, batch_size(n_rows, recipe.batch_size))
-    n_done = 0 if result is None else result.n_iter
-    result = loop.run(step, key_from_seed(seed), state, rows, max_iter=n_done + 1, start=result)
+    n_done = 0 if former is None else former.n_iter
+    result = loop.run(step, key_from_seed(seed), state, rows, max_iter=n_done + 1, start=former)
     if result.status is Status.MAX_ITER:
         result = FitResult(result.state, result.trace, Status.COMPLETED, result.n_iter)
     return result, calibrated(jax.tree.map(np.asarray, result.state.best), config, None)
@@ -179,7 +180,7 @@ def calibrated(
     inflation = float(np.clip(ratio, 0.5, 3.0))
     if config.method == "bp":
         return plain._replace(inflation=inflation)
-    parts = [_parts_of_one(params, config, e, X[e]) for e in own]
+    parts = [_parts_of_one(params, config, e, X[e]) for e in range(len(X))]
     scores = [
         sum(_log_density(part, inflation, share, *rows) for part, *rows in zip(parts, Y, weight, strict=True))
         for share in SKEWNESSES
@@ -205,5 +206,5 @@ def _log_density(
 
 
 def leaves_of(state: updates.State) -> tuple[NDArray[Any], ...]:
-    """The arrays of a state, in the order in which `go_on` takes them back."""
-    return tuple(np.asarray(leaf) for leaf in jax.tree.leaves(state))
+    """The arrays of a state, at the members' best parameters, in the order in which `go_on` takes them."""
+    return tuple(np.asarray(leaf) for leaf in jax.tree.leaves(replace(state, params=state.best)))

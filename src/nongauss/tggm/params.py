@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -11,8 +11,6 @@ import numpy as np
 
 from nongauss.core.records import value
 from nongauss.core.registry import persistable
-
-Array = jax.Array | np.ndarray
 
 LARGEST_LOG_SD = 3.0
 """Upper end of the log standard deviations, in units of the standardised target."""
@@ -30,12 +28,12 @@ class Params(NamedTuple):
     All on the scale of standardised inputs and targets.
     """
 
-    W0: Array
-    b0: Array
-    W1: Array
-    b1: Array
-    log_sd0: Array
-    log_sd1: Array
+    W0: jax.Array
+    b0: jax.Array
+    W1: jax.Array
+    b1: jax.Array
+    log_sd0: jax.Array
+    log_sd1: jax.Array
 
 
 @persistable
@@ -67,17 +65,20 @@ def start(rng: np.random.Generator, config: Config, n_members: int, n_inputs: in
     hidden = 0.5 if config.hidden_variance is None else math.sqrt(config.hidden_variance)
     noise = 0.5 if config.noise_variance is None else math.sqrt(config.noise_variance)
 
-    def normal(sd: float, *shape: int) -> np.ndarray:
+    def normal(sd: float, *shape: int) -> Any:
         return np.float32(sd) * rng.standard_normal((n_members, *shape), np.float32)
 
-    varies = (Y[:1] != Y).any(axis=0).astype(np.float32)
+    def filled(number: float, size: int) -> Any:
+        return np.full((n_members, size), number, np.float32)
+
+    varies: Any = (Y[:1] != Y).any(axis=0).astype(np.float32)
     return Params(
         W0=normal(1.0 / math.sqrt(max(n_inputs, 1)), n_hidden, n_inputs),
         b0=normal(0.5, n_hidden),
         W1=normal(1.0 / math.sqrt(n_hidden), n_outputs, n_hidden) * varies[None, :, None],
-        b1=np.zeros((n_members, n_outputs), np.float32),
-        log_sd0=np.full((n_members, n_hidden), math.log(hidden), np.float32),
-        log_sd1=np.full((n_members, n_outputs), math.log(noise), np.float32),
+        b1=filled(0.0, n_outputs),
+        log_sd0=filled(math.log(hidden), n_hidden),
+        log_sd1=filled(math.log(noise), n_outputs),
     )
 
 

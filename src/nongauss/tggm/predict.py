@@ -102,8 +102,8 @@ class Ensemble(NamedTuple):
 
         Mean and variance are exact. What the finite number of points leaves is an error of the shape. In the
         distribution function, at full skewness, it is at most 0.007 where a single unit varies as much as the
-        noise and 0.035 where it varies ten times as much, the worst case (tests/tggm/test_predict.py); in a
-        fitted model of many units it is below 0.005 (tests/tggm/test_estimator.py).
+        noise and 0.035 where it varies ten times as much, the worst case (tests/tggm/test_predict.py), and
+        up to 0.02 in a fitted model (tests/tggm/test_estimator.py).
         """
         means, variances = mixture(parts_of(self.params, self.config, X), self.inflation, self.skewness)
         n_rows, n_outputs = len(X), len(self.centre)

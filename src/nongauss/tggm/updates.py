@@ -19,7 +19,7 @@ from nongauss.inference.gradient import Rows
 from nongauss.prob import truncnorm
 from nongauss.tggm import objective
 from nongauss.tggm.objective import Posterior
-from nongauss.tggm.params import Array, Config, Params, constrain
+from nongauss.tggm.params import Config, Params, constrain
 
 WEIGHT_PRECISION = 1e-2
 """Precision of the Gaussian prior on all weights, standardised scale: next to nothing beyond a few rows."""
@@ -44,15 +44,15 @@ class State:
 
     params: Params
     optimiser: Any
-    step: Array
-    n_steps: Array
-    total: Array
-    epoch: Array
+    step: jax.Array
+    n_steps: jax.Array
+    total: jax.Array
+    epoch: jax.Array
     best: Params
-    best_score: Array
-    best_epoch: Array
-    patience: Array
-    tol: Array
+    best_score: jax.Array
+    best_epoch: jax.Array
+    patience: jax.Array
+    tol: jax.Array
 
 
 def optimiser() -> optax.GradientTransformation:
@@ -248,17 +248,18 @@ def held_out_score(
 def first_state(params: Params, total: Any, n_steps: float, patience: int, tol: float) -> State:
     """The state before the first epoch, as host arrays: nothing is compiled to make it."""
     n_members = params.b0.shape[0]
+    host: Any = np  # host arrays where the record says jax.Array: they become that at the first step
     shapes = jax.eval_shape(optimiser().init, params)
     return State(
         params=params,
-        optimiser=jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), shapes),
-        step=np.float32(0),
-        n_steps=np.float32(n_steps),
-        total=np.asarray(total, np.float32),
-        epoch=np.int32(0),
+        optimiser=jax.tree.map(lambda leaf: host.zeros(leaf.shape, leaf.dtype), shapes),
+        step=host.float32(0),
+        n_steps=host.float32(n_steps),
+        total=host.asarray(total, host.float32),
+        epoch=host.int32(0),
         best=params,
-        best_score=np.full(n_members, _WORST, np.float32),
-        best_epoch=np.zeros(n_members, np.int32),
-        patience=np.int32(patience),
-        tol=np.float32(tol),
+        best_score=host.full(n_members, _WORST, host.float32),
+        best_epoch=host.zeros(n_members, host.int32),
+        patience=host.int32(patience),
+        tol=host.float32(tol),
     )
