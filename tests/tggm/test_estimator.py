@@ -156,6 +156,15 @@ def test_partial_fit_improves_and_goes_on_after_loading(tmp_path):
         model.partial_fit(X, np.column_stack([y, y]))
     model.fit(X, y)
     assert model.n_iter_ == 25  # a fit starts anew
+    fitted = np.mean((model.predict(X) - y) ** 2)
+    inflation = model.ensemble_.inflation
+    model.partial_fit(X, y)  # and is gone on with
+    assert model.n_iter_ == 26
+    assert np.mean((model.predict(X) - y) ** 2) < 1.5 * fitted
+    assert model.ensemble_.inflation == inflation
+    model.set_params(hidden_layer_sizes=(9,))
+    with pytest.raises(InputError, match=r"parameters have changed since the last call; call fit first"):
+        model.partial_fit(X, y)
 
 
 @pytest.mark.parametrize("sizes", [(), (5, 5), (0,), (2.5,), ("a",)])

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save_file
+from safetensors.numpy import save as to_bytes
 
 import nongauss
 from nongauss.core.contracts import InputError, NongaussWarning
@@ -48,7 +48,7 @@ def save(estimator: NongaussEstimator, path: PathLike) -> None:
     }
     text = json.dumps(manifest, allow_nan=False)
     with atomic_path(Path(path)) as temporary:
-        save_file(tensors, temporary, metadata={"nongauss": text})
+        temporary.write_bytes(to_bytes(tensors, metadata={"nongauss": text}))
 
 
 def load(path: PathLike) -> Any:

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
+import nongauss
 from nongauss.core.contracts import FitResult, InputError, NongaussWarning, Status
 from nongauss.data.encoder import TableEncoder
 from nongauss.data.rows import canonical_rows, validate_weight
@@ -70,6 +71,7 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
         epoch, stop when no member has improved for `n_iter_no_change` epochs, and calibrate the variance.
         Fewer than 20 distinct rows are all used for training.
     validation_fraction : float in (0, 1), default 0.1
+        At most 1 / n_members, since each member holds out other rows.
     n_iter_no_change : int, default 100
     tol : float, default 1e-4
         Smallest gain of the held-out log-likelihood (nats a row) that counts as an improvement.
@@ -354,7 +356,8 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
         for array in data:
             digest.update(np.ascontiguousarray(array).tobytes())
         seed = self.random_state if isinstance(self.random_state, numbers.Integral) else "any"
-        digest.update(repr((config, recipe, seed, data.X.shape, data.Y.shape)).encode())
+        version = nongauss.__version__
+        digest.update(repr((version, config, recipe, seed, data.X.shape, data.Y.shape)).encode())
         return digest.hexdigest()
 
 
