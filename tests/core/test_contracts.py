@@ -9,10 +9,10 @@ from nongauss.core.contracts import InputError, NongaussWarning, Progress, Statu
 
 
 @pytest.mark.parametrize("status", Status)
-def test_every_status_is_a_sentence_and_only_two_are_success(status):
+def test_every_status_is_a_sentence_and_only_good_ends_are_success(status):
     assert status.value[0].isupper()
     assert status.value.endswith(".")
-    assert status.converged == (status in {Status.CONVERGED, Status.EARLY_STOPPED})
+    assert status.converged == (status in {Status.CONVERGED, Status.EARLY_STOPPED, Status.COMPLETED})
 
 
 def test_errors_and_warnings_are_of_the_classes_that_users_catch():

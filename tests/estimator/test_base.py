@@ -11,6 +11,7 @@ from nongauss.estimator.distribution import GaussianMixtureDistribution
 EXPECTED_WARNING = {
     Status.CONVERGED: None,
     Status.EARLY_STOPPED: None,
+    Status.COMPLETED: None,
     Status.MAX_ITER: ConvergenceWarning,
     Status.NONFINITE: NongaussWarning,
     Status.BOUND_DECREASED: NongaussWarning,

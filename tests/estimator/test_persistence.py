@@ -211,7 +211,7 @@ def test_a_new_process_predicts_the_same_bits(tmp_path):
     y = X[:, 0] + np.abs(X[:, 1]) + 0.1 * rng.normal(size=40)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a few iterations are enough here
-        model = TGGMRegressor(hidden_layer_sizes=(3,), max_iter=5, random_state=0).fit(X, y)
+        model = TGGMRegressor(hidden_layer_sizes=(3,), max_epochs=5, random_state=0).fit(X, y)
     save(model, tmp_path / "model.nongauss")
     np.save(tmp_path / "X.npy", X)
     code = """

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from nongauss.core.contracts import Status
+from nongauss.core.contracts import FitResult, Status
 from nongauss.core.records import replace
 from nongauss.tggm import fit as recipe_of
 from nongauss.tggm.fit import Data, Recipe
@@ -138,7 +138,7 @@ def test_go_on_continues_from_the_leaves():
     result, trace = None, []
     leaves = None
     for _ in range(4):
-        former = None if result is None else (result, leaves)
+        former = None if result is None else FitResult(leaves, result.trace, result.status, result.n_iter)
         result, made = recipe_of.go_on(0, data, CONFIG, RECIPE, former)
         leaves = recipe_of.leaves_of(result.state)
         trace.append(result.trace[-1]["bound"])
