@@ -52,7 +52,9 @@ def peer() -> float:
     X, y = made(N_ROWS, N_COLUMNS)
 
     def seconds(max_iter: int) -> float:
-        model = MLPRegressor((WIDTH,), batch_size=BATCH, max_iter=max_iter, tol=0.0, n_iter_no_change=10**6)
+        model = MLPRegressor(
+            hidden_layer_sizes=(WIDTH,), batch_size=BATCH, max_iter=max_iter, tol=0.0, n_iter_no_change=10**6
+        )
         started = time.perf_counter()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -46,7 +46,7 @@ def one_split(X: np.ndarray, y: np.ndarray, train: np.ndarray, test: np.ndarray,
         "predict_seconds": time.perf_counter() - fitted,
         "epochs": model.n_iter_,
         "skewness": model.ensemble_.skewness,
-        "inflation": model.ensemble_.inflation,
+        "inflation": float(model.ensemble_.inflation[0]),
     }
 
 

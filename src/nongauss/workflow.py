@@ -18,7 +18,7 @@ from sklearn.base import clone
 from nongauss.core.contracts import InputError
 from nongauss.data.kinds import ColumnKind, target_kind
 from nongauss.data.reading import read_table, write_table
-from nongauss.report.comparison import baselines, compare, fit_and_score
+from nongauss.report.comparison import baselines, compare, fit_and_score, raise_if_stopped
 from nongauss.report.html import FrameInfo, report_figures, write_report
 from nongauss.report.metrics import split_interval
 
@@ -166,6 +166,7 @@ def fit_and_judge(
         if test_size > 0:
             note = f"{n} rows are too few to hold any out (10 are needed), so there are no held-out figures."
         final = kept.fit(table.X, table.y)
+        raise_if_stopped(final)
         return Outcome(final=final, judged=final, n_rows=n, notes=[note])
     train, test = _split(n, test_size, seed)
     parts = table.X.iloc[train], table.y[train], table.X.iloc[test], table.y[test]
@@ -175,6 +176,7 @@ def fit_and_judge(
     for name, rival in (rivals or {}).items():
         metrics[name] = fit_and_score(rival, *parts)[1]
     final = kept.fit(table.X, table.y) if refit else judged
+    raise_if_stopped(final)
     note = f"Held-out figures are from a fit on {len(train)} rows, judged on the other {len(test)}; "
     note += f"the saved model was then fitted on all {n}." if refit else "the saved model is that fit."
     notes = [note]

@@ -131,7 +131,7 @@ def test_fixed_variances_stay():
     model = TGGMRegressor(**SMALL, hidden_variance=0.5, noise_variance=0.01).fit(X, y)
     assert_allclose(np.exp(2 * model.params_.log_sd0), 0.5, rtol=1e-5)
     assert_allclose(np.exp(2 * model.params_.log_sd1), 0.01, rtol=1e-5)
-    expected = 0.01 * np.var(y) * model.ensemble_.inflation
+    expected = 0.01 * np.var(y) * model.ensemble_.inflation[0]
     assert_allclose(model.noise_variance_, [expected], rtol=1e-5)
 
 
@@ -239,3 +239,37 @@ def test_equal_outputs_are_fitted_in_single_precision():
             X, np.column_stack([y, y])
         )
     assert np.isfinite(model.predict(X)).all()
+
+
+def test_a_refit_that_fails_leaves_the_former_model_whole(tmp_path):
+    X, y = made(60)
+    model = TGGMRegressor(**SMALL).fit(X, y)
+    before = model.predict(X)
+    (tmp_path / "bad").write_text("no checkpoint")
+    model.set_params(checkpoint=tmp_path / "bad")
+    with pytest.raises(InputError, match="cannot be read"):
+        model.fit(X * 100.0 + 5.0, y * 1000.0)
+    assert_array_equal(model.predict(X), before)
+    with pytest.raises(InputError, match="no such folder"):
+        model.set_params(checkpoint=tmp_path / "none" / "c").fit(X, y)
+    nongauss.save(model, tmp_path / "saved")  # a path as a parameter is no obstacle
+    assert_array_equal(nongauss.load(tmp_path / "saved").predict(X), before)
+
+
+@pytest.mark.parametrize("size", [1e-50, 1.0 / 64, 1e40])
+def test_the_unit_of_weights_is_irrelevant(size):
+    X, y = made(60)
+    expected = TGGMRegressor(**SMALL).fit(X, y).predict(X)
+    weighted = TGGMRegressor(**SMALL).fit(X, y, sample_weight=np.full(60, size)).predict(X)
+    assert_allclose(weighted, expected, rtol=2e-3, atol=2e-3)
+
+
+def test_each_output_has_a_calibration_of_its_own():
+    X, y = made(200)
+    rng = np.random.default_rng(0)
+    other = 3.0 * rng.standard_t(3, 200)
+    with pytest.warns(NongaussWarning, match="constant"):
+        model = TGGMRegressor(**SMALL).fit(X, np.column_stack([y, other, np.full(200, 4.0)]))
+    assert model.ensemble_.inflation.shape == (3,)
+    assert model.ensemble_.inflation[0] != model.ensemble_.inflation[1]
+    assert model.ensemble_.inflation[2] == 1.0

@@ -102,7 +102,7 @@ def test_calibration_keeps_a_model_that_is_right():
 def test_calibration_widens_and_drops_skewness_that_is_not_there():
     params = skewed_unit()
     exact = recipe_of.calibrated(params, CONFIG, None)
-    assert (exact.inflation, exact.skewness) == (1.0, 1.0)
+    assert (exact.inflation.tolist(), exact.skewness) == ([1.0], 1.0)
     mean, variance = (part[0, 0] for part in exact.moments(np.ones((1, 1))))
     normal = np.random.default_rng(0).normal(mean, np.sqrt(2.0 * variance), size=(2, 1500))
     made = recipe_of.calibrated(params, CONFIG, held_for(params, normal))
@@ -130,7 +130,7 @@ def test_weights_do_not_change_who_is_held_out():
     plain, _ = recipe_of.fit(0, data, CONFIG, RECIPE)
     scaled, _ = recipe_of.fit(0, data._replace(weight=np.full(60, 4.0)), CONFIG, RECIPE)
     bounds = [[row["bound"] for row in result.trace] for result in (plain, scaled)]
-    assert_allclose(bounds[1], 4.0 * np.array(bounds[0]), rtol=1e-2)
+    assert bounds[1] == bounds[0]  # only ratios of weights matter
 
 
 def test_go_on_continues_from_the_leaves():
@@ -146,7 +146,7 @@ def test_go_on_continues_from_the_leaves():
     assert result.status is Status.COMPLETED
     assert trace[-1] > trace[0]
     assert int(result.state.step) == 4 * 4  # sixty rows are four batches
-    assert (made.inflation, made.skewness) == (1.0, 1.0)
+    assert (made.inflation.tolist(), made.skewness) == ([1.0], 1.0)
     assert all(isinstance(leaf, np.ndarray) for leaf in leaves)
     assert_array_equal(made.params.W0, np.asarray(jax.tree.leaves(result.state.params)[0]))
 

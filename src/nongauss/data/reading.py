@@ -12,6 +12,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from nongauss.core.contracts import InputError, NongaussWarning
@@ -92,6 +93,12 @@ def _read_parquet(file: Path) -> pd.DataFrame:
     if any(name is not None for name in frame.index.names):
         frame = frame.reset_index()
     _check_names([str(name) for name in frame.columns], file)
+    for name in frame.columns:
+        present = frame[name].dropna()
+        if len(present) and isinstance(present.iloc[0], (list, dict, tuple, set, np.ndarray)):
+            raise InputError(
+                f"{file.name}: column {str(name)!r} holds lists or records; give one value a cell."
+            )
     return frame
 
 

@@ -81,6 +81,8 @@ def _encode_estimator(estimator: NongaussEstimator, tensors: Tensors) -> dict[st
     name = type(estimator).__name__
     parameters, fitted = {}, {}
     for key, value in estimator.get_params(deep=False).items():
+        if isinstance(value, os.PathLike):
+            value = os.fspath(value)
         kept = _without_live_objects(value)
         if kept is not value:
             _warn(

@@ -155,7 +155,7 @@ class _Fit:
                 if verbose and time.perf_counter() - printed >= self.air_seconds:
                     _say(_line(progress))
                     printed = time.perf_counter()
-                asked = [callback(progress) is True for callback in callbacks]
+                asked = [bool(callback(progress)) for callback in callbacks]
                 status = status or (Status.STOPPED if any(asked) else None)
             if status is not None:
                 return status

@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import BaseCrossValidator, KFold, cross_val_predict
 from sklearn.utils import _safe_indexing
 
-from nongauss.core.contracts import InputError
+from nongauss.core.contracts import InputError, Status
 from nongauss.report.metrics import SHORT_LABELS, FloatArray, format_figure, regression_metrics
 from nongauss.report.text import text_table
 
@@ -73,6 +73,9 @@ def compare(
 
         rows[name] = _cross_validated(estimator, X, target, splits, starts)
     report(total, total, "")
+    if all(row["reason"] for row in rows.values()):
+        reasons = "; ".join(f"{name}: {row['reason']}" for name, row in rows.items())
+        raise InputError(f"No model could be fitted ({reasons}).")
     return _table(rows)
 
 
@@ -107,6 +110,7 @@ def fit_and_score(
         warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit(X_train, y_train)
     seconds = time.perf_counter() - started
+    raise_if_stopped(model)
     if density_kind(model) == "own":
         distribution = model.predict_distribution(X_test)
         mean = np.asarray(distribution.mean)
@@ -115,6 +119,12 @@ def fit_and_score(
         mean = np.asarray(model.predict(X_test), dtype=np.float64)
         log_density, interval = _residual_gaussian(estimator, X_train, y_train, mean, y_test)
     return model, regression_metrics(y_test, mean, log_density, interval, seconds)
+
+
+def raise_if_stopped(model: Any) -> None:
+    """Ctrl-C ends a fit early with a usable model; here it means that the person wants all of it to end."""
+    if getattr(model, "stop_reason_", None) == Status.STOPPED.value:
+        raise KeyboardInterrupt
 
 
 def comparison_text(table: pd.DataFrame) -> str:

@@ -7,7 +7,8 @@ import numbers
 import os
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Self
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -29,6 +30,15 @@ from nongauss.tggm.params import SMALLEST_LOG_SD, Config
 from nongauss.tggm.predict import Ensemble
 
 FloatArray = NDArray[np.float64]
+
+
+class Reading(NamedTuple):
+    """How tables are read: the encoding of X, the scaling of y, and whether y is one-dimensional."""
+
+    encoder: TableEncoder
+    scaler: TargetScaler
+    squeeze: bool
+
 
 _SMALLEST_SPREAD, _LARGEST_SPREAD = 1e-150, 1e150
 
@@ -95,7 +105,7 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
     encoded_names_ : tuple of str
         The encoded columns that the weights belong to.
     n_iter_, converged_, stop_reason_, trace_ : how the fit went; the trace has the log-likelihood bound
-        (nats over the training rows, standardised) and the held-out log-likelihood (nats a row).
+        (nats over the training rows, standardised, weights by about their mean) and the held-out one (nats a row).
 
     Raises
     ------
@@ -187,9 +197,10 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
         """
         config, recipe = self._settings()
         seed = self._key_seed(self.random_state)
-        data = self._first_rows(X, y, sample_weight)
+        reading, data = self._first_rows(X, y, sample_weight)
         checkpoint = None
         if self.checkpoint is not None:
+            _check_folder(self.checkpoint)
             checkpoint = Checkpoint(
                 self.checkpoint, self._fingerprint(data, config, recipe), every_seconds=1.0
             )
@@ -202,8 +213,7 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
             checkpoint=checkpoint,
             verbose=int(self.verbose),
         )
-        self._former = recipe_of.leaves_of(result.state)
-        self._set_members(ensemble)
+        self._keep(reading, ensemble, result)
         self._note_a_noise_floor()
         self._record_fit(result)
         return self
@@ -217,7 +227,11 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
         config, recipe = self._settings()
         seed = self._key_seed(self.random_state)
         first = getattr(self, "_former", None) is None
-        data = self._first_rows(X, y, sample_weight) if first else self._more_rows(X, y, sample_weight)
+        if first:
+            reading, data = self._first_rows(X, y, sample_weight)
+        else:
+            reading = Reading(self._encoder, self._scaler, self._squeeze)
+            data = self._more_rows(X, y, sample_weight)
         former = None
         if not first:
             trace: list[Any] = self.trace_.to_dict("records")
@@ -226,14 +240,14 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
         if not first:
             known = self.ensemble_
             ensemble = ensemble._replace(inflation=known.inflation, skewness=known.skewness)
-        self._former = recipe_of.leaves_of(result.state)
-        self._set_members(ensemble)
+        self._keep(reading, ensemble, result)
         self._record_fit(result)
         return self
 
     def predict(self, X: Any, return_std: bool = False) -> FloatArray | tuple[FloatArray, FloatArray]:
         """Mean of y for each row, original units: (N,) or (N, P). With `return_std`, also its sd."""
-        mean, variance = self._moments(self._encode(X))
+        encoded = self._encode(X)
+        mean, variance = self.ensemble_.moments(encoded)
         if self._squeeze:
             mean, variance = mean[:, 0], variance[:, 0]
         return (mean, np.sqrt(variance)) if return_std else mean
@@ -241,8 +255,8 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
     def predict_distribution(self, X: Any) -> GaussianMixtureDistribution:
         """The whole distribution of y for each row: exact moments, skewed density, quantiles, samples."""
         encoded = self._encode(X)
-        mean, variance = self._moments(encoded)
         ensemble = self.ensemble_
+        mean, variance = ensemble.moments(encoded)
         return GaussianMixtureDistribution(
             mean,
             variance,
@@ -288,8 +302,8 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
         )
         return config, recipe
 
-    def _first_rows(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> Data:
-        """Learn the encoding and the scaling, and give the canonical rows."""
+    def _first_rows(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> tuple[Reading, Data]:
+        """Learn the encoding and the scaling, and give them with the canonical rows. Changes nothing yet."""
         name = type(self).__name__
         weight = None if sample_weight is None else np.asarray(sample_weight)
         n_rows = _n_rows(X)
@@ -307,14 +321,7 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
                 NongaussWarning,
                 stacklevel=3,
             )
-        self._encoder, self._scaler, self._squeeze = encoder, scaler, squeeze
-        self.n_features_in_ = encoder.n_features
-        if encoder.feature_names is not None:
-            self.feature_names_in_ = np.array(encoder.feature_names, dtype=object)
-        elif hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
-        self.encoded_names_ = encoder.encoded_names
-        return _canonical(encoded, scaler.transform(Y), checked)
+        return Reading(encoder, scaler, squeeze), _canonical(encoded, scaler.transform(Y), checked)
 
     def _more_rows(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> Data:
         """Canonical rows by the encoding and the scaling that are there."""
@@ -331,9 +338,6 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
         check_is_fitted(self, "ensemble_")
         return self._encoder.transform(X, estimator_name=type(self).__name__)
 
-    def _moments(self, encoded: FloatArray) -> tuple[FloatArray, FloatArray]:
-        return self.ensemble_.moments(encoded)
-
     def _note_a_noise_floor(self) -> None:
         floor = np.exp(2.0 * SMALLEST_LOG_SD) * 1.01
         if self.noise_variance == "learn" and np.exp(2.0 * self.params_.log_sd1).min() < floor:
@@ -344,7 +348,16 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
                 stacklevel=3,
             )
 
-    def _set_members(self, ensemble: Ensemble) -> None:
+    def _keep(self, reading: Reading, ensemble: Ensemble, result: FitResult) -> None:
+        """Set all that a prediction needs, at once: a fit that fails before leaves the former model whole."""
+        self._encoder, self._scaler, self._squeeze = reading
+        self.n_features_in_ = reading.encoder.n_features
+        if reading.encoder.feature_names is not None:
+            self.feature_names_in_ = np.array(reading.encoder.feature_names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        self.encoded_names_ = reading.encoder.encoded_names
+        self._former = recipe_of.leaves_of(result.state)
         self.ensemble_ = ensemble._replace(centre=self._scaler.centre, scale=self._scaler.scale)
         self.params_ = ensemble.params
         noise = np.exp(2.0 * np.asarray(ensemble.params.log_sd1, np.float64))
@@ -359,6 +372,14 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
         version = nongauss.__version__
         digest.update(repr((version, config, recipe, seed, data.X.shape, data.Y.shape)).encode())
         return digest.hexdigest()
+
+
+def _check_folder(checkpoint: str | os.PathLike[str]) -> None:
+    folder = Path(checkpoint).resolve().parent
+    if not (folder.is_dir() and os.access(folder, os.W_OK)):
+        raise InputError(
+            f"checkpoint cannot be written to {folder}: no such folder, or no right to write there."
+        )
 
 
 def _n_rows(X: Any) -> int | None:

@@ -67,7 +67,7 @@ def fit(
     n_rows = len(data.weight)
     fold = folds(n_rows, recipe)
     size = batch_size(n_rows, recipe.batch_size)
-    weight = data.weight.astype(np.float32)
+    weight = _moderate(data.weight)
     held = held_out(data._replace(weight=weight), fold, recipe.n_members)
     rows = pad_rows((data.X, data.Y, fold), weight, held)
     params = start(np.random.default_rng(seed), config, recipe.n_members, data.X.shape[1], data.Y)
@@ -99,7 +99,7 @@ def go_on(
     Raises InputError if the network has another shape by now.
     """
     n_rows = len(data.weight)
-    weight = data.weight.astype(np.float32)
+    weight = _moderate(data.weight)
     rows = pad_rows((data.X, data.Y, np.full(n_rows, -1, np.int32)), weight)
     params = start(np.random.default_rng(seed), config, recipe.n_members, data.X.shape[1], data.Y)
     total = np.full(recipe.n_members, weight.sum(), np.float32)
@@ -115,6 +115,11 @@ def go_on(
     if result.status is Status.MAX_ITER:
         result = FitResult(result.state, result.trace, Status.COMPLETED, result.n_iter)
     return result, calibrated(jax.tree.map(np.asarray, result.state.best), config, None)
+
+
+def _moderate(weight: NDArray[Any]) -> NDArray[np.float32]:
+    """Weights by a power of two near their mean: their unit is irrelevant, and none overflows."""
+    return (weight / 2.0 ** round(math.log2(weight.mean()))).astype(np.float32)
 
 
 def make_step(config: Config, size: int) -> GradientStep:
@@ -162,12 +167,12 @@ def calibrated(
     """The ensemble with its variance and its skewness set by the rows that the members did not train on.
 
     A member's held-out squared error is `a` times its variance on average. Averaging the members takes
-    their spread, `b` times the variance, off the error: the inflation is a - b, within [0.5, 3]. Then the
-    share of skewness is that of `SKEWNESSES` with the highest held-out log density. Without held-out rows
-    the model is taken at its word.
+    their spread, `b` times the variance, off the error: the inflation of each output is a - b, within
+    [0.5, 3]. Then the share of skewness is that of `SKEWNESSES` with the highest held-out log density.
+    Without held-out rows the model is taken at its word.
     """
     n_outputs = params.b1.shape[1]
-    plain = Ensemble(params, config, 1.0, 1.0, np.zeros(n_outputs), np.ones(n_outputs))
+    plain = Ensemble(params, config, np.ones(n_outputs), 1.0, np.zeros(n_outputs), np.ones(n_outputs))
     if held is None:
         return plain
     X, Y, weight = (np.asarray(part, np.float64)[:, :MOST_TO_CALIBRATE] for part in held)
@@ -176,8 +181,8 @@ def calibrated(
     mean, variance = mean.reshape(shape), variance.reshape(shape)
     own = np.arange(len(X))
     square = (Y - mean[own, own]) ** 2 - mean.var(axis=0)
-    ratio = (weight[..., None] * square / variance[own, own]).mean(-1).sum() / weight.sum()
-    inflation = float(np.clip(ratio, 0.5, 3.0))
+    ratio = (weight[..., None] * square / variance[own, own]).sum((0, 1)) / weight.sum()
+    inflation = np.where((Y[:1, :1] == Y).all((0, 1)), 1.0, np.clip(ratio, 0.5, 3.0))  # constant: as it is
     if config.method == "bp":
         return plain._replace(inflation=inflation)
     parts = [_parts_of_one(params, config, e, X[e]) for e in range(len(X))]
@@ -194,7 +199,7 @@ def _parts_of_one(params: Params, config: Config, member: int, X: NDArray[np.flo
 
 def _log_density(
     parts: predict.Parts,
-    inflation: float,
+    inflation: NDArray[np.float64],
     skewness: float,
     Y: NDArray[np.float64],
     weight: NDArray[np.float64],

@@ -70,13 +70,13 @@ def member_parts(
 class Ensemble(NamedTuple):
     """Fitted members with what undoes the scaling: all that a prediction needs.
 
-    `inflation`: factor of every variance. `skewness` in [0, 1]: the share of the hidden variance that keeps
-    its skewed shape, the rest of it being taken as Gaussian. `centre`, `scale` (P,): of the target.
+    `inflation` (P,): factor of every variance. `skewness` in [0, 1]: the share of the hidden variance that
+    keeps its skewed shape, the rest of it being taken as Gaussian. `centre`, `scale` (P,): of the target.
     """
 
     params: Params
     config: Config
-    inflation: float
+    inflation: FloatArray
     skewness: float
     centre: FloatArray
     scale: FloatArray
@@ -113,7 +113,7 @@ class Ensemble(NamedTuple):
         return weights, self.centre + self.scale * means, np.abs(self.scale) * sds
 
 
-def mixture(parts: Parts, inflation: float, skewness: float) -> tuple[FloatArray, FloatArray]:
+def mixture(parts: Parts, inflation: FloatArray, skewness: float) -> tuple[FloatArray, FloatArray]:
     """Means and variances (E, N, S, P) of the Gaussians of each member and row, standardised scale."""
     mean, shift, share, rest = parts
     means = mean[:, :, None, :] + np.sqrt(inflation * skewness) * shift
