@@ -104,8 +104,8 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
         the variances, `ensemble_.skewness` the share of the skewed shape that they left (0 is Gaussian).
     encoded_names_ : tuple of str
         The encoded columns that the weights belong to.
-    n_iter_, converged_, stop_reason_, trace_ : how the fit went; the trace has the log-likelihood bound
-        (nats over the training rows, standardised, weights by about their mean) and the held-out one (nats a row).
+    n_iter_, converged_, stop_reason_, trace_ : how the fit went; the trace has the objective (nats over the
+        training rows, standardised, weights by about their mean) and `held_out` (nats a row).
 
     Raises
     ------
@@ -227,13 +227,12 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
         config, recipe = self._settings()
         seed = self._key_seed(self.random_state)
         first = getattr(self, "_former", None) is None
+        former = None
         if first:
             reading, data = self._first_rows(X, y, sample_weight)
         else:
             reading = Reading(self._encoder, self._scaler, self._squeeze)
             data = self._more_rows(X, y, sample_weight)
-        former = None
-        if not first:
             trace: list[Any] = self.trace_.to_dict("records")
             former = FitResult(self._former, trace, Status.COMPLETED, self.n_iter_)
         result, ensemble = recipe_of.go_on(seed, data, config, recipe, former)
