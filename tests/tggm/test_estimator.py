@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import warnings
 
-import jax
 import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import ndtr
-from scipy.stats import qmc
 
 import nongauss
 from nongauss import TGGMRegressor
 from nongauss.core.contracts import InputError, NongaussWarning
-from nongauss.core.precision import double_precision
 from nongauss.tggm import predict
 
 SMALL = {"hidden_layer_sizes": (6,), "n_members": 2, "max_epochs": 25, "random_state": 0}
@@ -78,12 +75,11 @@ def test_the_distribution_function_of_a_fitted_model_is_near_its_limit_of_many_p
     monkeypatch.setattr(skewed, "ensemble_", ensemble)
     few = skewed.predict_distribution(X).cdf(y)
     encoded = skewed._encode(X)
-    points = qmc.Sobol(20, rng=1).random(4096)
-    with double_precision():
-        parts = jax.vmap(predict.member_parts, (None, None, None, 0))
-        every = jax.jit(jax.vmap(parts, (0, None, None, None)), static_argnums=1)
-        params = jax.tree.map(lambda leaf: np.asarray(leaf, np.float64), ensemble.params)
-        wide = [np.asarray(part) for part in every(params, ensemble.config, points, encoded)]
+    monkeypatch.setattr(predict, "N_POINTS", 4096)
+    monkeypatch.setattr(predict, "N_SKEWED", 20)  # all units
+    predict._points.cache_clear()
+    wide = predict.parts_of(ensemble.params, ensemble.config, encoded)
+    predict._points.cache_clear()
     means, variances = predict.mixture(wide, ensemble.inflation, 1.0)
     z = (y[None, :, None] - ensemble.centre - ensemble.scale * means[..., 0]) / np.sqrt(variances[..., 0])
     many = ndtr(z / np.abs(ensemble.scale)).mean(axis=(0, 2))

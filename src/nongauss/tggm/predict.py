@@ -9,11 +9,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import log_ndtr, ndtri_exp
 from scipy.stats import qmc
 
 from nongauss.core.precision import double_precision
 from nongauss.core.registry import persistable
-from nongauss.prob import truncnorm
 from nongauss.prob.normal import third_moment
 from nongauss.tggm.objective import drive, output_moments
 from nongauss.tggm.params import Config, Params
@@ -40,30 +40,22 @@ def member_moments(params: Params, config: Config, x: jax.Array) -> tuple[jax.Ar
     return mean, noise if config.method == "bp" else params.W1**2 @ hidden + noise
 
 
-def member_parts(
-    params: Params, config: Config, points: jax.Array, x: jax.Array
-) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
-    """The parts of one member's y at one row: y = mean + shift + Gaussian of variance `rest`.
+def member_units(params: Params, config: Config, n_chosen: int, x: jax.Array) -> tuple[jax.Array, ...]:
+    """One member at one row, the K units that skew y most apart from the others.
 
-    The units that skew y most, as many as `points` (S, K) has columns, are put at these quasi-random points
-    of their distributions and give `shift` (S, P), with mean 0 and exact variance `share` (P,); the others
-    are in `rest` (P,) with the noise. With several outputs all units are put at points, which keeps the
-    outputs' dependence. Returns mean (P,), shift, share, rest.
+    Returns E[y] (P,); location, sd, mean and variance of the K chosen units (K,) each; their weights (P, K);
+    and the variance of y that the other units and the noise give, `rest` (P,).
     """
     mean, center, hidden = output_moments(params, x)
     noise = jnp.exp(2.0 * params.log_sd1)
     if config.method == "bp":
-        return mean, jnp.zeros((1, len(mean)), mean.dtype), jnp.zeros_like(noise), noise
+        return mean, *(jnp.zeros((0,), mean.dtype),) * 4, params.W1[:, :0], noise
     c, sd = drive(params, x), jnp.exp(params.log_sd0)
     skew = jnp.max(jnp.abs(params.W1), axis=0) * sd * jnp.cbrt(jnp.abs(third_moment(c / sd)))
-    chosen = jax.lax.top_k(skew, points.shape[1])[1]
+    chosen = jax.lax.top_k(skew, n_chosen)[1]
     weight = params.W1[:, chosen]
-    drawn = truncnorm.quantile(points, c[None, chosen], sd[None, chosen])
-    shift = (drawn - center[None, chosen]) @ weight.T
-    shift = shift - jnp.mean(shift, axis=0, keepdims=True)
-    share = weight**2 @ hidden[chosen]
-    shift = shift * jnp.sqrt(share / jnp.maximum(jnp.mean(shift**2, axis=0), TINY))[None, :]
-    return mean, shift, share, jnp.maximum(params.W1**2 @ hidden - share, 0.0) + noise
+    rest = jnp.maximum(params.W1**2 @ hidden - weight**2 @ hidden[chosen], 0.0) + noise
+    return mean, c[chosen], sd[chosen], center[chosen], hidden[chosen], weight, rest
 
 
 @persistable
@@ -128,9 +120,46 @@ def member_moments_of(params: Params, config: Config, X: NDArray[Any]) -> tuple[
 
 
 def parts_of(params: Params, config: Config, X: NDArray[Any]) -> Parts:
-    """`member_parts` of each member at rows X (N, D): (E, N, ...) each, float64."""
-    mean, shift, share, rest = _in_blocks(_parts, _SMALL_BLOCK, params, config, X)
-    return mean, shift, share, rest
+    """The parts of each member's y at rows X (N, D): y = mean + shift + Gaussian of variance `rest`.
+
+    The units that skew y most are put at quasi-random points of their distributions and give `shift`
+    (E, N, S, P), with mean 0 and exact variance `share` (E, N, P); the others are in `rest` (E, N, P) with
+    the noise. With several outputs all units are put at points, which keeps the outputs' dependence.
+    Returns mean (E, N, P), shift, share, rest.
+    """
+    n_outputs, n_hidden = params.W1.shape[1:]
+    n_chosen = n_hidden if n_outputs > 1 else min(N_SKEWED, n_hidden)
+    mean, *units, rest = _in_blocks(partial(_units, n_chosen=n_chosen), _SMALL_BLOCK, params, config, X)
+    if config.method == "bp":
+        return mean, np.zeros((*mean.shape[:2], 1, n_outputs)), np.zeros_like(rest), rest
+    shift = np.empty((*mean.shape[:2], N_POINTS, n_outputs))
+    for first in range(0, len(X), _SMALL_BLOCK):
+        block = slice(first, first + _SMALL_BLOCK)
+        shift[:, block] = _shift(_points(n_chosen), *(unit[:, block] for unit in units))
+    return mean, shift, np.einsum("enpk,enk->enp", units[4] ** 2, units[3]), rest
+
+
+def _shift(
+    points: FloatArray,
+    location: FloatArray,
+    sd: FloatArray,
+    mean: FloatArray,
+    variance: FloatArray,
+    weight: FloatArray,
+) -> FloatArray:
+    """What the chosen units (E, N, K) at the points (S, K) add to E[y]: (E, N, S, P), moments exact.
+
+    The quantile of N_T(c, sd^2) at u is c - sd Phi^-1((1 - u) Phi(c / sd)), in logs. On the host: SciPy has
+    it ready, where compiling it would take longer than most people's predictions.
+    """
+    tail = np.log1p(-points) + log_ndtr(location / sd)[:, :, None, :]
+    drawn = location[:, :, None, :] - sd[:, :, None, :] * ndtri_exp(tail)
+    shift = np.einsum("ensk,enpk->ensp", drawn - mean[:, :, None, :], weight)
+    shift -= shift.mean(axis=2, keepdims=True)
+    share = np.einsum("enpk,enk->enp", weight**2, variance)
+    scale = np.sqrt(share / np.maximum((shift**2).mean(axis=2), TINY))
+    exact: FloatArray = shift * scale[:, :, None, :]
+    return exact
 
 
 @partial(jax.jit, static_argnames="config")
@@ -139,12 +168,10 @@ def _moments(params: Params, config: Config, X: jax.Array) -> tuple[jax.Array, .
     return jax.vmap(over_rows, (0, None, None))(params, config, X)
 
 
-@partial(jax.jit, static_argnames="config")
-def _parts(params: Params, config: Config, X: jax.Array) -> tuple[jax.Array, ...]:
-    n_hidden, n_outputs = params.W1.shape[2], params.W1.shape[1]
-    points = jnp.asarray(_points(n_hidden if n_outputs > 1 else min(N_SKEWED, n_hidden)))
-    over_rows = jax.vmap(member_parts, (None, None, None, 0))
-    return jax.vmap(over_rows, (0, None, None, None))(params, config, points, X)
+@partial(jax.jit, static_argnames=("config", "n_chosen"))
+def _units(params: Params, config: Config, X: jax.Array, n_chosen: int) -> tuple[jax.Array, ...]:
+    over_rows = jax.vmap(member_units, (None, None, None, 0))
+    return jax.vmap(over_rows, (0, None, None, None))(params, config, n_chosen, X)
 
 
 @lru_cache
