@@ -45,6 +45,9 @@ class Recipe:
     validation_fraction: float
 
 
+HeldOut = tuple[jax.Array, jax.Array, jax.Array]
+
+
 class Data(NamedTuple):
     """Canonical rows: X (N, D), Y (N, P) float32 and standardised, weight (N,) float64."""
 
@@ -84,10 +87,7 @@ def fit(
         checkpoint=checkpoint,
         verbose=verbose,
     )
-    if result.status is Status.MAX_ITER:
-        result = FitResult(result.state, result.trace, Status.COMPLETED, result.n_iter)
-    best = jax.tree.map(np.asarray, result.state.best)
-    return result, calibrated(best, config, held)
+    return _ended(result, config, held)
 
 
 def go_on(
@@ -112,9 +112,14 @@ def go_on(
     step = make_step(config, batch_size(n_rows, recipe.batch_size))
     n_done = 0 if former is None else former.n_iter
     result = loop.run(step, key_from_seed(seed), state, rows, max_iter=n_done + 1, start=former)
+    return _ended(result, config, None)
+
+
+def _ended(result: FitResult, config: Config, held: HeldOut | None) -> tuple[FitResult, Ensemble]:
+    """The result, for which the last epoch of the schedule is a good end, and the calibrated best members."""
     if result.status is Status.MAX_ITER:
         result = FitResult(result.state, result.trace, Status.COMPLETED, result.n_iter)
-    return result, calibrated(jax.tree.map(np.asarray, result.state.best), config, None)
+    return result, calibrated(jax.tree.map(np.asarray, result.state.best), config, held)
 
 
 def _moderate(weight: NDArray[Any]) -> NDArray[np.float32]:
@@ -146,9 +151,7 @@ def folds(n_rows: int, recipe: Recipe) -> NDArray[np.int32]:
     return np.where(turn < recipe.n_members, turn, -1).astype(np.int32)
 
 
-def held_out(
-    data: Data, fold: NDArray[np.int32], n_members: int
-) -> tuple[jax.Array, jax.Array, jax.Array] | None:
+def held_out(data: Data, fold: NDArray[np.int32], n_members: int) -> HeldOut | None:
     """Each member's held-out rows, padded to one length by rows of weight 0: (E, V, ...) arrays."""
     if not (fold >= 0).any():
         return None
@@ -161,9 +164,7 @@ def held_out(
     return jax.device_put((data.X[index], data.Y[index], weight))
 
 
-def calibrated(
-    params: Params, config: Config, held: tuple[jax.Array, jax.Array, jax.Array] | None
-) -> Ensemble:
+def calibrated(params: Params, config: Config, held: HeldOut | None) -> Ensemble:
     """The ensemble with its variance and its skewness set by the rows that the members did not train on.
 
     A member's held-out squared error is `a` times its variance on average. Averaging the members takes

@@ -40,7 +40,7 @@ def member_moments(params: Params, config: Config, x: jax.Array) -> tuple[jax.Ar
     return mean, noise if config.method == "bp" else params.W1**2 @ hidden + noise
 
 
-def member_units(params: Params, config: Config, n_chosen: int, x: jax.Array) -> tuple[jax.Array, ...]:
+def member_units(params: Params, n_chosen: int, x: jax.Array) -> tuple[jax.Array, ...]:
     """One member at one row, the K units that skew y most apart from the others.
 
     Returns E[y] (P,); location, sd, mean and variance of the K chosen units (K,) each; their weights (P, K);
@@ -48,8 +48,6 @@ def member_units(params: Params, config: Config, n_chosen: int, x: jax.Array) ->
     """
     mean, center, hidden = output_moments(params, x)
     noise = jnp.exp(2.0 * params.log_sd1)
-    if config.method == "bp":
-        return mean, *(jnp.zeros((0,), mean.dtype),) * 4, params.W1[:, :0], noise
     c, sd = drive(params, x), jnp.exp(params.log_sd0)
     skew = jnp.max(jnp.abs(params.W1), axis=0) * sd * jnp.cbrt(jnp.abs(third_moment(c / sd)))
     chosen = jax.lax.top_k(skew, n_chosen)[1]
@@ -115,7 +113,7 @@ def mixture(parts: Parts, inflation: FloatArray, skewness: float) -> tuple[Float
 
 def member_moments_of(params: Params, config: Config, X: NDArray[Any]) -> tuple[FloatArray, FloatArray]:
     """Mean and variance of each member at rows X (N, D), standardised scale: (E, N, P) each, float64."""
-    mean, variance = _in_blocks(_moments, _BLOCK, params, config, X)
+    mean, variance = _in_blocks(partial(_moments, config=config), _BLOCK, params, X)
     return mean, variance
 
 
@@ -128,26 +126,31 @@ def parts_of(params: Params, config: Config, X: NDArray[Any]) -> Parts:
     Returns mean (E, N, P), shift, share, rest.
     """
     n_outputs, n_hidden = params.W1.shape[1:]
-    n_chosen = n_hidden if n_outputs > 1 else min(N_SKEWED, n_hidden)
-    mean, *units, rest = _in_blocks(partial(_units, n_chosen=n_chosen), _SMALL_BLOCK, params, config, X)
     if config.method == "bp":
-        return mean, np.zeros((*mean.shape[:2], 1, n_outputs)), np.zeros_like(rest), rest
+        mean, noise = member_moments_of(params, config, X)
+        return mean, np.zeros((*mean.shape[:2], 1, n_outputs)), np.zeros_like(noise), noise
+    n_chosen = n_hidden if n_outputs > 1 else min(N_SKEWED, n_hidden)
+    found = _in_blocks(partial(_units, n_chosen=n_chosen), _SMALL_BLOCK, params, X)
+    mean, location, sd, center, variance, weight, rest = found
+    share = np.einsum("enpk,enk->enp", weight**2, variance)
     shift = np.empty((*mean.shape[:2], N_POINTS, n_outputs))
     for first in range(0, len(X), _SMALL_BLOCK):
         block = slice(first, first + _SMALL_BLOCK)
-        shift[:, block] = _shift(_points(n_chosen), *(unit[:, block] for unit in units))
-    return mean, shift, np.einsum("enpk,enk->enp", units[4] ** 2, units[3]), rest
+        shift[:, block] = _shift(
+            _points(n_chosen), *(part[:, block] for part in (share, location, sd, center, weight))
+        )
+    return mean, shift, share, rest
 
 
 def _shift(
     points: FloatArray,
+    share: FloatArray,
     location: FloatArray,
     sd: FloatArray,
     mean: FloatArray,
-    variance: FloatArray,
     weight: FloatArray,
 ) -> FloatArray:
-    """What the chosen units (E, N, K) at the points (S, K) add to E[y]: (E, N, S, P), moments exact.
+    """What the chosen units (E, N, K) at the points (S, K) add to E[y]: (E, N, S, P), of variance `share`.
 
     The quantile of N_T(c, sd^2) at u is c - sd Phi^-1((1 - u) Phi(c / sd)), in logs. On the host: SciPy has
     it ready, where compiling it would take longer than most people's predictions.
@@ -156,22 +159,21 @@ def _shift(
     drawn = location[:, :, None, :] - sd[:, :, None, :] * ndtri_exp(tail)
     shift = np.einsum("ensk,enpk->ensp", drawn - mean[:, :, None, :], weight)
     shift -= shift.mean(axis=2, keepdims=True)
-    share = np.einsum("enpk,enk->enp", weight**2, variance)
     scale = np.sqrt(share / np.maximum((shift**2).mean(axis=2), TINY))
     exact: FloatArray = shift * scale[:, :, None, :]
     return exact
 
 
 @partial(jax.jit, static_argnames="config")
-def _moments(params: Params, config: Config, X: jax.Array) -> tuple[jax.Array, ...]:
+def _moments(params: Params, X: jax.Array, config: Config) -> tuple[jax.Array, ...]:
     over_rows = jax.vmap(member_moments, (None, None, 0))
     return jax.vmap(over_rows, (0, None, None))(params, config, X)
 
 
-@partial(jax.jit, static_argnames=("config", "n_chosen"))
-def _units(params: Params, config: Config, X: jax.Array, n_chosen: int) -> tuple[jax.Array, ...]:
-    over_rows = jax.vmap(member_units, (None, None, None, 0))
-    return jax.vmap(over_rows, (0, None, None, None))(params, config, n_chosen, X)
+@partial(jax.jit, static_argnames="n_chosen")
+def _units(params: Params, X: jax.Array, n_chosen: int) -> tuple[jax.Array, ...]:
+    over_rows = jax.vmap(member_units, (None, None, 0))
+    return jax.vmap(over_rows, (0, None, None))(params, n_chosen, X)
 
 
 @lru_cache
@@ -181,7 +183,7 @@ def _points(n_dimensions: int) -> NDArray[np.float64]:
     return np.clip(points, 1e-12, 1.0 - 1e-12)
 
 
-def _in_blocks(compute: Any, most: int, params: Params, config: Config, X: NDArray[Any]) -> list[FloatArray]:
+def _in_blocks(compute: Any, most: int, params: Params, X: NDArray[Any]) -> list[FloatArray]:
     """`compute` on blocks of rows in float64, each padded to one of two sizes; results are (E, N, ...)."""
     blocks: list[list[FloatArray]] = []
     with double_precision():
@@ -190,6 +192,6 @@ def _in_blocks(compute: Any, most: int, params: Params, config: Config, X: NDArr
             block = np.asarray(X[first : first + most], np.float64)
             size = _SMALL_BLOCK if len(block) <= _SMALL_BLOCK else most
             padded = np.pad(block, ((0, size - len(block)), (0, 0)))
-            out = compute(exact, config, jax.device_put(padded))
+            out = compute(exact, jax.device_put(padded))
             blocks.append([np.asarray(part)[:, : len(block)] for part in out])
     return [np.concatenate(parts, axis=1) for parts in zip(*blocks, strict=True)]
