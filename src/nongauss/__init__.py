@@ -9,13 +9,26 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .estimator.persistence import load, save
+    from .sparse_gp.classifier import SparseGPClassifier, SparseGPOrdinalClassifier
+    from .sparse_gp.estimator import SparseGPRegressor
     from .tggm.estimator import TGGMRegressor
 
     __version__: str
 
-__all__ = ["TGGMRegressor", "__version__", "load", "save"]
+__all__ = [
+    "SparseGPClassifier",
+    "SparseGPOrdinalClassifier",
+    "SparseGPRegressor",
+    "TGGMRegressor",
+    "__version__",
+    "load",
+    "save",
+]
 
 _HOMES = {
+    "SparseGPClassifier": "nongauss.sparse_gp.classifier",
+    "SparseGPOrdinalClassifier": "nongauss.sparse_gp.classifier",
+    "SparseGPRegressor": "nongauss.sparse_gp.estimator",
     "TGGMRegressor": "nongauss.tggm.estimator",
     "load": "nongauss.estimator.persistence",
     "save": "nongauss.estimator.persistence",

@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from nongauss.core.contracts import FitResult, InputError, NongaussWarning, Status
 
@@ -80,6 +81,39 @@ class NongaussEstimator(BaseEstimator):
     def _key_seed(random_state: Any) -> int:
         """The integer from which a fit makes its one key; see `key_seed`."""
         return key_seed(random_state)
+
+
+class TableEstimator(NongaussEstimator):
+    """An estimator that encodes a user's table inside: labels, gaps, any units, columns by name.
+
+    `fit` ends with `_keep_encoder` and then `_record_fit`; predictions begin with `_encode`.
+    """
+
+    n_features_in_: int
+    encoded_names_: tuple[str, ...]
+
+    def _keep_encoder(self, encoder: Any) -> None:
+        """Set what scikit-learn wants to know about the columns, from a `TableEncoder`."""
+        self._encoder = encoder
+        self.n_features_in_ = encoder.n_features
+        if encoder.feature_names is not None:
+            self.feature_names_in_ = np.array(encoder.feature_names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        self.encoded_names_ = encoder.encoded_names
+
+    def _encode(self, X: Any) -> FloatArray:
+        """New rows as `fit` encoded its own: (N, D). Raises NotFittedError, InputError."""
+        check_is_fitted(self, "encoded_names_")
+        encoded: FloatArray = self._encoder.transform(X, estimator_name=type(self).__name__)
+        return encoded
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        return tags
 
 
 def trace_table(trace: list[dict[str, float]]) -> pd.DataFrame:

@@ -134,7 +134,7 @@ class GaussianMixtureDistribution(PredictiveDistribution):
 
     def quantile(self, q: npt.ArrayLike) -> FloatArray:
         """Quantiles of each output alone, to about 1e-13 in probability: (N, P) or (N, Q, P)."""
-        levels = _checked_levels(q)
+        levels = checked_levels(q)
         n_outputs = self._mean.shape[1]
         out = np.empty((len(self), levels.size, n_outputs))
         for rows, log_weights, means, sds in self._blocks():
@@ -170,7 +170,7 @@ class GaussianMixtureDistribution(PredictiveDistribution):
 
     def sample(self, n: int = 1, random_state: Any = None) -> FloatArray:
         """`n` joint draws for each row: (N, n, P). Equal `random_state`, equal draws."""
-        n_draws = _checked_count(n)
+        n_draws = checked_count(n)
         rng = np.random.default_rng(key_seed(random_state))
         n_rows, n_outputs = self._mean.shape
         which = rng.random((n_rows, n_draws))
@@ -231,13 +231,15 @@ def _checked_coverage(coverage: Any) -> float:
     return float(coverage)
 
 
-def _checked_count(n: Any) -> int:
+def checked_count(n: Any) -> int:
+    """A number of draws. Raises InputError."""
     if not isinstance(n, numbers.Integral) or isinstance(n, bool) or int(n) < 0:
         raise InputError(f"n, the number of draws for each row, must be a whole number >= 0: got {n!r}.")
     return int(n)
 
 
-def _checked_levels(q: npt.ArrayLike) -> FloatArray:
+def checked_levels(q: npt.ArrayLike) -> FloatArray:
+    """Levels between 0 and 1, a number or (Q,). Raises InputError."""
     try:
         levels = np.asarray(q, dtype=np.float64)
     except (TypeError, ValueError) as error:

@@ -13,14 +13,14 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import MultiOutputMixin, RegressorMixin
-from sklearn.utils.validation import check_is_fitted
 
 import nongauss
 from nongauss.core.contracts import FitResult, InputError, NongaussWarning, Status
 from nongauss.data.encoder import TableEncoder
+from nongauss.data.inputs import read_inputs
 from nongauss.data.rows import canonical_rows, validate_weight
 from nongauss.data.target import TargetScaler, validate_target
-from nongauss.estimator.base import DistributionRegressorMixin, NongaussEstimator
+from nongauss.estimator.base import DistributionRegressorMixin, TableEstimator
 from nongauss.estimator.distribution import GaussianMixtureDistribution
 from nongauss.estimator.parameters import Interval, StrOptions, check_parameters
 from nongauss.inference.checkpoint import Checkpoint
@@ -43,7 +43,7 @@ class Reading(NamedTuple):
 _SMALLEST_SPREAD, _LARGEST_SPREAD = 1e-150, 1e150
 
 
-class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin, NongaussEstimator):
+class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin, TableEstimator):
     r"""Nonlinear regression with skewed, input-dependent noise: a truncated-Gaussian graphical model.
 
     One layer of non-negative hidden units stands between inputs and outputs,
@@ -264,13 +264,6 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
             n_components=ensemble.n_components,
         )
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.string = True
-        tags.input_tags.categorical = True
-        return tags
-
     def _settings(self) -> tuple[Config, Recipe]:
         """The checked parameters, as the mathematics wants them."""
         check_parameters(self)
@@ -304,14 +297,9 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
     def _first_rows(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> tuple[Reading, Data]:
         """Learn the encoding and the scaling, and give them with the canonical rows. Changes nothing yet."""
         name = type(self).__name__
-        weight = None if sample_weight is None else np.asarray(sample_weight)
-        n_rows = _n_rows(X)
-        checked = validate_weight(weight, n_rows) if n_rows is not None else None
-        encoder = TableEncoder.fit(X, checked, estimator_name=name)
-        encoded = encoder.transform(X, estimator_name=name, warn=False)
+        encoder, encoded, weight = read_inputs(X, sample_weight, name)
         Y, squeeze = validate_target(y, len(encoded), name)
-        checked = validate_weight(weight, len(encoded))
-        scaler = TargetScaler.fit(Y, checked)
+        scaler = TargetScaler.fit(Y, weight)
         _refuse_overflow(Y, scaler)
         if any(scaler.constant):
             warnings.warn(
@@ -320,7 +308,7 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
                 NongaussWarning,
                 stacklevel=3,
             )
-        return Reading(encoder, scaler, squeeze), _canonical(encoded, scaler.transform(Y), checked)
+        return Reading(encoder, scaler, squeeze), _canonical(encoded, scaler.transform(Y), weight)
 
     def _more_rows(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> Data:
         """Canonical rows by the encoding and the scaling that are there."""
@@ -332,10 +320,6 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
                 f"{len(self._scaler.centre)}; pass the same outputs, or call fit."
             )
         return _canonical(encoded, self._scaler.transform(Y), validate_weight(sample_weight, len(encoded)))
-
-    def _encode(self, X: Any) -> FloatArray:
-        check_is_fitted(self, "ensemble_")
-        return self._encoder.transform(X, estimator_name=type(self).__name__)
 
     def _note_a_noise_floor(self) -> None:
         floor = np.exp(2.0 * SMALLEST_LOG_SD) * 1.01
@@ -349,13 +333,8 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
 
     def _keep(self, reading: Reading, ensemble: Ensemble, result: FitResult) -> None:
         """Set all that a prediction needs, at once: a fit that fails before leaves the former model whole."""
-        self._encoder, self._scaler, self._squeeze = reading
-        self.n_features_in_ = reading.encoder.n_features
-        if reading.encoder.feature_names is not None:
-            self.feature_names_in_ = np.array(reading.encoder.feature_names, dtype=object)
-        elif hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
-        self.encoded_names_ = reading.encoder.encoded_names
+        _, self._scaler, self._squeeze = reading
+        self._keep_encoder(reading.encoder)
         self._former = recipe_of.leaves_of(result.state)
         self.ensemble_ = ensemble._replace(centre=self._scaler.centre, scale=self._scaler.scale)
         self.params_ = ensemble.params
@@ -379,11 +358,6 @@ def _check_folder(checkpoint: str | os.PathLike[str]) -> None:
         raise InputError(
             f"checkpoint cannot be written to {folder}: no such folder, or no right to write there."
         )
-
-
-def _n_rows(X: Any) -> int | None:
-    shape = getattr(X, "shape", None)
-    return int(shape[0]) if shape else (len(X) if hasattr(X, "__len__") else None)
 
 
 def _canonical(encoded: FloatArray, target: FloatArray, weight: FloatArray) -> Data:

@@ -1,0 +1,173 @@
+"""L-BFGS on the host with the house's trace, stop rule, callbacks and ends. It knows no model.
+
+For objectives whose gradient is written by hand in NumPy; SciPy's L-BFGS-B does the steps (Byrd, Lu, Nocedal
+and Zhu 1995).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+
+from nongauss.core.contracts import Callback, FitResult, Progress, Status
+
+FloatArray = NDArray[np.float64]
+Objective = Callable[[FloatArray], tuple[float, FloatArray, Mapping[str, float]]]
+
+MEMORY = 20
+"""Pairs of steps from which the curvature is estimated."""
+
+_WALL = 1e3
+"""How much worse than the last good point a point without a value looks to the line search."""
+
+
+def ascend(
+    objective: Objective,
+    x: FloatArray,
+    bounds: Sequence[tuple[float | None, float | None]],
+    *,
+    max_iter: int,
+    tol: float,
+    patience: int = 20,
+    callbacks: Sequence[Callback] = (),
+    verbose: int = 0,
+    former: FitResult | None = None,
+) -> FitResult:
+    """Climb from `x` until `patience` iterations together gain less than `tol`, or something else ends it.
+
+    Parameters
+    ----------
+    objective : x -> (value to maximise, its gradient, info with "bound" and other numbers for the trace).
+        Where it raises LinAlgError or FloatingPointError, or is not finite, the line search turns back.
+    bounds : one (low, high) for each element of x; None is open.
+    max_iter : most iterations of this call. former : a result whose trace and count this one continues.
+
+    Returns
+    -------
+    FitResult whose state is the best x; NONFINITE with `x` itself if there is no value at the start.
+    Raises KeyboardInterrupt if Ctrl-C comes before the first iteration is done; later it ends as STOPPED.
+    """
+    climb = _Climb(
+        objective, np.array(x, dtype=np.float64), max_iter, tol, patience, callbacks, verbose, former
+    )
+    if not climb.begin():
+        return climb.result(Status.NONFINITE)
+    try:
+        climb.run(bounds)
+    except KeyboardInterrupt:
+        if not climb.n_done:
+            raise
+        climb.status = Status.STOPPED
+    return climb.result(climb.status)
+
+
+class _Climb:
+    """One call of `ascend`: counts, remembers the best point, and decides to stop."""
+
+    def __init__(
+        self,
+        objective: Objective,
+        x: FloatArray,
+        max_iter: int,
+        tol: float,
+        patience: int,
+        callbacks: Sequence[Callback],
+        verbose: int,
+        former: FitResult | None,
+    ) -> None:
+        self.objective, self.best, self.max_iter = objective, x, max_iter
+        self.tol, self.patience = tol, patience
+        self.callbacks, self.verbose = callbacks, verbose
+        self.trace: list[dict[str, float]] = list(former.trace) if former else []
+        self.offset = former.n_iter if former else 0
+        self.before = self.trace[-1]["seconds"] if self.trace else 0.0
+        self.began = self.printed = time.perf_counter()
+        self.n_done, self.value = 0, -np.inf
+        self.infos: dict[float, Mapping[str, float]] = {}
+        self.values: list[float] = []
+        self.status = Status.MAX_ITER
+
+    def begin(self) -> bool:
+        """Is there a value at the start?"""
+        value, _, _ = self._tried(self.best)
+        self.value = value
+        self.values.append(value)
+        return bool(np.isfinite(value))
+
+    def run(self, bounds: Sequence[tuple[float | None, float | None]]) -> None:
+        """L-BFGS, begun again once where a line search finds nothing although there was progress."""
+        for _ in range(2):
+            n_before = self.n_done
+            outcome = minimize(
+                self._loss,
+                self.best,
+                jac=True,
+                method="L-BFGS-B",
+                bounds=bounds,
+                callback=self._after,
+                options={
+                    "maxcor": MEMORY, "maxiter": self.max_iter - self.n_done,
+                    "maxfun": 20 * self.max_iter + 100, "ftol": 0.0, "gtol": 1e-9,
+                },
+            )  # fmt: skip
+            if self.status is not Status.MAX_ITER or self.n_done >= self.max_iter:
+                return
+            if outcome.status == 0 or self.n_done == n_before:
+                break
+        self.status = Status.CONVERGED
+
+    def _loss(self, x: FloatArray) -> tuple[float, FloatArray]:
+        value, gradient, info = self._tried(x)
+        if not np.isfinite(value):
+            size = _WALL * max(1.0, abs(self.value))
+            away = x - self.best
+            return -self.value + size, away * (size / max(float(away @ away), 1e-12))
+        self.infos[-value] = info
+        return -value, -gradient
+
+    def _tried(self, x: FloatArray) -> tuple[float, FloatArray, Mapping[str, float]]:
+        try:
+            value, gradient, info = self.objective(x)
+        except (np.linalg.LinAlgError, FloatingPointError):
+            return -np.inf, np.zeros_like(x), {}
+        if not (np.isfinite(value) and np.isfinite(gradient).all()):
+            return -np.inf, gradient, info
+        return float(value), gradient, info
+
+    def _after(self, intermediate_result: Any) -> None:
+        """After each iteration: remember, report, decide."""
+        value = -float(intermediate_result.fun)
+        info = self.infos.get(-value, {})
+        self.infos.clear()
+        self.best, self.value = np.array(intermediate_result.x), value
+        self.n_done += 1
+        self.values.append(value)
+        now = time.perf_counter()
+        row = {"iteration": self.offset + self.n_done, "bound": float(info.get("bound", value))}
+        row["seconds"] = self.before + now - self.began
+        self.trace.append(row | {name: float(number) for name, number in info.items() if name != "bound"})
+        others = {name: number for name, number in self.trace[-1].items() if name not in row}
+        progress = Progress(
+            self.offset + self.n_done, self.offset + self.max_iter, row["bound"], row["seconds"], others
+        )
+        if self.verbose and (now - self.printed > 0.5):
+            self.printed = now
+            print(f"iteration {progress.iteration}  bound {progress.bound:.8g}  {progress.seconds:.1f} s")  # noqa: T201
+        asked = [bool(callback(progress)) for callback in self.callbacks]
+        if any(asked):
+            self.status = Status.STOPPED
+        elif len(self.values) > self.patience and value - self.values[-1 - self.patience] < self.tol:
+            self.status = Status.CONVERGED
+        if self.status is not Status.MAX_ITER:
+            raise StopIteration
+
+    def result(self, status: Status) -> FitResult:
+        """What came of it."""
+        if self.verbose:
+            print(f"iteration {self.offset + self.n_done}: {status.value}")  # noqa: T201
+        return FitResult(self.best, self.trace, status, self.offset + self.n_done)

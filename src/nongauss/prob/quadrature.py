@@ -1,0 +1,49 @@
+"""Points and weights for expectations under a standard normal, made once and kept."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+from numpy.polynomial.hermite_e import hermegauss
+from numpy.polynomial.legendre import leggauss
+from numpy.typing import NDArray
+from scipy.special import ndtri
+from scipy.stats import qmc
+
+FloatArray = NDArray[np.float64]
+
+
+@lru_cache(maxsize=64)
+def gauss_hermite(n_points: int) -> tuple[FloatArray, FloatArray]:
+    """Points (Q,) and weights (Q,), summing to 1: exact for polynomials up to degree 2 Q - 1."""
+    points, weights = hermegauss(n_points)
+    return _frozen(points), _frozen(weights / weights.sum())
+
+
+@lru_cache(maxsize=64)
+def quasi_normal(n_points: int, n_dimensions: int = 1) -> FloatArray:
+    """Equally weighted points (S, D) spread like a normal sample, but more evenly; each column has mean 0, sd 1.
+
+    Scrambled Sobol points with a fixed seed and their mirror images; S is rounded up to twice a power of two.
+    """
+    half = max(0, int(np.ceil(np.log2(max(n_points, 2)))) - 1)
+    uniform = qmc.Sobol(n_dimensions, scramble=True, rng=np.random.default_rng(0)).random_base2(half)
+    points = ndtri(np.clip(uniform, 1e-12, 1.0 - 1e-12))
+    points = np.concatenate([points, -points])
+    return _frozen(points / np.sqrt((points**2).mean(axis=0)))
+
+
+@lru_cache(maxsize=16)
+def gauss_panels(edges: tuple[float, ...], n_points: int) -> tuple[FloatArray, FloatArray]:
+    """Gauss-Legendre points and weights on each interval between `edges`, one after the other."""
+    points, weights = leggauss(n_points)
+    low, high = np.array(edges[:-1])[:, None], np.array(edges[1:])[:, None]
+    half = 0.5 * (high - low)
+    return _frozen((low + half * (1.0 + points)).ravel()), _frozen((half * weights).ravel())
+
+
+def _frozen(array: FloatArray) -> FloatArray:
+    array = np.ascontiguousarray(array)
+    array.setflags(write=False)
+    return array

@@ -1,0 +1,140 @@
+"""The expected log softmax under independent normals: quasi-Monte Carlo, and bounds with their derivatives.
+
+Every function of `SOFTMAX` takes y (N,) class numbers, mean and variance (N, C), and gives E[log p(y | f)] or a
+lower bound of it (N,), and the derivatives by mean and variance (N, C), on the host in float64.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logsumexp, softmax
+
+from nongauss.prob.logistic import expected_log1pexp
+from nongauss.prob.quadrature import quasi_normal
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.intp]
+Expected = tuple[FloatArray, FloatArray, FloatArray]
+
+N_DRAWS = 32
+"""Quasi-random draws of `monte_carlo`."""
+
+N_FINE = 512
+"""Those of `expected_softmax`."""
+
+_BLOCK_NUMBERS = 2_000_000
+_SMALLEST = 1e-300
+
+
+def monte_carlo(y: IntArray, mean: FloatArray, variance: FloatArray) -> Expected:
+    """The same quasi-random draws for every row; derivatives by Price's and Bonnet's theorems. No bound."""
+    points = quasi_normal(N_DRAWS, mean.shape[1])
+    value, by_mean, by_variance = np.empty(len(y)), np.empty_like(mean), np.empty_like(mean)
+    for rows in _blocks(len(y), points.size):
+        f = mean[rows, None, :] + np.sqrt(variance[rows, None, :]) * points
+        top = f.max(axis=2, keepdims=True)
+        f -= top
+        np.exp(f, out=f)
+        total = f.sum(axis=2, keepdims=True)
+        value[rows] = -(top + np.log(total)).mean(axis=(1, 2))
+        f /= total
+        by_mean[rows] = -f.mean(axis=1)
+        f *= f
+        by_variance[rows] = 0.5 * (by_mean[rows] + f.mean(axis=1))
+    return _with_class(y, mean, value, by_mean, by_variance)
+
+
+def jensen(y: IntArray, mean: FloatArray, variance: FloatArray) -> Expected:
+    """E log sum e^f <= log sum e^{m + v/2} (Blei and Lafferty 2007 at their optimal zeta)."""
+    top = mean + 0.5 * variance
+    share = softmax(top, axis=1)
+    return _with_class(y, mean, -logsumexp(top, axis=1), -share, -0.5 * share)
+
+
+def tilted(y: IntArray, mean: FloatArray, variance: FloatArray) -> Expected:
+    """sum a^2 v / 2 + log sum e^{m + (1 - 2 a) v / 2} at the best a, a fixed point (Knowles and Minka 2011)."""
+    a = softmax(mean, axis=1)
+    for _ in range(60):
+        a = 0.5 * (a + softmax(mean + (0.5 - a) * variance, axis=1))
+    top = mean + (0.5 - a) * variance
+    share = softmax(top, axis=1)
+    value = -0.5 * (a * a * variance).sum(axis=1) - logsumexp(top, axis=1)
+    return _with_class(y, mean, value, -share, -(0.5 * a * a + share * (0.5 - a)))
+
+
+def bouchard(y: IntArray, mean: FloatArray, variance: FloatArray) -> Expected:
+    """alpha + sum E log(1 + e^{f - alpha}) at the best alpha, found by safeguarded Newton steps (Bouchard 2007)."""
+    low, high = mean.min(axis=1) - 40.0, logsumexp(mean + 0.5 * np.minimum(variance, 80.0), axis=1) + 5.0
+    alpha = np.clip(logsumexp(mean, axis=1), low, high)
+    for _ in range(40):
+        _, share, curve = expected_log1pexp(mean - alpha[:, None], variance)
+        slope = 1.0 - share.sum(axis=1)
+        low, high = np.where(slope < 0, alpha, low), np.where(slope < 0, high, alpha)
+        step = alpha - slope / np.maximum(2.0 * curve.sum(axis=1), 1e-12)
+        new = np.where((step > low) & (step < high), step, 0.5 * (low + high))
+        if np.abs(new - alpha).max(initial=0.0) < 1e-12:
+            break
+        alpha = new
+    value, share, curve = expected_log1pexp(mean - alpha[:, None], variance)
+    return _with_class(y, mean, -alpha - value.sum(axis=1), -share, -curve)
+
+
+def bohning(y: IntArray, mean: FloatArray, variance: FloatArray) -> Expected:
+    """log sum e^m + sum A_cc v_c / 2, A the constant matrix that bounds every Hessian (Bohning 1992)."""
+    curve = 0.25 * (1.0 - 1.0 / mean.shape[1])
+    value = -logsumexp(mean, axis=1) - curve * variance.sum(axis=1)
+    return _with_class(y, mean, value, -softmax(mean, axis=1), np.full_like(mean, -curve))
+
+
+def one_vs_each(y: IntArray, mean: FloatArray, variance: FloatArray) -> Expected:
+    """-sum over other classes of E log(1 + e^{f_c - f_y}) (Titsias 2016); exact for two classes."""
+    rows, own = np.arange(len(y)), y.astype(np.intp)
+    gap, spread = mean - mean[rows, own][:, None], variance + variance[rows, own][:, None]
+    value, share, curve = expected_log1pexp(gap, spread)
+    for part in (value, share, curve):
+        part[rows, own] = 0.0
+    by_mean, by_variance = -share, -curve
+    by_mean[rows, own] = share.sum(axis=1)
+    by_variance[rows, own] = -curve.sum(axis=1)
+    return -value.sum(axis=1), by_mean, by_variance
+
+
+SOFTMAX: dict[str, Callable[[IntArray, FloatArray, FloatArray], Expected]] = {
+    "monte_carlo": monte_carlo,
+    "one_vs_each": one_vs_each,
+    "tilted": tilted,
+    "bouchard": bouchard,
+    "bohning": bohning,
+    "jensen": jensen,
+}
+"""Ways to the expected log softmax, by name."""
+
+
+def expected_softmax(mean: FloatArray, variance: FloatArray, n_points: int = N_FINE) -> FloatArray:
+    """E softmax(f): (N, C), or of a leading axis of equally weighted components; positive, rows sum to 1."""
+    stacked = mean.reshape(-1, *mean.shape[-2:]), variance.reshape(-1, *mean.shape[-2:])
+    points = quasi_normal(n_points, mean.shape[-1])
+    out = np.zeros(mean.shape[-2:])
+    for m, v in zip(*stacked, strict=True):
+        for rows in _blocks(len(m), points.size):
+            f = m[rows, None, :] + np.sqrt(v[rows, None, :]) * points
+            out[rows] += softmax(f, axis=2).mean(axis=1)
+    out = np.maximum(out, _SMALLEST)
+    return out / out.sum(axis=1, keepdims=True)
+
+
+def _with_class(
+    y: IntArray, mean: FloatArray, value: FloatArray, by_mean: FloatArray, by_variance: FloatArray
+) -> Expected:
+    """Add E f_y to minus the expected log sum."""
+    rows = np.arange(len(y))
+    by_mean[rows, y] += 1.0
+    return value + mean[rows, y], by_mean, by_variance
+
+
+def _blocks(n_rows: int, per_row: int) -> list[slice]:
+    height = max(1, _BLOCK_NUMBERS // per_row)
+    return [slice(start, min(start + height, n_rows)) for start in range(0, n_rows, height)]

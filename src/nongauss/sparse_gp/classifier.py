@@ -1,0 +1,210 @@
+"""`SparseGPClassifier` and `SparseGPOrdinalClassifier`, what a user calls for labels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import ClassifierMixin
+
+from nongauss.data.inputs import read_inputs
+from nongauss.data.labels import LabelCoder
+from nongauss.estimator.parameters import StrOptions
+from nongauss.sparse_gp.common import CONSTRAINTS, FloatArray, SparseGP
+from nongauss.sparse_gp.likelihoods import Bernoulli, Likelihood, Multinomial, Ordinal
+
+
+class _Labels(ClassifierMixin, SparseGP):
+    """What the two classifiers share: they differ in their likelihood."""
+
+    _ordered: ClassVar[bool] = False
+
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit to a table X (N, D) and labels y (N,).
+
+        A row of weight 2 counts as the row twice, one of weight 0 is not there. Raises ValueError.
+        """
+        self._check()
+        name = type(self).__name__
+        seed = self._key_seed(self.random_state)
+        inputs = read_inputs(X, sample_weight, name)
+        coder = LabelCoder.fit(y, inputs.weight, name, self._ordered)
+        numbers = _codes(coder, y, inputs.weight, name)
+        self._fit(inputs, numbers, np.zeros(len(numbers)), self._likelihood(len(coder.classes)), seed)
+        self.classes_ = coder.classes
+        return self
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The most probable class of each row: (N,)."""
+        probabilities = self.predict_proba(X)
+        chosen: NDArray[Any] = self.classes_[self._choose(probabilities)]
+        return chosen
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Probability of each class, in the order of `classes_`: (N, C), rows sum to 1."""
+        encoded = self._encode(X)
+        posterior = self.posterior_
+        mean, variance = posterior.moments(encoded)
+        return posterior.likelihood.probabilities(mean, variance, posterior.psi)
+
+    def predict_log_proba(self, X: Any) -> FloatArray:
+        """Log probability of each class: (N, C), finite."""
+        return np.log(self.predict_proba(X))
+
+    def _choose(self, probabilities: FloatArray) -> NDArray[np.intp]:
+        return probabilities.argmax(axis=1)
+
+    def _likelihood(self, n_classes: int) -> Any:
+        raise TypeError("A subclass chooses its likelihood.")
+
+
+def _codes(coder: LabelCoder, y: Any, weight: FloatArray, name: str) -> FloatArray:
+    """Class numbers; rows of weight 0 may have any label."""
+    if (weight > 0).all():
+        return coder.encode(y, len(weight), name)
+    out = np.zeros(len(weight))
+    labels = np.asarray(y).reshape(len(weight), -1)[:, 0]
+    kept = weight > 0
+    out[kept] = coder.encode(labels[kept], int(kept.sum()), name)
+    return out
+
+
+class SparseGPClassifier(_Labels):
+    r"""Nonlinear classification with calibrated probabilities: a sparse Gaussian process behind a logistic link.
+
+    Two classes: P(y = 1 | f) is the logistic function of one latent function. More: the softmax of one latent
+    function a class, all with one kernel. The latent functions have Gaussian-process priors, summarised by M
+    inducing values; see `SparseGPRegressor` for how they are fitted.
+
+    Parameters
+    ----------
+    kernel, n_inducing, max_iter, tol, callbacks, random_state, verbose
+        See `SparseGPRegressor`. n_inducing="auto" is 100.
+    expectation : str, default "auto"
+        Two classes: "quadrature" (exact to 1e-9, the default) or "piecewise" (20 quadratic pieces that bound
+        log(1 + e^f) from above). More: "monte_carlo" (the default), or a bound of log sum exp: "one_vs_each",
+        "tilted", "bouchard", "bohning", "jensen".
+
+    Attributes
+    ----------
+    classes_ : ndarray (C,)
+    lengthscales_, kernel_params_, bound_, posterior_, n_iter_, converged_, stop_reason_, trace_ :
+        See `SparseGPRegressor`.
+
+    References
+    ----------
+    Bui and Turner 2014, sections 3.3 and 3.4; Marlin, Khan and Murphy, ICML 2011 (piecewise bounds).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from nongauss import SparseGPClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = SparseGPClassifier(n_inducing=20, max_iter=20, random_state=0).fit(X, y)
+    >>> model.predict_proba(X[:3]).shape
+    (3, 3)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "expectation": [StrOptions({"auto", *Bernoulli.ways, *Bernoulli.point_ways, *Multinomial.ways})],
+        **CONSTRAINTS,
+    }
+
+    def __init__(
+        self,
+        *,
+        kernel: Any = "matern52",
+        n_inducing: str | int = "auto",
+        expectation: str = "auto",
+        max_iter: int = 400,
+        tol: float = 1e-3,
+        callbacks: Sequence[Callable[..., Any]] | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.kernel = kernel
+        self.n_inducing = n_inducing
+        self.expectation = expectation
+        self.max_iter = max_iter
+        self.tol = tol
+        self.callbacks = callbacks
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _likelihood(self, n_classes: int) -> Likelihood:
+        kind = Bernoulli if n_classes == 2 else Multinomial
+        return kind(expectation=self.expectation, n_classes=n_classes)
+
+
+class SparseGPOrdinalClassifier(_Labels):
+    r"""Classification into ordered classes (grades, levels of agreement): a sparse Gaussian process, cut in pieces.
+
+    P(y <= k | f) is the logistic function of phi_k - f(x), with cut points phi that are learned. Classes are
+    ordered as numbers or texts sort; an ordered pandas category keeps its own order and its unused levels.
+
+    Parameters
+    ----------
+    kernel, n_inducing, max_iter, tol, callbacks, random_state, verbose
+        See `SparseGPRegressor`. n_inducing="auto" is 100.
+    expectation : {"auto", "quadrature", "piecewise"}, default "auto"
+        Exact to 1e-9 by quadrature, or 20 quadratic pieces that bound log(1 + e^f) from above.
+
+    Attributes
+    ----------
+    classes_ : ndarray (C,), in order
+    cut_points_ : ndarray (C - 1,), on the scale of f
+    lengthscales_, kernel_params_, bound_, posterior_, n_iter_, converged_, stop_reason_, trace_ :
+        See `SparseGPRegressor`.
+
+    References
+    ----------
+    Bui and Turner 2014, section 3.5; McCullagh, J. R. Stat. Soc. B 42 (1980); Chu and Ghahramani, JMLR 2005.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nongauss import SparseGPOrdinalClassifier
+    >>> X = np.linspace(0, 1, 30)[:, None]
+    >>> grades = np.digitize(X[:, 0], [0.3, 0.7])
+    >>> model = SparseGPOrdinalClassifier(max_iter=20, random_state=0).fit(X, grades)
+    >>> model.predict_proba(X).shape
+    (30, 3)
+    """
+
+    _ordered = True
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "expectation": [StrOptions({"auto", "quadrature", "piecewise"})],
+        **CONSTRAINTS,
+    }
+
+    def __init__(
+        self,
+        *,
+        kernel: Any = "matern52",
+        n_inducing: str | int = "auto",
+        expectation: str = "auto",
+        max_iter: int = 400,
+        tol: float = 1e-3,
+        callbacks: Sequence[Callable[..., Any]] | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.kernel = kernel
+        self.n_inducing = n_inducing
+        self.expectation = expectation
+        self.max_iter = max_iter
+        self.tol = tol
+        self.callbacks = callbacks
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @property
+    def cut_points_(self) -> FloatArray:
+        """The cut points, increasing."""
+        likelihood: Any = self.posterior_.likelihood
+        return likelihood.cuts(self.posterior_.psi)
+
+    def _likelihood(self, n_classes: int) -> Likelihood:
+        return Ordinal(expectation=self.expectation, n_classes=n_classes)

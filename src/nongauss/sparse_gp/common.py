@@ -1,0 +1,125 @@
+"""What the estimators of the family share: parameters, from encoded rows to a posterior, readable results."""
+
+from __future__ import annotations
+
+import numbers
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nongauss.data.inputs import Inputs
+from nongauss.data.rows import canonical_rows
+from nongauss.estimator.base import TableEstimator
+from nongauss.estimator.parameters import Interval, StrOptions, check_parameters
+from nongauss.sparse_gp import fit as recipe_of
+from nongauss.sparse_gp.fit import Recipe
+from nongauss.sparse_gp.kernel import Kernel, Space
+from nongauss.sparse_gp.kernel_text import parse
+from nongauss.sparse_gp.likelihoods import Likelihood
+from nongauss.sparse_gp.params import Model, Rows
+
+FloatArray = NDArray[np.float64]
+
+CONSTRAINTS: dict[str, list[Any]] = {
+    "kernel": [str, Kernel],
+    "n_inducing": [StrOptions({"auto"}), Interval(numbers.Integral, 1, None, closed="left")],
+    "max_iter": [Interval(numbers.Integral, 1, None, closed="left")],
+    "tol": [Interval(numbers.Real, 0, None, closed="left")],
+    "callbacks": ["array-like", None],
+    "random_state": ["random_state", np.random.Generator],
+    "verbose": ["verbose"],
+}
+
+MANY, FEW = 500, 100
+"""Inducing inputs by default: with Gaussian noise, and with other likelihoods."""
+
+
+class SparseGP(TableEstimator):
+    """Base of the sparse Gaussian processes: a subclass reads its target and has the parameters of CONSTRAINTS."""
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = CONSTRAINTS
+    kernel: Any
+    n_inducing: Any
+    max_iter: int
+    tol: float
+    callbacks: Any
+    random_state: Any
+    verbose: int
+
+    def _check(self) -> None:
+        check_parameters(self)
+        if isinstance(self.kernel, str):
+            parse(self.kernel)
+
+    def _fit(
+        self, inputs: Inputs, y: FloatArray, shift: FloatArray, likelihood: Likelihood, seed: int
+    ) -> None:
+        """Fit to encoded rows and keep what came of it, all at once at the end."""
+        encoded, space = with_a_column(inputs.encoded, space_of(inputs.encoder))
+        merged = canonical_rows(encoded, np.stack([y, shift], axis=1), inputs.weight)
+        own, moved = merged.Y.astype(np.float64).T
+        rows = Rows(merged.X.astype(np.float64), own, merged.weight, moved)
+        kernel = parse(self.kernel) if isinstance(self.kernel, str) else self.kernel
+        kernel.labels(space)  # a column that is not there is an error now
+        exposed = rows.weight * np.exp(rows.shift)
+        offset, psi = likelihood.start(rows.y, rows.weight)
+        if shift.any():
+            offset = offset + np.log(rows.weight.sum() / exposed.sum())
+        n_kernels = 2 if likelihood.name == "heteroscedastic" else 1
+        kernel_of = tuple(range(2)) if n_kernels == 2 else (0,) * likelihood.n_latent
+        model = Model((kernel,) * n_kernels, kernel_of, space, likelihood, offset)
+        recipe = Recipe(self._n_inducing(rows, likelihood), int(self.max_iter), float(self.tol), seed)
+        result, posterior = recipe_of.fit(
+            model, rows, psi, recipe, callbacks=tuple(self.callbacks or ()), verbose=int(self.verbose)
+        )
+        self._keep_encoder(inputs.encoder)
+        self.posterior_ = posterior
+        self.is_exact_ = bool(likelihood.conjugate and len(posterior.Z) == len(rows.y))
+        self.kernel_params_, self.lengthscales_ = readable_kernels(model, posterior.thetas)
+        self.bound_ = float(result.trace[-1]["bound"]) if result.trace else float("nan")
+        self._record_fit(result)
+
+    def _encode(self, X: Any) -> FloatArray:
+        return with_a_column(super()._encode(X), space_of(self._encoder))[0]
+
+    def _n_inducing(self, rows: Rows, likelihood: Likelihood) -> int:
+        if self.n_inducing != "auto":
+            return int(self.n_inducing)
+        if not likelihood.conjugate:
+            return FEW
+        return len(rows.y) if len(rows.y) <= recipe_of.MOST_EXACT else MANY
+
+
+def space_of(encoder: Any) -> Space:
+    """Which input column each encoded column came from, and the names of those that are used."""
+    used = [code for code in encoder.columns if code.encoded_names]
+    group = tuple(number for number, code in enumerate(used) for _ in code.encoded_names)
+    return Space(tuple(str(code.name) for code in used), group)
+
+
+def with_a_column(encoded: FloatArray, space: Space) -> tuple[FloatArray, Space]:
+    """The same, with a column of zeros where there is none: a table that says nothing is legal."""
+    if encoded.shape[1]:
+        return encoded, space
+    return np.zeros((len(encoded), 1)), Space(("nothing",), (0,))
+
+
+def readable_kernels(
+    model: Model, thetas: tuple[FloatArray, ...]
+) -> tuple[dict[str, float], dict[str, float]]:
+    """Kernel parameters by name, and the shortest length-scale of each column."""
+    params: dict[str, float] = {}
+    for number, (kernel, theta) in enumerate(zip(model.kernels, thetas, strict=True)):
+        prefix = "noise " if number else ""
+        labels = kernel.labels(model.space)
+        params |= {prefix + label: float(np.exp(t)) for label, t in zip(labels, theta, strict=True)}
+    scales: dict[str, float] = {}
+    for label, value in params.items():
+        kind, _, column = label.partition(" lengthscale ")
+        column = (
+            column.rpartition(" (")[0] if column.endswith(")") and column not in model.space.names else column
+        )
+        if column and not kind.startswith("noise "):
+            scales[column] = min(value, scales.get(column, np.inf))
+    return params, scales

@@ -1,0 +1,231 @@
+"""`SparseGPRegressor`, what a user calls for numbers. Wiring: tables to rows, moments to distributions."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import RegressorMixin
+
+from nongauss.core.contracts import InputError, NongaussWarning
+from nongauss.data.inputs import read_inputs
+from nongauss.data.target import TargetScaler, validate_target
+from nongauss.estimator.base import DistributionRegressorMixin
+from nongauss.estimator.distribution import PredictiveDistribution
+from nongauss.estimator.parameters import StrOptions
+from nongauss.sparse_gp.common import CONSTRAINTS, FloatArray, SparseGP
+from nongauss.sparse_gp.likelihoods import REGRESSION, Custom, Likelihood, NegativeBinomial, Poisson
+
+
+class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):
+    r"""Nonlinear regression for real, heavy-tailed, positive or count targets: a sparse Gaussian process.
+
+    A latent function f with a Gaussian-process prior stands behind the target, y ~ p(y | f(x)). M inducing
+    values summarise it; their distribution q(u) maximises a lower bound of the evidence. There is no step
+    size and no training loop: hyper-parameters and inducing inputs are found together by L-BFGS, q(u) by
+    steps that cannot lower the bound. Columns and targets may have any units; missing cells and text columns
+    are encoded inside, each input column with a length-scale of its own.
+
+    Parameters
+    ----------
+    likelihood : str or callable, default "gaussian"
+        "gaussian"; "heteroscedastic" (Gaussian, noise depends on the inputs); "laplace", "student_t" (heavy
+        tails); "exponential", "gamma" (positive, mean e^f); "beta" (between 0 and 1, mean s(f)); "poisson",
+        "negative_binomial" (counts, mean e^f). A function `log_prob(y, f)` of arrays that broadcast is a
+        likelihood of your own; `support` says which values y can take.
+    kernel : str or Kernel, default "matern52"
+        Names joined by + and *, with columns in brackets: "matern52 + linear(age)". There are
+        squared_exponential, matern12, matern32, matern52, rational_quadratic, periodic, linear, categorical,
+        constant, white.
+    n_inducing : "auto" or int, default "auto"
+        Number M of inducing inputs; time grows as N M^2. "auto": with Gaussian noise and up to 1,000 distinct
+        rows every row (the exact Gaussian process), else 500; 100 for other likelihoods.
+    expectation : {"auto", "closed_form", "quadrature", "monte_carlo"}, default "auto"
+        How expectations of log p(y | f) are taken, where the likelihood leaves a choice.
+    support : {"real", "positive", "unit", "count"}, default "real"
+        Values of y, for a likelihood that is a function.
+    max_iter : int, default 400
+        Most L-BFGS iterations.
+    tol : float, default 1e-3
+        Stop when 20 iterations together gain less than this, nats a row.
+    callbacks : list of callables, default None
+        Each is given a `Progress` after each iteration; one that returns True stops the fit.
+    random_state : int, RandomState, Generator or None, default None
+        Seed of the inducing inputs' start.
+    verbose : int, default 0
+
+    Attributes
+    ----------
+    lengthscales_ : dict
+        Length-scale of each column, in its standard deviations: the smaller, the more it matters.
+    kernel_params_, likelihood_params_ : dict
+        All hyper-parameters by name; noise and scales in units of the target.
+    bound_ : float
+        Lower bound of the log evidence of the (scaled) target, nats.
+    posterior_ : Posterior
+        All that a prediction needs: inducing inputs, q(u), hyper-parameters.
+    is_exact_ : bool
+        Whether every row is an inducing input; only then does a saved model hold the (encoded) rows.
+    n_iter_, converged_, stop_reason_, trace_ : how the fit went.
+
+    Raises
+    ------
+    ValueError
+        For parameters, tables or targets that cannot be used; one sentence with the remedy.
+
+    References
+    ----------
+    Bui and Turner, On the paper: sparse non-conjugate Gaussian-process regression, 2014. Titsias, AISTATS 2009.
+    Khan and Lin, AISTATS 2017; Adam, Chang, Khan and Solin, NeurIPS 2021 (how q is found).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from nongauss import SparseGPRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = SparseGPRegressor(likelihood="gamma", n_inducing=20, max_iter=30, random_state=0).fit(X, y)
+    >>> model.predict_interval(X[:3], coverage=0.9).shape
+    (3, 2)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "likelihood": [StrOptions(set(REGRESSION)), callable, Likelihood],
+        "support": [StrOptions({"real", "positive", "unit", "count"})],
+        "expectation": [StrOptions({"auto", "closed_form", "quadrature", "monte_carlo"})],
+        **CONSTRAINTS,
+    }
+
+    def __init__(
+        self,
+        likelihood: str | Callable[[Any, Any], Any] | Likelihood = "gaussian",
+        *,
+        kernel: Any = "matern52",
+        n_inducing: str | int = "auto",
+        expectation: str = "auto",
+        support: str = "real",
+        max_iter: int = 400,
+        tol: float = 1e-3,
+        callbacks: Sequence[Callable[..., Any]] | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.likelihood = likelihood
+        self.kernel = kernel
+        self.n_inducing = n_inducing
+        self.expectation = expectation
+        self.support = support
+        self.max_iter = max_iter
+        self.tol = tol
+        self.callbacks = callbacks
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(
+        self, X: Any, y: Any, sample_weight: ArrayLike | None = None, exposure: ArrayLike | None = None
+    ) -> Self:
+        """Fit to a table X (N, D) and targets y (N,).
+
+        A row of weight 2 counts as the row twice, one of weight 0 is not there. `exposure` (N,), for counts:
+        the time, area or number at risk behind each count; rates are per unit of it. Warns if the target is
+        constant or the fit did not end well. Raises ValueError.
+        """
+        self._check()
+        name = type(self).__name__
+        seed = self._key_seed(self.random_state)
+        likelihood = self._likelihood()
+        inputs = read_inputs(X, sample_weight, name)
+        Y, _ = validate_target(y, len(inputs.encoded), name)
+        if Y.shape[1] != 1:
+            raise InputError(f"y has {Y.shape[1]} outputs, {name} takes one; fit one model for each.")
+        shift = _log_exposure(exposure, len(Y), likelihood)
+        likelihood.check(Y[:, 0])
+        scaler = _scaler(Y, inputs.weight, likelihood.target)
+        if scaler.constant[0]:
+            warnings.warn(
+                "The target is constant: that value is predicted everywhere, with a spread that the data "
+                "cannot tell.",
+                NongaussWarning,
+                stacklevel=2,
+            )
+        self._fit(inputs, scaler.transform(Y)[:, 0], shift, likelihood, seed)
+        self._scaler = scaler
+        self.likelihood_params_ = self._readable_params()
+        return self
+
+    def predict(
+        self, X: Any, return_std: bool = False, exposure: ArrayLike | None = None
+    ) -> FloatArray | tuple[FloatArray, FloatArray]:
+        """Mean of y for each row, original units: (N,). With `return_std`, also its standard deviation."""
+        if not return_std and exposure is None:
+            encoded = self._encode(X)
+            if self.posterior_.likelihood.target == "standardised":
+                return self._scaler.inverse_mean(self.posterior_.mean(encoded)[:, :1])[:, 0]
+            return self._distribution(encoded, np.zeros(len(encoded))).mean
+        distribution = self.predict_distribution(X, exposure)
+        return (distribution.mean, distribution.std) if return_std else distribution.mean
+
+    def predict_distribution(self, X: Any, exposure: ArrayLike | None = None) -> PredictiveDistribution:
+        """The whole distribution of y for each row, discrete for counts. `exposure` as in `fit`, default 1."""
+        encoded = self._encode(X)
+        return self._distribution(encoded, _log_exposure(exposure, len(encoded), self.posterior_.likelihood))
+
+    def _distribution(self, encoded: FloatArray, shift: FloatArray) -> PredictiveDistribution:
+        mean, variance = self.posterior_.moments(encoded)
+        centre, scale = float(self._scaler.centre[0]), float(self._scaler.scale[0])
+        return self.posterior_.likelihood.predictive(
+            mean + shift[:, None], variance, self.posterior_.psi, centre=centre, scale=scale
+        )
+
+    def _likelihood(self) -> Likelihood:
+        if isinstance(self.likelihood, Likelihood):
+            return self.likelihood
+        if isinstance(self.likelihood, str):
+            return REGRESSION[self.likelihood](expectation=self.expectation)
+        return Custom(expectation=self.expectation, function=self.likelihood, support=self.support)
+
+    def _readable_params(self) -> dict[str, float]:
+        """The likelihood's parameters in units of the target."""
+        posterior, scale = self.posterior_, abs(float(self._scaler.scale[0]))
+        unit = {"noise_variance": scale**2, "scale": scale}
+        return {
+            name: float(np.exp(number)) * unit.get(name, 1.0)
+            for name, number in zip(posterior.likelihood.param_names, posterior.psi, strict=True)
+        }
+
+
+def _scaler(Y: FloatArray, weight: FloatArray, how: str) -> TargetScaler:
+    """What is done to the target before the mathematics sees it."""
+    scaler = TargetScaler.fit(Y, weight)
+    if how == "standardised":
+        return scaler
+    mean = float(np.average(Y[:, 0], weights=weight))
+    unit = mean if how == "scaled" and mean > 0 else 1.0
+    return TargetScaler(np.zeros(1), np.array([unit]), scaler.constant)
+
+
+def _log_exposure(exposure: ArrayLike | None, n_rows: int, likelihood: Likelihood) -> FloatArray:
+    """The log of the exposure (N,), zeros without one."""
+    if exposure is None:
+        return np.zeros(n_rows)
+    if not isinstance(likelihood, Poisson | NegativeBinomial):
+        raise InputError(
+            f"exposure is for counts, but the likelihood is {likelihood.name}; leave it out, or take 'poisson'."
+        )
+    try:
+        values = np.asarray(exposure, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"exposure must be numbers, one for each row: {error}.") from error
+    values = np.full(n_rows, float(values)) if values.ndim == 0 else values
+    if values.shape != (n_rows,):
+        raise InputError(f"exposure has shape {values.shape}, expected ({n_rows},); give one for each row.")
+    bad = ~((values > 0) & np.isfinite(values))
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise InputError(
+            f"exposure must be above 0 and finite, got {values[row]:g} in row {row} (counted from 0); "
+            "drop rows without exposure."
+        )
+    return np.log(values)

@@ -1,0 +1,245 @@
+"""Likelihoods of positive targets, which come divided by a unit, and of shares between 0 and 1."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.special import digamma, expit, gammaln, polygamma
+
+from nongauss.core.registry import persistable
+from nongauss.estimator import latent
+from nongauss.estimator.distribution import PredictiveDistribution
+from nongauss.prob.quadrature import gauss_hermite
+from nongauss.sparse_gp.likelihoods.base import (
+    Expectation,
+    FloatArray,
+    Likelihood,
+    capped_exp,
+    column,
+    expected_softplus,
+    first_bad,
+    log_mean,
+    no_params,
+)
+
+_TINY = 1e-6  # of a positive target, as a share of its unit
+
+
+class _LogMean(Likelihood):
+    """Positive y with mean e^f. Expectations are exact."""
+
+    ways = ("closed_form",)
+    point_ways = ("quadrature", "monte_carlo")
+    target = "scaled"
+
+    def check(self, y: FloatArray) -> None:
+        """Above 0."""
+        first_bad(
+            y,
+            ~((y > 0) & (y < np.inf)),
+            self.name,
+            "above 0",
+            "shift or drop such rows, or take a real likelihood",
+        )
+
+    def first_moments(self, y: FloatArray, offset: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Half way to the log of the target."""
+        return 0.5 * (column(np.log(np.maximum(y, _TINY))) + offset), np.full((len(y), 1), 0.5)
+
+
+@persistable
+class Exponential(_LogMean):
+    """y exponential with mean e^f."""
+
+    name = "exponential"
+
+    def check(self, y: FloatArray) -> None:
+        """At least 0."""
+        bad = ~((y >= 0) & (y < np.inf))
+        first_bad(y, bad, self.name, "of at least 0", "shift or drop such rows, or take a real likelihood")
+
+    def start(self, y: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The log of the mean."""
+        return np.array([log_mean(y, weight, _TINY)]), np.zeros(0)
+
+    def own_rule(
+        self, y: FloatArray, mean: FloatArray, variance: FloatArray, psi: FloatArray, with_params: bool
+    ) -> Expectation:
+        """-m - y e^{-m + v/2}."""
+        inverse, slope = capped_exp(0.5 * variance - mean)
+        pull = column(y) * slope
+        return Expectation(-mean[:, 0] - y * inverse[:, 0], pull - 1.0, -0.5 * pull, no_params(y))
+
+    def log_prob(self, y: FloatArray, f: FloatArray, psi: FloatArray) -> FloatArray:
+        """Exponential log density."""
+        return -f[..., 0] - y * capped_exp(-f[..., 0])[0]
+
+    def predictive(
+        self,
+        mean: FloatArray,
+        variance: FloatArray,
+        psi: FloatArray,
+        *,
+        centre: float = 0.0,
+        scale: float = 1.0,
+    ) -> PredictiveDistribution:
+        """Exponential given a log-normal mean."""
+        return latent.gamma_predictive(mean[..., 0] + math.log(scale), variance[..., 0], 1.0)
+
+
+@persistable
+class Gamma(_LogMean):
+    """y gamma with mean e^f and shape a, that is, standard deviation e^f / sqrt(a); psi = (log a)."""
+
+    name = "gamma"
+    param_names = ("shape",)
+
+    def start(self, y: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The log of the mean; twice the shape that mean and variance have, within 1 and 100."""
+        mean = float(np.average(y, weights=weight))
+        variance = float(np.average((y - mean) ** 2, weights=weight))
+        shape = np.clip(2.0 * mean**2 / max(variance, _TINY * mean**2), 1.0, 100.0)
+        return np.array([math.log(mean)]), np.array([math.log(shape)])
+
+    def bounds(self) -> list[tuple[float, float]]:
+        """From a twentieth to a million."""
+        return [(math.log(0.05), math.log(1e6))]
+
+    def own_rule(
+        self, y: FloatArray, mean: FloatArray, variance: FloatArray, psi: FloatArray, with_params: bool
+    ) -> Expectation:
+        """a log a - log Gamma(a) + (a - 1) log y - a (m + y e^{-m + v/2})."""
+        a = math.exp(psi[0])
+        inverse, slope = capped_exp(0.5 * variance - mean)
+        pull, log_y = column(y) * slope, np.log(y)
+        both = mean[:, 0] + y * inverse[:, 0]
+        value = a * psi[0] - gammaln(a) + (a - 1.0) * log_y - a * both
+        by_psi = column(a * (psi[0] + 1.0 - digamma(a) + log_y - both)) if with_params else no_params(y)
+        return Expectation(value, a * (pull - 1.0), -0.5 * a * pull, by_psi)
+
+    def log_prob(self, y: FloatArray, f: FloatArray, psi: FloatArray) -> FloatArray:
+        """Gamma log density."""
+        a = math.exp(psi[0])
+        both = f[..., 0] + y * capped_exp(-f[..., 0])[0]
+        return a * psi[0] - gammaln(a) + (a - 1.0) * np.log(y) - a * both
+
+    def predictive(
+        self,
+        mean: FloatArray,
+        variance: FloatArray,
+        psi: FloatArray,
+        *,
+        centre: float = 0.0,
+        scale: float = 1.0,
+    ) -> PredictiveDistribution:
+        """Gamma given a log-normal mean."""
+        shape = math.exp(psi[0])
+        return latent.gamma_predictive(mean[..., 0] + math.log(scale), variance[..., 0], shape)
+
+
+@persistable
+class Beta(Likelihood):
+    """y in (0, 1), beta with mean s(f) and precision p: shapes s(f) p and s(-f) p; psi = (log p).
+
+    s is the logistic function. With llp(f) = log(1 + e^f) and
+    R(f) = log Gamma(1 + s(f) p) + log Gamma(1 + s(-f) p) - log Gamma(1 + p), which vanishes on either side,
+    log p(y) = log p - R(f) - 2 llp(f) + f + (s(f) p - 1) log y + (s(-f) p - 1) log(1 - y):
+    y meets f only in s(f), so a few functions of f alone have to be averaged.
+    """
+
+    name = "beta"
+    ways = ("quadrature",)
+    point_ways = ("monte_carlo",)
+    param_names = ("precision",)
+
+    def check(self, y: FloatArray) -> None:
+        """Strictly between 0 and 1."""
+        bad = ~((y > 0) & (y < 1))
+        first_bad(y, bad, self.name, "strictly between 0 and 1", "move shares of exactly 0 or 1 inside")
+
+    def start(self, y: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The logit of the mean; twice the precision that mean and variance have, within 2 and 1000."""
+        mean = float(np.clip(np.average(y, weights=weight), 1e-9, 1.0 - 1e-9))
+        spread = float(np.average((y - mean) ** 2, weights=weight))
+        precision = np.clip(2.0 * (mean * (1.0 - mean) / max(spread, 1e-9) - 1.0), 2.0, 1e3)
+        return np.array([math.log(mean / (1.0 - mean))]), np.array([math.log(precision)])
+
+    def bounds(self) -> list[tuple[float, float]]:
+        """From a tenth to a hundred thousand."""
+        return [(math.log(0.1), math.log(1e5))]
+
+    def own_rule(
+        self, y: FloatArray, mean: FloatArray, variance: FloatArray, psi: FloatArray, with_params: bool
+    ) -> Expectation:
+        """The terms of log p in the class's docstring, one by one."""
+        p, m, v = math.exp(psi[0]), mean[:, 0], variance[:, 0]
+        log_y, log_rest = np.log(y), np.log1p(-y)
+        odds = p * (log_y - log_rest)
+        softplus, share, half_slope = expected_softplus(m, v)
+        rest, rest_slope, rest_curve, share_curve, by_p = expected_shares(p, m, v)
+        value = psi[0] - rest - 2.0 * softplus + m + odds * share + p * log_rest - log_y - log_rest
+        d_mean = 1.0 - rest_slope - 2.0 * share + 2.0 * odds * half_slope
+        d_variance = 0.5 * (odds * share_curve - rest_curve) - 2.0 * half_slope
+        by_psi = column(1.0 - by_p + odds * share + p * log_rest) if with_params else no_params(y)
+        return Expectation(value, column(d_mean), column(d_variance), by_psi)
+
+    def log_prob(self, y: FloatArray, f: FloatArray, psi: FloatArray) -> FloatArray:
+        """Beta log density."""
+        p, f = math.exp(psi[0]), f[..., 0]
+        log_y, log_rest = np.log(y), np.log1p(-y)
+        fixed = psi[0] - _shares(p, f)[0] - np.logaddexp(0.0, f) - np.logaddexp(0.0, -f) - log_y - log_rest
+        return fixed + p * (expit(f) * log_y + expit(-f) * log_rest)
+
+    def predictive(
+        self,
+        mean: FloatArray,
+        variance: FloatArray,
+        psi: FloatArray,
+        *,
+        centre: float = 0.0,
+        scale: float = 1.0,
+    ) -> PredictiveDistribution:
+        """Beta given a logistic-normal mean."""
+        return latent.beta_predictive(mean[..., 0], variance[..., 0], math.exp(psi[0]))
+
+
+_NARROW, _N_NARROW = 0.3, 8
+_GRID_STEP = 0.25
+_BLOCK = 1024
+
+
+def _shares(p: float, f: FloatArray) -> FloatArray:
+    """R(f) of `Beta`, R', R'', s''(f) and dR / d log p: (5, ...). All vanish far from 0."""
+    share, rest = expit(f), expit(-f)
+    alpha, beta = 1.0 + p * share, 1.0 + p * rest
+    slope, tilt = share * rest, rest - share
+    psi_alpha, psi_beta = digamma(alpha), digamma(beta)
+    pull = p * (psi_alpha - psi_beta)
+    curve = slope * tilt * pull + (p * slope) ** 2 * (polygamma(1, alpha) + polygamma(1, beta))
+    by_p = p * (share * psi_alpha + rest * psi_beta - digamma(1.0 + p))
+    return np.stack(
+        [gammaln(alpha) + gammaln(beta) - gammaln(1.0 + p), slope * pull, curve, slope * tilt, by_p]
+    )
+
+
+def expected_shares(p: float, m: FloatArray, v: FloatArray) -> FloatArray:
+    """E of the five functions of f in `_shares` under N(m, v), v >= 0: (5, N).
+
+    Where the normal is narrow, by a few Gauss-Hermite points of its own. Elsewhere the trapezoid rule on one
+    grid serves all rows, so the gamma functions are evaluated once; it converges geometrically.
+    """
+    out = np.empty((5, len(m)))
+    narrow = np.sqrt(v) < _NARROW
+    points, weights = gauss_hermite(_N_NARROW)
+    out[:, narrow] = _shares(p, column(m[narrow]) + np.sqrt(column(v[narrow])) * points) @ weights
+    reach = math.ceil((30.0 + math.log(1.0 + p)) / _GRID_STEP)
+    grid = _GRID_STEP * np.arange(-reach, reach + 1.0)
+    values = _shares(p, grid).T
+    rows = np.flatnonzero(~narrow)
+    for start in range(0, len(rows), _BLOCK):
+        block = rows[start : start + _BLOCK]
+        sd = np.sqrt(column(v[block]))
+        density = np.exp(-0.5 * ((grid - column(m[block])) / sd) ** 2)
+        out[:, block] = (density @ values / (sd * math.sqrt(2.0 * math.pi) / _GRID_STEP)).T
+    return out

@@ -1,0 +1,297 @@
+"""Likelihoods of real, standardised targets: Gaussian, with constant or varying noise, Laplace and Student-t."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.special import digamma, erf, gammaln
+
+from nongauss.core.registry import persistable
+from nongauss.estimator import latent
+from nongauss.estimator.distribution import PredictiveDistribution
+from nongauss.sparse_gp.likelihoods.base import (
+    Expectation,
+    FloatArray,
+    Likelihood,
+    capped_exp,
+    column,
+    no_params,
+)
+
+_LOG_2PI = math.log(2.0 * math.pi)
+_LOG_FLOOR = math.log(1e-3)  # of a standard deviation or scale, as a share of the target's
+
+
+@persistable
+class Gaussian(Likelihood):
+    """y ~ N(f, s^2); psi = (log s^2). Expectations are exact, and so is one step of the sites."""
+
+    name = "gaussian"
+    ways = ("closed_form",)
+    point_ways = ("quadrature", "monte_carlo")
+    conjugate = True
+    target = "standardised"
+    param_names = ("noise_variance",)
+
+    def start(self, y: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Mean 0, a tenth of the variance as noise."""
+        return np.zeros(1), np.array([math.log(0.1)])
+
+    def bounds(self) -> list[tuple[float, float]]:
+        """Between 1e-6 and 4 times the target's variance."""
+        return [(2.0 * _LOG_FLOOR, math.log(4.0))]
+
+    def first_moments(self, y: FloatArray, offset: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """At the target."""
+        return column(y), np.full((len(y), 1), 0.1)
+
+    def own_rule(
+        self, y: FloatArray, mean: FloatArray, variance: FloatArray, psi: FloatArray, with_params: bool
+    ) -> Expectation:
+        """-log(2 pi s^2)/2 - ((y - m)^2 + v) / (2 s^2)."""
+        precision = math.exp(-psi[0])
+        residual = column(y) - mean
+        square = precision * (residual**2 + variance)
+        value = -0.5 * (_LOG_2PI + psi[0] + square[:, 0])
+        by_psi = 0.5 * (square - 1.0) if with_params else no_params(y)
+        return Expectation(value, precision * residual, np.full_like(mean, -0.5 * precision), by_psi)
+
+    def log_prob(self, y: FloatArray, f: FloatArray, psi: FloatArray) -> FloatArray:
+        """Normal log density."""
+        return -0.5 * (_LOG_2PI + psi[0] + math.exp(-psi[0]) * (y - f[..., 0]) ** 2)
+
+    def predictive(
+        self,
+        mean: FloatArray,
+        variance: FloatArray,
+        psi: FloatArray,
+        *,
+        centre: float = 0.0,
+        scale: float = 1.0,
+    ) -> PredictiveDistribution:
+        """A Gaussian."""
+        return latent.gaussian_predictive(mean[..., 0], variance[..., 0] + math.exp(psi[0]), centre, scale)
+
+
+@persistable
+class HeteroscedasticGaussian(Likelihood):
+    """y ~ N(f_1, exp(2 f_2)): the noise depends on the inputs. Expectations are exact."""
+
+    name = "heteroscedastic"
+    ways = ("closed_form",)
+    point_ways = ("monte_carlo",)
+    target = "standardised"
+
+    @property
+    def n_latent(self) -> int:
+        """Mean and log standard deviation."""
+        return 2
+
+    def start(self, y: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Noise of a tenth of the target's variance."""
+        return np.array([0.0, 0.5 * math.log(0.1)]), np.zeros(0)
+
+    def first_moments(self, y: FloatArray, offset: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The mean half way to the target, the noise at its start."""
+        mean = np.array(offset)
+        mean[:, 0] += 0.5 * (y - mean[:, 0])
+        return mean, np.full_like(mean, 0.1)
+
+    def own_rule(
+        self, y: FloatArray, mean: FloatArray, variance: FloatArray, psi: FloatArray, with_params: bool
+    ) -> Expectation:
+        """-log(2 pi)/2 - m_2 - ((y - m_1)^2 + v_1) exp(2 v_2 - 2 m_2) / 2."""
+        precision, slope = capped_exp(2.0 * (variance[:, 1] - mean[:, 1]))
+        residual = y - mean[:, 0]
+        square = residual**2 + variance[:, 0]
+        value = -0.5 * (_LOG_2PI + precision * square) - mean[:, 1]
+        d_mean = np.stack([precision * residual, slope * square - 1.0], axis=1)
+        return Expectation(value, d_mean, np.stack([-0.5 * precision, -slope * square], axis=1), no_params(y))
+
+    def log_prob(self, y: FloatArray, f: FloatArray, psi: FloatArray) -> FloatArray:
+        """Normal log density."""
+        return -0.5 * (_LOG_2PI + (y - f[..., 0]) ** 2 * capped_exp(-2.0 * f[..., 1])[0]) - f[..., 1]
+
+    def predictive(
+        self,
+        mean: FloatArray,
+        variance: FloatArray,
+        psi: FloatArray,
+        *,
+        centre: float = 0.0,
+        scale: float = 1.0,
+    ) -> PredictiveDistribution:
+        """A mixture of Gaussians over the noise."""
+        return latent.heteroscedastic_predictive(mean, variance, centre, scale)
+
+
+class _HeavyTailed(Likelihood):
+    """Noise with outliers about f."""
+
+    target = "standardised"
+
+    def first_moments(self, y: FloatArray, offset: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """As wide as y is far away: every site starts with a positive precision, an outlier's a small one."""
+        return np.array(offset), np.maximum((column(y) - offset) ** 2, 1.0)
+
+
+@persistable
+class Laplace(_HeavyTailed):
+    """y ~ f + Laplace(b), heavier tails than the Gaussian; psi = (log b).
+
+    Expectations are exact. Points will not do: at its kink log p has no second derivative to average.
+    """
+
+    name = "laplace"
+    ways = ("closed_form",)
+    param_names = ("scale",)
+
+    def start(self, y: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Noise of a tenth of the target's variance, about its median."""
+        return np.array([weighted_median(y, weight)]), np.array([0.5 * math.log(0.05)])
+
+    def bounds(self) -> list[tuple[float, float]]:
+        """Between a thousandth and twice the target's standard deviation."""
+        return [(_LOG_FLOOR, math.log(2.0))]
+
+    def own_rule(
+        self, y: FloatArray, mean: FloatArray, variance: FloatArray, psi: FloatArray, with_params: bool
+    ) -> Expectation:
+        """-log 2b - E|y - f| / b, the mean of a folded normal."""
+        b = math.exp(psi[0])
+        residual, sd = column(y) - mean, np.sqrt(variance)
+        z = residual / sd
+        density = np.exp(-0.5 * np.minimum(z * z, 1400.0)) / math.sqrt(2.0 * math.pi)
+        side = erf(z / math.sqrt(2.0))
+        distance = (2.0 * sd * density + residual * side) / b
+        value = -math.log(2.0) - psi[0] - distance[:, 0]
+        by_psi = distance - 1.0 if with_params else no_params(y)
+        return Expectation(value, side / b, -density / (b * sd), by_psi)
+
+    def log_prob(self, y: FloatArray, f: FloatArray, psi: FloatArray) -> FloatArray:
+        """Laplace log density."""
+        return -math.log(2.0) - psi[0] - math.exp(-psi[0]) * np.abs(y - f[..., 0])
+
+    def predictive(
+        self,
+        mean: FloatArray,
+        variance: FloatArray,
+        psi: FloatArray,
+        *,
+        centre: float = 0.0,
+        scale: float = 1.0,
+    ) -> PredictiveDistribution:
+        """Laplace noise on a Gaussian."""
+        return latent.laplace_predictive(mean[..., 0], variance[..., 0], math.exp(psi[0]), centre, scale)
+
+
+@persistable
+class StudentT(_HeavyTailed):
+    """y ~ f + scale * t(df): outliers cost little; psi = (log scale, log df).
+
+    It is not log-concave: sites may be negative. The degrees of freedom stay above 2.05, so that a variance
+    exists, and have a weak log-normal prior about 5.
+    """
+
+    name = "student_t"
+    ways = ("quadrature",)
+    point_ways = ("monte_carlo",)
+    param_names = ("scale", "degrees_of_freedom")
+
+    def start(self, y: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """A scale of 0.3 about the median, 5 degrees of freedom."""
+        return np.array([weighted_median(y, weight)]), np.array([math.log(0.3), math.log(5.0)])
+
+    def bounds(self) -> list[tuple[float, float]]:
+        """Scale at least 0.005 of the target's standard deviation: below, single rows get all the density."""
+        return [(math.log(5e-3), math.log(2.0)), (math.log(2.05), math.log(200.0))]
+
+    def log_prior(self, psi: FloatArray) -> tuple[float, FloatArray]:
+        """log df ~ N(log 5, 1)."""
+        z = psi[1] - math.log(5.0)
+        return -0.5 * z * z, np.array([0.0, -z])
+
+    def own_rule(
+        self, y: FloatArray, mean: FloatArray, variance: FloatArray, psi: FloatArray, with_params: bool
+    ) -> Expectation:
+        """const - (df + 1)/2 E log(1 + z^2), where z = (y - f) / a is normal too and a^2 = df scale^2."""
+        df = math.exp(psi[1])
+        width = df * math.exp(2.0 * psi[0])
+        residual = y - mean[:, 0]
+        square, spread = residual**2 / width, variance[:, 0] / width
+        log_tail, by_square, by_spread = expected_log_tail(square, spread)
+        value = self._constant(psi) - 0.5 * (df + 1.0) * log_tail
+        d_mean = (df + 1.0) / width * by_square * residual
+        d_variance = -0.5 * (df + 1.0) / width * by_spread
+        by_psi = no_params(y)
+        if with_params:
+            by_scale = (df + 1.0) * (square * by_square + spread * by_spread) - 1.0
+            constant = 0.5 * df * (digamma(0.5 * (df + 1.0)) - digamma(0.5 * df))
+            by_psi = np.stack([by_scale, constant + 0.5 * (by_scale - df * log_tail)], axis=1)
+        return Expectation(value, column(d_mean), column(d_variance), by_psi)
+
+    def log_prob(self, y: FloatArray, f: FloatArray, psi: FloatArray) -> FloatArray:
+        """Student-t log density."""
+        df = math.exp(psi[1])
+        z = (y - f[..., 0]) * math.exp(-psi[0])
+        return self._constant(psi) - 0.5 * (df + 1.0) * np.log1p(z * z / df)
+
+    @staticmethod
+    def _constant(psi: FloatArray) -> float:
+        df = math.exp(psi[1])
+        gammas = gammaln(0.5 * (df + 1.0)) - gammaln(0.5 * df)
+        return float(gammas - 0.5 * (psi[1] + math.log(math.pi)) - psi[0])
+
+    def predictive(
+        self,
+        mean: FloatArray,
+        variance: FloatArray,
+        psi: FloatArray,
+        *,
+        centre: float = 0.0,
+        scale: float = 1.0,
+    ) -> PredictiveDistribution:
+        """A mixture of Gaussians over the precision of the noise."""
+        own, df = (math.exp(part) for part in psi)
+        return latent.student_t_predictive(mean[..., 0], variance[..., 0], own, df, centre, scale)
+
+
+_STEP = 0.4
+_LOG_RATE = np.arange(-42.0, 3.7, _STEP)
+_RATE = np.exp(_LOG_RATE)
+_SHARE = _STEP * np.exp(-_RATE)
+_BLOCK = 128  # rows whose points fit into the processor's nearest memory
+
+
+def expected_log_tail(square: FloatArray, spread: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """E log(1 + z^2) for z ~ N(m, v), given m^2 and v >= 0 (N,), and its derivatives by both: (N,) each.
+
+    Frullani's integral, log(1 + z^2) = integral of (1 - e^{-s z^2}) e^{-s} d log s, leaves an expectation
+    that is known: E e^{-s z^2} = q^{1/2} e^{-s q m^2}, q = 1 / (1 + 2 s v). The trapezoid rule in log s
+    converges geometrically whatever v is, where Gauss-Hermite points would miss a narrow peak: error about
+    1e-9, for m^2 and v up to 1e9, and beyond it stays finite and increasing.
+    """
+    out = np.empty((3, len(square)))
+    for start in range(0, len(square), _BLOCK):
+        rows = slice(start, start + _BLOCK)
+        q = 1.0 / (1.0 + 2.0 * spread[rows, None] * _RATE)
+        rate = _RATE * q
+        exponent = rate * square[rows, None]
+        gone = np.sqrt(q) * np.exp(-exponent)
+        out[0, rows] = _SHARE.sum() - gone @ _SHARE
+        gone *= rate
+        out[1, rows] = gone @ _SHARE
+        out[2, rows] = out[1, rows] - 2.0 * ((gone * exponent) @ _SHARE)
+    return out[0], out[1], out[2]
+
+
+def weighted_median(y: FloatArray, weight: FloatArray) -> float:
+    """The middle of y, each value counted `weight` times."""
+    order = np.argsort(y, kind="stable")
+    total = np.cumsum(weight[order])
+    half = 0.5 * total[-1]
+    at = int(np.searchsorted(total, half))
+    if total[at] == half and at + 1 < len(y):
+        return 0.5 * float(y[order[at]] + y[order[at + 1]])
+    return float(y[order[at]])

@@ -1,0 +1,145 @@
+"""The bound: what is maximised, term by term. Sections and equations are of Bui and Turner 2014 (NOTATION.md).
+
+    F = sum_n w_n E_{N(mu_n, v_n)}[log p(y_n | f_n)] - sum_l KL(q(u_l) || p(u_l))                     (eq. 7)
+
+Latent functions that share a kernel share a `Basis`. With u = L e, L L' = K_zz, q(e) = N(m, S), p(e) = N(0, I):
+
+    mu_n = c + k_n' alpha,          alpha = L^-T m
+    v_n  = k_nn - k_n' W k_n,       W = L^-T (I - S) L^-1
+
+q is held as *sites*: q(e) is proportional to p(e) prod_n exp(lambda_n f_n - beta_n f_n^2 / 2), so that
+S^-1 = I + T, T = L^-1 (K_zx diag(beta) K_xz) L^-T, and m = S L^-1 K_zx lambda. At the sites' fixed point
+lambda = g - 2 h (mu - c), beta = -2 h (g, h: derivatives of the expectation by mu and v) F is stationary in q,
+and its derivative by all else is the partial one, with q(e) held fixed (Adam, Chang, Khan and Solin 2021).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.linalg import cho_solve, cholesky
+from scipy.linalg.lapack import dtrtri
+
+from nongauss.sparse_gp.kernel import FloatArray, Kernel, Space
+
+JITTER = 1e-8
+"""Added to the diagonal of K_zz, relative to its mean."""
+
+SMALLEST_VARIANCE = 1e-10
+"""Of f, relative to its prior variance: rounding leaves less."""
+
+
+class Basis(NamedTuple):
+    """A kernel at the inducing inputs and at some rows."""
+
+    K: FloatArray
+    """K_zx (M, N)."""
+    diagonal: FloatArray
+    """k_nn (N,)."""
+    inverse: FloatArray
+    """L^-1 (M, M), lower triangular."""
+    caches: tuple[Any, Any]
+
+
+class Latent(NamedTuple):
+    """q of one latent function, for one basis."""
+
+    mean: FloatArray
+    """m (M,), whitened."""
+    precision: FloatArray
+    """S^-1 (M, M)."""
+    covariance: FloatArray
+    """S (M, M)."""
+    alpha: FloatArray
+    W: FloatArray
+    divergence: float
+    """KL(q || p)."""
+
+
+def basis(kernel: Kernel, theta: FloatArray, space: Space, Z: FloatArray, X: FloatArray) -> Basis:
+    """Kernel matrices and the inverse factor of K_zz. Raises LinAlgError where K_zz has none."""
+    K, cache = kernel.forward(theta, space, Z, X)
+    inverse, cache_z = inverse_factor(kernel, theta, space, Z)
+    return Basis(K, kernel.diagonal(theta, space, X), inverse, (cache, cache_z))
+
+
+def inverse_factor(kernel: Kernel, theta: FloatArray, space: Space, Z: FloatArray) -> tuple[FloatArray, Any]:
+    """L^-1 of K_zz with jitter, and what the way back needs."""
+    Kz, cache = kernel.forward(theta, space, Z, Z)
+    Kz = Kz + JITTER * kernel.diagonal(theta, space, Z).mean() * np.eye(len(Z))
+    L = cholesky(Kz, lower=True, overwrite_a=True, check_finite=False)
+    inverse, info = dtrtri(L, lower=1)
+    if info != 0:
+        raise np.linalg.LinAlgError("The inducing inputs coincide.")
+    return inverse, cache
+
+
+def weighted_gram(K: FloatArray, beta: FloatArray) -> FloatArray:
+    """K diag(beta) K' (M, M), at half the price where no weight is negative."""
+    if (beta >= 0).all():
+        root = K * np.sqrt(beta)
+        return root @ root.T
+    return (K * beta) @ K.T
+
+
+def latent(inverse: FloatArray, gram: FloatArray, linear: FloatArray) -> Latent:
+    """q from sums over rows: K diag(beta) K' (M, M) and K lambda (M,). LinAlgError if it is no density."""
+    size = len(inverse)
+    precision = inverse @ gram @ inverse.T
+    precision += precision.T
+    precision *= 0.5
+    precision[np.diag_indices(size)] += 1.0
+    root = cholesky(precision, lower=True, check_finite=False)
+    covariance = cho_solve((root, True), np.eye(size), check_finite=False)
+    mean = covariance @ (inverse @ linear)
+    divergence = 0.5 * (covariance.trace() + mean @ mean - size) + float(np.log(root.diagonal()).sum())
+    return Latent(
+        mean, precision, covariance, inverse.T @ mean, spread_factor(inverse, covariance), divergence
+    )
+
+
+def spread_factor(inverse: FloatArray, covariance: FloatArray) -> FloatArray:
+    """W = L^-T (I - S) L^-1."""
+    left = -covariance
+    left[np.diag_indices(len(left))] += 1.0
+    W: FloatArray = inverse.T @ left @ inverse
+    return W
+
+
+def moments(at: Basis, q: Latent) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """mu - c (N,), v (N,), and W K (M, N), which the gradient needs as well."""
+    WK = q.W @ at.K
+    variance = at.diagonal - np.einsum("mn,mn->n", at.K, WK)
+    return at.K.T @ q.alpha, np.maximum(variance, SMALLEST_VARIANCE * at.diagonal), WK
+
+
+class Cotangents(NamedTuple):
+    """Derivatives of F by K_zx (M, N), k_nn (N,) and K_zz (M, M)."""
+
+    K: FloatArray
+    diagonal: FloatArray
+    Kz: FloatArray
+
+
+def cotangents(at: Basis, q: Latent, WK: FloatArray, g: FloatArray, beta: FloatArray) -> Cotangents:
+    """Of one latent function whose sites have settled; g = lambda - beta (mu - c). Overwrites WK.
+
+    By the chain rule with q(e) fixed: dF = g' d(mu) - beta' d(v) / 2, and L changes with K_zz.
+    """
+    WK *= beta
+    WK += np.multiply.outer(q.alpha, g)
+    middle = q.precision + q.covariance + np.multiply.outer(q.mean, q.mean)
+    middle[np.diag_indices(len(middle))] -= 2.0
+    return Cotangents(WK, -0.5 * beta, -0.5 * at.inverse.T @ middle @ at.inverse)
+
+
+def pull_back(
+    kernel: Kernel, theta: FloatArray, space: Space, at: Basis, by: Cotangents, Z: FloatArray, X: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """From derivatives by kernel matrices to those by theta and Z (M, D)."""
+    by_theta, by_Z = kernel.backward(theta, space, at.caches[0], by.K)
+    theta_z, half_Z = kernel.backward(theta, space, at.caches[1], by.Kz)
+    jitter = np.full(len(Z), JITTER * by.Kz.trace() / len(Z))
+    by_theta = by_theta + theta_z + kernel.diagonal_backward(theta, space, X, by.diagonal)
+    return by_theta + kernel.diagonal_backward(theta, space, Z, jitter), by_Z + 2.0 * half_Z

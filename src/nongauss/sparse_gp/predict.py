@@ -1,0 +1,64 @@
+"""What the model says about new rows: moments of the latent functions, in blocks of rows."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from nongauss.core.registry import persistable
+from nongauss.sparse_gp.kernel import FloatArray, Kernel, Space
+from nongauss.sparse_gp.likelihoods.base import Likelihood
+
+_BLOCK_NUMBERS = 2_000_000
+
+
+@persistable
+class Posterior(NamedTuple):
+    """All that a prediction needs: f_l(x) ~ N(offset_l + k' alpha_l, k(x, x) - k' W_l k), k = k(Z, x).
+
+    `thetas`: log parameters of each kernel. `kernel_of`: the kernel of each latent function. `psi`: the
+    likelihood's parameters. `alpha` (L, M), `W` (L, M, M). `mixture`: means and factors of further ...
+    """
+
+    kernels: tuple[Kernel, ...]
+    kernel_of: tuple[int, ...]
+    space: Space
+    likelihood: Likelihood
+    offset: FloatArray
+    thetas: tuple[FloatArray, ...]
+    psi: FloatArray
+    Z: FloatArray
+    alpha: FloatArray
+    W: FloatArray
+
+    def mean(self, X: FloatArray) -> FloatArray:
+        """Mean of each latent function at encoded rows X (N, D): (N, L)."""
+        out = np.empty((len(X), len(self.offset)))
+        for rows in self._blocks(len(X)):
+            for number, kernel in enumerate(self.kernels):
+                K, _ = kernel.forward(self.thetas[number], self.space, self.Z, X[rows])
+                for l in self._latents_of(number):
+                    out[rows, l] = self.offset[l] + K.T @ self.alpha[l]
+        return out
+
+    def moments(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Mean and variance of each latent function: (N, L) each."""
+        mean, variance = np.empty((2, len(X), len(self.offset)))
+        for rows in self._blocks(len(X)):
+            for number, kernel in enumerate(self.kernels):
+                theta = self.thetas[number]
+                K, _ = kernel.forward(theta, self.space, self.Z, X[rows])
+                prior = kernel.diagonal(theta, self.space, X[rows])
+                for l in self._latents_of(number):
+                    mean[rows, l] = self.offset[l] + K.T @ self.alpha[l]
+                    reduced = prior - np.einsum("mn,mn->n", K, self.W[l] @ K)
+                    variance[rows, l] = np.maximum(reduced, 1e-10 * prior)
+        return mean, variance
+
+    def _latents_of(self, kernel: int) -> list[int]:
+        return [l for l, own in enumerate(self.kernel_of) if own == kernel]
+
+    def _blocks(self, n_rows: int) -> list[slice]:
+        height = max(1, _BLOCK_NUMBERS // max(len(self.Z), 1))
+        return [slice(i, min(i + height, n_rows)) for i in range(0, n_rows, height)]
