@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib.metadata
 import json
+import os
 import platform
 import resource
 from pathlib import Path
@@ -17,8 +18,9 @@ import psutil
 RESULTS = Path(__file__).parent / "results"
 README = Path(__file__).parent / "README.md"
 HOW_TO_GET = (
-    "put a folder NAME with data.csv.gz (header row, last column `target`) and splits.npz (row numbers "
-    "train_0, test_0, ...: the 20, or 5, random 90/10 splits of Hernandez-Lobato and Adams, ICML 2015) there"
+    "put a folder NAME with data.csv.gz (header row, last column `target`) and, for the sets with published "
+    "splits, splits.npz (row numbers train_0, test_0, ...: the 20, or 5, random 90/10 "
+    "splits of Hernandez-Lobato and Adams, ICML 2015) there"
 )
 
 
@@ -76,3 +78,24 @@ def mean_and_error(values: list[float]) -> tuple[float, float]:
     array = np.asarray(values)
     error = array.std(ddof=1) / np.sqrt(len(array)) if len(array) > 1 else np.nan
     return float(array.mean()), float(error)
+
+
+def load_table(data: Path, name: str) -> tuple[pd.DataFrame, np.ndarray]:
+    """Columns and target of a set without splits; SystemExit says how to get a missing one."""
+    path = data / name / "data.csv.gz"
+    if not path.exists():
+        raise SystemExit(f"{path} is not there: {HOW_TO_GET}, and give the parent folder by --data.")
+    table = pd.read_csv(path)
+    return table.drop(columns="target"), table["target"].to_numpy()
+
+
+def random_splits(n_rows: int, n_train: int, count: int) -> list[tuple[np.ndarray, np.ndarray]]:
+    """(train, test) row numbers, drawn with the seeds 0, 1, ..."""
+    orders = (np.random.default_rng(seed).permutation(n_rows) for seed in range(count))
+    return [(order[:n_train], order[n_train:]) for order in orders]
+
+
+def one_core() -> None:
+    """Keep this process, and those it starts, on one processor core where the system can."""
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})

@@ -112,7 +112,7 @@ class _Climb:
                 callback=self._after,
                 options={
                     "maxcor": MEMORY, "maxiter": self.max_iter - self.n_done,
-                    "maxfun": 20 * self.max_iter + 100, "ftol": 0.0, "gtol": 1e-9,
+                    "maxfun": 20 * self.max_iter + 100, "ftol": 0.0, "gtol": 1e-9, "maxls": 10,
                 },
             )  # fmt: skip
             if self.status is not Status.MAX_ITER or self.n_done >= self.max_iter:

@@ -23,15 +23,17 @@ def gauss_hermite(n_points: int) -> tuple[FloatArray, FloatArray]:
 
 @lru_cache(maxsize=64)
 def quasi_normal(n_points: int, n_dimensions: int = 1) -> FloatArray:
-    """Equally weighted points (S, D) spread like a normal sample, but more evenly; each column has mean 0, sd 1.
+    """Equally weighted points (S, D) spread like a normal sample, but more evenly.
 
-    Scrambled Sobol points with a fixed seed and their mirror images; S is rounded up to twice a power of two.
+    Scrambled Sobol points with a fixed seed and their mirror images, turned so that mean and covariance are
+    exactly 0 and the identity: cubic polynomials are integrated exactly. S is a power of two, at least 4 D.
     """
-    half = max(0, int(np.ceil(np.log2(max(n_points, 2)))) - 1)
+    half = int(np.ceil(np.log2(max(n_points, 4 * n_dimensions)))) - 1
     uniform = qmc.Sobol(n_dimensions, scramble=True, rng=np.random.default_rng(0)).random_base2(half)
     points = ndtri(np.clip(uniform, 1e-12, 1.0 - 1e-12))
     points = np.concatenate([points, -points])
-    return _frozen(points / np.sqrt((points**2).mean(axis=0)))
+    root = np.linalg.cholesky(points.T @ points / len(points))
+    return _frozen(np.linalg.solve(root, points.T).T)
 
 
 @lru_cache(maxsize=16)

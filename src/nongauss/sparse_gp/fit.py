@@ -10,17 +10,18 @@ from nongauss.core.contracts import Callback, FitResult
 from nongauss.core.records import value
 from nongauss.inference.quasi_newton import ascend
 from nongauss.sparse_gp import exact
+from nongauss.sparse_gp.blocks import KEPT_NUMBERS, Blocks
 from nongauss.sparse_gp.inducing import inducing_inputs
 from nongauss.sparse_gp.kernel import FloatArray
-from nongauss.sparse_gp.objective import basis, cotangents, pull_back
+from nongauss.sparse_gp.objective import by_inducing, by_rows, pull_back_inducing
 from nongauss.sparse_gp.params import Model, Params, Rows, box, log_prior, start
 from nongauss.sparse_gp.predict import Posterior
-from nongauss.sparse_gp.updates import Settled, Sites, first_sites, settle
+from nongauss.sparse_gp.updates import MOST_STEPS, Settled, Sites, first_sites, settle
 
 MOST_EXACT = 1000
 """Distinct rows up to which Gaussian noise is treated exactly by default."""
 
-SETTLE_TOL = 1e-5
+SETTLE_TOL = 3e-5
 """Nats a row below which a step of the sites is not worth another."""
 
 
@@ -57,32 +58,48 @@ class Bound:
         inputs = by_Z.ravel() if self.moves_inputs else np.zeros(0)
         return bound + prior, np.concatenate([*gradient, by_psi + prior_psi, inputs]), {"bound": bound}
 
-    def settled(self, params: Params, tol: float, most_steps: int = 5) -> tuple[tuple, Settled]:
+    def settled(self, params: Params, tol: float, most_steps: int = MOST_STEPS) -> tuple[Blocks, Settled]:
         """Kernel matrices and q at these parameters."""
-        bases = tuple(
-            basis(kernel, theta, self.model.space, params.Z, self.rows.X)
-            for kernel, theta in zip(self.model.kernels, params.thetas, strict=True)
-        )
-        settled = settle(self.model, bases, self.rows, params.psi, self.sites, tol, most_steps)
+        blocks = Blocks(self.model, params, self.rows)
+        settled = settle(blocks, self.sites, tol, most_steps)
         if np.isfinite(settled.bound):
             self.sites = settled.sites
-        return bases, settled
+        return blocks, settled
 
     def _sparse(self, params: Params) -> tuple[float, list[FloatArray], FloatArray, FloatArray]:
+        """The bound, and its derivatives by thetas, psi and Z."""
         model = self.model
-        bases, q = self.settled(params, SETTLE_TOL)
-        by_thetas, by_Z = [], np.zeros_like(params.Z)
-        for number, (kernel, theta, at) in enumerate(zip(model.kernels, params.thetas, bases, strict=True)):
-            parts = []
-            for l in model.latents_of(number):
-                linear, precision = q.sites.linear[:, l], q.sites.precision[:, l]
-                pull = linear - precision * q.centred[:, l]
-                parts.append(cotangents(at, q.latents[l], q.products[l], pull, precision))
-            total = type(parts[0])(*(sum(part[1:], start=part[0]) for part in zip(*parts, strict=True)))
-            by_theta, more = pull_back(kernel, theta, model.space, at, total, params.Z, self.rows.X)
-            by_thetas.append(by_theta)
-            by_Z = by_Z + more
+        blocks, q = self.settled(params, SETTLE_TOL)
+        by_thetas, by_Z = _inducing_part(blocks, q)
+        pull = q.sites.linear - q.sites.precision * q.centred
+        for part, bases in blocks:
+            for number, (kernel, theta, at) in enumerate(
+                zip(model.kernels, params.thetas, bases, strict=True)
+            ):
+                total = 0.0
+                for l in model.latents_of(number):
+                    WK = q.products[l] if blocks.kept else q.latents[l].W @ at.K
+                    total += by_rows(at, q.latents[l], WK, pull[part, l], q.sites.precision[part, l])
+                by_theta, more = kernel.backward(theta, model.space, at.cache, total)
+                half = -0.5 * q.sites.precision[part][:, model.latents_of(number)].sum(axis=1)
+                by_thetas[number] += by_theta
+                by_thetas[number] += kernel.diagonal_backward(theta, model.space, self.rows.X[part], half)
+                by_Z += more
         return q.bound, by_thetas, self.rows.weight @ q.expectation.d_params, by_Z
+
+
+def _inducing_part(blocks: Blocks, q: Settled) -> tuple[list[FloatArray], FloatArray]:
+    """The share of the inducing inputs' own kernel matrices in the derivatives by thetas and Z."""
+    model, params = blocks.model, blocks.params
+    by_thetas, by_Z = [], np.zeros_like(params.Z)
+    for number, (kernel, theta, at) in enumerate(
+        zip(model.kernels, params.thetas, blocks.inducing, strict=True)
+    ):
+        total = sum(by_inducing(at, q.latents[l]) for l in model.latents_of(number))
+        by_theta, more = pull_back_inducing(kernel, theta, model.space, at, total, params.Z)
+        by_thetas.append(by_theta)
+        by_Z += more
+    return by_thetas, by_Z
 
 
 def fit(
@@ -99,17 +116,30 @@ def fit(
     everywhere = len(Z) <= recipe.n_inducing and len(Z) == len(np.unique(rows.X, axis=0))
     is_exact = everywhere and model.likelihood.conjugate
     params = start(model, psi, rows.X if is_exact else Z)
-    bound = Bound(model, rows, params, not everywhere, is_exact)
+    learned_from = sample(rows, len(Z) * len(model.kernels), recipe.seed)
+    bound = Bound(model, learned_from, params, not everywhere, is_exact)
     result = ascend(
         bound,
         params.flat(not everywhere),
         box(model, 0 if everywhere else Z.size),
         max_iter=recipe.max_iter,
-        tol=recipe.tol * rows.weight.sum(),
+        tol=recipe.tol * learned_from.weight.sum(),
         callbacks=callbacks,
         verbose=verbose,
     )
-    return result, posterior(bound, params.like(result.state))
+    params = params.like(result.state)
+    if learned_from is not rows:
+        bound = Bound(model, rows, params, moves_inputs=False, is_exact=False)
+    return result, posterior(bound, params)
+
+
+def sample(rows: Rows, n_inducing: int, seed: int) -> Rows:
+    """The rows that hyper-parameters are learned from: all whose kernel matrices can be kept, else a sample."""
+    most = KEPT_NUMBERS // n_inducing
+    if len(rows.y) <= most:
+        return rows
+    chosen = np.random.default_rng(seed).choice(len(rows.y), most, replace=False)
+    return rows.take(np.sort(chosen))
 
 
 def posterior(bound: Bound, params: Params) -> Posterior:

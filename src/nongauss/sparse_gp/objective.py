@@ -37,9 +37,15 @@ class Basis(NamedTuple):
     """K_zx (M, N)."""
     diagonal: FloatArray
     """k_nn (N,)."""
+    cache: Any
+
+
+class Inducing(NamedTuple):
+    """A kernel at the inducing inputs alone."""
+
     inverse: FloatArray
     """L^-1 (M, M), lower triangular."""
-    caches: tuple[Any, Any]
+    cache: Any
 
 
 class Latent(NamedTuple):
@@ -58,21 +64,20 @@ class Latent(NamedTuple):
 
 
 def basis(kernel: Kernel, theta: FloatArray, space: Space, Z: FloatArray, X: FloatArray) -> Basis:
-    """Kernel matrices and the inverse factor of K_zz. Raises LinAlgError where K_zz has none."""
+    """Kernel matrices of some rows."""
     K, cache = kernel.forward(theta, space, Z, X)
-    inverse, cache_z = inverse_factor(kernel, theta, space, Z)
-    return Basis(K, kernel.diagonal(theta, space, X), inverse, (cache, cache_z))
+    return Basis(K, kernel.diagonal(theta, space, X), cache)
 
 
-def inverse_factor(kernel: Kernel, theta: FloatArray, space: Space, Z: FloatArray) -> tuple[FloatArray, Any]:
-    """L^-1 of K_zz with jitter, and what the way back needs."""
+def inducing(kernel: Kernel, theta: FloatArray, space: Space, Z: FloatArray) -> Inducing:
+    """The inverse factor of K_zz with jitter. Raises LinAlgError where it has none."""
     Kz, cache = kernel.forward(theta, space, Z, Z)
     Kz = Kz + JITTER * kernel.diagonal(theta, space, Z).mean() * np.eye(len(Z))
     L = cholesky(Kz, lower=True, overwrite_a=True, check_finite=False)
     inverse, info = dtrtri(L, lower=1)
     if info != 0:
         raise np.linalg.LinAlgError("The inducing inputs coincide.")
-    return inverse, cache
+    return Inducing(inverse, cache)
 
 
 def weighted_gram(K: FloatArray, beta: FloatArray) -> FloatArray:
@@ -114,32 +119,28 @@ def moments(at: Basis, q: Latent) -> tuple[FloatArray, FloatArray, FloatArray]:
     return at.K.T @ q.alpha, np.maximum(variance, SMALLEST_VARIANCE * at.diagonal), WK
 
 
-class Cotangents(NamedTuple):
-    """Derivatives of F by K_zx (M, N), k_nn (N,) and K_zz (M, M)."""
+def by_rows(at: Basis, q: Latent, WK: FloatArray, g: FloatArray, beta: FloatArray) -> FloatArray:
+    """dF/dK_zx (M, N) of one latent function whose sites have settled; g = lambda - beta (mu - c). Overwrites WK.
 
-    K: FloatArray
-    diagonal: FloatArray
-    Kz: FloatArray
-
-
-def cotangents(at: Basis, q: Latent, WK: FloatArray, g: FloatArray, beta: FloatArray) -> Cotangents:
-    """Of one latent function whose sites have settled; g = lambda - beta (mu - c). Overwrites WK.
-
-    By the chain rule with q(e) fixed: dF = g' d(mu) - beta' d(v) / 2, and L changes with K_zz.
+    By the chain rule with q(e) fixed: dF = g' d(mu) - beta' d(v) / 2; so dF/dk_nn = -beta / 2.
     """
     WK *= beta
     WK += np.multiply.outer(q.alpha, g)
+    return WK
+
+
+def by_inducing(at: Inducing, q: Latent) -> FloatArray:
+    """dF/dK_zz (M, M) of one latent function whose sites have settled, since L changes with K_zz."""
     middle = q.precision + q.covariance + np.multiply.outer(q.mean, q.mean)
     middle[np.diag_indices(len(middle))] -= 2.0
-    return Cotangents(WK, -0.5 * beta, -0.5 * at.inverse.T @ middle @ at.inverse)
+    out: FloatArray = -0.5 * at.inverse.T @ middle @ at.inverse
+    return out
 
 
-def pull_back(
-    kernel: Kernel, theta: FloatArray, space: Space, at: Basis, by: Cotangents, Z: FloatArray, X: FloatArray
+def pull_back_inducing(
+    kernel: Kernel, theta: FloatArray, space: Space, at: Inducing, by_Kz: FloatArray, Z: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """From derivatives by kernel matrices to those by theta and Z (M, D)."""
-    by_theta, by_Z = kernel.backward(theta, space, at.caches[0], by.K)
-    theta_z, half_Z = kernel.backward(theta, space, at.caches[1], by.Kz)
-    jitter = np.full(len(Z), JITTER * by.Kz.trace() / len(Z))
-    by_theta = by_theta + theta_z + kernel.diagonal_backward(theta, space, X, by.diagonal)
-    return by_theta + kernel.diagonal_backward(theta, space, Z, jitter), by_Z + 2.0 * half_Z
+    """From dF/dK_zz to derivatives by theta and Z (M, D), jitter included."""
+    by_theta, half = kernel.backward(theta, space, at.cache, by_Kz)
+    jitter = np.full(len(Z), JITTER * by_Kz.trace() / len(Z))
+    return by_theta + kernel.diagonal_backward(theta, space, Z, jitter), 2.0 * half

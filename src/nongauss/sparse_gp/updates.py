@@ -10,12 +10,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from nongauss.sparse_gp.blocks import Blocks
 from nongauss.sparse_gp.kernel import FloatArray
 from nongauss.sparse_gp.likelihoods.base import Expectation
-from nongauss.sparse_gp.objective import Basis, Latent, latent, moments, weighted_gram
+from nongauss.sparse_gp.objective import Latent, latent, moments, weighted_gram
 from nongauss.sparse_gp.params import Model, Rows
 
-MOST_STEPS = 5
+MOST_STEPS = 3
 MOST_HALVINGS = 6
 
 
@@ -38,30 +39,28 @@ class Settled(NamedTuple):
     centred: FloatArray
     """mu - c (N, L), without the rows' shift."""
     products: tuple[FloatArray, ...]
-    """W K of each latent function."""
+    """W K of each latent function, where the blocks are kept; else empty."""
     expectation: Expectation
     bound: float
 
 
 def first_sites(model: Model, rows: Rows, psi: FloatArray) -> Sites:
     """Sites from each row's own target alone."""
-    mean, variance = model.likelihood.first_moments(rows.y, model.offset + rows.shift[:, None])
+    centre = model.offset + rows.shift[:, None]
+    mean, variance = model.likelihood.first_moments(rows.y, centre)
     expectation = model.likelihood.expect(rows.y, mean, variance, psi)
-    return _new_sites(mean - model.offset - rows.shift[:, None], expectation, rows.weight)
+    return _new_sites(mean - centre, expectation, rows.weight)
 
 
-def settle(
-    model: Model, bases: tuple[Basis, ...], rows: Rows, psi: FloatArray, sites: Sites, tol: float,
-    most_steps: int = MOST_STEPS,
-) -> Settled:  # fmt: skip
+def settle(blocks: Blocks, sites: Sites, tol: float, most_steps: int = MOST_STEPS) -> Settled:
     """Move the sites until a step gains less than `tol` nats a unit of weight. LinAlgError if the first q fails."""
+    model, rows = blocks.model, blocks.rows
     if model.likelihood.conjugate:
-        return evaluate(model, bases, rows, psi, first_sites(model, rows, psi))
-    best = evaluate(model, bases, rows, psi, sites)
+        return evaluate(blocks, first_sites(model, rows, blocks.params.psi))
+    best = evaluate(blocks, sites)
     enough = tol * rows.weight.sum()
     for _ in range(most_steps):
-        target = _new_sites(best.centred, best.expectation, rows.weight)
-        better = _improved(model, bases, rows, psi, best, target)
+        better = _stepped(blocks, best, enough)
         gain = better.bound - best.bound
         best = better
         if gain < enough:
@@ -69,36 +68,55 @@ def settle(
     return best
 
 
-def _improved(
-    model: Model, bases: tuple[Basis, ...], rows: Rows, psi: FloatArray, best: Settled, target: Sites
-) -> Settled:
-    """The first of the steps 1, 1/2, 1/4, ... that raises the bound, or where we are."""
-    step = 1.0
+def _stepped(blocks: Blocks, best: Settled, enough: float) -> Settled:
+    """The first of the steps 1, 1/2, 1/4, ... (of the likelihood's) that raises the bound, or where we are.
+
+    A fall of less than `enough` is not worth a shorter step: we are there.
+    """
+    target = _new_sites(best.centred, best.expectation, blocks.rows.weight)
+    step = blocks.model.likelihood.first_step
     for _ in range(MOST_HALVINGS):
         try:
-            trial = evaluate(model, bases, rows, psi, best.sites.towards(target, step))
+            trial = evaluate(blocks, best.sites.towards(target, step))
         except np.linalg.LinAlgError:
-            trial = best
-        if trial.bound > best.bound:
-            return trial
+            trial = None
+        if trial is not None and trial.bound > best.bound - enough:
+            return trial if trial.bound > best.bound else best
         step *= 0.5
     return best
 
 
-def evaluate(model: Model, bases: tuple[Basis, ...], rows: Rows, psi: FloatArray, sites: Sites) -> Settled:
-    """q at these sites, and the bound there."""
-    latents, products = [], []
-    mean, variance = np.empty_like(sites.linear), np.empty_like(sites.linear)
-    for l, own in enumerate(model.kernel_of):
-        at = bases[own]
-        q = latent(at.inverse, weighted_gram(at.K, sites.precision[:, l]), at.K @ sites.linear[:, l])
-        mean[:, l], variance[:, l], WK = moments(at, q)
-        latents.append(q)
-        products.append(WK)
-    total = mean + (model.offset + rows.shift[:, None])
-    expectation = model.likelihood.expect(rows.y, total, variance, psi, with_params=True)
+def evaluate(blocks: Blocks, sites: Sites) -> Settled:
+    """q at these sites, and the bound there: one pass for q, one for the moments."""
+    model, rows = blocks.model, blocks.rows
+    grams, linears = _sums(blocks, sites)
+    latents = [
+        latent(blocks.inducing[own].inverse, gram, linear)
+        for own, gram, linear in zip(model.kernel_of, grams, linears, strict=True)
+    ]
+    centred, variance = np.empty_like(sites.linear), np.empty_like(sites.linear)
+    products = []
+    for part, bases in blocks:
+        for l, own in enumerate(model.kernel_of):
+            centred[part, l], variance[part, l], WK = moments(bases[own], latents[l])
+            if blocks.kept:
+                products.append(WK)
+    mean = centred + (model.offset + rows.shift[:, None])
+    expectation = model.likelihood.expect(rows.y, mean, variance, blocks.params.psi, with_params=True)
     bound = float(rows.weight @ expectation.value) - sum(q.divergence for q in latents)
-    return Settled(sites, tuple(latents), mean, tuple(products), expectation, bound)
+    return Settled(sites, tuple(latents), centred, tuple(products), expectation, bound)
+
+
+def _sums(blocks: Blocks, sites: Sites) -> tuple[list[FloatArray], list[FloatArray]]:
+    """K diag(beta) K' and K lambda of each latent function, summed over all rows."""
+    size, kernel_of = len(blocks.params.Z), blocks.model.kernel_of
+    grams = [np.zeros((size, size)) for _ in kernel_of]
+    linears = [np.zeros(size) for _ in kernel_of]
+    for part, bases in blocks:
+        for l, own in enumerate(kernel_of):
+            grams[l] += weighted_gram(bases[own].K, sites.precision[part, l])
+            linears[l] += bases[own].K @ sites.linear[part, l]
+    return grams, linears
 
 
 def _new_sites(centred: FloatArray, expectation: Expectation, weight: FloatArray) -> Sites:

@@ -32,7 +32,7 @@ class Expectation(NamedTuple):
     """E[log p(y_n | f_n)] in nats under N(mean, variance) and its derivatives.
 
     `value` (N,); `d_mean` and `d_variance` (N, L), the latter half the expected second derivative (the
-    theorems of Bonnet and Price); `d_params` (N, K) by the likelihood's parameters, (N, 0) where not asked for.
+    theorems of Bonnet and Price); `d_params` (N, K) by the likelihood's parameters, (N, 0) if not asked for.
     """
 
     value: FloatArray
@@ -58,6 +58,8 @@ class Likelihood(ABC):
     """Averages over points, "quadrature" or "monte_carlo", where log p is smooth enough for them."""
     conjugate: ClassVar[bool] = False
     """Is log p a quadratic of f, so that sites do not depend on q?"""
+    first_step: ClassVar[float] = 1.0
+    """Size of the step of the sites that is tried first."""
     target: ClassVar[str] = "raw"
     """What is done to y before: "standardised", "scaled" by a positive unit, or nothing."""
     param_names: ClassVar[tuple[str, ...]] = ()

@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nongauss.core.contracts import InputError
-from nongauss.estimator import latent
 from nongauss.estimator.distribution import PredictiveDistribution
+from nongauss.estimator.grid import grid_predictive
 from nongauss.prob.quadrature import gauss_hermite
 from nongauss.sparse_gp.likelihoods.base import (
+    LARGEST_EXPONENT,
     N_HERMITE,
     Expectation,
     FloatArray,
@@ -89,7 +90,8 @@ class Custom(Likelihood):
         """Averages of the function's values, less their middle so that nothing cancels."""
         points, weights = gauss_hermite(N_HERMITE)
         sd = np.maximum(np.sqrt(variance), _NARROWEST)
-        values = self._values(column(y), mean + sd * points)
+        f = np.clip(mean + sd * points, -LARGEST_EXPONENT, LARGEST_EXPONENT)
+        values = self._values(column(y), f)
         value = values @ weights
         values = values - value[:, None]
         d_mean = column(values @ (weights * points)) / sd
@@ -129,4 +131,4 @@ class Custom(Likelihood):
         scale: float = 1.0,
     ) -> PredictiveDistribution:
         """On a grid of y."""
-        return latent.grid_predictive(mean[..., 0], variance[..., 0], self._values, self.support)
+        return grid_predictive(mean[..., 0], variance[..., 0], self.function, self.support)

@@ -45,13 +45,13 @@ class _Label(Likelihood):
 
     def class_weights(self, y: FloatArray, weight: FloatArray) -> FloatArray:
         """The weight of each class (C,) with half a row more, so that none is empty."""
-        out: FloatArray = np.bincount(_numbers(y), weights=weight, minlength=self.n_classes) + 0.5
-        return out
+        counts = np.bincount(_numbers(y), weights=weight, minlength=self.n_classes)
+        return counts.astype(np.float64) + 0.5
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Logistic(_Label):
-    """Made of log(1 + e^f): expected to 1e-9, or bounded from above by `n_pieces` quadratics, 2 to 20 of them."""
+    """Made of log(1 + e^f): expected to 1e-9, or bounded from above by 2 to 20 quadratics, `n_pieces`."""
 
     n_pieces: int = 20
 
@@ -109,6 +109,7 @@ class Multinomial(_Label):
 
     name = "multinomial"
     ways = tuple(SOFTMAX)
+    first_step = 0.5  # curvature between classes, which sites leave out, is up to that within them
 
     @property
     def n_latent(self) -> int:
@@ -140,7 +141,7 @@ class Multinomial(_Label):
 class Ordinal(_Logistic):
     """y in 0..C-1 in order, P(y <= k) = s(phi_k - f) (McCullagh 1980); psi = (phi_0, log gaps of cuts phi).
 
-    With llp(x) = log(1 + e^x), log p(y) = log(1 - e^{phi_{y-1} - phi_y}) - llp(f - phi_y) - llp(phi_{y-1} - f)
+    log p(y) = log(1 - e^{phi_{y-1} - phi_y}) - llp(f - phi_y) - llp(phi_{y-1} - f), llp(x) = log(1 + e^x),
     without the terms of cuts that are not there. No difference of two probabilities is taken, so it is
     finite everywhere. f has mean 0, since the cuts can move instead; a gap has a floor, so that a class that
     nobody has seen keeps a place.

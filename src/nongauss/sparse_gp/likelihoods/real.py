@@ -1,4 +1,4 @@
-"""Likelihoods of real, standardised targets: Gaussian, with constant or varying noise, Laplace and Student-t."""
+"""Likelihoods of real, standardised targets: Gaussian with constant or varying noise, Laplace, Student-t."""
 
 from __future__ import annotations
 

@@ -1,0 +1,116 @@
+"""Likelihoods of positive targets and shares: densities against SciPy, domains, limits, predictions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import special, stats
+
+from nongauss.core.contracts import InputError
+from nongauss.sparse_gp.likelihoods import Beta, Exponential, Gamma
+from nongauss.sparse_gp.likelihoods.positive import expected_shares, trigamma
+
+F = np.array([[0.3], [-2.0], [3.0]])
+
+
+def test_densities_match_scipy():
+    y, mean = np.array([0.2, 1e-3, 60.0]), np.exp(F[:, 0])
+    got = Exponential().log_prob(y, F, np.zeros(0))
+    np.testing.assert_allclose(got, stats.expon(scale=mean).logpdf(y), rtol=1e-12)
+    got = Gamma().log_prob(y, F, np.array([np.log(3.5)]))
+    np.testing.assert_allclose(got, stats.gamma(3.5, scale=mean / 3.5).logpdf(y), rtol=1e-12)
+    y, mean = np.array([0.2, 1e-3, 0.9999]), special.expit(F[:, 0])
+    got = Beta().log_prob(y, F, np.array([np.log(12.0)]))
+    np.testing.assert_allclose(got, stats.beta(12 * mean, 12 * (1 - mean)).logpdf(y), rtol=1e-11)
+
+
+def test_gamma_of_shape_one_is_exponential():
+    y, mean, variance = np.array([0.0003, 2.0]), np.array([[0.1], [1.0]]), np.array([[0.2], [3.0]])
+    one = Gamma().expect(y, mean, variance, np.zeros(1))
+    other = Exponential().expect(y, mean, variance, np.zeros(0))
+    for part, same in zip(one[:3], other[:3], strict=True):
+        np.testing.assert_allclose(part, same, rtol=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("likelihood", "y", "rule"),
+    [
+        (Exponential(), [2.0, 0.0, -3.0], r"exponential likelihood needs y of at least 0, got -3 in row 2"),
+        (Gamma(), [2.0, 0.0, -3.0], r"gamma likelihood needs y above 0, got 0 in row 1"),
+        (Beta(), [0.5, 0.2, 1.0], r"beta likelihood needs y strictly between 0 and 1, got 1 in row 2"),
+        (Beta(), [0.0, 0.2, 1.0], r"got 0 in row 0"),
+    ],
+)
+def test_targets_outside_the_domain_are_named(likelihood, y, rule):
+    with pytest.raises(InputError, match=rule):
+        likelihood.check(np.array(y))
+
+
+def test_first_parameters_follow_the_data():
+    rng = np.random.default_rng(0)
+    y, weight = rng.gamma(8.0, 3.0 / 8.0, 4000), np.ones(4000)
+    offset, psi = Gamma().start(y, weight)
+    assert np.exp(offset[0]) == pytest.approx(3.0, rel=0.05)
+    assert np.exp(psi[0]) == pytest.approx(16.0, rel=0.1)  # twice what the rows have without their inputs
+    offset, psi = Beta().start(rng.beta(3.0, 9.0, 4000), weight)
+    assert special.expit(offset[0]) == pytest.approx(0.25, rel=0.05)
+    assert np.exp(psi[0]) == pytest.approx(24.0, rel=0.1)
+
+
+@pytest.mark.parametrize("p", [0.1, 10.0, 1e5])
+@pytest.mark.parametrize("mean", [-40.0, -3.0, 0.0, 8.0])
+@pytest.mark.parametrize("sd", [0.0, 0.1, 0.349, 0.351, 2.0, 30.0])
+def test_shares_match_dense_integration_on_both_sides_of_the_switch(p, mean, sd):
+    x = np.linspace(-12, 12, 48_001)
+    weight = stats.norm.pdf(x) / stats.norm.pdf(x).sum()
+    f = mean + sd * x
+    share, rest = special.expit(f), special.expit(-f)
+    a, b = 1 + p * share, 1 + p * rest
+    slope = share * rest
+    pull = p * (special.digamma(a) - special.digamma(b))
+    exact = [
+        weight @ (special.gammaln(a) + special.gammaln(b) - special.gammaln(1 + p)),
+        weight @ (slope * pull),
+        weight
+        @ (slope * (rest - share) * pull + (p * slope) ** 2 * (special.zeta(2, a) + special.zeta(2, b))),
+        weight @ (slope * (rest - share)),
+        weight @ (p * (share * special.digamma(a) + rest * special.digamma(b) - special.digamma(1 + p))),
+    ]
+    got = expected_shares(p, np.array([mean]), np.array([sd**2]))[:, 0]
+    np.testing.assert_allclose(got, exact, rtol=1e-9, atol=1e-9 * (1 + p))
+
+
+def test_trigamma_matches_scipy():
+    x = np.concatenate([np.linspace(1.0, 20.0, 2000), np.logspace(1, 8, 200)])
+    np.testing.assert_allclose(trigamma(x), special.polygamma(1, x), rtol=1e-11)
+
+
+@pytest.mark.parametrize(("likelihood", "psi"), [(Exponential(), []), (Gamma(), [np.log(4.0)])])
+def test_predictions_come_in_the_units_of_the_target(likelihood, psi):
+    mean, variance = np.array([[0.1], [-1.0]]), np.array([[0.2], [1.5]])
+    shape = np.exp(psi[0]) if psi else 1.0
+    at = likelihood.predictive(mean, variance, np.array(psi), scale=50.0)
+    first = 50.0 * np.exp(mean + variance / 2)[:, 0]
+    np.testing.assert_allclose(at.mean, first, rtol=1e-12)
+    second = first**2 * np.exp(variance[:, 0]) * (1 + 1 / shape)
+    np.testing.assert_allclose(at.variance, second - first**2, rtol=1e-10)
+
+
+def test_the_mean_of_a_share_is_the_expected_logistic():
+    mean, variance = np.array([[0.4], [-3.0]]), np.array([[0.5], [4.0]])
+    x = np.linspace(-12, 12, 4001)
+    weight = stats.norm.pdf(x) / stats.norm.pdf(x).sum()
+    at = Beta().predictive(mean, variance, np.array([np.log(9.0)]))
+    np.testing.assert_allclose(at.mean, special.expit(mean + np.sqrt(variance) * x) @ weight, rtol=1e-6)
+
+
+@pytest.mark.parametrize("likelihood", [Exponential(), Gamma(), Beta()], ids=lambda x: x.name)
+def test_a_mixture_of_latent_normals_is_averaged(likelihood):
+    rng = np.random.default_rng(1)
+    mean, variance, y = rng.normal(size=(2, 3, 1)), rng.uniform(0.1, 1, (2, 3, 1)), rng.uniform(0.1, 0.9, 3)
+    psi = np.zeros(len(likelihood.param_names))
+    both = likelihood.predictive(mean, variance, psi)
+    parts = [likelihood.predictive(m, v, psi) for m, v in zip(mean, variance, strict=True)]
+    np.testing.assert_allclose(
+        np.exp(both.log_prob(y)), np.mean([np.exp(p.log_prob(y)) for p in parts], axis=0), rtol=1e-6
+    )
