@@ -1,21 +1,22 @@
 """One recipe of GPflow or GPyTorch on given rows: its curve of processor seconds and bound.
 
-    PEER_PYTHON benchmarks/gp_peers.py RECIPE ROWS.npz OUT.json [--limit 60]
+    PEER_PYTHON benchmarks/gp_peers.py RECIPE ROWS.npz OUT.json [--limit 40]
 
-Started by gp_speed.py with an interpreter that has the packages of peers.txt: GPflow needs NumPy 1, the project
-NumPy 2. So this file imports neither the project nor what the other benchmarks share.
+Started by gp_speed.py with an interpreter that has the packages of peers.txt: GPflow needs NumPy 1, the
+project NumPy 2. So this file imports neither the project nor what the other benchmarks share.
 
-ROWS.npz holds X, y, X_test, y_test, Z and `likelihood`. Everybody starts from these inducing inputs, a squared
-exponential kernel with one length-scale a column at sqrt(columns), variance 1, noise variance 0.1, and learns a
-constant mean. Seconds are those of the process from building the model on, with tracing and compilation, without
-imports and without the bound over all rows that is taken for the curve.
+ROWS.npz holds X, y, X_test, y_test, Z and `likelihood`. Every recipe starts from these inducing inputs, a
+squared exponential kernel with one length-scale a column at sqrt(columns), variance 1 and noise variance 0.1,
+and learns a constant mean. Seconds are those of the process from building the model on, with tracing and
+compilation, without imports and without the bound over all rows that is taken for the curve.
 
 The recipes are those of the packages' own guides:
 
-- gpflow-adam: SVGP, Adam at 0.01, mini-batches; gpflow-natgrad: natural gradients at 0.1 for q(u) and Adam at 0.01
+- gpflow-adam: SVGP, Adam at 0.01, mini-batches
+- gpflow-natgrad: natural gradients at 0.1 for q(u), Adam at 0.01 for the rest
 - gpflow-lbfgs: SVGP, all rows, L-BFGS; gpflow-collapsed: SGPR, L-BFGS
 - gpytorch-adam: ApproximateGP, Cholesky factor, Adam at 0.01, mini-batches
-- gpytorch-natgrad: natural gradients at 0.1 for q(u) and Adam at 0.01
+- gpytorch-natgrad: natural gradients at 0.1 for q(u), Adam at 0.01 for the rest
 """
 
 from __future__ import annotations
@@ -41,12 +42,13 @@ class Curve:
     """Processor seconds and bound a row; the clock stands still while the bound is taken."""
 
     def __init__(self, bound: Callable[[], float], limit: float) -> None:
-        self.bound, self.limit, self.every = bound, limit, limit / 200
+        self.bound, self.limit, self.every = bound, limit, limit / 60
         self.points: list[tuple[float, float]] = []
         self.began = time.process_time()
         self.due = 0.0
 
     def seconds(self) -> float:
+        """Since the start."""
         return time.process_time() - self.began
 
     def look(self) -> bool:
@@ -60,6 +62,7 @@ class Curve:
         return now > self.limit or (now > self.limit / 6 and self.gain(now) < GAIN)
 
     def gain(self, now: float) -> float:
+        """What the last third of the seconds brought."""
         early = [bound for seconds, bound in self.points if seconds <= 2 * now / 3]
         return max(bound for _, bound in self.points) - max(early, default=-np.inf)
 
@@ -100,7 +103,6 @@ def gpflow_model(rows: dict[str, Any], collapsed: bool) -> Any:
 
 
 def run_gpflow(recipe: str, rows: dict[str, Any], limit: float) -> dict[str, Any]:
-    import gpflow
     import tensorflow as tf
     import tf_keras
 
@@ -175,7 +177,7 @@ def gpytorch_parts(rows: dict[str, Any], natural: bool) -> tuple[Any, Any]:
     import torch
 
     class OneParameter(gpytorch.likelihoods.likelihood._OneDimensionalLikelihood):
-        """As the guide writes likelihoods of one's own: GPyTorch has no Poisson, and only a probit Bernoulli."""
+        """As its guide writes likelihoods of one's own: there is no Poisson, and only a probit Bernoulli."""
 
         def __init__(self, distribution: Callable[[Any], Any]) -> None:
             super().__init__()
@@ -229,8 +231,6 @@ def run_gpytorch(recipe: str, rows: dict[str, Any], limit: float) -> dict[str, A
     model, likelihood = gpytorch_parts(rows, natural)
     X = torch.tensor(rows["X"])
     y = torch.tensor(rows["y"])
-    if rows["likelihood"] == "softmax":
-        y = y.long()
     objective = gpytorch.mlls.VariationalELBO(likelihood, model, num_data=len(y))
     parts = [{"params": model.hyperparameters()}, {"params": likelihood.parameters()}]
     if natural:
@@ -257,18 +257,18 @@ def run_gpytorch(recipe: str, rows: dict[str, Any], limit: float) -> dict[str, A
             optimizer.step()
         if curve.look():
             break
-    return {"curve": curve.points, "test_log_density": gpytorch_test(model, likelihood, rows, y.dtype)}
+    return {"curve": curve.points, "test_log_density": gpytorch_test(model, likelihood, rows)}
 
 
-def gpytorch_test(model: Any, likelihood: Any, rows: dict[str, Any], dtype: Any) -> float:
+def gpytorch_test(model: Any, likelihood: Any, rows: dict[str, Any]) -> float:
     import gpytorch
     import torch
 
     model.eval()
     likelihood.eval()
     with torch.no_grad(), gpytorch.settings.num_likelihood_samples(500):
-        y = torch.tensor(rows["y_test"]).to(dtype)
-        return float(likelihood.log_marginal(y, model(torch.tensor(rows["X_test"]))).mean())
+        at = model(torch.tensor(rows["X_test"]))
+        return float(likelihood.log_marginal(torch.tensor(rows["y_test"]), at).mean())
 
 
 RECIPES: dict[str, Callable[[str, dict[str, Any], float], dict[str, Any]]] = {
@@ -282,10 +282,12 @@ def main() -> None:
     options.add_argument("recipe", choices=RECIPES)
     options.add_argument("rows", type=Path)
     options.add_argument("out", type=Path)
-    options.add_argument("--limit", type=float, default=60.0, help="processor seconds after which to stop")
+    options.add_argument("--limit", type=float, default=40.0, help="processor seconds after which to stop")
     chosen = options.parse_args()
     stored = np.load(chosen.rows)
     rows = {name: stored[name] for name in stored.files} | {"likelihood": str(stored["likelihood"])}
+    if rows["likelihood"] == "softmax":
+        rows |= {name: rows[name].astype(np.int64) for name in ("y", "y_test")}
     library = chosen.recipe.split("-")[0]
     __import__(library)
     result = RECIPES[chosen.recipe](chosen.recipe, rows, chosen.limit)

@@ -2,10 +2,10 @@
 
     python benchmarks/gp_speed.py --data FOLDER --peer-python PEER_PYTHON [--sets friedman digits]
 
-Same rows, same M = 100, same first inducing inputs' recipe (k-means++), same kernel, 64-bit, one processor core,
-one process after the other. PEER_PYTHON is the interpreter of an environment with peers.txt; the recipes are in
-gp_peers.py. What the peers did is kept in results/gp_speed_peers.json, from which it is taken where no
-PEER_PYTHON is given: compare seconds on one machine only. Writes results/gp_speed.json and the tables in
+Same rows, same kernel, M = 100 inducing inputs that start by k-means++, 64-bit, one processor core, one
+process after the other. PEER_PYTHON is the interpreter of an environment with peers.txt; gp_peers.py has the
+recipes. What the peers did is kept in results/gp_speed_peers.json, from which it is taken where there is no
+PEER_PYTHON: compare seconds of one machine only. Writes results/gp_speed.json and the tables in
 benchmarks/README.md.
 """
 
@@ -16,7 +16,6 @@ import multiprocessing
 import os
 import resource
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -131,7 +130,8 @@ def peer(python: str, recipe: str, rows: Rows, limit: float) -> dict[str, Any]:
         command = [python, str(Path(__file__).with_name("gp_peers.py")), recipe, str(source), str(out)]
         done = subprocess.run([*command, "--limit", str(limit)], capture_output=True, text=True, env=quiet())
         if done.returncode:
-            return {"error": done.stderr.strip().splitlines()[-1]}
+            said = [line.strip() for line in done.stderr.splitlines() if "Error" in line]
+            return {"error": said[-1] if said else f"exit status {done.returncode}"}
         result = json.loads(out.read_text())
     curve = result["curve"]
     kept = sorted(
@@ -244,21 +244,20 @@ def race(name: str, recipes: dict[str, dict], mine: dict[str, Any]) -> list[str]
     lines = []
     for recipe, run in recipes.items():
         if "error" in run:
-            lines.append(f"| {name} | {recipe} | failed: {run['error'][:60]} | | | | |")
+            lines.append(f"| {name} | {recipe} | failed: {run['error'].split(':')[0]} | | | | |")
             continue
         curve = run["curve"]
         seconds, bound = curve[reached(curve)][0], curve[best(curve)][1]
         needed = seconds_to(mine["curve"], bound)
         own, ratio = ("not reached", "") if needed is None else (f"{needed:.2f}", f"{seconds / needed:.1f}")
-        lines.append(
-            f"| {name} | {recipe} | {bound:.4f} | {seconds:.1f} | {own} | {ratio} | {run['test_log_density']:.3f} |"
-        )
+        numbers = f"{bound:.4f} | {seconds:.1f} | {own} | {ratio} | {run['test_log_density']:.3f}"
+        lines.append(f"| {name} | {recipe} | {numbers} |")
     return lines
 
 
 def tables(content: dict[str, Any]) -> list[str]:
     lines = [
-        "| set | recipe | its bound a row | its CPU s | ours to that bound, CPU s | ratio | its test log density |",
+        "| set | recipe | its bound a row | its CPU s | ours to that bound | ratio | its test log density |",
         "|---|---|---|---|---|---|---|",
     ]
     for name, entry in content["sets"].items():
@@ -271,9 +270,8 @@ def tables(content: dict[str, Any]) -> list[str]:
     for name, entry in content["sets"].items():
         finals = ", ".join(f"{run['curve'][-1][1]:.4f}" for run in entry["ours"])
         first = entry["ours"][0]
-        lines.append(
-            f"| {name} | {finals} | {first['seconds']:.2f} | {len(first['curve'])} | {first['test_log_density']:.3f} |"
-        )
+        numbers = f"{first['seconds']:.2f} | {len(first['curve'])} | {first['test_log_density']:.3f}"
+        lines.append(f"| {name} | {finals} | {numbers} |")
     if content["growth"]:
         lines += [
             "",
@@ -320,7 +318,7 @@ def main() -> None:
     options.add_argument("--sets", nargs="*", choices=SETS, default=list(SETS))
     options.add_argument("--peer-python", help="interpreter of an environment with the packages of peers.txt")
     options.add_argument(
-        "--limit", type=float, default=60.0, help="CPU seconds after which a peer is stopped"
+        "--limit", type=float, default=40.0, help="CPU seconds after which a peer is stopped"
     )
     options.add_argument("--largest", type=int, default=GROWTH[-1], help="most rows when growth is measured")
     options.add_argument("--peers-only", action="store_true")

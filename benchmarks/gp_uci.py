@@ -85,7 +85,8 @@ def main() -> None:
     for data_set in chosen.sets:
         X, y, splits = load_splits(chosen.data, data_set)
         sets[data_set] = [
-            one_split(X, y, *split, random_state=number) for number, split in enumerate(splits[: chosen.splits])
+            one_split(X, y, *split, random_state=number)
+            for number, split in enumerate(splits[: chosen.splits])
         ]
         write_results("gp_uci", {"sets": sets})
         lines = table({key: sets[key] for key in AIMS if key in sets})

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.datasets import load_diabetes
+from sklearn.datasets import load_diabetes, load_wine
 
 import nongauss
 
@@ -21,8 +21,14 @@ class Entry:
     small: dict[str, Any]
     data: Callable[[], tuple[np.ndarray, np.ndarray]]
 
+    iterations: str = "max_iter"
+
     def make(self, **changes: Any) -> BaseEstimator:
         return getattr(nongauss, self.name)(**{**self.small, **changes})
+
+    def longer(self, iterations: int) -> BaseEstimator:
+        """With so many iterations at most."""
+        return self.make(**{self.iterations: iterations})
 
 
 def diabetes_part(n_rows: int = 90, n_columns: int = 5) -> tuple[np.ndarray, np.ndarray]:
@@ -31,12 +37,29 @@ def diabetes_part(n_rows: int = 90, n_columns: int = 5) -> tuple[np.ndarray, np.
     return X[:n_rows, :n_columns].copy(), y[:n_rows].copy()
 
 
+def wine_part(n_rows: int = 90, n_columns: int = 4) -> tuple[np.ndarray, np.ndarray]:
+    """Real wines of three growers, every second row: `(n_rows, n_columns)` and `(n_rows,)`."""
+    X, y = load_wine(return_X_y=True)
+    return X[::2][:n_rows, :n_columns].copy(), y[::2][:n_rows].copy()
+
+
+def diabetes_grades() -> tuple[np.ndarray, np.ndarray]:
+    """The clinical data with the target in four grades."""
+    X, y = diabetes_part()
+    return X, np.digitize(y, [80, 140, 220])
+
+
 CATALOGUE = [
     Entry(
         "TGGMRegressor",
         {"hidden_layer_sizes": (6,), "max_epochs": 15, "n_members": 2, "random_state": 0},
         diabetes_part,
+        "max_epochs",
     ),
+    Entry("SparseGPRegressor", {"n_inducing": 20, "max_iter": 25, "random_state": 0}, diabetes_part),
+    Entry("SparseGPClassifier", {"n_inducing": 12, "max_iter": 15, "random_state": 0}, wine_part),
+    Entry("SparseGPOrdinalClassifier", {"n_inducing": 12, "max_iter": 15, "random_state": 0}, diabetes_grades),
 ]
 
+CLASSIFIERS = [entry for entry in CATALOGUE if entry.name.endswith("Classifier")]
 REGRESSORS = [entry for entry in CATALOGUE if entry.name.endswith("Regressor")]

@@ -51,8 +51,8 @@ def mixed_frame(n_rows: int = 60) -> tuple[pd.DataFrame, np.ndarray]:
 
 def test_3_target_in_millions(entry):
     X, y = wave()
-    mean, std = entry.make(max_epochs=60).fit(X, y).predict(X, return_std=True)
-    large_mean, large_std = entry.make(max_epochs=60).fit(X, 1e6 * y + 3e6).predict(X, return_std=True)
+    mean, std = entry.longer(60).fit(X, y).predict(X, return_std=True)
+    large_mean, large_std = entry.longer(60).fit(X, 1e6 * y + 3e6).predict(X, return_std=True)
     assert_allclose(large_mean, 1e6 * mean + 3e6, rtol=1e-6)
     assert_allclose(large_std, 1e6 * std, rtol=1e-6)
 
@@ -69,7 +69,7 @@ def test_5_repeated_inputs_learn_the_noise(entry):
     rng = np.random.RandomState(0)
     X = np.repeat(np.linspace(-2, 2, 20), 3)[:, None]
     y = np.sin(X[:, 0]) + 0.1 * rng.randn(60)
-    _, std = entry.make(max_epochs=400).fit(X, y).predict(X, return_std=True)
+    _, std = entry.longer(400).fit(X, y).predict(X, return_std=True)
     assert 0.05 < np.median(std) < 0.25
 
 
@@ -77,7 +77,7 @@ def test_7_identical_columns_without_noise(entry):
     column = np.random.RandomState(0).uniform(-4, 4, 200)
     X = np.column_stack([column, column, column])
     y = X.sum(axis=1)
-    mean, std = entry.make(max_epochs=200).fit(X, y).predict(X, return_std=True)
+    mean, std = entry.longer(200).fit(X, y).predict(X, return_std=True)
     assert np.sqrt(np.mean((mean - y) ** 2)) < 0.15 * y.std()
     assert (std > 0).all()
     assert (std < y.std()).all()
@@ -146,7 +146,7 @@ def test_18_constant_column_is_reported_and_changes_nothing(entry):
 
 def test_21_columns_of_every_kind_are_encoded_and_keep_their_names(entry):
     frame, y = mixed_frame()
-    estimator = entry.make(max_epochs=150).fit(frame, y)
+    estimator = entry.longer(150).fit(frame, y)
     assert list(estimator.feature_names_in_) == list(frame.columns)
     assert estimator.score(frame, y) > 0.7
 

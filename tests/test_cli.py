@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 import nongauss
 from nongauss.cli import app
-from nongauss.report.comparison import baselines
+from nongauss.report.baselines import baselines
 
 QUICK = ["--max-epochs", "3", "--set", "hidden_layer_sizes=(4,)"]
 
@@ -151,12 +151,45 @@ def test_compare_puts_our_model_beside_the_baselines(table, tmp_path, monkeypatc
     )  # the others are tested in their own place
     data = tmp_path / "small.csv"
     table[["width", "height", "price"]].iloc[:24].to_csv(data, index=False)
-    result = run("compare", data, "--target", "price", "--cv", "2", "--json", *QUICK)
+    result = run("compare", data, "--target", "price", "--model", "tggm", "--cv", "2", "--json", *QUICK)
     assert result.exit_code == 0, result.output
     models = json.loads(result.stdout)["models"]
     assert {row["model"] for row in models} == {"TGGMRegressor", "ridge regression"}
     assert all(row["reason"] == "" for row in models)
     assert "2" in refused(run("compare", data, "--target", "price", "--cv", "1", *QUICK))
+    every = run("compare", data, "--target", "price", "--cv", "2", "--max-epochs", "2")
+    assert every.exit_code == 0, every.output
+    for name in ("TGGMRegressor", "SparseGPRegressor", "ridge regression"):
+        assert name in every.stdout
+
+
+@pytest.mark.parametrize(
+    ("column", "kind", "task", "model"),
+    [
+        ("colour", "categorical", "classification", "SparseGPClassifier"),
+        ("grade", "ordinal", "ordinal", "SparseGPOrdinalClassifier"),
+    ],
+)
+def test_labels_go_all_the_way(tmp_path, column, kind, task, model):
+    rng = np.random.RandomState(0)
+    x = np.linspace(0, 3, 48)
+    data = tmp_path / "data.csv"
+    pd.DataFrame({"x": x, "noise": rng.normal(size=48)}).assign(
+        colour=np.array(["red", "green", "blue"])[x.astype(int).clip(0, 2)],
+        grade=1 + x.astype(int).clip(0, 2),
+    ).drop(columns={"colour", "grade"} - {column}).to_csv(data, index=False)
+    result = run("fit", data, "--target", column, "--out", tmp_path, "--json", "--max-epochs", "20")
+    assert result.exit_code == 0, result.output
+    record = json.loads(result.stdout)
+    assert (record["kind"], record["task"], record["model"]) == (kind, task, model)
+    assert record["held_out"][model]["log_loss"] < np.log(3)
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert page.count("data:image/png") == 3
+    assert run("predict", tmp_path / "model.nongauss", data, "--out", tmp_path / "p.csv").exit_code == 0
+    written = pd.read_csv(tmp_path / "p.csv")
+    np.testing.assert_allclose(written.iloc[:, 1:].sum(axis=1), 1, atol=1e-9)
+    assert (written["predicted"] == pd.read_csv(data)[column]).mean() > 0.8
+    assert model in run("describe", tmp_path / "model.nongauss").stdout
 
 
 def test_one_row_is_fitted_with_a_note(tmp_path):
@@ -190,9 +223,12 @@ ROWS = "".join(f"{i}.5,{2 * i}.25\n" for i in range(20))
         (b"x,y,x\n1,2,3\n4,5,6\n", "column named 'x'"),
         (b"x,Y\n1,2\n3,4\n", "did you mean 'Y'"),
         (b"x,y\n1,\n2,\n", "missing in every row"),
-        (b"x,y\n1,no\n2,yes\n3,no\n", "no model for that kind"),
-        (b"x,y\n1,0\n2,1\n3,0\n", "no model for that kind"),
-        (b"code,y\na,1.5\nb,2.25\nc,3.5\n", "No column is left"),
+        (
+            b"x,y\n" + b"".join(b"%d,text %d\n" % (i, i) for i in range(12)),
+            "no model for a target of kind text",
+        ),
+        (b"x,y\n1,2.5\n2,n/k\n3,3.5\n", "'n/k' in row 2 below the names"),
+        (b"code,y\n" + b"".join(b"c%d,%d.5\n" % (i, i) for i in range(21)), "No column is left"),
         (b"\x00\x01\x02\x00", "not text"),
     ],
 )
@@ -233,6 +269,7 @@ def test_files_that_differ_in_dress_only(tmp_path, name, content):
         (["--set", "hidden=3"], "did you mean"),
         (["--set", "tol"], "name=value"),
         (["--model", "forest"], "no model 'forest'"),
+        (["--task", "clasification"], "did you mean 'classification'"),
         (["--test-size", "1.5"], "held-out share"),
         (["--save", "same", "--report", "same"], "same file"),
     ],

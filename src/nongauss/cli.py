@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from nongauss.workflow import Outcome, Table
+    from nongauss.tables import Table
+    from nongauss.workflow import Outcome
 
 app = typer.Typer(
     name="nongauss",
@@ -23,7 +24,10 @@ app = typer.Typer(
 
 Data = Annotated[Path, typer.Argument(metavar="DATA", help="Table: CSV (also gzipped) or Parquet.")]
 Target = Annotated[str, typer.Option(help="Column to predict.")]
-Model = Annotated[str, typer.Option(help="auto (by the target's kind) or tggm.")]
+Model = Annotated[str, typer.Option(help="auto (by the target's kind), tggm or sparse_gp.")]
+Task = Annotated[
+    str, typer.Option(help="auto (by the target's kind), regression, classification or ordinal.")
+]
 Out = Annotated[Path, typer.Option(help="Folder for the model file and the report.")]
 Save = Annotated[Path | None, typer.Option(help="Model file; by default model.nongauss in --out.")]
 Report = Annotated[Path | None, typer.Option(help="Report; by default report.html in --out.")]
@@ -57,18 +61,16 @@ def demo(
 ) -> None:
     """Fit a regression on a real data set that ships with scikit-learn, next to ridge regression."""
     with _polite() as caught:
-        from nongauss import workflow
-        from nongauss.report.comparison import baselines
+        from nongauss import models, tables, workflow
+        from nongauss.report.baselines import baselines
         from nongauss.report.progress import fit_progress
 
         paths = _outputs(out, None, None)
         workflow.check_outputs(paths, force=force)
-        table = workflow.demo_table()
+        table = tables.demo_table(set_ or ())
         ridge = {"ridge regression": baselines(table.X)["ridge regression"]}
         with fit_progress(enabled=False if as_json else None) as callbacks:
-            model = workflow.build_model(
-                "tggm", set_ or (), seed=seed, max_epochs=max_epochs, callbacks=callbacks
-            )
+            model = models.build_model(table.choice, seed=seed, max_epochs=max_epochs, callbacks=callbacks)
             outcome = workflow.fit_and_judge(model, table, seed=seed, rivals=ridge)
         _finish(outcome, table, paths, "Diabetes progression after one year", caught, as_json)
 
@@ -78,6 +80,7 @@ def fit(
     data: Data,
     target: Target,
     model: Model = "auto",
+    task: Task = "auto",
     out: Out = Path("."),
     save: Save = None,
     report: Report = None,
@@ -92,15 +95,15 @@ def fit(
 ) -> None:
     """Fit a model to a table, print how well it does on held-out rows, save it with a report."""
     with _polite() as caught:
-        from nongauss import workflow
+        from nongauss import models, tables, workflow
         from nongauss.report.progress import fit_progress
 
         paths = _outputs(out, save, report)
         workflow.check_outputs(paths, [data], force=force)
-        table = workflow.load_table(data, target, model)
+        table = tables.load_table(data, target, model, task, set_ or ())
         with fit_progress(enabled=False if as_json else None) as callbacks:
-            estimator = workflow.build_model(
-                table.model, set_ or (), seed=seed, max_epochs=max_epochs, callbacks=callbacks
+            estimator = models.build_model(
+                table.choice, seed=seed, max_epochs=max_epochs, callbacks=callbacks
             )
             outcome = workflow.fit_and_judge(
                 estimator, table, test_size=test_size, seed=seed, refit=refit, checkpoint=checkpoint
@@ -116,7 +119,7 @@ def predict(
     force: Force = False,
     as_json: Json = False,
 ) -> None:
-    """Predict each row of a table: mean, standard deviation, 90 % interval."""
+    """Predict each row of a table: mean, sd and 90 % interval, or the probability of each class."""
     with _polite() as caught:
         from nongauss import workflow
         from nongauss.report.records import to_json
@@ -135,26 +138,29 @@ def compare(
     data: Data,
     target: Target,
     model: Model = "auto",
+    task: Task = "auto",
     cv: Annotated[int, typer.Option(help="Number of folds.")] = 5,
     seed: Seed = 0,
     max_epochs: Epochs = None,
     set_: Settings = None,
     as_json: Json = False,
 ) -> None:
-    """Cross-validate our model beside ridge regression, boosted trees and a neural network."""
+    """Cross-validate our models beside a linear model, boosted trees and a neural network."""
     with _polite() as caught:
-        from nongauss import workflow
+        from nongauss import models, tables, workflow
         from nongauss.report.comparison import comparison_text
         from nongauss.report.progress import count_progress
         from nongauss.report.records import to_json
 
-        table = workflow.load_table(data, target, model)
-        estimator = workflow.build_model(table.model, set_ or (), seed=seed, max_epochs=max_epochs)
+        table = tables.load_table(data, target, model, task, set_ or ())
+        ours = models.family(table.choice, table.kind, table.y) if model == "auto" else [table.choice]
+        estimators = [models.build_model(choice, seed=seed, max_epochs=max_epochs) for choice in ours]
         with count_progress(enabled=False if as_json else None) as progress:
-            result = workflow.compare_table(estimator, table, cv=cv, seed=seed, progress=progress)
+            result = workflow.compare_table(estimators, table, cv=cv, seed=seed, progress=progress)
         notes = [*table.notes, *_messages(caught)]
         if as_json:
-            record = {"target": target, "kind": table.kind, "rows": len(table.y), "folds": cv}
+            record: dict[str, Any] = {"target": target, "kind": table.kind.value, "task": table.choice.task}
+            record |= {"rows": len(table.y), "folds": cv}
             typer.echo(
                 to_json({**record, "sorted_by": result.attrs["sorted_by"], "models": result, "notes": notes})
             )
@@ -197,14 +203,15 @@ def _finish(
     from nongauss.report.records import model_record, to_json
     from nongauss.report.text import summary, text_table
 
-    warned = _messages(caught, known=outcome.final.stop_reason_)
+    warned = _messages(caught, known=getattr(outcome.final, "stop_reason_", None))
     model_path, report_path = paths["--save"], paths["--report"]
     workflow.save_and_report(
         outcome, table, model_path=model_path, report_path=report_path, title=title, notes=warned
     )
     notes = [*table.notes, *outcome.notes, *warned]
     if as_json:
-        record = {"data": table.source, "target": table.target, "kind": table.kind, "rows": len(table.y)}
+        record: dict[str, Any] = {"data": table.source, "target": table.target, "kind": table.kind.value}
+        record |= {"task": table.choice.task, "rows": len(table.y)}
         record |= {**model_record(outcome.final), "held_out": outcome.metrics, "notes": notes}
         typer.echo(to_json({**record, "saved": model_path, "report": report_path}))
         return

@@ -3,10 +3,14 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.linear_model import LinearRegression
+from sklearn.dummy import DummyClassifier
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.metrics import log_loss
+from sklearn.model_selection import StratifiedKFold
+from sklearn.svm import LinearSVC
 
 from nongauss.core.contracts import InputError
-from nongauss.report.comparison import baselines, compare, comparison_text, fit_and_score
+from nongauss.report.comparison import compare, comparison_text, fit_and_score
 from report.stand_in import Broken, StandIn, small_data
 
 
@@ -61,33 +65,6 @@ def test_the_density_of_a_point_prediction_knows_only_the_training_rows():
     assert shifted["width_90"] == figures["width_90"]
 
 
-def test_baselines_take_labels_gaps_and_new_labels():
-    rng = np.random.RandomState(0)
-    n = 80
-    frame = pd.DataFrame(
-        {
-            "x": rng.normal(size=n),
-            "colour": rng.choice(["red", "blue"], size=n),
-            "grade": pd.Categorical(rng.choice([1, 2, 3], size=n)),
-            "yes": rng.rand(n) < 0.5,
-            "whole": pd.array(rng.randint(0, 9, size=n), dtype="Int64"),
-            "empty": np.nan,
-            "day": pd.Timestamp("2026-01-01"),
-        }
-    )
-    frame.loc[3, "x"] = np.nan
-    frame.loc[[4, 5], "colour"] = None
-    frame.loc[6, "whole"] = pd.NA
-    y = np.where(frame["colour"] == "red", 3.0, 0.0) + frame["yes"] + 0.1 * rng.normal(size=n)
-    frame.loc[n - 1, "colour"] = "green"  # unseen in the fit
-    models = baselines(frame)
-    models["neural network"].regressor[-1].set_params(max_iter=200)
-    models["gradient-boosted trees"][-1].set_params(max_iter=20, min_samples_leaf=5)
-    for name, model in models.items():
-        prediction = model.fit(frame[: n // 2], y[: n // 2]).predict(frame[n // 2 :])
-        assert np.mean((prediction - y[n // 2 :]) ** 2) < 0.5 * np.var(y), name
-
-
 def test_bad_input():
     X, y = small_data(8)
     with pytest.raises(InputError, match="5 folds need at least 10 rows, got 8"):
@@ -98,3 +75,41 @@ def test_bad_input():
         compare({"a": StandIn()}, X, np.stack([y, y], axis=1))
     with pytest.raises(InputError, match="at least 2"):
         compare({"a": StandIn()}, X, y, cv=1)
+    with pytest.raises(InputError, match="mixes classifiers and regressors"):
+        compare({"a": StandIn(), "b": LogisticRegression()}, X, y, cv=2)
+    with pytest.raises(InputError, match="a class with at least 3 rows"):
+        compare({"a": LogisticRegression()}, X, [0, 1, 2, 3, 0, 1, 2, 3], cv=3)
+
+
+def graded(n=90):
+    X, y = small_data(n)
+    return X, np.array(["low", "mid", "high"])[np.digitize(y, [1.5, 4.0])]
+
+
+@pytest.mark.parametrize("form", [list, np.array, pd.Series, lambda y: pd.Series(y, dtype="category")])
+def test_classifiers_are_sorted_by_log_loss_on_stratified_folds(form):
+    X, y = graded()
+    models = {"shares": DummyClassifier(strategy="prior"), "svm": LinearSVC(), "good": LogisticRegression()}
+    table = compare(models, X, form(y), cv=3, random_state=2)
+    assert list(table.index) == ["good", "shares", "svm"]
+    assert table.attrs["sorted_by"] == "log_loss"
+    assert "no attribute 'predict_proba'" in table.loc["svm", "reason"]
+    losses = []
+    for train, test in StratifiedKFold(3, shuffle=True, random_state=2).split(X, y):
+        model = LogisticRegression().fit(X[train], y[train])
+        losses.append(log_loss(y[test], model.predict_proba(X[test])))
+    assert table.loc["good", "log_loss"] == pytest.approx(np.mean(losses))
+    shown = [name for name in table.columns if not name.endswith("_se")]
+    assert shown == ["log_loss", "accuracy", "balanced_accuracy", "brier", "seconds", "reason"]
+    text = comparison_text(table)
+    assert "Best first by log loss" in text
+    assert "Gaussian" not in text
+
+
+def test_levels_add_the_error_in_levels():
+    X, y = graded()
+    levels = ["low", "mid", "high"]
+    table = compare({"shares": DummyClassifier(strategy="prior")}, X, y, cv=3, levels=levels)
+    steps = np.abs(pd.Index(levels).get_indexer(y) - levels.index(max(levels, key=list(y).count)))
+    assert table.loc["shares", "level_error"] == pytest.approx(steps.mean(), rel=0.05)
+    assert "level error" in comparison_text(table)

@@ -3,11 +3,13 @@ from __future__ import annotations
 import re
 from html.parser import HTMLParser
 
+import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
 
 from nongauss.core.contracts import InputError
 from nongauss.report.html import FrameInfo, report_figures, write_report
-from nongauss.report.metrics import regression_metrics
+from nongauss.report.metrics import classification_metrics, regression_metrics
 from report.stand_in import StandIn, small_data
 
 
@@ -48,6 +50,23 @@ def test_report_is_one_page_that_needs_nothing_else(fitted, tmp_path):
     assert "3 rows were dropped" in page
     assert "nongauss.load(&#34;m o&#39;d.nongauss&#34;)" in page
     assert [item.name for item in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_report_of_a_classifier(tmp_path):
+    X, y = small_data()
+    label = np.where(y > 3, "high", "low")
+    model = LogisticRegression().fit(X, label)
+    figures = report_figures(model, X, label, target="price")
+    assert ["which class" in caption for caption, _ in figures] == [True, False]
+    metrics = {"logistic": classification_metrics(label, model.predict_proba(X), model.classes_)}
+    page = write_report(
+        tmp_path / "r.html", title="t", estimator=model, frame_info=INFO, metrics=metrics, figures=figures,
+        model_path=tmp_path / "m.nongauss",
+    ).read_text(encoding="utf-8")  # fmt: skip
+    assert "predict_proba(new_rows)" in page
+    assert "predict_distribution" not in page
+    assert "coin toss" in page
+    assert "Log density" not in page
 
 
 def test_report_without_held_out_rows_or_model_file(fitted, tmp_path):

@@ -4,10 +4,12 @@ import math
 
 import numpy as np
 import pytest
-from scipy.stats import norm
+from scipy.stats import kstest, norm, poisson
+from sklearn import metrics as sk
 
 from nongauss.core.contracts import InputError
 from nongauss.report.metrics import (
+    classification_metrics,
     format_figure,
     metric_table,
     pit_values,
@@ -90,6 +92,18 @@ def test_pit_values_are_the_distribution_function_at_the_observation():
         pit_values(Wrong(), y)
 
 
+def test_pit_values_of_counts_are_uniform():
+    class Counts:
+        def cdf(self, y):
+            return poisson.cdf(y, 1.3)
+
+    y = poisson.rvs(1.3, size=4000, random_state=0)
+    values = pit_values(Counts(), y)
+    assert kstest(values, "uniform").pvalue > 0.01
+    assert (values[y == 0] < poisson.cdf(0, 1.3)).all()
+    np.testing.assert_array_equal(values, pit_values(Counts(), y))
+
+
 def test_interval_of_two_rows_is_read_by_column():
     lower, upper = split_interval(np.array([[0.0, 1.0], [2.0, 3.0]]))
     assert (lower.tolist(), upper.tolist()) == ([0, 2], [1, 3])
@@ -101,3 +115,79 @@ def test_table_leaves_blank_what_a_model_lacks():
     header, rows = metric_table({"a": {"rmse": 1.0, "coverage_90": 0.912}, "b": {"rmse": 2.0}})
     assert header == ["model", "RMSE", "90 % coverage"]
     assert rows == [["a", "1", "91.2 %"], ["b", "2", ""]]
+
+
+def some_labels(n=40, classes=("high", "low", "mid")):
+    rng = np.random.RandomState(0)
+    p = rng.dirichlet(np.ones(len(classes)), size=n)
+    return rng.choice(classes, size=n), p, np.array(classes, dtype=object)
+
+
+def test_classification_figures_are_those_of_scikit_learn():
+    y, p, classes = some_labels()
+    figures = classification_metrics(y, p, classes, seconds=0.5)
+    predicted = classes[p.argmax(axis=1)].astype(str)
+    assert figures["log_loss"] == pytest.approx(sk.log_loss(y, p))
+    assert figures["accuracy"] == sk.accuracy_score(y, predicted)
+    assert figures["balanced_accuracy"] == pytest.approx(sk.balanced_accuracy_score(y, predicted))
+    assert figures["brier"] == pytest.approx(np.mean(np.sum((p - (y[:, None] == classes)) ** 2, axis=1)))
+    assert (figures["n_rows"], figures["seconds"]) == (40, 0.5)
+    assert "level_error" not in figures
+
+
+def test_brier_of_two_classes_is_the_usual_one():
+    y, p, classes = some_labels(classes=(False, True))
+    assert classification_metrics(y, p, classes)["brier"] == pytest.approx(sk.brier_score_loss(y, p[:, 1]))
+
+
+def test_error_in_levels_counts_steps_of_the_given_order():
+    y, _, classes = some_labels()
+    p = np.tile([0.2, 0.5, 0.3], (3, 1))
+    y, predicted = ["low", "high", "none"], ["mid", "low", "none"]
+    levels = ["none", "low", "mid", "high"]
+    figures = classification_metrics(y, p, classes, levels=levels, predicted=["mid", "low", "low"])
+    assert figures["level_error"] == pytest.approx((1 + 2 + 1) / 3)
+    assert classification_metrics(y, p, classes, levels=levels)["level_error"] == pytest.approx(
+        (0 + 2 + 1) / 3
+    )
+    with pytest.raises(InputError, match="`predicted` holds the label 'none'"):
+        classification_metrics(y, p, classes, predicted=predicted)
+
+
+def test_a_label_that_the_model_never_saw_costs_much_but_not_everything():
+    figures = classification_metrics([1, 2, 7], np.full((3, 2), 0.5), [1, 2])
+    assert figures["log_loss"] == pytest.approx((2 * np.log(2) - np.log(np.finfo(float).eps)) / 3)
+    assert figures["accuracy"] == pytest.approx(1 / 3)
+    assert figures["balanced_accuracy"] == pytest.approx(1 / 3)
+    assert figures["brier"] == pytest.approx((0.25 + 0.25 + 0.75) / 3)
+
+
+def test_weights_of_labelled_rows():
+    y, p, classes = some_labels()
+    weight = np.random.RandomState(1).randint(0, 3, size=len(y))
+    rows = np.repeat(np.arange(len(y)), weight)
+    repeated = classification_metrics(y[rows], p[rows], classes, levels=sorted(classes))
+    weighted = classification_metrics(y, p, classes, levels=sorted(classes), sample_weight=weight)
+    for name in ("log_loss", "accuracy", "balanced_accuracy", "brier", "level_error"):
+        assert weighted[name] == pytest.approx(repeated[name]), name
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"probabilities": [[0.5, 0.4], [0.5, 0.5]]}, "sum to 1, got .* in row 0"),
+        ({"probabilities": [[0.5, 0.5], [np.nan, 0.5]]}, "in row 1"),
+        ({"probabilities": [[1.0], [1.0]]}, "2 columns"),
+        ({"y": [1]}, "`y` must be one label for each of the 2 rows"),
+        ({"levels": [1]}, "`predicted` holds the label 2|`y` holds the label 2"),
+    ],
+)
+def test_probabilities_that_are_none(change, message):
+    arguments = {"y": [1, 2], "probabilities": [[0.9, 0.1], [0.2, 0.8]], "classes": [1, 2], **change}
+    with pytest.raises(InputError, match=message):
+        classification_metrics(**arguments)
+
+
+def test_shares_are_shown_in_percent():
+    assert format_figure("balanced_accuracy", 0.5) == "50.0 %"
+    assert format_figure("log_loss", 0.5) == "0.5"

@@ -1,13 +1,14 @@
-"""The target of a classification: checked, and as class numbers."""
+"""The target of a classification: checked, its classes in order, and as class numbers."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
@@ -15,92 +16,156 @@ from nongauss.core.contracts import InputError
 from nongauss.core.registry import persistable
 from nongauss.data.table import as_pandas
 
+_MOST_SHOWN = 10
+
 
 @persistable
 @dataclass(frozen=True)
 class LabelCoder:
-    """The classes of a target in order; `encode` turns labels into their numbers 0..C-1."""
+    """The classes of a target in order, (C,); `encode` turns labels into their numbers 0..C-1.
+
+    Classes keep the type of the labels: text, whole numbers, True and False.
+    """
 
     classes: NDArray[Any]
 
     @classmethod
     def fit(
-        cls, y: Any, weight: NDArray[np.float64], estimator_name: str, ordered: bool = False
+        cls,
+        y: Any,
+        weight: NDArray[np.float64],
+        estimator_name: str = "this estimator",
+        ordered: bool = False,
+        levels: Sequence[Any] | None = None,
     ) -> LabelCoder:
-        """Learn the classes from labels `y` (N,); rows of weight 0 leave no trace.
+        """Learn the classes from labels `y` (N,): array, list, series or categorical.
 
-        They are sorted; but with `ordered`, an ordered categorical keeps its own order and the levels that it
-        declares without using them. Raises InputError for one class, gaps, numbers that are no labels.
+        Those that occur in rows of `weight` (N,) above 0, sorted; but with `ordered`, an ordered categorical
+        keeps its own order and the levels that it declares without using them. `levels` gives all classes in
+        order instead; then one of them, or none, may occur. An (N, 1) target warns as in scikit-learn.
+
+        Raises: InputError for None, gaps, a wrong number of rows, one class, repeated `levels`; ValueError
+        (scikit-learn's) for numbers that are no labels.
         """
-        declared = _declared(y) if ordered else None
-        labels = _labels(y, len(weight), estimator_name)
+        labels = _labels(y, len(weight), estimator_name, warn=True)
         check_classification_targets(labels)
+        if levels is not None:
+            return cls(_distinct(levels))
         seen = np.unique(labels[weight > 0])
         if len(seen) < 2:
             raise InputError(
-                f"{estimator_name} needs at least two classes in y, got 1 class: {seen[0]!r}; "
+                f"{estimator_name} needs at least two classes in y, got 1 class: {seen.tolist()[0]!r}; "
                 "give rows of another class."
             )
+        declared = _declared(y) if ordered else None
         return cls(seen if declared is None else declared)
 
-    def encode(self, y: Any, n_rows: int, estimator_name: str) -> NDArray[np.float64]:
-        """Class numbers (N,). Raises InputError for a label that `fit` did not see."""
-        labels = _labels(y, n_rows, estimator_name)
-        place = {label: number for number, label in enumerate(self.classes.tolist())}
-        numbers = np.array([place.get(label, -1) for label in labels.tolist()], dtype=np.float64)
-        if (numbers < 0).any():
-            row = int(np.argmax(numbers < 0))
+    def encode(
+        self,
+        y: Any,
+        n_rows: int,
+        estimator_name: str = "this estimator",
+        weight: NDArray[np.float64] | None = None,
+    ) -> NDArray[np.float64]:
+        """Class numbers (N,); a row of `weight` 0 may have any label, which then counts as class 0.
+
+        Raises: InputError naming the first row with a label that is none of the classes.
+        """
+        labels = _labels(y, n_rows, estimator_name, warn=False)
+        numbers = pd.Index(self.classes).get_indexer(pd.Index(labels))
+        strange = (numbers < 0) if weight is None else (numbers < 0) & (weight > 0)
+        if strange.any():
+            row = int(np.argmax(strange))
             raise InputError(
-                f"y has the label {labels[row]!r} in row {row} (counted from 0), which is none of the classes "
-                f"{', '.join(map(repr, self.classes.tolist()))}."
+                f"y holds the label {labels.tolist()[row]!r} in row {row} (counted from 0), which is none of "
+                f"the classes of {estimator_name} ({_listed(self.classes)}); correct it or drop the row."
             )
-        return numbers
+        return np.maximum(numbers, 0).astype(np.float64)
 
 
 def _declared(y: Any) -> NDArray[Any] | None:
     """The levels of an ordered categorical, else None."""
     series = as_pandas(y)
-    dtype = getattr(series, "dtype", getattr(y, "dtype", None))
+    if isinstance(series, pd.DataFrame) and series.shape[1] == 1:
+        series = series.iloc[:, 0]
+    dtype = getattr(y if series is None else series, "dtype", None)
     if isinstance(dtype, pd.CategoricalDtype) and dtype.ordered:
-        return np.asarray(dtype.categories)
+        return _plain(np.asarray(dtype.categories))
     return None
 
 
-def _labels(y: Any, n_rows: int, estimator_name: str) -> NDArray[Any]:
-    """Labels (N,) without gaps."""
+def _distinct(levels: Sequence[Any] | ArrayLike) -> NDArray[Any]:
+    classes = _plain(np.asarray(levels))
+    if classes.ndim != 1 or len(classes) < 2 or len(pd.unique(classes)) < len(classes):
+        raise InputError(
+            f"The classes must be given as two or more different labels in order, got {levels!r}; "
+            "name each of them once."
+        )
+    return classes
+
+
+def _labels(y: Any, n_rows: int, estimator_name: str, warn: bool) -> NDArray[Any]:
+    """Labels (N,) without gaps, of one type."""
     if y is None:
         raise InputError(f"{estimator_name} requires y to be passed, but the target y is None.")
-    frame = as_pandas(y)
-    array = np.asarray(y if frame is None else frame)
+    if hasattr(y, "toarray"):
+        raise TypeError("y is sparse, but a dense target is required; use y.toarray().")
+    array = _as_array(y)
     if array.ndim == 2 and array.shape[1] == 1:
-        array = column_or_1d(array, warn=True)
+        array = column_or_1d(array, warn=warn)
     if array.ndim != 1:
-        raise InputError(f"y must hold one label a row, shape (n_rows,), got {array.shape}.")
+        raise InputError(f"y must hold one label a row, shape (n_rows,), got {array.shape}; reshape it.")
     if len(array) != n_rows:
         raise InputError(
             f"Found input variables with inconsistent numbers of samples: X has {n_rows} rows, "
             f"y has {len(array)}; give one y for each row of X."
         )
-    missing = np.asarray(pd.isna(array), dtype=np.bool_)
-    if missing.any():
-        row = int(np.argmax(missing))
-        raise InputError(
-            f"Input y contains NaN (a missing label) in row {row} (counted from 0); drop the row."
-        )
-    if array.dtype.kind == "f" and not np.isfinite(array).all():
-        raise InputError("Input y contains infinity; labels must be finite.")
-    if array.dtype.kind == "c":
-        raise InputError("Complex data not supported: y must hold labels.")
+    _check_present(array)
     return _plain(array)
 
 
+def _as_array(y: Any) -> NDArray[Any]:
+    """An array; of lists with text in them an object array, so that gaps and numbers do not become text."""
+    frame = as_pandas(y)
+    array = np.asarray(y if frame is None else frame)
+    is_list = frame is None and not hasattr(y, "dtype")
+    return np.asarray(y, dtype=object) if is_list and array.dtype.kind == "U" else array
+
+
+def _check_present(array: NDArray[Any]) -> None:
+    """Every cell has a label, and the array is of a type that labels can have."""
+    if array.dtype.kind == "c":
+        raise InputError("Complex data not supported: y must hold labels.")
+    missing = np.asarray(pd.isna(array), dtype=np.bool_)
+    infinite = np.isinf(array) if array.dtype.kind == "f" else np.zeros(len(array), dtype=np.bool_)
+    for bad, what in ((missing, "NaN (a missing label)"), (infinite, "infinity")):
+        if bad.any():
+            row = int(np.argmax(bad))
+            raise InputError(
+                f"Input y contains {what} in row {row} (counted from 0); drop the row or give its label."
+            )
+
+
 def _plain(array: NDArray[Any]) -> NDArray[Any]:
-    """An object array that holds only texts, only integers, only bools or only floats as an array of that kind."""
+    """Python objects of one type as an array of that type; text stays as it is.
+
+    Raises: InputError for texts beside numbers.
+    """
     if array.dtype.kind != "O":
         return array
-    kinds = {type(label) for label in array.tolist()}
-    if kinds == {str} or len(kinds) == 1 and kinds <= {int, bool, float}:
-        return np.array(array.tolist(), dtype=object if kinds == {str} else None)
-    if all(isinstance(label, str) for label in array.tolist()) or not kinds & {str}:
-        return np.array(array.tolist())
-    raise InputError("Unknown label type: y mixes texts with numbers; make all labels of one kind.")
+    labels = array.tolist()
+    is_text = np.fromiter((isinstance(label, str) for label in labels), np.bool_, len(labels))
+    if is_text.all():
+        return array
+    if is_text.any():
+        row = int(np.argmax(is_text != is_text[0]))
+        raise InputError(
+            f"Unknown label type: y mixes texts with others ({labels[0]!r} in row 0, {labels[row]!r} in "
+            f"row {row}); make all of its labels one kind."
+        )
+    return np.array(labels)
+
+
+def _listed(classes: NDArray[Any]) -> str:
+    shown = ", ".join(map(repr, classes[:_MOST_SHOWN].tolist()))
+    return shown + (", …" if len(classes) > _MOST_SHOWN else "")

@@ -15,6 +15,8 @@ from nongauss.core.registry import persistable
 from nongauss.data.scaling import fit_scale
 from nongauss.data.table import as_pandas
 
+_SMALLEST_SPREAD, _LARGEST_SPREAD = 1e-150, 1e150
+
 
 @persistable
 @dataclass(frozen=True)
@@ -33,15 +35,22 @@ class TargetScaler:
 
     @classmethod
     def fit(cls, Y: NDArray[np.float64], weight: NDArray[np.float64] | None = None) -> TargetScaler:
-        """Learn centre and scale from finite `Y` (N, P); weights (N,) count like repetitions."""
+        """Learn centre and scale from finite `Y` (N, P); weights (N,) count like repetitions.
+
+        Raises: InputError for a spread whose square is no number any more: it cannot be predicted.
+        """
         w = np.ones(len(Y)) if weight is None else np.asarray(weight, dtype=np.float64)
         counted = w > 0
         scales = [fit_scale(y[counted], w[counted]) for y in Y.T]
-        return cls(
-            centre=np.array([s.centre for s in scales]),
-            scale=np.array([s.step if s.sd != 0 else abs(s.centre) or 1.0 for s in scales]),
-            constant=tuple(s.sd == 0 for s in scales),
-        )
+        scale = np.array([s.step if s.sd != 0 else abs(s.centre) or 1.0 for s in scales])
+        size = np.abs(scale)
+        if not ((size > _SMALLEST_SPREAD) & (size < _LARGEST_SPREAD)).all():
+            raise InputError(
+                f"y has a spread of {size.max():.3g}, whose square is not a number in 64 bits; "
+                "change its units."
+            )
+        centre = np.array([s.centre for s in scales])
+        return cls(centre, scale, tuple(s.sd == 0 for s in scales))
 
     def transform(self, Y: NDArray[np.float64]) -> NDArray[np.float64]:
         """Standardised `Y` (N, P)."""

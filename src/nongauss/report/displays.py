@@ -1,9 +1,7 @@
 """Plots of a fit: its trace, its predictions against what was observed, and its calibration.
 
 Each class follows scikit-learn's Display convention: build it with `from_estimator` or
-`from_predictions`, then find the axes in `ax_` and the figure in `figure_`. Colours are from the
-Okabe-Ito palette, which colour-blind readers can tell apart. No global setting of matplotlib is
-changed, and pyplot is touched only when no `ax` is given.
+`from_predictions`, then find the axes in `ax_` and the figure in `figure_`.
 """
 
 from __future__ import annotations
@@ -16,12 +14,11 @@ import pandas as pd
 
 from nongauss.core.contracts import InputError
 from nongauss.report.metrics import FloatArray, pit_values, split_interval
+from nongauss.report.style import BLUE, GREY, VERMILION, axes_or_new, figure_of, finish, vector
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-BLUE, VERMILION, GREY = "#0072B2", "#D55E00", "#6b6b6b"
 
 
 class TraceDisplay:
@@ -62,7 +59,7 @@ class TraceDisplay:
         if self.quantity not in self.trace:
             columns = ", ".join(map(str, self.trace.columns))
             raise InputError(f"The trace has no column {self.quantity!r}; it has: {columns}.")
-        ax = _axes(ax)
+        ax = axes_or_new(ax)
         y = self.trace[self.quantity].to_numpy(dtype=float)
         x = np.arange(1.0, len(y) + 1)
         if "iteration" in self.trace:
@@ -71,14 +68,14 @@ class TraceDisplay:
         ax.plot(x, y, **{**style, **kwargs})
         _robust_limits(ax, y)
         label = "objective on the training rows (nats)" if self.quantity == "bound" else self.quantity
-        _finish(ax, "Course of the fit", "iteration", label)
+        finish(ax, "Course of the fit", "iteration", label)
         ax.locator_params(axis="x", integer=True)
         if self.stop_reason:
             ax.text(
                 0.98, 0.05, _wrap(self.stop_reason), transform=ax.transAxes, ha="right", va="bottom",
                 fontsize="small", color=GREY,
             )  # fmt: skip
-        self.ax_, self.figure_ = ax, _figure(ax)
+        self.ax_, self.figure_ = ax, figure_of(ax)
         return self
 
 
@@ -104,10 +101,10 @@ class PredictiveDisplay:
         upper: npt.ArrayLike | None = None,
         coverage: float = 0.9,
     ) -> None:
-        self.y_true = _vector(y_true, "y_true")
-        self.y_pred = _vector(y_pred, "y_pred", like=self.y_true)
-        self.lower = None if lower is None else _vector(lower, "lower", like=self.y_true)
-        self.upper = None if upper is None else _vector(upper, "upper", like=self.y_true)
+        self.y_true = vector(y_true, "y_true")
+        self.y_pred = vector(y_pred, "y_pred", like=self.y_true)
+        self.lower = None if lower is None else vector(lower, "lower", like=self.y_true)
+        self.upper = None if upper is None else vector(upper, "upper", like=self.y_true)
         self.coverage = coverage
 
     @classmethod
@@ -162,7 +159,7 @@ class PredictiveDisplay:
         **kwargs: Any,
     ) -> PredictiveDisplay:
         """Draw on `ax`, or on a new figure; of more than `max_rows` rows an even selection is shown."""
-        ax = _axes(ax)
+        ax = axes_or_new(ax)
         shown = self._selection(max_rows)
         y, p = self.y_true[shown], self.y_pred[shown]
         missed = self._draw_intervals(ax, shown)
@@ -176,9 +173,9 @@ class PredictiveDisplay:
         title = "Observed against predicted"
         if len(shown) < len(self.y_true):
             title += f" ({len(shown)} of {len(self.y_true)} rows)"
-        _finish(ax, title, f"predicted {words}", f"observed {words}")
+        finish(ax, title, f"predicted {words}", f"observed {words}")
         ax.legend(frameon=False, fontsize="small")
-        self.ax_, self.figure_ = ax, _figure(ax)
+        self.ax_, self.figure_ = ax, figure_of(ax)
         return self
 
     def _draw_intervals(self, ax: Axes, shown: npt.NDArray[np.intp]) -> npt.NDArray[np.bool_]:
@@ -215,7 +212,7 @@ class CalibrationDisplay:
     figure_: Figure
 
     def __init__(self, *, pit: npt.ArrayLike) -> None:
-        self.pit = _vector(pit, "pit")
+        self.pit = vector(pit, "pit")
         self.nominal = np.linspace(0.0, 1.0, 101)
         # The central interval of probability c holds y exactly when |2u - 1| <= c for its PIT value u.
         spread = np.sort(np.abs(2.0 * self.pit - 1.0))
@@ -259,12 +256,12 @@ class CalibrationDisplay:
         """Draw the coverage curve or the histogram of the PIT values on `ax`, or on a new figure."""
         if kind not in ("coverage", "pit"):
             raise InputError(f"`kind` must be 'coverage' or 'pit', got {kind!r}.")
-        ax = _axes(ax)
+        ax = axes_or_new(ax)
         if kind == "coverage":
             self._plot_coverage(ax, kwargs)
         else:
             self._plot_pit(ax, kwargs)
-        self.ax_, self.figure_ = ax, _figure(ax)
+        self.ax_, self.figure_ = ax, figure_of(ax)
         return self
 
     def _plot_coverage(self, ax: Axes, kwargs: dict[str, Any]) -> None:
@@ -277,7 +274,7 @@ class CalibrationDisplay:
         ax.plot([0, 1], [0, 1], color="black", linestyle="--", linewidth=1, label="perfectly calibrated")
         ax.plot(c, self.observed, **{"color": BLUE, "linewidth": 2, "label": "this model", **kwargs})
         ax.set(xlim=(0, 1), ylim=(0, 1))
-        _finish(ax, "Calibration", "nominal coverage (probability)", "observed coverage (share of rows)")
+        finish(ax, "Calibration", "nominal coverage (probability)", "observed coverage (share of rows)")
         ax.legend(frameon=False, fontsize="small", loc="upper left")
 
     def _plot_pit(self, ax: Axes, kwargs: dict[str, Any]) -> None:
@@ -293,34 +290,8 @@ class CalibrationDisplay:
         ax.axhline(1.0, color="black", linestyle="--", linewidth=1, label="perfectly calibrated")
         ax.set(xlim=(0, 1))
         ax.set_ylim(0, 1.3 * ax.get_ylim()[1])
-        _finish(ax, "PIT histogram", "predicted probability below the observation", "density")
+        finish(ax, "PIT histogram", "predicted probability below the observation", "density")
         ax.legend(frameon=False, fontsize="small", loc="upper right")
-
-
-def _axes(ax: Axes | None) -> Axes:
-    if ax is not None:
-        return ax
-    import matplotlib.pyplot as plt
-
-    return plt.subplots(figsize=(5.6, 4.2), layout="constrained")[1]
-
-
-def _figure(ax: Axes) -> Figure:
-    from matplotlib.figure import Figure
-
-    figure = ax.figure
-    while not isinstance(figure, Figure):  # axes may sit in a sub-figure
-        figure = figure.figure
-    return figure
-
-
-def _finish(ax: Axes, title: str, xlabel: str, ylabel: str) -> None:
-    ax.set_title(title, loc="left", fontsize="medium", fontweight="bold")
-    ax.set_xlabel(xlabel)
-    ax.set_ylabel(ylabel)
-    ax.spines[["top", "right"]].set_visible(False)
-    ax.grid(color="#e4e4e4", linewidth=0.7)
-    ax.set_axisbelow(True)
 
 
 def _robust_limits(ax: Axes, y: FloatArray) -> None:
@@ -331,17 +302,6 @@ def _robust_limits(ax: Axes, y: FloatArray) -> None:
     low, high = float(np.quantile(finite, 0.05)), float(finite.max())
     if high > low and float(finite.min()) < low - 2 * (high - low):
         ax.set_ylim(low - 0.25 * (high - low), high + 0.08 * (high - low))
-
-
-def _vector(values: npt.ArrayLike, name: str, like: FloatArray | None = None) -> FloatArray:
-    array = np.asarray(values, dtype=np.float64)
-    if array.ndim == 2 and array.shape[1] == 1:
-        array = array[:, 0]
-    if array.ndim != 1 or array.size == 0:
-        raise InputError(f"`{name}` must be one value a row for one target, got shape {array.shape}.")
-    if like is not None and array.shape != like.shape:
-        raise InputError(f"`{name}` must have {like.size} values, one an observation, got {array.size}.")
-    return array
 
 
 def _wrap(sentence: str) -> str:

@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import jinja2
-import numpy.typing as npt
+from sklearn.base import is_classifier
 
 from nongauss.core.files import atomic_path
 from nongauss.report.displays import CalibrationDisplay, PredictiveDisplay, TraceDisplay
+from nongauss.report.label_displays import ReliabilityDisplay, draw_confusion
 from nongauss.report.metrics import metric_table
 from nongauss.report.text import facts, settings
 
@@ -25,6 +26,12 @@ DENSITY_NOTE = (
     "better, and a difference of 0.1 means about 10 % more density at what happened. It depends on the unit "
     "of the target, so compare it only between models of the same target. Coverage should be close to 90 %; "
     "among models that reach it, a narrower interval says more."
+)
+LOG_LOSS_NOTE = (
+    "Log loss is the mean of minus the log of the probability given to the class observed, in nats a row: "
+    "lower is better, and 0.69 is a coin toss between two classes. Accuracy is the share of rows whose class "
+    "was predicted, balanced accuracy its mean over classes, rare ones counted like frequent ones. The Brier "
+    "score is the squared distance of the probabilities from what happened: lower is better."
 )
 
 
@@ -61,7 +68,8 @@ def write_report(
     ----------
     estimator : the fitted model that the reader will use.
     frame_info : the table and its columns.
-    metrics : held-out figures by model name, from `regression_metrics`; none where nothing was held out.
+    metrics : held-out figures by model name, from `regression_metrics` or `classification_metrics`; none
+        where nothing was held out.
     figures : pairs (caption, figure), see `report_figures`; they are embedded as PNG.
     model_path : where the model was saved, for the lines that load it again.
 
@@ -78,7 +86,8 @@ def write_report(
         settings=settings(estimator),
         header=header,
         rows=rows,
-        density_note=DENSITY_NOTE if "log density" in header else "",
+        notes=[note for name, note in _NOTES.items() if name in header],
+        usage=_LABEL_USAGE if is_classifier(estimator) else _USAGE,
         figures=[(caption, _png(figure)) for caption, figure in figures],
         model_name=None if model_path is None else repr(Path(model_path).name),
     )
@@ -90,7 +99,7 @@ def write_report(
 def report_figures(
     estimator: Any,
     X: Any = None,
-    y: npt.ArrayLike | None = None,
+    y: Any = None,
     *,
     target: str | None = None,
     traced: Any = None,
@@ -102,23 +111,41 @@ def report_figures(
     """
     figures: list[tuple[str, Figure]] = []
     if X is not None and y is not None:
-        figure, ax = _figure()
-        PredictiveDisplay.from_estimator(estimator, X, y, target=target, ax=ax)
-        figures.append(("Held-out rows: what was observed against what was predicted.", figure))
-        if hasattr(estimator, "predict_distribution"):
-            distribution = estimator.predict_distribution(X)
-            figure, ax = _figure()
-            coverage = CalibrationDisplay.from_predictions(y, distribution, ax=ax)
-            figures.append(("Held-out rows: a calibrated model stays near the diagonal.", figure))
-            figure, ax = _figure()
-            coverage.plot(ax=ax, kind="pit")
-            figures.append(("Held-out rows: the PIT values of a calibrated model are flat.", figure))
+        if is_classifier(estimator):
+            figures += _label_figures(estimator, X, y)
+        else:
+            figures += _number_figures(estimator, X, y, target)
     shown = estimator if traced is None else traced
     trace = getattr(shown, "trace_", None)
     if trace is not None and len(trace) and "bound" in trace:
         figure, ax = _figure()
         TraceDisplay.from_estimator(shown, ax=ax)
         figures.append(("The objective over the iterations of the fit.", figure))
+    return figures
+
+
+def _number_figures(estimator: Any, X: Any, y: Any, target: str | None) -> list[tuple[str, Figure]]:
+    figure, ax = _figure()
+    PredictiveDisplay.from_estimator(estimator, X, y, target=target, ax=ax)
+    figures = [("Held-out rows: what was observed against what was predicted.", figure)]
+    if hasattr(estimator, "predict_distribution"):
+        figure, ax = _figure()
+        coverage = CalibrationDisplay.from_predictions(y, estimator.predict_distribution(X), ax=ax)
+        figures.append(("Held-out rows: a calibrated model stays near the diagonal.", figure))
+        figure, ax = _figure()
+        coverage.plot(ax=ax, kind="pit")
+        figures.append(("Held-out rows: the PIT values of a calibrated model are flat.", figure))
+    return figures
+
+
+def _label_figures(estimator: Any, X: Any, y: Any) -> list[tuple[str, Figure]]:
+    figure, ax = _figure()
+    draw_confusion(y, estimator.predict(X), estimator.classes_, ax)
+    figures = [("Held-out rows: which class was predicted for which.", figure)]
+    if hasattr(estimator, "predict_proba"):
+        figure, ax = _figure()
+        ReliabilityDisplay.from_estimator(estimator, X, y, ax=ax)
+        figures.append(("Held-out rows: what was given 70 % should have happened in 70 %.", figure))
     return figures
 
 
@@ -134,6 +161,13 @@ def _png(figure: Figure) -> str:
     figure.savefig(buffer, format="png", dpi=144, facecolor="white")
     return base64.b64encode(buffer.getvalue()).decode("ascii")
 
+
+_NOTES = {"log density": DENSITY_NOTE, "log loss": LOG_LOSS_NOTE}
+
+_USAGE = """distribution = model.predict_distribution(new_rows)  # a frame with the columns above
+distribution.mean, distribution.interval(0.9)"""
+_LABEL_USAGE = """model.predict(new_rows)  # a frame with the columns above
+model.predict_proba(new_rows)  # one column a class, in the order of model.classes_"""
 
 _TEMPLATE = """<!DOCTYPE html>
 <html lang="en">
@@ -200,9 +234,9 @@ the model{% endif %}</dd>
 {% endfor %}
 </tbody>
 </table></div>
-{% if density_note %}
-<p class="small">{{ density_note }}</p>
-{% endif %}
+{% for note in notes %}
+<p class="small">{{ note }}</p>
+{% endfor %}
 {% else %}
 <p>No rows were held out, so nothing is known yet about predictions on new rows.</p>
 {% endif %}
@@ -233,8 +267,7 @@ the model{% endif %}</dd>
 <pre>import nongauss
 
 model = nongauss.load({{ model_name }})
-distribution = model.predict_distribution(new_rows)  # a frame with the columns above
-distribution.mean, distribution.interval(0.9)</pre>
+{{ usage }}</pre>
 <p class="small">Or on the command line: nongauss predict MODEL DATA.csv --out PRED.csv</p>
 {% endif %}
 </body>

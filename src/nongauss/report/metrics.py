@@ -1,4 +1,4 @@
-"""Held-out figures of a regression: errors, log predictive density, coverage, and PIT values."""
+"""Held-out figures of regressions (errors, log density, coverage, PIT values) and of classifications."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from nongauss.core.contracts import InputError
 
@@ -22,6 +23,11 @@ LABELS: dict[str, str] = {
     "log_density": "Log predictive density (nats a row)",
     "coverage_90": "Coverage of the 90 % interval",
     "width_90": "Mean width of the 90 % interval",
+    "log_loss": "Log loss (nats a row)",
+    "accuracy": "Accuracy",
+    "balanced_accuracy": "Balanced accuracy",
+    "brier": "Brier score",
+    "level_error": "Mean absolute error in levels",
     "seconds": "Seconds to fit",
 }
 
@@ -34,6 +40,11 @@ SHORT_LABELS: dict[str, str] = {
     "log_density": "log density",
     "coverage_90": "90 % coverage",
     "width_90": "90 % width",
+    "log_loss": "log loss",
+    "accuracy": "accuracy",
+    "balanced_accuracy": "balanced acc.",
+    "brier": "Brier",
+    "level_error": "level error",
     "seconds": "fit seconds",
 }
 
@@ -96,13 +107,78 @@ def regression_metrics(
     return figures
 
 
+def classification_metrics(
+    y: Any,
+    probabilities: npt.ArrayLike,
+    classes: npt.ArrayLike,
+    seconds: float | None = None,
+    *,
+    predicted: Any = None,
+    levels: npt.ArrayLike | None = None,
+    sample_weight: npt.ArrayLike | None = None,
+) -> dict[str, float]:
+    """Figures of class probabilities against the labels that were observed.
+
+    Parameters
+    ----------
+    y : (N,) labels. One that is none of the classes had no chance: a probability of 0.
+    probabilities : (N, C), rows sum to 1. classes : (C,), the labels of its columns.
+    seconds : time that the fit took, passed through.
+    predicted : (N,) labels; the most probable class by default.
+    levels : all labels from lowest to highest, where they have an order.
+    sample_weight : (N,), weights of the rows; weight 2 is the row twice.
+
+    Returns
+    -------
+    dict with `n_rows`; `log_loss`, nats a row (as in scikit-learn, a probability counts as at least 2.2e-16);
+    `accuracy`; `balanced_accuracy`, the mean over the classes in y of the share found; `brier`, the squared
+    distance of the probabilities from what happened (halved for two classes, which gives the usual figure);
+    with `levels` also `level_error`, the mean number of levels between predicted and observed; `seconds`
+    where given.
+
+    Raises
+    ------
+    InputError where shapes disagree, probabilities are none, a label is in no list, or weights are negative.
+    """
+    names = pd.Index(np.asarray(classes))
+    p = _probabilities(probabilities, len(names))
+    weight = _weights(sample_weight, len(p))
+    place = _places(names, y, len(p), "y", everywhere=False)
+    observed = place[:, None] == np.arange(len(names))
+    found = names.to_numpy()[p.argmax(axis=1)] if predicted is None else np.asarray(predicted)
+    right = _places(names, found, len(p), "predicted") == place
+    chance = np.maximum(np.where(observed, p, 0.0).sum(axis=1), np.finfo(np.float64).eps)
+    # A label that is no class has a column of its own, all zeros.
+    distance = ((p - observed) ** 2).sum(axis=1) + (place < 0)
+    if len(names) == 2:
+        distance = distance / 2
+    figures = {
+        "n_rows": float(len(p)),
+        "log_loss": -float(np.average(np.log(chance), weights=weight)),
+        "accuracy": float(np.average(right, weights=weight)),
+        "balanced_accuracy": _balanced(right, pd.factorize(np.asarray(y))[0], weight),
+        "brier": float(np.average(distance, weights=weight)),
+    }
+    if levels is not None:
+        order = pd.Index(np.asarray(levels))
+        steps = _places(order, found, len(p), "predicted") - _places(order, y, len(p), "y")
+        figures["level_error"] = float(np.average(np.abs(steps), weights=weight))
+    if seconds is not None:
+        figures["seconds"] = float(seconds)
+    return figures
+
+
 def pit_values(distribution: Any, y: npt.ArrayLike) -> FloatArray:
     """Probability that the predictive distribution puts below each observation; uniform if calibrated.
 
-    `distribution` has `.cdf(y)`. Returns values in [0, 1], shaped as y. Raises InputError where the
-    distribution gives something that is no probability.
+    `distribution` has `.cdf(y)`. Where it jumps at the observation, as for counts, a place inside the jump is
+    drawn (always the same), which keeps the values uniform (Czado, Gneiting and Held, Biometrics 65, 2009,
+    section 2). Returns values in [0, 1], shaped as y. Raises InputError where the distribution gives
+    something that is no probability.
     """
-    values = np.asarray(distribution.cdf(np.asarray(y, dtype=np.float64)), dtype=np.float64)
+    at = np.asarray(y, dtype=np.float64)
+    values, below = (np.asarray(distribution.cdf(place)) for place in (at, np.nextafter(at, -np.inf)))
+    values = below + (values - below) * np.random.default_rng(0).random(values.shape)
     if not np.all((values >= -1e-9) & (values <= 1 + 1e-9)):
         raise InputError("The distribution's `cdf` returned values outside [0, 1]; check its parameters.")
     return np.clip(values, 0.0, 1.0)
@@ -128,7 +204,7 @@ def format_figure(name: str, value: float | None) -> str:
         return ""
     if name == "n_rows":
         return f"{value:.0f}"
-    if name.startswith("coverage"):
+    if name.startswith("coverage") or name.endswith("accuracy"):
         return f"{100 * value:.1f} %"
     if name == "seconds":
         return f"{value:.2f}"
@@ -141,6 +217,44 @@ def metric_table(metrics: Mapping[str, Mapping[str, float]]) -> tuple[list[str],
     header = ["model", *(SHORT_LABELS[name] for name in names)]
     rows = [[model, *(format_figure(n, row.get(n)) for n in names)] for model, row in metrics.items()]
     return header, rows
+
+
+def _probabilities(probabilities: npt.ArrayLike, n_classes: int) -> FloatArray:
+    p = np.asarray(probabilities, dtype=np.float64)
+    if p.ndim != 2 or p.shape[1] != n_classes or len(p) == 0:
+        raise InputError(
+            f"`probabilities` must have one row for each label and {n_classes} columns, got shape {p.shape}."
+        )
+    wrong = ~((p >= 0).all(axis=1) & (np.abs(p.sum(axis=1) - 1.0) < 1e-6))
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise InputError(
+            f"`probabilities` must not be negative and sum to 1, got {p[row].tolist()} in row {row}."
+        )
+    return p
+
+
+def _places(
+    names: pd.Index, labels: Any, n_rows: int, what: str, everywhere: bool = True
+) -> npt.NDArray[np.intp]:
+    """Position of each label (N,) among `names`, -1 where it is not there, which `everywhere` forbids."""
+    array = np.asarray(labels)
+    if array.shape != (n_rows,):
+        raise InputError(
+            f"`{what}` must be one label for each of the {n_rows} rows, got shape {array.shape}."
+        )
+    places: npt.NDArray[np.intp] = names.get_indexer(pd.Index(array))
+    if everywhere and (places < 0).any():
+        label = array.tolist()[int(np.argmin(places))]
+        raise InputError(f"`{what}` holds the label {label!r}, which is none of {names.tolist()[:10]}.")
+    return places
+
+
+def _balanced(right: npt.NDArray[np.bool_], group: npt.NDArray[np.intp], weight: FloatArray) -> float:
+    """Mean over the groups with weight of the weighted share that is right."""
+    total = np.bincount(group, weights=weight)
+    share = np.bincount(group, weights=weight * right)[total > 0] / total[total > 0]
+    return float(share.mean())
 
 
 def _average(values: FloatArray, weight: FloatArray) -> float:
