@@ -180,7 +180,6 @@ def student_t_predictive(
     weight = 0.5 * df * x - np.exp(x)
     weight = weight - logsumexp(weight) - math.log(len(m))
     spreads = noise**2 * 0.5 * df * np.exp(-x)
-    spreads *= noise**2 * df / (df - 2.0) / float(np.exp(weight) @ spreads * len(m))  # the variance exactly
     middle, total = centre + scale * m, scale**2 * (v + noise**2 * df / (df - 2.0))
 
     def parts(rows: slice) -> tuple[FloatArray, FloatArray, FloatArray]:

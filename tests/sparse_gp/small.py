@@ -1,0 +1,45 @@
+"""A small model of the family, for tests: rows, parameters, and finite differences."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nongauss.sparse_gp.kernel import Space
+from nongauss.sparse_gp.kernel_text import parse
+from nongauss.sparse_gp.likelihoods import Gaussian
+from nongauss.sparse_gp.params import Model, Params, Rows
+
+SPACE = Space(("a", "b"), (0, 1))
+
+
+def rows(n=40, seed=0, weighted=True):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 2))
+    y = np.sin(X[:, 0]) + 0.1 * rng.normal(size=n)
+    weight = rng.integers(1, 3, n).astype(float) if weighted else np.ones(n)
+    return Rows(X, y, weight, np.zeros(n))
+
+
+def model(likelihood=None, kernel="matern52", n_kernels=1, offset=None):
+    likelihood = likelihood or Gaussian()
+    n_latent = likelihood.n_latent
+    kernel_of = tuple(range(n_latent)) if n_kernels > 1 else (0,) * n_latent
+    return Model(
+        (parse(kernel),) * n_kernels,
+        kernel_of,
+        SPACE,
+        likelihood,
+        np.zeros(n_latent) if offset is None else offset,
+    )
+
+
+def params(own, psi, Z, seed=0):
+    rng = np.random.default_rng(seed)
+    thetas = tuple(k.prior_mean(SPACE) + 0.2 * rng.normal(size=k.size(SPACE)) for k in own.kernels)
+    return Params(thetas, np.asarray(psi, float), np.asarray(Z, float))
+
+
+def differences(function, x, step=1e-5):
+    """Central differences of a scalar function."""
+    x = np.asarray(x, float)
+    return np.array([(function(x + step * d) - function(x - step * d)) / (2 * step) for d in np.eye(len(x))])

@@ -1,0 +1,61 @@
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from nongauss.core.contracts import Status
+from nongauss.sparse_gp import fit as module
+from nongauss.sparse_gp.fit import Bound, Recipe, fit, sample
+from nongauss.sparse_gp.likelihoods import Bernoulli, HeteroscedasticGaussian, Poisson
+from sparse_gp.small import differences, model, params, rows
+
+COUNTS = rows(40)._replace(y=np.random.default_rng(0).poisson(2.0, 40).astype(float))
+SIGNS = rows(40)._replace(y=(rows(40).y > 0).astype(float))
+
+
+@pytest.mark.parametrize(
+    ("likelihood", "data", "n_kernels"),
+    [
+        (None, rows(40), 1),
+        (Poisson(), COUNTS, 1),
+        (Bernoulli(), SIGNS, 1),
+        (HeteroscedasticGaussian(), rows(40), 2),
+    ],
+    ids=["gaussian", "poisson", "bernoulli", "heteroscedastic"],
+)
+def test_gradient_of_the_settled_bound(monkeypatch, likelihood, data, n_kernels):
+    """By the envelope theorem the derivative with q settled is the partial one: checked with q at rest."""
+    monkeypatch.setattr(module, "SETTLE_TOL", 0.0)
+    own = model(likelihood, "matern52 + linear(a)", n_kernels)
+    _, psi = own.likelihood.start(data.y, data.weight)
+    at = params(own, psi, data.X[:6])
+    bound = Bound(own, data, at, True, False)
+    for _ in range(40):
+        _, gradient, _ = bound(at.flat(True))
+    expected = differences(lambda flat: bound(flat)[0], at.flat(True), 1e-4)
+    assert_allclose(gradient, expected, atol=2e-3, rtol=2e-3)
+
+
+def test_a_fit_raises_the_bound_and_stops():
+    result, posterior = fit(model(), rows(60), np.array([np.log(0.1)]), Recipe(8, 200, 1e-3, 0))
+    bounds = [row["bound"] for row in result.trace]
+    assert result.status is Status.CONVERGED
+    assert bounds[-1] > bounds[0]
+    assert posterior.Z.shape == (8, 2)
+
+
+def test_a_callback_stops_it():
+    result, _ = fit(
+        model(), rows(60), np.array([-2.0]), Recipe(8, 200, 1e-3, 0), callbacks=[lambda p: p.iteration == 3]
+    )
+    assert result.status is Status.STOPPED
+    assert result.n_iter == 3
+
+
+def test_too_many_rows_are_sampled_for_the_hyper_parameters(monkeypatch):
+    monkeypatch.setattr(module, "KEPT_NUMBERS", 100)
+    data = rows(60)
+    assert len(sample(data, 5, 0).y) == 20
+    assert sample(data, 1, 0) is data
+    result, posterior = fit(model(), data, np.array([-2.0]), Recipe(5, 20, 1e-3, 0))
+    assert np.isfinite(posterior.alpha).all()
+    assert result.n_iter

@@ -1,0 +1,80 @@
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from nongauss.sparse_gp.blocks import Blocks
+from nongauss.sparse_gp.likelihoods import (
+    Bernoulli,
+    Gaussian,
+    HeteroscedasticGaussian,
+    Laplace,
+    Multinomial,
+    Ordinal,
+    Poisson,
+    StudentT,
+)  # fmt: skip
+from nongauss.sparse_gp.updates import evaluate, first_sites, settle
+from sparse_gp.small import model, params, rows
+
+
+def labelled(n_classes):
+    data = rows(60)
+    return data._replace(y=np.digitize(data.y, np.linspace(-0.6, 0.6, n_classes - 1)).astype(float))
+
+
+CASES = [
+    (Laplace(), rows(60)),
+    (StudentT(), rows(60)),
+    (HeteroscedasticGaussian(), rows(60)),
+    (Poisson(), rows(60)._replace(y=np.random.default_rng(0).poisson(3.0, 60).astype(float))),
+    (Bernoulli(), labelled(2)),
+    (Ordinal(n_classes=4), labelled(4)),
+    (Multinomial(n_classes=3), labelled(3)),
+]
+
+
+def made(likelihood, data):
+    offset, psi = likelihood.start(data.y, data.weight)
+    own = model(likelihood, offset=offset)
+    return Blocks(own, params(own, psi, data.X[:10]), data), first_sites(own, data, psi)
+
+
+@pytest.mark.parametrize(("likelihood", "data"), CASES, ids=lambda c: getattr(c, "name", ""))
+def test_the_bound_never_falls_and_comes_to_rest(likelihood, data):
+    blocks, sites = made(likelihood, data)
+    bounds = []
+    for steps in range(0, 40, 4):
+        bounds.append(settle(blocks, sites, 0.0, steps).bound)
+    assert (np.diff(bounds) >= -1e-9).all()
+    assert bounds[-1] - bounds[-2] < 1e-3
+    assert np.isfinite(bounds).all()
+
+
+@pytest.mark.parametrize(
+    ("likelihood", "data"),
+    [case for case in CASES if case[0].name not in ("multinomial",)],
+    ids=lambda c: getattr(c, "name", ""),
+)
+def test_at_rest_the_sites_are_where_the_derivatives_say(likelihood, data):
+    blocks, sites = made(likelihood, data)
+    at = settle(blocks, sites, 0.0, 200)
+    precision = -2.0 * data.weight[:, None] * at.expectation.d_variance
+    linear = data.weight[:, None] * at.expectation.d_mean + precision * at.centred
+    again = evaluate(blocks, at.sites._replace(linear=linear, precision=precision))
+    assert_allclose(again.bound, at.bound, atol=1e-5)
+
+
+def test_one_step_is_exact_for_gaussian_noise_from_any_start():
+    data = rows(30)
+    blocks, sites = made(Gaussian(), data)
+    at = settle(blocks, sites, 0.0)
+    other = sites._replace(linear=sites.linear + 3.0, precision=2.0 * sites.precision)
+    assert evaluate(blocks, other).bound < at.bound
+    assert_allclose(settle(blocks, other, 0.0).bound, at.bound, rtol=1e-12)
+
+
+def test_half_way_between_sites():
+    data = rows(5)
+    sites = made(Gaussian(), data)[1]
+    other = sites._replace(linear=sites.linear + 2.0)
+    assert_allclose(sites.towards(other, 0.5).linear, sites.linear + 1.0)
