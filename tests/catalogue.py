@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.datasets import load_diabetes, load_wine
+from sklearn.utils import get_tags
 
 import nongauss
 
@@ -58,8 +59,11 @@ CATALOGUE = [
     ),
     Entry("SparseGPRegressor", {"n_inducing": 20, "max_iter": 25, "random_state": 0}, diabetes_part),
     Entry("SparseGPClassifier", {"n_inducing": 12, "max_iter": 15, "random_state": 0}, wine_part),
-    Entry("SparseGPOrdinalClassifier", {"n_inducing": 12, "max_iter": 15, "random_state": 0}, diabetes_grades),
+    Entry(
+        "SparseGPOrdinalClassifier", {"n_inducing": 12, "max_iter": 15, "random_state": 0}, diabetes_grades
+    ),
 ]
 
 CLASSIFIERS = [entry for entry in CATALOGUE if entry.name.endswith("Classifier")]
 REGRESSORS = [entry for entry in CATALOGUE if entry.name.endswith("Regressor")]
+SEVERAL_OUTPUTS = [entry for entry in REGRESSORS if get_tags(entry.make()).target_tags.multi_output]

@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.exceptions import DataConversionWarning
 
 import nongauss
-from catalogue import CATALOGUE, REGRESSORS, Entry
+from catalogue import CATALOGUE, REGRESSORS, SEVERAL_OUTPUTS, Entry
 
 every = pytest.mark.parametrize("entry", CATALOGUE, ids=lambda e: e.name)
 every_regressor = pytest.mark.parametrize("entry", REGRESSORS, ids=lambda e: e.name)
@@ -173,7 +173,7 @@ def test_draws_have_the_moments_they_claim(entry):
     assert_allclose(draws.std(axis=1), std, rtol=0.1)
 
 
-@every_regressor
+@pytest.mark.parametrize("entry", SEVERAL_OUTPUTS, ids=lambda e: e.name)
 def test_several_outputs(entry):
     X, y = entry.data()
     both = np.column_stack([y, np.sqrt(y)])

@@ -1,9 +1,9 @@
 """Computes the minimax piecewise bounds of log(1 + e^x) and writes src/nongauss/prob/piecewise.json.
 
-log(1 + e^x) = x/2 + H(x) with H(x) = log(2 cosh(x/2)) even, so the pieces are symmetric. The outer two are the
-lines e and x + e, whose error tends to e = log(1 + e^-t) at infinity and is 0 at -t and t. Each inner piece is
-the best approximation of H on its interval (Remez exchange), raised by its error E: a bound with error 2 E.
-Pieces are laid from the middle outwards, each as long as 2 E = e allows; e is the number for which they end at t.
+log(1 + e^x) = x/2 + H(x) with H(x) = log(2 cosh(x/2)) even, so the pieces are symmetric. The outer two are
+the lines e and x + e, whose error tends to e = log(1 + e^-t) at infinity and is 0 at -t and t. Each inner
+piece is the best approximation of H on its interval (Remez exchange), raised by its error E: a bound with error 2 E.
+Pieces are laid from the middle outwards, each as long as 2 E = e allows; e is such that they end at t.
 
     python tests/reference/make_piecewise.py
 """
@@ -11,6 +11,7 @@ Pieces are laid from the middle outwards, each as long as 2 E = e allows; e is t
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -40,7 +41,10 @@ def best_fit(low, high, degree, even):
         grid = np.linspace(low, high, 2001)
         wrong = H(grid) - (a * grid + b) * grid - c
         turn = np.flatnonzero(np.diff(np.sign(slope(grid) - 2 * a * grid - b)) != 0)
-        inner = [brentq(lambda x: slope(x) - 2 * a * x - b, grid[i], grid[i + 1], xtol=1e-15) for i in turn]
+        inner = [
+            brentq(lambda x, a=a, b=b: slope(x) - 2 * a * x - b, grid[i], grid[i + 1], xtol=1e-15)
+            for i in turn
+        ]
         inner = [x for x in inner if low + 1e-9 < x < high - 1e-9]
         new = np.array([low, *inner, high])
         if len(new) != size or np.abs(new - points).max() < 1e-13:
@@ -51,6 +55,7 @@ def best_fit(low, high, degree, even):
 
 def reach(low, e, degree, even):
     """The largest end of a piece from `low` (or about 0, if even) whose error is e / 2."""
+
     def excess(high):
         return best_fit(low, high, degree, even)[1] - 0.5 * e
 
@@ -82,14 +87,16 @@ def solve(n_pieces, degree):
         e = np.exp(
             brentq(
                 lambda log_e: lay(n_pieces, np.exp(log_e), degree)[-1] - end(np.exp(log_e)),
-                np.log(1e-5), np.log(0.6), xtol=1e-13,
+                np.log(1e-5),
+                np.log(0.6),
+                xtol=1e-13,
             )
         )
         edges = lay(n_pieces, e, degree)
     pieces = []
     if n_pieces % 2:
         pieces.append((-edges[0], edges[0], *raised(*best_fit(0.0, edges[0], degree, True), 0.0, edges[0])))
-    for low, high in zip(edges[:-1], edges[1:], strict=True):
+    for low, high in pairwise(edges):
         pieces.append((low, high, *raised(*best_fit(low, high, degree, False), low, high)))
     right = [(low, high, a, b + 0.5, c) for low, high, a, b, c in pieces]
     outer = float(np.nextafter(max(e, np.log1p(np.exp(-edges[-1]))), 1.0))
@@ -104,7 +111,7 @@ def solve(n_pieces, degree):
 
 
 def raised(coefficients, error, low, high):
-    """The fit moved up until it lies above H at every point of a grid, made finer about the worst, and rounding."""
+    """The fit moved up until it lies above H at every point of a grid, finer about the worst one."""
     a, b, c = coefficients
     grid = np.linspace(low, high, 20001)
     for _ in range(2):

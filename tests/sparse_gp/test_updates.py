@@ -42,9 +42,7 @@ def made(likelihood, data):
 @pytest.mark.parametrize(("likelihood", "data"), CASES, ids=lambda c: getattr(c, "name", ""))
 def test_the_bound_never_falls_and_comes_to_rest(likelihood, data):
     blocks, sites = made(likelihood, data)
-    bounds = []
-    for steps in range(0, 40, 4):
-        bounds.append(settle(blocks, sites, 0.0, steps).bound)
+    bounds = [settle(blocks, sites, 0.0, steps).bound for steps in range(0, 40, 4)]
     assert (np.diff(bounds) >= -1e-9).all()
     assert bounds[-1] - bounds[-2] < 1e-3
     assert np.isfinite(bounds).all()

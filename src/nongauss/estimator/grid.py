@@ -1,4 +1,4 @@
-"""The predictive distribution of a likelihood that is only known as log p(y | f): on a grid of y for each row."""
+"""The predictive distribution of a likelihood known as log p(y | f) alone: a grid of y for each row."""
 
 from __future__ import annotations
 

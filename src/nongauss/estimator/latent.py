@@ -1,7 +1,7 @@
 """Predictive distributions of y given a latent f ~ N(m, v): p(y) = integral of p(y | f) N(f; m, v) df.
 
-Latent moments are (N,), or (K, N) for an equally weighted mixture of K normals. Real families stay mixtures of
-Gaussians or have a closed form; the others are integrated over f by the trapezoid rule, which converges
+Latent moments are (N,), or (K, N) for an equally weighted mixture of K normals. Real families stay mixtures
+of Gaussians or have a closed form; the others are integrated over f by the trapezoid rule, which converges
 geometrically for such integrands, with as many points as the likelihood is sharper than the latent normal.
 """
 
@@ -173,7 +173,7 @@ def heteroscedastic_predictive(
 def student_t_predictive(
     mean: FloatArray, variance: FloatArray, noise: float, df: float, centre: float = 0.0, scale: float = 1.0
 ) -> PredictiveDistribution:
-    """y = f + noise * t(df): a mixture of Gaussians over the gamma-distributed precision of the noise; df > 2."""
+    """y = f + noise * t(df): a mixture of Gaussians over the noise's precision, which is gamma; df > 2."""
     m, v = np.atleast_2d(mean), np.atleast_2d(variance)
     low, high = (math.log(gammaincinv(0.5 * df, p)) for p in (1e-12, 1.0 - 1e-12))
     x = np.linspace(low, high, 129)
@@ -196,7 +196,7 @@ def student_t_predictive(
 def laplace_predictive(
     mean: FloatArray, variance: FloatArray, b: float, centre: float = 0.0, scale: float = 1.0
 ) -> PredictiveDistribution:
-    """y = f + Laplace(b), in closed form (it is symmetric, so only the size of `scale` matters to the noise)."""
+    """y = f + Laplace(b), in closed form. Of `scale` only the size matters to the noise."""
     return LaplaceDistribution(
         centre + scale * np.asarray(mean), scale**2 * np.asarray(variance), abs(scale) * b
     )

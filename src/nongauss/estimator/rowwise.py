@@ -30,7 +30,7 @@ def bounded_exp(t: npt.ArrayLike) -> FloatArray:
 
 
 class RowwiseDistribution(PredictiveDistribution):
-    """One number for each row, by its density and distribution function; a subclass gives these for some rows.
+    """One number for each row, by its density and distribution function, which a subclass gives.
 
     `support` is "real", "positive", "unit" or "count"; quantiles of the first three are found in a monotone
     transform of y that makes the whole line of it, those of counts among whole numbers.
@@ -102,7 +102,7 @@ class RowwiseDistribution(PredictiveDistribution):
         return out
 
     def quantile(self, q: npt.ArrayLike) -> FloatArray:
-        """Quantiles at the levels q: (N,) for one level, (N, Q) for levels (Q,). Smallest count k with cdf >= q."""
+        """Quantiles at the levels q: (N,) for one, (N, Q) for levels (Q,). The smallest count with cdf >= q."""
         levels = checked_levels(q)
         out = np.empty((len(self), levels.size))
         low, high = {"real": (-np.inf, np.inf), "unit": (0.0, 1.0)}.get(self._support, (0.0, np.inf))

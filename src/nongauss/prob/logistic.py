@@ -1,8 +1,8 @@
 """Expectations of log(1 + e^f) and of the logistic function under a normal, on the host in float64.
 
 Up to a variance of 1.5 by Gauss-Hermite points. Beyond, where those grow coarse, log(1 + e^f) is split into
-max(f, 0), whose expectation has a closed form, and log(1 + e^-|f|), which is smooth on each side of 0 and gone
-by 40: fixed Gauss-Legendre points serve every mean and variance.
+max(f, 0), whose expectation has a closed form, and log(1 + e^-|f|), which is smooth on each side of 0 and
+gone by 40: fixed Gauss-Legendre points serve every mean and variance.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def expected_log1pexp(mean: ArrayLike, variance: ArrayLike) -> Expected:
 
 
 def expected_sigmoid(mean: ArrayLike, variance: ArrayLike) -> FloatArray:
-    """E s(f) for f ~ N(mean, variance), to 1e-9, never quite 0 or 1's complement: P(y = 1) of a logistic model."""
+    """E s(f) for f ~ N(mean, variance), to 1e-9 and never 0: P(y = 1) of a logistic model."""
     m = np.asarray(mean, np.float64)
     lower = np.maximum(expected_log1pexp(-np.abs(m), variance)[1], 1e-300)
     return np.where(m > 0, 1.0 - lower, lower)

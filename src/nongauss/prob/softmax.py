@@ -1,7 +1,7 @@
 """The expected log softmax under independent normals: quasi-Monte Carlo, and bounds with their derivatives.
 
-Every function of `SOFTMAX` takes y (N,) class numbers, mean and variance (N, C), and gives E[log p(y | f)] or a
-lower bound of it (N,), and the derivatives by mean and variance (N, C), on the host in float64.
+Every function of `SOFTMAX` takes y (N,) class numbers, mean and variance (N, C), and gives E[log p(y | f)]
+or a lower bound of it (N,), and the derivatives by mean and variance (N, C), on the host in float64.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def jensen(y: IntArray, mean: FloatArray, variance: FloatArray) -> Expected:
 
 
 def tilted(y: IntArray, mean: FloatArray, variance: FloatArray) -> Expected:
-    """sum a^2 v / 2 + log sum e^{m + (1 - 2 a) v / 2} at the best a, a fixed point (Knowles and Minka 2011)."""
+    """sum a^2 v / 2 + log sum e^{m + (1 - 2 a) v / 2} at the best a (Knowles and Minka 2011)."""
     a = softmax(mean, axis=1)
     for _ in range(60):
         a = 0.5 * (a + softmax(mean + (0.5 - a) * variance, axis=1))
@@ -66,7 +66,7 @@ def tilted(y: IntArray, mean: FloatArray, variance: FloatArray) -> Expected:
 
 
 def bouchard(y: IntArray, mean: FloatArray, variance: FloatArray) -> Expected:
-    """alpha + sum E log(1 + e^{f - alpha}) at the best alpha, found by safeguarded Newton steps (Bouchard 2007)."""
+    """alpha + sum E log(1 + e^{f - alpha}) at the best alpha, by safe Newton steps (Bouchard 2007)."""
     low, high = mean.min(axis=1) - 40.0, logsumexp(mean + 0.5 * np.minimum(variance, 80.0), axis=1) + 5.0
     alpha = np.clip(logsumexp(mean, axis=1), low, high)
     for _ in range(40):

@@ -31,7 +31,7 @@ class _Labels(ClassifierMixin, SparseGP):
         seed = self._key_seed(self.random_state)
         inputs = read_inputs(X, sample_weight, name)
         coder = LabelCoder.fit(y, inputs.weight, name, self._ordered)
-        numbers = _codes(coder, y, inputs.weight, name)
+        numbers = coder.encode(y, len(inputs.encoded), name, inputs.weight)
         self._fit(inputs, numbers, np.zeros(len(numbers)), self._likelihood(len(coder.classes)), seed)
         self.classes_ = coder.classes
         return self
@@ -39,7 +39,7 @@ class _Labels(ClassifierMixin, SparseGP):
     def predict(self, X: Any) -> NDArray[Any]:
         """The most probable class of each row: (N,)."""
         probabilities = self.predict_proba(X)
-        chosen: NDArray[Any] = self.classes_[self._choose(probabilities)]
+        chosen: NDArray[Any] = self.classes_[probabilities.argmax(axis=1)]
         return chosen
 
     def predict_proba(self, X: Any) -> FloatArray:
@@ -53,26 +53,12 @@ class _Labels(ClassifierMixin, SparseGP):
         """Log probability of each class: (N, C), finite."""
         return np.log(self.predict_proba(X))
 
-    def _choose(self, probabilities: FloatArray) -> NDArray[np.intp]:
-        return probabilities.argmax(axis=1)
-
     def _likelihood(self, n_classes: int) -> Any:
         raise TypeError("A subclass chooses its likelihood.")
 
 
-def _codes(coder: LabelCoder, y: Any, weight: FloatArray, name: str) -> FloatArray:
-    """Class numbers; rows of weight 0 may have any label."""
-    if (weight > 0).all():
-        return coder.encode(y, len(weight), name)
-    out = np.zeros(len(weight))
-    labels = np.asarray(y).reshape(len(weight), -1)[:, 0]
-    kept = weight > 0
-    out[kept] = coder.encode(labels[kept], int(kept.sum()), name)
-    return out
-
-
 class SparseGPClassifier(_Labels):
-    r"""Nonlinear classification with calibrated probabilities: a sparse Gaussian process behind a logistic link.
+    r"""Nonlinear classification with calibrated probabilities: a sparse Gaussian process and a logistic link.
 
     Two classes: P(y = 1 | f) is the logistic function of one latent function. More: the softmax of one latent
     function a class, all with one kernel. The latent functions have Gaussian-process priors, summarised by M
@@ -102,7 +88,7 @@ class SparseGPClassifier(_Labels):
     >>> from sklearn.datasets import load_iris
     >>> from nongauss import SparseGPClassifier
     >>> X, y = load_iris(return_X_y=True)
-    >>> model = SparseGPClassifier(n_inducing=20, max_iter=20, random_state=0).fit(X, y)
+    >>> model = SparseGPClassifier(n_inducing=20, random_state=0).fit(X, y)
     >>> model.predict_proba(X[:3]).shape
     (3, 3)
     """
@@ -139,7 +125,7 @@ class SparseGPClassifier(_Labels):
 
 
 class SparseGPOrdinalClassifier(_Labels):
-    r"""Classification into ordered classes (grades, levels of agreement): a sparse Gaussian process, cut in pieces.
+    r"""Classification into ordered classes (grades, agreement): a sparse Gaussian process, cut in pieces.
 
     P(y <= k | f) is the logistic function of phi_k - f(x), with cut points phi that are learned. Classes are
     ordered as numbers or texts sort; an ordered pandas category keeps its own order and its unused levels.
@@ -168,7 +154,7 @@ class SparseGPOrdinalClassifier(_Labels):
     >>> from nongauss import SparseGPOrdinalClassifier
     >>> X = np.linspace(0, 1, 30)[:, None]
     >>> grades = np.digitize(X[:, 0], [0.3, 0.7])
-    >>> model = SparseGPOrdinalClassifier(max_iter=20, random_state=0).fit(X, grades)
+    >>> model = SparseGPOrdinalClassifier(random_state=0).fit(X, grades)
     >>> model.predict_proba(X).shape
     (30, 3)
     """

@@ -36,7 +36,7 @@ MANY, FEW = 500, 100
 
 
 class SparseGP(TableEstimator):
-    """Base of the sparse Gaussian processes: a subclass reads its target and has the parameters of CONSTRAINTS."""
+    """Base of the sparse Gaussian processes: a subclass reads its target and has these parameters."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = CONSTRAINTS
     kernel: Any

@@ -78,15 +78,15 @@ class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):
 
     References
     ----------
-    Bui and Turner, On the paper: sparse non-conjugate Gaussian-process regression, 2014. Titsias, AISTATS 2009.
-    Khan and Lin, AISTATS 2017; Adam, Chang, Khan and Solin, NeurIPS 2021 (how q is found).
+    Bui and Turner, On the paper: sparse non-conjugate Gaussian-process regression, 2014. Titsias, AISTATS
+    2009. Khan and Lin, AISTATS 2017; Adam, Chang, Khan and Solin, NeurIPS 2021 (how q is found).
 
     Examples
     --------
     >>> from sklearn.datasets import load_diabetes
     >>> from nongauss import SparseGPRegressor
     >>> X, y = load_diabetes(return_X_y=True)
-    >>> model = SparseGPRegressor(likelihood="gamma", n_inducing=20, max_iter=30, random_state=0).fit(X, y)
+    >>> model = SparseGPRegressor(likelihood="gamma", n_inducing=20, random_state=0).fit(X, y)
     >>> model.predict_interval(X[:3], coverage=0.9).shape
     (3, 2)
     """
@@ -168,7 +168,7 @@ class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):
         return (distribution.mean, distribution.std) if return_std else distribution.mean
 
     def predict_distribution(self, X: Any, exposure: ArrayLike | None = None) -> PredictiveDistribution:
-        """The whole distribution of y for each row, discrete for counts. `exposure` as in `fit`, default 1."""
+        """The whole distribution of y for each row, discrete for counts. `exposure` as in `fit`."""
         encoded = self._encode(X)
         return self._distribution(encoded, _log_exposure(exposure, len(encoded), self.posterior_.likelihood))
 
@@ -212,7 +212,7 @@ def _log_exposure(exposure: ArrayLike | None, n_rows: int, likelihood: Likelihoo
         return np.zeros(n_rows)
     if not isinstance(likelihood, Poisson | NegativeBinomial):
         raise InputError(
-            f"exposure is for counts, but the likelihood is {likelihood.name}; leave it out, or take 'poisson'."
+            f"exposure is for counts, but the likelihood is {likelihood.name}; drop it, or take 'poisson'."
         )
     try:
         values = np.asarray(exposure, dtype=np.float64)

@@ -1,4 +1,4 @@
-"""Gaussian noise with an inducing input at every row: the exact Gaussian process, at the price of one inverse."""
+"""Gaussian noise with an inducing input at every row: the exact Gaussian process, for one inverse."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ class Bound:
             for number, (kernel, theta, at) in enumerate(
                 zip(model.kernels, params.thetas, bases, strict=True)
             ):
-                total = 0.0
+                total = np.zeros_like(at.K)
                 for l in model.latents_of(number):
                     WK = q.products[l] if blocks.kept else q.latents[l].W @ at.K
                     total += by_rows(at, q.latents[l], WK, pull[part, l], q.sites.precision[part, l])
@@ -95,7 +95,7 @@ def _inducing_part(blocks: Blocks, q: Settled) -> tuple[list[FloatArray], FloatA
     for number, (kernel, theta, at) in enumerate(
         zip(model.kernels, params.thetas, blocks.inducing, strict=True)
     ):
-        total = sum(by_inducing(at, q.latents[l]) for l in model.latents_of(number))
+        total = np.sum([by_inducing(at, q.latents[l]) for l in model.latents_of(number)], axis=0)
         by_theta, more = pull_back_inducing(kernel, theta, model.space, at, total, params.Z)
         by_thetas.append(by_theta)
         by_Z += more
@@ -134,7 +134,7 @@ def fit(
 
 
 def sample(rows: Rows, n_inducing: int, seed: int) -> Rows:
-    """The rows that hyper-parameters are learned from: all whose kernel matrices can be kept, else a sample."""
+    """The rows that hyper-parameters are learned from: all, if their kernel matrices can be kept, or a sample."""
     most = KEPT_NUMBERS // n_inducing
     if len(rows.y) <= most:
         return rows

@@ -12,7 +12,7 @@ MOST_ROWS = 20_000
 
 
 def inducing_inputs(X: FloatArray, n_inducing: int, seed: int) -> FloatArray:
-    """At most `n_inducing` distinct rows of X (N, D), far from one another; all distinct rows if they are few."""
+    """At most `n_inducing` distinct rows of X (N, D), far from one another; all of them if they are few."""
     if len(X) > MOST_ROWS:
         X = X[np.random.default_rng(seed).choice(len(X), MOST_ROWS, replace=False)]
     distinct = np.unique(X, axis=0)

@@ -1,16 +1,16 @@
-"""The bound: what is maximised, term by term. Sections and equations are of Bui and Turner 2014 (NOTATION.md).
+"""The bound: what is maximised, term by term. Equations are of Bui and Turner 2014 (NOTATION.md).
 
     F = sum_n w_n E_{N(mu_n, v_n)}[log p(y_n | f_n)] - sum_l KL(q(u_l) || p(u_l))                     (eq. 7)
 
-Latent functions that share a kernel share a `Basis`. With u = L e, L L' = K_zz, q(e) = N(m, S), p(e) = N(0, I):
+Latent functions that share a kernel share a `Basis`. With u = L e, L L' = K_zz, q(e) = N(m, S), prior N(0, I):
 
     mu_n = c + k_n' alpha,          alpha = L^-T m
     v_n  = k_nn - k_n' W k_n,       W = L^-T (I - S) L^-1
 
 q is held as *sites*: q(e) is proportional to p(e) prod_n exp(lambda_n f_n - beta_n f_n^2 / 2), so that
 S^-1 = I + T, T = L^-1 (K_zx diag(beta) K_xz) L^-T, and m = S L^-1 K_zx lambda. At the sites' fixed point
-lambda = g - 2 h (mu - c), beta = -2 h (g, h: derivatives of the expectation by mu and v) F is stationary in q,
-and its derivative by all else is the partial one, with q(e) held fixed (Adam, Chang, Khan and Solin 2021).
+lambda = g - 2 h (mu - c), beta = -2 h (g, h: derivatives of the expectation by mu and v) F is stationary in
+q, and its derivative by all else is the partial one, with q(e) held fixed (Adam, Chang, Khan and Solin 2021).
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def moments(at: Basis, q: Latent) -> tuple[FloatArray, FloatArray, FloatArray]:
 
 
 def by_rows(at: Basis, q: Latent, WK: FloatArray, g: FloatArray, beta: FloatArray) -> FloatArray:
-    """dF/dK_zx (M, N) of one latent function whose sites have settled; g = lambda - beta (mu - c). Overwrites WK.
+    """dF/dK_zx (M, N) of one latent function at settled sites; g = lambda - beta (mu - c). Overwrites WK.
 
     By the chain rule with q(e) fixed: dF = g' d(mu) - beta' d(v) / 2; so dF/dk_nn = -beta / 2.
     """

@@ -53,7 +53,7 @@ def first_sites(model: Model, rows: Rows, psi: FloatArray) -> Sites:
 
 
 def settle(blocks: Blocks, sites: Sites, tol: float, most_steps: int = MOST_STEPS) -> Settled:
-    """Move the sites until a step gains less than `tol` nats a unit of weight. LinAlgError if the first q fails."""
+    """Move the sites until a step gains less than `tol` nats a unit of weight. May raise LinAlgError."""
     model, rows = blocks.model, blocks.rows
     if model.likelihood.conjugate:
         return evaluate(blocks, first_sites(model, rows, blocks.params.psi))

@@ -1,0 +1,117 @@
+"""Labels: two, many, ordered; and inputs that break other libraries."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss
+from sklearn.model_selection import train_test_split
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from nongauss import SparseGPClassifier, SparseGPOrdinalClassifier
+from nongauss.core.contracts import InputError
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+SMALL = {"n_inducing": 20, "max_iter": 40, "random_state": 0}
+
+
+def test_several_classes_on_real_data():
+    X, y = load_iris(return_X_y=True)
+    A, B, a, b = train_test_split(X, y, random_state=1, stratify=y)
+    chances = SparseGPClassifier(**SMALL).fit(A, a).predict_proba(B)
+    assert log_loss(b, chances) < 0.2
+    assert_allclose(chances.sum(axis=1), 1.0, atol=1e-12)
+
+
+def test_beats_logistic_regression_on_real_data():
+    X, y = load_breast_cancer(return_X_y=True)
+    A, B, a, b = train_test_split(X, y, random_state=1, stratify=y)
+    ours = SparseGPClassifier(**SMALL).fit(A, a)
+    plain = make_pipeline(StandardScaler(), LogisticRegression(C=1e6, max_iter=10_000)).fit(A, a)
+    assert log_loss(b, ours.predict_proba(B)) < log_loss(b, plain.predict_proba(B))
+    assert_allclose(ours.predict_proba(B).sum(axis=1), 1.0, atol=1e-12)
+
+
+@pytest.mark.parametrize("expectation", ["quadrature", "piecewise", "monte_carlo"])
+def test_ways_of_two_classes_agree(expectation):
+    X, y = load_breast_cancer(return_X_y=True)
+    X = X[:150, :5]
+    exact = SparseGPClassifier(**SMALL).fit(X, y[:150])
+    other = SparseGPClassifier(**SMALL, expectation=expectation).fit(X, y[:150])
+    assert_allclose(other.predict_proba(X), exact.predict_proba(X), atol=0.05)
+    assert abs(other.bound_ - exact.bound_) < 0.02 * 150
+
+
+@pytest.mark.parametrize("expectation", ["one_vs_each", "tilted", "bohning"])
+def test_softmax_bounds_lie_below_the_sampled_one(expectation):
+    X, y = load_iris(return_X_y=True)
+    exact = SparseGPClassifier(**SMALL).fit(X, y)
+    other = SparseGPClassifier(**SMALL, expectation=expectation).fit(X, y)
+    assert other.bound_ < exact.bound_ + 1.0
+    assert other.score(X, y) > 0.9
+
+
+def test_a_way_that_is_not_there_is_refused():
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(InputError, match="one_vs_each"):
+        SparseGPClassifier(expectation="piecewise").fit(X, y)
+
+
+def test_32_separable_classes_stay_inside():
+    rng = np.random.RandomState(0)
+    X = np.concatenate([rng.randn(30, 2) - 20, rng.randn(30, 2) + 20])
+    y = np.repeat(["low", "high"], 30)
+    model = SparseGPClassifier(**SMALL).fit(X, y)
+    chances = model.predict_proba(np.concatenate([X, 100 * X]))
+    assert ((chances > 0) & (chances < 1)).all()
+    assert model.score(X, y) == 1.0
+
+
+def test_13_one_class_is_refused_by_name():
+    with pytest.raises(ValueError, match="'a'"):
+        SparseGPClassifier().fit(np.zeros((4, 1)), ["a"] * 4)
+
+
+def test_a_rare_class():
+    rng = np.random.RandomState(0)
+    X = rng.randn(80, 2)
+    y = np.where(np.arange(80) < 2, "rare", "usual")
+    chances = SparseGPClassifier(**SMALL).fit(X, y).predict_proba(X)
+    assert np.isfinite(chances).all()
+    assert abs(chances[:, 0].mean() - 2 / 80) < 0.05
+
+
+def grades(n=60):
+    rng = np.random.RandomState(0)
+    x = rng.uniform(0, 1, (n, 1))
+    return x, np.clip(np.round(4 * x[:, 0] + 0.3 * rng.randn(n)), 0, 4).astype(int)
+
+
+def test_1_2_ordinal_rows_sum_to_one_near_and_far():
+    X, y = grades()
+    model = SparseGPOrdinalClassifier(**SMALL).fit(X, y)
+    for rows in (X, 1e6 * X, -1e6 * X):
+        assert_allclose(model.predict_proba(rows).sum(axis=1), 1.0, atol=1e-9)
+        assert np.isfinite(model.predict_log_proba(rows)).all()
+    assert (np.diff(model.cut_points_) > 0).all()
+    assert np.abs(model.predict(X) - y).mean() < 0.6
+
+
+def test_2_a_middle_level_that_never_occurs():
+    X, y = grades()
+    levels = pd.Categorical.from_codes(np.where(y == 2, 1, y), ["e", "d", "c", "b", "a"], ordered=True)
+    model = SparseGPOrdinalClassifier(**SMALL).fit(X, levels)
+    assert_array_equal(model.classes_, ["e", "d", "c", "b", "a"])
+    chances = model.predict_proba(X)
+    assert_allclose(chances.sum(axis=1), 1.0, atol=1e-9)
+    assert chances[:, 2].max() < 0.1
+
+
+def test_ordinal_by_pieces():
+    X, y = grades()
+    exact = SparseGPOrdinalClassifier(**SMALL).fit(X, y)
+    pieces = SparseGPOrdinalClassifier(**SMALL, expectation="piecewise").fit(X, y)
+    assert_allclose(pieces.predict_proba(X), exact.predict_proba(X), atol=0.05)

@@ -1,0 +1,191 @@
+"""Numbers: each likelihood on data of its kind, and inputs that break other libraries."""
+
+import pickle
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.special import gammaln
+from sklearn.datasets import load_diabetes
+
+import nongauss
+from nongauss import SparseGPRegressor
+from nongauss.core.contracts import InputError, NongaussWarning
+from nongauss.sparse_gp.kernels import Linear, Matern52
+from nongauss.sparse_gp.likelihoods import REGRESSION, Custom
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+
+def made(**settings):
+    return SparseGPRegressor(**{"n_inducing": 15, "max_iter": 60, "random_state": 0, **settings})
+
+
+def wave(n=80, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-2, 2, (n, 1))
+    return X, np.sin(2 * X[:, 0]), rng
+
+
+TARGETS = {
+    "gaussian": lambda f, rng: f + 0.1 * rng.normal(size=len(f)),
+    "heteroscedastic": lambda f, rng: f + 0.3 * np.exp(f) * rng.normal(size=len(f)),
+    "laplace": lambda f, rng: f + rng.laplace(scale=0.1, size=len(f)),
+    "student_t": lambda f, rng: f + 0.1 * rng.standard_t(3, len(f)),
+    "exponential": lambda f, rng: rng.exponential(np.exp(f)),
+    "gamma": lambda f, rng: rng.gamma(9.0, np.exp(f) / 9),
+    "beta": lambda f, rng: rng.beta(20 / (1 + np.exp(-f)), 20 / (1 + np.exp(f))),
+    "poisson": lambda f, rng: rng.poisson(np.exp(f + 2)),
+    "negative_binomial": lambda f, rng: rng.poisson(rng.gamma(3.0, np.exp(f + 2) / 3)),
+}
+
+
+@pytest.mark.parametrize("likelihood", REGRESSION)
+def test_learns_what_is_there(likelihood):
+    X, f, rng = wave(150)
+    y = TARGETS[likelihood](f, rng)
+    model = made(likelihood=likelihood).fit(X, y)
+    again = TARGETS[likelihood](f, rng)
+    flat = model.log_density(X, rng.permutation(again)).mean()
+    assert model.log_density(X, again).mean() > flat + 0.05
+    low, high = model.predict_interval(X, 0.9).T
+    assert 0.8 < np.mean((low <= again) & (again <= high)) <= 1.0
+    assert np.corrcoef(model.predict(X), f)[0, 1] > 0.8
+
+
+@pytest.mark.parametrize("likelihood", REGRESSION)
+def test_saved_and_loaded_is_the_same_and_small(likelihood, tmp_path):
+    X, f, rng = wave(40)
+    model = made(likelihood=likelihood, max_iter=5).fit(X, TARGETS[likelihood](f, rng))
+    nongauss.save(model, tmp_path / "m")
+    again = nongauss.load(tmp_path / "m")
+    assert (again.predict(X, return_std=True)[1] == model.predict(X, return_std=True)[1]).all()
+    assert (tmp_path / "m").stat().st_size < 100_000
+
+
+def test_a_function_is_a_likelihood():
+    X, f, rng = wave(100)
+    y = rng.poisson(np.exp(f + 1)).astype(float)
+
+    def log_prob(y, f):
+        return y * f - np.exp(f) - gammaln(y + 1)
+
+    ours = made(likelihood=log_prob, support="count").fit(X, y)
+    known = made(likelihood="poisson").fit(X, y)
+    assert isinstance(ours.posterior_.likelihood, Custom)
+    assert_allclose(ours.predict(X), known.predict(X), rtol=0.03)
+    assert_allclose(ours.predict_distribution(X).cdf(2.0), known.predict_distribution(X).cdf(2.0), atol=0.02)
+
+
+def test_exposure_multiplies_the_rate():
+    X, f, rng = wave(150)
+    exposure = rng.uniform(0.5, 20.0, 150)
+    y = rng.poisson(exposure * np.exp(f))
+    model = made(likelihood="poisson").fit(X, y, exposure=exposure)
+    assert_allclose(model.predict(X, exposure=10.0), 10 * model.predict(X), rtol=1e-9)
+    assert np.abs(np.log(model.predict(X)) - f).mean() < 0.2
+    with pytest.raises(InputError, match="exposure"):
+        made().fit(X, f, exposure=exposure)
+    with pytest.raises(InputError, match="row 3"):
+        made(likelihood="poisson").fit(X, y, exposure=np.where(np.arange(150) == 3, 0.0, 1.0))
+
+
+@pytest.mark.parametrize(
+    ("likelihood", "bad"),
+    [("poisson", 1.5), ("poisson", -1), ("gamma", 0.0), ("exponential", -3.0), ("beta", 1.0)],
+)
+def test_9_a_target_outside_the_domain_names_the_row(likelihood, bad):
+    X, f, rng = wave(20)
+    y = np.asarray(TARGETS[likelihood](f, rng), dtype=float)
+    y[7] = bad
+    with pytest.raises(ValueError, match="row 7"):
+        made(likelihood=likelihood).fit(X, y)
+
+
+@pytest.mark.parametrize("likelihood", ["poisson", "negative_binomial"])
+def test_10_counts_all_zero_and_very_large(likelihood):
+    X, f, rng = wave(40)
+    with pytest.warns(NongaussWarning, match="constant"):
+        zeros = made(likelihood=likelihood).fit(X, np.zeros(40))
+    assert np.isfinite(zeros.bound_)
+    assert (zeros.predict(X) < 0.2).all()
+    large = rng.poisson(1e5 * np.exp(0.01 * f))
+    assert_allclose(made(likelihood=likelihood).fit(X, large).predict(X), 1e5, rtol=0.03)
+
+
+def test_10_counts_near_1e5_are_predicted_to_a_percent():
+    X, f, rng = wave(60)
+    rate = 1e5 * np.exp(0.3 * f)
+    model = made(likelihood="poisson").fit(X, rng.poisson(rate))
+    assert_allclose(model.predict(X), rate, rtol=0.01)
+
+
+def test_27_steps_do_not_break_it():
+    x = np.linspace(-10, 10, 200)[:, None]
+    y = np.repeat([0.0, 1.0, 2.0], [67, 66, 67])
+    for likelihood in ("gaussian", "student_t", "poisson"):
+        model = made(likelihood=likelihood).fit(x, y)
+        assert np.isfinite(model.bound_)
+        assert (np.diff(model.trace_["bound"]) > -1e-2 * np.abs(model.trace_["bound"][1:])).all()
+
+
+def test_robust_likelihoods_ignore_outliers():
+    X, f, rng = wave(120)
+    y = f + 0.05 * rng.normal(size=120)
+    y[::12] += rng.choice([-8.0, 8.0], 10)
+    plain = np.sqrt(np.mean((made().fit(X, y).predict(X) - f) ** 2))
+    for likelihood in ("student_t", "laplace"):
+        error = np.sqrt(np.mean((made(likelihood=likelihood).fit(X, y).predict(X) - f) ** 2))
+        assert error < 0.6 * plain
+
+
+def test_readable_results():
+    data = load_diabetes(as_frame=True, scaled=False)
+    model = made(n_inducing="auto", max_iter=25).fit(data.data, data.target)
+    assert set(model.lengthscales_) == set(data.data.columns)
+    assert model.lengthscales_["bmi"] < model.lengthscales_["age"]
+    assert 1000 < model.likelihood_params_["noise_variance"] < 6000
+    assert model.is_exact_
+    assert not made().fit(data.data, data.target).is_exact_
+
+
+def test_kernels_as_text_and_objects():
+    X, f, _ = wave(40)
+    text = made(kernel="matern52 + linear(0)", max_iter=10).fit(X, f)
+    assert_allclose(text.predict(X), made(kernel=Matern52() + Linear((0,)), max_iter=10).fit(X, f).predict(X))
+    assert pickle.loads(pickle.dumps(text)).predict(X).shape == (40,)
+    with pytest.raises(InputError, match="'z'"):
+        made(kernel="linear(z)").fit(X, f)
+    with pytest.raises(InputError, match="matern99"):
+        made(kernel="matern99").fit(X, f)
+
+
+def test_several_outputs_are_refused_with_the_remedy():
+    with pytest.raises(InputError, match="one model for each"):
+        made().fit([[0.0], [1.0]], [[0.0, 1.0], [1.0, 2.0]])
+
+
+@pytest.mark.parametrize("likelihood", ["gaussian", "student_t", "gamma", "poisson"])
+def test_stress(likelihood):
+    rng = np.random.default_rng(0)
+    wide = rng.normal(size=(30, 200))
+    outlier = rng.normal(size=(30, 2))
+    outlier[3] = 1e3
+    for X in (
+        wide,
+        outlier,
+        rng.normal(size=(8, 1)),
+        np.ones((12, 1)) * [[1.0]],
+        np.repeat(rng.normal(size=(5, 1)), 4, 0),
+    ):
+        y = rng.poisson(np.exp(rng.normal(size=len(X)) + 2)) + 1.0
+        model = made(likelihood=likelihood, max_iter=15).fit(X, y)
+        mean, std = model.predict(X, return_std=True)
+        assert np.isfinite([mean, std]).all()
+        assert (std > 0).all()
+
+
+def test_constant_target_warns():
+    with pytest.warns(NongaussWarning, match="constant"):
+        model = made().fit(np.random.default_rng(0).normal(size=(10, 1)), np.full(10, 3.0))
+    assert_allclose(model.predict([[0.0]]), 3.0, atol=0.1)
