@@ -2,7 +2,7 @@
 
 log(1 + e^x) = x/2 + H(x) with H(x) = log(2 cosh(x/2)) even, so the pieces are symmetric. The outer two are
 the lines e and x + e, whose error tends to e = log(1 + e^-t) at infinity and is 0 at -t and t. Each inner
-piece is the best approximation of H on its interval (Remez exchange), raised by its error E: a bound with error 2 E.
+piece is the best approximation of H on its interval (Remez exchange), raised by its error E, so doubled.
 Pieces are laid from the middle outwards, each as long as 2 E = e allows; e is such that they end at t.
 
     python tests/reference/make_piecewise.py

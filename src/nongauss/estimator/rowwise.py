@@ -102,7 +102,7 @@ class RowwiseDistribution(PredictiveDistribution):
         return out
 
     def quantile(self, q: npt.ArrayLike) -> FloatArray:
-        """Quantiles at the levels q: (N,) for one, (N, Q) for levels (Q,). The smallest count with cdf >= q."""
+        """Quantiles at the levels q: (N,) for one, (N, Q) for (Q,). The smallest count with cdf >= q."""
         levels = checked_levels(q)
         out = np.empty((len(self), levels.size))
         low, high = {"real": (-np.inf, np.inf), "unit": (0.0, 1.0)}.get(self._support, (0.0, np.inf))

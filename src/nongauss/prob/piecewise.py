@@ -1,8 +1,8 @@
 """Piecewise linear and quadratic upper bounds of log(1 + e^x), and their expectations under a normal.
 
 A bound with R pieces is minimax: its largest error is the least that R pieces of that degree can have
-(Marlin, Khan and Murphy, ICML 2011). `piecewise.json` holds the coefficients; `tests/reference/make_piecewise.py`
-computes them.
+(Marlin, Khan and Murphy, ICML 2011). `piecewise.json` holds the coefficients,
+`tests/reference/make_piecewise.py` computes them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _ROOT_2PI = float(np.sqrt(2.0 * np.pi))
 
 
 class Pieces(NamedTuple):
-    """a x^2 + b x + c on [low, high], an element each piece (R,); `error`: the largest gap to log(1 + e^x)."""
+    """a x^2 + b x + c on [low, high], one number a piece (R,); `error`: largest gap to log(1 + e^x)."""
 
     a: FloatArray
     b: FloatArray

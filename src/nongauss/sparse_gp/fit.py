@@ -134,7 +134,7 @@ def fit(
 
 
 def sample(rows: Rows, n_inducing: int, seed: int) -> Rows:
-    """The rows that hyper-parameters are learned from: all, if their kernel matrices can be kept, or a sample."""
+    """Rows to learn hyper-parameters from: all, if their kernel matrices can be kept, or a sample."""
     most = KEPT_NUMBERS // n_inducing
     if len(rows.y) <= most:
         return rows

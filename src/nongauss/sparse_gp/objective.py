@@ -2,7 +2,7 @@
 
     F = sum_n w_n E_{N(mu_n, v_n)}[log p(y_n | f_n)] - sum_l KL(q(u_l) || p(u_l))                     (eq. 7)
 
-Latent functions that share a kernel share a `Basis`. With u = L e, L L' = K_zz, q(e) = N(m, S), prior N(0, I):
+Latent functions that share a kernel share a `Basis`. With u = L e, L L' = K_zz, q(e) = N(m, S), p = N(0, I):
 
     mu_n = c + k_n' alpha,          alpha = L^-T m
     v_n  = k_nn - k_n' W k_n,       W = L^-T (I - S) L^-1
