@@ -1,7 +1,7 @@
 """Counts with exposure, by a sparse Gaussian process: beat a straight line, check intervals, save and load.
 
 Run it with `python examples/sparse_gp_counts.py`. It needs no download and leaves no file behind. The data
-are simulated, so that the truth is known: calls at a desk, whose hourly rate bends with the hour and the weather.
+are simulated, so that the truth is known: calls at a desk, whose rate bends with the hour and the weather.
 """
 
 from __future__ import annotations
