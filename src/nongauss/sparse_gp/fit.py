@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from nongauss.core.contracts import Callback, FitResult
 from nongauss.core.records import value
@@ -20,6 +21,9 @@ from nongauss.sparse_gp.updates import MOST_STEPS, Settled, Sites, first_sites, 
 
 MOST_EXACT = 1000
 """Distinct rows up to which Gaussian noise is treated exactly by default."""
+
+WORTH_THREADS = 5e8
+"""N M^2 from which matrix products gain from several threads; below, these mostly wait for each other."""
 
 SETTLE_TOL = 3e-5
 """Nats a row below which a step of the sites is not worth another."""
@@ -117,20 +121,22 @@ def fit(
     is_exact = everywhere and model.likelihood.conjugate
     params = start(model, psi, rows.X if is_exact else Z)
     learned_from = sample(rows, len(Z) * len(model.kernels), recipe.seed)
-    bound = Bound(model, learned_from, params, not everywhere, is_exact)
-    result = ascend(
-        bound,
-        params.flat(not everywhere),
-        box(model, 0 if everywhere else Z.size),
-        max_iter=recipe.max_iter,
-        tol=recipe.tol * learned_from.weight.sum(),
-        callbacks=callbacks,
-        verbose=verbose,
-    )
-    params = params.like(result.state)
-    if learned_from is not rows:
-        bound = Bound(model, rows, params, moves_inputs=False, is_exact=False)
-    return result, posterior(bound, params)
+    small = len(learned_from.y) * len(Z) ** 2 < WORTH_THREADS
+    with threadpool_limits(limits=1 if small else None, user_api="blas"):
+        bound = Bound(model, learned_from, params, not everywhere, is_exact)
+        result = ascend(
+            bound,
+            params.flat(not everywhere),
+            box(model, 0 if everywhere else Z.size),
+            max_iter=recipe.max_iter,
+            tol=recipe.tol * learned_from.weight.sum(),
+            callbacks=callbacks,
+            verbose=verbose,
+        )
+        params = params.like(result.state)
+        if learned_from is not rows:
+            bound = Bound(model, rows, params, moves_inputs=False, is_exact=False)
+        return result, posterior(bound, params)
 
 
 def sample(rows: Rows, n_inducing: int, seed: int) -> Rows:
