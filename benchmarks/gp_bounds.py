@@ -1,0 +1,83 @@
+"""How far each bound is from the exact expectation, and what that does to held-out log-loss.
+
+    python benchmarks/gp_bounds.py --data FOLDER [--splits 3]
+
+Writes results/gp_bounds.json and the table in benchmarks/README.md.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from common import load_table, mean_and_error, parser, random_splits, write_results, write_table
+from sklearn.metrics import log_loss
+
+from nongauss import SparseGPClassifier
+from nongauss.prob.logistic import expected_log1pexp
+from nongauss.prob.piecewise import expected_bound
+from nongauss.prob.quadrature import gauss_hermite
+from nongauss.prob.softmax import SOFTMAX
+
+SETS = ("sonar", "ionosphere", "pima", "banana")
+MOST_ROWS = 1500
+
+
+def logistic_errors() -> dict[str, float]:
+    """Largest error of E log(1 + e^f) over means from -8 to 8 and variances from 0.01 to 100."""
+    mean, variance = np.linspace(-8, 8, 161)[:, None], np.geomspace(0.01, 100, 81)
+    exact = expected_log1pexp(mean, variance)[0]
+    points, weights = gauss_hermite(20)
+    f = mean[..., None] + np.sqrt(variance)[:, None] * points
+    errors = {"Gauss-Hermite, 20 points": float(np.abs(np.logaddexp(0, f) @ weights - exact).max())}
+    for degree, word in ((1, "straight"), (2, "quadratic")):
+        for pieces in (3, 5, 10, 20):
+            gap = expected_bound(mean, variance, pieces, degree)[0] - exact
+            errors[f"{pieces} {word} pieces"] = float(gap.max())
+    return errors
+
+
+def softmax_errors(n_rows: int = 100, n_draws: int = 20_000) -> dict[str, float]:
+    """Mean shortfall of E log p(y) at random moments: 10 classes, means of sd 2, variances from 0.1 to 4."""
+    rng = np.random.default_rng(0)
+    mean, variance = 2.0 * rng.normal(size=(n_rows, 10)), rng.uniform(0.1, 4.0, (n_rows, 10))
+    y = rng.integers(0, 10, n_rows)
+    f = mean[:, None] + np.sqrt(variance)[:, None] * rng.normal(size=(n_rows, n_draws, 10))
+    own = np.take_along_axis(f, y[:, None, None], axis=2)[..., 0]
+    exact = (own - np.log(np.exp(f).sum(axis=2))).mean(axis=1)
+    return {name: float((exact - rule(y, mean, variance)[0]).mean()) for name, rule in SOFTMAX.items()}
+
+
+def held_out(data, name: str, n_splits: int) -> dict[str, list[float]]:
+    """Log-loss of each split by the accurate expectation and by the bound of 20 pieces."""
+    X, y = load_table(data, name)
+    out: dict[str, list[float]] = {"quadrature": [], "piecewise": []}
+    n_train = min(int(0.7 * len(y)), MOST_ROWS)
+    for number, (train, test) in enumerate(random_splits(len(y), n_train, n_splits)):
+        for way, losses in out.items():
+            model = SparseGPClassifier(expectation=way, random_state=number).fit(X.iloc[train], y[train])
+            losses.append(float(log_loss(y[test], model.predict_proba(X.iloc[test]), labels=model.classes_)))
+    return out
+
+
+def main() -> None:
+    options = parser(__doc__.splitlines()[0])
+    options.add_argument("--splits", type=int, default=3)
+    chosen = options.parse_args()
+    logistic, softmax = logistic_errors(), softmax_errors()
+    lines = ["| E log(1 + e^f) by | largest error |", "|---|---|"]
+    lines += [f"| {name} | {error:.3g} |" for name, error in logistic.items()]
+    lines += ["", "| E log softmax by, 10 classes | mean shortfall, nats |", "|---|---|"]
+    lines += [f"| {name} | {error:.3g} |" for name, error in softmax.items()]
+    lines += ["", "| held-out log-loss | by quadrature | by 20 pieces |", "|---|---|---|"]
+    sets = {}
+    for name in SETS:
+        sets[name] = held_out(chosen.data, name, chosen.splits)
+        cells = (f"{mean:.4f} ± {error:.2g}" for mean, error in map(mean_and_error, sets[name].values()))
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+        print(lines[-1], flush=True)
+    write_results("gp_bounds", {"logistic": logistic, "softmax": softmax, "log_loss": sets})
+    write_table("gp_bounds", lines)
+    print("\n".join(lines))
+
+
+if __name__ == "__main__":
+    main()
