@@ -21,6 +21,27 @@ class _Labels(ClassifierMixin, SparseGP):
 
     _ordered: ClassVar[bool] = False
 
+    def __init__(
+        self,
+        *,
+        kernel: Any = "matern52",
+        n_inducing: str | int = "auto",
+        expectation: str = "auto",
+        max_iter: int = 400,
+        tol: float = 1e-3,
+        callbacks: Sequence[Callable[..., Any]] | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.kernel = kernel
+        self.n_inducing = n_inducing
+        self.expectation = expectation
+        self.max_iter = max_iter
+        self.tol = tol
+        self.callbacks = callbacks
+        self.random_state = random_state
+        self.verbose = verbose
+
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to a table X (N, D) and labels y (N,).
 
@@ -98,27 +119,6 @@ class SparseGPClassifier(_Labels):
         **CONSTRAINTS,
     }
 
-    def __init__(
-        self,
-        *,
-        kernel: Any = "matern52",
-        n_inducing: str | int = "auto",
-        expectation: str = "auto",
-        max_iter: int = 400,
-        tol: float = 1e-3,
-        callbacks: Sequence[Callable[..., Any]] | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.kernel = kernel
-        self.n_inducing = n_inducing
-        self.expectation = expectation
-        self.max_iter = max_iter
-        self.tol = tol
-        self.callbacks = callbacks
-        self.random_state = random_state
-        self.verbose = verbose
-
     def _likelihood(self, n_classes: int) -> Likelihood:
         kind = Bernoulli if n_classes == 2 else Multinomial
         return kind(expectation=self.expectation, n_classes=n_classes)
@@ -164,27 +164,6 @@ class SparseGPOrdinalClassifier(_Labels):
         "expectation": [StrOptions({"auto", "quadrature", "piecewise"})],
         **CONSTRAINTS,
     }
-
-    def __init__(
-        self,
-        *,
-        kernel: Any = "matern52",
-        n_inducing: str | int = "auto",
-        expectation: str = "auto",
-        max_iter: int = 400,
-        tol: float = 1e-3,
-        callbacks: Sequence[Callable[..., Any]] | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.kernel = kernel
-        self.n_inducing = n_inducing
-        self.expectation = expectation
-        self.max_iter = max_iter
-        self.tol = tol
-        self.callbacks = callbacks
-        self.random_state = random_state
-        self.verbose = verbose
 
     @property
     def cut_points_(self) -> FloatArray:

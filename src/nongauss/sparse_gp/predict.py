@@ -18,7 +18,7 @@ class Posterior(NamedTuple):
     """All that a prediction needs: f_l(x) ~ N(offset_l + k' alpha_l, k(x, x) - k' W_l k), k = k(Z, x).
 
     `thetas`: log parameters of each kernel. `kernel_of`: the kernel of each latent function. `psi`: the
-    likelihood's parameters. `alpha` (L, M), `W` (L, M, M). `mixture`: means and factors of further ...
+    likelihood's parameters. `alpha` (L, M), `W` (L, M, M).
     """
 
     kernels: tuple[Kernel, ...]
