@@ -244,7 +244,9 @@ def race(name: str, recipes: dict[str, dict], mine: dict[str, Any]) -> list[str]
     lines = []
     for recipe, run in recipes.items():
         if "error" in run:
-            lines.append(f"| {name} | {recipe} | failed: {run['error'].split(':')[0]} | | | | |")
+            lines.append(
+                f"| {name} | {recipe} | failed: {run['error'].split(':')[0].split('.')[-1]} | | | | |"
+            )
             continue
         curve = run["curve"]
         seconds, bound = curve[reached(curve)][0], curve[best(curve)][1]
