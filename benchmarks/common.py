@@ -7,6 +7,7 @@ import importlib.metadata
 import json
 import os
 import platform
+import re
 import resource
 from pathlib import Path
 from typing import Any
@@ -44,7 +45,7 @@ def load_splits(data: Path, name: str) -> tuple[np.ndarray, np.ndarray, list[tup
 
 
 def write_results(name: str, content: dict[str, Any]) -> Path:
-    """`results/NAME.json`, with versions, processor and peak memory beside the content."""
+    """`results/NAME.json`, with versions, processor and peak memory beside the content; lists on one line."""
     packages = ("nongauss", "jax", "numpy", "scipy", "scikit-learn")
     about = {
         "python": platform.python_version(),
@@ -56,7 +57,8 @@ def write_results(name: str, content: dict[str, Any]) -> Path:
     }
     RESULTS.mkdir(exist_ok=True)
     path = RESULTS / f"{name}.json"
-    path.write_text(json.dumps({"about": about, **content}, indent=1) + "\n")
+    text = json.dumps({"about": about, **content}, indent=1)
+    path.write_text(re.sub(r"\[\s+[^][{}]*]", lambda plain: " ".join(plain[0].split()), text) + "\n")
     return path
 
 
