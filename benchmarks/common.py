@@ -75,6 +75,16 @@ def write_table(name: str, lines: list[str]) -> None:
     README.write_text(text)
 
 
+def judged(distribution: Any, y: np.ndarray) -> dict[str, float]:
+    """Error, log-likelihood (nats a row) and coverage of the 90 % interval on held-out rows."""
+    low, high = distribution.interval(0.9).T
+    return {
+        "rmse": float(np.sqrt(np.mean((distribution.mean - y) ** 2))),
+        "log_likelihood": float(np.mean(distribution.log_prob(y))),
+        "coverage_90": float(np.mean((low <= y) & (y <= high))),
+    }
+
+
 def mean_and_error(values: list[float]) -> tuple[float, float]:
     """Mean and its standard error over splits."""
     array = np.asarray(values)

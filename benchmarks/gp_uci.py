@@ -14,7 +14,7 @@ import traceback
 from typing import Any
 
 import numpy as np
-from common import RESULTS, load_splits, mean_and_error, parser, write_results, write_table
+from common import RESULTS, judged, load_splits, mean_and_error, parser, write_results, write_table
 
 from nongauss import SparseGPRegressor
 
@@ -38,14 +38,11 @@ def one_split(X: np.ndarray, y: np.ndarray, train: np.ndarray, test: np.ndarray,
     try:
         model = SparseGPRegressor(**settings).fit(X[train], y[train])
         fitted, cpu = time.perf_counter(), time.process_time() - cpu
-        distribution = model.predict_distribution(X[test])
-        low, high = distribution.interval(0.9).T
+        figures = judged(model.predict_distribution(X[test]), y[test])
     except Exception:  # noqa: BLE001
         return {"failed": traceback.format_exc()}
     return {
-        "rmse": float(np.sqrt(np.mean((distribution.mean - y[test]) ** 2))),
-        "log_likelihood": float(np.mean(distribution.log_prob(y[test]))),
-        "coverage_90": float(np.mean((low <= y[test]) & (y[test] <= high))),
+        **figures,
         "bound_per_row": model.bound_ / len(train),
         "fit_seconds": fitted - started,
         "fit_cpu_seconds": cpu,

@@ -12,7 +12,7 @@ import time
 from typing import Any
 
 import numpy as np
-from common import RESULTS, load_splits, mean_and_error, parser, write_results, write_table
+from common import RESULTS, judged, load_splits, mean_and_error, parser, write_results, write_table
 
 from nongauss import TGGMRegressor
 
@@ -36,12 +36,9 @@ def one_split(X: np.ndarray, y: np.ndarray, train: np.ndarray, test: np.ndarray,
     started = time.perf_counter()
     model = TGGMRegressor(**settings).fit(X[train], y[train])
     fitted = time.perf_counter()
-    distribution = model.predict_distribution(X[test])
-    low, high = distribution.interval(0.9).T
+    figures = judged(model.predict_distribution(X[test]), y[test])
     return {
-        "rmse": float(np.sqrt(np.mean((distribution.mean - y[test]) ** 2))),
-        "log_likelihood": float(np.mean(distribution.log_prob(y[test]))),
-        "coverage_90": float(np.mean((low <= y[test]) & (y[test] <= high))),
+        **figures,
         "fit_seconds": fitted - started,
         "predict_seconds": time.perf_counter() - fitted,
         "epochs": model.n_iter_,

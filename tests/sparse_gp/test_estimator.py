@@ -1,12 +1,14 @@
 """Numbers: each likelihood on data of its kind, and inputs that break other libraries."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy.special import gammaln
 from sklearn.datasets import load_diabetes
+from sklearn.exceptions import ConvergenceWarning
 
 import nongauss
 from nongauss import SparseGPRegressor
@@ -189,3 +191,13 @@ def test_constant_target_warns():
     with pytest.warns(NongaussWarning, match="constant"):
         model = made().fit(np.random.default_rng(0).normal(size=(10, 1)), np.full(10, 3.0))
     assert_allclose(model.predict([[0.0]]), 3.0, atol=0.1)
+
+
+def test_a_warning_that_is_an_error_leaves_a_whole_model():
+    X, f, _ = wave(40)
+    model = made(max_iter=2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConvergenceWarning)
+        with pytest.raises(ConvergenceWarning):
+            model.fit(X, 1e3 * f)
+    assert_allclose(model.predict(X), made(max_iter=2).fit(X, 1e3 * f).predict(X))

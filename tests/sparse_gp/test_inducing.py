@@ -1,8 +1,9 @@
 import numpy as np
+import pytest
 from numpy.testing import assert_array_equal
 
 from nongauss.sparse_gp import inducing as module
-from nongauss.sparse_gp.inducing import inducing_inputs
+from nongauss.sparse_gp.inducing import are_all_rows, inducing_inputs
 
 
 def test_distinct_rows_of_the_data():
@@ -21,3 +22,12 @@ def test_all_distinct_rows_where_they_are_few():
 def test_of_many_rows_a_part_is_looked_at(monkeypatch):
     monkeypatch.setattr(module, "MOST_ROWS", 30)
     assert len(inducing_inputs(np.arange(500.0)[:, None], 20, 0)) == 20
+
+
+@pytest.mark.parametrize("most", [3, 100])
+def test_knows_whether_it_has_every_row(monkeypatch, most):
+    monkeypatch.setattr(module, "MOST_ROWS", most)
+    X = np.repeat(np.arange(4.0), 5)[:, None]
+    assert are_all_rows(np.unique(X, axis=0), X)
+    assert not are_all_rows(X[[0, 5, 10]], X)
+    assert not are_all_rows(X[:1], np.arange(9.0)[:, None])

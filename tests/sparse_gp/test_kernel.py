@@ -4,7 +4,7 @@ from numpy.testing import assert_allclose
 
 from nongauss.core.contracts import InputError
 from nongauss.sparse_gp.kernel import Product, Space, Sum, chosen
-from nongauss.sparse_gp.kernels import Linear, Matern52, SquaredExponential
+from nongauss.sparse_gp.kernels import Categorical, Constant, Linear, Matern52, SquaredExponential
 
 SPACE = Space(("a", "c"), (0, 1, 1))
 
@@ -46,3 +46,10 @@ def test_an_absent_column_is_named():
 
 def test_encoded_columns_of_one_column_share_a_lengthscale():
     assert Matern52().size(SPACE) == 3
+
+
+def test_lengthscales_by_column_the_shortest_of_several():
+    kernel = Matern52() + Matern52(("a",)) * Categorical(("c",)) + Constant()
+    theta = np.log([1.0, 2.0, 3.0, 1.0, 0.5, 1.0, 1.0, 1.0])
+    scales = kernel.lengthscales(theta, SPACE)
+    assert scales == pytest.approx({"a": 0.5, "c": 3.0})

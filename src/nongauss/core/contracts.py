@@ -54,6 +54,17 @@ class Progress:
     seconds: float
     info: Mapping[str, float] = field(default_factory=dict)
 
+    def __str__(self) -> str:
+        """One line, as `verbose` prints it."""
+        extras = "".join(f"  {name} {number:.6g}" for name, number in self.info.items())
+        where = f"iteration {self.iteration}/{self.max_iter}"
+        return f"{where}  bound {self.bound:.8g}{extras}  {self.seconds:.1f} s"
+
+
+def say(what: object) -> None:
+    """Print a line at once: what `verbose` asks for."""
+    print(what, flush=True)  # noqa: T201
+
 
 Callback = Callable[[Progress], "bool | None"]
 

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from nongauss.core.contracts import Callback, FitResult, Progress, Status
+from nongauss.core.contracts import Callback, FitResult, Progress, Status, say
 from nongauss.inference.checkpoint import Checkpoint, Snapshot
 
 Step = Callable[[jax.Array, Any, Any], tuple[Any, Mapping[str, jax.Array]]]
@@ -121,7 +121,7 @@ def run(
     if checkpoint is not None:
         checkpoint.save(now) if status is Status.STOPPED else checkpoint.remove()
     if verbose:
-        _say(f"iteration {now.n_iter}: {status.value}")
+        say(f"iteration {now.n_iter}: {status.value}")
     return FitResult(now.state, now.trace, status, now.n_iter)
 
 
@@ -153,7 +153,7 @@ class _Fit:
             if self.now.n_iter > before:
                 progress = self.progress()
                 if verbose and time.perf_counter() - printed >= self.air_seconds:
-                    _say(_line(progress))
+                    say(progress)
                     printed = time.perf_counter()
                 asked = [bool(callback(progress)) for callback in callbacks]
                 status = status or (Status.STOPPED if any(asked) else None)
@@ -276,13 +276,3 @@ def _strong(leaf: Any) -> jax.Array:
     array = jax.device_put(leaf)  # unlike jnp.asarray, this compiles nothing
     weak = getattr(array, "weak_type", False)  # an array of keys does not have the word
     return jax.lax.convert_element_type(array, array.dtype) if weak else array
-
-
-def _say(line: str) -> None:
-    print(line, flush=True)  # noqa: T201  (what `verbose` asks for)
-
-
-def _line(progress: Progress) -> str:
-    extras = "".join(f"  {name} {number:.6g}" for name, number in progress.info.items())
-    where = f"iteration {progress.iteration}/{progress.max_iter}"
-    return f"{where}  bound {progress.bound:.8g}{extras}  {progress.seconds:.1f} s"

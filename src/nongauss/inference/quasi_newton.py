@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from nongauss.core.contracts import Callback, FitResult, Progress, Status
+from nongauss.core.contracts import Callback, FitResult, Progress, Status, say
 
 FloatArray = NDArray[np.float64]
 Objective = Callable[[FloatArray], tuple[float, FloatArray, Mapping[str, float]]]
@@ -157,7 +157,7 @@ class _Climb:
         )
         if self.verbose and (now - self.printed > 0.5):
             self.printed = now
-            print(f"iteration {progress.iteration}  bound {progress.bound:.8g}  {progress.seconds:.1f} s")  # noqa: T201
+            say(progress)
         asked = [bool(callback(progress)) for callback in self.callbacks]
         if any(asked):
             self.status = Status.STOPPED
@@ -169,5 +169,5 @@ class _Climb:
     def result(self, status: Status) -> FitResult:
         """What came of it."""
         if self.verbose:
-            print(f"iteration {self.offset + self.n_done}: {status.value}")  # noqa: T201
+            say(f"iteration {self.offset + self.n_done}: {status.value}")
         return FitResult(self.best, self.trace, status, self.offset + self.n_done)

@@ -53,8 +53,10 @@ class _Labels(ClassifierMixin, SparseGP):
         inputs = read_inputs(X, sample_weight, name)
         coder = LabelCoder.fit(y, inputs.weight, name, self._ordered)
         numbers = coder.encode(y, len(inputs.encoded), name, inputs.weight)
-        self._fit(inputs, numbers, np.zeros(len(numbers)), self._likelihood(len(coder.classes)), seed)
+        likelihood = self._likelihood(len(coder.classes))
+        result = self._fit(inputs, numbers, np.zeros(len(numbers)), likelihood, seed)
         self.classes_ = coder.classes
+        self._record_fit(result)
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from nongauss.core.contracts import FitResult
 from nongauss.data.inputs import Inputs
 from nongauss.data.rows import canonical_rows
 from nongauss.estimator.base import TableEstimator
@@ -54,8 +55,11 @@ class SparseGP(TableEstimator):
 
     def _fit(
         self, inputs: Inputs, y: FloatArray, shift: FloatArray, likelihood: Likelihood, seed: int
-    ) -> None:
-        """Fit to encoded rows and keep what came of it, all at once at the end."""
+    ) -> FitResult:
+        """Fit to encoded rows and keep what came of it; the caller adds its own and then records the result.
+
+        In that order a warning that is an error leaves a whole model.
+        """
         encoded, space = with_a_column(inputs.encoded, space_of(inputs.encoder))
         merged = canonical_rows(encoded, np.stack([y, shift], axis=1), inputs.weight)
         own, moved = merged.Y.astype(np.float64).T
@@ -66,9 +70,10 @@ class SparseGP(TableEstimator):
         offset, psi = likelihood.start(rows.y, rows.weight)
         if shift.any():
             offset = offset + np.log(rows.weight.sum() / exposed.sum())
-        n_kernels = 2 if likelihood.name == "heteroscedastic" else 1
-        kernel_of = tuple(range(2)) if n_kernels == 2 else (0,) * likelihood.n_latent
-        model = Model((kernel,) * n_kernels, kernel_of, space, likelihood, offset)
+        kernel_of = (
+            tuple(range(likelihood.n_latent)) if likelihood.own_kernels else (0,) * likelihood.n_latent
+        )
+        model = Model((kernel,) * (1 + max(kernel_of)), kernel_of, space, likelihood, offset)
         recipe = Recipe(self._n_inducing(rows, likelihood), int(self.max_iter), float(self.tol), seed)
         result, posterior = recipe_of.fit(
             model, rows, psi, recipe, callbacks=tuple(self.callbacks or ()), verbose=int(self.verbose)
@@ -78,7 +83,7 @@ class SparseGP(TableEstimator):
         self.is_exact_ = bool(likelihood.conjugate and len(posterior.Z) == len(rows.y))
         self.kernel_params_, self.lengthscales_ = readable_kernels(model, posterior.thetas)
         self.bound_ = float(result.trace[-1]["bound"]) if result.trace else float("nan")
-        self._record_fit(result)
+        return result
 
     def _encode(self, X: Any) -> FloatArray:
         return with_a_column(super()._encode(X), space_of(self._encoder))[0]
@@ -114,12 +119,4 @@ def readable_kernels(
         prefix = "noise " if number else ""
         labels = kernel.labels(model.space)
         params |= {prefix + label: float(np.exp(t)) for label, t in zip(labels, theta, strict=True)}
-    scales: dict[str, float] = {}
-    for label, value in params.items():
-        kind, _, column = label.partition(" lengthscale ")
-        column = (
-            column.rpartition(" (")[0] if column.endswith(")") and column not in model.space.names else column
-        )
-        if column and not kind.startswith("noise "):
-            scales[column] = min(value, scales.get(column, np.inf))
-    return params, scales
+    return params, model.kernels[0].lengthscales(thetas[0], model.space)

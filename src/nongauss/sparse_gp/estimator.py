@@ -150,9 +150,10 @@ class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):
                 NongaussWarning,
                 stacklevel=2,
             )
-        self._fit(inputs, scaler.transform(Y)[:, 0], shift, likelihood, seed)
+        result = self._fit(inputs, scaler.transform(Y)[:, 0], shift, likelihood, seed)
         self._scaler = scaler
         self.likelihood_params_ = self._readable_params()
+        self._record_fit(result)
         return self
 
     def predict(

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
 from nongauss.core.contracts import Callback, FitResult
-from nongauss.core.records import value
 from nongauss.inference.quasi_newton import ascend
 from nongauss.sparse_gp import exact
 from nongauss.sparse_gp.blocks import KEPT_NUMBERS, Blocks
-from nongauss.sparse_gp.inducing import inducing_inputs
+from nongauss.sparse_gp.inducing import are_all_rows, inducing_inputs
 from nongauss.sparse_gp.kernel import FloatArray
 from nongauss.sparse_gp.objective import by_inducing, by_rows, pull_back_inducing
 from nongauss.sparse_gp.params import Model, Params, Rows, box, log_prior, start
@@ -29,8 +29,7 @@ SETTLE_TOL = 3e-5
 """Nats a row below which a step of the sites is not worth another."""
 
 
-@value
-class Recipe:
+class Recipe(NamedTuple):
     """How a model is fitted; see the parameters of `SparseGPRegressor`."""
 
     n_inducing: int
@@ -117,7 +116,7 @@ def fit(
 ) -> tuple[FitResult, Posterior]:
     """Maximise the bound: the optimiser's result, and the posterior at the best parameters."""
     Z = inducing_inputs(rows.X, recipe.n_inducing, recipe.seed)
-    everywhere = len(Z) <= recipe.n_inducing and len(Z) == len(np.unique(rows.X, axis=0))
+    everywhere = are_all_rows(Z, rows.X)
     is_exact = everywhere and model.likelihood.conjugate
     params = start(model, psi, rows.X if is_exact else Z)
     learned_from = sample(rows, len(Z) * len(model.kernels), recipe.seed)

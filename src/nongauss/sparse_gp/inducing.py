@@ -20,3 +20,9 @@ def inducing_inputs(X: FloatArray, n_inducing: int, seed: int) -> FloatArray:
         return distinct
     centres, _ = kmeans_plusplus(distinct, n_inducing, random_state=seed, n_local_trials=2)
     return np.unique(centres, axis=0)
+
+
+def are_all_rows(Z: FloatArray, X: FloatArray) -> bool:
+    """Are inducing inputs Z, which are distinct rows of X, all the distinct rows there are?"""
+    first = len(np.unique(X[:MOST_ROWS], axis=0))
+    return first <= len(Z) and len(Z) == (first if len(X) <= MOST_ROWS else len(np.unique(X, axis=0)))

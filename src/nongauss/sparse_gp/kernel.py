@@ -55,6 +55,10 @@ class Kernel(ABC):
         """A readable name for each parameter, such as "matern52 lengthscale age"."""
 
     @abstractmethod
+    def lengthscales(self, theta: FloatArray, space: Space) -> dict[str, float]:
+        """The length-scale of each column by name; the shortest, where there are several."""
+
+    @abstractmethod
     def prior_mean(self, space: Space) -> FloatArray:
         """Mean of the normal prior of each log parameter, which is also where a fit starts."""
 
@@ -95,6 +99,14 @@ class _Many(Kernel):
                 again = sum(known == label or known.startswith(f"{label} (") for known in out)
                 out.append(f"{label} ({again + 1})" if again else label)
         return tuple(out)
+
+    def lengthscales(self, theta: FloatArray, space: Space) -> dict[str, float]:
+        """The shortest of the parts'."""
+        out: dict[str, float] = {}
+        for part, own in self._pieces(theta, space):
+            for name, scale in part.lengthscales(own, space).items():
+                out[name] = min(scale, out.get(name, np.inf))
+        return out
 
     def prior_mean(self, space: Space) -> FloatArray:
         """Those of the parts."""

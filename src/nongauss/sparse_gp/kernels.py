@@ -37,6 +37,12 @@ class Leaf(Kernel):
         scales = tuple(f"{self.name} lengthscale {space.names[g]}" for g in used)
         return (f"{self.name} variance", *scales, *(f"{self.name} {word}" for word in self.extra))
 
+    def lengthscales(self, theta: FloatArray, space: Space) -> dict[str, float]:
+        """Those of the columns it looks at."""
+        used = chosen(self.columns, space)[2]
+        scales = np.exp(theta[1 : 1 + len(used)])
+        return {space.names[g]: float(scale) for g, scale in zip(used, scales, strict=True)}
+
     def prior_mean(self, space: Space) -> FloatArray:
         """Variance 1; length-scales sqrt(D), the size of a typical distance between standardised rows."""
         _, _, used = chosen(self.columns, space)
@@ -290,6 +296,10 @@ class Categorical(Leaf):
         """Variance, and the odds of r."""
         return f"{self.name} variance", f"{self.name} odds"
 
+    def lengthscales(self, theta: FloatArray, space: Space) -> dict[str, float]:
+        """It has none."""
+        return {}
+
     def prior_mean(self, space: Space) -> FloatArray:
         """Variance 1, r one half."""
         return np.zeros(2)
@@ -336,6 +346,10 @@ class Constant(Leaf):
     def labels(self, space: Space) -> tuple[str, ...]:
         """Only a variance."""
         return (f"{self.name} variance",)
+
+    def lengthscales(self, theta: FloatArray, space: Space) -> dict[str, float]:
+        """It has none."""
+        return {}
 
     def prior_mean(self, space: Space) -> FloatArray:
         """Variance 1."""

@@ -114,9 +114,14 @@ def spread_factor(inverse: FloatArray, covariance: FloatArray) -> FloatArray:
 
 def moments(at: Basis, q: Latent) -> tuple[FloatArray, FloatArray, FloatArray]:
     """mu - c (N,), v (N,), and W K (M, N), which the gradient needs as well."""
-    WK = q.W @ at.K
+    return conditional(at, q.alpha, q.W)
+
+
+def conditional(at: Basis, alpha: FloatArray, W: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """`moments` of a q of which only alpha and W are known."""
+    WK = W @ at.K
     variance = at.diagonal - np.einsum("mn,mn->n", at.K, WK)
-    return at.K.T @ q.alpha, np.maximum(variance, SMALLEST_VARIANCE * at.diagonal), WK
+    return at.K.T @ alpha, np.maximum(variance, SMALLEST_VARIANCE * at.diagonal), WK
 
 
 def by_rows(at: Basis, q: Latent, WK: FloatArray, g: FloatArray, beta: FloatArray) -> FloatArray:

@@ -9,6 +9,7 @@ import numpy as np
 from nongauss.core.registry import persistable
 from nongauss.sparse_gp.kernel import FloatArray, Kernel, Space
 from nongauss.sparse_gp.likelihoods.base import Likelihood
+from nongauss.sparse_gp.objective import basis, conditional
 
 _BLOCK_NUMBERS = 2_000_000
 
@@ -47,14 +48,10 @@ class Posterior(NamedTuple):
         mean, variance = np.empty((2, len(X), len(self.offset)))
         for rows in self._blocks(len(X)):
             for number, kernel in enumerate(self.kernels):
-                theta = self.thetas[number]
-                K, _ = kernel.forward(theta, self.space, self.Z, X[rows])
-                prior = kernel.diagonal(theta, self.space, X[rows])
+                at = basis(kernel, self.thetas[number], self.space, self.Z, X[rows])
                 for l in self._latents_of(number):
-                    mean[rows, l] = self.offset[l] + K.T @ self.alpha[l]
-                    reduced = prior - np.einsum("mn,mn->n", K, self.W[l] @ K)
-                    variance[rows, l] = np.maximum(reduced, 1e-10 * prior)
-        return mean, variance
+                    mean[rows, l], variance[rows, l], _ = conditional(at, self.alpha[l], self.W[l])
+        return mean + self.offset, variance
 
     def _latents_of(self, kernel: int) -> list[int]:
         return [l for l, own in enumerate(self.kernel_of) if own == kernel]

@@ -60,6 +60,8 @@ class Likelihood(ABC):
     """Is log p a quadratic of f, so that sites do not depend on q?"""
     first_step: ClassVar[float] = 1.0
     """Size of the step of the sites that is tried first."""
+    own_kernels: ClassVar[bool] = False
+    """Has each latent function a kernel of its own, because they mean different things?"""
     target: ClassVar[str] = "raw"
     """What is done to y before: "standardised", "scaled" by a positive unit, or nothing."""
     param_names: ClassVar[tuple[str, ...]] = ()

@@ -81,6 +81,7 @@ class HeteroscedasticGaussian(Likelihood):
     name = "heteroscedastic"
     ways = ("closed_form",)
     point_ways = ("monte_carlo",)
+    own_kernels = True
     target = "standardised"
 
     @property
