@@ -26,8 +26,8 @@ def test_evidence_and_predictions_are_those_of_scikit_learn():
     new = np.random.default_rng(1).normal(size=(7, 2))
     mean, std = theirs.predict(new, return_std=True)
     ours = posterior(Bound(own, data, at, False, True), at).moments(new)
-    assert_allclose(ours[0][:, 0], mean, rtol=1e-8)
-    assert_allclose(ours[1][:, 0] + 0.05, std**2, rtol=1e-8)
+    assert_allclose(ours[0][0, :, 0], mean, rtol=1e-8)
+    assert_allclose(ours[1][0, :, 0] + 0.05, std**2, rtol=1e-8)
 
 
 def test_the_sparse_bound_with_every_row_inducing_is_the_evidence():

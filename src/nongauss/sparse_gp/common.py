@@ -74,7 +74,13 @@ class SparseGP(TableEstimator):
             tuple(range(likelihood.n_latent)) if likelihood.own_kernels else (0,) * likelihood.n_latent
         )
         model = Model((kernel,) * (1 + max(kernel_of)), kernel_of, space, likelihood, offset)
-        recipe = Recipe(self._n_inducing(rows, likelihood), int(self.max_iter), float(self.tol), seed)
+        recipe = Recipe(
+            self._n_inducing(rows, likelihood),
+            int(self.max_iter),
+            float(self.tol),
+            seed,
+            self._n_components(),
+        )
         result, posterior = recipe_of.fit(
             model, rows, psi, recipe, callbacks=tuple(self.callbacks or ()), verbose=int(self.verbose)
         )
@@ -87,6 +93,10 @@ class SparseGP(TableEstimator):
 
     def _encode(self, X: Any) -> FloatArray:
         return with_a_column(super()._encode(X), space_of(self._encoder))[0]
+
+    def _n_components(self) -> int:
+        """Number of Gaussians in q."""
+        return 1
 
     def _n_inducing(self, rows: Rows, likelihood: Likelihood) -> int:
         if self.n_inducing != "auto":

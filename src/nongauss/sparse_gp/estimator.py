@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Self
@@ -15,7 +16,7 @@ from nongauss.data.inputs import read_inputs
 from nongauss.data.target import TargetScaler, validate_target
 from nongauss.estimator.base import DistributionRegressorMixin
 from nongauss.estimator.distribution import PredictiveDistribution
-from nongauss.estimator.parameters import StrOptions
+from nongauss.estimator.parameters import Interval, StrOptions
 from nongauss.sparse_gp.common import CONSTRAINTS, FloatArray, SparseGP
 from nongauss.sparse_gp.likelihoods import REGRESSION, Custom, Likelihood, NegativeBinomial, Poisson
 
@@ -43,6 +44,12 @@ class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):
     n_inducing : "auto" or int, default "auto"
         Number M of inducing inputs; time grows as N M^2. "auto": with Gaussian noise and up to 1,000 distinct
         rows every row (the exact Gaussian process), else 500; 100 for other likelihoods.
+    posterior : {"gaussian", "mixture"}, default "gaussian"
+        Form of q(u). "mixture": `n_components` Gaussians, found after the hyper-parameters, for targets that
+        f may explain in several ways, so that the posterior has several modes. Costs little; brings nothing
+        where log p(y | f) is concave in f, and with Gaussian noise one Gaussian is exact.
+    n_components : int, default 2
+        Number of Gaussians of a mixture.
     expectation : {"auto", "closed_form", "quadrature", "monte_carlo"}, default "auto"
         How expectations of log p(y | f) are taken, where the likelihood leaves a choice.
     support : {"real", "positive", "unit", "count"}, default "real"
@@ -94,6 +101,8 @@ class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "likelihood": [StrOptions(set(REGRESSION)), callable, Likelihood],
         "support": [StrOptions({"real", "positive", "unit", "count"})],
+        "posterior": [StrOptions({"gaussian", "mixture"})],
+        "n_components": [Interval(numbers.Integral, 1, None, closed="left")],
         "expectation": [StrOptions({"auto", "closed_form", "quadrature", "monte_carlo"})],
         **CONSTRAINTS,
     }
@@ -104,6 +113,8 @@ class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):
         *,
         kernel: Any = "matern52",
         n_inducing: str | int = "auto",
+        posterior: str = "gaussian",
+        n_components: int = 2,
         expectation: str = "auto",
         support: str = "real",
         max_iter: int = 400,
@@ -115,6 +126,8 @@ class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):
         self.likelihood = likelihood
         self.kernel = kernel
         self.n_inducing = n_inducing
+        self.posterior = posterior
+        self.n_components = n_components
         self.expectation = expectation
         self.support = support
         self.max_iter = max_iter
@@ -186,6 +199,9 @@ class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):
         if isinstance(self.likelihood, str):
             return REGRESSION[self.likelihood](expectation=self.expectation)
         return Custom(expectation=self.expectation, function=self.likelihood, support=self.support)
+
+    def _n_components(self) -> int:
+        return int(self.n_components) if self.posterior == "mixture" else 1
 
     def _readable_params(self) -> dict[str, float]:
         """The likelihood's parameters in units of the target."""

@@ -8,12 +8,13 @@ from typing import NamedTuple
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from nongauss.core.contracts import Callback, FitResult
+from nongauss.core.contracts import Callback, FitResult, Status
 from nongauss.inference.quasi_newton import ascend
 from nongauss.sparse_gp import exact
 from nongauss.sparse_gp.blocks import KEPT_NUMBERS, Blocks
 from nongauss.sparse_gp.inducing import are_all_rows, inducing_inputs
 from nongauss.sparse_gp.kernel import FloatArray
+from nongauss.sparse_gp.mixture import fit_mixture
 from nongauss.sparse_gp.objective import by_inducing, by_rows, pull_back_inducing
 from nongauss.sparse_gp.params import Model, Params, Rows, box, log_prior, start
 from nongauss.sparse_gp.predict import Posterior
@@ -28,6 +29,9 @@ WORTH_THREADS = 5e8
 SETTLE_TOL = 3e-5
 """Nats a row below which a step of the sites is not worth another."""
 
+FINAL_TOL, FINAL_STEPS = 1e-9, 50
+"""The same for the q that predicts, and the most steps it may take."""
+
 
 class Recipe(NamedTuple):
     """How a model is fitted; see the parameters of `SparseGPRegressor`."""
@@ -36,6 +40,7 @@ class Recipe(NamedTuple):
     max_iter: int
     tol: float
     seed: int
+    n_components: int = 1
 
 
 class Bound:
@@ -135,7 +140,15 @@ def fit(
         params = params.like(result.state)
         if learned_from is not rows:
             bound = Bound(model, rows, params, moves_inputs=False, is_exact=False)
-        return result, posterior(bound, params)
+        if recipe.n_components == 1 or model.likelihood.conjugate or result.status is Status.STOPPED:
+            return result, posterior(bound, params)
+        blocks, q = bound.settled(params, FINAL_TOL, FINAL_STEPS)
+        result, alpha, W = fit_mixture(
+            blocks, q, result, recipe.n_components, recipe.seed,
+            max_iter=recipe.max_iter, tol=recipe.tol * rows.weight.sum(),
+            callbacks=callbacks, verbose=verbose,
+        )  # fmt: skip
+        return result, _posterior(bound, params, alpha, W)
 
 
 def sample(rows: Rows, n_inducing: int, seed: int) -> Rows:
@@ -149,11 +162,16 @@ def sample(rows: Rows, n_inducing: int, seed: int) -> Rows:
 
 def posterior(bound: Bound, params: Params) -> Posterior:
     """What predicts, at these parameters."""
-    model = bound.model
-    parts = (model.kernels, model.kernel_of, model.space, model.likelihood, model.offset, *params)
     if bound.is_exact:
-        at = exact.evidence(model, params, bound.rows)
-        return Posterior(*parts, at.alpha[None], at.W[None])
-    _, q = bound.settled(params, 1e-9, 50)
-    alpha, W = (np.stack(part) for part in zip(*((q.alpha, q.W) for q in q.latents), strict=True))
-    return Posterior(*parts, alpha, W)
+        at = exact.evidence(bound.model, params, bound.rows)
+        return _posterior(bound, params, at.alpha[None, None], at.W[None, None])
+    _, q = bound.settled(params, FINAL_TOL, FINAL_STEPS)
+    alpha, W = (np.stack(part)[None] for part in zip(*((q.alpha, q.W) for q in q.latents), strict=True))
+    return _posterior(bound, params, alpha, W)
+
+
+def _posterior(bound: Bound, params: Params, alpha: FloatArray, W: FloatArray) -> Posterior:
+    model = bound.model
+    return Posterior(
+        model.kernels, model.kernel_of, model.space, model.likelihood, model.offset, *params, alpha, W
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -19,7 +20,7 @@ class Posterior(NamedTuple):
     """All that a prediction needs: f_l(x) ~ N(offset_l + k' alpha_l, k(x, x) - k' W_l k), k = k(Z, x).
 
     `thetas`: log parameters of each kernel. `kernel_of`: the kernel of each latent function. `psi`: the
-    likelihood's parameters. `alpha` (L, M), `W` (L, M, M).
+    likelihood's parameters. `alpha` (C, L, M), `W` (C, L, M, M): C equally weighted components of q.
     """
 
     kernels: tuple[Kernel, ...]
@@ -40,17 +41,19 @@ class Posterior(NamedTuple):
             for number, kernel in enumerate(self.kernels):
                 K, _ = kernel.forward(self.thetas[number], self.space, self.Z, X[rows])
                 for l in self._latents_of(number):
-                    out[rows, l] = self.offset[l] + K.T @ self.alpha[l]
+                    out[rows, l] = self.offset[l] + K.T @ self.alpha[:, l].mean(axis=0)
         return out
 
     def moments(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance of each latent function: (N, L) each."""
-        mean, variance = np.empty((2, len(X), len(self.offset)))
+        """Mean and variance of each latent function under each component of q: (C, N, L) each."""
+        n_components = len(self.alpha)
+        mean, variance = np.empty((2, n_components, len(X), len(self.offset)))
         for rows in self._blocks(len(X)):
             for number, kernel in enumerate(self.kernels):
                 at = basis(kernel, self.thetas[number], self.space, self.Z, X[rows])
-                for l in self._latents_of(number):
-                    mean[rows, l], variance[rows, l], _ = conditional(at, self.alpha[l], self.W[l])
+                for c, l in product(range(n_components), self._latents_of(number)):
+                    moments = conditional(at, self.alpha[c, l], self.W[c, l])
+                    mean[c, rows, l], variance[c, rows, l] = moments[:2]
         return mean + self.offset, variance
 
     def _latents_of(self, kernel: int) -> list[int]:
