@@ -58,7 +58,7 @@ def softmax_errors(n_rows: int = 100, n_draws: int = 20_000) -> dict[str, float]
 
 
 def entropies(gaps: tuple[float, ...] = (0.0, 1.0, 2.0, 4.0, 8.0)) -> dict[str, list[float]]:
-    """Two unit normals in 20 dimensions, `gaps` apart: what each bound adds to the entropy of one, in nats."""
+    """Two unit normals in 20 dimensions, `gaps` apart: what each bound adds to the entropy of one."""
     x = np.random.default_rng(0).normal(size=1_000_000)
     one = 10.0 * (1.0 + math.log(2.0 * math.pi))
     out: dict[str, list[float]] = {
