@@ -18,7 +18,7 @@ from nongauss.data.table import label_of
 from nongauss.models import REGRESSION
 from nongauss.report.baselines import baselines
 from nongauss.report.comparison import compare, fit_and_score, raise_if_stopped
-from nongauss.report.html import report_figures, write_report
+from nongauss.report.html import learned_figures, report_figures, write_report
 from nongauss.report.metrics import split_interval
 from nongauss.tables import Table
 
@@ -148,6 +148,7 @@ def save_and_report(
         frame_info=table.info(0 if y is None else len(y), [*outcome.notes, *notes]),
         metrics=outcome.metrics,
         figures=figures,
+        learned=learned_figures(outcome.final, table.X, target=table.target),
         model_path=model_path,
     )
 

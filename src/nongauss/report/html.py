@@ -13,9 +13,11 @@ import jinja2
 from sklearn.base import is_classifier
 
 from nongauss.core.files import atomic_path
+from nongauss.report.dependence import DependenceDisplay
 from nongauss.report.displays import CalibrationDisplay, PredictiveDisplay, TraceDisplay
 from nongauss.report.label_displays import ReliabilityDisplay, draw_confusion
 from nongauss.report.metrics import metric_table
+from nongauss.report.relevance import RelevanceDisplay
 from nongauss.report.text import facts, settings
 
 if TYPE_CHECKING:
@@ -33,6 +35,16 @@ LOG_LOSS_NOTE = (
     "was predicted, balanced accuracy its mean over classes, rare ones counted like frequent ones. The Brier "
     "score is the squared distance of the probabilities from what happened: lower is better."
 )
+
+RELEVANCE_CAPTION = (
+    "Which columns matter: the share of the variance of the prediction that is lost when the cells of a "
+    "column are dealt to other rows. Columns that act together count for each."
+)
+DEPENDENCE_CAPTION = (
+    "How the prediction changes along the columns that matter most: its mean over rows in which all else "
+    "stays. Ticks on the axis are deciles of the column."
+)
+_MOST_PANELS = 6
 
 
 @dataclass(frozen=True)
@@ -60,6 +72,7 @@ def write_report(
     frame_info: FrameInfo,
     metrics: Mapping[str, Mapping[str, float]] | None = None,
     figures: Sequence[tuple[str, Figure]] = (),
+    learned: Sequence[tuple[str, Figure]] = (),
     model_path: str | Path | None = None,
 ) -> Path:
     """Write the report of a fitted estimator to `path`, whole or not at all; return the path.
@@ -71,6 +84,7 @@ def write_report(
     metrics : held-out figures by model name, from `regression_metrics` or `classification_metrics`; none
         where nothing was held out.
     figures : pairs (caption, figure), see `report_figures`; they are embedded as PNG.
+    learned : the same, about the columns, see `learned_figures`.
     model_path : where the model was saved, for the lines that load it again.
 
     Raises OSError where the file cannot be written.
@@ -89,6 +103,7 @@ def write_report(
         notes=[note for name, note in _NOTES.items() if name in header],
         usage=_LABEL_USAGE if is_classifier(estimator) else _USAGE,
         figures=[(caption, _png(figure)) for caption, figure in figures],
+        learned=[(caption, _png(figure)) for caption, figure in learned],
         model_name=None if model_path is None else repr(Path(model_path).name),
     )
     with atomic_path(path) as temporary:
@@ -122,6 +137,34 @@ def report_figures(
         TraceDisplay.from_estimator(shown, ax=ax)
         figures.append(("The objective over the iterations of the fit.", figure))
     return figures
+
+
+def learned_figures(estimator: Any, X: Any, *, target: str | None = None) -> list[tuple[str, Figure]]:
+    """What the model has made of its columns: which matter, and how predictions change along the first six.
+
+    X (N, D) are rows like those of the fit, of which a few hundred are looked at.
+    """
+    from matplotlib.figure import Figure
+
+    figure, ax = _figure()
+    relevance = RelevanceDisplay.from_estimator(estimator, X, ax=ax)
+    figures = [(RELEVANCE_CAPTION, figure)]
+    shown = [j for j in relevance.top(_MOST_PANELS) if relevance.share[j] > 0]
+    if not shown:
+        return figures
+    wide = min(3, len(shown))
+    high = -(-len(shown) // wide)
+    figure = Figure(figsize=(3.7 * wide, 3.1 * high), layout="constrained")
+    panels = figure.subplots(high, wide, sharey=True, squeeze=False).ravel()
+    for number, (panel, j) in enumerate(zip(panels, shown, strict=False)):
+        DependenceDisplay.from_estimator(estimator, X, relevance.columns[j], target=target, ax=panel)
+        if number % wide:
+            panel.set_ylabel("")
+        if number and panel.get_legend():
+            panel.get_legend().remove()
+    for panel in panels[len(shown) :]:
+        panel.remove()
+    return [*figures, (DEPENDENCE_CAPTION, figure)]
 
 
 def _number_figures(estimator: Any, X: Any, y: Any, target: str | None) -> list[tuple[str, Figure]]:
@@ -248,6 +291,13 @@ the model{% endif %}</dd>
 <figcaption>{{ caption }}</figcaption></figure>
 {% endfor %}
 </div>
+{% endif %}
+{% if learned %}
+<h2>What the model has learned</h2>
+{% for caption, image in learned %}
+<figure class="learned"><img src="data:image/png;base64,{{ image }}" alt="{{ caption }}">
+<figcaption>{{ caption }}</figcaption></figure>
+{% endfor %}
 {% endif %}
 <h2>Columns</h2>
 <div class="scroll"><table>

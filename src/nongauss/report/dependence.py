@@ -1,0 +1,258 @@
+"""How a fitted model's predictions change along one column, and how far observations stray from them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from sklearn.base import is_classifier
+
+from nongauss.core.contracts import InputError
+from nongauss.report.metrics import FloatArray
+from nongauss.report.relevance import column_names, shortened, some_rows
+from nongauss.report.style import BLUE, CLASS_COLOURS, GREY, axes_or_new, figure_of, finish
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_MOST_LEVELS, _MOST_CLASSES = 12, len(CLASS_COLOURS)
+_NUMBER_KINDS = ("floating", "integer", "mixed-integer-float", "decimal")
+
+
+class DependenceDisplay:
+    """Partial dependence on one column: the prediction where every row has the same value there.
+
+    Parameters
+    ----------
+    column : its name.
+    grid : (G,) values of the column, numbers or labels.
+    average : (P, G) mean over the rows of what is predicted, where all rows have the value of the grid.
+    classes : the P classes whose probability is shown, None where numbers are predicted (then P is 1).
+    lower, upper : (G,) ends of the band, or None.
+    observed : (N,) the column's own numbers, whose deciles are marked on the axis; None for labels.
+    coverage : nominal probability of the band. n_levels : number of the column's labels, shown or not.
+
+    The band is the mean over the rows of the lower and of the upper end of the central predictive interval:
+    where the target of a typical row falls, its noise and what the model does not know included. It is no
+    confidence band of the curve, which is narrower. Where the model knows no distribution there is none,
+    nor with probabilities of classes. As with every partial dependence, columns that go together are taken
+    apart: the model then answers for rows that may not exist.
+    """
+
+    ax_: Axes
+    figure_: Figure
+
+    def __init__(
+        self,
+        *,
+        column: str,
+        grid: npt.ArrayLike,
+        average: npt.ArrayLike,
+        classes: Sequence[Any] | None = None,
+        lower: FloatArray | None = None,
+        upper: FloatArray | None = None,
+        observed: FloatArray | None = None,
+        coverage: float = 0.9,
+        n_levels: int = 0,
+    ) -> None:
+        self.column, self.coverage, self.n_levels = column, coverage, n_levels
+        self.grid = np.asarray(grid)
+        self.classes = None if classes is None else list(classes)
+        self.average = np.asarray(average, dtype=np.float64)
+        self.lower, self.upper, self.observed = lower, upper, observed
+        wanted = (1 if self.classes is None else len(self.classes), len(self.grid))
+        if self.average.shape != wanted:
+            raise InputError(
+                f"`average` must have shape {wanted}, one row for each class and one column for each "
+                f"value of the grid, got {self.average.shape}."
+            )
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        column: str | int,
+        *,
+        coverage: float = 0.9,
+        target: str | None = None,
+        unit: str | None = None,
+        output: int = 0,
+        max_rows: int = 100,
+        grid_size: int = 15,
+        random_state: int = 0,
+        ax: Axes | None = None,
+        **kwargs: Any,
+    ) -> DependenceDisplay:
+        """Predict rows like those of X with all values of a grid in `column` (name or number), and plot.
+
+        Numbers: 15 (`grid_size`) equal steps from the 5 % to the 95 % quantile, or the column's own values if
+        they are fewer. Labels: the 12 most frequent. Of more than `max_rows` rows a random part is taken.
+        `output` is the target shown where there are several. A classifier shows the probability of each
+        class, of two classes the second. Raises InputError for a column that is not there or is empty.
+        """
+        rows = some_rows(estimator, X, max_rows, random_state)
+        place = _place(rows, column)
+        cells = pd.Series(rows.iloc[:, place] if hasattr(rows, "iloc") else rows[:, place]).infer_objects()
+        numbers = _numbers(cells)
+        grid = _levels(cells) if numbers is None else _steps(numbers, grid_size)
+        name = column_names(rows)[place]
+        if len(grid) == 0:
+            raise InputError(f"Column {name!r} has no values in these rows; choose another.")
+        table = _with_values(rows, place, grid)
+        if is_classifier(estimator):
+            found = _class_averages(estimator, table, len(grid))
+        else:
+            found = _number_averages(estimator, table, len(grid), output, coverage)
+        display = cls(
+            column=name, grid=grid.to_numpy(), observed=numbers, coverage=coverage,
+            n_levels=0 if numbers is not None else int(cells.nunique()), **found,
+        )  # fmt: skip
+        return display.plot(ax=ax, target=target, unit=unit, **kwargs)
+
+    def plot(
+        self,
+        ax: Axes | None = None,
+        *,
+        target: str | None = None,
+        unit: str | None = None,
+        **kwargs: Any,
+    ) -> DependenceDisplay:
+        """Draw on `ax`, or on a new figure; `kwargs` style the lines."""
+        ax = axes_or_new(ax)
+        if self.observed is None:
+            self._plot_labels(ax, kwargs)
+        else:
+            self._plot_numbers(ax, kwargs)
+        label = f"predicted {target or 'target'}" + (f" ({unit})" if unit else "")
+        if self.classes is not None:
+            of = repr(self.classes[0]) if len(self.classes) == 1 else "the class"
+            label = f"predicted probability of {of}"
+        left_out = self.n_levels - len(self.grid)
+        note = f" ({len(self.grid)} of {self.n_levels} labels)" if left_out > 0 else ""
+        finish(ax, "", self.column + note, label)
+        if ax.get_legend_handles_labels()[1]:
+            ax.legend(frameon=False, fontsize="small")
+        self.ax_, self.figure_ = ax, figure_of(ax)
+        return self
+
+    def _plot_numbers(self, ax: Axes, style: dict[str, Any]) -> None:
+        """Curves with the band, and the deciles of the column as ticks on the axis."""
+        assert self.observed is not None
+        if self.lower is not None and self.upper is not None:
+            ax.fill_between(
+                self.grid, self.lower, self.upper, color=BLUE, alpha=0.15, linewidth=0, label=self._band_name
+            )
+        own = len(self.grid) == len(np.unique(self.observed))
+        look = {"linewidth": 2, "marker": "o" if own else None, "markersize": 4}
+        for values, colour, label in self._curves():
+            ax.plot(self.grid, values, **{"color": colour, "label": label, **look, **style})
+        deciles = np.quantile(self.observed, np.linspace(0.1, 0.9, 9))
+        deciles = deciles[(deciles >= self.grid[0]) & (deciles <= self.grid[-1])]
+        ax.vlines(deciles, 0, 0.03, transform=ax.get_xaxis_transform(), color=GREY, linewidth=1)
+
+    def _plot_labels(self, ax: Axes, style: dict[str, Any]) -> None:
+        """One point a label, with the band as a bar."""
+        places = np.arange(len(self.grid))
+        if self.lower is not None and self.upper is not None:
+            ax.vlines(
+                places, self.lower, self.upper, color=BLUE, alpha=0.3, linewidth=5, label=self._band_name
+            )
+        look = {"linestyle": "none", "marker": "o", "markersize": 6}
+        for values, colour, label in self._curves():
+            ax.plot(places, values, **{"color": colour, "label": label, **look, **style})
+        texts = [shortened(str(value), 16) for value in self.grid]
+        crowded = sum(len(text) + 2 for text in texts) > 40
+        ax.set_xticks(places, texts, rotation=90 if crowded else 0, fontsize="small" if crowded else None)
+        ax.set_xlim(-0.6, len(places) - 0.4)
+
+    @property
+    def _band_name(self) -> str:
+        return f"{100 * self.coverage:.3g} % interval, mean"
+
+    def _curves(self) -> Iterator[tuple[FloatArray, str, str | None]]:
+        """Values, colour and label of each curve: of many classes, those that change most."""
+        if self.classes is None:
+            yield self.average[0], BLUE, "prediction, mean"
+            return
+        alone = len(self.classes) == 1
+        moving = np.argsort(-np.ptp(self.average, axis=1), kind="stable")[:_MOST_CLASSES]
+        for row, colour in zip(sorted(moving), CLASS_COLOURS, strict=False):
+            yield self.average[row], colour, None if alone else str(self.classes[row])
+
+
+def _class_averages(estimator: Any, table: Any, n_values: int) -> dict[str, Any]:
+    classes = np.asarray(estimator.classes_).tolist()
+    shown = slice(1, 2) if len(classes) == 2 else slice(None)
+    p = np.asarray(estimator.predict_proba(table))[:, shown]
+    return {"classes": classes[shown], "average": _means(p, n_values).T}
+
+
+def _number_averages(
+    estimator: Any, table: Any, n_values: int, output: int, coverage: float
+) -> dict[str, Any]:
+    if not hasattr(estimator, "predict_distribution"):
+        predicted = np.asarray(estimator.predict(table)).reshape(len(table), -1)
+        return {"average": _means(predicted[:, [output]], n_values).T}
+    distribution = estimator.predict_distribution(table)
+    mean = np.asarray(distribution.mean).reshape(len(table), -1)[:, output]
+    ends = np.asarray(distribution.interval(coverage)).reshape(len(table), 2, -1)[:, :, output]
+    average, lower, upper = _means(np.column_stack([mean, ends]), n_values).T
+    return {"average": average[None], "lower": lower, "upper": upper}
+
+
+def _means(values: FloatArray, n_values: int) -> FloatArray:
+    """Mean over the rows of each value of the grid: (G N, P) to (G, P)."""
+    means: FloatArray = values.reshape(n_values, -1, values.shape[1]).mean(axis=1)
+    return means
+
+
+def _place(rows: Any, column: str | int) -> int:
+    """The position of a column given by name or number."""
+    names: list[Any] = list(rows.columns) if hasattr(rows, "columns") else column_names(rows)
+    if column in names:
+        return names.index(column)
+    if isinstance(column, int) and 0 <= column < len(names):
+        return column
+    raise InputError(f"`X` has no column {column!r}; it has {', '.join(map(str, names[:10]))}.")
+
+
+def _numbers(cells: pd.Series[Any]) -> FloatArray | None:
+    """The cells that are not missing, if they are numbers."""
+    if isinstance(cells.dtype, pd.CategoricalDtype):
+        return None
+    if pd.api.types.infer_dtype(cells, skipna=True) not in _NUMBER_KINDS:
+        return None
+    return cells.dropna().to_numpy(dtype=np.float64)
+
+
+def _steps(numbers: FloatArray, size: int) -> pd.Series[Any]:
+    own = np.unique(numbers)
+    if len(own) <= size:
+        return pd.Series(own)
+    low, high = np.quantile(numbers, [0.05, 0.95])
+    return pd.Series(np.linspace(low, high, size) if high > low else np.linspace(own[0], own[-1], size))
+
+
+def _levels(cells: pd.Series[Any]) -> pd.Series[Any]:
+    """The most frequent labels, those of an ordered category in its order."""
+    counts = cells.value_counts()
+    grid = pd.Series(counts.index[counts.to_numpy() > 0][:_MOST_LEVELS])
+    ordered = isinstance(cells.dtype, pd.CategoricalDtype) and cells.dtype.ordered
+    return grid.sort_values(ignore_index=True) if ordered else grid
+
+
+def _with_values(rows: Any, place: int, grid: pd.Series[Any]) -> Any:
+    """All rows with the first value of the grid, then all with the second, and so on: (G N, D)."""
+    values = grid.repeat(len(rows)).reset_index(drop=True)
+    if hasattr(rows, "iloc"):
+        table = pd.concat([rows] * len(grid), ignore_index=True)
+        table.isetitem(place, values)
+        return table
+    tiled = np.tile(rows if rows.dtype.kind not in "biu" else rows.astype(np.float64), (len(grid), 1))
+    tiled[:, place] = values
+    return tiled
