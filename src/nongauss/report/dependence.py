@@ -165,24 +165,28 @@ class DependenceDisplay:
         look = {"linestyle": "none", "marker": "o", "markersize": 6}
         for values, colour, label in self._curves():
             ax.plot(places, values, **{"color": colour, "label": label, **look, **style})
-        texts = [shortened(str(value), 16) for value in self.grid]
+        texts = [shortened(_text(value), 16) for value in self.grid]
         crowded = sum(len(text) + 2 for text in texts) > 40
         ax.set_xticks(places, texts, rotation=90 if crowded else 0, fontsize="small" if crowded else None)
         ax.set_xlim(-0.6, len(places) - 0.4)
 
     @property
     def _band_name(self) -> str:
-        return f"{100 * self.coverage:.3g} % interval, mean"
+        return f"mean {100 * self.coverage:.3g} % interval"
 
     def _curves(self) -> Iterator[tuple[FloatArray, str, str | None]]:
         """Values, colour and label of each curve: of many classes, those that change most."""
         if self.classes is None:
-            yield self.average[0], BLUE, "prediction, mean"
+            yield self.average[0], BLUE, "mean prediction"
             return
         alone = len(self.classes) == 1
         moving = np.argsort(-np.ptp(self.average, axis=1), kind="stable")[:_MOST_CLASSES]
         for row, colour in zip(sorted(moving), CLASS_COLOURS, strict=False):
-            yield self.average[row], colour, None if alone else str(self.classes[row])
+            yield self.average[row], colour, None if alone else _text(self.classes[row])
+
+
+def _text(label: Any) -> str:
+    return f"{label:g}" if isinstance(label, float) else str(label)
 
 
 def _class_averages(estimator: Any, table: Any, n_values: int) -> dict[str, Any]:
@@ -222,12 +226,13 @@ def _place(rows: Any, column: str | int) -> int:
 
 
 def _numbers(cells: pd.Series[Any]) -> FloatArray | None:
-    """The cells that are not missing, if they are numbers."""
+    """The cells that are not missing, if they are numbers; two numbers, such as 0 and 1, are labels."""
     if isinstance(cells.dtype, pd.CategoricalDtype):
         return None
     if pd.api.types.infer_dtype(cells, skipna=True) not in _NUMBER_KINDS:
         return None
-    return cells.dropna().to_numpy(dtype=np.float64)
+    numbers = cells.dropna().to_numpy(dtype=np.float64)
+    return None if 1 <= len(np.unique(numbers)) <= 2 else numbers
 
 
 def _steps(numbers: FloatArray, size: int) -> pd.Series[Any]:
@@ -239,11 +244,13 @@ def _steps(numbers: FloatArray, size: int) -> pd.Series[Any]:
 
 
 def _levels(cells: pd.Series[Any]) -> pd.Series[Any]:
-    """The most frequent labels, those of an ordered category in its order."""
+    """The most frequent labels first; those of an ordered category, and numbers, in their order."""
     counts = cells.value_counts()
     grid = pd.Series(counts.index[counts.to_numpy() > 0][:_MOST_LEVELS])
     ordered = isinstance(cells.dtype, pd.CategoricalDtype) and cells.dtype.ordered
-    return grid.sort_values(ignore_index=True) if ordered else grid
+    if ordered or pd.api.types.is_numeric_dtype(grid.dtype):
+        return grid.sort_values(ignore_index=True)
+    return grid
 
 
 def _with_values(rows: Any, place: int, grid: pd.Series[Any]) -> Any:

@@ -87,6 +87,7 @@ class SparseGP(TableEstimator):
         self._keep_encoder(inputs.encoder)
         self.posterior_ = posterior
         self.is_exact_ = bool(likelihood.conjugate and len(posterior.Z) == len(rows.y))
+        self.holds_training_rows_ = shares_a_row(posterior.Z, rows.X)
         self.kernel_params_, self.lengthscales_ = readable_kernels(model, posterior.thetas)
         self.bound_ = float(result.trace[-1]["bound"]) if result.trace else float("nan")
         return result
@@ -118,6 +119,12 @@ def with_a_column(encoded: FloatArray, space: Space) -> tuple[FloatArray, Space]
     if encoded.shape[1]:
         return encoded, space
     return np.zeros((len(encoded), 1)), Space(("nothing",), (0,))
+
+
+def shares_a_row(Z: FloatArray, X: FloatArray) -> bool:
+    """Is a row of Z (M, D) also one of X (N, D), to the last bit?"""
+    known = {row.tobytes() for row in Z}
+    return any(row.tobytes() in known for row in X)
 
 
 def readable_kernels(

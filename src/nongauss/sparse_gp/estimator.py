@@ -75,7 +75,10 @@ class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):
     posterior_ : Posterior
         All that a prediction needs: inducing inputs, q(u), hyper-parameters.
     is_exact_ : bool
-        Whether every row is an inducing input; only then does a saved model hold the (encoded) rows.
+        Whether the model is the exact Gaussian process: Gaussian noise, every row an inducing input.
+    holds_training_rows_ : bool
+        Whether encoded rows are among the inducing inputs, and so in a saved model: where they are all rows,
+        which stay where they are. Otherwise they move with the fit.
     n_iter_, converged_, stop_reason_, trace_ : how the fit went.
 
     Raises
