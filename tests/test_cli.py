@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import subprocess
 import sys
 
@@ -79,7 +80,7 @@ def test_fit_reports_saves_and_says_what_it_did(fitted):
     assert result.stderr == ""  # no progress bar outside a terminal
     assert sorted(p.name for p in (folder / "out").iterdir()) == ["model.nongauss", "report.html"]
     page = (folder / "out" / "report.html").read_text(encoding="utf-8")
-    assert page.count("data:image/png") == 4
+    assert page.count("data:image/png") == 6
 
 
 def test_predict_writes_one_row_for_each_row(fitted, table, tmp_path):
@@ -114,6 +115,7 @@ def test_describe(fitted):
     text = run("describe", model).stdout
     assert "TGGMRegressor" in text
     assert "width, height, colour" in text
+    assert re.search("Holds training rows +no", text)
     record = json.loads(run("describe", model, "--json").stdout)
     assert record["columns"] == ["width", "height", "colour"]
     refused(run("describe", data))

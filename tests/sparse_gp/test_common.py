@@ -1,7 +1,11 @@
+import json
+
 import numpy as np
 import pandas as pd
+import pytest
+from safetensors import safe_open
 
-from nongauss import SparseGPRegressor
+from nongauss import SparseGPRegressor, load, save
 from nongauss.data.inputs import read_inputs
 from nongauss.sparse_gp.common import FEW, MANY, readable_kernels, space_of, with_a_column
 from nongauss.sparse_gp.kernel import Space
@@ -36,3 +40,30 @@ def test_default_number_of_inducing_inputs():
     assert plain._n_inducing(rows(1200, weighted=False), Gaussian()) == MANY
     assert plain._n_inducing(rows(50), Poisson()) == FEW
     assert SparseGPRegressor(n_inducing=7)._n_inducing(rows(50), Poisson()) == 7
+
+
+def said_and_held(model, path, X):
+    """What the manifest says, and whether an encoded row is in the file."""
+    save(model, path)
+    with safe_open(path, framework="numpy") as file:
+        said = json.loads(file.metadata()["nongauss"])["holds_training_rows"]
+        tensors = [file.get_tensor(name) for name in file.keys()]  # noqa: SIM118
+    encoded = model._encode(X).astype(np.float32)  # rows are rounded before a fit
+    held = any((t[:, None] == encoded).all(-1).any() for t in tensors if t.ndim == 2 and t.shape[1] == 10)
+    assert load(path).holds_training_rows_ == said
+    return said, held
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize(
+    ("likelihood", "n_rows", "n_inducing", "holds"),
+    [("poisson", 2000, 200, False), ("gaussian", 100, "auto", True), ("poisson", 80, "auto", True)],
+)
+def test_the_file_is_small_and_says_whether_rows_are_in_it(tmp_path, likelihood, n_rows, n_inducing, holds):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n_rows, 10))
+    y = rng.poisson(np.exp(0.5 * np.sin(2 * X[:, 0])))
+    model = SparseGPRegressor(likelihood, n_inducing=n_inducing, max_iter=2, random_state=0).fit(X, y)
+    path = tmp_path / "model"
+    assert said_and_held(model, path, X) == (holds, holds)
+    assert path.stat().st_size < 1_000_000

@@ -103,11 +103,7 @@ class DependenceDisplay:
         name = column_names(rows)[place]
         if len(grid) == 0:
             raise InputError(f"Column {name!r} has no values in these rows; choose another.")
-        table = _with_values(rows, place, grid)
-        if is_classifier(estimator):
-            found = _class_averages(estimator, table, len(grid))
-        else:
-            found = _number_averages(estimator, table, len(grid), output, coverage)
+        found = _averages(estimator, _tables(rows, place, grid), output, coverage)
         display = cls(
             column=name, grid=grid.to_numpy(), observed=numbers, coverage=coverage,
             n_levels=0 if numbers is not None else int(cells.nunique()), **found,
@@ -189,30 +185,30 @@ def _text(label: Any) -> str:
     return f"{label:g}" if isinstance(label, float) else str(label)
 
 
-def _class_averages(estimator: Any, table: Any, n_values: int) -> dict[str, Any]:
-    classes = np.asarray(estimator.classes_).tolist()
-    shown = slice(1, 2) if len(classes) == 2 else slice(None)
-    p = np.asarray(estimator.predict_proba(table))[:, shown]
-    return {"classes": classes[shown], "average": _means(p, n_values).T}
+def _averages(estimator: Any, tables: Iterator[Any], output: int, coverage: float) -> dict[str, Any]:
+    """What a display holds of the predictions of each of G tables."""
+    if is_classifier(estimator):
+        p = np.stack([_probabilities(estimator, rows).mean(axis=0) for rows in tables], axis=1)
+        return {"average": p, "classes": np.asarray(estimator.classes_).tolist()[-len(p) :]}
+    means = [_number_and_ends(estimator, rows, output, coverage).mean(axis=0) for rows in tables]
+    average, *ends = np.stack(means, axis=1)
+    return {"average": average[None], **dict(zip(("lower", "upper"), ends, strict=False))}
 
 
-def _number_averages(
-    estimator: Any, table: Any, n_values: int, output: int, coverage: float
-) -> dict[str, Any]:
+def _probabilities(estimator: Any, rows: Any) -> FloatArray:
+    """Of the classes shown: (N, P)."""
+    p: FloatArray = np.asarray(estimator.predict_proba(rows), dtype=np.float64)
+    return p[:, 1:] if p.shape[1] == 2 else p
+
+
+def _number_and_ends(estimator: Any, rows: Any, output: int, coverage: float) -> FloatArray:
+    """Mean and, where the model knows a distribution, the ends of the interval: (N, 1) or (N, 3)."""
     if not hasattr(estimator, "predict_distribution"):
-        predicted = np.asarray(estimator.predict(table)).reshape(len(table), -1)
-        return {"average": _means(predicted[:, [output]], n_values).T}
-    distribution = estimator.predict_distribution(table)
-    mean = np.asarray(distribution.mean).reshape(len(table), -1)[:, output]
-    ends = np.asarray(distribution.interval(coverage)).reshape(len(table), 2, -1)[:, :, output]
-    average, lower, upper = _means(np.column_stack([mean, ends]), n_values).T
-    return {"average": average[None], "lower": lower, "upper": upper}
-
-
-def _means(values: FloatArray, n_values: int) -> FloatArray:
-    """Mean over the rows of each value of the grid: (G N, P) to (G, P)."""
-    means: FloatArray = values.reshape(n_values, -1, values.shape[1]).mean(axis=1)
-    return means
+        return np.asarray(estimator.predict(rows), dtype=np.float64).reshape(len(rows), -1)[:, [output]]
+    distribution = estimator.predict_distribution(rows)
+    mean = np.asarray(distribution.mean).reshape(len(rows), -1)[:, output]
+    ends = np.asarray(distribution.interval(coverage)).reshape(len(rows), 2, -1)[:, :, output]
+    return np.column_stack([mean, ends])
 
 
 def _place(rows: Any, column: str | int) -> int:
@@ -253,13 +249,14 @@ def _levels(cells: pd.Series[Any]) -> pd.Series[Any]:
     return grid
 
 
-def _with_values(rows: Any, place: int, grid: pd.Series[Any]) -> Any:
-    """All rows with the first value of the grid, then all with the second, and so on: (G N, D)."""
-    values = grid.repeat(len(rows)).reset_index(drop=True)
-    if hasattr(rows, "iloc"):
-        table = pd.concat([rows] * len(grid), ignore_index=True)
-        table.isetitem(place, values)
-        return table
-    tiled = np.tile(rows if rows.dtype.kind not in "biu" else rows.astype(np.float64), (len(grid), 1))
-    tiled[:, place] = values
-    return tiled
+def _tables(rows: Any, place: int, grid: pd.Series[Any]) -> Iterator[Any]:
+    """All rows with the first value of the grid in the column, then with the second, and so on."""
+    for at in range(len(grid)):
+        values = grid.iloc[[at] * len(rows)]
+        if hasattr(rows, "iloc"):
+            table = rows.copy()
+            table.isetitem(place, values.set_axis(rows.index))
+        else:
+            table = rows.astype(np.float64) if rows.dtype.kind in "biu" else rows.copy()
+            table[:, place] = values
+        yield table

@@ -67,7 +67,7 @@ class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):
     Attributes
     ----------
     lengthscales_ : dict
-        Length-scale of each column, in its standard deviations: the smaller, the more it matters.
+        Length-scale of each column, in its standard deviations: how far until f changes.
     kernel_params_, likelihood_params_ : dict
         All hyper-parameters by name; noise and scales in units of the target.
     bound_ : float
