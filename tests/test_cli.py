@@ -186,7 +186,7 @@ def test_labels_go_all_the_way(tmp_path, column, kind, task, model):
     assert (record["kind"], record["task"], record["model"]) == (kind, task, model)
     assert record["held_out"][model]["log_loss"] < np.log(3)
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert page.count("data:image/png") == 3
+    assert page.count("data:image/png") == 5
     assert run("predict", tmp_path / "model.nongauss", data, "--out", tmp_path / "p.csv").exit_code == 0
     written = pd.read_csv(tmp_path / "p.csv")
     np.testing.assert_allclose(written.iloc[:, 1:].sum(axis=1), 1, atol=1e-9)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import jinja2
+import numpy as np
 from sklearn.base import is_classifier
 
 from nongauss.core.files import atomic_path
@@ -44,7 +45,7 @@ DEPENDENCE_CAPTION = (
     "How the prediction changes along the columns that matter most: its mean over rows in which all else "
     "stays. Ticks on the axis are deciles of the column."
 )
-_MOST_PANELS = 6
+_MOST_PANELS, _MOST_SHUFFLES = 6, 100
 
 
 @dataclass(frozen=True)
@@ -147,7 +148,8 @@ def learned_figures(estimator: Any, X: Any, *, target: str | None = None) -> lis
     from matplotlib.figure import Figure
 
     figure, ax = _figure()
-    relevance = RelevanceDisplay.from_estimator(estimator, X, ax=ax)
+    n_repeats = int(np.clip(_MOST_SHUFFLES // X.shape[1], 1, 5))
+    relevance = RelevanceDisplay.from_estimator(estimator, X, n_repeats=n_repeats, ax=ax)
     figures = [(RELEVANCE_CAPTION, figure)]
     shown = [j for j in relevance.top(_MOST_PANELS) if relevance.share[j] > 0]
     if not shown:
