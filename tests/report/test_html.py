@@ -98,7 +98,8 @@ def test_what_was_learned_has_a_panel_for_each_column_that_matters():
     panels = dependence.axes
     assert [ax.get_xlabel() for ax in panels][:2] == ["x1", "x0"]
     assert len(panels) == 6
-    assert [bool(ax.get_legend()) for ax in panels] == [True] + [False] * 5
+    assert [ax.get_legend() for ax in panels] == [None] * 6
+    assert len(dependence.legends) == 1
     assert [ax.get_ylabel() for ax in panels] == ["predicted price", "", ""] * 2
     assert len({ax.get_ylim() for ax in panels}) == 1
 

@@ -162,8 +162,11 @@ def learned_figures(estimator: Any, X: Any, *, target: str | None = None) -> lis
         DependenceDisplay.from_estimator(estimator, X, relevance.columns[j], target=target, ax=panel)
         if number % wide:
             panel.set_ylabel("")
-        if number and panel.get_legend():
+        if panel.get_legend():
             panel.get_legend().remove()
+    handles, labels = panels[0].get_legend_handles_labels()
+    if labels:
+        figure.legend(handles, labels, loc="outside upper center", ncols=len(labels), frameon=False)
     for panel in panels[len(shown) :]:
         panel.remove()
     return [*figures, (DEPENDENCE_CAPTION, figure)]

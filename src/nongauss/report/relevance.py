@@ -85,7 +85,10 @@ class RelevanceDisplay:
         percent = 100 * self.share[shown]
         bars = ax.barh(places, percent, **{"color": BLUE, "height": 0.68, **kwargs})
         ax.bar_label(
-            bars, [f"{p:.0f} %" if p >= 1 else "< 1 %" for p in percent], padding=3, fontsize="small"
+            bars,
+            [f"{p:.0f} %" if p >= 1 or p == 0 else "< 1 %" for p in percent],
+            padding=3,
+            fontsize="small",
         )
         ax.set_yticks(places, [shortened(self.columns[j]) for j in shown])
         ax.set_ylim(len(shown) - 0.4, -0.6)
