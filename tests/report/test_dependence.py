@@ -13,7 +13,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from nongauss import SparseGPRegressor, TGGMRegressor
 from nongauss.core.contracts import InputError
 from nongauss.report.dependence import DependenceDisplay
-from report.stand_in import StandIn, small_data
+from report.stand_in import NormalRows, StandIn, small_data
 
 
 @pytest.fixture
@@ -91,11 +91,20 @@ def test_numbers_labels_and_gaps_of_our_models(ax, model):
     ax.figure.canvas.draw()
 
 
+class Twice(StandIn):
+    """A second output, ten times the first."""
+
+    def predict_distribution(self, X):
+        own = super().predict_distribution(X)
+        return NormalRows(np.outer(own.mean, [1, 10]), np.outer(own.std, [1, 10]))
+
+
 def test_of_several_targets_one_is_shown(ax):
     X, y = small_data()
-    both = LinearRegression().fit(X, np.stack([y, 10 * y], axis=1))
-    one, other = (DependenceDisplay.from_estimator(both, X, 0, output=o, ax=ax) for o in (0, 1))
-    np.testing.assert_allclose(10 * one.average, other.average)
+    for both in (LinearRegression().fit(X, np.stack([y, 10 * y], axis=1)), Twice().fit(X, y)):
+        one, other = (DependenceDisplay.from_estimator(both, X, 0, output=o, ax=ax) for o in (0, 1))
+        np.testing.assert_allclose(10 * one.average, other.average)
+    np.testing.assert_allclose(10 * one.upper, other.upper)
 
 
 def test_classes(ax):
