@@ -90,14 +90,15 @@ class DependenceDisplay:
     ) -> DependenceDisplay:
         """Predict rows like those of X with all values of a grid in `column` (name or number), and plot.
 
-        Numbers: 15 (`grid_size`) equal steps from the 5 % to the 95 % quantile, or the column's own values if
-        they are fewer. Labels: the 12 most frequent. Of more than `max_rows` rows a random part is taken.
+        Numbers: 15 (`grid_size`) even places from the 5 % to the 95 % quantile, or the column's own values if
+        they are fewer. Labels: the 12 most frequent. Means are over a random part of more than `max_rows` rows.
         `output` is the target shown where there are several. A classifier shows the probability of each
         class, of two classes the second. Raises InputError for a column that is not there or is empty.
         """
-        rows = some_rows(estimator, X, max_rows, random_state)
+        every = some_rows(estimator, X, len(X), random_state)
+        rows = some_rows(estimator, every, max_rows, random_state)
         place = _place(rows, column)
-        cells = pd.Series(rows.iloc[:, place] if hasattr(rows, "iloc") else rows[:, place]).infer_objects()
+        cells = pd.Series(every.iloc[:, place] if hasattr(every, "iloc") else every[:, place]).infer_objects()
         numbers = _numbers(cells)
         grid = _levels(cells) if numbers is None else _steps(numbers, grid_size)
         name = column_names(rows)[place]
