@@ -91,7 +91,7 @@ class DependenceDisplay:
         """Predict rows like those of X with all values of a grid in `column` (name or number), and plot.
 
         Numbers: 15 (`grid_size`) even places from the 5 % to the 95 % quantile, or the column's own values if
-        they are fewer. Labels: the 12 most frequent. Means are over a random part of more than `max_rows` rows.
+        they are fewer. Labels: the 12 most frequent. Of more than `max_rows` rows a random part is averaged.
         `output` is the target shown where there are several. A classifier shows the probability of each
         class, of two classes the second. Raises InputError for a column that is not there or is empty.
         """
