@@ -8,7 +8,8 @@ from safetensors import safe_open
 from nongauss import SparseGPRegressor, load, save
 from nongauss.data.inputs import read_inputs
 from nongauss.sparse_gp.common import FEW, MANY, readable_kernels, space_of, with_a_column
-from nongauss.sparse_gp.kernel import Space
+from nongauss.sparse_gp.kernel import Space, Sum
+from nongauss.sparse_gp.kernels import Linear, Matern52
 from nongauss.sparse_gp.likelihoods import Gaussian, Poisson
 from sparse_gp.small import model, params, rows
 
@@ -26,12 +27,23 @@ def test_a_table_that_says_nothing_gets_a_column():
     assert len(space.group) == 1
 
 
-def test_readable_parameters_take_the_shortest_lengthscale():
+def test_readable_parameters_are_named_and_have_a_lengthscale_a_column():
     own = model(kernel="matern52 + matern52(a)")
     at = params(own, [0.0], np.zeros((1, 2)))
     named, scales = readable_kernels(own, at.thetas)
     assert set(scales) == {"a", "b"}
-    assert scales["a"] == min(named["matern52 lengthscale a"], named["matern52 lengthscale a (2)"])
+    both = [named["matern52 lengthscale a"], named["matern52 lengthscale a (2)"]]
+    assert min(both) < scales["a"] < max(both)
+
+
+def test_two_scales_with_gaussian_noise_unless_the_kernel_is_a_sum():
+    plain = SparseGPRegressor()
+    assert plain._kernel(Gaussian()) == Sum((Matern52(), Matern52()))
+    assert plain._kernel(Poisson()) == Matern52()
+    assert SparseGPRegressor(n_scales=1)._kernel(Gaussian()) == Matern52()
+    assert len(SparseGPRegressor(n_scales=3)._kernel(Poisson()).parts) == 3
+    own = Matern52() + Linear()
+    assert SparseGPRegressor(kernel=own)._kernel(Gaussian()) == own
 
 
 def test_default_number_of_inducing_inputs():
