@@ -50,6 +50,7 @@ class Bound:
         self.model, self.rows, self.params = model, rows, params
         self.moves_inputs, self.is_exact = moves_inputs, is_exact
         self.sites: Sites = first_sites(model, rows, params.psi)
+        self.best, self.best_sites = -np.inf, self.sites
 
     def __call__(self, flat: FloatArray) -> tuple[float, FloatArray, Mapping[str, float]]:
         """(objective, gradient, {"bound": F})."""
@@ -62,6 +63,8 @@ class Bound:
                 by_thetas, by_Z = [at.by_theta], np.zeros_like(params.Z)
             else:
                 bound, by_thetas, by_psi, by_Z = self._sparse(params)
+        if bound + prior > self.best:
+            self.best, self.best_sites = bound + prior, self.sites
         gradient = [by + more for by, more in zip(by_thetas, prior_thetas, strict=True)]
         inputs = INPUT_UNIT * by_Z.ravel() if self.moves_inputs else np.zeros(0)
         return bound + prior, np.concatenate([*gradient, by_psi + prior_psi, inputs]), {"bound": bound}
@@ -73,6 +76,11 @@ class Bound:
         if np.isfinite(settled.bound):
             self.sites = settled.sites
         return blocks, settled
+
+    def at_rest(self, params: Params) -> tuple[Blocks, Settled]:
+        """`settled` at the best parameters that were seen, from the sites of then: what predicts."""
+        self.sites = self.best_sites
+        return self.settled(params, FINAL_TOL, FINAL_STEPS)
 
     def _sparse(self, params: Params) -> tuple[float, list[FloatArray], FloatArray, FloatArray]:
         """The bound, and its derivatives by thetas, psi and Z."""
@@ -143,7 +151,7 @@ def fit(
             bound = Bound(model, rows, params, moves_inputs=False, is_exact=False)
         if recipe.n_components == 1 or model.likelihood.conjugate or result.status is Status.STOPPED:
             return result, posterior(bound, params)
-        blocks, q = bound.settled(params, FINAL_TOL, FINAL_STEPS)
+        blocks, q = bound.at_rest(params)
         result, alpha, W = fit_mixture(
             blocks, q, result, recipe.n_components, recipe.seed,
             max_iter=recipe.max_iter, tol=recipe.tol * rows.weight.sum(),
@@ -176,7 +184,7 @@ def posterior(bound: Bound, params: Params) -> Posterior:
     if bound.is_exact:
         at = exact.evidence(bound.model, params, bound.rows)
         return _posterior(bound, params, at.alpha[None, None], at.W[None, None])
-    _, q = bound.settled(params, FINAL_TOL, FINAL_STEPS)
+    _, q = bound.at_rest(params)
     alpha, W = (np.stack(part)[None] for part in zip(*((q.alpha, q.W) for q in q.latents), strict=True))
     return _posterior(bound, params, alpha, W)
 
