@@ -132,7 +132,7 @@ def fit(
     everywhere = are_all_rows(Z, rows.X)
     is_exact = everywhere and model.likelihood.conjugate
     params = start(model, psi, rows.X if is_exact else Z)
-    learned_from = sample(rows, len(Z) * len(model.kernels), recipe.seed)
+    learned_from = sample(rows, len(Z) * model.n_leaves, recipe.seed)
     small = len(learned_from.y) * len(Z) ** 2 < WORTH_THREADS
     keep_freed_memory()
     with threadpool_limits(limits=1 if small else None, user_api="blas"):

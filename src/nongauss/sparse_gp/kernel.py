@@ -54,6 +54,11 @@ class Kernel(ABC):
         """Number of log parameters."""
         return len(self.labels(space))
 
+    @property
+    @abstractmethod
+    def n_leaves(self) -> int:
+        """Number of kernels that it is made of."""
+
     @abstractmethod
     def labels(self, space: Space) -> tuple[str, ...]:
         """A readable name for each parameter, such as "matern52 lengthscale age"."""
@@ -102,6 +107,11 @@ class _Many(Kernel):
     """Several kernels; their parameters follow one another in `theta`."""
 
     parts: tuple[Kernel, ...]
+
+    @property
+    def n_leaves(self) -> int:
+        """Those of the parts."""
+        return sum(part.n_leaves for part in self.parts)
 
     def labels(self, space: Space) -> tuple[str, ...]:
         """Those of the parts; a second part of the same name is numbered."""

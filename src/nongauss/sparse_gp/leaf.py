@@ -28,6 +28,11 @@ class Leaf(Kernel):
         elif self.columns is not None:
             object.__setattr__(self, "columns", tuple(self.columns))
 
+    @property
+    def n_leaves(self) -> int:
+        """Itself."""
+        return 1
+
     def labels(self, space: Space) -> tuple[str, ...]:
         """Variance, length-scales, then what else there is."""
         _, _, used = chosen(self.columns, space)

@@ -13,8 +13,8 @@ WIDEST = 12.0
 """Log parameters of kernels stay within this of 0."""
 
 INPUT_UNIT = 4.0
-"""An optimiser sees inducing inputs divided by this: each moves the bound less than parameters that all rows
-share, and so takes longer steps. A fit needs about two thirds of the iterations."""
+"""An optimiser sees inducing inputs divided by this: each matters to fewer rows than a log parameter does,
+and so takes longer steps. A fit needs about two thirds of the iterations."""
 
 
 class Model(NamedTuple):
@@ -34,6 +34,11 @@ class Model(NamedTuple):
     def sizes(self) -> tuple[int, ...]:
         """Number of log parameters of each kernel."""
         return tuple(kernel.size(self.space) for kernel in self.kernels)
+
+    @property
+    def n_leaves(self) -> int:
+        """Number of kernel matrices that an evaluation makes."""
+        return sum(kernel.n_leaves for kernel in self.kernels)
 
     def latents_of(self, kernel: int) -> list[int]:
         """The latent functions that have this kernel."""
