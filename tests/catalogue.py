@@ -57,6 +57,12 @@ CATALOGUE = [
         diabetes_part,
         "max_epochs",
     ),
+    Entry(
+        "TGGMClassifier",
+        {"hidden_layer_sizes": (6,), "max_epochs": 15, "n_members": 2, "random_state": 0},
+        wine_part,
+        "max_epochs",
+    ),
     Entry("SparseGPRegressor", {"n_inducing": 20, "max_iter": 25, "random_state": 0}, diabetes_part),
     Entry("SparseGPClassifier", {"n_inducing": 12, "max_iter": 15, "random_state": 0}, wine_part),
     Entry(

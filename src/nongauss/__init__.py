@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from .estimator.persistence import load, save
     from .sparse_gp.classifier import SparseGPClassifier, SparseGPOrdinalClassifier
     from .sparse_gp.estimator import SparseGPRegressor
+    from .tggm.classifier import TGGMClassifier
     from .tggm.estimator import TGGMRegressor
 
     __version__: str
@@ -19,6 +20,7 @@ __all__ = [
     "SparseGPClassifier",
     "SparseGPOrdinalClassifier",
     "SparseGPRegressor",
+    "TGGMClassifier",
     "TGGMRegressor",
     "__version__",
     "load",
@@ -29,6 +31,7 @@ _HOMES = {
     "SparseGPClassifier": "nongauss.sparse_gp.classifier",
     "SparseGPOrdinalClassifier": "nongauss.sparse_gp.classifier",
     "SparseGPRegressor": "nongauss.sparse_gp.estimator",
+    "TGGMClassifier": "nongauss.tggm.classifier",
     "TGGMRegressor": "nongauss.tggm.estimator",
     "load": "nongauss.estimator.persistence",
     "save": "nongauss.estimator.persistence",
