@@ -76,6 +76,10 @@ class Kernel(ABC):
         """Mean of the normal prior of each log parameter."""
 
     @abstractmethod
+    def prior_sd(self, space: Space, of_variance: float) -> FloatArray:
+        """Its standard deviation: that of variances is given."""
+
+    @abstractmethod
     def start(self, space: Space, shift: float = 0.0) -> FloatArray:
         """Where a fit starts: the mean of the prior, with `shift` added to the log length-scales."""
 
@@ -125,6 +129,10 @@ class _Many(Kernel):
     def prior_mean(self, space: Space) -> FloatArray:
         """Those of the parts."""
         return np.concatenate([part.prior_mean(space) for part in self.parts])
+
+    def prior_sd(self, space: Space, of_variance: float) -> FloatArray:
+        """Those of the parts."""
+        return np.concatenate([part.prior_sd(space, of_variance) for part in self.parts])
 
     def start(self, space: Space, shift: float = 0.0) -> FloatArray:
         """Those of the parts."""

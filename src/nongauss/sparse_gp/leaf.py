@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from nongauss.sparse_gp.kernel import FloatArray, Kernel, Space, chosen
+from nongauss.sparse_gp.kernel import PRIOR_SD, FloatArray, Kernel, Space, chosen
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,10 @@ class Leaf(Kernel):
         _, _, used = chosen(self.columns, space)
         scales = np.full(len(used), 0.5 * math.log(max(len(used), 1)))
         return np.concatenate([[0.0], scales, np.zeros(len(self.extra))])
+
+    def prior_sd(self, space: Space, of_variance: float) -> FloatArray:
+        """The variance comes first."""
+        return np.concatenate([[of_variance], np.full(self.size(space) - 1, PRIOR_SD)])
 
     def start(self, space: Space, shift: float = 0.0) -> FloatArray:
         """The mean of the prior, length-scales shifted."""
