@@ -22,11 +22,13 @@ def judged_labels(probabilities: np.ndarray, y: np.ndarray) -> dict[str, float]:
     chosen, confidence = probabilities.argmax(axis=1), probabilities.max(axis=1)
     right = chosen == y
     bins = np.minimum((confidence * N_BINS).astype(int), N_BINS - 1)
-    gaps = [abs(right[bins == b].mean() - confidence[bins == b].mean()) * np.mean(bins == b) for b in set(bins)]
+    gaps = [
+        abs(right[bins == b].mean() - confidence[bins == b].mean()) * np.mean(bins == b) for b in set(bins)
+    ]
     return {
         "accuracy": float(right.mean()),
         "log_loss": float(-np.log(np.maximum(probabilities[np.arange(len(y)), y], 1e-15)).mean()),
-        "calibration_error": float(np.sum(gaps)),
+        "calibration_error": float(np.sum(gaps) / len(y)),
     }
 
 

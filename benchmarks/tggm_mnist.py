@@ -2,8 +2,8 @@
 
     python benchmarks/tggm_mnist.py --data FOLDER [--seeds 3] [--models "ml 100" "bp 100"]
 
-FOLDER/mnist/mnist.npz holds X_train, y_train, X_test, y_test (28 x 28 grey values, original split). The MLP and
-logistic regression get grey values over 255, the TGGM the grey values; all models run with their defaults.
+FOLDER/mnist/mnist.npz holds X_train, y_train, X_test, y_test (28 x 28 grey values, original split). The MLP
+and logistic regression get grey values over 255, the TGGM the grey values; all run with their defaults.
 """
 
 from __future__ import annotations

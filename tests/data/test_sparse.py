@@ -23,11 +23,11 @@ def filled(rows: SparseRows, n_columns: int) -> np.ndarray:
 
 
 def test_rows_hold_the_matrix_over_its_root_mean_square():
-    X = counts()
-    X[4] = 0.0  # a row without words
+    dense = counts().toarray()
+    dense[4] = 0.0  # a row without words
+    X = sparse.csr_array(dense)
     encoder = SparseEncoder.fit(X, np.ones(30))
     rows = encoder.transform(X)
-    dense = X.toarray()
     assert_allclose(encoder.scale, np.sqrt((dense**2).mean()), rtol=1e-12)
     assert_allclose(filled(rows, 8), dense / encoder.scale, rtol=1e-12)
     assert_array_equal(parted(joined(rows)).index, rows.index)

@@ -94,7 +94,7 @@ def test_separable_classes_stay_finite():
 def test_one_class_and_strange_weights_are_refused():
     with pytest.raises(InputError, match="at least two classes"):
         small().fit(X[:50], Y[:50])
-    with pytest.raises(InputError, match="class_weight gives 1.0 to the class 9"):
+    with pytest.raises(InputError, match="class_weight gives"):
         small(class_weight={9: 1.0}).fit(X, Y)
     with pytest.raises(InputError, match="leaves no row"):
         small(class_weight={0: 0.0, 1: 0.0, 2: 0.0}).fit(X, Y)
