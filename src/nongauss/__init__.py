@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .estimator.persistence import load, save
+    from .rectangle.estimator import RectangleMixture
     from .sparse_gp.classifier import SparseGPClassifier, SparseGPOrdinalClassifier
     from .sparse_gp.estimator import SparseGPRegressor
     from .tggm.classifier import TGGMClassifier
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = [
+    "RectangleMixture",
     "SparseGPClassifier",
     "SparseGPOrdinalClassifier",
     "SparseGPRegressor",
@@ -28,6 +30,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "RectangleMixture": "nongauss.rectangle.estimator",
     "SparseGPClassifier": "nongauss.sparse_gp.classifier",
     "SparseGPOrdinalClassifier": "nongauss.sparse_gp.classifier",
     "SparseGPRegressor": "nongauss.sparse_gp.estimator",

@@ -8,7 +8,7 @@ worth having are dropped. Bounds are places among the sorted distinct values of 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,10 +40,10 @@ class Box:
     (SET). `held` conditions are never moved nor dropped.
     """
 
-    def __init__(self, grid: Grid, own: BoolArray, conditions: Mapping[Key, object], held: Iterable[Key] = ()):
+    def __init__(self, grid: Grid, own: BoolArray, conditions: Mapping[Key, Any], held: Iterable[Key] = ()):
         self.grid, self.held = grid, frozenset(held)
         self.gain = np.where(own, grid.weight, -grid.weight)
-        self.conditions: dict[Key, object] = {}
+        self.conditions: dict[Key, Any] = {}
         self.broken = np.zeros(len(own), dtype=np.int32)
         for key, where in conditions.items():
             self.put(key, where)
@@ -70,7 +70,7 @@ class Box:
         outside = np.append(~np.asarray(where), False)  # code -1, a missing cell, is the last
         return outside[codes]
 
-    def put(self, key: Key, where: object | None) -> None:
+    def put(self, key: Key, where: Any) -> None:
         """Set a condition, or drop it (None)."""
         self.broken -= self.violated(key)
         if where is None:

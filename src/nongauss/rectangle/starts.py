@@ -31,6 +31,33 @@ def shares(rows: Rows, n_clusters: int, n_starts: int, seed: int) -> FloatArray:
     return share
 
 
+def shares_from_rules(
+    rows: Rows, margins: FloatArray, n_clusters: int, n_starts: int, seed: int
+) -> FloatArray:
+    """Partitions (S, K, N) by rules that were stated for the first clusters; the rest by k-means of other rows.
+
+    `margins` (N, J): how deep inside each stated rule a row is. Starts differ in the k-means partition, and in
+    how much is taken from the nearest stated rule where all clusters have one.
+    """
+    n_stated = margins.shape[1]
+    others = n_clusters - n_stated
+    rng = np.random.default_rng(seed)
+    out = np.zeros((n_starts, n_clusters, len(rows)))
+    nearest = np.eye(n_stated)[:, margins.argmax(axis=1)]
+    outside = (margins.max(axis=1) < 0) if others else np.zeros(len(rows), dtype=np.bool_)
+    for share in out:
+        noise = rng.dirichlet(np.ones(n_stated), len(rows)).T
+        share[:n_stated] = 0.8 * nearest + 0.2 * noise
+        if others:
+            k = min(others, int(outside.sum()))
+            share[:, outside] = 0.0
+            if k:
+                part = rows.take(np.flatnonzero(outside))
+                labels = _k_means(_features(part), part.weight, k, int(rng.integers(2**31)))
+                share[n_stated + labels, np.flatnonzero(outside)] = 1.0
+    return out
+
+
 def boxes_around(rows: Rows, share: FloatArray, prior: BoxPrior) -> Boxes:
     """One standard deviation to both sides of each cluster's mean; stated bounds where they were stated."""
     w = share * rows.weight

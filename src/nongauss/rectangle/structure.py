@@ -13,7 +13,7 @@ from nongauss.rectangle.params import FloatArray, Labels, Rows, Structure
 FREEDOM = 4.0
 """Degrees of freedom of Student's t."""
 
-PRIOR_VARIANCE = 0.1
+PRIOR_VARIANCE = 0.3
 """Variance that the prior expects within a cluster, as a share of the column's."""
 
 LEVEL_COUNT = 0.5
@@ -23,8 +23,8 @@ _BLOCK = 2**18  # numbers handled at once
 
 
 def prior_count(n_columns: int, kind: str) -> float:
-    """Exponent of the determinant in the inverse-Wishart prior with P + 2 degrees of freedom, halved in its log."""
-    return 5.0 if kind == "diagonal" else 2.0 * n_columns + 3.0
+    """Rows that the prior of the scatter is worth: twice the exponent of its determinant."""
+    return 3.0 if kind == "diagonal" else n_columns + 2.0
 
 
 def log_density(rows: Rows, structure: Structure, kind: str) -> tuple[FloatArray, FloatArray]:
