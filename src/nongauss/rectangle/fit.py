@@ -25,11 +25,25 @@ from nongauss.rectangle.params import (
 from nongauss.rectangle.structure import log_density
 from nongauss.rectangle.updates import Problem, State, iterate
 
-STAGES = ((STEEPNESS[0], 10, 2000), (STEEPNESS[1], 8, 4000))
-"""Slope, most iterations and most rows of the stages that all starts, and then the best of them, go through."""
+CANDIDATES = 4
+"""Starts that are looked at for each one that is begun with."""
 
-KEPT = (0.4, 0.2)
-"""Share of the starts that goes on after each of these stages."""
+
+class Stage(NamedTuple):
+    """A part of the course: slope of the bounds, most iterations, most rows, and the share of `n_init` kept at its end."""
+
+    slope: float
+    n_iter: int
+    most_rows: int
+    kept: float
+
+
+STAGES = (
+    Stage(STEEPNESS[0], 3, 1000, 1.0),
+    Stage(STEEPNESS[0], 8, 2000, 0.4),
+    Stage(STEEPNESS[1], 8, 4000, 0.2),
+)
+"""What the starts go through before the best of them is brought to its end."""
 
 MOST_ROWS = 10_000
 """Most rows that the last stage learns the soft boxes from."""
@@ -72,13 +86,14 @@ def fit(
     prior = box_prior(recipe.n_clusters, rows.X.shape[1], rows.X_levels.shape[1], stated)
     order = np.random.default_rng(recipe.seed).permutation(len(rows))
     state = None
-    for (slope, n_iter, most), kept in zip(STAGES, KEPT, strict=True):
-        chosen = np.sort(order[:most])
+    for stage in STAGES:
+        chosen = np.sort(order[: stage.most_rows])
         part = rows.take(chosen)
-        problem = Problem(part, cells(part, slope), prior, recipe.structure)
+        problem = Problem(part, cells(part, stage.slope), prior, recipe.structure)
         if state is None:
             state = _begin(problem, recipe, None if margins is None else margins[chosen])
-        state = _best(problem, _settle(problem, state, n_iter, recipe.tol), max(1, round(kept * recipe.n_init)))
+        state = _settle(problem, state, stage.n_iter, recipe.tol)
+        state = _best(problem, state, max(1, round(stage.kept * recipe.n_init)))
     part = rows.take(np.sort(order[:MOST_ROWS]))
     problem = Problem(part, cells(part, STEEPNESS[-1]), prior, recipe.structure)
     assert state is not None
@@ -94,11 +109,11 @@ def fit(
 
 
 def _begin(problem: Problem, recipe: Recipe, margins: FloatArray | None) -> State:
-    rows, K = problem.rows, recipe.n_clusters
+    rows, K, count = problem.rows, recipe.n_clusters, CANDIDATES * recipe.n_init
     if margins is None:
-        share = starts.shares(rows, K, recipe.n_init, recipe.seed)
+        share = starts.shares(rows, K, count, recipe.seed)
     else:
-        share = starts.shares_from_rules(rows, margins, K, recipe.n_init, recipe.seed)
+        share = starts.shares_from_rules(rows, margins, K, count, recipe.seed)
     structure = starts.structure_of(rows, share, recipe.structure)
     return State(starts.boxes_around(rows, share, problem.prior), structure)
 

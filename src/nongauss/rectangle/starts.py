@@ -13,6 +13,9 @@ from nongauss.rectangle.structure import log_density, update
 MIXTURE_STEPS = 30
 """EM iterations of the Gaussian mixtures that make starts."""
 
+LLOYD_STEPS = 4
+"""Iterations of k-means: cut short, so that starts differ."""
+
 KINDS_OF_STARTS = ("diagonal", "full", "diagonal", "full", "k-means")
 """Taken in turn."""
 
@@ -112,5 +115,5 @@ def _k_means(features: FloatArray, weight: FloatArray, n_clusters: int, seed: in
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        model = KMeans(n_clusters, n_init=1, random_state=seed).fit(features, sample_weight=weight)
+        model = KMeans(n_clusters, n_init=1, max_iter=LLOYD_STEPS, random_state=seed).fit(features, sample_weight=weight)
     return np.asarray(model.labels_)
