@@ -37,7 +37,9 @@ def ours(X: pd.DataFrame, K: int | str, seed: int) -> tuple[Answer, RectangleMix
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = RectangleMixture(K, random_state=seed).fit(X)
-    bounds = np.isfinite(model.rules_[["lower", "upper"]].to_numpy()).sum() + model.rules_["levels"].notna().sum()
+    bounds = (
+        np.isfinite(model.rules_[["lower", "upper"]].to_numpy()).sum() + model.rules_["levels"].notna().sum()
+    )
     return Answer(model.labels_, bounds / model.n_clusters_, model.inside_one_), model
 
 
@@ -82,7 +84,7 @@ def table(sets: dict[str, dict[str, dict[str, float]]]) -> list[str]:
     main = [name for name in AIMS if name in sets]
     methods = list(sets[main[0]])
     lines = [
-        "NMI with the labels, K = their number, means over seeds. \"Mean\" is over the first eight sets.",
+        'NMI with the labels, K = their number, means over seeds. "Mean" is over the first eight sets.',
         "",
         f"| method | {' | '.join(sets)} | mean | conditions a rule |",
         "|---" * (len(sets) + 3) + "|",
@@ -120,7 +122,9 @@ def main() -> None:
             sets = {key: sets[key] for key in (*AIMS, *OTHERS) if key in sets}
             write_results("rectangle_uci", {"seeds": chosen.seeds, "sets": sets})
             write_table("rectangle_uci", table(sets))
-    mean = {f: np.mean([sets[n][OURS][f] for n in chosen.sets if n in AIMS]) for f in sets[chosen.sets[0]][OURS]}
+    mean = {
+        f: np.mean([sets[n][OURS][f] for n in chosen.sets if n in AIMS]) for f in sets[chosen.sets[0]][OURS]
+    }
     print("mean", {k: round(float(v), 3) for k, v in mean.items()})
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, is_classifier, is_regressor
 from sklearn.datasets import load_diabetes, load_wine
 from sklearn.utils import get_tags
 
@@ -68,8 +68,10 @@ CATALOGUE = [
     Entry(
         "SparseGPOrdinalClassifier", {"n_inducing": 12, "max_iter": 15, "random_state": 0}, diabetes_grades
     ),
+    Entry("RectangleMixture", {"n_clusters": 3, "n_init": 2, "max_iter": 20, "random_state": 0}, wine_part),
 ]
 
+SUPERVISED = [entry for entry in CATALOGUE if is_classifier(entry.make()) or is_regressor(entry.make())]
 CLASSIFIERS = [entry for entry in CATALOGUE if entry.name.endswith("Classifier")]
 REGRESSORS = [entry for entry in CATALOGUE if entry.name.endswith("Regressor")]
 SEVERAL_OUTPUTS = [entry for entry in REGRESSORS if get_tags(entry.make()).target_tags.multi_output]

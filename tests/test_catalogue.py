@@ -11,9 +11,10 @@ from sklearn.base import clone
 from sklearn.exceptions import DataConversionWarning
 
 import nongauss
-from catalogue import CATALOGUE, REGRESSORS, SEVERAL_OUTPUTS, Entry
+from catalogue import CATALOGUE, REGRESSORS, SEVERAL_OUTPUTS, SUPERVISED, Entry
 
 every = pytest.mark.parametrize("entry", CATALOGUE, ids=lambda e: e.name)
+every_supervised = pytest.mark.parametrize("entry", SUPERVISED, ids=lambda e: e.name)
 every_regressor = pytest.mark.parametrize("entry", REGRESSORS, ids=lambda e: e.name)
 # The fits here are cut short on purpose.
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -113,7 +114,7 @@ def test_lists_and_integers_are_accepted(entry):
     assert_allclose(entry.make().fit(X_int, y_int).predict(X_int), expected, rtol=1e-9)
 
 
-@every
+@every_supervised
 def test_a_column_vector_target_means_the_same_with_a_warning(entry):
     estimator, X, y = fitted(entry)
     with pytest.warns(DataConversionWarning):

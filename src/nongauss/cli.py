@@ -1,4 +1,4 @@
-"""The command line: `nongauss demo | fit | predict | compare | describe`. Wiring only, imported lazily."""
+"""The command line: `nongauss demo | fit | predict | compare | cluster | describe`. Wiring only, imported lazily."""
 
 from __future__ import annotations
 
@@ -170,6 +170,54 @@ def compare(
 
 
 @app.command()
+def cluster(
+    data: Data,
+    rules: Annotated[
+        str | None, typer.Option(help="Columns of the rules, joined by commas; by default all.")
+    ] = None,
+    structure: Annotated[
+        str | None, typer.Option(help="Columns in which rows of a cluster are alike; by default all.")
+    ] = None,
+    clusters: Annotated[
+        int | None, typer.Option(min=1, help="Number of clusters; by default chosen.")
+    ] = None,
+    out: Out = Path("."),
+    save: Save = None,
+    report: Report = None,
+    seed: Seed = 0,
+    set_: Settings = None,
+    force: Force = False,
+    as_json: Json = False,
+) -> None:
+    """Find clusters, each with a rule in words, print them, save the model with a report."""
+    with _polite() as caught:
+        from nongauss import clustering, workflow
+        from nongauss.report.progress import fit_progress
+        from nongauss.report.records import model_record, to_json
+
+        paths = _outputs(out, save, report)
+        workflow.check_outputs(paths, [data], force=force)
+        with fit_progress(enabled=False if as_json else None) as callbacks:
+            model, frame = clustering.cluster(
+                data, n_clusters=clusters or "auto", rules=rules, structure=structure, settings=set_ or (),
+                seed=seed, callbacks=callbacks,
+            )  # fmt: skip
+        notes = _messages(caught)
+        model_path, report_path = paths["--save"], paths["--report"]
+        clustering.save_and_report(
+            model, frame, data=data, model_path=model_path, report_path=report_path, notes=notes
+        )
+        if as_json:
+            record = {"data": data.name, "rows": len(frame), **model_record(model)}
+            record |= {"clusters": model.clusters_, "rules": model.rules_, "rule_text": model.rule_text_}
+            typer.echo(to_json({**record, "notes": notes, "saved": model_path, "report": report_path}))
+            return
+        _echo_notes(notes)
+        typer.echo(model.describe())
+        typer.echo(f"\nSaved the model to {model_path} and the report to {report_path}.")
+
+
+@app.command()
 def describe(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="Model file that `fit` saved.")],
     as_json: Json = False,
@@ -186,6 +234,8 @@ def describe(
             typer.echo(to_json({"file": model, **record}))
         else:
             typer.echo(summary(estimator))
+            if hasattr(estimator, "describe"):
+                typer.echo("\n" + estimator.describe())
             if record["columns"]:
                 typer.echo("\nColumns: " + ", ".join(record["columns"]))
 

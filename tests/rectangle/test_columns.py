@@ -10,7 +10,12 @@ from nongauss.rectangle.columns import merge, n_distinct, places_of, view
 
 def frame() -> pd.DataFrame:
     return pd.DataFrame(
-        {"age": [1.0, 2, 3, 4, 1], "job": ["a", "b", "a", None, "a"], "pay": [5.0, np.nan, 7, 9, 5], "one": 1.0}
+        {
+            "age": [1.0, 2, 3, 4, 1],
+            "job": ["a", "b", "a", None, "a"],
+            "pay": [5.0, np.nan, 7, 9, 5],
+            "one": 1.0,
+        }
     )
 
 
@@ -75,7 +80,8 @@ def test_columns_are_named_or_numbered(whole, chosen, places):
 
 
 @pytest.mark.parametrize(
-    ("chosen", "message"), [(["agee"], "'agee', which X does not have"), ([], "is empty"), (["age", 0], "twice"), ([7], "7")]
+    ("chosen", "message"),
+    [(["agee"], "'agee', which X does not have"), ([], "is empty"), (["age", 0], "twice"), ([7], "7")],
 )
 def test_other_names_are_refused(whole, chosen, message):
     with pytest.raises(InputError, match=message):

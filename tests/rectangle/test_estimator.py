@@ -122,6 +122,7 @@ def test_one_gross_outlier_takes_no_cluster_with_rank_scaling():
 def test_units_do_not_matter_and_bounds_follow_them(iris):
     model, X, _ = iris
     scale, shift = np.array([1e6, 2.0, 1e-3, 10.0]), np.array([0.0, 1e5, 5.0, -3.0])
+    X = X + np.random.default_rng(0).uniform(0, 0.01, X.shape)  # no whole numbers in either unit
     moved = RectangleMixture(3, rule_precision=None, random_state=0).fit(X * scale + shift)
     plain = RectangleMixture(3, rule_precision=None, random_state=0).fit(X)
     assert_array_equal(moved.labels_, plain.labels_)
@@ -153,7 +154,9 @@ def test_tolerance_zero_words_more(iris):
     exact = RectangleMixture(3, rule_tolerance=0.0, random_state=0).fit(X)
     assert exact.inside_one_ >= model.inside_one_
     assert len(exact.rules_) >= len(model.rules_)
-    rounded = RectangleMixture(3, rule_precision=0, random_state=0).fit(X).rules_[["lower", "upper"]].to_numpy()
+    rounded = (
+        RectangleMixture(3, rule_precision=0, random_state=0).fit(X).rules_[["lower", "upper"]].to_numpy()
+    )
     assert (rounded[np.isfinite(rounded)] % 1 == 0).all()
 
 

@@ -9,7 +9,9 @@ from nongauss.rectangle.printing import hard_boxes, printed, sheet
 
 
 def table(X: np.ndarray):
-    there, cells = view(X, TableEncoder.fit(X), tuple(range(X.shape[1])), np.ones(len(X)), "standard", "model")
+    there, cells = view(
+        X, TableEncoder.fit(X), tuple(range(X.shape[1])), np.ones(len(X)), "standard", "model"
+    )
     return there, cells, sheet(there, cells, there.scaled(cells.numbers), np.ones(len(X)))
 
 
@@ -34,7 +36,9 @@ def test_only_rows_that_the_other_conditions_let_in_hold_a_bound():
     X = np.array([[0.0, 0.5], [1, 0.25], [3, 8.5], [7, 9.5], [9, 0.75], [10, 0.5], [11, 9.0]])
     there, _, at = table(X)
     own = np.array([0, 0, 1, 1, 1, 1, 1])
-    boxes = Boxes(np.array([[[-16.0, -16], [-16, -16]]]), np.array([[[-0.9, -0.5], [16, 16]]]), np.zeros((1, 2, 0)))
+    boxes = Boxes(
+        np.array([[[-16.0, -16], [-16, -16]]]), np.array([[[-0.9, -0.5], [16, 16]]]), np.zeros((1, 2, 0))
+    )
     found = hard_boxes(at, boxes, own, 0.0)
     rules = printed(at, there, found, ("a", "b"), "auto")
     assert rules.margins(table(X)[1])[own == 0, 0].min() >= 0

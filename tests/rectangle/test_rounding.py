@@ -10,7 +10,13 @@ from nongauss.rectangle.rounding import is_whole, place, roundest
 
 @pytest.mark.parametrize(
     ("low", "high", "expected"),
-    [(0.6, 1.0, 0.8), (58e3, 63e3, 60e3), (-3, 4, 0), (123.456, 123.478, 123.47), (1e5 + 0.1, 1e5 + 0.35, 1e5 + 0.2)],
+    [
+        (0.6, 1.0, 0.8),
+        (58e3, 63e3, 60e3),
+        (-3, 4, 0),
+        (123.456, 123.478, 123.47),
+        (1e5 + 0.1, 1e5 + 0.35, 1e5 + 0.2),
+    ],
 )
 def test_a_person_would_say_this(low, high, expected):
     assert roundest(low, high) == pytest.approx(expected, abs=1e-12)

@@ -63,6 +63,8 @@ def test_the_slope_is_that_of_the_shares():
     assert best_slope(margins, share, np.ones(4000)) == pytest.approx(5.0, rel=0.15)
 
 
-@pytest.mark.parametrize(("x", "text"), [(30.0, "30"), (1e5 + 0.25, "100000.25"), (-0.5, "-0.5"), (2e-9, "2e-09")])
+@pytest.mark.parametrize(
+    ("x", "text"), [(30.0, "30"), (1e5 + 0.25, "100000.25"), (-0.5, "-0.5"), (2e-9, "2e-09")]
+)
 def test_numbers_have_no_empty_digits(x, text):
     assert plain_number(x) == text

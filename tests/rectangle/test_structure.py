@@ -40,7 +40,9 @@ def test_em_never_lowers_likelihood_plus_prior_gaps_and_weights_included(kind):
         former = value
         look = update(data, share, pull, look, kind)
     # At the end the update stands still.
-    assert_allclose(update(data, share, log_density(data, look, kind)[1], look, kind).mean, look.mean, atol=1e-2)
+    assert_allclose(
+        update(data, share, log_density(data, look, kind)[1], look, kind).mean, look.mean, atol=1e-2
+    )
 
 
 def test_kinds_are_what_they_say():

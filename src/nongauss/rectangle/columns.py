@@ -174,5 +174,3 @@ def merge(rule: View, rule_cells: Cells, structure: View, cells: Cells, weight: 
 def n_distinct(numbers: FloatArray, labels: Labels) -> int:
     """How many different rows there are."""
     return len(np.unique(np.hstack([np.nan_to_num(numbers, nan=_MISSING), labels.codes]), axis=0))
-
-

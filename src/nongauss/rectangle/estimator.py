@@ -180,7 +180,12 @@ class RectangleMixture(ClusterMixin, TableEstimator):
             X, whole, places_of(self.rule_columns, whole, "rule_columns"), weight, self.scaling, name
         )
         look, cells = view(
-            X, whole, places_of(self.structure_columns, whole, "structure_columns"), weight, self.scaling, name
+            X,
+            whole,
+            places_of(self.structure_columns, whole, "structure_columns"),
+            weight,
+            self.scaling,
+            name,
         )
         merged = merge(rule, rule_cells, look, cells, weight)
         first = Cells(rule_cells.numbers[merged.first], rule_cells.labels.take(merged.first))
@@ -226,9 +231,7 @@ class RectangleMixture(ClusterMixin, TableEstimator):
         rows = Rows(
             numbers, cells.labels, self._look.scaled(look.numbers), look.labels, np.ones(len(numbers))
         )
-        return softmax(
-            joint_posterior(self._rules, self._structure, cells, rows, self.structure), axis=1
-        )
+        return softmax(joint_posterior(self._rules, self._structure, cells, rows, self.structure), axis=1)
 
     def inside(self, X: Any) -> np.ndarray:
         """Which rules hold each row, (N, K) booleans."""
@@ -249,9 +252,7 @@ class RectangleMixture(ClusterMixin, TableEstimator):
 
     def _recipe(self, seed: int) -> Recipe:
         n_clusters = 1 if self.n_clusters == "auto" else int(self.n_clusters)
-        return Recipe(
-            n_clusters, self.structure, int(self.n_init), int(self.max_iter), float(self.tol), seed
-        )
+        return Recipe(n_clusters, self.structure, int(self.n_init), int(self.max_iter), float(self.tol), seed)
 
     def _wording(self) -> Wording:
         precision = self.rule_precision

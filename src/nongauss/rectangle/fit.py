@@ -131,9 +131,7 @@ def _settle(problem: Problem, state: State, n_iter: int, tol: float) -> State:
 
 def _best(problem: Problem, state: State, count: int) -> State:
     """The starts with the best objective."""
-    value = objective_of(
-        problem.rows, problem.at, state.boxes, state.structure, problem.prior, problem.kind
-    )
+    value = objective_of(problem.rows, problem.at, state.boxes, state.structure, problem.prior, problem.kind)
     chosen = np.argsort(-value, kind="stable")[:count]
     return State(
         Boxes(*(part[chosen] for part in state.boxes)), Structure(*(part[chosen] for part in state.structure))

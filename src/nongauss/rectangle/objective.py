@@ -69,7 +69,11 @@ def expected(at: Cells, boxes: Boxes, share: FloatArray, prior: BoxPrior) -> tup
         np.divide(pull, odds, out=odds)
         sums += odds @ at.powers[:, part]
         by_sets += pull @ at.levels[part]
-    both, low, high = factors[..., 0] * sums[..., 0], factors[..., 1] * sums[..., 1], factors[..., 2] * sums[..., 2]
+    both, low, high = (
+        factors[..., 0] * sums[..., 0],
+        factors[..., 1] * sums[..., 1],
+        factors[..., 2] * sums[..., 2],
+    )
     by_bounds = [(-a * (both + low)).T, (a * (both + high)).T]
     gradient = np.concatenate([*by_bounds, a * by_sets * (-np.expm1(-sets))], axis=1).reshape(S, K, -1)
     more, by_prior = log_box_prior(boxes, prior)

@@ -76,9 +76,7 @@ class Rows:
         present = ~np.isnan(self.Y)
         patterns, which = np.unique(present, axis=0, return_inverse=True)
         which = which.reshape(-1)
-        return [
-            (np.flatnonzero(which == i), np.flatnonzero(pattern)) for i, pattern in enumerate(patterns)
-        ]
+        return [(np.flatnonzero(which == i), np.flatnonzero(pattern)) for i, pattern in enumerate(patterns)]
 
     @cached_property
     def X_levels(self) -> FloatArray:

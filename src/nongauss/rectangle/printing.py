@@ -51,9 +51,7 @@ def hard_boxes(
 ) -> list[Box]:
     """The box step: from soft boxes (S = 1) and the cluster of each row (N,). Stated bounds stay where they are."""
     held = [_held(at, stated, k) for k in range(boxes.lower.shape[1])]
-    found = [
-        Box(at.grid, own == k, _conditions(at, boxes, k), held[k]) for k in range(boxes.lower.shape[1])
-    ]
+    found = [Box(at.grid, own == k, _conditions(at, boxes, k), held[k]) for k in range(boxes.lower.shape[1])]
     return hold(at.grid, found, tolerance)
 
 
@@ -62,7 +60,9 @@ def printed(
 ) -> Rules:
     """The boxes as rules in original units."""
     conditions = tuple(
-        tuple(_condition(at, view, box, d, precision) for d in sorted({column for column, _ in box.conditions}))
+        tuple(
+            _condition(at, view, box, d, precision) for d in sorted({column for column, _ in box.conditions})
+        )
         for box in boxes
     )
     return Rules(names, conditions)

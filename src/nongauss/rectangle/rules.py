@@ -33,6 +33,11 @@ class Condition(NamedTuple):
     levels: tuple[str, ...] = ()
     all_levels: tuple[str, ...] = ()
 
+    @property
+    def n_bounds(self) -> int:
+        """How many conditions a person counts: each finite end, or a set of levels."""
+        return 1 if self.all_levels else int(np.isfinite(self.lower)) + int(np.isfinite(self.upper))
+
     def margin(self, cells: Cells) -> FloatArray:
         """How deep inside each row is, in standard deviations, negative outside: (N,)."""
         n_numbers = cells.numbers.shape[1]
@@ -101,7 +106,9 @@ class Rules(NamedTuple):
             for c in conditions
         ]
         table = pd.DataFrame(lines, columns=["cluster", "column", "lower", "upper", "levels"])
-        return table.astype({"cluster": object, "column": object, "lower": float, "upper": float, "levels": object})
+        return table.astype(
+            {"cluster": object, "column": object, "lower": float, "upper": float, "levels": object}
+        )
 
 
 def best_slope(margins: FloatArray, share: FloatArray, weight: FloatArray) -> float:

@@ -1,8 +1,10 @@
-"""How many clusters: the number whose rules explain the structure columns best, bounds counted as parameters.
+"""How many clusters: the number whose rules explain the structure columns best, for what they cost.
 
 The objective of a fit cannot say it, because its constraint has a term for each cluster. The criterion is the
-conditional likelihood, sum log sum_k p(k | rules) p(y | k), less half the log of the number of rows for each
-parameter (Schwarz 1978).
+conditional likelihood, sum log sum_k p(k | rules) p(y | k), less N log K, less half the log of N for each mean and
+each bound (Schwarz 1978). N log K is the paper's p(z) = 1/K; it is also what rules gain by cutting a cloud without
+clusters into K equal parts, where rule and structure columns are the same. Scatter matrices are not counted: they
+have a prior.
 """
 
 from __future__ import annotations
@@ -51,16 +53,12 @@ def choose(task: Task, recipe: Recipe, wording: Wording) -> tuple[int, dict[int,
 
 
 def _penalty(solution: Solution, task: Task) -> float:
-    """Half the log of the number of rows for each parameter."""
+    """N log K, and half the log of N for each mean, level probability and bound."""
     K, P = solution.structure.mean.shape[1:]
+    total = float(task.rows.weight.sum())
     levels = sum(n - 1 for n in task.rows.Y_labels.n_levels)
-    bounds = sum(
-        len(c.levels) > 0 or int(np.isfinite(c.lower)) + int(np.isfinite(c.upper))
-        for conditions in solution.rules.conditions
-        for c in conditions
-    )
-    each = P + P * (P + 1) // 2 + levels
-    return 0.5 * float(np.log(task.rows.weight.sum())) * (K * each + bounds)
+    bounds = sum(condition.n_bounds for rule in solution.rules.conditions for condition in rule)
+    return total * float(np.log(K)) + 0.5 * float(np.log(total)) * (K * (P + levels) + bounds)
 
 
 def _reduced(task: Task, seed: int) -> Task:
@@ -69,9 +67,7 @@ def _reduced(task: Task, seed: int) -> Task:
     if len(chosen) > MOST_ROWS:
         chosen = np.sort(np.random.default_rng(seed).choice(len(chosen), MOST_ROWS, replace=False))
     rows = task.rows.take(chosen)
-    cells = task.cells._replace(
-        numbers=task.cells.numbers[chosen], labels=task.cells.labels.take(chosen)
-    )
+    cells = task.cells._replace(numbers=task.cells.numbers[chosen], labels=task.cells.labels.take(chosen))
     rows = Rows(rows.X, rows.X_labels, _components(rows.Y, rows.weight), rows.Y_labels, rows.weight)
     return task._replace(rows=rows, cells=cells)
 

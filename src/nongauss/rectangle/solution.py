@@ -53,9 +53,7 @@ def solve(
 ) -> Solution:
     """Fit, then find the boxes and print them."""
     margins = task.prior.margins(task.cells)
-    result, fitted = fit(
-        task.rows, recipe, task.prior.stated, margins, callbacks=callbacks, verbose=verbose
-    )
+    result, fitted = fit(task.rows, recipe, task.prior.stated, margins, callbacks=callbacks, verbose=verbose)
     chosen = _sample(len(task.rows), recipe.seed)
     rows, cells = task.rows.take(chosen), _take(task.cells, chosen)
     at = sheet(task.view, cells, rows.X, rows.weight)

@@ -115,5 +115,7 @@ def _k_means(features: FloatArray, weight: FloatArray, n_clusters: int, seed: in
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        model = KMeans(n_clusters, n_init=1, max_iter=LLOYD_STEPS, random_state=seed).fit(features, sample_weight=weight)
+        model = KMeans(n_clusters, n_init=1, max_iter=LLOYD_STEPS, random_state=seed).fit(
+            features, sample_weight=weight
+        )
     return np.asarray(model.labels_)

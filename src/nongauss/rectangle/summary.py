@@ -10,9 +10,7 @@ import numpy as np
 from nongauss.rectangle.params import FloatArray
 
 
-def cluster_table(
-    names: Sequence[str], margins: FloatArray, share: FloatArray, weight: FloatArray
-) -> Any:
+def cluster_table(names: Sequence[str], margins: FloatArray, share: FloatArray, weight: FloatArray) -> Any:
     """One row a cluster: rows, inside (weights), precision, recall (NaN where nothing is inside or belongs).
 
     `margins` (N, K) are those of the rules, `share` (K, N) the probabilities by all columns.

@@ -8,13 +8,17 @@ from nongauss.report.html import FrameInfo, learned_figures, report_figures, wri
 from nongauss.report.label_displays import ReliabilityDisplay
 from nongauss.report.metrics import classification_metrics, pit_values, regression_metrics
 from nongauss.report.relevance import RelevanceDisplay, relevance
+from nongauss.report.rule_displays import ClusterProfileDisplay, ParallelRulesDisplay, RectangleDisplay
 from nongauss.report.text import summary
 
 __all__ = [
     "CalibrationDisplay",
+    "ClusterProfileDisplay",
     "DependenceDisplay",
     "FrameInfo",
+    "ParallelRulesDisplay",
     "PredictiveDisplay",
+    "RectangleDisplay",
     "RelevanceDisplay",
     "ReliabilityDisplay",
     "TraceDisplay",

@@ -75,6 +75,7 @@ def write_report(
     figures: Sequence[tuple[str, Figure]] = (),
     learned: Sequence[tuple[str, Figure]] = (),
     model_path: str | Path | None = None,
+    rules: Sequence[Sequence[str]] = (),
 ) -> Path:
     """Write the report of a fitted estimator to `path`, whole or not at all; return the path.
 
@@ -87,6 +88,7 @@ def write_report(
     figures : pairs (caption, figure), see `report_figures`; they are embedded as PNG.
     learned : the same, about the columns, see `learned_figures`.
     model_path : where the model was saved, for the lines that load it again.
+    rules : of clusters, (cluster, rows, precision, recall, rule) each; they stand where figures would.
 
     Raises OSError where the file cannot be written.
     """
@@ -97,12 +99,13 @@ def write_report(
     page = environment.from_string(_TEMPLATE).render(
         title=title,
         info=frame_info,
-        facts=facts(estimator, target=frame_info.target),
+        facts=facts(estimator, target=frame_info.target or None),
         settings=settings(estimator),
         header=header,
         rows=rows,
         notes=[note for name, note in _NOTES.items() if name in header],
-        usage=_LABEL_USAGE if is_classifier(estimator) else _USAGE,
+        rules=rules,
+        usage=_RULE_USAGE if rules else _LABEL_USAGE if is_classifier(estimator) else _USAGE,
         figures=[(caption, _png(figure)) for caption, figure in figures],
         learned=[(caption, _png(figure)) for caption, figure in learned],
         model_name=None if model_path is None else repr(Path(model_path).name),
@@ -217,6 +220,9 @@ distribution.mean, distribution.interval(0.9)"""
 _LABEL_USAGE = """model.predict(new_rows)  # a frame with the columns above
 model.predict_proba(new_rows)  # one column a class, in the order of model.classes_"""
 
+_RULE_USAGE = """model.predict(new_rows)  # a frame with the columns that the rules speak of
+model.rule_text_"""
+
 _TEMPLATE = """<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -272,7 +278,22 @@ the model{% endif %}</dd>
 </dl>
 </details>
 {% endif %}
+{% if rules %}
+<h2>Rules</h2>
+<div class="scroll"><table>
+<thead><tr><th scope="col">cluster</th><th scope="col">rows</th><th scope="col">precision</th>
+<th scope="col">recall</th><th scope="col">rule</th></tr></thead>
+<tbody>
+{% for line in rules %}
+<tr>{% for cell in line %}<td>{{ cell }}</td>{% endfor %}</tr>
+{% endfor %}
+</tbody>
+</table></div>
+<p class="small">Precision is the share of the rows inside a rule that belong to its cluster by all columns, recall
+the share of the cluster's rows that are inside.</p>
+{% else %}
 <h2>Held-out figures</h2>
+{% endif %}
 {% if rows %}
 <div class="scroll"><table class="figures">
 <thead><tr>{% for cell in header %}<th scope="col">{{ cell }}</th>{% endfor %}</tr></thead>
@@ -285,7 +306,7 @@ the model{% endif %}</dd>
 {% for note in notes %}
 <p class="small">{{ note }}</p>
 {% endfor %}
-{% else %}
+{% elif not rules %}
 <p>No rows were held out, so nothing is known yet about predictions on new rows.</p>
 {% endif %}
 {% if figures %}
@@ -308,7 +329,9 @@ the model{% endif %}</dd>
 <div class="scroll"><table>
 <thead><tr><th scope="col">column</th><th scope="col">use</th></tr></thead>
 <tbody>
+{% if info.target %}
 <tr><td>{{ info.target }}</td><td>target</td></tr>
+{% endif %}
 {% for name, kind in info.used %}
 <tr><td>{{ name }}</td><td>used{% if kind %}: {{ kind }}{% endif %}</td></tr>
 {% endfor %}

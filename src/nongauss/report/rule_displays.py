@@ -224,6 +224,29 @@ class ClusterProfileDisplay:
         return self
 
 
+def rule_figures(estimator: Any, X: Any) -> list[tuple[str, Figure]]:
+    """The report's plots of clusters with rules: (caption, figure). What X cannot show is left out."""
+    from matplotlib.figure import Figure
+
+    try:
+        frame = _numeric_frame(estimator, X)
+    except InputError:
+        return []
+    figures = []
+
+    def drawn(caption: str, display: Any, **kwargs: Any) -> None:
+        figure = Figure(figsize=(6.4, 4.6), layout="constrained")
+        display.from_estimator(estimator, X, ax=figure.subplots(), **kwargs)
+        figures.append((caption, figure))
+
+    if frame.shape[1] >= 2:
+        for pair in best_pairs(estimator.rules_, list(frame)):
+            drawn(f"Rules over {pair[0]} and {pair[1]}.", RectangleDisplay, columns=pair)
+    drawn("Each rule's bounds, and the rows of its cluster.", ParallelRulesDisplay)
+    drawn("What the clusters look like; columns that differ most first.", ClusterProfileDisplay)
+    return figures
+
+
 def best_pairs(rules: pd.DataFrame, columns: list[str], count: int = 2) -> list[tuple[str, str]]:
     """The pairs of numeric columns whose bounds stand in most rules, and so part the clusters best."""
     if len(columns) < 2:

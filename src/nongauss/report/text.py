@@ -49,6 +49,7 @@ def facts(estimator: Any, *, target: str | None = None, n_rows: int | None = Non
     for label, attribute in (
         ("Columns", "n_features_in_"),
         ("Targets", "n_outputs_"),
+        ("Clusters", "n_clusters_"),
         ("Iterations", "n_iter_"),
     ):
         value = getattr(estimator, attribute, None)
