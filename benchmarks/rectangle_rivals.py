@@ -17,13 +17,15 @@ from nongauss.rectangle.boxes import Box, Grid, hold
 
 @dataclass
 class Answer:
-    """Labels of the rows, and where there are rules: conditions a rule, and the share of rows in exactly one."""
+    """Labels of the rows, and where there are rules: conditions a rule, and the share of rows in exactly
+    one."""
 
     labels: np.ndarray
     conditions: float = np.nan
     inside_one: float = np.nan
 
     def figures(self, truth: np.ndarray, seconds: float) -> dict[str, float]:
+        """How the labels agree with the true ones, and how readable the rules are."""
         return {
             "nmi": float(normalized_mutual_info_score(truth, self.labels)),
             "ari": float(adjusted_rand_score(truth, self.labels)),
@@ -74,7 +76,8 @@ def _conditions(model: DecisionTreeClassifier) -> float:
 
 
 def box_step(Z: np.ndarray, labels: np.ndarray, tolerance: float = 0.01) -> Answer:
-    """Our own box step on someone else's labels, from the box of each cluster's mean and standard deviation."""
+    """Our own box step on someone else's labels, from the box of each cluster's mean and standard
+    deviation."""
     values = [np.unique(z) for z in Z.T]
     codes = np.array([np.searchsorted(v, z) for v, z in zip(values, Z.T, strict=True)])
     grid = Grid(codes, tuple(len(v) for v in values), (True,) * len(values), np.ones(len(Z)))
@@ -108,7 +111,8 @@ def _depth(Z: np.ndarray, values: list[np.ndarray], box: Box) -> np.ndarray:
 def explainable_k_means(Z: np.ndarray, model: KMeans) -> Answer:
     """The tree of K leaves by iterative mistake minimisation (Moshkovitz, Dasgupta, Rashtchian, Frost 2020).
 
-    A node is split where the fewest of its rows are parted from their own centre; parted rows are then ignored.
+    A node is split where the fewest of its rows are parted from their own centre; parted rows are then
+    ignored.
     """
     labels, conditions = np.empty(len(Z), dtype=int), []
     own = model.labels_

@@ -68,7 +68,7 @@ CATALOGUE = [
     Entry(
         "SparseGPOrdinalClassifier", {"n_inducing": 12, "max_iter": 15, "random_state": 0}, diabetes_grades
     ),
-    Entry("RectangleMixture", {"n_clusters": 3, "n_init": 2, "max_iter": 20, "random_state": 0}, wine_part),
+    Entry("RectangleMixture", {"n_clusters": 2, "n_init": 2, "max_iter": 20, "random_state": 0}, wine_part),
 ]
 
 SUPERVISED = [entry for entry in CATALOGUE if is_classifier(entry.make()) or is_regressor(entry.make())]

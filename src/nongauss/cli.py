@@ -1,4 +1,4 @@
-"""The command line: `nongauss demo | fit | predict | compare | cluster | describe`. Wiring only, imported lazily."""
+"""The command line: `nongauss demo | fit | predict | compare | cluster | describe`. Wiring, imported late."""
 
 from __future__ import annotations
 
@@ -193,7 +193,7 @@ def cluster(
     with _polite() as caught:
         from nongauss import clustering, workflow
         from nongauss.report.progress import fit_progress
-        from nongauss.report.records import model_record, to_json
+        from nongauss.report.records import to_json
 
         paths = _outputs(out, save, report)
         workflow.check_outputs(paths, [data], force=force)
@@ -203,18 +203,18 @@ def cluster(
                 seed=seed, callbacks=callbacks,
             )  # fmt: skip
         notes = _messages(caught)
-        model_path, report_path = paths["--save"], paths["--report"]
         clustering.save_and_report(
-            model, frame, data=data, model_path=model_path, report_path=report_path, notes=notes
+            model, frame, data=data, model_path=paths["--save"], report_path=paths["--report"], notes=notes
         )
         if as_json:
-            record = {"data": data.name, "rows": len(frame), **model_record(model)}
-            record |= {"clusters": model.clusters_, "rules": model.rules_, "rule_text": model.rule_text_}
-            typer.echo(to_json({**record, "notes": notes, "saved": model_path, "report": report_path}))
+            record = clustering.record(model, frame, data)
+            typer.echo(
+                to_json({**record, "notes": notes, "saved": paths["--save"], "report": paths["--report"]})
+            )
             return
         _echo_notes(notes)
         typer.echo(model.describe())
-        typer.echo(f"\nSaved the model to {model_path} and the report to {report_path}.")
+        typer.echo(f"\nSaved the model to {paths['--save']} and the report to {paths['--report']}.")
 
 
 @app.command()

@@ -13,6 +13,7 @@ from nongauss.data.kinds import column_kind
 from nongauss.data.reading import read_table
 from nongauss.models import closest, parse_settings
 from nongauss.report.html import FrameInfo, write_report
+from nongauss.report.records import model_record
 from nongauss.report.rule_displays import rule_figures
 
 if TYPE_CHECKING:
@@ -83,6 +84,12 @@ def save_and_report(
         figures=rule_figures(model, frame),
         model_path=model_path,
     )
+
+
+def record(model: RectangleMixture, frame: pd.DataFrame, data: Path) -> dict[str, Any]:
+    """The clusters and their rules as plain data."""
+    about = {"data": data.name, "rows": len(frame), **model_record(model)}
+    return about | {"clusters": model.clusters_, "rules": model.rules_, "rule_text": model.rule_text_}
 
 
 def rule_lines(model: RectangleMixture) -> list[tuple[str, str, str, str, str]]:

@@ -22,7 +22,7 @@ def iris() -> tuple[RectangleMixture, pd.DataFrame, np.ndarray]:
 
 
 def test_iris_is_found_in_few_words(iris):
-    model, X, y = iris
+    model, _, y = iris
     assert normalized_mutual_info_score(y, model.labels_) >= 0.86
     assert model.inside_one_ >= 0.94
     assert len(model.rules_) <= 6
@@ -120,7 +120,7 @@ def test_one_gross_outlier_takes_no_cluster_with_rank_scaling():
 
 
 def test_units_do_not_matter_and_bounds_follow_them(iris):
-    model, X, _ = iris
+    _, X, _ = iris
     scale, shift = np.array([1e6, 2.0, 1e-3, 10.0]), np.array([0.0, 1e5, 5.0, -3.0])
     X = X + np.random.default_rng(0).uniform(0, 0.01, X.shape)  # no whole numbers in either unit
     moved = RectangleMixture(3, rule_precision=None, random_state=0).fit(X * scale + shift)

@@ -33,7 +33,8 @@ def test_inside_is_a_product_of_logistic_functions(slope):
 
 
 def test_the_e_step_and_the_objective_equal_brute_force():
-    """Every assignment of every row, by the definition of the constraint: inside its own, outside the others."""
+    """Every assignment of every row, by the definition of the constraint: inside its own, outside the
+    others."""
     data, box, look = rows(12), boxes(), structure()
     at, prior = o.cells(data, 3.0), box_prior(3, 2, 3)
     log_G, log_p = o.log_inside(at, box), log_density(data, look, "student_t")[0]

@@ -27,7 +27,8 @@ def test_boxes_survive_flattening():
 
 
 def test_a_stated_width_is_not_shrunk():
-    """The mode of the prior is the stated rectangle; the paper's precisions would shrink a width of 2 to 0.095."""
+    """The mode of the prior is the stated rectangle; the paper's precisions would shrink a width of 2 to
+    0.095."""
     stated = [Stated(0, 0, -0.5, 100.0), Stated(0, 1, 1.5, 100.0)]
     prior = box_prior(1, 1, 0, stated)
     at = Boxes(np.full((1, 1, 1), -0.5), np.full((1, 1, 1), 1.5), np.zeros((1, 1, 0)))

@@ -17,7 +17,7 @@ def iris() -> Task:
     there, cells = view(X, TableEncoder.fit(X), (0, 1, 2, 3), np.ones(150), "standard", "model")
     merged = merge(there, cells, there, cells, np.ones(150))
     first = Cells(cells.numbers[merged.first], cells.labels.take(merged.first))
-    return Task(merged.rows, first, there, Prior((), (), Rules((), ())))
+    return Task(merged.rows, first, there, Prior((), (), Rules((), ())), True)
 
 
 def test_the_posterior_is_rules_times_structure():

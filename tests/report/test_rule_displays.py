@@ -70,8 +70,10 @@ def test_the_profile_is_the_mean_in_standard_deviations(frame, ax):
     ax.figure.canvas.draw()
 
 
-def test_pairs_that_speak_of_most_rules_come_first():
-    assert best_pairs(TwoRules.rules_, list("abc")) == [("a", "b"), ("a", "c")]
+def test_pairs_that_part_most_rows_come_first(frame):
+    rules, labels = TwoRules.rules_, TwoRules().predict(frame)
+    assert best_pairs(rules, frame[["c", "b", "a"]], labels, ["low", "high"]) == [("b", "a")]
+    assert best_pairs(rules[:2], frame, labels, ["low", "high"], 1) == [("a", "b")]
 
 
 def test_figures_for_a_report_and_none_for_labels_alone(frame):

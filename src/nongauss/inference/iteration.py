@@ -1,4 +1,4 @@
-"""The loop for iterations that run on the host in NumPy: the trace, stop rule and ends of the house. No model."""
+"""The loop for iterations in NumPy on the host: trace, stop rule and ends of the house. It knows no model."""
 
 from __future__ import annotations
 
@@ -27,40 +27,60 @@ def climb(
 ) -> FitResult:
     """Repeat `step` until an iteration gains less than `tol`, or something else ends it.
 
-    `step` takes a state to the next one and gives the bound *where it began*. The result's state is the last one
-    whose bound is known, with one row of the trace for each. A bound that falls or is not finite ends the climb
-    at the state before. Ctrl-C after the first iteration ends as STOPPED.
+    `step` takes a state to the next one and gives the bound *where it began*. The result's state is the
+    last one whose bound is known, with one row of the trace for each. A bound that falls or is not finite
+    ends the climb at the state before. Ctrl-C after the first iteration ends as STOPPED.
     """
-    began = printed = time.perf_counter()
-    trace: list[dict[str, float]] = []
+    run = _Run(max_iter, tol, callbacks, verbose)
     best, status = state, Status.MAX_ITER
     try:
-        for number in range(1, max_iter + 1):
+        while len(run.trace) < max_iter:
             following, bound = step(state)
-            if not np.isfinite(bound):
-                status = Status.NONFINITE
+            bad = run.refused(bound)
+            if bad is not None:
+                status = bad
                 break
-            gain = bound - trace[-1]["bound"] if trace else np.inf
-            if gain < -FALL * max(1.0, abs(bound)):
-                status = Status.BOUND_DECREASED
-                break
-            now = time.perf_counter()
-            trace.append({"iteration": number, "bound": float(bound), "seconds": now - began})
             best, state = state, following
-            progress = Progress(number, max_iter, float(bound), now - began)
-            if verbose and now - printed > 0.5:
-                printed = now
-                say(progress)
-            if any([bool(callback(progress)) for callback in callbacks]):
-                status = Status.STOPPED
-                break
-            if gain < tol:
-                status = Status.CONVERGED
+            ending = run.record(bound)
+            if ending is not None:
+                status = ending
                 break
     except KeyboardInterrupt:
-        if not trace:
+        if not run.trace:
             raise
         status = Status.STOPPED
     if verbose:
-        say(f"iteration {len(trace)}: {status.value}")
-    return FitResult(best, trace, status, len(trace))
+        say(f"iteration {len(run.trace)}: {status.value}")
+    return FitResult(best, run.trace, status, len(run.trace))
+
+
+class _Run:
+    """The trace of one climb, and the rules by which it ends."""
+
+    def __init__(self, max_iter: int, tol: float, callbacks: Sequence[Callback], verbose: int) -> None:
+        self.max_iter, self.tol, self.callbacks, self.verbose = max_iter, tol, callbacks, verbose
+        self.began = self.printed = time.perf_counter()
+        self.trace: list[dict[str, float]] = []
+        self.bound = -np.inf
+
+    def refused(self, bound: float) -> Status | None:
+        """Why an iteration cannot be kept."""
+        if not np.isfinite(bound):
+            return Status.NONFINITE
+        fell = bound < self.bound - FALL * max(1.0, abs(bound))
+        return Status.BOUND_DECREASED if fell else None
+
+    def record(self, bound: float) -> Status | None:
+        """Note an iteration and tell who watches; a reason to end, if there is one."""
+        gain, self.bound = bound - self.bound, bound
+        now = time.perf_counter()
+        number, seconds = len(self.trace) + 1, now - self.began
+        self.trace.append({"iteration": number, "bound": float(bound), "seconds": seconds})
+        progress = Progress(number, self.max_iter, float(bound), seconds)
+        if self.verbose and now - self.printed > 0.5:
+            self.printed = now
+            say(progress)
+        asked = [bool(callback(progress)) for callback in self.callbacks]
+        if any(asked):
+            return Status.STOPPED
+        return Status.CONVERGED if gain < self.tol else None

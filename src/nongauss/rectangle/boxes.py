@@ -1,8 +1,9 @@
 """The exact box step: from labels to the few hard bounds that hold each cluster's rows and no others.
 
-The objective is a count: the weight of rows inside the box of their own cluster, less the weight of rows inside
-boxes of others. Each column's bounds are sought over all places where they could lie, and conditions that are not
-worth having are dropped. Bounds are places among the sorted distinct values of a column: no rounding comes in.
+The objective is a count: the weight of rows inside the box of their own cluster, less the weight of rows
+inside boxes of others. Each column's bounds are sought over all places where they could lie, and conditions
+that are not worth having are dropped. Bounds are places among the sorted distinct values of a column: no
+rounding comes in.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ SWEEPS = 20
 
 
 class Grid(NamedTuple):
-    """Columns as codes (D, N), -1 where missing: ranks among the distinct values, or levels of a label column."""
+    """Columns as codes (D, N), -1 where missing: ranks among the distinct values, or levels."""
 
     codes: IntArray
     n_codes: tuple[int, ...]
@@ -36,8 +37,8 @@ class Grid(NamedTuple):
 class Box:
     """The box of one cluster while it is sought.
 
-    `conditions` maps (column, side) to the least code inside (LOWER), the greatest (UPPER), or the levels inside
-    (SET). `held` conditions are never moved nor dropped.
+    `conditions` maps (column, side) to the least code inside (LOWER), the greatest (UPPER), or the levels
+    inside (SET). `held` conditions are never moved nor dropped.
     """
 
     def __init__(self, grid: Grid, own: BoolArray, conditions: Mapping[Key, Any], held: Iterable[Key] = ()):
@@ -94,7 +95,10 @@ class Box:
             others -= self.violated((column, side))
         codes = self.grid.codes[column]
         rows = (others == 0) & (codes >= 0)
-        return np.bincount(codes[rows], self.gain[rows], minlength=self.grid.n_codes[column])
+        totals: FloatArray = np.bincount(
+            codes[rows], self.gain[rows], minlength=self.grid.n_codes[column]
+        ).astype(np.float64)
+        return totals
 
     def improve(self, column: int, sides: Iterable[int]) -> None:
         """The best place of this column's bounds on these sides, all other columns as they are."""
@@ -138,7 +142,7 @@ class Box:
 
 
 def best_interval(totals: FloatArray, lows: BoolArray, highs: BoolArray) -> tuple[int, int]:
-    """Codes [low, high] with the greatest total among the places allowed; the widest of equals, lowest first."""
+    """Codes [low, high] with the greatest total among the places allowed; of equals the widest."""
     before = np.concatenate([[0.0], np.cumsum(totals)])
     starts = np.where(lows, before[:-1], np.inf)
     value = np.where(highs, before[1:] - np.minimum.accumulate(starts), -np.inf)
@@ -150,7 +154,8 @@ def best_interval(totals: FloatArray, lows: BoolArray, highs: BoolArray) -> tupl
 
 
 def hold(grid: Grid, boxes: list[Box], tolerance: float) -> list[Box]:
-    """Better the boxes: drop what gains by going, search everything, then spend the tolerance on fewer conditions.
+    """Better the boxes: drop what gains by going, search everything, then spend the tolerance on fewer
+    conditions.
 
     `tolerance` is the share of all rows by which the objective of all boxes together may end below its best.
     """

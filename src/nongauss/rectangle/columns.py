@@ -1,4 +1,4 @@
-"""From a user's table to the rows of a fit: which columns make rules, which make structure, and their scales."""
+"""From a user's table to the rows of a fit: columns of rules, columns of structure, and their scales."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from nongauss.core.contracts import InputError
 from nongauss.core.registry import persistable
@@ -22,7 +23,7 @@ _MISSING = 1e30  # stands for a gap while equal rows are sought
 
 @persistable
 class ColumnScale(NamedTuple):
-    """Original values to scaled ones: (x / unit - mean) / sd, or through the points (knots, heights) of a rank scale."""
+    """Original values to scaled ones: (x / unit - mean) / sd, or through points (knots, heights) of ranks."""
 
     unit: float
     mean: float
@@ -60,11 +61,11 @@ class View(NamedTuple):
         columns = self.encoder.read(self._narrowed(X, whole, name), name, warn)
         n_rows = len(columns[0].missing)
         numbers = np.empty((n_rows, len(self.numeric)))
-        for out, i in zip(numbers.T, self.numeric, strict=True):
-            out[:] = columns[i].values
+        for j, i in enumerate(self.numeric):
+            numbers[:, j] = columns[i].values
         codes = np.empty((n_rows, len(self.labels)), dtype=np.intp)
-        for out, i in zip(codes.T, self.labels, strict=True):
-            out[:] = columns[i].codes
+        for j, i in enumerate(self.labels):
+            codes[:, j] = np.asarray(columns[i].codes)
         return Cells(numbers, Labels(codes, tuple(len(self.encoder.columns[i].levels) for i in self.labels)))
 
     def scaled(self, numbers: FloatArray) -> FloatArray:
@@ -82,8 +83,8 @@ class View(NamedTuple):
             return frame[[column for column in frame.columns if column not in known]]
         table = read_input(X, name)
         if len(table.labels) == whole.n_features:
-            source = table.source
-            return source.iloc[:, list(self.places)] if table.is_frame else source[:, list(self.places)]
+            source, chosen = table.source, list(self.places)
+            return source.iloc[:, chosen] if isinstance(source, pd.DataFrame) else source[:, chosen]
         if len(table.labels) == len(self.places):
             return X
         raise InputError(

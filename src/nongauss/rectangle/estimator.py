@@ -28,16 +28,17 @@ from nongauss.rectangle.summary import cluster_table, description
 
 
 class RectangleMixture(ClusterMixin, TableEstimator):
-    r"""Clusters that are rectangles: one readable rule for each, such as "age 30 to 45 and income at least 60000".
+    r"""Clusters that are rectangles: a readable rule for each, such as "age 30 to 45 and pay at least 60000".
 
-    Every row belongs to one of K clusters: inside its own rectangle of the rule columns x, outside all others,
-    and looking like its cluster in the structure columns y,
+    Every row belongs to one of K clusters: inside its own rectangle of the rule columns x, outside all
+    others, and looking like its cluster in the structure columns y,
 
     .. math:: \prod_n \sum_k \tfrac1K \, p_\theta(y_n \mid k)\, G_{nk} \prod_{j \ne k} (1 - G_{nj}),
 
     where G is a product of logistic functions, one a bound. EM finds rectangles and structure together from
-    several starts, while the bounds harden; an exact search then finds the few hard bounds that hold the rows.
-    Columns may have any units; gaps and label columns are read as they are: a missing cell breaks no rule.
+    several starts, while the bounds harden; an exact search then finds the few hard bounds that hold the
+    rows. Columns may have any units; gaps and label columns are read as they are: a missing cell breaks no
+    rule.
 
     Parameters
     ----------
@@ -53,11 +54,11 @@ class RectangleMixture(ClusterMixin, TableEstimator):
     scaling : {"standard", "rank"}, default "standard"
         "rank" spreads the values of each column evenly, so that no outlier, however gross, moves anything.
     prior_rules : dict, default None
-        Rules known beforehand, {"cluster name": {"age": (30, 45), "colour": ["red"]}}, in original units; None
-        is an open end. The other clusters are free.
+        Rules known beforehand, {"cluster name": {"age": (30, 45), "colour": ["red"]}}, in original units;
+        None is an open end. The other clusters are free.
     prior_strength : float, default 100
-        Precision of a stated bound: it stays within 1 / sqrt(prior_strength) standard deviations of its column
-        unless rows speak against it. Stated widths are not shrunk.
+        Precision of a stated bound: it stays within 1 / sqrt(prior_strength) standard deviations of its
+        column unless rows speak against it. Stated widths are not shrunk.
     rule_tolerance : float, default 0.01
         Share of the rows that a rule may get wrong beyond its best in order to have fewer conditions.
     rule_precision : "auto", int or None, default "auto"
@@ -74,7 +75,8 @@ class RectangleMixture(ClusterMixin, TableEstimator):
     Attributes
     ----------
     rules_ : DataFrame
-        One row a condition: cluster, column, lower, upper (inclusive, original units), levels (of a label column).
+        One row a condition: cluster, column, lower, upper (inclusive, original units), levels (of a label
+        column).
     rule_text_ : dict
         The rule of each cluster as a sentence.
     clusters_ : DataFrame
@@ -189,7 +191,8 @@ class RectangleMixture(ClusterMixin, TableEstimator):
         )
         merged = merge(rule, rule_cells, look, cells, weight)
         first = Cells(rule_cells.numbers[merged.first], rule_cells.labels.take(merged.first))
-        task = Task(merged.rows, first, rule, read_prior(self.prior_rules, rule, float(self.prior_strength)))
+        prior = read_prior(self.prior_rules, rule, float(self.prior_strength))
+        task = Task(merged.rows, first, rule, prior, bool(set(rule.places) & set(look.places)))
         recipe, wording = self._recipe(seed), self._wording()
         criterion = None
         if self.n_clusters == "auto":
@@ -211,8 +214,8 @@ class RectangleMixture(ClusterMixin, TableEstimator):
     def predict(self, X: Any) -> IntArray:
         """Cluster of each row by the rules alone, (N,): X may lack all but the rule columns.
 
-        A row that no rule holds goes to the nearest, or is -1 with `outliers`; of several rules, it goes to the
-        one that it is deepest in.
+        A row that no rule holds goes to the nearest, or is -1 with `outliers`; of several rules, it goes to
+        the one that it is deepest in.
         """
         return self._labels(self._margins(X))
 
@@ -265,7 +268,8 @@ class RectangleMixture(ClusterMixin, TableEstimator):
         rows = task.rows
         if len(task.prior.names) > K:
             raise InputError(
-                f"prior_rules names {len(task.prior.names)} clusters, but n_clusters is {K}; raise n_clusters."
+                f"prior_rules names {len(task.prior.names)} clusters, but n_clusters is {K}; "
+                "raise n_clusters."
             )
         for what, distinct in (
             ("rule columns", n_distinct(rows.X, rows.X_labels)),

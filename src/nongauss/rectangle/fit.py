@@ -1,4 +1,4 @@
-"""The recipe of a fit: many starts at a gentle slope, few at a steeper one, the best to its end, then hard boxes."""
+"""The recipe of a fit: many starts at a gentle slope, few at a steeper one, the best to its end."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ CANDIDATES = 4
 
 
 class Stage(NamedTuple):
-    """A part of the course: slope of the bounds, most iterations, most rows, and the share of `n_init` kept at its end."""
+    """A part of the course: slope, most iterations, most rows, and the share of `n_init` kept at its end."""
 
     slope: float
     n_iter: int
@@ -63,7 +63,7 @@ class Recipe(NamedTuple):
 
 
 class Fitted(NamedTuple):
-    """Soft boxes and structure of the best start (S = 1), and the probability of each cluster for each row (K, N)."""
+    """Soft boxes and structure of the best start (S = 1), and its clusters' probabilities (K, N)."""
 
     boxes: Boxes
     structure: Structure

@@ -1,7 +1,7 @@
 """What is maximised: how well soft rectangles hold their own rows and no others, plus how alike these look.
 
-The specification of the family; NOTATION.md has the equations. A row's side of the bounds is a logistic function
-of slope a. All starts and clusters are computed at once: shapes are (S, K, N).
+The specification of the family; NOTATION.md has the equations. A row's side of the bounds is a logistic
+function of slope a. All starts and clusters are computed at once: shapes are (S, K, N).
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from nongauss.rectangle.params import REACH, Boxes, BoxPrior, FloatArray, Rows, 
 from nongauss.rectangle.structure import log_density, log_prior
 
 LEAST = 1e-10
-"""A row is never more inside than with probability 1 - LEAST; a row without any rule cell is that everywhere."""
+"""A row is inside with probability 1 - LEAST at most; one without any rule cell is so everywhere."""
 
 _BLOCK = 2**17  # numbers handled at once: small enough for the cache
 
 
 class Cells(NamedTuple):
-    """What evaluations at one slope have in common: present, e^{-ax} and e^{ax} as (D, N, 3), levels (N, L)."""
+    """What evaluations at one slope share: present, e^{-ax} and e^{ax} as (D, N, 3), levels (N, L)."""
 
     slope: float
     powers: FloatArray

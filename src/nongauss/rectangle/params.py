@@ -1,7 +1,8 @@
 """What is estimated, and the rows that it is estimated from. Start values are in `starts.py`.
 
-Axes: N rows, D numeric rule columns, L levels of all label rule columns together, P numeric structure columns,
-S starts side by side, K clusters. "Scaled" means in standard deviations of the column (or its rank scale).
+Axes: N rows, D numeric rule columns, L levels of all label rule columns together, P numeric structure
+columns, S starts side by side, K clusters. "Scaled" means in standard deviations of the column (or its rank
+scale).
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ KINDS = ("student_t", "full", "diagonal", "shared")
 """Distributions of the numeric structure columns within a cluster."""
 
 REACH = 16.0
-"""Bounds and scaled rule values are held inside this: farther out nothing changes, and no exponential overflows."""
+"""Bounds and scaled rule values are held inside this: farther out nothing changes and nothing overflows."""
 
 STEEPNESS = (5.0, 10.0, 20.0)
 """Slopes of the soft bounds, from soft to hard, per standard deviation."""
@@ -55,7 +56,8 @@ class Labels(NamedTuple):
 class Rows:
     """Distinct rows, scaled, with their weights. X (N, D) for the rules and Y (N, P) for the structure.
 
-    NaN is a missing cell. `groups` lists, for each pattern of missing cells in Y, the rows and the columns present.
+    NaN is a missing cell. `groups` lists, for each pattern of missing cells in Y, the rows and the columns
+    present.
     """
 
     def __init__(self, X: FloatArray, X_labels: Labels, Y: FloatArray, Y_labels: Labels, weight: FloatArray):
@@ -128,7 +130,8 @@ class Structure(NamedTuple):
 
 
 class BoxPrior(NamedTuple):
-    """Normal priors of the bounds: centre and precision of each parameter (K, 2 D + L), and of each width (K, D)."""
+    """Normal priors of the bounds: centre and precision of each parameter (K, 2 D + L), and of each width
+    (K, D)."""
 
     centre: FloatArray
     precision: FloatArray
@@ -136,7 +139,8 @@ class BoxPrior(NamedTuple):
 
 
 ALPHA, BETA = 0.1, 1.0
-"""Precisions of a bound that nobody has stated, around the column's mean, and of its box's width (the paper's)."""
+"""Precisions of a bound that nobody has stated, around the column's mean, and of its box's width (the
+paper's)."""
 
 
 def box_prior(n_clusters: int, n_numeric: int, n_levels: int, stated: Sequence[Stated] = ()) -> BoxPrior:
@@ -153,7 +157,8 @@ def box_prior(n_clusters: int, n_numeric: int, n_levels: int, stated: Sequence[S
 
 
 class Stated(NamedTuple):
-    """One bound that was stated beforehand, scaled: `place` counts lower bounds, upper bounds, then levels."""
+    """One bound that was stated beforehand, scaled: `place` counts lower bounds, upper bounds, then
+    levels."""
 
     cluster: int
     place: int

@@ -1,4 +1,5 @@
-"""From soft boxes to printed rules: the exact box step on the original values, and the places of the bounds."""
+"""From soft boxes to printed rules: the exact box step on the original values, and the places of the
+bounds."""
 
 from __future__ import annotations
 
@@ -41,7 +42,7 @@ def sheet(view: View, cells: Cells, X: FloatArray, weight: FloatArray) -> Sheet:
         units.append(column.sd * column.unit)
     n_codes = (*(len(v) for v in values), *cells.labels.n_levels)
     ordered = (*(True for _ in values), *(False for _ in cells.labels.n_levels))
-    everything = np.array([*codes, *cells.labels.codes.T], dtype=np.int32).reshape(len(n_codes), len(weight))
+    everything = np.array([*codes, *cells.labels.codes.T], dtype=np.intp).reshape(len(n_codes), len(weight))
     grid = Grid(everything, n_codes, ordered, weight)
     return Sheet(grid, tuple(values), tuple(scaled), tuple(whole), tuple(units))
 
@@ -49,7 +50,8 @@ def sheet(view: View, cells: Cells, X: FloatArray, weight: FloatArray) -> Sheet:
 def hard_boxes(
     at: Sheet, boxes: Boxes, own: IntArray, tolerance: float, stated: Sequence[Stated] = ()
 ) -> list[Box]:
-    """The box step: from soft boxes (S = 1) and the cluster of each row (N,). Stated bounds stay where they are."""
+    """The box step: from soft boxes (S = 1) and the cluster of each row (N,). Stated bounds stay where
+    they are."""
     held = [_held(at, stated, k) for k in range(boxes.lower.shape[1])]
     found = [Box(at.grid, own == k, _conditions(at, boxes, k), held[k]) for k in range(boxes.lower.shape[1])]
     return hold(at.grid, found, tolerance)
@@ -108,8 +110,9 @@ def _condition(at: Sheet, view: View, box: Box, d: int, precision: str | int | N
     """One column's part of a box, its bounds put where they read best."""
     code = view.codes[d]
     if not at.grid.ordered[d]:
-        inside = np.asarray(box.conditions[d, SET])
-        levels = tuple(level for level, chosen in zip(code.levels, inside, strict=True) if chosen)
+        levels = tuple(
+            level for level, inside in zip(code.levels, box.conditions[d, SET], strict=True) if inside
+        )
         return Condition(d, str(code.name), levels=levels, all_levels=code.levels)
     bounds = {LOWER: -np.inf, UPPER: np.inf}
     for side in (LOWER, UPPER):

@@ -30,8 +30,8 @@ class Prior(NamedTuple):
 def read_prior(prior_rules: Any, view: View, strength: float) -> Prior:
     """Check {cluster name: {column: (lower, upper) or labels}}; None or an infinite end is open.
 
-    Raises InputError for columns that make no rules, for bounds that are no numbers or in the wrong order, and
-    for labels that the column does not have.
+    Raises InputError for columns that make no rules, for bounds that are no numbers or in the wrong order,
+    and for labels that the column does not have.
     """
     if prior_rules is None:
         return Prior((), (), Rules((), ()))

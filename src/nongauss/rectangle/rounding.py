@@ -18,9 +18,9 @@ def is_whole(values: FloatArray) -> bool:
 def place(outside: float, inside: float, whole: bool, precision: str | int | None) -> float:
     """A bound between the last value outside and the first value inside; either may be the greater.
 
-    precision : "auto" takes the fewest digits that keep the rows; None the middle; an integer rounds the middle
-    to so many decimals, whatever that does. The bound belongs to the box: where values are whole, an upper bound
-    of 29 and a lower one of 30 share the gap.
+    precision : "auto" takes the fewest digits that keep the rows; None the middle; an integer rounds the
+    middle to so many decimals, whatever that does. The bound belongs to the box: where values are whole, an
+    upper bound of 29 and a lower one of 30 share the gap.
     """
     low, high = min(outside, inside), max(outside, inside)
     middle = low + 0.5 * (high - low)
@@ -33,7 +33,8 @@ def place(outside: float, inside: float, whole: bool, precision: str | int | Non
 
 
 def roundest(low: float, high: float) -> float:
-    """The number strictly between two others with the fewest digits, nearest their middle; 5 before others."""
+    """The number strictly between two others with the fewest digits, nearest their middle; 5 before
+    others."""
     if not low < high:
         return low
     a, b = Decimal(repr(float(low))), Decimal(repr(float(high)))

@@ -1,10 +1,10 @@
 """How many clusters: the number whose rules explain the structure columns best, for what they cost.
 
 The objective of a fit cannot say it, because its constraint has a term for each cluster. The criterion is the
-conditional likelihood, sum log sum_k p(k | rules) p(y | k), less N log K, less half the log of N for each mean and
-each bound (Schwarz 1978). N log K is the paper's p(z) = 1/K; it is also what rules gain by cutting a cloud without
-clusters into K equal parts, where rule and structure columns are the same. Scatter matrices are not counted: they
-have a prior.
+conditional likelihood, sum log sum_k p(k | rules) p(y | k), less half the log of N for each parameter
+(Schwarz 1978). Where rules may speak of the structure columns themselves, cutting any cloud into K equal
+parts gains N log K without a cluster being there; then that is taken off, and of the parameters only means and
+bounds count.
 """
 
 from __future__ import annotations
@@ -53,12 +53,14 @@ def choose(task: Task, recipe: Recipe, wording: Wording) -> tuple[int, dict[int,
 
 
 def _penalty(solution: Solution, task: Task) -> float:
-    """N log K, and half the log of N for each mean, level probability and bound."""
+    """Half the log of N for each parameter; or for each mean and bound, and N log K."""
     K, P = solution.structure.mean.shape[1:]
     total = float(task.rows.weight.sum())
-    levels = sum(n - 1 for n in task.rows.Y_labels.n_levels)
+    each = P + sum(n - 1 for n in task.rows.Y_labels.n_levels)
+    each += 0 if task.shared else P * (P + 1) // 2
     bounds = sum(condition.n_bounds for rule in solution.rules.conditions for condition in rule)
-    return total * float(np.log(K)) + 0.5 * float(np.log(total)) * (K * (P + levels) + bounds)
+    cut = total * float(np.log(K)) if task.shared else 0.0
+    return cut + 0.5 * float(np.log(total)) * (K * each + bounds)
 
 
 def _reduced(task: Task, seed: int) -> Task:

@@ -19,12 +19,16 @@ from nongauss.rectangle.structure import log_density
 
 
 class Task(NamedTuple):
-    """What is fitted: distinct rows, scaled and in original units, and what was stated beforehand."""
+    """What is fitted: distinct rows, scaled and in original units, and what was stated beforehand.
+
+    `shared`: some column is both a rule and a structure column.
+    """
 
     rows: Rows
     cells: Cells
     view: View
     prior: Prior
+    shared: bool
 
 
 class Wording(NamedTuple):

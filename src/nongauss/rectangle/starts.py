@@ -1,4 +1,4 @@
-"""Where the iterations begin: partitions by k-means, half of them bettered by Gaussian mixtures, and boxes around them."""
+"""Where the iterations begin: partitions by k-means, half of them bettered by Gaussian mixtures."""
 
 from __future__ import annotations
 
@@ -37,10 +37,11 @@ def shares(rows: Rows, n_clusters: int, n_starts: int, seed: int) -> FloatArray:
 def shares_from_rules(
     rows: Rows, margins: FloatArray, n_clusters: int, n_starts: int, seed: int
 ) -> FloatArray:
-    """Partitions (S, K, N) by rules that were stated for the first clusters; the rest by k-means of other rows.
+    """Partitions (S, K, N) by rules that were stated for the first clusters; the rest by k-means of other
+    rows.
 
-    `margins` (N, J): how deep inside each stated rule a row is. Starts differ in the k-means partition, and in
-    how much is taken from the nearest stated rule where all clusters have one.
+    `margins` (N, J): how deep inside each stated rule a row is. Starts differ in the k-means partition, and
+    in how much is taken from the nearest stated rule where all clusters have one.
     """
     n_stated = margins.shape[1]
     others = n_clusters - n_stated
@@ -113,6 +114,8 @@ def _k_means(features: FloatArray, weight: FloatArray, n_clusters: int, seed: in
     from sklearn.cluster import KMeans
     from sklearn.exceptions import ConvergenceWarning
 
+    if n_clusters == 1:
+        return np.zeros(len(weight), dtype=np.intp)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         model = KMeans(n_clusters, n_init=1, max_iter=LLOYD_STEPS, random_state=seed).fit(

@@ -1,4 +1,5 @@
-"""What clusters look like: Student's t or Gaussians for numbers, one distribution over levels for each label column.
+"""What clusters look like: Student's t or Gaussians for numbers, one distribution over levels for each
+label column.
 
 Missing cells are integrated out. Priors are part of the objective: an inverse Wishart for the scatter and a
 Dirichlet for the levels, so that no cluster collapses and no iteration lowers the objective.
@@ -28,7 +29,8 @@ def prior_count(n_columns: int, kind: str) -> float:
 
 
 def log_density(rows: Rows, structure: Structure, kind: str) -> tuple[FloatArray, FloatArray]:
-    """Log density of each row in each cluster, and the weight that Student's t gives it there: (S, K, N) each."""
+    """Log density of each row in each cluster, and the weight that Student's t gives it there: (S, K, N)
+    each."""
     n_starts, K, _ = structure.mean.shape
     log_p = structure.log_levels @ rows.Y_levels.T
     log_p = log_p.reshape(n_starts, K, len(rows))
@@ -53,7 +55,8 @@ def log_density(rows: Rows, structure: Structure, kind: str) -> tuple[FloatArray
 def update(rows: Rows, share: FloatArray, weight: FloatArray, former: Structure, kind: str) -> Structure:
     """The parameters that maximise the expected log density plus log prior, given shares of rows (S, K, N).
 
-    `share` holds the rows' own weights. `former` is where cells that are missing take their expectations from.
+    `share` holds the rows' own weights. `former` is where cells that are missing take their expectations
+    from.
     """
     S, K, P = former.mean.shape
     pull = share * weight
@@ -109,7 +112,8 @@ def _levels(rows: Rows, share: FloatArray) -> FloatArray:
 
 
 def _filled(Y: FloatArray, columns: np.ndarray, former: Structure) -> tuple[FloatArray, FloatArray]:
-    """Rows with their missing cells at the conditional means (..., n, P), and what remains uncertain (..., P, P)."""
+    """Rows with their missing cells at the conditional means (..., n, P), and what remains uncertain
+    (..., P, P)."""
     P = Y.shape[1]
     if len(columns) == P:
         return Y, np.zeros((P, P))

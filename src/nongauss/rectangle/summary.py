@@ -38,11 +38,9 @@ def cluster_table(names: Sequence[str], margins: FloatArray, share: FloatArray, 
 
 def description(texts: Mapping[str, str], clusters: Any, inside_one: float) -> str:
     """Two lines a cluster: how large and how sure, and its rule."""
-    total = clusters["rows"].sum()
-    K = len(clusters)
-    lines = [
-        f"{K} cluster{'s' * (K != 1)}; {100 * inside_one:.1f} % of {total:g} rows are inside exactly one rule."
-    ]
+    total, K = clusters["rows"].sum(), len(clusters)
+    share = f"{100 * inside_one:.1f} % of {total:g} rows"
+    lines = [f"{K} cluster{'s' * (K != 1)}; {share} are inside exactly one rule."]
     for line in clusters.to_dict("records"):
         lines += [
             "",

@@ -55,8 +55,10 @@ def iterate(problem: Problem, state: State) -> tuple[State, FloatArray]:
 
 
 def move_boxes(problem: Problem, boxes: Boxes, share: FloatArray, steps: int = BOX_STEPS) -> Boxes:
-    """M-step of the rectangles, eq. 7, by L-BFGS on all of them at once; a rectangle that lost keeps its place."""
+    """M-step of the rectangles, eq. 7, by L-BFGS on all at once; one that lost keeps its place."""
     shape, D = boxes.flat().shape, boxes.lower.shape[-1]
+    if not shape[-1]:
+        return boxes
     before = expected(problem.at, boxes, share, problem.prior)[0]
 
     def loss(flat: FloatArray) -> tuple[float, FloatArray]:

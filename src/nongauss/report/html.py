@@ -289,8 +289,8 @@ the model{% endif %}</dd>
 {% endfor %}
 </tbody>
 </table></div>
-<p class="small">Precision is the share of the rows inside a rule that belong to its cluster by all columns, recall
-the share of the cluster's rows that are inside.</p>
+<p class="small">Precision is the share of the rows inside a rule that belong to its cluster by all columns,
+recall the share of the cluster's rows that are inside.</p>
 {% else %}
 <h2>Held-out figures</h2>
 {% endif %}

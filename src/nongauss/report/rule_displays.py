@@ -1,10 +1,12 @@
-"""Plots of clusters with rules: rectangles over scatter plots, parallel coordinates, a profile of each cluster.
+"""Plots of clusters with rules: rectangles over scatter plots, parallel coordinates, a profile of each
+cluster.
 
 They read what a fitted clusterer with rules has: `rules_`, `labels_`, `cluster_names_`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -65,13 +67,14 @@ class RectangleDisplay:
     ) -> RectangleDisplay:
         """Plot rows X with their clusters by rule; by default the two numeric columns that part them best."""
         frame = _numeric_frame(estimator, X)
-        chosen = columns if columns is not None else best_pairs(estimator.rules_, list(frame))[0]
+        labels, names = estimator.predict(X), list(estimator.cluster_names_)
+        chosen = columns if columns is not None else best_pairs(estimator.rules_, frame, labels, names)[0]
         absent = [name for name in chosen if name not in frame]
         if absent:
             raise InputError(f"X has no numeric column {absent[0]!r}; it has {', '.join(map(repr, frame))}.")
         display = cls(
-            x=frame[chosen[0]], y=frame[chosen[1]], labels=estimator.predict(X), rules=estimator.rules_,
-            names=estimator.cluster_names_, columns=chosen,
+            x=frame[chosen[0]], y=frame[chosen[1]], labels=labels, rules=estimator.rules_,
+            names=names, columns=chosen,
         )  # fmt: skip
         return display.plot(ax=ax, **kwargs)
 
@@ -139,7 +142,7 @@ class ParallelRulesDisplay:
     def plot(self, ax: Axes | None = None, **kwargs: Any) -> ParallelRulesDisplay:
         """Draw on `ax`, or on a new figure; `kwargs` style the lines of the rows."""
         ax = axes_or_new(ax)
-        columns = list(self.values)
+        columns = [str(c) for c in self.values]
         ends = np.array([_range(self.values[c].to_numpy(float)) for c in columns])
         scaled = (self.values.to_numpy(float) - ends[:, 0]) / (ends[:, 1] - ends[:, 0])
         place = np.arange(len(columns), dtype=float)
@@ -154,7 +157,7 @@ class ParallelRulesDisplay:
             for at, (column, end) in enumerate(zip(columns, ends, strict=True)):
                 if column not in set(own["column"]):
                     continue
-                low, high = (np.array(_ends(own, column, end)) - end[0]) / (end[1] - end[0])
+                low, high = ((at_end - end[0]) / (end[1] - end[0]) for at_end in _ends(own, column, end))
                 ax.bar(
                     at + (k + 0.5) * width - 0.35, high - low, width * 0.8, low, alpha=0.85,
                     color=_colour(k, self.names),
@@ -240,23 +243,33 @@ def rule_figures(estimator: Any, X: Any) -> list[tuple[str, Figure]]:
         figures.append((caption, figure))
 
     if frame.shape[1] >= 2:
-        for pair in best_pairs(estimator.rules_, list(frame)):
+        labels, names = estimator.predict(X), list(estimator.cluster_names_)
+        for pair in best_pairs(estimator.rules_, frame, labels, names):
             drawn(f"Rules over {pair[0]} and {pair[1]}.", RectangleDisplay, columns=pair)
     drawn("Each rule's bounds, and the rows of its cluster.", ParallelRulesDisplay)
     drawn("What the clusters look like; columns that differ most first.", ClusterProfileDisplay)
     return figures
 
 
-def best_pairs(rules: pd.DataFrame, columns: list[str], count: int = 2) -> list[tuple[str, str]]:
-    """The pairs of numeric columns whose bounds stand in most rules, and so part the clusters best."""
+def best_pairs(
+    rules: pd.DataFrame, frame: pd.DataFrame, labels: npt.NDArray[Any], names: Sequence[str], count: int = 2
+) -> list[tuple[str, str]]:
+    """The pairs of columns whose bounds alone put most rows into the rule of their cluster and no other."""
+    columns = [str(name) for name in frame]
     if len(columns) < 2:
         raise InputError(f"A scatter plot needs two numeric rule columns, got {len(columns)}.")
-    speaks: dict[str, set[Any]] = {c: set(rules.loc[rules["column"] == c, "cluster"]) for c in columns}
-    pairs = sorted(
-        combinations(columns, 2),
-        key=lambda p: (-len(speaks[p[0]] | speaks[p[1]]), -len(speaks[p[0]]) - len(speaks[p[1]])),
-    )
-    return pairs[:count]
+    held = {column: np.ones((len(frame), len(names)), dtype=np.bool_) for column in columns}
+    for line in rules.to_dict("records"):
+        if line["column"] in held:
+            x = frame[line["column"]].to_numpy(float)
+            outside = (x < line["lower"]) | (x > line["upper"])
+            held[line["column"]][outside, list(names).index(line["cluster"])] = False
+    own = np.asarray(labels)[:, None] == np.arange(len(names))
+    spoken = [column for column in columns if not held[column].all()]
+    pairs = list(combinations(spoken, 2)) or list(combinations([*spoken, *columns], 2))
+    pairs = [pair for pair in pairs if pair[0] != pair[1]]
+    parted = [((held[a] & held[b]) == own).all(axis=1).mean() for a, b in pairs]
+    return [pairs[i] for i in np.argsort(-np.array(parted), kind="stable")[:count]]
 
 
 def _numeric_frame(estimator: Any, X: Any) -> pd.DataFrame:
