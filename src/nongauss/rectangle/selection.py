@@ -3,8 +3,8 @@
 The objective of a fit cannot say it, because its constraint has a term for each cluster. The criterion is the
 conditional likelihood, sum log sum_k p(k | rules) p(y | k), less half the log of N for each parameter
 (Schwarz 1978). Where rules may speak of the structure columns themselves, cutting any cloud into K equal
-parts gains N log K without a cluster being there; then that is taken off, and of the parameters only means and
-bounds count.
+parts gains N log K without a cluster being there; then that is taken off, and of the parameters only means
+and bounds count.
 """
 
 from __future__ import annotations
