@@ -115,7 +115,7 @@ def explainable_k_means(Z: np.ndarray, model: KMeans) -> Answer:
     ignored.
     """
     labels, conditions = np.empty(len(Z), dtype=int), []
-    own = model.labels_
+    own, every_centre, Z = model.labels_, model.cluster_centers_.round(9), Z.round(9)
     nodes = [(np.ones(len(Z), bool), np.ones(len(Z), bool), np.arange(model.n_clusters), frozenset())]
     while nodes:
         here, counted, centres, path = nodes.pop()
@@ -123,8 +123,8 @@ def explainable_k_means(Z: np.ndarray, model: KMeans) -> Answer:
             labels[here] = centres[0]
             conditions.append(len(path))
             continue
-        d, cut = _fewest_mistakes(Z, own, counted, model.cluster_centers_, centres)
-        right_centres = model.cluster_centers_[:, d] > cut
+        d, cut = _fewest_mistakes(Z, own, counted, every_centre, centres)
+        right_centres = every_centre[:, d] > cut
         right_rows = Z[:, d] > cut
         agree = counted & (right_rows == right_centres[own])
         for side in (False, True):

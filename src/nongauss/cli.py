@@ -33,6 +33,12 @@ Save = Annotated[Path | None, typer.Option(help="Model file; by default model.no
 Report = Annotated[Path | None, typer.Option(help="Report; by default report.html in --out.")]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of the split and of the fit.")]
 Epochs = Annotated[int | None, typer.Option(min=1, help="Most epochs of a fit.")]
+RuleColumns = Annotated[str | None, typer.Option(help="Columns of the rules, with commas; all by default.")]
+LookColumns = Annotated[
+    str | None,
+    typer.Option(help="Columns in which rows of a cluster are alike, with commas; all by default."),
+]
+Clusters = Annotated[int | None, typer.Option(min=1, help="Number of clusters; chosen by default.")]
 Settings = Annotated[list[str] | None, typer.Option("--set", help="A parameter of the model, name=value.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace files that exist.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
@@ -172,15 +178,9 @@ def compare(
 @app.command()
 def cluster(
     data: Data,
-    rules: Annotated[
-        str | None, typer.Option(help="Columns of the rules, joined by commas; by default all.")
-    ] = None,
-    structure: Annotated[
-        str | None, typer.Option(help="Columns in which rows of a cluster are alike; by default all.")
-    ] = None,
-    clusters: Annotated[
-        int | None, typer.Option(min=1, help="Number of clusters; by default chosen.")
-    ] = None,
+    rules: RuleColumns = None,
+    structure: LookColumns = None,
+    clusters: Clusters = None,
     out: Out = Path("."),
     save: Save = None,
     report: Report = None,
@@ -207,14 +207,12 @@ def cluster(
             model, frame, data=data, model_path=paths["--save"], report_path=paths["--report"], notes=notes
         )
         if as_json:
-            record = clustering.record(model, frame, data)
-            typer.echo(
-                to_json({**record, "notes": notes, "saved": paths["--save"], "report": paths["--report"]})
-            )
-            return
-        _echo_notes(notes)
-        typer.echo(model.describe())
-        typer.echo(f"\nSaved the model to {paths['--save']} and the report to {paths['--report']}.")
+            saved = {"notes": notes, "saved": paths["--save"], "report": paths["--report"]}
+            typer.echo(to_json(clustering.record(model, frame, data) | saved))
+        else:
+            _echo_notes(notes)
+            typer.echo(model.describe())
+            typer.echo(f"\nSaved the model to {paths['--save']} and the report to {paths['--report']}.")
 
 
 @app.command()

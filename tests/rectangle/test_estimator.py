@@ -105,9 +105,9 @@ def test_a_stated_rule_keeps_its_name_and_place():
 
 
 def test_noise_columns_leave_no_condition_behind():
-    X, truth = blobs(300, 3)
-    noise = np.random.default_rng(1).normal(size=(300, 100))
-    model = RectangleMixture(3, structure_columns=[0, 1], random_state=0).fit(np.hstack([X, noise]))
+    X, truth = blobs(150, 3)
+    noise = np.random.default_rng(1).normal(size=(150, 100))
+    model = RectangleMixture(3, structure_columns=[0, 1], n_init=1, random_state=0).fit(np.hstack([X, noise]))
     assert adjusted_rand_score(truth, model.labels_) == 1.0
     assert set(model.rules_["column"]) <= {"x0", "x1"}
 
@@ -131,6 +131,14 @@ def test_units_do_not_matter_and_bounds_follow_them(iris):
     for side in ("lower", "upper"):
         expected = plain.rules_[side].to_numpy() * factor + offset
         assert_allclose(moved.rules_[side].to_numpy(), expected, rtol=1e-6)
+
+
+def test_tiny_units_and_a_constant_column_change_nothing():
+    X, truth = blobs(120, 2)
+    model = RectangleMixture(2, n_init=2, random_state=0).fit(np.column_stack([1e-6 * X, np.full(120, 7.0)]))
+    assert adjusted_rand_score(truth, model.labels_) == 1.0
+    with pytest.raises(ValueError, match="infinity"):
+        RectangleMixture(2).fit(np.vstack([X, [np.inf, 0.0]]))
 
 
 def test_permuted_columns_and_single_precision_with_an_offset(iris):

@@ -21,7 +21,7 @@ class TwoRules:
 
     cluster_names_ = ("low", "high")
     rules_ = pd.DataFrame(
-        [("low", "a", -np.inf, 1.0), ("high", "a", 1.0, np.inf), ("high", "b", 0.0, 2.0)],
+        [("low", "a", -np.inf, 1.0), ("high", "a", 1.0, np.inf), ("high", "b", 0.5, 2.0)],
         columns=["cluster", "column", "lower", "upper"],
     )
 
@@ -47,7 +47,7 @@ def test_rectangles_end_at_the_bounds_and_open_ones_at_the_frame(frame, ax):
     low, high = ax.patches
     assert low.get_x() + low.get_width() == pytest.approx(1.0)
     assert high.get_x() == pytest.approx(1.0)
-    assert high.get_y() == pytest.approx(0.0)
+    assert high.get_y() == pytest.approx(0.5)
     assert ax.get_xlabel() == "a"
     ax.figure.canvas.draw()
     with pytest.raises(InputError, match="'z'"):

@@ -14,7 +14,7 @@ from nongauss.rectangle.params import Boxes, FloatArray, IntArray, Stated
 from nongauss.rectangle.rounding import is_whole, place
 from nongauss.rectangle.rules import Condition, Rules
 
-MOST_ROWS = 50_000
+MOST_ROWS = 20_000
 """Most distinct rows that the box step looks at."""
 
 
