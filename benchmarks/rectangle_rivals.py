@@ -142,7 +142,9 @@ def _fewest_mistakes(Z, own, counted, every_centre, centres) -> tuple[int, float
         if places[0] == places[-1]:
             continue
         z = Z[counted, d]
-        cuts = np.unique(np.concatenate([z[(z >= places[0]) & (z < places[-1])], places[:-1]]))
+        cuts = np.unique(
+            np.concatenate([z[(z >= places[0]) & (z < places[-1])], places[places < places[-1]]])
+        )
         home = every_centre[own[counted], d]
         low, high = np.minimum(z, home), np.maximum(z, home)
         parted = np.searchsorted(np.sort(low), cuts, "right") - np.searchsorted(np.sort(high), cuts, "right")

@@ -130,8 +130,7 @@ class Structure(NamedTuple):
 
 
 class BoxPrior(NamedTuple):
-    """Normal priors of the bounds: centre and precision of each parameter (K, 2 D + L), and of each width
-    (K, D)."""
+    """Normal priors: centre and precision of each parameter (K, 2 D + L), precision of each width (K, D)."""
 
     centre: FloatArray
     precision: FloatArray
@@ -139,8 +138,7 @@ class BoxPrior(NamedTuple):
 
 
 ALPHA, BETA = 0.1, 1.0
-"""Precisions of a bound that nobody has stated, around the column's mean, and of its box's width (the
-paper's)."""
+"""The paper's precisions, for bounds that nobody has stated: around the column's mean, and of the width."""
 
 
 def box_prior(n_clusters: int, n_numeric: int, n_levels: int, stated: Sequence[Stated] = ()) -> BoxPrior:
@@ -157,8 +155,7 @@ def box_prior(n_clusters: int, n_numeric: int, n_levels: int, stated: Sequence[S
 
 
 class Stated(NamedTuple):
-    """One bound that was stated beforehand, scaled: `place` counts lower bounds, upper bounds, then
-    levels."""
+    """One scaled bound stated beforehand: `place` counts lower bounds, then upper bounds, then levels."""
 
     cluster: int
     place: int

@@ -1,5 +1,4 @@
-"""From soft boxes to printed rules: the exact box step on the original values, and the places of the
-bounds."""
+"""From soft boxes to printed rules: the box step on the original values, and where the bounds are put."""
 
 from __future__ import annotations
 
@@ -50,8 +49,7 @@ def sheet(view: View, cells: Cells, X: FloatArray, weight: FloatArray) -> Sheet:
 def hard_boxes(
     at: Sheet, boxes: Boxes, own: IntArray, tolerance: float, stated: Sequence[Stated] = ()
 ) -> list[Box]:
-    """The box step: from soft boxes (S = 1) and the cluster of each row (N,). Stated bounds stay where
-    they are."""
+    """The box step, from soft boxes (S = 1) and the cluster of each row (N,); stated bounds stay."""
     held = [_held(at, stated, k) for k in range(boxes.lower.shape[1])]
     found = [Box(at.grid, own == k, _conditions(at, boxes, k), held[k]) for k in range(boxes.lower.shape[1])]
     return hold(at.grid, found, tolerance)

@@ -33,8 +33,7 @@ def place(outside: float, inside: float, whole: bool, precision: str | int | Non
 
 
 def roundest(low: float, high: float) -> float:
-    """The number strictly between two others with the fewest digits, nearest their middle; 5 before
-    others."""
+    """The number strictly between two others with the fewest digits; of equals the nearest their middle."""
     if not low < high:
         return low
     a, b = Decimal(repr(float(low))), Decimal(repr(float(high)))

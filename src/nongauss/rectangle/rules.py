@@ -11,8 +11,7 @@ from nongauss.rectangle.columns import Cells
 from nongauss.rectangle.params import FloatArray
 
 FAR = 8.0
-"""Margins are held to this many standard deviations: a rule without conditions holds every row so deep
-inside."""
+"""Most standard deviations of a margin; a rule without conditions holds every row so deep inside."""
 
 LEVEL = 1.0
 """Margin of a row whose level is inside or outside a set."""
@@ -113,8 +112,7 @@ class Rules(NamedTuple):
 
 
 def best_slope(margins: FloatArray, share: FloatArray, weight: FloatArray) -> float:
-    """The slope at which the rules' probabilities are likeliest, given the posterior's (N, K): of 0.5 to
-    50."""
+    """The slope from 0.5 to 50 at which the rules' probabilities come nearest the posterior's (N, K)."""
     slopes = np.geomspace(0.5, 50.0, 21)
     shifted = margins - margins.max(axis=1, keepdims=True)
     own = (share * shifted).sum(axis=1) @ weight

@@ -1,4 +1,4 @@
-"""Where the iterations begin: partitions by k-means, half of them bettered by Gaussian mixtures."""
+"""Where the iterations begin: partitions by k-means, most of them bettered by Gaussian mixtures."""
 
 from __future__ import annotations
 

@@ -29,8 +29,7 @@ def prior_count(n_columns: int, kind: str) -> float:
 
 
 def log_density(rows: Rows, structure: Structure, kind: str) -> tuple[FloatArray, FloatArray]:
-    """Log density of each row in each cluster, and the weight that Student's t gives it there: (S, K, N)
-    each."""
+    """Log density of each row in each cluster, and its weight there in Student's t: (S, K, N) each."""
     n_starts, K, _ = structure.mean.shape
     log_p = structure.log_levels @ rows.Y_levels.T
     log_p = log_p.reshape(n_starts, K, len(rows))
@@ -112,8 +111,7 @@ def _levels(rows: Rows, share: FloatArray) -> FloatArray:
 
 
 def _filled(Y: FloatArray, columns: np.ndarray, former: Structure) -> tuple[FloatArray, FloatArray]:
-    """Rows with their missing cells at the conditional means (..., n, P), and what remains uncertain
-    (..., P, P)."""
+    """Rows with gaps at their conditional means (..., n, P), and what is uncertain of them (..., P, P)."""
     P = Y.shape[1]
     if len(columns) == P:
         return Y, np.zeros((P, P))
