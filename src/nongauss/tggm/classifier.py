@@ -128,15 +128,13 @@ verbose :
         batch_size: str | int = "auto",
         learning_rate: float = 0.003,
         max_epochs: str | int = "auto",
-        early_stopping: bool = True,
-        validation_fraction: float = 0.1,
+        early_stopping: bool = True, validation_fraction: float = 0.1,
         n_iter_no_change: int = 200,
         tol: float = 1e-4,
         callbacks: Sequence[Callable[..., Any]] | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
+        random_state: Any = None, verbose: int = 0,
+    ) -> None:  # fmt: skip
         self.hidden_layer_sizes = hidden_layer_sizes
         self.method = method
         self.posterior = posterior
