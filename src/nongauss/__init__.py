@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .estimator.persistence import load, save
+    from .harmonium.classifier import HarmoniumClassifier
+    from .harmonium.estimator import Harmonium
     from .rectangle.estimator import RectangleMixture
     from .sparse_gp.classifier import SparseGPClassifier, SparseGPOrdinalClassifier
     from .sparse_gp.estimator import SparseGPRegressor
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = [
+    "Harmonium",
+    "HarmoniumClassifier",
     "RectangleMixture",
     "SparseGPClassifier",
     "SparseGPOrdinalClassifier",
@@ -30,6 +34,8 @@ __all__ = [
 ]
 
 _HOMES = {
+    "Harmonium": "nongauss.harmonium.estimator",
+    "HarmoniumClassifier": "nongauss.harmonium.classifier",
     "RectangleMixture": "nongauss.rectangle.estimator",
     "SparseGPClassifier": "nongauss.sparse_gp.classifier",
     "SparseGPOrdinalClassifier": "nongauss.sparse_gp.classifier",
