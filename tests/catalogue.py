@@ -24,6 +24,10 @@ class Entry:
 
     iterations: str = "max_iter"
 
+    def said(self, estimator: Any, X: Any) -> np.ndarray:
+        """What a fitted estimator says about rows: predictions, or features where it predicts nothing."""
+        return estimator.predict(X) if hasattr(estimator, "predict") else estimator.transform(X)
+
     def make(self, **changes: Any) -> BaseEstimator:
         return getattr(nongauss, self.name)(**{**self.small, **changes})
 
@@ -69,6 +73,8 @@ CATALOGUE = [
         "SparseGPOrdinalClassifier", {"n_inducing": 12, "max_iter": 15, "random_state": 0}, diabetes_grades
     ),
     Entry("RectangleMixture", {"n_clusters": 2, "n_init": 2, "max_iter": 20, "random_state": 0}, wine_part),
+    Entry("Harmonium", {"max_epochs": 15, "random_state": 0}, wine_part, "max_epochs"),
+    Entry("HarmoniumClassifier", {"n_components": 12, "random_state": 0}, wine_part, "max_epochs"),
 ]
 
 SUPERVISED = [entry for entry in CATALOGUE if is_classifier(entry.make()) or is_regressor(entry.make())]

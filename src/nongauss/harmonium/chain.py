@@ -110,10 +110,9 @@ def blocks(layout: Layout, rows: Rows, scale: Array) -> Iterator[Block]:
 
 
 def _field(params: Params, on: Array) -> tuple[Array, Array]:
-    """Mean and variance of a (B, D) under q(z), float32."""
-    W = params.weights
-    a = (on @ W.T + params.visible_bias).astype(np.float32)
-    return a, ((on * (1.0 - on)) @ (W * W).T).astype(np.float32)
+    """Mean and variance of a (B, D) under q(z). Large products are in float32: half the time."""
+    W, nu = params.weights.astype(np.float32), on.astype(np.float32)
+    return nu @ W.T + params.visible_bias.astype(np.float32), (nu * (1 - nu)) @ (W * W).T
 
 
 def settle(
@@ -123,13 +122,13 @@ def settle(
 
     Between units of one sweep the curvature is that of the average row; the next starts from exact slopes.
     """
-    W = params.weights
+    W = params.weights.astype(np.float32)
     logits = np.empty_like(on)
     for _ in range(sweeps):
         at = surrogate(layout, block.x, *_field(params, on), block.totals, block.seen)
         pull = (at.slope @ W).astype(np.float64) + log_odds
         own = (at.curvature @ (W * W)).astype(np.float64)
-        cross = (W * at.curvature.mean(axis=0, dtype=np.float64)[:, None]).T @ W
+        cross = ((W * at.curvature.mean(axis=0)[:, None]).T @ W).astype(np.float64)
         moved, new = np.zeros_like(on), on.copy()
         for k in range(on.shape[1]):
             logits[:, k] = pull[:, k] + (on[:, k] - 0.5) * own[:, k] - moved @ cross[:, k]
@@ -160,13 +159,13 @@ def _sums(params: Params, layout: Layout, rows: Rows, on: Array) -> _Sums:
         a, variance = _field(params, nu)
         at = surrogate(layout, block.x, a, variance, block.totals, block.seen)
         spread, full = nu * (1.0 - nu), np.hstack([nu, np.ones((len(nu), 1))])
-        slope += at.slope.T @ (w[:, None] * full)
-        own += at.curvature.T @ (w[:, None] * spread)
+        slope += at.slope.T @ (w[:, None] * full).astype(np.float32)
+        own += at.curvature.T @ (w[:, None] * spread).astype(np.float32)
         second += full.T @ (w[:, None] * full) + np.diag(np.append(w @ spread, 0.0))
-        curvature += w @ at.curvature
+        curvature += w.astype(np.float32) @ at.curvature
         seen = np.ones_like(block.x) if block.seen is None else block.seen
-        squares += w @ (((block.x - a) ** 2 + variance) * seen)
-        present += w @ seen
+        squares += w.astype(np.float32) @ (((block.x - a) ** 2 + variance) * seen)
+        present += w.astype(np.float32) @ seen
         likelihood += _likelihood(layout, block, params.scale, a, at.curvature * variance, seen, w)
     return _Sums(slope, own, second, curvature, squares, present, likelihood)
 

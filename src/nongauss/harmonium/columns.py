@@ -149,7 +149,7 @@ def _columns(view: Any, given: Any, n_columns: int, place: Mapping[str, int]) ->
 
 
 def fit_coder(X: Any, weight: Array, views: Any, estimator_name: str) -> Coder:
-    """Learn units and layout from rows of positive weight (N,). Warns about ignored columns of a frame; InputError."""
+    """Learn units and layout from rows of positive weight. Warns about ignored columns; InputError."""
     table = _SparseTable(X) if sp.issparse(X) else read_input(X, estimator_name)
     units: list[Unit] = []
     layout: list[Block] = []
@@ -228,17 +228,15 @@ def _label_units(j: int, column: Column) -> list[Unit]:
 
 
 def _check_kind(values: Array, kind: str | None, column: str, view: str) -> None:
-    bad: Any = np.zeros(0, np.bool_)
-    rule = ""
-    if kind == "binary":
-        bad, rule = np.asarray((values < 0) | (values > 1)), "0, 1 or between"
-    elif kind == "counts":
-        bad, rule = np.asarray((values < 0) | (values != np.round(values))), "whole and not negative"
-    if bad.any():
+    if kind not in ("binary", "counts"):
+        return
+    outside = values > 1.0 if kind == "binary" else values != np.round(values)
+    bad = np.flatnonzero((values < 0.0) | outside)
+    if len(bad):
+        rule = "0, 1 or between" if kind == "binary" else "whole and not negative"
         raise InputError(
-            f"Column {column!r} of view {view!r} holds {values[bad][0]:g}, but values of kind {kind!r} "
-            f"are {rule}; "
-            "leave the kind out, or name another one."
+            f"Column {column!r} of view {view!r} holds {values[bad[0]]:g}, but values of kind {kind!r} "
+            f"are {rule}; leave the kind out, or name another one."
         )
 
 

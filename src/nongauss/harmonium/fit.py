@@ -35,10 +35,10 @@ CHAIN_EPOCHS = 200
 MOST_CELLS = 2**22
 """The chain graph finds the number of features on so many cells at most: a sample of the rows."""
 
-THOROUGH, QUICK = 8e8, 2.5e8
+THOROUGH, QUICK = 8e8, 1.2e8
 """Cells times units of an iteration of the chain graph: as a model of its own, and where it only counts."""
 
-FIRST_WORK, FEWEST_STEPS = 1.5e10, 100
+FIRST_WORK, FEWEST_STEPS = 5e9, 60
 """Cells times units, and steps at least, of the contrastive divergence that the chain graph starts from."""
 
 LARGEST_SCALE = 3.0
