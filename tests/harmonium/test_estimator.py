@@ -7,9 +7,9 @@ from nongauss import Harmonium
 from nongauss.core.contracts import InputError
 
 
-@pytest.mark.parametrize(("kind", "n_features"), [("real", 5), ("binary", 3)])
+@pytest.mark.parametrize(("kind", "n_features"), [("real", 5), ("binary", 4)])
 def test_the_number_of_features_follows_the_data_at_one_default(kind, n_features):
-    X, Z = table(n_features, 1000, kind, n_columns=30)
+    X, Z = table(n_features, 1000, kind)
     model = Harmonium(random_state=0).fit(X)
     assert model.n_active_ == n_features
     alike = np.abs(np.corrcoef(model.transform(X).T, Z.T)[:n_features, n_features:])
@@ -42,7 +42,7 @@ def test_real_units_have_sizes():
 
 
 def test_features_of_more_data_have_a_higher_likelihood_than_noise():
-    X, _ = table(3, 500, "binary", n_columns=20)
+    X, _ = table(3, 500, "binary", n_columns=40)
     model = Harmonium(random_state=0).fit(X[:400])
     independent = X[:400].mean(axis=0)
     baseline = (X[400:] * np.log(independent) + (1 - X[400:]) * np.log1p(-independent)).sum(axis=1)

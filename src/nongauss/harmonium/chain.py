@@ -14,11 +14,11 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import expit, logsumexp, softmax
 
 from nongauss.harmonium import sticks
 from nongauss.harmonium.params import Params, Prior, Rows
-from nongauss.harmonium.units import Array, Layout, log_partition, mean_of, softplus, totals_of
+from nongauss.harmonium.units import Array, Layout, mean_of, softplus, totals_of
 
 CELLS = 2**20
 """Cells of a block of rows that are in memory at once."""
@@ -166,35 +166,28 @@ def _sums(params: Params, layout: Layout, rows: Rows, on: Array) -> _Sums:
         seen = np.ones_like(block.x) if block.seen is None else block.seen
         squares += w.astype(np.float32) @ (((block.x - a) ** 2 + variance) * seen)
         present += w.astype(np.float32) @ seen
-        likelihood += _likelihood(layout, block, params.scale, a, at.curvature * variance, seen, w)
+        likelihood += _likelihood(layout, block, params.scale, a, variance, seen, w)
     return _Sums(slope, own, second, curvature, squares, present, likelihood)
 
 
-def _base(layout: Layout, block: Block, scale: Array) -> Array:
-    """Base measure of real units and Jacobian of their scale, so that bounds can be compared: (B, D)."""
-    out = np.zeros_like(block.x)
-    for part in layout:
-        if part.kind == "real":
-            at = part.place
-            out[:, at] = np.log(scale[at]) - 0.5 * block.x[:, at] ** 2 - 0.5 * np.log(2.0 * np.pi)
-    return out
-
-
 def _likelihood(
-    layout: Layout, block: Block, scale: Array, a: Array, spread: Array, seen: Array, weight: Array
+    layout: Layout, block: Block, scale: Array, a: Array, variance: Array, seen: Array, weight: Array
 ) -> float:
-    """Expected log p(x | z) of a block by the surrogate; the partition of a missing cell is left out."""
-    fit = ((block.x * a - 0.5 * spread + _base(layout, block, scale)) * seen).sum(axis=1)
-    if block.seen is None:
-        return float(weight @ (fit - log_partition(layout, a, block.totals)))
-    parts = np.zeros(len(a))
+    """Lower bound of the expected log p(x | z) of the seen cells of a block, in encoded units."""
+    cells, rows = block.x * a, np.zeros(len(a))
     for part in layout:
-        at = a[:, part.place]
+        at = part.place
+        x, mean, var = block.x[:, at], a[:, at], variance[:, at]
         if part.kind == "binary":
-            parts += (softplus(at) * seen[:, part.place]).sum(axis=1)
+            xi = np.sqrt(mean * mean + var)
+            cells[:, at] += 0.5 * (xi - mean) - softplus(xi)
         elif part.kind == "real":
-            parts += 0.5 * (at * at * seen[:, part.place]).sum(axis=1)
-    return float(weight @ (fit - parts))
+            base = np.log(scale[at]) - 0.5 * np.log(2.0 * np.pi)
+            cells[:, at] += base - 0.5 * (x * x + mean * mean + var)
+        else:
+            cells[:, at] -= 0.5 * var * x.sum(axis=1, keepdims=True) * softmax(mean, axis=1)
+            rows += x.sum(axis=1) * logsumexp(mean, axis=1)
+    return float(weight @ ((cells * seen).sum(axis=1) - rows))
 
 
 class ChainFit:
@@ -205,6 +198,7 @@ class ChainFit:
         self.alpha, self.prunes = alpha, prunes
         self.n_rows = float(rows.weight.sum())
         self.calm, self.last = 0, -np.inf
+        self.best: tuple[float, Chain] = (-np.inf, state)
         self.views = np.array([sorted({b.view for b in layout}).index(b.view) for b in layout])
 
     def step(self, number: int) -> dict[str, float]:
@@ -220,10 +214,26 @@ class ChainFit:
         worth = gain - kl - 0.5 * np.log(self.n_rows)
         removed = self._prune(worth) if self.prunes and number >= WARM else 0
         self.calm = 0 if removed else self.calm + 1
-        stop = self.calm >= CALM and bound - self.last < STILL * abs(bound)
+        still = self.calm >= CALM and bound - self.last < STILL * abs(bound)
         self.last = bound
+        stop = still and not (self.prunes and self._tries_fewer(bound, worth))
         self._order()
         return {"bound": bound, "n_active": float(self.state.on.shape[1]), "stop": float(stop)}
+
+    def _tries_fewer(self, bound: float, worth: Array) -> bool:
+        """All has settled: go on without the least useful unit, or back to the best state if that was worse.
+
+        A unit that looks worth its cost while the others stand still may not be once they have adapted.
+        """
+        if bound <= self.best[0]:
+            self.state = self.best[1]
+            return False
+        self.best = (bound, self.state)
+        if not len(worth):
+            return False
+        self.calm = 0
+        self._remove(np.array([int(worth.argmin())]), np.zeros(0, int))
+        return True
 
     def _settle(self) -> Array:
         state = self.state

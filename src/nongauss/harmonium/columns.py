@@ -219,7 +219,8 @@ def _view_units(
 
 
 def _label_units(j: int, column: Column) -> list[Unit]:
-    levels = [level for number, level in enumerate(column.levels) if (column.codes == number).any()]
+    used = set(np.unique(column.codes if column.codes is not None else []).tolist())
+    levels = [level for number, level in enumerate(column.levels) if number in used]
     if not 2 <= len(levels) <= MOST_LEVELS:
         return []
     if len(levels) == 2:

@@ -55,7 +55,7 @@ class Rates(NamedTuple):
 
 UNSUPERVISED = Rates(step=0.09, drive=0.9, hidden_bias=-2.0)
 SUPERVISED = Rates(step=0.027, drive=0.09, hidden_bias=0.0)
-VOTE_STEP = 3e-3
+VOTE_STEP = 1e-2
 BIAS_STEP = 1e-2
 DECAYED = 0.05
 """The last step is this share of the first; sizes fall in a straight line."""
