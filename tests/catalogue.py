@@ -63,7 +63,13 @@ CATALOGUE = [
     ),
     Entry(
         "TGGMClassifier",
-        {"hidden_layer_sizes": (6,), "max_epochs": 15, "n_members": 2, "random_state": 0},
+        {
+            "hidden_layer_sizes": (6,),
+            "learning_rate": 0.03,
+            "max_epochs": 15,
+            "n_members": 2,
+            "random_state": 0,
+        },
         wine_part,
         "max_epochs",
     ),
