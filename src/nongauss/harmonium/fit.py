@@ -55,7 +55,9 @@ class Rates(NamedTuple):
 
 UNSUPERVISED = Rates(step=0.09, drive=0.9, hidden_bias=-2.0)
 SUPERVISED = Rates(step=0.027, drive=0.09, hidden_bias=0.0)
-VOTE_STEP = 1e-2
+VOTE_STEP, MOST_VOTE_STEP, MANY_ROWS = 3e-3, 1e-2, 1e4
+"""Step size of the votes with so many rows or more, and with few: texts want small votes, small sets large ones."""
+
 BIAS_STEP = 1e-2
 DECAYED = 0.05
 """The last step is this share of the first; sizes fall in a straight line."""
@@ -122,6 +124,8 @@ class Learner:
         self.n_batches = -(-len(rows.weight) // self.batch)
         self.n_steps, self.done = n_epochs * self.n_batches, 0
         self.weight_step = rates.step / np.sqrt(activity(rows))
+        few = np.sqrt(MANY_ROWS / len(rows.weight))
+        self.vote_step = min(VOTE_STEP * max(1.0, float(few)), MOST_VOTE_STEP)
         self.dropout = dropout_share(recipe, rows) if recipe.n_classes else 0.0
         chosen = self.rng.integers(0, len(rows.weight), CHAINS)
         self.chains = _dense(rows.X[chosen]) if recipe.method == "pcd" else None
@@ -212,7 +216,7 @@ class Learner:
         left = 1.0 - (1.0 - DECAYED) * self.done / max(self.n_steps, 1)
         self.done += 1
         bias = min(BIAS_STEP, self.weight_step)
-        rates = (self.weight_step, bias, bias, VOTE_STEP, VOTE_STEP)
+        rates = (self.weight_step, bias, bias, self.vote_step, self.vote_step)
         self.adam.step(self._moving(), gradients, tuple(rate * left for rate in rates))
         if self.recipe.units == "real":
             contract(self.params.weights, self.layout)
