@@ -1,4 +1,4 @@
-"""Handwritten digits as two views, by harmoniums: features, one half from the other, gaps and classes.
+"""Handwritten digits as two views, by harmoniums: classes, gaps, one half from the other, save and load.
 
 Run it with `python examples/harmonium_views.py`. It needs no download and leaves no file behind.
 """

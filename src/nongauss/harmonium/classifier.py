@@ -18,7 +18,8 @@ from nongauss.harmonium import readable
 from nongauss.harmonium.chain import ACTIVE
 from nongauss.harmonium.columns import Coder
 from nongauss.harmonium.common import CONSTRAINTS, FloatArray, HarmoniumBase
-from nongauss.harmonium.fit import QUICK, Recipe, dropout_share
+from nongauss.harmonium.fit import QUICK
+from nongauss.harmonium.learner import Recipe, dropout_share
 from nongauss.harmonium.objective import scores
 from nongauss.harmonium.params import Rows
 from nongauss.harmonium.predict import Machine

@@ -20,7 +20,8 @@ from nongauss.harmonium import readable
 from nongauss.harmonium.chain import ACTIVE, Chain
 from nongauss.harmonium.coding import decode, encode
 from nongauss.harmonium.columns import Coder, fit_coder
-from nongauss.harmonium.fit import Recipe, find_features, learn
+from nongauss.harmonium.fit import find_features, learn
+from nongauss.harmonium.learner import Recipe
 from nongauss.harmonium.likelihood import log_likelihood
 from nongauss.harmonium.params import Rows
 from nongauss.harmonium.predict import Machine

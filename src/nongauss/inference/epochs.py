@@ -39,10 +39,8 @@ def run_epochs(
     FitResult with the last state whose bound was finite: COMPLETED after the schedule, CONVERGED, STOPPED or
     NONFINITE. Raises KeyboardInterrupt if Ctrl-C comes before the first epoch is done.
     """
-    trace = list(former.trace) if former else []
-    offset, before = (former.n_iter, trace[-1]["seconds"]) if former and trace else (0, 0.0)
-    began = printed = time.perf_counter()
-    state, status, done = snapshot(), Status.COMPLETED, 0
+    run = _Run(max_epochs, callbacks, verbose, former)
+    state, status = snapshot(), Status.COMPLETED
     try:
         for number in range(max_epochs):
             info = dict(epoch(number))
@@ -50,26 +48,44 @@ def run_epochs(
             if not all(np.isfinite(value) for value in info.values()):
                 status = Status.NONFINITE
                 break
-            state, done = snapshot(), number + 1
-            now = time.perf_counter()
-            row = {
-                "iteration": offset + done,
-                "bound": float(info.pop("bound")),
-                "seconds": before + now - began,
-            }
-            trace.append(row | {name: float(value) for name, value in info.items()})
-            progress = Progress(offset + done, offset + max_epochs, row["bound"], row["seconds"], info)
-            if verbose and now - printed > 0.5:
-                printed = now
-                say(progress)
-            asked = [bool(callback(progress)) for callback in callbacks]
-            if any(asked) or stop:
-                status = Status.STOPPED if any(asked) else Status.CONVERGED
+            state = snapshot()
+            asked = run.record(info)
+            if asked or stop:
+                status = Status.STOPPED if asked else Status.CONVERGED
                 break
     except KeyboardInterrupt:
-        if not done:
+        if not run.done:
             raise
         status = Status.STOPPED
     if verbose:
-        say(f"iteration {offset + done}: {status.value}")
-    return FitResult(state, trace, status, offset + done)
+        say(f"iteration {run.offset + run.done}: {status.value}")
+    return FitResult(state, run.trace, status, run.offset + run.done)
+
+
+class _Run:
+    """The trace of one call of `run_epochs`, and who hears of it."""
+
+    def __init__(
+        self, max_epochs: int, callbacks: Sequence[Callback], verbose: int, former: FitResult | None
+    ) -> None:
+        self.max_epochs, self.callbacks, self.verbose = max_epochs, callbacks, verbose
+        self.trace = list(former.trace) if former else []
+        self.offset = former.n_iter if former else 0
+        self.before = self.trace[-1]["seconds"] if self.trace else 0.0
+        self.began = self.printed = time.perf_counter()
+        self.done = 0
+
+    def record(self, info: dict[str, float]) -> bool:
+        """One more epoch; does a callback ask to stop?"""
+        self.done += 1
+        now = time.perf_counter()
+        seconds, bound = self.before + now - self.began, float(info.pop("bound"))
+        others = {name: float(value) for name, value in info.items()}
+        number = self.offset + self.done
+        self.trace.append({"iteration": number, "bound": bound, "seconds": seconds} | others)
+        progress = Progress(number, self.offset + self.max_epochs, bound, seconds, others)
+        if self.verbose and now - self.printed > 0.5:
+            self.printed = now
+            say(progress)
+        asked = [bool(callback(progress)) for callback in self.callbacks]  # every one is told
+        return any(asked)
