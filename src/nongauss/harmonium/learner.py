@@ -10,13 +10,12 @@ import numpy as np
 from nongauss.harmonium import sticks
 from nongauss.harmonium.objective import contrastive_free_energy
 from nongauss.harmonium.params import Params, Prior, Rows, activity, start
-from nongauss.harmonium.units import ALWAYS_ON, Array, Layout, mean_of, respond, totals_of
+from nongauss.harmonium.units import ALWAYS_ON, Array, Layout, totals_of
 from nongauss.harmonium.updates import (
     Adam,
     Contrast,
     advance,
     contrast,
-    drive_of,
     dropped,
     filled,
     margin,
@@ -24,9 +23,6 @@ from nongauss.harmonium.updates import (
 
 LEAST_EPOCHS, LEAST_STEPS = 12, 600
 """By default so many epochs, or more until there were so many steps."""
-
-LARGEST_SCALE = 3.0
-"""Scales of real columns stay below this while they are learned by contrastive divergence."""
 
 
 class Rates(NamedTuple):
@@ -138,7 +134,7 @@ class Learner:
     def _step(self, chosen: Array) -> dict[str, float]:
         params, recipe, prior = self.params, self.recipe, self.prior.log_odds
         batch = self.rows.take(chosen)
-        x = batch.X if not self._has_scales() else batch.X * params.scale
+        x = batch.X
         if batch.missing is not None:
             x = filled(params, recipe.units, self.layout, prior, x, batch.missing).astype(np.float32)
         n = max(1, int(len(chosen) * CONTRAST_SHARE)) if recipe.n_classes else len(chosen)
@@ -149,15 +145,13 @@ class Learner:
         if recipe.n_classes:
             info["hinge"] = self._labels(gradient, x, batch)
         self._move(tuple(gradient))
-        if self._has_scales():
-            self._rescale(dense(x[:n]), weight)
         self._update_sticks(at)
         return info
 
     def _free_energy(self, chosen: Array) -> float:
         """CF1 a row, of one batch before the epoch."""
         batch = self.rows.take(chosen)
-        x = dense(batch.X) * self.params.scale
+        x = dense(batch.X)
         prior = self.prior.log_odds
         if batch.missing is not None:
             x = filled(self.params, self.recipe.units, self.layout, prior, x, batch.missing)
@@ -205,25 +199,6 @@ class Learner:
         self.adam.step(self.moving(), gradients, tuple(rate * left for rate in rates))
         if self.recipe.units == "real":
             contract(self.params.weights, self.layout)
-
-    def _has_scales(self) -> bool:
-        return not self.recipe.n_classes and any(block.kind == "real" for block in self.layout)
-
-    def _rescale(self, x: Array, weight: Array) -> None:
-        """Move scales of real columns towards a noise of variance 1."""
-        params = self.params
-        h = respond(self.recipe.units, drive_of(params, x), self.prior.log_odds).mean
-        a = h @ params.weights.T + params.visible_bias
-        left = x - mean_of(self.layout, a, totals_of(self.layout, x))
-        factor = np.ones(len(params.scale), np.float32)
-        for block in self.layout:
-            if block.kind == "real":
-                at = block.place
-                variance = np.clip(weight @ (left[:, at] ** 2), 0.5, 2.0)
-                factor[at] = np.minimum(variance**-0.02, LARGEST_SCALE / params.scale[at])
-        for part in (params.scale, params.visible_bias):
-            part *= factor
-        params.weights[:] *= factor[:, None]
 
     def _update_sticks(self, at: Contrast) -> None:
         if not self.recipe.has_sticks:
