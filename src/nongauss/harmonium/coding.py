@@ -133,16 +133,17 @@ def decode(coder: Coder, units: Array) -> Array:
     """Expected values of the input columns in their own units, (N, columns): the inverse of `encode`.
 
     A column of labels gets the number of its likeliest level, in the order of its units (with two levels,
-    0 or 1); columns that say nothing are NaN.
+    0 or 1); columns that say nothing have their one value, or NaN.
     """
-    out = np.full((len(units), coder.n_features), np.nan)
-    best = np.full_like(out, -np.inf)
+    out = np.tile(np.array(coder.constants), (len(units), 1))
+    best = np.full(out.shape, -np.inf)
     count = np.zeros(coder.n_features, int)
     width = Counter(unit.column for unit in coder.units)
     for d, unit in enumerate(coder.units):
         j, value = unit.column, units[:, d].astype(np.float64)
         if not unit.label:
-            out[:, j] = unit.unit * (unit.mean + unit.sd * value) if np.isfinite(unit.sd) else 0.0
+            if np.isfinite(unit.sd):
+                out[:, j] = unit.unit * (unit.mean + unit.sd * value)
         elif width[j] == 1:
             out[:, j] = value > 0.5
         else:
