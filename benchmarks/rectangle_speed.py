@@ -44,10 +44,10 @@ def one(n_rows: int, n_columns: int, K: int) -> dict[str, float]:
 
 def table(fits: list[dict[str, float]]) -> list[str]:
     lines = [
-        "One fresh process and one core a fit, ten starts; the first line is iris, the others are made. Seconds",
-        "on the clock were taken while others used the machine.",
+        "One fresh process and one core a fit, ten starts; the first line is iris, the others are made.",
+        "Seconds on the clock were taken while others used the machine.",
         "",
-        "| rows | columns | K | processor s | s on the clock | peak MiB of the process | inside exactly one rule |",
+        "| rows | columns | K | processor s | s on the clock | peak MiB | inside exactly one rule |",
         "|---|---|---|---|---|---|---|",
     ]
     return lines + [
