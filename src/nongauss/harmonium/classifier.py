@@ -159,7 +159,8 @@ class HarmoniumClassifier(TransformerMixin, ClassifierMixin, HarmoniumBase):
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The class with the largest score of each row: (N,)."""
-        chosen: NDArray[Any] = self.classes_[self._scores(X).argmax(axis=1)]
+        best = self._scores(X).argmax(axis=1)
+        chosen: NDArray[Any] = self.classes_[best]
         return chosen
 
     def predict_log_proba(self, X: Any) -> FloatArray:
