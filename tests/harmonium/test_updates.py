@@ -7,7 +7,7 @@ from scipy.special import expit
 from harmonium.small import BINARY, D, params, states
 from nongauss.harmonium.objective import scores, worst_rival
 from nongauss.harmonium.units import log_factor, respond
-from nongauss.harmonium.updates import Adam, advance, contrast, drive_of, dropped, filled, margin
+from nongauss.harmonium.updates import Adam, advance, contrast, drive_of, dropped, filled, hinge
 
 PRIOR = np.array([0.4, -0.7, 0.0])
 X = states(D)
@@ -76,9 +76,9 @@ def test_the_margin_gradient_agrees_with_finite_differences(units):
 
     def loss():
         mean = respond(units, drive_of(p, X), PRIOR).mean
-        return -float(WEIGHT @ worst_rival(scores(p, units, mean), labels)[0])
+        return -float(WEIGHT @ worst_rival(scores(p, units, mean), labels, 2.5)[0])
 
-    at = margin(p, units, PRIOR, X, WEIGHT, labels)
+    at = hinge(p, units, PRIOR, X, WEIGHT, labels, 2.5)
     for name in ("weights", "hidden_bias", "votes", "intercept"):
         assert_allclose(getattr(at, name), differences(loss, getattr(p, name)), atol=1e-7)
     assert_allclose(at.loss, -loss())

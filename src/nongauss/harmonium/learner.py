@@ -18,7 +18,7 @@ from nongauss.harmonium.updates import (
     contrast,
     dropped,
     filled,
-    margin,
+    hinge,
 )
 
 LEAST_EPOCHS, LEAST_STEPS = 12, 600
@@ -61,7 +61,9 @@ class Recipe(NamedTuple):
     alpha: float
     accurate: bool
     C: float
+    margin: float
     dropout: float | None
+    held_out: float
     n_classes: int
     seed: int
 
@@ -122,7 +124,7 @@ class Learner:
     def epoch(self, number: int) -> Mapping[str, float]:
         """All rows once, in random order."""
         order = self.rng.permutation(len(self.rows.weight))
-        total = {"contrastive_free_energy": self._free_energy(order[: self.batch])}
+        total = {"contrastive_free_energy": self._free_energy(self.rows.take(order[: self.batch]))}
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             for at in range(0, len(order), self.batch):
                 for name, value in self._step(order[at : at + self.batch]).items():
@@ -148,9 +150,22 @@ class Learner:
         self._update_sticks(at)
         return info
 
-    def _free_energy(self, chosen: Array) -> float:
-        """CF1 a row, of one batch before the epoch."""
-        batch = self.rows.take(chosen)
+    def score(self, rows: Rows) -> float:
+        """How well rows that were held out fare, nats or margin a row: minus CF1, or minus the hinge."""
+        if not self.recipe.n_classes:
+            return -self._free_energy(rows)
+        x = rows.X
+        if rows.missing is not None:
+            x = filled(self.params, self.recipe.units, self.layout, self.prior.log_odds, x, rows.missing)
+        assert rows.labels is not None
+        weight = _shares(rows.weight)
+        at = hinge(
+            self.params, self.recipe.units, self.prior.log_odds, x, weight, rows.labels, self.recipe.margin
+        )
+        return -at.loss
+
+    def _free_energy(self, batch: Rows) -> float:
+        """CF1 a row."""
         x = dense(batch.X)
         prior = self.prior.log_odds
         if batch.missing is not None:
@@ -183,7 +198,7 @@ class Learner:
         seen = dropped(self.rng, x, self.dropout) if self.dropout else x
         weight = _shares(batch.weight)
         assert batch.labels is not None
-        at = margin(params, recipe.units, self.prior.log_odds, seen, weight, batch.labels)
+        at = hinge(params, recipe.units, self.prior.log_odds, seen, weight, batch.labels, recipe.margin)
         C = np.float32(recipe.C)
         gradient[0] += C * at.weights
         gradient[2] = gradient[2] + C * at.hidden_bias

@@ -122,7 +122,7 @@ def advance(
     return sample_visible(rng, layout, a, totals).astype(chains.dtype)
 
 
-class Margin(NamedTuple):
+class Hinge(NamedTuple):
     """Ascent direction of minus the hinge loss a row, by weights, hidden bias, votes, intercept; the loss."""
 
     weights: Array
@@ -132,17 +132,19 @@ class Margin(NamedTuple):
     loss: float
 
 
-def margin(params: Params, units: str, prior: Array, X: Any, weight: Array, labels: Array) -> Margin:
+def hinge(
+    params: Params, units: str, prior: Array, X: Any, weight: Array, labels: Array, margin: float = 1.0
+) -> Hinge:
     """Sub-gradient of the weighted mean Crammer-Singer loss; `weight` (B,) sums to 1."""
     at = respond(units, drive_of(params, X), prior)
     f = scores(params, units, at.mean)
-    loss, rival = worst_rival(f, labels)
+    loss, rival = worst_rival(f, labels, margin)
     pull = np.zeros_like(f)
     rows = np.arange(len(f))
     pull[rows, labels] += weight
     pull[rows, rival] -= weight
     by_drive = (pull @ params.votes) * at.slope
-    return Margin(
+    return Hinge(
         np.asarray(X.T @ by_drive),
         by_drive.sum(axis=0),
         pull.T @ centred(units, at.mean),
