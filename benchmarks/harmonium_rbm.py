@@ -61,9 +61,7 @@ def run(data: Path, name: str, K: int) -> list[dict]:
     out = []
     view = {"all": (slice(0, X.shape[1]), "binary")}
     for method in ("cd", "pcd"):
-        model = Harmonium(
-            K, views=view, method=method, batch_size=BATCH, max_epochs=EPOCHS, random_state=0
-        )
+        model = Harmonium(K, views=view, method=method, batch_size=BATCH, max_epochs=EPOCHS, random_state=0)
         _, seconds = timed(lambda model=model: model.fit(X))
         encoded = model._encoded(held)[0]
         row = {"set": name, "K": K, "model": f"Harmonium, {method}", "epoch": seconds / EPOCHS}
@@ -91,14 +89,18 @@ def main() -> None:
         for K in chosen.units:
             results[f"{name} {K}"] = run(chosen.data, name, K)
             write_results("harmonium_rbm", {"runs": results})
-    lines = ["| set | K | model | held-out log-likelihood, nats a row | CPU s an epoch |", "|---|---|---|---|---|"]
+    lines = [
+        "| set | K | model | held-out log-likelihood, nats a row | CPU s an epoch |",
+        "|---|---|---|---|---|",
+    ]
     for rows in results.values():
         ours = [row for row in rows if "RBM" not in row["model"]]
         best = max((row for row in rows if "RBM" in row["model"]), key=lambda row: row["log_likelihood"])
-        for row in [*ours, best]:
-            lines.append(
-                f"| {row['set']} | {row['K']} | {row['model']} | {row['log_likelihood']:.2f} | {row['epoch']:.2f} |"
-            )
+        lines += [
+            f"| {row['set']} | {row['K']} | {row['model']} | {row['log_likelihood']:.2f} "
+            f"| {row['epoch']:.2f} |"
+            for row in [*ours, best]
+        ]
     write_table("harmonium_rbm", lines)
     print("\n".join(lines))
 
