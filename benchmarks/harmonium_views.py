@@ -107,7 +107,7 @@ def errors(results: dict[str, list[dict]]) -> list[str]:
 def differences(results: dict[str, list[dict]]) -> list[str]:
     """Paired over the splits: what all views gain, what labels gain, what a missing view costs."""
     lines = [
-        "| set | all views less best alone | with labels less features + SVM | cost of gaps / cost of dropping |",
+        "| set | all views less best alone | with labels less features + SVM | cost of gaps / of dropping |",
         "|---|---|---|---|",
     ]
     for name, rows in results.items():
