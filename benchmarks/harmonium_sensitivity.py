@@ -34,11 +34,16 @@ PARTS: dict[str, list[Setting]] = {
     "dropout": [{"dropout": share} for share in (0.0, 0.25, 0.65)],
     "alpha": [{"n_components": "infinite", "alpha": alpha} for alpha in (0.5, 1.0, 5.0)],
     "steps": [{"step": step, "C": C} for step in (0.009, 0.08) for C in (100.0, 300.0, 1000.0)],
-    "restraint": [{"ridge": 0.001}, {"ridge": 0.003}, {"overlap": 0.3}, {"ridge": 0.001, "overlap": 0.3}],
+    "restraint": [
+        *({"ridge": ridge} for ridge in (0.0, 0.01, 0.1)),
+        {"ridge": 0.03, "overlap": 1.0},
+        {"drive": 0.3},
+    ],
     "features": [
         {"features": True},
+        *({"features": True, "ridge": ridge} for ridge in (0.0, 0.01, 0.06, 0.1)),
+        {"features": True, "ridge": 0.06, "overlap": 1.0},
         *({"features": True, "step": step} for step in (0.03, 0.27)),
-        *({"features": True, "ridge": r, "overlap": o} for r, o in ((0, 0), (0.03, 0), (0.1, 0), (0.1, 1))),
     ],
 }
 
@@ -51,14 +56,15 @@ def rates(setting: Setting) -> Iterator[None]:
     restraint = usual.restraint
     if "ridge" in setting or "overlap" in setting:
         restraint = Restraint(setting.get("ridge", 0.0), setting.get("overlap", 0.0))
-    setattr(fit, name, usual._replace(step=setting.get("step", usual.step), restraint=restraint))
+    step, drive = setting.get("step", usual.step), setting.get("drive", usual.drive)
+    setattr(fit, name, usual._replace(step=step, drive=drive, restraint=restraint))
     yield
     setattr(fit, name, usual)
 
 
 def model_of(setting: Setting) -> Any:
     """The estimator of a setting."""
-    own = {k: v for k, v in setting.items() if k not in ("step", "ridge", "overlap", "features")}
+    own = {k: v for k, v in setting.items() if k not in ("step", "drive", "ridge", "overlap", "features")}
     make = Harmonium if setting.get("features") else HarmoniumClassifier
     return make(**{"n_components": 50, "random_state": 0, **own})
 

@@ -12,7 +12,6 @@ from nongauss.harmonium.objective import contrastive_free_energy
 from nongauss.harmonium.params import Params, Prior, Rows, activity, start
 from nongauss.harmonium.units import ALWAYS_ON, Array, Layout, totals_of
 from nongauss.harmonium.updates import (
-    FREE,
     Adam,
     Contrast,
     Restraint,
@@ -36,8 +35,8 @@ class Rates(NamedTuple):
     restraint: Restraint
 
 
-UNSUPERVISED = Rates(step=0.09, drive=0.9, hidden_bias=-2.0, restraint=Restraint(0.0, 0.0))
-SUPERVISED = Rates(step=0.027, drive=0.09, hidden_bias=0.0, restraint=Restraint(0.0, 0.0))
+UNSUPERVISED = Rates(step=0.09, drive=0.9, hidden_bias=-2.0, restraint=Restraint(ridge=0.03))
+SUPERVISED = Rates(step=0.027, drive=0.09, hidden_bias=0.0, restraint=Restraint(ridge=0.03))
 VOTE_STEP, MOST_VOTE_STEP, MANY_ROWS = 3e-3, 1e-2, 1e4
 """Step size of the votes with so many rows or more, and with few: small sets want larger votes than texts."""
 
@@ -144,9 +143,8 @@ class Learner:
             x = filled(params, recipe.units, self.layout, prior, x, batch.missing).astype(np.float32)
         n = max(1, int(len(chosen) * CONTRAST_SHARE)) if recipe.n_classes else len(chosen)
         weight = _shares(batch.weight[:n])
-        restraint = FREE if recipe.n_classes else self.rates.restraint
         at = contrast(
-            params, recipe.units, self.layout, prior, x[:n], weight, restraint=restraint,
+            params, recipe.units, self.layout, prior, x[:n], weight, restraint=self.rates.restraint,
             **self._negative(x[:n]),
         )  # fmt: skip
         gradient = [at.weights, at.visible_bias, at.hidden_bias, np.zeros(0), np.zeros(0)]
@@ -205,10 +203,7 @@ class Learner:
         seen = dropped(self.rng, x, self.dropout) if self.dropout else x
         weight = _shares(batch.weight)
         assert batch.labels is not None
-        at = hinge(
-            params, recipe.units, self.prior.log_odds, seen, weight, batch.labels, recipe.margin,
-            self.rates.restraint,
-        )  # fmt: skip
+        at = hinge(params, recipe.units, self.prior.log_odds, seen, weight, batch.labels, recipe.margin)
         C = np.float32(recipe.C)
         gradient[0] += C * at.weights
         gradient[2] = gradient[2] + C * at.hidden_bias

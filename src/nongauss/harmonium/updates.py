@@ -171,11 +171,9 @@ def hinge(
     weight: Array,
     labels: Array,
     margin: float = 1.0,
-    restraint: Restraint = FREE,
 ) -> Hinge:
     """Sub-gradient of the weighted mean Crammer-Singer loss; `weight` (B,) sums to 1."""
-    drive = drive_of(params, X)
-    at = respond(units, drive, prior)
+    at = respond(units, drive_of(params, X), prior)
     f = scores(params, units, at.mean)
     loss, rival = worst_rival(f, labels, margin)
     pull = np.zeros_like(f)
@@ -183,8 +181,6 @@ def hinge(
     pull[rows, labels] += weight
     pull[rows, rival] -= weight
     by_drive = (pull @ params.votes) * at.slope
-    if restraint != FREE:
-        by_drive += restrain(restraint, drive, at, weight)
     return Hinge(
         np.asarray(X.T @ by_drive),
         by_drive.sum(axis=0),
