@@ -23,7 +23,6 @@ from sklearn.svm import LinearSVC
 from nongauss import Harmonium, HarmoniumClassifier
 from nongauss.harmonium import fit
 from nongauss.harmonium.readable import saturated_share
-from nongauss.harmonium.updates import Restraint
 
 Setting = dict[str, Any]
 
@@ -35,14 +34,15 @@ PARTS: dict[str, list[Setting]] = {
     "alpha": [{"n_components": "infinite", "alpha": alpha} for alpha in (0.5, 1.0, 5.0)],
     "steps": [{"step": step, "C": C} for step in (0.009, 0.08) for C in (100.0, 300.0, 1000.0)],
     "restraint": [
-        *({"ridge": ridge} for ridge in (0.0, 0.01, 0.1)),
-        {"ridge": 0.03, "overlap": 1.0},
-        {"drive": 0.3},
+        *({"overlap": overlap} for overlap in (0.0, 0.1, 0.3, 1.0, 3.0)),
+        *({"drive": drive, "overlap": 1.0} for drive in (0.3, 0.9)),
+        *({"ridge": ridge} for ridge in (0.0, 0.1)),
     ],
     "features": [
-        {"features": True},
-        *({"features": True, "ridge": ridge} for ridge in (0.0, 0.01, 0.06, 0.1)),
-        {"features": True, "ridge": 0.06, "overlap": 1.0},
+        *(
+            {"features": True, "ridge": ridge, "overlap": overlap}
+            for ridge, overlap in ((0.0, 0.0), (0.03, 0.0), (0.03, 1.0), (0.06, 0.0), (0.06, 3.0), (0.1, 3.0))
+        ),
         *({"features": True, "step": step} for step in (0.03, 0.27)),
     ],
 }
@@ -50,14 +50,11 @@ PARTS: dict[str, list[Setting]] = {
 
 @contextmanager
 def rates(setting: Setting) -> Iterator[None]:
-    """Step size and restraint of a setting in place of the default's."""
+    """Step size, start and restraint of a setting in place of the default's."""
     name = "UNSUPERVISED" if setting.get("features") else "SUPERVISED"
     usual = getattr(fit, name)
-    restraint = usual.restraint
-    if "ridge" in setting or "overlap" in setting:
-        restraint = Restraint(setting.get("ridge", 0.0), setting.get("overlap", 0.0))
-    step, drive = setting.get("step", usual.step), setting.get("drive", usual.drive)
-    setattr(fit, name, usual._replace(step=step, drive=drive, restraint=restraint))
+    changed = {key: setting[key] for key in usual._fields if key in setting}
+    setattr(fit, name, usual._replace(**changed))
     yield
     setattr(fit, name, usual)
 

@@ -8,9 +8,7 @@ from harmonium.small import BINARY, D, params, states
 from nongauss.harmonium.objective import scores, worst_rival
 from nongauss.harmonium.units import log_factor, respond
 from nongauss.harmonium.updates import (
-    FREE,
     Adam,
-    Restraint,
     advance,
     contrast,
     drive_of,
@@ -96,7 +94,7 @@ def test_the_margin_gradient_agrees_with_finite_differences(units):
 
 
 def test_the_restraint_is_the_gradient_of_what_it_says():
-    p, restraint = params(), Restraint(0.3, 2.0)
+    p, ridge, overlap = params(), 0.3, 2.0
 
     def penalty():
         drive = drive_of(p, X)
@@ -104,13 +102,13 @@ def test_the_restraint_is_the_gradient_of_what_it_says():
         S, h = drive - WEIGHT @ drive, mean - WEIGHT @ mean
         covariance = (h * WEIGHT[:, None]).T @ h
         apart = (covariance**2).sum() - (np.diag(covariance) ** 2).sum()
-        return -0.5 * restraint.ridge * (WEIGHT @ S**2).sum() - 0.25 * restraint.overlap * apart
+        return -0.5 * ridge * (WEIGHT @ S**2).sum() - 0.25 * overlap * apart
 
     at = respond("binary", drive_of(p, X), PRIOR)
-    by_drive = restrain(restraint, drive_of(p, X), at, WEIGHT)
+    by_drive = restrain(ridge, overlap, drive_of(p, X), at, WEIGHT)
     assert_allclose(X.T @ by_drive, differences(penalty, p.weights), atol=1e-8)
     assert_allclose(by_drive.sum(axis=0), differences(penalty, p.hidden_bias), atol=1e-8)
-    free, bound = (contrast(p, "binary", BINARY, PRIOR, X, WEIGHT, restraint=r) for r in (FREE, restraint))
+    free, bound = (contrast(p, "binary", BINARY, PRIOR, X, WEIGHT, None, None, *r) for r in ((), (0.3, 2.0)))
     assert_allclose(bound.weights - free.weights, X.T @ by_drive, atol=1e-12)
 
 

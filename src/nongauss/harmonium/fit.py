@@ -24,7 +24,7 @@ from nongauss.harmonium.learner import (
 from nongauss.harmonium.objective import contrastive_free_energy
 from nongauss.harmonium.params import Params, Prior, Rows
 from nongauss.harmonium.units import Array, Layout, respond, totals_of
-from nongauss.harmonium.updates import FREE, contrast, drive_of, filled, hinge
+from nongauss.harmonium.updates import contrast, drive_of, filled, hinge
 from nongauss.inference.epochs import run_epochs
 from nongauss.inference.quasi_newton import ascend
 
@@ -155,7 +155,7 @@ def find_features(
     rows = sample(rows, recipe.seed)
     first = _first(recipe, rows, work if prunes else np.inf)
     with threadpool_limits(limits=1, user_api="blas"):
-        free = UNSUPERVISED._replace(restraint=FREE)
+        free = UNSUPERVISED._replace(ridge=0.0, overlap=0.0)
         learner = Learner(layout, rows, first, free, n_epochs(first, len(rows.weight)))
         for number in range(n_epochs(first, len(rows.weight))):
             learner.epoch(number)

@@ -14,7 +14,6 @@ from nongauss.harmonium.units import ALWAYS_ON, Array, Layout, totals_of
 from nongauss.harmonium.updates import (
     Adam,
     Contrast,
-    Restraint,
     advance,
     contrast,
     dropped,
@@ -27,16 +26,21 @@ LEAST_EPOCHS, LEAST_STEPS = 12, 600
 
 
 class Rates(NamedTuple):
-    """Step size and start. A unit's drive moves by about `step` (of weights) a step, whatever the columns."""
+    """Step size, start, and what restrains the weights.
+
+    A unit's drive moves by about `step` (of weights) a step, whatever the columns. `ridge` keeps units from
+    saturating, `overlap` from all saying the same: part of the loss where there are labels.
+    """
 
     step: float
     drive: float
     hidden_bias: float
-    restraint: Restraint
+    ridge: float
+    overlap: float
 
 
-UNSUPERVISED = Rates(step=0.09, drive=0.9, hidden_bias=-2.0, restraint=Restraint(ridge=0.03))
-SUPERVISED = Rates(step=0.027, drive=0.09, hidden_bias=0.0, restraint=Restraint(ridge=0.03))
+UNSUPERVISED = Rates(step=0.09, drive=0.9, hidden_bias=-2.0, ridge=0.06, overlap=3.0)
+SUPERVISED = Rates(step=0.027, drive=0.09, hidden_bias=0.0, ridge=0.03, overlap=1.0)
 VOTE_STEP, MOST_VOTE_STEP, MANY_ROWS = 3e-3, 1e-2, 1e4
 """Step size of the votes with so many rows or more, and with few: small sets want larger votes than texts."""
 
@@ -144,8 +148,8 @@ class Learner:
         n = max(1, int(len(chosen) * CONTRAST_SHARE)) if recipe.n_classes else len(chosen)
         weight = _shares(batch.weight[:n])
         at = contrast(
-            params, recipe.units, self.layout, prior, x[:n], weight, restraint=self.rates.restraint,
-            **self._negative(x[:n]),
+            params, recipe.units, self.layout, prior, x[:n], weight, ridge=self.rates.ridge,
+            overlap=0.0 if recipe.n_classes else self.rates.overlap, **self._negative(x[:n]),
         )  # fmt: skip
         gradient = [at.weights, at.visible_bias, at.hidden_bias, np.zeros(0), np.zeros(0)]
         info = {}
@@ -203,7 +207,10 @@ class Learner:
         seen = dropped(self.rng, x, self.dropout) if self.dropout else x
         weight = _shares(batch.weight)
         assert batch.labels is not None
-        at = hinge(params, recipe.units, self.prior.log_odds, seen, weight, batch.labels, recipe.margin)
+        at = hinge(
+            params, recipe.units, self.prior.log_odds, seen, weight, batch.labels, recipe.margin,
+            self.rates.overlap,
+        )  # fmt: skip
         C = np.float32(recipe.C)
         gradient[0] += C * at.weights
         gradient[2] = gradient[2] + C * at.hidden_bias

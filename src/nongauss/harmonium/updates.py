@@ -30,16 +30,6 @@ DECAY_1, DECAY_2, TINY = 0.9, 0.999, 1e-8
 """Adam's memory of the mean and of the square of a gradient."""
 
 
-class Restraint(NamedTuple):
-    """What keeps hidden units from saturating and from saying the same thing; see `restrain`."""
-
-    ridge: float = 0.0
-    overlap: float = 0.0
-
-
-FREE = Restraint()
-
-
 class Contrast(NamedTuple):
     """Ascent direction of the likelihood by weights, visible and hidden bias, a row; hidden use (K,)."""
 
@@ -94,7 +84,8 @@ def contrast(
     weight: Array,
     chains: Array | None = None,
     rng: np.random.Generator | None = None,
-    restraint: Restraint = FREE,
+    ridge: float = 0.0,
+    overlap: float = 0.0,
 ) -> Contrast:
     """Gradient of -CF1 a row with q0 and q1 held fixed; with `chains` (B, D), these are the negative phase.
 
@@ -111,8 +102,7 @@ def contrast(
         negative, share = chains, np.full(len(chains), 1.0 / len(chains), weight.dtype)
     e1 = respond(units, drive_of(params, negative), prior).mean
     up, down = at0.mean * weight[:, None], e1 * share[:, None]
-    if restraint != FREE:
-        up += restrain(restraint, S0, at0, weight)
+    up += restrain(ridge, overlap, S0, at0, weight)
     return Contrast(
         np.asarray(X.T @ up) - negative.T @ down,
         np.asarray(X.T @ weight).reshape(-1) - share @ negative,
@@ -121,19 +111,19 @@ def contrast(
     )
 
 
-def restrain(restraint: Restraint, drive: Array, at: Response, weight: Array) -> Array:
+def restrain(ridge: float, overlap: float, drive: Array, at: Response, weight: Array) -> Array:
     """Slope by the drive S (B, K), row weights included, of
 
         - ridge / 2 sum_k Var S_k  - overlap / 4 sum_{j != k} Cov(h_j, h_k)^2
 
     with moments over the batch: a g-prior of the weights (Zellner 1986), and DeCov (Cogswell et al. 2016).
     """
-    slope = -restraint.ridge * (drive - weight @ drive)
-    if restraint.overlap:
+    slope = -ridge * (drive - weight @ drive) if ridge else np.zeros_like(drive)
+    if overlap:
         h = at.mean - weight @ at.mean
         covariance = (h * weight[:, None]).T @ h
         np.fill_diagonal(covariance, 0.0)
-        slope -= restraint.overlap * (h @ covariance) * at.slope
+        slope -= overlap * (h @ covariance) * at.slope
     out: Array = (slope * weight[:, None]).astype(drive.dtype)
     return out
 
@@ -171,16 +161,18 @@ def hinge(
     weight: Array,
     labels: Array,
     margin: float = 1.0,
+    overlap: float = 0.0,
 ) -> Hinge:
     """Sub-gradient of the weighted mean Crammer-Singer loss; `weight` (B,) sums to 1."""
-    at = respond(units, drive_of(params, X), prior)
+    drive = drive_of(params, X)
+    at = respond(units, drive, prior)
     f = scores(params, units, at.mean)
     loss, rival = worst_rival(f, labels, margin)
     pull = np.zeros_like(f)
     rows = np.arange(len(f))
     pull[rows, labels] += weight
     pull[rows, rival] -= weight
-    by_drive = (pull @ params.votes) * at.slope
+    by_drive = (pull @ params.votes) * at.slope + restrain(0.0, overlap, drive, at, weight)
     return Hinge(
         np.asarray(X.T @ by_drive),
         by_drive.sum(axis=0),
