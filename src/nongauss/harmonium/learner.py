@@ -28,8 +28,9 @@ LEAST_EPOCHS, LEAST_STEPS = 12, 600
 class Rates(NamedTuple):
     """Step size, start, and what restrains the weights.
 
-    A unit's drive moves by about `step` (of weights) a step, whatever the columns. `ridge` keeps units from
-    saturating, `overlap` from all saying the same: part of the loss where there are labels.
+    A unit's drive moves by about `step` (of weights) a step, whatever the columns. `ridge` (a row) keeps
+    units from saturating, `overlap` (over all rows) from all saying the same: part of the loss with
+    labels.
     """
 
     step: float
@@ -39,8 +40,8 @@ class Rates(NamedTuple):
     overlap: float
 
 
-UNSUPERVISED = Rates(step=0.09, drive=0.9, hidden_bias=-2.0, ridge=0.06, overlap=3.0)
-SUPERVISED = Rates(step=0.027, drive=0.09, hidden_bias=0.0, ridge=0.03, overlap=1.0)
+UNSUPERVISED = Rates(step=0.09, drive=0.9, hidden_bias=-2.0, ridge=0.1, overlap=300.0)
+SUPERVISED = Rates(step=0.027, drive=0.3, hidden_bias=0.0, ridge=0.03, overlap=300.0)
 VOTE_STEP, MOST_VOTE_STEP, MANY_ROWS = 3e-3, 1e-2, 1e4
 """Step size of the votes with so many rows or more, and with few: small sets want larger votes than texts."""
 
@@ -112,6 +113,7 @@ class Learner:
         self.n_batches = -(-len(rows.weight) // self.batch)
         self.n_steps, self.done = n_epochs * self.n_batches, 0
         self.weight_step = rates.step / np.sqrt(activity(rows))
+        self.overlap = rates.overlap / float(rows.weight.sum())
         few = np.sqrt(MANY_ROWS / len(rows.weight))
         self.vote_step = min(VOTE_STEP * max(1.0, float(few)), MOST_VOTE_STEP)
         self.dropout = dropout_share(recipe, rows) if recipe.n_classes else 0.0
@@ -149,7 +151,7 @@ class Learner:
         weight = _shares(batch.weight[:n])
         at = contrast(
             params, recipe.units, self.layout, prior, x[:n], weight, ridge=self.rates.ridge,
-            overlap=0.0 if recipe.n_classes else self.rates.overlap, **self._negative(x[:n]),
+            overlap=0.0 if recipe.n_classes else self.overlap, **self._negative(x[:n]),
         )  # fmt: skip
         gradient = [at.weights, at.visible_bias, at.hidden_bias, np.zeros(0), np.zeros(0)]
         info = {}
@@ -209,7 +211,7 @@ class Learner:
         assert batch.labels is not None
         at = hinge(
             params, recipe.units, self.prior.log_odds, seen, weight, batch.labels, recipe.margin,
-            self.rates.overlap,
+            self.overlap,
         )  # fmt: skip
         C = np.float32(recipe.C)
         gradient[0] += C * at.weights
