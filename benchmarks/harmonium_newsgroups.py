@@ -69,7 +69,7 @@ ROWS: dict[str, Callable[[int], Any]] = {
 def main() -> None:
     options = parser(__doc__.splitlines()[0])
     options.add_argument("--seeds", type=int, default=5)
-    options.add_argument("--rows", nargs="+", choices=ROWS, default=list(ROWS))
+    options.add_argument("--rows", nargs="*", choices=ROWS, default=list(ROWS))
     chosen = options.parse_args()
     warnings.simplefilter("ignore")
     X, y, X_test, y_test, _, _ = newsgroups(chosen.data)

@@ -79,8 +79,8 @@ def run(data: Path, name: str, K: int) -> list[dict]:
 
 def main() -> None:
     options = parser(__doc__.splitlines()[0])
-    options.add_argument("--sets", nargs="+", default=["mnist", "newsgroups"])
-    options.add_argument("--units", nargs="+", type=int, default=[50, 200])
+    options.add_argument("--sets", nargs="*", default=["mnist", "newsgroups"])
+    options.add_argument("--units", nargs="*", type=int, default=[50, 200])
     chosen = options.parse_args()
     warnings.simplefilter("ignore")
     path = RESULTS / "harmonium_rbm.json"

@@ -66,7 +66,7 @@ def one_split(parts: list[np.ndarray], y: np.ndarray, train: np.ndarray, test: n
 
 def main() -> None:
     options = parser(__doc__.splitlines()[0])
-    options.add_argument("--sets", nargs="+", choices=VIEWS, default=list(VIEWS))
+    options.add_argument("--sets", nargs="*", choices=VIEWS, default=list(VIEWS))
     options.add_argument("--splits", type=int, default=10)
     chosen = options.parse_args()
     warnings.simplefilter("ignore")

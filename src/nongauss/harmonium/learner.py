@@ -40,8 +40,11 @@ class Rates(NamedTuple):
     overlap: float
 
 
-UNSUPERVISED = Rates(step=0.09, drive=0.9, hidden_bias=-2.0, ridge=0.1, overlap=300.0)
-SUPERVISED = Rates(step=0.027, drive=0.3, hidden_bias=0.0, ridge=0.03, overlap=300.0)
+UNSUPERVISED = Rates(step=0.09, drive=0.9, hidden_bias=-2.0, ridge=0.03, overlap=1000.0)
+SUPERVISED = Rates(step=0.027, drive=0.3, hidden_bias=0.0, ridge=0.03, overlap=1000.0)
+RIDGE_GROWTH, MOST_RIDGE, CROWDED = 1.1, 0.1, 0.6
+"""While 60 % of the activations are saturated, the ridge grows by a tenth every ten steps, up to .1."""
+
 VOTE_STEP, MOST_VOTE_STEP, MANY_ROWS = 3e-3, 1e-2, 1e4
 """Step size of the votes with so many rows or more, and with few: small sets want larger votes than texts."""
 
@@ -53,7 +56,7 @@ CONTRAST_SHARE = 0.25
 """With labels, contrastive divergence sees this share of each batch: the same error, 2.5 times faster."""
 
 CHAINS = 64
-STICKS_EVERY = 10
+EVERY = 10
 
 
 class Recipe(NamedTuple):
@@ -113,7 +116,7 @@ class Learner:
         self.n_batches = -(-len(rows.weight) // self.batch)
         self.n_steps, self.done = n_epochs * self.n_batches, 0
         self.weight_step = rates.step / np.sqrt(activity(rows))
-        self.overlap = rates.overlap / float(rows.weight.sum())
+        self.ridge, self.overlap = rates.ridge, rates.overlap / float(rows.weight.sum())
         few = np.sqrt(MANY_ROWS / len(rows.weight))
         self.vote_step = min(VOTE_STEP * max(1.0, float(few)), MOST_VOTE_STEP)
         self.dropout = dropout_share(recipe, rows) if recipe.n_classes else 0.0
@@ -150,7 +153,7 @@ class Learner:
         n = max(1, int(len(chosen) * CONTRAST_SHARE)) if recipe.n_classes else len(chosen)
         weight = _shares(batch.weight[:n])
         at = contrast(
-            params, recipe.units, self.layout, prior, x[:n], weight, ridge=self.rates.ridge,
+            params, recipe.units, self.layout, prior, x[:n], weight, ridge=self.ridge,
             overlap=0.0 if recipe.n_classes else self.overlap, **self._negative(x[:n]),
         )  # fmt: skip
         gradient = [at.weights, at.visible_bias, at.hidden_bias, np.zeros(0), np.zeros(0)]
@@ -158,6 +161,8 @@ class Learner:
         if recipe.n_classes:
             info["hinge"] = self._labels(gradient, x, batch)
         self._move(tuple(gradient))
+        if self.done % EVERY == 0 and at.saturated > CROWDED:
+            self.ridge = max(self.ridge, min(RIDGE_GROWTH * self.ridge, MOST_RIDGE))
         self._update_sticks(at)
         return info
 
@@ -234,7 +239,7 @@ class Learner:
             return
         rate = max(1.0 / self.done, 1.0 / (10.0 * self.n_batches))
         self.use += rate * (at.on - self.use)
-        if self.done % STICKS_EVERY == 0:
+        if self.done % EVERY == 0:
             order = np.argsort(-self.use, kind="stable")
             N = float(self.rows.weight.sum())
             odds, gamma = sticks.log_odds(N * self.use[order], N, self.recipe.alpha, self.recipe.accurate)

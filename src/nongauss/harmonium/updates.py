@@ -12,6 +12,7 @@ import numpy as np
 
 from nongauss.harmonium.objective import centred, scores, worst_rival
 from nongauss.harmonium.params import Params
+from nongauss.harmonium.readable import saturated_share
 from nongauss.harmonium.units import (
     Array,
     Layout,
@@ -31,12 +32,16 @@ DECAY_1, DECAY_2, TINY = 0.9, 0.999, 1e-8
 
 
 class Contrast(NamedTuple):
-    """Ascent direction of the likelihood by weights, visible and hidden bias, a row; hidden use (K,)."""
+    """Ascent direction of the likelihood by weights, visible and hidden bias, a row; use of the units (K,).
+
+    `saturated`: share of the units' means outside [.02, .98].
+    """
 
     weights: Array
     visible_bias: Array
     hidden_bias: Array
     on: Array
+    saturated: float
 
 
 def drive_of(params: Params, X: Any) -> Array:
@@ -108,6 +113,7 @@ def contrast(
         np.asarray(X.T @ weight).reshape(-1) - share @ negative,
         up.sum(axis=0) - down.sum(axis=0),
         weight @ at0.on,
+        saturated_share(at0.on, weight),
     )
 
 
