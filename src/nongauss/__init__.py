@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .estimator.persistence import load, save
+    from .rank_factor.estimator import RankFactorAnalysis, RankFactorClassifier
     from .sparse_gp.classifier import SparseGPClassifier, SparseGPOrdinalClassifier
     from .sparse_gp.estimator import SparseGPRegressor
     from .tggm.estimator import TGGMRegressor
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = [
+    "RankFactorAnalysis",
+    "RankFactorClassifier",
     "SparseGPClassifier",
     "SparseGPOrdinalClassifier",
     "SparseGPRegressor",
@@ -26,6 +29,8 @@ __all__ = [
 ]
 
 _HOMES = {
+    "RankFactorAnalysis": "nongauss.rank_factor.estimator",
+    "RankFactorClassifier": "nongauss.rank_factor.estimator",
     "SparseGPClassifier": "nongauss.sparse_gp.classifier",
     "SparseGPOrdinalClassifier": "nongauss.sparse_gp.classifier",
     "SparseGPRegressor": "nongauss.sparse_gp.estimator",

@@ -7,45 +7,34 @@ One expert is the linear model, whose z ~ N(0, I). The C outputs of a multiclass
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from scipy.special import betaln, digamma, gammaln, logsumexp
+from scipy.special import digamma, logsumexp
 
+from nongauss.core.registry import persistable
 from nongauss.rank_factor import shrinkage
-from nongauss.rank_factor.params import Config, FloatArray, Normal, solve
-from nongauss.rank_factor.shrinkage import Prior, Shrinkage
+from nongauss.rank_factor.params import Config, FloatArray, Normal
+from nongauss.rank_factor.shrinkage import Shrinkage
 
 OFFSET_PRECISION = 0.01
 """Prior precision of an expert's offset, which is not shrunk."""
 _FLOOR = 1e-6
 
 
+@persistable
 class Gate(NamedTuple):
-    """q of the mixture: centres N(mean (T, K), variance (T,)), psi ~ Ga(shape, rate) (T,), sticks Beta (T, 2).
+    """The mixture: centres N(mean (T, K), variance (T,)), <psi> and E log psi (T,), E log of the shares (T,).
 
-    alpha : the concentration's expectation.
+    alpha : the concentration's expectation. A draw has variance 0 and logs of itself.
     """
 
     mean: FloatArray
     variance: FloatArray
-    shape: FloatArray
-    rate: FloatArray
-    sticks: FloatArray
+    precision: FloatArray
+    log_precision: FloatArray
+    log_share: FloatArray
     alpha: float
-
-    @property
-    def precision(self) -> FloatArray:
-        """<psi>: (T,)."""
-        return self.shape / self.rate
-
-    @property
-    def log_share(self) -> FloatArray:
-        """E log of the share of each expert: (T,)."""
-        a, b = self.sticks.T
-        log_v, log_rest = digamma(a) - digamma(a + b), digamma(b) - digamma(a + b)
-        log_v[-1] = 0.0
-        return log_v + np.concatenate([[0.0], np.cumsum(log_rest[:-1])])
 
 
 class Experts(NamedTuple):
@@ -75,18 +64,19 @@ def shares_of(gate: Gate | None, z: Normal) -> FloatArray:
     """q(t) of each row from its factors alone: (B, T)."""
     if gate is None:
         return np.ones((len(z.mean), 1))
-    return _softmax(_gate_logs(gate, z))
+    return softmax(gate_logs(gate, z))
 
 
-def _gate_logs(gate: Gate, z: Normal) -> FloatArray:
+def gate_logs(gate: Gate, z: Normal) -> FloatArray:
+    """Log of an expert's share of a row, up to a constant of the row: (B, T)."""
     K = z.mean.shape[1]
     squares = (z.mean**2).sum(axis=1)[:, None] - 2.0 * z.mean @ gate.mean.T + (gate.mean**2).sum(axis=1)
     squares += np.trace(z.covariance, axis1=1, axis2=2)[:, None] + K * gate.variance
-    log_precision = digamma(gate.shape) - np.log(gate.rate)
-    return gate.log_share + 0.5 * K * log_precision - 0.5 * gate.precision * squares
+    return gate.log_share + 0.5 * K * gate.log_precision - 0.5 * gate.precision * squares
 
 
-def _softmax(logs: FloatArray) -> FloatArray:
+def softmax(logs: FloatArray) -> FloatArray:
+    """Shares from their logs, by row."""
     return np.exp(logs - logsumexp(logs, axis=1, keepdims=True))
 
 
@@ -112,7 +102,7 @@ def margins(experts: Experts, z: Normal, y: FloatArray) -> tuple[FloatArray, Flo
     return u, u * u + variance
 
 
-def label_terms(experts: Experts, g: FloatArray, y: FloatArray, shares: FloatArray) -> tuple[FloatArray, FloatArray]:
+def label_system(experts: Experts, g: FloatArray, y: FloatArray, shares: FloatArray) -> tuple[FloatArray, FloatArray]:
     """What the labels tell of z: precision (B, K, K) and linear (B, K); g = <1/lambda> and shares (B, T, C)."""
     beta = experts.beta
     second = beta.second
@@ -123,10 +113,10 @@ def label_terms(experts: Experts, g: FloatArray, y: FloatArray, shares: FloatArr
     return precision, linear
 
 
-def update_beta(
-    experts: Experts, z: Normal, g: FloatArray, shares: FloatArray, y: FloatArray, weight: FloatArray, prior: Prior
-) -> Experts:
-    """The best q(beta) and one round of its shrinkage, given factors z and shares of the rows."""
+def beta_system(
+    experts: Experts, z: Normal, g: FloatArray, shares: FloatArray, y: FloatArray, weight: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Precision (T, C, K + 1, K + 1) and linear term of the coefficients, given factors and shares of rows."""
     full = with_one(z)
     T, C, K1 = experts.beta.mean.shape
     heavy = (weight[:, None] * shares)[:, :, None]
@@ -136,9 +126,7 @@ def update_beta(
     own = np.full((T, C, K1), OFFSET_PRECISION)
     own[..., :-1] = experts.shrink.precision.T.reshape(T, C, K1 - 1)
     precision[..., np.arange(K1), np.arange(K1)] += own
-    beta = solve(precision, linear)
-    squares = (beta.mean**2 + np.einsum("tckk->tck", beta.covariance))[..., :-1].reshape(T * C, K1 - 1).T
-    return Experts(beta, shrinkage.expect(experts.shrink, squares, prior), experts.gate)
+    return precision, linear
 
 
 def update_gate(gate: Gate | None, z: Normal, shares: FloatArray, weight: FloatArray) -> Gate:
@@ -155,9 +143,35 @@ def update_gate(gate: Gate | None, z: Normal, shares: FloatArray, weight: FloatA
     shape = 1.0 + 0.5 * K * counts
     rate = 1.0 + 0.5 * (heavy * squares).sum(axis=0)
     after = np.concatenate([np.cumsum(counts[::-1])[::-1][1:], [0.0]])
-    sticks = np.stack([1.0 + counts, alpha + after], axis=1)
-    log_rest = (digamma(sticks[:-1, 1]) - digamma(sticks[:-1].sum(axis=1))).sum()
-    return Gate(mean, variance, shape, rate, sticks, float(len(counts) / (1.0 - log_rest)))
+    both = digamma(1.0 + counts + alpha + after)
+    log_stick, log_rest = digamma(1.0 + counts) - both, digamma(alpha + after) - both
+    alpha = float(len(counts) / (1.0 - log_rest[:-1].sum()))
+    log_psi = digamma(shape) - np.log(rate)
+    return Gate(mean, variance, shape / rate, log_psi, _log_shares(log_stick, log_rest), alpha)
+
+
+def _log_shares(log_stick: FloatArray, log_rest: FloatArray) -> FloatArray:
+    """Log shares from the logs of the sticks and of what each leaves; the last takes all."""
+    return np.append(log_stick[:-1], 0.0) + np.concatenate([[0.0], np.cumsum(log_rest[:-1])])
+
+
+def draw_gate(
+    rng: np.random.Generator, gate: Gate, z: FloatArray, shares: FloatArray, weight: FloatArray
+) -> Gate:
+    """One Gibbs draw of each parameter of the mixture, given the experts of the rows."""
+    K = z.shape[1]
+    heavy = weight[:, None] * shares
+    counts = heavy.sum(axis=0)
+    variance = 1.0 / (1.0 + gate.precision * counts)
+    mean = (variance * gate.precision)[:, None] * (heavy.T @ z)
+    mean += np.sqrt(variance)[:, None] * rng.standard_normal(mean.shape)
+    away = (z**2).sum(axis=1)[:, None] - 2.0 * z @ mean.T + (mean**2).sum(axis=1)
+    psi = rng.gamma(1.0 + 0.5 * K * counts) / (1.0 + 0.5 * (heavy * away).sum(axis=0))
+    after = np.concatenate([np.cumsum(counts[::-1])[::-1][1:], [0.0]])
+    up, down = rng.gamma(1.0 + counts), np.maximum(rng.gamma(gate.alpha + after), 1e-300)
+    log_stick, log_rest = np.log(up / (up + down)), np.log(down / (up + down))
+    alpha = float(rng.gamma(len(counts)) / (1.0 - log_rest[:-1].sum()))
+    return Gate(mean, np.zeros(len(psi)), psi, np.log(psi), _log_shares(log_stick, log_rest), alpha)
 
 
 def first_gate(rng: np.random.Generator, z: Normal, weight: FloatArray, n_experts: int) -> Gate:
@@ -184,7 +198,3 @@ def scores(experts: Experts, z: Normal) -> FloatArray:
     shares = shares_of(experts.gate, z)
     each = np.einsum("bk,tck->btc", with_one(z).mean, experts.beta.mean)
     return (shares[:, :, None] * each).sum(axis=1)
-
-
-__all__: list[Any] = []
-_ = betaln, gammaln

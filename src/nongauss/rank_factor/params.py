@@ -75,3 +75,23 @@ def solve(precision: FloatArray, linear: FloatArray) -> Normal:
     covariance = np.linalg.inv(precision)
     covariance = 0.5 * (covariance + np.swapaxes(covariance, -1, -2))
     return Normal((covariance @ linear[..., None])[..., 0], covariance)
+
+
+def cholesky_draw(rng: np.random.Generator, precision: FloatArray, linear: FloatArray) -> FloatArray:
+    """One draw (.., K) from each of the normals that `solve` describes.
+
+    The many small factorisations run side by side, their axis last: several times faster than one by one.
+    """
+    K = linear.shape[-1]
+    P = np.ascontiguousarray(precision.reshape(-1, K, K).transpose(1, 2, 0))
+    x = np.ascontiguousarray(linear.reshape(-1, K).T)
+    L = np.zeros_like(P)
+    for j in range(K):
+        column = P[j:, j] - np.einsum("kmd,md->kd", L[j:, :j], L[j, :j])
+        L[j, j] = np.sqrt(column[0])
+        L[j + 1 :, j] = column[1:] / L[j, j]
+        x[j] = (x[j] - np.einsum("md,md->d", L[j, :j], x[:j])) / L[j, j]
+    x += rng.standard_normal(x.shape)
+    for j in range(K - 1, -1, -1):
+        x[j] = (x[j] - np.einsum("md,md->d", L[j + 1 :, j], x[j + 1 :])) / L[j, j]
+    return np.ascontiguousarray(x.T).reshape(linear.shape)

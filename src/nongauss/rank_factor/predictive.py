@@ -15,14 +15,15 @@ import numpy as np
 import optax
 
 from nongauss.core.records import record, replace, value
-from nongauss.core.registry import persistable
 from nongauss.inference.gradient import Rows
+from nongauss.rank_factor.levels import NONE
+from nongauss.rank_factor.params import Normal
 
 N_FREE, N_STEPS = 2, 2
 """Re-weighted steps from z = 0: through the first the label is not differentiated, through the others it is."""
 SOFT = 0.1
 """|u| in a weight is sqrt(u^2 + SOFT^2)."""
-RANK_WEIGHT, LABEL_WEIGHT = 0.1, 3.0
+RANK_WEIGHT, LABEL_WEIGHT = 1.0, 3.0
 """Weight of a cell's mean loss, and of a label's."""
 PULL = 1e-3
 """Weight decay of loadings and coefficients."""
@@ -30,7 +31,6 @@ MEMORY = 0.9
 """Of the moving average of the levels' mean scores."""
 
 
-@persistable
 class Params(NamedTuple):
     """Loadings A (D, K), mean score of each level `table` (D, Q), noise precision (D,); experts and gate.
 
@@ -232,3 +232,34 @@ def first_state(params: Params, total: float, n_steps: float) -> State:
     zeros = jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), shapes)
     host: Any = np
     return State(params, zeros, host.float32(0), host.float32(n_steps), host.float32(total))
+
+
+HOST_BLOCK = 512
+
+
+@partial(jax.jit, static_argnames=("eps",))
+def _rank_factors(A: jax.Array, table: jax.Array, lower: jax.Array, upper: jax.Array, eps: float) -> jax.Array:
+    return factors(A, rank_cells(table, lower, upper), eps)
+
+
+_value_factors = jax.jit(value_factors)
+
+
+def host_factors(draw: Any, rows: Any, config: Any) -> Normal:
+    """Factors of new rows as the fit made those of its own; without a covariance."""
+    A, table, noise = (np.asarray(part, np.float32) for part in (draw.A, draw.lower, draw.noise))
+    n_rows = rows.shape[0]
+    parts = []
+    for begin in range(0, n_rows, HOST_BLOCK):
+        block = rows.take(slice(begin, min(begin + HOST_BLOCK, n_rows)))
+        short = HOST_BLOCK - block.shape[0]
+        if block.cells is not None:
+            sides = [np.pad(side, ((0, short), (0, 0)), constant_values=NONE) for side in block.cells]
+            z = _rank_factors(A, table, *sides, eps=config.eps)
+        else:
+            present = np.pad(~np.isnan(block.values), ((0, short), (0, 0)))
+            values = np.pad(np.nan_to_num(block.values), ((0, short), (0, 0)))
+            z = _value_factors(A, noise, values.astype(np.float32), present.astype(np.float32))
+        parts.append(np.asarray(z, np.float64)[: block.shape[0]])
+    mean = np.concatenate(parts)
+    return Normal(mean, np.zeros((*mean.shape, mean.shape[1])))

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from nongauss.prob.inverse_gaussian import draw
 from nongauss.rank_factor.levels import NONE, Neighbours
 from nongauss.rank_factor.params import FloatArray
 
@@ -24,15 +25,14 @@ class Hinges(NamedTuple):
     has_upper: NDArray[np.bool_]
 
 
-def hinges(score: FloatArray, table: FloatArray, cells: Neighbours, eps: float) -> Hinges:
-    """Both hinges of scores w (B, D), given the mean score of each level, table (D, Q)."""
-    n_columns, n_levels = table.shape
-    flat = np.ascontiguousarray(table, dtype=score.dtype).ravel()
+def hinges(score: FloatArray, below: FloatArray, above: FloatArray, cells: Neighbours, eps: float) -> Hinges:
+    """Both hinges of scores w (B, D), given the scores (D, Q) that a level has as lower and as upper neighbour."""
+    n_columns, n_levels = below.shape
     base = np.arange(n_columns, dtype=np.intp) * n_levels
     has_lower, has_upper = cells.lower != NONE, cells.upper != NONE
     margin = score.dtype.type(eps)
-    lower = flat[base + np.where(has_lower, cells.lower, 0)] - score + margin
-    upper = score - flat[base + np.where(has_upper, cells.upper, 0)] + margin
+    lower = below.ravel()[base + np.where(has_lower, cells.lower, 0)] - score + margin
+    upper = score - above.ravel()[base + np.where(has_upper, cells.upper, 0)] + margin
     return Hinges(lower, upper, has_lower, has_upper)
 
 
@@ -42,6 +42,16 @@ def weights(at: Hinges, variances: tuple[FloatArray, FloatArray], floor: float) 
     for u, has, variance in zip(at[:2], at[2:], variances, strict=True):
         square = np.maximum(u * u + variance, u.dtype.type(floor * floor))
         out.append(np.where(has, 1.0 / np.sqrt(square), u.dtype.type(0.0)))
+    return out[0], out[1]
+
+
+def drawn_weights(rng: np.random.Generator, at: Hinges) -> tuple[FloatArray, FloatArray]:
+    """Draws of 1/lambda of both hinges, 0 where there is none."""
+    out = []
+    for u, has in zip(at[:2], at[2:], strict=True):
+        g = np.zeros_like(u)
+        g[has] = draw(rng, u[has])
+        out.append(g)
     return out[0], out[1]
 
 

@@ -1,0 +1,91 @@
+"""The loop of models that sweep on the host: trace, stop rule, callbacks and Ctrl-C as in `loop.py`, no JAX."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from nongauss.core.contracts import Callback, FitResult, Progress, Status, say
+
+Sweep = Callable[[Any], tuple[Any, Mapping[str, float]]]
+
+
+def sweep_until(
+    sweep: Sweep,
+    state: Any,
+    *,
+    max_iter: int,
+    tol: float | None = None,
+    patience: int = 1,
+    check_decrease: bool = False,
+    callbacks: Sequence[Callback] = (),
+    verbose: int = 0,
+    former: FitResult | None = None,
+    expected: int | None = None,
+) -> FitResult:
+    """Iterate `sweep(state) -> (state, info)` until a rule, a failure, a person or `max_iter` ends it.
+
+    Parameters
+    ----------
+    sweep : info is a mapping of numbers with "bound", which is maximised.
+    max_iter : most iterations of this call.
+    tol, patience : converged when `patience` iterations together gain no more than `tol * max(1, abs(bound))`.
+        None: never; then all iterations are the schedule, and the end is COMPLETED.
+    check_decrease : the bound cannot fall; a relative fall beyond 1e-9 ends the fit.
+    former : a result whose trace and count this one continues. expected : the last iteration, for progress.
+
+    Returns
+    -------
+    FitResult; after a bound that is not finite, with the state before it. Raises KeyboardInterrupt if Ctrl-C
+    comes before the first iteration is done; later it ends as STOPPED.
+    """
+    trace = list(former.trace) if former else []
+    n_before, seconds = (former.n_iter if former else 0), (trace[-1]["seconds"] if trace else 0.0)
+    last = expected or n_before + max_iter
+    status = Status.MAX_ITER if tol is not None else Status.COMPLETED
+    began = printed = time.perf_counter()
+    bounds: list[float] = []
+    for done in range(1, max_iter + 1):
+        try:
+            after, info = sweep(state)
+        except KeyboardInterrupt:
+            if not bounds:
+                raise
+            status = Status.STOPPED
+            break
+        bound = float(info["bound"])
+        if not math.isfinite(bound):
+            status = Status.NONFINITE
+            break
+        state = after
+        now = time.perf_counter()
+        others = {name: float(number) for name, number in info.items() if name != "bound"}
+        at = {"iteration": float(n_before + done), "bound": bound, "seconds": seconds + now - began}
+        trace.append(at | others)
+        bounds.append(bound)
+        progress = Progress(n_before + done, last, bound, at["seconds"], others)
+        if verbose and now - printed > 0.5:
+            printed = now
+            say(progress)
+        stop = _rule(bounds, tol, patience, check_decrease)
+        if any([bool(callback(progress)) for callback in callbacks]):
+            stop = Status.STOPPED
+        if stop is not None:
+            status = stop
+            break
+    if verbose:
+        say(f"iteration {n_before + len(bounds)}: {status.value}")
+    return FitResult(state, trace, status, n_before + len(bounds))
+
+
+def _rule(bounds: list[float], tol: float | None, patience: int, check_decrease: bool) -> Status | None:
+    """What the last bounds say."""
+    now = bounds[-1]
+    size = max(1.0, abs(now))
+    if check_decrease and len(bounds) > 1 and bounds[-2] - now > 1e-9 * size:
+        return Status.BOUND_DECREASED
+    if tol is not None and len(bounds) > patience and now - bounds[-1 - patience] <= tol * size:
+        return Status.CONVERGED
+    return None
