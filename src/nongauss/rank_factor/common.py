@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numbers
 import warnings
+from dataclasses import replace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -15,6 +16,7 @@ from nongauss.core.registry import persistable
 from nongauss.data.encoder import TableEncoder
 from nongauss.data.inputs import read_inputs
 from nongauss.data.raw import raw_cells, raw_names
+from nongauss.data.rows import Rows as MergedRows
 from nongauss.data.rows import canonical_rows
 from nongauss.data.scaling import Scale, fit_scale
 from nongauss.estimator.base import TableEstimator
@@ -161,6 +163,8 @@ class RankFactors(TableEstimator):
             levels = find_levels(cells[counted], weight[counted], wanted)
             coding = Coding(levels, ())
             merged = canonical_rows(levels.codes(cells), numbers_[:, None], weight)
+            if self.neighbours == "pairwise":
+                merged = repeated(merged)
             codes = merged.X.astype(np.uint8)
             rows = Rows(neighbours_of(codes, levels.counts), None, codes)
         else:
@@ -253,6 +257,18 @@ def _scale_of(column: FloatArray, weight: FloatArray) -> Scale:
     used = (weight > 0) & ~np.isnan(column)
     scale = fit_scale(column[used], weight[used])
     return scale if scale.sd != 0 else Scale(scale.unit, scale.mean, 1.0)
+
+
+def repeated(rows: MergedRows) -> MergedRows:
+    """Rows as often as they count. Raises InputError for weights that are not whole numbers."""
+    counts = np.rint(rows.weight).astype(np.intp)
+    if not np.array_equal(counts, rows.weight):
+        raise InputError(
+            f'neighbours="pairwise" needs whole sample weights, got {rows.weight[counts != rows.weight][0]:g}; '
+            'take "level".'
+        )
+    X, Y = (np.repeat(part, counts, axis=0) for part in (rows.X, rows.Y))
+    return replace(rows, X=X, Y=Y, weight=np.ones(len(X)))
 
 
 def interval(draws: FloatArray, sd: FloatArray | None, coverage: float) -> FloatArray:

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from nongauss.core.contracts import Callback, FitResult, Status
 from nongauss.inference.sweeps import sweep_until
-from nongauss.rank_factor import calibration
+from nongauss.rank_factor import calibration, pairs
 from nongauss.rank_factor.cells import Rows
 from nongauss.rank_factor.params import Config, FloatArray, Normal
 from nongauss.rank_factor.predict import Draw
 from nongauss.rank_factor.start import start
 from nongauss.rank_factor.updates import Labels, State, sweep
 from nongauss.rank_factor.ways import Draw as Gibbs
-from nongauss.rank_factor.ways import Expect
+from nongauss.rank_factor.ways import Expect, Way
 
 LARGE = 2_000_000
 """From so many cells on they are held in 32 bits; all systems of equations stay in 64."""
@@ -73,13 +74,32 @@ Outcome = tuple[FitResult, list[Draw], np.ndarray, FloatArray]
 def _vb(
     rows: Rows, labels: Labels, config: Config, recipe: Recipe, callbacks: Sequence[Callback], verbose: int
 ) -> Outcome:
+    one_sweep = sweeper(rows, labels, config)
     way = Expect(cell_type(rows))
     result = sweep_until(
-        lambda state: sweep(state, rows, labels, config, way),
+        lambda state: one_sweep(state, way),
         start(np.random.default_rng(recipe.seed), rows, labels, config),
         max_iter=recipe.max_iter, tol=recipe.tol, callbacks=callbacks, verbose=verbose,
     )  # fmt: skip
+    result = replace(result, state=compared(result.state, rows, config))
     return result, [summary(result.state)], np.zeros(1, np.intp), np.zeros((0, 0, 0))
+
+
+def sweeper(rows: Rows, labels: Labels, config: Config) -> Callable[[State, Way], tuple[State, dict[str, float]]]:
+    """The sweep of the chosen rule."""
+    if config.observation == "rank" and config.neighbours == "pairwise":
+        assert rows.codes is not None
+        found = pairs.find_pairs(rows.codes)
+        return lambda state, way: pairs.sweep(state, found, labels, config, way)
+    return lambda state, way: sweep(state, rows, labels, config, way)
+
+
+def compared(state: State, rows: Rows, config: Config) -> State:
+    """The state with what new rows are compared with."""
+    if config.observation == "rank" and config.neighbours == "pairwise":
+        assert rows.codes is not None
+        return pairs.with_levels(state, rows.codes)
+    return state
 
 
 def summary(state: State) -> Draw:
@@ -106,6 +126,7 @@ def _gibbs(
 ) -> Outcome:
     """Several chains, each from a start of its own; the second half of each is kept, thinned."""
     dtype = cell_type(rows)
+    one_sweep = sweeper(rows, labels, config)
     draws: list[Draw] = []
     chain: list[int] = []
     watched = []
@@ -113,13 +134,14 @@ def _gibbs(
     total = recipe.n_chains * recipe.max_iter
     for number in range(recipe.n_chains):
         rng = np.random.default_rng([recipe.seed, number])
-        state = _warm(rng, rows, labels, config, dtype)
-        keep = _Keep(recipe, labels)
+        state = _warm(rng, one_sweep, start(rng, rows, labels, config), dtype)
+        keep = _Keep(recipe, lambda state: compared(state, rows, config))
         way = Gibbs(rng, dtype)
         result = sweep_until(
-            lambda state, keep=keep, way=way: keep(*sweep(state, rows, labels, config, way)),
+            lambda state, keep=keep, way=way: keep(*one_sweep(state, way)),
             state, max_iter=recipe.max_iter, callbacks=callbacks, verbose=verbose, former=result, expected=total,
         )  # fmt: skip
+        result = replace(result, state=compared(result.state, rows, config))
         draws += keep.draws or [drawn(result.state)]
         chain += [number] * max(len(keep.draws), 1)
         watched.append(keep.watched)
@@ -130,11 +152,10 @@ def _gibbs(
     return result, draws, np.array(chain), np.array([each[:shortest] for each in watched])
 
 
-def _warm(rng: np.random.Generator, rows: Rows, labels: Labels, config: Config, dtype: Any) -> State:
-    """A few sweeps of variational Bayes, from components that are turned at random: chains start apart."""
-    state = start(rng, rows, labels, config)
+def _warm(rng: np.random.Generator, one_sweep: Callable[[State, Way], Any], state: State, dtype: Any) -> State:
+    """A few sweeps of variational Bayes and a draw of the loadings: chains start apart."""
     for _ in range(N_WARM):
-        state, _ = sweep(state, rows, labels, config, Expect(dtype))
+        state, _ = one_sweep(state, Expect(dtype))
     jitter = rng.standard_normal(state.A.mean.shape) * np.sqrt(np.einsum("dkk->dk", state.A.covariance))
     return state._replace(A=Normal(state.A.mean + jitter, state.A.covariance))
 
@@ -142,7 +163,8 @@ def _warm(rng: np.random.Generator, rows: Rows, labels: Labels, config: Config, 
 class _Keep:
     """Collects draws after the first half of a chain, and a few numbers of every sweep from there on."""
 
-    def __init__(self, recipe: Recipe, labels: Labels) -> None:
+    def __init__(self, recipe: Recipe, compare: Callable[[State], State]) -> None:
+        self.compare = compare
         self.n_burn = recipe.max_iter // 2
         self.every = max(1, (recipe.max_iter - self.n_burn) * recipe.n_chains // recipe.n_draws)
         self.done = 0
@@ -157,7 +179,7 @@ class _Keep:
             decided = (state.z.mean[:8] @ state.experts.beta.mean[0, :1, :-1].T).ravel()
             self.watched.append(np.array([info["bound"], square, *decided]))
             if (self.done - self.n_burn) % self.every == 0:
-                self.draws.append(drawn(state))
+                self.draws.append(drawn(self.compare(state)))
         return state, info
 
 
@@ -167,7 +189,8 @@ def _predictive(
     from nongauss.rank_factor import training
 
     rng = np.random.default_rng(recipe.seed)
-    state = _warm(rng, rows, labels, config, cell_type(rows))
+    first = start(rng, rows, labels, config)
+    state = _warm(rng, sweeper(rows, labels, config), first, cell_type(rows))
     result, draw = training.train(
         state, rows, labels, config, recipe.seed, recipe.max_iter, recipe.learning_rate, callbacks, verbose
     )
