@@ -114,7 +114,7 @@ class TableEncoder:
         """
         table = read_input(X, estimator_name)
         notes: list[str] = []
-        places = self.match(table, estimator_name, notes)
+        places = self._match(table, estimator_name, notes)
         out = np.zeros((table.n_rows, len(self.encoded_names)))
         at = 0
         unseen: list[str] = []
@@ -139,8 +139,8 @@ class TableEncoder:
             warnings.warn(" ".join(notes), NongaussWarning, stacklevel=2)
         return out
 
-    def match(self, table: InputTable, estimator_name: str, notes: list[str]) -> list[int]:
-        """For each input column of `fit`, its position in `table`; what is worth a warning is added to `notes`."""
+    def _match(self, table: InputTable, estimator_name: str, notes: list[str]) -> list[int]:
+        """For each input column of `fit`, its position in `table`."""
         if self.feature_names is not None and table.names is not None:
             place = {name: j for j, name in enumerate(table.names)}
             absent = [name for name in self.feature_names if name not in place]

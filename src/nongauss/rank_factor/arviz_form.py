@@ -11,7 +11,9 @@ from nongauss.core.contracts import InputError
 from nongauss.rank_factor.predict import Draw
 
 
-def inference_data(draws: Sequence[Draw], chain: np.ndarray, columns: Sequence[str], factors: np.ndarray) -> Any:
+def inference_data(
+    draws: Sequence[Draw], chain: np.ndarray, columns: Sequence[str], factors: np.ndarray
+) -> Any:
     """`arviz.InferenceData` of loadings and coefficients: chain, draw, then column and factor, or expert and so on.
 
     Raises InputError where arviz is not installed.
@@ -19,7 +21,9 @@ def inference_data(draws: Sequence[Draw], chain: np.ndarray, columns: Sequence[s
     try:
         import arviz
     except ImportError as error:
-        raise InputError("to_arviz needs the package arviz; install it: pip install 'nongauss[arviz]'.") from error
+        raise InputError(
+            "to_arviz needs the package arviz; install it: pip install 'nongauss[arviz]'."
+        ) from error
     variables, dims = by_chain(draws, chain)
     coordinates = {"column": list(columns), "factor": list(factors)}
     return arviz.from_dict(posterior=variables, coords=coordinates, dims=dims)

@@ -103,5 +103,7 @@ def _platt(f: FloatArray, y: FloatArray, weight: FloatArray) -> tuple[float, flo
         value = -(weight * (target * log_expit(t) + (1.0 - target) * log_expit(-t))).sum()
         return float(value + 1e-3 * x @ x), np.array([error @ f / size, error.sum()]) + 2e-3 * x
 
-    best = minimize(loss, np.array([1.0, 0.0]), jac=True, method="L-BFGS-B", bounds=[(1e-3, None), (None, None)])
+    best = minimize(
+        loss, np.array([1.0, 0.0]), jac=True, method="L-BFGS-B", bounds=[(1e-3, None), (None, None)]
+    )
     return float(best.x[0] / size), float(best.x[1])

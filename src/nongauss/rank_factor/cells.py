@@ -79,7 +79,9 @@ class Terms(NamedTuple):
 
 def terms_of(A: Normal, scale: Scale, dtype: Any) -> Terms:
     """From q(A)."""
-    spread = np.concatenate([pack_twice(A.mean[:, :, None] * A.mean[:, None, :]), pack_twice(A.covariance)], axis=1)
+    spread = np.concatenate(
+        [pack_twice(A.mean[:, :, None] * A.mean[:, None, :]), pack_twice(A.covariance)], axis=1
+    )
     means = np.zeros((len(A.mean), 0, A.mean.shape[1])) if scale.means is None else scale.means
     cross = means @ A.covariance
     parts = (A.mean, pack(A.second), spread.T)
@@ -177,7 +179,9 @@ def z_system(at: Sites, terms: Terms) -> tuple[FloatArray, FloatArray]:
     return unpack(at.precision @ terms.second, K), (at.linear @ terms.mean).astype(np.float64)
 
 
-def with_prior(system: tuple[FloatArray, FloatArray], prior: tuple[FloatArray, FloatArray]) -> tuple[FloatArray, FloatArray]:
+def with_prior(
+    system: tuple[FloatArray, FloatArray], prior: tuple[FloatArray, FloatArray]
+) -> tuple[FloatArray, FloatArray]:
     """The same with the prior of z added: its precision (B,) and linear term (B, K)."""
     K = system[1].shape[1]
     return system[0] + prior[0][:, None, None] * np.eye(K), system[1] + prior[1]
@@ -203,7 +207,9 @@ class CellSums(NamedTuple):
     def rescaled(self, c: float) -> CellSums:
         """As if all factors were c times as large."""
         by = np.append(np.full(self.linear.shape[1], c), 1.0)
-        return CellSums(self.square * c**2, self.linear * c, self.plain * by, self.lower * by, self.upper * by)
+        return CellSums(
+            self.square * c**2, self.linear * c, self.plain * by, self.lower * by, self.upper * by
+        )
 
 
 def cell_sums(at: Sites, z: Normal, rows: Rows, weight: FloatArray, n_levels: int) -> CellSums:
@@ -261,7 +267,9 @@ def with_own(system: tuple[FloatArray, FloatArray], own: FloatArray) -> tuple[Fl
     return precision, linear
 
 
-def extreme_scores(score: FloatArray, codes: NDArray[np.uint8], n_levels: int) -> tuple[FloatArray, FloatArray]:
+def extreme_scores(
+    score: FloatArray, codes: NDArray[np.uint8], n_levels: int
+) -> tuple[FloatArray, FloatArray]:
     """Largest score at or below each level, smallest at or above it: (D, Q) each, of scores (N, D)."""
     n_columns = score.shape[1]
     highest = np.full((n_columns, n_levels), -np.inf)

@@ -70,7 +70,6 @@ class Coding(NamedTuple):
         """Values in standard deviations from the mean of their column."""
         return np.stack([Scale(*scale).apply(X[:, i]) for i, scale in enumerate(self.scales)], axis=1)
 
-
     def typical(self, scores: FloatArray, table: FloatArray) -> FloatArray:
         """Cells in original units with these scores (N, D), given the levels' mean scores (D, Q)."""
         if self.levels is None:
@@ -125,7 +124,9 @@ class RankFactors(TableEstimator):
                 f'inference="predictive" needs neighbours="level", got {self.neighbours!r}; set it, or take "vb".'
             )
 
-    def _fit(self, X: Any, y: FloatArray | None, weight: ArrayLike | None, settings: dict[str, Any]) -> FitResult:
+    def _fit(
+        self, X: Any, y: FloatArray | None, weight: ArrayLike | None, settings: dict[str, Any]
+    ) -> FitResult:
         """Fit to a table, and labels (N,) as class numbers or None; `settings` go to `Config`."""
         name = type(self).__name__
         seed = self._key_seed(self.random_state)

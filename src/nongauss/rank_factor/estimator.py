@@ -320,7 +320,7 @@ class RankFactorClassifier(ClassifierMixin, TransformerMixin, RankFactors):
         """The linear machine's coefficients by factor (and class): mean, lower and upper end of the interval."""
         bounds = self.coefficient_intervals(coverage)
         if bounds.ndim == 4:
-            raise InputError('A mixture has coefficients for each expert; use `coefficient_intervals`.')
+            raise InputError("A mixture has coefficients for each expert; use `coefficient_intervals`.")
         names = self.classes_[1:] if len(self.classes_) == 2 else self.classes_
         index = pd.MultiIndex.from_product([names, self.get_feature_names_out()], names=["class", "factor"])
         values = {"mean": self.coef_, "lower": bounds[..., 0], "upper": bounds[..., 1]}

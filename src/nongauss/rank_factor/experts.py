@@ -102,13 +102,17 @@ def margins(experts: Experts, z: Normal, y: FloatArray) -> tuple[FloatArray, Flo
     return u, u * u + variance
 
 
-def label_system(experts: Experts, g: FloatArray, y: FloatArray, shares: FloatArray) -> tuple[FloatArray, FloatArray]:
+def label_system(
+    experts: Experts, g: FloatArray, y: FloatArray, shares: FloatArray
+) -> tuple[FloatArray, FloatArray]:
     """What the labels tell of z: precision (B, K, K) and linear (B, K); g = <1/lambda> and shares (B, T, C)."""
     beta = experts.beta
     second = beta.second
     weighted = shares[:, :, None] * g
     precision = np.einsum("btc,tckl->bkl", weighted, second[..., :-1, :-1], optimize=True)
-    linear = np.einsum("btc,tck->bk", shares[:, :, None] * y[:, None, :] * (1.0 + g), beta.mean[..., :-1], optimize=True)
+    linear = np.einsum(
+        "btc,tck->bk", shares[:, :, None] * y[:, None, :] * (1.0 + g), beta.mean[..., :-1], optimize=True
+    )
     linear -= np.einsum("btc,tck->bk", weighted, second[..., :-1, -1], optimize=True)
     return precision, linear
 
@@ -183,7 +187,9 @@ def first_gate(rng: np.random.Generator, z: Normal, weight: FloatArray, n_expert
         far = (centres**2).sum(axis=1) - 2.0 * z.mean @ centres.T
         nearest = np.eye(n_experts)[far.argmin(axis=1)] * weight[:, None]
         counts = nearest.sum(axis=0)
-        centres = np.where(counts[:, None] > 0, nearest.T @ z.mean / np.maximum(counts, 1e-12)[:, None], centres)
+        centres = np.where(
+            counts[:, None] > 0, nearest.T @ z.mean / np.maximum(counts, 1e-12)[:, None], centres
+        )
     order = np.argsort(-counts, kind="stable")
     return update_gate(None, z, nearest[:, order] / weight[:, None], weight)
 

@@ -63,7 +63,9 @@ def fit(
     result, draws, chain, watched = run(rows, labels, config, recipe, tuple(callbacks), verbose)
     calibrated = None
     if config.n_outputs:
-        calibrated = calibration.calibrate(result.state, draws, rows, labels, config, cell_type(rows), recipe.seed)
+        calibrated = calibration.calibrate(
+            result.state, draws, rows, labels, config, cell_type(rows), recipe.seed
+        )
     relevance = result.state.shrink.precision
     return result, Fitted(tuple(draws), chain, watched, calibrated, relevance)
 
@@ -85,7 +87,9 @@ def _vb(
     return result, [summary(result.state)], np.zeros(1, np.intp), np.zeros((0, 0, 0))
 
 
-def sweeper(rows: Rows, labels: Labels, config: Config) -> Callable[[State, Way], tuple[State, dict[str, float]]]:
+def sweeper(
+    rows: Rows, labels: Labels, config: Config
+) -> Callable[[State, Way], tuple[State, dict[str, float]]]:
     """The sweep of the chosen rule."""
     if config.observation == "rank" and config.neighbours == "pairwise":
         assert rows.codes is not None
@@ -152,7 +156,9 @@ def _gibbs(
     return result, draws, np.array(chain), np.array([each[:shortest] for each in watched])
 
 
-def _warm(rng: np.random.Generator, one_sweep: Callable[[State, Way], Any], state: State, dtype: Any) -> State:
+def _warm(
+    rng: np.random.Generator, one_sweep: Callable[[State, Way], Any], state: State, dtype: Any
+) -> State:
     """A few sweeps of variational Bayes and a draw of the loadings: chains start apart."""
     for _ in range(N_WARM):
         state, _ = one_sweep(state, Expect(dtype))
@@ -194,4 +200,9 @@ def _predictive(
     result, draw = training.train(
         state, rows, labels, config, recipe.seed, recipe.max_iter, recipe.learning_rate, callbacks, verbose
     )
-    return FitResult(state, result.trace, result.status, result.n_iter), [draw], np.zeros(1, np.intp), np.zeros((0, 0, 0))
+    return (
+        FitResult(state, result.trace, result.status, result.n_iter),
+        [draw],
+        np.zeros(1, np.intp),
+        np.zeros((0, 0, 0)),
+    )

@@ -57,12 +57,16 @@ def find_pairs(codes: NDArray[np.uint8]) -> Pairs:
     return Pairs(np.array(column, dtype=np.intp), low, high, touching)
 
 
-def sweep(state: State, pairs: Pairs, labels: Labels, config: Config, way: Way) -> tuple[State, dict[str, float]]:
+def sweep(
+    state: State, pairs: Pairs, labels: Labels, config: Config, way: Way
+) -> tuple[State, dict[str, float]]:
     """Latent variances, factors row by row, loadings, shrinkage, classifier; and the bound after them."""
     shares = way.shares(share_logs(state, labels, config))
     g = pair_weights(state.A, state.z, pairs, config, way)
     z = _factors(state, pairs, g, labels, config, way, shares)
-    A = way.normal(with_own(loading_system(z, pairs, g, len(state.A.mean), config.eps), state.shrink.precision + SLAB))
+    A = way.normal(
+        with_own(loading_system(z, pairs, g, len(state.A.mean), config.eps), state.shrink.precision + SLAB)
+    )
     shrink = way.shrink(state.shrink, A, config.prior)
     heads = state.experts
     if config.n_outputs:

@@ -109,9 +109,9 @@ def _solve(packed: jax.Array, linear: jax.Array) -> jax.Array:
 
     def solve(_: Any, b: jax.Array) -> jax.Array:
         half = jax.lax.linalg.triangular_solve(factor, b[..., None], left_side=True, lower=True)
-        return jax.lax.linalg.triangular_solve(
-            factor, half, left_side=True, lower=True, transpose_a=True
-        )[..., 0]
+        return jax.lax.linalg.triangular_solve(factor, half, left_side=True, lower=True, transpose_a=True)[
+            ..., 0
+        ]
 
     def product(z: jax.Array) -> jax.Array:
         return jnp.einsum("bkl,bl->bk", precision, z)
@@ -180,7 +180,9 @@ class Local:
         (bound, score), gradient = jax.value_and_grad(gain, has_aux=True)(params)
         stats = {"bound": bound, "gradient": gradient}
         if self.is_rank:
-            stats["mass"], stats["score"] = _by_level(batch.data[2], score, batch.weight, params.table.shape[1])
+            stats["mass"], stats["score"] = _by_level(
+                batch.data[2], score, batch.weight, params.table.shape[1]
+            )
         return stats
 
 
@@ -238,7 +240,9 @@ HOST_BLOCK = 512
 
 
 @partial(jax.jit, static_argnames=("eps",))
-def _rank_factors(A: jax.Array, table: jax.Array, lower: jax.Array, upper: jax.Array, eps: float) -> jax.Array:
+def _rank_factors(
+    A: jax.Array, table: jax.Array, lower: jax.Array, upper: jax.Array, eps: float
+) -> jax.Array:
     return factors(A, rank_cells(table, lower, upper), eps)
 
 

@@ -36,7 +36,9 @@ def hinges(score: FloatArray, below: FloatArray, above: FloatArray, cells: Neigh
     return Hinges(lower, upper, has_lower, has_upper)
 
 
-def weights(at: Hinges, variances: tuple[FloatArray, FloatArray], floor: float) -> tuple[FloatArray, FloatArray]:
+def weights(
+    at: Hinges, variances: tuple[FloatArray, FloatArray], floor: float
+) -> tuple[FloatArray, FloatArray]:
     """<1/lambda> = <u^2>^{-1/2} of both hinges, 0 where there is none; <u^2> is at least floor^2."""
     out = []
     for u, has, variance in zip(at[:2], at[2:], variances, strict=True):
@@ -55,7 +57,9 @@ def drawn_weights(rng: np.random.Generator, at: Hinges) -> tuple[FloatArray, Flo
     return out[0], out[1]
 
 
-def quadratic(at: Hinges, g: tuple[FloatArray, FloatArray], score: FloatArray) -> tuple[FloatArray, FloatArray]:
+def quadratic(
+    at: Hinges, g: tuple[FloatArray, FloatArray], score: FloatArray
+) -> tuple[FloatArray, FloatArray]:
     """Precision p and linear term b of each cell (B, D), at the scores where the hinges were taken."""
     g_lower, g_upper = g
     precision = g_lower + g_upper

@@ -76,5 +76,3 @@ def components(
     loadings[:, :kept] *= sign
     factors[:, :kept] *= sign
     return factors, loadings
-
-

@@ -71,6 +71,8 @@ def draw_of(params: predictive.Params, config: Config) -> Draw:
     A, table, noise, beta, centre, log_precision, log_share = (np.asarray(p, np.float64) for p in params)
     gate = None
     if config.n_experts > 1:  # the trained log share holds the logarithm of the precision as well
-        gate = Gate(centre, np.zeros(len(centre)), np.exp(log_precision), np.zeros(len(centre)), log_share, 1.0)
+        gate = Gate(
+            centre, np.zeros(len(centre)), np.exp(log_precision), np.zeros(len(centre)), log_share, 1.0
+        )
     n_steps = predictive.N_FREE + predictive.N_STEPS
     return Draw(A, None, table, table, noise, None, beta, None, gate, n_steps)

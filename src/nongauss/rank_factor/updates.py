@@ -45,7 +45,9 @@ class Seen(NamedTuple):
     loss: float
 
 
-def sweep(state: State, rows: Rows, labels: Labels, config: Config, way: Way) -> tuple[State, dict[str, float]]:
+def sweep(
+    state: State, rows: Rows, labels: Labels, config: Config, way: Way
+) -> tuple[State, dict[str, float]]:
     """The next state, and what an observer reads: the bound's part of the cells and the factors' prior."""
     shares = way.shares(share_logs(state, labels, config))
     seen = _see(state, rows, labels, config, way, shares)
@@ -98,7 +100,9 @@ def _see(state: State, rows: Rows, labels: Labels, config: Config, way: Way, sha
     return Seen(_joined(free), _joined(joint), total, loss)
 
 
-def _with_labels(system: System, state: State, z: Normal, y: FloatArray, shares: FloatArray, way: Way) -> System:
+def _with_labels(
+    system: System, state: State, z: Normal, y: FloatArray, shares: FloatArray, way: Way
+) -> System:
     g = way.label_weights(*experts.margins(state.experts, z, y))
     precision, linear = experts.label_system(state.experts, g, y, shares)
     return system[0] + precision, system[1] + linear
