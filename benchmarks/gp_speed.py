@@ -169,7 +169,14 @@ def ours(rows: Rows, seed: int, **more: Any) -> dict[str, Any]:
         return curve[-1][0] > PATIENCE
 
     regression = rows.likelihood in ("gaussian", "poisson")
-    settings = {"kernel": KERNEL, "n_inducing": M, "random_state": seed, "callbacks": [look], **more}
+    settings = {
+        "kernel": KERNEL,
+        "n_scales": 1,
+        "n_inducing": M,
+        "random_state": seed,
+        "callbacks": [look],
+        **more,
+    }
     began = time.process_time()
     if regression:
         model: Any = SparseGPRegressor(likelihood=rows.likelihood, **settings).fit(rows.X, rows.y)

@@ -2,7 +2,7 @@
 
     python benchmarks/gp_uci.py --data FOLDER [--sets boston yacht] [--splits 20]
 
-Writes results/gp_uci.json after each set, or gp_uci_KERNEL.json with another --kernel, and the table in
+Writes results/gp_uci.json after each set, or gp_uci_scales_N.json with --scales N, and the table in
 benchmarks/README.md.
 """
 
@@ -78,19 +78,19 @@ def main() -> None:
     options = parser(__doc__.splitlines()[0])
     options.add_argument("--sets", nargs="+", choices=AIMS, default=list(AIMS))
     options.add_argument("--splits", type=int, default=20)
-    options.add_argument("--kernel", default="matern52", help="the default, or another one for comparison")
+    options.add_argument("--scales", type=int, help="as `n_scales`, for comparison with the default")
     chosen = options.parse_args()
-    own = chosen.kernel == "matern52"
-    name = "gp_uci" if own else f"gp_uci_{chosen.kernel.replace(' ', '').replace('+', '_')}"
+    more = {} if chosen.scales is None else {"n_scales": chosen.scales}
+    name = "gp_uci" if chosen.scales is None else f"gp_uci_scales_{chosen.scales}"
     path = RESULTS / f"{name}.json"
     sets = json.loads(path.read_text())["sets"] if path.exists() else {}
     for data_set in chosen.sets:
         X, y, splits = load_splits(chosen.data, data_set)
         sets[data_set] = [
-            one_split(X, y, *split, random_state=number, kernel=chosen.kernel)
+            one_split(X, y, *split, random_state=number, **more)
             for number, split in enumerate(splits[: chosen.splits])
         ]
-        write_results(name, {"kernel": chosen.kernel, "sets": sets})
+        write_results(name, {**more, "sets": sets})
         lines = table({key: sets[key] for key in AIMS if key in sets})
         write_table(name, lines)
         print("\n".join([lines[0], lines[-1]]), flush=True)

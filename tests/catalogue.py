@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, is_classifier, is_regressor
 from sklearn.datasets import load_diabetes, load_wine
 from sklearn.utils import get_tags
 
@@ -30,6 +30,11 @@ class Entry:
     def longer(self, iterations: int) -> BaseEstimator:
         """With so many iterations at most."""
         return self.make(**{self.iterations: iterations})
+
+
+def outcome(estimator: BaseEstimator, X: Any) -> np.ndarray:
+    """What an estimator says of rows: its predictions, or what it makes of them if it only transforms."""
+    return estimator.predict(X) if hasattr(estimator, "predict") else estimator.transform(X)
 
 
 def diabetes_part(n_rows: int = 90, n_columns: int = 5) -> tuple[np.ndarray, np.ndarray]:
@@ -57,13 +62,23 @@ CATALOGUE = [
         diabetes_part,
         "max_epochs",
     ),
+    Entry(
+        "TGGMClassifier",
+        {"hidden_layer_sizes": (6,), "max_epochs": 15, "n_members": 2, "random_state": 0},
+        wine_part,
+        "max_epochs",
+    ),
     Entry("SparseGPRegressor", {"n_inducing": 20, "max_iter": 25, "random_state": 0}, diabetes_part),
     Entry("SparseGPClassifier", {"n_inducing": 12, "max_iter": 15, "random_state": 0}, wine_part),
     Entry(
         "SparseGPOrdinalClassifier", {"n_inducing": 12, "max_iter": 15, "random_state": 0}, diabetes_grades
     ),
+    Entry("RankFactorAnalysis", {"n_factors": 2, "max_iter": 8, "random_state": 0}, wine_part),
+    Entry("RankFactorClassifier", {"n_factors": 2, "max_iter": 8, "random_state": 0}, wine_part),
+    Entry("RectangleMixture", {"n_clusters": 2, "n_init": 2, "max_iter": 20, "random_state": 0}, wine_part),
 ]
 
+SUPERVISED = [entry for entry in CATALOGUE if is_classifier(entry.make()) or is_regressor(entry.make())]
 CLASSIFIERS = [entry for entry in CATALOGUE if entry.name.endswith("Classifier")]
 REGRESSORS = [entry for entry in CATALOGUE if entry.name.endswith("Regressor")]
 SEVERAL_OUTPUTS = [entry for entry in REGRESSORS if get_tags(entry.make()).target_tags.multi_output]

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .estimator.persistence import load, save
     from .rank_factor.estimator import RankFactorAnalysis, RankFactorClassifier
+    from .rectangle.estimator import RectangleMixture
     from .sparse_gp.classifier import SparseGPClassifier, SparseGPOrdinalClassifier
     from .sparse_gp.estimator import SparseGPRegressor
+    from .tggm.classifier import TGGMClassifier
     from .tggm.estimator import TGGMRegressor
 
     __version__: str
@@ -19,9 +21,11 @@ if TYPE_CHECKING:
 __all__ = [
     "RankFactorAnalysis",
     "RankFactorClassifier",
+    "RectangleMixture",
     "SparseGPClassifier",
     "SparseGPOrdinalClassifier",
     "SparseGPRegressor",
+    "TGGMClassifier",
     "TGGMRegressor",
     "__version__",
     "load",
@@ -31,9 +35,11 @@ __all__ = [
 _HOMES = {
     "RankFactorAnalysis": "nongauss.rank_factor.estimator",
     "RankFactorClassifier": "nongauss.rank_factor.estimator",
+    "RectangleMixture": "nongauss.rectangle.estimator",
     "SparseGPClassifier": "nongauss.sparse_gp.classifier",
     "SparseGPOrdinalClassifier": "nongauss.sparse_gp.classifier",
     "SparseGPRegressor": "nongauss.sparse_gp.estimator",
+    "TGGMClassifier": "nongauss.tggm.classifier",
     "TGGMRegressor": "nongauss.tggm.estimator",
     "load": "nongauss.estimator.persistence",
     "save": "nongauss.estimator.persistence",

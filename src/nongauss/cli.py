@@ -1,4 +1,4 @@
-"""The command line: `nongauss demo | fit | predict | compare | describe`. Wiring only, imported lazily."""
+"""The command line: `nongauss demo | fit | predict | compare | cluster | describe`. Wiring, imported late."""
 
 from __future__ import annotations
 
@@ -33,6 +33,12 @@ Save = Annotated[Path | None, typer.Option(help="Model file; by default model.no
 Report = Annotated[Path | None, typer.Option(help="Report; by default report.html in --out.")]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of the split and of the fit.")]
 Epochs = Annotated[int | None, typer.Option(min=1, help="Most epochs of a fit.")]
+RuleColumns = Annotated[str | None, typer.Option(help="Columns of the rules, with commas; all by default.")]
+LookColumns = Annotated[
+    str | None,
+    typer.Option(help="Columns in which rows of a cluster are alike, with commas; all by default."),
+]
+Clusters = Annotated[int | None, typer.Option(min=1, help="Number of clusters; chosen by default.")]
 Settings = Annotated[list[str] | None, typer.Option("--set", help="A parameter of the model, name=value.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace files that exist.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
@@ -170,6 +176,46 @@ def compare(
 
 
 @app.command()
+def cluster(
+    data: Data,
+    rules: RuleColumns = None,
+    structure: LookColumns = None,
+    clusters: Clusters = None,
+    out: Out = Path("."),
+    save: Save = None,
+    report: Report = None,
+    seed: Seed = 0,
+    set_: Settings = None,
+    force: Force = False,
+    as_json: Json = False,
+) -> None:
+    """Find clusters, each with a rule in words, print them, save the model with a report."""
+    with _polite() as caught:
+        from nongauss import clustering, workflow
+        from nongauss.report.progress import fit_progress
+        from nongauss.report.records import to_json
+
+        paths = _outputs(out, save, report)
+        workflow.check_outputs(paths, [data], force=force)
+        with fit_progress(enabled=False if as_json else None) as callbacks:
+            model, frame = clustering.cluster(
+                data, n_clusters=clusters or "auto", rules=rules, structure=structure, settings=set_ or (),
+                seed=seed, callbacks=callbacks,
+            )  # fmt: skip
+        notes = _messages(caught)
+        clustering.save_and_report(
+            model, frame, data=data, model_path=paths["--save"], report_path=paths["--report"], notes=notes
+        )
+        if as_json:
+            saved = {"notes": notes, "saved": paths["--save"], "report": paths["--report"]}
+            typer.echo(to_json(clustering.record(model, frame, data) | saved))
+        else:
+            _echo_notes(notes)
+            typer.echo(model.describe())
+            typer.echo(f"\nSaved the model to {paths['--save']} and the report to {paths['--report']}.")
+
+
+@app.command()
 def describe(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="Model file that `fit` saved.")],
     as_json: Json = False,
@@ -186,6 +232,8 @@ def describe(
             typer.echo(to_json({"file": model, **record}))
         else:
             typer.echo(summary(estimator))
+            if hasattr(estimator, "describe"):
+                typer.echo("\n" + estimator.describe())
             if record["columns"]:
                 typer.echo("\nColumns: " + ", ".join(record["columns"]))
 

@@ -20,7 +20,10 @@ TASKS = (REGRESSION, CLASSIFICATION, ORDINAL)
 
 #: Models that a person can name, and for each task that one has, where its class is.
 MODELS: dict[str, dict[str, tuple[str, str]]] = {
-    "tggm": {REGRESSION: ("nongauss.tggm.estimator", "TGGMRegressor")},
+    "tggm": {
+        REGRESSION: ("nongauss.tggm.estimator", "TGGMRegressor"),
+        CLASSIFICATION: ("nongauss.tggm.classifier", "TGGMClassifier"),
+    },
     "sparse_gp": {
         REGRESSION: ("nongauss.sparse_gp.estimator", "SparseGPRegressor"),
         CLASSIFICATION: ("nongauss.sparse_gp.classifier", "SparseGPClassifier"),

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from sklearn.base import clone, is_classifier
+from sklearn.base import clone, is_classifier, is_clusterer
 
 from nongauss.core.contracts import InputError
 from nongauss.data.reading import read_table, write_table
@@ -18,7 +18,7 @@ from nongauss.data.table import label_of
 from nongauss.models import REGRESSION
 from nongauss.report.baselines import baselines
 from nongauss.report.comparison import compare, fit_and_score, raise_if_stopped
-from nongauss.report.html import report_figures, write_report
+from nongauss.report.html import learned_figures, report_figures, write_report
 from nongauss.report.metrics import split_interval
 from nongauss.tables import Table
 
@@ -148,6 +148,7 @@ def save_and_report(
         frame_info=table.info(0 if y is None else len(y), [*outcome.notes, *notes]),
         metrics=outcome.metrics,
         figures=figures,
+        learned=learned_figures(outcome.final, table.X, target=table.target),
         model_path=model_path,
     )
 
@@ -162,13 +163,17 @@ def _without_live_parts(model: Any) -> Any:
 def predict_table(model: Any, data: str | Path, out: str | Path) -> int:
     """Predict every row of a table and write it; return the number of rows.
 
-    A regression writes mean, sd and 90 % interval, a classification the class and the probability of each.
+    A regression writes mean, sd and 90 % interval, a classification the class and the probability of each, a
+    clustering the cluster by its rule (empty where no rule may hold a row) and the probability of each.
     The model itself checks the columns by name. Row i of `out` belongs to row i of `data`.
     """
     frame = read_table(data)
     if len(frame) == 0:
         raise InputError(f"{Path(data).name} has no rows to predict; give at least one.")
-    predictions = _class_columns(model, frame) if is_classifier(model) else _number_columns(model, frame)
+    if is_clusterer(model):
+        predictions = _cluster_columns(model, frame)
+    else:
+        predictions = _class_columns(model, frame) if is_classifier(model) else _number_columns(model, frame)
     Path(out).parent.mkdir(parents=True, exist_ok=True)
     write_table(pd.DataFrame(predictions), out)
     return len(frame)
@@ -178,6 +183,12 @@ def _class_columns(model: Any, frame: pd.DataFrame) -> dict[str, Any]:
     probabilities = model.predict_proba(frame)
     names = [f"p_{label_of(label)}" for label in model.classes_.tolist()]
     return {"predicted": model.predict(frame), **dict(zip(names, probabilities.T, strict=True))}
+
+
+def _cluster_columns(model: Any, frame: pd.DataFrame) -> dict[str, Any]:
+    probabilities, names = model.predict_proba(frame), model.cluster_names_
+    cluster = [None if label < 0 else names[label] for label in model.predict(frame)]
+    return {"cluster": cluster, **{f"p_{name}": p for name, p in zip(names, probabilities.T, strict=True)}}
 
 
 def _number_columns(model: Any, frame: pd.DataFrame) -> dict[str, Any]:

@@ -158,3 +158,14 @@ def test_a_column_that_changes_its_type():
     labels = TableEncoder.fit(pd.DataFrame({"a": pd.Categorical([1, 2, 3])}))
     np.testing.assert_array_equal(labels.transform(pd.DataFrame({"a": [3.0, 1.0]})), [[0, 0, 1], [1, 0, 0]])
     np.testing.assert_array_equal(labels.transform(pd.DataFrame({"a": [None]})), [[0, 0, 0]])
+
+
+def test_columns_can_be_read_as_they_are_in_the_order_and_levels_of_the_fit():
+    frame = pd.DataFrame({"age": [1.0, np.nan, 3.0], "job": ["b", "a", None]})
+    encoder = TableEncoder.fit(frame)
+    with pytest.warns(NongaussWarning, match="'c' in column 'job'"):
+        age, job = encoder.read(pd.DataFrame({"job": ["a", "c", "b"], "age": [1, 2, 3]}))
+    np.testing.assert_array_equal(age.values, [1.0, 2.0, 3.0])
+    np.testing.assert_array_equal(job.codes, [0, -1, 1])
+    assert job.levels == ("a", "b")
+    np.testing.assert_array_equal(encoder.read(frame)[1].codes, [1, 0, -1])

@@ -8,7 +8,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from nongauss.core.contracts import InputError
-from nongauss.report.html import FrameInfo, report_figures, write_report
+from nongauss.report.html import FrameInfo, learned_figures, report_figures, write_report
 from nongauss.report.metrics import classification_metrics, regression_metrics
 from report.stand_in import StandIn, small_data
 
@@ -36,11 +36,12 @@ def test_report_is_one_page_that_needs_nothing_else(fitted, tmp_path):
     metrics = {"StandIn": regression_metrics(y, model.predict(X), seconds=0.1)}
     path = write_report(
         tmp_path / "report.html", title="Prices <2026>", estimator=model, frame_info=INFO, metrics=metrics,
-        figures=report_figures(model, X, y, target="price"), model_path=tmp_path / "m o'd.nongauss",
+        figures=report_figures(model, X, y, target="price"), learned=learned_figures(model, X),
+        model_path=tmp_path / "m o'd.nongauss",
     )  # fmt: skip
     page = path.read_text(encoding="utf-8")
     HTMLParser().feed(page)
-    assert page.count('<img src="data:image/png;base64,') == 4
+    assert page.count('<img src="data:image/png;base64,') == 6
     assert not re.search(r"<script|https?://|<link|@import", page)
     assert "Prices &lt;2026&gt;" in page
     assert "y&lt;script&gt;" in page
@@ -86,3 +87,23 @@ def test_a_report_that_cannot_be_written_leaves_nothing(fitted, tmp_path):
     with pytest.raises((InputError, OSError)):
         write_report(tmp_path / "no" / "r.html", title="t", estimator=fitted[0], frame_info=info)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_was_learned_has_a_panel_for_each_column_that_matters():
+    X, y = small_data()
+    X = np.column_stack([X, X[:, ::-1] ** 2, np.ones((len(X), 2))])
+    model = StandIn().fit(X, y + X[:, 3:6] @ [0.3, 0.4, 0.5])
+    (_, relevance), (_, dependence) = learned_figures(model, X, target="price")
+    assert len(relevance.axes[0].patches) == 8
+    panels = dependence.axes
+    assert [ax.get_xlabel() for ax in panels][:2] == ["x1", "x0"]
+    assert len(panels) == 6
+    assert [ax.get_legend() for ax in panels] == [None] * 6
+    assert len(dependence.legends) == 1
+    assert [ax.get_ylabel() for ax in panels] == ["predicted price", "", ""] * 2
+    assert len({ax.get_ylim() for ax in panels}) == 1
+
+
+def test_a_model_that_learned_nothing_has_no_panels():
+    X = small_data()[0]
+    assert len(learned_figures(StandIn().fit(X, np.ones(len(X))), X)) == 1

@@ -3,7 +3,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from nongauss.core.contracts import InputError
-from nongauss.sparse_gp.kernel import Product, Space, Sum, chosen
+from nongauss.sparse_gp.kernel import APART, Product, Space, Sum, chosen
 from nongauss.sparse_gp.kernels import Categorical, Constant, Linear, Matern52, SquaredExponential
 
 SPACE = Space(("a", "c"), (0, 1, 1))
@@ -48,8 +48,20 @@ def test_encoded_columns_of_one_column_share_a_lengthscale():
     assert Matern52().size(SPACE) == 3
 
 
-def test_lengthscales_by_column_the_shortest_of_several():
+def test_lengthscales_of_a_sum_weigh_terms_and_of_a_product_are_the_shortest():
     kernel = Matern52() + Matern52(("a",)) * Categorical(("c",)) + Constant()
-    theta = np.log([1.0, 2.0, 3.0, 1.0, 0.5, 1.0, 1.0, 1.0])
+    theta = np.log([1.0, 2.0, 3.0, 0.5, 0.5, 1.0, 1.0, 1.0])
     scales = kernel.lengthscales(theta, SPACE)
-    assert scales == pytest.approx({"a": 0.5, "c": 3.0})
+    assert scales == pytest.approx({"a": np.sqrt(1.5 / (1.0 / 2.0**2 + 0.5 / 0.5**2)), "c": 3.0})
+    assert kernel.parts[1].lengthscales(theta[3:7], SPACE) == {"a": 0.5}
+    nothing = np.log([1.0, 2.0, 3.0, 1e-9, 0.1, 0.1])
+    assert (Matern52() + Matern52()).lengthscales(nothing, SPACE) == pytest.approx({"a": 2.0, "c": 3.0})
+
+
+def test_equal_terms_start_apart_and_others_do_not():
+    kernel = Matern52() + Constant() + Matern52()
+    start, mean = kernel.start(SPACE), kernel.prior_mean(SPACE)
+    half = 0.5 * APART
+    assert_allclose(start - mean, [0.0, half, half, 0.0, 0.0, -half, -half])
+    other = Matern52() + Matern52(("a",))
+    assert_allclose(other.start(SPACE), other.prior_mean(SPACE))

@@ -36,3 +36,13 @@ def test_prior_is_highest_at_the_start_and_has_its_derivative():
 def test_latent_functions_and_rows():
     assert model(Bernoulli()).latents_of(0) == [0]
     assert len(rows(10).take(slice(0, 4)).y) == 4
+
+
+def test_the_variance_is_freer_where_f_is_not_on_the_scale_of_the_target():
+    def drop(likelihood):
+        own = model(likelihood)
+        first = start(own, np.zeros(2), np.zeros((1, 2)))
+        theta = first.thetas[0] + [3.0, 0.0, 0.0]
+        return log_prior(own, first._replace(thetas=(theta,)))[0] - log_prior(own, first)[0]
+
+    assert_allclose([drop(StudentT()), drop(Bernoulli())], [-2.0, -0.5])

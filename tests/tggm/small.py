@@ -2,19 +2,35 @@
 
 from __future__ import annotations
 
+import itertools
+from functools import partial
+
 import jax
 import numpy as np
 from scipy import stats
 from scipy.special import log_ndtr, ndtr
 
-from nongauss.tggm import objective, updates
-from nongauss.tggm.params import Config, Params
+from nongauss.tggm import mean_field as mf
+from nongauss.tggm.params import Config, Layer, Params
 
-mean_field = jax.jit(updates.mean_field)
-mean_field_bound = jax.jit(objective.mean_field_bound)
+NUMBER = mf.posterior_phase(0)
+
+
+@partial(jax.jit, static_argnames=("n_sweeps", "n_classes"))
+def mean_field(params, x, y, n_sweeps, n_classes=0):
+    """The factorised posterior of a row."""
+    return mf.phases(params, x, y, n_classes, n_sweeps)[0]
+
+
+@partial(jax.jit, static_argnames="n_classes")
+def mean_field_bound(params, q, x, y, n_classes=0):
+    """The evidence lower bound of a model with one layer, at any posterior q; its prior is exact."""
+    prior = mf.factors(mf.PRIOR, params, params.W0 @ x + params.b0, y)
+    return mf.between(params, q, prior, x, y, n_classes)
+
 
 CONFIG = Config(
-    n_hidden=2,
+    layers=(2,),
     method="ml",
     posterior="moments",
     n_sweeps=60,
@@ -37,6 +53,45 @@ def member(seed, n_hidden=2, n_outputs=1, n_inputs=2, strength=1.0, noise=0.5, h
     )
 
 
+def deep_member(seed, sizes, n_outputs=1, strength=1.0, n_inputs=2):
+    """A member with several hidden layers; `strength` scales the weights between units."""
+    rng = np.random.default_rng(500 + seed)
+    params = member(seed, sizes[0], n_outputs, n_inputs)
+    deeper = tuple(
+        Layer(
+            strength * rng.normal(size=(size, below)),
+            0.5 * rng.normal(size=size),
+            np.log(0.7) + 0.2 * rng.normal(size=size),
+        )
+        for below, size in itertools.pairwise(sizes)
+    )
+    W1 = strength * rng.normal(size=(n_outputs, sizes[-1]))
+    return params._replace(W1=W1, deeper=deeper)
+
+
+def for_labels(params):
+    """The same with the noise that labels have."""
+    return params._replace(log_sd1=np.zeros_like(params.log_sd1))
+
+
+def finite_differences(value, params, step=1e-5):
+    """Central differences of value(params) for every number of the parameters."""
+    leaves, structure = jax.tree.flatten(params)
+    out = []
+    for number, leaf in enumerate(leaves):
+        slope = np.zeros_like(leaf)
+        for at in np.ndindex(leaf.shape):
+            ends = []
+            for sign in (1.0, -1.0):
+                moved = leaf.copy()
+                moved[at] += sign * step
+                changed = [*leaves[:number], moved, *leaves[number + 1 :]]
+                ends.append(float(value(jax.tree.unflatten(structure, changed))))
+            slope[at] = (ends[0] - ends[1]) / (2.0 * step)
+        out.append(slope)
+    return jax.tree.unflatten(structure, out)
+
+
 def one_unit(c, sd, weight, noise, b1=0.0):
     """A member with one unit, whose drive is c at x = 1, and one output."""
     return Params(
@@ -51,7 +106,7 @@ def one_unit(c, sd, weight, noise, b1=0.0):
 
 def ensemble_of(*members):
     """The members stacked along a leading axis."""
-    return Params(*(np.stack(leaves) for leaves in zip(*members, strict=True)))
+    return jax.tree.map(lambda *leaves: np.stack(leaves), *members)
 
 
 def row(seed, params):

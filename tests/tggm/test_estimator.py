@@ -163,9 +163,9 @@ def test_partial_fit_improves_and_goes_on_after_loading(tmp_path):
         model.partial_fit(X, y)
 
 
-@pytest.mark.parametrize("sizes", [(), (5, 5), (0,), (2.5,), ("a",)])
-def test_one_layer_of_whole_units_is_asked_for(sizes):
-    with pytest.raises(InputError, match=r"hidden_layer_sizes must hold one layer with a whole number"):
+@pytest.mark.parametrize("sizes", [(), (5, 0), (0,), (2.5,), ("a",)])
+def test_layers_of_whole_units_are_asked_for(sizes):
+    with pytest.raises(InputError, match=r"hidden_layer_sizes must hold a whole number of units for each"):
         TGGMRegressor(sizes).fit(*made(30))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import jax
 import numpy as np
 from numpy.testing import assert_allclose, assert_array_equal
 
@@ -11,10 +12,10 @@ from tggm.small import CONFIG, member
 
 
 def test_start_has_the_promised_shapes_and_sizes():
-    config = replace(CONFIG, n_hidden=200)
+    config = replace(CONFIG, layers=(200,))
     Y = np.random.default_rng(0).normal(size=(30, 2))
     params = start(np.random.default_rng(1), config, 3, 16, Y)
-    shapes = {name: leaf.shape for name, leaf in params._asdict().items()}
+    shapes = {name: leaf.shape for name, leaf in params._asdict().items() if name != "deeper"}
     assert shapes == {
         "W0": (3, 200, 16),
         "b0": (3, 200),
@@ -23,7 +24,7 @@ def test_start_has_the_promised_shapes_and_sizes():
         "log_sd0": (3, 200),
         "log_sd1": (3, 2),
     }
-    assert {leaf.dtype for leaf in params} == {np.dtype(np.float32)}
+    assert {leaf.dtype for leaf in jax.tree.leaves(params)} == {np.dtype(np.float32)}
     assert_allclose(params.W0.std(), 1 / 4, rtol=0.05)
     assert_allclose(params.W1.std(), 1 / np.sqrt(200), rtol=0.1)
     assert not np.array_equal(params.W0[0], params.W0[1])  # members start at different places

@@ -1,4 +1,4 @@
-"""The posterior against plain coordinate ascent, the gradients against the paper's formulas (corrected)."""
+"""The gradients against the paper's formulas (corrected), one step, the judgement of an epoch."""
 
 from __future__ import annotations
 
@@ -17,10 +17,9 @@ from nongauss.tggm import objective, updates
 from nongauss.tggm.params import Params
 from tggm.small import (
     CONFIG,
-    closed_form_log_likelihood,
     ensemble_of,
+    finite_differences,
     mean_field,
-    mean_field_bound,
     member,
     row,
 )
@@ -35,63 +34,11 @@ def _float64():
         yield
 
 
-def coordinate_ascent(params, x, y, n_cycles=200):
-    """Plain cycles of eq. 20 to 22 in NumPy; the factorised posterior, and the bound after each cycle."""
-    precision = np.exp(-2.0 * params.log_sd1)
-    P = np.diag(np.exp(-2.0 * params.log_sd0)) + params.W1.T @ np.diag(precision) @ params.W1
-    c = params.W0 @ x + params.b0
-    gamma = np.exp(-2.0 * params.log_sd0) * c + params.W1.T @ (precision * (y - params.b1))
-    sd = 1.0 / np.sqrt(np.diag(P))
-    location = np.zeros(len(c))
-    means, variances = half_normal(c, np.exp(params.log_sd0))
-    history = []
-    for _ in range(n_cycles):
-        for k in range(len(c)):
-            location[k] = (gamma[k] - P[k] @ means + P[k, k] * means[k]) / P[k, k]
-            means[k], variances[k] = half_normal(location[k], sd[k])
-        history.append(np.stack([location, sd, means, variances]))
-    bounds = bounds_of(params, objective.Posterior(*np.stack(history, axis=1)), x, y)
-    return objective.Posterior(*history[-1]), np.asarray(bounds)
-
-
-bounds_of = jax.jit(jax.vmap(objective.mean_field_bound, (None, 0, None, None)))
-
-
 def half_normal(mu, sd):
     """Mean and variance of N_T(mu, sd^2) by the textbook form: good enough where mu/sd > -20."""
     a = mu / sd
     r = np.exp(-0.5 * a * a - 0.5 * np.log(2.0 * np.pi) - log_ndtr(a))
     return mu + sd * r, sd**2 * (1.0 - a * r - r**2)
-
-
-# units, outputs, size of W1 (noise sd 0.5): the last three are coupled far more strongly than by their prior
-CASES = [(5, 1, 1.0), (5, 3, 1.0), (20, 1, 1.0), (5, 1, 12.0), (4, 3, 8.0), (8, 2, 4.0)]
-
-
-@pytest.mark.parametrize(("n_hidden", "n_outputs", "strength"), CASES)
-def test_newton_reaches_the_limit_of_coordinate_ascent(n_hidden, n_outputs, strength):
-    for seed in range(3):
-        params = member(seed, n_hidden, n_outputs, strength=strength)
-        x, y = row(seed, params)
-        expected, bounds = coordinate_ascent(params, x, y)
-        assert np.diff(bounds).min() > -1e-9 * abs(bounds[-1])
-        got = mean_field(params, x, y, 60)
-        reached = float(mean_field_bound(params, got, x, y))
-        assert reached > bounds[-1] - 1e-6
-        gap = (updates.best_locations(params, got.mean, x, y) - got.location) * got.variance / got.sd**2
-        assert np.abs(gap).max() <= 1.1 * updates.SETTLED
-        if bounds[-1] - bounds[-50] < 1e-9:  # plain ascent has arrived as well
-            assert_allclose(reached, bounds[-1], atol=1e-6)
-            assert_allclose(got.mean, expected.mean, atol=2e-3 * got.sd.max())
-
-
-def test_a_sweep_never_lowers_the_bound_and_few_are_enough():
-    params = member(1, 8, 2, strength=4.0)
-    x, y = row(1, params)
-    bounds = [float(mean_field_bound(params, mean_field(params, x, y, n), x, y)) for n in range(25)]
-    assert np.diff(bounds).min() > -1e-8
-    assert bounds[-1] - bounds[12] < 0.1
-    assert bounds[-1] - bounds[0] > 10.0
 
 
 def em_gradient(params, q, x, y):
@@ -117,22 +64,6 @@ def bp_gradient(params, x, y):
     return {"W0": np.outer(pull, x), "b0": pull, "W1": -np.outer(error / s1, G), "b1": -error / s1}
 
 
-def finite_differences(value, params, step=1e-5):
-    """Central differences of value(params) for every number of the parameters."""
-    out = []
-    for name, leaf in params._asdict().items():
-        slope = np.zeros_like(leaf)
-        for at in np.ndindex(leaf.shape):
-            ends = []
-            for sign in (1.0, -1.0):
-                moved = leaf.copy()
-                moved[at] += sign * step
-                ends.append(float(value(params._replace(**{name: moved}))))
-            slope[at] = (ends[0] - ends[1]) / (2.0 * step)
-        out.append(slope)
-    return Params(*out)
-
-
 @pytest.mark.parametrize("n_outputs", [1, 3])
 @pytest.mark.parametrize("config", [MEAN_FIELD, BP, CONFIG], ids=["mean_field", "bp", "moments"])
 def test_gradient_of_the_fit(config, n_outputs):
@@ -141,7 +72,7 @@ def test_gradient_of_the_fit(config, n_outputs):
     value_and_gradient = jax.jit(jax.value_and_grad(partial(updates.row_bound, config=config, x=x, y=y)))
     _, gradient = value_and_gradient(params)
     slopes = finite_differences(lambda p: value_and_gradient(p)[0], params)
-    for got, slope in zip(gradient, slopes, strict=True):
+    for got, slope in zip(jax.tree.leaves(gradient), jax.tree.leaves(slopes), strict=True):
         assert_allclose(got, slope, atol=2e-5, rtol=1e-5)
     if config is CONFIG:
         return
@@ -149,15 +80,6 @@ def test_gradient_of_the_fit(config, n_outputs):
     printed = bp_gradient(params, x, y) if config is BP else em_gradient(params, q, x, y)
     for name, expected in printed.items():
         assert_allclose(getattr(gradient, name), expected, rtol=1e-8, atol=1e-10)
-
-
-def test_mean_field_is_the_exact_em_gradient_for_one_unit():
-    params = member(12, 1, 2)
-    x, y = row(12, params)
-    gradient = jax.grad(partial(updates.row_bound, config=MEAN_FIELD, x=x, y=y))(params)
-    slopes = finite_differences(lambda p: closed_form_log_likelihood(p, x, y), params)
-    for got, slope in zip(gradient, slopes, strict=True):
-        assert_allclose(got, slope, rtol=1e-5, atol=1e-8)
 
 
 @pytest.fixture
@@ -180,7 +102,7 @@ def test_local_sums_the_rows_that_a_member_may_see(config, rows):
             if f != number
         ]
         totals.append(sum(w * float(bound) for w, (bound, _) in parts))
-        for name in Params._fields:
+        for name in Params._fields[:-1]:
             expected = sum(w * np.asarray(getattr(slope, name)) for w, (_, slope) in parts)
             assert_allclose(getattr(sums["gradient"], name)[number], expected, rtol=1e-9, atol=1e-12)
     assert_allclose(float(sums["bound"]), np.mean(totals), rtol=1e-12)

@@ -129,12 +129,30 @@ class TableEncoder:
                 else:
                     _encode_labels(code, column.as_labels(), block, unseen)
                 at += width
-        if unseen:
-            notes.append(f"Labels not seen when fitting are treated as missing: {', '.join(unseen)}.")
+        notes += _note_unseen(unseen)
         if imputed:
             notes.append(
                 f"Missing cells are replaced by the mean in {_listed(imputed)}, where none was when fitting."
             )
+        if notes and warn:
+            warnings.warn(" ".join(notes), NongaussWarning, stacklevel=2)
+        return out
+
+    def read(self, X: Any, estimator_name: str = "this estimator", warn: bool = True) -> list[Column]:
+        """The columns of `fit`, in its order, as they are: numbers with NaN, or codes of the levels of `fit`.
+
+        A label that was not seen in `fit` is a missing cell. Warns and raises as `transform` does.
+        """
+        table = read_input(X, estimator_name)
+        notes: list[str] = []
+        unseen: list[str] = []
+        out = []
+        for code, place in zip(self.columns, self._match(table, estimator_name, notes), strict=True):
+            column = table.column(place)
+            if code.role == "labels":
+                column = Column(code.name, None, _known_codes(code, column.as_labels(), unseen), code.levels)
+            out.append(column.as_numbers() if code.role == "numeric" else column)
+        notes += _note_unseen(unseen)
         if notes and warn:
             warnings.warn(" ".join(notes), NongaussWarning, stacklevel=2)
         return out
@@ -206,7 +224,8 @@ def _encode_numbers(code: ColumnCode, column: Column, block: NDArray[np.float64]
         imputed.append(code.name)
 
 
-def _encode_labels(code: ColumnCode, column: Column, block: NDArray[np.float64], unseen: list[str]) -> None:
+def _known_codes(code: ColumnCode, column: Column, unseen: list[str]) -> NDArray[np.intp]:
+    """Codes in the levels of `fit`, -1 for other labels, the first of which is noted."""
     assert column.codes is not None
     place = {level: number for number, level in enumerate(code.levels)}
     lookup = np.array([*(place.get(level, -1) for level in column.levels), -1], dtype=np.intp)
@@ -215,6 +234,17 @@ def _encode_labels(code: ColumnCode, column: Column, block: NDArray[np.float64],
     if strange.any():
         row = int(np.argmax(strange))
         unseen.append(f"{column.levels[column.codes[row]]!r} in column {code.name!r} (first in row {row})")
+    return codes
+
+
+def _note_unseen(unseen: list[str]) -> list[str]:
+    if not unseen:
+        return []
+    return [f"Labels not seen when fitting are treated as missing: {', '.join(unseen)}."]
+
+
+def _encode_labels(code: ColumnCode, column: Column, block: NDArray[np.float64], unseen: list[str]) -> None:
+    codes = _known_codes(code, column, unseen)
     if code.is_pair:
         block[:, 0] = np.where(codes < 0, code.share, codes)
     else:

@@ -62,6 +62,8 @@ class NongaussEstimator(BaseEstimator):
     converged_: bool
     stop_reason_: str
     trace_: pd.DataFrame
+    holds_training_rows_: bool = False
+    """Whether rows of the training table, as encoded, are part of the model and so of its file."""
 
     def _record_fit(self, result: FitResult) -> None:
         """Set `n_iter_`, `converged_`, `stop_reason_` and `trace_` from `result`, and warn if it matters.

@@ -30,6 +30,7 @@ PathLike = str | os.PathLike[str]
 def save(estimator: NongaussEstimator, path: PathLike) -> None:
     """Write `estimator`, fitted or not, to the one file `path`; `load` gives it back.
 
+    `holds_training_rows` in the manifest says whether rows of the training table can be read from the file.
     An existing file is replaced only once the new one is complete. Callbacks and random generators
     cannot be held: they are left out with a `NongaussWarning`. Raises `InputError` for an object that is
     no nongauss estimator, for contents that are not plain data and for a folder that does not exist.
@@ -44,6 +45,7 @@ def save(estimator: NongaussEstimator, path: PathLike) -> None:
         "format": FORMAT_NAME,
         "format_version": FORMAT_VERSION,
         "package_version": nongauss.__version__,
+        "holds_training_rows": estimator.holds_training_rows_,
         **_encode_estimator(estimator, tensors),
     }
     text = json.dumps(manifest, allow_nan=False)

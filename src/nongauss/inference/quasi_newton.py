@@ -19,7 +19,7 @@ from nongauss.core.contracts import Callback, FitResult, Progress, Status, say
 FloatArray = NDArray[np.float64]
 Objective = Callable[[FloatArray], tuple[float, FloatArray, Mapping[str, float]]]
 
-MEMORY = 20
+MEMORY = 50
 """Pairs of steps from which the curvature is estimated."""
 
 _WALL = 1e3

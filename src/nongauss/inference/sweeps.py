@@ -1,4 +1,6 @@
-"""The loop of models that sweep on the host: trace, stop rule, callbacks and Ctrl-C as in `loop.py`, no JAX."""
+"""The loop of models that sweep on the host: trace, stop rule, callbacks and Ctrl-C as in `loop.py`, no
+JAX.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,8 @@ def sweep_until(
     ----------
     sweep : info is a mapping of numbers with "bound", which is maximised.
     max_iter : most iterations of this call.
-    tol, patience : converged when `patience` iterations together gain no more than `tol * max(1, abs(bound))`.
+    tol, patience : converged when `patience` iterations together gain no more than `tol * max(1,
+    abs(bound))`.
         None: never; then all iterations are the schedule, and the end is COMPLETED.
     check_decrease : the bound cannot fall; a relative fall beyond 1e-9 ends the fit.
     former : a result whose trace and count this one continues. expected : the last iteration, for progress.
@@ -70,7 +73,8 @@ def sweep_until(
             printed = now
             say(progress)
         stop = _rule(bounds, tol, patience, check_decrease)
-        if any([bool(callback(progress)) for callback in callbacks]):
+        asked = [bool(callback(progress)) for callback in callbacks]
+        if any(asked):
             stop = Status.STOPPED
         if stop is not None:
             status = stop

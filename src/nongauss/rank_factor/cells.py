@@ -1,6 +1,7 @@
 """From cells to normals: what the cells of a row say of its factors, and those of a column of its loadings.
 
-Everything is a sum over cells of a quadratic in the score, so that ranks by levels, ranks by extremes and values
+Everything is a sum over cells of a quadratic in the score, so that ranks by levels, ranks by extremes and
+values
 share all of it but the quadratic itself.
 """
 
@@ -23,7 +24,9 @@ FLOOR = 1e-3
 
 
 class Rows(NamedTuple):
-    """Rows: neighbours of their cells or values (N, D), NaN where missing; codes: levels of training cells."""
+    """Rows: neighbours of their cells or values (N, D), NaN where missing; codes: levels of training
+    cells.
+    """
 
     cells: Neighbours | None
     values: FloatArray | None
@@ -86,7 +89,8 @@ def terms_of(A: Normal, scale: Scale, dtype: Any) -> Terms:
     cross = means @ A.covariance
     parts = (A.mean, pack(A.second), spread.T)
     more = (cross.transpose(1, 2, 0), (cross * means).sum(axis=2))
-    return Terms(*_arrays(parts, dtype), _scale(scale, dtype), *_arrays(more, dtype))
+    mean, second, across = _arrays(parts, dtype)
+    return Terms(mean, second, across, _scale(scale, dtype), *_arrays(more, dtype))
 
 
 def terms_of_draw(A: FloatArray, scale: Scale, dtype: Any) -> Terms:
@@ -94,7 +98,8 @@ def terms_of_draw(A: FloatArray, scale: Scale, dtype: Any) -> Terms:
     square = A[:, :, None] * A[:, None, :]
     empty = np.zeros((0, *A.shape[::-1])), np.zeros((len(A), 0))
     parts = (A, pack(square), pack_twice(square).T)
-    return Terms(*_arrays(parts, dtype), _scale(scale, dtype), *_arrays(empty, dtype))
+    mean, second, spread = _arrays(parts, dtype)
+    return Terms(mean, second, spread, _scale(scale, dtype), *_arrays(empty, dtype))
 
 
 def _arrays(parts: tuple[FloatArray, ...], dtype: Any) -> list[FloatArray]:
@@ -223,9 +228,10 @@ def cell_sums(at: Sites, z: Normal, rows: Rows, weight: FloatArray, n_levels: in
     by_level = np.zeros((3, len(square), n_levels, mean.shape[1] + 1))
     if n_levels:
         assert at.weights is not None
+        assert rows.codes is not None
         one = w * np.concatenate([mean, np.ones((len(mean), 1), dtype)], axis=1)
         for level in range(n_levels):
-            here = rows.codes == level
+            here: NDArray[np.bool_] = rows.codes == level
             for out, part in zip(by_level, (None, *at.weights), strict=True):
                 chosen = here.astype(dtype) if part is None else np.where(here, part, dtype.type(0.0))
                 out[:, level] = chosen.T @ one
@@ -240,7 +246,8 @@ def level_means(sums: CellSums) -> FloatArray:
 def level_system(sums: CellSums, means: FloatArray, eps: float) -> tuple[FloatArray, FloatArray]:
     """Precision (D, K, K) and linear term (D, K) of the loadings under the level rule.
 
-    Every u is eps - a'D with D a difference of factors, so that the levels' scores move with a: were they held
+    Every u is eps - a'D with D a difference of factors, so that the levels' scores move with a: were they
+    held
     still, nothing would oppose a growing scale.
     """
     K = means.shape[2]

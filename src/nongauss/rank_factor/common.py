@@ -15,7 +15,6 @@ from nongauss.core.contracts import FitResult, InputError, NongaussWarning
 from nongauss.core.registry import persistable
 from nongauss.data.encoder import TableEncoder
 from nongauss.data.inputs import read_inputs
-from nongauss.data.raw import raw_cells, raw_names
 from nongauss.data.rows import Rows as MergedRows
 from nongauss.data.rows import canonical_rows
 from nongauss.data.scaling import Scale, fit_scale
@@ -25,6 +24,7 @@ from nongauss.inference.chains import effective_size, split_rhat
 from nongauss.rank_factor import align, predict
 from nongauss.rank_factor import fit as recipe_of
 from nongauss.rank_factor.cells import Rows
+from nongauss.rank_factor.columns import raw_cells, raw_names
 from nongauss.rank_factor.fit import Fitted, Recipe
 from nongauss.rank_factor.levels import MOST, Levels, find_levels, neighbours_of
 from nongauss.rank_factor.params import Config, FloatArray, Normal
@@ -105,9 +105,10 @@ class RankFactors(TableEstimator):
     def _check(self) -> None:
         check_parameters(self)
         shapes = tuple(self.shrinkage)
-        if len(shapes) != 2 or not all(isinstance(s, numbers.Real) and 0 < s < np.inf for s in shapes):
+        if len(shapes) != 2 or not all(isinstance(s, numbers.Real) and 0 < float(s) < np.inf for s in shapes):
             raise InputError(
-                f"shrinkage must be two positive shapes (r, s), got {self.shrinkage!r}; (0.5, 0.5) is the horseshoe."
+                f"shrinkage must be two positive shapes (r, s), got {self.shrinkage!r}; "
+                "(0.5, 0.5) is the horseshoe."
             )
         if self.observation == "rank" and self.neighbours == "extremes":
             warnings.warn(
@@ -121,7 +122,8 @@ class RankFactors(TableEstimator):
             ("gaussian", self.neighbours),
         ):
             raise InputError(
-                f'inference="predictive" needs neighbours="level", got {self.neighbours!r}; set it, or take "vb".'
+                f'inference="predictive" needs neighbours="level", got {self.neighbours!r}; '
+                'set it, or take inference="vb".'
             )
 
     def _fit(
@@ -226,7 +228,9 @@ class RankFactors(TableEstimator):
 
     @property
     def loadings_(self) -> pd.DataFrame:
-        """Posterior mean loadings, encoded columns by factors: (D, K), scores a standard deviation of a factor."""
+        """Posterior mean loadings, encoded columns by factors: (D, K), scores a standard deviation of a
+        factor.
+        """
         return pd.DataFrame(
             self._loadings(), index=list(self.encoded_names_), columns=list(self.get_feature_names_out())
         )
@@ -240,7 +244,9 @@ class RankFactors(TableEstimator):
         return column.iloc[np.argsort(-column.abs().to_numpy(), kind="stable")[:n]]
 
     def loading_intervals(self, coverage: float = 0.9) -> FloatArray:
-        """Credible intervals of the loadings: (D, K, 2); from draws, or normal with the variational variances."""
+        """Credible intervals of the loadings: (D, K, 2); from draws, or normal with the variational
+        variances.
+        """
         self._checked()
         first = self.draws_[0].covariance
         sd = None if first is None else np.sqrt(np.einsum("dkk->dk", first))

@@ -23,7 +23,8 @@ from nongauss.rank_factor.params import FloatArray
 class RankFactorAnalysis(TransformerMixin, RankFactors):
     r"""Sparse factors that depend only on the order of each column's values.
 
-    w = A z with z ~ N(0, I) stands behind the table; column i shows x_i = g_i(w_i), with g_i increasing and never
+    w = A z with z ~ N(0, I) stands behind the table; column i shows x_i = g_i(w_i), with g_i increasing and
+    never
     estimated. Only ranks enter, by a max-margin likelihood: a value asks its score to lie `epsilon` above the
     score of its lower neighbour and below that of its upper one, exp(-2 [epsilon + w - w_upper]_+
     - 2 [epsilon + w_lower - w]_+). An increasing transform of any column changes nothing, to the last bit.
@@ -39,12 +40,14 @@ class RankFactorAnalysis(TransformerMixin, RankFactors):
         Variational Bayes, or Gibbs sampling with `n_chains` chains.
     neighbours : {"level", "pairwise", "extremes"}, default "level"
         "level": ranks are merged into `n_levels` levels; a neighbour is the mean of the next level. "pairwise":
-        one density over pairs that are adjacent in order; exact, for small tables. "extremes": as published, the
+        one density over pairs that are adjacent in order; exact, for small tables. "extremes": as
+        published, the
         highest of all lower values and the lowest of all higher ones; it tends to diverge.
     n_levels : int, default 8
         Levels of a column; a frequent value is a level of its own.
     epsilon : "auto" or float > 0, default "auto"
-        Margin, an inverse temperature: with weights of the hinges it sets how firmly ranks are believed. "auto":
+        Margin, an inverse temperature: with weights of the hinges it sets how firmly ranks are believed.
+        "auto":
         1, and 10 for "pairwise" and "extremes".
     shrinkage : (r, s), default (0.5, 0.5)
         Shapes of the three-parameter-beta prior; (0.5, 0.5) is the horseshoe.
@@ -122,7 +125,9 @@ class RankFactorAnalysis(TransformerMixin, RankFactors):
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit to a table X (N, D); y is ignored. Weight 2 is the row twice, 0 the row gone. Raises ValueError."""
+        """Fit to a table X (N, D); y is ignored. Weight 2 is the row twice, 0 the row gone. Raises
+        ValueError.
+        """
         self._check()
         self._record_fit(self._fit(X, None, sample_weight, {}))
         return self
@@ -145,9 +150,11 @@ class RankFactorAnalysis(TransformerMixin, RankFactors):
 class RankFactorClassifier(ClassifierMixin, TransformerMixin, RankFactors):
     r"""Classification on sparse factors that depend only on the order of each column's values.
 
-    The factors of `RankFactorAnalysis` with a Bayesian support vector machine on them, exp(-2 [1 - y beta'z]_+)
+    The factors of `RankFactorAnalysis` with a Bayesian support vector machine on them, exp(-2 [1 - y
+    beta'z]_+)
     (the paper's R-L; `observation="gaussian"`: G-L), or a Dirichlet-process mixture of such machines
-    (`classifier="mixture"`: R-NL, G-NL). Several classes are one against the rest on common factors. A new row's
+    (`classifier="mixture"`: R-NL, G-NL). Several classes are one against the rest on common factors. A new
+    row's
     factors come from its ranks against the training values, without a label; predictions do not change under
     any increasing transform of any column.
 
@@ -176,7 +183,8 @@ class RankFactorClassifier(ClassifierMixin, TransformerMixin, RankFactors):
     coef_ : ndarray (C, K), intercept_ : ndarray (C,)
         Posterior mean coefficients of the linear machine (of the mixture: of the average expert). One row for
         two classes.
-    loadings_, n_active_, draws_, chain_, r_hat_, effective_draws_, n_iter_, converged_, stop_reason_, trace_ :
+    loadings_, n_active_, draws_, chain_, r_hat_, effective_draws_, n_iter_, converged_, stop_reason_,
+    trace_ :
         See `RankFactorAnalysis`.
 
     References
@@ -244,7 +252,9 @@ class RankFactorClassifier(ClassifierMixin, TransformerMixin, RankFactors):
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit to a table X (N, D) and labels y (N,). Weight 2 is the row twice, 0 the row gone. Raises ValueError."""
+        """Fit to a table X (N, D) and labels y (N,). Weight 2 is the row twice, 0 the row gone. Raises
+        ValueError.
+        """
         self._check()
         name = type(self).__name__
         weight = read_inputs(X, sample_weight, name).weight
@@ -276,7 +286,8 @@ class RankFactorClassifier(ClassifierMixin, TransformerMixin, RankFactors):
     def predict_proba(self, X: Any) -> FloatArray:
         """Probability of each class, in the order of `classes_`: (N, C), rows sum to 1.
 
-        The mean over the posterior's draws of calibrated decision values; several classes are scaled to sum to 1.
+        The mean over the posterior's draws of calibrated decision values; several classes are scaled to sum
+        to 1.
         """
         p = self._each(X)
         if len(self.classes_) == 2:
@@ -289,9 +300,10 @@ class RankFactorClassifier(ClassifierMixin, TransformerMixin, RankFactors):
 
     def _each(self, X: Any) -> FloatArray:
         """Probability of each output: (N, 1) or (N, C), strictly between 0 and 1."""
-        factors = self._factors(X)
+        factors, calibration = self._factors(X), self._calibration
+        assert calibration is not None
         each = [
-            self._calibration.probabilities(predict.decisions(draw, z))
+            calibration.probabilities(predict.decisions(draw, z))
             for draw, z in zip(self.draws_, factors, strict=True)
         ]
         return np.clip(np.mean(each, axis=0), 1e-12, 1.0 - 1e-12)
@@ -317,7 +329,9 @@ class RankFactorClassifier(ClassifierMixin, TransformerMixin, RankFactors):
         return out[0] if len(out) == 1 else out
 
     def coefficients(self, coverage: float = 0.9) -> pd.DataFrame:
-        """The linear machine's coefficients by factor (and class): mean, lower and upper end of the interval."""
+        """The linear machine's coefficients by factor (and class): mean, lower and upper end of the
+        interval.
+        """
         bounds = self.coefficient_intervals(coverage)
         if bounds.ndim == 4:
             raise InputError("A mixture has coefficients for each expert; use `coefficient_intervals`.")

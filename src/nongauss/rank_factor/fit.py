@@ -1,9 +1,12 @@
-"""The recipe of a fit: start, sweeps by expectations or draws, or training for prediction; then calibration."""
+"""The recipe of a fit: start, sweeps by expectations or draws, or training for prediction; then
+calibration.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,7 +29,9 @@ N_WARM = 10
 
 
 class Recipe(NamedTuple):
-    """How long: at most `max_iter` sweeps (of each chain, or epochs), relative `tol`; chains and kept draws."""
+    """How long: at most `max_iter` sweeps (of each chain, or epochs), relative `tol`; chains and kept
+    draws.
+    """
 
     inference: str
     max_iter: int
@@ -142,8 +147,9 @@ def _gibbs(
         keep = _Keep(recipe, lambda state: compared(state, rows, config))
         way = Gibbs(rng, dtype)
         result = sweep_until(
-            lambda state, keep=keep, way=way: keep(*one_sweep(state, way)),
-            state, max_iter=recipe.max_iter, callbacks=callbacks, verbose=verbose, former=result, expected=total,
+            partial(_kept_sweep, one_sweep, way, keep),
+            state, max_iter=recipe.max_iter, callbacks=callbacks, verbose=verbose, former=result,
+            expected=total,
         )  # fmt: skip
         result = replace(result, state=compared(result.state, rows, config))
         draws += keep.draws or [drawn(result.state)]
@@ -164,6 +170,12 @@ def _warm(
         state, _ = one_sweep(state, Expect(dtype))
     jitter = rng.standard_normal(state.A.mean.shape) * np.sqrt(np.einsum("dkk->dk", state.A.covariance))
     return state._replace(A=Normal(state.A.mean + jitter, state.A.covariance))
+
+
+def _kept_sweep(
+    one_sweep: Callable[[State, Way], tuple[State, dict[str, float]]], way: Way, keep: _Keep, state: State
+) -> tuple[State, dict[str, float]]:
+    return keep(*one_sweep(state, way))
 
 
 class _Keep:

@@ -22,7 +22,8 @@ MOST = 254
 
 
 class Neighbours(NamedTuple):
-    """For each cell (N, D), uint8: the next level below its value and the next above; NONE where there is none.
+    """For each cell (N, D), uint8: the next level below its value and the next above; NONE where there is
+    none.
 
     A missing cell has neither.
     """
@@ -67,7 +68,9 @@ class Levels(NamedTuple):
 
 
 def neighbours_of(codes: NDArray[np.uint8], counts: NDArray[np.intp]) -> Neighbours:
-    """The neighbours of training cells, from their levels (N, D) and the number of levels of a column (D,)."""
+    """The neighbours of training cells, from their levels (N, D) and the number of levels of a column
+    (D,).
+    """
     missing = codes == NONE
     lower = np.where(missing | (codes == 0), NONE, codes - np.uint8(1))
     upper = np.where(missing | (codes + 1 >= counts), NONE, codes + np.uint8(1))
@@ -75,7 +78,8 @@ def neighbours_of(codes: NDArray[np.uint8], counts: NDArray[np.intp]) -> Neighbo
 
 
 def find_levels(X: FloatArray, weight: FloatArray, n_levels: int | None) -> Levels:
-    """Levels of about equal weight from training values X (N, D), NaN where missing; None: one for each value.
+    """Levels of about equal weight from training values X (N, D), NaN where missing; None: one for each
+    value.
 
     Equal values are never parted, so a value that is more frequent than a level's share is a level of its
     own. Every column needs one value at least.
@@ -94,7 +98,7 @@ def _one_column(x: FloatArray, weight: FloatArray, n_levels: int | None) -> tupl
     wanted = min(MOST, len(values)) if n_levels is None else n_levels
     if len(values) <= wanted:
         return values, values
-    mass = np.cumsum(np.bincount(group, weights=weight[present]))
+    mass: FloatArray = np.cumsum(np.bincount(group, weights=weight[present]))
     last: list[int] = []
     begin = 0
     for left in range(wanted, 0, -1):

@@ -2,13 +2,15 @@ r"""The pairwise rule: one density over pairs of rows that are adjacent in the o
 
     prod over columns i and pairs (l, h): exp(-2 [eps - a_i'(z_h - z_l)]_+)
 
-Every conditional is exact and the bound never falls: the reference for the other rules, for small tables. With `cut`
+Every conditional is exact and the bound never falls: the reference for the other rules, for small tables.
+With `cut`
 the labels reach neither factors nor loadings.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -48,7 +50,7 @@ def find_pairs(codes: NDArray[np.uint8]) -> Pairs:
     column: list[int] = []
     for i, codes_i in enumerate(codes.T):
         groups = [np.flatnonzero(codes_i == value) for value in np.unique(codes_i[codes_i != NONE])]
-        for below, above in zip(groups[:-1], groups[1:], strict=True):
+        for below, above in pairwise(groups):
             size = max(len(below), len(above))
             parts.append((np.resize(below, size), np.resize(above, size)))
             column += [i] * size

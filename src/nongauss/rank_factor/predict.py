@@ -49,7 +49,8 @@ class Draw(NamedTuple):
         covariance = self.beta_covariance
         if covariance is None:
             covariance = np.zeros((*self.beta.shape, self.beta.shape[-1]))
-        empty = Shrinkage(*np.zeros((2, 0, 0)), np.zeros(0), 0.0)
+        none = np.zeros((0, 0))
+        empty = Shrinkage(none, none, np.zeros(0), 0.0)
         return Experts(Normal(self.beta, covariance), empty, self.gate)
 
 

@@ -1,4 +1,5 @@
-r"""Three-parameter-beta shrinkage of coefficients c (D, K), one global scale a column: bounds, moments, draws.
+r"""Three-parameter-beta shrinkage of coefficients c (D, K), one global scale a column: bounds, moments,
+draws.
 
     c_ik ~ N(0, xi_ik),  xi_ik ~ Ga(r, eta_ik),  eta_ik ~ Ga(s, phi_k),  phi_k ~ Ga(1/2, t),  t ~ Ga(1/2, 1)
 
@@ -19,12 +20,16 @@ from nongauss.prob.gig import log_integral, moments
 FloatArray = NDArray[np.float64]
 
 TINY = 1e-10
-"""Least square of a coefficient: the prior has a pole at zero, and a draw of exactly zero would stay there."""
+"""Least square of a coefficient: the prior has a pole at zero, and a draw of exactly zero would stay
+there.
+"""
 
 
 @persistable
 class Prior(NamedTuple):
-    """Shapes r of the local variances and s of their rates: the prior of the shrinkage factor near 1 and 0."""
+    """Shapes r of the local variances and s of their rates: the prior of the shrinkage factor near 1 and
+    0.
+    """
 
     r: float = 0.5
     s: float = 0.5
@@ -54,7 +59,8 @@ def expect(now: Shrinkage, square: FloatArray, prior: Prior) -> Shrinkage:
 
 
 def bound(now: Shrinkage, square: FloatArray, prior: Prior) -> float:
-    """The part of the evidence bound that holds the coefficients' prior, with xi, then eta, phi, t at their best.
+    """The part of the evidence bound that holds the coefficients' prior, with xi, then eta, phi, t at their
+    best.
 
     E log p(c | xi) + E log p(xi | eta) and so on, minus the logs of their own q, which follow from `now`.
     """
@@ -80,7 +86,8 @@ def bound(now: Shrinkage, square: FloatArray, prior: Prior) -> float:
 def draw(rng: np.random.Generator, now: Shrinkage, value: FloatArray, prior: Prior) -> Shrinkage:
     """One Gibbs draw given the coefficients `value` (D, K).
 
-    The variance xi is a Beta-prime variable times phi. Seen as xi | k ~ inverse Ga(s, k), k ~ Ga(r, 1/phi), its
+    The variance xi is a Beta-prime variable times phi. Seen as xi | k ~ inverse Ga(s, k), k ~ Ga(r, 1/phi),
+    its
     conditionals are gammas for every r and s; phi is then drawn with a fresh eta given xi, as the model is
     written. Both views have the same p(xi | phi).
     """

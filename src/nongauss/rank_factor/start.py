@@ -59,7 +59,7 @@ def standard(rows: Rows, weight: FloatArray) -> FloatArray:
 def components(
     rng: np.random.Generator, table: FloatArray, weight: FloatArray, n_factors: int
 ) -> tuple[FloatArray, FloatArray]:
-    """Factors (N, K) of mean square 1 and loadings (D, K), by subspace iteration; small noise beyond the rank."""
+    """Factors (N, K) of mean square 1 and loadings (D, K), by subspace iteration; noise beyond the rank."""
     root = np.sqrt(weight / weight.sum())[:, None]
     X = table * root
     size = min(n_factors + 10, *X.shape)

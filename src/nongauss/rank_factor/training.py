@@ -1,4 +1,4 @@
-"""Runs the training for prediction: from a variational state to the loadings and experts that predict best."""
+"""Runs the training for prediction: from a variational state to loadings and experts that predict best."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def train(
     state: State, rows: Rows, labels: Labels, config: Config, seed: int, max_iter: int, learning_rate: float,
     callbacks: Sequence[Callback], verbose: int,
 ) -> tuple[FitResult, Draw]:  # fmt: skip
-    """The optimiser's result and what predicts. `max_iter` epochs at most; fewer if the schedule ends before."""
+    """The optimiser's result and what predicts. At most `max_iter` epochs, fewer if the schedule is over."""
     n_rows = len(labels.weight)
     batch = min(MOST_IN_BATCH, n_rows)
     n_batches = -(-n_rows // batch)

@@ -55,7 +55,7 @@ class Expect(NamedTuple):
 
 
 class Draw(NamedTuple):
-    """Gibbs: every quantity is a draw given the others. A row of weight w counts w times in sums over rows."""
+    """Gibbs: every quantity is a draw given the others. A row of weight w counts w times in sums."""
 
     rng: np.random.Generator
     dtype: Any = np.float64

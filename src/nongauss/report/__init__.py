@@ -2,23 +2,33 @@
 
 from nongauss.report.baselines import baselines
 from nongauss.report.comparison import compare
+from nongauss.report.dependence import DependenceDisplay
 from nongauss.report.displays import CalibrationDisplay, PredictiveDisplay, TraceDisplay
-from nongauss.report.html import FrameInfo, report_figures, write_report
+from nongauss.report.html import FrameInfo, learned_figures, report_figures, write_report
 from nongauss.report.label_displays import ReliabilityDisplay
 from nongauss.report.metrics import classification_metrics, pit_values, regression_metrics
+from nongauss.report.relevance import RelevanceDisplay, relevance
+from nongauss.report.rule_displays import ClusterProfileDisplay, ParallelRulesDisplay, RectangleDisplay
 from nongauss.report.text import summary
 
 __all__ = [
     "CalibrationDisplay",
+    "ClusterProfileDisplay",
+    "DependenceDisplay",
     "FrameInfo",
+    "ParallelRulesDisplay",
     "PredictiveDisplay",
+    "RectangleDisplay",
+    "RelevanceDisplay",
     "ReliabilityDisplay",
     "TraceDisplay",
     "baselines",
     "classification_metrics",
     "compare",
+    "learned_figures",
     "pit_values",
     "regression_metrics",
+    "relevance",
     "report_figures",
     "summary",
     "write_report",

@@ -10,12 +10,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import jinja2
+import numpy as np
 from sklearn.base import is_classifier
 
 from nongauss.core.files import atomic_path
+from nongauss.report.dependence import DependenceDisplay
 from nongauss.report.displays import CalibrationDisplay, PredictiveDisplay, TraceDisplay
 from nongauss.report.label_displays import ReliabilityDisplay, draw_confusion
 from nongauss.report.metrics import metric_table
+from nongauss.report.relevance import RelevanceDisplay
 from nongauss.report.text import facts, settings
 
 if TYPE_CHECKING:
@@ -33,6 +36,16 @@ LOG_LOSS_NOTE = (
     "was predicted, balanced accuracy its mean over classes, rare ones counted like frequent ones. The Brier "
     "score is the squared distance of the probabilities from what happened: lower is better."
 )
+
+RELEVANCE_CAPTION = (
+    "Which columns matter: the share of the variance of the prediction that is lost when the cells of a "
+    "column are dealt to other rows. Columns that act together count for each."
+)
+DEPENDENCE_CAPTION = (
+    "How the prediction changes along the columns that matter most: its mean over rows in which all else "
+    "stays. Ticks on the axis are deciles of the column."
+)
+_MOST_PANELS, _MOST_SHUFFLES = 6, 100
 
 
 @dataclass(frozen=True)
@@ -60,7 +73,9 @@ def write_report(
     frame_info: FrameInfo,
     metrics: Mapping[str, Mapping[str, float]] | None = None,
     figures: Sequence[tuple[str, Figure]] = (),
+    learned: Sequence[tuple[str, Figure]] = (),
     model_path: str | Path | None = None,
+    rules: Sequence[Sequence[str]] = (),
 ) -> Path:
     """Write the report of a fitted estimator to `path`, whole or not at all; return the path.
 
@@ -71,7 +86,9 @@ def write_report(
     metrics : held-out figures by model name, from `regression_metrics` or `classification_metrics`; none
         where nothing was held out.
     figures : pairs (caption, figure), see `report_figures`; they are embedded as PNG.
+    learned : the same, about the columns, see `learned_figures`.
     model_path : where the model was saved, for the lines that load it again.
+    rules : of clusters, (cluster, rows, precision, recall, rule) each; they stand where figures would.
 
     Raises OSError where the file cannot be written.
     """
@@ -82,13 +99,15 @@ def write_report(
     page = environment.from_string(_TEMPLATE).render(
         title=title,
         info=frame_info,
-        facts=facts(estimator, target=frame_info.target),
+        facts=facts(estimator, target=frame_info.target or None),
         settings=settings(estimator),
         header=header,
         rows=rows,
         notes=[note for name, note in _NOTES.items() if name in header],
-        usage=_LABEL_USAGE if is_classifier(estimator) else _USAGE,
+        rules=rules,
+        usage=_RULE_USAGE if rules else _LABEL_USAGE if is_classifier(estimator) else _USAGE,
         figures=[(caption, _png(figure)) for caption, figure in figures],
+        learned=[(caption, _png(figure)) for caption, figure in learned],
         model_name=None if model_path is None else repr(Path(model_path).name),
     )
     with atomic_path(path) as temporary:
@@ -122,6 +141,38 @@ def report_figures(
         TraceDisplay.from_estimator(shown, ax=ax)
         figures.append(("The objective over the iterations of the fit.", figure))
     return figures
+
+
+def learned_figures(estimator: Any, X: Any, *, target: str | None = None) -> list[tuple[str, Figure]]:
+    """What the model has made of its columns: which matter, and how predictions change along the first six.
+
+    X (N, D) are rows like those of the fit, of which a few hundred are looked at.
+    """
+    from matplotlib.figure import Figure
+
+    figure, ax = _figure()
+    n_repeats = int(np.clip(_MOST_SHUFFLES // X.shape[1], 1, 5))
+    relevance = RelevanceDisplay.from_estimator(estimator, X, n_repeats=n_repeats, ax=ax)
+    figures = [(RELEVANCE_CAPTION, figure)]
+    shown = [j for j in relevance.top(_MOST_PANELS) if relevance.share[j] > 0]
+    if not shown:
+        return figures
+    wide = min(3, len(shown))
+    high = -(-len(shown) // wide)
+    figure = Figure(figsize=(3.7 * wide, 3.1 * high), layout="constrained")
+    panels = figure.subplots(high, wide, sharey=True, squeeze=False).ravel()
+    for number, (panel, j) in enumerate(zip(panels, shown, strict=False)):
+        DependenceDisplay.from_estimator(estimator, X, relevance.columns[j], target=target, ax=panel)
+        if number % wide:
+            panel.set_ylabel("")
+        if panel.get_legend():
+            panel.get_legend().remove()
+    handles, labels = panels[0].get_legend_handles_labels()
+    if labels:
+        figure.legend(handles, labels, loc="outside upper center", ncols=len(labels), frameon=False)
+    for panel in panels[len(shown) :]:
+        panel.remove()
+    return [*figures, (DEPENDENCE_CAPTION, figure)]
 
 
 def _number_figures(estimator: Any, X: Any, y: Any, target: str | None) -> list[tuple[str, Figure]]:
@@ -168,6 +219,9 @@ _USAGE = """distribution = model.predict_distribution(new_rows)  # a frame with 
 distribution.mean, distribution.interval(0.9)"""
 _LABEL_USAGE = """model.predict(new_rows)  # a frame with the columns above
 model.predict_proba(new_rows)  # one column a class, in the order of model.classes_"""
+
+_RULE_USAGE = """model.predict(new_rows)  # a frame with the columns that the rules speak of
+model.rule_text_"""
 
 _TEMPLATE = """<!DOCTYPE html>
 <html lang="en">
@@ -224,7 +278,22 @@ the model{% endif %}</dd>
 </dl>
 </details>
 {% endif %}
+{% if rules %}
+<h2>Rules</h2>
+<div class="scroll"><table>
+<thead><tr><th scope="col">cluster</th><th scope="col">rows</th><th scope="col">precision</th>
+<th scope="col">recall</th><th scope="col">rule</th></tr></thead>
+<tbody>
+{% for line in rules %}
+<tr>{% for cell in line %}<td>{{ cell }}</td>{% endfor %}</tr>
+{% endfor %}
+</tbody>
+</table></div>
+<p class="small">Precision is the share of the rows inside a rule that belong to its cluster by all columns,
+recall the share of the cluster's rows that are inside.</p>
+{% else %}
 <h2>Held-out figures</h2>
+{% endif %}
 {% if rows %}
 <div class="scroll"><table class="figures">
 <thead><tr>{% for cell in header %}<th scope="col">{{ cell }}</th>{% endfor %}</tr></thead>
@@ -237,7 +306,7 @@ the model{% endif %}</dd>
 {% for note in notes %}
 <p class="small">{{ note }}</p>
 {% endfor %}
-{% else %}
+{% elif not rules %}
 <p>No rows were held out, so nothing is known yet about predictions on new rows.</p>
 {% endif %}
 {% if figures %}
@@ -249,11 +318,20 @@ the model{% endif %}</dd>
 {% endfor %}
 </div>
 {% endif %}
+{% if learned %}
+<h2>What the model has learned</h2>
+{% for caption, image in learned %}
+<figure class="learned"><img src="data:image/png;base64,{{ image }}" alt="{{ caption }}">
+<figcaption>{{ caption }}</figcaption></figure>
+{% endfor %}
+{% endif %}
 <h2>Columns</h2>
 <div class="scroll"><table>
 <thead><tr><th scope="col">column</th><th scope="col">use</th></tr></thead>
 <tbody>
+{% if info.target %}
 <tr><td>{{ info.target }}</td><td>target</td></tr>
+{% endif %}
 {% for name, kind in info.used %}
 <tr><td>{{ name }}</td><td>used{% if kind %}: {{ kind }}{% endif %}</td></tr>
 {% endfor %}

@@ -47,5 +47,6 @@ def model_record(estimator: Any) -> dict[str, Any]:
         "n_iter": getattr(estimator, "n_iter_", None),
         "converged": getattr(estimator, "converged_", None),
         "stop_reason": getattr(estimator, "stop_reason_", None),
+        "holds_training_rows": getattr(estimator, "holds_training_rows_", None),
         "settings": dict(settings(estimator)),
     }

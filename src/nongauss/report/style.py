@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 BLUE, VERMILION, GREY = "#0072B2", "#D55E00", "#6b6b6b"
+CLASS_COLOURS = (BLUE, VERMILION, "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 
 
 def axes_or_new(ax: Axes | None) -> Axes:

@@ -49,6 +49,7 @@ def facts(estimator: Any, *, target: str | None = None, n_rows: int | None = Non
     for label, attribute in (
         ("Columns", "n_features_in_"),
         ("Targets", "n_outputs_"),
+        ("Clusters", "n_clusters_"),
         ("Iterations", "n_iter_"),
     ):
         value = getattr(estimator, attribute, None)
@@ -57,6 +58,9 @@ def facts(estimator: Any, *, target: str | None = None, n_rows: int | None = Non
     trace = getattr(estimator, "trace_", None)
     if trace is not None and len(trace) and "bound" in trace:
         pairs.append(("Final objective", f"{float(trace['bound'].iloc[-1]):.6g}"))
+    holds_rows = getattr(estimator, "holds_training_rows_", None)
+    if holds_rows is not None:
+        pairs.append(("Holds training rows", "yes" if holds_rows else "no"))
     if getattr(estimator, "stop_reason_", None):
         pairs.append(("Why it stopped", str(estimator.stop_reason_)))
     return pairs

@@ -27,7 +27,7 @@ class Blocks:
             for kernel, theta in zip(model.kernels, params.thetas, strict=True)
         ]
         n_rows, n_inducing = len(rows.y), len(params.Z)
-        self.kept = n_rows * n_inducing * len(model.kernels) <= KEPT_NUMBERS
+        self.kept = n_rows * n_inducing * model.n_leaves <= KEPT_NUMBERS
         height = n_rows if self.kept else max(1, BLOCK_NUMBERS // n_inducing)
         self.slices = [slice(i, min(i + height, n_rows)) for i in range(0, n_rows, height)]
         self._known: list[list[Basis]] = []

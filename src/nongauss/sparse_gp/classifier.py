@@ -25,6 +25,7 @@ class _Labels(ClassifierMixin, SparseGP):
         self,
         *,
         kernel: Any = "matern52",
+        n_scales: str | int = "auto",
         n_inducing: str | int = "auto",
         expectation: str = "auto",
         max_iter: int = 400,
@@ -34,6 +35,7 @@ class _Labels(ClassifierMixin, SparseGP):
         verbose: int = 0,
     ) -> None:
         self.kernel = kernel
+        self.n_scales = n_scales
         self.n_inducing = n_inducing
         self.expectation = expectation
         self.max_iter = max_iter
@@ -89,8 +91,8 @@ class SparseGPClassifier(_Labels):
 
     Parameters
     ----------
-    kernel, n_inducing, max_iter, tol, callbacks, random_state, verbose
-        See `SparseGPRegressor`. n_inducing="auto" is 100.
+    kernel, n_scales, n_inducing, max_iter, tol, callbacks, random_state, verbose
+        See `SparseGPRegressor`. "auto" is 1 scale and 100 inducing inputs.
     expectation : str, default "auto"
         Two classes: "quadrature" (exact to 1e-9, the default) or "piecewise" (20 quadratic pieces that bound
         log(1 + e^f) from above). More: "monte_carlo" (the default), or a bound of log sum exp: "one_vs_each",
@@ -134,8 +136,8 @@ class SparseGPOrdinalClassifier(_Labels):
 
     Parameters
     ----------
-    kernel, n_inducing, max_iter, tol, callbacks, random_state, verbose
-        See `SparseGPRegressor`. n_inducing="auto" is 100.
+    kernel, n_scales, n_inducing, max_iter, tol, callbacks, random_state, verbose
+        See `SparseGPRegressor`. "auto" is 1 scale and 100 inducing inputs.
     expectation : {"auto", "quadrature", "piecewise"}, default "auto"
         Exact to 1e-9 by quadrature, or 20 quadratic pieces that bound log(1 + e^f) from above.
 

@@ -15,7 +15,7 @@ from nongauss.estimator.base import TableEstimator
 from nongauss.estimator.parameters import Interval, StrOptions, check_parameters
 from nongauss.sparse_gp import fit as recipe_of
 from nongauss.sparse_gp.fit import Recipe
-from nongauss.sparse_gp.kernel import Kernel, Space
+from nongauss.sparse_gp.kernel import Kernel, Space, Sum
 from nongauss.sparse_gp.kernel_text import parse
 from nongauss.sparse_gp.likelihoods import Likelihood
 from nongauss.sparse_gp.params import Model, Rows
@@ -24,6 +24,7 @@ FloatArray = NDArray[np.float64]
 
 CONSTRAINTS: dict[str, list[Any]] = {
     "kernel": [str, Kernel],
+    "n_scales": [StrOptions({"auto"}), Interval(numbers.Integral, 1, None, closed="left")],
     "n_inducing": [StrOptions({"auto"}), Interval(numbers.Integral, 1, None, closed="left")],
     "max_iter": [Interval(numbers.Integral, 1, None, closed="left")],
     "tol": [Interval(numbers.Real, 0, None, closed="left")],
@@ -41,6 +42,7 @@ class SparseGP(TableEstimator):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = CONSTRAINTS
     kernel: Any
+    n_scales: Any
     n_inducing: Any
     max_iter: int
     tol: float
@@ -64,7 +66,7 @@ class SparseGP(TableEstimator):
         merged = canonical_rows(encoded, np.stack([y, shift], axis=1), inputs.weight)
         own, moved = merged.Y.astype(np.float64).T
         rows = Rows(merged.X.astype(np.float64), own, merged.weight, moved)
-        kernel = parse(self.kernel) if isinstance(self.kernel, str) else self.kernel
+        kernel = self._kernel(likelihood)
         kernel.labels(space)  # a column that is not there is an error now
         exposed = rows.weight * np.exp(rows.shift)
         offset, psi = likelihood.start(rows.y, rows.weight)
@@ -87,6 +89,7 @@ class SparseGP(TableEstimator):
         self._keep_encoder(inputs.encoder)
         self.posterior_ = posterior
         self.is_exact_ = bool(likelihood.conjugate and len(posterior.Z) == len(rows.y))
+        self.holds_training_rows_ = shares_a_row(posterior.Z, rows.X)
         self.kernel_params_, self.lengthscales_ = readable_kernels(model, posterior.thetas)
         self.bound_ = float(result.trace[-1]["bound"]) if result.trace else float("nan")
         return result
@@ -97,6 +100,13 @@ class SparseGP(TableEstimator):
     def _n_components(self) -> int:
         """Number of Gaussians in q."""
         return 1
+
+    def _kernel(self, likelihood: Likelihood) -> Kernel:
+        kernel = parse(self.kernel) if isinstance(self.kernel, str) else self.kernel
+        n_scales = self.n_scales
+        if n_scales == "auto":
+            n_scales = 2 if likelihood.conjugate and not isinstance(kernel, Sum) else 1
+        return Sum((kernel,) * n_scales) if n_scales > 1 else kernel
 
     def _n_inducing(self, rows: Rows, likelihood: Likelihood) -> int:
         if self.n_inducing != "auto":
@@ -120,10 +130,16 @@ def with_a_column(encoded: FloatArray, space: Space) -> tuple[FloatArray, Space]
     return np.zeros((len(encoded), 1)), Space(("nothing",), (0,))
 
 
+def shares_a_row(Z: FloatArray, X: FloatArray) -> bool:
+    """Is a row of Z (M, D) also one of X (N, D), to the last bit?"""
+    known = {row.tobytes() for row in Z}
+    return any(row.tobytes() in known for row in X)
+
+
 def readable_kernels(
     model: Model, thetas: tuple[FloatArray, ...]
 ) -> tuple[dict[str, float], dict[str, float]]:
-    """Kernel parameters by name, and the shortest length-scale of each column."""
+    """Kernel parameters by name, and the length-scale of each column."""
     params: dict[str, float] = {}
     for number, (kernel, theta) in enumerate(zip(model.kernels, thetas, strict=True)):
         prefix = "noise " if number else ""

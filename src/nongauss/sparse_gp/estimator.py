@@ -41,6 +41,10 @@ class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):
         Names joined by + and *, with columns in brackets: "matern52 + linear(age)". There are
         squared_exponential, matern12, matern32, matern52, rational_quadratic, periodic, linear, categorical,
         constant, white.
+    n_scales : "auto" or int, default "auto"
+        The latent function is a sum of this many independent functions, all with `kernel`, each with variance
+        and length-scales of its own; they start apart, smooth to rough. "auto": 2 with Gaussian noise, unless
+        `kernel` is a sum already; else 1.
     n_inducing : "auto" or int, default "auto"
         Number M of inducing inputs; time grows as N M^2. "auto": with Gaussian noise and up to 1,000 distinct
         rows every row (the exact Gaussian process), else 500; 100 for other likelihoods.
@@ -67,7 +71,8 @@ class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):
     Attributes
     ----------
     lengthscales_ : dict
-        Length-scale of each column, in its standard deviations: the smaller, the more it matters.
+        Length-scale of each column, in its standard deviations: how far until f changes. Of a sum of kernels,
+        the one that a single kernel of the same variance and mean squared slope would have.
     kernel_params_, likelihood_params_ : dict
         All hyper-parameters by name; noise and scales in units of the target.
     bound_ : float
@@ -75,7 +80,10 @@ class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):
     posterior_ : Posterior
         All that a prediction needs: inducing inputs, q(u), hyper-parameters.
     is_exact_ : bool
-        Whether every row is an inducing input; only then does a saved model hold the (encoded) rows.
+        Whether the model is the exact Gaussian process: Gaussian noise, every row an inducing input.
+    holds_training_rows_ : bool
+        Whether encoded rows are among the inducing inputs, and so in a saved model: where they are all rows,
+        which stay where they are. Otherwise they move with the fit.
     n_iter_, converged_, stop_reason_, trace_ : how the fit went.
 
     Raises
@@ -112,6 +120,7 @@ class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):
         likelihood: str | Callable[[Any, Any], Any] | Likelihood = "gaussian",
         *,
         kernel: Any = "matern52",
+        n_scales: str | int = "auto",
         n_inducing: str | int = "auto",
         posterior: str = "gaussian",
         n_components: int = 2,
@@ -125,6 +134,7 @@ class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):
     ) -> None:
         self.likelihood = likelihood
         self.kernel = kernel
+        self.n_scales = n_scales
         self.n_inducing = n_inducing
         self.posterior = posterior
         self.n_components = n_components

@@ -16,7 +16,7 @@ from nongauss.sparse_gp.inducing import are_all_rows, inducing_inputs
 from nongauss.sparse_gp.kernel import FloatArray
 from nongauss.sparse_gp.mixture import fit_mixture
 from nongauss.sparse_gp.objective import by_inducing, by_rows, pull_back_inducing
-from nongauss.sparse_gp.params import Model, Params, Rows, box, log_prior, start
+from nongauss.sparse_gp.params import INPUT_UNIT, Model, Params, Rows, box, log_prior, start
 from nongauss.sparse_gp.predict import Posterior
 from nongauss.sparse_gp.updates import MOST_STEPS, Settled, Sites, first_sites, settle
 
@@ -50,6 +50,7 @@ class Bound:
         self.model, self.rows, self.params = model, rows, params
         self.moves_inputs, self.is_exact = moves_inputs, is_exact
         self.sites: Sites = first_sites(model, rows, params.psi)
+        self.best, self.best_sites = -np.inf, self.sites
 
     def __call__(self, flat: FloatArray) -> tuple[float, FloatArray, Mapping[str, float]]:
         """(objective, gradient, {"bound": F})."""
@@ -62,8 +63,10 @@ class Bound:
                 by_thetas, by_Z = [at.by_theta], np.zeros_like(params.Z)
             else:
                 bound, by_thetas, by_psi, by_Z = self._sparse(params)
+        if bound + prior > self.best:
+            self.best, self.best_sites = bound + prior, self.sites
         gradient = [by + more for by, more in zip(by_thetas, prior_thetas, strict=True)]
-        inputs = by_Z.ravel() if self.moves_inputs else np.zeros(0)
+        inputs = INPUT_UNIT * by_Z.ravel() if self.moves_inputs else np.zeros(0)
         return bound + prior, np.concatenate([*gradient, by_psi + prior_psi, inputs]), {"bound": bound}
 
     def settled(self, params: Params, tol: float, most_steps: int = MOST_STEPS) -> tuple[Blocks, Settled]:
@@ -73,6 +76,11 @@ class Bound:
         if np.isfinite(settled.bound):
             self.sites = settled.sites
         return blocks, settled
+
+    def at_rest(self, params: Params) -> tuple[Blocks, Settled]:
+        """`settled` at the best parameters that were seen, from the sites of then: what predicts."""
+        self.sites = self.best_sites
+        return self.settled(params, FINAL_TOL, FINAL_STEPS)
 
     def _sparse(self, params: Params) -> tuple[float, list[FloatArray], FloatArray, FloatArray]:
         """The bound, and its derivatives by thetas, psi and Z."""
@@ -84,12 +92,12 @@ class Bound:
             for number, (kernel, theta, at) in enumerate(
                 zip(model.kernels, params.thetas, bases, strict=True)
             ):
-                total = np.zeros_like(at.K)
-                for l in model.latents_of(number):
-                    WK = q.products[l] if blocks.kept else q.latents[l].W @ at.K
-                    total += by_rows(at, q.latents[l], WK, pull[part, l], q.sites.precision[part, l])
+                own = model.latents_of(number)
+                latents = [q.latents[l] for l in own]
+                products = [q.products[l] if blocks.kept else q.latents[l].W @ at.K for l in own]
+                total = by_rows(latents, products, pull[part][:, own], q.sites.precision[part][:, own])
                 by_theta, more = kernel.backward(theta, model.space, at.cache, total)
-                half = -0.5 * q.sites.precision[part][:, model.latents_of(number)].sum(axis=1)
+                half = -0.5 * q.sites.precision[part][:, own].sum(axis=1)
                 by_thetas[number] += by_theta
                 by_thetas[number] += kernel.diagonal_backward(theta, model.space, self.rows.X[part], half)
                 by_Z += more
@@ -124,8 +132,9 @@ def fit(
     everywhere = are_all_rows(Z, rows.X)
     is_exact = everywhere and model.likelihood.conjugate
     params = start(model, psi, rows.X if is_exact else Z)
-    learned_from = sample(rows, len(Z) * len(model.kernels), recipe.seed)
+    learned_from = sample(rows, len(Z) * model.n_leaves, recipe.seed)
     small = len(learned_from.y) * len(Z) ** 2 < WORTH_THREADS
+    keep_freed_memory()
     with threadpool_limits(limits=1 if small else None, user_api="blas"):
         bound = Bound(model, learned_from, params, not everywhere, is_exact)
         result = ascend(
@@ -142,13 +151,23 @@ def fit(
             bound = Bound(model, rows, params, moves_inputs=False, is_exact=False)
         if recipe.n_components == 1 or model.likelihood.conjugate or result.status is Status.STOPPED:
             return result, posterior(bound, params)
-        blocks, q = bound.settled(params, FINAL_TOL, FINAL_STEPS)
+        blocks, q = bound.at_rest(params)
         result, alpha, W = fit_mixture(
             blocks, q, result, recipe.n_components, recipe.seed,
             max_iter=recipe.max_iter, tol=recipe.tol * rows.weight.sum(),
             callbacks=callbacks, verbose=verbose,
         )  # fmt: skip
         return result, _posterior(bound, params, alpha, W)
+
+
+def keep_freed_memory() -> None:
+    """Have the C library keep freed memory for the next evaluation.
+
+    glibc gives arrays back to the system, to be cleared and mapped again, until one of their size was freed
+    (mallopt(3), M_MMAP_THRESHOLD); that took a third of an evaluation. This is the largest that counts, and
+    not a page of it is touched.
+    """
+    np.empty(4_000_000)
 
 
 def sample(rows: Rows, n_inducing: int, seed: int) -> Rows:
@@ -165,7 +184,7 @@ def posterior(bound: Bound, params: Params) -> Posterior:
     if bound.is_exact:
         at = exact.evidence(bound.model, params, bound.rows)
         return _posterior(bound, params, at.alpha[None, None], at.W[None, None])
-    _, q = bound.settled(params, FINAL_TOL, FINAL_STEPS)
+    _, q = bound.at_rest(params)
     alpha, W = (np.stack(part)[None] for part in zip(*((q.alpha, q.W) for q in q.latents), strict=True))
     return _posterior(bound, params, alpha, W)
 

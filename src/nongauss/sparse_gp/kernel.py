@@ -11,6 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,9 @@ FloatArray = NDArray[np.float64]
 
 PRIOR_SD = 1.5
 """Standard deviation of the log-normal prior of every length-scale and variance: a factor of 20 in 2 sd."""
+
+APART = 1.4
+"""Log distance of the length-scales with which equal terms of a sum start: a factor of 4."""
 
 
 @persistable
@@ -50,17 +54,34 @@ class Kernel(ABC):
         """Number of log parameters."""
         return len(self.labels(space))
 
+    @property
+    @abstractmethod
+    def n_leaves(self) -> int:
+        """Number of kernels that it is made of."""
+
     @abstractmethod
     def labels(self, space: Space) -> tuple[str, ...]:
         """A readable name for each parameter, such as "matern52 lengthscale age"."""
 
     @abstractmethod
     def lengthscales(self, theta: FloatArray, space: Space) -> dict[str, float]:
-        """The length-scale of each column by name; the shortest, where there are several."""
+        """The length-scale of each column by name, that of the whole where there are several."""
+
+    @abstractmethod
+    def variance(self, theta: FloatArray, space: Space) -> float:
+        """The factor in front of the whole."""
 
     @abstractmethod
     def prior_mean(self, space: Space) -> FloatArray:
-        """Mean of the normal prior of each log parameter, which is also where a fit starts."""
+        """Mean of the normal prior of each log parameter."""
+
+    @abstractmethod
+    def prior_sd(self, space: Space, of_variance: float) -> FloatArray:
+        """Its standard deviation: that of variances is given."""
+
+    @abstractmethod
+    def start(self, space: Space, shift: float = 0.0) -> FloatArray:
+        """Where a fit starts: the mean of the prior, with `shift` added to the log length-scales."""
 
     @abstractmethod
     def forward(
@@ -91,6 +112,11 @@ class _Many(Kernel):
 
     parts: tuple[Kernel, ...]
 
+    @property
+    def n_leaves(self) -> int:
+        """Those of the parts."""
+        return sum(part.n_leaves for part in self.parts)
+
     def labels(self, space: Space) -> tuple[str, ...]:
         """Those of the parts; a second part of the same name is numbered."""
         out: list[str] = []
@@ -100,21 +126,30 @@ class _Many(Kernel):
                 out.append(f"{label} ({again + 1})" if again else label)
         return tuple(out)
 
-    def lengthscales(self, theta: FloatArray, space: Space) -> dict[str, float]:
-        """The shortest of the parts'."""
-        out: dict[str, float] = {}
-        for part, own in self._pieces(theta, space):
-            for name, scale in part.lengthscales(own, space).items():
-                out[name] = min(scale, out.get(name, np.inf))
-        return out
-
     def prior_mean(self, space: Space) -> FloatArray:
         """Those of the parts."""
         return np.concatenate([part.prior_mean(space) for part in self.parts])
 
+    def prior_sd(self, space: Space, of_variance: float) -> FloatArray:
+        """Those of the parts."""
+        return np.concatenate([part.prior_sd(space, of_variance) for part in self.parts])
+
+    def start(self, space: Space, shift: float = 0.0) -> FloatArray:
+        """Those of the parts."""
+        return np.concatenate([part.start(space, shift) for part in self.parts])
+
     def _pieces(self, theta: FloatArray, space: Space) -> list[tuple[Kernel, FloatArray]]:
-        ends = np.cumsum([part.size(space) for part in self.parts])
-        return list(zip(self.parts, np.split(theta, ends[:-1]), strict=True))
+        ends = _ends(self.parts, space)
+        return [
+            (part, theta[begin:end])
+            for part, begin, end in zip(self.parts, (0, *ends[:-1]), ends, strict=True)
+        ]
+
+
+@lru_cache(maxsize=256)
+def _ends(parts: tuple[Kernel, ...], space: Space) -> tuple[int, ...]:
+    """Where the parameters of each part end."""
+    return tuple(accumulate(part.size(space) for part in parts))
 
 
 @persistable
@@ -124,12 +159,35 @@ class Sum(_Many):
     def __add__(self, other: Kernel) -> Kernel:
         return Sum((*self.parts, other))
 
+    def start(self, space: Space, shift: float = 0.0) -> FloatArray:
+        """Equal terms start apart, the smoothest first: together they would stay equal for ever."""
+        starts = []
+        for number, part in enumerate(self.parts):
+            alike = [i for i, other in enumerate(self.parts) if other == part]
+            place = 0.5 * (len(alike) - 1) - alike.index(number)
+            starts.append(part.start(space, shift + APART * place))
+        return np.concatenate(starts)
+
+    def variance(self, theta: FloatArray, space: Space) -> float:
+        """The sum."""
+        return sum(part.variance(own, space) for part, own in self._pieces(theta, space))
+
+    def lengthscales(self, theta: FloatArray, space: Space) -> dict[str, float]:
+        """Of one term with the same variance and the same mean squared slope, which is variance / l^2."""
+        totals: dict[str, tuple[float, float]] = {}
+        for part, own in self._pieces(theta, space):
+            size = part.variance(own, space)
+            for name, scale in part.lengthscales(own, space).items():
+                total, slope = totals.get(name, (0.0, 0.0))
+                totals[name] = (total + size, slope + size / scale**2)
+        return {name: float(np.sqrt(total / slope)) for name, (total, slope) in totals.items()}
+
     def forward(
         self, theta: FloatArray, space: Space, A: FloatArray, B: FloatArray
     ) -> tuple[FloatArray, Any]:
         """The sum."""
         both = [part.forward(own, space, A, B) for part, own in self._pieces(theta, space)]
-        return np.sum([K for K, _ in both], axis=0), [cache for _, cache in both]
+        return sum((K for K, _ in both[1:]), both[0][0]), [cache for _, cache in both]
 
     def backward(
         self, theta: FloatArray, space: Space, cache: Any, cotangent: FloatArray
@@ -159,6 +217,18 @@ class Product(_Many):
 
     def __mul__(self, other: Kernel) -> Kernel:
         return Product((*self.parts, other))
+
+    def variance(self, theta: FloatArray, space: Space) -> float:
+        """The product."""
+        return float(np.prod([part.variance(own, space) for part, own in self._pieces(theta, space)]))
+
+    def lengthscales(self, theta: FloatArray, space: Space) -> dict[str, float]:
+        """The shortest of the factors'."""
+        out: dict[str, float] = {}
+        for part, own in self._pieces(theta, space):
+            for name, scale in part.lengthscales(own, space).items():
+                out[name] = min(scale, out.get(name, np.inf))
+        return out
 
     def forward(
         self, theta: FloatArray, space: Space, A: FloatArray, B: FloatArray

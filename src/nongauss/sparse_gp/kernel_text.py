@@ -6,7 +6,8 @@ import ast
 
 from nongauss.core.contracts import InputError
 from nongauss.sparse_gp.kernel import Kernel
-from nongauss.sparse_gp.kernels import LEAVES, Leaf
+from nongauss.sparse_gp.kernels import LEAVES
+from nongauss.sparse_gp.leaf import Leaf
 
 
 def parse(text: str) -> Kernel:

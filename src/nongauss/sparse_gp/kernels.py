@@ -4,108 +4,58 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nongauss.core.registry import persistable
-from nongauss.sparse_gp.kernel import FloatArray, Kernel, Space, chosen
-
-
-@dataclass(frozen=True)
-class Leaf(Kernel):
-    """A kernel of its own: a variance, and a length-scale for each column it looks at (all by default).
-
-    `columns` are names or positions of input columns.
-    """
-
-    columns: tuple[str | int, ...] | None = None
-    name: ClassVar[str] = ""
-    extra: ClassVar[tuple[str, ...]] = ()
-
-    def __post_init__(self) -> None:
-        if isinstance(self.columns, str | int):
-            object.__setattr__(self, "columns", (self.columns,))
-        elif self.columns is not None:
-            object.__setattr__(self, "columns", tuple(self.columns))
-
-    def labels(self, space: Space) -> tuple[str, ...]:
-        """Variance, length-scales, then what else there is."""
-        _, _, used = chosen(self.columns, space)
-        scales = tuple(f"{self.name} lengthscale {space.names[g]}" for g in used)
-        return (f"{self.name} variance", *scales, *(f"{self.name} {word}" for word in self.extra))
-
-    def lengthscales(self, theta: FloatArray, space: Space) -> dict[str, float]:
-        """Those of the columns it looks at."""
-        used = chosen(self.columns, space)[2]
-        scales = np.exp(theta[1 : 1 + len(used)])
-        return {space.names[g]: float(scale) for g, scale in zip(used, scales, strict=True)}
-
-    def prior_mean(self, space: Space) -> FloatArray:
-        """Variance 1; length-scales sqrt(D), the size of a typical distance between standardised rows."""
-        _, _, used = chosen(self.columns, space)
-        scales = np.full(len(used), 0.5 * math.log(max(len(used), 1)))
-        return np.concatenate([[0.0], scales, np.zeros(len(self.extra))])
-
-    def diagonal(self, theta: FloatArray, space: Space, B: FloatArray) -> FloatArray:
-        """The variance, at every row."""
-        return np.full(len(B), math.exp(theta[0]))
-
-    def diagonal_backward(
-        self, theta: FloatArray, space: Space, B: FloatArray, cotangent: FloatArray
-    ) -> FloatArray:
-        """Only the variance has a part in it."""
-        out = np.zeros(len(theta))
-        out[0] = math.exp(theta[0]) * cotangent.sum()
-        return out
+from nongauss.sparse_gp.kernel import FloatArray, Space, chosen
+from nongauss.sparse_gp.leaf import Leaf
 
 
 class _Stationary(Leaf):
-    """k = variance * shape(s), s the squared distance in length-scales."""
+    """k is a function of the variance and of s, the squared distance in length-scales."""
 
     def forward(
         self, theta: FloatArray, space: Space, A: FloatArray, B: FloatArray
     ) -> tuple[FloatArray, Any]:
-        """Variance times the shape."""
+        """All squared distances by one matrix product, then the shape."""
         index, local, used = chosen(self.columns, space)
         inverse = np.exp(-theta[1 : 1 + len(used)])[local]
         a, b = A[:, index] * inverse, B[:, index] * inverse
-        square = a @ (-2.0 * b).T
-        square += (a * a).sum(1)[:, None]
-        square += (b * b).sum(1)
+        left = np.column_stack([-2.0 * a, (a * a).sum(1), np.ones(len(a))])
+        square = left @ np.column_stack([b, np.ones(len(b)), (b * b).sum(1)]).T
         np.maximum(square, 0.0, out=square)
-        K, slope, others = self.shape(square, theta[1 + len(used) :])
-        variance = math.exp(theta[0])
-        K *= variance
-        slope *= variance
-        return K, (a, b, inverse, K, slope, [variance * other for other in others], A.shape[1])
+        K, fall, others = self.shape(square, math.exp(theta[0]), theta[1 + len(used) :])
+        return K, (a, b, inverse, K, fall, others, A.shape[1])
 
     def backward(
         self, theta: FloatArray, space: Space, cache: Any, cotangent: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Chain rule through the squared distance, as matrix products."""
-        a, b, inverse, K, slope, others, n_columns = cache
+        """Chain rule through the squared distance, as one matrix product."""
+        a, b, inverse, K, fall, others, n_columns = cache
         index, local, used = chosen(self.columns, space)
-        H = cotangent * slope
-        rows, HB = H.sum(1), H @ b
-        by_a = 2.0 * (a * rows[:, None] - HB)
-        by_scale = -2.0 * (rows @ (a * a) + H.sum(0) @ (b * b) - 2.0 * (a * HB).sum(0))
+        size = len(index)
+        products = (cotangent * fall) @ np.column_stack([b, b * b, np.ones(len(b))])
+        first, second, total = products[:, :size], products[:, size:-1], products[:, -1:]
+        by_scale = (a * a * total + second - 2.0 * a * first).sum(0)
         out = np.empty(len(theta))
         out[0] = np.vdot(cotangent, K)
         out[1 : 1 + len(used)] = np.bincount(local, weights=by_scale, minlength=len(used))
         out[1 + len(used) :] = [np.vdot(cotangent, other) for other in others]
         by_A = np.zeros((len(a), n_columns))
-        by_A[:, index] = by_a * inverse
+        by_A[:, index] = (first - a * total) * inverse
         return out, by_A
 
     @staticmethod
     @abstractmethod
-    def shape(square: FloatArray, rest: FloatArray) -> tuple[FloatArray, FloatArray, list[FloatArray]]:
-        """At squared distances: the shape, and its derivatives by them and by the log parameters `rest`.
+    def shape(
+        square: FloatArray, variance: float, rest: FloatArray
+    ) -> tuple[FloatArray, FloatArray, list[FloatArray]]:
+        """At squared distances: k, its fall -2 dk/ds, and its derivatives by the log parameters `rest`.
 
-        May overwrite `square`.
+        May overwrite `square`; k and its fall may be one array.
         """
 
 
@@ -116,11 +66,14 @@ class SquaredExponential(_Stationary):
     name = "squared_exponential"
 
     @staticmethod
-    def shape(square: FloatArray, rest: FloatArray) -> tuple[FloatArray, FloatArray, list[FloatArray]]:
-        """Shape and slope."""
+    def shape(
+        square: FloatArray, variance: float, rest: FloatArray
+    ) -> tuple[FloatArray, FloatArray, list[FloatArray]]:
+        """It falls as it is."""
         square *= -0.5
         K = np.exp(square, out=square)
-        return K, -0.5 * K, []
+        K *= variance
+        return K, K, []
 
 
 @persistable
@@ -130,11 +83,13 @@ class Matern12(_Stationary):
     name = "matern12"
 
     @staticmethod
-    def shape(square: FloatArray, rest: FloatArray) -> tuple[FloatArray, FloatArray, list[FloatArray]]:
-        """Shape and slope; the slope is cut off at distance 1e-5, where it has a pole."""
+    def shape(
+        square: FloatArray, variance: float, rest: FloatArray
+    ) -> tuple[FloatArray, FloatArray, list[FloatArray]]:
+        """Its fall is cut off at distance 1e-5, where it has a pole."""
         r = np.sqrt(square)
-        K = np.exp(-r)
-        return K, -0.5 * K / np.maximum(r, 1e-5), []
+        K = variance * np.exp(-r)
+        return K, K / np.maximum(r, 1e-5), []
 
 
 @persistable
@@ -144,15 +99,19 @@ class Matern32(_Stationary):
     name = "matern32"
 
     @staticmethod
-    def shape(square: FloatArray, rest: FloatArray) -> tuple[FloatArray, FloatArray, list[FloatArray]]:
-        """Shape and slope."""
+    def shape(
+        square: FloatArray, variance: float, rest: FloatArray
+    ) -> tuple[FloatArray, FloatArray, list[FloatArray]]:
+        """Both are multiples of the exponential."""
         square *= 3.0
         r = np.sqrt(square, out=square)
-        decay = np.exp(-r)
+        fall = np.negative(r)
+        np.exp(fall, out=fall)
+        fall *= 3.0 * variance
         r += 1.0
-        r *= decay
-        decay *= -1.5
-        return r, decay, []
+        r *= 1.0 / 3.0
+        r *= fall
+        return r, fall, []
 
 
 @persistable
@@ -162,19 +121,22 @@ class Matern52(_Stationary):
     name = "matern52"
 
     @staticmethod
-    def shape(square: FloatArray, rest: FloatArray) -> tuple[FloatArray, FloatArray, list[FloatArray]]:
-        """Shape and slope."""
-        square *= 5.0
+    def shape(
+        square: FloatArray, variance: float, rest: FloatArray
+    ) -> tuple[FloatArray, FloatArray, list[FloatArray]]:
+        """Both are multiples of the exponential."""
+        square *= 5.0 / 3.0
         r = np.sqrt(square)
-        slope = np.negative(r)
-        np.exp(slope, out=slope)
-        square *= 1.0 / 3.0
+        r *= math.sqrt(3.0)
+        fall = np.negative(r)
+        np.exp(fall, out=fall)
+        fall *= variance
         r += 1.0
         square += r
-        square *= slope
-        slope *= r
-        slope *= -5.0 / 6.0
-        return square, slope, []
+        square *= fall
+        r *= 5.0 / 3.0
+        fall *= r
+        return square, fall, []
 
 
 @persistable
@@ -185,12 +147,14 @@ class RationalQuadratic(_Stationary):
     extra = ("shape",)
 
     @staticmethod
-    def shape(square: FloatArray, rest: FloatArray) -> tuple[FloatArray, FloatArray, list[FloatArray]]:
-        """Shape, slope, and the derivative by log a."""
+    def shape(
+        square: FloatArray, variance: float, rest: FloatArray
+    ) -> tuple[FloatArray, FloatArray, list[FloatArray]]:
+        """And the derivative by log a."""
         alpha = math.exp(rest[0])
         base = 1.0 + square / (2.0 * alpha)
-        K = base**-alpha
-        return K, -0.5 * K / base, [alpha * K * (1.0 - 1.0 / base - np.log(base))]
+        K = variance * base**-alpha
+        return K, K / base, [alpha * K * (1.0 - 1.0 / base - np.log(base))]
 
 
 @persistable

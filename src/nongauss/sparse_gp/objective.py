@@ -15,6 +15,7 @@ q, and its derivative by all else is the partial one, with q(e) held fixed (Adam
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -124,14 +125,19 @@ def conditional(at: Basis, alpha: FloatArray, W: FloatArray) -> tuple[FloatArray
     return at.K.T @ alpha, np.maximum(variance, SMALLEST_VARIANCE * at.diagonal), WK
 
 
-def by_rows(at: Basis, q: Latent, WK: FloatArray, g: FloatArray, beta: FloatArray) -> FloatArray:
-    """dF/dK_zx (M, N) of one latent function at settled sites; g = lambda - beta (mu - c). Overwrites WK.
+def by_rows(
+    latents: Sequence[Latent], products: Sequence[FloatArray], g: FloatArray, beta: FloatArray
+) -> FloatArray:
+    """dF/dK_zx (M, N) of the L latent functions of a basis, at settled sites. Overwrites the products W K.
 
-    By the chain rule with q(e) fixed: dF = g' d(mu) - beta' d(v) / 2; so dF/dk_nn = -beta / 2.
+    g = lambda - beta (mu - c), beta: (N, L). By the chain rule with q(e) fixed
+    dF = g' d(mu) - beta' d(v) / 2; so dF/dk_nn = -beta / 2.
     """
-    WK *= beta
-    WK += np.multiply.outer(q.alpha, g)
-    return WK
+    out: FloatArray = np.stack([q.alpha for q in latents], axis=1) @ g.T
+    for WK, own in zip(products, beta.T, strict=True):
+        WK *= own
+        out += WK
+    return out
 
 
 def by_inducing(at: Inducing, q: Latent) -> FloatArray:

@@ -45,11 +45,11 @@ class Settled(NamedTuple):
 
 
 def first_sites(model: Model, rows: Rows, psi: FloatArray) -> Sites:
-    """Sites from each row's own target alone."""
+    """Sites from each row's own target alone; none is negative, so that there is a q to begin with."""
     centre = model.offset + rows.shift[:, None]
     mean, variance = model.likelihood.first_moments(rows.y, centre)
-    expectation = model.likelihood.expect(rows.y, mean, variance, psi)
-    return _new_sites(mean - centre, expectation, rows.weight)
+    of = model.likelihood.expect(rows.y, mean, variance, psi)
+    return _new_sites(mean - centre, of._replace(d_variance=np.minimum(of.d_variance, 0.0)), rows.weight)
 
 
 def settle(blocks: Blocks, sites: Sites, tol: float, most_steps: int = MOST_STEPS) -> Settled:

@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-import hashlib
 import numbers
 import os
 import warnings
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
-import nongauss
-from nongauss.core.contracts import FitResult, InputError, NongaussWarning, Status
+from nongauss.core.contracts import FitResult, InputError, NongaussWarning
 from nongauss.data.encoder import TableEncoder
 from nongauss.data.inputs import read_inputs
-from nongauss.data.rows import canonical_rows, validate_weight
+from nongauss.data.rows import validate_weight
 from nongauss.data.target import TargetScaler, validate_target
-from nongauss.estimator.base import DistributionRegressorMixin, TableEstimator
+from nongauss.estimator.base import DistributionRegressorMixin
 from nongauss.estimator.distribution import GaussianMixtureDistribution
-from nongauss.estimator.parameters import Interval, StrOptions, check_parameters
-from nongauss.inference.checkpoint import Checkpoint
+from nongauss.estimator.parameters import Interval, StrOptions
 from nongauss.tggm import fit as recipe_of
+from nongauss.tggm.common import CONSTRAINTS, TGGM, canonical
 from nongauss.tggm.fit import Data, Recipe
 from nongauss.tggm.params import SMALLEST_LOG_SD, Config
 from nongauss.tggm.predict import Ensemble
@@ -40,7 +37,7 @@ class Reading(NamedTuple):
     squeeze: bool
 
 
-class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin, TableEstimator):
+class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin, TGGM):
     r"""Nonlinear regression with skewed, input-dependent noise: a truncated-Gaussian graphical model.
 
     One layer of non-negative hidden units stands between inputs and outputs,
@@ -54,8 +51,8 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
 
     Parameters
     ----------
-    hidden_layer_sizes : tuple of one int, default (50,)
-        Number M of hidden units.
+    hidden_layer_sizes : tuple of int, default (50,)
+        Number M of hidden units in each hidden layer, from the inputs up.
     method : {"ml", "bp"}, default "ml"
         "ml" maximises the likelihood; "bp" fits the mean by back-propagation with Gaussian noise about it.
     posterior : {"moments", "mean_field"}, default "moments"
@@ -125,24 +122,8 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "hidden_layer_sizes": ["array-like", Interval(numbers.Integral, 1, None, closed="left")],
-        "method": [StrOptions({"ml", "bp"})],
-        "posterior": [StrOptions({"moments", "mean_field"})],
-        "hidden_variance": [StrOptions({"learn"}), Interval(numbers.Real, 0, None, closed="neither")],
+        **CONSTRAINTS,
         "noise_variance": [StrOptions({"learn"}), Interval(numbers.Real, 0, None, closed="neither")],
-        "n_sweeps": [Interval(numbers.Integral, 1, None, closed="left")],
-        "n_members": [Interval(numbers.Integral, 1, None, closed="left")],
-        "batch_size": [StrOptions({"auto"}), Interval(numbers.Integral, 1, None, closed="left")],
-        "learning_rate": [Interval(numbers.Real, 0, None, closed="neither")],
-        "max_epochs": [Interval(numbers.Integral, 1, None, closed="left")],
-        "early_stopping": ["boolean"],
-        "validation_fraction": [Interval(numbers.Real, 0, 1, closed="neither")],
-        "n_iter_no_change": [Interval(numbers.Integral, 1, None, closed="left")],
-        "tol": [Interval(numbers.Real, 0, None, closed="left")],
-        "callbacks": ["array-like", None],
-        "checkpoint": [str, os.PathLike, None],
-        "random_state": ["random_state", np.random.Generator],
-        "verbose": ["verbose"],
     }
 
     def __init__(
@@ -192,24 +173,10 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
         A row of weight 2 counts as the row twice, one of weight 0 is not there; the order of rows is
         irrelevant. Warns if the target is constant or the fit did not end well. Raises ValueError.
         """
-        config, recipe = self._settings()
+        config, recipe = self._all_settings()
         seed = self._key_seed(self.random_state)
         reading, data = self._first_rows(X, y, sample_weight)
-        checkpoint = None
-        if self.checkpoint is not None:
-            _check_folder(self.checkpoint)
-            checkpoint = Checkpoint(
-                self.checkpoint, self._fingerprint(data, config, recipe), every_seconds=1.0
-            )
-        result, ensemble = recipe_of.fit(
-            seed,
-            data,
-            config,
-            recipe,
-            callbacks=tuple(self.callbacks or ()),
-            checkpoint=checkpoint,
-            verbose=int(self.verbose),
-        )
+        result, ensemble = self._train(seed, data, config, recipe)
         self._keep(reading, ensemble, result)
         self._note_a_noise_floor()
         self._record_fit(result)
@@ -221,19 +188,16 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
         The first call (of either) fixes the encoding, the scaling and the shapes. No rows are held out: the
         calibration stays what it was, and nothing stops early. Raises ValueError.
         """
-        config, recipe = self._settings()
+        config, recipe = self._all_settings()
         seed = self._key_seed(self.random_state)
-        first = getattr(self, "_former", None) is None
-        former = None
-        if first:
+        former = self._former_result()
+        if former is None:
             reading, data = self._first_rows(X, y, sample_weight)
         else:
             reading = Reading(self._encoder, self._scaler, self._squeeze)
             data = self._more_rows(X, y, sample_weight)
-            trace: list[Any] = self.trace_.to_dict("records")
-            former = FitResult(self._former, trace, Status.COMPLETED, self.n_iter_)
         result, ensemble = recipe_of.go_on(seed, data, config, recipe, former)
-        if not first:
+        if former is not None:
             known = self.ensemble_
             ensemble = ensemble._replace(inflation=known.inflation, skewness=known.skewness)
         self._keep(reading, ensemble, result)
@@ -261,35 +225,8 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
             n_components=ensemble.n_components,
         )
 
-    def _settings(self) -> tuple[Config, Recipe]:
-        """The checked parameters, as the mathematics wants them."""
-        check_parameters(self)
-        sizes = self.hidden_layer_sizes
-        layers = (sizes,) if isinstance(sizes, numbers.Integral) else tuple(sizes)  # type: ignore[arg-type]
-        whole = all(isinstance(size, numbers.Integral) and size >= 1 for size in layers)
-        if len(layers) != 1 or not whole:
-            raise InputError(
-                f"hidden_layer_sizes must hold one layer with a whole number of units, got {sizes!r}; "
-                "pass for example (50,)."
-            )
-        config = Config(
-            n_hidden=int(layers[0]),
-            method=self.method,
-            posterior=self.posterior,
-            n_sweeps=int(self.n_sweeps),
-            hidden_variance=None if self.hidden_variance == "learn" else float(self.hidden_variance),
-            noise_variance=None if self.noise_variance == "learn" else float(self.noise_variance),
-            learning_rate=float(self.learning_rate),
-        )
-        recipe = Recipe(
-            n_members=int(self.n_members),
-            batch_size=None if self.batch_size == "auto" else int(self.batch_size),
-            max_epochs=int(self.max_epochs),
-            patience=int(self.n_iter_no_change),
-            tol=float(self.tol),
-            validation_fraction=float(self.validation_fraction) if self.early_stopping else 0.0,
-        )
-        return config, recipe
+    def _all_settings(self) -> tuple[Config, Recipe]:
+        return self._settings(None if self.noise_variance == "learn" else float(self.noise_variance))
 
     def _first_rows(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> tuple[Reading, Data]:
         """Learn the encoding and the scaling, and give them with the canonical rows. Changes nothing yet."""
@@ -304,7 +241,7 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
                 NongaussWarning,
                 stacklevel=3,
             )
-        return Reading(encoder, scaler, squeeze), _canonical(encoded, scaler.transform(Y), weight)
+        return Reading(encoder, scaler, squeeze), canonical(encoded, scaler.transform(Y), weight)
 
     def _more_rows(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> Data:
         """Canonical rows by the encoding and the scaling that are there."""
@@ -315,7 +252,7 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
                 f"y has {Y.shape[1]} outputs, but the first call of partial_fit had "
                 f"{len(self._scaler.centre)}; pass the same outputs, or call fit."
             )
-        return _canonical(encoded, self._scaler.transform(Y), validate_weight(sample_weight, len(encoded)))
+        return canonical(encoded, self._scaler.transform(Y), validate_weight(sample_weight, len(encoded)))
 
     def _note_a_noise_floor(self) -> None:
         floor = np.exp(2.0 * SMALLEST_LOG_SD) * 1.01
@@ -336,26 +273,3 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
         self.params_ = ensemble.params
         noise = np.exp(2.0 * np.asarray(ensemble.params.log_sd1, np.float64))
         self.noise_variance_ = ensemble.inflation * noise.mean(axis=0) * self._scaler.scale**2
-
-    def _fingerprint(self, data: Data, config: Config, recipe: Recipe) -> str:
-        """Stands for all that makes a resumed fit the same fit."""
-        digest = hashlib.sha256()
-        for array in data:
-            digest.update(np.ascontiguousarray(array).tobytes())
-        seed = self.random_state if isinstance(self.random_state, numbers.Integral) else "any"
-        version = nongauss.__version__
-        digest.update(repr((version, config, recipe, seed, data.X.shape, data.Y.shape)).encode())
-        return digest.hexdigest()
-
-
-def _check_folder(checkpoint: str | os.PathLike[str]) -> None:
-    folder = Path(checkpoint).resolve().parent
-    if not (folder.is_dir() and os.access(folder, os.W_OK)):
-        raise InputError(
-            f"checkpoint cannot be written to {folder}: no such folder, or no right to write there."
-        )
-
-
-def _canonical(encoded: FloatArray, target: FloatArray, weight: FloatArray) -> Data:
-    rows = canonical_rows(encoded, target, weight)
-    return Data(rows.X, rows.Y, rows.weight)

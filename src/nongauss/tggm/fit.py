@@ -14,6 +14,8 @@ from scipy.special import logsumexp
 from nongauss.core.contracts import Callback, FitResult, InputError, Status
 from nongauss.core.records import replace, value
 from nongauss.core.rng import key_from_seed
+from nongauss.data.rows import canonical_rows
+from nongauss.data.sparse import SparseRows, joined
 from nongauss.inference import loop
 from nongauss.inference.checkpoint import Checkpoint
 from nongauss.inference.gradient import GradientStep, pad_rows
@@ -30,6 +32,9 @@ SKEWNESSES = (1.0, 0.75, 0.5, 0.25, 0.0)
 MOST_TO_CALIBRATE = 2000
 """Held-out rows of each member that are looked at for that."""
 
+STEPS = 4000
+"""Optimiser steps of a fit whose number of epochs is left to it."""
+
 _NO_END = 1e30
 
 
@@ -39,7 +44,7 @@ class Recipe:
 
     n_members: int
     batch_size: int | None
-    max_epochs: int
+    max_epochs: int | None
     patience: int
     tol: float
     validation_fraction: float
@@ -49,11 +54,20 @@ HeldOut = tuple[jax.Array, jax.Array, jax.Array]
 
 
 class Data(NamedTuple):
-    """Canonical rows: X (N, D), Y (N, P) float32 and standardised, weight (N,) float64."""
+    """Canonical rows: X (N, D), Y (N, P) float32 and standardised, weight (N,) float64.
 
-    X: NDArray[np.float32]
+    X may be `SparseRows` of `n_columns` columns; of labels, Y holds the class numbers, (N, 1).
+    """
+
+    X: Any
     Y: NDArray[np.float32]
     weight: NDArray[Any]
+    n_columns: int | None = None
+
+    @property
+    def n_inputs(self) -> int:
+        """D, which sparse rows do not show."""
+        return self.X.shape[1] if self.n_columns is None else self.n_columns
 
 
 def fit(
@@ -68,21 +82,25 @@ def fit(
 ) -> tuple[FitResult, Ensemble]:
     """Train the ensemble: the loop's result, and the calibrated members on the standardised scale."""
     n_rows = len(data.weight)
-    fold = folds(n_rows, recipe)
+    group = like_inputs(data) if config.n_classes else np.arange(n_rows)
+    fold = folds(int(group.max()) + 1, recipe)[group]
     size = batch_size(n_rows, recipe.batch_size)
     weight = _moderate(data.weight)
     held = held_out(data._replace(weight=weight), fold, recipe.n_members)
     rows = pad_rows((data.X, data.Y, fold), weight, held)
-    params = start(np.random.default_rng(seed), config, recipe.n_members, data.X.shape[1], data.Y)
-    n_steps = recipe.max_epochs * math.ceil(n_rows / size)
-    total = [weight[fold != e].sum() for e in range(recipe.n_members)]
-    state = updates.first_state(params, total, n_steps, recipe.patience, recipe.tol)
+    params = start(np.random.default_rng(seed), config, recipe.n_members, data.n_inputs, data.Y)
+    max_epochs = recipe.max_epochs or enough_epochs(n_rows, size)
+    n_steps = max_epochs * math.ceil(n_rows / size)
+    total, counted = (
+        [part[fold != e].sum() for e in range(recipe.n_members)] for part in (weight, _counted(data, config))
+    )
+    state = updates.first_state(params, total, n_steps, recipe.patience, recipe.tol, counted)
     result = loop.run(
         make_step(config, size),
         key_from_seed(seed),
         state,
         rows,
-        max_iter=recipe.max_epochs,
+        max_iter=max_epochs,
         callbacks=callbacks,
         checkpoint=checkpoint,
         verbose=verbose,
@@ -101,14 +119,20 @@ def go_on(
     n_rows = len(data.weight)
     weight = _moderate(data.weight)
     rows = pad_rows((data.X, data.Y, np.full(n_rows, -1, np.int32)), weight)
-    params = start(np.random.default_rng(seed), config, recipe.n_members, data.X.shape[1], data.Y)
+    params = start(np.random.default_rng(seed), config, recipe.n_members, data.n_inputs, data.Y)
     total = np.full(recipe.n_members, weight.sum(), np.float32)
-    state = updates.first_state(params, total, _NO_END, recipe.max_epochs, recipe.tol)
+    counted = np.full(recipe.n_members, _counted(data, config).sum(), np.float32)
+    state = updates.first_state(params, total, _NO_END, recipe.patience, recipe.tol, counted)
     if former is not None:
         leaves, structure = jax.tree.flatten(state)
         if [leaf.shape for leaf in leaves] != [leaf.shape for leaf in former.state]:
             raise InputError("The network's parameters have changed since the last call; call fit first.")
-        state = replace(jax.tree.unflatten(structure, former.state), total=total, n_steps=np.float32(_NO_END))
+        state = replace(
+            jax.tree.unflatten(structure, former.state),
+            total=total,
+            counted=counted,
+            n_steps=np.float32(_NO_END),
+        )
     step = make_step(config, batch_size(n_rows, recipe.batch_size))
     n_done = 0 if former is None else former.n_iter
     result = loop.run(step, key_from_seed(seed), state, rows, max_iter=n_done + 1, start=former)
@@ -127,6 +151,11 @@ def _moderate(weight: NDArray[Any]) -> NDArray[np.float32]:
     return (weight / 2.0 ** round(math.log2(weight.mean()))).astype(np.float32)
 
 
+def _counted(data: Data, config: Config) -> NDArray[Any]:
+    """Weights as the prior sees them: of labels those of the user, for whom a merged row is many."""
+    return data.weight if config.n_classes else _moderate(data.weight)
+
+
 def make_step(config: Config, size: int) -> GradientStep:
     """One epoch: mini-batches of `size` rows, then the members are judged."""
     return GradientStep(updates.Local(config), updates.Update(config), size, updates.Judge(config))
@@ -135,6 +164,20 @@ def make_step(config: Config, size: int) -> GradientStep:
 def batch_size(n_rows: int, asked: int | None) -> int:
     """Rows in a batch. By default a fiftieth of the rows, between 32 and 256."""
     return min(max(32, min(256, n_rows // 50)) if asked is None else asked, max(n_rows, 1))
+
+
+def like_inputs(data: Data) -> NDArray[np.int64]:
+    """One number for all rows with the same inputs (N,): labels of one input are held out together.
+
+    Else a member would train on one label of an input, and be judged on the other.
+    """
+    X = joined(data.X) if isinstance(data.X, SparseRows) else data.X
+    return canonical_rows(X, np.zeros((len(X), 0), np.float32), np.ones(len(X))).order
+
+
+def enough_epochs(n_rows: int, size: int) -> int:
+    """Epochs that make about `STEPS` optimiser steps, between 15 and 1000."""
+    return int(np.clip(math.ceil(STEPS * size / n_rows), 15, 1000))
 
 
 def folds(n_rows: int, recipe: Recipe) -> NDArray[np.int32]:
@@ -161,7 +204,8 @@ def held_out(data: Data, fold: NDArray[np.int32], n_members: int) -> HeldOut | N
     index = np.stack([np.pad(part, (0, length - len(part)), mode="edge") for part in parts])
     real = np.arange(length)[None, :] < np.array([[len(part)] for part in parts])
     weight = np.where(real, data.weight[index], 0.0).astype(np.float32)
-    return jax.device_put((data.X[index], data.Y[index], weight))
+    X = jax.tree.map(lambda array: array[index], data.X)
+    return jax.device_put((X, data.Y[index], weight))
 
 
 def calibrated(params: Params, config: Config, held: HeldOut | None) -> Ensemble:
@@ -170,11 +214,11 @@ def calibrated(params: Params, config: Config, held: HeldOut | None) -> Ensemble
     A member's held-out squared error is `a` times its variance on average. Averaging the members takes
     their spread, `b` times the variance, off the error: the inflation of each output is a - b, within
     [0.5, 3]. Then the share of skewness is that of `SKEWNESSES` with the highest held-out log density.
-    Without held-out rows the model is taken at its word.
+    Without held-out rows the model is taken at its word, and so are the probabilities of labels.
     """
     n_outputs = params.b1.shape[1]
     plain = Ensemble(params, config, np.ones(n_outputs), 1.0, np.zeros(n_outputs), np.ones(n_outputs))
-    if held is None:
+    if held is None or config.n_classes:
         return plain
     X, Y, weight = (np.asarray(part, np.float64)[:, :MOST_TO_CALIBRATE] for part in held)
     mean, variance = predict.member_moments_of(params, config, X.reshape(-1, X.shape[2]))
@@ -195,7 +239,8 @@ def calibrated(params: Params, config: Config, held: HeldOut | None) -> Ensemble
 
 
 def _parts_of_one(params: Params, config: Config, member: int, X: NDArray[np.float64]) -> predict.Parts:
-    return predict.parts_of(Params(*(leaf[member : member + 1] for leaf in params)), config, X)
+    one = jax.tree.map(lambda leaf: leaf[member : member + 1], params)
+    return predict.parts_of(one, config, X)
 
 
 def _log_density(

@@ -1,66 +1,88 @@
 r"""What is maximised: the specification of the model, for one row and one member of the ensemble.
 
-Hidden units h >= 0 and outputs y of a row x, with c = W0 x + b0:
+Hidden units h >= 0 in layers l = 1..L and outputs z of a row x, with h_0 = x and s the standard deviations:
 
-    p(h|x) = N(h; c, diag s0^2) 1[h >= 0] / prod_k Phi(c_k / s0_k)          (paper, eq. 1)
-    p(y|h) = N(y; W1 h + b1, diag s1^2)
+    p(h|x) = prod_l N(h_l; W_l h_{l-1} + b_l, diag s_l^2) 1[h >= 0] / Z(x)    (paper, eq. 1, 39 to 41)
+    p(z|h) = N(z; W1 h_L + b1, diag s1^2)
 
-Three objectives, each a lower bound of, or a stand-in for, log p(y|x) = log int p(y, h|x) dh (eq. 8):
+With one layer Z(x) = prod_k Phi(c_k / s_k), c = W0 x + b0. Numbers are y = z. A label is the output that is
+largest (eq. 23), or with two classes the sign of the only one; there s1 = 1.
 
-- `mean_field_bound`: the evidence lower bound at a factorised posterior q(h) = prod_k N_T(xi_k, v_k);
-- `moment_log_likelihood`: the Gaussian that has the exact mean and covariance of y given x;
-- `plug_in_log_likelihood`: the Gaussian about the mean of y with the noise alone (back-propagation).
+Three objectives, each a lower bound of, or a stand-in for, log p(y|x):
 
-Shapes: x (D,), y (P,), units M. Source: Su, Liao, Chen and Carin (ICML 2016); `NOTATION.md` lists errata.
+- `mean_field.row_bound`: by a factorised posterior, and with depth a factorised prior as well;
+- `moment_log_likelihood`: as if z were Gaussian with its mean and covariance given x;
+- `plug_in_log_likelihood`: as if the noise alone spread it about its mean (back-propagation).
+
+Shapes: x (D,), y (P,) or the class number (1,), units M. Source: Su, Liao, Chen and Carin (ICML 2016);
+`NOTATION.md` lists errata.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 
-from nongauss.prob import normal, truncnorm
+from nongauss.data.sparse import SparseRows
+from nongauss.prob import normal, probit, truncnorm
 from nongauss.tggm.params import Config, Params
 
 LOG_2PI = 2.0 * normal.HALF_LOG_2PI
 
 
-class Posterior(NamedTuple):
-    """Factorised posterior of one row: unit k is N_T(location_k, sd_k^2) with these moments. Each (M,)."""
-
-    location: jax.Array
-    sd: jax.Array
-    mean: jax.Array
-    variance: jax.Array
-
-
-def drive(params: Params, x: jax.Array) -> jax.Array:
-    """c = W0 x + b0, the location of the hidden units before truncation: (M,)."""
-    return params.W0 @ x + params.b0
+def filled(X: Any, n_inputs: int) -> jax.Array:
+    """The rows of a batch as a dense matrix (B, D), whether they come dense or as `SparseRows`."""
+    if not isinstance(X, SparseRows):
+        return X
+    empty = jnp.zeros((len(X.index), n_inputs), X.value.dtype)
+    return empty.at[jnp.arange(len(X.index))[:, None], X.index].add(X.value)
 
 
-def output_moments(params: Params, x: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """E[y|x] = W1 E[h|x] + b1 (eq. 5), and prior mean and variance of the hidden units: (P,), (M,), (M,)."""
-    mean, variance = truncnorm.moments(drive(params, x), jnp.exp(params.log_sd0))
+def last_drive(params: Params, x: jax.Array, spread: bool = True) -> tuple[jax.Array, jax.Array]:
+    """Location and sd of the last hidden layer's units before truncation: (M,), (M,).
+
+    One layer: c = W0 x + b0 and s0, exactly. Deeper, the layer below counts as a Gaussian with the mean m and
+    the variances v of its truncated normals (assumed density): a unit sees N(W m + b, s^2 + W^2 v) before it
+    is truncated. Without `spread`, m alone is passed on, as a network does.
+    """
+    location, sd = params.W0 @ x + params.b0, jnp.exp(params.log_sd0)
+    for layer in params.deeper:
+        mean, variance = truncnorm.moments(location, sd)
+        location, sd = layer.W @ mean + layer.b, jnp.exp(layer.log_sd)
+        if spread:
+            sd = jnp.sqrt(sd**2 + layer.W**2 @ variance)
+    return location, sd
+
+
+def output_moments(
+    params: Params, x: jax.Array, spread: bool = True
+) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """E[z|x] = W1 E[h|x] + b1 (eq. 5), and mean and variance of the last hidden layer: (P,), (M,), (M,)."""
+    mean, variance = truncnorm.moments(*last_drive(params, x, spread))
     return params.W1 @ mean + params.b1, mean, variance
 
 
-def plug_in_log_likelihood(params: Params, x: jax.Array, y: jax.Array) -> jax.Array:
-    """log N(y; E[y|x], s1^2): its gradient is back-propagation through the soft ReLU (sec. 3.2)."""
-    mean, _, _ = output_moments(params, x)
+def plug_in_log_likelihood(params: Params, x: jax.Array, y: jax.Array, n_classes: int = 0) -> jax.Array:
+    """log p(y | z ~ N(E[z|x], s1^2)): its gradient is back-propagation through the soft ReLU (sec. 3.2)."""
+    mean, _, _ = output_moments(params, x, spread=False)
+    if n_classes:
+        return probit.log_probabilities(mean, jnp.exp(2.0 * params.log_sd1))[y[0].astype(int)]
     return jnp.sum(normal.log_pdf(y, mean, jnp.exp(params.log_sd1)))
 
 
-def moment_log_likelihood(params: Params, x: jax.Array, y: jax.Array) -> jax.Array:
-    """log N(y; E[y|x], W1 diag(var h) W1' + diag s1^2): both moments of the model are exact.
+def moment_log_likelihood(params: Params, x: jax.Array, y: jax.Array, n_classes: int = 0) -> jax.Array:
+    """log N(y; E[y|x], W1 diag(var h) W1' + diag s1^2): with one layer both moments of the model are exact.
 
     y sums many independent units, so the Gaussian is close, and unlike mean field it keeps the
-    posterior's correlation between units.
+    posterior's correlation between units. For labels, the probability that this Gaussian makes output y the
+    largest, outputs taken as independent (two classes have one output, which needs no such step).
     """
     mean, _, hidden = output_moments(params, x)
     noise = jnp.exp(2.0 * params.log_sd1)
+    if n_classes:
+        return probit.log_probabilities(mean, params.W1**2 @ hidden + noise)[y[0].astype(int)]
     error = y - mean
     if y.shape[0] == 1:
         variance = jnp.sum(params.W1[0] ** 2 * hidden) + noise
@@ -71,34 +93,7 @@ def moment_log_likelihood(params: Params, x: jax.Array, y: jax.Array) -> jax.Arr
     return -0.5 * (y.shape[0] * LOG_2PI + scaled @ scaled) - jnp.sum(jnp.log(jnp.diag(factor)))
 
 
-def expected_log_noise(params: Params, q: Posterior, y: jax.Array) -> jax.Array:
-    """E_q log p(y|h), p(y|h) = N(W1 h + b1, s1^2)."""
-    error = y - params.b1 - params.W1 @ q.mean
-    square = error**2 + params.W1**2 @ q.variance
-    return -0.5 * jnp.sum(LOG_2PI + 2.0 * params.log_sd1 + square * jnp.exp(-2.0 * params.log_sd1))
-
-
-def expected_log_prior(params: Params, q: Posterior, x: jax.Array) -> jax.Array:
-    """E_q log p(h|x), the truncated normal with its normaliser Phi(c/s0)."""
-    c, sd = drive(params, x), jnp.exp(params.log_sd0)
-    square = ((q.mean - c) ** 2 + q.variance) / sd**2
-    return -0.5 * jnp.sum(LOG_2PI + 2.0 * params.log_sd0 + square) - jnp.sum(truncnorm.log_partition(c, sd))
-
-
-def entropy(q: Posterior) -> jax.Array:
-    """Entropy of the factorised posterior, by its own moments (not `truncnorm.entropy`: they are at hand)."""
-    spread = 0.5 * (q.variance + (q.mean - q.location) ** 2) / q.sd**2
-    parts = 0.5 * LOG_2PI + jnp.log(q.sd) + truncnorm.log_partition(q.location, q.sd) + spread
-    return jnp.sum(parts)
-
-
-def mean_field_bound(params: Params, q: Posterior, x: jax.Array, y: jax.Array) -> jax.Array:
-    """Evidence lower bound of one row: expected noise term + expected prior term + entropy (eq. 10)."""
-    return expected_log_noise(params, q, y) + expected_log_prior(params, q, x) + entropy(q)
-
-
 def predictive_log_likelihood(params: Params, config: Config, x: jax.Array, y: jax.Array) -> jax.Array:
     """The density by which held-out rows judge a member: that of `predict`, up to its skewness."""
-    if config.method == "bp":
-        return plug_in_log_likelihood(params, x, y)
-    return moment_log_likelihood(params, x, y)
+    density = plug_in_log_likelihood if config.method == "bp" else moment_log_likelihood
+    return density(params, x, y, config.n_classes)

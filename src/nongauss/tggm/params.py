@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import Any, NamedTuple
 
@@ -20,11 +21,21 @@ SMALLEST_LOG_SD = -9.0
 
 
 @persistable
+class Layer(NamedTuple):
+    """A layer of hidden units above another: `W` (E, M, M below), `b` (E, M), `log_sd` (E, M)."""
+
+    W: jax.Array
+    b: jax.Array
+    log_sd: jax.Array
+
+
+@persistable
 class Params(NamedTuple):
     """Parameters of the members of an ensemble (leading axis E), or of one member without that axis.
 
-    `W0` (E, M, D) and `b0` (E, M): input to hidden. `W1` (E, P, M) and `b1` (E, P): hidden to output.
-    `log_sd0` (E, M) and `log_sd1` (E, P): logs of the hidden and noise standard deviations.
+    `W0` (E, M, D) and `b0` (E, M): input to the first hidden layer. `W1` (E, P, M) and `b1` (E, P): last
+    hidden layer to output. `log_sd0` (E, M) and `log_sd1` (E, P): logs of the standard deviations of the
+    first hidden layer and of the noise. `deeper`: the hidden layers above the first, in order.
     All on the scale of standardised inputs and targets.
     """
 
@@ -34,6 +45,12 @@ class Params(NamedTuple):
     b1: jax.Array
     log_sd0: jax.Array
     log_sd1: jax.Array
+    deeper: tuple[Layer, ...] = ()
+
+    @property
+    def hidden(self) -> tuple[Layer, ...]:
+        """All hidden layers in order, from the inputs up."""
+        return (Layer(self.W0, self.b0, self.log_sd0), *self.deeper)
 
 
 @persistable
@@ -41,17 +58,19 @@ class Params(NamedTuple):
 class Config:
     """The settings that a compiled step depends on.
 
-    `method`: "ml" or "bp"; `posterior`: "moments" or "mean_field" (of `ml`); `n_sweeps`: its sweeps.
-    `hidden_variance`, `noise_variance`: a number fixes it, None learns it. `n_hidden`: M.
+    `layers`: M of each hidden layer. `method`: "ml" or "bp"; `posterior`: "moments" or "mean_field" (of
+    `ml`); `n_sweeps`: its sweeps. `hidden_variance`, `noise_variance`: a number fixes it, None learns it.
+    `n_classes`: 0 if the targets are numbers; labels have one output if there are two, else one a class.
     """
 
-    n_hidden: int
+    layers: tuple[int, ...]
     method: str
     posterior: str
     n_sweeps: int
     hidden_variance: float | None
     noise_variance: float | None
     learning_rate: float
+    n_classes: int = 0
 
 
 def start(rng: np.random.Generator, config: Config, n_members: int, n_inputs: int, Y: np.ndarray) -> Params:
@@ -61,9 +80,13 @@ def start(rng: np.random.Generator, config: Config, n_members: int, n_inputs: in
     units at different places. The output starts at the mean of the target, which is 0. An output that never
     varies gets no weights: from there its gradient keeps them at exactly 0.
     """
-    n_hidden, n_outputs = config.n_hidden, Y.shape[1]
+    first, last = config.layers[0], config.layers[-1]
     hidden = 0.5 if config.hidden_variance is None else math.sqrt(config.hidden_variance)
     noise = 0.5 if config.noise_variance is None else math.sqrt(config.noise_variance)
+    n_outputs = Y.shape[1] if not config.n_classes else 1 if config.n_classes == 2 else config.n_classes
+    varies: Any = np.ones(n_outputs, np.float32)
+    if not config.n_classes:
+        varies = (Y[:1] != Y).any(axis=0).astype(np.float32)
 
     def normal(sd: float, *shape: int) -> Any:
         return np.float32(sd) * rng.standard_normal((n_members, *shape), np.float32)
@@ -71,15 +94,19 @@ def start(rng: np.random.Generator, config: Config, n_members: int, n_inputs: in
     def filled(number: float, size: int) -> Any:
         return np.full((n_members, size), number, np.float32)
 
-    varies: Any = (Y[:1] != Y).any(axis=0).astype(np.float32)
-    return Params(
-        W0=normal(1.0 / math.sqrt(max(n_inputs, 1)), n_hidden, n_inputs),
-        b0=normal(0.5, n_hidden),
-        W1=normal(1.0 / math.sqrt(n_hidden), n_outputs, n_hidden) * varies[None, :, None],
+    params = Params(
+        W0=normal(1.0 / math.sqrt(max(n_inputs, 1)), first, n_inputs),
+        b0=normal(0.5, first),
+        W1=normal(1.0 / math.sqrt(last), n_outputs, last) * varies[None, :, None],
         b1=filled(0.0, n_outputs),
-        log_sd0=filled(math.log(hidden), n_hidden),
+        log_sd0=filled(math.log(hidden), first),
         log_sd1=filled(math.log(noise), n_outputs),
     )
+    deeper = tuple(
+        Layer(normal(math.sqrt(2.0 / below), size, below), normal(0.5, size), filled(math.log(hidden), size))
+        for below, size in itertools.pairwise(config.layers)
+    )
+    return params._replace(deeper=deeper)
 
 
 def constrain(params: Params, config: Config) -> Params:
@@ -93,4 +120,7 @@ def constrain(params: Params, config: Config) -> Params:
     return params._replace(
         log_sd0=legal(params.log_sd0, config.hidden_variance),
         log_sd1=legal(params.log_sd1, config.noise_variance),
+        deeper=tuple(
+            layer._replace(log_sd=legal(layer.log_sd, config.hidden_variance)) for layer in params.deeper
+        ),
     )

@@ -14,8 +14,9 @@ from scipy.stats import qmc
 
 from nongauss.core.precision import double_precision
 from nongauss.core.registry import persistable
+from nongauss.prob import probit
 from nongauss.prob.normal import third_moment
-from nongauss.tggm.objective import drive, output_moments
+from nongauss.tggm.objective import filled, last_drive, output_moments
 from nongauss.tggm.params import Config, Params
 
 N_POINTS = 64
@@ -23,6 +24,9 @@ N_POINTS = 64
 
 N_SKEWED = 8
 """Units a row whose skewness is integrated; the others enter by their mean and variance."""
+
+N_FINE = 64
+"""Points of the grid for the probabilities of labels."""
 
 _BLOCK, _SMALL_BLOCK = 8192, 512
 """Rows that are computed at once: blocks are padded to one of two sizes, so that little is compiled."""
@@ -34,8 +38,8 @@ Parts = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
 
 
 def member_moments(params: Params, config: Config, x: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Mean and variance of y given one row, for one member: (P,), (P,). Exact for the model (eq. 5)."""
-    mean, _, hidden = output_moments(params, x)
+    """Mean and variance of y given one row, for one member: (P,), (P,). Exact with one layer (eq. 5)."""
+    mean, _, hidden = output_moments(params, x, spread=config.method == "ml")
     noise = jnp.exp(2.0 * params.log_sd1)
     return mean, noise if config.method == "bp" else params.W1**2 @ hidden + noise
 
@@ -48,7 +52,7 @@ def member_units(params: Params, n_chosen: int, x: jax.Array) -> tuple[jax.Array
     """
     mean, center, hidden = output_moments(params, x)
     noise = jnp.exp(2.0 * params.log_sd1)
-    c, sd = drive(params, x), jnp.exp(params.log_sd0)
+    c, sd = last_drive(params, x)
     skew = jnp.max(jnp.abs(params.W1), axis=0) * sd * jnp.cbrt(jnp.abs(third_moment(c / sd)))
     chosen = jax.lax.top_k(skew, n_chosen)[1]
     weight = params.W1[:, chosen]
@@ -101,6 +105,15 @@ class Ensemble(NamedTuple):
         sds = np.sqrt(np.moveaxis(variances, 0, 1).reshape(n_rows, -1, n_outputs))
         weights = np.full(means.shape[:2], -np.log(means.shape[1]))
         return weights, self.centre + self.scale * means, np.abs(self.scale) * sds
+
+    def classes(self, X: Any) -> tuple[FloatArray, FloatArray]:
+        """Of labels: the probability of each class (N, C), rows summing to 1, and E[z|x] (N, P).
+
+        Both are averages over the members. X (N, D) is dense or `SparseRows`.
+        """
+        probabilities, mean = _in_blocks(partial(_classes, config=self.config), _BLOCK, self.params, X)
+        average = np.maximum(probabilities.mean(axis=0), TINY)
+        return average / average.sum(axis=1, keepdims=True), mean.mean(axis=0)
 
 
 def mixture(parts: Parts, inflation: FloatArray, skewness: float) -> tuple[FloatArray, FloatArray]:
@@ -170,6 +183,17 @@ def _moments(params: Params, X: jax.Array, config: Config) -> tuple[jax.Array, .
     return jax.vmap(over_rows, (0, None, None))(params, config, X)
 
 
+@partial(jax.jit, static_argnames="config")
+def _classes(params: Params, X: Any, config: Config) -> tuple[jax.Array, ...]:
+    rows = filled(X, params.W0.shape[-1])
+
+    def one(member: Params, x: jax.Array) -> tuple[jax.Array, jax.Array]:
+        mean, variance = member_moments(member, config, x)
+        return jnp.exp(probit.log_probabilities(mean, variance, N_FINE)), mean
+
+    return jax.lax.map(lambda member: jax.vmap(partial(one, member))(rows), params)
+
+
 @partial(jax.jit, static_argnames="n_chosen")
 def _units(params: Params, X: jax.Array, n_chosen: int) -> tuple[jax.Array, ...]:
     over_rows = jax.vmap(member_units, (None, None, 0))
@@ -183,15 +207,21 @@ def _points(n_dimensions: int) -> NDArray[np.float64]:
     return np.clip(points, 1e-12, 1.0 - 1e-12)
 
 
-def _in_blocks(compute: Any, most: int, params: Params, X: NDArray[Any]) -> list[FloatArray]:
+def _cut(first: int, n_rows: int, size: int, array: NDArray[Any]) -> NDArray[Any]:
+    """Rows from `first` on, floats in float64, padded by zeros to `size`."""
+    block = array[first : first + n_rows]
+    dtype = np.float64 if block.dtype.kind == "f" else block.dtype
+    return np.pad(block.astype(dtype), ((0, size - n_rows), (0, 0)))
+
+
+def _in_blocks(compute: Any, most: int, params: Params, X: Any) -> list[FloatArray]:
     """`compute` on blocks of rows in float64, each padded to one of two sizes; results are (E, N, ...)."""
     blocks: list[list[FloatArray]] = []
     with double_precision():
         exact = jax.tree.map(lambda leaf: jax.device_put(np.asarray(leaf, np.float64)), params)
         for first in range(0, len(X), most):
-            block = np.asarray(X[first : first + most], np.float64)
-            size = _SMALL_BLOCK if len(block) <= _SMALL_BLOCK else most
-            padded = np.pad(block, ((0, size - len(block)), (0, 0)))
-            out = compute(exact, jax.device_put(padded))
-            blocks.append([np.asarray(part)[:, : len(block)] for part in out])
+            n_rows = min(most, len(X) - first)
+            size = _SMALL_BLOCK if n_rows <= _SMALL_BLOCK else most
+            out = compute(exact, jax.device_put(jax.tree.map(partial(_cut, first, n_rows, size), X)))
+            blocks.append([np.asarray(part)[:, :n_rows] for part in out])
     return [np.concatenate(parts, axis=1) for parts in zip(*blocks, strict=True)]

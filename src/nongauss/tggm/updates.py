@@ -1,4 +1,4 @@
-"""How the model moves: the posterior of the hidden units, the gradient of a batch, one step of the optimiser.
+"""How the model moves: the gradient of a batch, one step of the optimiser, the judgement of an epoch.
 
 `local` sums over the rows of a batch, `update` moves the parameters, `judge` looks at held-out rows: the
 three functions that the mini-batch engine asks for (`nongauss.inference.gradient`).
@@ -7,7 +7,7 @@ three functions that the mini-batch engine asks for (`nongauss.inference.gradien
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -16,19 +16,18 @@ import optax
 
 from nongauss.core.records import record, replace, value
 from nongauss.inference.gradient import Rows
-from nongauss.prob import truncnorm
-from nongauss.tggm import objective
-from nongauss.tggm.objective import Posterior
+from nongauss.tggm import mean_field, objective
 from nongauss.tggm.params import Config, Params, constrain
 
 WEIGHT_PRECISION = 1e-2
 """Precision of the Gaussian prior on all weights, standardised scale: next to nothing beyond a few rows."""
 
+LABEL_PRECISION = 2e-2
+"""The same for labels, for each unit or input that feeds a weight's unit: labels that can be separated would
+draw the weights out without end."""
+
 LARGEST_GRADIENT = 10.0
 """A member's mean gradient (over rows) is shortened to this length: one strange row cannot throw it off."""
-
-SETTLED = 1e-4
-"""Sweeps end when no posterior mean moves by more than this share of its standard deviation."""
 
 _FINAL_RATE = 0.01
 _WORST = -1e30
@@ -38,7 +37,8 @@ _WORST = -1e30
 class State:
     """What the next epoch reads. E members; `best*` are those of the epoch with the best held-out rows.
 
-    `total` (E,): weight of the rows each member trains on. `n_steps`: optimiser steps of the schedule
+    `total` (E,): weight of the rows each member trains on, about 1 a row; `counted` (E,): the same, or in the
+    user's own units, which the prior is weighed against. `n_steps`: optimiser steps of the schedule
     (a huge number: the learning rate stays). `patience`, `tol`: the rule for stopping early.
     """
 
@@ -47,6 +47,7 @@ class State:
     step: jax.Array
     n_steps: jax.Array
     total: jax.Array
+    counted: jax.Array
     epoch: jax.Array
     best: Params
     best_score: jax.Array
@@ -60,99 +61,19 @@ def optimiser() -> optax.GradientTransformation:
     return optax.scale_by_adam(b1=0.9, b2=0.99)
 
 
-def factor_sd(params: Params) -> jax.Array:
-    """Sd (M,) of the posterior's factors before truncation: v_k = 1 / (1/s0_k^2 + sum_p W1_pk^2/s1_p^2)."""
-    own = jnp.exp(-2.0 * params.log_sd1) @ params.W1**2
-    return 1.0 / jnp.sqrt(jnp.exp(-2.0 * params.log_sd0) + own)
-
-
-def best_locations(params: Params, means: jax.Array, x: jax.Array, y: jax.Array) -> jax.Array:
-    """Location (M,) of each unit's best factor given the means (M,) of the others (eq. 20 to 22, corrected).
-
-    With the residual e = y - b1 - W1 <h>, unit k is N_T(xi_k, v_k),
-    xi_k = v_k (c_k / s0_k^2 + sum_p W1_pk (e_p + W1_pk <h_k>) / s1_p^2).
-    """
-    precision = jnp.exp(-2.0 * params.log_sd1)
-    residual = y - params.b1 - params.W1 @ means
-    pull = (residual * precision) @ params.W1 + (precision @ params.W1**2) * means
-    return factor_sd(params) ** 2 * (jnp.exp(-2.0 * params.log_sd0) * objective.drive(params, x) + pull)
-
-
-class Climb(NamedTuple):
-    """A posterior on its way up: `slope` (M,) is the gradient of the bound in the means, `step` <= 1."""
-
-    q: Posterior
-    slope: jax.Array
-    step: jax.Array
-
-
-def stand(params: Params, location: jax.Array, step: jax.Array, x: jax.Array, y: jax.Array) -> Climb:
-    """The posterior at these locations (M,), with the slope of the bound there."""
-    sd = factor_sd(params)
-    q = Posterior(location, sd, *truncnorm.moments(location, sd))
-    return Climb(q, (best_locations(params, q.mean, x, y) - location) / sd**2, step)
-
-
-def sweep(params: Params, now: Climb, x: jax.Array, y: jax.Array) -> Climb:
-    """One damped Newton step of all means at once.
-
-    At fixed variances the bound is strictly concave in the means <h>, with Hessian -(diag D + W1' W1 / s1^2),
-    D = 1/var - sum_p W1_pk^2 / s1_p^2 > 0: diagonal plus rank P (units meet only through the residual), so a
-    step costs O(M P^2 + P^3) a row. A step after which the bound falls again faster than half as it rose
-    before went too far: it is not taken, and the next one is shorter.
-    """
-    noise, q = jnp.exp(2.0 * params.log_sd1), now.q
-    own = (1.0 / noise) @ params.W1**2
-    ratio = 1.0 / jnp.maximum(1.0 / q.variance - own, jnp.exp(-2.0 * params.log_sd0))
-    pull = params.W1 @ (ratio * now.slope)
-    if y.shape[0] == 1:
-        shared = pull / (noise + params.W1**2 @ ratio)
-    else:
-        shared = jnp.linalg.solve(jnp.diag(noise) + (params.W1 * ratio[None, :]) @ params.W1.T, pull)
-    way = ratio * (now.slope - params.W1.T @ shared)
-    tried = stand(params, q.location + now.step * way * q.sd**2 / q.variance, now.step, x, y)
-    moved = tried.q.mean - q.mean
-    before, after = now.slope @ moved, tried.slope @ moved
-    taken = (before >= 0.0) & (after >= -0.5 * before)
-    chosen = jax.tree.map(lambda new, old: jnp.where(taken, new, old), tried, now)
-    return chosen._replace(step=jnp.where(taken, jnp.minimum(2.0 * now.step, 1.0), 0.25 * now.step))
-
-
-def mean_field(params: Params, x: jax.Array, y: jax.Array, n_sweeps: int) -> Posterior:
-    """The factorised posterior of one row after at most `n_sweeps` sweeps, started at the prior locations."""
-    location = objective.drive(params, x)
-
-    def unsettled(carry: tuple[jax.Array, Climb]) -> jax.Array:
-        done, now = carry
-        gap = jnp.abs(now.slope) * now.q.variance / now.q.sd
-        return (done < n_sweeps) & (jnp.max(gap) > SETTLED)
-
-    def body(carry: tuple[jax.Array, Climb]) -> tuple[jax.Array, Climb]:
-        return carry[0] + 1, sweep(params, carry[1], x, y)
-
-    first = stand(params, location, jnp.ones((), location.dtype), x, y)
-    return jax.lax.while_loop(unsettled, body, (jnp.int32(0), first))[1].q
-
-
 def row_bound(params: Params, config: Config, x: jax.Array, y: jax.Array) -> jax.Array:
-    """The objective of one row as `config` chooses it, with the gradient that the fit follows.
-
-    For the mean-field posterior the posterior is held while differentiating: by the envelope theorem that
-    is the gradient of the optimised bound, the EM gradient of eq. 14 to 16.
-    """
-    if config.method == "bp":
-        return objective.plug_in_log_likelihood(params, x, y)
-    if config.posterior == "moments":
-        return objective.moment_log_likelihood(params, x, y)
-    q = mean_field(jax.lax.stop_gradient(params), x, y, config.n_sweeps)
-    return objective.mean_field_bound(params, jax.lax.stop_gradient(q), x, y)
+    """The objective of one row as `config` chooses it, with the gradient that the fit follows."""
+    if config.method == "ml" and config.posterior == "mean_field":
+        return mean_field.row_bound(params, x, y, config.n_classes, config.n_sweeps)
+    return objective.predictive_log_likelihood(params, config, x, y)
 
 
 @value
 class Local:
     """Sums over a batch: the bound, averaged over members, and each member's gradient.
 
-    `batch.data` is (X (B, D), Y (B, P), fold (B,)); member e does not see the rows whose fold is e.
+    `batch.data` is (X (B, D) or `SparseRows`, Y (B, P), fold (B,)); member e does not see the rows whose
+    fold is e.
     """
 
     config: Config
@@ -160,6 +81,7 @@ class Local:
     def __call__(self, key: jax.Array, params: Params, batch: Rows) -> dict[str, Any]:
         """Statistics of one batch; nothing here is random."""
         X, Y, fold = batch.data
+        X = objective.filled(X, params.W0.shape[-1])
 
         def member(one: Params, number: jax.Array) -> jax.Array:
             bounds = jax.vmap(partial(row_bound, one, self.config))(X, Y)
@@ -168,6 +90,33 @@ class Local:
         numbers = jnp.arange(params.b0.shape[0])
         bounds, gradient = jax.vmap(jax.value_and_grad(member))(params, numbers)
         return {"bound": jnp.mean(bounds), "gradient": gradient}
+
+
+def each(number: jax.Array, like: jax.Array) -> jax.Array:
+    """A number a member (E,), with axes added so that it multiplies arrays of that many axes."""
+    return number.reshape(number.shape + (1,) * (like.ndim - 1))
+
+
+def weight_precision(config: Config, n_below: int) -> float:
+    """Precision of the prior on the weights of units that are fed by `n_below` others."""
+    return LABEL_PRECISION * n_below if config.n_classes else WEIGHT_PRECISION
+
+
+def toward_zero(gradient: Params, params: Params, config: Config, counted: jax.Array) -> Params:
+    """The gradient with that of the log prior of the weights, a row (of `counted` (E,))."""
+
+    def pulled(slope: jax.Array, weights: jax.Array) -> jax.Array:
+        precision = weight_precision(config, weights.shape[-1])
+        return slope - each(precision / counted, slope) * weights
+
+    return gradient._replace(
+        W0=pulled(gradient.W0, params.W0),
+        W1=pulled(gradient.W1, params.W1),
+        deeper=tuple(
+            slope._replace(W=pulled(slope.W, layer.W))
+            for slope, layer in zip(gradient.deeper, params.deeper, strict=True)
+        ),
+    )
 
 
 @value
@@ -180,16 +129,9 @@ class Update:
         """The state after the step; `scale * gradient` estimates the sum over all rows."""
         total = state.total
 
-        def each(leaf: jax.Array, like: jax.Array) -> jax.Array:
-            return leaf.reshape(leaf.shape + (1,) * (like.ndim - 1))
-
         gradient = jax.tree.map(lambda leaf: leaf * each(scale / total, leaf), stats["gradient"])
-        pull = WEIGHT_PRECISION / total
-        gradient = gradient._replace(
-            W0=gradient.W0 - each(pull, gradient.W0) * state.params.W0,
-            W1=gradient.W1 - each(pull, gradient.W1) * state.params.W1,
-        )
-        square = sum(jnp.sum(leaf**2, axis=tuple(range(1, leaf.ndim))) for leaf in gradient)
+        gradient = toward_zero(gradient, state.params, self.config, state.counted)
+        square = sum(jnp.sum(leaf**2, axis=tuple(range(1, leaf.ndim))) for leaf in jax.tree.leaves(gradient))
         short = jnp.minimum(1.0, LARGEST_GRADIENT / jnp.sqrt(square + 1e-30))
         gradient = jax.tree.map(lambda leaf: leaf * each(short, leaf), gradient)
         direction, moved = optimiser().update(gradient, state.optimiser)
@@ -233,19 +175,20 @@ class Judge:
         return state, {"held_out": jnp.mean(score), "stop": idle >= state.patience}
 
 
-def held_out_score(
-    params: Params, config: Config, X: jax.Array, Y: jax.Array, weight: jax.Array
-) -> jax.Array:
+def held_out_score(params: Params, config: Config, X: Any, Y: jax.Array, weight: jax.Array) -> jax.Array:
     """Mean predictive log-likelihood of each member on rows of its own, nats a row: (E,)."""
 
-    def member(one: Params, x: jax.Array, y: jax.Array, w: jax.Array) -> jax.Array:
-        scores = jax.vmap(partial(objective.predictive_log_likelihood, one, config))(x, y)
+    def member(one: Params, x: Any, y: jax.Array, w: jax.Array) -> jax.Array:
+        rows = objective.filled(x, params.W0.shape[-1])
+        scores = jax.vmap(partial(objective.predictive_log_likelihood, one, config))(rows, y)
         return jnp.sum(w * scores) / jnp.sum(w)
 
     return jnp.maximum(jax.vmap(member)(params, X, Y, weight), _WORST)
 
 
-def first_state(params: Params, total: Any, n_steps: float, patience: int, tol: float) -> State:
+def first_state(
+    params: Params, total: Any, n_steps: float, patience: int, tol: float, counted: Any = None
+) -> State:
     """The state before the first epoch, as host arrays: nothing is compiled to make it."""
     n_members = params.b0.shape[0]
     host: Any = np  # host arrays where the record says jax.Array: they become that at the first step
@@ -256,6 +199,7 @@ def first_state(params: Params, total: Any, n_steps: float, patience: int, tol: 
         step=host.float32(0),
         n_steps=host.float32(n_steps),
         total=host.asarray(total, host.float32),
+        counted=host.asarray(total if counted is None else counted, host.float32),
         epoch=host.int32(0),
         best=params,
         best_score=host.full(n_members, _WORST, host.float32),

@@ -1,0 +1,115 @@
+"""From a table on disk to saved and reported clusters with rules: the steps of `nongauss cluster`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from nongauss.core.contracts import InputError
+from nongauss.data.kinds import column_kind
+from nongauss.data.reading import read_table
+from nongauss.models import closest, parse_settings
+from nongauss.report.html import FrameInfo, write_report
+from nongauss.report.records import model_record
+from nongauss.report.rule_displays import rule_figures
+
+if TYPE_CHECKING:
+    from nongauss.rectangle.estimator import RectangleMixture
+
+
+def cluster(
+    data: Path,
+    *,
+    n_clusters: int | str = "auto",
+    rules: str | None = None,
+    structure: str | None = None,
+    settings: Iterable[str] = (),
+    seed: int = 0,
+    callbacks: Sequence[Callable[..., Any]] = (),
+) -> tuple[RectangleMixture, pd.DataFrame]:
+    """Fit clusters to a table file: the model and the rows.
+
+    `rules` and `structure` are names of columns joined by commas; None is all. Raises InputError.
+    """
+    from nongauss.rectangle.estimator import RectangleMixture
+
+    frame = read_table(data)
+    if len(frame) == 0:
+        raise InputError(f"{data.name} has no rows; give at least one.")
+    model = RectangleMixture(n_clusters, random_state=seed, callbacks=list(callbacks) or None)
+    values = parse_settings(settings)
+    known = model.get_params()
+    for name in values:
+        if name not in known:
+            raise InputError(f"RectangleMixture has no parameter {name!r};{closest(name, known)}")
+    columns = {"rule_columns": rules, "structure_columns": structure}
+    chosen = {name: _columns(text, frame, name) for name, text in columns.items() if text is not None}
+    model.set_params(**chosen, **values).fit(frame)
+    return model.set_params(callbacks=None), frame
+
+
+def save_and_report(
+    model: RectangleMixture,
+    frame: pd.DataFrame,
+    *,
+    data: Path,
+    model_path: Path,
+    report_path: Path,
+    notes: Sequence[str] = (),
+) -> None:
+    """Write the model file, then the HTML report."""
+    from nongauss.estimator.persistence import save
+
+    for path in (model_path, report_path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    save(model, model_path)
+    ignored = {code.name for code in model._encoder.columns if not code.encoded_names}
+    info = FrameInfo(
+        source=data.name,
+        target="",
+        n_rows=len(frame),
+        used=[(str(c), column_kind(frame[c]).value) for c in frame if c not in ignored],
+        ignored=[(name, "says nothing") for name in sorted(ignored)],
+        notes=notes,
+    )
+    write_report(
+        report_path,
+        title=f"Clusters of {data.name}",
+        estimator=model,
+        frame_info=info,
+        rules=rule_lines(model),
+        figures=rule_figures(model, frame),
+        model_path=model_path,
+    )
+
+
+def record(model: RectangleMixture, frame: pd.DataFrame, data: Path) -> dict[str, Any]:
+    """The clusters and their rules as plain data."""
+    about = {"data": data.name, "rows": len(frame), **model_record(model)}
+    return about | {"clusters": model.clusters_, "rules": model.rules_, "rule_text": model.rule_text_}
+
+
+def rule_lines(model: RectangleMixture) -> list[tuple[str, str, str, str, str]]:
+    """Cluster, rows, precision, recall and rule of each cluster, as text."""
+    return [
+        (
+            line["cluster"],
+            f"{line['rows']:g}",
+            f"{100 * line['precision']:.0f} %",
+            f"{100 * line['recall']:.0f} %",
+            model.rule_text_[line["cluster"]],
+        )
+        for line in model.clusters_.to_dict("records")
+    ]
+
+
+def _columns(text: str, frame: pd.DataFrame, what: str) -> list[str]:
+    """Names joined by commas, each of which the table has."""
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    for name in names:
+        if name not in frame:
+            raise InputError(f"There is no column {name!r} for {what};{closest(name, frame.columns)}")
+    return names

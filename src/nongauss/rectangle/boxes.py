@@ -1,0 +1,203 @@
+"""The exact box step: from labels to the few hard bounds that hold each cluster's rows and no others.
+
+The objective is a count: the weight of rows inside the box of their own cluster, less the weight of rows
+inside boxes of others. Each column's bounds are sought over all places where they could lie, and conditions
+that are not worth having are dropped. Bounds are places among the sorted distinct values of a column: no
+rounding comes in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nongauss.rectangle.params import FloatArray, IntArray
+
+BoolArray = NDArray[np.bool_]
+LOWER, UPPER, SET = 0, 1, 2
+Key = tuple[int, int]
+"""A condition's column and side."""
+
+SWEEPS = 20
+"""Most rounds of the search over all columns."""
+
+
+class Grid(NamedTuple):
+    """Columns as codes (D, N), -1 where missing: ranks among the distinct values, or levels."""
+
+    codes: IntArray
+    n_codes: tuple[int, ...]
+    ordered: tuple[bool, ...]
+    weight: FloatArray
+
+
+class Box:
+    """The box of one cluster while it is sought.
+
+    `conditions` maps (column, side) to the least code inside (LOWER), the greatest (UPPER), or the levels
+    inside (SET). `held` conditions are never moved nor dropped.
+    """
+
+    def __init__(self, grid: Grid, own: BoolArray, conditions: Mapping[Key, Any], held: Iterable[Key] = ()):
+        self.grid, self.held = grid, frozenset(held)
+        self.gain = np.where(own, grid.weight, -grid.weight)
+        self.conditions: dict[Key, Any] = {}
+        self.broken = np.zeros(len(own), dtype=np.int32)
+        for key, where in conditions.items():
+            self.put(key, where)
+
+    @property
+    def value(self) -> float:
+        """Weight of own rows inside less weight of others inside."""
+        return float(self.gain[self.broken == 0].sum())
+
+    @property
+    def free(self) -> list[Key]:
+        """Conditions that may be dropped."""
+        return [key for key in self.conditions if key not in self.held]
+
+    def violated(self, key: Key) -> BoolArray:
+        """Rows that break a condition, (N,); a missing cell breaks none."""
+        if key not in self.conditions:
+            return np.zeros(len(self.gain), dtype=np.bool_)
+        codes, where = self.grid.codes[key[0]], self.conditions[key]
+        if key[1] == LOWER:
+            return (codes < where) & (codes >= 0)
+        if key[1] == UPPER:
+            return codes > where
+        outside = np.append(~np.asarray(where), False)  # code -1, a missing cell, is the last
+        return outside[codes]
+
+    def put(self, key: Key, where: Any) -> None:
+        """Set a condition, or drop it (None)."""
+        self.broken -= self.violated(key)
+        if where is None:
+            self.conditions.pop(key, None)
+        else:
+            self.conditions[key] = where
+        self.broken += self.violated(key)
+
+    def copy(self) -> Box:
+        """The same, to try something."""
+        out = Box.__new__(Box)
+        out.grid, out.held, out.gain = self.grid, self.held, self.gain
+        out.conditions, out.broken = dict(self.conditions), self.broken.copy()
+        return out
+
+    def gain_by_code(self, column: int) -> FloatArray:
+        """Total gain of the rows of each code that all conditions on other columns let in."""
+        sides = (LOWER, UPPER) if self.grid.ordered[column] else (SET,)
+        others = self.broken.copy()
+        for side in sides:
+            others -= self.violated((column, side))
+        codes = self.grid.codes[column]
+        rows = (others == 0) & (codes >= 0)
+        totals: FloatArray = np.bincount(
+            codes[rows], self.gain[rows], minlength=self.grid.n_codes[column]
+        ).astype(np.float64)
+        return totals
+
+    def improve(self, column: int, sides: Iterable[int]) -> None:
+        """The best place of this column's bounds on these sides, all other columns as they are."""
+        totals = self.gain_by_code(column)
+        if not self.grid.ordered[column]:
+            inside = totals >= 0 if SET in sides else np.ones(len(totals), dtype=np.bool_)
+            if inside.any() and (column, SET) not in self.held:
+                self.put((column, SET), None if inside.all() else inside)
+            return
+        last = len(totals) - 1
+        low, high = best_interval(totals, *(self._places(column, side, side in sides) for side in (0, 1)))
+        for side, at, end in ((LOWER, low, 0), (UPPER, high, last)):
+            if (column, side) not in self.held:
+                self.put((column, side), None if at == end else at)
+
+    def _places(self, column: int, side: int, free: bool) -> BoolArray:
+        """Codes at which a bound may lie."""
+        n = self.grid.n_codes[column]
+        if free and (column, side) not in self.held:
+            return np.ones(n, dtype=np.bool_)
+        end = 0 if side == LOWER else n - 1
+        return np.arange(n) == self.conditions.get((column, side), end)
+
+    def climb(self, keys: Iterable[Key]) -> None:
+        """Search these conditions, column after column, until nothing gains."""
+        by_column: dict[int, list[int]] = {}
+        for column, side in keys:
+            by_column.setdefault(column, []).append(side)
+        best = self.value
+        for _ in range(SWEEPS):
+            for column, sides in by_column.items():
+                self.improve(column, sides)
+            if self.value <= best:
+                return
+            best = self.value
+
+    def loss(self, key: Key) -> float:
+        """What dropping a condition costs at once."""
+        let_in = (self.broken == 1) & self.violated(key)
+        return -float(self.gain[let_in].sum())
+
+
+def best_interval(totals: FloatArray, lows: BoolArray, highs: BoolArray) -> tuple[int, int]:
+    """Codes [low, high] with the greatest total among the places allowed; of equals the widest."""
+    before = np.concatenate([[0.0], np.cumsum(totals)])
+    starts = np.where(lows, before[:-1], np.inf)
+    value = np.where(highs, before[1:] - np.minimum.accumulate(starts), -np.inf)
+    best = value.max()
+    tie = 1e-9 * max(1.0, float(np.abs(totals).sum()))
+    high = int(np.flatnonzero(value >= best - tie)[-1])
+    inside = starts[: high + 1]
+    return int(np.flatnonzero(inside <= inside.min() + tie)[0]), high
+
+
+def hold(grid: Grid, boxes: list[Box], tolerance: float) -> list[Box]:
+    """Better the boxes: drop what gains by going, search everything, then spend the tolerance on fewer
+    conditions.
+
+    `tolerance` is the share of all rows by which the objective of all boxes together may end below its best.
+    """
+    everything = [
+        (column, side)
+        for column, ordered in enumerate(grid.ordered)
+        for side in ((LOWER, UPPER) if ordered else (SET,))
+    ]
+    for box in boxes:
+        _drop_while_free(box)
+        box.climb(everything)
+        _drop_while_free(box)
+        box.climb(list(box.conditions))
+    total = float(grid.weight.sum())
+    budget, tie = tolerance * total, 1e-9 * total
+    options = [_one_less(box) for box in boxes]
+    while True:
+        losses = [(loss, i, j) for i, tried in enumerate(options) for j, (loss, _) in enumerate(tried)]
+        loss, i, j = min(losses, default=(np.inf, 0, 0))
+        if loss > budget + tie:
+            return boxes
+        boxes[i] = options[i][j][1]
+        options[i] = _one_less(boxes[i])
+        budget -= loss
+
+
+def _drop_while_free(box: Box) -> None:
+    """Drop, dearest gain first, every condition that costs nothing."""
+    while box.free:
+        losses = {key: box.loss(key) for key in box.free}
+        key = min(losses, key=lambda k: losses[k])
+        if losses[key] > 0:
+            return
+        box.put(key, None)
+
+
+def _one_less(box: Box) -> list[tuple[float, Box]]:
+    """Each way to drop one condition and search the others again, with what it costs."""
+    out = []
+    for key in box.free:
+        tried = box.copy()
+        tried.put(key, None)
+        tried.climb(list(tried.conditions))
+        out.append((box.value - tried.value, tried))
+    return out

@@ -1,0 +1,303 @@
+"""`RectangleMixture`, what a user calls. Wiring: tables to rows, boxes to rules and words."""
+
+from __future__ import annotations
+
+import numbers
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import softmax
+from sklearn.base import ClusterMixin
+from sklearn.utils.validation import check_is_fitted
+
+from nongauss.core.contracts import InputError, NongaussWarning
+from nongauss.data.encoder import TableEncoder
+from nongauss.data.inputs import read_inputs
+from nongauss.estimator.base import TableEstimator
+from nongauss.estimator.parameters import Interval, StrOptions, check_parameters
+from nongauss.rectangle import selection
+from nongauss.rectangle.columns import Cells, merge, n_distinct, places_of, view
+from nongauss.rectangle.fit import Recipe
+from nongauss.rectangle.params import KINDS, FloatArray, IntArray, Rows
+from nongauss.rectangle.priors import read_prior
+from nongauss.rectangle.solution import Solution, Task, Wording, joint_posterior, solve
+from nongauss.rectangle.summary import cluster_table, description
+
+
+class RectangleMixture(ClusterMixin, TableEstimator):
+    r"""Clusters that are rectangles: a readable rule for each, such as "age 30 to 45 and pay at least 60000".
+
+    Every row belongs to one of K clusters: inside its own rectangle of the rule columns x, outside all
+    others, and looking like its cluster in the structure columns y,
+
+    .. math:: \prod_n \sum_k \tfrac1K \, p_\theta(y_n \mid k)\, G_{nk} \prod_{j \ne k} (1 - G_{nj}),
+
+    where G is a product of logistic functions, one a bound. EM finds rectangles and structure together from
+    several starts, while the bounds harden; an exact search then finds the few hard bounds that hold the
+    rows. Columns may have any units; gaps and label columns are read as they are: a missing cell breaks no
+    rule.
+
+    Parameters
+    ----------
+    n_clusters : int or "auto", default "auto"
+        Number K of clusters, of which those that end without rows are left out. "auto": the number, up to 10,
+        whose rules explain the structure columns best.
+    rule_columns, structure_columns : list of names or positions, default None (all)
+        Columns that the rules may speak of, and columns in which rows of a cluster are alike.
+    structure : {"student_t", "full", "diagonal", "shared"}, default "student_t"
+        How the structure columns are spread within a cluster: Student's t with 4 degrees of freedom, which
+        outliers do not move; a Gaussian with a covariance of its own, with variances alone, or with one
+        covariance for all clusters. Label columns have a probability for each level.
+    scaling : {"standard", "rank"}, default "standard"
+        "rank" spreads the values of each column evenly, so that no outlier, however gross, moves anything.
+    prior_rules : dict, default None
+        Rules known beforehand, {"cluster name": {"age": (30, 45), "colour": ["red"]}}, in original units;
+        None is an open end. The other clusters are free.
+    prior_strength : float, default 100
+        Precision of a stated bound: it stays within 1 / sqrt(prior_strength) standard deviations of its
+        column unless rows speak against it. Stated widths are not shrunk.
+    rule_tolerance : float, default 0.01
+        Share of the rows that a rule may get wrong beyond its best in order to have fewer conditions.
+    rule_precision : "auto", int or None, default "auto"
+        Digits of the bounds: the fewest that keep the same rows; decimals as of `round`; or None, the middle
+        between the nearest rows.
+    outliers : bool, default False
+        Whether `labels_` and `predict` give -1 to rows that no rectangle holds, instead of the nearest one.
+    n_init : int, default 10
+        Number of starts.
+    max_iter, tol : int, default 200, and float, default 1e-5
+        EM iterations of the best start, and the gain in nats a row below which they end.
+    callbacks, random_state, verbose : as everywhere in nongauss.
+
+    Attributes
+    ----------
+    rules_ : DataFrame
+        One row a condition: cluster, column, lower, upper (inclusive, original units), levels (of a label
+        column).
+    rule_text_ : dict
+        The rule of each cluster as a sentence.
+    clusters_ : DataFrame
+        For each cluster: rows (their weight), inside (of its rule), precision (share of the rows inside that
+        belong to the cluster by all columns), recall (share of the cluster's rows that are inside).
+    labels_ : ndarray (N,)
+        Cluster of each row by its rule.
+    cluster_names_, n_clusters_ : names of the clusters, and their number.
+    inside_one_ : float
+        Share of the rows inside exactly one rectangle.
+    criterion_ : dict
+        With n_clusters="auto": the criterion in nats for each number tried; the greatest won.
+    n_iter_, converged_, stop_reason_, trace_ : how the last stage of the fit went.
+
+    Raises
+    ------
+    ValueError
+        For parameters and tables that cannot be used; one sentence with the remedy.
+
+    References
+    ----------
+    Chen et al., Interpretable clustering via discriminative rectangle mixture model, ICDM 2016, and its
+    supplement on EM, whose equations `NOTATION.md` names.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from nongauss import RectangleMixture
+    >>> X = load_iris(as_frame=True).data
+    >>> model = RectangleMixture(3, random_state=0).fit(X)
+    >>> sorted(model.rule_text_.values())[0].split(" at ")[0]
+    'petal length (cm)'
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_clusters": [StrOptions({"auto"}), Interval(numbers.Integral, 1, None, closed="left")],
+        "rule_columns": ["array-like", str, numbers.Integral, None],
+        "structure_columns": ["array-like", str, numbers.Integral, None],
+        "structure": [StrOptions(set(KINDS))],
+        "scaling": [StrOptions({"standard", "rank"})],
+        "prior_rules": [dict, None],
+        "prior_strength": [Interval(numbers.Real, 0, None, closed="neither")],
+        "rule_tolerance": [Interval(numbers.Real, 0, 1, closed="left")],
+        "rule_precision": [StrOptions({"auto"}), numbers.Integral, None],
+        "outliers": ["boolean"],
+        "n_init": [Interval(numbers.Integral, 1, None, closed="left")],
+        "max_iter": [Interval(numbers.Integral, 1, None, closed="left")],
+        "tol": [Interval(numbers.Real, 0, None, closed="left")],
+        "callbacks": ["array-like", None],
+        "random_state": ["random_state", np.random.Generator],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        n_clusters: int | str = "auto",
+        *,
+        rule_columns: Any = None,
+        structure_columns: Any = None,
+        structure: str = "student_t",
+        scaling: str = "standard",
+        prior_rules: Mapping[str, Mapping[Any, Any]] | None = None,
+        prior_strength: float = 100.0,
+        rule_tolerance: float = 0.01,
+        rule_precision: str | int | None = "auto",
+        outliers: bool = False,
+        n_init: int = 10,
+        max_iter: int = 200,
+        tol: float = 1e-5,
+        callbacks: Sequence[Callable[..., Any]] | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.rule_columns = rule_columns
+        self.structure_columns = structure_columns
+        self.structure = structure
+        self.scaling = scaling
+        self.prior_rules = prior_rules
+        self.prior_strength = prior_strength
+        self.rule_tolerance = rule_tolerance
+        self.rule_precision = rule_precision
+        self.outliers = outliers
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.callbacks = callbacks
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Find clusters and rules in a table X (N, D); y is ignored.
+
+        A row of weight 2 counts as the row twice, one of weight 0 is not there. Warns about columns that are
+        ignored, clusters left without rows, and fits that did not end well. Raises ValueError.
+        """
+        check_parameters(self)
+        name = type(self).__name__
+        seed = self._key_seed(self.random_state)
+        inputs = read_inputs(X, sample_weight, name)
+        whole, weight = inputs.encoder, inputs.weight
+        rule, rule_cells = view(
+            X, whole, places_of(self.rule_columns, whole, "rule_columns"), weight, self.scaling, name
+        )
+        look, cells = view(
+            X,
+            whole,
+            places_of(self.structure_columns, whole, "structure_columns"),
+            weight,
+            self.scaling,
+            name,
+        )
+        merged = merge(rule, rule_cells, look, cells, weight)
+        first = Cells(rule_cells.numbers[merged.first], rule_cells.labels.take(merged.first))
+        prior = read_prior(self.prior_rules, rule, float(self.prior_strength))
+        task = Task(merged.rows, first, rule, prior, bool(set(rule.places) & set(look.places)))
+        recipe, wording = self._recipe(seed), self._wording()
+        criterion = None
+        if self.n_clusters == "auto":
+            chosen, criterion = selection.choose(task, recipe, wording)
+            recipe = recipe._replace(n_clusters=chosen)
+        self._check_number(recipe.n_clusters, task, len(weight))
+        solution = solve(
+            task, recipe, wording, callbacks=tuple(self.callbacks or ()), verbose=int(self.verbose)
+        )
+        self._rule, self._look = rule, look
+        self._keep(whole, task, solution)
+        self.criterion_ = criterion
+        self.labels_ = self._labels(solution.rules.margins(rule_cells))
+        if self.n_clusters != "auto" and self.n_clusters_ < recipe.n_clusters:
+            _warn_empty(recipe.n_clusters, self.n_clusters_)
+        self._record_fit(solution.result)
+        return self
+
+    def predict(self, X: Any) -> IntArray:
+        """Cluster of each row by the rules alone, (N,): X may lack all but the rule columns.
+
+        A row that no rule holds goes to the nearest, or is -1 with `outliers`; of several rules, it goes to
+        the one that it is deepest in.
+        """
+        return self._labels(self._margins(X))
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Probability of each cluster by the rules alone, (N, K); rows sum to 1."""
+        margins = self._margins(X)
+        return self._rules.proba(margins)
+
+    def predict_posterior(self, X: Any) -> FloatArray:
+        """Probability of each cluster by rules and structure columns together, (N, K); rows sum to 1."""
+        check_is_fitted(self, "rules_")
+        name = type(self).__name__
+        cells = self._rule.read(X, self._encoder, name)
+        look = self._look.read(X, self._encoder, name)
+        numbers = self._rule.scaled(cells.numbers)
+        rows = Rows(
+            numbers, cells.labels, self._look.scaled(look.numbers), look.labels, np.ones(len(numbers))
+        )
+        return softmax(joint_posterior(self._rules, self._structure, cells, rows, self.structure), axis=1)
+
+    def inside(self, X: Any) -> np.ndarray:
+        """Which rules hold each row, (N, K) booleans."""
+        return self._margins(X) >= 0
+
+    def describe(self) -> str:
+        """The rules with their sizes, precision and recall, as text."""
+        check_is_fitted(self, "rules_")
+        return description(self.rule_text_, self.clusters_, self.inside_one_)
+
+    def _margins(self, X: Any) -> FloatArray:
+        check_is_fitted(self, "rules_")
+        return self._rules.margins(self._rule.read(X, self._encoder, type(self).__name__))
+
+    def _labels(self, margins: FloatArray) -> IntArray:
+        labels = margins.argmax(axis=1)
+        return np.where(margins.max(axis=1) < 0, -1, labels) if self.outliers else labels
+
+    def _recipe(self, seed: int) -> Recipe:
+        n_clusters = 1 if self.n_clusters == "auto" else int(self.n_clusters)
+        return Recipe(n_clusters, self.structure, int(self.n_init), int(self.max_iter), float(self.tol), seed)
+
+    def _wording(self) -> Wording:
+        precision = self.rule_precision
+        if precision is not None and precision != "auto":
+            precision = int(precision)
+        return Wording(precision, float(self.rule_tolerance))
+
+    def _check_number(self, K: int, task: Task, n_samples: int) -> None:
+        """Refuse more clusters than there are different rows, or fewer than have names."""
+        rows = task.rows
+        if len(task.prior.names) > K:
+            raise InputError(
+                f"prior_rules names {len(task.prior.names)} clusters, but n_clusters is {K}; "
+                "raise n_clusters."
+            )
+        for what, distinct in (
+            ("rule columns", n_distinct(rows.X, rows.X_labels)),
+            ("structure columns", n_distinct(rows.Y, rows.Y_labels)),
+        ):
+            if distinct < K:
+                raise InputError(
+                    f"n_clusters={K} is more than the {distinct} different rows that the {what} have "
+                    f"(n_samples={n_samples}); lower n_clusters or add rows."
+                )
+
+    def _keep(self, whole: TableEncoder, task: Task, solution: Solution) -> None:
+        """Set what a user reads and what a prediction needs."""
+        self._keep_encoder(whole)
+        self._rules, self._structure = solution.rules, solution.structure
+        margins = solution.rules.margins(task.cells)
+        self.rules_ = solution.rules.table()
+        self.rule_text_ = solution.rules.texts()
+        self.cluster_names_ = list(solution.rules.names)
+        self.n_clusters_ = len(self.cluster_names_)
+        self.clusters_ = cluster_table(solution.rules.names, margins, solution.share, task.rows.weight)
+        held = (margins >= 0).sum(axis=1) == 1
+        self.inside_one_ = float(np.average(held, weights=task.rows.weight))
+
+
+def _warn_empty(asked: int, left: int) -> None:
+    warnings.warn(
+        f"{asked - left} of {asked} clusters ended without rows and were left out; lower n_clusters.",
+        NongaussWarning,
+        stacklevel=3,
+    )

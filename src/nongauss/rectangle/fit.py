@@ -1,0 +1,162 @@
+"""The recipe of a fit: many starts at a gentle slope, few at a steeper one, the best to its end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from nongauss.core.contracts import Callback, FitResult
+from nongauss.inference.iteration import climb
+from nongauss.rectangle import starts
+from nongauss.rectangle.objective import cells, log_inside, posterior
+from nongauss.rectangle.objective import objective as objective_of
+from nongauss.rectangle.params import (
+    STEEPNESS,
+    Boxes,
+    FloatArray,
+    IntArray,
+    Rows,
+    Stated,
+    Structure,
+    box_prior,
+)
+from nongauss.rectangle.structure import log_density
+from nongauss.rectangle.updates import Problem, State, iterate
+
+CANDIDATES = 4
+"""Starts that are looked at for each one that is begun with."""
+
+
+class Stage(NamedTuple):
+    """A part of the course: slope, most iterations, most rows, and the share of `n_init` kept at its end."""
+
+    slope: float
+    n_iter: int
+    most_rows: int
+    kept: float
+
+
+STAGES = (
+    Stage(STEEPNESS[0], 3, 1000, 1.0),
+    Stage(STEEPNESS[0], 8, 2000, 0.4),
+    Stage(STEEPNESS[1], 8, 4000, 0.2),
+)
+"""What the starts go through before the best of them is brought to its end."""
+
+MOST_ROWS = 10_000
+"""Most rows that the last stage learns the soft boxes from."""
+
+_BLOCK = 2**15  # rows judged at once
+
+
+class Recipe(NamedTuple):
+    """How a model is fitted; see the parameters of `RectangleMixture`."""
+
+    n_clusters: int
+    structure: str
+    n_init: int
+    max_iter: int
+    tol: float
+    seed: int
+
+
+class Fitted(NamedTuple):
+    """Soft boxes and structure of the best start (S = 1), and its clusters' probabilities (K, N)."""
+
+    boxes: Boxes
+    structure: Structure
+    share: FloatArray
+
+
+def fit(
+    rows: Rows,
+    recipe: Recipe,
+    stated: Sequence[Stated] = (),
+    margins: FloatArray | None = None,
+    *,
+    callbacks: Sequence[Callback] = (),
+    verbose: int = 0,
+) -> tuple[FitResult, Fitted]:
+    """Maximise the objective. `margins` (N, J) are those of rules stated for the first J clusters.
+
+    The trace is that of the last stage. Clusters that no row belongs to are left out.
+    """
+    prior = box_prior(recipe.n_clusters, rows.X.shape[1], rows.X_levels.shape[1], stated)
+    order = np.random.default_rng(recipe.seed).permutation(len(rows))
+    state = None
+    for stage in STAGES:
+        chosen = np.sort(order[: stage.most_rows])
+        part = rows.take(chosen)
+        problem = Problem(part, cells(part, stage.slope), prior, recipe.structure)
+        if state is None:
+            state = _begin(problem, recipe, None if margins is None else margins[chosen])
+        state = _settle(problem, state, stage.n_iter, recipe.tol)
+        state = _best(problem, state, max(1, round(stage.kept * recipe.n_init)))
+    part = rows.take(np.sort(order[:MOST_ROWS]))
+    problem = Problem(part, cells(part, STEEPNESS[-1]), prior, recipe.structure)
+    assert state is not None
+    state = _best(problem, _settle(problem, state, 8, recipe.tol), 1)
+
+    def step(at: State) -> tuple[State, float]:
+        following, value = iterate(problem, at)
+        return following, float(value[0])
+
+    tol = recipe.tol * float(part.weight.sum())
+    result = climb(step, state, max_iter=recipe.max_iter, tol=tol, callbacks=callbacks, verbose=verbose)
+    return result, _alive(rows, result.state, recipe.structure)
+
+
+def _begin(problem: Problem, recipe: Recipe, margins: FloatArray | None) -> State:
+    rows, K, count = problem.rows, recipe.n_clusters, CANDIDATES * recipe.n_init
+    if margins is None:
+        share = starts.shares(rows, K, count, recipe.seed)
+    else:
+        share = starts.shares_from_rules(rows, margins, K, count, recipe.seed)
+    structure = starts.structure_of(rows, share, recipe.structure)
+    return State(starts.boxes_around(rows, share, problem.prior), structure)
+
+
+def _settle(problem: Problem, state: State, n_iter: int, tol: float) -> State:
+    """A few iterations of all starts, until none gains."""
+    former = None
+    for _ in range(n_iter):
+        state, value = iterate(problem, state)
+        if former is not None and (value - former).max() < tol * problem.rows.weight.sum():
+            break
+        former = value
+    return state
+
+
+def _best(problem: Problem, state: State, count: int) -> State:
+    """The starts with the best objective."""
+    value = objective_of(problem.rows, problem.at, state.boxes, state.structure, problem.prior, problem.kind)
+    chosen = np.argsort(-value, kind="stable")[:count]
+    return State(
+        Boxes(*(part[chosen] for part in state.boxes)), Structure(*(part[chosen] for part in state.structure))
+    )
+
+
+def _alive(rows: Rows, state: State, kind: str) -> Fitted:
+    """The clusters that some row belongs to."""
+    share = share_of(rows, state, kind)
+    alive = np.unique(share.argmax(axis=0))
+    boxes = Boxes(*(part[:, alive] for part in state.boxes))
+    structure = Structure(*(part[:, alive] for part in state.structure))
+    return Fitted(boxes, structure, share[alive] / share[alive].sum(axis=0))
+
+
+def share_of(rows: Rows, state: State, kind: str) -> FloatArray:
+    """Posterior probability of each cluster for each row (K, N), block by block."""
+    out = np.empty((state.boxes.lower.shape[1], len(rows)))
+    for block in blocks(len(rows)):
+        part = rows.take(block)
+        log_G = log_inside(cells(part, STEEPNESS[-1]), state.boxes)
+        out[:, block] = posterior(log_G, log_density(part, state.structure, kind)[0])[0]
+    return out
+
+
+def blocks(n_rows: int) -> list[IntArray]:
+    """Row numbers in blocks."""
+    return [np.arange(start, min(start + _BLOCK, n_rows)) for start in range(0, n_rows, _BLOCK)]

@@ -1,0 +1,129 @@
+"""The printed rules: boxes in original units, what they say of new rows, and how a person would say them."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from nongauss.core.registry import persistable
+from nongauss.rectangle.columns import Cells
+from nongauss.rectangle.params import FloatArray
+
+FAR = 8.0
+"""Most standard deviations of a margin; a rule without conditions holds every row so deep inside."""
+
+LEVEL = 1.0
+"""Margin of a row whose level is inside or outside a set."""
+
+
+@persistable
+class Condition(NamedTuple):
+    """One column's part of a rule: lower <= x <= upper, or for a label column one of `levels`.
+
+    `column` counts the rule columns, numbers first. `unit` is the column's standard deviation. `name` and
+    `all_levels` are for the text.
+    """
+
+    column: int
+    name: str
+    lower: float = -np.inf
+    upper: float = np.inf
+    unit: float = 1.0
+    levels: tuple[str, ...] = ()
+    all_levels: tuple[str, ...] = ()
+
+    @property
+    def n_bounds(self) -> int:
+        """How many conditions a person counts: each finite end, or a set of levels."""
+        return 1 if self.all_levels else int(np.isfinite(self.lower)) + int(np.isfinite(self.upper))
+
+    def margin(self, cells: Cells) -> FloatArray:
+        """How deep inside each row is, in standard deviations, negative outside: (N,)."""
+        n_numbers = cells.numbers.shape[1]
+        if self.column < n_numbers:
+            x = cells.numbers[:, self.column]
+            deep = np.minimum(x - self.lower, self.upper - x) / self.unit
+            return np.clip(np.where(np.isnan(x), FAR, deep), -FAR, FAR)
+        allowed = np.array([level in self.levels for level in self.all_levels] + [True])
+        codes = cells.labels.codes[:, self.column - n_numbers]
+        return np.where(codes < 0, FAR, np.where(allowed[codes], LEVEL, -LEVEL))
+
+    def text(self) -> str:
+        """As a person would say it."""
+        if self.all_levels:
+            outside = [level for level in self.all_levels if level not in self.levels]
+            if len(outside) < len(self.levels):
+                return f"{self.name} not {_either(outside)}"
+            return f"{self.name} {_either(list(self.levels))}"
+        low, high = plain_number(self.lower), plain_number(self.upper)
+        if np.isinf(self.lower):
+            return f"{self.name} at most {high}"
+        if np.isinf(self.upper):
+            return f"{self.name} at least {low}"
+        return f"{self.name} {low}" if low == high else f"{self.name} {low} to {high}"
+
+
+@persistable
+class Rules(NamedTuple):
+    """The conditions of each cluster, and the slope that turns margins into probabilities."""
+
+    names: tuple[str, ...]
+    conditions: tuple[tuple[Condition, ...], ...]
+    slope: float = 20.0
+
+    def margins(self, cells: Cells) -> FloatArray:
+        """How deep inside each rule each row is, in standard deviations of the tightest column: (N, K)."""
+        out = np.full((len(cells.numbers), len(self.conditions)), FAR)
+        for k, conditions in enumerate(self.conditions):
+            for condition in conditions:
+                np.minimum(out[:, k], condition.margin(cells), out=out[:, k])
+        return out
+
+    def proba(self, margins: FloatArray) -> FloatArray:
+        """Probability of each cluster by the rules alone: softmax of slope times margin, (N, K).
+
+        A row inside one rule only is most probably that cluster's; outside all, that of the nearest rule.
+        """
+        score = self.slope * margins
+        score = np.exp(score - score.max(axis=1, keepdims=True))
+        return score / score.sum(axis=1, keepdims=True)
+
+    def texts(self) -> dict[str, str]:
+        """One sentence a cluster."""
+        return {
+            name: " and ".join(c.text() for c in conditions) or "every row"
+            for name, conditions in zip(self.names, self.conditions, strict=True)
+        }
+
+    def table(self) -> Any:
+        """One row a condition: cluster, column, lower, upper (original units), levels (None for numbers)."""
+        import pandas as pd
+
+        lines = [
+            (name, c.name, c.lower, c.upper, c.levels or None)
+            for name, conditions in zip(self.names, self.conditions, strict=True)
+            for c in conditions
+        ]
+        table = pd.DataFrame(lines, columns=["cluster", "column", "lower", "upper", "levels"])
+        return table.astype(
+            {"cluster": object, "column": object, "lower": float, "upper": float, "levels": object}
+        )
+
+
+def best_slope(margins: FloatArray, share: FloatArray, weight: FloatArray) -> float:
+    """The slope from 0.5 to 50 at which the rules' probabilities come nearest the posterior's (N, K)."""
+    slopes = np.geomspace(0.5, 50.0, 21)
+    shifted = margins - margins.max(axis=1, keepdims=True)
+    own = (share * shifted).sum(axis=1) @ weight
+    values = [s * own - np.log(np.exp(s * shifted).sum(axis=1)) @ weight for s in slopes]
+    return float(slopes[int(np.argmax(values))])
+
+
+def plain_number(x: float) -> str:
+    """A number without more digits than it has."""
+    return np.format_float_positional(x, trim="-") if 1e-4 <= abs(x) < 1e15 or x == 0 else f"{x:.12g}"
+
+
+def _either(levels: list[str]) -> str:
+    return levels[0] if len(levels) == 1 else f"{', '.join(levels[:-1])} or {levels[-1]}"

@@ -1,0 +1,83 @@
+"""How many clusters: the number whose rules explain the structure columns best, for what they cost.
+
+The objective of a fit cannot say it, because its constraint has a term for each cluster. The criterion is the
+conditional likelihood, sum log sum_k p(k | rules) p(y | k), less half the log of N for each parameter
+(Schwarz 1978). Where rules may speak of the structure columns themselves, cutting any cloud into K equal
+parts gains N log K without a cluster being there; then that is taken off, and of the parameters only means
+and bounds count.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nongauss.rectangle.columns import n_distinct
+from nongauss.rectangle.fit import Recipe
+from nongauss.rectangle.params import FloatArray, Rows
+from nongauss.rectangle.solution import Solution, Task, Wording, conditional_likelihood, solve
+
+MOST_CLUSTERS = 10
+"""Numbers of clusters up to this are tried."""
+
+PATIENCE = 2
+"""Numbers in a row without a gain after which no more are tried."""
+
+MOST_COMPONENTS = 5
+"""Principal components of the structure columns that the criterion looks at."""
+
+KIND = "full"
+"""Structure model of the criterion."""
+
+MOST_ROWS = 5000
+"""Most rows that it looks at."""
+
+
+def choose(task: Task, recipe: Recipe, wording: Wording) -> tuple[int, dict[int, float]]:
+    """The number of clusters, and the criterion in nats of each number tried; greater is better."""
+    small = _reduced(task, recipe.seed)
+    most = min(
+        MOST_CLUSTERS,
+        n_distinct(small.rows.X, small.rows.X_labels),
+        n_distinct(small.rows.Y, small.rows.Y_labels),
+    )
+    values: dict[int, float] = {}
+    best = max(1, len(task.prior.names))
+    for K in range(best, most + 1):
+        solution = solve(small, recipe._replace(n_clusters=K, structure=KIND), wording)
+        values[K] = conditional_likelihood(solution, small, KIND) - _penalty(solution, small)
+        if values[K] > values.get(best, -np.inf):
+            best = K
+        if K - best >= PATIENCE:
+            break
+    return best, values
+
+
+def _penalty(solution: Solution, task: Task) -> float:
+    """Half the log of N for each parameter; or for each mean and bound, and N log K."""
+    K, P = solution.structure.mean.shape[1:]
+    total = float(task.rows.weight.sum())
+    each = P + sum(n - 1 for n in task.rows.Y_labels.n_levels)
+    each += 0 if task.shared else P * (P + 1) // 2
+    bounds = sum(condition.n_bounds for rule in solution.rules.conditions for condition in rule)
+    cut = total * float(np.log(K)) if task.shared else 0.0
+    return cut + 0.5 * float(np.log(total)) * (K * each + bounds)
+
+
+def _reduced(task: Task, seed: int) -> Task:
+    """Fewer rows, and the first principal components of the structure columns."""
+    chosen = np.arange(len(task.rows))
+    if len(chosen) > MOST_ROWS:
+        chosen = np.sort(np.random.default_rng(seed).choice(len(chosen), MOST_ROWS, replace=False))
+    rows = task.rows.take(chosen)
+    cells = task.cells._replace(numbers=task.cells.numbers[chosen], labels=task.cells.labels.take(chosen))
+    rows = Rows(rows.X, rows.X_labels, _components(rows.Y, rows.weight), rows.Y_labels, rows.weight)
+    return task._replace(rows=rows, cells=cells)
+
+
+def _components(Y: FloatArray, weight: FloatArray) -> FloatArray:
+    """Principal components (N, at most 5), gaps at the mean."""
+    if Y.shape[1] <= MOST_COMPONENTS:
+        return Y
+    filled = np.nan_to_num(Y - np.average(np.nan_to_num(Y), axis=0, weights=weight))
+    _, vectors = np.linalg.eigh((filled.T * weight) @ filled)
+    return filled @ vectors[:, ::-1][:, :MOST_COMPONENTS]

@@ -1,0 +1,99 @@
+"""One model from rows to printed rules, and how well its rules explain what the clusters look like."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import logsumexp
+
+from nongauss.core.contracts import Callback, FitResult
+from nongauss.rectangle.columns import Cells, View
+from nongauss.rectangle.fit import Fitted, Recipe, blocks, fit
+from nongauss.rectangle.params import FloatArray, Rows, Structure
+from nongauss.rectangle.printing import MOST_ROWS, Sheet, hard_boxes, printed, sheet
+from nongauss.rectangle.priors import Prior
+from nongauss.rectangle.rules import Rules, best_slope
+from nongauss.rectangle.structure import log_density
+
+
+class Task(NamedTuple):
+    """What is fitted: distinct rows, scaled and in original units, and what was stated beforehand.
+
+    `shared`: some column is both a rule and a structure column.
+    """
+
+    rows: Rows
+    cells: Cells
+    view: View
+    prior: Prior
+    shared: bool
+
+
+class Wording(NamedTuple):
+    """How rules are printed: digits, and the share of rows that fewer conditions may cost."""
+
+    precision: str | int | None
+    tolerance: float
+
+
+class Solution(NamedTuple):
+    """How the fit went, the rules, the structure (S = 1) and the probabilities of the clusters (K, N)."""
+
+    result: FitResult
+    rules: Rules
+    structure: Structure
+    share: FloatArray
+
+
+def solve(
+    task: Task,
+    recipe: Recipe,
+    wording: Wording,
+    *,
+    callbacks: Sequence[Callback] = (),
+    verbose: int = 0,
+) -> Solution:
+    """Fit, then find the boxes and print them."""
+    margins = task.prior.margins(task.cells)
+    result, fitted = fit(task.rows, recipe, task.prior.stated, margins, callbacks=callbacks, verbose=verbose)
+    chosen = _sample(len(task.rows), recipe.seed)
+    rows, cells = task.rows.take(chosen), _take(task.cells, chosen)
+    at = sheet(task.view, cells, rows.X, rows.weight)
+    rules = _rules(task, at, fitted, fitted.share[:, chosen].argmax(axis=0), wording)
+    slope = best_slope(rules.margins(cells), fitted.share[:, chosen].T, rows.weight)
+    return Solution(result, rules._replace(slope=slope), fitted.structure, fitted.share)
+
+
+def _rules(task: Task, at: Sheet, fitted: Fitted, own: np.ndarray, wording: Wording) -> Rules:
+    boxes = hard_boxes(at, fitted.boxes, own, wording.tolerance, task.prior.stated)
+    names = [*task.prior.names, *(f"cluster {k}" for k in range(len(task.prior.names), len(boxes)))]
+    return printed(at, task.view, boxes, tuple(names[: len(boxes)]), wording.precision)
+
+
+def joint_posterior(rules: Rules, structure: Structure, cells: Cells, rows: Rows, kind: str) -> FloatArray:
+    """log p(cluster, structure columns | rule columns), (N, K): rule probabilities times densities."""
+    out = np.empty((len(rows), len(rules.names)))
+    for block in blocks(len(rows)):
+        proba = rules.proba(rules.margins(_take(cells, block)))
+        log_p = log_density(rows.take(block), structure, kind)[0][0].T
+        with np.errstate(divide="ignore"):
+            out[block] = np.log(proba) + log_p
+    return out
+
+
+def conditional_likelihood(solution: Solution, task: Task, kind: str) -> float:
+    """Sum over rows of log p(structure columns | rule columns), by the printed rules."""
+    log_p = joint_posterior(solution.rules, solution.structure, task.cells, task.rows, kind)
+    return float(logsumexp(log_p, axis=1) @ task.rows.weight)
+
+
+def _sample(n_rows: int, seed: int) -> np.ndarray:
+    if n_rows <= MOST_ROWS:
+        return np.arange(n_rows)
+    return np.sort(np.random.default_rng(seed).choice(n_rows, MOST_ROWS, replace=False))
+
+
+def _take(cells: Cells, rows: np.ndarray) -> Cells:
+    return Cells(cells.numbers[rows], cells.labels.take(rows))

@@ -1,0 +1,284 @@
+"""`TGGMClassifier`, what a user calls for labels. Wiring, as in `estimator.py`."""
+
+from __future__ import annotations
+
+import numbers
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
+from sklearn.base import ClassifierMixin
+
+from nongauss.core.contracts import FitResult, InputError
+from nongauss.core.records import replace
+from nongauss.data.inputs import read_inputs
+from nongauss.data.labels import LabelCoder
+from nongauss.data.rows import validate_weight
+from nongauss.data.sparse import SparseEncoder, SparseRows
+from nongauss.estimator.parameters import Interval, StrOptions
+from nongauss.tggm import fit as recipe_of
+from nongauss.tggm.common import CONSTRAINTS, TGGM, canonical
+from nongauss.tggm.fit import Data
+from nongauss.tggm.predict import Ensemble
+
+FloatArray = NDArray[np.float64]
+
+LARGEST = 5.0
+"""Largest standardised value of a column: one that is nearly always at its mean is not blown up beyond."""
+
+
+class Reading(NamedTuple):
+    """How tables are read: the encoding, a factor for each encoded column (None if sparse), the classes."""
+
+    encoder: Any
+    shrink: FloatArray | None
+    coder: LabelCoder
+
+
+class TGGMClassifier(ClassifierMixin, TGGM):
+    r"""Nonlinear classification with calibrated probabilities: a truncated-Gaussian graphical model.
+
+    Layers of non-negative hidden units stand between inputs and one output z for each class,
+
+    $$ p(h | x) \propto \prod_l N(h_l; W_l h_{l-1} + b_l, \mathrm{diag}(s_l^2)) \; 1[h \ge 0], \qquad
+       z \sim N(W h_L + b, I), \qquad y = \mathrm{argmax}_k \, z_k, $$
+
+    a multinomial probit. Two classes have one output, whose sign decides. The hidden units are integrated
+    out, in the fit and in the probabilities, so that their spread makes a doubtful row's probabilities mild.
+    An ensemble is fitted, each member judged on rows that it did not see. Missing cells and text columns
+    are encoded inside; a sparse matrix stays sparse and is filled batch by batch.
+
+    Parameters
+    ----------
+    hidden_layer_sizes : tuple of int, default (100,)
+        Number M of hidden units in each hidden layer, from the inputs up.
+    method : {"ml", "bp"}, default "ml"
+        "ml" maximises the likelihood; "bp" is back-propagation: E[z|x] alone decides, the hidden units'
+        spread is ignored.
+    posterior : {"moments", "mean_field"}, default "moments"
+        How "ml" treats the hidden units. "mean_field" is the EM gradient of the paper; "moments" takes z
+        as Gaussian with its mean and variance given x, which needs no sweeps and predicts better.
+    decision : {"probability", "mean_output"}, default "probability"
+        `predict` takes the most probable class, or the paper's argmax_k E[z_k|x].
+    class_weight : "balanced", dict or None, default None
+        Factors of the rows' weights by class; "balanced" gives each class the same total.
+    hidden_variance : "learn" or float > 0, default "learn"
+        Variance of the hidden units.
+    n_sweeps : int, default 30
+        Most sweeps of the mean-field posterior in each step; it stops earlier once it has converged.
+    n_members : int, default 3
+        Members of the ensemble.
+    batch_size, early_stopping, validation_fraction, tol, callbacks, checkpoint, random_state, \
+verbose :
+        See `TGGMRegressor`.
+    learning_rate : float, default 0.003
+        First step size of the optimiser; it decays along a half cosine over `max_epochs`.
+    max_epochs : "auto" or int, default "auto"
+        Passes over the rows; "auto" makes about 4000 steps, with 15 to 1000 passes.
+    n_iter_no_change : int, default 200
+        Epochs without a better held-out log-likelihood after which a fit stops.
+
+    Attributes
+    ----------
+    classes_ : ndarray (C,), in order
+    params_, ensemble_, encoded_names_, n_iter_, converged_, stop_reason_, trace_ :
+        See `TGGMRegressor`.
+
+    Raises
+    ------
+    ValueError
+        For parameters, tables or targets that cannot be used; one sentence with the remedy.
+
+    References
+    ----------
+    Su, Liao, Chen and Carin, Nonlinear Statistical Learning with Truncated Gaussian Graphical Models,
+    ICML 2016: eq. 23 and section 4.1 (labels), 4.2 (depth), supplement A and B.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from nongauss import TGGMClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = TGGMClassifier((20,), max_epochs=20, random_state=0).fit(X, y)
+    >>> model.predict_proba(X[:3]).shape
+    (3, 3)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **CONSTRAINTS,
+        "decision": [StrOptions({"probability", "mean_output"})],
+        "class_weight": [StrOptions({"balanced"}), Mapping, None],
+        "max_epochs": [StrOptions({"auto"}), Interval(numbers.Integral, 1, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        hidden_layer_sizes: tuple[int, ...] | int = (100,),
+        *,
+        method: str = "ml",
+        posterior: str = "moments",
+        decision: str = "probability",
+        class_weight: str | Mapping[Any, float] | None = None,
+        hidden_variance: str | float = "learn",
+        n_sweeps: int = 30,
+        n_members: int = 3,
+        batch_size: str | int = "auto",
+        learning_rate: float = 0.003,
+        max_epochs: str | int = "auto",
+        early_stopping: bool = True,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 200,
+        tol: float = 1e-4,
+        callbacks: Sequence[Callable[..., Any]] | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.hidden_layer_sizes = hidden_layer_sizes
+        self.method = method
+        self.posterior = posterior
+        self.decision = decision
+        self.class_weight = class_weight
+        self.hidden_variance = hidden_variance
+        self.n_sweeps = n_sweeps
+        self.n_members = n_members
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.max_epochs = max_epochs
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.tol = tol
+        self.callbacks = callbacks
+        self.checkpoint = checkpoint
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit to a table X (N, D), which may be sparse, and labels y (N,).
+
+        A row of weight 2 counts as the row twice, one of weight 0 is not there; the order of rows is
+        irrelevant. Raises ValueError.
+        """
+        config, recipe = self._settings(1.0)
+        seed = self._key_seed(self.random_state)
+        reading, data = self._first_rows(X, y, sample_weight, None)
+        config = replace(config, n_classes=len(reading.coder.classes))
+        result, ensemble = self._train(seed, data, config, recipe)
+        self._keep(reading, ensemble, result)
+        self._record_fit(result)
+        return self
+
+    def partial_fit(
+        self, X: Any, y: Any, classes: Any = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """One more epoch over these rows, after `fit`, after itself, or from the start.
+
+        The first call (of either) fixes the encoding and the classes, of which `classes` may name ones that
+        do not occur yet. No rows are held out and nothing stops early. Raises ValueError.
+        """
+        config, recipe = self._settings(1.0)
+        seed = self._key_seed(self.random_state)
+        former = self._former_result()
+        if former is None:
+            reading, data = self._first_rows(X, y, sample_weight, classes)
+        else:
+            reading = Reading(self._encoder, self._shrink, self._coder)
+            encoded = self._encode(X)
+            data = self._rows(reading, encoded, y, validate_weight(sample_weight, len(encoded)))
+        config = replace(config, n_classes=len(reading.coder.classes))
+        result, ensemble = recipe_of.go_on(seed, data, config, recipe, former)
+        self._keep(reading, ensemble, result)
+        self._record_fit(result)
+        return self
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The class of each row by the rule that `decision` names: (N,)."""
+        probabilities, outputs = self.ensemble_.classes(self._encode(X))
+        by_mean = self.decision == "mean_output"
+        if by_mean and outputs.shape[1] == 1:
+            outputs = np.concatenate([-outputs, outputs], axis=1)
+        chosen: NDArray[Any] = self.classes_[(outputs if by_mean else probabilities).argmax(axis=1)]
+        return chosen
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Probability of each class, in the order of `classes_`: (N, C), rows sum to 1."""
+        return self.ensemble_.classes(self._encode(X))[0]
+
+    def predict_log_proba(self, X: Any) -> FloatArray:
+        """Log probability of each class: (N, C), finite."""
+        return np.log(self.predict_proba(X))
+
+    def _first_rows(
+        self, X: Any, y: Any, sample_weight: ArrayLike | None, levels: Any
+    ) -> tuple[Reading, Data]:
+        """Learn the encoding and the classes, and give them with the canonical rows. Changes nothing yet."""
+        name = type(self).__name__
+        shrink = None
+        if issparse(X):
+            weight = validate_weight(sample_weight, X.shape[0])
+            encoder: Any = SparseEncoder.fit(X, weight, name)
+            encoded: Any = encoder.transform(X, name)
+        else:
+            encoder, encoded, weight = read_inputs(X, sample_weight, name)
+            shrink = shrink_of(encoded[weight > 0])
+            encoded *= shrink
+        reading = Reading(encoder, shrink, LabelCoder.fit(y, weight, name, levels=levels))
+        return reading, self._rows(reading, encoded, y, weight)
+
+    def _rows(self, reading: Reading, encoded: FloatArray | SparseRows, y: Any, weight: FloatArray) -> Data:
+        """Canonical rows, weights times those of their classes."""
+        numbers_ = reading.coder.encode(y, len(encoded), type(self).__name__, weight)
+        weight = weight * self._class_factors(reading.coder.classes, numbers_, weight)[numbers_.astype(int)]
+        if not weight.any():
+            raise InputError("class_weight leaves no row; give a class that occurs a weight above 0.")
+        n_columns = reading.encoder.n_features if reading.shrink is None else None
+        return canonical(encoded, numbers_[:, None], weight, n_columns)
+
+    def _class_factors(self, classes: NDArray[Any], number: FloatArray, weight: FloatArray) -> FloatArray:
+        """The factor of each class (C,). Raises InputError for a weight of a class that is not there."""
+        if self.class_weight is None:
+            return np.ones(len(classes))
+        if isinstance(self.class_weight, str):
+            mass = np.bincount(number.astype(int), weights=weight, minlength=len(classes))
+            return np.where(mass > 0, mass.sum() / (len(classes) * np.where(mass > 0, mass, 1.0)), 0.0)
+        factors = np.ones(len(classes))
+        for label, factor in self.class_weight.items():
+            place = np.flatnonzero(classes == label)
+            if len(place) != 1 or not (np.isfinite(factor) and factor >= 0):
+                raise InputError(
+                    f"class_weight gives {factor!r} to the class {label!r}; name classes of y "
+                    f"({classes.tolist()[:10]}) and weights that are finite and at least 0."
+                )
+            factors[place] = factor
+        return factors
+
+    def _encode(self, X: Any) -> Any:
+        """New rows as `fit` encoded its own: (N, D), or `SparseRows`. Raises NotFittedError, InputError."""
+        shrink = getattr(self, "_shrink", None)
+        if shrink is not None and issparse(X):
+            X = X.toarray()
+        encoded = super()._encode(X)
+        return encoded if shrink is None else encoded * shrink
+
+    def _keep(self, reading: Reading, ensemble: Ensemble, result: FitResult) -> None:
+        """Set all that a prediction needs, at once: a fit that fails before leaves the former model whole."""
+        _, self._shrink, self._coder = reading
+        self._keep_encoder(reading.encoder)
+        self._former = recipe_of.leaves_of(result.state)
+        self.ensemble_ = ensemble
+        self.params_ = ensemble.params
+        self.classes_ = reading.coder.classes
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+def shrink_of(encoded: FloatArray) -> FloatArray:
+    """The factor of each column (D,) that keeps its largest standardised value within `LARGEST`."""
+    return LARGEST / np.maximum(np.abs(encoded).max(axis=0, initial=0.0), LARGEST)

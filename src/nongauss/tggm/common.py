@@ -1,0 +1,152 @@
+"""What the estimators of the family share: parameters, their checks, checkpoints."""
+
+from __future__ import annotations
+
+import hashlib
+import numbers
+import os
+from pathlib import Path
+from typing import Any, ClassVar
+
+import jax
+import numpy as np
+from numpy.typing import NDArray
+
+import nongauss
+from nongauss.core.contracts import FitResult, InputError, Status
+from nongauss.data.rows import canonical_rows
+from nongauss.data.sparse import SparseRows, joined, parted
+from nongauss.estimator.base import TableEstimator
+from nongauss.estimator.parameters import Interval, StrOptions, check_parameters
+from nongauss.inference.checkpoint import Checkpoint
+from nongauss.tggm import fit as recipe_of
+from nongauss.tggm.fit import Data, Recipe
+from nongauss.tggm.params import Config
+from nongauss.tggm.predict import Ensemble
+
+FloatArray = NDArray[np.float64]
+
+CONSTRAINTS: dict[str, list[Any]] = {
+    "hidden_layer_sizes": ["array-like", Interval(numbers.Integral, 1, None, closed="left")],
+    "method": [StrOptions({"ml", "bp"})],
+    "posterior": [StrOptions({"moments", "mean_field"})],
+    "hidden_variance": [StrOptions({"learn"}), Interval(numbers.Real, 0, None, closed="neither")],
+    "n_sweeps": [Interval(numbers.Integral, 1, None, closed="left")],
+    "n_members": [Interval(numbers.Integral, 1, None, closed="left")],
+    "batch_size": [StrOptions({"auto"}), Interval(numbers.Integral, 1, None, closed="left")],
+    "learning_rate": [Interval(numbers.Real, 0, None, closed="neither")],
+    "max_epochs": [Interval(numbers.Integral, 1, None, closed="left")],
+    "early_stopping": ["boolean"],
+    "validation_fraction": [Interval(numbers.Real, 0, 1, closed="neither")],
+    "n_iter_no_change": [Interval(numbers.Integral, 1, None, closed="left")],
+    "tol": [Interval(numbers.Real, 0, None, closed="left")],
+    "callbacks": ["array-like", None],
+    "checkpoint": [str, os.PathLike, None],
+    "random_state": ["random_state", np.random.Generator],
+    "verbose": ["verbose"],
+}
+
+
+class TGGM(TableEstimator):
+    """Base of the family: a subclass reads its target, and has these parameters among its own."""
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = CONSTRAINTS
+    hidden_layer_sizes: tuple[int, ...] | int
+    method: str
+    posterior: str
+    hidden_variance: str | float
+    n_sweeps: int
+    n_members: int
+    batch_size: str | int
+    learning_rate: float
+    max_epochs: int | str
+    early_stopping: bool
+    validation_fraction: float
+    n_iter_no_change: int
+    tol: float
+    callbacks: Any
+    checkpoint: str | os.PathLike[str] | None
+    random_state: Any
+    verbose: int
+
+    def _settings(self, noise_variance: float | None) -> tuple[Config, Recipe]:
+        """The checked parameters, as the mathematics wants them."""
+        check_parameters(self)
+        sizes = self.hidden_layer_sizes
+        layers = (sizes,) if isinstance(sizes, numbers.Integral) else tuple(sizes)  # type: ignore[arg-type]
+        if not layers or not all(isinstance(size, numbers.Integral) and size >= 1 for size in layers):
+            raise InputError(
+                f"hidden_layer_sizes must hold a whole number of units for each hidden layer, got {sizes!r}; "
+                "pass for example (50,) or (200, 200)."
+            )
+        config = Config(
+            layers=tuple(map(int, layers)),
+            method=self.method,
+            posterior=self.posterior,
+            n_sweeps=int(self.n_sweeps),
+            hidden_variance=None if self.hidden_variance == "learn" else float(self.hidden_variance),
+            noise_variance=noise_variance,
+            learning_rate=float(self.learning_rate),
+        )
+        recipe = Recipe(
+            n_members=int(self.n_members),
+            batch_size=None if self.batch_size == "auto" else int(self.batch_size),
+            max_epochs=None if self.max_epochs == "auto" else int(self.max_epochs),
+            patience=int(self.n_iter_no_change),
+            tol=float(self.tol),
+            validation_fraction=float(self.validation_fraction) if self.early_stopping else 0.0,
+        )
+        return config, recipe
+
+    def _train(self, seed: int, data: Data, config: Config, recipe: Recipe) -> tuple[FitResult, Ensemble]:
+        """The whole fit, with its checkpoint."""
+        checkpoint = None
+        if self.checkpoint is not None:
+            _check_folder(self.checkpoint)
+            fingerprint = self._fingerprint(data, config, recipe)
+            checkpoint = Checkpoint(self.checkpoint, fingerprint, every_seconds=1.0)
+        return recipe_of.fit(
+            seed,
+            data,
+            config,
+            recipe,
+            callbacks=tuple(self.callbacks or ()),
+            checkpoint=checkpoint,
+            verbose=int(self.verbose),
+        )
+
+    def _former_result(self) -> FitResult | None:
+        """What `partial_fit` goes on from: the last result, if there is one."""
+        if getattr(self, "_former", None) is None:
+            return None
+        trace: list[Any] = self.trace_.to_dict("records")
+        return FitResult(self._former, trace, Status.COMPLETED, self.n_iter_)
+
+    def _fingerprint(self, data: Data, config: Config, recipe: Recipe) -> str:
+        """Stands for all that makes a resumed fit the same fit."""
+        digest = hashlib.sha256()
+        for array in jax.tree.leaves((data.X, data.Y, data.weight)):
+            digest.update(np.ascontiguousarray(array).tobytes())
+        seed = self.random_state if isinstance(self.random_state, numbers.Integral) else "any"
+        version = nongauss.__version__
+        digest.update(repr((version, config, recipe, seed, data.n_inputs, data.Y.shape)).encode())
+        return digest.hexdigest()
+
+
+def canonical(
+    encoded: FloatArray | SparseRows, target: FloatArray, weight: FloatArray, n_columns: int | None = None
+) -> Data:
+    """Canonical rows of encoded inputs (N, D), dense or sparse, and targets (N, P)."""
+    if isinstance(encoded, SparseRows):
+        rows = canonical_rows(joined(encoded), target, weight)
+        return Data(parted(rows.X), rows.Y, rows.weight, n_columns)
+    rows = canonical_rows(encoded, target, weight)
+    return Data(rows.X, rows.Y, rows.weight)
+
+
+def _check_folder(checkpoint: str | os.PathLike[str]) -> None:
+    folder = Path(checkpoint).resolve().parent
+    if not (folder.is_dir() and os.access(folder, os.W_OK)):
+        raise InputError(
+            f"checkpoint cannot be written to {folder}: no such folder, or no right to write there."
+        )

@@ -1,0 +1,47 @@
+import numpy as np
+from sklearn.metrics import adjusted_rand_score
+
+from nongauss.core.contracts import Status
+from nongauss.rectangle import fit as recipe_of
+from nongauss.rectangle.fit import Recipe, Stage, fit
+from nongauss.rectangle.params import Rows
+from rectangle.small import blobs, labels, rows
+
+RECIPE = Recipe(4, "student_t", 5, 200, 1e-5, 0)
+
+
+def four(n_rows: int = 200) -> tuple[Rows, np.ndarray]:
+    X, truth = blobs(n_rows)
+    Z = (X - X.mean(axis=0)) / X.std(axis=0)
+    none = labels(n_rows=len(Z))
+    return Rows(Z, none, Z, none, np.ones(len(Z))), truth
+
+
+def test_clear_boxes_are_found_and_the_trace_never_falls():
+    data, truth = four()
+    result, found = fit(data, RECIPE)
+    assert adjusted_rand_score(truth, found.share.argmax(axis=0)) == 1.0
+    bound = [line["bound"] for line in result.trace]
+    assert (np.diff(bound) >= -1e-9 * abs(bound[-1])).all()
+    assert result.status is Status.CONVERGED
+
+
+def test_a_sample_of_the_rows_finds_the_same(monkeypatch):
+    data, truth = four(600)
+    monkeypatch.setattr(recipe_of, "STAGES", (Stage(5.0, 10, 100, 0.4), Stage(10.0, 8, 150, 0.2)))
+    monkeypatch.setattr(recipe_of, "MOST_ROWS", 200)
+    found = fit(data, RECIPE)[1]
+    assert adjusted_rand_score(truth, found.share.argmax(axis=0)) > 0.99
+
+
+def test_gaps_labels_and_weights_go_through():
+    data = rows(80)
+    found = fit(data, RECIPE._replace(n_clusters=2, max_iter=5))[1]
+    assert np.isfinite(found.share).all()
+    assert found.share.sum(axis=0).max() < 1 + 1e-9
+
+
+def test_a_callback_stops_it():
+    result, _ = fit(four()[0], RECIPE._replace(tol=0.0), callbacks=[lambda progress: progress.iteration == 3])
+    assert result.status is Status.STOPPED
+    assert result.n_iter == 3

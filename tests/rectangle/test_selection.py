@@ -1,0 +1,30 @@
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+
+from nongauss import RectangleMixture
+from rectangle.small import blobs
+
+
+@pytest.mark.parametrize("K", [2, 4])
+def test_the_number_of_clear_boxes_is_found(K):
+    model = RectangleMixture(n_init=2, random_state=0).fit(blobs(200, K, seed=K)[0])
+    assert model.n_clusters_ == K
+    assert max(model.criterion_, key=model.criterion_.get) == K
+    assert model.inside_one_ == 1.0
+
+
+def test_iris_has_three():
+    assert RectangleMixture(n_init=4, random_state=0).fit(load_iris().data).n_clusters_ == 3
+
+
+def test_rules_on_other_columns_are_worth_their_bounds():
+    X, truth = blobs(150, 3, seed=1)
+    Y = np.random.default_rng(0).normal(size=(150, 2)) + 5.0 * np.array([[0, 0], [1, 0], [0, 1]])[truth]
+    model = RectangleMixture(rule_columns=[0, 1], structure_columns=[2, 3], n_init=2, random_state=0)
+    assert model.fit(np.hstack([X, Y])).n_clusters_ == 3
+
+
+def test_rows_without_clusters_have_one():
+    X = np.random.default_rng(0).normal(size=(200, 3))
+    assert RectangleMixture(n_init=2, random_state=0).fit(X).n_clusters_ == 1

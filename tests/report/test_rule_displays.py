@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure
+
+from nongauss.core.contracts import InputError
+from nongauss.report.rule_displays import (
+    ClusterProfileDisplay,
+    ParallelRulesDisplay,
+    RectangleDisplay,
+    best_pairs,
+    rule_figures,
+)
+
+
+class TwoRules:
+    """What the plots read of a clusterer: a is below 1 or above it, b matters to the second cluster only."""
+
+    cluster_names_ = ("low", "high")
+    rules_ = pd.DataFrame(
+        [("low", "a", -np.inf, 1.0), ("high", "a", 1.0, np.inf), ("high", "b", 0.5, 2.0)],
+        columns=["cluster", "column", "lower", "upper"],
+    )
+
+    def predict(self, X):
+        return (np.asarray(X)[:, 0] > 1).astype(int)
+
+
+@pytest.fixture
+def frame():
+    rng = np.random.default_rng(0)
+    return pd.DataFrame(rng.uniform(0, 2, (60, 3)), columns=list("abc"))
+
+
+@pytest.fixture
+def ax():
+    yield Figure().subplots()
+    assert not plt.get_fignums(), "pyplot state was made although axes were given"
+
+
+def test_rectangles_end_at_the_bounds_and_open_ones_at_the_frame(frame, ax):
+    display = RectangleDisplay.from_estimator(TwoRules(), frame, ax=ax)
+    assert display.columns == ("a", "b")
+    low, high = ax.patches
+    assert low.get_x() + low.get_width() == pytest.approx(1.0)
+    assert high.get_x() == pytest.approx(1.0)
+    assert high.get_y() == pytest.approx(0.5)
+    assert ax.get_xlabel() == "a"
+    ax.figure.canvas.draw()
+    with pytest.raises(InputError, match="'z'"):
+        RectangleDisplay.from_estimator(TwoRules(), frame, columns=("a", "z"), ax=ax)
+
+
+def test_parallel_rules_have_a_bar_a_condition(frame, ax):
+    display = ParallelRulesDisplay.from_estimator(TwoRules(), frame, ax=ax)
+    assert list(display.values) == ["a", "b"]
+    assert len(ax.patches) == 3
+    ax.figure.canvas.draw()
+
+
+def test_the_profile_is_the_mean_in_standard_deviations(frame, ax):
+    profile = ClusterProfileDisplay.from_estimator(TwoRules(), frame, ax=ax).profile
+    own = frame["a"] > 1
+    expected = (frame.loc[own, "a"].mean() - frame["a"].mean()) / frame["a"].std(ddof=0)
+    assert profile.loc["a", "high"] == pytest.approx(expected)
+    assert profile.index[0] == "a"
+    ax.figure.canvas.draw()
+
+
+def test_pairs_that_part_most_rows_come_first(frame):
+    rules, labels = TwoRules.rules_, TwoRules().predict(frame)
+    assert best_pairs(rules, frame[["c", "b", "a"]], labels, ["low", "high"]) == [("b", "a")]
+    assert best_pairs(rules[:2], frame, labels, ["low", "high"], 1) == [("a", "b")]
+
+
+def test_figures_for_a_report_and_none_for_labels_alone(frame):
+    assert len(rule_figures(TwoRules(), frame)) == 4
+    assert rule_figures(TwoRules(), pd.DataFrame({"x": ["u", "v"]})) == []

@@ -1,0 +1,152 @@
+"""Labels from the outside: accuracy, probabilities, both rules, weights, sparse tables, going on."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from sklearn.datasets import load_digits, load_iris
+from sklearn.metrics import log_loss
+
+from nongauss import TGGMClassifier
+from nongauss.core.contracts import InputError, NongaussWarning
+from nongauss.tggm.classifier import LARGEST, shrink_of
+
+X, Y = load_iris(return_X_y=True)
+TRAIN, TEST = slice(0, None, 2), slice(1, None, 2)
+
+
+def small(**changes):
+    return TGGMClassifier(**{"hidden_layer_sizes": (8,), "max_epochs": 60, "random_state": 0, **changes})
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return small().fit(X[TRAIN], Y[TRAIN])
+
+
+def test_iris(fitted):
+    probabilities = fitted.predict_proba(X[TEST])
+    assert fitted.score(X[TEST], Y[TEST]) > 0.93
+    assert log_loss(Y[TEST], probabilities) < 0.25
+    assert_allclose(probabilities.sum(axis=1), 1.0, rtol=1e-12)
+    assert (probabilities > 0).all()
+    assert_allclose(np.exp(fitted.predict_log_proba(X[TEST])), probabilities, rtol=1e-12)
+
+
+def test_probabilities_are_those_of_draws_from_the_model(fitted):
+    """One layer, one member at a time: h from its truncated normals, z from h, the largest wins."""
+    rng, rows = np.random.default_rng(0), X[[60, 75, 110]]
+    encoded = fitted._encode(rows)
+    shares = np.zeros((3, 3))
+    for e in range(fitted.n_members):
+        W0, b0, W1, b1, log_sd0 = (np.asarray(leaf[e], float) for leaf in fitted.params_[:5])
+        for i, x in enumerate(encoded):
+            h = rng.normal(W0 @ x + b0, np.exp(log_sd0), (200_000, 8))
+            while (bad := h < 0).any():
+                again = rng.normal(W0 @ x + b0, np.exp(log_sd0), h.shape)
+                h = np.where(bad, again, h)
+            z = h @ W1.T + b1 + rng.normal(size=(len(h), 3))
+            shares[i] += np.bincount(z.argmax(axis=1), minlength=3) / len(h) / fitted.n_members
+    assert_allclose(fitted.predict_proba(rows), shares, atol=0.02)  # z is nearly Gaussian: 8 units
+
+
+def test_both_rules_are_offered(fitted):
+    outputs = fitted.ensemble_.classes(fitted._encode(X))[1]
+    assert_array_equal(fitted.predict(X), fitted.predict_proba(X).argmax(axis=1))
+    by_mean = small(decision="mean_output").fit(X[TRAIN], Y[TRAIN])
+    assert_array_equal(by_mean.predict(X), outputs.argmax(axis=1))
+
+
+@pytest.mark.parametrize("method", ["ml", "bp"])
+def test_depth(method):
+    model = small(method=method, hidden_layer_sizes=(8, 6), n_members=1).fit(X[TRAIN], Y[TRAIN])
+    assert model.score(X[TEST], Y[TEST]) > 0.9
+
+
+def test_mean_field_of_two_layers():
+    model = small(posterior="mean_field", hidden_layer_sizes=(4, 3), n_sweeps=8, n_members=1, max_epochs=150)
+    model.fit(X[TRAIN], Y[TRAIN])
+    assert model.score(X[TEST], Y[TEST]) > 0.8
+
+
+def test_labels_of_any_type(fitted):
+    for names in (np.array(["a", "bb", "c"]), np.array([-5, 0, 7]), np.array(["x", "y", "z"], object)):
+        model = small().fit(X[TRAIN], names[Y][TRAIN])
+        assert_array_equal(model.classes_, names)
+        assert_array_equal(model.predict(X), names[fitted.predict(X)])
+
+
+def test_separable_classes_stay_finite():
+    x = np.r_[np.linspace(-2, -1, 20), np.linspace(1, 2, 20)][:, None]
+    model = small(max_epochs=200).fit(x, x[:, 0] > 0)
+    assert model.classes_.dtype == bool
+    assert_array_equal(model.set_params(decision="mean_output").predict(x), x[:, 0] > 0)
+    probabilities = model.predict_proba(np.array([[-1.5], [0.0], [1.5], [1e6]]))
+    assert np.isfinite(probabilities).all()
+    assert probabilities[0, 0] > 0.9
+    assert probabilities[2, 1] > 0.9
+    assert 0.1 < probabilities[1, 1] < 0.9
+
+
+def test_one_class_and_strange_weights_are_refused():
+    with pytest.raises(InputError, match="at least two classes"):
+        small().fit(X[:50], Y[:50])
+    with pytest.raises(InputError, match="class_weight gives"):
+        small(class_weight={9: 1.0}).fit(X, Y)
+    with pytest.raises(InputError, match="leaves no row"):
+        small(class_weight={0: 0.0, 1: 0.0, 2: 0.0}).fit(X, Y)
+
+
+def test_class_weights_move_the_border():
+    rng = np.random.default_rng(0)
+    x = np.r_[rng.normal(-0.5, 1.0, 36), rng.normal(0.5, 1.0, 4)][:, None]
+    y = np.repeat([0, 1], [36, 4])
+    plain, balanced = (small(class_weight=w).fit(x, y).predict_proba(x)[:, 1] for w in (None, "balanced"))
+    assert abs(plain.mean() - 0.1) < 0.1
+    assert balanced.mean() > plain.mean() + 0.15
+    by_hand = small(class_weight={0: 40 / 72, 1: 5.0}).fit(x, y).predict_proba(x)[:, 1]
+    assert_allclose(by_hand, balanced, atol=1e-3)
+
+
+def test_sparse_tables_are_dense_tables():
+    digits, y = load_digits(return_X_y=True)
+    matrix = sparse.csr_array(digits[:300])
+    digits, y = digits[:300], y[:300]
+    model = small(max_epochs=60, n_members=1).fit(matrix[:200], y[:200])
+    assert model.score(matrix[200:], y[200:]) > 0.75
+    assert_allclose(model.predict_proba(digits), model.predict_proba(matrix.tocsc()), rtol=1e-12)
+    assert model.n_features_in_ == 64
+
+
+def test_frames_with_text():
+    frame = pd.DataFrame({"length": X[:, 2], "kind": np.where(X[:, 3] > 1.0, "wide", "slim")})
+    model = small(n_members=1).fit(frame, Y)
+    assert model.score(frame, Y) > 0.9
+    with pytest.warns(NongaussWarning, match="not seen"):
+        model.predict(frame.assign(kind="new"))
+
+
+def test_partial_fit_learns_and_knows_absent_classes():
+    model = small(learning_rate=0.01)
+    for _ in range(60):
+        model.partial_fit(X[:75], Y[:75], classes=[0, 1, 2])
+    assert model.predict_proba(X[:75]).shape == (75, 3)
+    assert model.score(X[:75], Y[:75]) > 0.95
+    assert model.n_iter_ == 60
+
+
+def test_rows_of_one_input_are_held_out_together():
+    """Titanic in small: few distinct inputs, both labels at each; the shares must come out."""
+    x = np.repeat([0.0, 1.0, 2.0], 200)[:, None]
+    y = np.concatenate([np.arange(200) < 200 * share for share in (0.1, 0.4, 0.8)])
+    model = small(hidden_layer_sizes=(20,), max_epochs=800).fit(x, y)
+    assert_allclose(model.predict_proba([[0.0], [1.0], [2.0]])[:, 1], [0.1, 0.4, 0.8], atol=0.03)
+
+
+def test_rare_columns_are_not_blown_up():
+    encoded = np.array([[0.1, 20.0], [-4.0, -1.0]])
+    assert_allclose(shrink_of(encoded), [1.0, LARGEST / 20.0])
+    assert_allclose(shrink_of(np.zeros((0, 2))), [1.0, 1.0])
