@@ -206,7 +206,8 @@ class RankFactors(TableEstimator):
 
     def _factors(self, X: Any) -> list[Normal]:
         """q(z) of new rows, for each draw."""
-        rows = self._coding.rows(self._raw(X))
+        cells = self._raw(X)
+        rows = self._coding.rows(cells)
         dtype = recipe_of.cell_type(rows)
         return [predict.factors(draw, rows, self._config, dtype) for draw in self.draws_]
 
@@ -271,7 +272,8 @@ def repeated(rows: MergedRows) -> MergedRows:
     counts = np.rint(rows.weight).astype(np.intp)
     if not np.array_equal(counts, rows.weight):
         raise InputError(
-            f'neighbours="pairwise" needs whole sample weights, got {rows.weight[counts != rows.weight][0]:g}; '
+            f'neighbours="pairwise" needs whole sample weights, got '
+            f"{rows.weight[counts != rows.weight][0]:g}; "
             'take "level".'
         )
     X, Y = (np.repeat(part, counts, axis=0) for part in (rows.X, rows.Y))

@@ -39,10 +39,9 @@ class RankFactorAnalysis(TransformerMixin, RankFactors):
     inference : {"vb", "gibbs"}, default "vb"
         Variational Bayes, or Gibbs sampling with `n_chains` chains.
     neighbours : {"level", "pairwise", "extremes"}, default "level"
-        "level": ranks are merged into `n_levels` levels; a neighbour is the mean of the next level. "pairwise":
-        one density over pairs that are adjacent in order; exact, for small tables. "extremes": as
-        published, the
-        highest of all lower values and the lowest of all higher ones; it tends to diverge.
+        "level": ranks are merged into `n_levels` levels; a neighbour is the mean of the next level.
+        "pairwise": one density over pairs that are adjacent in order; exact, for small tables. "extremes": as
+        published, the highest of all lower values and the lowest of all higher ones; it tends to diverge.
     n_levels : int, default 8
         Levels of a column; a frequent value is a level of its own.
     epsilon : "auto" or float > 0, default "auto"
