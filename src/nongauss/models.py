@@ -29,6 +29,7 @@ MODELS: dict[str, dict[str, tuple[str, str]]] = {
         CLASSIFICATION: ("nongauss.sparse_gp.classifier", "SparseGPClassifier"),
         ORDINAL: ("nongauss.sparse_gp.classifier", "SparseGPOrdinalClassifier"),
     },
+    "rank_factor": {CLASSIFICATION: ("nongauss.rank_factor.estimator", "RankFactorClassifier")},
 }
 
 #: The model and the task that `auto` takes for each kind of target; a kind that is missing here has none.

@@ -124,7 +124,7 @@ def _solve(packed: jax.Array, linear: jax.Array) -> jax.Array:
 
 def value_factors(A: jax.Array, noise: jax.Array, values: jax.Array, present: jax.Array) -> jax.Array:
     """Factors (B, K) from values: exact, no steps."""
-    weight = present * noise
+    weight = present * noise[None]
     return _solve(weight @ _squares(A), (weight * values) @ A)
 
 
@@ -134,8 +134,8 @@ def decisions(params: Params, z: jax.Array) -> jax.Array:
     each = jnp.einsum("bk,tck->btc", full, params.beta)
     if params.beta.shape[0] == 1:
         return each[:, 0]
-    away = ((z[:, None, :] - params.centre) ** 2).sum(-1)
-    shares = jax.nn.softmax(params.log_share - 0.5 * jnp.exp(params.log_precision) * away, axis=1)
+    away = ((z[:, None, :] - params.centre[None]) ** 2).sum(-1)
+    shares = jax.nn.softmax(params.log_share[None] - 0.5 * jnp.exp(params.log_precision)[None] * away, axis=1)
     return jnp.einsum("bt,btc->bc", shares, each)
 
 
@@ -176,7 +176,7 @@ class Local:
                 values, present = batch.data[:2]
                 z = value_factors(moving.A, params.noise, values, present)
                 score = z @ moving.A.T
-                cell = (0.5 * params.noise * present * (values - score) ** 2).mean(axis=1)
+                cell = (0.5 * params.noise[None] * present * (values - score) ** 2).mean(axis=1)
             label = 2.0 * jax.nn.relu(1.0 - y * decisions(moving, z)).sum(axis=1)
             return -jnp.sum(batch.weight * (RANK_WEIGHT * cell + LABEL_WEIGHT * label)), score
 
