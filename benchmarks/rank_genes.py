@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from common import load_splits, load_table, parser, write_results, write_table
+from common import load_table, parser, write_results, write_table
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import RepeatedStratifiedKFold
 from sklearn.pipeline import make_pipeline
@@ -76,7 +76,7 @@ def main() -> None:
     chosen = options.parse_args()
     results: dict[str, Any] = {}
     lines = [
-        "| set | model | right | AUC | active factors | largest R-hat | fewest effective draws | fit s | of the processor |",
+        "| set | model | right | AUC | active | largest R-hat | fewest effective draws | fit s | CPU s |",
         "|---|---|---|---|---|---|---|---|---|",
     ]
     for name in chosen.sets:

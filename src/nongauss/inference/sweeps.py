@@ -51,19 +51,11 @@ def sweep_until(
     began = printed = time.perf_counter()
     bounds: list[float] = []
     for done in range(1, max_iter + 1):
-        try:
-            after, info = sweep(state)
-        except KeyboardInterrupt:
-            if not bounds:
-                raise
-            status = Status.STOPPED
+        state, info, stop = _one(sweep, state, is_first=not bounds)
+        if stop is not None:
+            status = stop
             break
-        bound = float(info["bound"])
-        if not math.isfinite(bound):
-            status = Status.NONFINITE
-            break
-        state = after
-        now = time.perf_counter()
+        bound, now = float(info["bound"]), time.perf_counter()
         others = {name: float(number) for name, number in info.items() if name != "bound"}
         at = {"iteration": float(n_before + done), "bound": bound, "seconds": seconds + now - began}
         trace.append(at | others)
@@ -82,6 +74,19 @@ def sweep_until(
     if verbose:
         say(f"iteration {n_before + len(bounds)}: {status.value}")
     return FitResult(state, trace, status, n_before + len(bounds))
+
+
+def _one(sweep: Sweep, state: Any, is_first: bool) -> tuple[Any, Mapping[str, float], Status | None]:
+    """The state after a sweep; or the state before it, and why it ended the fit."""
+    try:
+        after, info = sweep(state)
+    except KeyboardInterrupt:
+        if is_first:
+            raise
+        return state, {}, Status.STOPPED
+    if not math.isfinite(info["bound"]):
+        return state, {}, Status.NONFINITE
+    return after, info, None
 
 
 def _rule(bounds: list[float], tol: float | None, patience: int, check_decrease: bool) -> Status | None:
