@@ -20,11 +20,9 @@ def judged_labels(probabilities: np.ndarray, y: np.ndarray) -> dict[str, float]:
     `y` (N,) holds column numbers of `probabilities` (N, C).
     """
     chosen, confidence = probabilities.argmax(axis=1), probabilities.max(axis=1)
-    right = chosen == y
+    right = (chosen == y).astype(float)
     bins = np.minimum((confidence * N_BINS).astype(int), N_BINS - 1)
-    gaps = [
-        abs(right[bins == b].mean() - confidence[bins == b].mean()) * np.mean(bins == b) for b in set(bins)
-    ]
+    gaps = [abs(np.sum((right - confidence)[bins == b])) for b in range(N_BINS)]
     return {
         "accuracy": float(right.mean()),
         "log_loss": float(-np.log(np.maximum(probabilities[np.arange(len(y)), y], 1e-15)).mean()),

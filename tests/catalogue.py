@@ -24,17 +24,16 @@ class Entry:
 
     iterations: str = "max_iter"
 
+    def said(self, estimator: Any, X: Any) -> np.ndarray:
+        """What a fitted estimator says about rows: predictions, or features where it predicts nothing."""
+        return estimator.predict(X) if hasattr(estimator, "predict") else estimator.transform(X)
+
     def make(self, **changes: Any) -> BaseEstimator:
         return getattr(nongauss, self.name)(**{**self.small, **changes})
 
     def longer(self, iterations: int) -> BaseEstimator:
         """With so many iterations at most."""
         return self.make(**{self.iterations: iterations})
-
-
-def outcome(estimator: BaseEstimator, X: Any) -> np.ndarray:
-    """What an estimator says of rows: its predictions, or what it makes of them if it only transforms."""
-    return estimator.predict(X) if hasattr(estimator, "predict") else estimator.transform(X)
 
 
 def diabetes_part(n_rows: int = 90, n_columns: int = 5) -> tuple[np.ndarray, np.ndarray]:
@@ -64,7 +63,13 @@ CATALOGUE = [
     ),
     Entry(
         "TGGMClassifier",
-        {"hidden_layer_sizes": (6,), "max_epochs": 15, "n_members": 2, "random_state": 0},
+        {
+            "hidden_layer_sizes": (6,),
+            "learning_rate": 0.03,
+            "max_epochs": 15,
+            "n_members": 2,
+            "random_state": 0,
+        },
         wine_part,
         "max_epochs",
     ),
@@ -76,6 +81,8 @@ CATALOGUE = [
     Entry("RankFactorAnalysis", {"n_factors": 2, "max_iter": 8, "random_state": 0}, wine_part),
     Entry("RankFactorClassifier", {"n_factors": 2, "max_iter": 8, "random_state": 0}, wine_part),
     Entry("RectangleMixture", {"n_clusters": 2, "n_init": 2, "max_iter": 20, "random_state": 0}, wine_part),
+    Entry("Harmonium", {"max_epochs": 15, "random_state": 0}, wine_part, "max_epochs"),
+    Entry("HarmoniumClassifier", {"n_components": 12, "random_state": 0}, wine_part, "max_epochs"),
 ]
 
 SUPERVISED = [entry for entry in CATALOGUE if is_classifier(entry.make()) or is_regressor(entry.make())]

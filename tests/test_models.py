@@ -78,7 +78,9 @@ def test_the_family_of_a_choice_has_its_task_with_the_likelihood_of_the_kind():
     plain = family(Choice("tggm", settings={"tol": 1.0}), ColumnKind.COUNT, NUMBERS)
     assert plain[1].settings == {"likelihood": "negative_binomial"}
     labels = np.array(["a", "b"])
-    assert len(family(Choice("sparse_gp", "classification"), ColumnKind.BINARY, labels)) == 1
+    classifier = Choice("sparse_gp", "classification")
+    others = family(classifier, ColumnKind.BINARY, labels)
+    assert others == [classifier, Choice("tggm", "classification")]
 
 
 @pytest.fixture

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .estimator.persistence import load, save
+    from .harmonium.classifier import HarmoniumClassifier
+    from .harmonium.estimator import Harmonium
     from .rank_factor.estimator import RankFactorAnalysis, RankFactorClassifier
     from .rectangle.estimator import RectangleMixture
     from .sparse_gp.classifier import SparseGPClassifier, SparseGPOrdinalClassifier
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = [
+    "Harmonium",
+    "HarmoniumClassifier",
     "RankFactorAnalysis",
     "RankFactorClassifier",
     "RectangleMixture",
@@ -33,6 +37,8 @@ __all__ = [
 ]
 
 _HOMES = {
+    "Harmonium": "nongauss.harmonium.estimator",
+    "HarmoniumClassifier": "nongauss.harmonium.classifier",
     "RankFactorAnalysis": "nongauss.rank_factor.estimator",
     "RankFactorClassifier": "nongauss.rank_factor.estimator",
     "RectangleMixture": "nongauss.rectangle.estimator",

@@ -29,6 +29,7 @@ MODELS: dict[str, dict[str, tuple[str, str]]] = {
         CLASSIFICATION: ("nongauss.sparse_gp.classifier", "SparseGPClassifier"),
         ORDINAL: ("nongauss.sparse_gp.classifier", "SparseGPOrdinalClassifier"),
     },
+    "harmonium": {CLASSIFICATION: ("nongauss.harmonium.classifier", "HarmoniumClassifier")},
     "rank_factor": {CLASSIFICATION: ("nongauss.rank_factor.estimator", "RankFactorClassifier")},
 }
 

@@ -1,8 +1,10 @@
 import numpy as np
 import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_array_equal
 
 from nongauss.data import rows as rows_module
-from nongauss.data.rows import canonical_rows, validate_weight
+from nongauss.data.rows import canonical_rows, canonical_sparse, validate_weight
 
 
 def table(n=60, d=3, seed=0):
@@ -81,3 +83,21 @@ def test_weights_are_checked():
     ]:
         with pytest.raises(ValueError, match=message):
             validate_weight(bad, 3)
+
+
+def test_sparse_rows_are_merged_and_ordered_by_content_as_dense_ones_are():
+    rng = np.random.default_rng(0)
+    X = (rng.integers(0, 3, (40, 4)) * (rng.random((40, 4)) < 0.4)).astype(np.float32)
+    labels, weight = rng.integers(0, 2, (40, 1)), rng.integers(0, 3, 40).astype(float)
+    cells, Y, merged, order = canonical_sparse(sp.csr_matrix(X), labels, weight)
+    dense = canonical_rows(X, labels, weight)
+    assert len(merged) == len(dense.weight)
+    assert merged.sum() == weight.sum()
+    kept = weight > 0
+    assert (order[~kept] == -1).all()
+    assert_array_equal(cells.toarray()[order[kept]], X[kept])
+    assert_array_equal(Y[order[kept]], labels[kept])
+    moved = rng.permutation(40)
+    again = canonical_sparse(sp.csr_matrix(X[moved]), labels[moved], weight[moved])
+    assert_array_equal(again[0].toarray(), cells.toarray())
+    assert_array_equal(again[2], merged)

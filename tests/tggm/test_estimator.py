@@ -87,10 +87,15 @@ def test_the_distribution_function_of_a_fitted_model_is_near_its_limit_of_many_p
     assert np.abs(few - many).mean() < 0.01
 
 
-METHODS = [{"posterior": "moments"}, {"posterior": "mean_field", "n_sweeps": 15}, {"method": "bp"}]
+METHODS = [
+    {"posterior": "moments"},
+    {"posterior": "mean_field", "n_sweeps": 15},
+    {"method": "bp"},
+    {"hidden_layer_sizes": (6, 5)},
+]
 
 
-@pytest.mark.parametrize("settings", METHODS, ids=["moments", "mean_field", "bp"])
+@pytest.mark.parametrize("settings", METHODS, ids=["moments", "mean_field", "bp", "deep"])
 def test_the_objective_rises_and_two_outputs_have_their_shapes(settings):
     X, y = made(120)
     Y = np.column_stack([y, -2.0 * y + X[:, 0]])

@@ -16,7 +16,9 @@ from tggm.small import (
     CONFIG,
     NUMBER,
     closed_form_log_likelihood,
+    deep_member,
     exact_log_likelihood,
+    for_labels,
     mean_field,
     mean_field_bound,
     member,
@@ -116,6 +118,39 @@ def test_without_truncation_the_model_is_linear():
     loss = 0.5 * (np.log(np.diag(precision)).sum() - np.linalg.slogdet(precision)[1])
     _, bound = posterior_and_bound(params, x, mean + y)
     assert_allclose(bound, exact - loss, rtol=1e-8)  # a factorised Gaussian misses exactly that much
+
+
+def test_two_layers_by_moments_are_near_the_exact_ones():
+    """Layers of one unit, eq. 39 by quadrature: the assumed normal is right to a tenth of a spread."""
+    for seed in range(4):
+        params = deep_member(seed, (1, 1), strength=0.8)
+        x, _ = row(seed, params)
+        layer, t = params.deeper[0], np.linspace(0.0, 12.0, 1201)
+        first = stats.norm.pdf(t, params.W0 @ x + params.b0, np.exp(params.log_sd0))
+        second = stats.norm.pdf(t[None], layer.W[0, 0] * t[:, None] + layer.b, np.exp(layer.log_sd))
+        mass = first @ second / np.sum(first @ second)
+        mean = mass @ t
+        sd = np.sqrt(mass @ t**2 - mean**2)
+        _, got, variance = objective.output_moments(params, x)
+        assert abs(got[0] - mean) < 0.1 * sd
+        assert abs(np.sqrt(variance[0]) / sd - 1.0) < 0.1
+
+
+@pytest.mark.parametrize("n_outputs", [1, 4])
+def test_labels_by_moments_against_draws_of_the_gaussian(n_outputs):
+    params = for_labels(member(6, 5, n_outputs))
+    x, _ = row(6, params)
+    mean, _, hidden = objective.output_moments(params, x)
+    for density, variance in (
+        (objective.moment_log_likelihood, params.W1**2 @ hidden + 1.0),
+        (objective.plug_in_log_likelihood, np.ones(n_outputs)),
+    ):
+        z = np.random.default_rng(0).normal(mean, np.sqrt(variance), (200_000, n_outputs))
+        label = z.argmax(axis=1) if n_outputs > 1 else (z[:, 0] > 0).astype(int)
+        n_classes = max(2, n_outputs)
+        shares = np.bincount(label, minlength=n_classes) / len(label)
+        got = [np.exp(density(params, x, np.array([float(c)]), n_classes)) for c in range(n_classes)]
+        assert_allclose(got, shares, atol=0.006)
 
 
 def test_the_judge_of_a_method_is_its_predictive_density():

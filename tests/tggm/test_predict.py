@@ -10,7 +10,7 @@ from scipy import special, stats
 from nongauss.core.records import replace
 from nongauss.tggm import predict
 from nongauss.tggm.predict import N_POINTS, Ensemble
-from tggm.small import CONFIG, closed_form_log_likelihood, ensemble_of, member, one_unit
+from tggm.small import CONFIG, closed_form_log_likelihood, deep_member, ensemble_of, member, one_unit
 
 BP = replace(CONFIG, method="bp")
 
@@ -46,6 +46,16 @@ def test_the_mixture_has_the_exact_moments(n_outputs, skewness):
     middle = (weights * means).sum(axis=1)
     assert_allclose(middle, mean, rtol=1e-10)
     assert_allclose((weights * (sds**2 + (means - middle[:, None]) ** 2)).sum(axis=1), variance, rtol=1e-10)
+
+
+def test_two_layers_keep_their_moments_in_the_mixture():
+    members = [deep_member(seed, (6, 5), 2) for seed in range(2)]
+    made = ensemble(*members, inflation=1.3, skewness=0.5)
+    X = inputs(4)
+    mean, variance = made.moments(X)
+    _, means, sds = made.components(X)
+    assert_allclose(means.mean(axis=1), mean, rtol=1e-10)
+    assert_allclose((sds**2 + means**2).mean(axis=1) - mean**2, variance, rtol=1e-9)
 
 
 def test_the_moments_are_those_of_the_members():

@@ -152,3 +152,39 @@ def _differs_from_previous(
         now, before = sort[here], sort[here - 1]
         out[here] = (x[now] != x[before]).any(axis=1) | (y[now] != y[before]).any(axis=1)
     return out
+
+
+def canonical_sparse(
+    X: Any, Y: NDArray[Any], weight: NDArray[np.float64]
+) -> tuple[Any, NDArray[np.float32], NDArray[np.float64], NDArray[np.int64]]:
+    """`canonical_rows` for a CSR matrix X (N, D): X, Y, weight of distinct rows, and `order` as in `Rows`.
+
+    Rows are equal if their 64-bit hashes are: a sum over their non-zero cells, so that it needs no dense row.
+    """
+    X = X.astype(np.float32)
+    X.sum_duplicates()
+    X.eliminate_zeros()
+    cells = _mixed(X.indices.astype(np.uint64) << np.uint64(32) | X.data.view(np.uint32).astype(np.uint64))
+    sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(cells, dtype=np.uint64)])
+    y = _quantised(Y, np.arange(len(weight)))
+    hashes = _mixed(sums[X.indptr[1:]] - sums[X.indptr[:-1]]) ^ _content_hash(y[:, :0], y)
+    kept = np.flatnonzero(weight > 0)
+    sort = kept[np.lexsort((weight[kept], hashes[kept]))]
+    first = np.ones(len(sort), dtype=np.bool_)
+    first[1:] = hashes[sort][1:] != hashes[sort][:-1]
+    group = np.cumsum(first) - 1
+    order = np.full(len(weight), -1, dtype=np.int64)
+    order[sort] = group
+    chosen = sort[first]
+    return X[chosen], y[chosen], np.bincount(group, weights=weight[sort]).astype(np.float64), order
+
+
+def _mixed(bits: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """The SplitMix64 finaliser."""
+    state = bits + np.uint64(0x9E3779B97F4A7C15)
+    state ^= state >> np.uint64(30)
+    state *= np.uint64(0xBF58476D1CE4E5B9)
+    state ^= state >> np.uint64(27)
+    state *= np.uint64(0x94D049BB133111EB)
+    state ^= state >> np.uint64(31)
+    return state

@@ -39,13 +39,13 @@ class Stage(NamedTuple):
 
 
 STAGES = (
-    Stage(STEEPNESS[0], 3, 1000, 1.0),
-    Stage(STEEPNESS[0], 8, 2000, 0.4),
-    Stage(STEEPNESS[1], 8, 4000, 0.2),
+    Stage(STEEPNESS[0], 3, 500, 1.0),
+    Stage(STEEPNESS[0], 8, 1000, 0.4),
+    Stage(STEEPNESS[1], 8, 2000, 0.2),
 )
 """What the starts go through before the best of them is brought to its end."""
 
-MOST_ROWS = 10_000
+MOST_ROWS = 5000
 """Most rows that the last stage learns the soft boxes from."""
 
 _BLOCK = 2**15  # rows judged at once

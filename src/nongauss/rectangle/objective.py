@@ -14,7 +14,7 @@ from scipy.special import logsumexp
 from nongauss.rectangle.params import REACH, Boxes, BoxPrior, FloatArray, Rows, Structure
 from nongauss.rectangle.structure import log_density, log_prior
 
-LEAST = 1e-10
+LEAST = 1e-8
 """A row is inside with probability 1 - LEAST at most; one without any rule cell is so everywhere."""
 
 _BLOCK = 2**17  # numbers handled at once: small enough for the cache
@@ -24,6 +24,7 @@ class Cells(NamedTuple):
     """What evaluations at one slope share: present, e^{-ax} and e^{ax} as (D, N, 3), levels (N, L)."""
 
     slope: float
+    farthest: float
     powers: FloatArray
     levels: FloatArray
     weight: FloatArray
@@ -32,9 +33,11 @@ class Cells(NamedTuple):
 def cells(rows: Rows, slope: float) -> Cells:
     """Precompute for these rows. A missing cell has only zeros: it costs nothing."""
     present = ~np.isnan(rows.X)
-    exponent = slope * np.clip(np.where(present, rows.X, 0.0), -REACH, REACH)
+    held = np.clip(np.where(present, rows.X, 0.0), -REACH, REACH)
+    exponent = slope * held
     powers = np.stack([present, present * np.exp(-exponent), present * np.exp(exponent)], axis=-1)
-    return Cells(slope, np.ascontiguousarray(powers.transpose(1, 0, 2)), rows.X_levels, rows.weight)
+    farthest = float(np.abs(held).max(initial=0.0))
+    return Cells(slope, farthest, np.ascontiguousarray(powers.transpose(1, 0, 2)), rows.X_levels, rows.weight)
 
 
 def log_inside(at: Cells, boxes: Boxes) -> FloatArray:
@@ -59,15 +62,14 @@ def expected(at: Cells, boxes: Boxes, share: FloatArray, prior: BoxPrior) -> tup
     by_sets = np.zeros((M, boxes.sets.shape[-1]))
     factors, sets = _factors(at, boxes)
     for part in _parts(at, M):
-        odds, outside = _outside(at, factors, sets, part)
+        sides, outside = _outside(at, factors, sets, part)
         own, w = shares[:, part], at.weight[part]
         not_inside = -np.expm1(-outside)
         value += (own * -outside + (1.0 - own) * np.log(not_inside)) @ w
         pull = (own - np.exp(-outside)) / not_inside * w
         pull[outside <= LEAST] = 0.0
-        odds += 1.0
-        np.divide(pull, odds, out=odds)
-        sums += odds @ at.powers[:, part]
+        np.divide(pull, sides, out=sides)
+        sums += sides @ at.powers[:, part]
         by_sets += pull @ at.levels[part]
     both, low, high = (
         factors[..., 0] * sums[..., 0],
@@ -133,10 +135,24 @@ def _factors(at: Cells, boxes: Boxes) -> tuple[FloatArray, FloatArray]:
 
 
 def _outside(at: Cells, factors: FloatArray, sets: FloatArray, part: slice) -> tuple[FloatArray, FloatArray]:
-    """(1+e^-A)(1+e^-B) - 1 for each column (D, M, n), and minus log G (M, n)."""
-    odds = factors @ at.powers[:, part].transpose(0, 2, 1)
-    total = np.log1p(odds).sum(axis=0) + sets @ at.levels[part].T
-    return odds, np.maximum(total, LEAST)
+    """(1+e^-A)(1+e^-B) for each column (D, M, n), and minus log G (M, n).
+
+    Logarithms cost most of it, so as many columns as cannot overflow are multiplied first. The logarithm of
+    one plus a little is exact to 1e-16, far below LEAST.
+    """
+    sides = factors @ at.powers[:, part].transpose(0, 2, 1)
+    sides += 1.0
+    total = sets @ at.levels[part].T
+    if len(sides):
+        groups = np.arange(0, len(sides), _columns_at_once(at, factors))
+        total += np.log(np.multiply.reduceat(sides, groups, axis=0)).sum(axis=0)
+    return sides, np.maximum(total, LEAST)
+
+
+def _columns_at_once(at: Cells, factors: FloatArray) -> int:
+    """How many columns' sides can be multiplied below e^700: each is at most 4 e^{2 a max(|x|, |t|)}."""
+    bounds = float(np.abs(np.log(factors[..., 1:])).max())
+    return max(1, int(700.0 / (2.0 * max(at.slope * at.farthest, bounds) + 2.0)))
 
 
 def _parts(at: Cells, n_boxes: int) -> list[slice]:

@@ -128,15 +128,13 @@ verbose :
         batch_size: str | int = "auto",
         learning_rate: float = 0.003,
         max_epochs: str | int = "auto",
-        early_stopping: bool = True,
-        validation_fraction: float = 0.1,
+        early_stopping: bool = True, validation_fraction: float = 0.1,
         n_iter_no_change: int = 200,
         tol: float = 1e-4,
         callbacks: Sequence[Callable[..., Any]] | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
+        random_state: Any = None, verbose: int = 0,
+    ) -> None:  # fmt: skip
         self.hidden_layer_sizes = hidden_layer_sizes
         self.method = method
         self.posterior = posterior
@@ -152,10 +150,8 @@ verbose :
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
         self.tol = tol
-        self.callbacks = callbacks
-        self.checkpoint = checkpoint
-        self.random_state = random_state
-        self.verbose = verbose
+        self.callbacks, self.checkpoint = callbacks, checkpoint
+        self.random_state, self.verbose = random_state, verbose
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to a table X (N, D), which may be sparse, and labels y (N,).
@@ -197,7 +193,8 @@ verbose :
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The class of each row by the rule that `decision` names: (N,)."""
-        probabilities, outputs = self.ensemble_.classes(self._encode(X))
+        encoded = self._encode(X)
+        probabilities, outputs = self.ensemble_.classes(encoded)
         by_mean = self.decision == "mean_output"
         if by_mean and outputs.shape[1] == 1:
             outputs = np.concatenate([-outputs, outputs], axis=1)
@@ -206,7 +203,8 @@ verbose :
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Probability of each class, in the order of `classes_`: (N, C), rows sum to 1."""
-        return self.ensemble_.classes(self._encode(X))[0]
+        encoded = self._encode(X)
+        return self.ensemble_.classes(encoded)[0]
 
     def predict_log_proba(self, X: Any) -> FloatArray:
         """Log probability of each class: (N, C), finite."""

@@ -1,0 +1,194 @@
+"""`HarmoniumClassifier`, what a user calls for features that tell classes apart."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import minimize_scalar
+from scipy.special import log_softmax
+from sklearn.base import ClassifierMixin, TransformerMixin
+
+from nongauss.data.labels import LabelCoder
+from nongauss.estimator.parameters import Interval, StrOptions
+from nongauss.harmonium import readable
+from nongauss.harmonium.chain import ACTIVE
+from nongauss.harmonium.columns import Coder
+from nongauss.harmonium.common import CONSTRAINTS, FloatArray, HarmoniumBase
+from nongauss.harmonium.fit import QUICK, Recipe, dropout_share
+from nongauss.harmonium.objective import scores
+from nongauss.harmonium.params import Rows
+from nongauss.harmonium.predict import Machine
+from nongauss.harmonium.updates import dropped
+
+WIDEST = 4.0
+"""Log temperatures are sought within this of 0."""
+
+
+class HarmoniumClassifier(TransformerMixin, ClassifierMixin, HarmoniumBase):
+    r"""Classification by latent features that are learned with a large margin between classes.
+
+    A harmonium (see `Harmonium`) whose feature means E[z | x] feed a multiclass linear classifier; both are
+    learned together: contrastive divergence of the columns plus C times the Crammer-Singer loss
+    max_y [1(y != y_d) + f_y - f_{y_d}] of each row.
+
+    Parameters
+    ----------
+    n_components : "infinite" or int, default "infinite"
+        Number of features; "infinite": as many as the chain graph of `Harmonium` finds in the columns.
+    C : float, default 300.0
+        Weight of the loss of a row against one nat of its contrastive free energy. 0: the labels are not
+        learned from, and the features are those of `Harmonium`.
+    dropout : "auto" or float, default "auto"
+        Share of the cells that the classes do not see in each step. "auto": near one half for long rows
+        (texts), little for short ones.
+    truncation, units, views, method, alpha, stick_expectation, batch_size, max_epochs, callbacks,
+    random_state, verbose
+        See `Harmonium`.
+
+    Attributes
+    ----------
+    classes_ : ndarray (C,)
+    class_means_, class_spreads_ : ndarray (C, K)
+        Mean and standard deviation of each feature over the rows of a class.
+    temperature_ : float
+        Scores are divided by it before the softmax that gives probabilities.
+    n_active_, component_status_, components_, machine_, n_iter_, converged_, stop_reason_, trace_ :
+        See `Harmonium`.
+
+    References
+    ----------
+    Chen, Zhu, Sun and Zhang, IEEE Trans. Neural Networks and Learning Systems 25 (2014). Crammer and Singer,
+    JMLR 2 (2001). Chen, Zhu, Sun and Xing, IEEE Trans. PAMI 34 (2012).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from nongauss import HarmoniumClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = HarmoniumClassifier(n_components=10, random_state=0).fit(X, y)
+    >>> model.predict_proba(X[:3]).shape
+    (3, 3)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "C": [Interval(numbers.Real, 0, None, closed="left")],
+        "dropout": [StrOptions({"auto"}), Interval(numbers.Real, 0, 1, closed="left")],
+        **CONSTRAINTS,
+    }
+
+    def __init__(
+        self,
+        n_components: int | str = "infinite",
+        *,
+        C: float = 300.0,
+        dropout: float | str = "auto",
+        truncation: int | str = "auto",
+        units: str = "binary",
+        views: Mapping[str, Any] | None = None,
+        method: str = "cd",
+        alpha: float = 1.0,
+        stick_expectation: str = "accurate",
+        batch_size: int = 256,
+        max_epochs: int | None = None,
+        callbacks: Sequence[Callable[..., Any]] | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_components = n_components
+        self.C = C
+        self.dropout = dropout
+        self.truncation = truncation
+        self.units = units
+        self.views = views
+        self.method = method
+        self.alpha = alpha
+        self.stick_expectation = stick_expectation
+        self.batch_size = batch_size
+        self.max_epochs = max_epochs
+        self.callbacks = callbacks
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit to a table X (N, columns), dense or sparse, and labels y (N,).
+
+        A row of weight 2 counts as the row twice, one of weight 0 is not there. Raises ValueError.
+        """
+        self._check()
+        seed, name = self._key_seed(self.random_state), type(self).__name__
+        coder, table, weight = self._read(X, sample_weight)
+        labels = LabelCoder.fit(y, weight, name)
+        numbers_ = labels.encode(y, len(weight), name, weight)
+        rows, _ = self._rows(coder, table, weight, numbers_)
+        recipe = self._recipe(self._n_units(len(coder.units)), seed)
+        reasons = None
+        if self.n_components == "infinite" and self.units == "binary":
+            found, reasons = self._number(coder, rows, recipe, len(labels.classes))
+            recipe = recipe._replace(n_components=found, has_sticks=False)
+        dropout = None if self.dropout == "auto" else float(self.dropout)
+        recipe = recipe._replace(C=float(self.C), dropout=dropout, n_classes=len(labels.classes))
+        result, machine = self._by_contrast(coder, rows, recipe)
+        hidden = self._keep(coder, machine, rows, reasons)
+        assert rows.labels is not None
+        self.classes_ = labels.classes
+        self.class_means_, self.class_spreads_ = readable.class_means(
+            hidden, rows.weight, rows.labels, len(labels.classes)
+        )
+        self.temperature_ = _temperature(machine, rows, recipe)
+        self._record_fit(result)
+        return self
+
+    def _number(
+        self, coder: Coder, rows: Rows, recipe: Recipe, n_classes: int
+    ) -> tuple[int, tuple[str, ...]]:
+        """How many features the columns call for, at least one a class, and what became of each unit."""
+        _, found, reasons = self._by_chain(coder, rows._replace(labels=None), recipe, QUICK)
+        n_found = max(n_classes, found.params.n_components)
+        inactive = tuple(reason for reason in reasons if reason != ACTIVE)
+        return n_found, (ACTIVE,) * n_found + inactive[: max(0, len(reasons) - n_found)]
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Score of each class (N, C); with two classes, of the second against the first (N,)."""
+        f = self._scores(X)
+        return f[:, 1] - f[:, 0] if f.shape[1] == 2 else f
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The class with the largest score of each row: (N,)."""
+        chosen: NDArray[Any] = self.classes_[self._scores(X).argmax(axis=1)]
+        return chosen
+
+    def predict_log_proba(self, X: Any) -> FloatArray:
+        """Log probability of each class: (N, C), finite."""
+        return log_softmax(self._scores(X) / self.temperature_, axis=1)
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Probability of each class, in the order of `classes_`: (N, C), rows sum to 1."""
+        return np.exp(self.predict_log_proba(X))
+
+    def _scores(self, X: Any) -> FloatArray:
+        hidden = self.transform(X)
+        return scores(self.machine_.params, self.machine_.units, hidden).astype(np.float64)
+
+
+def _temperature(machine: Machine, rows: Rows, recipe: Recipe) -> float:
+    """The temperature that makes labels of training rows, with cells left out as in learning, most likely.
+
+    Cells that are left out stand in for rows that were not trained on.
+    """
+    rng = np.random.default_rng(recipe.seed)
+    share = max(dropout_share(recipe, rows), 0.1)
+    X = machine.scaled(rows.X)
+    plain = machine._replace(params=machine.params._replace(scale=np.ones_like(machine.params.scale)))
+    f = scores(machine.params, machine.units, plain.hidden(dropped(rng, X, share), rows.missing))
+    weight = rows.weight / rows.weight.sum()
+    own = np.arange(len(f)), rows.labels
+
+    def loss(log_temperature: float) -> float:
+        return -float(weight @ log_softmax(f / np.exp(log_temperature), axis=1)[own])
+
+    best = minimize_scalar(loss, bounds=(-WIDEST, WIDEST), method="bounded")
+    return float(np.exp(best.x))

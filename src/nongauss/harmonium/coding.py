@@ -1,0 +1,152 @@
+"""Tables to visible units and back, by a `Coder`. Missing cells stay missing; sparse tables stay sparse."""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from nongauss.core.contracts import InputError, NongaussWarning
+from nongauss.data.table import Column, InputTable, read_input
+from nongauss.harmonium.columns import Coder, Unit
+from nongauss.harmonium.units import Array
+
+CLIP = 5.0
+"""Standardised values beyond this many standard deviations count as this."""
+
+
+def encode(coder: Coder, X: Any, estimator_name: str) -> tuple[Any, Array | None]:
+    """Units (N, D) float32, dense or CSR, and which cells are missing (N, D) or None. Raises InputError."""
+    if sp.issparse(X):
+        return _encode_sparse(coder, X, estimator_name), None
+    table = read_input(X, estimator_name)
+    places = _match(coder, table, estimator_name)
+    out = np.zeros((table.n_rows, len(coder.units)), np.float64)
+    by_column: dict[int, Column] = {}
+    unseen: dict[str, None] = {}
+    known: dict[int, set[str]] = {}
+    for unit in coder.units:
+        known.setdefault(unit.column, set()).update({unit.label, unit.other})
+    for d, unit in enumerate(coder.units):
+        if unit.column not in by_column:
+            by_column = {unit.column: table.column(places[unit.column])}
+        column = by_column[unit.column]
+        out[:, d] = _cells(unit, column, known[unit.column], unseen)
+    if unseen:
+        warnings.warn(
+            f"Labels not seen when fitting are treated as missing: {', '.join(unseen)}.",
+            NongaussWarning,
+            stacklevel=3,
+        )
+    missing = np.isnan(out)
+    if not missing.any():
+        return out.astype(np.float32), None
+    return np.where(missing, 0.0, out).astype(np.float32), missing
+
+
+def _cells(unit: Unit, column: Column, known: set[str], unseen: dict[str, None]) -> Array:
+    """Values of a unit, NaN where missing."""
+    if unit.label:
+        labels = column.as_labels()
+        assert labels.codes is not None
+        is_level = np.array([level == unit.label for level in labels.levels] + [False])
+        out = is_level[labels.codes].astype(np.float64)
+        out[labels.codes < 0] = np.nan
+        strange = [level for level in labels.levels if level not in known]
+        for level in strange:
+            rows = labels.codes == labels.levels.index(level)
+            if rows.any():
+                out[rows] = np.nan
+                unseen[f"{level!r} in column {column.name!r}"] = None
+        return out
+    values = column.as_numbers().values
+    assert values is not None
+    z = (values / unit.unit - unit.mean) / unit.sd
+    if unit.kind == "real":
+        return np.clip(z, -CLIP, CLIP)
+    return np.clip(z, 0.0, 1.0) if unit.kind == "binary" else np.maximum(values, 0.0)
+
+
+def _encode_sparse(coder: Coder, X: Any, estimator_name: str) -> Any:
+    if X.shape[1] != coder.n_features:
+        raise InputError(
+            f"X has {X.shape[1]} features, but {estimator_name} is expecting {coder.n_features} "
+            "features as input."
+        )
+    matrix = sp.csr_matrix(X)
+    if not np.isfinite(matrix.data).all():
+        raise InputError(
+            "X is sparse and holds NaN or infinity; a sparse table has no gaps, so give a dense one."
+        )
+    shifted = [unit.kind == "real" or unit.mean != 0.0 or unit.label != "" for unit in coder.units]
+    if any(shifted):
+        out, _ = encode(coder._replace(feature_names=None), matrix.toarray(), estimator_name)
+        return out
+    chosen = matrix[:, [unit.column for unit in coder.units]].astype(np.float32)
+    binary = np.array([unit.kind == "binary" for unit in coder.units])
+    step = np.array([unit.unit * unit.sd for unit in coder.units], np.float32)
+    data = chosen.data / step[chosen.indices]
+    chosen.data = np.where(binary[chosen.indices], np.clip(data, 0.0, 1.0), np.maximum(data, 0.0)).astype(
+        np.float32
+    )
+    return chosen
+
+
+def _match(coder: Coder, table: InputTable, estimator_name: str) -> list[int]:
+    """For each input column of the fit, its place in `table`: by name if both have names."""
+    if coder.feature_names is not None and table.names is not None:
+        place = {name: j for j, name in enumerate(table.names)}
+        absent = [name for name in coder.feature_names if name not in place]
+        if absent:
+            raise InputError(
+                f"X lacks column(s) {', '.join(map(repr, absent[:8]))}, which {estimator_name} was "
+                "fitted with; add them, or leave their cells missing."
+            )
+        extra = [name for name in table.names if name not in set(coder.feature_names)]
+        if extra:
+            warnings.warn(
+                f"Columns that were not there when fitting are ignored: {', '.join(map(repr, extra[:8]))}.",
+                NongaussWarning,
+                stacklevel=4,
+            )
+        return [place[name] for name in coder.feature_names]
+    if len(table.labels) != coder.n_features:
+        raise InputError(
+            f"X has {len(table.labels)} features, but {estimator_name} is expecting {coder.n_features} "
+            "features as input."
+        )
+    if (coder.feature_names is None) != (table.names is None):
+        has = "has" if table.names is not None else "does not have valid"
+        was = "with" if coder.feature_names is not None else "without"
+        warnings.warn(
+            f"X {has} feature names, but {estimator_name} was fitted {was} feature names.",
+            NongaussWarning,
+            stacklevel=4,
+        )
+    return list(range(coder.n_features))
+
+
+def decode(coder: Coder, units: Array) -> Array:
+    """Expected values of the input columns in their own units, (N, columns): the inverse of `encode`.
+
+    A column of labels gets the number of its likeliest level, in the order of its units (with two levels,
+    0 or 1); columns that say nothing are NaN.
+    """
+    out = np.full((len(units), coder.n_features), np.nan)
+    best = np.full_like(out, -np.inf)
+    count = np.zeros(coder.n_features, int)
+    width = Counter(unit.column for unit in coder.units)
+    for d, unit in enumerate(coder.units):
+        j, value = unit.column, units[:, d].astype(np.float64)
+        if not unit.label:
+            out[:, j] = unit.unit * (unit.mean + unit.sd * value) if np.isfinite(unit.sd) else 0.0
+        elif width[j] == 1:
+            out[:, j] = value > 0.5
+        else:
+            better = value > best[:, j]
+            out[better, j], best[:, j] = count[j], np.maximum(best[:, j], value)
+            count[j] += 1
+    return out

@@ -1,0 +1,255 @@
+"""From a user's table to visible units of known kinds, view by view, and back. Missing cells stay missing.
+
+Label columns become one binary unit a level (one unit for two levels); numeric columns with two values are
+binary, other numbers real (standardised, clipped at 5) or counts (see `Tally`). Constant and empty columns
+say nothing.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from nongauss.core.contracts import InputError, NongaussWarning
+from nongauss.core.registry import persistable
+from nongauss.data.scaling import fit_scale
+from nongauss.data.table import Column, InputTable, read_input
+from nongauss.harmonium.units import KINDS, Array, Block, Layout
+
+SMALL_COUNT, SPARSE = 20.0, 0.5
+"""Whole numbers are counts if at least this share of them is 0 and the others have at most this mean."""
+
+MOST_LEVELS = 255
+
+
+@persistable
+class Unit(NamedTuple):
+    """One visible unit: input column, label ("" for numbers), kind, and z = (x / unit - mean) / sd.
+
+    `other` is the first label of a column of two, which has one unit, for the second.
+    """
+
+    column: int
+    label: str
+    kind: str
+    unit: float = 1.0
+    mean: float = 0.0
+    sd: float = 1.0
+    other: str = ""
+
+
+@persistable
+class Coder(NamedTuple):
+    """Names of the input columns (None for arrays), their labels, the D units and their blocks."""
+
+    feature_names: tuple[str, ...] | None
+    labels: tuple[str, ...]
+    units: tuple[Unit, ...]
+    layout: Layout
+
+    @property
+    def n_features(self) -> int:
+        """Number of input columns."""
+        return len(self.labels)
+
+    @property
+    def encoded_names(self) -> tuple[str, ...]:
+        """Names of the D units, such as "age" or "colour=red"."""
+        return tuple(
+            self.labels[unit.column] + (f"={unit.label}" if unit.label else "") for unit in self.units
+        )
+
+    def view_of_columns(self) -> dict[str, tuple[int, ...]]:
+        """The input columns of each view that has units."""
+        out: dict[str, list[int]] = {}
+        for block in self.layout:
+            columns = [unit.column for unit in self.units[block.start : block.stop]]
+            out.setdefault(block.view, []).extend(dict.fromkeys(columns))
+        return {view: tuple(columns) for view, columns in out.items()}
+
+
+class Tally:
+    """What is known of the numbers of a view after some of its columns: enough to tell its kind."""
+
+    def __init__(self) -> None:
+        self.n_cells = self.n_positive = 0.0
+        self.total = 0.0
+        self.whole, self.pairs = True, True
+
+    def add(self, values: Array, weight: Array) -> None:
+        """One more column and the weights of its rows; a constant one tells nothing."""
+        present = ~np.isnan(values)
+        values, weight = values[present], weight[present]
+        if not len(values):
+            return
+        low, high = values.min(), values.max()
+        if low == high:
+            return
+        self.pairs = self.pairs and bool(((values == low) | (values == high)).all())
+        self.whole = self.whole and low >= 0 and bool((values == np.round(values)).all())
+        self.n_cells += float(weight.sum())
+        self.n_positive += float(weight[values > 0].sum())
+        self.total += float(weight @ np.maximum(values, 0.0)) if self.whole else 0.0
+
+    @property
+    def counts(self) -> bool:
+        """Whole numbers from 0, at least half of them 0, the others of mean 20 at most, as words in texts."""
+        if self.pairs or not self.whole or not self.n_positive:
+            return False
+        return self.n_positive <= SPARSE * self.n_cells and self.total <= SMALL_COUNT * self.n_positive
+
+
+def resolve_views(
+    views: Any, n_columns: int, names: Sequence[str]
+) -> dict[str, tuple[tuple[int, ...], str | None]]:
+    """Columns and kind (None: to be detected) of each view. Raises InputError for a view that cannot be."""
+    if views is None:
+        return {"all": (tuple(range(n_columns)), None)}
+    if not isinstance(views, Mapping) or not views:
+        raise InputError(
+            f"views must be a mapping from names to columns, got {views!r}; write "
+            "{'text': slice(0, 100), 'colour': ['red', 'green']}."
+        )
+    place = {name: number for number, name in enumerate(names)}
+    out, owner = {}, dict[int, str]()
+    for view, given in views.items():
+        is_pair = isinstance(given, tuple) and len(given) == 2 and given[1] in KINDS
+        columns, kind = given if is_pair else (given, None)
+        chosen = _columns(view, columns, n_columns, place)
+        for column in chosen:
+            if column in owner:
+                raise InputError(
+                    f"Column {names[column]!r} is in the views {owner[column]!r} and {view!r}; "
+                    "give it to one."
+                )
+            owner[column] = view
+        out[str(view)] = (chosen, kind)
+    return out
+
+
+def _columns(view: Any, given: Any, n_columns: int, place: Mapping[str, int]) -> tuple[int, ...]:
+    if isinstance(given, slice):
+        chosen = tuple(range(*given.indices(n_columns)))
+    elif isinstance(given, str) or not hasattr(given, "__iter__"):
+        raise InputError(
+            f"View {view!r} must name its columns by a slice or a list, got {given!r}; "
+            "a kind goes beside them: (columns, 'binary')."
+        )
+    else:
+        chosen = tuple(place.get(c, -1) if isinstance(c, str) else int(c) for c in given)
+    if not chosen or min(chosen) < 0 or max(chosen) >= n_columns:
+        raise InputError(
+            f"View {view!r} names columns that X does not have, or none: {given!r}; correct them."
+        )
+    return chosen
+
+
+def fit_coder(X: Any, weight: Array, views: Any, estimator_name: str) -> Coder:
+    """Learn units and layout from rows of positive weight. Warns about ignored columns; InputError."""
+    table = _SparseTable(X) if sp.issparse(X) else read_input(X, estimator_name)
+    units: list[Unit] = []
+    layout: list[Block] = []
+    with_kinds = resolve_views(views, len(table.labels), table.labels)
+    for view, (columns, kind) in with_kinds.items():
+        own = _view_units(table, weight, columns, kind, view)
+        for name in KINDS:
+            some = [unit for unit in own if unit.kind == name]
+            if some:
+                layout.append(Block(view, name, len(units), len(units) + len(some)))
+                units.extend(some)
+    used = {unit.column for unit in units}
+    told = {column for columns, _ in with_kinds.values() for column in columns}
+    ignored = [table.labels[j] for j in sorted(told - used)]
+    if ignored and isinstance(table, InputTable) and table.is_frame:
+        shown = ", ".join(map(repr, ignored[:8])) + (", …" if len(ignored) > 8 else "")
+        warnings.warn(
+            f"X has columns that are ignored, with one value, none, or too many labels: {shown}.",
+            NongaussWarning,
+            stacklevel=4,
+        )
+    if not units:
+        units, layout = [Unit(0, "", "real", sd=np.inf)], [Block(next(iter(with_kinds)), "real", 0, 1)]
+    return Coder(table.names, table.labels, tuple(units), tuple(layout))
+
+
+class _SparseTable:
+    """The columns of a sparse matrix one by one, as `InputTable` gives those of a dense one."""
+
+    names = None
+
+    def __init__(self, X: Any) -> None:
+        self.matrix = sp.csc_matrix(X)
+        self.matrix.sum_duplicates()
+        self.labels = tuple(f"x{j}" for j in range(X.shape[1]))
+
+    def column(self, j: int) -> Column:
+        """Column j with its zeros."""
+        out = np.zeros(self.matrix.shape[0])
+        at = slice(self.matrix.indptr[j], self.matrix.indptr[j + 1])
+        out[self.matrix.indices[at]] = self.matrix.data[at]
+        return Column(self.labels[j], out)
+
+
+def _view_units(
+    table: Any, weight: Array, columns: tuple[int, ...], kind: str | None, view: str
+) -> list[Unit]:
+    """The units of a view. Numbers of one view are counts together or not at all."""
+    tally = Tally()
+    for j in columns:
+        values = table.column(j).values
+        if kind is None and values is not None:
+            tally.add(values, weight)
+    kind = "counts" if kind is None and tally.counts else kind
+    units: list[Unit] = []
+    for j in columns:
+        column = table.column(j)
+        if column.values is None:
+            units += _label_units(j, column)
+            continue
+        present = ~np.isnan(column.values)
+        if present.any():
+            _check_kind(column.values[present], kind, table.labels[j], view)
+            unit = _number_unit(j, column.values[present], weight[present], kind)
+            units += [] if unit is None else [unit]
+    return units
+
+
+def _label_units(j: int, column: Column) -> list[Unit]:
+    used = set(np.unique(column.codes if column.codes is not None else []).tolist())
+    levels = [level for number, level in enumerate(column.levels) if number in used]
+    if not 2 <= len(levels) <= MOST_LEVELS:
+        return []
+    if len(levels) == 2:
+        return [Unit(j, levels[1], "binary", other=levels[0])]
+    return [Unit(j, level, "binary") for level in levels]
+
+
+def _check_kind(values: Array, kind: str | None, column: str, view: str) -> None:
+    if kind not in ("binary", "counts"):
+        return
+    outside = values > 1.0 if kind == "binary" else values != np.round(values)
+    bad = np.flatnonzero((values < 0.0) | outside)
+    if len(bad):
+        rule = "0, 1 or between" if kind == "binary" else "whole and not negative"
+        raise InputError(
+            f"Column {column!r} of view {view!r} holds {values[bad[0]]:g}, but values of kind {kind!r} "
+            f"are {rule}; leave the kind out, or name another one."
+        )
+
+
+def _number_unit(j: int, values: Array, weight: Array, kind: str | None) -> Unit | None:
+    low, high = float(values.min()), float(values.max())
+    if low == high:
+        return None
+    if kind in ("counts", "binary"):
+        return Unit(j, "", kind)
+    if kind is None and ((values == low) | (values == high)).all():
+        half = 0.5 * low + 0.5 * high
+        unit = max(abs(low), abs(high))
+        return Unit(j, "", "binary", unit, low / unit, 2.0 * (half / unit - low / unit))
+    scale = fit_scale(values, weight)
+    return Unit(j, "", "real", scale.unit, scale.mean, scale.sd) if scale.sd else None

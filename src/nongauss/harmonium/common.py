@@ -1,0 +1,263 @@
+"""What the two estimators share: parameters, from a table to a machine, and all that reads the machine."""
+
+from __future__ import annotations
+
+import numbers
+import warnings
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from nongauss.core.contracts import FitResult, InputError, NongaussWarning
+from nongauss.data.rows import canonical_rows, canonical_sparse, validate_weight
+from nongauss.data.table import as_pandas
+from nongauss.estimator.base import NongaussEstimator
+from nongauss.estimator.parameters import Interval, StrOptions, check_parameters
+from nongauss.harmonium import readable
+from nongauss.harmonium.chain import ACTIVE, Chain
+from nongauss.harmonium.coding import decode, encode
+from nongauss.harmonium.columns import Coder, fit_coder
+from nongauss.harmonium.fit import Recipe, find_features, learn
+from nongauss.harmonium.likelihood import log_likelihood
+from nongauss.harmonium.params import Rows
+from nongauss.harmonium.predict import Machine
+from nongauss.harmonium.units import totals_of
+
+FloatArray = NDArray[np.float64]
+
+CONSTRAINTS: dict[str, list[Any]] = {
+    "n_components": [StrOptions({"infinite"}), Interval(numbers.Integral, 1, None, closed="left")],
+    "truncation": [StrOptions({"auto"}), Interval(numbers.Integral, 1, None, closed="left")],
+    "units": [StrOptions({"binary", "real"})],
+    "views": [dict, None],
+    "method": [StrOptions({"cd", "mean_field", "pcd", "lbfgs"})],
+    "alpha": [Interval(numbers.Real, 0, None, closed="neither")],
+    "stick_expectation": [StrOptions({"accurate", "multinomial"})],
+    "batch_size": [Interval(numbers.Integral, 1, None, closed="left")],
+    "max_epochs": [Interval(numbers.Integral, 1, None, closed="left"), None],
+    "callbacks": ["array-like", None],
+    "random_state": ["random_state", np.random.Generator],
+    "verbose": ["verbose"],
+}
+
+LARGEST_TRUNCATION = 200
+GAP = np.float32(3e38)
+"""Stands for a missing cell while rows are put in order."""
+
+
+class HarmoniumBase(NongaussEstimator):
+    """Base of the harmoniums: a subclass says what it learns and stores the parameters."""
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = CONSTRAINTS
+    n_components: Any
+    truncation: Any
+    units: str
+    views: Any
+    method: str
+    alpha: float
+    stick_expectation: str
+    batch_size: int
+    max_epochs: int | None
+    callbacks: Any
+    random_state: Any
+    verbose: int
+
+    def _check(self) -> None:
+        check_parameters(self)
+
+    def _read(self, X: Any, weight: Any) -> tuple[Coder, Any, FloatArray]:
+        """Learn the units from the rows that count, encode all: (coder, table, weight)."""
+        frame = None if sp.issparse(X) else as_pandas(X)
+        X = X if frame is None else frame
+        if not hasattr(X, "shape") and not isinstance(X, list | tuple):
+            X = np.asarray(X)
+        weight = validate_weight(weight, X.shape[0] if getattr(X, "shape", ()) else len(X))
+        counted = weight > 0
+        chosen = X
+        if not counted.all():
+            chosen = (
+                X.loc[counted] if hasattr(X, "loc") else (X if hasattr(X, "shape") else np.array(X))[counted]
+            )
+        return fit_coder(chosen, weight[counted], self.views, type(self).__name__), X, weight
+
+    def _rows(self, coder: Coder, X: Any, weight: FloatArray, labels: FloatArray | None) -> tuple[Rows, Any]:
+        """Encoded rows in canonical order, and for each original row its number there (-1: weight 0)."""
+        encoded, missing = encode(coder, X, type(self).__name__)
+        own = np.zeros((len(weight), 0)) if labels is None else labels[:, None]
+        if sp.issparse(encoded):
+            cells, Y, merged, order = canonical_sparse(encoded, own, weight)
+            gaps = None
+        else:
+            marked = encoded if missing is None else np.where(missing, GAP, encoded)
+            rows = canonical_rows(marked, own, weight)
+            cells, Y, merged, order = rows.X, rows.Y, rows.weight, rows.order
+            gaps = None if missing is None else cells == GAP
+            cells = cells if gaps is None else np.where(gaps, np.float32(0), cells)
+        numbers_ = None if labels is None else Y[:, 0].astype(np.int64)
+        return Rows(cells, gaps, merged, numbers_), order
+
+    def _recipe(self, n_components: int, seed: int, **changes: Any) -> Recipe:
+        recipe = Recipe(
+            n_components=n_components,
+            units=self.units,
+            method=self.method,
+            max_epochs=None if self.max_epochs is None else int(self.max_epochs),
+            batch_size=int(self.batch_size),
+            has_sticks=self.n_components == "infinite",
+            alpha=float(self.alpha),
+            accurate=self.stick_expectation == "accurate",
+            C=0.0,
+            dropout=0.0,
+            n_classes=0,
+            seed=seed,
+        )
+        return recipe._replace(**changes)
+
+    def _n_units(self, n_visible: int) -> int:
+        """Hidden units that a fit starts with."""
+        if self.n_components != "infinite":
+            return int(self.n_components)
+        if self.truncation != "auto":
+            return int(self.truncation)
+        return min(LARGEST_TRUNCATION, max(10, n_visible))
+
+    def _by_chain(
+        self, coder: Coder, rows: Rows, recipe: Recipe, work: float
+    ) -> tuple[FitResult, Machine, tuple[str, ...]]:
+        result = find_features(
+            coder.layout, rows, recipe, self.n_components == "infinite", work,
+            callbacks=tuple(self.callbacks or ()), verbose=int(self.verbose),
+        )  # fmt: skip
+        state: Chain = result.state
+        totals = totals_of(coder.layout, rows.X).mean(axis=0)
+        machine = Machine(state.params, state.prior, coder.layout, "binary", "chain", totals)
+        return result, machine, state.reasons
+
+    def _by_contrast(self, coder: Coder, rows: Rows, recipe: Recipe) -> tuple[FitResult, Machine]:
+        result = learn(
+            coder.layout, rows, recipe, callbacks=tuple(self.callbacks or ()), verbose=int(self.verbose)
+        )
+        params, prior = result.state
+        totals = totals_of(coder.layout, rows.X).mean(axis=0)
+        return result, Machine(params, prior, coder.layout, self.units, "global", totals)
+
+    def _keep(
+        self, coder: Coder, machine: Machine, rows: Rows, reasons: tuple[str, ...] | None
+    ) -> FloatArray:
+        """Set everything that can be read off the fit; returns the activations of `rows`."""
+        self._coder, self.machine_ = coder, machine
+        self.n_features_in_ = coder.n_features
+        if coder.feature_names is not None:
+            self.feature_names_in_ = np.array(coder.feature_names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        self.encoded_names_ = coder.encoded_names
+        hidden = machine.hidden(rows.X, rows.missing)
+        self.component_status_ = readable.status_of(hidden, rows.weight) if reasons is None else reasons
+        self.n_active_ = sum(status == ACTIVE for status in self.component_status_)
+        self.components_ = np.array(machine.params.weights.T, dtype=np.float64)
+        self.visible_std_ = _spread(rows)
+        if machine.reading == "global" and self.units == "binary":
+            self._warn_if_saturated(readable.saturated_share(hidden, rows.weight))
+        return hidden
+
+    def _warn_if_saturated(self, share: float) -> None:
+        if share > readable.SATURATED:
+            warnings.warn(
+                f"{100 * share:.0f} % of the activations are outside [.02, .98], so that the features hardly "
+                "tell rows apart by degree; lower max_epochs, or take fewer components.",
+                NongaussWarning,
+                stacklevel=4,
+            )
+
+    def _encoded(self, X: Any) -> tuple[Any, Any]:
+        check_is_fitted(self, "machine_")
+        return encode(self._coder, X, type(self).__name__)
+
+    def transform(self, X: Any) -> FloatArray:
+        """Mean of each hidden unit given the row, (N, K): if binary, the probability to have the feature.
+
+        Missing cells, or whole views, are integrated out by mean field.
+        """
+        return self.machine_.hidden(*self._encoded(X)) if hasattr(self, "machine_") else self._encoded(X)[0]
+
+    def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> FloatArray:
+        """`fit`, then `transform` of the same rows."""
+        return self.fit(X, y, **fit_params).transform(X)
+
+    def inverse_transform(self, H: Any) -> FloatArray:
+        """Expected table (N, columns) given hidden means (N, K), in the units of the columns.
+
+        Probabilities for columns of 0 and 1, expected counts; for label columns the number of the likeliest
+        level (see `encoded_names_`), NaN for columns that were ignored.
+        """
+        check_is_fitted(self, "machine_")
+        H = np.asarray(H, dtype=np.float64)
+        if H.ndim != 2 or H.shape[1] != len(self.components_):
+            raise InputError(
+                f"H has shape {H.shape}, expected (rows, {len(self.components_)}); "
+                "pass what transform returned."
+            )
+        return decode(self._coder, self.machine_.visible(H))
+
+    def predict_view(self, X: Any, view: str) -> FloatArray:
+        """The columns of one view (N, its columns) from the other views; its own cells in X do not matter."""
+        check_is_fitted(self, "machine_")
+        places = self._coder.view_of_columns()
+        if view not in places:
+            raise InputError(f"There is no view {view!r}; there are: {', '.join(map(repr, places))}.")
+        encoded, missing = self._encoded(X)
+        encoded = encoded.toarray() if sp.issparse(encoded) else encoded
+        missing = np.zeros(encoded.shape, dtype=np.bool_) if missing is None else missing
+        for block in self._coder.layout:
+            if block.view == view:
+                missing[:, block.place] = True
+        hidden = self.machine_.hidden(np.where(missing, np.float32(0), encoded), missing)
+        return self.inverse_transform(hidden)[:, list(places[view])]
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """Names of the columns of `transform`: harmonium0, harmonium1, ..."""
+        check_is_fitted(self, "machine_")
+        return np.array([f"harmonium{k}" for k in range(len(self.components_))], dtype=object)
+
+    def top_features(self, k: int = 8) -> list[list[str]]:
+        """For each hidden unit the names of the k columns (or levels) that it raises most, in order."""
+        check_is_fitted(self, "machine_")
+        return readable.top(self.machine_.params.weights, self.visible_std_, self.encoded_names_, k)
+
+    def top_rows(self, X: Any, k: int = 8) -> NDArray[np.intp]:
+        """For each hidden unit the numbers of the k rows of X that have it most, (K, k)."""
+        return np.argsort(-self.transform(X), axis=0, kind="stable")[:k].T
+
+    def score_samples(self, X: Any, n_chains: int = 200, n_steps: int = 1000) -> FloatArray:
+        """Log likelihood of rows without gaps, nats (N,), by annealed importance sampling; binary units only.
+
+        Real columns count by the density of their encoded (standardised) values. Raises InputError.
+        """
+        encoded, missing = self._encoded(X)
+        if missing is not None:
+            raise InputError(
+                "score_samples takes rows without missing cells; drop those rows, or fill the cells."
+            )
+        rng = np.random.default_rng(self._key_seed(self.random_state))
+        return log_likelihood(self.machine_, encoded, rng, n_chains, n_steps)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        tags.input_tags.sparse = True
+        return tags
+
+
+def _spread(rows: Rows) -> FloatArray:
+    """Standard deviation of each visible unit over the cells that are present, (D,)."""
+    X, share = rows.X, rows.weight / rows.weight.sum()
+    squared = X.multiply(X) if sp.issparse(X) else X * X
+    present = 1.0 if rows.missing is None else np.maximum((~rows.missing).T @ share, 1e-12)
+    mean = np.asarray(X.T @ share).reshape(-1) / present
+    return np.sqrt(np.maximum(np.asarray(squared.T @ share).reshape(-1) / present - mean * mean, 0.0))

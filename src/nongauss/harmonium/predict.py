@@ -1,0 +1,78 @@
+"""What a fitted harmonium says about rows: hidden units, missing cells, reconstructions, views from views."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import expit
+
+from nongauss.core.registry import persistable
+from nongauss.harmonium import chain
+from nongauss.harmonium.params import Params, Prior, Rows
+from nongauss.harmonium.units import Array, Layout, mean_of, respond
+from nongauss.harmonium.updates import drive_of, filled
+
+SWEEPS = 20
+"""Mean-field sweeps for new rows with missing cells."""
+
+CELLS = 2**22
+"""Cells of rows that are worked on at once."""
+
+
+@persistable
+class Machine(NamedTuple):
+    """Parameters and prior, what the units are, and `totals`: mean sum of each block of counts.
+
+    `reading`: "global", where hidden units are independent given a row, or "chain", where they are not.
+    """
+
+    params: Params
+    prior: Prior
+    layout: Layout
+    units: str
+    reading: str
+    totals: Array
+
+    def hidden(self, X: Any, missing: Array | None = None) -> Array:
+        """E[z h | x] (N, K) for encoded rows; missing cells are integrated out by mean field."""
+        out = np.empty((X.shape[0], self.params.n_components))
+        size = max(1, CELLS // X.shape[1])
+        for start in range(0, X.shape[0], size):
+            at = slice(start, start + size)
+            part = None if missing is None else missing[at]
+            with np.errstate(under="ignore", over="ignore"):
+                out[at] = self._hidden(X[at], part)
+        return out
+
+    def _hidden(self, X: Any, missing: Array | None) -> Array:
+        if self.reading == "chain":
+            rows = Rows(X, missing, np.ones(X.shape[0]), None)
+            return chain.infer(self.params, self.layout, self.prior, rows, SWEEPS)
+        x = self.scaled(X)
+        odds = self.prior.log_odds
+        if missing is None:
+            return respond(self.units, drive_of(self.params, x), odds).mean
+        out = np.empty((X.shape[0], self.params.n_components))
+        gaps = missing.any(axis=1)
+        out[~gaps] = respond(self.units, drive_of(self.params, x[~gaps]), odds).mean
+        if gaps.any():
+            whole = filled(self.params, self.units, self.layout, odds, x[gaps], missing[gaps], SWEEPS)
+            out[gaps] = respond(self.units, drive_of(self.params, whole), odds).mean
+        return out
+
+    def scaled(self, X: Any) -> Any:
+        """Encoded rows as the mathematics sees them: real columns times their scale."""
+        if (self.params.scale == 1.0).all():
+            return X
+        return (X.toarray() if hasattr(X, "toarray") else X) * self.params.scale
+
+    def visible(self, hidden: Array) -> Array:
+        """Expected encoded rows (N, D) given hidden means (N, K)."""
+        a = hidden @ self.params.weights.T + self.params.visible_bias
+        totals = np.tile(self.totals, (len(a), 1))
+        return mean_of(self.layout, a, totals) / self.params.scale
+
+    def prior_use(self) -> Array:
+        """Prior probability of each hidden unit to be on, (K,)."""
+        return expit(self.prior.log_odds)

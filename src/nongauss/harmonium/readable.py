@@ -1,0 +1,63 @@
+"""Readable results: which features are in use and why others are not, their columns, and their classes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nongauss.harmonium.chain import ACTIVE, ALIKE, DUPLICATE
+from nongauss.harmonium.units import Array
+
+EDGE = 0.02
+"""An activation within this of 0 or 1 is saturated."""
+
+SATURATED = 0.8
+"""Share of saturated activations from which a fit is reported."""
+
+OFF = "almost no row has it"
+ON = "almost every row has it"
+
+
+def status_of(hidden: Array, weight: Array) -> tuple[str, ...]:
+    """For each unit "active", or why it says nothing, from its activations (N, K) on the training rows."""
+    share = weight / weight.sum()
+    use = share @ hidden
+    spread = np.sqrt(np.maximum(share @ (hidden * hidden) - use * use, 0.0))
+    rows = weight.sum()
+    out = []
+    centred = (hidden - use) * np.sqrt(share)[:, None]
+    alike = np.abs(centred.T @ centred) / np.maximum(np.outer(spread, spread), 1e-12)
+    for k in range(hidden.shape[1]):
+        if spread[k] < 1e-3 or min(use[k], 1.0 - use[k]) * rows < 1.0:
+            out.append(OFF if use[k] < 0.5 else ON)
+        elif any(alike[k, j] > ALIKE and out[j] == ACTIVE for j in range(k)):
+            out.append(DUPLICATE)
+        else:
+            out.append(ACTIVE)
+    return tuple(out)
+
+
+def saturated_share(hidden: Array, weight: Array) -> float:
+    """Weighted share of activations (N, K) outside [.02, .98]."""
+    if not hidden.size:
+        return 0.0
+    outside = (hidden < EDGE) | (hidden > 1.0 - EDGE)
+    return float((weight / weight.sum()) @ outside.mean(axis=1))
+
+
+def top(weights: Array, spread: Array, names: tuple[str, ...], k: int) -> list[list[str]]:
+    """Names of the k visible units that each feature raises most, in standard deviations."""
+    lift = weights * spread[:, None]
+    order = np.argsort(-lift, axis=0, kind="stable")[:k]
+    return [[names[d] for d in column if lift[d, j] > 0] for j, column in enumerate(order.T)]
+
+
+def class_means(hidden: Array, weight: Array, labels: Array, n_classes: int) -> tuple[Array, Array]:
+    """Mean and standard deviation of each feature in the rows of each class: twice (C, K)."""
+    mean, spread = np.zeros((n_classes, hidden.shape[1])), np.zeros((n_classes, hidden.shape[1]))
+    for c in range(n_classes):
+        chosen = labels == c
+        if chosen.any():
+            share = weight[chosen] / weight[chosen].sum()
+            mean[c] = share @ hidden[chosen]
+            spread[c] = np.sqrt(share @ (hidden[chosen] - mean[c]) ** 2)
+    return mean, spread

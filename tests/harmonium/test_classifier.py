@@ -1,0 +1,61 @@
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.datasets import load_breast_cancer, load_digits
+from sklearn.metrics import log_loss
+from sklearn.model_selection import train_test_split
+
+from harmonium.small import table
+from nongauss import HarmoniumClassifier
+
+
+@pytest.fixture(scope="module")
+def digits():
+    X, y = load_digits(return_X_y=True)
+    parts = train_test_split(X[:900], y[:900], test_size=300, random_state=0)
+    return HarmoniumClassifier(40, random_state=0).fit(parts[0], parts[2]), parts
+
+
+def test_handwritten_digits_are_told_apart_with_honest_probabilities(digits):
+    model, (_, X, _, y) = digits
+    assert model.score(X, y) > 0.93
+    P = model.predict_proba(X)
+    assert_allclose(P.sum(axis=1), 1.0, rtol=1e-12)
+    assert log_loss(y, P) < 0.35
+    assert_array_equal(model.classes_[P.argmax(axis=1)], model.predict(X))
+
+
+def test_classes_have_features_of_their_own(digits):
+    model, (X, _, y, _) = digits
+    H = model.transform(X)
+    assert_allclose(model.class_means_[3], H[y == 3].mean(axis=0), atol=1e-5)
+    assert_allclose(model.class_spreads_[3], H[y == 3].std(axis=0), atol=1e-5)
+    assert np.ptp(model.class_means_, axis=0).mean() > 0.3
+
+
+def test_two_classes_and_an_infinite_number_of_features():
+    X, y = load_breast_cancer(return_X_y=True)
+    parts = train_test_split(X, y, test_size=200, random_state=0)
+    model = HarmoniumClassifier(random_state=0).fit(parts[0], parts[2])
+    assert model.score(parts[1], parts[3]) > 0.93
+    f = model.decision_function(parts[1])
+    assert_array_equal(model.classes_[(f > 0).astype(int)], model.predict(parts[1]))
+    assert model.n_active_ == len(model.components_) == model.component_status_.count("active")
+
+
+def test_without_weight_on_the_labels_the_features_are_the_unsupervised_ones():
+    X, Z = table(3, 200, "binary", n_columns=20)
+    one, other = (
+        HarmoniumClassifier(5, C=0.0, dropout=0.0, max_epochs=5, random_state=0).fit(X, labels)
+        for labels in (Z[:, 0], 1 - Z[:, 0])
+    )
+    assert_allclose(one.machine_.params.votes, 0.0)
+    assert one.components_.shape == other.components_.shape == (5, 20)
+
+
+def test_labels_can_be_text():
+    X, Z = table(2, 200, "binary", n_columns=30)
+    y = np.where(Z[:, 0] > 0, "yes", "no")
+    model = HarmoniumClassifier(6, random_state=0).fit(X, y)
+    assert set(model.predict(X)) <= {"yes", "no"}
+    assert model.score(X, y) > 0.8

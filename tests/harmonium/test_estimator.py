@@ -1,0 +1,56 @@
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from harmonium.small import table
+from nongauss import Harmonium
+from nongauss.core.contracts import InputError
+
+
+@pytest.mark.parametrize(("kind", "n_features"), [("real", 5), ("binary", 4)])
+def test_the_number_of_features_follows_the_data_at_one_default(kind, n_features):
+    X, Z = table(n_features, 1000, kind)
+    model = Harmonium(random_state=0).fit(X)
+    assert model.n_active_ == n_features
+    alike = np.abs(np.corrcoef(model.transform(X).T, Z.T)[:n_features, n_features:])
+    assert (alike.max(axis=0) > 0.8).all()
+    assert model.converged_
+
+
+def test_the_papers_sticks_alone_switch_nothing_off():
+    X, _ = table(3, 600, "binary", n_columns=30)
+    model = Harmonium(truncation=15, reading="global", max_epochs=30, random_state=0).fit(X)
+    assert model.n_active_ > 10
+    assert model.machine_.prior.gamma.shape == (15, 2)
+
+
+def test_a_finite_number_is_kept_in_both_readings():
+    X, _ = table(3, 300, "binary", n_columns=20)
+    for reading in ("global", "chain"):
+        model = Harmonium(6, reading=reading, max_epochs=10, random_state=0).fit(X)
+        assert model.components_.shape == (6, 20)
+        assert model.transform(X).shape == (300, 6)
+        assert model.machine_.reading == reading
+
+
+def test_real_units_have_sizes():
+    X, _ = table(2, 300, "binary", n_columns=20)
+    H = Harmonium(4, units="real", random_state=0).fit_transform(X)
+    assert H.max() > 1.05
+    with pytest.raises(InputError, match="binary units only"):
+        Harmonium(units="real", reading="chain").fit(X)
+
+
+def test_features_of_more_data_have_a_higher_likelihood_than_noise():
+    X, _ = table(3, 500, "binary", n_columns=40)
+    model = Harmonium(random_state=0).fit(X[:400])
+    independent = X[:400].mean(axis=0)
+    baseline = (X[400:] * np.log(independent) + (1 - X[400:]) * np.log1p(-independent)).sum(axis=1)
+    assert model.score_samples(X[400:]).mean() > baseline.mean() + 0.5
+    assert_array_equal(model.score_samples(X[:5]), model.score_samples(X[:5]))
+
+
+def test_y_is_ignored():
+    X, _ = table(2, 100, "binary", n_columns=10)
+    a = Harmonium(3, max_epochs=2, random_state=0).fit(X).transform(X)
+    assert_allclose(Harmonium(3, max_epochs=2, random_state=0).fit(X, np.arange(100)).transform(X), a)

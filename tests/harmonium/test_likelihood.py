@@ -1,0 +1,58 @@
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from harmonium.small import BINARY, log_z, params, states
+from nongauss.core.contracts import InputError
+from nongauss.harmonium.likelihood import annealed_log_partition, log_likelihood
+from nongauss.harmonium.objective import chain_log_joint, log_marginal
+from nongauss.harmonium.params import Prior
+from nongauss.harmonium.predict import Machine
+from nongauss.harmonium.units import Block
+
+PRIOR = Prior(np.array([0.4, -0.7, 0.0]), np.zeros((0, 2)))
+
+
+def machine(reading="global", units="binary"):
+    return Machine(params(size=1.5), PRIOR, BINARY, units, reading, np.zeros(0))
+
+
+def test_annealing_finds_the_partition_function_and_says_how_sure_it_is():
+    m = machine()
+    value, error = annealed_log_partition(m, np.random.default_rng(0), 300, 300)
+    assert error < 0.05
+    assert_allclose(value, log_z(m.params, PRIOR.log_odds), atol=5 * error)
+    exact = log_marginal(m.params, "binary", PRIOR.log_odds, states(4)) - log_z(m.params, PRIOR.log_odds)
+    assert_allclose(log_likelihood(m, states(4), np.random.default_rng(0), 300, 300), exact, atol=5 * error)
+
+
+def test_real_columns_integrate_to_the_exact_gaussian_mixture():
+    layout = (Block("all", "real", 0, 4),)
+    m = machine()._replace(layout=layout, params=params(size=0.5)._replace(scale=np.full(4, 2.0)))
+    x = np.random.default_rng(0).normal(size=(5, 4))
+    z, p = states(3), m.params
+    mean = z @ p.weights.T + p.visible_bias
+    weight = z @ (p.hidden_bias + PRIOR.log_odds) + 0.5 * (mean**2).sum(axis=1)
+    weight -= np.logaddexp.reduce(weight)
+    gap = 2.0 * x[:, None, :] - mean
+    exact = np.logaddexp.reduce(
+        weight - 0.5 * (gap**2).sum(axis=2) - 2 * np.log(2 * np.pi) + 4 * np.log(2.0), axis=1
+    )
+    assert_allclose(log_likelihood(m, x, np.random.default_rng(0), 300, 300), exact, atol=0.1)
+
+
+def test_importance_sampling_of_the_chain_graph_agrees_with_enumeration():
+    m, x, z = machine("chain"), states(4), states(3)
+    none = np.zeros((len(x), 0))
+    joint = [chain_log_joint(m.params, BINARY, PRIOR.log_odds, x, none, np.tile(s, (len(x), 1))) for s in z]
+    exact = np.logaddexp.reduce(joint, axis=0)
+    assert_allclose(np.logaddexp.reduce(exact), 0.0, atol=1e-12)
+    assert_allclose(log_likelihood(m, x, np.random.default_rng(0), 4000), exact, atol=0.1)
+
+
+def test_other_units_are_refused():
+    with pytest.raises(InputError, match="binary hidden units"):
+        annealed_log_partition(machine(units="real"), np.random.default_rng(0), 2, 2)
+    counts = machine()._replace(layout=(Block("a", "counts", 0, 4),))
+    with pytest.raises(InputError, match="without counts"):
+        annealed_log_partition(counts, np.random.default_rng(0), 2, 2)

@@ -1,0 +1,44 @@
+import numpy as np
+from numpy.testing import assert_allclose
+from scipy.special import expit
+
+from harmonium.small import BINARY, params, states
+from nongauss.harmonium.params import Prior
+from nongauss.harmonium.predict import Machine
+from nongauss.harmonium.units import Block
+
+PRIOR = Prior(np.zeros(3), np.zeros((0, 2)))
+
+
+def machine(**changes) -> Machine:
+    return Machine(params(), PRIOR, BINARY, "binary", "global", np.zeros(0))._replace(**changes)
+
+
+def test_rows_without_gaps_have_the_exact_posterior_beside_rows_with_gaps():
+    m, X = machine(), states(4)
+    missing = np.zeros(X.shape, bool)
+    missing[3:] = True
+    mixed = m.hidden(X, missing)
+    assert_allclose(mixed[:3], expit(X @ m.params.weights + m.params.hidden_bias)[:3])
+    assert_allclose(mixed[3:], np.tile(mixed[3], (13, 1)))  # nothing is seen: all alike
+    assert_allclose(m.prior_use(), 0.5)
+
+
+def test_one_seen_cell_moves_the_missing_ones_the_right_way():
+    m = machine(params=params()._replace(weights=np.full((4, 3), 1.0), visible_bias=np.full(4, -1.5)))
+    missing = np.array([[False, True, True, True]] * 2)
+    X = np.array([[1.0, 0, 0, 0], [0.0, 0, 0, 0]])
+    with_, without = m.visible(m.hidden(X, missing))
+    assert (with_[1:] > without[1:]).all()
+
+
+def test_reconstructions_are_in_encoded_units_for_both_readings():
+    layout = (Block("all", "real", 0, 4),)
+    scale = np.array([1.0, 2.0, 4.0, 1.0])
+    p = params()._replace(scale=scale)
+    h = np.array([[1.0, 0.0, 1.0]])
+    expected = (h @ p.weights.T + p.visible_bias) / scale
+    for reading in ("global", "chain"):
+        m = machine(params=p, layout=layout, reading=reading)
+        assert_allclose(m.visible(h), expected)
+        assert m.hidden(np.zeros((2, 4), np.float32)).shape == (2, 3)

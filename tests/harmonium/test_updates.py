@@ -1,0 +1,109 @@
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose
+from scipy.special import expit
+
+from harmonium.small import BINARY, D, params, states
+from nongauss.harmonium.objective import scores, worst_rival
+from nongauss.harmonium.units import log_factor, respond
+from nongauss.harmonium.updates import Adam, advance, contrast, drive_of, dropped, filled, margin
+
+PRIOR = np.array([0.4, -0.7, 0.0])
+X = states(D)
+WEIGHT = np.random.default_rng(0).dirichlet(np.ones(len(X)))
+
+
+def differences(function, array, step=1e-6):
+    out = np.empty_like(array)
+    for at in np.ndindex(array.shape):
+        keep = array[at]
+        array[at] = keep + step
+        up = function()
+        array[at] = keep - step
+        out[at] = (up - function()) / (2 * step)
+        array[at] = keep
+    return out
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_the_contrast_is_the_gradient_of_the_free_energies_with_q_held_fixed(sparse):
+    p = params()
+    e0 = respond("binary", X @ p.weights + p.hidden_bias, PRIOR).mean
+    x1 = expit(e0 @ p.weights.T + p.visible_bias)
+    e1 = respond("binary", x1 @ p.weights + p.hidden_bias, PRIOR).mean
+
+    def expected(x, e):
+        return WEIGHT @ (x @ p.visible_bias + (x @ p.weights * e).sum(axis=1) + e @ p.hidden_bias)
+
+    at = contrast(p, "binary", BINARY, PRIOR, sp.csr_matrix(X) if sparse else X, WEIGHT)
+    for name in ("weights", "visible_bias", "hidden_bias"):
+        numeric = differences(lambda: expected(X, e0) - expected(x1, e1), getattr(p, name))
+        assert_allclose(getattr(at, name), numeric, atol=1e-8)
+    assert_allclose(at.on, WEIGHT @ e0)
+
+
+def test_with_chains_from_the_model_the_contrast_is_the_likelihood_gradient():
+    p = params(size=0.7)
+    energy = X @ p.visible_bias + log_factor("binary", drive_of(p, X), PRIOR).sum(axis=1)
+    model = np.exp(energy - np.logaddexp.reduce(energy))
+    chains = X[np.repeat(np.arange(len(X)), np.rint(model * 200_000).astype(int))]
+    at = contrast(p, "binary", BINARY, PRIOR, X, WEIGHT, chains=chains)
+
+    def likelihood():
+        energy = X @ p.visible_bias + log_factor("binary", drive_of(p, X), PRIOR).sum(axis=1)
+        return WEIGHT @ energy - np.logaddexp.reduce(energy)
+
+    assert_allclose(at.weights, differences(likelihood, p.weights), atol=1e-4)  # shares are rounded
+    assert_allclose(at.hidden_bias, differences(likelihood, p.hidden_bias), atol=1e-4)
+
+
+def test_persistent_chains_stay_at_the_model():
+    p = params()
+    energy = X @ p.visible_bias + log_factor("binary", drive_of(p, X), PRIOR).sum(axis=1)
+    model = np.exp(energy - np.logaddexp.reduce(energy))
+    rng = np.random.default_rng(0)
+    chains = X[rng.choice(len(X), 40_000, p=model)]
+    moved = advance(rng, p, "binary", BINARY, PRIOR, chains, np.zeros((len(chains), 0)))
+    share = np.bincount((moved @ [8, 4, 2, 1]).astype(int), minlength=16) / len(moved)
+    assert_allclose(share, model, atol=0.012)  # five standard errors
+
+
+@pytest.mark.parametrize("units", ["binary", "real"])
+def test_the_margin_gradient_agrees_with_finite_differences(units):
+    p = params(n_classes=3)
+    labels = np.random.default_rng(1).integers(0, 3, len(X))
+
+    def loss():
+        mean = respond(units, drive_of(p, X), PRIOR).mean
+        return -float(WEIGHT @ worst_rival(scores(p, units, mean), labels)[0])
+
+    at = margin(p, units, PRIOR, X, WEIGHT, labels)
+    for name in ("weights", "hidden_bias", "votes", "intercept"):
+        assert_allclose(getattr(at, name), differences(loss, getattr(p, name)), atol=1e-7)
+    assert_allclose(at.loss, -loss())
+
+
+def test_missing_cells_end_where_mean_field_stands_still():
+    p, missing = params(), np.zeros(X.shape, bool)
+    missing[:, 1] = True
+    whole = filled(p, "binary", BINARY, PRIOR, X, missing, sweeps=200)
+    e = respond("binary", drive_of(p, whole), PRIOR).mean
+    assert_allclose(whole[:, 1], expit(e @ p.weights[1] + p.visible_bias[1]), atol=1e-9)
+    assert_allclose(whole[:, [0, 2, 3]], X[:, [0, 2, 3]])
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_matrix])
+def test_left_out_cells_keep_their_expectation(make):
+    rng, ones = np.random.default_rng(0), make(np.ones((400, 50), np.float32))
+    assert_allclose(dropped(rng, ones, 0.4).mean(), 1.0, atol=0.03)
+
+
+def test_adam_takes_steps_of_its_rate_and_leaves_arrays_of_rate_zero():
+    moving, still = np.zeros(2, np.float32), np.zeros(2, np.float32)
+    adam = Adam((moving, still))
+    for _ in range(3):
+        adam.step((moving, still), (np.array([5.0, -0.1], np.float32), np.ones(2, np.float32)), (0.1, 0.0))
+    assert_allclose(moving, [0.3, -0.3], rtol=1e-5)
+    assert_allclose(still, 0.0)
+    assert moving.shape == (2,)
