@@ -44,8 +44,8 @@ def sweep_until(
     FitResult; after a bound that is not finite, with the state before it. Raises KeyboardInterrupt if Ctrl-C
     comes before the first iteration is done; later it ends as STOPPED.
     """
-    trace = list(former.trace) if former else []
-    n_before, seconds = (former.n_iter if former else 0), (trace[-1]["seconds"] if trace else 0.0)
+    trace, n_before = (list(former.trace), former.n_iter) if former else ([], 0)
+    seconds = trace[-1]["seconds"] if trace else 0.0
     last = expected or n_before + max_iter
     status = Status.MAX_ITER if tol is not None else Status.COMPLETED
     began = printed = time.perf_counter()
@@ -57,17 +57,14 @@ def sweep_until(
             break
         bound, now = float(info["bound"]), time.perf_counter()
         others = {name: float(number) for name, number in info.items() if name != "bound"}
-        at = {"iteration": float(n_before + done), "bound": bound, "seconds": seconds + now - began}
-        trace.append(at | others)
+        progress = Progress(n_before + done, last, bound, seconds + now - began, others)
+        trace.append({"iteration": n_before + done, "bound": bound, "seconds": progress.seconds} | others)
         bounds.append(bound)
-        progress = Progress(n_before + done, last, bound, at["seconds"], others)
         if verbose and now - printed > 0.5:
             printed = now
             say(progress)
-        stop = _rule(bounds, tol, patience, check_decrease)
         asked = [bool(callback(progress)) for callback in callbacks]
-        if any(asked):
-            stop = Status.STOPPED
+        stop = Status.STOPPED if any(asked) else _rule(bounds, tol, patience, check_decrease)
         if stop is not None:
             status = stop
             break
