@@ -122,6 +122,8 @@ def main() -> None:
             sets = {key: sets[key] for key in (*AIMS, *OTHERS) if key in sets}
             write_results("rectangle_uci", {"seeds": chosen.seeds, "sets": sets})
             write_table("rectangle_uci", table(sets))
+    if not set(chosen.sets) & set(AIMS):
+        return
     mean = {
         f: np.mean([sets[n][OURS][f] for n in chosen.sets if n in AIMS]) for f in sets[chosen.sets[0]][OURS]
     }

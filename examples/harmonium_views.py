@@ -1,4 +1,4 @@
-"""Handwritten digits as two views, by harmoniums: features, one half from the other, gaps and classes.
+"""Handwritten digits as two views, by harmoniums: classes, gaps, one half from the other, save and load.
 
 Run it with `python examples/harmonium_views.py`. It needs no download and leaves no file behind.
 """
@@ -31,7 +31,7 @@ def main() -> None:
     print(f"{model.score(gone, y_test):.3f} right with the upper half missing in every second row.")
     assert model.score(gone, y_test) > 0.6
 
-    pixels = nongauss.Harmonium(30, views=views, random_state=0).fit(X)
+    pixels = nongauss.Harmonium(20, views=views, random_state=0).fit(X)
     lower = pixels.predict_view(X_test, "lower")
     error = ((lower - X_test[:, 32:]) ** 2).mean() / X_test[:, 32:].var(axis=0).mean()
     print(f"The lower half from the upper: {100 * (1 - error):.0f} % of the variance explained.")

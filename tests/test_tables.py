@@ -37,7 +37,7 @@ def test_rows_without_target_and_ids_are_dropped_with_a_note():
         ({"target": "zzz"}, "there are: 'a', 'b', 'c', 'y'"),
         ({"table": frame().assign(y=np.nan)}, "missing in every row"),
         ({"table": frame().assign(y=[f"text {i}" for i in range(60)])}, "no model for a target of kind text"),
-        ({"table": frame().assign(y=["no", "yes"] * 30), "model": "tggm"}, "no numbers"),
+        ({"table": frame().assign(y=["no", "yes"] * 30), "task": "regression"}, "no numbers"),
         ({"table": frame()[["y"]]}, "No column is left"),
         ({"table": frame().iloc[:0]}, "no rows"),
         ({"model": "tgm"}, "did you mean 'tggm'"),
@@ -45,14 +45,14 @@ def test_rows_without_target_and_ids_are_dropped_with_a_note():
     ],
 )
 def test_what_cannot_be_fitted_is_named(change, message):
-    arguments = {"table": frame(), "target": "y", "model": "auto", **change}
+    arguments = {"table": frame(), "target": "y", "model": "auto", "task": "auto", **change}
     with pytest.raises(InputError, match=message):
-        prepare(arguments["table"], arguments["target"], arguments["model"])
+        prepare(arguments["table"], arguments["target"], arguments["model"], arguments["task"])
 
 
 def test_numbers_asked_for_as_numbers_overrule_the_kind():
     table = frame().assign(y=[0, 1] * 30)
-    for asked in ({"model": "tggm"}, {"task": "regression"}, {"model": "tggm", "task": "regression"}):
+    for asked in ({"task": "regression"}, {"model": "tggm", "task": "regression"}):
         ready = prepare(table, "y", **asked)
         assert ready.kind.value == "binary"
         assert (ready.choice.model, ready.choice.task) == ("tggm", "regression")

@@ -5,9 +5,11 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
+import scipy.sparse as sp
 from scipy.special import expit
 
-from nongauss.harmonium.params import Params
+from nongauss.harmonium.learner import Recipe
+from nongauss.harmonium.params import Params, Rows
 from nongauss.harmonium.units import Block
 
 BINARY = (Block("all", "binary", 0, 4),)
@@ -50,3 +52,18 @@ def table(n_features: int, n_rows: int, kind: str, seed: int = 0, n_columns: int
         return Z @ W.T + 0.5 * rng.standard_normal((n_rows, n_columns)), Z
     chance = expit(rng.normal(-1, 0.5, n_columns) + 3 * Z @ W.T)
     return (rng.random((n_rows, n_columns)) < chance).astype(float), Z
+
+
+def recipe(**changes) -> Recipe:
+    base = Recipe(
+        n_components=8, units="binary", method="cd", max_epochs=None, batch_size=64, has_sticks=False,
+        alpha=1.0, accurate=True, C=300.0, dropout=None, n_classes=0, seed=0,
+    )  # fmt: skip
+    return base._replace(**changes)
+
+
+def rows_of(kind="binary", n_features=3, n_rows=250, labels=None, sparse=False):
+    X, Z = table(n_features, n_rows, kind)
+    X = X.astype(np.float32)
+    layout = (Block("all", kind, 0, X.shape[1]),)
+    return layout, Rows(sp.csr_matrix(X) if sparse else X, None, np.ones(n_rows), labels), Z

@@ -39,7 +39,7 @@ def test_views_by_slice_name_and_kind():
     frame = pd.DataFrame(np.random.default_rng(0).random((20, 4)), columns=list("abcd"))
     layout, coder = kinds(frame, {"one": slice(0, 2), "two": (["d", "c"], "binary")})
     assert layout == [("one", "real", 2), ("two", "binary", 2)]
-    assert coder.view_of_columns() == {"one": (0, 1), "two": (3, 2)}
+    assert coder.views == {"one": (0, 1), "two": (3, 2)}
 
 
 @pytest.mark.parametrize(
@@ -64,4 +64,6 @@ def test_values_of_another_kind_are_refused(kind, value):
 
 
 def test_a_table_that_says_nothing_has_one_idle_unit():
-    assert kinds(np.ones((4, 2)))[0] == [("all", "real", 1)]
+    layout, coder = kinds(np.ones((4, 2)))
+    assert layout == [("all", "real", 1)]
+    assert coder.constants[1] == 1.0

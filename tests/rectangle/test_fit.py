@@ -41,6 +41,12 @@ def test_gaps_labels_and_weights_go_through():
     assert found.share.sum(axis=0).max() < 1 + 1e-9
 
 
+def test_soft_rules_know_nothing_of_structure():
+    data, truth = four()
+    found = fit(data, RECIPE)[1]
+    assert adjusted_rand_score(truth, recipe_of.by_soft_rule(data, found.boxes)) == 1.0
+
+
 def test_a_callback_stops_it():
     result, _ = fit(four()[0], RECIPE._replace(tol=0.0), callbacks=[lambda progress: progress.iteration == 1])
     assert result.status is Status.STOPPED

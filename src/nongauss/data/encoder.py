@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 
 from nongauss.core.contracts import InputError, NongaussWarning
 from nongauss.core.registry import persistable
+from nongauss.data.matching import listed, match_columns
 from nongauss.data.scaling import Scale, fit_scale
-from nongauss.data.table import Column, InputTable, read_input
+from nongauss.data.table import Column, read_input
 
 Role = Literal["numeric", "labels", "constant", "empty", "identifier"]
 MOST_LEVELS = 255  # a label column with more levels is ignored
@@ -114,7 +115,7 @@ class TableEncoder:
         """
         table = read_input(X, estimator_name)
         notes: list[str] = []
-        places = self._match(table, estimator_name, notes)
+        places = match_columns(table, self.feature_names, self.n_features, estimator_name, notes)
         out = np.zeros((table.n_rows, len(self.encoded_names)))
         at = 0
         unseen: list[str] = []
@@ -132,7 +133,7 @@ class TableEncoder:
         notes += _note_unseen(unseen)
         if imputed:
             notes.append(
-                f"Missing cells are replaced by the mean in {_listed(imputed)}, where none was when fitting."
+                f"Missing cells are replaced by the mean in {listed(imputed)}, where none was when fitting."
             )
         if notes and warn:
             warnings.warn(" ".join(notes), NongaussWarning, stacklevel=2)
@@ -147,7 +148,8 @@ class TableEncoder:
         notes: list[str] = []
         unseen: list[str] = []
         out = []
-        for code, place in zip(self.columns, self._match(table, estimator_name, notes), strict=True):
+        places = match_columns(table, self.feature_names, self.n_features, estimator_name, notes)
+        for code, place in zip(self.columns, places, strict=True):
             column = table.column(place)
             if code.role == "labels":
                 column = Column(code.name, None, _known_codes(code, column.as_labels(), unseen), code.levels)
@@ -156,33 +158,6 @@ class TableEncoder:
         if notes and warn:
             warnings.warn(" ".join(notes), NongaussWarning, stacklevel=2)
         return out
-
-    def _match(self, table: InputTable, estimator_name: str, notes: list[str]) -> list[int]:
-        """For each input column of `fit`, its position in `table`."""
-        if self.feature_names is not None and table.names is not None:
-            place = {name: j for j, name in enumerate(table.names)}
-            absent = [name for name in self.feature_names if name not in place]
-            if absent:
-                raise InputError(
-                    f"X lacks {_listed(absent)}, which {estimator_name} was fitted with; "
-                    f"add it, or leave its cells missing. X has {_listed(table.names)}."
-                )
-            extra = [name for name in table.names if name not in set(self.feature_names)]
-            if extra:
-                notes.append(f"Columns that were not there when fitting are ignored: {_listed(extra)}.")
-            return [place[name] for name in self.feature_names]
-        if len(table.labels) != self.n_features:
-            raise InputError(
-                f"X has {len(table.labels)} features, but {estimator_name} is expecting {self.n_features} "
-                "features as input."
-            )
-        if self.feature_names is not None:
-            notes.append(
-                f"X does not have valid feature names, but {estimator_name} was fitted with feature names."
-            )
-        elif table.names is not None:
-            notes.append(f"X has feature names, but {estimator_name} was fitted without feature names.")
-        return list(range(self.n_features))
 
 
 def _fit_column(column: Column, weight: NDArray[np.float64]) -> ColumnCode:
@@ -262,13 +237,6 @@ def _warn_ignored(codes: tuple[ColumnCode, ...], is_frame: bool) -> None:
     for role, reason in reasons.items():
         names = [code.name for code in codes if code.role == role]
         if names and (is_frame or role != "constant"):
-            notes.append(f"{_listed(names)} ({reason})")
+            notes.append(f"{listed(names)} ({reason})")
     if notes:
         warnings.warn(f"X has columns that are ignored: {'; '.join(notes)}.", NongaussWarning, stacklevel=3)
-
-
-def _listed(names: list[str] | tuple[str, ...], most: int = 8) -> str:
-    """Names for a message: "column 'a'" or "columns 'a', 'b' and 3 more"."""
-    shown = ", ".join(repr(name) for name in names[:most])
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return f"{'column' if len(names) == 1 else 'columns'} {shown}{more}"

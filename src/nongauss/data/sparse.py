@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_array
 
 from nongauss.core.contracts import InputError
 from nongauss.core.registry import persistable
+from nongauss.data.matching import check_width
 
 MOST_COLUMNS = 2**24
 """Column numbers are held in float32 beside the values, which is exact up to here."""
@@ -69,11 +70,7 @@ class SparseEncoder:
     def transform(self, X: Any, estimator_name: str = "this estimator", warn: bool = True) -> SparseRows:
         """The scaled rows of `X`, sparse or dense. Raises ValueError as scikit-learn."""
         matrix = _checked(X, estimator_name)
-        if matrix.shape[1] != self.n_features:
-            raise InputError(
-                f"X has {matrix.shape[1]} features, but {estimator_name} is expecting {self.n_features} "
-                "features as input."
-            )
+        check_width(matrix.shape[1], self.n_features, estimator_name)
         counts = np.diff(matrix.indptr)
         place = np.arange(counts.max(initial=1))[None, :] < counts[:, None]
         index, value = np.zeros(place.shape, np.int32), np.zeros(place.shape)

@@ -18,7 +18,8 @@ from nongauss.harmonium import readable
 from nongauss.harmonium.chain import ACTIVE
 from nongauss.harmonium.columns import Coder
 from nongauss.harmonium.common import CONSTRAINTS, FloatArray, HarmoniumBase
-from nongauss.harmonium.fit import QUICK, Recipe, dropout_share
+from nongauss.harmonium.fit import QUICK
+from nongauss.harmonium.learner import Recipe, dropout_share
 from nongauss.harmonium.objective import scores
 from nongauss.harmonium.params import Rows
 from nongauss.harmonium.predict import Machine
@@ -158,7 +159,8 @@ class HarmoniumClassifier(TransformerMixin, ClassifierMixin, HarmoniumBase):
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The class with the largest score of each row: (N,)."""
-        chosen: NDArray[Any] = self.classes_[self._scores(X).argmax(axis=1)]
+        best = self._scores(X).argmax(axis=1)
+        chosen: NDArray[Any] = self.classes_[best]
         return chosen
 
     def predict_log_proba(self, X: Any) -> FloatArray:

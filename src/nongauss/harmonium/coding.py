@@ -10,7 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from nongauss.core.contracts import InputError, NongaussWarning
-from nongauss.data.table import Column, InputTable, read_input
+from nongauss.data.matching import check_width, match_columns
+from nongauss.data.table import Column, read_input
 from nongauss.harmonium.columns import Coder, Unit
 from nongauss.harmonium.units import Array
 
@@ -23,7 +24,8 @@ def encode(coder: Coder, X: Any, estimator_name: str) -> tuple[Any, Array | None
     if sp.issparse(X):
         return _encode_sparse(coder, X, estimator_name), None
     table = read_input(X, estimator_name)
-    places = _match(coder, table, estimator_name)
+    notes: list[str] = []
+    places = match_columns(table, coder.feature_names, coder.n_features, estimator_name, notes)
     out = np.zeros((table.n_rows, len(coder.units)), np.float64)
     by_column: dict[int, Column] = {}
     unseen: dict[str, None] = {}
@@ -36,11 +38,9 @@ def encode(coder: Coder, X: Any, estimator_name: str) -> tuple[Any, Array | None
         column = by_column[unit.column]
         out[:, d] = _cells(unit, column, known[unit.column], unseen)
     if unseen:
-        warnings.warn(
-            f"Labels not seen when fitting are treated as missing: {', '.join(unseen)}.",
-            NongaussWarning,
-            stacklevel=3,
-        )
+        notes.append(f"Labels not seen when fitting are treated as missing: {', '.join(unseen)}.")
+    if notes:
+        warnings.warn(" ".join(notes), NongaussWarning, stacklevel=3)
     missing = np.isnan(out)
     if not missing.any():
         return out.astype(np.float32), None
@@ -71,11 +71,7 @@ def _cells(unit: Unit, column: Column, known: set[str], unseen: dict[str, None])
 
 
 def _encode_sparse(coder: Coder, X: Any, estimator_name: str) -> Any:
-    if X.shape[1] != coder.n_features:
-        raise InputError(
-            f"X has {X.shape[1]} features, but {estimator_name} is expecting {coder.n_features} "
-            "features as input."
-        )
+    check_width(X.shape[1], coder.n_features, estimator_name)
     matrix = sp.csr_matrix(X)
     if not np.isfinite(matrix.data).all():
         raise InputError(
@@ -95,54 +91,21 @@ def _encode_sparse(coder: Coder, X: Any, estimator_name: str) -> Any:
     return chosen
 
 
-def _match(coder: Coder, table: InputTable, estimator_name: str) -> list[int]:
-    """For each input column of the fit, its place in `table`: by name if both have names."""
-    if coder.feature_names is not None and table.names is not None:
-        place = {name: j for j, name in enumerate(table.names)}
-        absent = [name for name in coder.feature_names if name not in place]
-        if absent:
-            raise InputError(
-                f"X lacks column(s) {', '.join(map(repr, absent[:8]))}, which {estimator_name} was "
-                "fitted with; add them, or leave their cells missing."
-            )
-        extra = [name for name in table.names if name not in set(coder.feature_names)]
-        if extra:
-            warnings.warn(
-                f"Columns that were not there when fitting are ignored: {', '.join(map(repr, extra[:8]))}.",
-                NongaussWarning,
-                stacklevel=4,
-            )
-        return [place[name] for name in coder.feature_names]
-    if len(table.labels) != coder.n_features:
-        raise InputError(
-            f"X has {len(table.labels)} features, but {estimator_name} is expecting {coder.n_features} "
-            "features as input."
-        )
-    if (coder.feature_names is None) != (table.names is None):
-        has = "has" if table.names is not None else "does not have valid"
-        was = "with" if coder.feature_names is not None else "without"
-        warnings.warn(
-            f"X {has} feature names, but {estimator_name} was fitted {was} feature names.",
-            NongaussWarning,
-            stacklevel=4,
-        )
-    return list(range(coder.n_features))
-
-
 def decode(coder: Coder, units: Array) -> Array:
     """Expected values of the input columns in their own units, (N, columns): the inverse of `encode`.
 
     A column of labels gets the number of its likeliest level, in the order of its units (with two levels,
-    0 or 1); columns that say nothing are NaN.
+    0 or 1); columns that say nothing have their one value, or NaN.
     """
-    out = np.full((len(units), coder.n_features), np.nan)
-    best = np.full_like(out, -np.inf)
+    out = np.tile(np.array(coder.constants), (len(units), 1))
+    best = np.full(out.shape, -np.inf)
     count = np.zeros(coder.n_features, int)
     width = Counter(unit.column for unit in coder.units)
     for d, unit in enumerate(coder.units):
         j, value = unit.column, units[:, d].astype(np.float64)
         if not unit.label:
-            out[:, j] = unit.unit * (unit.mean + unit.sd * value) if np.isfinite(unit.sd) else 0.0
+            if np.isfinite(unit.sd):
+                out[:, j] = unit.unit * (unit.mean + unit.sd * value)
         elif width[j] == 1:
             out[:, j] = value > 0.5
         else:

@@ -44,12 +44,18 @@ class Unit(NamedTuple):
 
 @persistable
 class Coder(NamedTuple):
-    """Names of the input columns (None for arrays), their labels, the D units and their blocks."""
+    """Names of the input columns (None for arrays), their labels, the D units and their blocks.
+
+    `constants`: the value of each column of numbers that has only one, NaN for others. `views`: the columns
+    of each view, in the order in which they were given.
+    """
 
     feature_names: tuple[str, ...] | None
     labels: tuple[str, ...]
     units: tuple[Unit, ...]
     layout: Layout
+    constants: tuple[float, ...]
+    views: dict[str, tuple[int, ...]]
 
     @property
     def n_features(self) -> int:
@@ -62,14 +68,6 @@ class Coder(NamedTuple):
         return tuple(
             self.labels[unit.column] + (f"={unit.label}" if unit.label else "") for unit in self.units
         )
-
-    def view_of_columns(self) -> dict[str, tuple[int, ...]]:
-        """The input columns of each view that has units."""
-        out: dict[str, list[int]] = {}
-        for block in self.layout:
-            columns = [unit.column for unit in self.units[block.start : block.stop]]
-            out.setdefault(block.view, []).extend(dict.fromkeys(columns))
-        return {view: tuple(columns) for view, columns in out.items()}
 
 
 class Tally:
@@ -173,7 +171,19 @@ def fit_coder(X: Any, weight: Array, views: Any, estimator_name: str) -> Coder:
         )
     if not units:
         units, layout = [Unit(0, "", "real", sd=np.inf)], [Block(next(iter(with_kinds)), "real", 0, 1)]
-    return Coder(table.names, table.labels, tuple(units), tuple(layout))
+    idle = [_only_value(table.column(j)) if j not in used else np.nan for j in range(len(table.labels))]
+    owned = {view: columns for view, (columns, _) in with_kinds.items()}
+    return Coder(table.names, table.labels, tuple(units), tuple(layout), tuple(idle), owned)
+
+
+def _only_value(column: Column) -> float:
+    """The one value of a constant column of numbers, NaN for others."""
+    present = None if column.values is None else column.values[~np.isnan(column.values)]
+    return (
+        float(present[0])
+        if present is not None and len(present) and (present == present[0]).all()
+        else np.nan
+    )
 
 
 class _SparseTable:

@@ -20,7 +20,8 @@ from nongauss.harmonium import readable
 from nongauss.harmonium.chain import ACTIVE, Chain
 from nongauss.harmonium.coding import decode, encode
 from nongauss.harmonium.columns import Coder, fit_coder
-from nongauss.harmonium.fit import Recipe, find_features, learn
+from nongauss.harmonium.fit import find_features, learn
+from nongauss.harmonium.learner import Recipe
 from nongauss.harmonium.likelihood import log_likelihood
 from nongauss.harmonium.params import Rows
 from nongauss.harmonium.predict import Machine
@@ -192,7 +193,7 @@ class HarmoniumBase(NongaussEstimator):
         """Expected table (N, columns) given hidden means (N, K), in the units of the columns.
 
         Probabilities for columns of 0 and 1, expected counts; for label columns the number of the likeliest
-        level (see `encoded_names_`), NaN for columns that were ignored.
+        level (see `encoded_names_`); columns that were ignored have their one value, or NaN.
         """
         check_is_fitted(self, "machine_")
         H = np.asarray(H, dtype=np.float64)
@@ -206,7 +207,7 @@ class HarmoniumBase(NongaussEstimator):
     def predict_view(self, X: Any, view: str) -> FloatArray:
         """The columns of one view (N, its columns) from the other views; its own cells in X do not matter."""
         check_is_fitted(self, "machine_")
-        places = self._coder.view_of_columns()
+        places = self._coder.views
         if view not in places:
             raise InputError(f"There is no view {view!r}; there are: {', '.join(map(repr, places))}.")
         encoded, missing = self._encoded(X)

@@ -81,8 +81,8 @@ class Harmonium(TransformerMixin, HarmoniumBase):
     >>> import numpy as np
     >>> from nongauss import Harmonium
     >>> rng = np.random.default_rng(0)
-    >>> Z = rng.random((300, 2)) < 0.4
-    >>> X = rng.random((300, 12)) < np.where(np.repeat(Z, 6, axis=1), 0.9, 0.1)
+    >>> Z = rng.random((500, 2)) < 0.3
+    >>> X = rng.random((500, 30)) < np.where(np.repeat(Z, 15, axis=1), 0.7, 0.1)
     >>> model = Harmonium(random_state=0).fit(X)
     >>> model.n_active_
     2

@@ -5,13 +5,13 @@ For mini-batches whose gradient is written by hand in NumPy; `loop.py` is the on
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from nongauss.core.contracts import Callback, FitResult, Progress, Status, say
+from nongauss.core.contracts import Callback, FitResult, Status
+from nongauss.inference.watch import Watch
 
 Epoch = Callable[[int], Mapping[str, float]]
 
@@ -39,10 +39,8 @@ def run_epochs(
     FitResult with the last state whose bound was finite: COMPLETED after the schedule, CONVERGED, STOPPED or
     NONFINITE. Raises KeyboardInterrupt if Ctrl-C comes before the first epoch is done.
     """
-    trace = list(former.trace) if former else []
-    offset, before = (former.n_iter, trace[-1]["seconds"]) if former and trace else (0, 0.0)
-    began = printed = time.perf_counter()
-    state, status, done = snapshot(), Status.COMPLETED, 0
+    watch = Watch(max_epochs, callbacks, verbose, former)
+    state, status = snapshot(), Status.COMPLETED
     try:
         for number in range(max_epochs):
             info = dict(epoch(number))
@@ -50,26 +48,13 @@ def run_epochs(
             if not all(np.isfinite(value) for value in info.values()):
                 status = Status.NONFINITE
                 break
-            state, done = snapshot(), number + 1
-            now = time.perf_counter()
-            row = {
-                "iteration": offset + done,
-                "bound": float(info.pop("bound")),
-                "seconds": before + now - began,
-            }
-            trace.append(row | {name: float(value) for name, value in info.items()})
-            progress = Progress(offset + done, offset + max_epochs, row["bound"], row["seconds"], info)
-            if verbose and now - printed > 0.5:
-                printed = now
-                say(progress)
-            asked = [bool(callback(progress)) for callback in callbacks]
-            if any(asked) or stop:
-                status = Status.STOPPED if any(asked) else Status.CONVERGED
+            state = snapshot()
+            asked = watch.record(info.pop("bound"), info)
+            if asked or stop:
+                status = Status.STOPPED if asked else Status.CONVERGED
                 break
     except KeyboardInterrupt:
-        if not done:
+        if not watch.n_done:
             raise
         status = Status.STOPPED
-    if verbose:
-        say(f"iteration {offset + done}: {status.value}")
-    return FitResult(state, trace, status, offset + done)
+    return watch.result(state, status)

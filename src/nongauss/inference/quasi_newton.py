@@ -6,7 +6,6 @@ and Zhu 1995).
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -14,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from nongauss.core.contracts import Callback, FitResult, Progress, Status, say
+from nongauss.core.contracts import Callback, FitResult, Status
+from nongauss.inference.watch import Watch
 
 FloatArray = NDArray[np.float64]
 Objective = Callable[[FloatArray], tuple[float, FloatArray, Mapping[str, float]]]
@@ -52,18 +52,17 @@ def ascend(
     FitResult whose state is the best x; NONFINITE with `x` itself if there is no value at the start.
     Raises KeyboardInterrupt if Ctrl-C comes before the first iteration is done; later it ends as STOPPED.
     """
-    climb = _Climb(
-        objective, np.array(x, dtype=np.float64), max_iter, tol, patience, callbacks, verbose, former
-    )
+    watch = Watch(max_iter, callbacks, verbose, former)
+    climb = _Climb(objective, np.array(x, dtype=np.float64), max_iter, tol, patience, watch)
     if not climb.begin():
-        return climb.result(Status.NONFINITE)
+        return watch.result(climb.best, Status.NONFINITE)
     try:
         climb.run(bounds)
     except KeyboardInterrupt:
-        if not climb.n_done:
+        if not watch.n_done:
             raise
         climb.status = Status.STOPPED
-    return climb.result(climb.status)
+    return watch.result(climb.best, climb.status)
 
 
 class _Climb:
@@ -76,18 +75,11 @@ class _Climb:
         max_iter: int,
         tol: float,
         patience: int,
-        callbacks: Sequence[Callback],
-        verbose: int,
-        former: FitResult | None,
+        watch: Watch,
     ) -> None:
         self.objective, self.best, self.max_iter = objective, x, max_iter
-        self.tol, self.patience = tol, patience
-        self.callbacks, self.verbose = callbacks, verbose
-        self.trace: list[dict[str, float]] = list(former.trace) if former else []
-        self.offset = former.n_iter if former else 0
-        self.before = self.trace[-1]["seconds"] if self.trace else 0.0
-        self.began = self.printed = time.perf_counter()
-        self.n_done, self.value = 0, -np.inf
+        self.tol, self.patience, self.watch = tol, patience, watch
+        self.value = -np.inf
         self.infos: dict[float, Mapping[str, float]] = {}
         self.values: list[float] = []
         self.status = Status.MAX_ITER
@@ -102,7 +94,7 @@ class _Climb:
     def run(self, bounds: Sequence[tuple[float | None, float | None]]) -> None:
         """L-BFGS, begun again once where a line search finds nothing although there was progress."""
         for _ in range(2):
-            n_before = self.n_done
+            n_before = self.watch.n_done
             outcome = minimize(
                 self._loss,
                 self.best,
@@ -111,13 +103,13 @@ class _Climb:
                 bounds=bounds,
                 callback=self._after,
                 options={
-                    "maxcor": MEMORY, "maxiter": self.max_iter - self.n_done,
+                    "maxcor": MEMORY, "maxiter": self.max_iter - self.watch.n_done,
                     "maxfun": 20 * self.max_iter + 100, "ftol": 0.0, "gtol": 1e-9, "maxls": 10,
                 },
             )  # fmt: skip
-            if self.status is not Status.MAX_ITER or self.n_done >= self.max_iter:
+            if self.status is not Status.MAX_ITER or self.watch.n_done >= self.max_iter:
                 return
-            if outcome.status == 0 or self.n_done == n_before:
+            if outcome.status == 0 or self.watch.n_done == n_before:
                 break
         self.status = Status.CONVERGED
 
@@ -145,29 +137,12 @@ class _Climb:
         info = self.infos.get(-value, {})
         self.infos.clear()
         self.best, self.value = np.array(intermediate_result.x), value
-        self.n_done += 1
         self.values.append(value)
-        now = time.perf_counter()
-        row = {"iteration": self.offset + self.n_done, "bound": float(info.get("bound", value))}
-        row["seconds"] = self.before + now - self.began
-        self.trace.append(row | {name: float(number) for name, number in info.items() if name != "bound"})
-        others = {name: number for name, number in self.trace[-1].items() if name not in row}
-        progress = Progress(
-            self.offset + self.n_done, self.offset + self.max_iter, row["bound"], row["seconds"], others
-        )
-        if self.verbose and (now - self.printed > 0.5):
-            self.printed = now
-            say(progress)
-        asked = [bool(callback(progress)) for callback in self.callbacks]
-        if any(asked):
+        others = {name: number for name, number in info.items() if name != "bound"}
+        asked = self.watch.record(info.get("bound", value), others)
+        if asked:
             self.status = Status.STOPPED
         elif len(self.values) > self.patience and value - self.values[-1 - self.patience] < self.tol:
             self.status = Status.CONVERGED
         if self.status is not Status.MAX_ITER:
             raise StopIteration
-
-    def result(self, status: Status) -> FitResult:
-        """What came of it."""
-        if self.verbose:
-            say(f"iteration {self.offset + self.n_done}: {status.value}")
-        return FitResult(self.best, self.trace, status, self.offset + self.n_done)

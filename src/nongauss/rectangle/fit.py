@@ -157,6 +157,15 @@ def share_of(rows: Rows, state: State, kind: str) -> FloatArray:
     return out
 
 
+def by_soft_rule(rows: Rows, boxes: Boxes) -> IntArray:
+    """The cluster of each row by the soft boxes alone, (N,)."""
+    parts = [
+        log_inside(cells(rows.take(block), STEEPNESS[-1]), boxes)[0].argmax(axis=0)
+        for block in blocks(len(rows))
+    ]
+    return np.concatenate(parts)
+
+
 def blocks(n_rows: int) -> list[IntArray]:
     """Row numbers in blocks."""
     return [np.arange(start, min(start + _BLOCK, n_rows)) for start in range(0, n_rows, _BLOCK)]

@@ -25,6 +25,9 @@ PATIENCE = 2
 MOST_COMPONENTS = 5
 """Principal components of the structure columns that the criterion looks at."""
 
+WORTH = 0.01
+"""Nats that a further cluster must gain: one that ends without rows leaves the criterion as it was."""
+
 KIND = "full"
 """Structure model of the criterion."""
 
@@ -45,7 +48,7 @@ def choose(task: Task, recipe: Recipe, wording: Wording) -> tuple[int, dict[int,
     for K in range(best, most + 1):
         solution = solve(small, recipe._replace(n_clusters=K, structure=KIND), wording)
         values[K] = conditional_likelihood(solution, small, KIND) - _penalty(solution, small)
-        if values[K] > values.get(best, -np.inf):
+        if values[K] > values.get(best, -np.inf) + WORTH:
             best = K
         if K - best >= PATIENCE:
             break

@@ -10,7 +10,7 @@ from scipy.special import logsumexp
 
 from nongauss.core.contracts import Callback, FitResult
 from nongauss.rectangle.columns import Cells, View
-from nongauss.rectangle.fit import Fitted, Recipe, blocks, fit
+from nongauss.rectangle.fit import Fitted, Recipe, blocks, by_soft_rule, fit
 from nongauss.rectangle.params import FloatArray, Rows, Structure
 from nongauss.rectangle.printing import MOST_ROWS, Sheet, hard_boxes, printed, sheet
 from nongauss.rectangle.priors import Prior
@@ -55,13 +55,18 @@ def solve(
     callbacks: Sequence[Callback] = (),
     verbose: int = 0,
 ) -> Solution:
-    """Fit, then find the boxes and print them."""
+    """Fit, then find the boxes and print them.
+
+    The boxes are sought for the clusters by all columns; where rules may speak of no structure column, for
+    those by the soft rules, since no rule could tell the others.
+    """
     margins = task.prior.margins(task.cells)
     result, fitted = fit(task.rows, recipe, task.prior.stated, margins, callbacks=callbacks, verbose=verbose)
     chosen = _sample(len(task.rows), recipe.seed)
     rows, cells = task.rows.take(chosen), _take(task.cells, chosen)
     at = sheet(task.view, cells, rows.X, rows.weight)
-    rules = _rules(task, at, fitted, fitted.share[:, chosen].argmax(axis=0), wording)
+    own = fitted.share[:, chosen].argmax(axis=0) if task.shared else by_soft_rule(rows, fitted.boxes)
+    rules = _rules(task, at, fitted, own, wording)
     slope = best_slope(rules.margins(cells), fitted.share[:, chosen].T, rows.weight)
     return Solution(result, rules._replace(slope=slope), fitted.structure, fitted.share)
 

@@ -1,0 +1,47 @@
+"""What every loop on the host does after an iteration: a row of the trace, and word to who watches."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from nongauss.core.contracts import Callback, FitResult, Progress, Status, say
+
+SAY_SECONDS = 0.5
+"""Least time between two printed lines."""
+
+
+class Watch:
+    """The trace of one run, going on from that of `former`, and its observers."""
+
+    def __init__(
+        self, max_iter: int, callbacks: Sequence[Callback], verbose: int, former: FitResult | None = None
+    ) -> None:
+        self.max_iter, self.callbacks, self.verbose = max_iter, callbacks, verbose
+        self.trace: list[dict[str, float]] = list(former.trace) if former else []
+        self.offset = former.n_iter if former else 0
+        self.before = self.trace[-1]["seconds"] if self.trace else 0.0
+        self.began = self.printed = time.perf_counter()
+        self.n_done = 0
+
+    def record(self, bound: float, others: Mapping[str, float] | None = None) -> bool:
+        """One more iteration of this run: its bound and other numbers. Does a callback ask to stop?"""
+        self.n_done += 1
+        now = time.perf_counter()
+        number, seconds = self.offset + self.n_done, self.before + now - self.began
+        info = {name: float(value) for name, value in (others or {}).items()}
+        self.trace.append({"iteration": number, "bound": float(bound), "seconds": seconds} | info)
+        progress = Progress(number, self.offset + self.max_iter, float(bound), seconds, info)
+        if self.verbose and now - self.printed > SAY_SECONDS:
+            self.printed = now
+            say(progress)
+        asked = [bool(callback(progress)) for callback in self.callbacks]  # every one is told
+        return any(asked)
+
+    def result(self, state: Any, status: Status) -> FitResult:
+        """What came of the run."""
+        n_iter = self.offset + self.n_done
+        if self.verbose:
+            say(f"iteration {n_iter}: {status.value}")
+        return FitResult(state, self.trace, status, n_iter)

@@ -1,0 +1,25 @@
+import numpy as np
+
+from harmonium.small import recipe, rows_of
+from nongauss.harmonium.fit import learn
+from nongauss.harmonium.learner import batch_size, contract, dropout_share, n_epochs
+from nongauss.harmonium.units import Block, respond
+from nongauss.harmonium.updates import drive_of
+
+
+def test_sticks_order_features_and_the_schedule_follows_the_rows():
+    layout, rows, _ = rows_of()
+    params, prior = learn(layout, rows, recipe(has_sticks=True, max_epochs=20)).state
+    use = respond("binary", drive_of(params, rows.X), prior.log_odds).on.mean(axis=0)
+    assert prior.gamma.shape == (8, 2)
+    assert np.corrcoef(prior.log_odds, use)[0, 1] > 0.5
+    assert n_epochs(recipe(), 250) == 120
+    assert n_epochs(recipe(max_epochs=3), 250) == 3
+    assert batch_size(recipe(batch_size=256), 100) == 25
+    assert 0 < dropout_share(recipe(), rows) < 0.5
+
+
+def test_real_beside_real_units_stay_where_the_partition_function_is_finite():
+    weights = np.random.default_rng(0).normal(size=(6, 3))
+    contract(weights, (Block("a", "real", 0, 4), Block("b", "binary", 4, 6)))
+    assert np.linalg.norm(weights[:4], 2) < 0.96
