@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nongauss.core.contracts import Callback, FitResult, Status
-from nongauss.inference.sweeps import sweep_until
+from nongauss.inference.iteration import repeat
 from nongauss.rank_factor import calibration, pairs
 from nongauss.rank_factor.cells import Rows
 from nongauss.rank_factor.params import Config, FloatArray, Normal
@@ -83,10 +83,11 @@ def _vb(
 ) -> Outcome:
     one_sweep = sweeper(rows, labels, config)
     way = Expect(cell_type(rows))
-    result = sweep_until(
+    result = repeat(
         lambda state: one_sweep(state, way),
         start(np.random.default_rng(recipe.seed), rows, labels, config),
-        max_iter=recipe.max_iter, tol=recipe.tol, callbacks=callbacks, verbose=verbose,
+        max_iter=recipe.max_iter, least_gain=lambda bound: recipe.tol * max(1.0, abs(bound)),
+        callbacks=callbacks, verbose=verbose,
     )  # fmt: skip
     result = replace(result, state=compared(result.state, rows, config))
     return result, [summary(result.state)], np.zeros(1, np.intp), np.zeros((0, 0, 0))
@@ -146,7 +147,7 @@ def _gibbs(
         state = _warm(rng, one_sweep, start(rng, rows, labels, config), dtype)
         keep = _Keep(recipe, lambda state: compared(state, rows, config))
         way = Gibbs(rng, dtype)
-        result = sweep_until(
+        result = repeat(
             partial(_kept_sweep, one_sweep, way, keep),
             state, max_iter=recipe.max_iter, callbacks=callbacks, verbose=verbose, former=result,
             expected=total,

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
 from nongauss.core.contracts import Callback, FitResult
-from nongauss.inference.iteration import climb
+from nongauss.inference.iteration import repeat
 from nongauss.rectangle import starts
 from nongauss.rectangle.objective import cells, log_inside, posterior
 from nongauss.rectangle.objective import objective as objective_of
@@ -99,12 +100,17 @@ def fit(
     assert state is not None
     state = _best(problem, _settle(problem, state, 8, recipe.tol), 1)
 
-    def step(at: State) -> tuple[State, float]:
-        following, value = iterate(problem, at)
-        return following, float(value[0])
+    def step(states: tuple[State, State]) -> tuple[tuple[State, State], dict[str, float]]:
+        """The state whose bound is known, and the one after it."""
+        following, value = iterate(problem, states[1])
+        return (states[1], following), {"bound": float(value[0])}
 
     tol = recipe.tol * float(part.weight.sum())
-    result = climb(step, state, max_iter=recipe.max_iter, tol=tol, callbacks=callbacks, verbose=verbose)
+    result = repeat(
+        step, (state, state), max_iter=recipe.max_iter, least_gain=lambda _: tol, rises=True,
+        callbacks=callbacks, verbose=verbose,
+    )  # fmt: skip
+    result = replace(result, state=result.state[0])
     return result, _alive(rows, result.state, recipe.structure)
 
 
