@@ -15,7 +15,7 @@ from nongauss.core.contracts import InputError, NongaussWarning
 from nongauss.data.inputs import read_inputs
 from nongauss.data.target import TargetScaler, validate_target
 from nongauss.estimator.base import DistributionRegressorMixin
-from nongauss.estimator.distribution import PredictiveDistribution
+from nongauss.estimator.distribution import PredictiveDistribution, averaged
 from nongauss.estimator.parameters import Interval, StrOptions
 from nongauss.sparse_gp.common import CONSTRAINTS, FloatArray, SparseGP
 from nongauss.sparse_gp.likelihoods import REGRESSION, Custom, Likelihood, NegativeBinomial, Poisson
@@ -186,7 +186,8 @@ class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):
         if not return_std and exposure is None:
             encoded = self._encode(X)
             if self.posterior_.likelihood.target == "standardised":
-                return self._scaler.inverse_mean(self.posterior_.mean(encoded)[:, :1])[:, 0]
+                means = [posterior.mean(encoded)[:, 0] for posterior in self.posteriors_]
+                return self._scaler.inverse_mean((self.weights_ @ means)[:, None])[:, 0]
             return self._distribution(encoded, np.zeros(len(encoded))).mean
         distribution = self.predict_distribution(X, exposure)
         return (distribution.mean, distribution.std) if return_std else distribution.mean
@@ -197,11 +198,14 @@ class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):
         return self._distribution(encoded, _log_exposure(exposure, len(encoded), self.posterior_.likelihood))
 
     def _distribution(self, encoded: FloatArray, shift: FloatArray) -> PredictiveDistribution:
-        mean, variance = self.posterior_.moments(encoded)
         centre, scale = float(self._scaler.centre[0]), float(self._scaler.scale[0])
-        return self.posterior_.likelihood.predictive(
-            mean + shift[:, None], variance, self.posterior_.psi, centre=centre, scale=scale
-        )
+        parts: list[Any] = []
+        for posterior in self.posteriors_:
+            mean, variance = posterior.moments(encoded)
+            mean += shift[:, None]
+            likelihood, psi = posterior.likelihood, posterior.psi
+            parts.append(likelihood.predictive(mean, variance, psi, centre=centre, scale=scale))
+        return parts[0] if len(parts) == 1 else averaged(parts, self.weights_)
 
     def _likelihood(self) -> Likelihood:
         if isinstance(self.likelihood, Likelihood):
