@@ -91,9 +91,8 @@ def main() -> None:
             for number, split in enumerate(splits[: chosen.splits])
         ]
         write_results(name, {**more, "sets": sets})
-        lines = table({key: sets[key] for key in AIMS if key in sets})
-        write_table(name, lines)
-        print("\n".join([lines[0], lines[-1]]), flush=True)
+        write_table(name, table({key: sets[key] for key in AIMS if key in sets}))
+        print(table({data_set: sets[data_set]})[-1], flush=True)
 
 
 if __name__ == "__main__":
