@@ -38,12 +38,13 @@ def test_readable_parameters_are_named_and_have_a_lengthscale_a_column():
 
 def test_an_average_over_scales_with_gaussian_noise_unless_the_kernel_is_a_sum():
     plain = SparseGPRegressor()
-    assert plain._kernels(Gaussian()) == [Matern52(), Sum((Matern52(), Matern52()))]
-    assert plain._kernels(Poisson()) == [Matern52()]
-    assert SparseGPRegressor(n_scales=1)._kernels(Gaussian()) == [Matern52()]
-    assert [len(kernel.parts) for kernel in SparseGPRegressor(n_scales=3)._kernels(Poisson())] == [3]
+    assert plain._kernels(Gaussian(), False) == [Matern52(), Sum((Matern52(),) * 2)]
+    assert plain._kernels(Gaussian(), True) == [Matern52(), Sum((Matern52(),) * 4)]
+    assert plain._kernels(Poisson(), True) == [Matern52()]
+    assert SparseGPRegressor(n_scales=1)._kernels(Gaussian(), True) == [Matern52()]
+    assert SparseGPRegressor(n_scales=3)._kernels(Poisson(), False) == [Sum((Matern52(),) * 3)]
     own = Matern52() + Linear()
-    assert SparseGPRegressor(kernel=own)._kernels(Gaussian()) == [own]
+    assert SparseGPRegressor(kernel=own)._kernels(Gaussian(), True) == [own]
 
 
 def test_default_number_of_inducing_inputs():

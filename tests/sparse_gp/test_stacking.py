@@ -71,9 +71,9 @@ def test_a_user_gets_the_average():
     X = rng.uniform(-3, 3, (50, 1))
     y = 100.0 * (np.sin(X[:, 0]) + 0.3 * np.sin(12 * X[:, 0]) + 0.1 * rng.normal(size=50))
     model = SparseGPRegressor(max_iter=30, random_state=0).fit(X, y)
-    assert [len(q.thetas[0]) for q in model.posteriors_] in ([2, 4], [4, 2])
+    assert [len(q.thetas[0]) for q in model.posteriors_] in ([2, 8], [8, 2])
     assert model.posterior_ is model.posteriors_[0]
-    alone = [SparseGPRegressor(n_scales=n, max_iter=30, random_state=0).fit(X, y) for n in (1, 2)]
+    alone = [SparseGPRegressor(n_scales=n, max_iter=30, random_state=0).fit(X, y) for n in (1, 4)]
     assert model.bound_ == max(part.bound_ for part in alone)
     alone.sort(key=lambda part: -part.bound_)
     new = np.linspace(-3, 3, 9)[:, None]

@@ -43,8 +43,9 @@ class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):
         constant, white.
     n_scales : "auto" or int, default "auto"
         The latent function is a sum of this many independent functions, all with `kernel`, each with variance
-        and length-scales of its own; they start apart, smooth to rough. "auto": 2 with Gaussian noise, unless
-        `kernel` is a sum already; else 1.
+        and length-scales of its own; they start apart, smooth to rough. "auto": with Gaussian noise, unless
+        `kernel` is a sum already, the average of two models, with 1 and with 4 (with 1 and with 2 where not
+        every row is an inducing input); else 1.
     n_inducing : "auto" or int, default "auto"
         Number M of inducing inputs; time grows as N M^2. "auto": with Gaussian noise and up to 1,000 distinct
         rows every row (the exact Gaussian process), else 500; 100 for other likelihoods.
@@ -79,6 +80,9 @@ class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):
         Lower bound of the log evidence of the (scaled) target, nats.
     posterior_ : Posterior
         All that a prediction needs: inducing inputs, q(u), hyper-parameters.
+    posteriors_ : tuple of Posterior, weights_ : ndarray (C,)
+        The models whose predictions are averaged, the highest bound first, and their shares: those under
+        which rows are predicted best from all others. What is readable is that of the first, `posterior_`.
     is_exact_ : bool
         Whether the model is the exact Gaussian process: Gaussian noise, every row an inducing input.
     holds_training_rows_ : bool
@@ -94,7 +98,8 @@ class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):
     References
     ----------
     Bui and Turner, On the paper: sparse non-conjugate Gaussian-process regression, 2014. Titsias, AISTATS
-    2009. Khan and Lin, AISTATS 2017; Adam, Chang, Khan and Solin, NeurIPS 2021 (how q is found).
+    2009. Khan and Lin, AISTATS 2017; Adam, Chang, Khan and Solin, NeurIPS 2021 (how q is found). Yao,
+    Vehtari, Simpson and Gelman, Bayesian Analysis 13, 2018 (averages).
 
     Examples
     --------
