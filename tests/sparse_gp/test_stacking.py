@@ -8,12 +8,14 @@ from scipy.stats import norm
 
 from nongauss import SparseGPRegressor
 from nongauss.core.contracts import FitResult, NongaussWarning, Status
+from nongauss.sparse_gp import stacking as module
 from nongauss.sparse_gp.blocks import Blocks
 from nongauss.sparse_gp.fit import Bound, Recipe, posterior
 from nongauss.sparse_gp.stacking import Member, best_weights, fit_members, left_out, weights_of
 from nongauss.sparse_gp.updates import Sites, evaluate, first_sites
 from sparse_gp.small import model, params, rows
 
+FIT = FitResult(None, [{"bound": 1.0}], Status.CONVERGED, 1), None
 NO_FIT = FitResult(None, [], Status.CONVERGED, 0)
 
 
@@ -54,12 +56,15 @@ def test_weights_are_the_best_there_are():
     assert_allclose(best_weights(np.stack([density[0], density[0] - 5.0]), weight), [1.0, 0.0], atol=1e-3)
 
 
-def test_one_model_has_all_the_weight_and_a_request_to_stop_stops_all():
+def test_one_model_has_all_the_weight_and_a_request_to_stop_stops_all(monkeypatch):
     data, psi, recipe = rows(30), np.array([-2.0]), Recipe(30, 5, 1e-3, 0)
     models = [model(), model(kernel="matern52 + matern52")]
     both = fit_members(models, data, psi, recipe)
     assert both[0].bound > both[1].bound
     assert_allclose(weights_of(both, data, 0).sum(), 1.0)
+    with monkeypatch.context() as patch:  # a model that has no bound anywhere
+        patch.setattr(module, "fit", lambda own, *more, **others: (NO_FIT, None) if own is models[1] else FIT)
+        assert [member.model for member in fit_members(models, data, psi, recipe)] == models[:1]
     one = fit_members(models, data, psi, recipe, callbacks=[lambda _: True])
     assert len(one) == 1
     assert weights_of(one, data, 0) == [1.0]

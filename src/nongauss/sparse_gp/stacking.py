@@ -50,14 +50,18 @@ def fit_members(
     callbacks: Sequence[Callback] = (),
     verbose: int = 0,
 ) -> list[Member]:
-    """Each model by itself, the highest bound first. A fit that is stopped on request is the last."""
+    """Each model by itself, the highest bound first. A fit that is stopped on request is the last.
+
+    Those without a bound are left out where there are others.
+    """
     members: list[Member] = []
     for model in models:
         result, posterior = fit(model, rows, psi, recipe, callbacks=callbacks, verbose=verbose)
         members.append(Member(model, result, posterior))
         if result.status is Status.STOPPED:
             break
-    return sorted(members, key=lambda member: -np.nan_to_num(member.bound, nan=-np.inf))
+    members.sort(key=lambda member: -np.nan_to_num(member.bound, nan=-np.inf))
+    return [member for member in members if np.isfinite(member.bound)] or members[:1]
 
 
 def is_exact(member: Member, rows: Rows) -> bool:
