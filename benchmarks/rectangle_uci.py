@@ -6,6 +6,7 @@ import json
 import time
 import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -33,10 +34,11 @@ def load(data: Path, name: str) -> tuple[pd.DataFrame, np.ndarray]:
     return X.drop(columns=[c for c in ("animal",) if c in X]), pd.factorize(y)[0]
 
 
-def ours(X: pd.DataFrame, K: int | str, seed: int) -> tuple[Answer, RectangleMixture]:
+def ours(X: pd.DataFrame, K: int | str, seed: int, **arguments: Any) -> tuple[Answer, RectangleMixture]:
+    """The labels by the printed rules, and the model."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = RectangleMixture(K, random_state=seed).fit(X)
+        model = RectangleMixture(K, random_state=seed, **arguments).fit(X)
     bounds = (
         np.isfinite(model.rules_[["lower", "upper"]].to_numpy()).sum() + model.rules_["levels"].notna().sum()
     )

@@ -245,6 +245,11 @@ class RectangleMixture(ClusterMixin, TableEstimator):
         check_is_fitted(self, "rules_")
         return description(self.rule_text_, self.clusters_, self.inside_one_)
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = False  # to scikit-learn: whole numbers would stand for classes
+        return tags
+
     def _margins(self, X: Any) -> FloatArray:
         check_is_fitted(self, "rules_")
         return self._rules.margins(self._rule.read(X, self._encoder, type(self).__name__))
