@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from typing import Any
 from unittest.mock import patch
 
@@ -13,16 +13,38 @@ import numpy as np
 import pandas as pd
 from common import RESULTS, parser, write_results, write_table
 from rectangle_uci import AIMS, load, ours
+from scipy.special import softmax
 from sklearn.metrics import normalized_mutual_info_score
 
-from nongauss.rectangle import fit
+from nongauss.rectangle import fit, objective, updates
 from nongauss.rectangle.params import STEEPNESS
 
 Patch = Callable[[], AbstractContextManager[Any]]
 
 
-def hard_from_the_start() -> AbstractContextManager[Any]:
+def steep_from_the_start() -> AbstractContextManager[Any]:
     return patch.object(fit, "STAGES", tuple(s._replace(slope=STEEPNESS[-1]) for s in fit.STAGES))
+
+
+def mixing_weights() -> AbstractContextManager[Any]:
+    """p(z = k) estimated, one row added to each cluster, instead of 1/K."""
+
+    def weighted(log_G: np.ndarray, log_p: np.ndarray) -> np.ndarray:
+        score, log_mass = objective.log_odds(log_G) + log_p, np.zeros((*log_p.shape[:2], 1))
+        for _ in range(15):
+            mass = softmax(score + log_mass, axis=1).sum(axis=2, keepdims=True) + 1.0
+            log_mass = np.log(mass / mass.mean(axis=1, keepdims=True))
+        return log_p + log_mass
+
+    posterior, log_joint = objective.posterior, objective.log_joint
+    stack = ExitStack()
+    for module in (updates, fit):
+        stack.enter_context(patch.object(module, "posterior", lambda G, p: posterior(G, weighted(G, p))))
+    for module in (updates, objective):
+        stack.enter_context(
+            patch.object(module, "log_joint", lambda G, p, w: log_joint(G, weighted(G, p), w))
+        )
+    return stack
 
 
 CHOICES: dict[str, tuple[dict[str, Any], Patch]] = {
@@ -31,7 +53,8 @@ CHOICES: dict[str, tuple[dict[str, Any], Patch]] = {
     "diagonal Gaussians": ({"structure": "diagonal"}, nullcontext),
     "one shared covariance": ({"structure": "shared"}, nullcontext),
     "rank scaling": ({"scaling": "rank"}, nullcontext),
-    "steep from the start": ({}, hard_from_the_start),
+    "steep from the start": ({}, steep_from_the_start),
+    "mixing weights": ({}, mixing_weights),
     "exact rules, tolerance 0": ({"rule_tolerance": 0.0}, nullcontext),
 }
 

@@ -70,6 +70,13 @@ def test_tolerance_buys_fewer_conditions_and_never_costs_more():
     assert loose.value >= exact.value - 0.03 * 300
 
 
+def test_brevity_does_not_empty_a_small_cluster():
+    codes = np.arange(200)[None]
+    own = np.isin(codes[0], [100, 101])
+    box = hold(g := grid(codes), [Box(g, own, {(0, LOWER): 99, (0, UPPER): 102})], 0.02)[0]
+    assert box.value > 0  # the tolerance would be worth four rows, twice the cluster
+
+
 def test_stated_conditions_stay():
     codes = np.arange(10)[None]
     g = grid(codes)
