@@ -84,7 +84,8 @@ class RectangleMixture(ClusterMixin, TableEstimator):
         belong to the cluster by all columns), recall (share of the cluster's rows that are inside).
     labels_ : ndarray (N,)
         Cluster of each row by its rule.
-    cluster_names_, n_clusters_ : names of the clusters, and their number.
+    cluster_names_, n_clusters_ : names of the clusters, and their number. Those with stated rules come first,
+        then the largest.
     inside_one_ : float
         Share of the rows inside exactly one rectangle.
     criterion_ : dict
@@ -241,9 +242,9 @@ class RectangleMixture(ClusterMixin, TableEstimator):
         return self._margins(X) >= 0
 
     def describe(self) -> str:
-        """The rules with their sizes, precision and recall, as text."""
+        """The rules with their sizes, precision and recall, as text; how clear the number of clusters was."""
         check_is_fitted(self, "rules_")
-        return description(self.rule_text_, self.clusters_, self.inside_one_)
+        return description(self.rule_text_, self.clusters_, self.inside_one_, self.criterion_)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

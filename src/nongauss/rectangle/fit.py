@@ -71,6 +71,12 @@ class Fitted(NamedTuple):
     share: FloatArray
     kept: IntArray
 
+    def take(self, chosen: IntArray) -> Fitted:
+        """Some of the clusters, or all in another order; their probabilities as they are."""
+        boxes = Boxes(*(part[:, chosen] for part in self.boxes))
+        structure = Structure(*(part[:, chosen] for part in self.structure))
+        return Fitted(boxes, structure, self.share[chosen], self.kept[chosen])
+
 
 def fit(
     rows: Rows,
@@ -151,9 +157,8 @@ def without_others(rows: Rows, fitted: Fitted, chosen: IntArray, kind: str) -> F
     """Some of the clusters; the rows of the others go to these."""
     if len(chosen) == len(fitted.kept):
         return fitted
-    boxes = Boxes(*(part[:, chosen] for part in fitted.boxes))
-    structure = Structure(*(part[:, chosen] for part in fitted.structure))
-    return Fitted(boxes, structure, share_of(rows, State(boxes, structure), kind), fitted.kept[chosen])
+    left = fitted.take(chosen)
+    return left._replace(share=share_of(rows, State(left.boxes, left.structure), kind))
 
 
 def share_of(rows: Rows, state: State, kind: str) -> FloatArray:

@@ -59,10 +59,12 @@ def solve(
 
     The boxes are sought for the clusters by all columns; where rules may speak of no structure column, for
     those by the soft rules, since no rule could tell the others. A cluster whose rule is the best of no row
-    is left out, and the boxes are sought again.
+    is left out, and the boxes are sought again. Named clusters come first, then the largest.
     """
     margins = task.prior.margins(task.cells)
     result, fitted = fit(task.rows, recipe, task.prior.stated, margins, callbacks=callbacks, verbose=verbose)
+    size = fitted.share @ task.rows.weight
+    fitted = fitted.take(np.lexsort((-size, np.minimum(fitted.kept, len(task.prior.names)))))
     chosen = _sample(len(task.rows), recipe.seed)
     rows, cells = task.rows.take(chosen), _take(task.cells, chosen)
     at = sheet(task.view, cells, rows.X, rows.weight)
