@@ -19,7 +19,7 @@ from nongauss.data.inputs import read_inputs
 from nongauss.estimator.base import TableEstimator
 from nongauss.estimator.parameters import Interval, StrOptions, check_parameters
 from nongauss.rectangle import selection
-from nongauss.rectangle.columns import Cells, merge, n_distinct, places_of, view
+from nongauss.rectangle.columns import Cells, merge, n_distinct, names_of_rows, places_of, view
 from nongauss.rectangle.fit import Recipe
 from nongauss.rectangle.params import KINDS, FloatArray, IntArray, Rows
 from nongauss.rectangle.priors import read_prior
@@ -190,6 +190,7 @@ class RectangleMixture(ClusterMixin, TableEstimator):
             self.scaling,
             name,
         )
+        _warn_names(names_of_rows((rule, look)))
         merged = merge(rule, rule_cells, look, cells, weight)
         first = Cells(rule_cells.numbers[merged.first], rule_cells.labels.take(merged.first))
         prior = read_prior(self.prior_rules, rule, float(self.prior_strength))
@@ -299,6 +300,16 @@ class RectangleMixture(ClusterMixin, TableEstimator):
         self.clusters_ = cluster_table(solution.rules.names, margins, solution.share, task.rows.weight)
         held = (margins >= 0).sum(axis=1) == 1
         self.inside_one_ = float(np.average(held, weights=task.rows.weight))
+
+
+def _warn_names(columns: list[str]) -> None:
+    if columns:
+        warnings.warn(
+            f"Most labels of {', '.join(map(repr, columns))} occur once; clusters and rules leave such "
+            "columns out. Group the labels to use them.",
+            NongaussWarning,
+            stacklevel=3,
+        )
 
 
 def _warn_empty(asked: int, left: int) -> None:

@@ -37,7 +37,8 @@ class RectangleDisplay:
     ----------
     x, y : (N,) values of two columns. labels : (N,) cluster numbers, -1 for none.
     rules : table with cluster, column, lower, upper. names : names of the clusters.
-    columns : names of the two columns. A rule that speaks of other columns too is drawn with a broken line.
+    columns : names of the two columns. A rule that speaks of other columns too is drawn with a broken
+        line, one that speaks of neither is not drawn.
     """
 
     ax_: Axes
@@ -95,6 +96,8 @@ class RectangleDisplay:
         limits = [_limits(self.x), _limits(self.y)]
         for k, name in enumerate(self.names):
             own = self.rules[self.rules["cluster"] == name]
+            if not set(own["column"]) & set(self.columns):
+                continue
             (x0, x1), (y0, y1) = (
                 _ends(own, column, ends, _half_step(values), k)
                 for column, ends, values in zip(self.columns, limits, (self.x, self.y), strict=True)
@@ -176,6 +179,7 @@ class ParallelRulesDisplay:
                 height = (code - ends[at, 0]) / (ends[at, 1] - ends[at, 0])
                 ax.text(at, height, f" {level}", fontsize="x-small", va="center", bbox=plate)
         _slant(ax, columns)
+        ax.set_ylim(-0.03, 1.03)
         finish(ax, "Rules (bars) and rows (lines)", "", "share of the column's range")
         ax.legend(frameon=False, fontsize="small", loc="upper left", bbox_to_anchor=(1.0, 1.0))
         self.ax_, self.figure_ = ax, figure_of(ax)
