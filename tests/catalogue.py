@@ -80,7 +80,7 @@ CATALOGUE = [
     ),
     Entry("RankFactorAnalysis", {"n_factors": 2, "max_iter": 8, "random_state": 0}, wine_part),
     Entry("RankFactorClassifier", {"n_factors": 2, "max_iter": 8, "random_state": 0}, wine_part),
-    Entry("RectangleMixture", {"n_clusters": 2, "n_init": 2, "max_iter": 20, "random_state": 0}, wine_part),
+    Entry("RectangleMixture", {"n_clusters": 3, "n_init": 2, "max_iter": 20, "random_state": 0}, wine_part),
     Entry("Harmonium", {"max_epochs": 15, "random_state": 0}, wine_part, "max_epochs"),
     Entry("HarmoniumClassifier", {"n_components": 12, "random_state": 0}, wine_part, "max_epochs"),
 ]

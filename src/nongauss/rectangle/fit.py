@@ -64,11 +64,19 @@ class Recipe(NamedTuple):
 
 
 class Fitted(NamedTuple):
-    """Soft boxes and structure of the best start (S = 1), and its clusters' probabilities (K, N)."""
+    """Soft boxes and structure of the best start (S = 1), its clusters' probabilities (K, N), and which of
+    the clusters that were asked for these are (K,)."""
 
     boxes: Boxes
     structure: Structure
     share: FloatArray
+    kept: IntArray
+
+    def take(self, chosen: IntArray) -> Fitted:
+        """Some of the clusters, or all in another order; their probabilities as they are."""
+        boxes = Boxes(*(part[:, chosen] for part in self.boxes))
+        structure = Structure(*(part[:, chosen] for part in self.structure))
+        return Fitted(boxes, structure, self.share[chosen], self.kept[chosen])
 
 
 def fit(
@@ -147,10 +155,16 @@ def _best(problem: Problem, state: State, count: int) -> State:
 def _alive(rows: Rows, state: State, kind: str) -> Fitted:
     """The clusters that some row belongs to."""
     share = share_of(rows, state, kind)
-    alive = np.unique(share.argmax(axis=0))
-    boxes = Boxes(*(part[:, alive] for part in state.boxes))
-    structure = Structure(*(part[:, alive] for part in state.structure))
-    return Fitted(boxes, structure, share[alive] / share[alive].sum(axis=0))
+    everything = Fitted(state.boxes, state.structure, share, np.arange(len(share)))
+    return without_others(rows, everything, np.unique(share.argmax(axis=0)), kind)
+
+
+def without_others(rows: Rows, fitted: Fitted, chosen: IntArray, kind: str) -> Fitted:
+    """Some of the clusters; the rows of the others go to these."""
+    if len(chosen) == len(fitted.kept):
+        return fitted
+    left = fitted.take(chosen)
+    return left._replace(share=share_of(rows, State(left.boxes, left.structure), kind))
 
 
 def share_of(rows: Rows, state: State, kind: str) -> FloatArray:
