@@ -55,7 +55,7 @@ def one_split(parts: list[np.ndarray], y: np.ndarray, train: np.ndarray, test: n
     svm = tuned_svm(features.transform(X[train]), y[train])
     without = make(views=kept).fit(others[train], y[train])
     return {
-        "best view alone": alone[best],
+        **{f"v{i}": row for i, row in enumerate(alone)},
         "all views": judged(whole, X[test], y[test]),
         "all, a view missing": judged(whole, gone, y[test]),
         "without that view": judged(without, others[test], y[test]),
@@ -66,7 +66,7 @@ def one_split(parts: list[np.ndarray], y: np.ndarray, train: np.ndarray, test: n
 
 def main() -> None:
     options = parser(__doc__.splitlines()[0])
-    options.add_argument("--sets", nargs="+", choices=VIEWS, default=list(VIEWS))
+    options.add_argument("--sets", nargs="*", choices=VIEWS, default=list(VIEWS))
     options.add_argument("--splits", type=int, default=10)
     chosen = options.parse_args()
     warnings.simplefilter("ignore")
@@ -79,16 +79,47 @@ def main() -> None:
             results[name].append(one_split(parts, y, *split, seed))
             print(name, {key: round(row["error"], 3) for key, row in results[name][-1].items()}, flush=True)
             write_results("harmonium_views", {"sets": results})
+    write_table("harmonium_views", [*errors(results), "", *differences(results)])
+
+
+def best_alone(rows: list[dict]) -> str:
+    """The view that alone has the least mean error over the splits."""
+    return min((key for key in rows[0] if key.startswith("v")), key=lambda key: mean_of(rows, key))
+
+
+def mean_of(rows: list[dict], column: str, figure: str = "error") -> float:
+    return float(np.mean([row[column][figure] for row in rows]))
+
+
+def errors(results: dict[str, list[dict]]) -> list[str]:
+    """The table of errors, and of the macro F1 in brackets."""
     lines = ["| set | splits | " + " | ".join(COLUMNS) + " |", "|---|---|" + "---|" * len(COLUMNS)]
     for name, rows in results.items():
         cells = []
         for column in COLUMNS:
-            error, spread = mean_and_error([row[column]["error"] for row in rows])
-            f1 = np.mean([row[column]["f1"] for row in rows])
-            cells.append(f"{error:.3f} ± {spread:.3f} ({f1:.3f})")
+            key = best_alone(rows) if column == COLUMNS[0] else column
+            error, spread = mean_and_error([row[key]["error"] for row in rows])
+            cells.append(f"{error:.3f} ± {spread:.3f} ({mean_of(rows, key, 'f1'):.3f})")
         lines.append(f"| {name} | {len(rows)} | " + " | ".join(cells) + " |")
-    write_table("harmonium_views", lines)
-    print("\n".join(lines))
+    return lines
+
+
+def differences(results: dict[str, list[dict]]) -> list[str]:
+    """Paired over the splits: what all views gain, what labels gain, what a missing view costs."""
+    lines = [
+        "| set | all views less best alone | with labels less features + SVM | cost of gaps / of dropping |",
+        "|---|---|---|---|",
+    ]
+    for name, rows in results.items():
+        cells = []
+        for other in (best_alone(rows), "features + SVM"):
+            gap, spread = mean_and_error([row["all views"]["error"] - row[other]["error"] for row in rows])
+            cells.append(f"{gap:+.3f} ± {spread:.3f}")
+        whole = mean_of(rows, "all views")
+        costs = [mean_of(rows, column) - whole for column in ("all, a view missing", "without that view")]
+        cells.append(f"{costs[0]:+.3f} / {costs[1]:+.3f}")
+        lines.append(f"| {name} | " + " | ".join(cells) + " |")
+    return lines
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ from nongauss.data.table import label_of
 from nongauss.models import REGRESSION
 from nongauss.report.baselines import baselines
 from nongauss.report.comparison import compare, fit_and_score, raise_if_stopped
+from nongauss.report.feature_displays import feature_figures, feature_lines
 from nongauss.report.html import learned_figures, report_figures, write_report
 from nongauss.report.metrics import split_interval
 from nongauss.tables import Table
@@ -141,6 +142,7 @@ def save_and_report(
     save(_without_live_parts(outcome.final), model_path)
     X, y = outcome.held_out if outcome.held_out is not None else (None, None)
     figures = report_figures(outcome.judged, X, y, target=table.target, traced=outcome.final)
+    has_features = hasattr(outcome.final, "top_features")
     write_report(
         report_path,
         title=title,
@@ -148,7 +150,11 @@ def save_and_report(
         frame_info=table.info(0 if y is None else len(y), [*outcome.notes, *notes]),
         metrics=outcome.metrics,
         figures=figures,
-        learned=learned_figures(outcome.final, table.X, target=table.target),
+        learned=[
+            *(feature_figures(outcome.final) if has_features else []),
+            *learned_figures(outcome.final, table.X, target=table.target),
+        ],
+        features=feature_lines(outcome.final, table.X) if has_features else [],
         model_path=model_path,
     )
 

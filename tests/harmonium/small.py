@@ -57,7 +57,7 @@ def table(n_features: int, n_rows: int, kind: str, seed: int = 0, n_columns: int
 def recipe(**changes) -> Recipe:
     base = Recipe(
         n_components=8, units="binary", method="cd", max_epochs=None, batch_size=64, has_sticks=False,
-        alpha=1.0, accurate=True, C=300.0, dropout=None, n_classes=0, seed=0,
+        alpha=1.0, accurate=True, C=300.0, margin=1.0, dropout=None, held_out=0.0, n_classes=0, seed=0,
     )  # fmt: skip
     return base._replace(**changes)
 

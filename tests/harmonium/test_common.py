@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.datasets import load_iris
 
 from harmonium.small import table
 from nongauss import Harmonium
@@ -83,10 +84,22 @@ def test_a_saturated_fit_is_reported_with_the_remedy():
         Harmonium(2, max_epochs=400, random_state=0).fit(np.repeat(X, 5, axis=1))
 
 
-def test_thin_and_empty_rows_and_constant_columns_are_legal():
+def test_14_real_columns_are_not_taken_for_probabilities():
+    X = load_iris().data
+    model = Harmonium(4, random_state=0).fit(X)
+    assert [block.kind for block in model._coder.layout] == ["real"]
+    assert model.n_active_ == 4
+    assert (model.transform(X).std(axis=0) > 0.05).all()
+    with pytest.raises(InputError, match=r"5\.1"):
+        Harmonium(4, views={"all": (slice(0, 4), "binary")}).fit(X)
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_matrix])
+def test_14_thin_and_empty_rows_and_constant_columns_are_legal(make):
     rng = np.random.default_rng(0)
     X = (rng.random((300, 40)) < 0.002).astype(float)
     X[:, 3] = 1.0
-    H = Harmonium(5, max_epochs=3, random_state=0).fit_transform(X)
-    assert np.isfinite(H).all()
+    assert (X[:, np.arange(40) != 3].sum(axis=1) == 0).sum() > 200
+    for model in (Harmonium(5, max_epochs=3, random_state=0), Harmonium(max_epochs=3, random_state=0)):
+        assert np.isfinite(model.fit_transform(make(X))).all()
     assert_array_equal(Harmonium(2, random_state=0).fit_transform(np.ones((5, 2))).shape, (5, 2))

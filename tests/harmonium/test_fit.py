@@ -4,7 +4,7 @@ from numpy.testing import assert_array_equal
 
 from harmonium.small import recipe, rows_of
 from nongauss.core.contracts import Status
-from nongauss.harmonium.fit import find_features, learn, sample
+from nongauss.harmonium.fit import PATIENCE, find_features, learn, sample
 from nongauss.harmonium.objective import log_marginal, scores
 from nongauss.harmonium.units import respond
 from nongauss.harmonium.updates import drive_of
@@ -53,3 +53,17 @@ def test_fits_are_repeatable_and_samples_are_of_the_size_there_is_room_for(monke
     assert sample(rows, 0) is rows
     monkeypatch.setattr("nongauss.harmonium.fit.MOST_CELLS", 600)
     assert len(sample(rows, 0).weight) == 10
+
+
+@pytest.mark.parametrize("n_classes", [0, 2])
+def test_a_fit_that_is_watched_ends_early_with_its_best_epoch(n_classes):
+    _, _, Z = rows_of()
+    layout, rows, _ = rows_of(labels=np.random.default_rng(0).integers(0, 2, len(Z)))
+    chosen = recipe(n_components=40, n_classes=n_classes, max_epochs=400, held_out=0.3, dropout=0.0)
+    result = learn(layout, rows, chosen)
+    scores_ = [row["held_out"] for row in result.trace]
+    assert result.status is Status.EARLY_STOPPED
+    assert result.n_iter < 400
+    assert int(np.argmax(scores_)) == result.n_iter - 1 - PATIENCE
+    best = learn(layout, rows, chosen._replace(max_epochs=400)).state[0]
+    assert_array_equal(best.weights, result.state[0].weights)

@@ -6,7 +6,7 @@ from harmonium.small import BINARY, log_z, params, states
 from nongauss.core.contracts import InputError
 from nongauss.harmonium.likelihood import annealed_log_partition, log_likelihood
 from nongauss.harmonium.objective import chain_log_joint, log_marginal
-from nongauss.harmonium.params import Prior
+from nongauss.harmonium.params import Params, Prior
 from nongauss.harmonium.predict import Machine
 from nongauss.harmonium.units import Block
 
@@ -24,6 +24,20 @@ def test_annealing_finds_the_partition_function_and_says_how_sure_it_is():
     assert_allclose(value, log_z(m.params, PRIOR.log_odds), atol=5 * error)
     exact = log_marginal(m.params, "binary", PRIOR.log_odds, states(4)) - log_z(m.params, PRIOR.log_odds)
     assert_allclose(log_likelihood(m, states(4), np.random.default_rng(0), 300, 300), exact, atol=5 * error)
+
+
+def test_annealing_agrees_with_enumeration_of_twelve_units():
+    rng, z = np.random.default_rng(3), states(12)
+    p = Params(
+        rng.normal(size=(20, 12)), rng.normal(size=20), rng.normal(size=12), np.ones(20), *[np.zeros(0)] * 2
+    )
+    m = machine()._replace(
+        params=p, prior=Prior(np.zeros(12), np.zeros((0, 2))), layout=(Block("all", "binary", 0, 20),)
+    )
+    each = z @ p.hidden_bias + np.logaddexp(0, z @ p.weights.T + p.visible_bias).sum(axis=1)
+    value, error = annealed_log_partition(m, np.random.default_rng(0), 300, 500)
+    assert error < 0.2
+    assert_allclose(value, np.logaddexp.reduce(each), atol=4 * error)
 
 
 def test_real_columns_integrate_to_the_exact_gaussian_mixture():

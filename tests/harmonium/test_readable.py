@@ -30,3 +30,14 @@ def test_class_means_and_spreads():
     mean, spread = readable.class_means(hidden, np.array([1.0, 3.0, 1.0]), np.array([0, 0, 1]), 3)
     assert_allclose(mean[:, 0], [0.75, 0.2, 0.0])
     assert_allclose(spread[:, 0], [np.sqrt(0.1875), 0.0, 0.0])
+
+
+def test_the_description_counts_what_is_in_use_and_names_classes_and_columns():
+    status = (ACTIVE, ACTIVE, readable.OFF, readable.OFF)
+    text = readable.described(status, np.array([0.5, 0.123]), [["a", "b"], []], ["yes", "no"], most=1)
+    assert text.splitlines() == [
+        "2 features in use",
+        f"2 not in use: {readable.OFF}",
+        "F0  mean 0.50  most in yes  raises a, b",
+        "and 1 more",
+    ]

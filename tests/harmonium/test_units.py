@@ -13,6 +13,7 @@ from nongauss.harmonium.units import (
     respond,
     sample_hidden,
     sample_visible,
+    sigmoid,
     softplus,
     totals_of,
 )
@@ -24,6 +25,13 @@ def test_softplus_neither_overflows_nor_loses_small_numbers():
     assert_allclose(
         softplus(np.array([-800.0, -30.0, 0.0, 800.0])), [0, np.exp(-30.0), np.log(2), 800], atol=1e-16
     )
+
+
+@pytest.mark.parametrize(("dtype", "error"), [(np.float64, 1e-15), (np.float32, 2e-7)])
+def test_the_sigmoid_is_exact_and_neither_overflows_nor_warns(dtype, error):
+    a = np.array([-1e30, -70.0, -3.0, 0.0, 0.7, 1e30], dtype)
+    assert_allclose(sigmoid(a), expit(a.astype(float)), rtol=40 * error, atol=1e-30)
+    assert sigmoid(a).dtype == dtype
 
 
 def test_the_mean_is_the_gradient_of_the_log_partition():

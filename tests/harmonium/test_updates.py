@@ -7,7 +7,16 @@ from scipy.special import expit
 from harmonium.small import BINARY, D, params, states
 from nongauss.harmonium.objective import scores, worst_rival
 from nongauss.harmonium.units import log_factor, respond
-from nongauss.harmonium.updates import Adam, advance, contrast, drive_of, dropped, filled, margin
+from nongauss.harmonium.updates import (
+    Adam,
+    advance,
+    contrast,
+    drive_of,
+    dropped,
+    filled,
+    hinge,
+    restrain,
+)
 
 PRIOR = np.array([0.4, -0.7, 0.0])
 X = states(D)
@@ -76,12 +85,31 @@ def test_the_margin_gradient_agrees_with_finite_differences(units):
 
     def loss():
         mean = respond(units, drive_of(p, X), PRIOR).mean
-        return -float(WEIGHT @ worst_rival(scores(p, units, mean), labels)[0])
+        return -float(WEIGHT @ worst_rival(scores(p, units, mean), labels, 2.5)[0])
 
-    at = margin(p, units, PRIOR, X, WEIGHT, labels)
+    at = hinge(p, units, PRIOR, X, WEIGHT, labels, 2.5)
     for name in ("weights", "hidden_bias", "votes", "intercept"):
         assert_allclose(getattr(at, name), differences(loss, getattr(p, name)), atol=1e-7)
     assert_allclose(at.loss, -loss())
+
+
+def test_the_restraint_is_the_gradient_of_what_it_says():
+    p, ridge, overlap = params(), 0.3, 2.0
+
+    def penalty():
+        drive = drive_of(p, X)
+        mean = respond("binary", drive, PRIOR).mean
+        S, h = drive - WEIGHT @ drive, mean - WEIGHT @ mean
+        covariance = (h * WEIGHT[:, None]).T @ h
+        apart = (covariance**2).sum() - (np.diag(covariance) ** 2).sum()
+        return -0.5 * ridge * (WEIGHT @ S**2).sum() - 0.25 * overlap * apart
+
+    at = respond("binary", drive_of(p, X), PRIOR)
+    by_drive = restrain(ridge, overlap, drive_of(p, X), at, WEIGHT)
+    assert_allclose(X.T @ by_drive, differences(penalty, p.weights), atol=1e-8)
+    assert_allclose(by_drive.sum(axis=0), differences(penalty, p.hidden_bias), atol=1e-8)
+    free, bound = (contrast(p, "binary", BINARY, PRIOR, X, WEIGHT, None, None, *r) for r in ((), (0.3, 2.0)))
+    assert_allclose(bound.weights - free.weights, X.T @ by_drive, atol=1e-12)
 
 
 def test_missing_cells_end_where_mean_field_stands_still():

@@ -5,6 +5,7 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+from sklearn.decomposition import PCA
 from sklearn.linear_model import LogisticRegression
 
 from nongauss.core.contracts import InputError
@@ -107,3 +108,16 @@ def test_what_was_learned_has_a_panel_for_each_column_that_matters():
 def test_a_model_that_learned_nothing_has_no_panels():
     X = small_data()[0]
     assert len(learned_figures(StandIn().fit(X, np.ones(len(X))), X)) == 1
+
+
+def test_report_of_features(tmp_path):
+    info = FrameInfo(source="words.csv", target="", n_rows=3)
+    lines = [("F0", "0.25", "", "spade, <hose>", "4, 7")]
+    model = PCA(1).fit(np.eye(3))
+    page = write_report(
+        tmp_path / "r.html", title="Words", estimator=model, frame_info=info, features=lines,
+        model_path=tmp_path / "m.nongauss",
+    ).read_text(encoding="utf-8")  # fmt: skip
+    assert "<td>spade, &lt;hose&gt;</td><td>4, 7</td>" in page
+    assert "model.transform(new_rows)" in page
+    assert "held out" not in page

@@ -34,7 +34,7 @@ class HarmoniumClassifier(TransformerMixin, ClassifierMixin, HarmoniumBase):
 
     A harmonium (see `Harmonium`) whose feature means E[z | x] feed a multiclass linear classifier; both are
     learned together: contrastive divergence of the columns plus C times the Crammer-Singer loss
-    max_y [1(y != y_d) + f_y - f_{y_d}] of each row.
+    max_y [margin 1(y != y_d) + f_y - f_{y_d}] of each row.
 
     Parameters
     ----------
@@ -43,11 +43,14 @@ class HarmoniumClassifier(TransformerMixin, ClassifierMixin, HarmoniumBase):
     C : float, default 300.0
         Weight of the loss of a row against one nat of its contrastive free energy. 0: the labels are not
         learned from, and the features are those of `Harmonium`.
+    margin : float, default 1.0
+        What a score must be ahead of the others; a larger one does what a larger prior variance of the votes
+        does.
     dropout : "auto" or float, default "auto"
         Share of the cells that the classes do not see in each step. "auto": near one half for long rows
         (texts), little for short ones.
-    truncation, units, views, method, alpha, stick_expectation, batch_size, max_epochs, callbacks,
-    random_state, verbose
+    truncation, units, views, method, alpha, stick_expectation, batch_size, max_epochs, early_stopping,
+    validation_fraction, callbacks, random_state, verbose
         See `Harmonium`.
 
     Attributes
@@ -76,6 +79,7 @@ class HarmoniumClassifier(TransformerMixin, ClassifierMixin, HarmoniumBase):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "margin": [Interval(numbers.Real, 0, None, closed="left")],
         "C": [Interval(numbers.Real, 0, None, closed="left")],
         "dropout": [StrOptions({"auto"}), Interval(numbers.Real, 0, 1, closed="left")],
         **CONSTRAINTS,
@@ -86,6 +90,7 @@ class HarmoniumClassifier(TransformerMixin, ClassifierMixin, HarmoniumBase):
         n_components: int | str = "infinite",
         *,
         C: float = 300.0,
+        margin: float = 1.0,
         dropout: float | str = "auto",
         truncation: int | str = "auto",
         units: str = "binary",
@@ -95,12 +100,15 @@ class HarmoniumClassifier(TransformerMixin, ClassifierMixin, HarmoniumBase):
         stick_expectation: str = "accurate",
         batch_size: int = 256,
         max_epochs: int | None = None,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
         callbacks: Sequence[Callable[..., Any]] | None = None,
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
         self.n_components = n_components
         self.C = C
+        self.margin = margin
         self.dropout = dropout
         self.truncation = truncation
         self.units = units
@@ -110,6 +118,8 @@ class HarmoniumClassifier(TransformerMixin, ClassifierMixin, HarmoniumBase):
         self.stick_expectation = stick_expectation
         self.batch_size = batch_size
         self.max_epochs = max_epochs
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
         self.callbacks = callbacks
         self.random_state = random_state
         self.verbose = verbose
@@ -131,7 +141,9 @@ class HarmoniumClassifier(TransformerMixin, ClassifierMixin, HarmoniumBase):
             found, reasons = self._number(coder, rows, recipe, len(labels.classes))
             recipe = recipe._replace(n_components=found, has_sticks=False)
         dropout = None if self.dropout == "auto" else float(self.dropout)
-        recipe = recipe._replace(C=float(self.C), dropout=dropout, n_classes=len(labels.classes))
+        recipe = recipe._replace(
+            C=float(self.C), margin=float(self.margin), dropout=dropout, n_classes=len(labels.classes)
+        )
         result, machine = self._by_contrast(coder, rows, recipe)
         hidden = self._keep(coder, machine, rows, reasons)
         assert rows.labels is not None

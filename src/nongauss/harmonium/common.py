@@ -39,6 +39,8 @@ CONSTRAINTS: dict[str, list[Any]] = {
     "stick_expectation": [StrOptions({"accurate", "multinomial"})],
     "batch_size": [Interval(numbers.Integral, 1, None, closed="left")],
     "max_epochs": [Interval(numbers.Integral, 1, None, closed="left"), None],
+    "early_stopping": ["boolean"],
+    "validation_fraction": [Interval(numbers.Real, 0, 1, closed="neither")],
     "callbacks": ["array-like", None],
     "random_state": ["random_state", np.random.Generator],
     "verbose": ["verbose"],
@@ -62,6 +64,8 @@ class HarmoniumBase(NongaussEstimator):
     stick_expectation: str
     batch_size: int
     max_epochs: int | None
+    early_stopping: bool
+    validation_fraction: float
     callbacks: Any
     random_state: Any
     verbose: int
@@ -111,7 +115,9 @@ class HarmoniumBase(NongaussEstimator):
             alpha=float(self.alpha),
             accurate=self.stick_expectation == "accurate",
             C=0.0,
+            margin=1.0,
             dropout=0.0,
+            held_out=float(self.validation_fraction) if self.early_stopping else 0.0,
             n_classes=0,
             seed=seed,
         )
@@ -161,6 +167,7 @@ class HarmoniumBase(NongaussEstimator):
         self.n_active_ = sum(status == ACTIVE for status in self.component_status_)
         self.components_ = np.array(machine.params.weights.T, dtype=np.float64)
         self.visible_std_ = _spread(rows)
+        self.use_ = rows.weight / rows.weight.sum() @ hidden
         if machine.reading == "global" and self.units == "binary":
             self._warn_if_saturated(readable.saturated_share(hidden, rows.weight))
         return hidden
@@ -232,6 +239,12 @@ class HarmoniumBase(NongaussEstimator):
     def top_rows(self, X: Any, k: int = 8) -> NDArray[np.intp]:
         """For each hidden unit the numbers of the k rows of X that have it most, (K, k)."""
         return np.argsort(-self.transform(X), axis=0, kind="stable")[:k].T
+
+    def describe(self) -> str:
+        """How many features are in use and why others are not; of each its mean, class and columns."""
+        classes = getattr(self, "class_means_", None)
+        most = None if classes is None else [str(self.classes_[c]) for c in classes.argmax(axis=0)]
+        return readable.described(self.component_status_, self.use_, self.top_features(5), most)
 
     def score_samples(self, X: Any, n_chains: int = 200, n_steps: int = 1000) -> FloatArray:
         """Log likelihood of rows without gaps, nats (N,), by annealed importance sampling; binary units only.

@@ -48,6 +48,11 @@ class Harmonium(TransformerMixin, HarmoniumBase):
     batch_size : int, default 256
     max_epochs : int or None, default None
         None: 12 epochs, or more up to 600 steps; at most 200 iterations of the chain graph.
+    early_stopping : bool, default False
+        Global reading: hold out `validation_fraction` of the rows, stop when their contrastive free energy
+        (of a classifier: their hinge loss) has not fallen for 5 epochs, and keep the best epoch. The
+        chain reading ends by its bound.
+    validation_fraction : float in (0, 1), default 0.1
     callbacks : list of callables, default None
         Each is given a `Progress` after each epoch; one that returns True stops the fit.
     random_state : int, RandomState, Generator or None, default None
@@ -61,6 +66,8 @@ class Harmonium(TransformerMixin, HarmoniumBase):
         For each feature that the fit began with "active", or why it is not in use.
     components_ : ndarray (K, D)
         Weights of the features in use, the most used first; `encoded_names_` has the D names.
+    use_ : ndarray (K,)
+        Mean of each feature over the training rows.
     machine_ : Machine
         All parameters.
     n_iter_, converged_, stop_reason_, trace_ : how the fit went. The trace's bound is minus the contrastive
@@ -106,6 +113,8 @@ class Harmonium(TransformerMixin, HarmoniumBase):
         stick_expectation: str = "accurate",
         batch_size: int = 256,
         max_epochs: int | None = None,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
         callbacks: Sequence[Callable[..., Any]] | None = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -120,6 +129,8 @@ class Harmonium(TransformerMixin, HarmoniumBase):
         self.stick_expectation = stick_expectation
         self.batch_size = batch_size
         self.max_epochs = max_epochs
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
         self.callbacks = callbacks
         self.random_state = random_state
         self.verbose = verbose

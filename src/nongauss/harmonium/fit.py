@@ -3,31 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from nongauss.core.contracts import Callback, FitResult
+from nongauss.core.contracts import Callback, FitResult, Status
 from nongauss.harmonium import chain
 from nongauss.harmonium.learner import (
     LEAST_STEPS,
     SUPERVISED,
     UNSUPERVISED,
     Learner,
+    Rates,
     Recipe,
     batch_size,
     dense,
     n_epochs,
 )
 from nongauss.harmonium.objective import contrastive_free_energy
-from nongauss.harmonium.params import Params, Rows
+from nongauss.harmonium.params import Params, Prior, Rows
 from nongauss.harmonium.units import Array, Layout, respond, totals_of
-from nongauss.harmonium.updates import contrast, drive_of, filled, margin
+from nongauss.harmonium.updates import contrast, drive_of, filled, hinge
 from nongauss.inference.iteration import run_epochs
 from nongauss.inference.quasi_newton import ascend
 
 CHAIN_EPOCHS = 200
 """Most iterations of the chain graph; it mostly settles much earlier."""
+
+PATIENCE = 5
+"""Epochs without a gain on held-out rows after which an early-stopping fit ends."""
 
 MOST_CELLS = 2**22
 """The chain graph finds the number of features on so many cells at most: a sample of the rows."""
@@ -46,10 +51,35 @@ def learn(
     rates = SUPERVISED if recipe.n_classes else UNSUPERVISED
     epochs = n_epochs(recipe, len(rows.weight))
     with threadpool_limits(limits=1, user_api="blas"):
+        if recipe.held_out and recipe.method != "lbfgs" and len(rows.weight) > 1:
+            return _watched(layout, rows, recipe, rates, callbacks, verbose)
         learner = Learner(layout, rows, recipe, rates, epochs)
         if recipe.method == "lbfgs":
             return _by_lbfgs(learner, epochs, callbacks, verbose)
         return run_epochs(learner.epoch, learner.snapshot, epochs, callbacks=callbacks, verbose=verbose)
+
+
+def _watched(
+    layout: Layout, rows: Rows, recipe: Recipe, rates: Rates, callbacks: Sequence[Callback], verbose: int
+) -> FitResult:
+    """Epochs until held-out rows no longer gain; the best epoch is the result."""
+    order = np.random.default_rng(recipe.seed).permutation(len(rows.weight))
+    cut = min(len(order) - 1, max(1, round(recipe.held_out * len(order))))
+    held, kept = rows.take(np.sort(order[:cut])), rows.take(np.sort(order[cut:]))
+    epochs = n_epochs(recipe, len(kept.weight))
+    learner = Learner(layout, kept, recipe, rates, epochs)
+    best: tuple[float, int, tuple[Params, Prior]] = (-np.inf, 0, learner.snapshot())
+
+    def epoch(number: int) -> Mapping[str, float]:
+        nonlocal best
+        info, score = learner.epoch(number), learner.score(held)
+        if score > best[0]:
+            best = (score, number, learner.snapshot())
+        return {**info, "held_out": score, "stop": float(number - best[1] >= PATIENCE)}
+
+    result = run_epochs(epoch, lambda: best[2], epochs, callbacks=callbacks, verbose=verbose)
+    stopped = result.status is Status.CONVERGED
+    return replace(result, status=Status.EARLY_STOPPED) if stopped else result
 
 
 def _by_lbfgs(learner: Learner, max_iter: int, callbacks: Sequence[Callback], verbose: int) -> FitResult:
@@ -96,7 +126,7 @@ class _FullBatch:
         by_votes, by_intercept = -params.votes / N, np.zeros_like(params.intercept)
         by_weights, by_bias = at.weights, at.hidden_bias
         if rows.labels is not None:
-            labels = margin(params, recipe.units, prior, x, weight, rows.labels)
+            labels = hinge(params, recipe.units, prior, x, weight, rows.labels, recipe.margin)
             value -= recipe.C * labels.loss
             by_weights = by_weights + recipe.C * labels.weights
             by_bias = by_bias + recipe.C * labels.hidden_bias
@@ -125,7 +155,8 @@ def find_features(
     rows = sample(rows, recipe.seed)
     first = _first(recipe, rows, work if prunes else np.inf)
     with threadpool_limits(limits=1, user_api="blas"):
-        learner = Learner(layout, rows, first, UNSUPERVISED, n_epochs(first, len(rows.weight)))
+        free = UNSUPERVISED._replace(ridge=0.0, overlap=0.0)
+        learner = Learner(layout, rows, first, free, n_epochs(first, len(rows.weight)))
         for number in range(n_epochs(first, len(rows.weight))):
             learner.epoch(number)
         params, prior = learner.snapshot()

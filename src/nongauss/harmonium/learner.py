@@ -18,7 +18,7 @@ from nongauss.harmonium.updates import (
     contrast,
     dropped,
     filled,
-    margin,
+    hinge,
 )
 
 LEAST_EPOCHS, LEAST_STEPS = 12, 600
@@ -26,15 +26,25 @@ LEAST_EPOCHS, LEAST_STEPS = 12, 600
 
 
 class Rates(NamedTuple):
-    """Step size and start. A unit's drive moves by about `step` (of weights) a step, whatever the columns."""
+    """Step size, start, and what restrains the weights.
+
+    A unit's drive moves by about `step` (of weights) a step, whatever the columns. `ridge` (a row) keeps
+    units from saturating, `overlap` (over all rows) from all saying the same: part of the loss with
+    labels.
+    """
 
     step: float
     drive: float
     hidden_bias: float
+    ridge: float
+    overlap: float
 
 
-UNSUPERVISED = Rates(step=0.09, drive=0.9, hidden_bias=-2.0)
-SUPERVISED = Rates(step=0.027, drive=0.09, hidden_bias=0.0)
+UNSUPERVISED = Rates(step=0.09, drive=0.9, hidden_bias=-2.0, ridge=0.03, overlap=1000.0)
+SUPERVISED = Rates(step=0.027, drive=0.3, hidden_bias=0.0, ridge=0.03, overlap=1000.0)
+RIDGE_GROWTH, MOST_RIDGE, CROWDED = 1.1, 0.1, 0.6
+"""While 60 % of the activations are saturated, the ridge grows by a tenth every ten steps, up to .1."""
+
 VOTE_STEP, MOST_VOTE_STEP, MANY_ROWS = 3e-3, 1e-2, 1e4
 """Step size of the votes with so many rows or more, and with few: small sets want larger votes than texts."""
 
@@ -46,7 +56,7 @@ CONTRAST_SHARE = 0.25
 """With labels, contrastive divergence sees this share of each batch: the same error, 2.5 times faster."""
 
 CHAINS = 64
-STICKS_EVERY = 10
+EVERY = 10
 
 
 class Recipe(NamedTuple):
@@ -61,7 +71,9 @@ class Recipe(NamedTuple):
     alpha: float
     accurate: bool
     C: float
+    margin: float
     dropout: float | None
+    held_out: float
     n_classes: int
     seed: int
 
@@ -104,6 +116,7 @@ class Learner:
         self.n_batches = -(-len(rows.weight) // self.batch)
         self.n_steps, self.done = n_epochs * self.n_batches, 0
         self.weight_step = rates.step / np.sqrt(activity(rows))
+        self.ridge, self.overlap = rates.ridge, rates.overlap / float(rows.weight.sum())
         few = np.sqrt(MANY_ROWS / len(rows.weight))
         self.vote_step = min(VOTE_STEP * max(1.0, float(few)), MOST_VOTE_STEP)
         self.dropout = dropout_share(recipe, rows) if recipe.n_classes else 0.0
@@ -122,7 +135,7 @@ class Learner:
     def epoch(self, number: int) -> Mapping[str, float]:
         """All rows once, in random order."""
         order = self.rng.permutation(len(self.rows.weight))
-        total = {"contrastive_free_energy": self._free_energy(order[: self.batch])}
+        total = {"contrastive_free_energy": self._free_energy(self.rows.take(order[: self.batch]))}
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             for at in range(0, len(order), self.batch):
                 for name, value in self._step(order[at : at + self.batch]).items():
@@ -139,18 +152,36 @@ class Learner:
             x = filled(params, recipe.units, self.layout, prior, x, batch.missing).astype(np.float32)
         n = max(1, int(len(chosen) * CONTRAST_SHARE)) if recipe.n_classes else len(chosen)
         weight = _shares(batch.weight[:n])
-        at = contrast(params, recipe.units, self.layout, prior, x[:n], weight, **self._negative(x[:n]))
+        at = contrast(
+            params, recipe.units, self.layout, prior, x[:n], weight, ridge=self.ridge,
+            overlap=0.0 if recipe.n_classes else self.overlap, **self._negative(x[:n]),
+        )  # fmt: skip
         gradient = [at.weights, at.visible_bias, at.hidden_bias, np.zeros(0), np.zeros(0)]
         info = {}
         if recipe.n_classes:
             info["hinge"] = self._labels(gradient, x, batch)
         self._move(tuple(gradient))
+        if self.done % EVERY == 0 and at.saturated > CROWDED:
+            self.ridge = max(self.ridge, min(RIDGE_GROWTH * self.ridge, MOST_RIDGE))
         self._update_sticks(at)
         return info
 
-    def _free_energy(self, chosen: Array) -> float:
-        """CF1 a row, of one batch before the epoch."""
-        batch = self.rows.take(chosen)
+    def score(self, rows: Rows) -> float:
+        """How well rows that were held out fare, nats or margin a row: minus CF1, or minus the hinge."""
+        if not self.recipe.n_classes:
+            return -self._free_energy(rows)
+        x = rows.X
+        if rows.missing is not None:
+            x = filled(self.params, self.recipe.units, self.layout, self.prior.log_odds, x, rows.missing)
+        assert rows.labels is not None
+        weight = _shares(rows.weight)
+        at = hinge(
+            self.params, self.recipe.units, self.prior.log_odds, x, weight, rows.labels, self.recipe.margin
+        )
+        return -at.loss
+
+    def _free_energy(self, batch: Rows) -> float:
+        """CF1 a row."""
         x = dense(batch.X)
         prior = self.prior.log_odds
         if batch.missing is not None:
@@ -183,7 +214,10 @@ class Learner:
         seen = dropped(self.rng, x, self.dropout) if self.dropout else x
         weight = _shares(batch.weight)
         assert batch.labels is not None
-        at = margin(params, recipe.units, self.prior.log_odds, seen, weight, batch.labels)
+        at = hinge(
+            params, recipe.units, self.prior.log_odds, seen, weight, batch.labels, recipe.margin,
+            self.overlap,
+        )  # fmt: skip
         C = np.float32(recipe.C)
         gradient[0] += C * at.weights
         gradient[2] = gradient[2] + C * at.hidden_bias
@@ -205,7 +239,7 @@ class Learner:
             return
         rate = max(1.0 / self.done, 1.0 / (10.0 * self.n_batches))
         self.use += rate * (at.on - self.use)
-        if self.done % STICKS_EVERY == 0:
+        if self.done % EVERY == 0:
             order = np.argsort(-self.use, kind="stable")
             N = float(self.rows.weight.sum())
             odds, gamma = sticks.log_odds(N * self.use[order], N, self.recipe.alpha, self.recipe.accurate)

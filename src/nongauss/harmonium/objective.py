@@ -8,7 +8,7 @@ Contrastive free energy of Welling and Hinton, with q0 clamped to the row and q1
 
     CF1 = F0 - F1,   F_i = E_qi[log q_i] - E_qi[log p~]                                  0 <= CF1 <= -log p(x)
 
-Max-margin term of Crammer and Singer: C sum_d w_d max_y [1(y != y_d) + f_dy - f_d,y_d].
+Max-margin term of Crammer and Singer, l the margin: C sum_d w_d max_y [l 1(y != y_d) + f_dy - f_d,y_d].
 
 The chain graph, equation (5) of the paper: p(z) prod p(x | z), with p(x | z) normalised for each z.
 """
@@ -51,11 +51,11 @@ def scores(params: Params, units: str, mean: Array) -> Array:
     return centred(units, mean) @ params.votes.T + params.intercept
 
 
-def worst_rival(f: Array, labels: Array) -> tuple[Array, Array]:
+def worst_rival(f: Array, labels: Array, margin: float = 1.0) -> tuple[Array, Array]:
     """The hinge loss of each row (B,), and the class that attains it (the row's own where the loss is 0)."""
     rows = np.arange(len(f))
-    augmented = f + 1.0
-    augmented[rows, labels] -= 1.0
+    augmented = f + margin
+    augmented[rows, labels] -= margin
     rival = augmented.argmax(axis=1)
     return augmented[rows, rival] - f[rows, labels], rival
 

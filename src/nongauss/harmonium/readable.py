@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 
 from nongauss.harmonium.chain import ACTIVE, ALIKE, DUPLICATE
@@ -61,3 +63,20 @@ def class_means(hidden: Array, weight: Array, labels: Array, n_classes: int) -> 
             mean[c] = share @ hidden[chosen]
             spread[c] = np.sqrt(share @ (hidden[chosen] - mean[c]) ** 2)
     return mean, spread
+
+
+def described(
+    status: tuple[str, ...], use: Array, tops: list[list[str]], classes: list[str] | None, most: int = 40
+) -> str:
+    """How many features are in use and why others are not, then each: mean, class that has it most, columns.
+
+    `use` (K,), `tops` K lists of names, `classes` K names or None. At most `most` features are listed.
+    """
+    lines = [f"{status.count(ACTIVE)} features in use"]
+    lines += [f"{number} not in use: {why}" for why, number in Counter(status).items() if why != ACTIVE]
+    for k in range(min(len(use), most)):
+        of_class = "" if classes is None else f"  most in {classes[k]}"
+        lines.append(f"F{k}  mean {use[k]:.2f}{of_class}  raises {', '.join(tops[k]) or 'nothing'}")
+    if len(use) > most:
+        lines.append(f"and {len(use) - most} more")
+    return "\n".join(lines)

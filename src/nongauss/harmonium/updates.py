@@ -12,9 +12,11 @@ import numpy as np
 
 from nongauss.harmonium.objective import centred, scores, worst_rival
 from nongauss.harmonium.params import Params
+from nongauss.harmonium.readable import saturated_share
 from nongauss.harmonium.units import (
     Array,
     Layout,
+    Response,
     mean_of,
     respond,
     sample_hidden,
@@ -30,12 +32,16 @@ DECAY_1, DECAY_2, TINY = 0.9, 0.999, 1e-8
 
 
 class Contrast(NamedTuple):
-    """Ascent direction of the likelihood by weights, visible and hidden bias, a row; hidden use (K,)."""
+    """Ascent direction of the likelihood by weights, visible and hidden bias, a row; use of the units (K,).
+
+    `saturated`: share of the units' means outside [.02, .98].
+    """
 
     weights: Array
     visible_bias: Array
     hidden_bias: Array
     on: Array
+    saturated: float
 
 
 def drive_of(params: Params, X: Any) -> Array:
@@ -83,6 +89,8 @@ def contrast(
     weight: Array,
     chains: Array | None = None,
     rng: np.random.Generator | None = None,
+    ridge: float = 0.0,
+    overlap: float = 0.0,
 ) -> Contrast:
     """Gradient of -CF1 a row with q0 and q1 held fixed; with `chains` (B, D), these are the negative phase.
 
@@ -99,12 +107,31 @@ def contrast(
         negative, share = chains, np.full(len(chains), 1.0 / len(chains), weight.dtype)
     e1 = respond(units, drive_of(params, negative), prior).mean
     up, down = at0.mean * weight[:, None], e1 * share[:, None]
+    up += restrain(ridge, overlap, S0, at0, weight)
     return Contrast(
         np.asarray(X.T @ up) - negative.T @ down,
         np.asarray(X.T @ weight).reshape(-1) - share @ negative,
         up.sum(axis=0) - down.sum(axis=0),
         weight @ at0.on,
+        saturated_share(at0.on, weight),
     )
+
+
+def restrain(ridge: float, overlap: float, drive: Array, at: Response, weight: Array) -> Array:
+    """Slope by the drive S (B, K), row weights included, of
+
+        - ridge / 2 sum_k Var S_k  - overlap / 4 sum_{j != k} Cov(h_j, h_k)^2
+
+    with moments over the batch: a g-prior of the weights (Zellner 1986), and DeCov (Cogswell et al. 2016).
+    """
+    slope = -ridge * (drive - weight @ drive) if ridge else np.zeros_like(drive)
+    if overlap:
+        h = at.mean - weight @ at.mean
+        covariance = (h * weight[:, None]).T @ h
+        np.fill_diagonal(covariance, 0.0)
+        slope -= overlap * (h @ covariance) * at.slope
+    out: Array = (slope * weight[:, None]).astype(drive.dtype)
+    return out
 
 
 def advance(
@@ -122,7 +149,7 @@ def advance(
     return sample_visible(rng, layout, a, totals).astype(chains.dtype)
 
 
-class Margin(NamedTuple):
+class Hinge(NamedTuple):
     """Ascent direction of minus the hinge loss a row, by weights, hidden bias, votes, intercept; the loss."""
 
     weights: Array
@@ -132,17 +159,27 @@ class Margin(NamedTuple):
     loss: float
 
 
-def margin(params: Params, units: str, prior: Array, X: Any, weight: Array, labels: Array) -> Margin:
+def hinge(
+    params: Params,
+    units: str,
+    prior: Array,
+    X: Any,
+    weight: Array,
+    labels: Array,
+    margin: float = 1.0,
+    overlap: float = 0.0,
+) -> Hinge:
     """Sub-gradient of the weighted mean Crammer-Singer loss; `weight` (B,) sums to 1."""
-    at = respond(units, drive_of(params, X), prior)
+    drive = drive_of(params, X)
+    at = respond(units, drive, prior)
     f = scores(params, units, at.mean)
-    loss, rival = worst_rival(f, labels)
+    loss, rival = worst_rival(f, labels, margin)
     pull = np.zeros_like(f)
     rows = np.arange(len(f))
     pull[rows, labels] += weight
     pull[rows, rival] -= weight
-    by_drive = (pull @ params.votes) * at.slope
-    return Margin(
+    by_drive = (pull @ params.votes) * at.slope + restrain(0.0, overlap, drive, at, weight)
+    return Hinge(
         np.asarray(X.T @ by_drive),
         by_drive.sum(axis=0),
         pull.T @ centred(units, at.mean),

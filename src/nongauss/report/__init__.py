@@ -4,6 +4,12 @@ from nongauss.report.baselines import baselines
 from nongauss.report.comparison import compare
 from nongauss.report.dependence import DependenceDisplay
 from nongauss.report.displays import CalibrationDisplay, PredictiveDisplay, TraceDisplay
+from nongauss.report.feature_displays import (
+    ClassFeaturesDisplay,
+    FeatureColumnsDisplay,
+    feature_figures,
+    feature_lines,
+)
 from nongauss.report.html import FrameInfo, learned_figures, report_figures, write_report
 from nongauss.report.label_displays import ReliabilityDisplay
 from nongauss.report.metrics import classification_metrics, pit_values, regression_metrics
@@ -13,8 +19,10 @@ from nongauss.report.text import summary
 
 __all__ = [
     "CalibrationDisplay",
+    "ClassFeaturesDisplay",
     "ClusterProfileDisplay",
     "DependenceDisplay",
+    "FeatureColumnsDisplay",
     "FrameInfo",
     "ParallelRulesDisplay",
     "PredictiveDisplay",
@@ -25,6 +33,8 @@ __all__ = [
     "baselines",
     "classification_metrics",
     "compare",
+    "feature_figures",
+    "feature_lines",
     "learned_figures",
     "pit_values",
     "regression_metrics",

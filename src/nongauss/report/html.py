@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import jinja2
 import numpy as np
-from sklearn.base import is_classifier
+from sklearn.base import is_classifier, is_clusterer, is_regressor
 
 from nongauss.core.files import atomic_path
 from nongauss.report.dependence import DependenceDisplay
@@ -76,6 +76,7 @@ def write_report(
     learned: Sequence[tuple[str, Figure]] = (),
     model_path: str | Path | None = None,
     rules: Sequence[Sequence[str]] = (),
+    features: Sequence[Sequence[str]] = (),
 ) -> Path:
     """Write the report of a fitted estimator to `path`, whole or not at all; return the path.
 
@@ -89,6 +90,7 @@ def write_report(
     learned : the same, about the columns, see `learned_figures`.
     model_path : where the model was saved, for the lines that load it again.
     rules : of clusters, (cluster, rows, precision, recall, rule) each; they stand where figures would.
+    features : of latent features, (feature, use, class, columns, rows) each, see `feature_lines`.
 
     Raises OSError where the file cannot be written.
     """
@@ -105,7 +107,8 @@ def write_report(
         rows=rows,
         notes=[note for name, note in _NOTES.items() if name in header],
         rules=rules,
-        usage=_RULE_USAGE if rules else _LABEL_USAGE if is_classifier(estimator) else _USAGE,
+        features=features,
+        usage=_usage(estimator),
         figures=[(caption, _png(figure)) for caption, figure in figures],
         learned=[(caption, _png(figure)) for caption, figure in learned],
         model_name=None if model_path is None else repr(Path(model_path).name),
@@ -213,6 +216,14 @@ def _png(figure: Figure) -> str:
     return base64.b64encode(buffer.getvalue()).decode("ascii")
 
 
+def _usage(estimator: Any) -> str:
+    if is_clusterer(estimator):
+        return _RULE_USAGE
+    if is_classifier(estimator):
+        return _LABEL_USAGE
+    return _USAGE if is_regressor(estimator) else _FEATURE_USAGE
+
+
 _NOTES = {"log density": DENSITY_NOTE, "log loss": LOG_LOSS_NOTE}
 
 _USAGE = """distribution = model.predict_distribution(new_rows)  # a frame with the columns above
@@ -222,6 +233,9 @@ model.predict_proba(new_rows)  # one column a class, in the order of model.class
 
 _RULE_USAGE = """model.predict(new_rows)  # a frame with the columns that the rules speak of
 model.rule_text_"""
+
+_FEATURE_USAGE = """model.transform(new_rows)  # a frame with the columns above; one column a feature
+model.top_features(5)"""
 
 _TEMPLATE = """<!DOCTYPE html>
 <html lang="en">
@@ -291,7 +305,7 @@ the model{% endif %}</dd>
 </table></div>
 <p class="small">Precision is the share of the rows inside a rule that belong to its cluster by all columns,
 recall the share of the cluster's rows that are inside.</p>
-{% else %}
+{% elif info.target %}
 <h2>Held-out figures</h2>
 {% endif %}
 {% if rows %}
@@ -306,7 +320,7 @@ recall the share of the cluster's rows that are inside.</p>
 {% for note in notes %}
 <p class="small">{{ note }}</p>
 {% endfor %}
-{% elif not rules %}
+{% elif info.target %}
 <p>No rows were held out, so nothing is known yet about predictions on new rows.</p>
 {% endif %}
 {% if figures %}
@@ -318,8 +332,23 @@ recall the share of the cluster's rows that are inside.</p>
 {% endfor %}
 </div>
 {% endif %}
-{% if learned %}
+{% if learned or features %}
 <h2>What the model has learned</h2>
+{% endif %}
+{% if features %}
+<div class="scroll"><table>
+<thead><tr><th scope="col">feature</th><th scope="col">use</th><th scope="col">class</th>
+<th scope="col">raises</th><th scope="col">rows that have it most</th></tr></thead>
+<tbody>
+{% for line in features %}
+<tr>{% for cell in line %}<td>{{ cell }}</td>{% endfor %}</tr>
+{% endfor %}
+</tbody>
+</table></div>
+<p class="small">Use is the mean of the feature over all rows, class the one that has it most. Rows are
+numbered from 0.</p>
+{% endif %}
+{% if learned %}
 {% for caption, image in learned %}
 <figure class="learned"><img src="data:image/png;base64,{{ image }}" alt="{{ caption }}">
 <figcaption>{{ caption }}</figcaption></figure>
