@@ -14,7 +14,7 @@ from rank_digits import threes_and_fives
 from rank_genes import golub
 
 from nongauss import RankFactorClassifier
-from nongauss.report.loading_displays import CoefficientDisplay, FactorNetworkDisplay, LoadingImageDisplay
+from nongauss.report import CoefficientDisplay, FactorNetworkDisplay, LoadingImageDisplay
 
 
 def main() -> None:

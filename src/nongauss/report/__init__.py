@@ -6,6 +6,7 @@ from nongauss.report.dependence import DependenceDisplay
 from nongauss.report.displays import CalibrationDisplay, PredictiveDisplay, TraceDisplay
 from nongauss.report.html import FrameInfo, learned_figures, report_figures, write_report
 from nongauss.report.label_displays import ReliabilityDisplay
+from nongauss.report.loading_displays import CoefficientDisplay, FactorNetworkDisplay, LoadingImageDisplay
 from nongauss.report.metrics import classification_metrics, pit_values, regression_metrics
 from nongauss.report.relevance import RelevanceDisplay, relevance
 from nongauss.report.rule_displays import ClusterProfileDisplay, ParallelRulesDisplay, RectangleDisplay
@@ -14,8 +15,11 @@ from nongauss.report.text import summary
 __all__ = [
     "CalibrationDisplay",
     "ClusterProfileDisplay",
+    "CoefficientDisplay",
     "DependenceDisplay",
+    "FactorNetworkDisplay",
     "FrameInfo",
+    "LoadingImageDisplay",
     "ParallelRulesDisplay",
     "PredictiveDisplay",
     "RectangleDisplay",
