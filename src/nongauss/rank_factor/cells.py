@@ -1,8 +1,7 @@
 """From cells to normals: what the cells of a row say of its factors, and those of a column of its loadings.
 
 Everything is a sum over cells of a quadratic in the score, so that ranks by levels, ranks by extremes and
-values
-share all of it but the quadratic itself.
+values share all of it but the quadratic itself.
 """
 
 from __future__ import annotations
@@ -24,9 +23,7 @@ FLOOR = 1e-3
 
 
 class Rows(NamedTuple):
-    """Rows: neighbours of their cells or values (N, D), NaN where missing; codes: levels of training
-    cells.
-    """
+    """Neighbours of cells or values (N, D), NaN where missing; codes: levels of training cells."""
 
     cells: Neighbours | None
     values: FloatArray | None
@@ -247,8 +244,7 @@ def level_system(sums: CellSums, means: FloatArray, eps: float) -> tuple[FloatAr
     """Precision (D, K, K) and linear term (D, K) of the loadings under the level rule.
 
     Every u is eps - a'D with D a difference of factors, so that the levels' scores move with a: were they
-    held
-    still, nothing would oppose a growing scale.
+    held still, nothing would oppose a growing scale.
     """
     K = means.shape[2]
     precision, linear = unpack(sums.square, K), np.zeros((len(means), K))
