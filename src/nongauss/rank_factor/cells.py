@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from nongauss.rank_factor import sites
 from nongauss.rank_factor.levels import NONE, Neighbours
-from nongauss.rank_factor.params import Config, FloatArray, Normal, outer, pack, pack_twice, solve, unpack
+from nongauss.rank_factor.params import Config, FloatArray, Normal, outer, pack, pack_twice, unpack
 
-BLOCK = 2_000_000
-"""Cells that are handled at once."""
+BLOCK = 500_000
+"""Cells that are handled at once: few enough for the caches."""
 FLOOR = 1e-3
 """<u^2> of a hinge is at least the square of this share of eps."""
 
@@ -285,6 +285,3 @@ def extreme_scores(
     lower = np.maximum.accumulate(highest, axis=1)
     upper = np.minimum.accumulate(lowest[:, ::-1], axis=1)[:, ::-1]
     return np.where(np.isfinite(lower), lower, 0.0), np.where(np.isfinite(upper), upper, 0.0)
-
-
-__all__ = ["CellSums", "Rows", "Scale", "Sites", "Terms", "solve"]

@@ -122,7 +122,10 @@ class RankFactorAnalysis(TransformerMixin, RankFactors):
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit to a table X (N, D); y is ignored. Weight 2 is the row twice, 0 the row gone."""
+        """Fit to a table X (N, D); y is ignored. Weight 2 is the row twice, 0 the row gone.
+
+        Raises InputError for a table, weights or a parameter that cannot be used.
+        """
         self._check()
         self._record_fit(self._fit(X, None, sample_weight, {}))
         return self
@@ -246,7 +249,10 @@ class RankFactorClassifier(ClassifierMixin, TransformerMixin, RankFactors):
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit to a table X (N, D) and labels y (N,). Weight 2 is the row twice, 0 the row gone."""
+        """Fit to a table X (N, D) and labels y (N,). Weight 2 is the row twice, 0 the row gone.
+
+        Raises InputError for a table, labels, weights or a parameter that cannot be used.
+        """
         self._check()
         name = type(self).__name__
         weight = read_inputs(X, sample_weight, name).weight
