@@ -104,7 +104,10 @@ class FactorNetworkDisplay:
         values = self.loadings.to_numpy()
         largest = np.abs(values).max() or 1.0
         n_factors = values.shape[1]
-        order = self.shown[np.argsort(np.abs(values[self.shown]).argmax(axis=1), kind="stable")]
+        drawn = np.zeros(values.shape)
+        for i, k in self.edges:
+            drawn[i, k] = abs(values[i, k])
+        order = self.shown[np.argsort(drawn[self.shown].argmax(axis=1), kind="stable")]
         height = {int(i): -(place + 0.5) / len(order) for place, i in enumerate(order)}
         for i, k in self.edges:
             ax.plot(
