@@ -138,9 +138,8 @@ def main() -> None:
             rows = [judged(MODELS[model], split) for split in splits(chosen.data, name)]
             results.setdefault(name, {})[model] = rows
             write_results("rank_digits", {"sets": results})
-            lines = table(results)
-            write_table("rank_digits", lines)
-            print(lines[-1], flush=True)
+            write_table("rank_digits", table(results))
+            print(table({name: {model: rows}})[-1], flush=True)
 
 
 if __name__ == "__main__":

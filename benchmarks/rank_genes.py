@@ -116,7 +116,7 @@ def main() -> None:
                 }
             write_results("rank_genes", {"sets": results})
             write_table("rank_genes", table(results))
-            print(table(results)[-1], flush=True)
+            print(table({name: {label: rows}})[-1], flush=True)
 
 
 if __name__ == "__main__":
