@@ -16,10 +16,10 @@ matplotlib.use("agg")
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
-from sklearn.datasets import load_digits, load_iris
+from sklearn.datasets import load_breast_cancer, load_digits, load_iris
 
 import nongauss
-from nongauss.report import RectangleDisplay
+from nongauss.report import CoefficientDisplay, FactorNetworkDisplay, RectangleDisplay
 
 FOLDER = Path(__file__).parent
 BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#666666"
@@ -100,7 +100,17 @@ def harmonium() -> Figure:
     return figure
 
 
-FIGURES = (tggm, sparse_gp, rectangle, harmonium)
+def rank_factor() -> Figure:
+    """Breast cancer: what the classifier makes of each factor, and the columns behind the factors."""
+    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    model = nongauss.RankFactorClassifier(5, random_state=0).fit(X, y)
+    figure, axes = plt.subplots(1, 2, figsize=(9, 3.8), width_ratios=(2, 3), layout="constrained")
+    CoefficientDisplay.from_estimator(model, ax=axes[0])
+    FactorNetworkDisplay.from_estimator(model, n_columns=4, ax=axes[1])
+    return figure
+
+
+FIGURES = (tggm, sparse_gp, rectangle, harmonium, rank_factor)
 
 
 def main() -> None:

@@ -37,6 +37,14 @@ def test_the_network_joins_each_factor_with_its_largest_columns():
     plt.close("all")
 
 
+def test_a_column_stands_beside_the_factor_that_shows_it():
+    loadings = pd.DataFrame([[0.0, 5.0], [2.0, 3.0]], index=["b", "a"], columns=["f0", "f1"])
+    display = FactorNetworkDisplay(loadings, n_columns=1).plot()
+    height = {text.get_text(): text.get_position()[1] for text in display.ax_.texts}
+    assert height["a"] > height["b"]
+    plt.close("all")
+
+
 def test_columns_come_to_their_pixels():
     display = LoadingImageDisplay(np.array([[1.0], [2.0]]), (2, 2), place=[3, 0]).plot()
     assert display.images[0].tolist() == [[2.0, 0.0], [0.0, 1.0]]

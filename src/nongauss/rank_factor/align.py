@@ -1,6 +1,4 @@
-"""Factors in one order and with one sign: the model is the same for every permutation and reflection of
-them.
-"""
+"""Factors in one order and with one sign: the model is the same for every permutation and reflection."""
 
 from __future__ import annotations
 

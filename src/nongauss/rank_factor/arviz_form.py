@@ -14,8 +14,7 @@ from nongauss.rank_factor.predict import Draw
 def inference_data(
     draws: Sequence[Draw], chain: np.ndarray, columns: Sequence[str], factors: np.ndarray
 ) -> Any:
-    """`arviz.InferenceData` of loadings and coefficients: chain, draw, then column and factor, or expert
-    and so on.
+    """`arviz.InferenceData` of loadings and coefficients: chain, draw, then column and factor, or more.
 
     Raises InputError where arviz is not installed.
     """
@@ -31,9 +30,7 @@ def inference_data(
 
 
 def by_chain(draws: Sequence[Draw], chain: np.ndarray) -> tuple[dict[str, np.ndarray], dict[str, list[str]]]:
-    """Variables as arrays (chains, draws, ...), as many of each chain as the shortest has; names of the
-    other axes.
-    """
+    """Arrays (chains, draws, ...), as many of each chain as the shortest has; names of the other axes."""
     numbers = np.unique(chain)
     length = min(int((chain == number).sum()) for number in numbers)
     index = [np.flatnonzero(chain == number)[:length] for number in numbers]

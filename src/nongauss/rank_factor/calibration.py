@@ -1,10 +1,9 @@
 """From decision values to probabilities, by rows whose factors were found with loadings that never saw them.
 
 Factors of new rows are nearer to zero than those of training rows, whose cells the loadings have fitted:
-the more so
-the fewer rows and the more columns there are. A threshold at zero then favours one class. So some rows are
-held
-out from the loadings, a fold at a time, and a logistic curve is put through their decision values.
+the more so the fewer rows and the more columns there are. A threshold at zero then favours one class. So
+some rows are held out from the loadings, a fold at a time, and a logistic curve is put through their
+decision values.
 """
 
 from __future__ import annotations

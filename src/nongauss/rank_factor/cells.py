@@ -1,8 +1,7 @@
 """From cells to normals: what the cells of a row say of its factors, and those of a column of its loadings.
 
 Everything is a sum over cells of a quadratic in the score, so that ranks by levels, ranks by extremes and
-values
-share all of it but the quadratic itself.
+values share all of it but the quadratic itself.
 """
 
 from __future__ import annotations
@@ -15,18 +14,16 @@ from numpy.typing import NDArray
 
 from nongauss.rank_factor import sites
 from nongauss.rank_factor.levels import NONE, Neighbours
-from nongauss.rank_factor.params import Config, FloatArray, Normal, outer, pack, pack_twice, solve, unpack
+from nongauss.rank_factor.params import Config, FloatArray, Normal, outer, pack, pack_twice, unpack
 
-BLOCK = 2_000_000
-"""Cells that are handled at once."""
+BLOCK = 500_000
+"""Cells that are handled at once: few enough for the caches."""
 FLOOR = 1e-3
 """<u^2> of a hinge is at least the square of this share of eps."""
 
 
 class Rows(NamedTuple):
-    """Rows: neighbours of their cells or values (N, D), NaN where missing; codes: levels of training
-    cells.
-    """
+    """Neighbours of cells or values (N, D), NaN where missing; codes: levels of training cells."""
 
     cells: Neighbours | None
     values: FloatArray | None
@@ -247,8 +244,7 @@ def level_system(sums: CellSums, means: FloatArray, eps: float) -> tuple[FloatAr
     """Precision (D, K, K) and linear term (D, K) of the loadings under the level rule.
 
     Every u is eps - a'D with D a difference of factors, so that the levels' scores move with a: were they
-    held
-    still, nothing would oppose a growing scale.
+    held still, nothing would oppose a growing scale.
     """
     K = means.shape[2]
     precision, linear = unpack(sums.square, K), np.zeros((len(means), K))
@@ -289,6 +285,3 @@ def extreme_scores(
     lower = np.maximum.accumulate(highest, axis=1)
     upper = np.minimum.accumulate(lowest[:, ::-1], axis=1)[:, ::-1]
     return np.where(np.isfinite(lower), lower, 0.0), np.where(np.isfinite(upper), upper, 0.0)
-
-
-__all__ = ["CellSums", "Rows", "Scale", "Sites", "Terms", "solve"]

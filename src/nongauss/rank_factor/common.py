@@ -229,9 +229,7 @@ class RankFactors(TableEstimator):
 
     @property
     def loadings_(self) -> pd.DataFrame:
-        """Posterior mean loadings, encoded columns by factors: (D, K), scores a standard deviation of a
-        factor.
-        """
+        """Posterior mean loadings, encoded columns by factors: (D, K), scores a unit of a factor."""
         return pd.DataFrame(
             self._loadings(), index=list(self.encoded_names_), columns=list(self.get_feature_names_out())
         )
@@ -245,9 +243,7 @@ class RankFactors(TableEstimator):
         return column.iloc[np.argsort(-column.abs().to_numpy(), kind="stable")[:n]]
 
     def loading_intervals(self, coverage: float = 0.9) -> FloatArray:
-        """Credible intervals of the loadings: (D, K, 2); from draws, or normal with the variational
-        variances.
-        """
+        """Credible intervals of the loadings: (D, K, 2); from draws, or normal with variational variances."""
         self._checked()
         first = self.draws_[0].covariance
         sd = None if first is None else np.sqrt(np.einsum("dkk->dk", first))

@@ -24,9 +24,8 @@ class RankFactorAnalysis(TransformerMixin, RankFactors):
     r"""Sparse factors that depend only on the order of each column's values.
 
     w = A z with z ~ N(0, I) stands behind the table; column i shows x_i = g_i(w_i), with g_i increasing and
-    never
-    estimated. Only ranks enter, by a max-margin likelihood: a value asks its score to lie `epsilon` above the
-    score of its lower neighbour and below that of its upper one, exp(-2 [epsilon + w - w_upper]_+
+    never estimated. Only ranks enter, by a max-margin likelihood: a value asks its score to lie `epsilon`
+    above the score of its lower neighbour and below that of its upper one, exp(-2 [epsilon + w - w_upper]_+
     - 2 [epsilon + w_lower - w]_+). An increasing transform of any column changes nothing, to the last bit.
     Loadings are shrunk by a three-parameter-beta prior. Missing cells drop out.
 
@@ -45,9 +44,8 @@ class RankFactorAnalysis(TransformerMixin, RankFactors):
     n_levels : int, default 8
         Levels of a column; a frequent value is a level of its own.
     epsilon : "auto" or float > 0, default "auto"
-        Margin, an inverse temperature: with weights of the hinges it sets how firmly ranks are believed.
-        "auto":
-        1, and 10 for "pairwise" and "extremes".
+        Margin, an inverse temperature: it sets how firmly ranks are believed. "auto": 1, and 10 for
+        "pairwise" and "extremes".
     shrinkage : (r, s), default (0.5, 0.5)
         Shapes of the three-parameter-beta prior; (0.5, 0.5) is the horseshoe.
     n_chains, n_draws : int, default 2 and 50
@@ -124,8 +122,9 @@ class RankFactorAnalysis(TransformerMixin, RankFactors):
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit to a table X (N, D); y is ignored. Weight 2 is the row twice, 0 the row gone. Raises
-        ValueError.
+        """Fit to a table X (N, D); y is ignored. Weight 2 is the row twice, 0 the row gone.
+
+        Raises InputError for a table, weights or a parameter that cannot be used.
         """
         self._check()
         self._record_fit(self._fit(X, None, sample_weight, {}))
@@ -150,12 +149,10 @@ class RankFactorClassifier(ClassifierMixin, TransformerMixin, RankFactors):
     r"""Classification on sparse factors that depend only on the order of each column's values.
 
     The factors of `RankFactorAnalysis` with a Bayesian support vector machine on them, exp(-2 [1 - y
-    beta'z]_+)
-    (the paper's R-L; `observation="gaussian"`: G-L), or a Dirichlet-process mixture of such machines
-    (`classifier="mixture"`: R-NL, G-NL). Several classes are one against the rest on common factors. A new
-    row's
-    factors come from its ranks against the training values, without a label; predictions do not change under
-    any increasing transform of any column.
+    beta'z]_+) (the paper's R-L; `observation="gaussian"`: G-L), or a Dirichlet-process mixture of such
+    machines (`classifier="mixture"`: R-NL, G-NL). Several classes are one against the rest on common
+    factors. A new row's factors come from its ranks against the training values, without a label;
+    predictions do not change under any increasing transform of any column.
 
     Parameters
     ----------
@@ -170,9 +167,8 @@ class RankFactorClassifier(ClassifierMixin, TransformerMixin, RankFactors):
         Most machines of the mixture.
     cut : "auto" or bool, default "auto"
         True: the classifier learns from factors that have not seen the label, as those of a new row. False:
-        the
-        joint posterior of the paper, in which factors take up the label and new rows do not follow. "auto":
-        True but for "gibbs".
+        the joint posterior of the paper, in which factors take up the label and new rows do not follow.
+        "auto": True but for "gibbs".
     learning_rate : float, default 0.01
         First step size of "predictive".
     max_iter : "auto" or int, default "auto"
@@ -253,8 +249,9 @@ class RankFactorClassifier(ClassifierMixin, TransformerMixin, RankFactors):
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit to a table X (N, D) and labels y (N,). Weight 2 is the row twice, 0 the row gone. Raises
-        ValueError.
+        """Fit to a table X (N, D) and labels y (N,). Weight 2 is the row twice, 0 the row gone.
+
+        Raises InputError for a table, labels, weights or a parameter that cannot be used.
         """
         self._check()
         name = type(self).__name__
@@ -287,8 +284,8 @@ class RankFactorClassifier(ClassifierMixin, TransformerMixin, RankFactors):
     def predict_proba(self, X: Any) -> FloatArray:
         """Probability of each class, in the order of `classes_`: (N, C), rows sum to 1.
 
-        The mean over the posterior's draws of calibrated decision values; several classes are scaled to sum
-        to 1.
+        The mean over the posterior's draws of calibrated decision values; several classes are scaled to that
+        sum.
         """
         p = self._each(X)
         if len(self.classes_) == 2:
@@ -330,9 +327,7 @@ class RankFactorClassifier(ClassifierMixin, TransformerMixin, RankFactors):
         return out[0] if len(out) == 1 else out
 
     def coefficients(self, coverage: float = 0.9) -> pd.DataFrame:
-        """The linear machine's coefficients by factor (and class): mean, lower and upper end of the
-        interval.
-        """
+        """The linear machine's coefficients by factor (and class): mean, lower and upper end."""
         bounds = self.coefficient_intervals(coverage)
         if bounds.ndim == 4:
             raise InputError("A mixture has coefficients for each expert; use `coefficient_intervals`.")

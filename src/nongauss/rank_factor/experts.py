@@ -2,8 +2,7 @@ r"""The classifier on the factors: one max-margin expert, or a Dirichlet-process
 
     t ~ sticks(alpha),  z | t ~ N(mu_t, I / psi_t),  L(y | z, t) = exp(-2 [1 - y (beta_t' z + offset_t)]_+)
 
-One expert is the linear model, whose z ~ N(0, I). The C outputs of a multiclass problem share factors and
-gate.
+One expert is the linear model, whose z ~ N(0, I). The C outputs of several classes share factors and gate.
 """
 
 from __future__ import annotations
@@ -39,9 +38,7 @@ class Gate(NamedTuple):
 
 
 class Experts(NamedTuple):
-    """Coefficients N((T, C, K + 1)), the last the offset; their shrinkage, (K, T C); the gate, None for
-    one.
-    """
+    """Coefficients N((T, C, K + 1)), the last the offset; their shrinkage (K, T C); the gate, or None."""
 
     beta: Normal
     shrink: Shrinkage
@@ -108,9 +105,7 @@ def margins(experts: Experts, z: Normal, y: FloatArray) -> tuple[FloatArray, Flo
 def label_system(
     experts: Experts, g: FloatArray, y: FloatArray, shares: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """What the labels tell of z: precision (B, K, K) and linear (B, K); g = <1/lambda> and shares (B, T,
-    C).
-    """
+    """What the labels tell of z: precision (B, K, K) and linear term (B, K); g = <1/lambda> is (B, T, C)."""
     beta = experts.beta
     second = beta.second
     weighted = shares[:, :, None] * g
@@ -125,9 +120,7 @@ def label_system(
 def beta_system(
     experts: Experts, z: Normal, g: FloatArray, shares: FloatArray, y: FloatArray, weight: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Precision (T, C, K + 1, K + 1) and linear term of the coefficients, given factors and shares of
-    rows.
-    """
+    """Precision (T, C, K + 1, K + 1) and linear term of the coefficients, given factors and shares."""
     full = with_one(z)
     T, C, K1 = experts.beta.mean.shape
     heavy = (weight[:, None] * shares)[:, :, None]

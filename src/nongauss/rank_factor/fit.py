@@ -1,6 +1,4 @@
-"""The recipe of a fit: start, sweeps by expectations or draws, or training for prediction; then
-calibration.
-"""
+"""The recipe of a fit: start, sweeps or training for prediction, calibration."""
 
 from __future__ import annotations
 
@@ -29,9 +27,7 @@ N_WARM = 10
 
 
 class Recipe(NamedTuple):
-    """How long: at most `max_iter` sweeps (of each chain, or epochs), relative `tol`; chains and kept
-    draws.
-    """
+    """How long: at most `max_iter` sweeps (of a chain, or epochs), relative `tol`; chains, kept draws."""
 
     inference: str
     max_iter: int

@@ -68,9 +68,7 @@ class Levels(NamedTuple):
 
 
 def neighbours_of(codes: NDArray[np.uint8], counts: NDArray[np.intp]) -> Neighbours:
-    """The neighbours of training cells, from their levels (N, D) and the number of levels of a column
-    (D,).
-    """
+    """The neighbours of training cells, from their levels (N, D) and the levels of a column (D,)."""
     missing = codes == NONE
     lower = np.where(missing | (codes == 0), NONE, codes - np.uint8(1))
     upper = np.where(missing | (codes + 1 >= counts), NONE, codes + np.uint8(1))

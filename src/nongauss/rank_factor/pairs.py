@@ -3,8 +3,7 @@ r"""The pairwise rule: one density over pairs of rows that are adjacent in the o
     prod over columns i and pairs (l, h): exp(-2 [eps - a_i'(z_h - z_l)]_+)
 
 Every conditional is exact and the bound never falls: the reference for the other rules, for small tables.
-With `cut`
-the labels reach neither factors nor loadings.
+With `cut` the labels reach neither factors nor loadings.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 r"""Training for prediction: a row's factors are a few re-weighted steps from its cells alone.
 
 The label's hinge is differentiated through those steps, so that training factors are what a new row will
-have:
-a label cannot be absorbed by the factors of its own row. Beyond the paper; see NOTATION.md.
+have: a label cannot be absorbed by the factors of its own row. Beyond the paper; see NOTATION.md.
 """
 
 from __future__ import annotations
@@ -21,9 +20,7 @@ from nongauss.rank_factor.levels import NONE
 from nongauss.rank_factor.params import Normal
 
 N_FREE, N_STEPS = 2, 2
-"""Re-weighted steps from z = 0: through the first the label is not differentiated, through the others it
-is.
-"""
+"""Re-weighted steps from z = 0; the label is differentiated through the second kind only."""
 SOFT = 0.1
 """|u| in a weight is sqrt(u^2 + SOFT^2)."""
 RANK_WEIGHT, LABEL_WEIGHT = 1.0, 3.0

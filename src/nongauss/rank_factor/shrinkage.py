@@ -1,5 +1,4 @@
-r"""Three-parameter-beta shrinkage of coefficients c (D, K), one global scale a column: bounds, moments,
-draws.
+r"""Three-parameter-beta shrinkage of coefficients c (D, K), one global scale a column: bounds and draws.
 
     c_ik ~ N(0, xi_ik),  xi_ik ~ Ga(r, eta_ik),  eta_ik ~ Ga(s, phi_k),  phi_k ~ Ga(1/2, t),  t ~ Ga(1/2, 1)
 
@@ -20,16 +19,12 @@ from nongauss.prob.gig import log_integral, moments
 FloatArray = NDArray[np.float64]
 
 TINY = 1e-10
-"""Least square of a coefficient: the prior has a pole at zero, and a draw of exactly zero would stay
-there.
-"""
+"""Least square of a coefficient: the prior has a pole at zero, where a draw would stay."""
 
 
 @persistable
 class Prior(NamedTuple):
-    """Shapes r of the local variances and s of their rates: the prior of the shrinkage factor near 1 and
-    0.
-    """
+    """Shapes r of the local variances and s of their rates: the shrinkage factor's near 1 and near 0."""
 
     r: float = 0.5
     s: float = 0.5
@@ -87,9 +82,8 @@ def draw(rng: np.random.Generator, now: Shrinkage, value: FloatArray, prior: Pri
     """One Gibbs draw given the coefficients `value` (D, K).
 
     The variance xi is a Beta-prime variable times phi. Seen as xi | k ~ inverse Ga(s, k), k ~ Ga(r, 1/phi),
-    its
-    conditionals are gammas for every r and s; phi is then drawn with a fresh eta given xi, as the model is
-    written. Both views have the same p(xi | phi).
+    its conditionals are gammas for every r and s; phi is then drawn with a fresh eta given xi, as the model
+    is written. Both views have the same p(xi | phi).
     """
     r, s = prior
     kappa = rng.gamma(r + s, 1.0, value.shape) / (now.precision + 1.0 / now.scale)

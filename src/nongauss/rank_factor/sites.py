@@ -1,8 +1,8 @@
 r"""What a cell tells of its factor score w = a'z: a quadratic -p w^2 / 2 + b w, for ranks and for values.
 
 A rank's hinge exp(-2 [u]_+) is a mixture of normals (Polson and Scott 2011, their eq. 3): given 1/lambda =
-g it is
-exp(-g u^2 / 2 - u). u = eps + w - m_upper and u = eps + m_lower - w, where m is the mean score of a level.
+g it is exp(-g u^2 / 2 - u). u = eps + w - m_upper and u = eps + m_lower - w, where m is the mean score of a
+level.
 """
 
 from __future__ import annotations
@@ -27,9 +27,7 @@ class Hinges(NamedTuple):
 
 
 def hinges(score: FloatArray, below: FloatArray, above: FloatArray, cells: Neighbours, eps: float) -> Hinges:
-    """Both hinges of scores w (B, D), given the scores (D, Q) that a level has as lower and as upper
-    neighbour.
-    """
+    """Both hinges of scores w (B, D), given a level's score as lower and as upper neighbour (D, Q)."""
     n_columns, n_levels = below.shape
     base = np.arange(n_columns, dtype=np.intp) * n_levels
     has_lower, has_upper = cells.lower != NONE, cells.upper != NONE

@@ -1,6 +1,4 @@
-"""Plots of a factor model: coefficients with intervals, the network of factors and columns, loadings as
-images.
-"""
+"""Plots of a factor model: coefficients, the network of factors and columns, loadings as images."""
 
 from __future__ import annotations
 
@@ -25,8 +23,8 @@ class CoefficientDisplay:
 
     Parameters
     ----------
-    mean : (K,). lower, upper : (K,), ends of the intervals. names : (K,) of the factors. label : of the
-    class.
+    mean : (K,). lower, upper : (K,), ends of the intervals. names : (K,) of the factors.
+    label : of the class.
     """
 
     ax_: Axes
@@ -44,9 +42,7 @@ class CoefficientDisplay:
     def from_estimator(
         cls, estimator: Any, *, output: int = 0, coverage: float = 0.9, ax: Axes | None = None
     ) -> CoefficientDisplay:
-        """Plot one output of a fitted classifier with `coefficients`; output 0 is the only one of two
-        classes.
-        """
+        """Plot one output of a fitted classifier with `coefficients`; two classes have output 0 alone."""
         table = estimator.coefficients(coverage)
         classes = table.index.get_level_values(0).unique()
         if not 0 <= output < len(classes):
@@ -103,14 +99,15 @@ class FactorNetworkDisplay:
         return cls(estimator.loadings_.iloc[:, :n_factors], n_columns).plot(ax=ax)
 
     def plot(self, ax: Axes | None = None) -> FactorNetworkDisplay:
-        """Draw on `ax`, or on a new figure: factors on the left, columns by their strongest factor on the
-        right.
-        """
+        """Draw on `ax`, or on a new figure: factors left, columns in order of their strongest one right."""
         ax = axes_or_new(ax)
         values = self.loadings.to_numpy()
         largest = np.abs(values).max() or 1.0
         n_factors = values.shape[1]
-        order = self.shown[np.argsort(np.abs(values[self.shown]).argmax(axis=1), kind="stable")]
+        drawn = np.zeros(values.shape)
+        for i, k in self.edges:
+            drawn[i, k] = abs(values[i, k])
+        order = self.shown[np.argsort(drawn[self.shown].argmax(axis=1), kind="stable")]
         height = {int(i): -(place + 0.5) / len(order) for place, i in enumerate(order)}
         for i, k in self.edges:
             ax.plot(
@@ -133,8 +130,8 @@ class LoadingImageDisplay:
 
     Parameters
     ----------
-    loadings : (D, K). shape : rows and columns of the image. place : (D,) pixel of each column, or None for
-    all.
+    loadings : (D, K). shape : rows and columns of the image. place : (D,) pixel of each column; None:
+    all of them, in order.
     """
 
     ax_: Axes
@@ -155,9 +152,7 @@ class LoadingImageDisplay:
         self.images = self.images.reshape(-1, *shape)
 
     def plot(self, ax: Axes | None = None, n_across: int = 5) -> LoadingImageDisplay:
-        """Draw all images on one `ax`, or on a new figure; red is positive, blue negative, each on its own
-        scale.
-        """
+        """Draw all images on one `ax`, or on a new figure; red positive, blue negative, each on its scale."""
         ax = axes_or_new(ax)
         n_images, height, width = self.images.shape
         n_down = -(-n_images // n_across)
