@@ -1,6 +1,6 @@
 """20 Newsgroups by date with 2,000 words, Table 2 of the TGGM paper, beside an MLP and linear models.
 
-    python benchmarks/tggm_newsgroups.py --data FOLDER [--seeds 3] [--models "ml 100" "linear SVM"]
+    python benchmarks/tggm_newsgroups.py --data FOLDER [--seeds 0 1 2] [--models "ml 100" "linear SVM"]
 
 FOLDER/newsgroups20/newsgroups20.npz holds the parts of CSR count matrices (train_data, train_indices,
 train_indptr, train_shape, train_y; test_...) and top5000, the numbers of words by falling count in the
@@ -14,8 +14,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from common import parser, write_results, write_table
-from labels import race, table_of
+from labels import race, race_parser
 from scipy.sparse import csr_matrix
 from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.linear_model import LogisticRegression
@@ -43,30 +42,21 @@ def models() -> dict:
         "ml 100": lambda seed: TGGMClassifier((100,), random_state=seed),
         "ml 200": lambda seed: TGGMClassifier((200,), random_state=seed),
         "bp 100": lambda seed: TGGMClassifier((100,), method="bp", random_state=seed),
-        "MLP 100": lambda seed: MLPClassifier((100,), random_state=seed),
+        "MLP 100": lambda seed: MLPClassifier((100,), max_iter=2000, random_state=seed),
         "logistic regression": lambda seed: LogisticRegression(max_iter=1000, random_state=seed),
         "linear SVM": lambda seed: LinearSVC(random_state=seed),
     }
 
 
 def main() -> None:
-    options = parser(__doc__.splitlines()[0])
-    options.add_argument("--seeds", type=int, default=3)
-    options.add_argument("--models", nargs="+", choices=list(models()), default=list(models()))
-    chosen = options.parse_args()
+    chosen = race_parser(__doc__.splitlines()[0], models()).parse_args()
     path = chosen.data / "newsgroups20" / "newsgroups20.npz"
     if not path.exists():
         raise SystemExit(f"{path} is not there; see the first lines of this file.")
     (X, y), (X_test, y_test) = read(path, "train"), read(path, "test")
     weighting = TfidfTransformer(sublinear_tf=True).fit(X)
-
-    def keep(rows: dict) -> None:
-        write_results("tggm_newsgroups", {"n_words": N_WORDS, "models": rows})
-        write_table("tggm_newsgroups", table_of(rows, PAPER))
-
-    made = {name: make for name, make in models().items() if name in chosen.models}
     train, test = (weighting.transform(X), y), (weighting.transform(X_test), y_test)
-    race(made, range(chosen.seeds), train, test, keep)
+    race("tggm_newsgroups", models(), chosen, lambda seed: (train, test), PAPER)
 
 
 if __name__ == "__main__":
