@@ -3,8 +3,8 @@
     python benchmarks/tggm_newsgroups.py --data FOLDER [--seeds 0 1 2] [--models "ml 100" "linear SVM"]
 
 FOLDER/newsgroups20/newsgroups20.npz holds the parts of CSR count matrices (train_data, train_indices,
-train_indptr, train_shape, train_y; test_...) and top5000, the numbers of words by falling count in the
-training rows, stop words among them. The first 2,000 are used. All models get the same numbers: (1 + log
+train_indptr, train_shape, train_y; test_...) and the words, `vocab`. How words are counted, for all models alike:
+the 2,000 most frequent words of the training rows that are not among scikit-learn's English stop words; (1 + log
 count) times inverse document frequency of the training rows, rows of length 1
 (`TfidfTransformer(sublinear_tf=True)`).
 """
@@ -12,11 +12,12 @@ count) times inverse document frequency of the training rows, rows of length 1
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-from labels import race, race_parser
-from scipy.sparse import csr_matrix
-from sklearn.feature_extraction.text import TfidfTransformer
+from labels import Rows, race, race_parser
+from scipy.sparse import csr_array
+from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS, TfidfTransformer
 from sklearn.linear_model import LogisticRegression
 from sklearn.neural_network import MLPClassifier
 from sklearn.svm import LinearSVC
@@ -27,13 +28,22 @@ N_WORDS = 2000
 PAPER = {"ml 100": "73.74", "ml 200": "73.38", "bp 100": "73.65", "bp 200": "73.62", "MLP 100": "72.8"}
 
 
-def read(path: Path, part: str) -> tuple[csr_matrix, np.ndarray]:
-    """Word counts (N, V) and labels (N,) of a part, "train" or "test"."""
+def read(path: Path) -> tuple[Rows, Rows]:
+    """Training and test rows: weighted words (N, 2000) and labels (N,)."""
     with np.load(path) as file:
-        data, indices, indptr = (file[f"{part}_{name}"] for name in ("data", "indices", "indptr"))
-        shape, y = tuple(file[f"{part}_shape"]), file[f"{part}_y"].astype(int)
-        words = file["top5000"][:N_WORDS].astype(int)
-    return csr_matrix((data.astype(float), indices.astype(int), indptr), shape=shape)[:, words], y
+        (X, y), (X_test, y_test) = (part_of(file, name) for name in ("train", "test"))
+        stop = np.isin(file["vocab"], list(ENGLISH_STOP_WORDS))
+    counts = np.where(stop, -1.0, X.sum(axis=0))
+    words = np.argsort(-counts, kind="stable")[:N_WORDS]
+    weighting = TfidfTransformer(sublinear_tf=True).fit(X[:, words])
+    return (weighting.transform(X[:, words]), y), (weighting.transform(X_test[:, words]), y_test)
+
+
+def part_of(file: Any, name: str) -> tuple[csr_array, np.ndarray]:
+    """Counts (N, V) and labels (N,) of "train" or "test"."""
+    data, indices, indptr = (file[f"{name}_{part}"] for part in ("data", "indices", "indptr"))
+    parts = data.astype(float), indices.astype(int), indptr
+    return csr_array(parts, shape=tuple(file[f"{name}_shape"])), file[f"{name}_y"].astype(int)
 
 
 def models() -> dict:
@@ -53,9 +63,7 @@ def main() -> None:
     path = chosen.data / "newsgroups20" / "newsgroups20.npz"
     if not path.exists():
         raise SystemExit(f"{path} is not there; see the first lines of this file.")
-    (X, y), (X_test, y_test) = read(path, "train"), read(path, "test")
-    weighting = TfidfTransformer(sublinear_tf=True).fit(X)
-    train, test = (weighting.transform(X), y), (weighting.transform(X_test), y_test)
+    train, test = read(path)
     race("tggm_newsgroups", models(), chosen, lambda seed: (train, test), PAPER)
 
 
