@@ -3,9 +3,9 @@
     python benchmarks/tggm_newsgroups.py --data FOLDER [--seeds 0 1 2] [--models "ml 100" "linear SVM"]
 
 FOLDER/newsgroups20/newsgroups20.npz holds the parts of CSR count matrices (train_data, train_indices,
-train_indptr, train_shape, train_y; test_...) and the words, `vocab`. How words are counted, for all models alike:
-the 2,000 most frequent words of the training rows that are not among scikit-learn's English stop words; (1 + log
-count) times inverse document frequency of the training rows, rows of length 1
+train_indptr, train_shape, train_y; test_...) and the words, `vocab`. Words are counted alike for all models:
+the 2,000 most frequent ones of the training rows that are not among scikit-learn's English stop words; (1 +
+log count) times inverse document frequency of the training rows, rows of length 1
 (`TfidfTransformer(sublinear_tf=True)`).
 """
 
