@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import argparse
+import json
 import time
 import warnings
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
-from common import mean_and_error
+from common import RESULTS, mean_and_error, parser, write_results, write_table
 from sklearn.exceptions import ConvergenceWarning
 
 N_BINS = 15
+
+Rows = tuple[Any, np.ndarray]
+"""Inputs and labels 0..C-1."""
 
 
 def judged_labels(probabilities: np.ndarray, y: np.ndarray) -> dict[str, float]:
@@ -30,8 +35,8 @@ def judged_labels(probabilities: np.ndarray, y: np.ndarray) -> dict[str, float]:
     }
 
 
-def one_fit(model: Any, train: tuple[Any, np.ndarray], test: tuple[Any, np.ndarray]) -> dict[str, float]:
-    """Fit and judge; labels are 0..C-1. A model without probabilities has an accuracy only."""
+def one_fit(model: Any, train: Rows, test: Rows) -> dict[str, float]:
+    """Fit and judge. A model without probabilities has an accuracy only."""
     started = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -48,27 +53,44 @@ def one_fit(model: Any, train: tuple[Any, np.ndarray], test: tuple[Any, np.ndarr
 
 
 def race(
+    title: str,
     models: dict[str, Callable[[int], Any]],
-    seeds: Iterable[int],
-    train: tuple[Any, np.ndarray],
-    test: tuple[Any, np.ndarray],
-    keep: Callable[[dict[str, list]], None],
-) -> dict[str, list[dict[str, float]]]:
-    """Every model with every seed; `keep` is told after each fit, so that a long run can be cut short."""
-    rows: dict[str, list[dict[str, float]]] = {}
-    for name, make in models.items():
-        for seed in seeds:
-            rows.setdefault(name, []).append(one_fit(make(seed), train, test))
-            print(name, seed, {key: round(v, 4) for key, v in rows[name][-1].items()}, flush=True)
-            keep(rows)
-    return rows
+    chosen: argparse.Namespace,
+    split: Callable[[int], tuple[Rows, Rows]],
+    paper: dict[str, str],
+) -> None:
+    """Every chosen model with every seed on its `split(seed)`: training and test rows.
+
+    After each fit `results/TITLE.json` and the table are written. They keep what stood there of other models
+    and seeds, so that a long run can be cut short and done in parts.
+    """
+    path = RESULTS / f"{title}.json"
+    kept = json.loads(path.read_text())["models"] if path.exists() else {}
+    for seed in chosen.seeds:
+        train, test = split(seed)
+        for name in chosen.models:
+            run = {"seed": seed, **one_fit(models[name](seed), train, test)}
+            print(name, {key: round(v, 4) for key, v in run.items()}, flush=True)
+            others = [one for one in kept.get(name, []) if one["seed"] != seed]
+            kept[name] = sorted([*others, run], key=lambda one: one["seed"])
+            rows = {key: kept[key] for key in models if key in kept}
+            write_results(title, {"models": rows})
+            write_table(title, table_of(rows, paper))
+
+
+def race_parser(description: str, models: Iterable[str]) -> argparse.ArgumentParser:
+    """The options of a race: the data folder, which models, which seeds."""
+    options = parser(description)
+    options.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
+    options.add_argument("--models", nargs="+", choices=list(models), default=list(models))
+    return options
 
 
 def table_of(rows: dict[str, list[dict[str, float]]], paper: dict[str, str]) -> list[str]:
     """The Markdown table of a race."""
     lines = [
-        "| model | paper | accuracy % | log-loss | calibration error | fit s | s an epoch |",
-        "|---|---|---|---|---|---|---|",
+        "| model | paper | seeds | accuracy % | log-loss | calibration error | fit s | s an epoch |",
+        "|---|---|---|---|---|---|---|---|",
     ]
     for name, runs in rows.items():
         accuracy, error = mean_and_error([100 * run["accuracy"] for run in runs])
@@ -77,7 +99,7 @@ def table_of(rows: dict[str, list[dict[str, float]]], paper: dict[str, str]) -> 
         seconds = np.median([run["fit_seconds"] for run in runs])
         epoch = np.median([run["fit_seconds"] / run["epochs"] for run in runs])
         lines.append(
-            f"| {name} | {paper.get(name, '')} | {accuracy:.2f}{spread} | {rest[0]:.4f} | {rest[1]:.4f} "
-            f"| {seconds:.0f} | {epoch:.2g} |".replace("nan", "")
+            f"| {name} | {paper.get(name, '')} | {len(runs)} | {accuracy:.2f}{spread} "
+            f"| {rest[0]:.4f} | {rest[1]:.4f} | {seconds:.0f} | {epoch:.2g} |".replace("nan", "")
         )
     return lines

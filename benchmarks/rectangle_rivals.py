@@ -36,8 +36,9 @@ class Answer:
 
 
 def as_numbers(X: pd.DataFrame) -> np.ndarray:
-    """Standardised columns without the constant ones; a label column becomes 0/1 columns."""
-    numbers = pd.get_dummies(X, dtype=float).to_numpy(float)
+    """Standardised columns without the constant ones; a label column becomes 0/1 columns, gaps the mean."""
+    frame = pd.get_dummies(X, dtype=float)
+    numbers = frame.fillna(frame.mean()).to_numpy(float)
     numbers = numbers[:, numbers.std(axis=0) > 0]
     return (numbers - numbers.mean(axis=0)) / numbers.std(axis=0)
 

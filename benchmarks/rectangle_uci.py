@@ -6,6 +6,7 @@ import json
 import time
 import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -20,7 +21,7 @@ AIMS = {
     "iris": 0.86, "wine": 0.88, "breast_cancer": 0.62, "seeds": 0.76, "vertebral": 0.60, "ecoli": 0.72,
     "glass": 0.32, "zoo": 0.83,
 }  # fmt: skip
-OTHERS = ("banknote", "anuran", "mushroom")
+OTHERS = ("penguins", "banknote", "anuran", "mushroom")
 OURS = "rectangle mixture"
 
 
@@ -29,14 +30,20 @@ def load(data: Path, name: str) -> tuple[pd.DataFrame, np.ndarray]:
     if name in BUNDLED:
         bunch = BUNDLED[name](as_frame=True)
         return bunch.data, bunch.target.to_numpy()
+    if name == "penguins":
+        from palmerpenguins import load_penguins
+
+        table = load_penguins()
+        return table.drop(columns="species"), pd.factorize(table["species"])[0]
     X, y = load_table(data, name)
     return X.drop(columns=[c for c in ("animal",) if c in X]), pd.factorize(y)[0]
 
 
-def ours(X: pd.DataFrame, K: int | str, seed: int) -> tuple[Answer, RectangleMixture]:
+def ours(X: pd.DataFrame, K: int | str, seed: int, **arguments: Any) -> tuple[Answer, RectangleMixture]:
+    """The labels by the printed rules, and the model."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = RectangleMixture(K, random_state=seed).fit(X)
+        model = RectangleMixture(K, random_state=seed, **arguments).fit(X)
     bounds = (
         np.isfinite(model.rules_[["lower", "upper"]].to_numpy()).sum() + model.rules_["levels"].notna().sum()
     )

@@ -1,6 +1,6 @@
 """MNIST, Table 2 of the TGGM paper: one and two hidden layers beside an MLP and logistic regression.
 
-    python benchmarks/tggm_mnist.py --data FOLDER [--seeds 3] [--models "ml 100" "bp 100"]
+    python benchmarks/tggm_mnist.py --data FOLDER [--seeds 0 1 2] [--models "ml 100" "bp 100"]
 
 FOLDER/mnist/mnist.npz holds X_train, y_train, X_test, y_test (28 x 28 grey values, original split). The MLP
 and logistic regression get grey values over 255, the TGGM the grey values; all run with their defaults.
@@ -9,8 +9,7 @@ and logistic regression get grey values over 255, the TGGM the grey values; all 
 from __future__ import annotations
 
 import numpy as np
-from common import parser, write_results, write_table
-from labels import race, table_of
+from labels import race, race_parser
 from sklearn.linear_model import LogisticRegression
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
@@ -40,7 +39,7 @@ def models() -> dict:
             )
     for name, layers in LAYERS.items():
         made[f"MLP {name}"] = lambda seed, layers=layers: make_pipeline(
-            FunctionTransformer(over_255), MLPClassifier(layers, random_state=seed)
+            FunctionTransformer(over_255), MLPClassifier(layers, max_iter=2000, random_state=seed)
         )
     made["logistic regression"] = lambda seed: make_pipeline(
         FunctionTransformer(over_255), LogisticRegression(max_iter=300, random_state=seed)
@@ -49,10 +48,7 @@ def models() -> dict:
 
 
 def main() -> None:
-    options = parser(__doc__.splitlines()[0])
-    options.add_argument("--seeds", type=int, default=3)
-    options.add_argument("--models", nargs="+", choices=list(models()), default=list(models()))
-    chosen = options.parse_args()
+    chosen = race_parser(__doc__.splitlines()[0], models()).parse_args()
     path = chosen.data / "mnist" / "mnist.npz"
     if not path.exists():
         raise SystemExit(f"{path} is not there; see the first lines of this file.")
@@ -60,13 +56,7 @@ def main() -> None:
         X, y, X_test, y_test = (file[key] for key in ("X_train", "y_train", "X_test", "y_test"))
     train = X.reshape(len(X), -1).astype(np.float32), y.astype(int)
     test = X_test.reshape(len(X_test), -1).astype(np.float32), y_test.astype(int)
-
-    def keep(rows: dict) -> None:
-        write_results("tggm_mnist", {"models": rows})
-        write_table("tggm_mnist", table_of(rows, PAPER))
-
-    made = {name: make for name, make in models().items() if name in chosen.models}
-    race(made, range(chosen.seeds), train, test, keep)
+    race("tggm_mnist", models(), chosen, lambda seed: (train, test), PAPER)
 
 
 if __name__ == "__main__":

@@ -78,7 +78,9 @@ CATALOGUE = [
     Entry(
         "SparseGPOrdinalClassifier", {"n_inducing": 12, "max_iter": 15, "random_state": 0}, diabetes_grades
     ),
-    Entry("RectangleMixture", {"n_clusters": 2, "n_init": 2, "max_iter": 20, "random_state": 0}, wine_part),
+    Entry("RankFactorAnalysis", {"n_factors": 2, "max_iter": 8, "random_state": 0}, wine_part),
+    Entry("RankFactorClassifier", {"n_factors": 2, "max_iter": 8, "random_state": 0}, wine_part),
+    Entry("RectangleMixture", {"n_clusters": 3, "n_init": 2, "max_iter": 20, "random_state": 0}, wine_part),
     Entry("Harmonium", {"max_epochs": 15, "random_state": 0}, wine_part, "max_epochs"),
     Entry("HarmoniumClassifier", {"n_components": 12, "random_state": 0}, wine_part, "max_epochs"),
 ]

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from .estimator.persistence import load, save
     from .harmonium.classifier import HarmoniumClassifier
     from .harmonium.estimator import Harmonium
+    from .rank_factor.estimator import RankFactorAnalysis, RankFactorClassifier
     from .rectangle.estimator import RectangleMixture
     from .sparse_gp.classifier import SparseGPClassifier, SparseGPOrdinalClassifier
     from .sparse_gp.estimator import SparseGPRegressor
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 __all__ = [
     "Harmonium",
     "HarmoniumClassifier",
+    "RankFactorAnalysis",
+    "RankFactorClassifier",
     "RectangleMixture",
     "SparseGPClassifier",
     "SparseGPOrdinalClassifier",
@@ -36,6 +39,8 @@ __all__ = [
 _HOMES = {
     "Harmonium": "nongauss.harmonium.estimator",
     "HarmoniumClassifier": "nongauss.harmonium.classifier",
+    "RankFactorAnalysis": "nongauss.rank_factor.estimator",
+    "RankFactorClassifier": "nongauss.rank_factor.estimator",
     "RectangleMixture": "nongauss.rectangle.estimator",
     "SparseGPClassifier": "nongauss.sparse_gp.classifier",
     "SparseGPOrdinalClassifier": "nongauss.sparse_gp.classifier",

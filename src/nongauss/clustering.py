@@ -66,13 +66,13 @@ def save_and_report(
     for path in (model_path, report_path):
         path.parent.mkdir(parents=True, exist_ok=True)
     save(model, model_path)
-    ignored = {code.name for code in model._encoder.columns if not code.encoded_names}
+    roles = _roles(model)
     info = FrameInfo(
         source=data.name,
         target="",
         n_rows=len(frame),
-        used=[(str(c), column_kind(frame[c]).value) for c in frame if c not in ignored],
-        ignored=[(name, "says nothing") for name in sorted(ignored)],
+        used=[(c, f"{column_kind(frame[c]).value}, {role}") for c, role in roles.items() if role],
+        ignored=[(c, "says nothing, or was not asked for") for c, role in roles.items() if not role],
         notes=notes,
     )
     write_report(
@@ -104,6 +104,18 @@ def rule_lines(model: RectangleMixture) -> list[tuple[str, str, str, str, str]]:
         )
         for line in model.clusters_.to_dict("records")
     ]
+
+
+def _roles(model: RectangleMixture) -> dict[str, str]:
+    """What each column of the table is for, in words; "" for nothing."""
+    rule, look = ({str(code.name) for code in view.codes} for view in (model._rule, model._look))
+    words = {
+        (True, True): "for rules and structure",
+        (True, False): "for rules",
+        (False, True): "for structure",
+    }
+    names = [str(code.name) for code in model._encoder.columns]
+    return {name: words.get((name in rule, name in look), "") for name in names}
 
 
 def _columns(text: str, frame: pd.DataFrame, what: str) -> list[str]:

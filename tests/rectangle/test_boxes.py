@@ -70,6 +70,18 @@ def test_tolerance_buys_fewer_conditions_and_never_costs_more():
     assert loose.value >= exact.value - 0.03 * 300
 
 
+def test_brevity_empties_no_small_cluster_and_lets_no_large_one_hold_every_row():
+    """The tolerance is worth four rows, twice the small cluster."""
+    codes = np.arange(200)[None]
+    own = np.isin(codes[0], [100, 101])
+    box = hold(g := grid(codes), [Box(g, own, {(0, LOWER): 99, (0, UPPER): 102})], 0.02)[0]
+    assert box.value > 0
+    last = codes[0] >= 198
+    large, small = hold(g, [Box(g, ~last, {(0, UPPER): 197}), Box(g, last, {(0, LOWER): 198})], 0.02)
+    assert large.conditions == {(0, UPPER): 197}
+    assert small.conditions == {(0, LOWER): 198}
+
+
 def test_stated_conditions_stay():
     codes = np.arange(10)[None]
     g = grid(codes)

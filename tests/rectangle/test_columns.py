@@ -5,7 +5,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from nongauss.core.contracts import InputError
 from nongauss.data.encoder import TableEncoder
-from nongauss.rectangle.columns import merge, n_distinct, places_of, view
+from nongauss.rectangle.columns import merge, n_distinct, names_of_rows, places_of, view
 
 
 def frame() -> pd.DataFrame:
@@ -33,6 +33,16 @@ def test_a_view_reads_its_columns_as_they_are(whole):
     z = rule.scaled(cells.numbers)
     assert_allclose(z.std(axis=0)[0], 1.0, rtol=1e-6)
     assert np.isnan(z[1, 1])
+
+
+def test_labels_that_name_rows_are_left_out():
+    frame = pd.DataFrame({"animal": [f"a{i // 2 * 2 if i < 4 else i}" for i in range(30)], "legs": range(30)})
+    whole = TableEncoder.fit(frame)
+    there, _ = view(frame, whole, (0, 1), np.ones(30), "standard", "model")
+    assert [code.name for code in there.codes] == ["legs"]
+    assert names_of_rows((there, there)) == ["animal"]
+    often, _ = view(frame, whole, (0, 1), np.full(30, 3.0), "standard", "model")
+    assert names_of_rows((often,)) == []
 
 
 def test_new_rows_need_only_the_columns_of_the_view(whole):

@@ -66,6 +66,22 @@ def test_rules_on_one_column_and_clusters_in_another():
         model.predict(frame[["seen"]])
 
 
+def test_clusters_that_no_rule_can_tell_become_one_and_keep_their_names():
+    rng = np.random.default_rng(0)
+    group = rng.integers(0, 3, 300)
+    frame = pd.DataFrame({"x": rng.uniform(0, 1, 300) + 2.0 * (group > 0), "y": rng.normal(10.0 * group)})
+    with pytest.warns(UserWarning, match="1 of 3 clusters ended without rows"):
+        model = RectangleMixture(
+            3,
+            rule_columns=["x"],
+            structure_columns=["y"],
+            prior_rules={"nowhere": {"x": (1.2, 1.8)}, "high": {"x": (1.5, None)}, "low": {"x": (None, 1.5)}},
+            random_state=0,
+        ).fit(frame)
+    assert model.cluster_names_ == ["high", "low"]
+    assert_array_equal(model.labels_ == 1, group == 0)
+
+
 def test_sets_of_levels_and_gaps():
     rng = np.random.default_rng(0)
     colour = rng.choice(["red", "green", "blue", "grey"], 300)
@@ -160,7 +176,11 @@ def test_rows_that_no_rule_holds_can_be_outliers():
 def test_tolerance_zero_words_more(iris):
     model, X, _ = iris
     exact = RectangleMixture(3, rule_tolerance=0.0, random_state=0).fit(X)
-    assert exact.inside_one_ >= model.inside_one_
+
+    def own_less_others(clusters: pd.DataFrame) -> float:
+        return float((clusters["inside"] * (2.0 * clusters["precision"] - 1.0)).sum())
+
+    assert own_less_others(exact.clusters_) >= own_less_others(model.clusters_)
     assert len(exact.rules_) >= len(model.rules_)
     rounded = (
         RectangleMixture(3, rule_precision=0, random_state=0).fit(X).rules_[["lower", "upper"]].to_numpy()

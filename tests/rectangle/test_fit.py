@@ -1,4 +1,5 @@
 import numpy as np
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import adjusted_rand_score
 
 from nongauss.core.contracts import Status
@@ -39,6 +40,16 @@ def test_gaps_labels_and_weights_go_through():
     found = fit(data, RECIPE._replace(n_clusters=2, max_iter=5))[1]
     assert np.isfinite(found.share).all()
     assert found.share.sum(axis=0).max() < 1 + 1e-9
+
+
+def test_rows_of_a_cluster_that_is_left_out_go_to_the_others():
+    data, truth = four()
+    found = fit(data, RECIPE)[1]
+    left = recipe_of.without_others(data, found, np.array([0, 2, 3]), "student_t")
+    assert_array_equal(left.kept, found.kept[[0, 2, 3]])
+    assert_allclose(left.share.sum(axis=0), 1.0)
+    stayed = np.isin(found.share.argmax(axis=0), [0, 2, 3])
+    assert adjusted_rand_score(truth[stayed], left.share[:, stayed].argmax(axis=0)) == 1.0
 
 
 def test_soft_rules_know_nothing_of_structure():

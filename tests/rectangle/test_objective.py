@@ -32,6 +32,15 @@ def test_inside_is_a_product_of_logistic_functions(slope):
         assert_allclose(G[s, k, nothing], 1 - o.LEAST)
 
 
+def test_a_steep_rectangle_is_the_indicator_of_its_box():
+    data, box = rows(gaps=False), boxes()
+    G = np.exp(o.log_inside(o.cells(data, 20.0), box._replace(sets=np.full_like(box.sets, 9.0))))
+    for s, k in itertools.product(range(2), range(3)):
+        depth = np.minimum(data.X - box.lower[s, k], box.upper[s, k] - data.X).min(axis=1)
+        clear = np.abs(depth) > 0.5
+        assert_allclose(G[s, k, clear], depth[clear] > 0, atol=1e-4)
+
+
 def test_the_e_step_and_the_objective_equal_brute_force():
     """Every assignment of every row, by the definition of the constraint: inside its own, outside the
     others."""

@@ -28,6 +28,13 @@ def test_words_become_scaled_bounds(rule):
     assert (margins[:, 1] >= 0).tolist() == [False, True, False, False]
 
 
+def test_what_was_stated_stays_with_its_cluster_when_others_are_left_out(rule):
+    prior = read_prior({"old": {"age": (45, None)}, "young": {"age": (None, 25)}}, rule[0], 1.0)
+    stated, names = prior.of(np.array([1, 2, 4]))
+    assert names == ("young", "cluster 1", "cluster 2")
+    assert [(item.cluster, item.place) for item in stated] == [(0, 2)]
+
+
 def test_nothing_stated_is_no_prior(rule):
     assert read_prior(None, rule[0], 1.0).margins(rule[1]) is None
 

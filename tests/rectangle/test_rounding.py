@@ -14,12 +14,14 @@ from nongauss.rectangle.rounding import is_whole, place, roundest
         (0.6, 1.0, 0.8),
         (58e3, 63e3, 60e3),
         (-3, 4, 0),
+        (-4, 3, 0),
         (123.456, 123.478, 123.47),
         (1e5 + 0.1, 1e5 + 0.35, 1e5 + 0.2),
     ],
 )
 def test_a_person_would_say_this(low, high, expected):
     assert roundest(low, high) == pytest.approx(expected, abs=1e-12)
+    assert math.copysign(1.0, roundest(low, high)) == math.copysign(1.0, expected)  # no "-0"
 
 
 @given(st.floats(-1e6, 1e6), st.floats(1e-9, 1e5))

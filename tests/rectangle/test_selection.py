@@ -1,6 +1,8 @@
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.datasets import load_iris
+from sklearn.metrics import adjusted_rand_score
 
 from nongauss import RectangleMixture
 from rectangle.small import blobs
@@ -12,6 +14,16 @@ def test_the_number_of_clear_boxes_is_found(K):
     assert model.n_clusters_ == K
     assert max(model.criterion_, key=model.criterion_.get) == K
     assert model.inside_one_ == 1.0
+
+
+def test_columns_of_few_values_make_no_clusters_of_their_own():
+    """A density would be without bounds at each of the years."""
+    rng = np.random.default_rng(0)
+    X, truth = blobs(300, 2)
+    frame = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "year": rng.integers(2007, 2010, 300)})
+    frame["owned"] = rng.integers(0, 2, 300)
+    model = RectangleMixture(n_init=2, random_state=0).fit(frame)
+    assert adjusted_rand_score(truth, model.labels_) == 1.0
 
 
 def test_iris_has_three():

@@ -4,7 +4,7 @@ from numpy.testing import assert_allclose
 from scipy.stats import multivariate_normal, multivariate_t
 
 from nongauss.rectangle.params import KINDS
-from nongauss.rectangle.structure import FREEDOM, log_density, log_prior, update
+from nongauss.rectangle.structure import FREEDOM, log_density, log_prior, prior_variance, update
 from rectangle.small import rows, structure
 
 
@@ -43,6 +43,11 @@ def test_em_never_lowers_likelihood_plus_prior_gaps_and_weights_included(kind):
     assert_allclose(
         update(data, share, log_density(data, look, kind)[1], look, kind).mean, look.mean, atol=1e-2
     )
+
+
+def test_the_prior_expects_clusters_that_fill_the_volume_of_the_rows():
+    assert prior_variance(1, 3) == 1.0
+    assert 8 * prior_variance(8, 3) ** 1.5 == pytest.approx(1.0)  # eight volumes of sd^3
 
 
 def test_kinds_are_what_they_say():

@@ -76,6 +76,36 @@ def test_pairs_that_part_most_rows_come_first(frame):
     assert best_pairs(rules[:2], frame, labels, ["low", "high"], 1) == [("a", "b")]
 
 
-def test_figures_for_a_report_and_none_for_labels_alone(frame):
+def test_figures_for_a_report(frame):
     assert len(rule_figures(TwoRules(), frame)) == 3  # one pair of columns has rules
-    assert rule_figures(TwoRules(), pd.DataFrame({"x": ["u", "v"]})) == []
+
+
+class ByColour:
+    """Clusters by sets of labels, and one whole number."""
+
+    cluster_names_ = ("warm", "cold")
+    rules_ = pd.DataFrame(
+        [
+            ("warm", "colour", -np.inf, np.inf, ("red", "pink")),
+            ("cold", "colour", -np.inf, np.inf, ("blue",)),
+            ("cold", "year", 2008.0, 2008.0, None),
+        ],
+        columns=["cluster", "column", "lower", "upper", "levels"],
+    )
+
+    def predict(self, X):
+        return (X["colour"] == "blue").astype(int).to_numpy()
+
+
+def test_labels_and_few_whole_numbers_are_drawn_as_they_are(ax):
+    colours = ["red", "blue", "pink", None] * 5
+    frame = pd.DataFrame({"colour": colours, "year": [2007, 2008, 2009, 2008] * 5})
+    display = ParallelRulesDisplay.from_estimator(ByColour(), frame, ax=ax)
+    assert display.levels == {"colour": ["blue", "pink", "red"]}
+    assert len(ax.patches) == 4  # a bar a level, and the year
+    assert min(bar.get_height() for bar in ax.patches) > 0.2  # one year alone has a height
+    assert {text.get_text().strip() for text in ax.texts} == {"blue", "pink", "red"}
+    profile = ClusterProfileDisplay.from_estimator(ByColour(), frame, ax=Figure().subplots()).profile
+    assert {"year", "colour = blue", "colour = red", "colour = pink"} == set(profile.index)
+    assert len(rule_figures(ByColour(), frame)) == 2  # one column of numbers makes no scatter plot
+    assert len(rule_figures(ByColour(), frame[["colour"]])) == 2

@@ -43,3 +43,17 @@ def differences(function, x, step=1e-5):
     """Central differences of a scalar function."""
     x = np.asarray(x, float)
     return np.array([(function(x + step * d) - function(x - step * d)) / (2 * step) for d in np.eye(len(x))])
+
+
+def hard_tables():
+    """200 columns, an outlier of 1e3, 8 rows, a constant column, repeated rows."""
+    rng = np.random.default_rng(0)
+    outlier = rng.normal(size=(30, 2))
+    outlier[3] = 1e3
+    return {
+        "200 columns": rng.normal(size=(30, 200)),
+        "outlier": outlier,
+        "8 rows": rng.normal(size=(8, 1)),
+        "constant": np.ones((12, 1)),
+        "repeated": np.repeat(rng.normal(size=(5, 1)), 4, 0),
+    }

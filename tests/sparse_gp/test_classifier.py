@@ -13,6 +13,7 @@ from sklearn.preprocessing import StandardScaler
 
 from nongauss import SparseGPClassifier, SparseGPOrdinalClassifier
 from nongauss.core.contracts import InputError
+from sparse_gp.small import hard_tables
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 SMALL = {"n_inducing": 20, "max_iter": 40, "random_state": 0}
@@ -82,6 +83,16 @@ def test_a_rare_class():
     chances = SparseGPClassifier(**SMALL).fit(X, y).predict_proba(X)
     assert np.isfinite(chances).all()
     assert abs(chances[:, 0].mean() - 2 / 80) < 0.05
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+@pytest.mark.parametrize("kind", [SparseGPClassifier, SparseGPOrdinalClassifier])
+def test_stress(kind, n_classes):
+    for X in hard_tables().values():
+        y = np.arange(len(X)) % n_classes
+        chances = kind(**SMALL | {"max_iter": 8}).fit(X, y).predict_proba(np.concatenate([X, 1e6 * X]))
+        assert ((chances > 0) & (chances < 1)).all()
+        assert_allclose(chances.sum(axis=1), 1.0, atol=1e-9)
 
 
 def grades(n=60):

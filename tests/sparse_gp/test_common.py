@@ -36,14 +36,15 @@ def test_readable_parameters_are_named_and_have_a_lengthscale_a_column():
     assert min(both) < scales["a"] < max(both)
 
 
-def test_two_scales_with_gaussian_noise_unless_the_kernel_is_a_sum():
+def test_an_average_over_scales_with_gaussian_noise_unless_the_kernel_is_a_sum():
     plain = SparseGPRegressor()
-    assert plain._kernel(Gaussian()) == Sum((Matern52(), Matern52()))
-    assert plain._kernel(Poisson()) == Matern52()
-    assert SparseGPRegressor(n_scales=1)._kernel(Gaussian()) == Matern52()
-    assert len(SparseGPRegressor(n_scales=3)._kernel(Poisson()).parts) == 3
+    assert plain._kernels(Gaussian(), False) == [Matern52(), Sum((Matern52(),) * 2)]
+    assert plain._kernels(Gaussian(), True) == [Matern52(), Sum((Matern52(),) * 4)]
+    assert plain._kernels(Poisson(), True) == [Matern52()]
+    assert SparseGPRegressor(n_scales=1)._kernels(Gaussian(), True) == [Matern52()]
+    assert SparseGPRegressor(n_scales=3)._kernels(Poisson(), False) == [Sum((Matern52(),) * 3)]
     own = Matern52() + Linear()
-    assert SparseGPRegressor(kernel=own)._kernel(Gaussian()) == own
+    assert SparseGPRegressor(kernel=own)._kernels(Gaussian(), True) == [own]
 
 
 def test_default_number_of_inducing_inputs():

@@ -74,14 +74,14 @@ def test_mean_field_of_two_layers():
     assert model.score(X[TEST], Y[TEST]) > 0.8
 
 
-def test_labels_of_any_type(fitted):
+def test_9_labels_of_any_type(fitted):
     for names in (np.array(["a", "bb", "c"]), np.array([-5, 0, 7]), np.array(["x", "y", "z"], object)):
         model = small().fit(X[TRAIN], names[Y][TRAIN])
         assert_array_equal(model.classes_, names)
         assert_array_equal(model.predict(X), names[fitted.predict(X)])
 
 
-def test_separable_classes_stay_finite():
+def test_32_separable_classes_stay_finite():
     x = np.r_[np.linspace(-2, -1, 20), np.linspace(1, 2, 20)][:, None]
     model = small(max_epochs=200).fit(x, x[:, 0] > 0)
     assert model.classes_.dtype == bool
@@ -93,7 +93,7 @@ def test_separable_classes_stay_finite():
     assert 0.1 < probabilities[1, 1] < 0.9
 
 
-def test_one_class_and_strange_weights_are_refused():
+def test_13_24_one_class_and_strange_weights_are_refused():
     with pytest.raises(InputError, match="at least two classes"):
         small().fit(X[:50], Y[:50])
     with pytest.raises(InputError, match="class_weight gives"):
@@ -148,7 +148,7 @@ def test_rows_of_one_input_are_held_out_together():
     assert_allclose(model.predict_proba([[0.0], [1.0], [2.0]])[:, 1], [0.1, 0.4, 0.8], atol=0.03)
 
 
-def test_three_hundred_columns_in_units_of_ten_thousand():
+def test_4_three_hundred_columns_in_units_of_ten_thousand():
     rng = np.random.default_rng(0)
     wide = rng.random((60, 300))
     y = wide[:, 0] > 0.5

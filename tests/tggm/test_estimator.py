@@ -14,6 +14,7 @@ import nongauss
 from nongauss import TGGMRegressor
 from nongauss.core.contracts import InputError, NongaussWarning
 from nongauss.tggm import predict
+from nongauss.tggm.params import SMALLEST_LOG_SD
 
 SMALL = {"hidden_layer_sizes": (6,), "n_members": 2, "max_epochs": 25, "random_state": 0}
 
@@ -194,6 +195,20 @@ def test_a_constant_target_is_warned_about():
     with pytest.warns(NongaussWarning, match="The target is constant"):
         model = TGGMRegressor(**SMALL).fit(X, np.full(40, 7.0))
     assert_allclose(model.predict(X), 7.0, rtol=1e-9)
+
+
+def test_a_noise_floor_is_news_only_where_the_hidden_units_are_certain_too():
+    X, y = made(60)
+    model = TGGMRegressor(**{**SMALL, "n_members": 1}).fit(X, y)
+    _, data = model._first_rows(X, y, None)
+    at_floor = model.params_._replace(log_sd1=np.full_like(model.params_.log_sd1, SMALLEST_LOG_SD))
+    certain = at_floor._replace(log_sd0=np.full_like(model.params_.log_sd0, SMALLEST_LOG_SD))
+    for params, n_warnings in ((model.params_, 0), (at_floor, 0), (certain, 1)):
+        model.params_, model.ensemble_ = params, model.ensemble_._replace(params=params)
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            model._note_a_noise_floor(data)
+        assert ["noise has reached its floor" in str(w.message) for w in said] == [True] * n_warnings
 
 
 def test_a_callback_can_stop_and_the_model_is_usable():

@@ -37,8 +37,8 @@ class SparseRows(NamedTuple):
 class SparseEncoder:
     """The scale of a sparse matrix with `n_features` columns: one for all, since columns are of one kind.
 
-    `scale` is the root mean square over columns and rows of weight above 0, so that the user's own weighting
-    of the columns (counts, logs, tf-idf) is kept. Zero stays zero.
+    `scale` is the root mean square of the filled cells, rows counted by their weights, so that the user's own
+    weighting of the columns (counts, logs, tf-idf) is kept and a filled cell is about 1. Zero stays zero.
     """
 
     n_features: int
@@ -61,11 +61,11 @@ class SparseEncoder:
         top = np.abs(matrix.data).max(initial=0.0)
         if top == 0.0:
             return cls(matrix.shape[1], 1.0)
-        squares = np.add.reduceat(
-            np.append((matrix.data / top) ** 2, 0.0), np.minimum(matrix.indptr[:-1], matrix.nnz)
-        ) * (np.diff(matrix.indptr) > 0)
-        mean = float(weight @ squares) / (weight.sum() * matrix.shape[1])
-        return cls(matrix.shape[1], float(top * np.sqrt(mean)) if mean > 0 else float(top))
+        counted = np.repeat(weight, np.diff(matrix.indptr))
+        if not counted.any():
+            return cls(matrix.shape[1], float(top))
+        mean = np.average((matrix.data / top) ** 2, weights=counted)
+        return cls(matrix.shape[1], float(top * np.sqrt(mean)))
 
     def transform(self, X: Any, estimator_name: str = "this estimator", warn: bool = True) -> SparseRows:
         """The scaled rows of `X`, sparse or dense. Raises ValueError as scikit-learn."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, final
 
 import numpy as np
@@ -17,7 +17,7 @@ from nongauss.core.contracts import InputError
 from .base import key_seed
 from .mixture import FloatArray, mixture_cdf, mixture_quantile
 
-__all__ = ["FloatArray", "GaussianMixtureDistribution", "PredictiveDistribution"]
+__all__ = ["FloatArray", "GaussianMixtureDistribution", "PredictiveDistribution", "averaged"]
 
 Components = Callable[[int, int], tuple[npt.ArrayLike, npt.ArrayLike, npt.ArrayLike]]
 
@@ -223,6 +223,26 @@ class GaussianMixtureDistribution(PredictiveDistribution):
         if missing.any():
             raise InputError(f"y has a missing value in row {int(missing.argmax())}; leave that row out.")
         return target
+
+
+def averaged(
+    parts: Sequence[GaussianMixtureDistribution], weights: FloatArray
+) -> GaussianMixtureDistribution:
+    """The mixture of several distributions of the same rows, with weights (C,) that sum to 1."""
+    mean = sum(w * part._mean for w, part in zip(weights, parts, strict=True))
+    variance = sum(
+        w * (part._variance + (part._mean - mean) ** 2) for w, part in zip(weights, parts, strict=True)
+    )
+    with np.errstate(divide="ignore"):
+        logs = np.log(weights)
+
+    def components(start: int, stop: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+        every = [part._components(start, stop) for part in parts]
+        log_weights = [np.asarray(own[0]) + log for own, log in zip(every, logs, strict=True)]
+        means, sds = (np.concatenate([own[i] for own in every], axis=1) for i in (1, 2))
+        return np.concatenate(log_weights, axis=1), means, sds
+
+    return GaussianMixtureDistribution(mean, variance, components, squeeze=parts[0]._squeeze)
 
 
 def _checked_coverage(coverage: Any) -> float:

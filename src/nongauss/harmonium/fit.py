@@ -25,7 +25,7 @@ from nongauss.harmonium.objective import contrastive_free_energy
 from nongauss.harmonium.params import Params, Prior, Rows
 from nongauss.harmonium.units import Array, Layout, respond, totals_of
 from nongauss.harmonium.updates import contrast, drive_of, filled, hinge
-from nongauss.inference.epochs import run_epochs
+from nongauss.inference.iteration import run_epochs
 from nongauss.inference.quasi_newton import ascend
 
 CHAIN_EPOCHS = 200

@@ -1,55 +1,101 @@
-"""The loop for iterations in NumPy on the host: trace, stop rule and ends of the house. It knows no model."""
+"""The loop for iterations in NumPy on the host: trace, stop rule and ends of the house. It knows no model.
+
+`loop.py` is the one for compiled steps.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TypeVar
-
-import numpy as np
+import math
+from collections.abc import Callable, Mapping, Sequence
+from itertools import count
+from typing import Any
 
 from nongauss.core.contracts import Callback, FitResult, Status
 from nongauss.inference.watch import Watch
 
-State = TypeVar("State")
+Step = Callable[[Any], tuple[Any, Mapping[str, float]]]
 
 FALL = 1e-9
-"""A relative fall of the bound beyond this is no rounding error."""
+"""A relative fall of a bound that cannot fall is no rounding error beyond this."""
 
 
-def climb(
-    step: Callable[[State], tuple[State, float]],
-    state: State,
+def repeat(
+    step: Step,
+    state: Any,
     *,
     max_iter: int,
-    tol: float,
+    least_gain: Callable[[float], float] | None = None,
+    rises: bool = False,
     callbacks: Sequence[Callback] = (),
     verbose: int = 0,
+    former: FitResult | None = None,
+    expected: int | None = None,
 ) -> FitResult:
-    """Repeat `step` until an iteration gains less than `tol`, or something else ends it.
+    """Iterate `step(state) -> (state, info)` until a rule, a failure, a person or `max_iter` ends it.
 
-    `step` takes a state to the next one and gives the bound *where it began*. The result's state is the
-    last one whose bound is known, with one row of the trace for each. A bound that falls or is not finite
-    ends the climb at the state before. Ctrl-C after the first iteration ends as STOPPED.
+    Parameters
+    ----------
+    step : info is a mapping of numbers for the trace; "bound" among them is maximised, and "stop" above 0
+        says that the model has converged.
+    max_iter : most iterations of this call.
+    least_gain : of a bound, the gain at or below which it has converged. None: `max_iter` is a schedule,
+        whose end is COMPLETED.
+    rises : a bound that falls is an error of the model.
+    former : a result whose trace and count this one continues. expected : the last iteration, for progress.
+
+    Returns
+    -------
+    FitResult with the last state whose numbers were finite and whose bound did not fall if it must not.
+    Raises KeyboardInterrupt if Ctrl-C comes before the first iteration is done; later it ends as STOPPED.
     """
-    watch = Watch(max_iter, callbacks, verbose)
-    best, highest, status = state, -np.inf, Status.MAX_ITER
+    to_come = max_iter if expected is None else expected - (former.n_iter if former else 0)
+    watch = Watch(to_come, callbacks, verbose, former)
+    status = Status.COMPLETED if least_gain is None else Status.MAX_ITER
+    last = -math.inf
     try:
         while watch.n_done < max_iter:
-            following, bound = step(state)
-            if not np.isfinite(bound):
-                status = Status.NONFINITE
+            following, numbers = step(state)
+            info = dict(numbers)
+            bound, stop = float(info["bound"]), info.pop("stop", 0.0) > 0.0
+            failure = _failure(info, last, rises)
+            if failure is not None:
+                status = failure
                 break
-            if bound < highest - FALL * max(1.0, abs(bound)):
-                status = Status.BOUND_DECREASED
-                break
-            gain, highest = bound - highest, bound
-            best, state = state, following
-            asked = watch.record(bound)
-            if asked or gain < tol:
+            state = following
+            del info["bound"]
+            asked = watch.record(bound, info)
+            if asked or stop or (least_gain is not None and bound - last <= least_gain(bound)):
                 status = Status.STOPPED if asked else Status.CONVERGED
                 break
+            last = bound
     except KeyboardInterrupt:
         if not watch.n_done:
             raise
         status = Status.STOPPED
-    return watch.result(best, status)
+    return watch.result(state, status)
+
+
+def _failure(info: Mapping[str, float], last: float, rises: bool) -> Status | None:
+    if not all(math.isfinite(value) for value in info.values()):
+        return Status.NONFINITE
+    bound = info["bound"]
+    return Status.BOUND_DECREASED if rises and bound < last - FALL * max(1.0, abs(bound)) else None
+
+
+def run_epochs(
+    epoch: Callable[[int], Mapping[str, float]],
+    snapshot: Callable[[], Any],
+    max_epochs: int,
+    *,
+    callbacks: Sequence[Callback] = (),
+    verbose: int = 0,
+    former: FitResult | None = None,
+) -> FitResult:
+    """`repeat` for a model that changes in place: `epoch(0)`, `epoch(1)`, ..., copied by `snapshot()`."""
+    numbers = count()
+
+    def step(_: Any) -> tuple[Any, Mapping[str, float]]:
+        info = epoch(next(numbers))
+        return snapshot(), info
+
+    return repeat(step, snapshot(), max_iter=max_epochs, callbacks=callbacks, verbose=verbose, former=former)

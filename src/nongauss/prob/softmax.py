@@ -74,7 +74,7 @@ def bouchard(y: IntArray, mean: FloatArray, variance: FloatArray) -> Expected:
         slope = 1.0 - share.sum(axis=1)
         low, high = np.where(slope < 0, alpha, low), np.where(slope < 0, high, alpha)
         step = alpha - slope / np.maximum(2.0 * curve.sum(axis=1), 1e-12)
-        new = np.where((step > low) & (step < high), step, 0.5 * (low + high))
+        new = np.where((step >= low) & (step <= high), step, 0.5 * (low + high))
         if np.abs(new - alpha).max(initial=0.0) < 1e-12:
             break
         alpha = new

@@ -193,11 +193,16 @@ def _drop_while_free(box: Box) -> None:
 
 
 def _one_less(box: Box) -> list[tuple[float, Box]]:
-    """Each way to drop one condition and search the others again, with what it costs."""
+    """Each way to drop one condition and search the others again, with what it costs.
+
+    A box that is worth having stays so, and keeps a condition: brevity empties no small cluster, nor lets a
+    large one hold every row.
+    """
     out = []
     for key in box.free:
         tried = box.copy()
         tried.put(key, None)
         tried.climb(list(tried.conditions))
-        out.append((box.value - tried.value, tried))
+        if tried.conditions and (tried.value > 0 or box.value <= 0):
+            out.append((box.value - tried.value, tried))
     return out

@@ -18,6 +18,9 @@ from nongauss.rectangle.params import FloatArray, IntArray, Labels, Rows
 MOST_KNOTS = 2000
 """Distinct values from which a rank scale is interpolated."""
 
+FEW_LABELS = 10
+"""A column of more labels than these, most of which occur once, names rows: it makes no rule or cluster."""
+
 _MISSING = 1e30  # stands for a gap while equal rows are sought
 
 
@@ -100,6 +103,13 @@ class Cells(NamedTuple):
     labels: Labels
 
 
+def names_of_rows(views: Sequence[View]) -> list[str]:
+    """Label columns that are in none of the views because most of their labels occur once."""
+    columns = {i: c for v in views for i, c in zip(v.places, v.encoder.columns, strict=True)}
+    used = {v.places[i] for v in views for i in v.labels}
+    return [str(c.name) for i, c in sorted(columns.items()) if c.role == "labels" and i not in used]
+
+
 def view(
     X: Any, whole: TableEncoder, places: tuple[int, ...], weight: FloatArray, scaling: str, name: str
 ) -> tuple[View, Cells]:
@@ -107,7 +117,8 @@ def view(
     names = None if whole.feature_names is None else tuple(whole.feature_names[i] for i in places)
     encoder = TableEncoder(names, tuple(whole.columns[i] for i in places))
     numeric = tuple(i for i, c in enumerate(encoder.columns) if c.role == "numeric" and c.sd != 0)
-    labels = tuple(i for i, c in enumerate(encoder.columns) if c.role == "labels")
+    most = max(FEW_LABELS, 0.5 * float(weight.sum()))
+    labels = tuple(i for i, c in enumerate(encoder.columns) if c.role == "labels" and len(c.levels) <= most)
     bare = View(encoder, places, numeric, labels, ())
     cells = bare.read(X, whole, name, warn=False)
     scales = tuple(

@@ -19,7 +19,7 @@ from nongauss.data.inputs import read_inputs
 from nongauss.estimator.base import TableEstimator
 from nongauss.estimator.parameters import Interval, StrOptions, check_parameters
 from nongauss.rectangle import selection
-from nongauss.rectangle.columns import Cells, merge, n_distinct, places_of, view
+from nongauss.rectangle.columns import Cells, merge, n_distinct, names_of_rows, places_of, view
 from nongauss.rectangle.fit import Recipe
 from nongauss.rectangle.params import KINDS, FloatArray, IntArray, Rows
 from nongauss.rectangle.priors import read_prior
@@ -84,7 +84,8 @@ class RectangleMixture(ClusterMixin, TableEstimator):
         belong to the cluster by all columns), recall (share of the cluster's rows that are inside).
     labels_ : ndarray (N,)
         Cluster of each row by its rule.
-    cluster_names_, n_clusters_ : names of the clusters, and their number.
+    cluster_names_, n_clusters_ : names of the clusters, and their number. Those with stated rules come first,
+        then the largest.
     inside_one_ : float
         Share of the rows inside exactly one rectangle.
     criterion_ : dict
@@ -189,6 +190,7 @@ class RectangleMixture(ClusterMixin, TableEstimator):
             self.scaling,
             name,
         )
+        _warn_names(names_of_rows((rule, look)))
         merged = merge(rule, rule_cells, look, cells, weight)
         first = Cells(rule_cells.numbers[merged.first], rule_cells.labels.take(merged.first))
         prior = read_prior(self.prior_rules, rule, float(self.prior_strength))
@@ -241,9 +243,14 @@ class RectangleMixture(ClusterMixin, TableEstimator):
         return self._margins(X) >= 0
 
     def describe(self) -> str:
-        """The rules with their sizes, precision and recall, as text."""
+        """The rules with their sizes, precision and recall, as text; how clear the number of clusters was."""
         check_is_fitted(self, "rules_")
-        return description(self.rule_text_, self.clusters_, self.inside_one_)
+        return description(self.rule_text_, self.clusters_, self.inside_one_, self.criterion_)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = False  # to scikit-learn: whole numbers would stand for classes
+        return tags
 
     def _margins(self, X: Any) -> FloatArray:
         check_is_fitted(self, "rules_")
@@ -293,6 +300,16 @@ class RectangleMixture(ClusterMixin, TableEstimator):
         self.clusters_ = cluster_table(solution.rules.names, margins, solution.share, task.rows.weight)
         held = (margins >= 0).sum(axis=1) == 1
         self.inside_one_ = float(np.average(held, weights=task.rows.weight))
+
+
+def _warn_names(columns: list[str]) -> None:
+    if columns:
+        warnings.warn(
+            f"Most labels of {', '.join(map(repr, columns))} occur once; clusters and rules leave such "
+            "columns out. Group the labels to use them.",
+            NongaussWarning,
+            stacklevel=3,
+        )
 
 
 def _warn_empty(asked: int, left: int) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
 from nongauss.core.contracts import Callback, FitResult
-from nongauss.inference.iteration import climb
+from nongauss.inference.iteration import repeat
 from nongauss.rectangle import starts
 from nongauss.rectangle.objective import cells, log_inside, posterior
 from nongauss.rectangle.objective import objective as objective_of
@@ -63,11 +64,19 @@ class Recipe(NamedTuple):
 
 
 class Fitted(NamedTuple):
-    """Soft boxes and structure of the best start (S = 1), and its clusters' probabilities (K, N)."""
+    """Soft boxes and structure of the best start (S = 1), its clusters' probabilities (K, N), and which of
+    the clusters that were asked for these are (K,)."""
 
     boxes: Boxes
     structure: Structure
     share: FloatArray
+    kept: IntArray
+
+    def take(self, chosen: IntArray) -> Fitted:
+        """Some of the clusters, or all in another order; their probabilities as they are."""
+        boxes = Boxes(*(part[:, chosen] for part in self.boxes))
+        structure = Structure(*(part[:, chosen] for part in self.structure))
+        return Fitted(boxes, structure, self.share[chosen], self.kept[chosen])
 
 
 def fit(
@@ -99,12 +108,17 @@ def fit(
     assert state is not None
     state = _best(problem, _settle(problem, state, 8, recipe.tol), 1)
 
-    def step(at: State) -> tuple[State, float]:
-        following, value = iterate(problem, at)
-        return following, float(value[0])
+    def step(states: tuple[State, State]) -> tuple[tuple[State, State], dict[str, float]]:
+        """The state whose bound is known, and the one after it."""
+        following, value = iterate(problem, states[1])
+        return (states[1], following), {"bound": float(value[0])}
 
     tol = recipe.tol * float(part.weight.sum())
-    result = climb(step, state, max_iter=recipe.max_iter, tol=tol, callbacks=callbacks, verbose=verbose)
+    result = repeat(
+        step, (state, state), max_iter=recipe.max_iter, least_gain=lambda _: tol, rises=True,
+        callbacks=callbacks, verbose=verbose,
+    )  # fmt: skip
+    result = replace(result, state=result.state[0])
     return result, _alive(rows, result.state, recipe.structure)
 
 
@@ -141,10 +155,16 @@ def _best(problem: Problem, state: State, count: int) -> State:
 def _alive(rows: Rows, state: State, kind: str) -> Fitted:
     """The clusters that some row belongs to."""
     share = share_of(rows, state, kind)
-    alive = np.unique(share.argmax(axis=0))
-    boxes = Boxes(*(part[:, alive] for part in state.boxes))
-    structure = Structure(*(part[:, alive] for part in state.structure))
-    return Fitted(boxes, structure, share[alive] / share[alive].sum(axis=0))
+    everything = Fitted(state.boxes, state.structure, share, np.arange(len(share)))
+    return without_others(rows, everything, np.unique(share.argmax(axis=0)), kind)
+
+
+def without_others(rows: Rows, fitted: Fitted, chosen: IntArray, kind: str) -> Fitted:
+    """Some of the clusters; the rows of the others go to these."""
+    if len(chosen) == len(fitted.kept):
+        return fitted
+    left = fitted.take(chosen)
+    return left._replace(share=share_of(rows, State(left.boxes, left.structure), kind))
 
 
 def share_of(rows: Rows, state: State, kind: str) -> FloatArray:

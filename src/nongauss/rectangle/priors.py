@@ -11,7 +11,7 @@ from nongauss.core.contracts import InputError
 from nongauss.data.encoder import ColumnCode
 from nongauss.data.table import label_of
 from nongauss.rectangle.columns import Cells, View
-from nongauss.rectangle.params import FloatArray, Stated
+from nongauss.rectangle.params import FloatArray, IntArray, Stated
 from nongauss.rectangle.rules import Condition, Rules
 
 
@@ -25,6 +25,13 @@ class Prior(NamedTuple):
     def margins(self, cells: Cells) -> FloatArray | None:
         """How deep inside each stated rule each row is (N, J); None if nothing was stated."""
         return self.rules.margins(cells) if self.names else None
+
+    def of(self, clusters: IntArray) -> tuple[list[Stated], tuple[str, ...]]:
+        """What was stated of some of the clusters, numbered anew, and the names of all of these."""
+        place = {int(k): i for i, k in enumerate(clusters)}
+        stated = [s._replace(cluster=place[s.cluster]) for s in self.stated if s.cluster in place]
+        names = (self.names[k] if k < len(self.names) else f"cluster {i}" for k, i in place.items())
+        return stated, tuple(names)
 
 
 def read_prior(prior_rules: Any, view: View, strength: float) -> Prior:

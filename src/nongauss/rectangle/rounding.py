@@ -43,7 +43,7 @@ def roundest(low: float, high: float) -> float:
             step = Decimal(digit).scaleb(power - 1)
             for nearest in _multiples(middle, step):
                 if a < nearest < b:
-                    return float(nearest)
+                    return float(nearest) + 0.0
     return low + 0.5 * (high - low)
 
 

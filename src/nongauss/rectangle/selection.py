@@ -13,7 +13,7 @@ import numpy as np
 
 from nongauss.rectangle.columns import n_distinct
 from nongauss.rectangle.fit import Recipe
-from nongauss.rectangle.params import FloatArray, Rows
+from nongauss.rectangle.params import FloatArray, Labels, Rows
 from nongauss.rectangle.solution import Solution, Task, Wording, conditional_likelihood, solve
 
 MOST_CLUSTERS = 10
@@ -27,6 +27,10 @@ MOST_COMPONENTS = 5
 
 WORTH = 0.01
 """Nats that a further cluster must gain: one that ends without rows leaves the criterion as it was."""
+
+FEW_VALUES = 10
+"""A column of numbers with at most so many different values, ten rows for each, counts as levels: a density
+would find a cluster of no width at every value."""
 
 KIND = "full"
 """Structure model of the criterion."""
@@ -67,14 +71,31 @@ def _penalty(solution: Solution, task: Task) -> float:
 
 
 def _reduced(task: Task, seed: int) -> Task:
-    """Fewer rows, and the first principal components of the structure columns."""
+    """Fewer rows, few values as levels, and the first principal components of the other structure columns."""
     chosen = np.arange(len(task.rows))
     if len(chosen) > MOST_ROWS:
         chosen = np.sort(np.random.default_rng(seed).choice(len(chosen), MOST_ROWS, replace=False))
     rows = task.rows.take(chosen)
     cells = task.cells._replace(numbers=task.cells.numbers[chosen], labels=task.cells.labels.take(chosen))
-    rows = Rows(rows.X, rows.X_labels, _components(rows.Y, rows.weight), rows.Y_labels, rows.weight)
+    Y, Y_labels = _with_levels(rows)
+    rows = Rows(rows.X, rows.X_labels, _components(Y, rows.weight), Y_labels, rows.weight)
     return task._replace(rows=rows, cells=cells)
+
+
+def _with_levels(rows: Rows) -> tuple[FloatArray, Labels]:
+    """Structure columns (N, P') of many different values, and the others beside the label columns."""
+    most = min(FEW_VALUES, 0.1 * float(rows.weight.sum()))
+    numbers, codes, sizes = [], [rows.Y_labels.codes], list(rows.Y_labels.n_levels)
+    for y in rows.Y.T:
+        values, which = np.unique(y, return_inverse=True)
+        n_values = len(values) - int(np.isnan(values[-1]))
+        if n_values > most:
+            numbers.append(y)
+            continue
+        codes.append(np.where(np.isnan(y), -1, which.reshape(-1))[:, None])
+        sizes.append(n_values)
+    Y = np.column_stack(numbers) if numbers else np.zeros((len(rows), 0))
+    return Y, Labels(np.hstack(codes).astype(np.intp), tuple(sizes))
 
 
 def _components(Y: FloatArray, weight: FloatArray) -> FloatArray:

@@ -10,7 +10,7 @@ from scipy.special import logsumexp
 
 from nongauss.core.contracts import Callback, FitResult
 from nongauss.rectangle.columns import Cells, View
-from nongauss.rectangle.fit import Fitted, Recipe, blocks, by_soft_rule, fit
+from nongauss.rectangle.fit import Fitted, Recipe, blocks, by_soft_rule, fit, without_others
 from nongauss.rectangle.params import FloatArray, Rows, Structure
 from nongauss.rectangle.printing import MOST_ROWS, Sheet, hard_boxes, printed, sheet
 from nongauss.rectangle.priors import Prior
@@ -58,23 +58,33 @@ def solve(
     """Fit, then find the boxes and print them.
 
     The boxes are sought for the clusters by all columns; where rules may speak of no structure column, for
-    those by the soft rules, since no rule could tell the others.
+    those by the soft rules, since no rule could tell the others. A cluster whose rule is the best of no row
+    is left out, and the boxes are sought again. Named clusters come first, then the largest.
     """
     margins = task.prior.margins(task.cells)
     result, fitted = fit(task.rows, recipe, task.prior.stated, margins, callbacks=callbacks, verbose=verbose)
+    size = fitted.share @ task.rows.weight
+    fitted = fitted.take(np.lexsort((-size, np.minimum(fitted.kept, len(task.prior.names)))))
     chosen = _sample(len(task.rows), recipe.seed)
     rows, cells = task.rows.take(chosen), _take(task.cells, chosen)
     at = sheet(task.view, cells, rows.X, rows.weight)
-    own = fitted.share[:, chosen].argmax(axis=0) if task.shared else by_soft_rule(rows, fitted.boxes)
-    rules = _rules(task, at, fitted, own, wording)
-    slope = best_slope(rules.margins(cells), fitted.share[:, chosen].T, rows.weight)
+    while True:
+        own = fitted.share[:, chosen].argmax(axis=0) if task.shared else by_soft_rule(rows, fitted.boxes)
+        rules = _rules(task, at, fitted, own, wording)
+        deep = rules.margins(cells)
+        alive = np.unique(deep.argmax(axis=1))
+        if len(alive) == len(fitted.kept):
+            break
+        fitted = without_others(task.rows, fitted, alive, recipe.structure)
+    slope = best_slope(deep, fitted.share[:, chosen].T, rows.weight)
     return Solution(result, rules._replace(slope=slope), fitted.structure, fitted.share)
 
 
 def _rules(task: Task, at: Sheet, fitted: Fitted, own: np.ndarray, wording: Wording) -> Rules:
-    boxes = hard_boxes(at, fitted.boxes, own, wording.tolerance, task.prior.stated)
-    names = [*task.prior.names, *(f"cluster {k}" for k in range(len(task.prior.names), len(boxes)))]
-    return printed(at, task.view, boxes, tuple(names[: len(boxes)]), wording.precision)
+    """The printed rules, under the names that were stated for them."""
+    stated, names = task.prior.of(fitted.kept)
+    boxes = hard_boxes(at, fitted.boxes, own, wording.tolerance, stated)
+    return printed(at, task.view, boxes, names, wording.precision)
 
 
 def joint_posterior(rules: Rules, structure: Structure, cells: Cells, rows: Rows, kind: str) -> FloatArray:

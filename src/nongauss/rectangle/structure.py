@@ -14,13 +14,16 @@ from nongauss.rectangle.params import FloatArray, Labels, Rows, Structure
 FREEDOM = 4.0
 """Degrees of freedom of Student's t."""
 
-PRIOR_VARIANCE = 0.3
-"""Variance that the prior expects within a cluster, as a share of the column's."""
-
 LEVEL_COUNT = 0.5
 """Rows that the prior adds to each level of a label column."""
 
 _BLOCK = 2**18  # numbers handled at once
+
+
+def prior_variance(n_clusters: int, n_columns: int) -> float:
+    """Variance that the prior expects within a cluster, as a share of the column's: K clusters of that size
+    fill the volume of the rows (Fraley and Raftery, J. Classification 2007, section 4)."""
+    return float(n_clusters ** (-2.0 / max(n_columns, 1)))
 
 
 def prior_count(n_columns: int, kind: str) -> float:
@@ -80,19 +83,19 @@ def update(rows: Rows, share: FloatArray, weight: FloatArray, former: Structure,
 
 def log_prior(structure: Structure, labels: Labels, kind: str) -> FloatArray:
     """Log prior density of each start, up to a constant: (S,)."""
-    P = structure.mean.shape[-1]
+    K, P = structure.mean.shape[1:]
     value = LEVEL_COUNT * structure.log_levels.sum(axis=(1, 2))
     if P:
         root, log_det = _root(structure.scatter)
-        each = -0.5 * (prior_count(P, kind) * log_det + PRIOR_VARIANCE * (root**2).sum(axis=(-1, -2)))
+        each = -0.5 * (prior_count(P, kind) * log_det + prior_variance(K, P) * (root**2).sum(axis=(-1, -2)))
         value = value + (each.mean(axis=1) if kind == "shared" else each.sum(axis=1))
     return value
 
 
 def _regular(scatter: FloatArray, total: FloatArray, kind: str) -> FloatArray:
     """Sums of squares (S, K, P, P) as scatter matrices, the prior included."""
-    P = scatter.shape[-1]
-    count, own = prior_count(P, kind), PRIOR_VARIANCE * np.eye(P)
+    K, P = scatter.shape[1:3]
+    count, own = prior_count(P, kind), prior_variance(K, P) * np.eye(P)
     if kind == "diagonal":
         scatter = scatter * np.eye(P)
     if kind == "shared":

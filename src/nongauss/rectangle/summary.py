@@ -36,11 +36,18 @@ def cluster_table(names: Sequence[str], margins: FloatArray, share: FloatArray, 
     return pd.DataFrame(lines, columns=["cluster", "rows", "inside", "precision", "recall"])
 
 
-def description(texts: Mapping[str, str], clusters: Any, inside_one: float) -> str:
-    """Two lines a cluster: how large and how sure, and its rule."""
+def description(
+    texts: Mapping[str, str], clusters: Any, inside_one: float, criterion: Mapping[int, float] | None = None
+) -> str:
+    """Two lines a cluster: how large and how sure, and its rule. `criterion`: that of each number tried."""
     total, K = clusters["rows"].sum(), len(clusters)
     share = f"{100 * inside_one:.1f} % of {total:g} rows"
     lines = [f"{K} cluster{'s' * (K != 1)}; {share} are inside exactly one rule."]
+    if criterion and len(criterion) > 1:
+        tried = sorted(criterion, key=lambda K: (-round(criterion[K], 1), K))
+        lead = criterion[tried[0]] - criterion[tried[1]]
+        numbers = f"{min(tried)} to {max(tried)}"
+        lines += [f"Of the numbers {numbers}, {tried[0]} is the best; {tried[1]} is {lead:.1f} nats behind."]
     for line in clusters.to_dict("records"):
         lines += [
             "",

@@ -12,6 +12,7 @@ from nongauss.report.feature_displays import (
 )
 from nongauss.report.html import FrameInfo, learned_figures, report_figures, write_report
 from nongauss.report.label_displays import ReliabilityDisplay
+from nongauss.report.loading_displays import CoefficientDisplay, FactorNetworkDisplay, LoadingImageDisplay
 from nongauss.report.metrics import classification_metrics, pit_values, regression_metrics
 from nongauss.report.relevance import RelevanceDisplay, relevance
 from nongauss.report.rule_displays import ClusterProfileDisplay, ParallelRulesDisplay, RectangleDisplay
@@ -21,9 +22,12 @@ __all__ = [
     "CalibrationDisplay",
     "ClassFeaturesDisplay",
     "ClusterProfileDisplay",
+    "CoefficientDisplay",
     "DependenceDisplay",
+    "FactorNetworkDisplay",
     "FeatureColumnsDisplay",
     "FrameInfo",
+    "LoadingImageDisplay",
     "ParallelRulesDisplay",
     "PredictiveDisplay",
     "RectangleDisplay",

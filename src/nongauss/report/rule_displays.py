@@ -7,7 +7,7 @@ They read what a fitted clusterer with rules has: `rules_`, `labels_`, `cluster_
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import combinations
+from itertools import combinations, product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,6 +27,7 @@ PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F
 
 _MOST_ROWS = 5000
 _MOST_COLUMNS = 10
+_FEW = 20  # so many levels are shown, and so many whole numbers as steps
 
 
 class RectangleDisplay:
@@ -36,7 +37,8 @@ class RectangleDisplay:
     ----------
     x, y : (N,) values of two columns. labels : (N,) cluster numbers, -1 for none.
     rules : table with cluster, column, lower, upper. names : names of the clusters.
-    columns : names of the two columns. A rule that speaks of other columns too is drawn with a broken line.
+    columns : names of the two columns. A rule that speaks of other columns too is drawn with a broken
+        line, one that speaks of neither is not drawn.
     """
 
     ax_: Axes
@@ -66,7 +68,7 @@ class RectangleDisplay:
         **kwargs: Any,
     ) -> RectangleDisplay:
         """Plot rows X with their clusters by rule; by default the two numeric columns that part them best."""
-        frame = _numeric_frame(estimator, X)
+        frame = _numbers(_named(X))
         labels, names = estimator.predict(X), list(estimator.cluster_names_)
         chosen = columns if columns is not None else best_pairs(estimator.rules_, frame, labels, names)[0]
         absent = [name for name in chosen if name not in frame]
@@ -81,19 +83,24 @@ class RectangleDisplay:
     def plot(self, ax: Axes | None = None, **kwargs: Any) -> RectangleDisplay:
         """Draw on `ax`, or on a new figure; `kwargs` style the points."""
         from matplotlib.patches import Rectangle
+        from matplotlib.ticker import MaxNLocator
 
         ax = axes_or_new(ax)
         style = {"s": 14, "linewidth": 0, "alpha": 0.75, **kwargs}
         kept = _some(len(self.labels))
+        x, y = _spread(self.x), _spread(self.y)
         for k, name in enumerate([*self.names, "no rule"]):
             own = kept[self.labels[kept] == (k if k < len(self.names) else -1)]
             if len(own):
-                ax.scatter(self.x[own], self.y[own], color=_colour(k, self.names), label=name, **style)
+                ax.scatter(x[own], y[own], color=_colour(k, self.names), label=name, **style)
         limits = [_limits(self.x), _limits(self.y)]
         for k, name in enumerate(self.names):
             own = self.rules[self.rules["cluster"] == name]
+            if not set(own["column"]) & set(self.columns):
+                continue
             (x0, x1), (y0, y1) = (
-                _ends(own, column, ends) for column, ends in zip(self.columns, limits, strict=True)
+                _ends(own, column, ends, _half_step(values), k)
+                for column, ends, values in zip(self.columns, limits, (self.x, self.y), strict=True)
             )
             others = not set(own["column"]) <= set(self.columns)
             ax.add_patch(
@@ -103,19 +110,23 @@ class RectangleDisplay:
                 )
             )  # fmt: skip
         ax.set(xlim=limits[0], ylim=limits[1])
+        for axis, values in ((ax.xaxis, self.x), (ax.yaxis, self.y)):
+            if _half_step(values):
+                axis.set_major_locator(MaxNLocator(integer=True))
         finish(ax, "Rules, broken where other columns matter too", *self.columns)
-        ax.legend(frameon=False, fontsize="small", loc="best")
+        ax.legend(frameon=False, fontsize="small", loc="upper left", bbox_to_anchor=(1.0, 1.0))
         self.ax_, self.figure_ = ax, figure_of(ax)
         return self
 
 
 class ParallelRulesDisplay:
-    """Every rule as a band through the columns that any rule speaks of, with the rows as thin lines.
+    """Every rule as bars through the columns that any rule speaks of, with the rows as thin lines.
 
     Parameters
     ----------
-    values : table of the rows. labels : (N,) cluster numbers. rules, names : as in `RectangleDisplay`.
-    Each column runs from its least to its greatest value.
+    values : table of the rows. labels : (N,) cluster numbers. rules, names : as in `RectangleDisplay`; where
+    a column holds labels, `rules` has their `levels`.
+    Each column runs from its least to its greatest value, or through its levels in alphabetical order.
     """
 
     ax_: Axes
@@ -125,8 +136,8 @@ class ParallelRulesDisplay:
         self, *, values: pd.DataFrame, labels: npt.ArrayLike, rules: pd.DataFrame, names: list[str]
     ) -> None:
         used = [c for c in values if c in set(rules["column"])] or list(values)
-        self.values, self.labels = values[used[:_MOST_COLUMNS]], np.asarray(labels)
-        self.rules, self.names = rules, list(names)
+        self.values, self.levels = _coded(values[used[:_MOST_COLUMNS]])
+        self.labels, self.rules, self.names = np.asarray(labels), rules, list(names)
 
     @classmethod
     def from_estimator(
@@ -134,7 +145,7 @@ class ParallelRulesDisplay:
     ) -> ParallelRulesDisplay:
         """Plot rows X with their clusters by rule."""
         display = cls(
-            values=_numeric_frame(estimator, X), labels=estimator.predict(X), rules=estimator.rules_,
+            values=_named(X), labels=estimator.predict(X), rules=estimator.rules_,
             names=estimator.cluster_names_,
         )  # fmt: skip
         return display.plot(ax=ax, **kwargs)
@@ -143,34 +154,46 @@ class ParallelRulesDisplay:
         """Draw on `ax`, or on a new figure; `kwargs` style the lines of the rows."""
         ax = axes_or_new(ax)
         columns = [str(c) for c in self.values]
-        ends = np.array([_range(self.values[c].to_numpy(float)) for c in columns])
-        scaled = (self.values.to_numpy(float) - ends[:, 0]) / (ends[:, 1] - ends[:, 0])
+        values = self.values.to_numpy(float)
+        half = [_half_step(x) for x in values.T]
+        ends = np.array([_range(x) for x in values.T]) + np.outer(half, [-1.0, 1.0])
+        scaled = (values - ends[:, 0]) / (ends[:, 1] - ends[:, 0])
         place = np.arange(len(columns), dtype=float)
         style = {"linewidth": 0.6, "alpha": 0.25, **kwargs}
         kept = _some(len(scaled), 400)
-        for k, _ in enumerate(self.names):
+        for k, name in enumerate(self.names):
             own = kept[self.labels[kept] == k]
             ax.plot(place, scaled[own].T, color=_colour(k, self.names), **style)
-        width = 0.7 / len(self.names)
-        for k, name in enumerate(self.names):
-            own = self.rules[self.rules["cluster"] == name]
-            for at, (column, end) in enumerate(zip(columns, ends, strict=True)):
-                if column not in set(own["column"]):
-                    continue
-                low, high = ((at_end - end[0]) / (end[1] - end[0]) for at_end in _ends(own, column, end))
-                ax.bar(
-                    at + (k + 0.5) * width - 0.35, high - low, width * 0.8, low, alpha=0.85,
-                    color=_colour(k, self.names),
-                )  # fmt: skip
             ax.plot([], [], color=_colour(k, self.names), linewidth=5, label=name)
-        rotated = sum(len(str(c)) for c in columns) > 45
-        ax.set_xticks(
-            place, [str(c) for c in columns], rotation=25 * rotated, ha="right" if rotated else "center"
-        )
+        width = 0.7 / len(self.names)
+        for k, at in product(range(len(self.names)), range(len(columns))):
+            for low, high in self._bars(k, columns[at], tuple(ends[at]), half[at]):
+                start, end = ends[at]
+                ax.bar(
+                    at + (k + 0.5) * width - 0.35, (high - low) / (end - start), width * 0.8,
+                    (low - start) / (end - start), alpha=0.85, color=_colour(k, self.names),
+                )  # fmt: skip
+        plate = {"facecolor": "white", "alpha": 0.7, "linewidth": 0, "pad": 0.5}
+        for at, column in enumerate(columns):
+            for code, level in enumerate(self.levels.get(column, ())):
+                height = (code - ends[at, 0]) / (ends[at, 1] - ends[at, 0])
+                ax.text(at, height, f" {level}", fontsize="x-small", va="center", bbox=plate)
+        _slant(ax, columns)
+        ax.set_ylim(-0.03, 1.03)
         finish(ax, "Rules (bars) and rows (lines)", "", "share of the column's range")
         ax.legend(frameon=False, fontsize="small", loc="upper left", bbox_to_anchor=(1.0, 1.0))
         self.ax_, self.figure_ = ax, figure_of(ax)
         return self
+
+    def _bars(self, k: int, column: str, ends: tuple[float, float], half: float) -> list[tuple[float, float]]:
+        """Where a rule lets rows in, in the units of the column: one interval, or one a level."""
+        own = self.rules[(self.rules["cluster"] == self.names[k]) & (self.rules["column"] == column)]
+        if not len(own):
+            return []
+        if column not in self.levels:
+            return [_ends(own, column, ends, half)]
+        allowed = own["levels"].iloc[0]
+        return [(i - 0.4, i + 0.4) for i, level in enumerate(self.levels[column]) if level in allowed]
 
 
 class ClusterProfileDisplay:
@@ -179,14 +202,14 @@ class ClusterProfileDisplay:
     Parameters
     ----------
     values : table of the rows. labels : (N,) cluster numbers. names : names of the clusters.
-    The columns in which the clusters differ most come first.
+    The columns in which the clusters differ most come first; a label column is shown level by level.
     """
 
     ax_: Axes
     figure_: Figure
 
     def __init__(self, *, values: pd.DataFrame, labels: npt.ArrayLike, names: list[str]) -> None:
-        labels = np.asarray(labels)
+        labels, values = np.asarray(labels), _by_level(values)
         spread = values.std(ddof=0).replace(0.0, np.nan)
         standard = (values - values.mean()) / spread
         profile = pd.DataFrame(
@@ -200,9 +223,7 @@ class ClusterProfileDisplay:
         cls, estimator: Any, X: Any, *, ax: Axes | None = None, **kwargs: Any
     ) -> ClusterProfileDisplay:
         """Plot the profile of rows X by their clusters by rule."""
-        display = cls(
-            values=_numeric_frame(estimator, X), labels=estimator.predict(X), names=estimator.cluster_names_
-        )
+        display = cls(values=_named(X), labels=estimator.predict(X), names=estimator.cluster_names_)
         return display.plot(ax=ax, **kwargs)
 
     def plot(self, ax: Axes | None = None, **kwargs: Any) -> ClusterProfileDisplay:
@@ -218,7 +239,7 @@ class ClusterProfileDisplay:
                     color="white" if abs(value) > 0.6 * most else "black",
                 )  # fmt: skip
         ax.set_yticks(np.arange(len(self.profile)) + 0.5, [str(c) for c in self.profile.index])
-        ax.set_xticks(np.arange(values.shape[1]) + 0.5, list(self.profile.columns))
+        _slant(ax, list(self.profile.columns), 0.5)
         ax.invert_yaxis()
         finish(ax, "Profile: mean of each cluster, in standard deviations", "", "")
         ax.grid(visible=False)
@@ -228,13 +249,10 @@ class ClusterProfileDisplay:
 
 
 def rule_figures(estimator: Any, X: Any) -> list[tuple[str, Figure]]:
-    """The report's plots of clusters with rules: (caption, figure). What X cannot show is left out."""
+    """The report's plots of clusters with rules: (caption, figure). Labels make no scatter plot."""
     from matplotlib.figure import Figure
 
-    try:
-        frame = _numeric_frame(estimator, X)
-    except InputError:
-        return []
+    frame = _numbers(_named(X))
     figures = []
 
     def drawn(caption: str, display: Any, **kwargs: Any) -> None:
@@ -272,15 +290,52 @@ def best_pairs(
     return [pairs[i] for i in np.argsort(-np.array(parted), kind="stable")[:count]]
 
 
-def _numeric_frame(estimator: Any, X: Any) -> pd.DataFrame:
-    """The numeric columns of X under the names of the rules."""
+def _named(X: Any) -> pd.DataFrame:
+    """The columns of X under the names of the rules; of label columns those with few levels, as text."""
     frame = pd.DataFrame(X)
     if not all(isinstance(name, str) for name in frame.columns):
-        frame.columns = [f"x{i}" for i in range(frame.shape[1])]
-    numbers = frame.select_dtypes("number").astype(float)
-    if not numbers.shape[1]:
-        raise InputError(f"{type(estimator).__name__} has no numeric column to plot; X holds labels only.")
-    return numbers
+        frame.columns = pd.Index([f"x{i}" for i in range(frame.shape[1])])
+    numbers = set(_numbers(frame))
+    kept = [c for c in frame if c in numbers or 1 < frame[c].nunique() <= _FEW]
+    return pd.DataFrame(
+        {c: frame[c].astype(float) if c in numbers else frame[c].map(str, na_action="ignore") for c in kept}
+    )
+
+
+def _numbers(frame: pd.DataFrame) -> pd.DataFrame:
+    """The columns that hold numbers."""
+    return frame.select_dtypes("number")
+
+
+def _coded(frame: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, list[str]]]:
+    """Levels as numbers 0, 1, ... (NaN where missing), and the levels of each label column."""
+    numbers = set(_numbers(frame))
+    levels = {str(c): sorted(frame[c].dropna().unique()) for c in frame if c not in numbers}
+    coded = {c: frame[c].map({v: float(i) for i, v in enumerate(own)}) for c, own in levels.items()}
+    return frame.assign(**coded), levels
+
+
+def _by_level(frame: pd.DataFrame) -> pd.DataFrame:
+    """Each level as a 0/1 column "column = level"; of two levels one."""
+    parts = []
+    for c in frame:
+        if c in set(_numbers(frame)):
+            parts.append(frame[c])
+            continue
+        levels = sorted(frame[c].dropna().unique())
+        present = frame[c].where(frame[c].notna())
+        parts += [
+            (present == level).where(present.notna()).astype(float).rename(f"{c} = {level}")
+            for level in levels[: len(levels) - (len(levels) == 2)]
+        ]
+    return pd.concat(parts, axis=1)
+
+
+def _slant(ax: Axes, names: list[str], offset: float = 0.0) -> None:
+    """Names below a plot, slanted where they would not fit side by side."""
+    long = sum(len(name) for name in names) > 45
+    place = np.arange(len(names)) + offset
+    ax.set_xticks(place, names, rotation=25 * long, ha="right" if long else "center")
 
 
 def _colour(k: int, names: list[str]) -> str:
@@ -299,13 +354,29 @@ def _range(values: FloatArray) -> tuple[float, float]:
 
 def _limits(values: FloatArray) -> tuple[float, float]:
     low, high = _range(values)
-    return low - 0.05 * (high - low), high + 0.05 * (high - low)
+    margin = max(0.05 * (high - low), 1.5 * _half_step(values))
+    return low - margin, high + margin
 
 
-def _ends(rules: pd.DataFrame, column: str, limits: Any) -> tuple[float, float]:
-    """Where a rule begins and ends in a column, inside the limits of a plot."""
+def _half_step(values: FloatArray) -> float:
+    """Half of one where a column holds few whole numbers: then a bound is drawn beside its value."""
+    distinct = np.unique(values[np.isfinite(values)])
+    return 0.5 * float(len(distinct) <= _FEW and bool((distinct == np.round(distinct)).all()))
+
+
+def _spread(values: FloatArray) -> FloatArray:
+    """Few whole numbers spread a little, so that equal ones do not hide each other."""
+    golden = (np.arange(len(values)) * 0.6180339887) % 1.0 - 0.5
+    spread: FloatArray = values + 1.2 * _half_step(values) * golden
+    return spread
+
+
+def _ends(
+    rules: pd.DataFrame, column: str, limits: tuple[float, float], half: float, k: int = 0
+) -> tuple[float, float]:
+    """Where a rule begins and ends in a column; at the limits of a plot, rules end side by side."""
     own = rules[rules["column"] == column]
-    inset = 0.01 * (limits[1] - limits[0])
-    low = max(own["lower"].max() if len(own) else -np.inf, limits[0] + inset)
-    high = min(own["upper"].min() if len(own) else np.inf, limits[1] - inset)
+    inset = (0.01 + 0.006 * k) * (limits[1] - limits[0])
+    low = max(own["lower"].max() - half if len(own) else -np.inf, limits[0] + inset)
+    high = min(own["upper"].min() + half if len(own) else np.inf, limits[1] - inset)
     return float(low), float(high)

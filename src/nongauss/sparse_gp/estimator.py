@@ -15,7 +15,7 @@ from nongauss.core.contracts import InputError, NongaussWarning
 from nongauss.data.inputs import read_inputs
 from nongauss.data.target import TargetScaler, validate_target
 from nongauss.estimator.base import DistributionRegressorMixin
-from nongauss.estimator.distribution import PredictiveDistribution
+from nongauss.estimator.distribution import PredictiveDistribution, averaged
 from nongauss.estimator.parameters import Interval, StrOptions
 from nongauss.sparse_gp.common import CONSTRAINTS, FloatArray, SparseGP
 from nongauss.sparse_gp.likelihoods import REGRESSION, Custom, Likelihood, NegativeBinomial, Poisson
@@ -43,8 +43,9 @@ class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):
         constant, white.
     n_scales : "auto" or int, default "auto"
         The latent function is a sum of this many independent functions, all with `kernel`, each with variance
-        and length-scales of its own; they start apart, smooth to rough. "auto": 2 with Gaussian noise, unless
-        `kernel` is a sum already; else 1.
+        and length-scales of its own; they start apart, smooth to rough. "auto": with Gaussian noise, unless
+        `kernel` is a sum already, the average of two models, with 1 and with 4 (with 1 and with 2 where not
+        every row is an inducing input); else 1.
     n_inducing : "auto" or int, default "auto"
         Number M of inducing inputs; time grows as N M^2. "auto": with Gaussian noise and up to 1,000 distinct
         rows every row (the exact Gaussian process), else 500; 100 for other likelihoods.
@@ -79,6 +80,9 @@ class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):
         Lower bound of the log evidence of the (scaled) target, nats.
     posterior_ : Posterior
         All that a prediction needs: inducing inputs, q(u), hyper-parameters.
+    posteriors_ : tuple of Posterior, weights_ : ndarray (C,)
+        The models whose predictions are averaged, the highest bound first, and their shares: those under
+        which rows are predicted best from all others. What is readable is that of the first, `posterior_`.
     is_exact_ : bool
         Whether the model is the exact Gaussian process: Gaussian noise, every row an inducing input.
     holds_training_rows_ : bool
@@ -94,7 +98,8 @@ class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):
     References
     ----------
     Bui and Turner, On the paper: sparse non-conjugate Gaussian-process regression, 2014. Titsias, AISTATS
-    2009. Khan and Lin, AISTATS 2017; Adam, Chang, Khan and Solin, NeurIPS 2021 (how q is found).
+    2009. Khan and Lin, AISTATS 2017; Adam, Chang, Khan and Solin, NeurIPS 2021 (how q is found). Yao,
+    Vehtari, Simpson and Gelman, Bayesian Analysis 13, 2018 (averages).
 
     Examples
     --------
@@ -186,7 +191,8 @@ class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):
         if not return_std and exposure is None:
             encoded = self._encode(X)
             if self.posterior_.likelihood.target == "standardised":
-                return self._scaler.inverse_mean(self.posterior_.mean(encoded)[:, :1])[:, 0]
+                means = [posterior.mean(encoded)[:, 0] for posterior in self.posteriors_]
+                return self._scaler.inverse_mean((self.weights_ @ means)[:, None])[:, 0]
             return self._distribution(encoded, np.zeros(len(encoded))).mean
         distribution = self.predict_distribution(X, exposure)
         return (distribution.mean, distribution.std) if return_std else distribution.mean
@@ -197,11 +203,14 @@ class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):
         return self._distribution(encoded, _log_exposure(exposure, len(encoded), self.posterior_.likelihood))
 
     def _distribution(self, encoded: FloatArray, shift: FloatArray) -> PredictiveDistribution:
-        mean, variance = self.posterior_.moments(encoded)
         centre, scale = float(self._scaler.centre[0]), float(self._scaler.scale[0])
-        return self.posterior_.likelihood.predictive(
-            mean + shift[:, None], variance, self.posterior_.psi, centre=centre, scale=scale
-        )
+        parts: list[Any] = []
+        for posterior in self.posteriors_:
+            mean, variance = posterior.moments(encoded)
+            mean += shift[:, None]
+            likelihood, psi = posterior.likelihood, posterior.psi
+            parts.append(likelihood.predictive(mean, variance, psi, centre=centre, scale=scale))
+        return parts[0] if len(parts) == 1 else averaged(parts, self.weights_)
 
     def _likelihood(self) -> Likelihood:
         if isinstance(self.likelihood, Likelihood):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +13,15 @@ from nongauss.core.registry import persistable
 from nongauss.sparse_gp.kernel import FloatArray, Space, chosen
 from nongauss.sparse_gp.leaf import Leaf
 
+PIECE = 32_000
+"""Numbers that a kernel works on at a time: they stay in the processor's cache."""
+
 
 class _Stationary(Leaf):
     """k is a function of the variance and of s, the squared distance in length-scales."""
+
+    falls_as_it_is: ClassVar[bool] = False
+    """Is -2 dk/ds = k?"""
 
     def forward(
         self, theta: FloatArray, space: Space, A: FloatArray, B: FloatArray
@@ -26,9 +32,24 @@ class _Stationary(Leaf):
         a, b = A[:, index] * inverse, B[:, index] * inverse
         left = np.column_stack([-2.0 * a, (a * a).sum(1), np.ones(len(a))])
         square = left @ np.column_stack([b, np.ones(len(b)), (b * b).sum(1)]).T
-        np.maximum(square, 0.0, out=square)
-        K, fall, others = self.shape(square, math.exp(theta[0]), theta[1 + len(used) :])
+        K, fall, others = self._shaped(square, math.exp(theta[0]), theta[1 + len(used) :])
         return K, (a, b, inverse, K, fall, others, A.shape[1])
+
+    def _shaped(
+        self, square: FloatArray, variance: float, rest: FloatArray
+    ) -> tuple[FloatArray, FloatArray, list[FloatArray]]:
+        """`shape` piece by piece, k in the place of the squares."""
+        fall = square if self.falls_as_it_is else np.empty_like(square)
+        others = [np.empty_like(square) for _ in rest]
+        for start in range(0, square.size, PIECE):
+            mine, its, *more = (part.reshape(-1)[start : start + PIECE] for part in (square, fall, *others))
+            np.maximum(mine, 0.0, out=mine)
+            k, slope, slopes = self.shape(mine, variance, rest)
+            its[:] = slope
+            mine[:] = k
+            for out, found in zip(more, slopes, strict=True):
+                out[:] = found
+        return square, fall, others
 
     def backward(
         self, theta: FloatArray, space: Space, cache: Any, cotangent: FloatArray
@@ -64,6 +85,7 @@ class SquaredExponential(_Stationary):
     """exp(-s/2): infinitely smooth."""
 
     name = "squared_exponential"
+    falls_as_it_is = True
 
     @staticmethod
     def shape(

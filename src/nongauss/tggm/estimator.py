@@ -178,7 +178,7 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
         reading, data = self._first_rows(X, y, sample_weight)
         result, ensemble = self._train(seed, data, config, recipe)
         self._keep(reading, ensemble, result)
-        self._note_a_noise_floor()
+        self._note_a_noise_floor(data)
         self._record_fit(result)
         return self
 
@@ -254,9 +254,13 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
             )
         return canonical(encoded, self._scaler.transform(Y), validate_weight(sample_weight, len(encoded)))
 
-    def _note_a_noise_floor(self) -> None:
-        floor = np.exp(2.0 * SMALLEST_LOG_SD) * 1.01
-        if self.noise_variance == "learn" and np.exp(2.0 * self.params_.log_sd1).min() < floor:
+    def _note_a_noise_floor(self, data: Data) -> None:
+        """Warn where nothing is left to chance: at the floor, the hidden units may still carry a spread."""
+        floor = np.exp(SMALLEST_LOG_SD)
+        if self.noise_variance != "learn" or np.exp(self.params_.log_sd1).min() > 1.01 * floor:
+            return
+        _, variance = self.ensemble_.moments(data.X[:: max(1, len(data.X) // 1000)].astype(np.float64))
+        if (np.sqrt(np.median(variance, axis=0)) / np.abs(self.ensemble_.scale)).min() < 10.0 * floor:
             warnings.warn(
                 "The noise has reached its floor, 1e-4 of the target's standard deviation: the inputs seem "
                 "to determine the target without noise, so read the intervals with care.",

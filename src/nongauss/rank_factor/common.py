@@ -1,0 +1,301 @@
+"""What the two estimators share: parameters, from a table to coded rows, readable results."""
+
+from __future__ import annotations
+
+import numbers
+import warnings
+from dataclasses import replace
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from nongauss.core.contracts import FitResult, InputError, NongaussWarning
+from nongauss.core.registry import persistable
+from nongauss.data.encoder import TableEncoder
+from nongauss.data.inputs import read_inputs
+from nongauss.data.rows import Rows as MergedRows
+from nongauss.data.rows import canonical_rows
+from nongauss.data.scaling import Scale, fit_scale
+from nongauss.estimator.base import TableEstimator
+from nongauss.estimator.parameters import Interval, StrOptions, check_parameters
+from nongauss.inference.chains import effective_size, split_rhat
+from nongauss.rank_factor import align, predict
+from nongauss.rank_factor import fit as recipe_of
+from nongauss.rank_factor.cells import Rows
+from nongauss.rank_factor.columns import raw_cells, raw_names
+from nongauss.rank_factor.fit import Fitted, Recipe
+from nongauss.rank_factor.levels import MOST, Levels, find_levels, neighbours_of
+from nongauss.rank_factor.params import Config, FloatArray, Normal
+from nongauss.rank_factor.shrinkage import Prior
+from nongauss.rank_factor.updates import Labels
+
+CONSTRAINTS: dict[str, list[Any]] = {
+    "n_factors": [StrOptions({"auto"}), Interval(numbers.Integral, 1, None, closed="left")],
+    "observation": [StrOptions({"rank", "gaussian"})],
+    "neighbours": [StrOptions({"level", "pairwise", "extremes"})],
+    "n_levels": [Interval(numbers.Integral, 2, MOST, closed="both")],
+    "epsilon": [StrOptions({"auto"}), Interval(numbers.Real, 0, None, closed="neither")],
+    "shrinkage": ["array-like"],
+    "n_chains": [Interval(numbers.Integral, 1, None, closed="left")],
+    "n_draws": [Interval(numbers.Integral, 1, None, closed="left")],
+    "max_iter": [StrOptions({"auto"}), Interval(numbers.Integral, 1, None, closed="left")],
+    "tol": [Interval(numbers.Real, 0, None, closed="left")],
+    "callbacks": ["array-like", None],
+    "random_state": ["random_state", np.random.Generator],
+    "verbose": ["verbose"],
+}
+ITERATIONS = {"vb": 100, "gibbs": 500, "predictive": 500}
+MARGIN_OF_PAIRS = 10.0
+ACTIVE = 0.01
+"""A factor is active if its loadings' mean square is at least this share of the largest factor's."""
+_MISSING = np.float32(-3e38)
+
+
+@persistable
+class Coding(NamedTuple):
+    """How a cell is seen: levels (of ranks) or centre and spread (of values), (D,) each, by column."""
+
+    levels: Levels | None
+    scales: tuple[tuple[float, float, float], ...]
+
+    def rows(self, X: FloatArray) -> Rows:
+        """Rows of raw cells X (N, D)."""
+        if self.levels is not None:
+            return Rows(self.levels.place(X), None)
+        return Rows(None, self.standardised(X))
+
+    def standardised(self, X: FloatArray) -> FloatArray:
+        """Values in standard deviations from the mean of their column."""
+        return np.stack([Scale(*scale).apply(X[:, i]) for i, scale in enumerate(self.scales)], axis=1)
+
+    def typical(self, scores: FloatArray, table: FloatArray) -> FloatArray:
+        """Cells in original units with these scores (N, D), given the levels' mean scores (D, Q)."""
+        if self.levels is None:
+            return np.stack(
+                [unit * (mean + sd * scores[:, i]) for i, (unit, mean, sd) in enumerate(self.scales)], axis=1
+            )
+        out = np.empty_like(scores)
+        for i, n_levels in enumerate(self.levels.counts):
+            middle = 0.5 * self.levels.low[i, :n_levels] + 0.5 * self.levels.high[i, :n_levels]
+            out[:, i] = np.interp(scores[:, i], np.maximum.accumulate(table[i, :n_levels]), middle)
+        return out
+
+
+class RankFactors(TableEstimator):
+    """Base of the two estimators: a subclass says whether there are labels."""
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = CONSTRAINTS
+    n_factors: Any
+    observation: str
+    inference: str
+    neighbours: str
+    n_levels: int
+    epsilon: Any
+    shrinkage: Any
+    n_chains: int
+    n_draws: int
+    max_iter: Any
+    tol: float
+    callbacks: Any
+    random_state: Any
+    verbose: int
+
+    def _check(self) -> None:
+        check_parameters(self)
+        shapes = tuple(self.shrinkage)
+        if len(shapes) != 2 or not all(isinstance(s, numbers.Real) and 0 < float(s) < np.inf for s in shapes):
+            raise InputError(
+                f"shrinkage must be two positive shapes (r, s), got {self.shrinkage!r}; "
+                "(0.5, 0.5) is the horseshoe."
+            )
+        if self.observation == "rank" and self.neighbours == "extremes":
+            warnings.warn(
+                'neighbours="extremes" is the published rule; its updates belong to no density and tend to '
+                'diverge: prefer "level".',
+                NongaussWarning,
+                stacklevel=4,
+            )
+        if self.inference == "predictive" and (self.observation, self.neighbours) not in (
+            ("rank", "level"),
+            ("gaussian", self.neighbours),
+        ):
+            raise InputError(
+                f'inference="predictive" needs neighbours="level", got {self.neighbours!r}; '
+                'set it, or take inference="vb".'
+            )
+
+    def _fit(
+        self, X: Any, y: FloatArray | None, weight: ArrayLike | None, settings: dict[str, Any]
+    ) -> FitResult:
+        """Fit to a table, and labels (N,) as class numbers or None; `settings` go to `Config`."""
+        name = type(self).__name__
+        seed = self._key_seed(self.random_state)
+        encoder, _, checked = read_inputs(X, weight, name)
+        cells = with_a_column(raw_cells(encoder, X, name, warn=False))
+        coding, rows, numbers_, heavy = self._rows(cells, y, checked)
+        n_rows, n_columns = rows.shape
+        K = min(20 if n_rows >= 100 else 10, n_columns) if self.n_factors == "auto" else int(self.n_factors)
+        by_levels = self.neighbours == "level" or self.observation == "gaussian"
+        eps = (1.0 if by_levels else MARGIN_OF_PAIRS) if self.epsilon == "auto" else float(self.epsilon)
+        config = Config(
+            K, self.observation, self.neighbours, eps, prior=Prior(*map(float, self.shrinkage)), **settings
+        )
+        recipe = Recipe(
+            self.inference,
+            ITERATIONS[self.inference] if self.max_iter == "auto" else int(self.max_iter),
+            float(self.tol), seed, int(self.n_chains), int(self.n_draws),
+            float(getattr(self, "learning_rate", 0.01)),
+        )  # fmt: skip
+        labels = Labels(one_against_rest(numbers_, config.n_outputs), heavy)
+        result, fitted = recipe_of.fit(
+            rows, labels, config, recipe, tuple(self.callbacks or ()), int(self.verbose)
+        )
+        self._keep(encoder, coding, config, fitted)
+        return result
+
+    def _rows(
+        self, cells: FloatArray, y: FloatArray | None, weight: FloatArray
+    ) -> tuple[Coding, Rows, FloatArray, FloatArray]:
+        """The coding, canonical rows, their labels and weights."""
+        numbers_ = np.zeros(len(cells)) if y is None else y
+        counted = weight > 0
+        if self.observation == "rank":
+            wanted = int(self.n_levels) if self.neighbours == "level" else None
+            levels = find_levels(cells[counted], weight[counted], wanted)
+            coding = Coding(levels, ())
+            merged = canonical_rows(levels.codes(cells), numbers_[:, None], weight)
+            if self.neighbours == "pairwise":
+                merged = repeated(merged)
+            codes = merged.X.astype(np.uint8)
+            rows = Rows(neighbours_of(codes, levels.counts), None, codes)
+        else:
+            scales = [_scale_of(cells[:, i], weight) for i in range(cells.shape[1])]
+            coding = Coding(None, tuple((s.unit, s.mean, s.sd) for s in scales))
+            values = coding.standardised(cells)
+            merged = canonical_rows(np.where(np.isnan(values), _MISSING, values), numbers_[:, None], weight)
+            back = merged.X.astype(np.float64)
+            rows = Rows(None, np.where(merged.X == _MISSING, np.nan, back))
+        return coding, rows, merged.Y[:, 0].astype(np.float64), merged.weight
+
+    def _keep(self, encoder: TableEncoder, coding: Coding, config: Config, fitted: Fitted) -> None:
+        self._keep_encoder(encoder)
+        self.encoded_names_ = raw_names(encoder) or ("nothing",)
+        self._coding, self._config = coding, config
+        self.draws_ = align.aligned(fitted.draws)
+        self.chain_ = fitted.chain
+        self._calibration = fitted.calibration
+        self.watched_ = fitted.watched
+        sizes = (self._loadings() ** 2).mean(axis=0)
+        self.n_active_ = int((sizes >= ACTIVE * sizes.max()).sum())
+        if fitted.watched.size:
+            each = fitted.watched.transpose(2, 0, 1)
+            self.r_hat_ = np.array([split_rhat(chains) for chains in each])
+            self.effective_draws_ = np.array([effective_size(chains) for chains in each])
+
+    def _raw(self, X: Any) -> FloatArray:
+        """Raw cells of new rows."""
+        self._checked()
+        return with_a_column(raw_cells(self._encoder, X, type(self).__name__))
+
+    def _checked(self) -> None:
+        from sklearn.utils.validation import check_is_fitted
+
+        check_is_fitted(self, "draws_")
+
+    def _factors(self, X: Any) -> list[Normal]:
+        """q(z) of new rows, for each draw."""
+        cells = self._raw(X)
+        rows = self._coding.rows(cells)
+        dtype = recipe_of.cell_type(rows)
+        return [predict.factors(draw, rows, self._config, dtype) for draw in self.draws_]
+
+    def transform(self, X: Any) -> FloatArray:
+        """Mean factors of each row, from its ranks or values alone: (N, K), in prior standard deviations."""
+        return np.mean([z.mean for z in self._factors(X)], axis=0)
+
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> np.ndarray:
+        """Names of the factors: "factor0", "factor1", ..."""
+        self._checked()
+        return np.array([f"factor{k}" for k in range(self._config.n_factors)], dtype=object)
+
+    @property
+    def _n_features_out(self) -> int:
+        return self._config.n_factors
+
+    def _loadings(self) -> FloatArray:
+        return np.mean([np.asarray(draw.A, np.float64) for draw in self.draws_], axis=0)
+
+    @property
+    def loadings_(self) -> pd.DataFrame:
+        """Posterior mean loadings, encoded columns by factors: (D, K), scores a unit of a factor."""
+        return pd.DataFrame(
+            self._loadings(), index=list(self.encoded_names_), columns=list(self.get_feature_names_out())
+        )
+
+    def top_columns(self, factor: int, n: int = 10) -> pd.Series:
+        """The n columns with the largest loadings (by size) on a factor, largest first."""
+        loadings = self.loadings_
+        if not 0 <= factor < loadings.shape[1]:
+            raise InputError(f"factor must be from 0 to {loadings.shape[1] - 1}, got {factor!r}.")
+        column = loadings.iloc[:, factor]
+        return column.iloc[np.argsort(-column.abs().to_numpy(), kind="stable")[:n]]
+
+    def loading_intervals(self, coverage: float = 0.9) -> FloatArray:
+        """Credible intervals of the loadings: (D, K, 2); from draws, or normal with variational variances."""
+        self._checked()
+        first = self.draws_[0].covariance
+        sd = None if first is None else np.sqrt(np.einsum("dkk->dk", first))
+        return interval(np.array([draw.A for draw in self.draws_], dtype=np.float64), sd, coverage)
+
+    def to_arviz(self) -> Any:
+        """Draws as arviz.InferenceData with dimensions chain, draw, column, factor. Needs the arviz extra."""
+        self._checked()
+        from nongauss.rank_factor.arviz_form import inference_data
+
+        return inference_data(self.draws_, self.chain_, self.encoded_names_, self.get_feature_names_out())
+
+
+def _scale_of(column: FloatArray, weight: FloatArray) -> Scale:
+    used = (weight > 0) & ~np.isnan(column)
+    scale = fit_scale(column[used], weight[used])
+    return scale if scale.sd != 0 else Scale(scale.unit, scale.mean, 1.0)
+
+
+def repeated(rows: MergedRows) -> MergedRows:
+    """Rows as often as they count. Raises InputError for weights that are not whole numbers."""
+    counts = np.rint(rows.weight).astype(np.intp)
+    if not np.array_equal(counts, rows.weight):
+        raise InputError(
+            f'neighbours="pairwise" needs whole sample weights, got '
+            f"{rows.weight[counts != rows.weight][0]:g}; "
+            'take "level".'
+        )
+    X, Y = (np.repeat(part, counts, axis=0) for part in (rows.X, rows.Y))
+    return replace(rows, X=X, Y=Y, weight=np.ones(len(X)))
+
+
+def interval(draws: FloatArray, sd: FloatArray | None, coverage: float) -> FloatArray:
+    """Central intervals of S draws (S, ...): (..., 2); of one summary with its standard deviations."""
+    from scipy.special import ndtri
+
+    if not (isinstance(coverage, numbers.Real) and 0 < coverage < 1):
+        raise InputError(f"coverage must lie between 0 and 1, got {coverage!r}; for example 0.9.")
+    tail = 0.5 - 0.5 * float(coverage)
+    if sd is None:
+        return np.moveaxis(np.quantile(draws, [tail, 1.0 - tail], axis=0), 0, -1)
+    half = -ndtri(tail) * sd
+    return np.stack([draws[0] - half, draws[0] + half], axis=-1)
+
+
+def one_against_rest(numbers_: FloatArray, n_outputs: int) -> FloatArray:
+    """Class numbers (N,) as -1 and 1: (N, C); of two classes the second against the first, (N, 1)."""
+    if n_outputs == 1:
+        return np.where(numbers_ == 1, 1.0, -1.0)[:, None]
+    return np.where(numbers_[:, None] == np.arange(n_outputs), 1.0, -1.0)
+
+
+def with_a_column(cells: FloatArray) -> FloatArray:
+    """The same, with a column of zeros where there is none: a table that says nothing is legal."""
+    return cells if cells.shape[1] else np.zeros((len(cells), 1))

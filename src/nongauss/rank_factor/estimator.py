@@ -1,0 +1,337 @@
+"""`RankFactorAnalysis` and `RankFactorClassifier`, what a user calls."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import ClassifierMixin, TransformerMixin
+
+from nongauss.core.contracts import InputError
+from nongauss.data.inputs import read_inputs
+from nongauss.data.labels import LabelCoder
+from nongauss.estimator.parameters import Interval, StrOptions
+from nongauss.rank_factor import predict
+from nongauss.rank_factor.common import CONSTRAINTS, RankFactors, interval
+from nongauss.rank_factor.params import FloatArray
+
+
+class RankFactorAnalysis(TransformerMixin, RankFactors):
+    r"""Sparse factors that depend only on the order of each column's values.
+
+    w = A z with z ~ N(0, I) stands behind the table; column i shows x_i = g_i(w_i), with g_i increasing and
+    never estimated. Only ranks enter, by a max-margin likelihood: a value asks its score to lie `epsilon`
+    above the score of its lower neighbour and below that of its upper one, exp(-2 [epsilon + w - w_upper]_+
+    - 2 [epsilon + w_lower - w]_+). An increasing transform of any column changes nothing, to the last bit.
+    Loadings are shrunk by a three-parameter-beta prior. Missing cells drop out.
+
+    Parameters
+    ----------
+    n_factors : "auto" or int, default "auto"
+        Number K; "auto": 20, or 10 below 100 rows, and no more than columns.
+    observation : {"rank", "gaussian"}, default "rank"
+        "gaussian" takes the standardised values with normal noise instead: ordinary Bayesian factor analysis.
+    inference : {"vb", "gibbs"}, default "vb"
+        Variational Bayes, or Gibbs sampling with `n_chains` chains.
+    neighbours : {"level", "pairwise", "extremes"}, default "level"
+        "level": ranks are merged into `n_levels` levels; a neighbour is the mean of the next level.
+        "pairwise": one density over pairs that are adjacent in order; exact, for small tables. "extremes": as
+        published, the highest of all lower values and the lowest of all higher ones; it tends to diverge.
+    n_levels : int, default 8
+        Levels of a column; a frequent value is a level of its own.
+    epsilon : "auto" or float > 0, default "auto"
+        Margin, an inverse temperature: it sets how firmly ranks are believed. "auto": 1, and 10 for
+        "pairwise" and "extremes".
+    shrinkage : (r, s), default (0.5, 0.5)
+        Shapes of the three-parameter-beta prior; (0.5, 0.5) is the horseshoe.
+    n_chains, n_draws : int, default 2 and 50
+        Of "gibbs": chains, each run `max_iter` sweeps, the second half kept; draws that are kept in all.
+    max_iter : "auto" or int, default "auto"
+        Most sweeps; "auto" is 100 for "vb", 500 for "gibbs".
+    tol : float, default 3e-3
+        "vb" ends when a sweep gains less than this share of the bound.
+    callbacks : list of callables, default None
+        Each is given a `Progress` after each sweep; one that returns True stops the fit.
+    random_state : int, RandomState, Generator or None, default None
+    verbose : int, default 0
+
+    Attributes
+    ----------
+    loadings_ : DataFrame (D, K), by encoded column and factor; factors in order of size
+    n_active_ : int, factors with loadings of a size that counts
+    draws_, chain_ : the posterior: one summary, or draws and the chain of each
+    r_hat_, effective_draws_ : of "gibbs": of the bound, the loadings' square sum and some decision values
+    encoded_names_, n_iter_, converged_, stop_reason_, trace_ :
+        The trace's bound holds the terms of cells and factors, in nats up to a constant.
+
+    References
+    ----------
+    Yuan, Henao, Tsalik, Langley and Carin, Non-Gaussian Discriminative Factor Models via the Max-Margin Rank
+    Likelihood, ICML 2015, supplement, sections 1 to 3; corrections in rank_factor/NOTATION.md.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from nongauss import RankFactorAnalysis
+    >>> X, _ = load_wine(return_X_y=True)
+    >>> model = RankFactorAnalysis(n_factors=3, random_state=0).fit(X)
+    >>> model.transform(X).shape
+    (178, 3)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "inference": [StrOptions({"vb", "gibbs"})],
+        **CONSTRAINTS,
+    }
+
+    def __init__(
+        self,
+        n_factors: int | str = "auto",
+        *,
+        observation: str = "rank",
+        inference: str = "vb",
+        neighbours: str = "level",
+        n_levels: int = 8,
+        epsilon: float | str = "auto",
+        shrinkage: tuple[float, float] = (0.5, 0.5),
+        n_chains: int = 2,
+        n_draws: int = 50,
+        max_iter: int | str = "auto",
+        tol: float = 3e-3,
+        callbacks: Sequence[Callable[..., Any]] | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_factors = n_factors
+        self.observation = observation
+        self.inference = inference
+        self.neighbours = neighbours
+        self.n_levels = n_levels
+        self.epsilon = epsilon
+        self.shrinkage = shrinkage
+        self.n_chains = n_chains
+        self.n_draws = n_draws
+        self.max_iter = max_iter
+        self.tol = tol
+        self.callbacks = callbacks
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit to a table X (N, D); y is ignored. Weight 2 is the row twice, 0 the row gone.
+
+        Raises InputError for a table, weights or a parameter that cannot be used.
+        """
+        self._check()
+        self._record_fit(self._fit(X, None, sample_weight, {}))
+        return self
+
+    def inverse_transform(self, Z: ArrayLike) -> FloatArray:
+        """Typical cells (N, D), by encoded column in original units, of factors Z (N, K).
+
+        Of ranks: the middle of the level whose mean score is nearest, interpolated.
+        """
+        self._checked()
+        factors = np.asarray(Z, dtype=np.float64)
+        if factors.ndim != 2 or factors.shape[1] != self._config.n_factors:
+            raise InputError(f"Z must have shape (N, {self._config.n_factors}), got {factors.shape}.")
+        return self._coding.typical(factors @ self._loadings().T, self._tables())
+
+    def _tables(self) -> FloatArray:
+        return np.mean([np.asarray(draw.lower, np.float64) for draw in self.draws_], axis=0)
+
+
+class RankFactorClassifier(ClassifierMixin, TransformerMixin, RankFactors):
+    r"""Classification on sparse factors that depend only on the order of each column's values.
+
+    The factors of `RankFactorAnalysis` with a Bayesian support vector machine on them, exp(-2 [1 - y
+    beta'z]_+) (the paper's R-L; `observation="gaussian"`: G-L), or a Dirichlet-process mixture of such
+    machines (`classifier="mixture"`: R-NL, G-NL). Several classes are one against the rest on common
+    factors. A new row's factors come from its ranks against the training values, without a label;
+    predictions do not change under any increasing transform of any column.
+
+    Parameters
+    ----------
+    n_factors, observation, neighbours, n_levels, epsilon, shrinkage, n_chains, n_draws, tol, callbacks,
+    random_state, verbose
+        See `RankFactorAnalysis`.
+    classifier : {"linear", "mixture"}, default "linear"
+    inference : {"vb", "gibbs", "predictive"}, default "vb"
+        "predictive": the factors of a row are a few unrolled steps from its cells, and the label's loss is
+        differentiated through them; the most accurate, without a posterior.
+    n_experts : int, default 10
+        Most machines of the mixture.
+    cut : "auto" or bool, default "auto"
+        True: the classifier learns from factors that have not seen the label, as those of a new row. False:
+        the joint posterior of the paper, in which factors take up the label and new rows do not follow.
+        "auto": True but for "gibbs".
+    learning_rate : float, default 0.01
+        First step size of "predictive".
+    max_iter : "auto" or int, default "auto"
+        Most sweeps, or epochs of "predictive" (whose schedule has 500 steps).
+
+    Attributes
+    ----------
+    classes_ : ndarray (C,)
+    coef_ : ndarray (C, K), intercept_ : ndarray (C,)
+        Posterior mean coefficients of the linear machine (of the mixture: of the average expert). One row for
+        two classes.
+    loadings_, n_active_, draws_, chain_, r_hat_, effective_draws_, n_iter_, converged_, stop_reason_,
+    trace_ :
+        See `RankFactorAnalysis`.
+
+    References
+    ----------
+    Yuan et al., ICML 2015 (see `RankFactorAnalysis`); Polson and Scott, Bayesian Analysis 6 (2011).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from nongauss import RankFactorClassifier
+    >>> X, y = load_wine(return_X_y=True)
+    >>> model = RankFactorClassifier(n_factors=3, random_state=0).fit(X, y)
+    >>> model.predict_proba(X[:2]).shape
+    (2, 3)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "inference": [StrOptions({"vb", "gibbs", "predictive"})],
+        "classifier": [StrOptions({"linear", "mixture"})],
+        "n_experts": [Interval(numbers.Integral, 1, None, closed="left")],
+        "cut": ["boolean", StrOptions({"auto"})],
+        "learning_rate": [Interval(numbers.Real, 0, None, closed="neither")],
+        **CONSTRAINTS,
+    }
+
+    def __init__(
+        self,
+        n_factors: int | str = "auto",
+        *,
+        observation: str = "rank",
+        classifier: str = "linear",
+        inference: str = "vb",
+        neighbours: str = "level",
+        n_levels: int = 8,
+        n_experts: int = 10,
+        epsilon: float | str = "auto",
+        shrinkage: tuple[float, float] = (0.5, 0.5),
+        cut: bool | str = "auto",
+        learning_rate: float = 0.01,
+        n_chains: int = 2,
+        n_draws: int = 50,
+        max_iter: int | str = "auto",
+        tol: float = 3e-3,
+        callbacks: Sequence[Callable[..., Any]] | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_factors = n_factors
+        self.observation = observation
+        self.classifier = classifier
+        self.inference = inference
+        self.neighbours = neighbours
+        self.n_levels = n_levels
+        self.n_experts = n_experts
+        self.epsilon = epsilon
+        self.shrinkage = shrinkage
+        self.cut = cut
+        self.learning_rate = learning_rate
+        self.n_chains = n_chains
+        self.n_draws = n_draws
+        self.max_iter = max_iter
+        self.tol = tol
+        self.callbacks = callbacks
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit to a table X (N, D) and labels y (N,). Weight 2 is the row twice, 0 the row gone.
+
+        Raises InputError for a table, labels, weights or a parameter that cannot be used.
+        """
+        self._check()
+        name = type(self).__name__
+        weight = read_inputs(X, sample_weight, name).weight
+        coder = LabelCoder.fit(y, weight, name)
+        numbers_ = coder.encode(y, len(weight), name, weight)
+        n_classes = len(coder.classes)
+        settings = {
+            "n_experts": int(self.n_experts) if self.classifier == "mixture" else 1,
+            "n_outputs": 1 if n_classes == 2 else n_classes,
+            "cut": self.inference != "gibbs" if self.cut == "auto" else bool(self.cut),
+        }
+        result = self._fit(X, numbers_, sample_weight, settings)
+        self.classes_ = coder.classes
+        self._record_fit(result)
+        return self
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The most probable class of each row: (N,)."""
+        probabilities = self.predict_proba(X)
+        chosen: NDArray[Any] = self.classes_[probabilities.argmax(axis=1)]
+        return chosen
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Log odds of the second class (N,), or of each class against the rest (N, C)."""
+        p = self._each(X)
+        odds = np.log(p) - np.log1p(-p)
+        return odds[:, 0] if len(self.classes_) == 2 else odds
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Probability of each class, in the order of `classes_`: (N, C), rows sum to 1.
+
+        The mean over the posterior's draws of calibrated decision values; several classes are scaled to that
+        sum.
+        """
+        p = self._each(X)
+        if len(self.classes_) == 2:
+            return np.concatenate([1.0 - p, p], axis=1)
+        return p / p.sum(axis=1, keepdims=True)
+
+    def predict_log_proba(self, X: Any) -> FloatArray:
+        """Log probability of each class: (N, C)."""
+        return np.log(self.predict_proba(X))
+
+    def _each(self, X: Any) -> FloatArray:
+        """Probability of each output: (N, 1) or (N, C), strictly between 0 and 1."""
+        factors, calibration = self._factors(X), self._calibration
+        assert calibration is not None
+        each = [
+            calibration.probabilities(predict.decisions(draw, z))
+            for draw, z in zip(self.draws_, factors, strict=True)
+        ]
+        return np.clip(np.mean(each, axis=0), 1e-12, 1.0 - 1e-12)
+
+    @property
+    def coef_(self) -> FloatArray:
+        """Mean coefficients of the factors, over draws and experts: (C, K)."""
+        self._checked()
+        return np.mean([draw.beta[..., :-1].mean(axis=0) for draw in self.draws_], axis=0)
+
+    @property
+    def intercept_(self) -> FloatArray:
+        """Mean offsets: (C,)."""
+        self._checked()
+        return np.mean([draw.beta[..., -1].mean(axis=0) for draw in self.draws_], axis=0)
+
+    def coefficient_intervals(self, coverage: float = 0.9) -> FloatArray:
+        """Credible intervals of the linear machine's coefficients: (C, K, 2); of a mixture: (T, C, K, 2)."""
+        self._checked()
+        first = self.draws_[0].beta_covariance
+        sd = None if first is None else np.sqrt(np.einsum("tckk->tck", first))[..., :-1]
+        out = interval(np.array([draw.beta[..., :-1] for draw in self.draws_]), sd, coverage)
+        return out[0] if len(out) == 1 else out
+
+    def coefficients(self, coverage: float = 0.9) -> pd.DataFrame:
+        """The linear machine's coefficients by factor (and class): mean, lower and upper end."""
+        bounds = self.coefficient_intervals(coverage)
+        if bounds.ndim == 4:
+            raise InputError("A mixture has coefficients for each expert; use `coefficient_intervals`.")
+        names = self.classes_[1:] if len(self.classes_) == 2 else self.classes_
+        index = pd.MultiIndex.from_product([names, self.get_feature_names_out()], names=["class", "factor"])
+        values = {"mean": self.coef_, "lower": bounds[..., 0], "upper": bounds[..., 1]}
+        return pd.DataFrame({key: value.ravel() for key, value in values.items()}, index=index)

@@ -1,0 +1,189 @@
+r"""The pairwise rule: one density over pairs of rows that are adjacent in the order of a column.
+
+    prod over columns i and pairs (l, h): exp(-2 [eps - a_i'(z_h - z_l)]_+)
+
+Every conditional is exact and the bound never falls: the reference for the other rules, for small tables.
+With `cut` the labels reach neither factors nor loadings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nongauss.rank_factor import experts, shrinkage
+from nongauss.rank_factor.cells import with_own, with_prior
+from nongauss.rank_factor.levels import NONE
+from nongauss.rank_factor.params import Config, FloatArray, Normal, outer, pack, pack_twice, unpack
+from nongauss.rank_factor.updates import SLAB, Labels, State, level_scale, prior_loss, share_logs
+from nongauss.rank_factor.ways import Way, update_experts
+
+CHUNK = 20_000
+"""Pairs that are handled at once."""
+
+
+class Pairs(NamedTuple):
+    """Pairs (P,): column, lower and higher row, ordered by column. touching: for each row, its pairs."""
+
+    column: NDArray[np.intp]
+    low: NDArray[np.intp]
+    high: NDArray[np.intp]
+    touching: tuple[NDArray[np.intp], ...]
+
+    def chunks(self) -> Iterator[slice]:
+        """Pairs in chunks."""
+        for begin in range(0, len(self.column), CHUNK):
+            yield slice(begin, begin + CHUNK)
+
+
+def find_pairs(codes: NDArray[np.uint8]) -> Pairs:
+    """Pairs of rows with adjacent values, of levels (N, D), NONE where missing.
+
+    Of two adjacent groups of equal values each row has a partner; the smaller group's rows take turns.
+    """
+    parts: list[tuple[NDArray[np.intp], NDArray[np.intp]]] = []
+    column: list[int] = []
+    for i, codes_i in enumerate(codes.T):
+        groups = [np.flatnonzero(codes_i == value) for value in np.unique(codes_i[codes_i != NONE])]
+        for below, above in pairwise(groups):
+            size = max(len(below), len(above))
+            parts.append((np.resize(below, size), np.resize(above, size)))
+            column += [i] * size
+    low, high = np.concatenate([np.stack(pair) for pair in parts] or [np.zeros((2, 0), np.intp)], axis=1)
+    touching = tuple(np.flatnonzero((low == n) | (high == n)) for n in range(len(codes)))
+    return Pairs(np.array(column, dtype=np.intp), low, high, touching)
+
+
+def sweep(
+    state: State, pairs: Pairs, labels: Labels, config: Config, way: Way
+) -> tuple[State, dict[str, float]]:
+    """Latent variances, factors row by row, loadings, shrinkage, classifier; and the bound after them."""
+    shares = way.shares(share_logs(state, labels, config))
+    g = pair_weights(state.A, state.z, pairs, config, way)
+    z = _factors(state, pairs, g, labels, config, way, shares)
+    A = way.normal(
+        with_own(loading_system(z, pairs, g, len(state.A.mean), config.eps), state.shrink.precision + SLAB)
+    )
+    shrink = way.shrink(state.shrink, A, config.prior)
+    heads = state.experts
+    if config.n_outputs:
+        heads = update_experts(way, heads, z, shares, labels.y, labels.weight, config.prior)
+    after = state._replace(A=A, shrink=shrink, z=z, experts=heads)
+    return after, {"bound": bound(after, state, pairs, labels, config), "scale": float(np.abs(A.mean).mean())}
+
+
+def gaps(A: Normal, z: Normal, pairs: Pairs, config: Config) -> tuple[FloatArray, FloatArray]:
+    """u = eps - a'(z_h - z_l) at the means, and its variance, of each pair: (P,) each."""
+    u, variance = np.empty(len(pairs.column)), np.empty(len(pairs.column))
+    square = pack_twice(A.mean[:, :, None] * A.mean[:, None, :])
+    own = pack_twice(A.covariance)
+    spread = pack(z.covariance)
+    for part in pairs.chunks():
+        i, low, high = pairs.column[part], pairs.low[part], pairs.high[part]
+        D = z.mean[high] - z.mean[low]
+        V = spread[high] + spread[low]
+        u[part] = config.eps - (A.mean[i] * D).sum(axis=1)
+        variance[part] = (square[i] * V).sum(axis=1) + (own[i] * (V + outer(D))).sum(axis=1)
+    return u, np.maximum(variance, 0.0)
+
+
+def pair_weights(A: Normal, z: Normal, pairs: Pairs, config: Config, way: Way) -> FloatArray:
+    """1/lambda of each pair: (P,)."""
+    u, variance = gaps(A, z, pairs, config)
+    return way.label_weights(u, u * u + variance)
+
+
+def loading_system(
+    z: Normal, pairs: Pairs, g: FloatArray, n_columns: int, eps: float
+) -> tuple[FloatArray, FloatArray]:
+    """Precision (D, K, K) and linear term (D, K) of the loadings, prior left out."""
+    K = z.mean.shape[1]
+    packed, linear = np.zeros((n_columns, K * (K + 1) // 2)), np.zeros((n_columns, K))
+    spread = pack(z.covariance)
+    for part in pairs.chunks():
+        i, low, high = pairs.column[part], pairs.low[part], pairs.high[part]
+        D = z.mean[high] - z.mean[low]
+        first = np.flatnonzero(np.append(True, i[1:] != i[:-1]))
+        each = g[part, None] * (outer(D) + spread[high] + spread[low])
+        packed[i[first]] += np.add.reduceat(each, first, axis=0)
+        linear[i[first]] += np.add.reduceat((g[part] * eps + 1.0)[:, None] * D, first, axis=0)
+    return unpack(packed, K), linear
+
+
+def row_system(
+    n: int, z: FloatArray, A: Normal, pairs: Pairs, g: FloatArray, eps: float
+) -> tuple[FloatArray, FloatArray]:
+    """Precision (K, K) and linear term (K,) of the factors of row n given all other rows, prior left out."""
+    touched = pairs.touching[n]
+    i = pairs.column[touched]
+    is_high = pairs.high[touched] == n
+    other = z[np.where(is_high, pairs.low[touched], pairs.high[touched])]
+    weight = g[touched]
+    n_columns = len(A.mean)
+    mass = np.bincount(i, weight, n_columns)
+    push = np.bincount(i, np.where(is_high, 1.0, -1.0) * (weight * eps + 1.0), n_columns)
+    pull = np.stack([np.bincount(i, weight * z_k, n_columns) for z_k in other.T], axis=1)
+    linear = push @ A.mean + A.mean.T @ (A.mean * pull).sum(axis=1)
+    linear += np.einsum("dkl,dl->k", A.covariance, pull)
+    precision = (A.mean * mass[:, None]).T @ A.mean + np.tensordot(mass, A.covariance, 1)
+    return precision, linear
+
+
+def _factors(
+    state: State, pairs: Pairs, g: FloatArray, labels: Labels, config: Config, way: Way, shares: FloatArray
+) -> Normal:
+    """Factors of one row after the other."""
+    K = config.n_factors
+    prior = experts.prior_of(state.experts.gate, shares, K)
+    own, push = with_prior((np.zeros((len(shares), K, K)), np.zeros((len(shares), K))), prior)
+    if config.n_outputs and not config.cut:
+        h = way.label_weights(*experts.margins(state.experts, state.z, labels.y))
+        more = experts.label_system(state.experts, h, labels.y, shares)
+        own, push = own + more[0], push + more[1]
+    mean, covariance = state.z.mean.copy(), np.array(state.z.covariance)
+    for n in range(len(mean)):
+        precision, linear = row_system(n, mean, state.A, pairs, g, config.eps)
+        one = way.normal(((precision + own[n])[None], (linear + push[n])[None]))
+        mean[n], covariance[n] = one.mean[0], one.covariance[0]
+    return Normal(mean, covariance)
+
+
+def bound(now: State, before: State, pairs: Pairs, labels: Labels, config: Config) -> float:
+    """The evidence bound at `now`, whose shrinkage is one round from that of `before`; one expert.
+
+    For draws it is a number to watch, without a meaning of its own. The classifier counts without `cut`.
+    """
+    u, variance = gaps(now.A, now.z, pairs, config)
+    square = now.A.mean**2 + np.einsum("dkk->dk", now.A.covariance)
+    total = -(u + np.sqrt(u * u + variance)).sum() - prior_loss(now.z, labels.weight)
+    total += shrinkage.bound(before.shrink, square, config.prior) - 0.5 * SLAB * square.sum() + entropy(now.A)
+    if not config.n_outputs or config.cut or config.n_experts > 1:
+        return float(total)
+    beta = now.experts.beta
+    u, square = experts.margins(now.experts, now.z, labels.y)
+    second = beta.mean**2 + np.einsum("tckk->tck", beta.covariance)
+    slopes = second[0, :, :-1].T
+    total -= (u + np.sqrt(square)).sum() + 0.5 * experts.OFFSET_PRECISION * second[..., -1].sum()
+    return float(total + shrinkage.bound(before.experts.shrink, slopes, config.prior) + entropy(beta))
+
+
+def entropy(q: Normal) -> float:
+    """Sum of entropies; 0 for known values."""
+    sign, log_size = np.linalg.slogdet(q.covariance)
+    K = q.mean.shape[-1]
+    return float(np.where(sign > 0, 0.5 * (log_size + K * np.log(2.0 * np.pi * np.e)), 0.0).sum())
+
+
+def with_levels(state: State, codes: NDArray[np.uint8]) -> State:
+    """The state with the mean factors of each group of equal values: what new rows are compared with."""
+    n_rows, n_columns = codes.shape
+    n_levels = int(codes[codes != NONE].max(initial=0)) + 1
+    sums = np.zeros((n_columns, n_levels, state.z.mean.shape[1] + 1))
+    row, column = np.nonzero(codes != NONE)
+    one = np.append(state.z.mean, np.ones((n_rows, 1)), axis=1)
+    np.add.at(sums, (column, codes[row, column].astype(np.intp)), one[row])
+    return state._replace(scale=level_scale(state.A, sums[..., :-1] / np.maximum(sums[..., -1:], 1e-12)))

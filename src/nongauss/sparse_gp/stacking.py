@@ -1,0 +1,129 @@
+"""Several models of the same rows, averaged: weights by how well each predicts rows that are left out.
+
+Yao, Vehtari, Simpson and Gelman, *Using stacking to average Bayesian predictive distributions*, Bayesian
+Analysis 13 (2018). What a Gaussian process says of a row without its target needs no other fit.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from nongauss.core.contracts import Callback, FitResult, Status
+from nongauss.sparse_gp.blocks import Blocks
+from nongauss.sparse_gp.fit import Recipe, fit, sample
+from nongauss.sparse_gp.kernel import FloatArray
+from nongauss.sparse_gp.objective import conditional
+from nongauss.sparse_gp.params import Model, Params, Rows
+from nongauss.sparse_gp.predict import Posterior
+from nongauss.sparse_gp.updates import first_sites
+
+SMALLEST_REST = 1e-9
+"""Share of what is known of f_n that is not from the row's own target: rounding leaves less."""
+
+MOST_STEPS, ENOUGH = 500, 1e-5
+"""Of the weights: most steps, and the change below which they stand."""
+
+
+class Member(NamedTuple):
+    """One of the models, fitted."""
+
+    model: Model
+    result: FitResult
+    posterior: Posterior
+
+    @property
+    def bound(self) -> float:
+        """At the end of the fit; NaN where there was none."""
+        return float(self.result.trace[-1]["bound"]) if self.result.trace else math.nan
+
+
+def fit_members(
+    models: Sequence[Model],
+    rows: Rows,
+    psi: FloatArray,
+    recipe: Recipe,
+    *,
+    callbacks: Sequence[Callback] = (),
+    verbose: int = 0,
+) -> list[Member]:
+    """Each model by itself, the highest bound first. A fit that is stopped on request is the last.
+
+    Those without a bound are left out where there are others.
+    """
+    members: list[Member] = []
+    for model in models:
+        result, posterior = fit(model, rows, psi, recipe, callbacks=callbacks, verbose=verbose)
+        members.append(Member(model, result, posterior))
+        if result.status is Status.STOPPED:
+            break
+    members.sort(key=lambda member: -np.nan_to_num(member.bound, nan=-np.inf))
+    return [member for member in members if np.isfinite(member.bound)] or members[:1]
+
+
+def is_exact(member: Member, rows: Rows) -> bool:
+    """Is it the exact Gaussian process of the rows it was fitted to?"""
+    return member.model.likelihood.conjugate and len(member.posterior.Z) == len(rows.y)
+
+
+def weights_of(members: Sequence[Member], rows: Rows, seed: int) -> FloatArray:
+    """The share of each member in the average (C,); several must have Gaussian noise."""
+    if len(members) == 1:
+        return np.ones(1)
+    if not is_exact(members[0], rows):
+        widest = max(len(member.posterior.Z) * member.model.n_leaves for member in members)
+        rows = sample(rows, widest, seed)
+    return best_weights(np.stack([left_out(member, rows) for member in members]), rows.weight)
+
+
+def left_out(member: Member, rows: Rows) -> FloatArray:
+    """log p(y_n | all rows but n) of rows that the member was fitted to, with Gaussian noise: (N,)."""
+    residual, total = (_left_out_exactly if is_exact(member, rows) else _left_out)(member, rows)
+    out: FloatArray = -0.5 * (np.log(2.0 * math.pi * total) + residual**2 / total)
+    return out
+
+
+def _left_out_exactly(member: Member, rows: Rows) -> tuple[FloatArray, FloatArray]:
+    """What y_n is above its prediction, and the variance of that (Rasmussen and Williams 2006, eq. 5.12).
+
+    W is the inverse of the targets' covariance, in which a row of weight w has noise s^2 / w.
+    """
+    precision = member.posterior.W[0, 0].diagonal()
+    noise = 1.0 / first_sites(member.model, rows, member.posterior.psi).precision[:, 0]
+    return member.posterior.alpha[0, 0] / precision, 1.0 / precision + (rows.weight - 1.0) * noise
+
+
+def _left_out(member: Member, rows: Rows) -> tuple[FloatArray, FloatArray]:
+    """The same: the row's site is divided out of q(u), which leaves the variance of f_n given u as it is."""
+    model, posterior = member.model, member.posterior
+    sites = first_sites(model, rows, posterior.psi)
+    linear, precision = sites.linear[:, 0], sites.precision[:, 0]
+    blocks = Blocks(model, Params(posterior.thetas, posterior.psi, posterior.Z), rows)
+    mean, by_u, given_u = np.empty((3, len(rows.y)))
+    for part, (at, *_) in blocks:
+        white = blocks.inducing[0].inverse @ at.K
+        given_u[part] = at.diagonal - np.einsum("mn,mn->n", white, white)
+        mean[part], variance, _ = conditional(at, posterior.alpha[0, 0], posterior.W[0, 0])
+        by_u[part] = variance - given_u[part]
+    rest = np.maximum(1.0 - precision * by_u, SMALLEST_REST)
+    total = by_u / rest + given_u + rows.weight / precision
+    return linear / precision - (mean - by_u * linear) / rest, total
+
+
+def best_weights(log_density: FloatArray, weight: FloatArray) -> FloatArray:
+    """The mixture of C densities (C, N) under which rows of weight (N,) are most probable: (C,), sums to 1.
+
+    By expectation maximisation, which cannot lower that probability; it has one maximum.
+    """
+    density = np.exp(log_density - log_density.max(axis=0))
+    share = np.full(len(density), 1.0 / len(density))
+    for _ in range(MOST_STEPS):
+        joint = share[:, None] * density
+        new = (joint / joint.sum(axis=0)) @ weight / weight.sum()
+        if np.abs(new - share).max() < ENOUGH:
+            return new
+        share = new
+    return share

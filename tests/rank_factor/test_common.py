@@ -1,0 +1,43 @@
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from nongauss import RankFactorAnalysis
+from nongauss.core.contracts import InputError, NongaussWarning
+from nongauss.rank_factor.common import interval, one_against_rest
+
+
+def test_labels_one_against_the_rest():
+    assert_array_equal(one_against_rest(np.array([0, 1.0]), 1), [[-1], [1]])
+    assert_array_equal(one_against_rest(np.array([0, 2.0]), 3), [[1, -1, -1], [-1, -1, 1]])
+
+
+def test_intervals_of_draws_and_of_a_normal_agree():
+    draws = np.random.default_rng(0).normal(1.0, 2.0, (100_000, 1))
+    assert_allclose(
+        interval(draws, None, 0.9)[0], interval(np.ones((1, 1)), np.full(1, 2.0), 0.9)[0], atol=0.05
+    )
+    with pytest.raises(InputError, match="coverage"):
+        interval(draws, None, 1.5)
+
+
+@pytest.mark.parametrize(
+    ("settings", "match"),
+    [({"shrinkage": (0.5,)}, "shrinkage"), ({"n_levels": 1}, "n_levels"), ({"epsilon": 0.0}, "epsilon")],
+)
+def test_impossible_parameters_are_named(settings, match):
+    with pytest.raises(ValueError, match=match):
+        RankFactorAnalysis(**settings).fit(np.eye(4))
+
+
+def test_pairs_need_whole_weights_and_extremes_warn():
+    X = np.random.default_rng(0).standard_normal((12, 3))
+    with pytest.raises(InputError, match="whole"):
+        RankFactorAnalysis(neighbours="pairwise").fit(X, sample_weight=np.full(12, 0.5))
+    with pytest.warns(NongaussWarning, match="diverge"):
+        RankFactorAnalysis(n_factors=1, neighbours="extremes", max_iter=2, tol=1.0).fit(X)
+
+
+def test_a_table_that_says_nothing_is_legal():
+    model = RankFactorAnalysis(n_factors=2, random_state=0).fit(np.ones((10, 2)))
+    assert_allclose(model.transform(np.ones((3, 2))), 0.0, atol=1e-9)

@@ -1,0 +1,91 @@
+"""Averages of models: what a model says of a row without its target, and the weights."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.special import logsumexp
+from scipy.stats import norm
+
+from nongauss import SparseGPRegressor
+from nongauss.core.contracts import FitResult, NongaussWarning, Status
+from nongauss.sparse_gp import stacking as module
+from nongauss.sparse_gp.blocks import Blocks
+from nongauss.sparse_gp.fit import Bound, Recipe, posterior
+from nongauss.sparse_gp.stacking import Member, best_weights, fit_members, left_out, weights_of
+from nongauss.sparse_gp.updates import Sites, evaluate, first_sites
+from sparse_gp.small import model, params, rows
+
+FIT = FitResult(None, [{"bound": 1.0}], Status.CONVERGED, 1), None
+NO_FIT = FitResult(None, [], Status.CONVERGED, 0)
+
+
+def without(own, data, at, n, is_exact):
+    """log p(y_n | the others), by doing without the row."""
+    if is_exact:
+        others = data.take(np.arange(len(data.y)) != n)
+        q = posterior(Bound(own, others, at._replace(Z=others.X), False, True), at._replace(Z=others.X))
+        mean, variance = (float(part[0, 0, 0]) for part in q.moments(data.X[[n]]))
+    else:
+        sites = first_sites(own, data, at.psi)
+        kept = (np.arange(len(data.y)) != n)[:, None]
+        blocks = Blocks(own, at, data)
+        q = evaluate(blocks, Sites(sites.linear * kept, sites.precision * kept))
+        [(_, [basis])] = list(blocks)
+        mean = own.offset[0] + q.centred[n, 0]
+        variance = basis.diagonal[n] - basis.K[:, n] @ q.latents[0].W @ basis.K[:, n]
+    return norm.logpdf(data.y[n], mean, np.sqrt(variance + np.exp(at.psi[0])))
+
+
+@pytest.mark.parametrize("is_exact", [True, False])
+def test_a_row_left_out_is_predicted_as_if_it_had_not_been_there(is_exact):
+    data, own = rows(14), model(offset=np.array([0.2]))
+    at = params(own, [np.log(0.05)], data.X if is_exact else data.X[:5])
+    member = Member(own, NO_FIT, posterior(Bound(own, data, at, False, is_exact), at))
+    expected = [without(own, data, at, n, is_exact) for n in range(14)]
+    assert_allclose(left_out(member, data), expected, rtol=1e-6)
+
+
+def test_weights_are_the_best_there_are():
+    rng = np.random.default_rng(0)
+    y, weight = rng.normal(size=200) + (rng.random(200) < 0.3) * 3.0, rng.integers(1, 4, 200).astype(float)
+    density = np.stack([norm.logpdf(y), norm.logpdf(y, 3.0)])
+    share = best_weights(density, weight)
+    grid = np.linspace(0.01, 0.99, 99)
+    scores = [weight @ logsumexp(density + np.log([[1 - w], [w]]), axis=0) for w in grid]
+    assert_allclose(share, [1 - grid[np.argmax(scores)], grid[np.argmax(scores)]], atol=0.01)
+    assert_allclose(best_weights(np.stack([density[0], density[0] - 5.0]), weight), [1.0, 0.0], atol=1e-3)
+
+
+def test_one_model_has_all_the_weight_and_a_request_to_stop_stops_all(monkeypatch):
+    data, psi, recipe = rows(30), np.array([-2.0]), Recipe(30, 5, 1e-3, 0)
+    models = [model(), model(kernel="matern52 + matern52")]
+    both = fit_members(models, data, psi, recipe)
+    assert both[0].bound > both[1].bound
+    assert_allclose(weights_of(both, data, 0).sum(), 1.0)
+    with monkeypatch.context() as patch:  # a model that has no bound anywhere
+        patch.setattr(module, "fit", lambda own, *more, **others: (NO_FIT, None) if own is models[1] else FIT)
+        assert [member.model for member in fit_members(models, data, psi, recipe)] == models[:1]
+    one = fit_members(models, data, psi, recipe, callbacks=[lambda _: True])
+    assert len(one) == 1
+    assert weights_of(one, data, 0) == [1.0]
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_user_gets_the_average():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-3, 3, (50, 1))
+    y = 100.0 * (np.sin(X[:, 0]) + 0.3 * np.sin(12 * X[:, 0]) + 0.1 * rng.normal(size=50))
+    model = SparseGPRegressor(max_iter=30, random_state=0).fit(X, y)
+    assert [len(q.thetas[0]) for q in model.posteriors_] in ([2, 8], [8, 2])
+    assert model.posterior_ is model.posteriors_[0]
+    alone = [SparseGPRegressor(n_scales=n, max_iter=30, random_state=0).fit(X, y) for n in (1, 4)]
+    assert model.bound_ == max(part.bound_ for part in alone)
+    alone.sort(key=lambda part: -part.bound_)
+    new = np.linspace(-3, 3, 9)[:, None]
+    assert_allclose(model.predict(new), model.weights_ @ [part.predict(new) for part in alone])
+    expected = logsumexp([part.log_density(new, y[:9]) for part in alone], axis=0, b=model.weights_[:, None])
+    assert_allclose(model.log_density(new, y[:9]), expected)
+    assert_allclose(model.predict_distribution(new).mean, model.predict(new))
+    with pytest.warns(NongaussWarning, match="request"):
+        stopped = SparseGPRegressor(callbacks=[lambda _: True], random_state=0).fit(X, y)
+    assert len(stopped.posteriors_) == 1
