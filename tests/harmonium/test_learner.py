@@ -12,8 +12,7 @@ from nongauss.harmonium.learner import (
     n_epochs,
 )
 from nongauss.harmonium.params import Rows
-from nongauss.harmonium.readable import saturated_share
-from nongauss.harmonium.units import Block, respond
+from nongauss.harmonium.units import Block, respond, saturated_share
 from nongauss.harmonium.updates import drive_of
 
 
