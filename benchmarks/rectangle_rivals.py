@@ -13,6 +13,7 @@ from sklearn.mixture import GaussianMixture
 from sklearn.tree import DecisionTreeClassifier
 
 from nongauss.rectangle.boxes import Box, Grid, hold
+from nongauss.rectangle.rules import best_slopes
 
 
 @dataclass
@@ -78,7 +79,7 @@ def _conditions(model: DecisionTreeClassifier) -> float:
 
 def box_step(Z: np.ndarray, labels: np.ndarray, tolerance: float = 0.01) -> Answer:
     """Our own box step on someone else's labels, from the box of each cluster's mean and standard
-    deviation."""
+    deviation; our own slopes for rows in several boxes or in none."""
     values = [np.unique(z) for z in Z.T]
     codes = np.array([np.searchsorted(v, z) for v, z in zip(values, Z.T, strict=True)])
     grid = Grid(codes, tuple(len(v) for v in values), (True,) * len(values), np.ones(len(Z)))
@@ -96,7 +97,9 @@ def box_step(Z: np.ndarray, labels: np.ndarray, tolerance: float = 0.01) -> Answ
     depth = np.array([_depth(Z, values, box) for box in boxes])
     inside = (np.array([box.broken for box in boxes]) == 0).sum(axis=0)
     conditions = float(np.mean([len(box.conditions) for box in boxes]))
-    return Answer(depth.argmax(axis=0), conditions, float((inside == 1).mean()))
+    share = (labels[:, None] == np.unique(labels)).astype(float)
+    claims = depth.T * best_slopes(depth.T, share, np.ones(len(Z)))
+    return Answer(claims.argmax(axis=1), conditions, float((inside == 1).mean()))
 
 
 def _depth(Z: np.ndarray, values: list[np.ndarray], box: Box) -> np.ndarray:

@@ -3,7 +3,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from nongauss.rectangle.columns import Cells
-from nongauss.rectangle.rules import FAR, Condition, Rules, best_slope, plain_number
+from nongauss.rectangle.rules import FAR, Condition, Rules, best_slopes, plain_number
 from rectangle.small import labels
 
 AGE = Condition(0, "age", 30.0, 45.0, unit=10.0)
@@ -26,7 +26,7 @@ def test_margins_are_distances_to_the_nearest_bound_and_gaps_break_nothing():
 def test_inside_one_rule_only_is_most_probably_that_cluster():
     rng = np.random.default_rng(0)
     margins = rng.normal(size=(200, 4))
-    proba = Rules(("a",) * 4, ((),) * 4, slope=3.0).proba(margins)
+    proba = Rules(("a",) * 4, ((),) * 4, slopes=(3.0, 1.0, 9.0, 2.0)).proba(margins)
     assert_allclose(proba.sum(axis=1), 1.0)
     only = (margins >= 0).sum(axis=1) == 1
     assert_array_equal(proba[only].argmax(axis=1), (margins[only] >= 0).argmax(axis=1))
@@ -57,10 +57,21 @@ def test_rules_as_sentences_and_as_a_table():
     assert table.loc[0, ["lower", "upper"]].tolist() == [30, 45]
 
 
-def test_the_slope_is_that_of_the_shares():
+def test_the_slopes_are_those_of_the_shares():
     margins = np.random.default_rng(0).normal(size=(4000, 2))
-    share = Rules(("a", "b"), ((), ()), slope=5.0).proba(margins)
-    assert best_slope(margins, share, np.ones(4000)) == pytest.approx(5.0, rel=0.15)
+    share = Rules(("a", "b"), ((), ()), slopes=(5.0, 1.5)).proba(margins)
+    assert_allclose(best_slopes(margins, share, np.ones(4000)), [5.0, 1.5], rtol=1e-3)
+
+
+def test_the_surer_rule_decides_rows_in_both_rules_and_in_none():
+    """The first rule tells exactly; the second, loose by half a unit to both sides, is then not asked."""
+    x = np.random.default_rng(0).uniform(-3, 3, 2000)
+    loose = np.where(np.arange(2000) % 2, 0.5, -0.5) - x
+    margins = np.column_stack([x, loose])
+    share = np.column_stack([x > 0, x <= 0]).astype(float)
+    rules = Rules(("a", "b"), ((), ()), best_slopes(margins, share, np.ones(2000)))
+    assert (rules.claims(margins).argmax(axis=1) == (x <= 0)).mean() > 0.99
+    assert (margins.argmax(axis=1) == (x <= 0)).mean() < 0.97
 
 
 @pytest.mark.parametrize(

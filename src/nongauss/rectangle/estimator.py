@@ -207,7 +207,7 @@ class RectangleMixture(ClusterMixin, TableEstimator):
         self._rule, self._look = rule, look
         self._keep(whole, task, solution)
         self.criterion_ = criterion
-        self.labels_ = self._labels(solution.rules.margins(rule_cells))
+        self.labels_ = self._labels(rule_cells)
         if self.n_clusters != "auto" and self.n_clusters_ < recipe.n_clusters:
             _warn_empty(recipe.n_clusters, self.n_clusters_)
         self._record_fit(solution.result)
@@ -217,20 +217,20 @@ class RectangleMixture(ClusterMixin, TableEstimator):
         """Cluster of each row by the rules alone, (N,): X may lack all but the rule columns.
 
         A row that no rule holds goes to the nearest, or is -1 with `outliers`; of several rules, it goes to
-        the one that it is deepest in.
+        the one that it is deepest in. Near and deep are measured more finely for rules that tell more surely.
         """
-        return self._labels(self._margins(X))
+        return self._labels(self._cells(X))
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Probability of each cluster by the rules alone, (N, K); rows sum to 1."""
-        margins = self._margins(X)
-        return self._rules.proba(margins)
+        cells = self._cells(X)
+        return self._rules.proba(self._rules.margins(cells))
 
     def predict_posterior(self, X: Any) -> FloatArray:
         """Probability of each cluster by rules and structure columns together, (N, K); rows sum to 1."""
         check_is_fitted(self, "rules_")
         name = type(self).__name__
-        cells = self._rule.read(X, self._encoder, name)
+        cells = self._cells(X)
         look = self._look.read(X, self._encoder, name)
         numbers = self._rule.scaled(cells.numbers)
         rows = Rows(
@@ -240,7 +240,8 @@ class RectangleMixture(ClusterMixin, TableEstimator):
 
     def inside(self, X: Any) -> np.ndarray:
         """Which rules hold each row, (N, K) booleans."""
-        return self._margins(X) >= 0
+        cells = self._cells(X)
+        return self._rules.margins(cells) >= 0
 
     def describe(self) -> str:
         """The rules with their sizes, precision and recall, as text; how clear the number of clusters was."""
@@ -252,13 +253,15 @@ class RectangleMixture(ClusterMixin, TableEstimator):
         tags.input_tags.categorical = False  # to scikit-learn: whole numbers would stand for classes
         return tags
 
-    def _margins(self, X: Any) -> FloatArray:
+    def _cells(self, X: Any) -> Cells:
+        """The rule columns of X."""
         check_is_fitted(self, "rules_")
-        return self._rules.margins(self._rule.read(X, self._encoder, type(self).__name__))
+        return self._rule.read(X, self._encoder, type(self).__name__)
 
-    def _labels(self, margins: FloatArray) -> IntArray:
-        labels = margins.argmax(axis=1)
-        return np.where(margins.max(axis=1) < 0, -1, labels) if self.outliers else labels
+    def _labels(self, cells: Cells) -> IntArray:
+        claims = self._rules.claims(self._rules.margins(cells))
+        labels = claims.argmax(axis=1)
+        return np.where(claims.max(axis=1) < 0, -1, labels) if self.outliers else labels
 
     def _recipe(self, seed: int) -> Recipe:
         n_clusters = 1 if self.n_clusters == "auto" else int(self.n_clusters)
@@ -292,13 +295,13 @@ class RectangleMixture(ClusterMixin, TableEstimator):
         """Set what a user reads and what a prediction needs."""
         self._keep_encoder(whole)
         self._rules, self._structure = solution.rules, solution.structure
-        margins = solution.rules.margins(task.cells)
+        claims = solution.rules.claims(solution.rules.margins(task.cells))
         self.rules_ = solution.rules.table()
         self.rule_text_ = solution.rules.texts()
         self.cluster_names_ = list(solution.rules.names)
         self.n_clusters_ = len(self.cluster_names_)
-        self.clusters_ = cluster_table(solution.rules.names, margins, solution.share, task.rows.weight)
-        held = (margins >= 0).sum(axis=1) == 1
+        self.clusters_ = cluster_table(solution.rules.names, claims, solution.share, task.rows.weight)
+        held = (claims >= 0).sum(axis=1) == 1
         self.inside_one_ = float(np.average(held, weights=task.rows.weight))
 
 

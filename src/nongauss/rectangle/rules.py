@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.optimize import minimize
+from scipy.special import logsumexp, softmax
 
 from nongauss.core.registry import persistable
 from nongauss.rectangle.columns import Cells
@@ -66,11 +68,12 @@ class Condition(NamedTuple):
 
 @persistable
 class Rules(NamedTuple):
-    """The conditions of each cluster, and the slope that turns margins into probabilities."""
+    """The conditions of each cluster, and the slopes that turn margins into probabilities, one a cluster
+    once they are fitted."""
 
     names: tuple[str, ...]
     conditions: tuple[tuple[Condition, ...], ...]
-    slope: float = 20.0
+    slopes: tuple[float, ...] = ()
 
     def margins(self, cells: Cells) -> FloatArray:
         """How deep inside each rule each row is, in standard deviations of the tightest column: (N, K)."""
@@ -80,14 +83,17 @@ class Rules(NamedTuple):
                 np.minimum(out[:, k], condition.margin(cells), out=out[:, k])
         return out
 
-    def proba(self, margins: FloatArray) -> FloatArray:
-        """Probability of each cluster by the rules alone: softmax of slope times margin, (N, K).
+    def claims(self, margins: FloatArray) -> FloatArray:
+        """How much each rule claims each row, (N, K): slope times margin, so negative outside the rule.
 
-        A row inside one rule only is most probably that cluster's; outside all, that of the nearest rule.
+        The greatest is the row's cluster: that of the only rule which holds it; of several, or of none, the
+        deepest or nearest by the measure of each rule, which is finer the more surely the rule tells.
         """
-        score = self.slope * margins
-        score = np.exp(score - score.max(axis=1, keepdims=True))
-        return score / score.sum(axis=1, keepdims=True)
+        return margins * np.array(self.slopes)
+
+    def proba(self, margins: FloatArray) -> FloatArray:
+        """Probability of each cluster by the rules alone: softmax of the claims, (N, K)."""
+        return softmax(self.claims(margins), axis=1)
 
     def texts(self) -> dict[str, str]:
         """One sentence a cluster."""
@@ -111,13 +117,34 @@ class Rules(NamedTuple):
         )
 
 
-def best_slope(margins: FloatArray, share: FloatArray, weight: FloatArray) -> float:
-    """The slope from 0.5 to 50 at which the rules' probabilities come nearest the posterior's (N, K)."""
-    slopes = np.geomspace(0.5, 50.0, 21)
-    shifted = margins - margins.max(axis=1, keepdims=True)
-    own = (share * shifted).sum(axis=1) @ weight
-    values = [s * own - np.log(np.exp(s * shifted).sum(axis=1)) @ weight for s in slopes]
-    return float(slopes[int(np.argmax(values))])
+def best_slopes(margins: FloatArray, share: FloatArray, weight: FloatArray) -> tuple[float, ...]:
+    """The slopes from 0.5 to 50 at which the rules' probabilities come nearest the posterior's (N, K).
+
+    All rules have the same slope, unless slopes of their own gain more than half the log of the number of
+    rows for each (Schwarz 1978).
+    """
+    K = margins.shape[1]
+    loss, same = _nearest(margins, share, weight, np.ones((1, K)))
+    own_loss, own = _nearest(margins, share, weight, np.eye(K))
+    worth = loss - own_loss > 0.5 * (K - 1) * np.log(weight.sum())
+    return tuple((own if worth else same).tolist())
+
+
+def _nearest(
+    margins: FloatArray, share: FloatArray, weight: FloatArray, groups: FloatArray
+) -> tuple[float, FloatArray]:
+    """Cross-entropy in nats and slopes (K,), one for each group (G, K) of rules: a convex problem."""
+    total = weight.sum()
+
+    def loss(slopes: FloatArray) -> tuple[float, FloatArray]:
+        claims = margins * (slopes @ groups)
+        value = logsumexp(claims, axis=1) - (share * claims).sum(axis=1)
+        off = (softmax(claims, axis=1) - share) * margins
+        return float(value @ weight / total), groups @ (weight @ off) / total
+
+    start = np.full(len(groups), 5.0)
+    found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=[(0.5, 50.0)] * len(start))
+    return float(found.fun * total), found.x @ groups
 
 
 def plain_number(x: float) -> str:

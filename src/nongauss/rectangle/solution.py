@@ -14,7 +14,7 @@ from nongauss.rectangle.fit import Fitted, Recipe, blocks, by_soft_rule, fit, wi
 from nongauss.rectangle.params import FloatArray, Rows, Structure
 from nongauss.rectangle.printing import MOST_ROWS, Sheet, hard_boxes, printed, sheet
 from nongauss.rectangle.priors import Prior
-from nongauss.rectangle.rules import Rules, best_slope
+from nongauss.rectangle.rules import Rules, best_slopes
 from nongauss.rectangle.structure import log_density
 
 
@@ -61,8 +61,8 @@ def solve(
     those by the soft rules, since no rule could tell the others. A cluster whose rule is the best of no row
     is left out, and the boxes are sought again. Named clusters come first, then the largest.
     """
-    margins = task.prior.margins(task.cells)
-    result, fitted = fit(task.rows, recipe, task.prior.stated, margins, callbacks=callbacks, verbose=verbose)
+    known = task.prior.margins(task.cells)
+    result, fitted = fit(task.rows, recipe, task.prior.stated, known, callbacks=callbacks, verbose=verbose)
     size = fitted.share @ task.rows.weight
     fitted = fitted.take(np.lexsort((-size, np.minimum(fitted.kept, len(task.prior.names)))))
     chosen = _sample(len(task.rows), recipe.seed)
@@ -71,13 +71,12 @@ def solve(
     while True:
         own = fitted.share[:, chosen].argmax(axis=0) if task.shared else by_soft_rule(rows, fitted.boxes)
         rules = _rules(task, at, fitted, own, wording)
-        deep = rules.margins(cells)
-        alive = np.unique(deep.argmax(axis=1))
+        margins = rules.margins(cells)
+        rules = rules._replace(slopes=best_slopes(margins, fitted.share[:, chosen].T, rows.weight))
+        alive = np.unique(rules.claims(margins).argmax(axis=1))
         if len(alive) == len(fitted.kept):
-            break
+            return Solution(result, rules, fitted.structure, fitted.share)
         fitted = without_others(task.rows, fitted, alive, recipe.structure)
-    slope = best_slope(deep, fitted.share[:, chosen].T, rows.weight)
-    return Solution(result, rules._replace(slope=slope), fitted.structure, fitted.share)
 
 
 def _rules(task: Task, at: Sheet, fitted: Fitted, own: np.ndarray, wording: Wording) -> Rules:

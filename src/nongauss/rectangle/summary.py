@@ -10,16 +10,16 @@ import numpy as np
 from nongauss.rectangle.params import FloatArray
 
 
-def cluster_table(names: Sequence[str], margins: FloatArray, share: FloatArray, weight: FloatArray) -> Any:
+def cluster_table(names: Sequence[str], claims: FloatArray, share: FloatArray, weight: FloatArray) -> Any:
     """One row a cluster: rows, inside (weights), precision, recall (NaN where nothing is inside or belongs).
 
-    `margins` (N, K) are those of the rules, `share` (K, N) the probabilities by all columns.
+    `claims` (N, K) are those of the rules, `share` (K, N) the probabilities by all columns.
     """
     import pandas as pd
 
     K = len(names)
-    by_rule, belongs = margins.argmax(axis=1), share.argmax(axis=0)
-    inside = margins >= 0
+    by_rule, belongs = claims.argmax(axis=1), share.argmax(axis=0)
+    inside = claims >= 0
     lines = []
     for k in range(K):
         held, own = weight[inside[:, k]].sum(), weight[belongs == k].sum()
