@@ -13,7 +13,7 @@ from nongauss.harmonium.updates import drive_of
 @pytest.mark.parametrize("method", ["cd", "mean_field", "pcd", "lbfgs"])
 def test_every_method_lowers_the_free_energy_of_data_against_noise(method):
     layout, rows, _ = rows_of()
-    result = learn(layout, rows, recipe(method=method, max_epochs=30))
+    result = learn(layout, rows, recipe(method=method, max_epochs=90))
     params, prior = result.state
     noise = (np.random.default_rng(0).random(rows.X.shape) < rows.X.mean(axis=0)).astype(np.float32)
     gain = (

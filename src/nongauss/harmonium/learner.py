@@ -122,6 +122,8 @@ class Learner:
         self.n_steps, self.done = n_epochs * self.n_batches, 0
         self.weight_step = rates.step / np.sqrt(activity(rows))
         self.ridge, self.overlap = rates.ridge, rates.overlap / float(rows.weight.sum())
+        if recipe.units == "real":  # they do not saturate, and their sizes tell them apart
+            self.ridge = self.overlap = 0.0
         self.vote_step = min(VOTE_STEP * few, MOST_VOTE_STEP)
         self.dropout = dropout_share(recipe, rows) if recipe.n_classes else 0.0
         chosen = self.rng.integers(0, len(rows.weight), CHAINS)
