@@ -55,6 +55,7 @@ ROWS: dict[str, Callable[[int], Any]] = {
         Harmonium(reading="global", alpha=5.0, random_state=seed)
     ),
     "iEFH+SVM": lambda seed: with_svm(Harmonium(random_state=seed)),
+    "iEFH (chain graph)+SVM": lambda seed: with_svm(Harmonium(reading="chain", random_state=seed)),
     "BernoulliRBM50+SVM": lambda seed: with_svm(BernoulliRBM(50, learning_rate=0.05, random_state=seed)),
     "BernoulliRBM200+SVM": lambda seed: with_svm(BernoulliRBM(200, learning_rate=0.05, random_state=seed)),
     "DRBM50": lambda seed: DRBM(50, seed=seed),

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.datasets import load_breast_cancer, load_digits
+from sklearn.datasets import load_breast_cancer, load_digits, load_wine
 from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
 
@@ -59,3 +59,11 @@ def test_labels_can_be_text():
     model = HarmoniumClassifier(6, random_state=0).fit(X, y)
     assert set(model.predict(X)) <= {"yes", "no"}
     assert model.score(X, y) > 0.8
+
+
+def test_units_do_not_all_learn_what_tells_few_classes_apart():
+    X, y = load_wine(return_X_y=True)
+    model = HarmoniumClassifier(15, random_state=0).fit(X, y)
+    assert model.n_active_ == 15
+    assert np.abs(np.corrcoef(model.transform(X).T) - np.eye(15)).max() < 0.95
+    assert model.score(X, y) > 0.97

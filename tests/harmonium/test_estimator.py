@@ -24,6 +24,14 @@ def test_the_papers_sticks_alone_switch_nothing_off():
     assert model.machine_.prior.gamma.shape == (15, 2)
 
 
+def test_tables_too_wide_for_the_chain_are_read_globally(monkeypatch):
+    monkeypatch.setattr("nongauss.harmonium.fit.MOST_CELLS", 600)
+    X, _ = table(3, 100, "binary", n_columns=30)
+    model = Harmonium(truncation=5, max_epochs=4, random_state=0).fit(X)
+    assert model.machine_.reading == "global"
+    assert model.machine_.prior.gamma.shape == (5, 2)
+
+
 def test_a_finite_number_is_kept_in_both_readings():
     X, _ = table(3, 300, "binary", n_columns=20)
     for reading in ("global", "chain"):

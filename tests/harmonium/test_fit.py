@@ -4,7 +4,7 @@ from numpy.testing import assert_array_equal
 
 from harmonium.small import recipe, rows_of
 from nongauss.core.contracts import Status
-from nongauss.harmonium.fit import PATIENCE, find_features, learn, sample
+from nongauss.harmonium.fit import PATIENCE, find_features, has_room, learn, sample
 from nongauss.harmonium.objective import log_marginal, scores
 from nongauss.harmonium.units import respond
 from nongauss.harmonium.updates import drive_of
@@ -13,7 +13,7 @@ from nongauss.harmonium.updates import drive_of
 @pytest.mark.parametrize("method", ["cd", "mean_field", "pcd", "lbfgs"])
 def test_every_method_lowers_the_free_energy_of_data_against_noise(method):
     layout, rows, _ = rows_of()
-    result = learn(layout, rows, recipe(method=method, max_epochs=30))
+    result = learn(layout, rows, recipe(method=method, max_epochs=90))
     params, prior = result.state
     noise = (np.random.default_rng(0).random(rows.X.shape) < rows.X.mean(axis=0)).astype(np.float32)
     gain = (
@@ -53,6 +53,12 @@ def test_fits_are_repeatable_and_samples_are_of_the_size_there_is_room_for(monke
     assert sample(rows, 0) is rows
     monkeypatch.setattr("nongauss.harmonium.fit.MOST_CELLS", 600)
     assert len(sample(rows, 0).weight) == 10
+    assert [has_room(*shape) for shape in ((10, 60), (11, 60), (9000, 24), (9000, 25))] == [
+        True,
+        False,
+        True,
+        False,
+    ]
 
 
 @pytest.mark.parametrize("n_classes", [0, 2])

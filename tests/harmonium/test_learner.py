@@ -1,9 +1,18 @@
 import numpy as np
 
-from harmonium.small import recipe, rows_of
+from harmonium.small import recipe, rows_of, table
 from nongauss.harmonium.fit import learn
-from nongauss.harmonium.learner import batch_size, contract, dropout_share, n_epochs
-from nongauss.harmonium.units import Block, respond
+from nongauss.harmonium.learner import (
+    MOST_RIDGE,
+    UNSUPERVISED,
+    Learner,
+    batch_size,
+    contract,
+    dropout_share,
+    n_epochs,
+)
+from nongauss.harmonium.params import Rows
+from nongauss.harmonium.units import Block, respond, saturated_share
 from nongauss.harmonium.updates import drive_of
 
 
@@ -23,3 +32,19 @@ def test_real_beside_real_units_stay_where_the_partition_function_is_finite():
     weights = np.random.default_rng(0).normal(size=(6, 3))
     contract(weights, (Block("a", "real", 0, 4), Block("b", "binary", 4, 6)))
     assert np.linalg.norm(weights[:4], 2) < 0.96
+
+
+def test_the_ridge_grows_until_fewer_units_are_saturated():
+    X, _ = table(10, 120, "real", n_columns=300)
+    rows = Rows(X.astype(np.float32), None, np.ones(120), None)
+    layout, chosen = (Block("all", "real", 0, 300),), recipe(n_components=20)
+    shares = []
+    for rates in (UNSUPERVISED._replace(ridge=0.0), UNSUPERVISED):
+        learner = Learner(layout, rows, chosen, rates, 120)
+        for number in range(120):
+            learner.epoch(number)
+        on = respond("binary", drive_of(learner.params, rows.X), learner.prior.log_odds).on
+        shares.append(saturated_share(on, rows.weight))
+    assert shares[0] > 0.8
+    assert shares[1] < 0.7
+    assert UNSUPERVISED.ridge < learner.ridge <= MOST_RIDGE

@@ -13,12 +13,6 @@ def test_each_unit_is_in_use_or_has_a_reason():
     assert status == (ACTIVE, readable.ON, ACTIVE, DUPLICATE, readable.OFF)
 
 
-def test_the_saturated_share_counts_rows_by_weight():
-    hidden = np.array([[0.01, 0.5], [0.5, 0.5]])
-    assert_allclose(readable.saturated_share(hidden, np.array([3.0, 1.0])), 0.375)
-    assert readable.saturated_share(np.zeros((3, 0)), np.ones(3)) == 0.0
-
-
 def test_top_columns_are_ranked_by_lift_and_lowered_ones_left_out():
     weights = np.array([[2.0, -1.0], [3.0, 0.5], [1.0, 0.4]])
     tops = readable.top(weights, np.array([1.0, 0.1, 1.0]), ("a", "b", "c"), 2)

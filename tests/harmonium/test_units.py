@@ -13,6 +13,7 @@ from nongauss.harmonium.units import (
     respond,
     sample_hidden,
     sample_visible,
+    saturated_share,
     sigmoid,
     softplus,
     totals_of,
@@ -85,3 +86,9 @@ def test_drawn_hidden_units_have_their_means(units):
     assert_allclose(drawn.mean(), respond(units, drive[:1], prior).mean[0, 0], atol=0.04)
     if units == "binary":
         assert_allclose(drawn.mean(), expit(0.4), atol=0.02)
+
+
+def test_the_saturated_share_counts_rows_by_weight():
+    hidden = np.array([[0.01, 0.5], [0.5, 0.5]])
+    assert_allclose(saturated_share(hidden, np.array([3.0, 1.0])), 0.375)
+    assert saturated_share(np.zeros((3, 0)), np.ones(3)) == 0.0

@@ -25,7 +25,7 @@ from nongauss.harmonium.learner import Recipe
 from nongauss.harmonium.likelihood import log_likelihood
 from nongauss.harmonium.params import Rows
 from nongauss.harmonium.predict import Machine
-from nongauss.harmonium.units import totals_of
+from nongauss.harmonium.units import saturated_share, totals_of
 
 FloatArray = NDArray[np.float64]
 
@@ -169,7 +169,7 @@ class HarmoniumBase(NongaussEstimator):
         self.visible_std_ = _spread(rows)
         self.use_ = rows.weight / rows.weight.sum() @ hidden
         if machine.reading == "global" and self.units == "binary":
-            self._warn_if_saturated(readable.saturated_share(hidden, rows.weight))
+            self._warn_if_saturated(saturated_share(hidden, rows.weight))
         return hidden
 
     def _warn_if_saturated(self, share: float) -> None:

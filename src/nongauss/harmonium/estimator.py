@@ -11,7 +11,8 @@ from sklearn.base import TransformerMixin
 from nongauss.core.contracts import InputError
 from nongauss.estimator.parameters import StrOptions
 from nongauss.harmonium.common import CONSTRAINTS, HarmoniumBase
-from nongauss.harmonium.fit import THOROUGH
+from nongauss.harmonium.fit import THOROUGH, has_room
+from nongauss.harmonium.params import Rows
 
 
 class Harmonium(TransformerMixin, HarmoniumBase):
@@ -37,7 +38,8 @@ class Harmonium(TransformerMixin, HarmoniumBase):
     reading : {"auto", "global", "chain"}, default "auto"
         Which normalisation: over everything ("global", what the paper's algorithm learns), or of the columns
         given the features ("chain", its equation 5). "auto": "chain" for an infinite number of binary
-        features, because only there does an idle feature cost anything, else "global".
+        features, because only there does an idle feature cost anything, else "global"; and "global" for
+        tables so wide (over 2,048 columns) that the chain would learn from fewer rows than columns.
     method : {"cd", "mean_field", "pcd", "lbfgs"}, default "cd"
         How the global reading learns: contrastive divergence from drawn features, with means instead (the
         paper's), with persistent chains; or the paper's full-batch L-BFGS on means.
@@ -142,11 +144,14 @@ class Harmonium(TransformerMixin, HarmoniumBase):
         """
         self._check()
         seed = self._key_seed(self.random_state)
-        is_chain = self._is_chain()
+        if self.reading == "chain" and self.units == "real":
+            raise InputError(
+                "The chain reading has binary units only; take units='binary' or reading='global'."
+            )
         coder, table, weight = self._read(X, sample_weight)
         rows, _ = self._rows(coder, table, weight, None)
         recipe = self._recipe(self._n_units(len(coder.units)), seed)
-        if is_chain:
+        if self._is_chain(rows):
             result, machine, reasons = self._by_chain(coder, rows, recipe, THOROUGH)
             self._keep(coder, machine, rows, reasons if self.n_components == "infinite" else None)
         else:
@@ -155,11 +160,7 @@ class Harmonium(TransformerMixin, HarmoniumBase):
         self._record_fit(result)
         return self
 
-    def _is_chain(self) -> bool:
+    def _is_chain(self, rows: Rows) -> bool:
         if self.reading != "auto":
-            if self.reading == "chain" and self.units == "real":
-                raise InputError(
-                    "The chain reading has binary units only; take units='binary' or reading='global'."
-                )
             return self.reading == "chain"
-        return self.n_components == "infinite" and self.units == "binary"
+        return self.n_components == "infinite" and self.units == "binary" and has_room(*rows.X.shape)

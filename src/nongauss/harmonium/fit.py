@@ -180,6 +180,12 @@ def _first(recipe: Recipe, rows: Rows, work: float) -> Recipe:
     return recipe._replace(n_components=K, n_classes=0, has_sticks=False, max_epochs=epochs, method="pcd")
 
 
+def has_room(n_rows: int, n_columns: int) -> bool:
+    """Would the chain graph learn from all rows, or at least from as many as there are columns?"""
+    most = MOST_CELLS // n_columns
+    return n_rows <= most or n_columns <= most
+
+
 def sample(rows: Rows, seed: int) -> Rows:
     """All rows, or as many as the chain graph has room for."""
     most = max(1, MOST_CELLS // rows.X.shape[1])

@@ -41,12 +41,15 @@ class Rates(NamedTuple):
 
 
 UNSUPERVISED = Rates(step=0.09, drive=0.9, hidden_bias=-2.0, ridge=0.03, overlap=1000.0)
-SUPERVISED = Rates(step=0.027, drive=0.3, hidden_bias=0.0, ridge=0.03, overlap=1000.0)
+SUPERVISED = Rates(step=0.027, drive=0.3, hidden_bias=0.0, ridge=0.03, overlap=300.0)
 RIDGE_GROWTH, MOST_RIDGE, CROWDED = 1.1, 0.1, 0.6
 """While 60 % of the activations are saturated, the ridge grows by a tenth every ten steps, up to .1."""
 
-VOTE_STEP, MOST_VOTE_STEP, MANY_ROWS = 3e-3, 1e-2, 1e4
-"""Step size of the votes with so many rows or more, and with few: small sets want larger votes than texts."""
+VOTE_STEP, MOST_VOTE_STEP, MOST_DRIVE, MANY_ROWS = 3e-3, 1e-2, 0.9, 1e4
+"""Step size of the votes with so many rows or more, and with few: small sets want larger votes than texts.
+
+They also want a larger start, or all units learn the same; on texts it stays as noise in rare words.
+"""
 
 BIAS_STEP = 1e-2
 DECAYED = 0.05
@@ -105,8 +108,10 @@ class Learner:
     def __init__(self, layout: Layout, rows: Rows, recipe: Recipe, rates: Rates, n_epochs: int) -> None:
         self.layout, self.rows, self.recipe, self.rates = layout, rows, recipe, rates
         self.rng = np.random.default_rng(recipe.seed)
+        few = max(1.0, float(np.sqrt(MANY_ROWS / len(rows.weight))))
+        drive = min(rates.drive * few, MOST_DRIVE)
         self.params = start(
-            self.rng, layout, rows, recipe.n_components, rates.drive, rates.hidden_bias, recipe.n_classes
+            self.rng, layout, rows, recipe.n_components, drive, rates.hidden_bias, recipe.n_classes
         )
         on = 0.0 if recipe.units == "binary" else ALWAYS_ON
         self.prior = Prior(np.full(recipe.n_components, on, np.float32), np.zeros((0, 2)))
@@ -117,8 +122,9 @@ class Learner:
         self.n_steps, self.done = n_epochs * self.n_batches, 0
         self.weight_step = rates.step / np.sqrt(activity(rows))
         self.ridge, self.overlap = rates.ridge, rates.overlap / float(rows.weight.sum())
-        few = np.sqrt(MANY_ROWS / len(rows.weight))
-        self.vote_step = min(VOTE_STEP * max(1.0, float(few)), MOST_VOTE_STEP)
+        if recipe.units == "real":  # they do not saturate, and their sizes tell them apart
+            self.ridge = self.overlap = 0.0
+        self.vote_step = min(VOTE_STEP * few, MOST_VOTE_STEP)
         self.dropout = dropout_share(recipe, rows) if recipe.n_classes else 0.0
         chosen = self.rng.integers(0, len(rows.weight), CHAINS)
         self.chains = dense(rows.X[chosen]) if recipe.method == "pcd" else None

@@ -9,9 +9,6 @@ import numpy as np
 from nongauss.harmonium.chain import ACTIVE, ALIKE, DUPLICATE
 from nongauss.harmonium.units import Array
 
-EDGE = 0.02
-"""An activation within this of 0 or 1 is saturated."""
-
 SATURATED = 0.8
 """Share of saturated activations from which a fit is reported."""
 
@@ -36,14 +33,6 @@ def status_of(hidden: Array, weight: Array) -> tuple[str, ...]:
         else:
             out.append(ACTIVE)
     return tuple(out)
-
-
-def saturated_share(hidden: Array, weight: Array) -> float:
-    """Weighted share of activations (N, K) outside [.02, .98]."""
-    if not hidden.size:
-        return 0.0
-    outside = (hidden < EDGE) | (hidden > 1.0 - EDGE)
-    return float((weight / weight.sum()) @ outside.mean(axis=1))
 
 
 def top(weights: Array, spread: Array, names: tuple[str, ...], k: int) -> list[list[str]]:

@@ -26,6 +26,9 @@ KINDS = ("binary", "real", "counts")
 FARTHEST = 80.0
 """Log odds below minus this count as this: e^80 is within float32."""
 
+EDGE = 0.02
+"""An activation within this of 0 or 1 is saturated."""
+
 ALWAYS_ON = 30.0
 """Prior log odds of a unit without a spike: its probability to be on is 1 - 1e-13."""
 
@@ -133,6 +136,14 @@ def respond(units: str, drive: Array, prior: Array) -> Response:
         return Response(on, on * (1 - on), on)
     on = expit(prior + 0.5 * drive * drive)
     return Response(on * drive, on + on * (1 - on) * drive * drive, on)
+
+
+def saturated_share(hidden: Array, weight: Array) -> float:
+    """Weighted share of activations (N, K) outside [.02, .98]."""
+    if not hidden.size:
+        return 0.0
+    outside = (hidden < EDGE) | (hidden > 1.0 - EDGE)
+    return float((weight / weight.sum()) @ outside.mean(axis=1))
 
 
 def log_factor(units: str, drive: Array, prior: Array) -> Array:

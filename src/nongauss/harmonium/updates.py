@@ -12,7 +12,6 @@ import numpy as np
 
 from nongauss.harmonium.objective import centred, scores, worst_rival
 from nongauss.harmonium.params import Params
-from nongauss.harmonium.readable import saturated_share
 from nongauss.harmonium.units import (
     Array,
     Layout,
@@ -21,6 +20,7 @@ from nongauss.harmonium.units import (
     respond,
     sample_hidden,
     sample_visible,
+    saturated_share,
     totals_of,
 )
 
