@@ -27,7 +27,7 @@ def main() -> None:
         digits = RankFactorClassifier(observation=observation, random_state=0).fit(pixels, y)
         place = digits.loadings_.index.astype(int)  # constant pixels have no loadings
         LoadingImageDisplay(digits.loadings_, (16, 16), place).plot(ax=ax)
-        ax.set_title(f"Loadings, {observation}")
+        ax.set_title(f"Loadings, {observation}", loc="left", fontsize="medium", fontweight="bold")
     genes, kinds, splits, names = golub(chosen.data)
     train = splits[0][0]
     model = RankFactorClassifier(random_state=0).fit(pd.DataFrame(genes[train], columns=names), kinds[train])

@@ -42,7 +42,7 @@ def read(path: Path) -> tuple[Rows, Rows]:
 def part_of(file: Any, name: str) -> tuple[csr_array, np.ndarray]:
     """Counts (N, V) and labels (N,) of "train" or "test"."""
     data, indices, indptr = (file[f"{name}_{part}"] for part in ("data", "indices", "indptr"))
-    parts = data.astype(float), indices.astype(int), indptr
+    parts = data.astype(float), indices.astype(np.int32), indptr.astype(np.int32)
     return csr_array(parts, shape=tuple(file[f"{name}_shape"])), file[f"{name}_y"].astype(int)
 
 

@@ -96,6 +96,8 @@ def test_32_separable_classes_stay_finite():
 def test_13_24_one_class_and_strange_weights_are_refused():
     with pytest.raises(InputError, match="at least two classes"):
         small().fit(X[:50], Y[:50])
+    model = small().partial_fit(X[:50], Y[:50], classes=[0, 1, 2])  # legal: the others may come
+    assert model.predict_proba(X[:1]).shape == (1, 3)
     with pytest.raises(InputError, match="class_weight gives"):
         small(class_weight={9: 1.0}).fit(X, Y)
     with pytest.raises(InputError, match="leaves no row"):

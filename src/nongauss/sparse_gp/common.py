@@ -100,24 +100,26 @@ class SparseGP(TableEstimator):
         members = fit_members(
             models, rows, psi, recipe, callbacks=tuple(self.callbacks or ()), verbose=int(self.verbose)
         )
+        weights = weights_of(members, rows, seed)
+        order = np.argsort(-weights, kind="stable")
+        members = [members[c] for c in order]
         self._keep_encoder(inputs.encoder)
-        self.posteriors_ = tuple(member.posterior for member in members)
-        self.weights_ = weights_of(members, rows, seed)
+        self.posteriors_, self.weights_ = tuple(member.posterior for member in members), weights[order]
         self._keep_readable(members[0], rows)
         ended = [member.result.status for member in members]
         return replace(members[0].result, status=min(ended, key=lambda status: status.converged))
 
-    def _keep_readable(self, best: Member, rows: Rows) -> None:
-        """What the model with the highest bound says of itself."""
-        posterior = best.posterior
-        self.is_exact_ = is_exact(best, rows)
+    def _keep_readable(self, main: Member, rows: Rows) -> None:
+        """What the model with the greatest share says of itself."""
+        posterior = main.posterior
+        self.is_exact_ = is_exact(main, rows)
         self.holds_training_rows_ = shares_a_row(posterior.Z, rows.X)
-        self.kernel_params_, self.lengthscales_ = readable_kernels(best.model, posterior.thetas)
-        self.bound_ = best.bound
+        self.kernel_params_, self.lengthscales_ = readable_kernels(main.model, posterior.thetas)
+        self.bound_ = main.bound
 
     @property
     def posterior_(self) -> Posterior:
-        """The posterior with the highest bound: the only one, but for averages (`posteriors_`)."""
+        """The posterior with the greatest share: the only one, but for averages (`posteriors_`)."""
         return self.posteriors_[0]
 
     def _encode(self, X: Any) -> FloatArray:

@@ -81,7 +81,7 @@ class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):
     posterior_ : Posterior
         All that a prediction needs: inducing inputs, q(u), hyper-parameters.
     posteriors_ : tuple of Posterior, weights_ : ndarray (C,)
-        The models whose predictions are averaged, the highest bound first, and their shares: those under
+        The models whose predictions are averaged, the greatest share first, and their shares: those under
         which rows are predicted best from all others. What is readable is that of the first, `posterior_`.
     is_exact_ : bool
         Whether the model is the exact Gaussian process: Gaussian noise, every row an inducing input.

@@ -50,7 +50,7 @@ def fit_members(
     callbacks: Sequence[Callback] = (),
     verbose: int = 0,
 ) -> list[Member]:
-    """Each model by itself, the highest bound first. A fit that is stopped on request is the last.
+    """Each model by itself; a fit that is stopped on request is the last.
 
     Those without a bound are left out where there are others.
     """
@@ -60,7 +60,6 @@ def fit_members(
         members.append(Member(model, result, posterior))
         if result.status is Status.STOPPED:
             break
-    members.sort(key=lambda member: -np.nan_to_num(member.bound, nan=-np.inf))
     return [member for member in members if np.isfinite(member.bound)] or members[:1]
 
 
@@ -70,13 +69,19 @@ def is_exact(member: Member, rows: Rows) -> bool:
 
 
 def weights_of(members: Sequence[Member], rows: Rows, seed: int) -> FloatArray:
-    """The share of each member in the average (C,); several must have Gaussian noise."""
+    """The share of each member in the average (C,); several must have Gaussian noise.
+
+    Rows left out flatter a model whose hyper-parameters have seen them, by about a nat for each of these
+    (Akaike 1974).
+    """
     if len(members) == 1:
         return np.ones(1)
+    flattery = [sum(member.model.sizes) / rows.weight.sum() for member in members]
     if not is_exact(members[0], rows):
         widest = max(len(member.posterior.Z) * member.model.n_leaves for member in members)
         rows = sample(rows, widest, seed)
-    return best_weights(np.stack([left_out(member, rows) for member in members]), rows.weight)
+    log_density = np.stack([left_out(member, rows) for member in members])
+    return best_weights(log_density - np.reshape(flattery, (-1, 1)), rows.weight)
 
 
 def left_out(member: Member, rows: Rows) -> FloatArray:
