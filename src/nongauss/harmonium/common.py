@@ -147,7 +147,9 @@ class HarmoniumBase(NongaussEstimator):
         result = learn(
             coder.layout, rows, recipe, callbacks=tuple(self.callbacks or ()), verbose=int(self.verbose)
         )
-        params, prior = result.state
+        params, prior = (
+            type(part)(*(np.asarray(each, np.float64) for each in part)) for part in result.state
+        )
         totals = totals_of(coder.layout, rows.X).mean(axis=0)
         return result, Machine(params, prior, coder.layout, self.units, "global", totals)
 
