@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from nongauss.core.contracts import FitResult, InputError, NongaussWarning
 from nongauss.core.registry import persistable
 from nongauss.data.encoder import TableEncoder
-from nongauss.data.inputs import read_inputs
+from nongauss.data.inputs import Inputs
 from nongauss.data.rows import Rows as MergedRows
 from nongauss.data.rows import canonical_rows
 from nongauss.data.scaling import Scale, fit_scale
@@ -126,14 +126,11 @@ class RankFactors(TableEstimator):
                 'set it, or take inference="vb".'
             )
 
-    def _fit(
-        self, X: Any, y: FloatArray | None, weight: ArrayLike | None, settings: dict[str, Any]
-    ) -> FitResult:
-        """Fit to a table, and labels (N,) as class numbers or None; `settings` go to `Config`."""
-        name = type(self).__name__
+    def _fit(self, X: Any, inputs: Inputs, y: FloatArray | None, settings: dict[str, Any]) -> FitResult:
+        """Fit to a table as read, and labels (N,) as class numbers or None; `settings` go to `Config`."""
         seed = self._key_seed(self.random_state)
-        encoder, _, checked = read_inputs(X, weight, name)
-        cells = with_a_column(raw_cells(encoder, X, name, warn=False))
+        encoder, _, checked = inputs
+        cells = with_a_column(raw_cells(encoder, X, type(self).__name__, warn=False))
         coding, rows, numbers_, heavy = self._rows(cells, y, checked)
         n_rows, n_columns = rows.shape
         K = min(20 if n_rows >= 100 else 10, n_columns) if self.n_factors == "auto" else int(self.n_factors)

@@ -127,7 +127,8 @@ class RankFactorAnalysis(TransformerMixin, RankFactors):
         Raises InputError for a table, weights or a parameter that cannot be used.
         """
         self._check()
-        self._record_fit(self._fit(X, None, sample_weight, {}))
+        inputs = read_inputs(X, sample_weight, type(self).__name__)
+        self._record_fit(self._fit(X, inputs, None, {}))
         return self
 
     def inverse_transform(self, Z: ArrayLike) -> FloatArray:
@@ -255,16 +256,16 @@ class RankFactorClassifier(ClassifierMixin, TransformerMixin, RankFactors):
         """
         self._check()
         name = type(self).__name__
-        weight = read_inputs(X, sample_weight, name).weight
-        coder = LabelCoder.fit(y, weight, name)
-        numbers_ = coder.encode(y, len(weight), name, weight)
+        inputs = read_inputs(X, sample_weight, name)
+        coder = LabelCoder.fit(y, inputs.weight, name)
+        numbers_ = coder.encode(y, len(inputs.weight), name, inputs.weight)
         n_classes = len(coder.classes)
         settings = {
             "n_experts": int(self.n_experts) if self.classifier == "mixture" else 1,
             "n_outputs": 1 if n_classes == 2 else n_classes,
             "cut": self.inference != "gibbs" if self.cut == "auto" else bool(self.cut),
         }
-        result = self._fit(X, numbers_, sample_weight, settings)
+        result = self._fit(X, inputs, numbers_, settings)
         self.classes_ = coder.classes
         self._record_fit(result)
         return self
