@@ -8,7 +8,7 @@ from abc import abstractmethod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -17,7 +17,7 @@ from nongauss.core.contracts import FitResult, InputError, NongaussWarning, Stat
 
 if TYPE_CHECKING:
     import pandas as pd
-    from numpy.typing import ArrayLike
+    from numpy.typing import ArrayLike, NDArray
 
     from .distribution import FloatArray, PredictiveDistribution
 
@@ -125,6 +125,26 @@ def trace_table(trace: list[dict[str, float]]) -> pd.DataFrame:
     others = dict.fromkeys(name for row in trace for name in row if name not in _TRACE_COLUMNS)
     table = pd.DataFrame(trace, columns=[*_TRACE_COLUMNS, *others])
     return table.astype({"iteration": np.int64, "bound": np.float64, "seconds": np.float64})
+
+
+class ProbabilityClassifierMixin(ClassifierMixin):
+    """What follows from the probabilities of the classes: a class gives `predict_proba` and `classes_`."""
+
+    classes_: NDArray[Any]
+
+    @abstractmethod
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Probability of each class, in the order of `classes_`: (N, C), rows sum to 1."""
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The most probable class of each row: (N,)."""
+        probabilities = self.predict_proba(X)
+        chosen: NDArray[Any] = self.classes_[probabilities.argmax(axis=1)]
+        return chosen
+
+    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
+        """Log probability of each class: (N, C), finite."""
+        return np.log(self.predict_proba(X))
 
 
 class DistributionRegressorMixin:

@@ -8,12 +8,13 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
-from sklearn.base import ClassifierMixin, TransformerMixin
+from numpy.typing import ArrayLike
+from sklearn.base import TransformerMixin
 
 from nongauss.core.contracts import InputError
 from nongauss.data.inputs import read_inputs
 from nongauss.data.labels import LabelCoder
+from nongauss.estimator.base import ProbabilityClassifierMixin
 from nongauss.estimator.parameters import Interval, StrOptions
 from nongauss.rank_factor import predict
 from nongauss.rank_factor.common import CONSTRAINTS, RankFactors, interval
@@ -146,7 +147,7 @@ class RankFactorAnalysis(TransformerMixin, RankFactors):
         return np.mean([np.asarray(draw.lower, np.float64) for draw in self.draws_], axis=0)
 
 
-class RankFactorClassifier(ClassifierMixin, TransformerMixin, RankFactors):
+class RankFactorClassifier(ProbabilityClassifierMixin, TransformerMixin, RankFactors):
     r"""Classification on sparse factors that depend only on the order of each column's values.
 
     The factors of `RankFactorAnalysis` with a Bayesian support vector machine on them, exp(-2 [1 - y
@@ -270,12 +271,6 @@ class RankFactorClassifier(ClassifierMixin, TransformerMixin, RankFactors):
         self._record_fit(result)
         return self
 
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The most probable class of each row: (N,)."""
-        probabilities = self.predict_proba(X)
-        chosen: NDArray[Any] = self.classes_[probabilities.argmax(axis=1)]
-        return chosen
-
     def decision_function(self, X: Any) -> FloatArray:
         """Log odds of the second class (N,), or of each class against the rest (N, C)."""
         p = self._each(X)
@@ -292,10 +287,6 @@ class RankFactorClassifier(ClassifierMixin, TransformerMixin, RankFactors):
         if len(self.classes_) == 2:
             return np.concatenate([1.0 - p, p], axis=1)
         return p / p.sum(axis=1, keepdims=True)
-
-    def predict_log_proba(self, X: Any) -> FloatArray:
-        """Log probability of each class: (N, C)."""
-        return np.log(self.predict_proba(X))
 
     def _each(self, X: Any) -> FloatArray:
         """Probability of each output: (N, 1) or (N, C), strictly between 0 and 1."""

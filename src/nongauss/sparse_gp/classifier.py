@@ -6,17 +6,17 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.base import ClassifierMixin
+from numpy.typing import ArrayLike
 
 from nongauss.data.inputs import read_inputs
 from nongauss.data.labels import LabelCoder
+from nongauss.estimator.base import ProbabilityClassifierMixin
 from nongauss.estimator.parameters import StrOptions
 from nongauss.sparse_gp.common import CONSTRAINTS, FloatArray, SparseGP
 from nongauss.sparse_gp.likelihoods import Bernoulli, Likelihood, Multinomial, Ordinal
 
 
-class _Labels(ClassifierMixin, SparseGP):
+class _Labels(ProbabilityClassifierMixin, SparseGP):
     """What the two classifiers share: they differ in their likelihood."""
 
     _ordered: ClassVar[bool] = False
@@ -61,22 +61,12 @@ class _Labels(ClassifierMixin, SparseGP):
         self._record_fit(result)
         return self
 
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The most probable class of each row: (N,)."""
-        probabilities = self.predict_proba(X)
-        chosen: NDArray[Any] = self.classes_[probabilities.argmax(axis=1)]
-        return chosen
-
     def predict_proba(self, X: Any) -> FloatArray:
         """Probability of each class, in the order of `classes_`: (N, C), rows sum to 1."""
         encoded = self._encode(X)
         posterior = self.posterior_
         mean, variance = posterior.moments(encoded)
         return posterior.likelihood.probabilities(mean, variance, posterior.psi)
-
-    def predict_log_proba(self, X: Any) -> FloatArray:
-        """Log probability of each class: (N, C), finite."""
-        return np.log(self.predict_proba(X))
 
     def _likelihood(self, n_classes: int) -> Any:
         raise TypeError("A subclass chooses its likelihood.")
