@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from sklearn.base import BaseEstimator, is_classifier, is_regressor
 from sklearn.datasets import load_diabetes, load_wine
 from sklearn.utils import get_tags
@@ -54,6 +55,22 @@ def diabetes_grades() -> tuple[np.ndarray, np.ndarray]:
     return X, np.digitize(y, [80, 140, 220])
 
 
+def mixed_frame(n_rows: int = 60) -> tuple[pd.DataFrame, np.ndarray]:
+    """Columns of every kind, and a target that hangs on three of them."""
+    rng = np.random.RandomState(0)
+    frame = pd.DataFrame(
+        {
+            "size": rng.randn(n_rows),
+            "colour": pd.Categorical(rng.choice(["red", "green", "blue"], n_rows)),
+            "town": rng.choice(["Ulm", "Bern"], n_rows),
+            "new": rng.rand(n_rows) > 0.5,
+            "rooms": pd.array(rng.randint(1, 6, n_rows), dtype="Int64"),
+        }
+    )
+    y = frame["size"] + 2.0 * (frame["colour"] == "red") + frame["rooms"].astype(float)
+    return frame, y.to_numpy()
+
+
 CATALOGUE = [
     Entry(
         "TGGMRegressor",
@@ -89,3 +106,4 @@ SUPERVISED = [entry for entry in CATALOGUE if is_classifier(entry.make()) or is_
 CLASSIFIERS = [entry for entry in CATALOGUE if entry.name.endswith("Classifier")]
 REGRESSORS = [entry for entry in CATALOGUE if entry.name.endswith("Regressor")]
 SEVERAL_OUTPUTS = [entry for entry in REGRESSORS if get_tags(entry.make()).target_tags.multi_output]
+OTHERS = [entry for entry in CATALOGUE if entry not in REGRESSORS]

@@ -19,7 +19,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 
 import nongauss
-from catalogue import REGRESSORS
+from catalogue import REGRESSORS, mixed_frame
 from nongauss.core.contracts import InputError, NongaussWarning
 
 pytestmark = [
@@ -32,21 +32,6 @@ pytestmark = [
 def wave() -> tuple[np.ndarray, np.ndarray]:
     x = np.linspace(0, 1, 30)
     return x[:, None], 5 + np.sin(6 * x)
-
-
-def mixed_frame(n_rows: int = 60) -> tuple[pd.DataFrame, np.ndarray]:
-    rng = np.random.RandomState(0)
-    frame = pd.DataFrame(
-        {
-            "size": rng.randn(n_rows),
-            "colour": pd.Categorical(rng.choice(["red", "green", "blue"], n_rows)),
-            "town": rng.choice(["Ulm", "Bern"], n_rows),
-            "new": rng.rand(n_rows) > 0.5,
-            "rooms": pd.array(rng.randint(1, 6, n_rows), dtype="Int64"),
-        }
-    )
-    y = frame["size"] + 2.0 * (frame["colour"] == "red") + frame["rooms"].astype(float)
-    return frame, y.to_numpy()
 
 
 def test_3_target_in_millions(entry):

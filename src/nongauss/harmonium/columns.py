@@ -16,6 +16,7 @@ import scipy.sparse as sp
 
 from nongauss.core.contracts import InputError, NongaussWarning
 from nongauss.core.registry import persistable
+from nongauss.data.matching import listed
 from nongauss.data.scaling import fit_scale
 from nongauss.data.table import Column, InputTable, read_input
 from nongauss.harmonium.units import KINDS, Array, Block, Layout
@@ -161,17 +162,17 @@ def fit_coder(X: Any, weight: Array, views: Any, estimator_name: str) -> Coder:
                 units.extend(some)
     used = {unit.column for unit in units}
     told = {column for columns, _ in with_kinds.values() for column in columns}
-    ignored = [table.labels[j] for j in sorted(told - used)]
-    if ignored and isinstance(table, InputTable) and table.is_frame:
-        shown = ", ".join(map(repr, ignored[:8])) + (", …" if len(ignored) > 8 else "")
+    idle = [_only_value(table.column(j)) if j not in used else np.nan for j in range(len(table.labels))]
+    is_frame = isinstance(table, InputTable) and table.is_frame
+    ignored = [table.labels[j] for j in sorted(told - used) if is_frame or np.isnan(idle[j])]
+    if ignored:
         warnings.warn(
-            f"X has columns that are ignored, with one value, none, or too many labels: {shown}.",
+            f"X has columns that are ignored, with one value, none, or too many labels: {listed(ignored)}.",
             NongaussWarning,
             stacklevel=4,
         )
     if not units:
         units, layout = [Unit(0, "", "real", sd=np.inf)], [Block(next(iter(with_kinds)), "real", 0, 1)]
-    idle = [_only_value(table.column(j)) if j not in used else np.nan for j in range(len(table.labels))]
     owned = {view: columns for view, (columns, _) in with_kinds.items()}
     return Coder(table.names, table.labels, tuple(units), tuple(layout), tuple(idle), owned)
 
