@@ -9,6 +9,7 @@ second line. Writes results/rank_sampler.json.
 from __future__ import annotations
 
 import time
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -20,19 +21,26 @@ from nongauss.inference.chains import effective_size
 from nongauss.rank_factor.levels import find_levels
 from nongauss.rank_factor.pairs import find_pairs
 
-N_SWEEPS, N_NUTS, EPS = 1000, 300, 10.0
+N_SWEEPS, N_NUTS = 2000, 300
+MARGINS = (1.0, 10.0)
 
 
-def gibbs(X: np.ndarray) -> dict[str, float]:
+def gibbs(X: np.ndarray, eps: float) -> dict[str, float]:
     began = time.perf_counter()
     model = RankFactorAnalysis(
-        2, neighbours="pairwise", inference="gibbs", max_iter=N_SWEEPS, n_chains=2, random_state=0
+        2,
+        neighbours="pairwise",
+        epsilon=eps,
+        inference="gibbs",
+        max_iter=N_SWEEPS,
+        n_chains=2,
+        random_state=0,
     ).fit(X)
     seconds = time.perf_counter() - began
     return {"seconds": seconds, "effective": float(model.effective_draws_[:2].min())}
 
 
-def nuts(X: np.ndarray) -> dict[str, float]:
+def nuts(X: np.ndarray, eps: float) -> dict[str, float]:
     import jax
     import jax.numpy as jnp
     import numpyro
@@ -49,7 +57,7 @@ def nuts(X: np.ndarray) -> dict[str, float]:
         xi = numpyro.sample("xi", dist.Gamma(0.5, eta))
         A = numpyro.sample("A", dist.Normal(0.0, jnp.sqrt(xi)))
         z = numpyro.sample("z", dist.Normal(0.0, 1.0).expand([len(X), 2]))
-        u = EPS - (A[column] * (z[high] - z[low])).sum(-1)
+        u = eps - (A[column] * (z[high] - z[low])).sum(-1)
         numpyro.factor("ranks", -2.0 * jnp.maximum(u, 0.0).sum() - 0.5 * (A**2).sum())
         numpyro.deterministic("loss", jnp.maximum(u, 0.0).sum())
 
@@ -66,15 +74,15 @@ def nuts(X: np.ndarray) -> dict[str, float]:
 def main() -> None:
     X = load_wine().data[::3, :6]
     results: dict[str, Any] = {}
-    lines = ["| sampler | seconds | fewest effective draws | a second |", "|---|---|---|---|"]
-    for name, sampler in (("gibbs", gibbs), ("NUTS", nuts)):
+    lines = ["| epsilon | sampler | seconds | fewest effective draws | a second |", "|---|---|---|---|---|"]
+    for eps, (name, sampler) in product(MARGINS, (("gibbs", gibbs), ("NUTS", nuts))):
         try:
-            row = results[name] = sampler(X)
+            row = results[f"{name}, epsilon {eps:g}"] = sampler(X, eps)
         except ImportError:
             print("numpyro is not installed: the comparison is left out")
             continue
         rate = row["effective"] / row["seconds"]
-        lines.append(f"| {name} | {row['seconds']:.1f} | {row['effective']:.0f} | {rate:.2f} |")
+        lines.append(f"| {eps:g} | {name} | {row['seconds']:.1f} | {row['effective']:.0f} | {rate:.2f} |")
         print(lines[-1], flush=True)
         write_results("rank_sampler", results)
         write_table("rank_sampler", lines)

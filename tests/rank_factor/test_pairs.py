@@ -44,6 +44,10 @@ def test_conditionals_are_those_of_the_joint_density():
     )
     assert_allclose(P, expected[0], atol=1e-6)
     assert_allclose(b, expected[1], atol=1e-6)
+    P, b = pairs.joint_system(A, found, g, 6, 3.0)
+    expected = second_differences(lambda v: log_joint(A, v.reshape(6, 2)), z.ravel(), h=0.1)
+    assert_allclose(P.reshape(12, 12), expected[0], atol=1e-6)
+    assert_allclose(b.ravel(), expected[1], atol=1e-6)
 
 
 def test_the_second_moment_of_a_gap_against_draws():

@@ -14,16 +14,20 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
+from scipy.linalg import cholesky, solve_triangular
 
 from nongauss.rank_factor import experts, shrinkage
 from nongauss.rank_factor.cells import with_own, with_prior
 from nongauss.rank_factor.levels import NONE
 from nongauss.rank_factor.params import Config, FloatArray, Normal, outer, pack, pack_twice, unpack
 from nongauss.rank_factor.updates import SLAB, Labels, State, level_scale, prior_loss, share_logs
-from nongauss.rank_factor.ways import Way, update_experts
+from nongauss.rank_factor.ways import Draw, Way, point, update_experts
 
 CHUNK = 20_000
 """Pairs that are handled at once."""
+MOST_JOINT = 1500
+"""Rows times factors up to which a draw of the factors is one system."""
 
 
 class Pairs(NamedTuple):
@@ -69,6 +73,8 @@ def sweep(
         with_own(loading_system(z, pairs, g, len(state.A.mean), config.eps), state.shrink.precision + SLAB)
     )
     shrink = way.shrink(state.shrink, A, config.prior)
+    if state.experts.gate is None and (config.cut or not config.n_outputs):  # else labels scale, too
+        A, z, shrink = way.rescale(A, z, shrink, SLAB)
     heads = state.experts
     if config.n_outputs:
         heads = update_experts(way, heads, z, shares, labels.y, labels.weight, config.prior)
@@ -136,7 +142,7 @@ def row_system(
 def _factors(
     state: State, pairs: Pairs, g: FloatArray, labels: Labels, config: Config, way: Way, shares: FloatArray
 ) -> Normal:
-    """Factors of one row after the other."""
+    """Factors: draws of a small table all at once, since rows hold each other fast; else row after row."""
     K = config.n_factors
     prior = experts.prior_of(state.experts.gate, shares, K)
     own, push = with_prior((np.zeros((len(shares), K, K)), np.zeros((len(shares), K))), prior)
@@ -144,12 +150,41 @@ def _factors(
         h = way.label_weights(*experts.margins(state.experts, state.z, labels.y))
         more = experts.label_system(state.experts, h, labels.y, shares)
         own, push = own + more[0], push + more[1]
+    if isinstance(way, Draw) and len(own) * K <= MOST_JOINT:
+        precision, linear = joint_system(state.A.mean, pairs, g, len(own), config.eps)
+        precision[np.arange(len(own)), :, np.arange(len(own)), :] += own
+        return point(_drawn(way.rng, precision, linear + push))
     mean, covariance = state.z.mean.copy(), np.array(state.z.covariance)
     for n in range(len(mean)):
         precision, linear = row_system(n, mean, state.A, pairs, g, config.eps)
         one = way.normal(((precision + own[n])[None], (linear + push[n])[None]))
         mean[n], covariance[n] = one.mean[0], one.covariance[0]
     return Normal(mean, covariance)
+
+
+def joint_system(
+    A: FloatArray, pairs: Pairs, g: FloatArray, n_rows: int, eps: float
+) -> tuple[FloatArray, FloatArray]:
+    """Precision (N, K, N, K) and linear term (N, K) of all factors given known loadings, prior left out."""
+    D, K = A.shape
+    n = len(g)
+    place = sparse.csr_matrix((g, (pairs.low * n_rows + pairs.high, pairs.column)), (n_rows * n_rows, D))
+    between = place @ (A[:, :, None] * A[:, None, :]).reshape(D, K * K)
+    between = between.reshape(n_rows, n_rows, K, K)
+    between = between + between.transpose(1, 0, 2, 3)
+    precision = -between.transpose(0, 2, 1, 3)
+    precision[np.arange(n_rows), :, np.arange(n_rows), :] += between.sum(axis=1)
+    ends = sparse.csr_matrix(
+        (np.repeat([1.0, -1.0], n), (np.append(pairs.high, pairs.low), np.tile(np.arange(n), 2))), (n_rows, n)
+    )
+    return precision, ends @ ((g * eps + 1.0)[:, None] * A[pairs.column])
+
+
+def _drawn(rng: np.random.Generator, precision: FloatArray, linear: FloatArray) -> FloatArray:
+    """One draw (N, K) of the normal with that precision (N, K, N, K) and linear term."""
+    root = cholesky(precision.reshape(linear.size, linear.size), lower=True)
+    half = solve_triangular(root, linear.ravel(), lower=True) + rng.standard_normal(linear.size)
+    return solve_triangular(root, half, lower=True, trans="T").reshape(linear.shape)
 
 
 def bound(now: State, before: State, pairs: Pairs, labels: Labels, config: Config) -> float:

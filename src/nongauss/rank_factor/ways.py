@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.stats import geninvgauss
 
 from nongauss.prob import inverse_gaussian
 from nongauss.rank_factor import cells, experts, shrinkage
@@ -14,6 +15,7 @@ from nongauss.rank_factor.params import Config, FloatArray, Normal, cholesky_dra
 from nongauss.rank_factor.shrinkage import Prior, Shrinkage
 
 System = tuple[FloatArray, FloatArray]
+Scaled = tuple[Normal, Normal, Shrinkage]
 
 
 class Expect(NamedTuple):
@@ -36,6 +38,10 @@ class Expect(NamedTuple):
     def shrink(self, now: Shrinkage, c: Normal, prior: Prior) -> Shrinkage:
         """Of coefficients (D, K)."""
         return shrinkage.expect(now, c.mean**2 + np.einsum("dkk->dk", c.covariance), prior)
+
+    def rescale(self, A: Normal, z: Normal, shrink: Shrinkage, slab: float) -> Scaled:
+        """Factors, loadings and their shrinkage on another scale: left alone, as the bound is at its best."""
+        return A, z, shrink
 
     def noise(self, rate: FloatArray, shape: FloatArray) -> FloatArray:
         """A variance whose inverse is Ga(shape, rate)."""
@@ -75,6 +81,20 @@ class Draw(NamedTuple):
     def shrink(self, now: Shrinkage, c: Normal, prior: Prior) -> Shrinkage:
         """Of coefficients (D, K)."""
         return shrinkage.draw(self.rng, now, c.mean, prior)
+
+    def rescale(self, A: Normal, z: Normal, shrink: Shrinkage, slab: float) -> Scaled:
+        """A z keeps its value, and the two are drawn anew along (c A_k, z_k / c) for each factor k.
+
+        The variances go along, xi c^2, eta / c^2, phi c^2, so that of the density only the priors of z and
+        phi and the slab change. The Haar measure dc / c leaves the posterior as it is (Liu and
+        Sabatti 2000): s = c^2 is generalised inverse Gaussian. Without it the scale creeps.
+        """
+        a = slab * (A.mean**2).sum(axis=0) + 2.0 * shrink.hyper * shrink.scale
+        b = np.maximum((z.mean**2).sum(axis=0), 1e-300)
+        p = 0.5 * (1.0 - len(z.mean))
+        s = geninvgauss.rvs(p, np.sqrt(a * b), scale=np.sqrt(b / a), random_state=self.rng)
+        moved = Shrinkage(shrink.precision / s, shrink.rate / s, shrink.scale * s, shrink.hyper)
+        return point(A.mean * np.sqrt(s)), point(z.mean / np.sqrt(s)), moved
 
     def noise(self, rate: FloatArray, shape: FloatArray) -> FloatArray:
         """A variance whose inverse is Ga(shape, rate)."""
