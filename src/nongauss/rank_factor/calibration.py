@@ -41,14 +41,14 @@ class Calibration(NamedTuple):
 def calibrate(
     state: State, draws: list[Draw], rows: Rows, labels: Labels, config: Config, dtype: Any, seed: int
 ) -> Calibration:
-    """The curve through the decision values of rows as if they were new.
+    """The curve through the decision values of rows as if they were new; of draws, by the last one.
 
-    Draws, and the rules other than levels, are judged on rows that they were fitted to.
+    The rules other than levels, and training for prediction, are judged on rows that they were fitted to.
     """
     n_rows = len(labels.weight)
     chosen = np.sort(np.random.default_rng(seed).permutation(n_rows)[:MOST])
     draw = draws[-1]
-    if draw.covariance is None or not is_level(config):
+    if draw.steps or not is_level(config):
         seen = taken(rows, chosen)
         f = np.mean([decisions(one, factors(one, seen, config, dtype)) for one in draws], axis=0)
     else:
