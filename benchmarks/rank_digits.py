@@ -24,7 +24,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
-from nongauss import RankFactorClassifier
+from nongauss import RankFactorClassifier, SparseGPClassifier
 
 Split = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 AIMS = {
@@ -66,7 +66,13 @@ MODELS: dict[str, Callable[[], Any]] = {
     for inference in ("vb", "predictive", "gibbs")
     for observation in "RG"
     for classifier in ("L", "NL")
-} | {"linear SVM": linear_svm, "RBF SVM": rbf_svm, "FA + SVM": factors_and_svm, "GP": gaussian_process}
+} | {
+    "linear SVM": linear_svm,
+    "RBF SVM": rbf_svm,
+    "FA + SVM": factors_and_svm,
+    "sparse GP": lambda: SparseGPClassifier(random_state=0),
+    "GP": gaussian_process,
+}
 
 SLOW = [model for model in MODELS if "gibbs" in model or model == "GP"]
 
