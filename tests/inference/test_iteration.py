@@ -19,6 +19,11 @@ def test_it_converges_by_the_rule_and_keeps_a_trace():
     assert {"iteration", "bound", "seconds", "size"} == set(result.trace[-1])
 
 
+def test_an_objective_that_falls_has_not_converged():
+    result = repeat(lambda n: (n + 1, {"bound": -10.0 * n}), 0, max_iter=5, least_gain=lambda _: 1.0)
+    assert (result.status, result.n_iter) == (Status.MAX_ITER, 5)
+
+
 def test_without_a_rule_the_schedule_is_completed_and_continued():
     first = repeat(halving, -8.0, max_iter=3)
     assert first.status is Status.COMPLETED

@@ -27,9 +27,9 @@ def test_rows_held_out_are_judged_more_cautiously_than_rows_that_were_fitted():
         state, _ = sweep(state, rows, labels, config, Expect())
     draw = summary(state)
     chosen = np.arange(60)
-    held = calibration._held_out(state, draw, rows, labels, config, np.float64, chosen)
+    held = calibration.judged(state, [draw], rows, labels, config, np.float64, chosen)
     agree = np.sign(held[:, 0]) == labels.y[:, 0]
     assert agree.mean() > 0.75
-    made = calibration.calibrate(state, [draw], rows, labels, config, np.float64, 0)
+    made = calibration.calibrate(held, labels.y, labels.weight)
     assert made.slope[0] > 0
     assert ((made.probabilities(held) > 0) & (made.probabilities(held) < 1)).all()

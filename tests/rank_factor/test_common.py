@@ -34,6 +34,8 @@ def test_pairs_need_whole_weights_and_extremes_warn():
     X = np.random.default_rng(0).standard_normal((12, 3))
     with pytest.raises(InputError, match="whole"):
         RankFactorAnalysis(neighbours="pairwise").fit(X, sample_weight=np.full(12, 0.5))
+    with pytest.raises(InputError, match="1,000,000"):
+        RankFactorAnalysis(inference="gibbs").fit(X, sample_weight=np.full(12, 1e12))
     with pytest.warns(NongaussWarning, match="diverge"):
         RankFactorAnalysis(n_factors=1, neighbours="extremes", max_iter=2, tol=1.0).fit(X)
 
@@ -41,3 +43,25 @@ def test_pairs_need_whole_weights_and_extremes_warn():
 def test_a_table_that_says_nothing_is_legal():
     model = RankFactorAnalysis(n_factors=2, random_state=0).fit(np.ones((10, 2)))
     assert_allclose(model.transform(np.ones((3, 2))), 0.0, atol=1e-9)
+
+
+def test_a_column_that_rises_with_a_factor_has_a_positive_loading_however_it_is_skewed():
+    rng = np.random.default_rng(0)
+    f = rng.standard_normal(300)
+    X = np.stack([np.exp(f), -np.exp(-f), f], axis=1) + 0.3 * rng.standard_normal((300, 3))
+    for observation in ("rank", "gaussian"):
+        loadings = RankFactorAnalysis(1, observation=observation, random_state=0).fit(X).loadings_.to_numpy()
+        assert (loadings > 0).all() or (loadings < 0).all()
+
+
+def test_draws_of_equal_rows_are_as_many_as_the_rows():
+    rng = np.random.default_rng(0)
+    X = np.repeat(rng.standard_normal((15, 3)) @ rng.standard_normal((3, 3)), 8, axis=0)
+    settings = {"observation": "gaussian", "inference": "gibbs", "max_iter": 200, "n_draws": 100}
+    spread = [
+        np.std(
+            [draw.A for draw in RankFactorAnalysis(1, random_state=0, **settings).fit(table).draws_], axis=0
+        )
+        for table in (X, X + 1e-3 * rng.standard_normal(X.shape))
+    ]
+    assert_allclose(spread[0].mean(), spread[1].mean(), rtol=0.5)

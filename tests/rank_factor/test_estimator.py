@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
 
 from nongauss import RankFactorAnalysis, RankFactorClassifier
@@ -90,3 +91,21 @@ def test_a_sampler_reports_how_it_mixed():
     assert np.isfinite(model.r_hat_).all()
     assert (model.effective_draws_ > 1).all()
     assert model.loading_intervals(0.5).shape == (4, 2, 2)
+
+
+@pytest.mark.parametrize("settings", WAYS, ids=str)
+def test_labels_that_are_noise_are_not_predicted_with_confidence(settings):
+    rng = np.random.default_rng(1)
+    n = len(cancer()[0])  # of which other tests have compiled
+    X, y = rng.standard_normal((2 * n, 12)), rng.integers(0, 2, 2 * n)
+    proba = RankFactorClassifier(4, random_state=0, **settings).fit(X[:n], y[:n]).predict_proba(X[n:])
+    assert log_loss(y[n:], proba) < 0.8
+
+
+def test_training_for_prediction_has_no_intervals():
+    X, _, y, _ = cancer()
+    model = RankFactorClassifier(4, inference="predictive", max_iter=2, random_state=0).fit(X, y)
+    with pytest.raises(InputError, match="no posterior"):
+        model.coefficients()
+    with pytest.raises(InputError, match="no posterior"):
+        model.loading_intervals()

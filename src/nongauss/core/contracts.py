@@ -22,7 +22,7 @@ class Status(enum.Enum):
     CONVERGED = "Converged: the objective no longer improves by more than `tol`."
     EARLY_STOPPED = "Stopped early: rows held out from training no longer improve; the best state is kept."
     COMPLETED = (
-        "Completed its schedule: the step size has decayed to nothing; raise `max_epochs` for a longer one."
+        "Completed its schedule of steps or sweeps; raise `max_epochs` (or `max_iter`) for a longer one."
     )
     MAX_ITER = (
         "Reached the largest number of iterations before converging; "

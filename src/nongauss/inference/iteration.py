@@ -38,8 +38,8 @@ def repeat(
     step : info is a mapping of numbers for the trace; "bound" among them is maximised, and "stop" above 0
         says that the model has converged.
     max_iter : most iterations of this call.
-    least_gain : of a bound, the gain at or below which it has converged. None: `max_iter` is a schedule,
-        whose end is COMPLETED.
+    least_gain : of a bound, the gain at or below which it has converged; of an objective that may fall, the
+        change. None: `max_iter` is a schedule, whose end is COMPLETED.
     rises : a bound that falls is an error of the model.
     former : a result whose trace and count this one continues. expected : the last iteration, for progress.
 
@@ -64,7 +64,8 @@ def repeat(
             state = following
             del info["bound"]
             asked = watch.record(bound, info)
-            if asked or stop or (least_gain is not None and bound - last <= least_gain(bound)):
+            gain = bound - last if rises else abs(bound - last)
+            if asked or stop or (least_gain is not None and gain <= least_gain(bound)):
                 status = Status.STOPPED if asked else Status.CONVERGED
                 break
             last = bound

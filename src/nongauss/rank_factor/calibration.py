@@ -2,8 +2,8 @@
 
 Factors of new rows are nearer to zero than those of training rows, whose cells the loadings have fitted:
 the more so the fewer rows and the more columns there are. A threshold at zero then favours one class. So
-some rows are held out from the loadings, a fold at a time, and a logistic curve is put through their
-decision values.
+some rows are held out from loadings and machines, a fold at a time, and a logistic curve is put through
+their decision values.
 """
 
 from __future__ import annotations
@@ -15,15 +15,17 @@ from scipy.optimize import minimize
 from scipy.special import expit, log_expit
 
 from nongauss.core.registry import persistable
-from nongauss.rank_factor import cells
+from nongauss.rank_factor import cells, experts
 from nongauss.rank_factor.cells import Rows
 from nongauss.rank_factor.params import Config, FloatArray, Normal, solve
 from nongauss.rank_factor.predict import Draw, decisions, factors
-from nongauss.rank_factor.updates import SLAB, Labels, State, is_level
+from nongauss.rank_factor.updates import SLAB, Labels, State, is_level, share_logs
 from nongauss.rank_factor.ways import Expect
 
 N_FOLDS, MOST = 5, 1000
 """Folds, and the most rows that are held out in all."""
+N_ROUNDS = 3
+"""Re-weighted steps of the machines without a fold's labels."""
 
 
 @persistable
@@ -38,25 +40,16 @@ class Calibration(NamedTuple):
         return expit(self.slope * f + self.offset)
 
 
-def calibrate(
-    state: State, draws: list[Draw], rows: Rows, labels: Labels, config: Config, dtype: Any, seed: int
-) -> Calibration:
-    """The curve through the decision values of rows as if they were new; of draws, by the last one.
-
-    The rules other than levels, and training for prediction, are judged on rows that they were fitted to.
-    """
-    n_rows = len(labels.weight)
-    chosen = np.sort(np.random.default_rng(seed).permutation(n_rows)[:MOST])
-    draw = draws[-1]
-    if draw.steps or not is_level(config):
-        seen = taken(rows, chosen)
-        f = np.mean([decisions(one, factors(one, seen, config, dtype)) for one in draws], axis=0)
-    else:
-        f = _held_out(state, draw, rows, labels, config, dtype, chosen)
-    y, weight = labels.y[chosen], labels.weight[chosen]
+def calibrate(f: FloatArray, y: FloatArray, weight: FloatArray) -> Calibration:
+    """The curves through decision values and labels (V, C) of rows with weights (V,)."""
     curves = [_platt(f[:, c], y[:, c], weight) for c in range(y.shape[1])]
     slope, offset = np.array(curves).T
     return Calibration(slope, offset)
+
+
+def chosen_rows(n_rows: int, seed: int) -> np.ndarray:
+    """Numbers of the rows that are judged, in random order: (V,)."""
+    return np.random.default_rng(seed).permutation(n_rows)[:MOST]
 
 
 def taken(rows: Rows, index: np.ndarray) -> Rows:
@@ -64,13 +57,28 @@ def taken(rows: Rows, index: np.ndarray) -> Rows:
     return rows.take(index)  # type: ignore[arg-type]
 
 
-def _held_out(
-    state: State, draw: Draw, rows: Rows, labels: Labels, config: Config, dtype: Any, chosen: np.ndarray
+def judged(
+    state: State,
+    draws: list[Draw],
+    rows: Rows,
+    labels: Labels,
+    config: Config,
+    dtype: Any,
+    chosen: np.ndarray,
 ) -> FloatArray:
-    """Decision values of the chosen rows, each found with loadings from the other rows: (V, C)."""
-    way = Expect(dtype)
+    """Decision values of the chosen rows as if they were new: (V, C); of draws, by the last one.
+
+    Under "pairwise" and "extremes", whose loadings are no sum over rows, they are of rows that were fitted.
+    """
+    if config.observation == "rank" and not is_level(config):
+        seen = taken(rows, chosen)
+        found: FloatArray = np.mean(
+            [decisions(one, factors(one, seen, config, dtype)) for one in draws], axis=0
+        )
+        return found
+    way, draw = Expect(dtype), draws[-1]
     terms = draw.terms(dtype)
-    n_levels = state.scale.lower.shape[1]
+    n_levels = state.scale.lower.shape[1] if is_level(config) else 0
 
     def sums_of(part: Any) -> cells.CellSums:
         z = Normal(state.z.mean[part], state.z.covariance[part])
@@ -87,13 +95,35 @@ def _held_out(
         held = np.arange(fold, len(chosen), N_FOLDS)
         away = sums_of(chosen[held])
         rest = cells.CellSums(*(a - b for a, b in zip(total, away, strict=True)))
-        means = cells.level_means(rest)
-        system = cells.with_own(cells.level_system(rest, means, config.eps), state.shrink.precision + SLAB)
-        A = solve(*system)
-        table = np.einsum("dk,dqk->dq", A.mean, means)
-        without = draw._replace(A=A.mean, covariance=A.covariance, lower=table, upper=table, means=means)
+        without = _with_loadings(draw, state, rest, config)
+        kept = np.delete(np.arange(len(labels.weight)), chosen[held])
+        without = _with_machines(without, state, labels, config, kept)
         f[held] = decisions(without, factors(without, taken(rows, chosen[held]), config, dtype))
     return f
+
+
+def _with_loadings(draw: Draw, state: State, sums: cells.CellSums, config: Config) -> Draw:
+    """The draw with loadings from these sums."""
+    if not is_level(config):
+        system = cells.unpack(sums.square, config.n_factors), sums.linear
+        A = solve(*cells.with_own(system, state.shrink.precision))
+        return draw._replace(A=A.mean, covariance=A.covariance)
+    means = cells.level_means(sums)
+    A = solve(*cells.with_own(cells.level_system(sums, means, config.eps), state.shrink.precision + SLAB))
+    table = np.einsum("dk,dqk->dq", A.mean, means)
+    return draw._replace(A=A.mean, covariance=A.covariance, lower=table, upper=table, means=means)
+
+
+def _with_machines(draw: Draw, state: State, labels: Labels, config: Config, kept: np.ndarray) -> Draw:
+    """The draw with machines from the labels of these rows alone, in a few re-weighted steps."""
+    z = Normal(state.z.mean[kept], state.z.covariance[kept])
+    y, weight = labels.y[kept], labels.weight[kept]
+    shares = experts.softmax(share_logs(state, labels, config)[kept])
+    heads = state.experts
+    for _ in range(N_ROUNDS):
+        g = experts.floored(experts.margins(heads, z, y)[1])
+        heads = heads._replace(beta=solve(*experts.beta_system(heads, z, g, shares, y, weight)))
+    return draw._replace(beta=heads.beta.mean, beta_covariance=heads.beta.covariance)
 
 
 def _platt(f: FloatArray, y: FloatArray, weight: FloatArray) -> tuple[float, float]:

@@ -48,6 +48,9 @@ CONSTRAINTS: dict[str, list[Any]] = {
 }
 ITERATIONS = {"vb": 100, "gibbs": 500, "predictive": 500}
 MARGIN_OF_PAIRS = 10.0
+MOST_REPEATED = 1_000_000
+"""Rows, counted by their weights, that may be held apart."""
+
 ACTIVE = 0.01
 """A factor is active if its loadings' mean square is at least this share of the largest factor's."""
 _MISSING = np.float32(-3e38)
@@ -163,8 +166,7 @@ class RankFactors(TableEstimator):
             levels = find_levels(cells[counted], weight[counted], wanted)
             coding = Coding(levels, ())
             merged = canonical_rows(levels.codes(cells), numbers_[:, None], weight)
-            if self.neighbours == "pairwise":
-                merged = repeated(merged)
+            merged = self._apart(merged)
             codes = merged.X.astype(np.uint8)
             rows = Rows(neighbours_of(codes, levels.counts), None, codes)
         else:
@@ -172,9 +174,17 @@ class RankFactors(TableEstimator):
             coding = Coding(None, tuple((s.unit, s.mean, s.sd) for s in scales))
             values = coding.standardised(cells)
             merged = canonical_rows(np.where(np.isnan(values), _MISSING, values), numbers_[:, None], weight)
+            merged = self._apart(merged)
             back = merged.X.astype(np.float64)
             rows = Rows(None, np.where(merged.X == _MISSING, np.nan, back))
         return coding, rows, merged.Y[:, 0].astype(np.float64), merged.weight
+
+    def _apart(self, merged: MergedRows) -> MergedRows:
+        """Equal rows apart again, where each needs factors of its own."""
+        if self.inference == "gibbs":
+            return repeated(merged, 'inference="gibbs"')
+        pairs = self.observation == "rank" and self.neighbours == "pairwise"
+        return repeated(merged, 'neighbours="pairwise"') if pairs else merged
 
     def _keep(self, encoder: TableEncoder, coding: Coding, config: Config, fitted: Fitted) -> None:
         self._keep_encoder(encoder)
@@ -240,11 +250,21 @@ class RankFactors(TableEstimator):
         return column.iloc[np.argsort(-column.abs().to_numpy(), kind="stable")[:n]]
 
     def loading_intervals(self, coverage: float = 0.9) -> FloatArray:
-        """Credible intervals of the loadings: (D, K, 2); from draws, or normal with variational variances."""
-        self._checked()
+        """Credible intervals of the loadings: (D, K, 2); from draws, or normal with variational variances.
+
+        Raises InputError after inference="predictive", which has no posterior.
+        """
+        self._with_posterior()
         first = self.draws_[0].covariance
         sd = None if first is None else np.sqrt(np.einsum("dkk->dk", first))
         return interval(np.array([draw.A for draw in self.draws_], dtype=np.float64), sd, coverage)
+
+    def _with_posterior(self) -> None:
+        self._checked()
+        if self.draws_[0].steps:
+            raise InputError(
+                'inference="predictive" has no posterior and so no intervals; take "vb" or "gibbs" for them.'
+            )
 
     def to_arviz(self) -> Any:
         """Draws as arviz.InferenceData with dimensions chain, draw, column, factor. Needs the arviz extra."""
@@ -255,21 +275,23 @@ class RankFactors(TableEstimator):
 
 
 def _scale_of(column: FloatArray, weight: FloatArray) -> Scale:
+    """Without mirroring, so that the loading of a column that rises with a factor is positive."""
     used = (weight > 0) & ~np.isnan(column)
     scale = fit_scale(column[used], weight[used])
-    return scale if scale.sd != 0 else Scale(scale.unit, scale.mean, 1.0)
+    return Scale(scale.unit, scale.mean, abs(scale.sd) or 1.0)
 
 
-def repeated(rows: MergedRows) -> MergedRows:
-    """Rows as often as they count. Raises InputError for weights that are not whole numbers."""
-    counts = np.rint(rows.weight).astype(np.intp)
-    if not np.array_equal(counts, rows.weight):
+def repeated(rows: MergedRows, why: str) -> MergedRows:
+    """Rows as often as they count: draws of equal rows differ. InputError for weights that forbid it."""
+    counts = np.rint(rows.weight)
+    if not np.array_equal(counts, rows.weight) or counts.sum() > MOST_REPEATED:
+        odd = rows.weight[counts != rows.weight] if (counts != rows.weight).any() else counts.max()
         raise InputError(
-            f'neighbours="pairwise" needs whole sample weights, got '
-            f"{rows.weight[counts != rows.weight][0]:g}; "
-            'take "level".'
+            f"{why} repeats each row as often as it counts, which needs whole sample weights of at most "
+            f"{MOST_REPEATED:,} in all, got {np.ravel(odd)[0]:g}; scale them, or take "
+            'neighbours="level" with inference="vb".'
         )
-    X, Y = (np.repeat(part, counts, axis=0) for part in (rows.X, rows.Y))
+    X, Y = (np.repeat(part, counts.astype(np.intp), axis=0) for part in (rows.X, rows.Y))
     return replace(rows, X=X, Y=Y, weight=np.ones(len(X)))
 
 

@@ -312,7 +312,7 @@ class RankFactorClassifier(ProbabilityClassifierMixin, TransformerMixin, RankFac
 
     def coefficient_intervals(self, coverage: float = 0.9) -> FloatArray:
         """Credible intervals of the linear machine's coefficients: (C, K, 2); of a mixture: (T, C, K, 2)."""
-        self._checked()
+        self._with_posterior()
         first = self.draws_[0].beta_covariance
         sd = None if first is None else np.sqrt(np.einsum("tckk->tck", first))[..., :-1]
         out = interval(np.array([draw.beta[..., :-1] for draw in self.draws_]), sd, coverage)

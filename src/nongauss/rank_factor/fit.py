@@ -14,7 +14,7 @@ from nongauss.inference.iteration import repeat
 from nongauss.rank_factor import calibration, pairs
 from nongauss.rank_factor.cells import Rows
 from nongauss.rank_factor.params import Config, FloatArray, Normal
-from nongauss.rank_factor.predict import Draw
+from nongauss.rank_factor.predict import Draw, decisions, factors
 from nongauss.rank_factor.start import start
 from nongauss.rank_factor.updates import Labels, State, sweep
 from nongauss.rank_factor.ways import Draw as Gibbs
@@ -39,16 +39,12 @@ class Recipe(NamedTuple):
 
 
 class Fitted(NamedTuple):
-    """What came of it. chain (S,): of each draw; watched: numbers of every kept sweep, (chains, T, n).
-
-    bound: the last. z: training factors of the last state. shrink: <1/xi> of loadings (D, K).
-    """
+    """What came of it. chain (S,): of each draw; watched: numbers of every kept sweep, (chains, T, n)."""
 
     draws: tuple[Draw, ...]
     chain: np.ndarray
     watched: FloatArray
     calibration: calibration.Calibration | None
-    relevance: FloatArray
 
 
 def cell_type(rows: Rows) -> Any:
@@ -64,11 +60,27 @@ def fit(
     result, draws, chain, watched = run(rows, labels, config, recipe, tuple(callbacks), verbose)
     calibrated = None
     if config.n_outputs:
-        calibrated = calibration.calibrate(
-            result.state, draws, rows, labels, config, cell_type(rows), recipe.seed
-        )
-    relevance = result.state.shrink.precision
-    return result, Fitted(tuple(draws), chain, watched, calibrated, relevance)
+        calibrated = _calibrated(result.state, draws, rows, labels, config, recipe)
+    return result, Fitted(tuple(draws), chain, watched, calibrated)
+
+
+def _calibrated(
+    state: State, draws: list[Draw], rows: Rows, labels: Labels, config: Config, recipe: Recipe
+) -> calibration.Calibration:
+    """By rows held out; training for prediction is run once more without them."""
+    dtype = cell_type(rows)
+    chosen = calibration.chosen_rows(len(labels.weight), recipe.seed)
+    if recipe.inference == "predictive":
+        chosen = chosen[: max(1, len(labels.weight) // calibration.N_FOLDS)]
+        kept = np.delete(np.arange(len(labels.weight)), chosen)
+        part = kept if len(kept) else chosen
+        others = Labels(labels.y[part], labels.weight[part])
+        _, draws, _, _ = _predictive(calibration.taken(rows, part), others, config, recipe, (), 0)
+        new = calibration.taken(rows, chosen)
+        f = decisions(draws[0], factors(draws[0], new, config, dtype))
+    else:
+        f = calibration.judged(state, draws, rows, labels, config, dtype, chosen)
+    return calibration.calibrate(f, labels.y[chosen], labels.weight[chosen])
 
 
 Outcome = tuple[FitResult, list[Draw], np.ndarray, FloatArray]
@@ -180,8 +192,8 @@ class _Keep:
 
     def __init__(self, recipe: Recipe, compare: Callable[[State], State]) -> None:
         self.compare = compare
-        self.n_burn = recipe.max_iter // 2
-        self.every = max(1, (recipe.max_iter - self.n_burn) * recipe.n_chains // recipe.n_draws)
+        self.n_sweeps, self.n_burn = recipe.max_iter, recipe.max_iter // 2
+        self.n_kept = min(recipe.max_iter - self.n_burn, -(-recipe.n_draws // recipe.n_chains))
         self.done = 0
         self.draws: list[Draw] = []
         self.watched: list[FloatArray] = []
@@ -193,7 +205,8 @@ class _Keep:
             square = (state.A.mean**2).sum()
             decided = (state.z.mean[:8] @ state.experts.beta.mean[0, :1, :-1].T).ravel()
             self.watched.append(np.array([info["bound"], square, *decided]))
-            if (self.done - self.n_burn) % self.every == 0:
+            past, total = self.done - self.n_burn, self.n_sweeps - self.n_burn
+            if past * self.n_kept // total > (past - 1) * self.n_kept // total:
                 self.draws.append(drawn(self.compare(state)))
         return state, info
 
