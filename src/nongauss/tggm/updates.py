@@ -79,9 +79,9 @@ class Local:
     config: Config
 
     def __call__(self, key: jax.Array, params: Params, batch: Rows) -> dict[str, Any]:
-        """Statistics of one batch; nothing here is random."""
+        """Statistics of one batch; all that is random is which cells of sparse rows are left out."""
         X, Y, fold = batch.data
-        X = objective.filled(X, params.W0.shape[-1])
+        X = objective.filled(objective.thinned(key, X, self.config.dropout), params.W0.shape[-1])
 
         def member(one: Params, number: jax.Array) -> jax.Array:
             bounds = jax.vmap(partial(row_bound, one, self.config))(X, Y)
