@@ -70,7 +70,6 @@ class Config:
     n_sweeps: int
     hidden_variance: float | None
     noise_variance: float | None
-    learning_rate: float
     n_classes: int = 0
     dropout: float = 0.0
 
