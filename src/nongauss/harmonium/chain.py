@@ -20,7 +20,7 @@ from nongauss.harmonium import sticks
 from nongauss.harmonium.params import Params, Prior, Rows
 from nongauss.harmonium.units import Array, Layout, mean_of, softplus, totals_of
 
-CELLS = 2**20
+CELLS = 2**18
 """Cells of a block of rows that are in memory at once."""
 
 WARM = 10
@@ -71,15 +71,19 @@ def surrogate(
     layout: Layout, x: Array, a: Array, variance: Array, totals: Array, seen: Array | None
 ) -> Surrogate:
     """At a whose mean and variance are given, (B, D); cells that are not `seen` say nothing."""
-    mean = mean_of(layout, a, totals)
-    slope, curvature = x - mean, np.ones_like(a)
+    others = tuple(block for block in layout if block.kind != "binary")
+    mean = mean_of(others, a, totals)
+    slope, curvature = np.empty_like(a), np.ones_like(a)
     for block in layout:
         at = block.place
         if block.kind == "binary":
-            xi = np.sqrt(a[:, at] ** 2 + variance[:, at]) + 1e-6
-            curvature[:, at] = np.tanh(0.5 * xi) / (2.0 * xi)
+            xi = np.sqrt(a[:, at] * a[:, at] + variance[:, at]) + 1e-6
+            left = np.exp(-xi)
+            curvature[:, at] = (1.0 - left) / ((1.0 + left) * (xi + xi))
             slope[:, at] = x[:, at] - 0.5 - curvature[:, at] * a[:, at]
-        elif block.kind == "counts":
+            continue
+        slope[:, at] = x[:, at] - mean[:, at]
+        if block.kind == "counts":
             curvature[:, at] = mean[:, at]
     if seen is not None:
         slope, curvature = slope * seen, curvature * seen
@@ -100,6 +104,7 @@ def blocks(layout: Layout, rows: Rows, scale: Array) -> Iterator[Block]:
     """The rows, scaled and made dense, a block at a time."""
     N, D = rows.X.shape
     size = max(1, CELLS // max(D, 1))
+    scale = scale.astype(np.float32)
     for start in range(0, N, size):
         place = slice(start, min(start + size, N))
         x = rows.X[place]

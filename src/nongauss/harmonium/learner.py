@@ -40,8 +40,8 @@ class Rates(NamedTuple):
     overlap: float
 
 
-UNSUPERVISED = Rates(step=0.09, drive=0.9, hidden_bias=-2.0, ridge=0.03, overlap=1000.0)
-SUPERVISED = Rates(step=0.027, drive=0.3, hidden_bias=0.0, ridge=0.03, overlap=300.0)
+UNSUPERVISED = Rates(step=0.09, drive=0.9, hidden_bias=-2.0, ridge=0.03, overlap=50.0)
+SUPERVISED = Rates(step=0.027, drive=0.3, hidden_bias=0.0, ridge=0.03, overlap=5.0)
 RIDGE_GROWTH, MOST_RIDGE, CROWDED = 1.1, 0.1, 0.6
 """While 60 % of the activations are saturated, the ridge grows by a tenth every ten steps, up to .1."""
 
