@@ -6,7 +6,7 @@ from scipy.special import expit
 
 from harmonium.small import BINARY, D, K, params, states
 from nongauss.harmonium.objective import scores, worst_rival
-from nongauss.harmonium.units import log_factor, respond
+from nongauss.harmonium.units import Block, log_factor, respond
 from nongauss.harmonium.updates import (
     LEAST_VARIANCE,
     Adam,
@@ -15,6 +15,7 @@ from nongauss.harmonium.updates import (
     drive_of,
     dropped,
     filled,
+    hidden_views,
     hinge,
     restrain,
 )
@@ -139,3 +140,16 @@ def test_adam_takes_steps_of_its_rate_and_leaves_arrays_of_rate_zero():
     assert_allclose(moving, [0.3, -0.3], rtol=1e-5)
     assert_allclose(still, 0.0)
     assert moving.shape == (2,)
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_matrix])
+def test_a_hidden_view_is_at_its_means_and_the_others_are_as_they_were(make):
+    layout = (Block("a", "binary", 0, 2), Block("b", "binary", 2, 3), Block("a", "binary", 3, 4))
+    rng, means = np.random.default_rng(0), np.full(4, 0.25)
+    out = hidden_views(rng, layout, make(X), 1.0, means)
+    first, second = (out[:, [0, 1, 3]] == 0.25).all(axis=1), out[:, 2] == 0.25
+    assert (first ^ second).all()
+    assert 4 < first.sum() < 12
+    assert_allclose(out[~second, 2], X[~second, 2])
+    assert_allclose(out[second][:, [0, 1, 3]], X[second][:, [0, 1, 3]])
+    assert hidden_views(rng, BINARY, X, 1.0, means) is X

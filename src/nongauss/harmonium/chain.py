@@ -162,22 +162,21 @@ def _sums(params: Params, layout: Layout, rows: Rows, on: Array) -> _Sums:
     for block in blocks(layout, rows, params.scale):
         nu, w = on[block.place], block.weight
         a, variance = _field(params, nu)
-        at = surrogate(layout, block.x, a, variance, block.totals, block.seen)
+        near = surrogate(layout, block.x, a, variance, block.totals, block.seen)
         spread, full = nu * (1.0 - nu), np.hstack([nu, np.ones((len(nu), 1))])
-        slope += at.slope.T @ (w[:, None] * full).astype(np.float32)
-        own += at.curvature.T @ (w[:, None] * spread).astype(np.float32)
+        slope += near.slope.T @ (w[:, None] * full).astype(np.float32)
+        own += near.curvature.T @ (w[:, None] * spread).astype(np.float32)
         second += full.T @ (w[:, None] * full) + np.diag(np.append(w @ spread, 0.0))
-        curvature += w.astype(np.float32) @ at.curvature
-        seen = np.ones_like(block.x) if block.seen is None else block.seen
-        squares += w.astype(np.float32) @ (((block.x - a) ** 2 + variance) * seen)
-        present += w.astype(np.float32) @ seen
-        likelihood += _likelihood(layout, block, params.scale, a, variance, seen, w)
+        curvature += w.astype(np.float32) @ near.curvature
+        for at in (part.place for part in layout if part.kind == "real"):
+            seen = np.ones_like(a[:, at]) if block.seen is None else block.seen[:, at]
+            squares[at] += w @ (((block.x[:, at] - a[:, at]) ** 2 + variance[:, at]) * seen)
+            present[at] += w @ seen
+        likelihood += _likelihood(layout, block, params.scale, a, variance)
     return _Sums(slope, own, second, curvature, squares, present, likelihood)
 
 
-def _likelihood(
-    layout: Layout, block: Block, scale: Array, a: Array, variance: Array, seen: Array, weight: Array
-) -> float:
+def _likelihood(layout: Layout, block: Block, scale: Array, a: Array, variance: Array) -> float:
     """Lower bound of the expected log p(x | z) of the seen cells of a block, in encoded units."""
     cells, rows = block.x * a, np.zeros(len(a))
     for part in layout:
@@ -192,7 +191,8 @@ def _likelihood(
         else:
             cells[:, at] -= 0.5 * var * x.sum(axis=1, keepdims=True) * softmax(mean, axis=1)
             rows += x.sum(axis=1) * logsumexp(mean, axis=1)
-    return float(weight @ ((cells * seen).sum(axis=1) - rows))
+    cells = cells if block.seen is None else cells * block.seen
+    return float(block.weight @ (cells.sum(axis=1) - rows))
 
 
 class ChainFit:

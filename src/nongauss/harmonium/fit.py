@@ -115,9 +115,7 @@ class _FullBatch:
         rows, recipe, layout = self.learner.rows, self.learner.recipe, self.learner.layout
         params, prior = self.params_of(flat), self.learner.prior.log_odds.astype(np.float64)
         N, weight = rows.weight.sum(), rows.weight / rows.weight.sum()
-        x = rows.X
-        if rows.missing is not None:
-            x = filled(params, recipe.units, layout, prior, x, rows.missing)
+        x = self.learner.whole(params, prior, rows)
         at = contrast(params, recipe.units, layout, prior, x, weight)
         whole = dense(x).astype(np.float64)
         totals = totals_of(layout, whole)

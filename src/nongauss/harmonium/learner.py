@@ -9,7 +9,7 @@ import numpy as np
 
 from nongauss.harmonium import sticks
 from nongauss.harmonium.objective import contrastive_free_energy
-from nongauss.harmonium.params import Params, Prior, Rows, activity, start
+from nongauss.harmonium.params import Params, Prior, Rows, activity, column_means, start
 from nongauss.harmonium.units import ALWAYS_ON, Array, Layout, totals_of
 from nongauss.harmonium.updates import (
     Adam,
@@ -18,6 +18,7 @@ from nongauss.harmonium.updates import (
     contrast,
     dropped,
     filled,
+    hidden_views,
     hinge,
 )
 
@@ -40,7 +41,7 @@ class Rates(NamedTuple):
     overlap: float
 
 
-UNSUPERVISED = Rates(step=0.09, drive=0.9, hidden_bias=-2.0, ridge=0.03, overlap=50.0)
+UNSUPERVISED = Rates(step=0.09, drive=0.9, hidden_bias=-2.0, ridge=0.03, overlap=500.0)
 SUPERVISED = Rates(step=0.027, drive=0.3, hidden_bias=0.0, ridge=0.03, overlap=5.0)
 RIDGE_GROWTH, MOST_RIDGE, CROWDED = 1.1, 0.1, 0.6
 """While 60 % of the activations are saturated, the ridge grows by a tenth every ten steps, up to .1."""
@@ -57,6 +58,9 @@ DECAYED = 0.05
 
 CONTRAST_SHARE = 0.25
 """With labels, contrastive divergence sees this share of each batch: the same error, 2.5 times faster."""
+
+HIDDEN = 0.5
+"""With several views, this share of a batch hides one of them, drawn at random, from the classes."""
 
 CHAINS = 64
 EVERY = 10
@@ -126,6 +130,7 @@ class Learner:
             self.ridge = self.overlap = 0.0
         self.vote_step = min(VOTE_STEP * few, MOST_VOTE_STEP)
         self.dropout = dropout_share(recipe, rows) if recipe.n_classes else 0.0
+        self.means = column_means(rows).astype(np.float32)
         chosen = self.rng.integers(0, len(rows.weight), CHAINS)
         self.chains = dense(rows.X[chosen]) if recipe.method == "pcd" else None
 
@@ -153,9 +158,7 @@ class Learner:
     def _step(self, chosen: Array) -> dict[str, float]:
         params, recipe, prior = self.params, self.recipe, self.prior.log_odds
         batch = self.rows.take(chosen)
-        x = batch.X
-        if batch.missing is not None:
-            x = filled(params, recipe.units, self.layout, prior, x, batch.missing).astype(np.float32)
+        x = self.whole(params, prior, batch)
         n = max(1, int(len(chosen) * CONTRAST_SHARE)) if recipe.n_classes else len(chosen)
         weight = _shares(batch.weight[:n])
         at = contrast(
@@ -172,13 +175,19 @@ class Learner:
         self._update_sticks(at)
         return info
 
+    def whole(self, params: Params, prior: Array, rows: Rows) -> Any:
+        """Rows whose gaps are filled: by mean field, or where classes are learned by the columns' means."""
+        if rows.missing is None:
+            return rows.X
+        if self.recipe.n_classes:
+            return np.where(rows.missing, self.means, rows.X)
+        return filled(params, self.recipe.units, self.layout, prior, rows.X, rows.missing)
+
     def score(self, rows: Rows) -> float:
         """How well rows that were held out fare, nats or margin a row: minus CF1, or minus the hinge."""
         if not self.recipe.n_classes:
             return -self._free_energy(rows)
-        x = rows.X
-        if rows.missing is not None:
-            x = filled(self.params, self.recipe.units, self.layout, self.prior.log_odds, x, rows.missing)
+        x = self.whole(self.params, self.prior.log_odds, rows)
         assert rows.labels is not None
         weight = _shares(rows.weight)
         at = hinge(
@@ -188,10 +197,8 @@ class Learner:
 
     def _free_energy(self, batch: Rows) -> float:
         """CF1 a row."""
-        x = dense(batch.X)
         prior = self.prior.log_odds
-        if batch.missing is not None:
-            x = filled(self.params, self.recipe.units, self.layout, prior, x, batch.missing)
+        x = dense(self.whole(self.params, prior, batch))
         totals = totals_of(self.layout, x)
         each = contrastive_free_energy(self.params, self.recipe.units, self.layout, prior, x, totals)
         return float(_shares(batch.weight) @ each)
@@ -217,7 +224,8 @@ class Learner:
     def _labels(self, gradient: list[Array], x: Any, batch: Rows) -> float:
         """Add the classes' share to the gradient; returns the hinge loss a row."""
         params, recipe = self.params, self.recipe
-        seen = dropped(self.rng, x, self.dropout) if self.dropout else x
+        seen = hidden_views(self.rng, self.layout, x, HIDDEN, self.means)
+        seen = dropped(self.rng, seen, self.dropout) if self.dropout else seen
         weight = _shares(batch.weight)
         assert batch.labels is not None
         at = hinge(

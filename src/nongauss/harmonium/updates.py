@@ -27,7 +27,7 @@ from nongauss.harmonium.units import (
 FILL_SWEEPS = 3
 """Mean-field sweeps that fill missing cells during learning."""
 
-LEAST_VARIANCE = 1e-3
+LEAST_VARIANCE = 1e-4
 """Added to the variance of a unit before correlations are priced, so that idle units are not pushed."""
 
 DECAY_1, DECAY_2, TINY = 0.9, 0.999, 1e-8
@@ -202,6 +202,18 @@ def dropped(rng: np.random.Generator, X: Any, share: float) -> Any:
         out.data = out.data * (rng.random(len(out.data), dtype=np.float32) >= share) / np.float32(1 - share)
         return out
     return X * ((rng.random(X.shape, dtype=np.float32) >= share) / np.float32(1 - share))
+
+
+def hidden_views(rng: np.random.Generator, layout: Layout, X: Any, share: float, means: Array) -> Any:
+    """X where a `share` of the rows have one of their views, drawn at random, at its `means` (D,); dense."""
+    views = sorted({block.view for block in layout})
+    if len(views) == 1:
+        return X
+    out = np.array(X.toarray() if hasattr(X, "toarray") else X)
+    gone = np.where(rng.random(len(out)) < share, rng.integers(0, len(views), len(out)), -1)
+    for block in layout:
+        out[gone == views.index(block.view), block.place] = means[block.place]
+    return out
 
 
 class Adam:
