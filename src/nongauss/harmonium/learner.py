@@ -31,7 +31,8 @@ class Rates(NamedTuple):
 
     A unit's drive moves by about `step` (of weights) a step, whatever the columns. `ridge` (a row) keeps
     units from saturating, `overlap` (over all rows) from all saying the same: part of the loss with
-    labels.
+    labels. It is shared out between the directions in which the votes of classes can differ, and rises
+    from 0 with the square of the steps: units start alike and have to learn first.
     """
 
     step: float
@@ -42,9 +43,9 @@ class Rates(NamedTuple):
 
 
 UNSUPERVISED = Rates(step=0.09, drive=0.9, hidden_bias=-2.0, ridge=0.03, overlap=500.0)
-SUPERVISED = Rates(step=0.027, drive=0.3, hidden_bias=0.0, ridge=0.03, overlap=5.0)
-RIDGE_GROWTH, MOST_RIDGE, CROWDED = 1.1, 0.1, 0.6
-"""While 60 % of the activations are saturated, the ridge grows by a tenth every ten steps, up to .1."""
+SUPERVISED = Rates(step=0.027, drive=0.3, hidden_bias=0.0, ridge=0.03, overlap=300.0)
+RIDGE_GROWTH, MOST_RIDGE, CROWDED = 1.1, 0.3, 0.7
+"""While 70 % of the activations are saturated, the ridge grows by a tenth every ten steps, up to .3."""
 
 VOTE_STEP, MOST_VOTE_STEP, MOST_DRIVE, MANY_ROWS = 3e-3, 1e-2, 0.9, 1e4
 """Step size of the votes with so many rows or more, and with few: small sets want larger votes than texts.
@@ -125,7 +126,8 @@ class Learner:
         self.n_batches = -(-len(rows.weight) // self.batch)
         self.n_steps, self.done = n_epochs * self.n_batches, 0
         self.weight_step = rates.step / np.sqrt(activity(rows))
-        self.ridge, self.overlap = rates.ridge, rates.overlap / float(rows.weight.sum())
+        self.ridge = rates.ridge
+        self.overlap = rates.overlap / float(rows.weight.sum()) / max(recipe.n_classes - 1, 1)
         if recipe.units == "real":  # they do not saturate, and their sizes tell them apart
             self.ridge = self.overlap = 0.0
         self.vote_step = min(VOTE_STEP * few, MOST_VOTE_STEP)
@@ -163,7 +165,7 @@ class Learner:
         weight = _shares(batch.weight[:n])
         at = contrast(
             params, recipe.units, self.layout, prior, x[:n], weight, ridge=self.ridge,
-            overlap=0.0 if recipe.n_classes else self.overlap, **self._negative(x[:n]),
+            overlap=0.0 if recipe.n_classes else self._price(), **self._negative(x[:n]),
         )  # fmt: skip
         gradient = [at.weights, at.visible_bias, at.hidden_bias, np.zeros(0), np.zeros(0)]
         info = {}
@@ -230,7 +232,7 @@ class Learner:
         assert batch.labels is not None
         at = hinge(
             params, recipe.units, self.prior.log_odds, seen, weight, batch.labels, recipe.margin,
-            self.overlap,
+            self._price(),
         )  # fmt: skip
         C = np.float32(recipe.C)
         gradient[0] += C * at.weights
@@ -238,6 +240,10 @@ class Learner:
         gradient[3] = C * at.votes - params.votes / np.float32(self.rows.weight.sum())
         gradient[4] = C * at.intercept
         return at.loss
+
+    def _price(self) -> float:
+        """What overlap costs at this step."""
+        return self.overlap * (self.done / max(self.n_steps, 1)) ** 2
 
     def _move(self, gradients: tuple[Array, ...]) -> None:
         left = 1.0 - (1.0 - DECAYED) * self.done / max(self.n_steps, 1)
