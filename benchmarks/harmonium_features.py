@@ -2,8 +2,8 @@
 
     python benchmarks/harmonium_features.py --data FOLDER
 
-Features that are learned with labels and without, the former in words: those whose occurrence correlates most with
-the feature. Writes results/harmonium_features.json and the table.
+Features that are learned with labels and without, the former in words: those whose occurrence correlates most
+with the feature. Writes results/harmonium_features.json and the table.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ def main() -> None:
         for group, k, share in zip(groups, features, shares, strict=True)
     ]
     lines = [
-        f"Share of a group in the {TOP_ROWS} top rows of its feature, mean: {np.mean(shares):.2f} with labels "
-        f"({len(set(features))} features for 20 groups), {np.mean(other_shares):.2f} without "
-        f"({len(set(others))}).",
+        f"Share of a group in the {TOP_ROWS} top rows of its feature, mean: {np.mean(shares):.2f} "
+        f"with labels ({len(set(features))} features for 20 groups), {np.mean(other_shares):.2f} "
+        f"without ({len(set(others))}).",
         "",
         "| group | feature | its share of the top rows | words |",
         "|---|---|---|---|",
