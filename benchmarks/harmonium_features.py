@@ -1,4 +1,4 @@
-"""Features of 20 Newsgroups in words (Table III of the paper): for each group the feature that singles it out.
+"""Features of 20 Newsgroups in words (Table III of the paper): for each group the feature that tells it best.
 
     python benchmarks/harmonium_features.py --data FOLDER
 
