@@ -35,6 +35,9 @@ FIRST_SCALE, GROWTH, LARGEST_SCALE = 3.0, 1.03, 20.0
 At once, many units could explain every row and leave no noise; then none is idle.
 """
 
+TRIALS = 3
+"""Units that are taken away in vain, one at a time, before the number of units is believed."""
+
 STILL = 1e-5
 """An iteration that raises the bound by a smaller share of itself changes nothing any more."""
 
@@ -203,7 +206,8 @@ class ChainFit:
         self.alpha, self.prunes = alpha, prunes
         self.n_rows = float(rows.weight.sum())
         self.calm, self.last = 0, -np.inf
-        self.best: tuple[float, Chain] = (-np.inf, state)
+        self.best: tuple[float, Chain, Array] = (-np.inf, state, np.zeros(0))
+        self.tried = 0
         self.views = np.array([sorted({b.view for b in layout}).index(b.view) for b in layout])
 
     def step(self, number: int) -> dict[str, float]:
@@ -226,19 +230,25 @@ class ChainFit:
         return {"bound": bound, "n_active": float(self.state.on.shape[1]), "stop": float(stop)}
 
     def _tries_fewer(self, bound: float, worth: Array) -> bool:
-        """All has settled: go on without the least useful unit, or back to the best state if that was worse.
+        """All has settled: go on from the best state without its least useful unit, or if that was worse
+        without the next; after `TRIALS` in vain, end there.
 
         A unit that looks worth its cost while the others stand still may not be once they have adapted.
         """
-        if bound <= self.best[0]:
-            self.state = self.best[1]
-            return False
-        self.best = (bound, self.state)
-        if not len(worth):
+        if bound > self.best[0]:
+            self.best, self.tried = (bound, self.state, worth), 0
+        else:
+            self.tried += 1
+        _, self.state, worth = self.best
+        if self.tried == min(TRIALS, len(worth)):
             return False
         self.calm = 0
-        self._remove(np.array([int(worth.argmin())]), np.zeros(0, int))
+        self._remove(np.array([int(np.argsort(worth)[self.tried])]), np.zeros(0, int))
         return True
+
+    def result(self) -> Chain:
+        """The best state of those that had settled; where none has, the present one."""
+        return self.best[1] if np.isfinite(self.best[0]) else self.state
 
     def _settle(self) -> Array:
         state = self.state
@@ -339,14 +349,9 @@ class ChainFit:
         kept = np.setdiff1d(np.arange(state.on.shape[1]), gone)
         mean = state.on[:, gone].T @ self.rows.weight / self.n_rows
         bias = state.params.visible_bias + state.params.weights[:, gone] @ mean
-        self.state = Chain(
-            state.params._replace(visible_bias=bias).keep(kept),
-            state.on[:, kept],
-            state.precision[:, kept],
-            Prior(state.prior.log_odds[kept], state.prior.gamma[kept]),
-            state.ids[kept],
-            tuple(reasons),
-        )
+        params, ids = state.params._replace(visible_bias=bias).keep(kept), state.ids[kept]
+        prior = Prior(state.prior.log_odds[kept], state.prior.gamma[kept])
+        self.state = Chain(params, state.on[:, kept], state.precision[:, kept], prior, ids, tuple(reasons))
 
     def _reason(self, unit: int, unused: Array, gone: Array) -> str:
         if unit in unused:
@@ -370,14 +375,8 @@ class ChainFit:
         odds, gamma = (
             sticks.log_odds(use[order], self.n_rows, self.alpha) if len(order) else (use, np.zeros((0, 2)))
         )
-        self.state = Chain(
-            params,
-            on[:, order],
-            state.precision[:, order],
-            Prior(odds, gamma),
-            state.ids[order],
-            state.reasons,
-        )
+        precision, ids = state.precision[:, order], state.ids[order]
+        self.state = Chain(params, on[:, order], precision, Prior(odds, gamma), ids, state.reasons)
 
 
 def infer(params: Params, layout: Layout, prior: Prior, rows: Rows, sweeps: int = 20) -> Array:

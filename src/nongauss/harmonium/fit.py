@@ -28,7 +28,7 @@ from nongauss.harmonium.updates import contrast, drive_of, filled, hinge
 from nongauss.inference.iteration import run_epochs
 from nongauss.inference.quasi_newton import ascend
 
-CHAIN_EPOCHS = 200
+CHAIN_EPOCHS = 400
 """Most iterations of the chain graph; it mostly settles much earlier."""
 
 PATIENCE = 5
@@ -165,7 +165,7 @@ def find_features(
         state = chain.begin(layout, rows, params, on, recipe.alpha)
         fitted = chain.ChainFit(layout, rows, state, recipe.alpha, prunes)
         epochs = recipe.max_epochs or CHAIN_EPOCHS
-        return run_epochs(fitted.step, lambda: fitted.state, epochs, callbacks=callbacks, verbose=verbose)
+        return run_epochs(fitted.step, fitted.result, epochs, callbacks=callbacks, verbose=verbose)
 
 
 def _first(recipe: Recipe, rows: Rows, work: float) -> Recipe:
