@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numbers
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
+from functools import reduce
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -28,6 +30,7 @@ from nongauss.rank_factor.columns import raw_cells, raw_names
 from nongauss.rank_factor.fit import Fitted, Recipe
 from nongauss.rank_factor.levels import MOST, Levels, find_levels, neighbours_of
 from nongauss.rank_factor.params import Config, FloatArray, Normal
+from nongauss.rank_factor.predict import Draw
 from nongauss.rank_factor.shrinkage import Prior
 from nongauss.rank_factor.updates import Labels
 
@@ -152,6 +155,7 @@ class RankFactors(TableEstimator):
         result, fitted = recipe_of.fit(
             rows, labels, config, recipe, tuple(self.callbacks or ()), int(self.verbose)
         )
+        self._cell_type = np.dtype(recipe_of.cell_type(rows)).name
         self._keep(encoder, coding, config, fitted)
         return result
 
@@ -211,16 +215,22 @@ class RankFactors(TableEstimator):
 
         check_is_fitted(self, "draws_")
 
-    def _factors(self, X: Any) -> list[Normal]:
-        """q(z) of new rows, for each draw."""
+    def _mean_over_draws(self, X: Any, of: Callable[[Draw, Normal], FloatArray]) -> FloatArray:
+        """The mean of of(draw, q(z) of new rows) over draws, of some rows at a time: (N, ...)."""
         cells = self._raw(X)
-        rows = self._coding.rows(cells)
-        dtype = recipe_of.cell_type(rows)
-        return [predict.factors(draw, rows, self._config, dtype) for draw in self.draws_]
+        return np.concatenate(
+            [self._block(cells[part], of) for part in predict.blocks(len(cells), self._config.n_factors**2)]
+        )
+
+    def _block(self, cells: FloatArray, of: Callable[[Draw, Normal], FloatArray]) -> FloatArray:
+        full = np.pad(cells, ((0, -len(cells) % predict.EVEN), (0, 0)), mode="edge")
+        rows = self._coding.rows(full)
+        each = (of(draw, predict.factors(draw, rows, self._config, self._cell_type)) for draw in self.draws_)
+        return reduce(np.add, each)[: len(cells)] / len(self.draws_)
 
     def transform(self, X: Any) -> FloatArray:
         """Mean factors of each row, from its ranks or values alone: (N, K), in prior standard deviations."""
-        return np.mean([z.mean for z in self._factors(X)], axis=0)
+        return self._mean_over_draws(X, lambda draw, z: z.mean)
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> np.ndarray:
         """Names of the factors: "factor0", "factor1", ..."""

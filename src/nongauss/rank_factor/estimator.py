@@ -290,13 +290,11 @@ class RankFactorClassifier(ProbabilityClassifierMixin, TransformerMixin, RankFac
 
     def _each(self, X: Any) -> FloatArray:
         """Probability of each output: (N, 1) or (N, C), strictly between 0 and 1."""
-        factors, calibration = self._factors(X), self._calibration
+        self._checked()
+        calibration = self._calibration
         assert calibration is not None
-        each = [
-            calibration.probabilities(predict.decisions(draw, z))
-            for draw, z in zip(self.draws_, factors, strict=True)
-        ]
-        return np.clip(np.mean(each, axis=0), 1e-12, 1.0 - 1e-12)
+        p = self._mean_over_draws(X, lambda draw, z: calibration.probabilities(predict.decisions(draw, z)))
+        return np.clip(p, 1e-12, 1.0 - 1e-12)
 
     @property
     def coef_(self) -> FloatArray:
