@@ -136,7 +136,9 @@ class RankFactors(TableEstimator):
         """Fit to a table as read, and labels (N,) as class numbers or None; `settings` go to `Config`."""
         seed = self._key_seed(self.random_state)
         encoder, _, checked = inputs
-        cells = with_a_column(raw_cells(encoder, X, type(self).__name__, warn=False))
+        cells = with_a_column(
+            raw_cells(encoder, X, self.observation == "rank", type(self).__name__, warn=False)
+        )
         coding, rows, numbers_, heavy = self._rows(cells, y, checked)
         n_rows, n_columns = rows.shape
         K = min(20 if n_rows >= 100 else 10, n_columns) if self.n_factors == "auto" else int(self.n_factors)
@@ -195,7 +197,7 @@ class RankFactors(TableEstimator):
 
     def _keep(self, encoder: TableEncoder, coding: Coding, config: Config, fitted: Fitted) -> None:
         self._keep_encoder(encoder)
-        self.encoded_names_ = raw_names(encoder) or ("nothing",)
+        self.encoded_names_ = raw_names(encoder, config.observation == "rank") or ("nothing",)
         self._coding, self._config = coding, config
         self.draws_ = align.aligned(fitted.draws)
         self.chain_ = fitted.chain
@@ -211,7 +213,8 @@ class RankFactors(TableEstimator):
     def _raw(self, X: Any) -> FloatArray:
         """Raw cells of new rows."""
         self._checked()
-        return with_a_column(raw_cells(self._encoder, X, type(self).__name__))
+        by_rank = self._config.observation == "rank"
+        return with_a_column(raw_cells(self._encoder, X, by_rank, type(self).__name__))
 
     def _checked(self) -> None:
         from sklearn.utils.validation import check_is_fitted
