@@ -32,7 +32,8 @@ class ColumnCode:
 
     `role`: "numeric", "labels", or why it is ignored ("constant", "empty", "identifier").
     `gaps`: it had missing cells when fitted. `unit`, `mean`, `sd`: see `Scale`; sd is 0 where only the gaps
-    say anything. `levels`: the labels. `share`: the weighted share of the second of two levels.
+    say anything. `levels`: the labels. `share`: the weighted share of the second of two levels. `ranks`: the
+    place of each level, of an ordered category.
     """
 
     name: str
@@ -43,6 +44,7 @@ class ColumnCode:
     sd: float = 0.0
     levels: tuple[str, ...] = ()
     share: float = 0.0
+    ranks: tuple[int, ...] = ()
 
     @property
     def encoded_names(self) -> tuple[str, ...]:
@@ -172,13 +174,15 @@ def _fit_column(column: Column, weight: NDArray[np.float64]) -> ColumnCode:
         return ColumnCode(column.name, role, gaps, scale.unit, scale.mean, scale.sd)
     assert column.codes is not None
     mass = np.bincount(column.codes[present], weights=weight[present], minlength=len(column.levels))
-    levels = tuple(level for level, m in zip(column.levels, mass, strict=True) if m > 0)
+    used = np.flatnonzero(mass > 0)
+    levels = tuple(column.levels[i] for i in used)
     if len(levels) == 1 and not gaps:
         return ColumnCode(column.name, "constant")
     if len(levels) > MOST_LEVELS or _names_each_row(len(levels), weight[counted]):
         return ColumnCode(column.name, "identifier")
-    mass = mass[mass > 0]
-    return ColumnCode(column.name, "labels", gaps, levels=levels, share=float(mass[-1] / mass.sum()))
+    share = float(mass[used[-1]] / mass.sum())
+    ranks = tuple(column.ranks[i] for i in used) if column.ranks else ()
+    return ColumnCode(column.name, "labels", gaps, levels=levels, share=share, ranks=ranks)
 
 
 def _names_each_row(n_levels: int, weight: NDArray[np.float64]) -> bool:
