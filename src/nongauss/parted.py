@@ -15,6 +15,7 @@ from functools import partial, wraps
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from nongauss.core.contracts import InputError
@@ -30,7 +31,8 @@ from nongauss.data.parts import (
     parquet_parts,
     split_off,
 )
-from nongauss.data.summary import Counted, Summary, summarise, weight_of
+from nongauss.data.summary import Summary, summarise, weight_of
+from nongauss.data.table import as_pandas
 from nongauss.inference.cluster import Cluster
 from nongauss.inference.sources import Source, Stream
 
@@ -53,7 +55,7 @@ class Described(NamedTuple):
 
     encoder: TableEncoder
     target: Any
-    counted: Counted
+    summary: Summary
 
 
 def open_parts(X: Any, y: Any = None, weight: Any = None) -> Source:
@@ -139,7 +141,7 @@ def describe(source: Source, estimator_name: str, of_target: OfTarget | None = N
     summary, target = found
     if not summary.counted.rows:
         raise InputError("All weights are zero; give at least one row a weight above 0.")
-    return Described(summary.encoder(), target, summary.counted)
+    return Described(summary.encoder(), target, summary)
 
 
 def labels_of(name: str, part: Part, weight: NDArray[np.float64]) -> LabelSummary:
@@ -176,12 +178,14 @@ ReadTarget = Callable[[Any, NDArray[np.float64]], NDArray[np.float64]]
 class Encode:
     """A `Part` as `Encoded` rows: the step of a source that a model learns from.
 
-    `read(y, weight)` gives the target as numbers (N, P). Rows of weight 0 are left out.
+    `read(y, weight)` gives the target as numbers (N, P). Rows of weight 0 are left out. `factors` (D,) of the
+    encoded columns.
     """
 
     encoder: TableEncoder
     read: ReadTarget | None
     estimator_name: str
+    factors: NDArray[np.float64] | None = None
 
     def __call__(self, part: Part) -> Encoded:
         """The rows. Raises InputError naming the part."""
@@ -195,6 +199,7 @@ class Encode:
             return Encoded(np.zeros((0, width), np.float32), np.zeros((0, 1), np.float32), np.zeros(0))
         weight = weight_of(part)
         X = self.encoder.transform(part.X, self.estimator_name, warn=False)
+        X = X if self.factors is None else X * self.factors
         Y = np.zeros((n_rows, 0)) if self.read is None else self.read(part.y, weight)
         kept = weight > 0
         if not kept.all():
@@ -208,14 +213,21 @@ def sample(rows: Source, most: int) -> FirstRows:
     return found
 
 
-def total_of(rows: Source) -> tuple[int, float]:
-    """Number of rows and their total weight."""
-    n_rows, weight = rows.sum(_size)
-    return int(n_rows), float(weight)
+def sample_table(source: Source, encoder: TableEncoder, most: int, name: str) -> FirstRows:
+    """The same of the rows as they came, told apart by their encoding: `table` and `rows.weight`."""
+    found: FirstRows = source.sum(_first_of_table, Encode(encoder, None, name), most)
+    return found
 
 
-def _size(part: Encoded) -> tuple[int, float]:
-    return len(part.weight), float(part.weight.sum())
+def _first_of_table(part: Part, encode: Encode, most: int) -> FirstRows | None:
+    if not n_rows_of(part.X):
+        return None
+    weight = weight_of(part)
+    frame = as_pandas(part.X)
+    X = np.asarray(part.X) if frame is None else frame
+    kept = np.flatnonzero(weight > 0)
+    X = X.iloc[kept] if isinstance(X, pd.DataFrame) else X[kept]
+    return FirstRows.of(encode(part), most, X)
 
 
 def by_parts(method: Callable[..., Any]) -> Callable[..., Any]:

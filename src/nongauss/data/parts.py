@@ -161,22 +161,33 @@ class FirstRows:
     """The first `most` distinct rows in canonical order, weights added up; two of them add to one.
 
     That order is by a hash of the row's content: these rows are a random sample, and the same wherever the
-    rows are and however they are cut into parts.
+    rows are and however they are cut into parts. `table`, if not None, has the same rows as they came.
     """
 
     rows: Encoded
     most: int
+    table: Any = None
 
     @classmethod
-    def of(cls, rows: Encoded, most: int) -> FirstRows:
+    def of(cls, rows: Encoded, most: int, table: Any = None) -> FirstRows:
         """Of some rows."""
         found = canonical_rows(rows.X, rows.Y, rows.weight)
-        return cls(Encoded(found.X[:most], found.Y[:most], found.weight[:most]), most)
+        if table is not None:
+            kept = np.flatnonzero(found.order >= 0)
+            first = kept[np.unique(found.order[kept], return_index=True)[1]][:most]
+            table = table.iloc[first] if hasattr(table, "iloc") else table[first]
+        return cls(Encoded(found.X[:most], found.Y[:most], found.weight[:most]), most, table)
 
     def __add__(self, other: FirstRows) -> FirstRows:
         mine, its = self.rows, other.rows
         X, Y = np.concatenate([mine.X, its.X]), np.concatenate([mine.Y, its.Y])
-        return FirstRows.of(Encoded(X, Y, np.concatenate([mine.weight, its.weight])), self.most)
+        both = Encoded(X, Y, np.concatenate([mine.weight, its.weight]))
+        if self.table is None:
+            return FirstRows.of(both, self.most)
+        tables: list[Any] = [self.table, other.table]
+        return FirstRows.of(
+            both, self.most, pd.concat(tables) if hasattr(self.table, "iloc") else np.concatenate(tables)
+        )
 
     @property
     def are_all(self) -> bool:

@@ -15,7 +15,7 @@ from nongauss.data.encoder import MOST_LEVELS, ColumnCode, TableEncoder, label_c
 from nongauss.data.matching import listed
 from nongauss.data.parts import Part, n_rows_of
 from nongauss.data.rows import validate_weight
-from nongauss.data.scaling import Moments
+from nongauss.data.scaling import Moments, Scale
 from nongauss.data.table import Column, read_input, sorted_labels
 
 
@@ -128,6 +128,19 @@ class Summary:
         codes = tuple(column.code(self.counted) for column in self.columns)
         warn_ignored(codes, self.is_frame)
         return TableEncoder(self.names, codes)
+
+    def extremes(self, encoder: TableEncoder) -> NDArray[np.float64]:
+        """The largest absolute value of each encoded column, (D,)."""
+        out: list[float] = []
+        for code, column in zip(encoder.columns, self.columns, strict=True):
+            width = len(code.encoded_names)
+            if width and code.role == "numeric" and code.sd != 0:
+                assert column.numbers is not None
+                ends = np.array([column.numbers.low, column.numbers.high])
+                out.append(float(np.abs(Scale(code.unit, code.mean, code.sd).apply(ends)).max()))
+                width -= 1
+            out += [1.0] * width
+        return np.array(out)
 
 
 def summarise(part: Part, estimator_name: str) -> Summary | None:

@@ -31,12 +31,14 @@ class Rows:
     weight : (N_padded,)
     n_rows : scalar; a number, not a shape, so that another one does not recompile
     held_out : any pytree that `finish` may look at; never cut into batches
+    n_all : where these are only some of the rows, how many there are in all
     """
 
     data: Any
     weight: jax.Array
     n_rows: jax.Array
     held_out: Any = None
+    n_all: Any = None
 
 
 Local = Callable[[jax.Array, Any, Rows], Mapping[str, Any]]
@@ -82,7 +84,8 @@ class GradientStep:
         n_batch = real.sum(dtype=jnp.int32)
         weight = jnp.where(real, batch.weight, 0.0)
         stats = self.local(key, state.params, replace(batch, weight=weight, n_rows=n_batch, held_out=None))
-        state, info = self.update(state, stats, batch.n_rows.astype(weight.dtype) / n_batch)
+        n_all = batch.n_rows if batch.n_all is None else batch.n_all
+        state, info = self.update(state, stats, n_all.astype(weight.dtype) / n_batch)
         return state, {**info, "bound": stats["bound"]}
 
     def _epoch(

@@ -105,7 +105,7 @@ def fit(
         checkpoint=checkpoint,
         verbose=verbose,
     )
-    return _ended(result, config, held)
+    return ended(result, config, held)
 
 
 def go_on(
@@ -136,10 +136,10 @@ def go_on(
     step = make_step(config, batch_size(n_rows, recipe.batch_size))
     n_done = 0 if former is None else former.n_iter
     result = loop.run(step, key_from_seed(seed), state, rows, max_iter=n_done + 1, start=former)
-    return _ended(result, config, None)
+    return ended(result, config, None)
 
 
-def _ended(result: FitResult, config: Config, held: HeldOut | None) -> tuple[FitResult, Ensemble]:
+def ended(result: FitResult, config: Config, held: HeldOut | None) -> tuple[FitResult, Ensemble]:
     """The result, for which the last epoch of the schedule is a good end, and the calibrated best members."""
     if result.status is Status.MAX_ITER:
         result = FitResult(result.state, result.trace, Status.COMPLETED, result.n_iter)
