@@ -51,11 +51,10 @@ def is_dask(X: Any) -> bool:
 
 
 class Described(NamedTuple):
-    """What one pass tells: the encoder of the table, and summaries of its target and weights."""
+    """What one pass tells: a summary of the table, and one of its target (None without)."""
 
-    encoder: TableEncoder
+    table: Summary
     target: Any
-    summary: Summary
 
 
 def open_parts(X: Any, y: Any = None, weight: Any = None) -> Source:
@@ -134,14 +133,14 @@ def _assembled(name: str, X: Any, y: Any, weight: Any) -> Part:
 
 
 def describe(source: Source, estimator_name: str, of_target: OfTarget | None = None) -> Described:
-    """One pass: the encoder, and the sum of `of_target(part, weight)`. Warns; raises InputError."""
+    """One pass over the table, with the sum of `of_target(part, weight)`. Raises InputError."""
     found = source.sum(_described, estimator_name, of_target)
     if found is None:
         raise InputError("No part of the table has a row; give at least one.")
-    summary, target = found
-    if not summary.counted.rows:
+    described = Described(*found)
+    if not described.table.counted.rows:
         raise InputError("All weights are zero; give at least one row a weight above 0.")
-    return Described(summary.encoder(), target, summary)
+    return described
 
 
 def labels_of(name: str, part: Part, weight: NDArray[np.float64]) -> LabelSummary:
@@ -150,7 +149,7 @@ def labels_of(name: str, part: Part, weight: NDArray[np.float64]) -> LabelSummar
 
 
 def _described(part: Part, estimator_name: str, of_target: OfTarget | None) -> tuple[Summary, Any] | None:
-    return _naming(part, partial(_summaries, part, estimator_name, of_target))
+    return naming(part, partial(_summaries, part, estimator_name, of_target))
 
 
 def _summaries(part: Part, estimator_name: str, of_target: OfTarget | None) -> tuple[Summary, Any] | None:
@@ -163,8 +162,8 @@ def _summaries(part: Part, estimator_name: str, of_target: OfTarget | None) -> t
     return summary, target
 
 
-def _naming(part: Part, work: Callable[[], Any]) -> Any:
-    """`work()`; what it says of a row is said with the part's name."""
+def naming(part: Part, work: Callable[[], Any]) -> Any:
+    """`work()`; what it raises about a row is raised with the part's name."""
     try:
         return work()
     except (InputError, TypeError) as error:
@@ -189,7 +188,7 @@ class Encode:
 
     def __call__(self, part: Part) -> Encoded:
         """The rows. Raises InputError naming the part."""
-        found: Encoded = _naming(part, partial(self._rows, part))
+        found: Encoded = naming(part, partial(self._rows, part))
         return found
 
     def _rows(self, part: Part) -> Encoded:
@@ -270,7 +269,7 @@ def _predicted(
     X = part.X
     if names is not None and hasattr(X, "columns") and set(names) <= set(X.columns):
         X = X[names]
-    return _naming(part, partial(method, X, *args, **options))
+    return naming(part, partial(method, X, *args, **options))
 
 
 def _lazily(work: Callable[[Part], Any], X: Any) -> Any:

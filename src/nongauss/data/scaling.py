@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,8 +70,9 @@ def fit_scale(x: Floats, weight: Floats) -> Scale:
 class Moments:
     """What `fit_scale` needs of a column, in a form that adds up over parts of the rows.
 
-    Weight, mean, and sums of w (x - mean)^2 and ^3, all in units of `unit`; smallest and largest value.
-    The third is mended as two parts meet (Chan, Golub and LeVeque 1979; Pebay 2008).
+    Weight, mean, and sums of w (x - mean)^2 and ^3, all in units of `unit` (they add up as Chan, Golub and
+    LeVeque 1979 and Pebay 2008 say); smallest and largest value, whether all are whole, the weight of those
+    above 0, and the values themselves if they are one or two, else ().
     """
 
     unit: float
@@ -81,6 +82,9 @@ class Moments:
     third: float
     low: float
     high: float
+    whole: bool
+    positive: float
+    few: tuple[float, ...]
 
     @classmethod
     def of(cls, x: Floats, weight: Floats) -> Moments:
@@ -93,7 +97,18 @@ class Moments:
         mean += float(np.sum(weight * (z - mean))) / total
         z -= mean
         square = weight * z * z
-        return cls(unit, total, mean, float(np.sum(square)), float(np.sum(square * z)), low, high)
+        return cls(
+            unit=unit,
+            weight=total,
+            mean=mean,
+            second=float(np.sum(square)),
+            third=float(np.sum(square * z)),
+            low=low,
+            high=high,
+            whole=bool((x == np.round(x)).all()),
+            positive=float(np.sum(weight[x > 0])),
+            few=tuple({low, high}) if bool(((x == low) | (x == high)).all()) else (),
+        )
 
     def __add__(self, other: Moments) -> Moments:
         unit = max(self.unit, other.unit)
@@ -111,12 +126,15 @@ class Moments:
             third=third,
             low=min(a.low, b.low),
             high=max(a.high, b.high),
+            whole=a.whole and b.whole,
+            positive=a.positive + b.positive,
+            few=_at_most_two(a.few, b.few),
         )
 
     def _in(self, unit: float) -> Moments:
         s = self.unit / unit
-        return Moments(
-            unit, self.weight, s * self.mean, s**2 * self.second, s**3 * self.third, self.low, self.high
+        return replace(
+            self, unit=unit, mean=s * self.mean, second=s**2 * self.second, third=s**3 * self.third
         )
 
     def scale(self) -> Scale:
@@ -127,6 +145,11 @@ class Moments:
         sd = math.sqrt(self.second / self.weight)
         mirrored = self.third / self.weight / sd**3 < -CLEAR_SKEW
         return Scale(unit=self.unit, mean=self.mean, sd=-sd if mirrored else sd)
+
+
+def _at_most_two(a: tuple[float, ...], b: tuple[float, ...]) -> tuple[float, ...]:
+    together = tuple({*a, *b})
+    return together if a and b and len(together) <= 2 else ()
 
 
 def _power_of_two(low: float, high: float) -> float:

@@ -186,7 +186,7 @@ class RectangleMixture(ClusterMixin, TableEstimator):
         if source is None:
             whole, _, weight = read_inputs(X, sample_weight, name)
         else:
-            whole = describe(source, name).encoder
+            whole = describe(source, name).table.encoder()
             sampled = sample_table(source, whole, MOST_ROWS, name)
             X, weight = sampled.table, sampled.rows.weight
         rule, rule_cells = view(

@@ -58,10 +58,12 @@ class _Labels(ProbabilityClassifierMixin, SparseGP):
         seed = self._key_seed(self.random_state)
         if is_parted(X):
             source = open_parts(X, y, sample_weight)
-            encoder, labels, _ = describe(source, name, partial(labels_of, name))
+            summary, labels = describe(source, name, partial(labels_of, name))
             coder = labels.coder(name, self._ordered)
             likelihood = self._likelihood(len(coder.classes))
-            result = self._fit_parts(source, encoder, partial(_numbers, coder, name), likelihood, seed)
+            result = self._fit_parts(
+                source, summary.encoder(), partial(_numbers, coder, name), likelihood, seed
+            )
         else:
             inputs = read_inputs(X, sample_weight, name)
             coder = LabelCoder.fit(y, inputs.weight, name, self._ordered)

@@ -199,10 +199,10 @@ class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):
         if exposure is not None:
             raise InputError("exposure takes tables in memory; give rates, or a sample of the rows.")
         source = open_parts(X, y, sample_weight)
-        encoder, target, _ = describe(source, name, OfTarget(likelihood, name))
+        summary, target = describe(source, name, OfTarget(likelihood, name))
         scaler = _scaler(target.outputs[0], target.scaler(), likelihood)
         read = ReadTarget(scaler, name)
-        return scaler, self._fit_parts(source, encoder, read, likelihood, seed)
+        return scaler, self._fit_parts(source, summary.encoder(), read, likelihood, seed)
 
     @by_parts
     def predict(

@@ -251,7 +251,8 @@ verbose :
         """As `_first_rows`, of a table in parts."""
         name = type(self).__name__
         source = open_parts(X, y, sample_weight)
-        encoder, labels, summary = describe(source, name, partial(labels_of, name))
+        summary, labels = describe(source, name, partial(labels_of, name))
+        encoder = summary.encoder()
         coder = labels.coder(name)
         shrink = LARGEST / np.maximum(summary.extremes(encoder), LARGEST)
         rows = source.map(Encode(encoder, partial(_numbers, coder, name), name, shrink))

@@ -250,7 +250,8 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
         """The same for a table in parts."""
         name = type(self).__name__
         source = open_parts(X, y, sample_weight)
-        encoder, target, _ = describe(source, name, partial(_target_of, name))
+        summary, target = describe(source, name, partial(_target_of, name))
+        encoder = summary.encoder()
         scaler = target.scaler()
         _warn_if_constant(scaler)
         rows = source.map(Encode(encoder, partial(_scaled, scaler, name), name))
