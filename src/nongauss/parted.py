@@ -24,6 +24,7 @@ from nongauss.data.labels import LabelSummary
 from nongauss.data.parts import (
     Encoded,
     FirstRows,
+    ParquetParts,
     Part,
     first_rows,
     loaded,
@@ -41,7 +42,7 @@ OfTarget = Callable[[Part, NDArray[np.float64]], Any]
 
 def is_parted(X: Any) -> bool:
     """Is this a table in parts?"""
-    return isinstance(X, str | os.PathLike) or is_dask(X)
+    return isinstance(X, str | os.PathLike | ParquetParts) or is_dask(X)
 
 
 def is_dask(X: Any) -> bool:
@@ -66,10 +67,14 @@ def open_parts(X: Any, y: Any = None, weight: Any = None) -> Source:
                     f"{what} must be the name of a column of the Parquet files, got {type(given).__name__}; "
                     "name one."
                 )
-        return Stream([replace(part, target=y, weight=weight) for part in parquet_parts(X)], loaded)
+        return Stream([replace(part, target=y, weight=weight) for part in _parquet(X)], loaded)
     handles = _dask_parts(X, y, weight)
     client = _client()
     return Stream(handles, _computed) if client is None else Cluster(client, handles)
+
+
+def _parquet(X: Any) -> ParquetParts:
+    return X if isinstance(X, ParquetParts) else parquet_parts(X)
 
 
 def _client() -> Any:
@@ -242,7 +247,7 @@ def by_parts(method: Callable[..., Any]) -> Callable[..., Any]:
         check_is_simple(options)
         work = partial(_predicted, partial(method, self), known_columns(self), args, options)
         if not is_dask(X):
-            return np.concatenate(list(Stream(parquet_parts(X), loaded).each(work)))
+            return np.concatenate(list(Stream(_parquet(X), loaded).each(work)))
         return _lazily(work, X)
 
     return either

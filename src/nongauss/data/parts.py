@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -60,6 +59,15 @@ class ParquetPart:
         return split_off(self.name, frame, self.target, self.weight)
 
 
+class ParquetParts(tuple[ParquetPart, ...]):
+    """A table as row groups of Parquet files, in order."""
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of all parts together."""
+        return sum(part.n_rows for part in self)
+
+
 def split_off(name: str, frame: pd.DataFrame, target: str | None, weight: str | None) -> Part:
     """A frame with its target and weights taken out. Raises InputError for a column that is not there."""
     for column, what in ((target, "target"), (weight, "sample_weight")):
@@ -77,7 +85,7 @@ def loaded(part: Any) -> Part:
     return rows
 
 
-def parquet_parts(path: str | os.PathLike[str]) -> list[ParquetPart]:
+def parquet_parts(path: str | os.PathLike[str]) -> ParquetParts:
     """The row groups of a Parquet file, of all in a folder, or of a pattern such as "folder/*.parquet".
 
     Only the files' ends are read. Row groups without rows are left out. Raises InputError, naming the file,
@@ -101,7 +109,7 @@ def parquet_parts(path: str | os.PathLike[str]) -> list[ParquetPart]:
         parts += [ParquetPart(file, group, size) for group, size in enumerate(sizes) if size]
     if not parts:
         raise InputError(f"{os.fspath(path)!r} has no rows; give Parquet files with at least one.")
-    return parts
+    return ParquetParts(parts)
 
 
 def _files(path: str | os.PathLike[str]) -> list[str]:
@@ -204,8 +212,3 @@ def n_rows_of(X: Any) -> int:
     """Number of rows of a table."""
     frame = as_pandas(X)
     return len(X if frame is None else frame)
-
-
-def total_rows(parts: Sequence[ParquetPart]) -> int:
-    """Rows of all parts together."""
-    return sum(part.n_rows for part in parts)

@@ -134,6 +134,8 @@ class _Epoch:
         total: dict[str, Any] = {}
         n_blocks = 0
         for block in self.source.blocks(rng):
+            if not len(block.weight):
+                continue
             rows = replace(pad_rows(block.data, block.weight), n_all=np.int32(self.n_rows))
             state, info = _moved(self.batches, jax.random.fold_in(keys["local"], n_blocks), state, rows)
             total = {name: total.get(name, 0.0) + value for name, value in info.items()}

@@ -13,6 +13,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.sharding import NamedSharding, PartitionSpec
 
 from nongauss.core.contracts import InputError
 from nongauss.core.precision import double_precision
@@ -139,6 +140,20 @@ def pad_rows(data: Any, weight: np.ndarray, held_out: Any = None) -> Rows:
         jax.device_put(np.int32(n_rows)),
         held_out,
     )
+
+
+def over_devices(rows: Rows) -> Rows:
+    """The rows shared out evenly over all devices of the process, so that a sum over them is one of sums.
+
+    A step that takes all rows at once then runs on all devices, and the compiler adds the sums up. With one
+    device the rows are as they were.
+    """
+    n_devices = jax.device_count()
+    if n_devices == 1 or rows.weight.shape[0] % n_devices:
+        return rows
+    by_rows = NamedSharding(jax.make_mesh((n_devices,), ("rows",)), PartitionSpec("rows"))
+    data, weight = jax.device_put((rows.data, rows.weight), by_rows)
+    return replace(rows, data=data, weight=weight)
 
 
 def bucket(n: int) -> int:

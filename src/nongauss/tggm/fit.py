@@ -18,7 +18,7 @@ from nongauss.data.rows import canonical_rows
 from nongauss.data.sparse import SparseRows, joined
 from nongauss.inference import loop
 from nongauss.inference.checkpoint import Checkpoint
-from nongauss.inference.gradient import GradientStep, pad_rows
+from nongauss.inference.gradient import GradientStep, over_devices, pad_rows
 from nongauss.tggm import predict, updates
 from nongauss.tggm.params import Config, Params, start
 from nongauss.tggm.predict import Ensemble
@@ -88,6 +88,7 @@ def fit(
     weight = _moderate(data.weight)
     held = held_out(data._replace(weight=weight), fold, recipe.n_members)
     rows = pad_rows((data.X, data.Y, fold), weight, held)
+    rows = over_devices(rows) if size >= n_rows else rows
     params = start(np.random.default_rng(seed), config, recipe.n_members, data.n_inputs, data.Y)
     max_epochs = recipe.max_epochs or enough_epochs(n_rows, size)
     n_steps = max_epochs * math.ceil(n_rows / size)

@@ -1,0 +1,235 @@
+"""Each family from disk and on a cluster of two real worker processes, beside the same rows in memory."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from nongauss import (
+    Harmonium,
+    HarmoniumClassifier,
+    RectangleMixture,
+    SparseGPClassifier,
+    SparseGPOrdinalClassifier,
+    SparseGPRegressor,
+    TGGMClassifier,
+    TGGMRegressor,
+)
+from nongauss.core.contracts import InputError
+from nongauss.harmonium import common as harmonium_common
+from nongauss.parted import is_parted, open_parts
+from nongauss.rectangle import estimator as rectangle_estimator
+from nongauss.sparse_gp import fit as sparse_gp_fit
+from nongauss.tggm import parts as tggm_parts
+
+N = 600
+RNG = np.random.default_rng(0)
+X = pd.DataFrame(
+    {
+        "a": RNG.normal(size=N),
+        "b": np.where(RNG.random(N) < 0.05, np.nan, RNG.gamma(2.0, size=N)),
+        "c": RNG.choice(["u", "v", "w"], N),
+    }
+)
+RATE = np.exp(np.sin(2.0 * X.a) + (X.c == "u"))
+TABLE = X.assign(
+    count=RNG.poisson(RATE),
+    real=RATE + 0.1 * RNG.normal(size=N),
+    label=np.where(X.c == "u", "up", np.where(X.a > 0, "right", "left")),
+    grade=np.digitize(RATE, [0.7, 2.0]),
+    weight=RNG.integers(0, 3, N),
+)
+ESTIMATORS = {
+    "gp": (SparseGPRegressor("poisson", n_inducing=8, max_iter=20, random_state=0), "count"),
+    "gp_gaussian": (SparseGPRegressor(n_inducing=8, max_iter=20, random_state=0), "real"),
+    "gp_labels": (SparseGPClassifier(n_inducing=6, max_iter=10, random_state=0), "label"),
+    "gp_grades": (SparseGPOrdinalClassifier(n_inducing=6, max_iter=10, random_state=0), "grade"),
+    "tggm": (TGGMRegressor((5,), n_members=2, max_epochs=4, random_state=0), "real"),
+    "tggm_labels": (
+        TGGMClassifier((5,), n_members=2, max_epochs=4, class_weight="balanced", random_state=0),
+        "label",
+    ),
+    "rectangle": (RectangleMixture(2, n_init=2, max_iter=10, random_state=0), None),
+    "harmonium": (Harmonium(4, max_epochs=3, random_state=0), None),
+    "harmonium_labels": (HarmoniumClassifier(4, max_epochs=3, random_state=0), "label"),
+}
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.*largest number of iterations"),
+    pytest.mark.filterwarnings("ignore:.*activations are outside"),
+]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("parts")
+    for i in range(3):
+        TABLE[200 * i : 200 * i + 200].to_parquet(path / f"{i}.parquet", index=False, row_group_size=70)
+    return path
+
+
+@pytest.fixture
+def few_in_memory(monkeypatch):
+    """Tables of some hundred rows are past memory."""
+    monkeypatch.setattr(sparse_gp_fit, "KEPT_NUMBERS", 8 * 150)
+    monkeypatch.setattr(tggm_parts, "MOST_SAMPLED", 150)
+    monkeypatch.setattr(harmonium_common, "MOST_SAMPLED", 150)
+    monkeypatch.setattr(rectangle_estimator, "MOST_ROWS", 150)
+
+
+def columns(target, weight="weight"):
+    """The table that an estimator is shown."""
+    return TABLE[[*X.columns, *([target] if target else []), *([weight] if weight else [])]]
+
+
+def write(table, path):
+    for i in range(3):
+        table[200 * i : 200 * i + 200].to_parquet(path / f"{i}.parquet", index=False, row_group_size=70)
+    return str(path)
+
+
+def answers(model, table):
+    """What a model says of rows, as one array."""
+    name = "transform" if isinstance(model, Harmonium) else "predict"
+    name = "predict_proba" if hasattr(model, "predict_proba") else name
+    return getattr(model, name)(table)
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_a_table_on_disk_that_fits_in_memory_gives_the_same_model(name, tmp_path):
+    model, target = ESTIMATORS[name]
+    path = write(columns(target), tmp_path)
+    y = None if target is None else TABLE[target]
+    expected = answers(model.fit(X, y, sample_weight=TABLE.weight), X)
+    model.fit(path, target, sample_weight="weight")
+    assert_allclose(answers(model, X), expected, rtol=1e-6, atol=1e-8)
+    assert_array_equal(answers(model, path), answers(model, X))
+
+
+@pytest.mark.parametrize("name", ["gp", "gp_gaussian", "gp_labels", "gp_grades"])
+def test_what_all_rows_say_is_the_same_from_disk_and_in_memory(name, tmp_path, few_in_memory):
+    model, target = ESTIMATORS[name]
+    path = write(columns(target), tmp_path)
+    model.fit(X, TABLE[target], sample_weight=TABLE.weight)
+    expected, alpha = answers(model, X), model.posterior_.alpha
+    model.fit(path, target, sample_weight="weight")
+    assert_allclose(model.posterior_.alpha, alpha, rtol=1e-8, atol=1e-9)
+    assert_allclose(answers(model, X), expected, rtol=1e-8)
+
+
+@pytest.mark.parametrize("name", ["tggm", "tggm_labels", "rectangle", "harmonium", "harmonium_labels"])
+def test_tables_past_memory_are_learned_from_as_well(name, tmp_path, few_in_memory):
+    model, target = ESTIMATORS[name]
+    path = write(columns(target, None), tmp_path)
+    model.fit(path, target)
+    first = answers(model, X)
+    assert_array_equal(answers(model.fit(path, target), X), first)
+    assert np.isfinite(first.astype(float)).all()
+    if name == "rectangle":
+        assert model.clusters_["rows"].sum() == N
+
+
+def test_what_cannot_be_in_parts_is_one_sentence(folder):
+    for model, arguments, message in (
+        (SparseGPRegressor(), (TABLE["count"],), "y must be the name of a column of the Parquet files"),
+        (SparseGPRegressor(), ("counts",), "0.parquet, row group 0 has no column 'counts' for the target"),
+        (SparseGPRegressor(), ("label",), "0.parquet, row group 0: y holds '.*', which is not a number"),
+        (SparseGPRegressor("poisson"), ("count", None, TABLE["count"]), "exposure takes tables in memory"),
+        (SparseGPRegressor("student_t", posterior="mixture"), ("real",), "'mixture' takes tables in memory"),
+        (Harmonium(3, early_stopping=True), (), "early_stopping of Harmonium take tables in memory"),
+    ):
+        with pytest.raises(InputError, match=message):
+            model.fit(folder, *arguments)
+
+
+def test_without_the_extra_all_that_is_in_memory_or_on_disk_works(folder):
+    code = (
+        "import sys; sys.modules.update(dask=None, distributed=None)\n"
+        "from nongauss import SparseGPRegressor as GP, TGGMRegressor\n"
+        "import pandas as pd\n"
+        f"folder = {str(folder)!r}\n"
+        "X = pd.read_parquet(folder)[['a', 'b', 'c', 'real']]\n"
+        "GP(n_inducing=4, max_iter=5, random_state=0).fit(X[['a', 'b', 'c']], X['real']).predict(X)\n"
+        "GP(n_inducing=4, max_iter=5, random_state=0).fit(folder, 'real').predict(folder)\n"
+    )
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+# ---------------------------------------------------------------- on a cluster
+
+
+@pytest.fixture(scope="module")
+def client():
+    distributed = pytest.importorskip("distributed")
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, host="127.0.0.1"
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+def frame_of(folder, target):
+    import dask.dataframe as dd
+
+    return dd.read_parquet(folder, columns=[*X.columns, *([target] if target else [])], split_row_groups=True)
+
+
+@pytest.mark.parametrize("name", ["gp", "tggm", "rectangle", "harmonium_labels"])
+def test_a_cluster_gives_the_model_of_the_disk_and_lazy_answers(
+    name, folder, tmp_path, client, few_in_memory
+):
+    model, target = ESTIMATORS[name]
+    expected = answers(model.fit(write(columns(target, None), tmp_path), target), X)
+    frame = frame_of(folder, target)
+    lazy = answers(model.fit(frame, target), frame)
+    assert type(lazy).__module__.startswith("dask.array")
+    assert_allclose(lazy.compute(), expected, rtol=1e-6, atol=1e-7)
+    assert lazy.ndim == expected.ndim
+
+
+def test_arrays_and_a_target_of_their_own(client, few_in_memory):
+    import dask.array as da
+
+    numbers = TABLE[["a", "real"]].to_numpy()
+    model, _ = ESTIMATORS["gp_gaussian"]
+    expected = model.fit(numbers[:, :1], numbers[:, 1]).predict(numbers[:, :1])
+    array = da.from_array(numbers, chunks=(110, 1))
+    lazy = model.fit(array[:, :1], array[:, 1]).predict(array[:, :1])
+    assert lazy.shape == (N,)
+    assert_allclose(lazy.compute(), expected, rtol=1e-8)
+    with pytest.raises(InputError, match="X has 6 partitions and y has 1; partition both alike"):
+        model.fit(array[:, :1], array[:, 1].rechunk(N))
+    with pytest.raises(InputError, match="y must be in parts like X: got ndarray"):
+        model.fit(array[:, :1], numbers[:, 1])
+
+
+def test_killing_a_worker_in_a_fit_changes_nothing(folder, client, few_in_memory):
+    model, target = ESTIMATORS["gp"]
+    frame = frame_of(folder, target)
+    expected = model.fit(frame, target).posterior_.alpha
+    victim = next(iter(client.run(os.getpid).values()))
+    timer = threading.Timer(0.5, os.kill, (victim, signal.SIGKILL))
+    timer.start()
+    try:
+        found = [model.fit(frame, target).posterior_.alpha for _ in range(2)]
+    finally:
+        timer.join()
+    assert victim not in client.run(os.getpid).values()
+    for alpha in found:
+        assert_array_equal(alpha, expected)
+
+
+def test_a_dask_frame_without_a_cluster_is_computed_part_by_part(folder):
+    import dask.dataframe as dd
+
+    assert not is_parted(X)
+    source = open_parts(dd.from_pandas(TABLE, npartitions=3), "real")
+    assert [len(part.y) for part in source.each(lambda part: part)] == [200] * 3
