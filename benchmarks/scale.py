@@ -204,8 +204,8 @@ def one(folder: str, engine: str, model: str, n_rows: int) -> dict[str, Any]:
 
 def table(fits: list[dict[str, Any]]) -> list[str]:
     lines = [
-        "Median of three passes (one at 10,000,000 rows) in a fresh process, one thread each. All processes of a",
-        "line shared ONE core: seconds of two workers or devices cannot fall; what they could save is in the",
+        "Median of three passes (one at 10,000,000 rows) in a fresh process, one thread each. All processes of",
+        "a line shared ONE core: seconds of two workers or devices cannot fall; what they could save is in the",
         "processor seconds of the busiest worker. Bytes are what a worker is sent and sends back in a pass.",
         "",
         "| rows | model | engine | s a pass | rows/s | processor s: here / worker | peak MiB: here / worker "

@@ -13,7 +13,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.sharding import NamedSharding, PartitionSpec
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from nongauss.core.contracts import InputError
 from nongauss.core.precision import double_precision
@@ -151,7 +151,8 @@ def over_devices(rows: Rows) -> Rows:
     n_devices = jax.device_count()
     if n_devices == 1 or rows.weight.shape[0] % n_devices:
         return rows
-    by_rows = NamedSharding(jax.make_mesh((n_devices,), ("rows",)), PartitionSpec("rows"))
+    mesh = Mesh(np.asarray(jax.devices()), ("rows",))
+    by_rows = NamedSharding(mesh, PartitionSpec("rows"))
     data, weight = jax.device_put((rows.data, rows.weight), by_rows)
     return replace(rows, data=data, weight=weight)
 
