@@ -151,13 +151,13 @@ def harmonium_pass(source: Any, engine: str) -> tuple[Callable[[], Any], Any, An
 
 def rectangle_pass(source: Any, engine: str) -> tuple[Callable[[], Any], Any, Any]:
     from nongauss import RectangleMixture
-    from nongauss.parted import describe, sample_table
+    from nongauss.parted import Encode, describe, sample_table
     from nongauss.rectangle.params import Boxes
     from nongauss.rectangle.parts import Views, tally_of
     from nongauss.rectangle.solution import Solution
 
     whole = describe(source, "bench").table.encoder()
-    first = sample_table(source, whole, 1000, "bench").table
+    first = sample_table(source, Encode(whole, None, "bench"), 1000).table
     model = RectangleMixture(5, n_init=1, max_iter=3, random_state=0).fit(first)
     shape = (1, model.n_clusters_, len(COLUMNS))
     boxes = Boxes(np.full(shape, -1.0), np.full(shape, 1.0), np.zeros((*shape[:2], 0)))
@@ -204,9 +204,9 @@ def one(folder: str, engine: str, model: str, n_rows: int) -> dict[str, Any]:
 
 def table(fits: list[dict[str, Any]]) -> list[str]:
     lines = [
-        "Median of three passes (one at 10,000,000 rows) in a fresh process, one thread each. All processes of",
-        "a line shared ONE core: seconds of two workers or devices cannot fall; what they could save is in the",
-        "processor seconds of the busiest worker. Bytes are what a worker is sent and sends back in a pass.",
+        "Median of three passes (one at 10,000,000 rows) in a fresh process, one thread each. All processes",
+        "of a line shared ONE core: seconds of two workers or devices cannot fall; what they could save is",
+        "in the processor seconds of the busiest worker. Bytes: what a worker is sent, sends back, in a pass.",
         "",
         "| rows | model | engine | s a pass | rows/s | processor s: here / worker | peak MiB: here / worker "
         "| bytes out / back |",

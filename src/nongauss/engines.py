@@ -15,7 +15,7 @@ from nongauss.core.files import atomic_path
 from nongauss.data.parts import ParquetParts, loaded, parquet_parts
 from nongauss.data.reading import PARQUET_SUFFIXES
 from nongauss.inference.sources import Stream
-from nongauss.parted import describe, open_parts, sample_table
+from nongauss.parted import Encode, describe, open_parts, sample_table
 from nongauss.report.comparison import fit_and_score
 from nongauss.tables import Table, prepare
 from nongauss.workflow import Outcome, prediction_columns, with_checkpoint
@@ -60,7 +60,7 @@ def sampled_table(
     """As `load_table`, from a sample of the rows that depends on their content alone."""
     source = open_parts(path)
     encoder = describe(source, "this table").table.encoder()
-    found = sample_table(source, encoder, MOST_SAMPLED, "this table")
+    found = sample_table(source, Encode(encoder, None, "this table"), MOST_SAMPLED)
     return prepare(found.table, target, model, task, settings, source=path.name)
 
 

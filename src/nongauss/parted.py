@@ -15,12 +15,11 @@ from functools import partial, wraps
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from nongauss.core.contracts import InputError
 from nongauss.data.encoder import TableEncoder
-from nongauss.data.labels import LabelSummary
+from nongauss.data.labels import LabelCoder, LabelSummary
 from nongauss.data.parts import (
     Encoded,
     FirstRows,
@@ -217,21 +216,24 @@ def sample(rows: Source, most: int) -> FirstRows:
     return found
 
 
-def sample_table(source: Source, encoder: TableEncoder, most: int, name: str) -> FirstRows:
+def sample_table(source: Source, encode: Encode, most: int) -> FirstRows:
     """The same of the rows as they came, told apart by their encoding: `table` and `rows.weight`."""
-    found: FirstRows = source.sum(_first_of_table, Encode(encoder, None, name), most)
+    found: FirstRows = source.sum(_first_of_table, encode, most)
     return found
 
 
 def _first_of_table(part: Part, encode: Encode, most: int) -> FirstRows | None:
     if not n_rows_of(part.X):
         return None
-    weight = weight_of(part)
     frame = as_pandas(part.X)
-    X = np.asarray(part.X) if frame is None else frame
-    kept = np.flatnonzero(weight > 0)
-    X = X.iloc[kept] if isinstance(X, pd.DataFrame) else X[kept]
+    kept = np.flatnonzero(weight_of(part) > 0)
+    X = np.asarray(part.X)[kept] if frame is None else frame.iloc[kept]
     return FirstRows.of(encode(part), most, X)
+
+
+def class_numbers(coder: LabelCoder, name: str, y: Any, weight: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The target of a classifier as class numbers, (N, 1). Raises InputError."""
+    return coder.encode(y, len(weight), name, weight)[:, None]
 
 
 def by_parts(method: Callable[..., Any]) -> Callable[..., Any]:

@@ -19,7 +19,7 @@ from nongauss.data.inputs import read_inputs
 from nongauss.estimator.base import TableEstimator
 from nongauss.estimator.parameters import Interval, StrOptions, check_parameters
 from nongauss.inference.sources import Source
-from nongauss.parted import by_parts, describe, is_parted, open_parts, sample_table
+from nongauss.parted import Encode, by_parts, describe, is_parted, open_parts, sample_table
 from nongauss.rectangle import selection
 from nongauss.rectangle.columns import Cells, merge, n_distinct, names_of_rows, places_of, view
 from nongauss.rectangle.fit import Recipe
@@ -187,7 +187,7 @@ class RectangleMixture(ClusterMixin, TableEstimator):
             whole, _, weight = read_inputs(X, sample_weight, name)
         else:
             whole = describe(source, name).table.encoder()
-            sampled = sample_table(source, whole, MOST_ROWS, name)
+            sampled = sample_table(source, Encode(whole, None, name), MOST_ROWS)
             X, weight = sampled.table, sampled.rows.weight
         rule, rule_cells = view(
             X, whole, places_of(self.rule_columns, whole, "rule_columns"), weight, self.scaling, name

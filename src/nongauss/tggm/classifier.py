@@ -22,7 +22,7 @@ from nongauss.data.rows import validate_weight
 from nongauss.data.sparse import SparseEncoder, SparseRows
 from nongauss.estimator.parameters import Interval, StrOptions
 from nongauss.inference.sources import Source
-from nongauss.parted import Encode, by_parts, describe, is_parted, labels_of, open_parts
+from nongauss.parted import Encode, by_parts, class_numbers, describe, is_parted, labels_of, open_parts
 from nongauss.tggm import fit as recipe_of
 from nongauss.tggm.common import CONSTRAINTS, TGGM, canonical
 from nongauss.tggm.fit import Data
@@ -255,7 +255,7 @@ verbose :
         encoder = summary.encoder()
         coder = labels.coder(name)
         shrink = LARGEST / np.maximum(summary.extremes(encoder), LARGEST)
-        rows = source.map(Encode(encoder, partial(_numbers, coder, name), name, shrink))
+        rows = source.map(Encode(encoder, partial(class_numbers, coder, name), name, shrink))
         if self.class_weight is not None:
             rows = rows.map(_weighted, self._class_factors(coder.classes, labels.mass))
         return Reading(encoder, shrink, coder), rows
@@ -300,10 +300,6 @@ verbose :
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-
-def _numbers(coder: LabelCoder, name: str, y: Any, weight: FloatArray) -> FloatArray:
-    return coder.encode(y, len(weight), name, weight)[:, None]
 
 
 def _weighted(part: Encoded, factors: FloatArray) -> Encoded:
