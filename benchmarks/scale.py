@@ -206,7 +206,7 @@ def table(fits: list[dict[str, Any]]) -> list[str]:
     lines = [
         "Median of three passes (one at 10,000,000 rows) in a fresh process, one thread each. All processes",
         "of a line shared ONE core: seconds of two workers or devices cannot fall; what they could save is",
-        "in the processor seconds of the busiest worker. Bytes: what a worker is sent, sends back, in a pass.",
+        "in processor seconds of the busiest worker. Bytes: what a worker is sent and sends back in a pass.",
         "",
         "| rows | model | engine | s a pass | rows/s | processor s: here / worker | peak MiB: here / worker "
         "| bytes out / back |",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from nongauss.core.files import atomic_path
 from nongauss.data.parts import ParquetParts, loaded, parquet_parts
 from nongauss.data.reading import PARQUET_SUFFIXES
 from nongauss.inference.sources import Stream
-from nongauss.parted import Encode, describe, open_parts, sample_table
+from nongauss.parted import Encode, describe, naming, open_parts, sample_table
 from nongauss.report.comparison import fit_and_score
 from nongauss.tables import Table, prepare
 from nongauss.workflow import Outcome, prediction_columns, with_checkpoint
@@ -138,7 +139,7 @@ def predict_parts(model: Any, data: Path, out: Path) -> int:
         writer = None
         try:
             for part in Stream(parts, loaded).each(_itself):
-                frame = pd.DataFrame(prediction_columns(model, part.X))
+                frame = pd.DataFrame(naming(part, partial(prediction_columns, model, part.X)))
                 if writer is None:
                     schema = _schema_of(frame)
                     writer = pq.ParquetWriter(temporary, schema)
