@@ -71,8 +71,8 @@ class Moments:
     """What `fit_scale` needs of a column, in a form that adds up over parts of the rows.
 
     Weight, mean, and sums of w (x - mean)^2 and ^3, all in units of `unit` (they add up as Chan, Golub and
-    LeVeque 1979 and Pebay 2008 say); smallest and largest value, whether all are whole, the weight of those
-    above 0, and the values themselves if they are one or two, else ().
+    LeVeque 1979 and Pebay 2008 say); smallest and largest value, one that is not whole (NaN: all are), the
+    weight of those above 0, and the values themselves if they are one or two, else ().
     """
 
     unit: float
@@ -82,7 +82,7 @@ class Moments:
     third: float
     low: float
     high: float
-    whole: bool
+    fraction: float
     positive: float
     few: tuple[float, ...]
 
@@ -105,7 +105,7 @@ class Moments:
             third=float(np.sum(square * z)),
             low=low,
             high=high,
-            whole=bool((x == np.round(x)).all()),
+            fraction=_first(x[x != np.round(x)]),
             positive=float(np.sum(weight[x > 0])),
             few=tuple({low, high}) if bool(((x == low) | (x == high)).all()) else (),
         )
@@ -126,7 +126,7 @@ class Moments:
             third=third,
             low=min(a.low, b.low),
             high=max(a.high, b.high),
-            whole=a.whole and b.whole,
+            fraction=b.fraction if math.isnan(a.fraction) else a.fraction,
             positive=a.positive + b.positive,
             few=_at_most_two(a.few, b.few),
         )
@@ -137,6 +137,11 @@ class Moments:
             self, unit=unit, mean=s * self.mean, second=s**2 * self.second, third=s**3 * self.third
         )
 
+    @property
+    def whole(self) -> bool:
+        """Are all values whole numbers?"""
+        return math.isnan(self.fraction)
+
     def scale(self) -> Scale:
         """As `fit_scale` gives it for all the rows."""
         low, high = self.low / self.unit, self.high / self.unit
@@ -145,6 +150,10 @@ class Moments:
         sd = math.sqrt(self.second / self.weight)
         mirrored = self.third / self.weight / sd**3 < -CLEAR_SKEW
         return Scale(unit=self.unit, mean=self.mean, sd=-sd if mirrored else sd)
+
+
+def _first(x: Floats) -> float:
+    return float(x[0]) if len(x) else math.nan
 
 
 def _at_most_two(a: tuple[float, ...], b: tuple[float, ...]) -> tuple[float, ...]:

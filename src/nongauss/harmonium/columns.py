@@ -238,9 +238,9 @@ def _check_kind(numbers: Moments, kind: str | None, column: str, view: str) -> N
     too_high = kind == "binary" and numbers.high > 1.0
     if numbers.low < 0.0 or too_high or (kind == "counts" and not numbers.whole):
         rule = "0, 1 or between" if kind == "binary" else "whole and not negative"
-        odd = f"{numbers.low:g}" if numbers.low < 0.0 else f"{numbers.high:g}" if too_high else "fractions"
+        odd = numbers.low if numbers.low < 0.0 else numbers.high if too_high else numbers.fraction
         raise InputError(
-            f"Column {column!r} of view {view!r} holds {odd}, but values of kind {kind!r} "
+            f"Column {column!r} of view {view!r} holds {odd:g}, but values of kind {kind!r} "
             f"are {rule}; leave the kind out, or name another one."
         )
 
