@@ -2,9 +2,11 @@
 
 import os
 import signal
+import sys
 import threading
 import time
 
+import cloudpickle
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
@@ -15,6 +17,7 @@ from nongauss.inference.cluster import Cluster
 from nongauss.inference.sources import Stream
 
 distributed = pytest.importorskip("distributed")
+cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers cannot import the tests
 
 RNG = np.random.default_rng(0)
 PARTS = [RNG.normal(size=(n, 3)) for n in (40, 1, 25, 60, 33, 12, 50)]

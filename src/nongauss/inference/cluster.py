@@ -38,7 +38,7 @@ class Cluster:
 
     def map(self, function: Local, *args: Any) -> Cluster:
         """The parts `function(part, *args)`, begun to be made and kept on the workers."""
-        return Cluster(self.client, self.client.compute(self._tasks(function, args)))
+        return Cluster(self.client, self._begun(self._tasks(function, args)))
 
     def sum(self, local: Local, *args: Any) -> Any:
         """The sum of `local(part, *args)` over all parts, added up on the workers."""
@@ -48,7 +48,7 @@ class Cluster:
         while len(records) > 1:
             groups = [records[i : i + BRANCHES] for i in range(0, len(records), BRANCHES)]
             records = [delayed(_total, pure=False)(group) for group in groups]
-        return self._result(self.client.compute(records[0]))
+        return self._result(self._begun(records[0]))
 
     def each(self, local: Local, *args: Any) -> Iterator[Any]:
         """`local(part, *args)` of one part after the other; only that comes over the wire."""
@@ -72,17 +72,26 @@ class Cluster:
 
     def _ahead(self, tasks: Sequence[Any]) -> Iterator[Any]:
         """Results in order; the next one is made meanwhile."""
-        begun = [self.client.compute(task) for task in tasks[: MIXED + 1]]
+        begun = [self._begun(task) for task in tasks[: MIXED + 1]]
         for number in range(len(tasks)):
             result = self._result(begun.pop(0))
             if number + MIXED + 1 < len(tasks):
-                begun.append(self.client.compute(tasks[number + MIXED + 1]))
+                begun.append(self._begun(tasks[number + MIXED + 1]))
             yield result
+
+    def _begun(self, tasks: Any) -> Any:
+        """The future of a task, or a list of them."""
+        from distributed.client import ClosedClientError
+
+        try:
+            return self.client.compute(tasks)
+        except (ClosedClientError, OSError) as error:
+            raise _gone(error) from error
 
     def _result(self, future: Any) -> Any:
         """Wait for a result. Raises what a task raised; ConnectionError where no worker is left."""
         from distributed import TimeoutError as Waiting
-        from distributed.client import FutureCancelledError
+        from distributed.client import ClosedClientError, FutureCancelledError
         from distributed.scheduler import KilledWorker
 
         alone_since = None
@@ -100,14 +109,18 @@ class Cluster:
                 f"A part of the table ended every worker that tried it ({error.last_worker.address} last); "
                 "give workers more memory, or the table smaller parts."
             ) from error
-        except (FutureCancelledError, OSError) as error:
-            raise ConnectionError(
-                f"The Dask scheduler is gone ({type(error).__name__}); start the cluster again."
-            ) from error
+        except (FutureCancelledError, ClosedClientError, OSError) as error:
+            if future.status == "error":  # the task's own
+                raise
+            raise _gone(error) from error
         raise ConnectionError(
             f"No worker has been left on the Dask cluster {self.client.scheduler.address} for {GRACE:.0f} "
             "seconds; start workers and fit again."
         )
+
+
+def _gone(error: Exception) -> ConnectionError:
+    return ConnectionError(f"The Dask scheduler is gone ({type(error).__name__}); start the cluster again.")
 
 
 def _called(function: Local, part: Any, args: tuple[Any, ...]) -> Any:

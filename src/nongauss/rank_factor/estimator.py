@@ -249,14 +249,12 @@ class RankFactorClassifier(ProbabilityClassifierMixin, TransformerMixin, RankFac
         self.shrinkage = shrinkage
         self.cut = cut
         self.learning_rate = learning_rate
-        self.n_chains = n_chains
-        self.n_draws = n_draws
+        self.n_chains, self.n_draws = n_chains, n_draws
         self.max_iter = max_iter
         self.tol = tol
         self.callbacks = callbacks
         self.max_rows = max_rows
-        self.random_state = random_state
-        self.verbose = verbose
+        self.random_state, self.verbose = random_state, verbose
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to a table X (N, D) and labels y (N,). Weight 2 is the row twice, 0 the row gone.

@@ -182,13 +182,7 @@ class RectangleMixture(ClusterMixin, TableEstimator):
         check_parameters(self)
         name = type(self).__name__
         seed = self._key_seed(self.random_state)
-        source = open_parts(X, None, sample_weight) if is_parted(X) else None
-        if source is None:
-            whole, _, weight = read_inputs(X, sample_weight, name)
-        else:
-            whole = describe(source, name).table.encoder()
-            sampled = sample_table(source, Encode(whole, None, name), MOST_ROWS)
-            X, weight = sampled.table, sampled.rows.weight
+        source, X, whole, weight = _rows_to_fit(X, sample_weight, name)
         rule, rule_cells = view(
             X, whole, places_of(self.rule_columns, whole, "rule_columns"), weight, self.scaling, name
         )
@@ -321,6 +315,19 @@ class RectangleMixture(ClusterMixin, TableEstimator):
             tally = source.sum(tally_of, views, solution, self.structure)
         self.clusters_ = cluster_table(solution.rules.names, tally)
         self.inside_one_ = tally.inside_one / tally.total
+
+
+def _rows_to_fit(
+    X: Any, sample_weight: Any, name: str
+) -> tuple[Source | None, Any, TableEncoder, FloatArray]:
+    """Its source if a table is in parts, the table (of parts, a sample), its encoder and weights."""
+    if not is_parted(X):
+        whole, _, weight = read_inputs(X, sample_weight, name)
+        return None, X, whole, weight
+    source = open_parts(X, None, sample_weight)
+    whole = describe(source, name).table.encoder()
+    sampled = sample_table(source, Encode(whole, None, name), MOST_ROWS)
+    return source, sampled.table, whole, sampled.rows.weight
 
 
 def _warn_names(columns: list[str]) -> None:

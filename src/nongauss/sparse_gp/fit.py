@@ -140,21 +140,14 @@ def fit(
     with threadpool_limits(limits=1 if small else None, user_api="blas"):
         bound = Bound(model, learned_from, params, not fixed, is_exact)
         result = ascend(
-            bound,
-            params.flat(not fixed),
-            box(model, 0 if fixed else Z.size),
-            max_iter=recipe.max_iter,
-            tol=recipe.tol * learned_from.weight.sum(),
-            callbacks=callbacks,
-            verbose=verbose,
-        )
+            bound, params.flat(not fixed), box(model, 0 if fixed else Z.size), max_iter=recipe.max_iter,
+            tol=recipe.tol * learned_from.weight.sum(), callbacks=callbacks, verbose=verbose,
+        )  # fmt: skip
         params = params.like(result.state)
-        if everywhere is None and learned_from is not rows:
-            everywhere = Stream([rows])
         if recipe.n_components == 1 or model.likelihood.conjugate or result.status is Status.STOPPED:
-            if everywhere is None:
+            if everywhere is None and learned_from is rows:
                 return result, posterior(bound, params)
-            latents = passes.settled(everywhere, model, params)
+            latents = passes.settled(everywhere or Stream([rows]), model, params)
             return result, _posterior(model, params, *_stacked(latents))
         if learned_from is not rows:
             bound = Bound(model, rows, params, moves_inputs=False, is_exact=False)
