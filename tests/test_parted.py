@@ -6,10 +6,12 @@ import subprocess
 import sys
 import threading
 
+import joblib
 import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.model_selection import GridSearchCV
 
 from nongauss import (
     Harmonium,
@@ -209,6 +211,14 @@ def test_arrays_and_a_target_of_their_own(client, few_in_memory):
         model.fit(array[:, :1], array[:, 1].rechunk(N))
     with pytest.raises(InputError, match="y must be in parts like X: got ndarray"):
         model.fit(array[:, :1], numbers[:, 1])
+
+
+def test_a_grid_search_runs_on_the_cluster(client):
+    model, _ = ESTIMATORS["gp"]
+    search = GridSearchCV(model, {"n_inducing": [2, 8]}, cv=2)
+    with joblib.parallel_config(backend="dask"):
+        there = search.fit(X, TABLE["count"]).cv_results_["mean_test_score"]
+    assert_array_equal(there, search.fit(X, TABLE["count"]).cv_results_["mean_test_score"])
 
 
 def test_killing_a_worker_in_a_fit_changes_nothing(folder, client, few_in_memory):

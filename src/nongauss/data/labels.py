@@ -105,6 +105,8 @@ class LabelSummary:
         return cls(distinct, mass.astype(np.float64), _declared(y), part)
 
     def __add__(self, other: LabelSummary) -> LabelSummary:
+        if not (len(self.labels) and len(other.labels)):
+            return self if len(self.labels) else other
         text = [any(isinstance(label, str) for label in s.labels.tolist()) for s in (self, other)]
         if text[0] != text[1]:
             raise InputError(
