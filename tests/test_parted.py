@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.model_selection import GridSearchCV
+from typer.testing import CliRunner
 
 from nongauss import (
     Harmonium,
@@ -23,9 +24,10 @@ from nongauss import (
     TGGMClassifier,
     TGGMRegressor,
 )
+from nongauss.cli import app
 from nongauss.core.contracts import InputError
 from nongauss.harmonium import common as harmonium_common
-from nongauss.parted import is_parted, open_parts
+from nongauss.parted import is_parted, open_parts, sample
 from nongauss.rectangle import estimator as rectangle_estimator
 from nongauss.sparse_gp import fit as sparse_gp_fit
 from nongauss.tggm import parts as tggm_parts
@@ -52,11 +54,8 @@ ESTIMATORS = {
     "gp_gaussian": (SparseGPRegressor(n_inducing=8, max_iter=20, random_state=0), "real"),
     "gp_labels": (SparseGPClassifier(n_inducing=6, max_iter=10, random_state=0), "label"),
     "gp_grades": (SparseGPOrdinalClassifier(n_inducing=6, max_iter=10, random_state=0), "grade"),
-    "tggm": (TGGMRegressor((5,), n_members=2, max_epochs=4, random_state=0), "real"),
-    "tggm_labels": (
-        TGGMClassifier((5,), n_members=2, max_epochs=4, class_weight="balanced", random_state=0),
-        "label",
-    ),
+    "tggm": (TGGMRegressor((5,), n_members=2, max_epochs=3, random_state=0), "real"),
+    "tggm_full": (TGGMRegressor((5,), n_members=2, max_epochs=3, batch_size=N, random_state=0), "real"),
     "rectangle": (RectangleMixture(2, n_init=2, max_iter=10, random_state=0), None),
     "harmonium": (Harmonium(4, max_epochs=3, random_state=0), None),
     "harmonium_labels": (HarmoniumClassifier(4, max_epochs=3, random_state=0), "label"),
@@ -70,8 +69,7 @@ pytestmark = [
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     path = tmp_path_factory.mktemp("parts")
-    for i in range(3):
-        TABLE[200 * i : 200 * i + 200].to_parquet(path / f"{i}.parquet", index=False, row_group_size=70)
+    write(TABLE, path)
     return path
 
 
@@ -90,8 +88,8 @@ def columns(target, weight="weight"):
 
 
 def write(table, path):
-    for i in range(3):
-        table[200 * i : 200 * i + 200].to_parquet(path / f"{i}.parquet", index=False, row_group_size=70)
+    for i in range(2):
+        table[300 * i : 300 * i + 300].to_parquet(path / f"{i}.parquet", index=False, row_group_size=75)
     return str(path)
 
 
@@ -102,7 +100,7 @@ def answers(model, table):
     return getattr(model, name)(table)
 
 
-@pytest.mark.parametrize("name", ESTIMATORS)
+@pytest.mark.parametrize("name", [name for name in ESTIMATORS if not name.startswith("tggm")])
 def test_a_table_on_disk_that_fits_in_memory_gives_the_same_model(name, tmp_path):
     model, target = ESTIMATORS[name]
     path = write(columns(target), tmp_path)
@@ -113,7 +111,7 @@ def test_a_table_on_disk_that_fits_in_memory_gives_the_same_model(name, tmp_path
     assert_allclose(answers(model, path), answers(model, X), rtol=1e-12, atol=1e-14)
 
 
-@pytest.mark.parametrize("name", ["gp", "gp_gaussian", "gp_labels", "gp_grades"])
+@pytest.mark.parametrize("name", ["gp", "gp_gaussian", "gp_labels"])
 def test_what_all_rows_say_is_the_same_from_disk_and_in_memory(name, tmp_path, few_in_memory):
     model, target = ESTIMATORS[name]
     path = write(columns(target), tmp_path)
@@ -124,7 +122,17 @@ def test_what_all_rows_say_is_the_same_from_disk_and_in_memory(name, tmp_path, f
     assert_allclose(answers(model, X), expected, rtol=1e-8)
 
 
-@pytest.mark.parametrize("name", ["tggm", "tggm_labels", "rectangle", "harmonium", "harmonium_labels"])
+@pytest.mark.parametrize("target", ["real", "label"])
+def test_a_tggm_reads_a_table_on_disk_as_one_in_memory(target, tmp_path):
+    model = TGGMRegressor() if target == "real" else TGGMClassifier(class_weight="balanced")
+    more = (None,) if target == "label" else ()
+    whole = model._first_rows(X, TABLE[target], TABLE.weight, *more)[1]
+    rows = model._parts(write(columns(target), tmp_path), target, "weight")[1]
+    for mine, its in zip(sample(rows, 1000).rows, whole, strict=False):
+        assert_allclose(mine, its, rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["tggm", "rectangle", "harmonium_labels"])
 def test_tables_past_memory_are_learned_from_as_well(name, tmp_path, few_in_memory):
     model, target = ESTIMATORS[name]
     path = write(columns(target, None), tmp_path)
@@ -139,8 +147,8 @@ def test_tables_past_memory_are_learned_from_as_well(name, tmp_path, few_in_memo
 def test_what_cannot_be_in_parts_is_one_sentence(folder):
     for model, arguments, message in (
         (SparseGPRegressor(), (TABLE["count"],), "y must be the name of a column of the Parquet files"),
-        (SparseGPRegressor(), ("counts",), "0.parquet, row group 0 has no column 'counts' for the target"),
-        (SparseGPRegressor(), ("label",), "0.parquet, row group 0: y holds '.*', which is not a number"),
+        (SparseGPRegressor(), ("counts",), "row group 0 has no column 'counts' for the target"),
+        (SparseGPRegressor(), ("label",), "row group 0: y holds '.*' in row .*, which is not a number"),
         (SparseGPRegressor("poisson"), ("count", None, TABLE["count"]), "exposure takes tables in memory"),
         (SparseGPRegressor("student_t", posterior="mixture"), ("real",), "'mixture' takes tables in memory"),
         (Harmonium(3, early_stopping=True), (), "early_stopping of Harmonium take tables in memory"),
@@ -152,12 +160,12 @@ def test_what_cannot_be_in_parts_is_one_sentence(folder):
 def test_without_the_extra_all_that_is_in_memory_or_on_disk_works(folder):
     code = (
         "import sys; sys.modules.update(dask=None, distributed=None)\n"
-        "from nongauss import SparseGPRegressor as GP, TGGMRegressor\n"
+        "from nongauss import SparseGPRegressor as GP\n"
         "import pandas as pd\n"
         f"folder = {str(folder)!r}\n"
         "X = pd.read_parquet(folder)[['a', 'b', 'c', 'real']]\n"
-        "GP(n_inducing=4, max_iter=5, random_state=0).fit(X[['a', 'b', 'c']], X['real']).predict(X)\n"
-        "GP(n_inducing=4, max_iter=5, random_state=0).fit(folder, 'real').predict(folder)\n"
+        "GP(n_inducing=4, max_iter=3, random_state=0).fit(X[['a', 'b', 'c']], X['real']).predict(X)\n"
+        "GP(n_inducing=4, max_iter=3, random_state=0).fit(folder, 'real').predict(folder)\n"
     )
     done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -184,7 +192,7 @@ def frame_of(folder, target):
     return dd.read_parquet(folder, columns=[*X.columns, *([target] if target else [])], split_row_groups=True)
 
 
-@pytest.mark.parametrize("name", ["gp", "tggm", "rectangle", "harmonium_labels"])
+@pytest.mark.parametrize("name", ["gp", "tggm_full", "rectangle"])
 def test_a_cluster_gives_the_model_of_the_disk_and_lazy_answers(
     name, folder, tmp_path, client, few_in_memory
 ):
@@ -226,15 +234,23 @@ def test_killing_a_worker_in_a_fit_changes_nothing(folder, client, few_in_memory
     frame = frame_of(folder, target)
     expected = model.fit(frame, target).posterior_.alpha
     victim = next(iter(client.run(os.getpid).values()))
-    timer = threading.Timer(0.5, os.kill, (victim, signal.SIGKILL))
+    timer = threading.Timer(0.2, os.kill, (victim, signal.SIGKILL))
     timer.start()
     try:
-        found = [model.fit(frame, target).posterior_.alpha for _ in range(2)]
+        found = model.fit(frame, target).posterior_.alpha
     finally:
         timer.join()
+    assert_array_equal(found, expected)
     assert victim not in client.run(os.getpid).values()
-    for alpha in found:
-        assert_array_equal(alpha, expected)
+
+
+def test_the_command_line_fits_on_a_cluster_that_runs(folder, client, tmp_path):
+    options = ["--set", "n_inducing=4", "--max-epochs", "3", "--out", str(tmp_path), "--target", "count"]
+    scheduler = ["--engine", "dask", "--scheduler", client.scheduler.address]
+    done = CliRunner().invoke(app, ["fit", str(folder), *options, *scheduler])
+    assert done.exit_code == 0, done.output
+    assert f"Dask cluster at {client.scheduler.address}, dashboard" in done.stderr
+    assert "from 2 of 8 parts" in done.stdout
 
 
 def test_a_dask_frame_without_a_cluster_is_computed_part_by_part(folder):

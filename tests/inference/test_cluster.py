@@ -60,13 +60,16 @@ def test_sums_blocks_and_errors_are_those_of_a_stream(client):
         there.sum(fails)
 
 
+KILLS = 2
+
+
 def test_workers_killed_at_random_moments_change_nothing(client):
-    """Ten kills while passes run: the sums are the same to the last bit, since pairs add in a fixed order."""
+    """Kills while passes run: the sums are the same to the last bit, since pairs add in a fixed order."""
     rng, stop, killed = np.random.default_rng(0), threading.Event(), []
     pids = client.run(os.getpid)
 
     def kill():
-        while not stop.wait(float(rng.uniform(0.3, 0.8))) and len(killed) < 10:
+        while not stop.wait(float(rng.uniform(0.3, 0.8))) and len(killed) < KILLS:
             alive = [pid for pid in client.run(os.getpid, on_error="ignore").values() if isinstance(pid, int)]
             if len(alive) == 2:
                 os.kill(alive[int(rng.integers(2))], signal.SIGKILL)
@@ -78,12 +81,12 @@ def test_workers_killed_at_random_moments_change_nothing(client):
     thread.start()
     try:
         found = []
-        while len(killed) < 10 and len(found) < 200:
+        while len(killed) < KILLS and len(found) < 200:
             found.append(source.sum(gram, np.zeros(3), 0.05)["gram"])
     finally:
         stop.set()
         thread.join()
-    assert len(killed) == 10
+    assert len(killed) == KILLS
     for gram_ in found:
         assert_array_equal(gram_, expected)
     assert set(pids.values()).isdisjoint(client.run(os.getpid).values())

@@ -1,6 +1,7 @@
+import os
 import subprocess
 import sys
-from itertools import os
+from itertools import pairwise
 
 import jax
 import jax.numpy as jnp
