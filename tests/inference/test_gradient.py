@@ -6,7 +6,6 @@ from itertools import pairwise
 import jax
 import jax.numpy as jnp
 import numpy as np
-import pairwise
 import pytest
 
 from nongauss.core.contracts import InputError, Status
