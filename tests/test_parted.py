@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 from nongauss import (
     Harmonium,
     HarmoniumClassifier,
+    RankFactorAnalysis,
     RectangleMixture,
     SparseGPClassifier,
     SparseGPOrdinalClassifier,
@@ -151,10 +152,14 @@ def test_what_cannot_be_in_parts_is_one_sentence(folder):
         (SparseGPRegressor(), ("label",), "row group 0: y holds '.*' in row .*, which is not a number"),
         (SparseGPRegressor("poisson"), ("count", None, TABLE["count"]), "exposure takes tables in memory"),
         (SparseGPRegressor("student_t", posterior="mixture"), ("real",), "'mixture' takes tables in memory"),
+        (RankFactorAnalysis(), (), "RankFactorAnalysis needs its rows in memory"),
         (Harmonium(3, early_stopping=True), (), "early_stopping of Harmonium take tables in memory"),
     ):
         with pytest.raises(InputError, match=message):
             model.fit(folder, *arguments)
+    model, target = ESTIMATORS["gp"]
+    with pytest.raises(InputError, match="return_std and exposure take tables in memory"):
+        model.fit(folder, target).predict(folder, return_std=True)
 
 
 def test_without_the_extra_all_that_is_in_memory_or_on_disk_works(folder):
@@ -253,9 +258,22 @@ def test_the_command_line_fits_on_a_cluster_that_runs(folder, client, tmp_path):
     assert "from 2 of 8 parts" in done.stdout
 
 
-def test_a_dask_frame_without_a_cluster_is_computed_part_by_part(folder):
-    import dask.dataframe as dd
+def cut(place):
+    first, last = place
+    return TABLE[first:last]
 
+
+def test_without_a_cluster_a_dask_frame_is_read_part_by_part_and_parts_may_be_empty(few_in_memory):
+    dd = pytest.importorskip("dask.dataframe")
     assert not is_parted(X)
-    source = open_parts(dd.from_pandas(TABLE, npartitions=3), "real")
-    assert [len(part.y) for part in source.each(lambda part: part)] == [200] * 3
+    frame = dd.from_map(cut, [(0, 0), (0, 250), (250, 250), (250, 600)], meta=TABLE[:0])
+    for name in ("gp", "rectangle", "harmonium_labels"):
+        model, target = ESTIMATORS[name]
+        used = frame[[*X.columns, *([target] if target else [])]]
+        lazy = answers(model.fit(used, target), used)
+        assert_allclose(lazy.compute(scheduler="synchronous"), answers(model, X), rtol=1e-12, atol=1e-14)
+    assert [len(part.X) for part in open_parts(frame).each(itself)] == [0, 250, 0, 350]
+
+
+def itself(part):
+    return part

@@ -181,14 +181,15 @@ ReadTarget = Callable[[Any, NDArray[np.float64]], NDArray[np.float64]]
 class Encode:
     """A `Part` as `Encoded` rows: the step of a source that a model learns from.
 
-    `read(y, weight)` gives the target as numbers (N, P). Rows of weight 0 are left out. `factors` (D,) of the
-    encoded columns.
+    `read(y, weight)` gives the target as numbers (N, P), P being `n_targets`. Rows of weight 0 are left out.
+    `factors` (D,) of the encoded columns.
     """
 
     encoder: TableEncoder
     read: ReadTarget | None
     estimator_name: str
     factors: NDArray[np.float64] | None = None
+    n_targets: int = 1
 
     def __call__(self, part: Part) -> Encoded:
         """The rows. Raises InputError naming the part."""
@@ -197,9 +198,10 @@ class Encode:
 
     def _rows(self, part: Part) -> Encoded:
         n_rows = n_rows_of(part.X)
-        width = len(self.encoder.encoded_names)
         if not n_rows:
-            return Encoded(np.zeros((0, width), np.float32), np.zeros((0, 1), np.float32), np.zeros(0))
+            widths = len(self.encoder.encoded_names), 0 if self.read is None else self.n_targets
+            nothing = [np.zeros((0, width), np.float32) for width in widths]
+            return Encoded(nothing[0], nothing[1], np.zeros(0))
         weight = weight_of(part)
         X = self.encoder.transform(part.X, self.estimator_name, warn=False)
         X = X if self.factors is None else X * self.factors
@@ -246,7 +248,7 @@ def by_parts(method: Callable[..., Any]) -> Callable[..., Any]:
     def either(self: Any, X: Any, *args: Any, **options: Any) -> Any:
         if not is_parted(X):
             return method(self, X, *args, **options)
-        check_is_simple(options)
+        check_is_simple((*args, *options.values()))
         work = partial(_predicted, partial(method, self), known_columns(self), args, options)
         if not is_dask(X):
             return np.concatenate(list(Stream(_parquet(X), loaded).each(work)))
@@ -255,9 +257,9 @@ def by_parts(method: Callable[..., Any]) -> Callable[..., Any]:
     return either
 
 
-def check_is_simple(options: dict[str, Any]) -> None:
-    """Refuse what has no place in a lazy result."""
-    if options.get("return_std") or options.get("exposure") is not None:
+def check_is_simple(options: tuple[Any, ...]) -> None:
+    """Refuse options of `predict`, which have no place in a lazy result."""
+    if any(option is not None and option is not False for option in options):
         raise InputError(
             "return_std and exposure take tables in memory; predict part by part: "
             "X.map_partitions(model.predict, return_std=True)."

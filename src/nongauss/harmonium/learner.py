@@ -165,6 +165,8 @@ class Learner:
         total: dict[str, float] = {}
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             for rows in self._blocks():
+                if not len(rows.weight):
+                    continue
                 order = self.rng.permutation(len(rows.weight))
                 if not total:
                     total["contrastive_free_energy"] = self._free_energy(rows.take(order[: self.batch]))

@@ -93,7 +93,7 @@ class SparseGP(TableEstimator):
         if not encoder.encoded_names:
             raise InputError("No column of the table tells rows apart; give one with more than one value.")
         most = recipe_of.most_rows(self._most_inducing(likelihood))
-        everywhere = source.map(Encode(encoder, read, type(self).__name__))
+        everywhere = source.map(Encode(encoder, read, type(self).__name__, n_targets=2))
         first = sample(everywhere, most)
         rows = as_rows(first.rows)
         rows = Rows(*(array.astype(np.float64) for array in rows))

@@ -254,7 +254,7 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
         encoder = summary.encoder()
         scaler = target.scaler()
         _warn_if_constant(scaler)
-        rows = source.map(Encode(encoder, partial(_scaled, scaler, name), name))
+        rows = source.map(Encode(encoder, partial(_scaled, scaler, name), name, n_targets=len(scaler.centre)))
         return Reading(encoder, scaler, target.dims == 1), rows
 
     def _more_rows(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> Data:
