@@ -2,11 +2,8 @@
 
 import os
 import signal
-import sys
 import threading
-import time
 
-import cloudpickle
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
@@ -15,25 +12,12 @@ from nongauss.core.contracts import InputError
 from nongauss.inference import cluster as cluster_module
 from nongauss.inference.cluster import Cluster
 from nongauss.inference.sources import Stream
+from on_workers import fails, gram, made
 
 distributed = pytest.importorskip("distributed")
-cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers cannot import the tests
 
 RNG = np.random.default_rng(0)
 PARTS = [RNG.normal(size=(n, 3)) for n in (40, 1, 25, 60, 33, 12, 50)]
-
-
-def made(part, factor):
-    return factor * part
-
-
-def gram(part, shift, seconds=0.0):
-    time.sleep(seconds)
-    return {"gram": (part - shift).T @ (part - shift), "n": len(part)}
-
-
-def fails(part):
-    raise InputError(f"a part of {len(part)} rows is no good; mend it")
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +53,7 @@ def test_workers_killed_at_random_moments_change_nothing(client):
     pids = client.run(os.getpid)
 
     def kill():
-        while not stop.wait(float(rng.uniform(0.3, 0.8))) and len(killed) < KILLS:
+        while not stop.wait(float(rng.uniform(0.1, 0.5))) and len(killed) < KILLS:
             alive = [pid for pid in client.run(os.getpid, on_error="ignore").values() if isinstance(pid, int)]
             if len(alive) == 2:
                 os.kill(alive[int(rng.integers(2))], signal.SIGKILL)

@@ -19,7 +19,7 @@ from nongauss.inference.sources import MIXED, Local, added, joined
 GRACE = 60.0
 """Seconds without any worker after which a pass is given up."""
 
-BRANCHES = 4
+BRANCHES = 8
 """Records that are added at once."""
 
 _LOOK = 1.0  # seconds between two looks at a pass that is under way
