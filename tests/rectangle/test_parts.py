@@ -17,6 +17,7 @@ def test_rules_are_judged_on_all_rows_of_all_parts(tmp_path):
     assert_frame_equal(model.clusters_, whole)
     assert model.inside_one_ == inside
     assert model.labels_ is None
+    np.testing.assert_array_equal(model.fit_predict(tmp_path / "iris.parquet"), model.predict(X))
     assert np.isfinite(model.predict_posterior(str(tmp_path)).sum())
 
 

@@ -217,6 +217,11 @@ class RectangleMixture(ClusterMixin, TableEstimator):
         self._record_fit(solution.result)
         return self
 
+    def fit_predict(self, X: Any, y: Any = None, **fit_params: Any) -> IntArray:
+        """`fit`, then the cluster of each row by its rule, (N,)."""
+        labels = self.fit(X, y, **fit_params).labels_
+        return self.predict(X) if labels is None else labels
+
     @by_parts
     def predict(self, X: Any) -> IntArray:
         """Cluster of each row by the rules alone, (N,): X may lack all but the rule columns.
