@@ -31,8 +31,8 @@ COLUMNS = [f"x{j}" for j in range(20)]
 
 
 def write_parts(folder: Path, n_rows: int) -> None:
-    """Parquet files of 10 row groups each, at least ten row groups in all and 50,000 rows in each at most."""
-    size = min(50_000, n_rows // 10)
+    """Parquet files of 10 row groups each, four row groups in all at least, of 50,000 rows at most."""
+    size = min(50_000, n_rows // 4)
     for number in range(-(-n_rows // (10 * size))):
         rng = np.random.default_rng(number)
         X = rng.normal(size=(min(10 * size, n_rows - 10 * size * number), 20))
