@@ -44,7 +44,8 @@ def source(dtype=np.float64):
     return Stream([Batch((x, y), w) for x, y, w in parts])
 
 
-def test_fifty_full_batch_steps_over_parts_are_those_in_memory():
+def test_fifty_full_batch_steps_over_parts_are_those_in_memory(monkeypatch):
+    monkeypatch.setattr(epochs, "SLICE", 50)
     step = GradientStep(local, update, None)
     with double_precision():
         state, key = State(np.zeros(3)), jax.random.key(0)

@@ -23,7 +23,10 @@ from nongauss.core.rng import split_named
 from nongauss.inference.checkpoint import Checkpoint, Snapshot
 from nongauss.inference.gradient import GradientStep, Local, Rows, pad_rows
 from nongauss.inference.iteration import repeat
-from nongauss.inference.sources import Source
+from nongauss.inference.sources import Source, added
+
+SLICE = 8192
+"""Rows of a part that `local` is given at once: what it needs for a row it needs for so many."""
 
 
 class Batch(NamedTuple):
@@ -161,15 +164,15 @@ def _updated(step: GradientStep, state: Any, stats: Any) -> tuple[Any, Mapping[s
 
 def statistics(part: Batch, local: Local, key: np.ndarray, params: Any) -> Mapping[str, Any] | None:
     """`local` of a part, as host arrays; in double precision where the parameters are."""
-    if not len(part.weight):
-        return None
+    total = None
     is_double = any(leaf.dtype == np.float64 for leaf in jax.tree.leaves(params))
     with double_precision() if is_double else contextlib.nullcontext():
-        stats = _local(
-            local, jax.random.wrap_key_data(jax.numpy.asarray(key)), params, pad_rows(part.data, part.weight)
-        )
-        found: Mapping[str, Any] = jax.tree.map(np.asarray, stats)
-    return found
+        own = jax.random.wrap_key_data(jax.numpy.asarray(key))
+        for first in range(0, len(part.weight), SLICE):
+            at = slice(first, first + SLICE)
+            rows = pad_rows(tuple(array[at] for array in part.data), part.weight[at])
+            total = added(total, jax.tree.map(np.asarray, _local(local, own, params, rows)))
+    return total
 
 
 @partial(jax.jit, static_argnames="local")
