@@ -57,7 +57,7 @@ def opened(folder: Path, engine: str) -> Iterator[tuple[Any, Any]]:
 
     workers = int(engine.split()[1])
     with (
-        LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None) as local,
+        LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=":0") as local,
         Client(local) as client,
     ):
         from dataclasses import replace

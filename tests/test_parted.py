@@ -12,7 +12,6 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.model_selection import GridSearchCV
-from typer.testing import CliRunner
 
 from nongauss import (
     Harmonium,
@@ -24,14 +23,19 @@ from nongauss import (
     SparseGPRegressor,
     TGGMClassifier,
     TGGMRegressor,
+    engines,
 )
-from nongauss.cli import app
 from nongauss.core.contracts import InputError
 from nongauss.harmonium import common as harmonium_common
+from nongauss.inference.cluster import Cluster
+from nongauss.inference.epochs import Batch, statistics
+from nongauss.inference.sources import Stream
 from nongauss.parted import is_parted, open_parts, sample
 from nongauss.rectangle import estimator as rectangle_estimator
 from nongauss.sparse_gp import fit as sparse_gp_fit
 from nongauss.tggm import parts as tggm_parts
+from nongauss.tggm.params import Config, start
+from nongauss.tggm.updates import Local
 
 N = 600
 RNG = np.random.default_rng(0)
@@ -56,7 +60,6 @@ ESTIMATORS = {
     "gp_labels": (SparseGPClassifier(n_inducing=6, max_iter=10, random_state=0), "label"),
     "gp_grades": (SparseGPOrdinalClassifier(n_inducing=6, max_iter=10, random_state=0), "grade"),
     "tggm": (TGGMRegressor((5,), n_members=2, max_epochs=3, random_state=0), "real"),
-    "tggm_full": (TGGMRegressor((5,), n_members=2, max_epochs=3, batch_size=N, random_state=0), "real"),
     "rectangle": (RectangleMixture(2, n_init=2, max_iter=10, random_state=0), None),
     "harmonium": (Harmonium(4, max_epochs=3, random_state=0), None),
     "harmonium_labels": (HarmoniumClassifier(4, max_epochs=3, random_state=0), "label"),
@@ -184,7 +187,7 @@ def client():
     distributed = pytest.importorskip("distributed")
     with (
         distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, host="127.0.0.1"
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", host="127.0.0.1"
         ) as cluster,
         distributed.Client(cluster) as client,
     ):
@@ -197,7 +200,7 @@ def frame_of(folder, target):
     return dd.read_parquet(folder, columns=[*X.columns, *([target] if target else [])], split_row_groups=True)
 
 
-@pytest.mark.parametrize("name", ["gp", "tggm_full", "rectangle"])
+@pytest.mark.parametrize("name", ["gp", "rectangle"])
 def test_a_cluster_gives_the_model_of_the_disk_and_lazy_answers(
     name, folder, tmp_path, client, few_in_memory
 ):
@@ -249,13 +252,29 @@ def test_killing_a_worker_in_a_fit_changes_nothing(folder, client, few_in_memory
     assert victim not in client.run(os.getpid).values()
 
 
-def test_the_command_line_fits_on_a_cluster_that_runs(folder, client, tmp_path):
-    options = ["--set", "n_inducing=4", "--max-epochs", "3", "--out", str(tmp_path), "--target", "count"]
-    scheduler = ["--engine", "dask", "--scheduler", client.scheduler.address]
-    done = CliRunner().invoke(app, ["fit", str(folder), *options, *scheduler])
-    assert done.exit_code == 0, done.output
-    assert f"Dask cluster at {client.scheduler.address}, dashboard" in done.stderr
-    assert "from 2 of 8 parts" in done.stdout
+def test_the_steps_of_the_command_line_on_a_cluster_that_runs(folder, client):
+    with engines.cluster(client.scheduler.address) as where:
+        assert where.startswith(f"Dask cluster at {client.scheduler.address}, dashboard http")
+        table = engines.sampled_table(folder, "count")
+        first, second = (
+            engines.fit_parts(
+                ESTIMATORS["gp"][0], table, folder, engine, test_size=0.2, seed=0, checkpoint=None
+            )
+            for engine in ("stream", "dask")
+        )
+    assert_allclose(second.final.posterior_.alpha, first.final.posterior_.alpha, rtol=1e-8, atol=1e-9)
+    assert "150 rows from 2 of the 8 parts" in first.notes[0]
+
+
+def test_a_gradient_is_the_same_where_the_part_is(client):
+    config = Config((2,), "bp", "moments", 1, None, None, 0.01)
+    params = start(np.random.default_rng(0), config, 1, 1, np.ones((2, 1), np.float32))
+    rows = TABLE[["a"]].to_numpy(np.float32), TABLE[["real"]].to_numpy(np.float32), np.zeros(N, np.int32) - 1
+    batch = Batch(rows, np.ones(N, np.float32))
+    arguments = (statistics, Local(config), np.zeros(2, np.uint32), params)
+    here, there = (source.sum(*arguments) for source in (Stream([batch]), Cluster(client, [batch])))
+    assert_allclose(there["gradient"].W0, here["gradient"].W0, rtol=1e-5)
+    assert_allclose(there["bound"], here["bound"], rtol=1e-5)
 
 
 def cut(place):

@@ -51,7 +51,7 @@ def cluster(scheduler: str | None) -> Iterator[str]:
         with Client(scheduler) as client:
             yield f"Dask cluster at {scheduler}, dashboard {client.dashboard_link}."
         return
-    with LocalCluster(threads_per_worker=1, processes=True) as local, Client(local) as client:
+    with LocalCluster(threads_per_worker=1, dashboard_address=":0") as local, Client(local) as client:
         yield f"Dask cluster of {len(local.workers)} local workers, dashboard {client.dashboard_link}."
 
 

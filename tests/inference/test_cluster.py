@@ -24,7 +24,7 @@ PARTS = [RNG.normal(size=(n, 3)) for n in (40, 1, 25, 60, 33, 12, 50)]
 def client():
     with (
         distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, host="127.0.0.1"
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", host="127.0.0.1"
         ) as cluster,
         distributed.Client(cluster) as client,
     ):
