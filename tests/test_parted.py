@@ -263,7 +263,7 @@ def test_the_steps_of_the_command_line_on_a_cluster_that_runs(folder, client):
             for engine in ("stream", "dask")
         )
     assert_allclose(second.final.posterior_.alpha, first.final.posterior_.alpha, rtol=1e-8, atol=1e-9)
-    assert "150 rows from 2 of the 8 parts" in first.notes[0]
+    assert "150 rows from 2 of 8 parts" in first.notes[0]
 
 
 def test_a_gradient_is_the_same_where_the_part_is(client):
