@@ -34,14 +34,14 @@ PARTS: dict[str, list[Setting]] = {
     "alpha": [{"n_components": "infinite", "alpha": alpha} for alpha in (0.5, 1.0, 5.0)],
     "steps": [{"step": step, "C": C} for step in (0.009, 0.08) for C in (100.0, 300.0, 1000.0)],
     "restraint": [
-        *({"overlap": overlap} for overlap in (0.0, 1000.0, 10_000.0)),
+        *({"overlap": overlap} for overlap in (0.0, 3000.0, 30_000.0)),
         *({"drive": drive} for drive in (0.09, 0.9)),
         *({"ridge": ridge} for ridge in (0.0, 0.1)),
     ],
     "features": [
         *(
             {"features": True, "ridge": ridge, "overlap": overlap}
-            for ridge, overlap in ((0.0, 0.0), (0.03, 0.0), (0.03, 1000.0), (0.06, 1000.0), (0.1, 1000.0))
+            for ridge, overlap in ((0.0, 0.0), (0.03, 0.0), (0.03, 500.0), (0.1, 500.0))
         ),
         *({"features": True, "step": step} for step in (0.03, 0.27)),
     ],

@@ -36,7 +36,10 @@ def judged_labels(probabilities: np.ndarray, y: np.ndarray) -> dict[str, float]:
 
 
 def one_fit(model: Any, train: Rows, test: Rows) -> dict[str, float]:
-    """Fit and judge. A model without probabilities has an accuracy only."""
+    """Fit and judge. A model without probabilities has an accuracy only.
+
+    `epoch_seconds` is the median epoch of a model that has a trace, else the share of an epoch in the fit.
+    """
     started = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -49,7 +52,9 @@ def one_fit(model: Any, train: Rows, test: Rows) -> dict[str, float]:
     last = model[-1] if hasattr(model, "steps") else model
     n_iter = getattr(last, "n_iter_", None)
     epochs = float(np.max(n_iter)) if n_iter is not None else float("nan")
-    return {**figures, "fit_seconds": seconds, "epochs": epochs}
+    trace = getattr(last, "trace_", None)
+    epoch = seconds / epochs if trace is None else float(trace["seconds"].diff().median())
+    return {**figures, "fit_seconds": seconds, "epochs": epochs, "epoch_seconds": epoch}
 
 
 def race(
@@ -97,7 +102,7 @@ def table_of(rows: dict[str, list[dict[str, float]]], paper: dict[str, str]) -> 
         spread = f" ± {error:.2f}" if np.isfinite(error) else ""
         rest = [np.mean([run.get(key, np.nan) for run in runs]) for key in ("log_loss", "calibration_error")]
         seconds = np.median([run["fit_seconds"] for run in runs])
-        epoch = np.median([run["fit_seconds"] / run["epochs"] for run in runs])
+        epoch = np.median([run.get("epoch_seconds", run["fit_seconds"] / run["epochs"]) for run in runs])
         lines.append(
             f"| {name} | {paper.get(name, '')} | {len(runs)} | {accuracy:.2f}{spread} "
             f"| {rest[0]:.4f} | {rest[1]:.4f} | {seconds:.0f} | {epoch:.2g} |".replace("nan", "")

@@ -114,7 +114,7 @@ def tggm_pass(source: Any, engine: str) -> tuple[Callable[[], Any], Any, Any]:
     from nongauss.tggm.params import Config, start
     from nongauss.tggm.parts import Folds, _batch
 
-    config = Config((50,), "ml", "moments", 10, None, None, 0.01)
+    config = Config((50,), "ml", "moments", 10, None, None)
     nobody = Folds(np.zeros(0, np.uint64), np.zeros(0, np.int32))
     rows = encoded(source, engine, one_output).map(_batch, nobody, 1.0)
     params = start(np.random.default_rng(0), config, 5, 20, np.zeros((2, 1), np.float32))

@@ -40,7 +40,8 @@ def main() -> None:
     if not path.exists():
         raise SystemExit(f"{path} is not there; see the first lines of this file.")
     with np.load(path) as file:
-        parts = (file["x_data"].astype(float), file["x_indices"].astype(int), file["x_indptr"])
+        index, pointer = (file[f"x_{part}"].astype(np.int32) for part in ("indices", "indptr"))
+        parts = file["x_data"].astype(float), index, pointer
         X, y = csr_matrix(parts, shape=tuple(file["x_shape"])), file["rating"].astype(int)
     splits = random_splits(len(y), int(0.7 * len(y)), max(chosen.seeds) + 1)
 

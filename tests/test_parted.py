@@ -267,7 +267,7 @@ def test_the_steps_of_the_command_line_on_a_cluster_that_runs(folder, client):
 
 
 def test_a_gradient_is_the_same_where_the_part_is(client):
-    config = Config((2,), "bp", "moments", 1, None, None, 0.01)
+    config = Config((2,), "bp", "moments", 1, None, None)
     params = start(np.random.default_rng(0), config, 1, 1, np.ones((2, 1), np.float32))
     rows = TABLE[["a"]].to_numpy(np.float32), TABLE[["real"]].to_numpy(np.float32), np.zeros(N, np.int32) - 1
     batch = Batch(rows, np.ones(N, np.float32))

@@ -67,3 +67,19 @@ def test_units_do_not_all_learn_what_tells_few_classes_apart():
     assert model.n_active_ == 15
     assert np.abs(np.corrcoef(model.transform(X).T) - np.eye(15)).max() < 0.95
     assert model.score(X, y) > 0.97
+
+
+def test_rows_without_one_of_the_views_are_still_told_apart(monkeypatch):
+    """Better than by a classifier that never had to do without one."""
+    X, y = load_digits(return_X_y=True)
+    views, order = {"top": slice(0, 32), "bottom": slice(32, 64)}, np.random.default_rng(0).permutation(900)
+    train, test = order[:500], order[500:]
+    gone = X[test].copy()
+    gone[:200, :32], gone[200:, 32:] = np.nan, np.nan
+    scores = []
+    for share in (0.5, 0.0):
+        monkeypatch.setattr("nongauss.harmonium.learner.HIDDEN", share)
+        model = HarmoniumClassifier(30, views=views, max_epochs=80, random_state=0).fit(X[train], y[train])
+        scores.append((model.score(gone, y[test]), model.score(X[test], y[test])))
+    assert scores[0][0] > scores[1][0] + 0.03
+    assert scores[0][1] > 0.9

@@ -1,10 +1,12 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 
 from harmonium.small import table
-from nongauss import Harmonium
+from nongauss import Harmonium, HarmoniumClassifier
 from nongauss.core.contracts import InputError
+from nongauss.harmonium.units import saturated_share
 
 
 @pytest.mark.parametrize(("kind", "n_features"), [("real", 5), ("binary", 4)])
@@ -62,3 +64,14 @@ def test_y_is_ignored():
     X, _ = table(2, 100, "binary", n_columns=10)
     a = Harmonium(3, max_epochs=2, random_state=0).fit(X).transform(X)
     assert_allclose(Harmonium(3, max_epochs=2, random_state=0).fit(X, np.arange(100)).transform(X), a)
+
+
+@pytest.mark.parametrize(
+    ("load", "n_units"), [(load_iris, 4), (load_wine, 30), (load_breast_cancer, 30), (load_digits, 30)]
+)
+def test_units_of_bundled_sets_neither_saturate_nor_say_the_same(load, n_units):
+    X, y = (part[:600] for part in load(return_X_y=True))
+    for model in (Harmonium(n_units, random_state=0), HarmoniumClassifier(n_units, random_state=0)):
+        H = model.fit(X, y).transform(X)
+        assert np.abs(np.corrcoef(H.T) - np.eye(n_units)).max() < 0.95
+        assert saturated_share(H, np.ones(len(H))) < 0.5

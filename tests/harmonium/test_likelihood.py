@@ -14,7 +14,7 @@ PRIOR = Prior(np.array([0.4, -0.7, 0.0]), np.zeros((0, 2)))
 
 
 def machine(reading="global", units="binary"):
-    return Machine(params(size=1.5), PRIOR, BINARY, units, reading, np.zeros(0))
+    return Machine(params(size=1.5), PRIOR, BINARY, units, reading, np.zeros(0), np.zeros(0))
 
 
 def test_annealing_finds_the_partition_function_and_says_how_sure_it_is():

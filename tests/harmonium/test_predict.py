@@ -11,7 +11,7 @@ PRIOR = Prior(np.zeros(3), np.zeros((0, 2)))
 
 
 def machine(**changes) -> Machine:
-    return Machine(params(), PRIOR, BINARY, "binary", "global", np.zeros(0))._replace(**changes)
+    return Machine(params(), PRIOR, BINARY, "binary", "global", np.zeros(0), np.zeros(0))._replace(**changes)
 
 
 def test_rows_without_gaps_have_the_exact_posterior_beside_rows_with_gaps():
@@ -22,6 +22,12 @@ def test_rows_without_gaps_have_the_exact_posterior_beside_rows_with_gaps():
     assert_allclose(mixed[:3], expit(X @ m.params.weights + m.params.hidden_bias)[:3])
     assert_allclose(mixed[3:], np.tile(mixed[3], (13, 1)))  # nothing is seen: all alike
     assert_allclose(m.prior_use(), 0.5)
+
+
+def test_missing_cells_are_taken_for_their_means_where_there_are_means():
+    means, missing = np.array([0.1, 0.9, 0.4, 0.3]), states(4) == 1
+    m = machine(means=means)
+    assert_allclose(m.hidden(states(4), missing), m.hidden(np.where(missing, means, states(4))))
 
 
 def test_one_seen_cell_moves_the_missing_ones_the_right_way():

@@ -4,16 +4,18 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose
 from scipy.special import expit
 
-from harmonium.small import BINARY, D, params, states
+from harmonium.small import BINARY, D, K, params, states
 from nongauss.harmonium.objective import scores, worst_rival
-from nongauss.harmonium.units import log_factor, respond
+from nongauss.harmonium.units import Block, log_factor, respond
 from nongauss.harmonium.updates import (
+    LEAST_VARIANCE,
     Adam,
     advance,
     contrast,
     drive_of,
     dropped,
     filled,
+    hidden_views,
     hinge,
     restrain,
 )
@@ -94,21 +96,24 @@ def test_the_margin_gradient_agrees_with_finite_differences(units):
 
 
 def test_the_restraint_is_the_gradient_of_what_it_says():
-    p, ridge, overlap = params(), 0.3, 2.0
+    p, ridge, overlap = params(), 0.3, 200.0
 
     def penalty():
         drive = drive_of(p, X)
         mean = respond("binary", drive, PRIOR).mean
         S, h = drive - WEIGHT @ drive, mean - WEIGHT @ mean
         covariance = (h * WEIGHT[:, None]).T @ h
-        apart = (covariance**2).sum() - (np.diag(covariance) ** 2).sum()
-        return -0.5 * ridge * (WEIGHT @ S**2).sum() - 0.25 * overlap * apart
+        spread = np.sqrt(np.diag(covariance) + LEAST_VARIANCE)
+        r = covariance / np.outer(spread, spread) * (1 - np.eye(K))
+        return -0.5 * ridge * (WEIGHT @ S**2).sum() - overlap / 16 * (r**8).sum()
 
     at = respond("binary", drive_of(p, X), PRIOR)
     by_drive = restrain(ridge, overlap, drive_of(p, X), at, WEIGHT)
     assert_allclose(X.T @ by_drive, differences(penalty, p.weights), atol=1e-8)
     assert_allclose(by_drive.sum(axis=0), differences(penalty, p.hidden_bias), atol=1e-8)
-    free, bound = (contrast(p, "binary", BINARY, PRIOR, X, WEIGHT, None, None, *r) for r in ((), (0.3, 2.0)))
+    free, bound = (
+        contrast(p, "binary", BINARY, PRIOR, X, WEIGHT, None, None, *r) for r in ((), (0.3, 200.0))
+    )
     assert_allclose(bound.weights - free.weights, X.T @ by_drive, atol=1e-12)
 
 
@@ -135,3 +140,16 @@ def test_adam_takes_steps_of_its_rate_and_leaves_arrays_of_rate_zero():
     assert_allclose(moving, [0.3, -0.3], rtol=1e-5)
     assert_allclose(still, 0.0)
     assert moving.shape == (2,)
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_matrix])
+def test_a_hidden_view_is_at_its_means_and_the_others_are_as_they_were(make):
+    layout = (Block("a", "binary", 0, 2), Block("b", "binary", 2, 3), Block("a", "binary", 3, 4))
+    rng, means = np.random.default_rng(0), np.full(4, 0.25)
+    out = hidden_views(rng, layout, make(X), 1.0, means)
+    first, second = (out[:, [0, 1, 3]] == 0.25).all(axis=1), out[:, 2] == 0.25
+    assert (first ^ second).all()
+    assert 4 < first.sum() < 12
+    assert_allclose(out[~second, 2], X[~second, 2])
+    assert_allclose(out[second][:, [0, 1, 3]], X[second][:, [0, 1, 3]])
+    assert hidden_views(rng, BINARY, X, 1.0, means) is X

@@ -36,7 +36,6 @@ CONFIG = Config(
     n_sweeps=60,
     hidden_variance=None,
     noise_variance=None,
-    learning_rate=0.01,
 )
 
 

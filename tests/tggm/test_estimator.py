@@ -98,7 +98,7 @@ METHODS = [
 
 @pytest.mark.parametrize("settings", METHODS, ids=["moments", "mean_field", "bp", "deep"])
 def test_the_objective_rises_and_two_outputs_have_their_shapes(settings):
-    X, y = made(120)
+    X, y = made(60)
     Y = np.column_stack([y, -2.0 * y + X[:, 0]])
     model = TGGMRegressor(**{**SMALL, "learning_rate": 0.05, **settings}).fit(X, Y)
     bound = model.trace_["bound"].to_numpy()
@@ -138,12 +138,12 @@ def test_fixed_variances_stay():
 
 
 def test_partial_fit_improves_and_goes_on_after_loading(tmp_path):
-    X, y = made(300)
+    X, y = made(180)
     model = TGGMRegressor(**{**SMALL, "learning_rate": 0.03})
     errors = []
     for _ in range(4):
-        for first in range(0, 300, 100):
-            model.partial_fit(X[first : first + 100], y[first : first + 100])
+        for first in range(0, 180, 60):
+            model.partial_fit(X[first : first + 60], y[first : first + 60])
         errors.append(np.mean((model.predict(X) - y) ** 2))
     assert errors[-1] < 0.9 * errors[0]
     assert errors[-1] < 0.8 * np.var(y)
@@ -151,11 +151,12 @@ def test_partial_fit_improves_and_goes_on_after_loading(tmp_path):
     nongauss.save(model, tmp_path / "model")
     back = nongauss.load(tmp_path / "model")
     for one in (model, back):
-        one.partial_fit(X[:100], y[:100])
+        one.partial_fit(X[:60], y[:60])
     assert back.n_iter_ == 13
     assert_array_equal(back.predict(X), model.predict(X))
     with pytest.raises(InputError, match=r"y has 2 outputs, but the first call of partial_fit had 1"):
         model.partial_fit(X, np.column_stack([y, y]))
+    X, y = X[:60], y[:60]
     model.fit(X, y)
     assert model.n_iter_ == 25  # a fit starts anew
     fitted = np.mean((model.predict(X) - y) ** 2)
@@ -248,7 +249,7 @@ def test_odd_shares_of_held_out_rows_still_train(settings):
 
 def test_equal_outputs_are_fitted_in_single_precision():
     """Two equal outputs make a covariance that is singular but for the noise, which goes to its floor."""
-    X, y = made(80)
+    X, y = made(60)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model = TGGMRegressor(**{**SMALL, "max_epochs": 60, "learning_rate": 0.1}).fit(

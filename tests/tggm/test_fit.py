@@ -1,24 +1,31 @@
-"""The recipe of a fit: folds, batches, calibration, going on, and a process that is killed on its way."""
+"""The recipe of a fit: folds, batches, calibration, going on, also from a checkpoint."""
 
 from __future__ import annotations
 
-import signal
-import subprocess
-import sys
-import time
+import shutil
 
 import jax
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from nongauss import TGGMRegressor
 from nongauss.core.contracts import FitResult, Status
 from nongauss.core.records import replace
+from nongauss.inference.checkpoint import Checkpoint
 from nongauss.tggm import fit as recipe_of
 from nongauss.tggm.fit import Data, Recipe
 from tggm.small import CONFIG, ensemble_of, one_unit
 
-RECIPE = Recipe(n_members=3, batch_size=16, max_epochs=3, patience=10, tol=0.0, validation_fraction=0.1)
+RECIPE = Recipe(
+    n_members=3,
+    batch_size=16,
+    learning_rate=0.01,
+    max_epochs=3,
+    patience=10,
+    tol=0.0,
+    validation_fraction=0.1,
+)
 
 
 def made_rows(n_rows, seed=0):
@@ -151,42 +158,25 @@ def test_go_on_continues_from_the_leaves():
     assert_array_equal(made.params.W0, np.asarray(jax.tree.leaves(result.state.params)[0]))
 
 
-SCRIPT = """
-import sys
-import numpy as np
-from nongauss import TGGMRegressor
-rng = np.random.default_rng(0)
-X = rng.normal(size=(4000, 4))
-y = np.abs(X[:, 0]) + np.sin(X[:, 1]) + 0.3 * rng.normal(size=4000)
-model = TGGMRegressor((20,), n_members=2, batch_size=32, max_epochs=EPOCHS, n_iter_no_change=1000,
-                      random_state=3, checkpoint=None if sys.argv[1] == "-" else sys.argv[1])
-model.fit(X, y)
-np.savez(sys.argv[2], *model.params_, bounds=model.trace_["bound"])
-"""
+def test_a_fit_goes_on_from_a_checkpoint_to_the_same_bits(tmp_path, monkeypatch):
+    """What a killed process leaves is its last checkpoint; `tests/inference/test_checkpoint.py` kills one."""
+    monkeypatch.setattr(Checkpoint, "due", lambda self: True)
+    data, made = made_rows(60), {"random_state": 3, "max_epochs": 25, "n_members": 2}
+    written, left, first = tmp_path / "written", tmp_path / "left", []
 
+    def keep_one(progress):
+        if progress.iteration < 12 and written.exists():
+            shutil.copy(written, left)
 
-def test_a_killed_process_goes_on_to_the_same_bits(tmp_path):
-    code = SCRIPT.replace("EPOCHS", "60")
-    file, whole, resumed = tmp_path / "fit.ckpt", tmp_path / "whole.npz", tmp_path / "resumed.npz"
+    def fitted(**settings):
+        return TGGMRegressor((6,), **made, **settings).fit(data.X, data.Y)
 
-    def command(checkpoint, out):
-        return [sys.executable, "-c", code, str(checkpoint), str(out)]
-
-    process = subprocess.Popen(command(file, resumed))
-    try:
-        until = time.monotonic() + 240.0
-        while not file.exists() and process.poll() is None and time.monotonic() < until:
-            time.sleep(0.02)
-        assert file.exists(), "the fit must last until its first checkpoint"
-    finally:
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-    assert process.returncode == -signal.SIGKILL
-    assert not resumed.exists()
-    subprocess.run(command(file, resumed), check=True, capture_output=True)
-    assert not file.exists()
-    subprocess.run(command("-", whole), check=True, capture_output=True)
-    with np.load(whole) as one, np.load(resumed) as other:
-        assert set(one.files) == set(other.files)
-        for name in one.files:
-            assert_array_equal(one[name], other[name])
+    whole = fitted(checkpoint=written, callbacks=[keep_one])
+    assert not written.exists()
+    resumed = fitted(checkpoint=left, callbacks=[lambda progress: first.append(progress.iteration)])
+    assert first[0] > 1
+    assert len(first) < 5
+    assert_array_equal(resumed.trace_["bound"], whole.trace_["bound"])
+    for one, other in zip(resumed.params_[:6], whole.params_[:6], strict=True):
+        assert_array_equal(one, other)
+    assert_array_equal(fitted().params_.W0, whole.params_.W0)

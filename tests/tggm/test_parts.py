@@ -8,8 +8,8 @@ from nongauss.tggm.fit import Data, Recipe
 from nongauss.tggm.params import Config
 
 RNG = np.random.default_rng(0)
-CONFIG = Config((4,), "ml", "moments", 5, None, None, 0.01)
-RECIPE = Recipe(n_members=2, batch_size=64, max_epochs=3, patience=10, tol=1e-4, validation_fraction=0.2)
+CONFIG = Config((4,), "ml", "moments", 5, None, None)
+RECIPE = Recipe(2, 64, 0.01, 3, patience=10, tol=1e-4, validation_fraction=0.2)
 
 
 def rows(n):

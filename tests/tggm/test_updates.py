@@ -110,12 +110,12 @@ def test_local_sums_the_rows_that_a_member_may_see(config, rows):
 
 def made_state(params, **changes):
     total = np.full(params.b0.shape[0], 10.0)
-    return replace(updates.first_state(params, total, 100.0, 2, 0.0), **changes)
+    return replace(updates.first_state(params, total, 100.0, 0.1, 2, 0.0), **changes)
 
 
 def test_update_climbs_and_leaves_fixed_variances():
     params = ensemble_of(member(0, 3), member(1, 3))
-    config = replace(CONFIG, hidden_variance=0.3, learning_rate=0.1)
+    config = replace(CONFIG, hidden_variance=0.3)
     gradient = jax.tree.map(np.ones_like, params)
     state, info = updates.Update(config)(made_state(params), {"gradient": gradient}, np.float64(2.0))
     assert info == {}

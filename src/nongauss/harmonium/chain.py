@@ -20,7 +20,7 @@ from nongauss.harmonium import sticks
 from nongauss.harmonium.params import Params, Prior, Rows
 from nongauss.harmonium.units import Array, Layout, mean_of, softplus, totals_of
 
-CELLS = 2**20
+CELLS = 2**18
 """Cells of a block of rows that are in memory at once."""
 
 WARM = 10
@@ -34,6 +34,9 @@ FIRST_SCALE, GROWTH, LARGEST_SCALE = 3.0, 1.03, 20.0
 
 At once, many units could explain every row and leave no noise; then none is idle.
 """
+
+TRIALS = 3
+"""Units that are taken away in vain, one at a time, before the number of units is believed."""
 
 STILL = 1e-5
 """An iteration that raises the bound by a smaller share of itself changes nothing any more."""
@@ -71,15 +74,19 @@ def surrogate(
     layout: Layout, x: Array, a: Array, variance: Array, totals: Array, seen: Array | None
 ) -> Surrogate:
     """At a whose mean and variance are given, (B, D); cells that are not `seen` say nothing."""
-    mean = mean_of(layout, a, totals)
-    slope, curvature = x - mean, np.ones_like(a)
+    others = tuple(block for block in layout if block.kind != "binary")
+    mean = mean_of(others, a, totals)
+    slope, curvature = np.empty_like(a), np.ones_like(a)
     for block in layout:
         at = block.place
         if block.kind == "binary":
-            xi = np.sqrt(a[:, at] ** 2 + variance[:, at]) + 1e-6
-            curvature[:, at] = np.tanh(0.5 * xi) / (2.0 * xi)
+            xi = np.sqrt(a[:, at] * a[:, at] + variance[:, at]) + 1e-6
+            left = np.exp(-xi)
+            curvature[:, at] = (1.0 - left) / ((1.0 + left) * (xi + xi))
             slope[:, at] = x[:, at] - 0.5 - curvature[:, at] * a[:, at]
-        elif block.kind == "counts":
+            continue
+        slope[:, at] = x[:, at] - mean[:, at]
+        if block.kind == "counts":
             curvature[:, at] = mean[:, at]
     if seen is not None:
         slope, curvature = slope * seen, curvature * seen
@@ -100,6 +107,7 @@ def blocks(layout: Layout, rows: Rows, scale: Array) -> Iterator[Block]:
     """The rows, scaled and made dense, a block at a time."""
     N, D = rows.X.shape
     size = max(1, CELLS // max(D, 1))
+    scale = scale.astype(np.float32)
     for start in range(0, N, size):
         place = slice(start, min(start + size, N))
         x = rows.X[place]
@@ -157,22 +165,21 @@ def _sums(params: Params, layout: Layout, rows: Rows, on: Array) -> _Sums:
     for block in blocks(layout, rows, params.scale):
         nu, w = on[block.place], block.weight
         a, variance = _field(params, nu)
-        at = surrogate(layout, block.x, a, variance, block.totals, block.seen)
+        near = surrogate(layout, block.x, a, variance, block.totals, block.seen)
         spread, full = nu * (1.0 - nu), np.hstack([nu, np.ones((len(nu), 1))])
-        slope += at.slope.T @ (w[:, None] * full).astype(np.float32)
-        own += at.curvature.T @ (w[:, None] * spread).astype(np.float32)
+        slope += near.slope.T @ (w[:, None] * full).astype(np.float32)
+        own += near.curvature.T @ (w[:, None] * spread).astype(np.float32)
         second += full.T @ (w[:, None] * full) + np.diag(np.append(w @ spread, 0.0))
-        curvature += w.astype(np.float32) @ at.curvature
-        seen = np.ones_like(block.x) if block.seen is None else block.seen
-        squares += w.astype(np.float32) @ (((block.x - a) ** 2 + variance) * seen)
-        present += w.astype(np.float32) @ seen
-        likelihood += _likelihood(layout, block, params.scale, a, variance, seen, w)
+        curvature += w.astype(np.float32) @ near.curvature
+        for at in (part.place for part in layout if part.kind == "real"):
+            seen = np.ones_like(a[:, at]) if block.seen is None else block.seen[:, at]
+            squares[at] += w @ (((block.x[:, at] - a[:, at]) ** 2 + variance[:, at]) * seen)
+            present[at] += w @ seen
+        likelihood += _likelihood(layout, block, params.scale, a, variance)
     return _Sums(slope, own, second, curvature, squares, present, likelihood)
 
 
-def _likelihood(
-    layout: Layout, block: Block, scale: Array, a: Array, variance: Array, seen: Array, weight: Array
-) -> float:
+def _likelihood(layout: Layout, block: Block, scale: Array, a: Array, variance: Array) -> float:
     """Lower bound of the expected log p(x | z) of the seen cells of a block, in encoded units."""
     cells, rows = block.x * a, np.zeros(len(a))
     for part in layout:
@@ -187,7 +194,8 @@ def _likelihood(
         else:
             cells[:, at] -= 0.5 * var * x.sum(axis=1, keepdims=True) * softmax(mean, axis=1)
             rows += x.sum(axis=1) * logsumexp(mean, axis=1)
-    return float(weight @ ((cells * seen).sum(axis=1) - rows))
+    cells = cells if block.seen is None else cells * block.seen
+    return float(block.weight @ (cells.sum(axis=1) - rows))
 
 
 class ChainFit:
@@ -198,7 +206,8 @@ class ChainFit:
         self.alpha, self.prunes = alpha, prunes
         self.n_rows = float(rows.weight.sum())
         self.calm, self.last = 0, -np.inf
-        self.best: tuple[float, Chain] = (-np.inf, state)
+        self.best: tuple[float, Chain, Array] = (-np.inf, state, np.zeros(0))
+        self.tried = 0
         self.views = np.array([sorted({b.view for b in layout}).index(b.view) for b in layout])
 
     def step(self, number: int) -> dict[str, float]:
@@ -221,19 +230,25 @@ class ChainFit:
         return {"bound": bound, "n_active": float(self.state.on.shape[1]), "stop": float(stop)}
 
     def _tries_fewer(self, bound: float, worth: Array) -> bool:
-        """All has settled: go on without the least useful unit, or back to the best state if that was worse.
+        """All has settled: go on from the best state without its least useful unit, or if that was worse
+        without the next; after `TRIALS` in vain, end there.
 
         A unit that looks worth its cost while the others stand still may not be once they have adapted.
         """
-        if bound <= self.best[0]:
-            self.state = self.best[1]
-            return False
-        self.best = (bound, self.state)
-        if not len(worth):
+        if bound > self.best[0]:
+            self.best, self.tried = (bound, self.state, worth), 0
+        else:
+            self.tried += 1
+        _, self.state, worth = self.best
+        if self.tried == min(TRIALS, len(worth)):
             return False
         self.calm = 0
-        self._remove(np.array([int(worth.argmin())]), np.zeros(0, int))
+        self._remove(np.array([int(np.argsort(worth)[self.tried])]), np.zeros(0, int))
         return True
+
+    def result(self) -> Chain:
+        """The best state of those that had settled; where none has, the present one."""
+        return self.best[1] if np.isfinite(self.best[0]) else self.state
 
     def _settle(self) -> Array:
         state = self.state
@@ -334,14 +349,9 @@ class ChainFit:
         kept = np.setdiff1d(np.arange(state.on.shape[1]), gone)
         mean = state.on[:, gone].T @ self.rows.weight / self.n_rows
         bias = state.params.visible_bias + state.params.weights[:, gone] @ mean
-        self.state = Chain(
-            state.params._replace(visible_bias=bias).keep(kept),
-            state.on[:, kept],
-            state.precision[:, kept],
-            Prior(state.prior.log_odds[kept], state.prior.gamma[kept]),
-            state.ids[kept],
-            tuple(reasons),
-        )
+        params, ids = state.params._replace(visible_bias=bias).keep(kept), state.ids[kept]
+        prior = Prior(state.prior.log_odds[kept], state.prior.gamma[kept])
+        self.state = Chain(params, state.on[:, kept], state.precision[:, kept], prior, ids, tuple(reasons))
 
     def _reason(self, unit: int, unused: Array, gone: Array) -> str:
         if unit in unused:
@@ -365,14 +375,8 @@ class ChainFit:
         odds, gamma = (
             sticks.log_odds(use[order], self.n_rows, self.alpha) if len(order) else (use, np.zeros((0, 2)))
         )
-        self.state = Chain(
-            params,
-            on[:, order],
-            state.precision[:, order],
-            Prior(odds, gamma),
-            state.ids[order],
-            state.reasons,
-        )
+        precision, ids = state.precision[:, order], state.ids[order]
+        self.state = Chain(params, on[:, order], precision, Prior(odds, gamma), ids, state.reasons)
 
 
 def infer(params: Params, layout: Layout, prior: Prior, rows: Rows, sweeps: int = 20) -> Array:

@@ -35,7 +35,8 @@ class HarmoniumClassifier(TransformerMixin, ClassifierMixin, HarmoniumBase):
 
     A harmonium (see `Harmonium`) whose feature means E[z | x] feed a multiclass linear classifier; both are
     learned together: contrastive divergence of the columns plus C times the Crammer-Singer loss
-    max_y [margin 1(y != y_d) + f_y - f_{y_d}] of each row.
+    max_y [margin 1(y != y_d) + f_y - f_{y_d}] of each row. With several views a step hides one of them in
+    half of its rows; cells that are missing are taken for their mean.
 
     Parameters
     ----------
@@ -199,7 +200,8 @@ class HarmoniumClassifier(TransformerMixin, ClassifierMixin, HarmoniumBase):
 def _temperature(machine: Machine, rows: Rows, recipe: Recipe) -> float:
     """The temperature that makes labels of training rows, with cells left out as in learning, most likely.
 
-    Cells that are left out stand in for rows that were not trained on.
+    Cells that are left out stand in for rows that were not trained on. One row more is of any class (Platt
+    2000), so that no class is certain where all rows are right.
     """
     rng = np.random.default_rng(recipe.seed)
     share = max(dropout_share(recipe, rows), 0.1)
@@ -207,10 +209,11 @@ def _temperature(machine: Machine, rows: Rows, recipe: Recipe) -> float:
     plain = machine._replace(params=machine.params._replace(scale=np.ones_like(machine.params.scale)))
     f = scores(machine.params, machine.units, plain.hidden(dropped(rng, X, share), rows.missing))
     weight = rows.weight / rows.weight.sum()
-    own = np.arange(len(f)), rows.labels
+    own, any_class = (np.arange(len(f)), rows.labels), 1.0 / (1.0 + rows.weight.sum())
 
     def loss(log_temperature: float) -> float:
-        return -float(weight @ log_softmax(f / np.exp(log_temperature), axis=1)[own])
+        log_p = log_softmax(f / np.exp(log_temperature), axis=1)
+        return -float(weight @ ((1.0 - any_class) * log_p[own] + any_class * log_p.mean(axis=1)))
 
     best = minimize_scalar(loss, bounds=(-WIDEST, WIDEST), method="bounded")
     return float(np.exp(best.x))

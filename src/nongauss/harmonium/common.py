@@ -28,7 +28,7 @@ from nongauss.harmonium.columns import Coder, coder_of, fit_coder
 from nongauss.harmonium.fit import find_features, learn
 from nongauss.harmonium.learner import Everywhere, Recipe
 from nongauss.harmonium.likelihood import log_likelihood
-from nongauss.harmonium.params import Rows
+from nongauss.harmonium.params import Rows, column_means
 from nongauss.harmonium.predict import Machine
 from nongauss.harmonium.units import saturated_share, totals_of
 from nongauss.parted import by_parts, describe, labels_of, naming, open_parts, sample
@@ -178,7 +178,7 @@ class HarmoniumBase(NongaussEstimator):
         )  # fmt: skip
         state: Chain = result.state
         totals = totals_of(coder.layout, rows.X).mean(axis=0)
-        machine = Machine(state.params, state.prior, coder.layout, "binary", "chain", totals)
+        machine = Machine(state.params, state.prior, coder.layout, "binary", "chain", totals, np.zeros(0))
         return result, machine, state.reasons
 
     def _by_contrast(
@@ -192,7 +192,8 @@ class HarmoniumBase(NongaussEstimator):
             type(part)(*(np.asarray(each, np.float64) for each in part)) for part in result.state
         )
         totals = totals_of(coder.layout, rows.X).mean(axis=0)
-        return result, Machine(params, prior, coder.layout, self.units, "global", totals)
+        means = column_means(rows) if recipe.n_classes else np.zeros(0)
+        return result, Machine(params, prior, coder.layout, self.units, "global", totals, means)
 
     def _keep(
         self, coder: Coder, machine: Machine, rows: Rows, reasons: tuple[str, ...] | None
@@ -232,7 +233,8 @@ class HarmoniumBase(NongaussEstimator):
     def transform(self, X: Any) -> FloatArray:
         """Mean of each hidden unit given the row, (N, K): if binary, the probability to have the feature.
 
-        Missing cells, or whole views, are integrated out by mean field.
+        Missing cells, or whole views, are integrated out by mean field; by a classifier, which has learned
+        with cells and views left out, they are taken for their mean.
         """
         return self.machine_.hidden(*self._encoded(X)) if hasattr(self, "machine_") else self._encoded(X)[0]
 

@@ -50,7 +50,7 @@ class Harmonium(TransformerMixin, HarmoniumBase):
         How E log(1 - pi_k) is taken; "multinomial" is the paper's bound.
     batch_size : int, default 256
     max_epochs : int or None, default None
-        None: 12 epochs, or more up to 600 steps; at most 200 iterations of the chain graph.
+        None: 12 epochs, or more up to 600 steps; at most 400 iterations of the chain graph.
     early_stopping : bool, default False
         Global reading: hold out `validation_fraction` of the rows, stop when their contrastive free energy
         (of a classifier: their hinge loss) has not fallen for 5 epochs, and keep the best epoch. The

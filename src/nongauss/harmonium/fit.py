@@ -29,7 +29,7 @@ from nongauss.harmonium.updates import contrast, drive_of, filled, hinge
 from nongauss.inference.iteration import run_epochs
 from nongauss.inference.quasi_newton import ascend
 
-CHAIN_EPOCHS = 200
+CHAIN_EPOCHS = 400
 """Most iterations of the chain graph; it mostly settles much earlier."""
 
 PATIENCE = 5
@@ -125,9 +125,7 @@ class _FullBatch:
         rows, recipe, layout = self.learner.rows, self.learner.recipe, self.learner.layout
         params, prior = self.params_of(flat), self.learner.prior.log_odds.astype(np.float64)
         N, weight = rows.weight.sum(), rows.weight / rows.weight.sum()
-        x = rows.X
-        if rows.missing is not None:
-            x = filled(params, recipe.units, layout, prior, x, rows.missing)
+        x = self.learner.whole(params, prior, rows)
         at = contrast(params, recipe.units, layout, prior, x, weight)
         whole = dense(x).astype(np.float64)
         totals = totals_of(layout, whole)
@@ -177,7 +175,7 @@ def find_features(
         state = chain.begin(layout, rows, params, on, recipe.alpha)
         fitted = chain.ChainFit(layout, rows, state, recipe.alpha, prunes)
         epochs = recipe.max_epochs or CHAIN_EPOCHS
-        return run_epochs(fitted.step, lambda: fitted.state, epochs, callbacks=callbacks, verbose=verbose)
+        return run_epochs(fitted.step, fitted.result, epochs, callbacks=callbacks, verbose=verbose)
 
 
 def _first(recipe: Recipe, rows: Rows, work: float) -> Recipe:

@@ -9,7 +9,7 @@ import numpy as np
 
 from nongauss.harmonium import sticks
 from nongauss.harmonium.objective import contrastive_free_energy
-from nongauss.harmonium.params import Params, Prior, Rows, activity, start
+from nongauss.harmonium.params import Params, Prior, Rows, activity, column_means, start
 from nongauss.harmonium.units import ALWAYS_ON, Array, Layout, totals_of
 from nongauss.harmonium.updates import (
     Adam,
@@ -18,6 +18,7 @@ from nongauss.harmonium.updates import (
     contrast,
     dropped,
     filled,
+    hidden_views,
     hinge,
 )
 from nongauss.inference.sources import Source, Stream
@@ -31,7 +32,8 @@ class Rates(NamedTuple):
 
     A unit's drive moves by about `step` (of weights) a step, whatever the columns. `ridge` (a row) keeps
     units from saturating, `overlap` (over all rows) from all saying the same: part of the loss with
-    labels.
+    labels. It is shared out between the directions in which the votes of classes can differ, and rises
+    from 0 with the square of the steps: units start alike and have to learn first.
     """
 
     step: float
@@ -41,10 +43,10 @@ class Rates(NamedTuple):
     overlap: float
 
 
-UNSUPERVISED = Rates(step=0.09, drive=0.9, hidden_bias=-2.0, ridge=0.03, overlap=1000.0)
+UNSUPERVISED = Rates(step=0.09, drive=0.9, hidden_bias=-2.0, ridge=0.03, overlap=500.0)
 SUPERVISED = Rates(step=0.027, drive=0.3, hidden_bias=0.0, ridge=0.03, overlap=300.0)
-RIDGE_GROWTH, MOST_RIDGE, CROWDED = 1.1, 0.1, 0.6
-"""While 60 % of the activations are saturated, the ridge grows by a tenth every ten steps, up to .1."""
+RIDGE_GROWTH, MOST_RIDGE, CROWDED = 1.1, 0.3, 0.7
+"""While 70 % of the activations are saturated, the ridge grows by a tenth every ten steps, up to .3."""
 
 VOTE_STEP, MOST_VOTE_STEP, MOST_DRIVE, MANY_ROWS = 3e-3, 1e-2, 0.9, 1e4
 """Step size of the votes with so many rows or more, and with few: small sets want larger votes than texts.
@@ -58,6 +60,9 @@ DECAYED = 0.05
 
 CONTRAST_SHARE = 0.25
 """With labels, contrastive divergence sees this share of each batch: the same error, 2.5 times faster."""
+
+HIDDEN = 0.5
+"""With several views, this share of a batch hides one of them, drawn at random, from the classes."""
 
 CHAINS = 64
 EVERY = 10
@@ -143,11 +148,13 @@ class Learner:
         self.n_batches = -(-n_rows // self.batch)
         self.n_steps, self.done = n_epochs * self.n_batches, 0
         self.weight_step = rates.step / np.sqrt(activity(rows))
-        self.ridge, self.overlap = rates.ridge, rates.overlap / self.total
+        self.ridge = rates.ridge
+        self.overlap = rates.overlap / self.total / max(recipe.n_classes - 1, 1)
         if recipe.units == "real":  # they do not saturate, and their sizes tell them apart
             self.ridge = self.overlap = 0.0
         self.vote_step = min(VOTE_STEP * few, MOST_VOTE_STEP)
         self.dropout = dropout_share(recipe, rows) if recipe.n_classes else 0.0
+        self.means = column_means(rows).astype(np.float32)
         chosen = self.rng.integers(0, len(rows.weight), CHAINS)
         self.chains = dense(rows.X[chosen]) if recipe.method == "pcd" else None
 
@@ -185,14 +192,12 @@ class Learner:
 
     def _step(self, batch: Rows) -> dict[str, float]:
         params, recipe, prior = self.params, self.recipe, self.prior.log_odds
-        x = batch.X
-        if batch.missing is not None:
-            x = filled(params, recipe.units, self.layout, prior, x, batch.missing).astype(np.float32)
+        x = self.whole(params, prior, batch)
         n = max(1, int(len(batch.weight) * CONTRAST_SHARE)) if recipe.n_classes else len(batch.weight)
         weight = _shares(batch.weight[:n])
         at = contrast(
             params, recipe.units, self.layout, prior, x[:n], weight, ridge=self.ridge,
-            overlap=0.0 if recipe.n_classes else self.overlap, **self._negative(x[:n]),
+            overlap=0.0 if recipe.n_classes else self._price(), **self._negative(x[:n]),
         )  # fmt: skip
         gradient = [at.weights, at.visible_bias, at.hidden_bias, np.zeros(0), np.zeros(0)]
         info = {}
@@ -204,13 +209,19 @@ class Learner:
         self._update_sticks(at)
         return info
 
+    def whole(self, params: Params, prior: Array, rows: Rows) -> Any:
+        """Rows whose gaps are filled: by mean field, or where classes are learned by the columns' means."""
+        if rows.missing is None:
+            return rows.X
+        if self.recipe.n_classes:
+            return np.where(rows.missing, self.means, rows.X)
+        return filled(params, self.recipe.units, self.layout, prior, rows.X, rows.missing)
+
     def score(self, rows: Rows) -> float:
         """How well rows that were held out fare, nats or margin a row: minus CF1, or minus the hinge."""
         if not self.recipe.n_classes:
             return -self._free_energy(rows)
-        x = rows.X
-        if rows.missing is not None:
-            x = filled(self.params, self.recipe.units, self.layout, self.prior.log_odds, x, rows.missing)
+        x = self.whole(self.params, self.prior.log_odds, rows)
         assert rows.labels is not None
         weight = _shares(rows.weight)
         at = hinge(
@@ -220,10 +231,8 @@ class Learner:
 
     def _free_energy(self, batch: Rows) -> float:
         """CF1 a row."""
-        x = dense(batch.X)
         prior = self.prior.log_odds
-        if batch.missing is not None:
-            x = filled(self.params, self.recipe.units, self.layout, prior, x, batch.missing)
+        x = dense(self.whole(self.params, prior, batch))
         totals = totals_of(self.layout, x)
         each = contrastive_free_energy(self.params, self.recipe.units, self.layout, prior, x, totals)
         return float(_shares(batch.weight) @ each)
@@ -249,12 +258,13 @@ class Learner:
     def _labels(self, gradient: list[Array], x: Any, batch: Rows) -> float:
         """Add the classes' share to the gradient; returns the hinge loss a row."""
         params, recipe = self.params, self.recipe
-        seen = dropped(self.rng, x, self.dropout) if self.dropout else x
+        seen = hidden_views(self.rng, self.layout, x, HIDDEN, self.means)
+        seen = dropped(self.rng, seen, self.dropout) if self.dropout else seen
         weight = _shares(batch.weight)
         assert batch.labels is not None
         at = hinge(
             params, recipe.units, self.prior.log_odds, seen, weight, batch.labels, recipe.margin,
-            self.overlap,
+            self._price(),
         )  # fmt: skip
         C = np.float32(recipe.C)
         gradient[0] += C * at.weights
@@ -262,6 +272,10 @@ class Learner:
         gradient[3] = C * at.votes - params.votes / np.float32(self.total)
         gradient[4] = C * at.intercept
         return at.loss
+
+    def _price(self) -> float:
+        """What overlap costs at this step."""
+        return self.overlap * (self.done / max(self.n_steps, 1)) ** 2
 
     def _move(self, gradients: tuple[Array, ...]) -> None:
         left = 1.0 - (1.0 - DECAYED) * self.done / max(self.n_steps, 1)

@@ -25,6 +25,7 @@ class Machine(NamedTuple):
     """Parameters and prior, what the units are, and `totals`: mean sum of each block of counts.
 
     `reading`: "global", where hidden units are independent given a row, or "chain", where they are not.
+    `means`: what missing cells of encoded rows are taken for, (D,), or (0,): they are integrated out.
     """
 
     params: Params
@@ -33,9 +34,10 @@ class Machine(NamedTuple):
     units: str
     reading: str
     totals: Array
+    means: Array
 
     def hidden(self, X: Any, missing: Array | None = None) -> Array:
-        """E[z h | x] (N, K) for encoded rows; missing cells are integrated out by mean field."""
+        """E[z h | x] (N, K) for encoded rows; missing cells are integrated out, or at `means`."""
         out = np.empty((X.shape[0], self.params.n_components))
         size = max(1, CELLS // X.shape[1])
         for start in range(0, X.shape[0], size):
@@ -49,6 +51,8 @@ class Machine(NamedTuple):
         if self.reading == "chain":
             rows = Rows(X, missing, np.ones(X.shape[0]), None)
             return chain.infer(self.params, self.layout, self.prior, rows, SWEEPS)
+        if missing is not None and self.means.size:
+            X, missing = np.where(missing, self.means, X), None
         x = self.scaled(X)
         odds = self.prior.log_odds
         if missing is None:

@@ -8,12 +8,14 @@ accurate evaluation here sums the series of the logarithm.
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import betaln, digamma, logsumexp
+from scipy.special import betaln, digamma
 
 from nongauss.harmonium.units import Array
 
 TERMS, POINTS, FARTHEST = 32, 64, 1e7
 """Terms of the series that are summed, Gauss-Legendre nodes for the rest, and where that ends."""
+
+NODES = np.polynomial.legendre.leggauss(POINTS)
 
 SWEEPS = 30
 """Most updates of gamma; they stop earlier when gamma no longer moves."""
@@ -26,12 +28,14 @@ def expected_log_pi(gamma: Array) -> Array:
 
 def multinomial(gamma: Array) -> tuple[Array, Array]:
     """The bound of E log(1 - pi_k), (K,), and the q_k(y) that reaches it, (K, K), lower triangular."""
-    by_stick, total = digamma(gamma), digamma(gamma.sum(axis=1))
+    by_stick, both = digamma(gamma), digamma(gamma.sum(axis=1))
     before = np.concatenate([[0.0], np.cumsum(by_stick[:-1, 0])])
-    score = by_stick[:, 1] + before - np.cumsum(total)
+    score = by_stick[:, 1] + before - np.cumsum(both)
     scores = np.where(np.tri(len(gamma), dtype=bool), score[None, :], -np.inf)
-    bound = logsumexp(scores, axis=1)
-    return bound, np.exp(scores - bound[:, None])
+    most = scores.max(axis=1)
+    q = np.exp(scores - most[:, None])
+    total = q.sum(axis=1)
+    return most + np.log(total), q / total[:, None]
 
 
 def expected_log_rest(gamma: Array) -> Array:
@@ -39,7 +43,7 @@ def expected_log_rest(gamma: Array) -> Array:
 
     The first terms are summed, the rest is an integral over log m, where the moments are smooth.
     """
-    nodes, weights = np.polynomial.legendre.leggauss(POINTS)
+    nodes, weights = NODES
     low, high = np.log(TERMS + 0.5), np.log(FARTHEST * (1.0 + gamma[:, 0].max()))
     half = 0.5 * (high - low)
     m = np.concatenate([np.arange(1.0, TERMS + 1), np.exp(low + half * (nodes + 1.0))])

@@ -27,6 +27,9 @@ from nongauss.harmonium.units import (
 FILL_SWEEPS = 3
 """Mean-field sweeps that fill missing cells during learning."""
 
+LEAST_VARIANCE = 1e-4
+"""Added to the variance of a unit before correlations are priced, so that idle units are not pushed."""
+
 DECAY_1, DECAY_2, TINY = 0.9, 0.999, 1e-8
 """Adam's memory of the mean and of the square of a gradient."""
 
@@ -120,16 +123,20 @@ def contrast(
 def restrain(ridge: float, overlap: float, drive: Array, at: Response, weight: Array) -> Array:
     """Slope by the drive S (B, K), row weights included, of
 
-        - ridge / 2 sum_k Var S_k  - overlap / 4 sum_{j != k} Cov(h_j, h_k)^2
+        - ridge / 2 sum_k Var S_k  - overlap / 16 sum_{j != k} r_jk^8
 
-    with moments over the batch: a g-prior of the weights (Zellner 1986), and DeCov (Cogswell et al. 2016).
+    with moments over the batch: a g-prior of the weights (Zellner 1986), and a price of units that say the
+    same, r being the correlation of their means. Its eighth power leaves pairs below .7 alone.
     """
     slope = -ridge * (drive - weight @ drive) if ridge else np.zeros_like(drive)
     if overlap:
         h = at.mean - weight @ at.mean
-        covariance = (h * weight[:, None]).T @ h
-        np.fill_diagonal(covariance, 0.0)
-        slope -= overlap * (h @ covariance) * at.slope
+        spread = np.sqrt(weight @ (h * h) + LEAST_VARIANCE)
+        h /= spread
+        r = (h * weight[:, None]).T @ h
+        np.fill_diagonal(r, 0.0)
+        push = r**7
+        slope -= overlap * (h @ push - h * (push * r).sum(axis=0)) / spread * at.slope
     out: Array = (slope * weight[:, None]).astype(drive.dtype)
     return out
 
@@ -195,6 +202,18 @@ def dropped(rng: np.random.Generator, X: Any, share: float) -> Any:
         out.data = out.data * (rng.random(len(out.data), dtype=np.float32) >= share) / np.float32(1 - share)
         return out
     return X * ((rng.random(X.shape, dtype=np.float32) >= share) / np.float32(1 - share))
+
+
+def hidden_views(rng: np.random.Generator, layout: Layout, X: Any, share: float, means: Array) -> Any:
+    """X where a `share` of the rows have one of their views, drawn at random, at its `means` (D,); dense."""
+    views = sorted({block.view for block in layout})
+    if len(views) == 1:
+        return X
+    out = np.array(X.toarray() if hasattr(X, "toarray") else X)
+    gone = np.where(rng.random(len(out)) < share, rng.integers(0, len(views), len(out)), -1)
+    for block in layout:
+        out[gone == views.index(block.view), block.place] = means[block.place]
+    return out
 
 
 class Adam:

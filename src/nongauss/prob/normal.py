@@ -151,9 +151,12 @@ def _log_cdf(a: Array) -> Array:
     z = _magnitude(a)
     tail_hazard = z + _excess_mean(z)
     below = a < 0
-    # log Phi(-z) = log phi(z) - log(hazard), and log Phi(z) = log(1 - Phi(-z)): one log1p serves both
-    inner = jnp.log1p(jnp.where(below, tail_hazard - 1.0, -_density(z) / tail_hazard))
-    return jnp.where(below, -0.5 * z * z - HALF_LOG_2PI - inner, inner)
+    # log Phi(-z) = log phi(z) - log(hazard), and log Phi(z) = log(1 - Phi(-z)), where a log1p would take most
+    # of the time: the rounding of 1 - Phi(-z) is put right to first order instead
+    upper = _density(z) / tail_hazard
+    rest = 1.0 - upper
+    log = jnp.log(jnp.where(below, tail_hazard, rest))
+    return jnp.where(below, -0.5 * z * z - HALF_LOG_2PI - log, log + ((1.0 - rest) - upper) / rest)
 
 
 @_log_cdf.defjvp

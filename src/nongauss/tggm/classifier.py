@@ -26,12 +26,17 @@ from nongauss.parted import Encode, by_parts, class_numbers, describe, is_parted
 from nongauss.tggm import fit as recipe_of
 from nongauss.tggm.common import CONSTRAINTS, TGGM, canonical
 from nongauss.tggm.fit import Data
+from nongauss.tggm.params import Config
 from nongauss.tggm.predict import Ensemble
 
 FloatArray = NDArray[np.float64]
 
 LARGEST = 5.0
 """Largest standardised value of a column: one that is nearly always at its mean is not blown up beyond."""
+
+
+WORD_DROPOUT = 0.5
+"""Share of the filled cells of a sparse row that a training step leaves out: no single word decides."""
 
 
 class Reading(NamedTuple):
@@ -53,7 +58,8 @@ class TGGMClassifier(ClassifierMixin, TGGM):
     a multinomial probit. Two classes have one output, whose sign decides. The hidden units are integrated
     out, in the fit and in the probabilities, so that their spread makes a doubtful row's probabilities mild.
     An ensemble is fitted, each member judged on rows that it did not see. Missing cells and text columns
-    are encoded inside; a sparse matrix stays sparse and is filled batch by batch.
+    are encoded inside; a sparse matrix stays sparse and is filled batch by batch, each time without a random
+    half of its filled cells.
 
     Parameters
     ----------
@@ -167,11 +173,11 @@ verbose :
         seed = self._key_seed(self.random_state)
         if is_parted(X):
             reading, rows = self._parts(X, y, sample_weight)
-            config = replace(config, n_classes=len(reading.coder.classes))
+            config = _for_labels(config, reading)
             _, result, ensemble = self._train_parts(seed, rows, config, recipe)
         else:
             reading, data = self._first_rows(X, y, sample_weight, None)
-            config = replace(config, n_classes=len(reading.coder.classes))
+            config = _for_labels(config, reading)
             result, ensemble = self._train(seed, data, config, recipe)
         self._keep(reading, ensemble, result)
         self._record_fit(result)
@@ -194,7 +200,7 @@ verbose :
             reading = Reading(self._encoder, self._shrink, self._coder)
             encoded = self._encode(X)
             data = self._rows(reading, encoded, y, validate_weight(sample_weight, len(encoded)))
-        config = replace(config, n_classes=len(reading.coder.classes))
+        config = _for_labels(config, reading)
         result, ensemble = recipe_of.go_on(seed, data, config, recipe, former)
         self._keep(reading, ensemble, result)
         self._record_fit(result)
@@ -307,6 +313,12 @@ def _weighted(part: Encoded, factors: FloatArray) -> Encoded:
     weight = part.weight * factors[part.Y[:, 0].astype(int)]
     kept = weight > 0
     return Encoded(part.X[kept], part.Y[kept], weight[kept])
+
+
+def _for_labels(config: Config, reading: Reading) -> Config:
+    """The settings for these classes, and for cells that are words if the table is sparse."""
+    dropout = WORD_DROPOUT if reading.shrink is None else 0.0
+    return replace(config, n_classes=len(reading.coder.classes), dropout=dropout)
 
 
 def shrink_of(encoded: FloatArray) -> FloatArray:

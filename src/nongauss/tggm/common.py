@@ -89,11 +89,11 @@ class TGGM(TableEstimator):
             n_sweeps=int(self.n_sweeps),
             hidden_variance=None if self.hidden_variance == "learn" else float(self.hidden_variance),
             noise_variance=noise_variance,
-            learning_rate=float(self.learning_rate),
         )
         recipe = Recipe(
             n_members=int(self.n_members),
             batch_size=None if self.batch_size == "auto" else int(self.batch_size),
+            learning_rate=float(self.learning_rate),
             max_epochs=None if self.max_epochs == "auto" else int(self.max_epochs),
             patience=int(self.n_iter_no_change),
             tol=float(self.tol),

@@ -44,6 +44,7 @@ class Recipe:
 
     n_members: int
     batch_size: int | None
+    learning_rate: float
     max_epochs: int | None
     patience: int
     tol: float
@@ -95,7 +96,8 @@ def fit(
     total, counted = (
         [part[fold != e].sum() for e in range(recipe.n_members)] for part in (weight, _counted(data, config))
     )
-    state = updates.first_state(params, total, n_steps, recipe.patience, recipe.tol, counted)
+    rules = recipe.learning_rate, recipe.patience, recipe.tol
+    state = updates.first_state(params, total, n_steps, *rules, counted)
     result = loop.run(
         make_step(config, size),
         key_from_seed(seed),
@@ -123,16 +125,18 @@ def go_on(
     params = start(np.random.default_rng(seed), config, recipe.n_members, data.n_inputs, data.Y)
     total = np.full(recipe.n_members, weight.sum(), np.float32)
     counted = np.full(recipe.n_members, _counted(data, config).sum(), np.float32)
-    state = updates.first_state(params, total, _NO_END, recipe.patience, recipe.tol, counted)
+    rules = recipe.learning_rate, recipe.patience, recipe.tol
+    state = updates.first_state(params, total, _NO_END, *rules, counted)
     if former is not None:
         leaves, structure = jax.tree.flatten(state)
         if [leaf.shape for leaf in leaves] != [leaf.shape for leaf in former.state]:
             raise InputError("The network's parameters have changed since the last call; call fit first.")
         state = replace(
             jax.tree.unflatten(structure, former.state),
+            rate=state.rate,
             total=total,
             counted=counted,
-            n_steps=np.float32(_NO_END),
+            n_steps=state.n_steps,
         )
     step = make_step(config, batch_size(n_rows, recipe.batch_size))
     n_done = 0 if former is None else former.n_iter

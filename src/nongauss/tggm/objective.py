@@ -40,6 +40,14 @@ def filled(X: Any, n_inputs: int) -> jax.Array:
     return empty.at[jnp.arange(len(X.index))[:, None], X.index].add(X.value)
 
 
+def thinned(key: jax.Array, X: Any, dropout: float) -> Any:
+    """The rows of a batch; sparse ones lack a random share of their cells, the rest make up for it."""
+    if not dropout:
+        return X
+    kept = jax.random.bernoulli(key, 1.0 - dropout, X.value.shape)
+    return SparseRows(X.index, jnp.where(kept, X.value / (1.0 - dropout), 0.0))
+
+
 def last_drive(params: Params, x: jax.Array, spread: bool = True) -> tuple[jax.Array, jax.Array]:
     """Location and sd of the last hidden layer's units before truncation: (M,), (M,).
 

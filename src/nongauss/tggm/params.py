@@ -61,6 +61,7 @@ class Config:
     `layers`: M of each hidden layer. `method`: "ml" or "bp"; `posterior`: "moments" or "mean_field" (of
     `ml`); `n_sweeps`: its sweeps. `hidden_variance`, `noise_variance`: a number fixes it, None learns it.
     `n_classes`: 0 if the targets are numbers; labels have one output if there are two, else one a class.
+    `dropout`: share of the filled cells of a sparse row that a training step leaves out.
     """
 
     layers: tuple[int, ...]
@@ -69,8 +70,8 @@ class Config:
     n_sweeps: int
     hidden_variance: float | None
     noise_variance: float | None
-    learning_rate: float
     n_classes: int = 0
+    dropout: float = 0.0
 
 
 def start(rng: np.random.Generator, config: Config, n_members: int, n_inputs: int, Y: np.ndarray) -> Params:

@@ -92,7 +92,8 @@ def fit(
     n_steps = max_epochs * math.ceil(sizes.n_rows / size)
     total = sizes.trained_on / unit
     counted = sizes.trained_on if config.n_classes else total
-    state = updates.first_state(params, total, n_steps, recipe.patience, recipe.tol, counted)
+    rules = recipe.learning_rate, recipe.patience, recipe.tol
+    state = updates.first_state(params, total, n_steps, *rules, counted)
     result = epochs.run(
         make_step(config, size), key_from_seed(seed), state, rows.map(_batch, _folds(data, fold), unit),
         sizes.n_rows, held, max_iter=max_epochs, callbacks=callbacks, checkpoint=checkpoint, verbose=verbose,

@@ -15,7 +15,7 @@ from scipy.stats import qmc
 from nongauss.core.precision import double_precision
 from nongauss.core.registry import persistable
 from nongauss.prob import probit
-from nongauss.prob.normal import third_moment
+from nongauss.prob.normal import unit_moments
 from nongauss.tggm.objective import filled, last_drive, output_moments
 from nongauss.tggm.params import Config, Params
 
@@ -53,7 +53,8 @@ def member_units(params: Params, n_chosen: int, x: jax.Array) -> tuple[jax.Array
     mean, center, hidden = output_moments(params, x)
     noise = jnp.exp(2.0 * params.log_sd1)
     c, sd = last_drive(params, x)
-    skew = jnp.max(jnp.abs(params.W1), axis=0) * sd * jnp.cbrt(jnp.abs(third_moment(c / sd)))
+    r, m, v = unit_moments(c / sd)
+    skew = jnp.max(jnp.abs(params.W1), axis=0) * sd * jnp.cbrt(r * jnp.abs(m * m - v))
     chosen = jax.lax.top_k(skew, n_chosen)[1]
     weight = params.W1[:, chosen]
     rest = jnp.maximum(params.W1**2 @ hidden - weight**2 @ hidden[chosen], 0.0) + noise
@@ -178,26 +179,19 @@ def _shift(
 
 
 @partial(jax.jit, static_argnames="config")
-def _moments(params: Params, X: jax.Array, config: Config) -> tuple[jax.Array, ...]:
-    over_rows = jax.vmap(member_moments, (None, None, 0))
-    return jax.vmap(over_rows, (0, None, None))(params, config, X)
+def _moments(member: Params, X: jax.Array, config: Config) -> tuple[jax.Array, ...]:
+    return jax.vmap(partial(member_moments, member, config))(X)
 
 
 @partial(jax.jit, static_argnames="config")
-def _classes(params: Params, X: Any, config: Config) -> tuple[jax.Array, ...]:
-    rows = filled(X, params.W0.shape[-1])
-
-    def one(member: Params, x: jax.Array) -> tuple[jax.Array, jax.Array]:
-        mean, variance = member_moments(member, config, x)
-        return jnp.exp(probit.log_probabilities(mean, variance, N_FINE)), mean
-
-    return jax.lax.map(lambda member: jax.vmap(partial(one, member))(rows), params)
+def _classes(member: Params, X: Any, config: Config) -> tuple[jax.Array, ...]:
+    mean, variance = jax.vmap(partial(member_moments, member, config))(filled(X, member.W0.shape[-1]))
+    return jnp.exp(jax.vmap(partial(probit.log_probabilities, n_points=N_FINE))(mean, variance)), mean
 
 
 @partial(jax.jit, static_argnames="n_chosen")
-def _units(params: Params, X: jax.Array, n_chosen: int) -> tuple[jax.Array, ...]:
-    over_rows = jax.vmap(member_units, (None, None, 0))
-    return jax.vmap(over_rows, (0, None, None))(params, n_chosen, X)
+def _units(member: Params, X: jax.Array, n_chosen: int) -> tuple[jax.Array, ...]:
+    return jax.vmap(partial(member_units, member, n_chosen))(X)
 
 
 @lru_cache
@@ -215,13 +209,18 @@ def _cut(first: int, n_rows: int, size: int, array: NDArray[Any]) -> NDArray[Any
 
 
 def _in_blocks(compute: Any, most: int, params: Params, X: Any) -> list[FloatArray]:
-    """`compute` on blocks of rows in float64, each padded to one of two sizes; results are (E, N, ...)."""
+    """`compute` of each member on blocks of rows in float64, padded to one of two sizes; (E, N, ...) each."""
     blocks: list[list[FloatArray]] = []
     with double_precision():
-        exact = jax.tree.map(lambda leaf: jax.device_put(np.asarray(leaf, np.float64)), params)
+        exact = [jax.tree.map(partial(_member, e), params) for e in range(len(params.b1))]
         for first in range(0, len(X), most):
             n_rows = min(most, len(X) - first)
             size = _SMALL_BLOCK if n_rows <= _SMALL_BLOCK else most
-            out = compute(exact, jax.device_put(jax.tree.map(partial(_cut, first, n_rows, size), X)))
-            blocks.append([np.asarray(part)[:, :n_rows] for part in out])
+            rows = jax.device_put(jax.tree.map(partial(_cut, first, n_rows, size), X))
+            out = zip(*(compute(member, rows) for member in exact), strict=True)
+            blocks.append([np.stack([np.asarray(one)[:n_rows] for one in part]) for part in out])
     return [np.concatenate(parts, axis=1) for parts in zip(*blocks, strict=True)]
+
+
+def _member(number: int, leaf: Any) -> jax.Array:
+    return jax.device_put(np.asarray(leaf, np.float64)[number])

@@ -39,13 +39,15 @@ class State:
 
     `total` (E,): weight of the rows each member trains on, about 1 a row; `counted` (E,): the same, or in the
     user's own units, which the prior is weighed against. `n_steps`: optimiser steps of the schedule
-    (a huge number: the learning rate stays). `patience`, `tol`: the rule for stopping early.
+    (a huge number: the learning rate stays), `rate`: its first learning rate. `patience`, `tol`: the rule for
+    stopping early.
     """
 
     params: Params
     optimiser: Any
     step: jax.Array
     n_steps: jax.Array
+    rate: jax.Array
     total: jax.Array
     counted: jax.Array
     epoch: jax.Array
@@ -79,9 +81,9 @@ class Local:
     config: Config
 
     def __call__(self, key: jax.Array, params: Params, batch: Rows) -> dict[str, Any]:
-        """Statistics of one batch; nothing here is random."""
+        """Statistics of one batch; all that is random is which cells of sparse rows are left out."""
         X, Y, fold = batch.data
-        X = objective.filled(X, params.W0.shape[-1])
+        X = objective.filled(objective.thinned(key, X, self.config.dropout), params.W0.shape[-1])
 
         def member(one: Params, number: jax.Array) -> jax.Array:
             bounds = jax.vmap(partial(row_bound, one, self.config))(X, Y)
@@ -135,7 +137,7 @@ class Update:
         short = jnp.minimum(1.0, LARGEST_GRADIENT / jnp.sqrt(square + 1e-30))
         gradient = jax.tree.map(lambda leaf: leaf * each(short, leaf), gradient)
         direction, moved = optimiser().update(gradient, state.optimiser)
-        rate = self.config.learning_rate * decay(state.step / state.n_steps)
+        rate = state.rate * decay(state.step / state.n_steps)
         params = jax.tree.map(lambda leaf, way: leaf + rate * way, state.params, direction)
         params = constrain(params, self.config)
         return replace(state, params=params, optimiser=moved, step=state.step + 1), {}
@@ -187,7 +189,7 @@ def held_out_score(params: Params, config: Config, X: Any, Y: jax.Array, weight:
 
 
 def first_state(
-    params: Params, total: Any, n_steps: float, patience: int, tol: float, counted: Any = None
+    params: Params, total: Any, n_steps: float, rate: float, patience: int, tol: float, counted: Any = None
 ) -> State:
     """The state before the first epoch, as host arrays: nothing is compiled to make it."""
     n_members = params.b0.shape[0]
@@ -198,6 +200,7 @@ def first_state(
         optimiser=jax.tree.map(lambda leaf: host.zeros(leaf.shape, leaf.dtype), shapes),
         step=host.float32(0),
         n_steps=host.float32(n_steps),
+        rate=host.float32(rate),
         total=host.asarray(total, host.float32),
         counted=host.asarray(total if counted is None else counted, host.float32),
         epoch=host.int32(0),
