@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -22,7 +22,12 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-Data = Annotated[Path, typer.Argument(metavar="DATA", help="Table: CSV (also gzipped) or Parquet.")]
+Data = Annotated[
+    Path,
+    typer.Argument(
+        metavar="DATA", help="Table: CSV (also gzipped) or Parquet; with --engine, a folder or pattern."
+    ),
+]
 Target = Annotated[str, typer.Option(help="Column to predict.")]
 Model = Annotated[str, typer.Option(help="auto (by the target's kind), tggm or sparse_gp.")]
 Task = Annotated[
@@ -40,6 +45,10 @@ LookColumns = Annotated[
 ]
 Clusters = Annotated[int | None, typer.Option(min=1, help="Number of clusters; chosen by default.")]
 Settings = Annotated[list[str] | None, typer.Option("--set", help="A parameter of the model, name=value.")]
+Engine = Annotated[
+    str, typer.Option(help="memory, or for Parquet files past it: stream (from disk), dask (on a cluster).")
+]
+Scheduler = Annotated[str | None, typer.Option(help="Address of a Dask scheduler; a local one by default.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace files that exist.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 
@@ -96,24 +105,31 @@ def fit(
     max_epochs: Epochs = None,
     set_: Settings = None,
     checkpoint: Annotated[Path | None, typer.Option(help="File to go on from after an interruption.")] = None,
+    engine: Engine = "memory",
+    scheduler: Scheduler = None,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Fit a model to a table, print how well it does on held-out rows, save it with a report."""
-    with _polite() as caught:
-        from nongauss import models, tables, workflow
+    with _polite() as caught, ExitStack() as stack:
+        from nongauss import engines, models, tables, workflow
         from nongauss.report.progress import fit_progress
 
         paths = _outputs(out, save, report)
         workflow.check_outputs(paths, [data], force=force)
-        table = tables.load_table(data, target, model, task, set_ or ())
-        with fit_progress(enabled=False if as_json else None) as callbacks:
-            estimator = models.build_model(
-                table.choice, seed=seed, max_epochs=max_epochs, callbacks=callbacks
-            )
-            outcome = workflow.fit_and_judge(
-                estimator, table, test_size=test_size, seed=seed, refit=refit, checkpoint=checkpoint
-            )
+        engines.check_engine(engine, scheduler)
+        if engine == "dask":
+            where = stack.enter_context(engines.cluster(scheduler))
+            typer.echo(where, err=True)
+        load = tables.load_table if engine == "memory" else engines.sampled_table
+        table = load(data, target, model, task, set_ or ())
+        callbacks = stack.enter_context(fit_progress(enabled=False if as_json else None))
+        estimator = models.build_model(table.choice, seed=seed, max_epochs=max_epochs, callbacks=callbacks)
+        how: dict[str, Any] = {"test_size": test_size, "seed": seed, "checkpoint": checkpoint}
+        if engine == "memory":
+            outcome = workflow.fit_and_judge(estimator, table, refit=refit, **how)
+        else:
+            outcome = engines.fit_parts(estimator, table, data, engine, **how)
         _finish(outcome, table, paths, f"{target} in {data.name}", caught, as_json)
 
 
@@ -127,11 +143,12 @@ def predict(
 ) -> None:
     """Predict each row of a table: mean, sd and 90 % interval, or the probability of each class."""
     with _polite() as caught:
-        from nongauss import workflow
+        from nongauss import engines, workflow
         from nongauss.report.records import to_json
 
         workflow.check_outputs({"--out": out}, [model, data], force=force)
-        n_rows = workflow.predict_table(workflow.load_model(model), data, out)
+        predict_all = engines.predict_parts if engines.is_past_memory(data, out) else workflow.predict_table
+        n_rows = predict_all(workflow.load_model(model), data, out)
         if as_json:
             typer.echo(to_json({"rows": n_rows, "out": out, "notes": _messages(caught)}))
         else:

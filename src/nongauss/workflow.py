@@ -58,7 +58,7 @@ def fit_and_judge(
     if not 0 <= test_size < 1:
         raise InputError(f"The held-out share must be at least 0 and below 1, got {test_size}.")
     n = len(table.y)
-    kept = _with_checkpoint(model, checkpoint)
+    kept = with_checkpoint(model, checkpoint)
     train, test = _split(table, test_size, seed)
     if len(test) == 0:
         final = kept.fit(table.X, table.y)
@@ -67,7 +67,7 @@ def fit_and_judge(
         return Outcome(final, final, n, notes=[f"{why}, so there are no held-out figures."])
     parts = table.X.iloc[train], table.y[train], table.X.iloc[test], table.y[test]
     beside = None if checkpoint is None else checkpoint.with_name(checkpoint.name + ".held-out")
-    first = _with_checkpoint(model, beside) if refit else kept
+    first = with_checkpoint(model, beside) if refit else kept
     judged, figures = fit_and_score(first, *parts, levels=table.levels)
     metrics = {type(model).__name__: figures}
     for name, rival in (rivals or {}).items():
@@ -108,7 +108,7 @@ def _split(table: Table, test_size: float, seed: int) -> tuple[npt.NDArray[np.in
     return np.setdiff1d(np.arange(n), test), np.sort(test)
 
 
-def _with_checkpoint(model: Any, checkpoint: Path | None) -> Any:
+def with_checkpoint(model: Any, checkpoint: Path | None) -> Any:
     """A clone that keeps its state in the file `checkpoint`."""
     copy = clone(model)
     if checkpoint is None:
@@ -176,13 +176,17 @@ def predict_table(model: Any, data: str | Path, out: str | Path) -> int:
     frame = read_table(data)
     if len(frame) == 0:
         raise InputError(f"{Path(data).name} has no rows to predict; give at least one.")
-    if is_clusterer(model):
-        predictions = _cluster_columns(model, frame)
-    else:
-        predictions = _class_columns(model, frame) if is_classifier(model) else _number_columns(model, frame)
+    predictions = prediction_columns(model, frame)
     Path(out).parent.mkdir(parents=True, exist_ok=True)
     write_table(pd.DataFrame(predictions), out)
     return len(frame)
+
+
+def prediction_columns(model: Any, frame: pd.DataFrame) -> dict[str, Any]:
+    """The columns that are written for the rows of `frame`; see `predict_table`."""
+    if is_clusterer(model):
+        return _cluster_columns(model, frame)
+    return _class_columns(model, frame) if is_classifier(model) else _number_columns(model, frame)
 
 
 def _class_columns(model: Any, frame: pd.DataFrame) -> dict[str, Any]:

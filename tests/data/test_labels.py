@@ -7,7 +7,7 @@ import pytest
 from sklearn.exceptions import DataConversionWarning
 
 from nongauss.core.contracts import InputError
-from nongauss.data.labels import LabelCoder
+from nongauss.data.labels import LabelCoder, LabelSummary
 from nongauss.estimator.codec import decode, encode
 
 ONES = np.ones(4)
@@ -124,3 +124,21 @@ def test_a_file_can_hold_it(y):
     again = decode(encode(coder, tensors, "coder"), tensors, lambda name: LabelCoder)
     np.testing.assert_array_equal(again.classes, coder.classes)
     assert again.classes.dtype == coder.classes.dtype
+
+
+def test_labels_of_parts_add_up_to_those_of_all_rows():
+    y, weight = np.array(["b", "a", "c", "a", "d"]), np.array([1.0, 2.0, 0.0, 3.0, 1.0])
+    parts = [LabelSummary.of(y[a:b], weight[a:b], "test", f"part {a}") for a, b in ((0, 2), (2, 3), (3, 5))]
+    total = parts[0] + parts[1] + parts[2]
+    assert total.labels.tolist() == ["a", "b", "d"]
+    assert total.mass.tolist() == [5.0, 1.0, 1.0]
+    assert total.coder("test").classes.tolist() == LabelCoder.fit(y, weight).classes.tolist()
+    numbers = LabelSummary.of(np.array([1, 2]), np.ones(2), "test", "part 9")
+    with pytest.raises(InputError, match="y holds texts in one of part 0 and part 9 but not in the other"):
+        total + numbers
+
+
+def test_an_ordered_category_keeps_its_levels_over_parts():
+    y = pd.Series(pd.Categorical(["low", "high"], categories=["low", "mid", "high"], ordered=True))
+    summary = LabelSummary.of(y, np.ones(2), "test", "part 0")
+    assert (summary + summary).coder("test", ordered=True).classes.tolist() == ["low", "mid", "high"]

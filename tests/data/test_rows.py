@@ -51,7 +51,7 @@ def test_rows_that_share_a_hash_are_kept_apart(monkeypatch):
     X[7], Y[7] = X[3], Y[3]
     weight[[3, 7]] = 1.0
     honest = canonical_rows(X, Y, weight)
-    monkeypatch.setattr(rows_module, "_content_hash", lambda x, y: np.zeros(len(x), dtype=np.uint64))
+    monkeypatch.setattr(rows_module, "content_hash", lambda x, y: np.zeros(len(x), dtype=np.uint64))
     shuffle = np.random.RandomState(2).permutation(60)
     a, b = canonical_rows(X, Y, weight), canonical_rows(X[shuffle], Y[shuffle], weight[shuffle])
     assert_same_bits(a, b)

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from nongauss.data.scaling import fit_scale
+from nongauss.data.scaling import Moments, fit_scale
 
 
 def test_weighted_moments_equal_those_of_repeated_values():
@@ -32,3 +32,18 @@ def test_rounding_noise_counts_as_constant(x):
 
 def test_a_small_step_on_a_large_offset_is_not_constant():
     assert fit_scale(1.7e18 + 1e9 * np.arange(5.0), np.ones(5)).sd != 0
+
+
+def test_moments_of_parts_in_any_units_add_up():
+    rng = np.random.default_rng(0)
+    x, weight = np.concatenate([rng.gamma(2.0, size=30), 1e5 * rng.random(20), [-7.0]]), rng.uniform(1, 2, 51)
+    parts = [Moments.of(x[a:b], weight[a:b]) for a, b in ((0, 7), (7, 30), (30, 51))]
+    total = parts[0] + (parts[1] + parts[2])
+    scale, whole = total.scale(), fit_scale(x, weight)
+    assert (scale.unit, scale.mean, scale.sd) == pytest.approx((whole.unit, whole.mean, whole.sd), rel=1e-13)
+    assert total.positive == pytest.approx(weight[x > 0].sum())
+    assert not total.whole
+    assert total.few == ()
+    ones = Moments.of(np.ones(3), np.ones(3))
+    assert set((ones + Moments.of(np.zeros(2), np.ones(2)) + ones).few) == {0.0, 1.0}
+    assert (ones + ones).whole

@@ -4,7 +4,7 @@ import pytest
 from sklearn.exceptions import DataConversionWarning
 
 from nongauss.core.contracts import InputError
-from nongauss.data.target import TargetScaler, validate_target
+from nongauss.data.target import TargetScaler, TargetSummary, validate_target
 
 
 def test_every_spelling_of_one_column_is_the_same():
@@ -89,3 +89,14 @@ def test_constant_target(value, scale):
     assert scaler.constant == (True,)
     assert (scaler.centre[0], scaler.scale[0]) == (value, scale)
     assert (scaler.transform(np.full((2, 1), value)) == 0).all()
+
+
+def test_targets_of_parts_add_up_to_the_scaler_of_all_rows():
+    rng = np.random.default_rng(0)
+    Y, weight = np.stack([rng.gamma(2.0, size=50), np.full(50, 3.0)], axis=1), rng.uniform(0.5, 2.0, 50)
+    parts = [TargetSummary.of(Y[a:b], weight[a:b], "test") for a, b in ((0, 1), (1, 30), (30, 50))]
+    total, whole = parts[0] + parts[1] + parts[2], TargetScaler.fit(Y, weight)
+    np.testing.assert_allclose(total.scaler().centre, whole.centre, rtol=1e-13)
+    np.testing.assert_allclose(total.scaler().scale, whole.scale, rtol=1e-13)
+    assert total.scaler().constant == whole.constant == (False, True)
+    assert total.dims == 2

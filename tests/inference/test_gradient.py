@@ -1,3 +1,6 @@
+import os
+import subprocess
+import sys
 from itertools import pairwise
 
 import jax
@@ -148,3 +151,21 @@ def test_buckets_grow_by_an_eighth_at_most():
 def test_rows_of_unequal_length_or_none_are_refused(n):
     with pytest.raises(InputError, match="one positive length"):
         pad_rows({"x": np.zeros((n, 2)), "y": np.zeros(0)}, np.ones(n))
+
+
+def test_a_sum_over_two_devices_is_that_of_one():
+    code = (
+        "import jax, numpy as np\n"
+        "from nongauss.inference.gradient import over_devices, pad_rows\n"
+        "x = np.random.default_rng(0).normal(size=(100, 3)).astype('f')\n"
+        "rows = pad_rows((x,), np.ones(100, 'f'))\n"
+        "shared = over_devices(rows)\n"
+        "gram = jax.jit(lambda rows: (rows.data[0] * rows.weight[:, None]).T @ rows.data[0])\n"
+        "np.testing.assert_allclose(gram(shared), gram(rows), rtol=1e-5)\n"
+        "print(jax.device_count(), len(shared.weight.sharding.device_set))\n"
+    )
+    flags = {"XLA_FLAGS": "--xla_force_host_platform_device_count=2"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env={**os.environ, **flags}, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["2", "2"]

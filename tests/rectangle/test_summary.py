@@ -1,12 +1,12 @@
 import numpy as np
 
-from nongauss.rectangle.summary import cluster_table, description
+from nongauss.rectangle.summary import Tally, cluster_table, description
 
 
 def test_precision_and_recall_are_those_of_the_rule():
     margins = np.array([[1.0, -1], [1, -1], [1, 0.5], [-1, 1], [-1, -2]])
     share = np.array([[1.0, 1, 0, 0, 1], [0, 0, 1, 1, 0]])
-    table = cluster_table(["a", "b"], margins, share, np.array([1.0, 1, 1, 1, 2]))
+    table = cluster_table(["a", "b"], Tally.of(margins, share, np.array([1.0, 1, 1, 1, 2])))
     assert table["rows"].tolist() == [5, 1]
     assert table["inside"].tolist() == [3, 2]
     assert table["precision"].tolist() == [2 / 3, 1.0]

@@ -54,8 +54,8 @@ def test_a_callback_stops_it():
 def test_too_many_rows_are_sampled_for_the_hyper_parameters(monkeypatch):
     monkeypatch.setattr(module, "KEPT_NUMBERS", 100)
     data = rows(60)
-    assert len(sample(data, 5, 0).y) == 20
-    assert sample(data, 1, 0) is data
+    assert len(sample(data, 5).y) == 20
+    assert sample(data, 1) is data
     result, posterior = fit(model(), data, np.array([-2.0]), Recipe(5, 20, 1e-3, 0))
     assert np.isfinite(posterior.alpha).all()
     assert result.n_iter

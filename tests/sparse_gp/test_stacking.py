@@ -60,16 +60,16 @@ def test_one_model_has_all_the_weight_and_a_request_to_stop_stops_all(monkeypatc
     data, psi, recipe = rows(30), np.array([-2.0]), Recipe(30, 5, 1e-3, 0)
     models = [model(), model(kernel="matern52 + matern52")]
     both = fit_members(models, data, psi, recipe)
-    shares = weights_of(both, data, 0)
+    shares = weights_of(both, data)
     assert_allclose(shares.sum(), 1.0)
     alike = [both[0], both[0]._replace(model=both[1].model)]  # as good with more parameters
-    assert_allclose(weights_of(alike, data, 0), [1.0, 0.0], atol=0.03)
+    assert_allclose(weights_of(alike, data), [1.0, 0.0], atol=0.03)
     with monkeypatch.context() as patch:  # a model that has no bound anywhere
         patch.setattr(module, "fit", lambda own, *more, **others: (NO_FIT, None) if own is models[1] else FIT)
         assert [member.model for member in fit_members(models, data, psi, recipe)] == models[:1]
     one = fit_members(models, data, psi, recipe, callbacks=[lambda _: True])
     assert len(one) == 1
-    assert weights_of(one, data, 0) == [1.0]
+    assert weights_of(one, data) == [1.0]
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

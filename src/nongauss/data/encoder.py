@@ -8,6 +8,7 @@ indicator column.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -104,7 +105,7 @@ class TableEncoder:
                 f"weight has shape {w.shape}, but X has {table.n_rows} rows; give one weight a row."
             )
         codes = tuple(_fit_column(table.column(j), w) for j in range(len(table.labels)))
-        _warn_ignored(codes, table.is_frame)
+        warn_ignored(codes, table.is_frame)
         return cls(table.names, codes)
 
     def transform(
@@ -169,26 +170,35 @@ def _fit_column(column: Column, weight: NDArray[np.float64]) -> ColumnCode:
     if not present.any():
         return ColumnCode(column.name, "empty")
     if column.values is not None:
-        scale = fit_scale(column.values[present], weight[present])
-        role: Role = "numeric" if scale.sd != 0 or gaps else "constant"
-        return ColumnCode(column.name, role, gaps, scale.unit, scale.mean, scale.sd)
+        return number_code(column.name, fit_scale(column.values[present], weight[present]), gaps)
     assert column.codes is not None
     mass = np.bincount(column.codes[present], weights=weight[present], minlength=len(column.levels))
-    used = np.flatnonzero(mass > 0)
-    levels = tuple(column.levels[i] for i in used)
+    levels = {level: m for level, m in zip(column.levels, mass.tolist(), strict=True) if m > 0}
+    ranks = tuple(np.asarray(column.ranks)[mass > 0].tolist()) if column.ranks else ()
+    return label_code(column.name, levels, gaps, _n_rows(weight[counted]), ranks)
+
+
+def number_code(name: str, scale: Scale, gaps: bool) -> ColumnCode:
+    """The code of a column of numbers."""
+    role: Role = "numeric" if scale.sd != 0 or gaps else "constant"
+    return ColumnCode(name, role, gaps, scale.unit, scale.mean, scale.sd)
+
+
+def label_code(
+    name: str, levels: Mapping[str, float], gaps: bool, n_rows: float, ranks: tuple[int, ...] = ()
+) -> ColumnCode:
+    """The code of a column of labels, in order, with their weights and ranks. `n_rows`: see `_n_rows`."""
     if len(levels) == 1 and not gaps:
-        return ColumnCode(column.name, "constant")
-    if len(levels) > MOST_LEVELS or _names_each_row(len(levels), weight[counted]):
-        return ColumnCode(column.name, "identifier")
-    share = float(mass[used[-1]] / mass.sum())
-    ranks = tuple(column.ranks[i] for i in used) if column.ranks else ()
-    return ColumnCode(column.name, "labels", gaps, levels=levels, share=share, ranks=ranks)
+        return ColumnCode(name, "constant")
+    if len(levels) > MOST_LEVELS or (len(levels) > FEW_ROWS and len(levels) == n_rows):
+        return ColumnCode(name, "identifier")
+    mass = list(levels.values())
+    return ColumnCode(name, "labels", gaps, levels=tuple(levels), share=mass[-1] / sum(mass), ranks=ranks)
 
 
-def _names_each_row(n_levels: int, weight: NDArray[np.float64]) -> bool:
-    """Does every row have a label of its own? Whole weights count as repeated rows."""
-    rows = float(weight.sum()) if (weight == np.round(weight)).all() else float(len(weight))
-    return n_levels > FEW_ROWS and n_levels == rows
+def _n_rows(weight: NDArray[np.float64]) -> float:
+    """Rows of positive weight, of which whole weights are repetitions."""
+    return float(weight.sum()) if (weight == np.round(weight)).all() else float(len(weight))
 
 
 def _encode_numbers(code: ColumnCode, column: Column, block: NDArray[np.float64], imputed: list[str]) -> None:
@@ -231,7 +241,8 @@ def _encode_labels(code: ColumnCode, column: Column, block: NDArray[np.float64],
         block[rows, codes[rows]] = 1.0
 
 
-def _warn_ignored(codes: tuple[ColumnCode, ...], is_frame: bool) -> None:
+def warn_ignored(codes: tuple[ColumnCode, ...], is_frame: bool) -> None:
+    """Say which columns of a table are left out, and why."""
     reasons = {
         "empty": "all cells are missing",
         "constant": "only one value",

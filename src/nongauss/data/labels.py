@@ -83,6 +83,47 @@ class LabelCoder:
         return np.maximum(numbers, 0).astype(np.float64)
 
 
+@dataclass(frozen=True)
+class LabelSummary:
+    """The labels of some rows in order, with their weights (C,); they add up over parts.
+
+    `declared`: the levels of an ordered categorical. `seen_in`: the part that the labels are of.
+    """
+
+    labels: NDArray[Any]
+    mass: NDArray[np.float64]
+    declared: NDArray[Any] | None
+    seen_in: str
+
+    @classmethod
+    def of(cls, y: Any, weight: NDArray[np.float64], estimator_name: str, part: str) -> LabelSummary:
+        """Of labels y (N,), those of weight 0 left out. Raises InputError."""
+        labels = _labels(y, len(weight), estimator_name, warn=True)
+        check_classification_targets(labels)
+        distinct, which = np.unique(labels[weight > 0], return_inverse=True)
+        mass = np.bincount(which.ravel(), weights=weight[weight > 0], minlength=len(distinct))
+        return cls(distinct, mass.astype(np.float64), _declared(y), part)
+
+    def __add__(self, other: LabelSummary) -> LabelSummary:
+        if not (len(self.labels) and len(other.labels)):
+            return self if len(self.labels) else other
+        text = [any(isinstance(label, str) for label in s.labels.tolist()) for s in (self, other)]
+        if text[0] != text[1]:
+            raise InputError(
+                f"Unknown label type: y holds texts in one of {self.seen_in} and {other.seen_in} but not in "
+                "the other; make all of its labels one kind."
+            )
+        both = np.concatenate([self.labels, other.labels])
+        labels, which = np.unique(both, return_inverse=True)
+        mass = np.bincount(which.ravel(), weights=np.concatenate([self.mass, other.mass]))
+        return LabelSummary(labels, mass.astype(np.float64), self.declared, self.seen_in)
+
+    def coder(self, estimator_name: str, ordered: bool = False) -> LabelCoder:
+        """As `LabelCoder.fit` learns it from all the rows. Raises InputError for one class."""
+        coder = LabelCoder.fit(self.labels, self.mass, estimator_name)
+        return LabelCoder(self.declared) if ordered and self.declared is not None else coder
+
+
 def _declared(y: Any) -> NDArray[Any] | None:
     """The levels of an ordered categorical, else None."""
     series = as_pandas(y)

@@ -75,7 +75,7 @@ def canonical_rows(X: NDArray[Any], Y: NDArray[Any], weight: NDArray[np.float64]
     kept = np.flatnonzero(weight > 0)
     x, y = _quantised(X, kept), _quantised(Y, kept)
     kept_weight = np.asarray(weight, dtype=np.float64)[kept]
-    hashes = _content_hash(x, y)
+    hashes = content_hash(x, y)
     sort = np.lexsort((kept_weight, hashes))  # by weight inside equal rows: their sum is then repeatable
     sort, first = _settle_ties(sort, hashes[sort], x, y, kept_weight)
     group = np.cumsum(first) - 1
@@ -98,7 +98,7 @@ def _quantised(values: NDArray[Any], kept: NDArray[np.int64]) -> NDArray[np.floa
     return out
 
 
-def _content_hash(x: NDArray[np.float32], y: NDArray[np.float32]) -> NDArray[np.uint64]:
+def content_hash(x: NDArray[np.float32], y: NDArray[np.float32]) -> NDArray[np.uint64]:
     """A 64-bit hash of each row's bits (the SplitMix64 finaliser, column after column), chunk by chunk."""
     out = np.empty(len(x), dtype=np.uint64)
     for start in range(0, len(x), CHUNK):
@@ -167,7 +167,7 @@ def canonical_sparse(
     cells = _mixed(X.indices.astype(np.uint64) << np.uint64(32) | X.data.view(np.uint32).astype(np.uint64))
     sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(cells, dtype=np.uint64)])
     y = _quantised(Y, np.arange(len(weight)))
-    hashes = _mixed(sums[X.indptr[1:]] - sums[X.indptr[:-1]]) ^ _content_hash(y[:, :0], y)
+    hashes = _mixed(sums[X.indptr[1:]] - sums[X.indptr[:-1]]) ^ content_hash(y[:, :0], y)
     kept = np.flatnonzero(weight > 0)
     sort = kept[np.lexsort((weight[kept], hashes[kept]))]
     first = np.ones(len(sort), dtype=np.bool_)

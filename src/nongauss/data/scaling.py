@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,7 +49,7 @@ def fit_scale(x: Floats, weight: Floats) -> Scale:
     `a*x + b` get the same standardised values for every a other than 0, unless the column is symmetric, where
     a negative `a` still mirrors it. A column whose range is rounding noise is constant (sd 0).
     """
-    unit = math.ldexp(1.0, math.frexp(float(np.max(np.abs(x))))[1] - 1)
+    unit = _power_of_two(float(np.min(x)), float(np.max(x)))
     z = x / unit
     low, high = float(z.min()), float(z.max())
     if high - low <= ROUNDING_RANGE * max(abs(low), abs(high)):
@@ -64,3 +64,103 @@ def fit_scale(x: Floats, weight: Floats) -> Scale:
     if float(np.sum(share * z * z * z)) < -CLEAR_SKEW:
         sd = -sd
     return Scale(unit=unit, mean=mean, sd=sd)
+
+
+@dataclass(frozen=True)
+class Moments:
+    """What `fit_scale` needs of a column, in a form that adds up over parts of the rows.
+
+    Weight, mean, and sums of w (x - mean)^2 and ^3, all in units of `unit` (they add up as Chan, Golub and
+    LeVeque 1979 and Pebay 2008 say); smallest and largest value, one that is not whole (NaN: all are), the
+    weight of those above 0, and the values themselves if they are one or two, else ().
+    """
+
+    unit: float
+    weight: float
+    mean: float
+    second: float
+    third: float
+    low: float
+    high: float
+    fraction: float
+    positive: float
+    few: tuple[float, ...]
+
+    @classmethod
+    def of(cls, x: Floats, weight: Floats) -> Moments:
+        """Of finite values `x` (N,), at least one, with weights above 0."""
+        low, high = float(x.min()), float(x.max())
+        unit = _power_of_two(low, high)
+        z = x / unit
+        total = float(np.sum(weight))
+        mean = float(np.sum(weight * z)) / total
+        mean += float(np.sum(weight * (z - mean))) / total
+        z -= mean
+        square = weight * z * z
+        return cls(
+            unit=unit,
+            weight=total,
+            mean=mean,
+            second=float(np.sum(square)),
+            third=float(np.sum(square * z)),
+            low=low,
+            high=high,
+            fraction=_first(x[x != np.round(x)]),
+            positive=float(np.sum(weight[x > 0])),
+            few=tuple({low, high}) if bool(((x == low) | (x == high)).all()) else (),
+        )
+
+    def __add__(self, other: Moments) -> Moments:
+        unit = max(self.unit, other.unit)
+        a, b = self._in(unit), other._in(unit)
+        total, apart = a.weight + b.weight, b.mean - a.mean
+        share_a, share_b = a.weight / total, b.weight / total
+        product = apart * apart * a.weight * share_b
+        third = a.third + b.third + product * apart * (share_a - share_b)
+        third += 3.0 * apart * (share_a * b.second - share_b * a.second)
+        return Moments(
+            unit=unit,
+            weight=total,
+            mean=a.mean + apart * share_b,
+            second=a.second + b.second + product,
+            third=third,
+            low=min(a.low, b.low),
+            high=max(a.high, b.high),
+            fraction=b.fraction if math.isnan(a.fraction) else a.fraction,
+            positive=a.positive + b.positive,
+            few=_at_most_two(a.few, b.few),
+        )
+
+    def _in(self, unit: float) -> Moments:
+        s = self.unit / unit
+        return replace(
+            self, unit=unit, mean=s * self.mean, second=s**2 * self.second, third=s**3 * self.third
+        )
+
+    @property
+    def whole(self) -> bool:
+        """Are all values whole numbers?"""
+        return math.isnan(self.fraction)
+
+    def scale(self) -> Scale:
+        """As `fit_scale` gives it for all the rows."""
+        low, high = self.low / self.unit, self.high / self.unit
+        if high - low <= ROUNDING_RANGE * max(abs(low), abs(high)):
+            return Scale(unit=self.unit, mean=low if low == high else 0.5 * (low + high), sd=0.0)
+        sd = math.sqrt(self.second / self.weight)
+        mirrored = self.third / self.weight / sd**3 < -CLEAR_SKEW
+        return Scale(unit=self.unit, mean=self.mean, sd=-sd if mirrored else sd)
+
+
+def _first(x: Floats) -> float:
+    return float(x[0]) if len(x) else math.nan
+
+
+def _at_most_two(a: tuple[float, ...], b: tuple[float, ...]) -> tuple[float, ...]:
+    together = tuple({*a, *b})
+    return together if a and b and len(together) <= 2 else ()
+
+
+def _power_of_two(low: float, high: float) -> float:
+    """The largest power of two that is not above the largest absolute value."""
+    return math.ldexp(1.0, math.frexp(max(abs(low), abs(high)))[1] - 1)

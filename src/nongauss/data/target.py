@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +13,7 @@ from sklearn.utils import column_or_1d
 
 from nongauss.core.contracts import InputError
 from nongauss.core.registry import persistable
-from nongauss.data.scaling import fit_scale
+from nongauss.data.scaling import Moments, Scale, fit_scale
 from nongauss.data.table import as_pandas
 
 _SMALLEST_SPREAD, _LARGEST_SPREAD = 1e-150, 1e150
@@ -41,7 +42,11 @@ class TargetScaler:
         """
         w = np.ones(len(Y)) if weight is None else np.asarray(weight, dtype=np.float64)
         counted = w > 0
-        scales = [fit_scale(y[counted], w[counted]) for y in Y.T]
+        return cls.of_scales([fit_scale(y[counted], w[counted]) for y in Y.T])
+
+    @classmethod
+    def of_scales(cls, scales: Sequence[Scale]) -> TargetScaler:
+        """From the scale of each output."""
         scale = np.array([s.step if s.sd != 0 else abs(s.centre) or 1.0 for s in scales])
         size = np.abs(scale)
         if not ((size > _SMALLEST_SPREAD) & (size < _LARGEST_SPREAD)).all():
@@ -61,6 +66,33 @@ class TargetScaler:
         """Values (..., P) on the standardised scale back in original units."""
         y: NDArray[np.float64] = self.centre + self.scale * Z
         return y
+
+
+@dataclass(frozen=True)
+class TargetSummary:
+    """What some rows tell of a target of numbers: moments of each output. They add up over parts.
+
+    `dims` (1 or 2) is that of the target as it was given.
+    """
+
+    outputs: tuple[Moments, ...]
+    dims: int
+
+    @classmethod
+    def of(cls, y: Any, weight: NDArray[np.float64], estimator_name: str) -> TargetSummary:
+        """Of the rows of weight above 0, at least one. Raises InputError."""
+        Y, was_1d = validate_target(y, len(weight), estimator_name)
+        counted = weight > 0
+        outputs = tuple(Moments.of(column[counted], weight[counted]) for column in Y.T)
+        return cls(outputs, 1 if was_1d else 2)
+
+    def __add__(self, other: TargetSummary) -> TargetSummary:
+        outputs = tuple(a + b for a, b in zip(self.outputs, other.outputs, strict=True))
+        return TargetSummary(outputs, self.dims)
+
+    def scaler(self) -> TargetScaler:
+        """As `TargetScaler.fit` learns it from all the rows."""
+        return TargetScaler.of_scales([moments.scale() for moments in self.outputs])
 
 
 def validate_target(

@@ -24,6 +24,7 @@ from nongauss.harmonium.objective import scores
 from nongauss.harmonium.params import Rows
 from nongauss.harmonium.predict import Machine
 from nongauss.harmonium.updates import dropped
+from nongauss.parted import by_parts, is_parted
 
 WIDEST = 4.0
 """Log temperatures are sought within this of 0."""
@@ -126,16 +127,20 @@ class HarmoniumClassifier(TransformerMixin, ClassifierMixin, HarmoniumBase):
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit to a table X (N, columns), dense or sparse, and labels y (N,).
+        """Fit to a table X (N, columns), dense, sparse or in parts (see `docs/scale.md`), and labels y (N,).
 
         A row of weight 2 counts as the row twice, one of weight 0 is not there. Raises ValueError.
         """
         self._check()
         seed, name = self._key_seed(self.random_state), type(self).__name__
-        coder, table, weight = self._read(X, sample_weight)
-        labels = LabelCoder.fit(y, weight, name)
-        numbers_ = labels.encode(y, len(weight), name, weight)
-        rows, _ = self._rows(coder, table, weight, numbers_)
+        everywhere = None
+        if is_parted(X):
+            coder, rows, labels, everywhere = self._read_parts(X, y, sample_weight)
+        else:
+            coder, table, weight = self._read(X, sample_weight)
+            labels = LabelCoder.fit(y, weight, name)
+            rows, _ = self._rows(coder, table, weight, labels.encode(y, len(weight), name, weight))
+        assert labels is not None
         recipe = self._recipe(self._n_units(len(coder.units)), seed)
         reasons = None
         if self.n_components == "infinite" and self.units == "binary":
@@ -145,7 +150,7 @@ class HarmoniumClassifier(TransformerMixin, ClassifierMixin, HarmoniumBase):
         recipe = recipe._replace(
             C=float(self.C), margin=float(self.margin), dropout=dropout, n_classes=len(labels.classes)
         )
-        result, machine = self._by_contrast(coder, rows, recipe)
+        result, machine = self._by_contrast(coder, rows, recipe, everywhere)
         hidden = self._keep(coder, machine, rows, reasons)
         assert rows.labels is not None
         self.classes_ = labels.classes
@@ -165,17 +170,20 @@ class HarmoniumClassifier(TransformerMixin, ClassifierMixin, HarmoniumBase):
         inactive = tuple(reason for reason in reasons if reason != ACTIVE)
         return n_found, (ACTIVE,) * n_found + inactive[: max(0, len(reasons) - n_found)]
 
+    @by_parts
     def decision_function(self, X: Any) -> FloatArray:
         """Score of each class (N, C); with two classes, of the second against the first (N,)."""
         f = self._scores(X)
         return f[:, 1] - f[:, 0] if f.shape[1] == 2 else f
 
+    @by_parts
     def predict(self, X: Any) -> NDArray[Any]:
         """The class with the largest score of each row: (N,)."""
         best = self._scores(X).argmax(axis=1)
         chosen: NDArray[Any] = self.classes_[best]
         return chosen
 
+    @by_parts
     def predict_log_proba(self, X: Any) -> FloatArray:
         """Log probability of each class: (N, C), finite."""
         return log_softmax(self._scores(X) / self.temperature_, axis=1)

@@ -17,8 +17,9 @@ import scipy.sparse as sp
 from nongauss.core.contracts import InputError, NongaussWarning
 from nongauss.core.registry import persistable
 from nongauss.data.matching import listed
-from nongauss.data.scaling import fit_scale
-from nongauss.data.table import Column, InputTable, read_input
+from nongauss.data.scaling import Moments
+from nongauss.data.summary import ColumnSummary, Counted, Summary
+from nongauss.data.table import Column, InputTable, read_input, sorted_labels
 from nongauss.harmonium.units import KINDS, Array, Block, Layout
 
 SMALL_COUNT, SPARSE = 20.0, 0.5
@@ -79,20 +80,15 @@ class Tally:
         self.total = 0.0
         self.whole, self.pairs = True, True
 
-    def add(self, values: Array, weight: Array) -> None:
-        """One more column and the weights of its rows; a constant one tells nothing."""
-        present = ~np.isnan(values)
-        values, weight = values[present], weight[present]
-        if not len(values):
+    def add(self, numbers: Moments) -> None:
+        """One more column; a constant one tells nothing."""
+        if numbers.low == numbers.high:
             return
-        low, high = values.min(), values.max()
-        if low == high:
-            return
-        self.pairs = self.pairs and bool(((values == low) | (values == high)).all())
-        self.whole = self.whole and low >= 0 and bool((values == np.round(values)).all())
-        self.n_cells += float(weight.sum())
-        self.n_positive += float(weight[values > 0].sum())
-        self.total += float(weight @ np.maximum(values, 0.0)) if self.whole else 0.0
+        self.pairs = self.pairs and len(numbers.few) == 2
+        self.whole = self.whole and numbers.low >= 0 and numbers.whole
+        self.n_cells += numbers.weight
+        self.n_positive += numbers.positive
+        self.total += numbers.weight * numbers.unit * numbers.mean if self.whole else 0.0
 
     @property
     def counts(self) -> bool:
@@ -150,11 +146,19 @@ def _columns(view: Any, given: Any, n_columns: int, place: Mapping[str, int]) ->
 def fit_coder(X: Any, weight: Array, views: Any, estimator_name: str) -> Coder:
     """Learn units and layout from rows of positive weight. Warns about ignored columns; InputError."""
     table = _SparseTable(X) if sp.issparse(X) else read_input(X, estimator_name)
+    columns = tuple(ColumnSummary.of(table.column(j), weight, "X") for j in range(len(table.labels)))
+    is_frame = isinstance(table, InputTable) and table.is_frame
+    return coder_of(Summary(table.names, columns, Counted.of(weight), is_frame, "X"), views)
+
+
+def coder_of(table: Summary, views: Any) -> Coder:
+    """The same from what is known of the columns, which a table in parts tells as well."""
+    labels = tuple(column.name for column in table.columns)
     units: list[Unit] = []
     layout: list[Block] = []
-    with_kinds = resolve_views(views, len(table.labels), table.labels)
+    with_kinds = resolve_views(views, len(labels), labels)
     for view, (columns, kind) in with_kinds.items():
-        own = _view_units(table, weight, columns, kind, view)
+        own = _view_units(table, columns, kind, view)
         for name in KINDS:
             some = [unit for unit in own if unit.kind == name]
             if some:
@@ -162,29 +166,24 @@ def fit_coder(X: Any, weight: Array, views: Any, estimator_name: str) -> Coder:
                 units.extend(some)
     used = {unit.column for unit in units}
     told = {column for columns, _ in with_kinds.values() for column in columns}
-    idle = [_only_value(table.column(j)) if j not in used else np.nan for j in range(len(table.labels))]
-    is_frame = isinstance(table, InputTable) and table.is_frame
-    ignored = [table.labels[j] for j in sorted(told - used) if is_frame or np.isnan(idle[j])]
+    idle = [_only_value(column) if j not in used else np.nan for j, column in enumerate(table.columns)]
+    ignored = [labels[j] for j in sorted(told - used) if table.is_frame or np.isnan(idle[j])]
     if ignored:
         warnings.warn(
             f"X has columns that are ignored, with one value, none, or too many labels: {listed(ignored)}.",
             NongaussWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
     if not units:
         units, layout = [Unit(0, "", "real", sd=np.inf)], [Block(next(iter(with_kinds)), "real", 0, 1)]
     owned = {view: columns for view, (columns, _) in with_kinds.items()}
-    return Coder(table.names, table.labels, tuple(units), tuple(layout), tuple(idle), owned)
+    return Coder(table.names, labels, tuple(units), tuple(layout), tuple(idle), owned)
 
 
-def _only_value(column: Column) -> float:
+def _only_value(column: ColumnSummary) -> float:
     """The one value of a constant column of numbers, NaN for others."""
-    present = None if column.values is None else column.values[~np.isnan(column.values)]
-    return (
-        float(present[0])
-        if present is not None and len(present) and (present == present[0]).all()
-        else np.nan
-    )
+    numbers = column.numbers
+    return numbers.low if numbers is not None and numbers.low == numbers.high else np.nan
 
 
 class _SparseTable:
@@ -205,33 +204,27 @@ class _SparseTable:
         return Column(self.labels[j], out)
 
 
-def _view_units(
-    table: Any, weight: Array, columns: tuple[int, ...], kind: str | None, view: str
-) -> list[Unit]:
+def _view_units(table: Summary, columns: tuple[int, ...], kind: str | None, view: str) -> list[Unit]:
     """The units of a view. Numbers of one view are counts together or not at all."""
     tally = Tally()
     for j in columns:
-        values = table.column(j).values
-        if kind is None and values is not None:
-            tally.add(values, weight)
+        numbers = table.columns[j].numbers
+        if kind is None and numbers is not None:
+            tally.add(numbers)
     kind = "counts" if kind is None and tally.counts else kind
     units: list[Unit] = []
     for j in columns:
-        column = table.column(j)
-        if column.values is None:
-            units += _label_units(j, column)
-            continue
-        present = ~np.isnan(column.values)
-        if present.any():
-            _check_kind(column.values[present], kind, table.labels[j], view)
-            unit = _number_unit(j, column.values[present], weight[present], kind)
+        column = table.columns[j]
+        if column.levels is not None:
+            units += _label_units(j, sorted_labels(column.levels))
+        elif column.numbers is not None:
+            _check_kind(column.numbers, kind, column.name, view)
+            unit = _number_unit(j, column.numbers, kind)
             units += [] if unit is None else [unit]
     return units
 
 
-def _label_units(j: int, column: Column) -> list[Unit]:
-    used = set(np.unique(column.codes if column.codes is not None else []).tolist())
-    levels = [level for number, level in enumerate(column.levels) if number in used]
+def _label_units(j: int, levels: tuple[str, ...]) -> list[Unit]:
     if not 2 <= len(levels) <= MOST_LEVELS:
         return []
     if len(levels) == 2:
@@ -239,28 +232,28 @@ def _label_units(j: int, column: Column) -> list[Unit]:
     return [Unit(j, level, "binary") for level in levels]
 
 
-def _check_kind(values: Array, kind: str | None, column: str, view: str) -> None:
+def _check_kind(numbers: Moments, kind: str | None, column: str, view: str) -> None:
     if kind not in ("binary", "counts"):
         return
-    outside = values > 1.0 if kind == "binary" else values != np.round(values)
-    bad = np.flatnonzero((values < 0.0) | outside)
-    if len(bad):
+    too_high = kind == "binary" and numbers.high > 1.0
+    if numbers.low < 0.0 or too_high or (kind == "counts" and not numbers.whole):
         rule = "0, 1 or between" if kind == "binary" else "whole and not negative"
+        odd = numbers.low if numbers.low < 0.0 else numbers.high if too_high else numbers.fraction
         raise InputError(
-            f"Column {column!r} of view {view!r} holds {values[bad[0]]:g}, but values of kind {kind!r} "
+            f"Column {column!r} of view {view!r} holds {odd:g}, but values of kind {kind!r} "
             f"are {rule}; leave the kind out, or name another one."
         )
 
 
-def _number_unit(j: int, values: Array, weight: Array, kind: str | None) -> Unit | None:
-    low, high = float(values.min()), float(values.max())
+def _number_unit(j: int, numbers: Moments, kind: str | None) -> Unit | None:
+    low, high = numbers.low, numbers.high
     if low == high:
         return None
     if kind in ("counts", "binary"):
         return Unit(j, "", kind)
-    if kind is None and ((values == low) | (values == high)).all():
+    if kind is None and len(numbers.few) == 2:
         half = 0.5 * low + 0.5 * high
         unit = max(abs(low), abs(high))
         return Unit(j, "", "binary", unit, low / unit, 2.0 * (half / unit - low / unit))
-    scale = fit_scale(values, weight)
+    scale = numbers.scale()
     return Unit(j, "", "real", scale.unit, scale.mean, scale.sd) if scale.sd else None

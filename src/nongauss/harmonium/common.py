@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numbers
 import warnings
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,20 +14,24 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from nongauss.core.contracts import FitResult, InputError, NongaussWarning
+from nongauss.data.labels import LabelCoder
+from nongauss.data.parts import Encoded, Part, n_rows_of
 from nongauss.data.rows import canonical_rows, canonical_sparse, validate_weight
+from nongauss.data.summary import weight_of
 from nongauss.data.table import as_pandas
 from nongauss.estimator.base import NongaussEstimator
 from nongauss.estimator.parameters import Interval, StrOptions, check_parameters
 from nongauss.harmonium import readable
 from nongauss.harmonium.chain import ACTIVE, Chain
 from nongauss.harmonium.coding import decode, encode
-from nongauss.harmonium.columns import Coder, fit_coder
+from nongauss.harmonium.columns import Coder, coder_of, fit_coder
 from nongauss.harmonium.fit import Effort, find_features, learn
-from nongauss.harmonium.learner import Recipe
+from nongauss.harmonium.learner import Everywhere, Recipe
 from nongauss.harmonium.likelihood import log_likelihood
 from nongauss.harmonium.params import Rows, column_means
 from nongauss.harmonium.predict import Machine
 from nongauss.harmonium.units import saturated_share, totals_of
+from nongauss.parted import by_parts, describe, labels_of, naming, open_parts, sample
 
 FloatArray = NDArray[np.float64]
 
@@ -47,8 +53,20 @@ CONSTRAINTS: dict[str, list[Any]] = {
 }
 
 LARGEST_TRUNCATION = 200
+MOST_SAMPLED = 50_000
+"""Distinct rows of a table in parts that are in memory; what epochs do not learn is learned from them."""
+
 GAP = np.float32(3e38)
 """Stands for a missing cell while rows are put in order."""
+
+
+class Reading(NamedTuple):
+    """A table in parts: its units, the first rows of it, its classes, and all rows if those are not all."""
+
+    coder: Coder
+    rows: Rows
+    classes: LabelCoder | None
+    everywhere: Everywhere | None
 
 
 class HarmoniumBase(NongaussEstimator):
@@ -104,6 +122,26 @@ class HarmoniumBase(NongaussEstimator):
         numbers_ = None if labels is None else Y[:, 0].astype(np.int64)
         return Rows(cells, gaps, merged, numbers_), order
 
+    def _read_parts(self, X: Any, y: Any, weight: Any) -> Reading:
+        """The same of a table in parts: the first rows in memory, and all of them where they are."""
+        name = type(self).__name__
+        if self.method == "lbfgs" or self.early_stopping:
+            raise InputError(
+                f"method='lbfgs' and early_stopping of {name} take tables in memory; leave them out for one "
+                "in parts."
+            )
+        source = open_parts(X, y, weight)
+        summary, labels = describe(source, name, None if y is None else partial(labels_of, name))
+        coder, classes = coder_of(summary, self.views), None if labels is None else labels.coder(name)
+        gaps = any(column.gaps for column in summary.columns)
+        encoded = source.map(EncodeUnits(coder, classes, name))
+        first = sample(encoded, MOST_SAMPLED)
+        everywhere = None
+        if not first.are_all:
+            n_rows = encoded.sum(_n_rows)
+            everywhere = Everywhere(encoded.map(_as_rows, gaps), int(n_rows), summary.counted.weight)
+        return Reading(coder, _as_rows(first.rows, gaps), classes, everywhere)
+
     def _recipe(self, n_components: int, seed: int, **changes: Any) -> Recipe:
         recipe = Recipe(
             n_components=n_components,
@@ -143,10 +181,13 @@ class HarmoniumBase(NongaussEstimator):
         machine = Machine(state.params, state.prior, coder.layout, "binary", "chain", totals, np.zeros(0))
         return result, machine, state.reasons
 
-    def _by_contrast(self, coder: Coder, rows: Rows, recipe: Recipe) -> tuple[FitResult, Machine]:
+    def _by_contrast(
+        self, coder: Coder, rows: Rows, recipe: Recipe, everywhere: Everywhere | None = None
+    ) -> tuple[FitResult, Machine]:
         result = learn(
-            coder.layout, rows, recipe, callbacks=tuple(self.callbacks or ()), verbose=int(self.verbose)
-        )
+            coder.layout, rows, recipe, everywhere=everywhere, callbacks=tuple(self.callbacks or ()),
+            verbose=int(self.verbose),
+        )  # fmt: skip
         params, prior = (
             type(part)(*(np.asarray(each, np.float64) for each in part)) for part in result.state
         )
@@ -188,6 +229,7 @@ class HarmoniumBase(NongaussEstimator):
         check_is_fitted(self, "machine_")
         return encode(self._coder, X, type(self).__name__)
 
+    @by_parts
     def transform(self, X: Any) -> FloatArray:
         """Mean of each hidden unit given the row, (N, K): if binary, the probability to have the feature.
 
@@ -270,6 +312,45 @@ class HarmoniumBase(NongaussEstimator):
         tags.input_tags.categorical = True
         tags.input_tags.sparse = True
         return tags
+
+
+@dataclass(frozen=True)
+class EncodeUnits:
+    """A `Part` as `Encoded` rows of visible units, gaps marked, labels as the target."""
+
+    coder: Coder
+    classes: LabelCoder | None
+    name: str
+
+    def __call__(self, part: Part) -> Encoded:
+        """The rows. Raises InputError naming the part."""
+        found: Encoded = naming(part, partial(self._rows, part))
+        return found
+
+    def _rows(self, part: Part) -> Encoded:
+        n_rows, n_labels = n_rows_of(part.X), int(self.classes is not None)
+        if not n_rows:
+            nothing = np.zeros((0, len(self.coder.units)), np.float32)
+            return Encoded(nothing, nothing[:, :n_labels], np.zeros(0))
+        weight = weight_of(part)
+        X, missing = encode(self.coder, part.X, self.name)
+        Y = np.zeros((n_rows, 0))
+        if self.classes is not None:
+            Y = self.classes.encode(part.y, n_rows, self.name, weight)[:, None]
+        X = X if missing is None else np.where(missing, GAP, X)
+        kept = weight > 0
+        return Encoded(X[kept] + np.float32(0), Y[kept].astype(np.float32), weight[kept])
+
+
+def _as_rows(part: Encoded, gaps: bool) -> Rows:
+    """Encoded rows as the mathematics takes them. `gaps`: does any part of the table have some?"""
+    missing = part.X == GAP if gaps else None
+    X = part.X if missing is None else np.where(missing, np.float32(0), part.X)
+    return Rows(X, missing, part.weight, part.Y[:, 0].astype(np.int64) if part.Y.shape[1] else None)
+
+
+def _n_rows(part: Encoded) -> int:
+    return len(part.weight)
 
 
 def _spread(rows: Rows) -> FloatArray:

@@ -13,6 +13,7 @@ from nongauss.estimator.parameters import StrOptions
 from nongauss.harmonium.common import CONSTRAINTS, HarmoniumBase
 from nongauss.harmonium.fit import THOROUGH, has_room
 from nongauss.harmonium.params import Rows
+from nongauss.parted import is_parted
 
 
 class Harmonium(TransformerMixin, HarmoniumBase):
@@ -138,7 +139,7 @@ class Harmonium(TransformerMixin, HarmoniumBase):
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit to a table X (N, columns), dense or sparse; y is ignored.
+        """Fit to a table X (N, columns), dense, sparse or in parts (see `docs/scale.md`); y is ignored.
 
         A row of weight 2 counts as the row twice, one of weight 0 is not there. Raises ValueError.
         """
@@ -148,14 +149,18 @@ class Harmonium(TransformerMixin, HarmoniumBase):
             raise InputError(
                 "The chain reading has binary units only; take units='binary' or reading='global'."
             )
-        coder, table, weight = self._read(X, sample_weight)
-        rows, _ = self._rows(coder, table, weight, None)
+        everywhere = None
+        if is_parted(X):
+            coder, rows, _, everywhere = self._read_parts(X, None, sample_weight)
+        else:
+            coder, table, weight = self._read(X, sample_weight)
+            rows, _ = self._rows(coder, table, weight, None)
         recipe = self._recipe(self._n_units(len(coder.units)), seed)
         if self._is_chain(rows):
             result, machine, reasons = self._by_chain(coder, rows, recipe, THOROUGH)
             self._keep(coder, machine, rows, reasons if self.n_components == "infinite" else None)
         else:
-            result, machine = self._by_contrast(coder, rows, recipe)
+            result, machine = self._by_contrast(coder, rows, recipe, everywhere)
             self._keep(coder, machine, rows, None)
         self._record_fit(result)
         return self

@@ -15,6 +15,7 @@ from nongauss.harmonium.learner import (
     LEAST_STEPS,
     SUPERVISED,
     UNSUPERVISED,
+    Everywhere,
     Learner,
     Rates,
     Recipe,
@@ -54,15 +55,24 @@ FIRST_WORK, FEWEST_STEPS = 5e9, 60
 
 
 def learn(
-    layout: Layout, rows: Rows, recipe: Recipe, *, callbacks: Sequence[Callback] = (), verbose: int = 0
+    layout: Layout,
+    rows: Rows,
+    recipe: Recipe,
+    *,
+    everywhere: Everywhere | None = None,
+    callbacks: Sequence[Callback] = (),
+    verbose: int = 0,
 ) -> FitResult:
-    """The globally normalised model, with or without classes. The result's state is (Params, Prior)."""
+    """The globally normalised model, with or without classes. The result's state is (Params, Prior).
+
+    Where the rows are in parts, `everywhere` has them all; then none is held out, and mini-batches alone do.
+    """
     rates = SUPERVISED if recipe.n_classes else UNSUPERVISED
-    epochs = n_epochs(recipe, len(rows.weight))
+    epochs = n_epochs(recipe, len(rows.weight) if everywhere is None else everywhere.n_rows)
     with threadpool_limits(limits=1, user_api="blas"):
         if recipe.held_out and recipe.method != "lbfgs" and len(rows.weight) > 1:
             return _watched(layout, rows, recipe, rates, callbacks, verbose)
-        learner = Learner(layout, rows, recipe, rates, epochs)
+        learner = Learner(layout, rows, recipe, rates, epochs, everywhere)
         if recipe.method == "lbfgs":
             return _by_lbfgs(learner, epochs, callbacks, verbose)
         return run_epochs(learner.epoch, learner.snapshot, epochs, callbacks=callbacks, verbose=verbose)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,6 +21,7 @@ from nongauss.harmonium.updates import (
     hidden_views,
     hinge,
 )
+from nongauss.inference.sources import Source, Stream
 
 LEAST_EPOCHS, LEAST_STEPS = 12, 600
 """By default so many epochs, or more until there were so many steps."""
@@ -107,13 +108,34 @@ def dropout_share(recipe: Recipe, rows: Rows) -> float:
     return 0.5 * long / (long + 10.0)
 
 
-class Learner:
-    """Mini-batches with Adam. `epoch` changes the arrays in place; `snapshot` copies them."""
+class Everywhere(NamedTuple):
+    """All rows wherever they are, in parts that are `Rows`; their number and total weight."""
 
-    def __init__(self, layout: Layout, rows: Rows, recipe: Recipe, rates: Rates, n_epochs: int) -> None:
+    source: Source
+    n_rows: int
+    weight: float
+
+
+class Learner:
+    """Mini-batches with Adam. `epoch` changes the arrays in place; `snapshot` copies them.
+
+    Where the rows are in parts, `everywhere` has them all, and `rows` is a sample.
+    """
+
+    def __init__(
+        self,
+        layout: Layout,
+        rows: Rows,
+        recipe: Recipe,
+        rates: Rates,
+        n_epochs: int,
+        everywhere: Everywhere | None = None,
+    ) -> None:
         self.layout, self.rows, self.recipe, self.rates = layout, rows, recipe, rates
         self.rng = np.random.default_rng(recipe.seed)
-        few = max(1.0, float(np.sqrt(MANY_ROWS / len(rows.weight))))
+        self.everywhere = everywhere or Everywhere(Stream([rows]), len(rows.weight), float(rows.weight.sum()))
+        n_rows, self.total = self.everywhere.n_rows, self.everywhere.weight
+        few = max(1.0, float(np.sqrt(MANY_ROWS / n_rows)))
         drive = min(rates.drive * few, MOST_DRIVE)
         self.params = start(
             self.rng, layout, rows, recipe.n_components, drive, rates.hidden_bias, recipe.n_classes
@@ -122,12 +144,12 @@ class Learner:
         self.prior = Prior(np.full(recipe.n_components, on, np.float32), np.zeros((0, 2)))
         self.use = np.zeros(recipe.n_components)
         self.adam = Adam(self.moving())
-        self.batch = batch_size(recipe, len(rows.weight))
-        self.n_batches = -(-len(rows.weight) // self.batch)
+        self.batch = batch_size(recipe, n_rows)
+        self.n_batches = -(-n_rows // self.batch)
         self.n_steps, self.done = n_epochs * self.n_batches, 0
         self.weight_step = rates.step / np.sqrt(activity(rows))
         self.ridge = rates.ridge
-        self.overlap = rates.overlap / float(rows.weight.sum()) / max(recipe.n_classes - 1, 1)
+        self.overlap = rates.overlap / self.total / max(recipe.n_classes - 1, 1)
         if recipe.units == "real":  # they do not saturate, and their sizes tell them apart
             self.ridge = self.overlap = 0.0
         self.vote_step = min(VOTE_STEP * few, MOST_VOTE_STEP)
@@ -147,21 +169,31 @@ class Learner:
 
     def epoch(self, number: int) -> Mapping[str, float]:
         """All rows once, in random order."""
-        order = self.rng.permutation(len(self.rows.weight))
-        total = {"contrastive_free_energy": self._free_energy(self.rows.take(order[: self.batch]))}
+        total: dict[str, float] = {}
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-            for at in range(0, len(order), self.batch):
-                for name, value in self._step(order[at : at + self.batch]).items():
-                    total[name] = total.get(name, 0.0) + value / self.n_batches
+            for rows in self._blocks():
+                if not len(rows.weight):
+                    continue
+                order = self.rng.permutation(len(rows.weight))
+                if not total:
+                    total["contrastive_free_energy"] = self._free_energy(rows.take(order[: self.batch]))
+                for at in range(0, len(order), self.batch):
+                    for name, value in self._step(rows.take(order[at : at + self.batch])).items():
+                        total[name] = total.get(name, 0.0) + value / self.n_batches
         free_energy = total["contrastive_free_energy"] + self.recipe.C * total.get("hinge", 0.0)
-        total["bound"] = -float(self.rows.weight.sum()) * free_energy
+        total["bound"] = -self.total * free_energy
         return total
 
-    def _step(self, chosen: Array) -> dict[str, float]:
+    def _blocks(self) -> Iterator[Rows]:
+        """All rows once; those in memory are one block."""
+        if self.everywhere.source.n_parts == 1:
+            return self.everywhere.source.each(_itself)
+        return self.everywhere.source.blocks(self.rng)
+
+    def _step(self, batch: Rows) -> dict[str, float]:
         params, recipe, prior = self.params, self.recipe, self.prior.log_odds
-        batch = self.rows.take(chosen)
         x = self.whole(params, prior, batch)
-        n = max(1, int(len(chosen) * CONTRAST_SHARE)) if recipe.n_classes else len(chosen)
+        n = max(1, int(len(batch.weight) * CONTRAST_SHARE)) if recipe.n_classes else len(batch.weight)
         weight = _shares(batch.weight[:n])
         at = contrast(
             params, recipe.units, self.layout, prior, x[:n], weight, ridge=self.ridge,
@@ -237,7 +269,7 @@ class Learner:
         C = np.float32(recipe.C)
         gradient[0] += C * at.weights
         gradient[2] = gradient[2] + C * at.hidden_bias
-        gradient[3] = C * at.votes - params.votes / np.float32(self.rows.weight.sum())
+        gradient[3] = C * at.votes - params.votes / np.float32(self.total)
         gradient[4] = C * at.intercept
         return at.loss
 
@@ -261,11 +293,15 @@ class Learner:
         self.use += rate * (at.on - self.use)
         if self.done % EVERY == 0:
             order = np.argsort(-self.use, kind="stable")
-            N = float(self.rows.weight.sum())
+            N = self.total
             odds, gamma = sticks.log_odds(N * self.use[order], N, self.recipe.alpha, self.recipe.accurate)
             place = np.empty_like(order)
             place[order] = np.arange(len(order))
             self.prior = Prior(odds[place].astype(np.float32), gamma[place])
+
+
+def _itself(rows: Rows) -> Rows:
+    return rows
 
 
 def contract(weights: Array, layout: Layout) -> None:

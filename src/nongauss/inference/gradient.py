@@ -13,6 +13,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from nongauss.core.contracts import InputError
 from nongauss.core.precision import double_precision
@@ -31,12 +32,14 @@ class Rows:
     weight : (N_padded,)
     n_rows : scalar; a number, not a shape, so that another one does not recompile
     held_out : any pytree that `finish` may look at; never cut into batches
+    n_all : where these are only some of the rows, how many there are in all
     """
 
     data: Any
     weight: jax.Array
     n_rows: jax.Array
     held_out: Any = None
+    n_all: Any = None
 
 
 Local = Callable[[jax.Array, Any, Rows], Mapping[str, Any]]
@@ -82,7 +85,8 @@ class GradientStep:
         n_batch = real.sum(dtype=jnp.int32)
         weight = jnp.where(real, batch.weight, 0.0)
         stats = self.local(key, state.params, replace(batch, weight=weight, n_rows=n_batch, held_out=None))
-        state, info = self.update(state, stats, batch.n_rows.astype(weight.dtype) / n_batch)
+        n_all = batch.n_rows if batch.n_all is None else batch.n_all
+        state, info = self.update(state, stats, n_all.astype(weight.dtype) / n_batch)
         return state, {**info, "bound": stats["bound"]}
 
     def _epoch(
@@ -136,6 +140,21 @@ def pad_rows(data: Any, weight: np.ndarray, held_out: Any = None) -> Rows:
         jax.device_put(np.int32(n_rows)),
         held_out,
     )
+
+
+def over_devices(rows: Rows) -> Rows:
+    """The rows shared out evenly over all devices of the process, so that a sum over them is one of sums.
+
+    A step that takes all rows at once then runs on all devices, and the compiler adds the sums up. With one
+    device the rows are as they were.
+    """
+    n_devices = jax.device_count()
+    if n_devices == 1 or rows.weight.shape[0] % n_devices:
+        return rows
+    mesh = Mesh(np.asarray(jax.devices()), ("rows",))
+    by_rows = NamedSharding(mesh, PartitionSpec("rows"))
+    data, weight = jax.device_put((rows.data, rows.weight), by_rows)
+    return replace(rows, data=data, weight=weight)
 
 
 def bucket(n: int) -> int:

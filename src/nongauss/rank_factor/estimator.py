@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import TransformerMixin
 
 from nongauss.core.contracts import InputError
@@ -16,6 +16,7 @@ from nongauss.data.inputs import read_inputs
 from nongauss.data.labels import LabelCoder
 from nongauss.estimator.base import ProbabilityClassifierMixin
 from nongauss.estimator.parameters import Interval, StrOptions
+from nongauss.parted import by_parts
 from nongauss.rank_factor import predict
 from nongauss.rank_factor.common import CONSTRAINTS, RankFactors, interval
 from nongauss.rank_factor.params import FloatArray
@@ -57,6 +58,8 @@ class RankFactorAnalysis(TransformerMixin, RankFactors):
         "vb" ends when a sweep gains less than this share of the bound.
     callbacks : list of callables, default None
         Each is given a `Progress` after each sweep; one that returns True stops the fit.
+    max_rows : int or None, default None
+        Learn from a random sample of so many rows at most. A table in parts (see `docs/scale.md`) needs it.
     random_state : int, RandomState, Generator or None, default None
     verbose : int, default 0
 
@@ -105,6 +108,7 @@ class RankFactorAnalysis(TransformerMixin, RankFactors):
         max_iter: int | str = "auto",
         tol: float = 3e-3,
         callbacks: Sequence[Callable[..., Any]] | None = None,
+        max_rows: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
@@ -120,6 +124,7 @@ class RankFactorAnalysis(TransformerMixin, RankFactors):
         self.max_iter = max_iter
         self.tol = tol
         self.callbacks = callbacks
+        self.max_rows = max_rows
         self.random_state = random_state
         self.verbose = verbose
 
@@ -129,6 +134,7 @@ class RankFactorAnalysis(TransformerMixin, RankFactors):
         Raises InputError for a table, weights or a parameter that cannot be used.
         """
         self._check()
+        X, _, sample_weight = self._within(X, None, sample_weight, labels=False)
         inputs = read_inputs(X, sample_weight, type(self).__name__)
         self._record_fit(self._fit(X, inputs, None, {}))
         return self
@@ -146,7 +152,7 @@ class RankFactorClassifier(ProbabilityClassifierMixin, TransformerMixin, RankFac
     Parameters
     ----------
     n_factors, observation, neighbours, n_levels, epsilon, shrinkage, n_chains, n_draws, tol, callbacks,
-    random_state, verbose
+    max_rows, random_state, verbose
         See `RankFactorAnalysis`.
     classifier : {"linear", "mixture"}, default "linear"
     inference : {"vb", "gibbs", "predictive"}, default "vb"
@@ -215,6 +221,7 @@ class RankFactorClassifier(ProbabilityClassifierMixin, TransformerMixin, RankFac
         max_iter: int | str = "auto",
         tol: float = 3e-3,
         callbacks: Sequence[Callable[..., Any]] | None = None,
+        max_rows: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
@@ -229,13 +236,12 @@ class RankFactorClassifier(ProbabilityClassifierMixin, TransformerMixin, RankFac
         self.shrinkage = shrinkage
         self.cut = cut
         self.learning_rate = learning_rate
-        self.n_chains = n_chains
-        self.n_draws = n_draws
+        self.n_chains, self.n_draws = n_chains, n_draws
         self.max_iter = max_iter
         self.tol = tol
         self.callbacks = callbacks
-        self.random_state = random_state
-        self.verbose = verbose
+        self.max_rows = max_rows
+        self.random_state, self.verbose = random_state, verbose
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to a table X (N, D) and labels y (N,). Weight 2 is the row twice, 0 the row gone.
@@ -244,6 +250,7 @@ class RankFactorClassifier(ProbabilityClassifierMixin, TransformerMixin, RankFac
         """
         self._check()
         name = type(self).__name__
+        X, y, sample_weight = self._within(X, y, sample_weight, labels=True)
         inputs = read_inputs(X, sample_weight, name)
         coder = LabelCoder.fit(y, inputs.weight, name)
         numbers_ = coder.encode(y, len(inputs.weight), name, inputs.weight)
@@ -258,12 +265,19 @@ class RankFactorClassifier(ProbabilityClassifierMixin, TransformerMixin, RankFac
         self._record_fit(result)
         return self
 
+    @by_parts
     def decision_function(self, X: Any) -> FloatArray:
         """Log odds of the second class (N,), or of each class against the rest (N, C)."""
         p = self._each(X)
         odds = np.log(p) - np.log1p(-p)
         return odds[:, 0] if len(self.classes_) == 2 else odds
 
+    @by_parts
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The most probable class of each row: (N,)."""
+        return super().predict(X)
+
+    @by_parts
     def predict_proba(self, X: Any) -> FloatArray:
         """Probability of each class, in the order of `classes_`: (N, C), rows sum to 1.
 

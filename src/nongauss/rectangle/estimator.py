@@ -18,13 +18,17 @@ from nongauss.data.encoder import TableEncoder
 from nongauss.data.inputs import read_inputs
 from nongauss.estimator.base import TableEstimator
 from nongauss.estimator.parameters import Interval, StrOptions, check_parameters
+from nongauss.inference.sources import Source
+from nongauss.parted import Encode, by_parts, describe, is_parted, open_parts, sample_table
 from nongauss.rectangle import selection
 from nongauss.rectangle.columns import Cells, merge, n_distinct, names_of_rows, places_of, view
 from nongauss.rectangle.fit import Recipe
 from nongauss.rectangle.params import KINDS, FloatArray, IntArray, Rows
+from nongauss.rectangle.parts import Views, tally_of
+from nongauss.rectangle.printing import MOST_ROWS
 from nongauss.rectangle.priors import read_prior
 from nongauss.rectangle.solution import Solution, Task, Wording, joint_posterior, solve
-from nongauss.rectangle.summary import cluster_table, description
+from nongauss.rectangle.summary import Tally, cluster_table, description
 
 
 class RectangleMixture(ClusterMixin, TableEstimator):
@@ -83,7 +87,7 @@ class RectangleMixture(ClusterMixin, TableEstimator):
         For each cluster: rows (their weight), inside (of its rule), precision (share of the rows inside that
         belong to the cluster by all columns), recall (share of the cluster's rows that are inside).
     labels_ : ndarray (N,)
-        Cluster of each row by its rule.
+        Cluster of each row by its rule; None after a fit to a table in parts.
     cluster_names_, n_clusters_ : names of the clusters, and their number. Those with stated rules come first,
         then the largest.
     inside_one_ : float
@@ -171,14 +175,14 @@ class RectangleMixture(ClusterMixin, TableEstimator):
     def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Find clusters and rules in a table X (N, D); y is ignored.
 
+        X may be in parts (see `docs/scale.md`): rules are learned from a sample and judged on all rows.
         A row of weight 2 counts as the row twice, one of weight 0 is not there. Warns about columns that are
         ignored, clusters left without rows, and fits that did not end well. Raises ValueError.
         """
         check_parameters(self)
         name = type(self).__name__
         seed = self._key_seed(self.random_state)
-        inputs = read_inputs(X, sample_weight, name)
-        whole, weight = inputs.encoder, inputs.weight
+        source, X, whole, weight = _rows_to_fit(X, sample_weight, name)
         rule, rule_cells = view(
             X, whole, places_of(self.rule_columns, whole, "rule_columns"), weight, self.scaling, name
         )
@@ -205,14 +209,20 @@ class RectangleMixture(ClusterMixin, TableEstimator):
             task, recipe, wording, callbacks=tuple(self.callbacks or ()), verbose=int(self.verbose)
         )
         self._rule, self._look = rule, look
-        self._keep(whole, task, solution)
+        self._keep(whole, task, solution, source)
         self.criterion_ = criterion
-        self.labels_ = self._labels(rule_cells)
+        self.labels_ = self._labels(rule_cells) if source is None else None
         if self.n_clusters != "auto" and self.n_clusters_ < recipe.n_clusters:
             _warn_empty(recipe.n_clusters, self.n_clusters_)
         self._record_fit(solution.result)
         return self
 
+    def fit_predict(self, X: Any, y: Any = None, **fit_params: Any) -> IntArray:
+        """`fit`, then the cluster of each row by its rule, (N,)."""
+        labels = self.fit(X, y, **fit_params).labels_
+        return self.predict(X) if labels is None else labels
+
+    @by_parts
     def predict(self, X: Any) -> IntArray:
         """Cluster of each row by the rules alone, (N,): X may lack all but the rule columns.
 
@@ -221,11 +231,13 @@ class RectangleMixture(ClusterMixin, TableEstimator):
         """
         return self._labels(self._cells(X))
 
+    @by_parts
     def predict_proba(self, X: Any) -> FloatArray:
         """Probability of each cluster by the rules alone, (N, K); rows sum to 1."""
         cells = self._cells(X)
         return self._rules.proba(self._rules.margins(cells))
 
+    @by_parts
     def predict_posterior(self, X: Any) -> FloatArray:
         """Probability of each cluster by rules and structure columns together, (N, K); rows sum to 1."""
         check_is_fitted(self, "rules_")
@@ -238,6 +250,7 @@ class RectangleMixture(ClusterMixin, TableEstimator):
         )
         return softmax(joint_posterior(self._rules, self._structure, cells, rows, self.structure), axis=1)
 
+    @by_parts
     def inside(self, X: Any) -> np.ndarray:
         """Which rules hold each row, (N, K) booleans."""
         cells = self._cells(X)
@@ -291,18 +304,35 @@ class RectangleMixture(ClusterMixin, TableEstimator):
                     f"(n_samples={n_samples}); lower n_clusters or add rows."
                 )
 
-    def _keep(self, whole: TableEncoder, task: Task, solution: Solution) -> None:
+    def _keep(self, whole: TableEncoder, task: Task, solution: Solution, source: Source | None) -> None:
         """Set what a user reads and what a prediction needs."""
         self._keep_encoder(whole)
         self._rules, self._structure = solution.rules, solution.structure
-        claims = solution.rules.claims(solution.rules.margins(task.cells))
         self.rules_ = solution.rules.table()
         self.rule_text_ = solution.rules.texts()
         self.cluster_names_ = list(solution.rules.names)
         self.n_clusters_ = len(self.cluster_names_)
-        self.clusters_ = cluster_table(solution.rules.names, claims, solution.share, task.rows.weight)
-        held = (claims >= 0).sum(axis=1) == 1
-        self.inside_one_ = float(np.average(held, weights=task.rows.weight))
+        if source is None:
+            claims = solution.rules.claims(solution.rules.margins(task.cells))
+            tally = Tally.of(claims, solution.share, task.rows.weight)
+        else:
+            views = Views(whole, self._rule, self._look, type(self).__name__)
+            tally = source.sum(tally_of, views, solution, self.structure)
+        self.clusters_ = cluster_table(solution.rules.names, tally)
+        self.inside_one_ = tally.inside_one / tally.total
+
+
+def _rows_to_fit(
+    X: Any, sample_weight: Any, name: str
+) -> tuple[Source | None, Any, TableEncoder, FloatArray]:
+    """Its source if a table is in parts, the table (of parts, a sample), its encoder and weights."""
+    if not is_parted(X):
+        whole, _, weight = read_inputs(X, sample_weight, name)
+        return None, X, whole, weight
+    source = open_parts(X, None, sample_weight)
+    whole = describe(source, name).table.encoder()
+    sampled = sample_table(source, Encode(whole, None, name), MOST_ROWS)
+    return source, sampled.table, whole, sampled.rows.weight
 
 
 def _warn_names(columns: list[str]) -> None:

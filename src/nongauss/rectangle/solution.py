@@ -11,7 +11,7 @@ from scipy.special import logsumexp
 from nongauss.core.contracts import Callback, FitResult
 from nongauss.rectangle.columns import Cells, View
 from nongauss.rectangle.fit import Fitted, Recipe, blocks, by_soft_rule, fit, without_others
-from nongauss.rectangle.params import FloatArray, Rows, Structure
+from nongauss.rectangle.params import Boxes, FloatArray, Rows, Structure
 from nongauss.rectangle.printing import MOST_ROWS, Sheet, hard_boxes, printed, sheet
 from nongauss.rectangle.priors import Prior
 from nongauss.rectangle.rules import Rules, best_slopes
@@ -39,10 +39,11 @@ class Wording(NamedTuple):
 
 
 class Solution(NamedTuple):
-    """How the fit went, the rules, the structure (S = 1) and the probabilities of the clusters (K, N)."""
+    """How the fit went, the rules, boxes and structure (S = 1), the clusters' probabilities (K, N)."""
 
     result: FitResult
     rules: Rules
+    boxes: Boxes
     structure: Structure
     share: FloatArray
 
@@ -75,7 +76,7 @@ def solve(
         rules = rules._replace(slopes=best_slopes(margins, fitted.share[:, chosen].T, rows.weight))
         alive = np.unique(rules.claims(margins).argmax(axis=1))
         if len(alive) == len(fitted.kept):
-            return Solution(result, rules, fitted.structure, fitted.share)
+            return Solution(result, rules, fitted.boxes, fitted.structure, fitted.share)
         fitted = without_others(task.rows, fitted, alive, recipe.structure)
 
 

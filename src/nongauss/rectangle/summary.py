@@ -3,37 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from nongauss.rectangle.params import FloatArray
 
 
-def cluster_table(names: Sequence[str], claims: FloatArray, share: FloatArray, weight: FloatArray) -> Any:
-    """One row a cluster: rows, inside (weights), precision, recall (NaN where nothing is inside or belongs).
-
-    `claims` (N, K) are those of the rules, `share` (K, N) the probabilities by all columns.
+class Tally(NamedTuple):
+    """Weights of rows, which add up over parts: in all, and inside exactly one rule; of each cluster (K,)
+    those that its rule claims, that are inside it, that belong to it by all columns, and both.
     """
+
+    total: float
+    inside_one: float
+    claimed: FloatArray
+    inside: FloatArray
+    own: FloatArray
+    both: FloatArray
+
+    @classmethod
+    def of(cls, claims: FloatArray, share: FloatArray, weight: FloatArray) -> Tally:
+        """Of the rules' claims (N, K) and the probabilities by all columns (K, N)."""
+        inside, which = claims >= 0, np.arange(claims.shape[1])
+        belongs = share.argmax(axis=0)[:, None] == which
+        return cls(
+            float(weight.sum()),
+            float(weight @ (inside.sum(axis=1) == 1)),
+            weight @ (claims.argmax(axis=1)[:, None] == which),
+            weight @ inside,
+            weight @ belongs,
+            weight @ (inside & belongs),
+        )
+
+
+def cluster_table(names: Sequence[str], tally: Tally) -> Any:
+    """One row a cluster: rows, inside (weights), precision, recall (NaN where there is nothing)."""
     import pandas as pd
 
-    K = len(names)
-    by_rule, belongs = claims.argmax(axis=1), share.argmax(axis=0)
-    inside = claims >= 0
-    lines = []
-    for k in range(K):
-        held, own = weight[inside[:, k]].sum(), weight[belongs == k].sum()
-        both = weight[inside[:, k] & (belongs == k)].sum()
-        lines.append(
-            (
-                names[k],
-                float(weight[by_rule == k].sum()),
-                float(held),
-                float(both / held) if held else np.nan,
-                float(both / own) if own else np.nan,
-            )
-        )
-    return pd.DataFrame(lines, columns=["cluster", "rows", "inside", "precision", "recall"])
+    def share(of: FloatArray) -> FloatArray:
+        return np.divide(tally.both, of, out=np.full(len(of), np.nan), where=of > 0)
+
+    columns = {"cluster": list(names), "rows": tally.claimed, "inside": tally.inside}
+    return pd.DataFrame({**columns, "precision": share(tally.inside), "recall": share(tally.own)})
 
 
 def description(

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from nongauss.data.inputs import read_inputs
 from nongauss.data.labels import LabelCoder
 from nongauss.estimator.base import ProbabilityClassifierMixin
 from nongauss.estimator.parameters import StrOptions
+from nongauss.parted import by_parts, describe, is_parted, labels_of, open_parts
 from nongauss.sparse_gp.common import CONSTRAINTS, FloatArray, SparseGP
 from nongauss.sparse_gp.likelihoods import Bernoulli, Likelihood, Multinomial, Ordinal
 
@@ -45,22 +47,39 @@ class _Labels(ProbabilityClassifierMixin, SparseGP):
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit to a table X (N, D) and labels y (N,).
+        """Fit to a table X (N, D) and labels y (N,) or a column's name.
+
+        X may be in parts: see docs/scale.md.
 
         A row of weight 2 counts as the row twice, one of weight 0 is not there. Raises ValueError.
         """
         self._check()
         name = type(self).__name__
         seed = self._key_seed(self.random_state)
-        inputs = read_inputs(X, sample_weight, name)
-        coder = LabelCoder.fit(y, inputs.weight, name, self._ordered)
-        numbers = coder.encode(y, len(inputs.encoded), name, inputs.weight)
-        likelihood = self._likelihood(len(coder.classes))
-        result = self._fit(inputs, numbers, np.zeros(len(numbers)), likelihood, seed)
+        if is_parted(X):
+            source = open_parts(X, y, sample_weight)
+            summary, labels = describe(source, name, partial(labels_of, name))
+            coder = labels.coder(name, self._ordered)
+            likelihood = self._likelihood(len(coder.classes))
+            result = self._fit_parts(
+                source, summary.encoder(), partial(_numbers, coder, name), likelihood, seed
+            )
+        else:
+            inputs = read_inputs(X, sample_weight, name)
+            coder = LabelCoder.fit(y, inputs.weight, name, self._ordered)
+            numbers = coder.encode(y, len(inputs.encoded), name, inputs.weight)
+            likelihood = self._likelihood(len(coder.classes))
+            result = self._fit(inputs, numbers, np.zeros(len(numbers)), likelihood, seed)
         self.classes_ = coder.classes
         self._record_fit(result)
         return self
 
+    @by_parts
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The most probable class of each row: (N,)."""
+        return super().predict(X)
+
+    @by_parts
     def predict_proba(self, X: Any) -> FloatArray:
         """Probability of each class, in the order of `classes_`: (N, C), rows sum to 1."""
         encoded = self._encode(X)
@@ -70,6 +89,12 @@ class _Labels(ProbabilityClassifierMixin, SparseGP):
 
     def _likelihood(self, n_classes: int) -> Any:
         raise TypeError("A subclass chooses its likelihood.")
+
+
+def _numbers(coder: LabelCoder, name: str, y: Any, weight: FloatArray) -> FloatArray:
+    """Class numbers beside the shift of the latent mean, which is 0: (N, 2)."""
+    numbers = coder.encode(y, len(weight), name, weight)
+    return np.stack([numbers, np.zeros(len(numbers))], axis=1)
 
 
 class SparseGPClassifier(_Labels):

@@ -9,11 +9,15 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from nongauss.core.contracts import FitResult
+from nongauss.core.contracts import FitResult, InputError
+from nongauss.data.encoder import TableEncoder
 from nongauss.data.inputs import Inputs
+from nongauss.data.parts import Encoded
 from nongauss.data.rows import canonical_rows
 from nongauss.estimator.base import TableEstimator
 from nongauss.estimator.parameters import Interval, StrOptions, check_parameters
+from nongauss.inference.sources import Source
+from nongauss.parted import Encode, ReadTarget, sample
 from nongauss.sparse_gp import fit as recipe_of
 from nongauss.sparse_gp.fit import Recipe
 from nongauss.sparse_gp.kernel import Kernel, Space, Sum
@@ -72,17 +76,43 @@ class SparseGP(TableEstimator):
 
         In that order a warning that is an error leaves a whole model.
         """
-        encoded, space = with_a_column(inputs.encoded, space_of(inputs.encoder))
+        encoded, _ = with_a_column(inputs.encoded, space_of(inputs.encoder))
         merged = canonical_rows(encoded, np.stack([y, shift], axis=1), inputs.weight)
         own, moved = merged.Y.astype(np.float64).T
         rows = Rows(merged.X.astype(np.float64), own, merged.weight, moved)
+        return self._learn(inputs.encoder, rows, None, likelihood, seed)
+
+    def _fit_parts(
+        self, source: Source, encoder: TableEncoder, read: ReadTarget, likelihood: Likelihood, seed: int
+    ) -> FitResult:
+        """The same for a table in parts: all but q is learned from rows that fit in memory."""
+        if self._n_components() > 1 and not likelihood.conjugate:
+            raise InputError(
+                "posterior='mixture' takes tables in memory; give posterior='gaussian', or fewer rows."
+            )
+        if not encoder.encoded_names:
+            raise InputError("No column of the table tells rows apart; give one with more than one value.")
+        most = recipe_of.most_rows(self._most_inducing(likelihood))
+        everywhere = source.map(Encode(encoder, read, type(self).__name__, n_targets=2))
+        first = sample(everywhere, most)
+        rows = as_rows(first.rows)
+        rows = Rows(*(array.astype(np.float64) for array in rows))
+        return self._learn(
+            encoder, rows, None if first.are_all else everywhere.map(as_rows), likelihood, seed
+        )
+
+    def _learn(
+        self, encoder: TableEncoder, rows: Rows, everywhere: Source | None, likelihood: Likelihood, seed: int
+    ) -> FitResult:
+        """Fit to canonical rows, which are the first of those `everywhere` if they are not all."""
+        space = with_a_column(rows.X[:0], space_of(encoder))[1]
         n_inducing = self._n_inducing(rows, likelihood)
         kernels = self._kernels(likelihood, n_inducing >= len(rows.y))
         kernels[0].labels(space)  # a column that is not there is an error now
-        exposed = rows.weight * np.exp(rows.shift)
-        offset, psi = likelihood.start(rows.y, rows.weight)
-        if shift.any():
-            offset = offset + np.log(rows.weight.sum() / exposed.sum())
+        known = recipe_of.sample(rows, self._most_inducing(likelihood))
+        offset, psi = likelihood.start(known.y, known.weight)
+        if known.shift.any():
+            offset = offset + np.log(known.weight.sum() / (known.weight @ np.exp(known.shift)))
         kernel_of = (
             tuple(range(likelihood.n_latent)) if likelihood.own_kernels else (0,) * likelihood.n_latent
         )
@@ -98,12 +128,13 @@ class SparseGP(TableEstimator):
             self._n_components(),
         )
         members = fit_members(
-            models, rows, psi, recipe, callbacks=tuple(self.callbacks or ()), verbose=int(self.verbose)
-        )
-        weights = weights_of(members, rows, seed)
+            models, rows, psi, recipe, everywhere=everywhere,
+            callbacks=tuple(self.callbacks or ()), verbose=int(self.verbose),
+        )  # fmt: skip
+        weights = weights_of(members, rows)
         order = np.argsort(-weights, kind="stable")
         members = [members[c] for c in order]
-        self._keep_encoder(inputs.encoder)
+        self._keep_encoder(encoder)
         self.posteriors_, self.weights_ = tuple(member.posterior for member in members), weights[order]
         self._keep_readable(members[0], rows)
         ended = [member.result.status for member in members]
@@ -139,11 +170,22 @@ class SparseGP(TableEstimator):
         return [kernel, Sum((kernel,) * (FINE if every_row else COARSE))]
 
     def _n_inducing(self, rows: Rows, likelihood: Likelihood) -> int:
+        if self.n_inducing == "auto" and likelihood.conjugate and len(rows.y) <= recipe_of.MOST_EXACT:
+            return len(rows.y)
+        return self._most_inducing(likelihood)
+
+    def _most_inducing(self, likelihood: Likelihood) -> int:
+        """Inducing inputs where there are many rows."""
         if self.n_inducing != "auto":
             return int(self.n_inducing)
-        if not likelihood.conjugate:
-            return FEW
-        return len(rows.y) if len(rows.y) <= recipe_of.MOST_EXACT else MANY
+        return MANY if likelihood.conjugate else FEW
+
+
+def as_rows(part: Encoded) -> Rows:
+    """Encoded rows, whose targets are y and the shift of the latent mean, as the mathematics takes them."""
+    X: Any = part.X  # float32 here; what computes on them has them in float64, block by block
+    y, shift = part.Y.T
+    return Rows(X, y, part.weight, shift)
 
 
 def space_of(encoder: Any) -> Space:

@@ -5,18 +5,22 @@ from __future__ import annotations
 import numbers
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
 
-from nongauss.core.contracts import InputError, NongaussWarning
+from nongauss.core.contracts import FitResult, InputError, NongaussWarning
 from nongauss.data.inputs import read_inputs
-from nongauss.data.target import TargetScaler, validate_target
+from nongauss.data.parts import Part
+from nongauss.data.scaling import Moments
+from nongauss.data.target import TargetScaler, TargetSummary, validate_target
 from nongauss.estimator.base import DistributionRegressorMixin
 from nongauss.estimator.distribution import PredictiveDistribution, averaged
 from nongauss.estimator.parameters import Interval, StrOptions
+from nongauss.parted import by_parts, describe, is_parted, open_parts
 from nongauss.sparse_gp.common import CONSTRAINTS, FloatArray, SparseGP
 from nongauss.sparse_gp.likelihoods import REGRESSION, Custom, Likelihood, NegativeBinomial, Poisson
 
@@ -154,36 +158,53 @@ class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):
     def fit(
         self, X: Any, y: Any, sample_weight: ArrayLike | None = None, exposure: ArrayLike | None = None
     ) -> Self:
-        """Fit to a table X (N, D) and targets y (N,).
+        """Fit to a table X (N, D) and targets y (N,), or a table in parts (see `docs/scale.md`).
 
         A row of weight 2 counts as the row twice, one of weight 0 is not there. `exposure` (N,), for counts:
         the time, area or number at risk behind each count; rates are per unit of it. Warns if the target is
         constant or the fit did not end well. Raises ValueError.
         """
         self._check()
-        name = type(self).__name__
         seed = self._key_seed(self.random_state)
         likelihood = self._likelihood()
+        if is_parted(X):
+            scaler, result = self._of_parts(X, y, sample_weight, exposure, likelihood, seed)
+        else:
+            scaler, result = self._of_table(X, y, sample_weight, exposure, likelihood, seed)
+        self._scaler = scaler
+        self.likelihood_params_ = self._readable_params()
+        self._record_fit(result)
+        return self
+
+    def _of_table(
+        self, X: Any, y: Any, sample_weight: Any, exposure: Any, likelihood: Likelihood, seed: int
+    ) -> tuple[TargetScaler, FitResult]:
+        name = type(self).__name__
         inputs = read_inputs(X, sample_weight, name)
         Y, _ = validate_target(y, len(inputs.encoded), name)
         if Y.shape[1] != 1:
             raise InputError(f"y has {Y.shape[1]} outputs, {name} takes one; fit one model for each.")
         shift = _log_exposure(exposure, len(Y), likelihood)
         likelihood.check(Y[:, 0])
-        scaler = _scaler(Y, inputs.weight, likelihood.target)
-        if scaler.constant[0]:
-            warnings.warn(
-                "The target is constant: that value is predicted everywhere, with a spread that the data "
-                "cannot tell.",
-                NongaussWarning,
-                stacklevel=2,
-            )
-        result = self._fit(inputs, scaler.transform(Y)[:, 0], shift, likelihood, seed)
-        self._scaler = scaler
-        self.likelihood_params_ = self._readable_params()
-        self._record_fit(result)
-        return self
+        counted = inputs.weight > 0
+        scaler = _scaler(
+            Moments.of(Y[counted, 0], inputs.weight[counted]), TargetScaler.fit(Y, inputs.weight), likelihood
+        )
+        return scaler, self._fit(inputs, scaler.transform(Y)[:, 0], shift, likelihood, seed)
 
+    def _of_parts(
+        self, X: Any, y: Any, sample_weight: Any, exposure: Any, likelihood: Likelihood, seed: int
+    ) -> tuple[TargetScaler, FitResult]:
+        name = type(self).__name__
+        if exposure is not None:
+            raise InputError("exposure takes tables in memory; give rates, or a sample of the rows.")
+        source = open_parts(X, y, sample_weight)
+        summary, target = describe(source, name, OfTarget(likelihood, name))
+        scaler = _scaler(target.outputs[0], target.scaler(), likelihood)
+        read = ReadTarget(scaler, name)
+        return scaler, self._fit_parts(source, summary.encoder(), read, likelihood, seed)
+
+    @by_parts
     def predict(
         self, X: Any, return_std: bool = False, exposure: ArrayLike | None = None
     ) -> FloatArray | tuple[FloatArray, FloatArray]:
@@ -232,14 +253,51 @@ class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):
         }
 
 
-def _scaler(Y: FloatArray, weight: FloatArray, how: str) -> TargetScaler:
-    """What is done to the target before the mathematics sees it."""
-    scaler = TargetScaler.fit(Y, weight)
-    if how == "standardised":
-        return scaler
-    mean = float(np.average(Y[:, 0], weights=weight))
-    unit = mean if how == "scaled" and mean > 0 else 1.0
-    return TargetScaler(np.zeros(1), np.array([unit]), scaler.constant)
+@dataclass(frozen=True)
+class OfTarget:
+    """A part's target, checked and summed up."""
+
+    likelihood: Likelihood
+    name: str
+
+    def __call__(self, part: Part, weight: FloatArray) -> TargetSummary:
+        """Its summary. Raises InputError."""
+        found = TargetSummary.of(part.y, weight, self.name)
+        if len(found.outputs) != 1:
+            raise InputError(
+                f"y has {len(found.outputs)} outputs, {self.name} takes one; fit one model for each."
+            )
+        self.likelihood.check(validate_target(part.y, len(weight), self.name)[0][:, 0])
+        return found
+
+
+@dataclass(frozen=True)
+class ReadTarget:
+    """A part's target on the scale of the fit, (N, 2), beside the shift of the latent mean, which is 0."""
+
+    scaler: TargetScaler
+    name: str
+
+    def __call__(self, y: Any, weight: FloatArray) -> FloatArray:
+        """The scaled target. Raises InputError."""
+        Y, _ = validate_target(y, len(weight), self.name)
+        return np.hstack([self.scaler.transform(Y), np.zeros((len(Y), 1))])
+
+
+def _scaler(moments: Moments, standard: TargetScaler, likelihood: Likelihood) -> TargetScaler:
+    """What is done to the target before the mathematics sees it. Warns of a constant one."""
+    if standard.constant[0]:
+        warnings.warn(
+            "The target is constant: that value is predicted everywhere, with a spread that the data "
+            "cannot tell.",
+            NongaussWarning,
+            stacklevel=4,
+        )
+    if likelihood.target == "standardised":
+        return standard
+    mean = moments.unit * moments.mean
+    unit = mean if likelihood.target == "scaled" and mean > 0 else 1.0
+    return TargetScaler(np.zeros(1), np.array([unit]), standard.constant)
 
 
 def _log_exposure(exposure: ArrayLike | None, n_rows: int, likelihood: Likelihood) -> FloatArray:

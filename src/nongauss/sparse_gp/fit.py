@@ -10,12 +10,13 @@ from threadpoolctl import threadpool_limits
 
 from nongauss.core.contracts import Callback, FitResult, Status
 from nongauss.inference.quasi_newton import ascend
-from nongauss.sparse_gp import exact
+from nongauss.inference.sources import Source, Stream
+from nongauss.sparse_gp import exact, passes
 from nongauss.sparse_gp.blocks import KEPT_NUMBERS, Blocks
 from nongauss.sparse_gp.inducing import are_all_rows, inducing_inputs
 from nongauss.sparse_gp.kernel import FloatArray
 from nongauss.sparse_gp.mixture import fit_mixture
-from nongauss.sparse_gp.objective import by_inducing, by_rows, pull_back_inducing
+from nongauss.sparse_gp.objective import Latent, by_inducing, by_rows, pull_back_inducing
 from nongauss.sparse_gp.params import INPUT_UNIT, Model, Params, Rows, box, log_prior, start
 from nongauss.sparse_gp.predict import Posterior
 from nongauss.sparse_gp.updates import MOST_STEPS, Settled, Sites, first_sites, settle
@@ -28,9 +29,6 @@ WORTH_THREADS = 5e8
 
 SETTLE_TOL = 3e-5
 """Nats a row below which a step of the sites is not worth another."""
-
-FINAL_TOL, FINAL_STEPS = 1e-9, 50
-"""The same for the q that predicts, and the most steps it may take."""
 
 
 class Recipe(NamedTuple):
@@ -80,7 +78,7 @@ class Bound:
     def at_rest(self, params: Params) -> tuple[Blocks, Settled]:
         """`settled` at the best parameters that were seen, from the sites of then: what predicts."""
         self.sites = self.best_sites
-        return self.settled(params, FINAL_TOL, FINAL_STEPS)
+        return self.settled(params, passes.TOL, passes.MOST_STEPS)
 
     def _sparse(self, params: Params) -> tuple[float, list[FloatArray], FloatArray, FloatArray]:
         """The bound, and its derivatives by thetas, psi and Z."""
@@ -124,40 +122,42 @@ def fit(
     psi: FloatArray,
     recipe: Recipe,
     *,
+    everywhere: Source | None = None,
     callbacks: Sequence[Callback] = (),
     verbose: int = 0,
 ) -> tuple[FitResult, Posterior]:
-    """Maximise the bound: the optimiser's result, and the posterior at the best parameters."""
-    Z = inducing_inputs(rows.X, recipe.n_inducing, recipe.seed)
-    everywhere = are_all_rows(Z, rows.X)
-    is_exact = everywhere and model.likelihood.conjugate
+    """Maximise the bound: the optimiser's result, and the posterior at the best parameters.
+
+    `everywhere` has all rows where there are more than `rows`, which all else is then learned from.
+    """
+    learned_from = sample(rows, min(recipe.n_inducing, len(rows.y)) * model.n_leaves)
+    Z = inducing_inputs(learned_from.X, recipe.n_inducing, recipe.seed)
+    fixed = are_all_rows(Z, learned_from.X)
+    is_exact = fixed and model.likelihood.conjugate and learned_from is rows and everywhere is None
     params = start(model, psi, rows.X if is_exact else Z)
-    learned_from = sample(rows, len(Z) * model.n_leaves, recipe.seed)
     small = len(learned_from.y) * len(Z) ** 2 < WORTH_THREADS
     keep_freed_memory()
     with threadpool_limits(limits=1 if small else None, user_api="blas"):
-        bound = Bound(model, learned_from, params, not everywhere, is_exact)
+        bound = Bound(model, learned_from, params, not fixed, is_exact)
         result = ascend(
-            bound,
-            params.flat(not everywhere),
-            box(model, 0 if everywhere else Z.size),
-            max_iter=recipe.max_iter,
-            tol=recipe.tol * learned_from.weight.sum(),
-            callbacks=callbacks,
-            verbose=verbose,
-        )
+            bound, params.flat(not fixed), box(model, 0 if fixed else Z.size), max_iter=recipe.max_iter,
+            tol=recipe.tol * learned_from.weight.sum(), callbacks=callbacks, verbose=verbose,
+        )  # fmt: skip
         params = params.like(result.state)
+        if recipe.n_components == 1 or model.likelihood.conjugate or result.status is Status.STOPPED:
+            if everywhere is None and learned_from is rows:
+                return result, posterior(bound, params)
+            latents = passes.settled(everywhere or Stream([rows]), model, params)
+            return result, _posterior(model, params, *_stacked(latents))
         if learned_from is not rows:
             bound = Bound(model, rows, params, moves_inputs=False, is_exact=False)
-        if recipe.n_components == 1 or model.likelihood.conjugate or result.status is Status.STOPPED:
-            return result, posterior(bound, params)
         blocks, q = bound.at_rest(params)
         result, alpha, W = fit_mixture(
             blocks, q, result, recipe.n_components, recipe.seed,
             max_iter=recipe.max_iter, tol=recipe.tol * rows.weight.sum(),
             callbacks=callbacks, verbose=verbose,
         )  # fmt: skip
-        return result, _posterior(bound, params, alpha, W)
+        return result, _posterior(model, params, alpha, W)
 
 
 def keep_freed_memory() -> None:
@@ -170,27 +170,34 @@ def keep_freed_memory() -> None:
     np.empty(4_000_000)
 
 
-def sample(rows: Rows, n_inducing: int, seed: int) -> Rows:
-    """Rows to learn hyper-parameters from: all, if their kernel matrices can be kept, or a sample."""
-    most = KEPT_NUMBERS // n_inducing
-    if len(rows.y) <= most:
-        return rows
-    chosen = np.random.default_rng(seed).choice(len(rows.y), most, replace=False)
-    return rows.take(np.sort(chosen))
+def sample(rows: Rows, n_inducing: int) -> Rows:
+    """Rows to learn hyper-parameters from: as many as can keep their kernel matrices.
+
+    Rows are in an order by a hash of their content, so the first ones are a random sample.
+    """
+    most = most_rows(n_inducing)
+    return rows if len(rows.y) <= most else rows.take(slice(most))
+
+
+def most_rows(n_inducing: int) -> int:
+    """How many rows can keep their kernel matrices."""
+    return KEPT_NUMBERS // n_inducing
 
 
 def posterior(bound: Bound, params: Params) -> Posterior:
     """What predicts, at these parameters."""
     if bound.is_exact:
         at = exact.evidence(bound.model, params, bound.rows)
-        return _posterior(bound, params, at.alpha[None, None], at.W[None, None])
-    _, q = bound.at_rest(params)
-    alpha, W = (np.stack(part)[None] for part in zip(*((q.alpha, q.W) for q in q.latents), strict=True))
-    return _posterior(bound, params, alpha, W)
+        return _posterior(bound.model, params, at.alpha[None, None], at.W[None, None])
+    return _posterior(bound.model, params, *_stacked(bound.at_rest(params)[1].latents))
 
 
-def _posterior(bound: Bound, params: Params, alpha: FloatArray, W: FloatArray) -> Posterior:
-    model = bound.model
+def _stacked(latents: Sequence[Latent]) -> tuple[FloatArray, FloatArray]:
+    """alpha (1, L, M) and W (1, L, M, M): one component."""
+    return np.stack([q.alpha for q in latents])[None], np.stack([q.W for q in latents])[None]
+
+
+def _posterior(model: Model, params: Params, alpha: FloatArray, W: FloatArray) -> Posterior:
     return Posterior(
         model.kernels, model.kernel_of, model.space, model.likelihood, model.offset, *params, alpha, W
     )

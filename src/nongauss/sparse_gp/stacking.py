@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nongauss.core.contracts import Callback, FitResult, Status
+from nongauss.inference.sources import Source
 from nongauss.sparse_gp.blocks import Blocks
 from nongauss.sparse_gp.fit import Recipe, fit, sample
 from nongauss.sparse_gp.kernel import FloatArray
@@ -47,16 +48,19 @@ def fit_members(
     psi: FloatArray,
     recipe: Recipe,
     *,
+    everywhere: Source | None = None,
     callbacks: Sequence[Callback] = (),
     verbose: int = 0,
 ) -> list[Member]:
-    """Each model by itself; a fit that is stopped on request is the last.
+    """Each model by itself; a fit that is stopped on request is the last. `everywhere`: see `fit`.
 
     Those without a bound are left out where there are others.
     """
     members: list[Member] = []
     for model in models:
-        result, posterior = fit(model, rows, psi, recipe, callbacks=callbacks, verbose=verbose)
+        result, posterior = fit(
+            model, rows, psi, recipe, everywhere=everywhere, callbacks=callbacks, verbose=verbose
+        )
         members.append(Member(model, result, posterior))
         if result.status is Status.STOPPED:
             break
@@ -68,7 +72,7 @@ def is_exact(member: Member, rows: Rows) -> bool:
     return member.model.likelihood.conjugate and len(member.posterior.Z) == len(rows.y)
 
 
-def weights_of(members: Sequence[Member], rows: Rows, seed: int) -> FloatArray:
+def weights_of(members: Sequence[Member], rows: Rows) -> FloatArray:
     """The share of each member in the average (C,); several must have Gaussian noise.
 
     Rows left out flatter a model whose hyper-parameters have seen them, by about a nat for each of these
@@ -76,10 +80,11 @@ def weights_of(members: Sequence[Member], rows: Rows, seed: int) -> FloatArray:
     """
     if len(members) == 1:
         return np.ones(1)
-    flattery = [sum(member.model.sizes) / rows.weight.sum() for member in members]
+    widths = [len(member.posterior.Z) * member.model.n_leaves for member in members]
+    learned_from = [sample(rows, width).weight.sum() for width in widths]
+    flattery = [sum(m.model.sizes) / weight for m, weight in zip(members, learned_from, strict=True)]
     if not is_exact(members[0], rows):
-        widest = max(len(member.posterior.Z) * member.model.n_leaves for member in members)
-        rows = sample(rows, widest, seed)
+        rows = sample(rows, max(widths))
     log_density = np.stack([left_out(member, rows) for member in members])
     return best_weights(log_density - np.reshape(flattery, (-1, 1)), rows.weight)
 

@@ -49,7 +49,7 @@ def first_sites(model: Model, rows: Rows, psi: FloatArray) -> Sites:
     centre = model.offset + rows.shift[:, None]
     mean, variance = model.likelihood.first_moments(rows.y, centre)
     of = model.likelihood.expect(rows.y, mean, variance, psi)
-    return _new_sites(mean - centre, of._replace(d_variance=np.minimum(of.d_variance, 0.0)), rows.weight)
+    return new_sites(mean - centre, of._replace(d_variance=np.minimum(of.d_variance, 0.0)), rows.weight)
 
 
 def settle(blocks: Blocks, sites: Sites, tol: float, most_steps: int = MOST_STEPS) -> Settled:
@@ -73,7 +73,7 @@ def _stepped(blocks: Blocks, best: Settled, enough: float) -> Settled:
 
     A fall of less than `enough` is not worth a shorter step: we are there.
     """
-    target = _new_sites(best.centred, best.expectation, blocks.rows.weight)
+    target = new_sites(best.centred, best.expectation, blocks.rows.weight)
     step = blocks.model.likelihood.first_step
     for _ in range(MOST_HALVINGS):
         try:
@@ -119,6 +119,7 @@ def _sums(blocks: Blocks, sites: Sites) -> tuple[list[FloatArray], list[FloatArr
     return grams, linears
 
 
-def _new_sites(centred: FloatArray, expectation: Expectation, weight: FloatArray) -> Sites:
+def new_sites(centred: FloatArray, expectation: Expectation, weight: FloatArray) -> Sites:
+    """Where the expectations' derivatives put the sites of rows with mu - c = `centred` (N, L)."""
     precision = -2.0 * weight[:, None] * expectation.d_variance
     return Sites(weight[:, None] * expectation.d_mean + precision * centred, precision)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numbers
 import os
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -16,9 +17,12 @@ from nongauss.core.contracts import FitResult, InputError
 from nongauss.core.records import replace
 from nongauss.data.inputs import read_inputs
 from nongauss.data.labels import LabelCoder
+from nongauss.data.parts import Encoded
 from nongauss.data.rows import validate_weight
 from nongauss.data.sparse import SparseEncoder, SparseRows
 from nongauss.estimator.parameters import Interval, StrOptions
+from nongauss.inference.sources import Source
+from nongauss.parted import Encode, by_parts, class_numbers, describe, is_parted, labels_of, open_parts
 from nongauss.tggm import fit as recipe_of
 from nongauss.tggm.common import CONSTRAINTS, TGGM, canonical
 from nongauss.tggm.fit import Data
@@ -160,16 +164,21 @@ verbose :
         self.random_state, self.verbose = random_state, verbose
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit to a table X (N, D), which may be sparse, and labels y (N,).
+        """Fit to a table X (N, D), which may be sparse or in parts (see `docs/scale.md`), and labels y (N,).
 
         A row of weight 2 counts as the row twice, one of weight 0 is not there; the order of rows is
         irrelevant. Raises ValueError.
         """
         config, recipe = self._settings(1.0)
         seed = self._key_seed(self.random_state)
-        reading, data = self._first_rows(X, y, sample_weight, None)
-        config = _for_labels(config, reading)
-        result, ensemble = self._train(seed, data, config, recipe)
+        if is_parted(X):
+            reading, rows = self._parts(X, y, sample_weight)
+            config = _for_labels(config, reading)
+            _, result, ensemble = self._train_parts(seed, rows, config, recipe)
+        else:
+            reading, data = self._first_rows(X, y, sample_weight, None)
+            config = _for_labels(config, reading)
+            result, ensemble = self._train(seed, data, config, recipe)
         self._keep(reading, ensemble, result)
         self._record_fit(result)
         return self
@@ -197,6 +206,7 @@ verbose :
         self._record_fit(result)
         return self
 
+    @by_parts
     def predict(self, X: Any) -> NDArray[Any]:
         """The class of each row by the rule that `decision` names: (N,)."""
         encoded = self._encode(X)
@@ -207,6 +217,7 @@ verbose :
         chosen: NDArray[Any] = self.classes_[(outputs if by_mean else probabilities).argmax(axis=1)]
         return chosen
 
+    @by_parts
     def predict_proba(self, X: Any) -> FloatArray:
         """Probability of each class, in the order of `classes_`: (N, C), rows sum to 1."""
         encoded = self._encode(X)
@@ -236,18 +247,30 @@ verbose :
     def _rows(self, reading: Reading, encoded: FloatArray | SparseRows, y: Any, weight: FloatArray) -> Data:
         """Canonical rows, weights times those of their classes."""
         numbers_ = reading.coder.encode(y, len(encoded), type(self).__name__, weight)
-        weight = weight * self._class_factors(reading.coder.classes, numbers_, weight)[numbers_.astype(int)]
-        if not weight.any():
-            raise InputError("class_weight leaves no row; give a class that occurs a weight above 0.")
+        classes, own = reading.coder.classes, numbers_.astype(int)
+        mass = np.bincount(own, weights=weight, minlength=len(classes)).astype(np.float64)
+        weight = weight * self._class_factors(classes, mass)[own]
         n_columns = reading.encoder.n_features if reading.shrink is None else None
         return canonical(encoded, numbers_[:, None], weight, n_columns)
 
-    def _class_factors(self, classes: NDArray[Any], number: FloatArray, weight: FloatArray) -> FloatArray:
-        """The factor of each class (C,). Raises InputError for a weight of a class that is not there."""
+    def _parts(self, X: Any, y: Any, sample_weight: Any) -> tuple[Reading, Source]:
+        """As `_first_rows`, of a table in parts."""
+        name = type(self).__name__
+        source = open_parts(X, y, sample_weight)
+        summary, labels = describe(source, name, partial(labels_of, name))
+        encoder = summary.encoder()
+        coder = labels.coder(name)
+        shrink = LARGEST / np.maximum(summary.extremes(encoder), LARGEST)
+        rows = source.map(Encode(encoder, partial(class_numbers, coder, name), name, shrink))
+        if self.class_weight is not None:
+            rows = rows.map(_weighted, self._class_factors(coder.classes, labels.mass))
+        return Reading(encoder, shrink, coder), rows
+
+    def _class_factors(self, classes: NDArray[Any], mass: FloatArray) -> FloatArray:
+        """The factor of each class (C,), from their weights. Raises InputError for a class that is none."""
         if self.class_weight is None:
             return np.ones(len(classes))
         if isinstance(self.class_weight, str):
-            mass = np.bincount(number.astype(int), weights=weight, minlength=len(classes))
             return np.where(mass > 0, mass.sum() / (len(classes) * np.where(mass > 0, mass, 1.0)), 0.0)
         factors = np.ones(len(classes))
         for label, factor in self.class_weight.items():
@@ -258,6 +281,8 @@ verbose :
                     f"({classes.tolist()[:10]}) and weights that are finite and at least 0."
                 )
             factors[place] = factor
+        if not (factors * mass).any():
+            raise InputError("class_weight leaves no row; give a class that occurs a weight above 0.")
         return factors
 
     def _encode(self, X: Any) -> Any:
@@ -281,6 +306,13 @@ verbose :
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+def _weighted(part: Encoded, factors: FloatArray) -> Encoded:
+    """Rows with their weights times those of their classes."""
+    weight = part.weight * factors[part.Y[:, 0].astype(int)]
+    kept = weight > 0
+    return Encoded(part.X[kept], part.Y[kept], weight[kept])
 
 
 def _for_labels(config: Config, reading: Reading) -> Config:

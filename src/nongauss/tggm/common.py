@@ -19,7 +19,10 @@ from nongauss.data.sparse import SparseRows, joined, parted
 from nongauss.estimator.base import TableEstimator
 from nongauss.estimator.parameters import Interval, StrOptions, check_parameters
 from nongauss.inference.checkpoint import Checkpoint
+from nongauss.inference.sources import Source
+from nongauss.parted import sample
 from nongauss.tggm import fit as recipe_of
+from nongauss.tggm import parts
 from nongauss.tggm.fit import Data, Recipe
 from nongauss.tggm.params import Config
 from nongauss.tggm.predict import Ensemble
@@ -100,20 +103,28 @@ class TGGM(TableEstimator):
 
     def _train(self, seed: int, data: Data, config: Config, recipe: Recipe) -> tuple[FitResult, Ensemble]:
         """The whole fit, with its checkpoint."""
+        return recipe_of.fit(seed, data, config, recipe, **self._watched(data, config, recipe))
+
+    def _train_parts(
+        self, seed: int, rows: Source, config: Config, recipe: Recipe
+    ) -> tuple[Data, FitResult, Ensemble]:
+        """The same for a source of `Encoded` rows; also the sample of them that is in memory."""
+        first = sample(rows, parts.MOST_SAMPLED)
+        data = Data(*first.rows)
+        if first.are_all:
+            return data, *self._train(seed, data, config, recipe)
+        watched = self._watched(data, config, recipe)
+        return data, *parts.fit(seed, rows, first, config, recipe, **watched)
+
+    def _watched(self, data: Data, config: Config, recipe: Recipe) -> dict[str, Any]:
+        """Who watches a fit to these rows, and where it is kept."""
         checkpoint = None
         if self.checkpoint is not None:
             _check_folder(self.checkpoint)
             fingerprint = self._fingerprint(data, config, recipe)
             checkpoint = Checkpoint(self.checkpoint, fingerprint, every_seconds=1.0)
-        return recipe_of.fit(
-            seed,
-            data,
-            config,
-            recipe,
-            callbacks=tuple(self.callbacks or ()),
-            checkpoint=checkpoint,
-            verbose=int(self.verbose),
-        )
+        callbacks = tuple(self.callbacks or ())
+        return {"callbacks": callbacks, "checkpoint": checkpoint, "verbose": int(self.verbose)}
 
     def _former_result(self) -> FitResult | None:
         """What `partial_fit` goes on from: the last result, if there is one."""

@@ -6,6 +6,7 @@ import numbers
 import os
 import warnings
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -15,11 +16,14 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 from nongauss.core.contracts import FitResult, InputError, NongaussWarning
 from nongauss.data.encoder import TableEncoder
 from nongauss.data.inputs import read_inputs
+from nongauss.data.parts import Part
 from nongauss.data.rows import validate_weight
-from nongauss.data.target import TargetScaler, validate_target
+from nongauss.data.target import TargetScaler, TargetSummary, validate_target
 from nongauss.estimator.base import DistributionRegressorMixin
 from nongauss.estimator.distribution import GaussianMixtureDistribution
 from nongauss.estimator.parameters import Interval, StrOptions
+from nongauss.inference.sources import Source
+from nongauss.parted import Encode, by_parts, describe, is_parted, open_parts
 from nongauss.tggm import fit as recipe_of
 from nongauss.tggm.common import CONSTRAINTS, TGGM, canonical
 from nongauss.tggm.fit import Data, Recipe
@@ -168,15 +172,19 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit to a table X (N, D) and targets y (N,) or (N, P).
+        """Fit to a table X (N, D) and targets y (N,) or (N, P), or to a table in parts (see `docs/scale.md`).
 
         A row of weight 2 counts as the row twice, one of weight 0 is not there; the order of rows is
         irrelevant. Warns if the target is constant or the fit did not end well. Raises ValueError.
         """
         config, recipe = self._all_settings()
         seed = self._key_seed(self.random_state)
-        reading, data = self._first_rows(X, y, sample_weight)
-        result, ensemble = self._train(seed, data, config, recipe)
+        if is_parted(X):
+            reading, rows = self._parts(X, y, sample_weight)
+            data, result, ensemble = self._train_parts(seed, rows, config, recipe)
+        else:
+            reading, data = self._first_rows(X, y, sample_weight)
+            result, ensemble = self._train(seed, data, config, recipe)
         self._keep(reading, ensemble, result)
         self._note_a_noise_floor(data)
         self._record_fit(result)
@@ -204,6 +212,7 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
         self._record_fit(result)
         return self
 
+    @by_parts
     def predict(self, X: Any, return_std: bool = False) -> FloatArray | tuple[FloatArray, FloatArray]:
         """Mean of y for each row, original units: (N,) or (N, P). With `return_std`, also its sd."""
         encoded = self._encode(X)
@@ -234,14 +243,19 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
         encoder, encoded, weight = read_inputs(X, sample_weight, name)
         Y, squeeze = validate_target(y, len(encoded), name)
         scaler = TargetScaler.fit(Y, weight)
-        if any(scaler.constant):
-            warnings.warn(
-                "The target is constant: that value is predicted everywhere, with a spread that the data "
-                "cannot tell.",
-                NongaussWarning,
-                stacklevel=3,
-            )
+        _warn_if_constant(scaler)
         return Reading(encoder, scaler, squeeze), canonical(encoded, scaler.transform(Y), weight)
+
+    def _parts(self, X: Any, y: Any, sample_weight: Any) -> tuple[Reading, Source]:
+        """The same for a table in parts."""
+        name = type(self).__name__
+        source = open_parts(X, y, sample_weight)
+        summary, target = describe(source, name, partial(_target_of, name))
+        encoder = summary.encoder()
+        scaler = target.scaler()
+        _warn_if_constant(scaler)
+        rows = source.map(Encode(encoder, partial(_scaled, scaler, name), name, n_targets=len(scaler.centre)))
+        return Reading(encoder, scaler, target.dims == 1), rows
 
     def _more_rows(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> Data:
         """Canonical rows by the encoding and the scaling that are there."""
@@ -277,3 +291,21 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
         self.params_ = ensemble.params
         noise = np.exp(2.0 * np.asarray(ensemble.params.log_sd1, np.float64))
         self.noise_variance_ = ensemble.inflation * noise.mean(axis=0) * self._scaler.scale**2
+
+
+def _target_of(name: str, part: Part, weight: FloatArray) -> TargetSummary:
+    return TargetSummary.of(part.y, weight, name)
+
+
+def _scaled(scaler: TargetScaler, name: str, y: Any, weight: FloatArray) -> FloatArray:
+    return scaler.transform(validate_target(y, len(weight), name)[0])
+
+
+def _warn_if_constant(scaler: TargetScaler) -> None:
+    if any(scaler.constant):
+        warnings.warn(
+            "The target is constant: that value is predicted everywhere, with a spread that the data "
+            "cannot tell.",
+            NongaussWarning,
+            stacklevel=4,
+        )

@@ -18,7 +18,7 @@ from nongauss.data.rows import canonical_rows
 from nongauss.data.sparse import SparseRows, joined
 from nongauss.inference import loop
 from nongauss.inference.checkpoint import Checkpoint
-from nongauss.inference.gradient import GradientStep, pad_rows
+from nongauss.inference.gradient import GradientStep, over_devices, pad_rows
 from nongauss.tggm import predict, updates
 from nongauss.tggm.params import Config, Params, start
 from nongauss.tggm.predict import Ensemble
@@ -89,6 +89,7 @@ def fit(
     weight = _moderate(data.weight)
     held = held_out(data._replace(weight=weight), fold, recipe.n_members)
     rows = pad_rows((data.X, data.Y, fold), weight, held)
+    rows = over_devices(rows) if size >= n_rows else rows
     params = start(np.random.default_rng(seed), config, recipe.n_members, data.n_inputs, data.Y)
     max_epochs = recipe.max_epochs or enough_epochs(n_rows, size)
     n_steps = max_epochs * math.ceil(n_rows / size)
@@ -107,7 +108,7 @@ def fit(
         checkpoint=checkpoint,
         verbose=verbose,
     )
-    return _ended(result, config, held)
+    return ended(result, config, held)
 
 
 def go_on(
@@ -140,10 +141,10 @@ def go_on(
     step = make_step(config, batch_size(n_rows, recipe.batch_size))
     n_done = 0 if former is None else former.n_iter
     result = loop.run(step, key_from_seed(seed), state, rows, max_iter=n_done + 1, start=former)
-    return _ended(result, config, None)
+    return ended(result, config, None)
 
 
-def _ended(result: FitResult, config: Config, held: HeldOut | None) -> tuple[FitResult, Ensemble]:
+def ended(result: FitResult, config: Config, held: HeldOut | None) -> tuple[FitResult, Ensemble]:
     """The result, for which the last epoch of the schedule is a good end, and the calibrated best members."""
     if result.status is Status.MAX_ITER:
         result = FitResult(result.state, result.trace, Status.COMPLETED, result.n_iter)

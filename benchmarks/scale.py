@@ -1,0 +1,265 @@
+"""Seconds, memory and bytes of a pass over made rows: in memory, from disk, on two devices, on Dask workers.
+
+A pass is what a fit repeats: a step of q of a Poisson Gaussian process (M = 200), a full-batch gradient of a
+TGGM, an epoch of a harmonium (K = 100; rows come to the learner), a judgement of a rectangle mixture's rules.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import pickle
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from common import RESULTS, write_results, write_table
+
+MODELS = ("gp", "tggm", "harmonium", "rectangle")
+ENGINES = ("memory", "stream", "devices 2", "dask 1", "dask 2")
+COLUMNS = [f"x{j}" for j in range(20)]
+
+
+def write_parts(folder: Path, n_rows: int) -> None:
+    """Parquet files of 10 row groups each, four row groups in all at least, of 50,000 rows at most."""
+    size = min(50_000, n_rows // 4)
+    for number in range(-(-n_rows // (10 * size))):
+        rng = np.random.default_rng(number)
+        X = rng.normal(size=(min(10 * size, n_rows - 10 * size * number), 20))
+        frame = pd.DataFrame(X, columns=COLUMNS)
+        frame["count"] = rng.poisson(np.exp(0.5 * np.sin(2 * X[:, 0]) + 0.3 * X[:, 1])).astype(float)
+        frame.to_parquet(folder / f"{number:04}.parquet", index=False, row_group_size=size)
+
+
+@contextlib.contextmanager
+def opened(folder: Path, engine: str) -> Iterator[tuple[Any, Any]]:
+    """The raw parts where the engine has them, and its client."""
+    from nongauss.data.parts import loaded, parquet_parts
+    from nongauss.inference.cluster import Cluster
+    from nongauss.inference.sources import Stream
+    from nongauss.parted import open_parts
+
+    if not engine.startswith("dask"):
+        source = open_parts(folder, "count")
+        yield source if engine == "stream" else Stream(list(source.each(same))), None
+        return
+    from distributed import Client, LocalCluster
+
+    workers = int(engine.split()[1])
+    with (
+        LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=":0") as local,
+        Client(local) as client,
+    ):
+        from dataclasses import replace
+
+        handles = [replace(part, target="count") for part in parquet_parts(folder)]
+        yield Cluster(client, handles).map(loaded), client
+
+
+def same(part: Any) -> Any:
+    return part
+
+
+def encoded(source: Any, engine: str, read: Any) -> Any:
+    """Encoded rows: held by the engine, or read and encoded in each pass where it streams."""
+    from nongauss.inference.sources import Stream
+    from nongauss.parted import Encode, describe
+
+    encoder = describe(source, "bench").table.encoder()
+    rows = source.map(Encode(encoder, read, "bench"))
+    return Stream(list(rows.each(same))) if engine in ("memory", "devices 2") else rows
+
+
+def two_outputs(y: Any, weight: Any) -> np.ndarray:
+    return np.stack([np.asarray(y), np.zeros(len(weight))], axis=1)
+
+
+def one_output(y: Any, weight: Any) -> np.ndarray:
+    return np.asarray(y)[:, None] - 1.0
+
+
+def gp_pass(source: Any, engine: str) -> tuple[Callable[[], Any], Any, Any]:
+    from nongauss.sparse_gp import passes
+    from nongauss.sparse_gp.common import as_rows
+    from nongauss.sparse_gp.kernel import Space
+    from nongauss.sparse_gp.kernel_text import parse
+    from nongauss.sparse_gp.likelihoods import REGRESSION
+    from nongauss.sparse_gp.params import Model, start
+
+    rows = encoded(source, engine, two_outputs).map(as_rows)
+    model = Model((parse("matern52"),), (0,), Space(tuple(COLUMNS), tuple(range(20))),
+                  REGRESSION["poisson"](expectation="auto"), np.zeros(1))  # fmt: skip
+    params = start(model, np.zeros(0), np.random.default_rng(0).normal(size=(200, 20)))
+    alpha, W = np.zeros((1, 200)), np.zeros((1, 200, 200))
+    arguments = (model, params, alpha, W)
+    return partial(rows.sum, passes.next_sums, *arguments), arguments, rows
+
+
+def tggm_pass(source: Any, engine: str) -> tuple[Callable[[], Any], Any, Any]:
+    import jax
+
+    from nongauss.inference.epochs import statistics
+    from nongauss.inference.gradient import over_devices, pad_rows
+    from nongauss.tggm import updates
+    from nongauss.tggm.params import Config, start
+    from nongauss.tggm.parts import Folds, _batch
+
+    config = Config((50,), "ml", "moments", 10, None, None)
+    nobody = Folds(np.zeros(0, np.uint64), np.zeros(0, np.int32))
+    rows = encoded(source, engine, one_output).map(_batch, nobody, 1.0)
+    params = start(np.random.default_rng(0), config, 5, 20, np.zeros((2, 1), np.float32))
+    key = np.asarray(jax.random.key_data(jax.random.key(0)))
+    arguments = (updates.Local(config), key, params)
+    if engine == "devices 2":
+        from nongauss.inference.sources import joined
+
+        whole = joined(list(rows.each(same)))
+        shared = over_devices(pad_rows(whole.data, whole.weight))
+        local = jax.jit(updates.Local(config))
+        return lambda: jax.tree.map(np.asarray, local(jax.random.key(0), params, shared)), arguments, rows
+    return partial(rows.sum, statistics, *arguments), arguments, rows
+
+
+def harmonium_pass(source: Any, engine: str) -> tuple[Callable[[], Any], Any, Any]:
+    from nongauss.harmonium.columns import coder_of
+    from nongauss.harmonium.common import EncodeUnits, _as_rows
+    from nongauss.harmonium.learner import UNSUPERVISED, Everywhere, Learner, Recipe
+    from nongauss.inference.sources import Stream
+    from nongauss.parted import describe, sample
+
+    summary = describe(source, "bench").table
+    coder = coder_of(summary, None)
+    rows = source.map(EncodeUnits(coder, None, "bench"))
+    rows = Stream(list(rows.each(same))) if engine == "memory" else rows
+    first = _as_rows(sample(rows, 5000).rows, False)
+    n_rows = int(summary.counted.rows)
+    recipe = Recipe(100, "binary", "cd", 1, 256, False, 1.0, True, 0.0, 1.0, 0.0, 0.0, 0, 0)
+    everywhere = Everywhere(rows.map(_as_rows, False), n_rows, float(n_rows))
+    learner = Learner(coder.layout, first, recipe, UNSUPERVISED, 4, everywhere)
+    return partial(learner.epoch, 0), None, rows
+
+
+def rectangle_pass(source: Any, engine: str) -> tuple[Callable[[], Any], Any, Any]:
+    from nongauss import RectangleMixture
+    from nongauss.parted import Encode, describe, sample_table
+    from nongauss.rectangle.params import Boxes
+    from nongauss.rectangle.parts import Views, tally_of
+    from nongauss.rectangle.solution import Solution
+
+    whole = describe(source, "bench").table.encoder()
+    first = sample_table(source, Encode(whole, None, "bench"), 1000).table
+    model = RectangleMixture(5, n_init=1, max_iter=3, random_state=0).fit(first)
+    shape = (1, model.n_clusters_, len(COLUMNS))
+    boxes = Boxes(np.full(shape, -1.0), np.full(shape, 1.0), np.zeros((*shape[:2], 0)))
+    solution: Any = Solution(None, model._rules, boxes, model._structure, None)  # type: ignore[arg-type]
+    arguments = (Views(whole, model._rule, model._look, "bench"), solution, "student_t")
+    return partial(source.sum, tally_of, *arguments), arguments, source
+
+
+PASSES = {"gp": gp_pass, "tggm": tggm_pass, "harmonium": harmonium_pass, "rectangle": rectangle_pass}
+
+
+def processor_and_memory() -> tuple[float, float]:
+    return time.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def one(folder: str, engine: str, model: str, n_rows: int) -> dict[str, Any]:
+    """One engine and model in this process."""
+    with opened(Path(folder), engine) as (source, client):
+        run, arguments, _ = PASSES[model](source, engine)
+        run()  # compiles, reads, brings parts to their workers
+        before = client.run(processor_and_memory) if client else {}
+        seconds = []
+        began_cpu = time.process_time()
+        repeats = 3 if n_rows < 5_000_000 else 1
+        for _ in range(repeats):
+            began = time.perf_counter()
+            result = run()
+            seconds.append(time.perf_counter() - began)
+        after = client.run(processor_and_memory) if client else {}
+        cpu = [(after[name][0] - before[name][0]) / repeats for name in after]
+        return {
+            "rows": n_rows,
+            "model": model,
+            "engine": engine,
+            "seconds": float(np.median(seconds)),
+            "cpu_here": (time.process_time() - began_cpu) / repeats,
+            "cpu_workers": cpu,
+            "peak_mib": processor_and_memory()[1],
+            "peak_worker_mib": max((memory for _, memory in after.values()), default=None),
+            "bytes_out": len(pickle.dumps(arguments)),
+            "bytes_back": len(pickle.dumps(result)),
+        }
+
+
+def table(fits: list[dict[str, Any]]) -> list[str]:
+    lines = [
+        "Median of three passes (one at 10,000,000 rows) in a fresh process, one thread each. All processes",
+        "of a line shared ONE core, others used it too: compare processor seconds. What two workers could",
+        "save on two cores is in those of the busiest worker. Bytes: what a worker is sent and sends back.",
+        "",
+        "| rows | model | engine | s a pass | processor s in all | of them here | of the busiest worker "
+        "| peak MiB: here / worker | bytes out / back |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    for f in fits:
+        workers = f["cpu_workers"]
+        peak = f"{f['peak_mib']:.0f} / " + (f"{f['peak_worker_mib']:.0f}" if workers else "–")
+        lines.append(
+            f"| {f['rows']:,} | {f['model']} | {f['engine']} | {f['seconds']:.2f} "
+            f"| {f['cpu_here'] + sum(workers):.2f} | {f['cpu_here']:.2f} "
+            f"| {f'{max(workers):.2f}' if workers else '–'} "
+            f"| {peak} | {f['bytes_out']:,} / {f['bytes_back']:,} |"
+        )
+    return lines
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    options.add_argument("--one", nargs=4, help="folder, engine, model, rows: one line")
+    options.add_argument("--rows", type=int, nargs="+", default=[100_000, 1_000_000])
+    options.add_argument("--models", nargs="+", default=MODELS)
+    options.add_argument("--engines", nargs="+", default=ENGINES)
+    chosen = options.parse_args()
+    if chosen.one:
+        print(json.dumps(one(*chosen.one[:3], int(chosen.one[3]))))
+        return
+    file = RESULTS / "scale.json"
+    kept = json.loads(file.read_text())["fits"] if file.exists() else []
+    for n_rows in chosen.rows:
+        with tempfile.TemporaryDirectory() as folder:
+            write_parts(Path(folder), n_rows)
+            for model in chosen.models:
+                for engine in chosen.engines:
+                    if engine == "devices 2" and model != "tggm":
+                        continue
+                    flags = "--xla_cpu_multi_thread_eigen=false"
+                    flags += " --xla_force_host_platform_device_count=2" * (engine == "devices 2")
+                    command = [sys.executable, __file__, "--one", folder, engine, model, str(n_rows)]
+                    done = subprocess.run(
+                        command, capture_output=True, text=True, env={**os.environ, "XLA_FLAGS": flags}
+                    )
+                    if done.returncode:
+                        print(done.stderr[-2000:], flush=True)
+                        continue
+                    found = json.loads(done.stdout.splitlines()[-1])
+                    same_line = (n_rows, model, engine)
+                    kept = [f for f in kept if (f["rows"], f["model"], f["engine"]) != same_line] + [found]
+                    kept.sort(key=lambda f: (f["rows"], MODELS.index(f["model"]), ENGINES.index(f["engine"])))
+                    print(found, flush=True)
+                    write_results("scale", {"fits": kept})
+                    write_table("scale", table(kept))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,165 @@
+"""Where rows live, and the one place where they are summed. It knows no model and no table.
+
+A source holds a table as parts. `sum(local, *args)` adds `local(part, *args)` over all parts, and
+`blocks(rng)` gives all rows in random order, some at a time. A pass keeps nothing with the rows: it is a pure
+function of its arguments, so a part that was lost is read again and nothing changes.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from itertools import islice
+from queue import Full, Queue
+from typing import Any, Protocol
+
+import numpy as np
+
+Local = Callable[..., Any]
+
+MIXED = 4
+"""Parts whose rows are shuffled together."""
+
+AHEAD = 1
+"""Parts that are read before they are asked for."""
+
+_PATIENCE = 0.1  # seconds after which a reader looks whether it is still wanted
+
+
+class Source(Protocol):
+    """Rows in parts, wherever they are."""
+
+    @property
+    def n_parts(self) -> int:
+        """Number of parts."""
+
+    def map(self, function: Local, *args: Any) -> Source:
+        """The source of `function(part, *args)`."""
+
+    def sum(self, local: Local, *args: Any) -> Any:
+        """The sum of `local(part, *args)` over all parts; None counts as nothing. See `added`."""
+
+    def each(self, local: Local, *args: Any) -> Iterator[Any]:
+        """`local(part, *args)` of one part after the other, in their order."""
+
+    def blocks(self, rng: np.random.Generator, mixed: int = MIXED) -> Iterator[Any]:
+        """All rows once: parts in random order, `mixed` of them joined; see `joined`."""
+
+
+def added(a: Any, b: Any) -> Any:
+    """The sum of two additive records: tuples and dicts entry by entry, None as nothing, others by `+`."""
+    if a is None or b is None:
+        return b if a is None else a
+    if isinstance(a, dict):
+        return {name: added(a[name], b[name]) for name in a}
+    if isinstance(a, tuple):
+        entries = [added(mine, its) for mine, its in zip(a, b, strict=True)]
+        return type(a)(*entries) if hasattr(a, "_fields") else tuple(entries)
+    return a + b
+
+
+def joined(parts: Sequence[Any]) -> Any:
+    """Parts that are arrays, or tuples of parts, one below the other."""
+    first = parts[0]
+    if len(parts) == 1 or first is None:
+        return first
+    if isinstance(first, tuple):
+        entries = [joined(entry) for entry in zip(*parts, strict=True)]
+        return type(first)(*entries) if hasattr(first, "_fields") else tuple(entries)
+    return np.concatenate(parts)
+
+
+class Stream:
+    """Parts that are read when they are needed, the next one while the last is computed on.
+
+    `handles` are small values that stand for the parts; `steps` turn a handle into a part, one after the
+    other. Rows that are in memory are handles without steps.
+    """
+
+    def __init__(self, handles: Sequence[Any], *steps: Local) -> None:
+        self.handles, self.steps = handles, steps
+
+    @property
+    def n_parts(self) -> int:
+        """Number of parts."""
+        return len(self.handles)
+
+    def map(self, function: Local, *args: Any) -> Stream:
+        """The same parts with one more step."""
+        return Stream(self.handles, *self.steps, with_arguments(function, args))
+
+    def each(self, local: Local, *args: Any) -> Iterator[Any]:
+        """`local(part, *args)` of one part after the other."""
+        for part in self._read(self.handles):
+            yield local(part, *args)
+
+    def sum(self, local: Local, *args: Any) -> Any:
+        """The sum of `local(part, *args)` over all parts."""
+        total = None
+        for record in self.each(local, *args):
+            total = added(total, record)
+        return total
+
+    def blocks(self, rng: np.random.Generator, mixed: int = MIXED) -> Iterator[Any]:
+        """All rows once, some parts at a time."""
+        order = rng.permutation(len(self.handles))
+        parts = self._read([self.handles[i] for i in order])
+        while some := list(islice(parts, mixed)):
+            yield joined(some)
+
+    def _read(self, handles: Sequence[Any]) -> Iterator[Any]:
+        parts = (self._part(handle) for handle in handles)
+        return read_ahead(parts) if self.steps else parts
+
+    def _part(self, handle: Any) -> Any:
+        for step in self.steps:
+            handle = step(handle)
+        return handle
+
+
+def with_arguments(function: Local, args: tuple[Any, ...]) -> Local:
+    """`function` of a part alone: the other arguments are given already."""
+    return partial(_called, function, args)
+
+
+def _called(function: Local, args: tuple[Any, ...], part: Any) -> Any:
+    return function(part, *args)
+
+
+def read_ahead(items: Iterable[Any]) -> Iterator[Any]:
+    """The same items, made by a thread of their own that keeps `AHEAD` of them ready.
+
+    What goes wrong in there is raised here; a consumer that leaves early ends the thread.
+    """
+    ready: Queue[tuple[bool, Any]] = Queue(AHEAD)
+    left = threading.Event()
+
+    def put(item: tuple[bool, Any]) -> bool:
+        while not left.is_set():
+            try:
+                ready.put(item, timeout=_PATIENCE)
+            except Full:
+                continue
+            return True
+        return False
+
+    def produce() -> None:
+        try:
+            for item in items:
+                if not put((True, item)):
+                    return
+            put((False, None))
+        except BaseException as error:  # noqa: BLE001  (whatever it is, the consumer raises it)
+            put((False, error))
+
+    thread = threading.Thread(target=produce, daemon=True)
+    thread.start()
+    try:
+        while (found := ready.get())[0]:
+            yield found[1]
+    finally:
+        left.set()
+        thread.join()
+    if found[1] is not None:
+        raise found[1]

@@ -1,0 +1,39 @@
+"""A fit to a table in parts: the rules are learned from a sample in memory, and judged on all rows."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from nongauss.data.encoder import TableEncoder
+from nongauss.data.parts import Part, n_rows_of
+from nongauss.data.summary import weight_of
+from nongauss.rectangle.columns import View
+from nongauss.rectangle.fit import share_of
+from nongauss.rectangle.params import Rows
+from nongauss.rectangle.solution import Solution
+from nongauss.rectangle.summary import Tally
+from nongauss.rectangle.updates import State
+
+
+class Views(NamedTuple):
+    """How a table is read: its encoder, columns of rules and of structure, the estimator's name."""
+
+    whole: TableEncoder
+    rule: View
+    look: View
+    name: str
+
+
+def tally_of(part: Part, views: Views, solution: Solution, kind: str) -> Tally | None:
+    """The tally of a part's rows: what rules and structure, fixed by now, say of them."""
+    if not n_rows_of(part.X):
+        return None
+    cells = views.rule.read(part.X, views.whole, views.name, warn=False)
+    look = views.look.read(part.X, views.whole, views.name, warn=False)
+    X, Y = views.rule.scaled(cells.numbers), views.look.scaled(look.numbers)
+    rows = Rows(X, cells.labels, Y, look.labels, np.ones(len(X)))
+    share = share_of(rows, State(solution.boxes, solution.structure), kind)
+    rules = solution.rules
+    return Tally.of(rules.claims(rules.margins(cells)), share, weight_of(part))

@@ -1,0 +1,139 @@
+"""q from all rows, wherever they are: each step is one sum over them, and nothing is kept with a row.
+
+The sums that q is made of, K diag(beta) K' and K lambda, are linear in the sites. So the sums after a damped
+step are those before it and those of the sites that it is towards, in the step's proportion. `updates.py` has
+the same steps with the sites kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from nongauss.inference.sources import Source, added
+from nongauss.sparse_gp.blocks import BLOCK_NUMBERS
+from nongauss.sparse_gp.kernel import FloatArray
+from nongauss.sparse_gp.likelihoods.base import Expectation
+from nongauss.sparse_gp.objective import Basis, Latent, basis, conditional, inducing, latent, weighted_gram
+from nongauss.sparse_gp.params import Model, Params, Rows
+from nongauss.sparse_gp.updates import MOST_HALVINGS, Sites, first_sites, new_sites
+
+TOL, MOST_STEPS = 1e-9, 50
+"""Nats a row below which a step is not worth another, and the most steps."""
+
+
+class Sums(NamedTuple):
+    """Over some rows: w E[log p], w, and of their sites K diag(beta) K' (L, M, M) and K lambda (L, M)."""
+
+    value: float
+    weight: float
+    grams: FloatArray
+    linears: FloatArray
+
+    def towards(self, other: Sums, step: float) -> Sums:
+        """The sums of sites that are part of the way to those of `other`."""
+        return self._replace(
+            grams=self.grams + step * (other.grams - self.grams),
+            linears=self.linears + step * (other.linears - self.linears),
+        )
+
+
+class State(NamedTuple):
+    """q, the sums it is made of, those of the sites that the next step is towards, and the bound."""
+
+    latents: tuple[Latent, ...]
+    own: Sums
+    target: Sums
+    bound: float
+
+
+def settled(source: Source, model: Model, params: Params) -> tuple[Latent, ...]:
+    """q at rest, at fixed parameters. May raise LinAlgError."""
+    inverses = [
+        inducing(kernel, theta, model.space, params.Z).inverse
+        for kernel, theta in zip(model.kernels, params.thetas, strict=True)
+    ]
+
+    def latents_of(sums: Sums) -> tuple[Latent, ...]:
+        return tuple(
+            latent(inverses[own], gram, linear)
+            for own, gram, linear in zip(model.kernel_of, sums.grams, sums.linears, strict=True)
+        )
+
+    def at(own: Sums) -> State:
+        latents = latents_of(own)
+        alpha, W = np.stack([q.alpha for q in latents]), np.stack([q.W for q in latents])
+        target: Sums = source.sum(next_sums, model, params, alpha, W)
+        return State(latents, own, target, target.value - sum(q.divergence for q in latents))
+
+    first: Sums = source.sum(first_sums, model, params)
+    if model.likelihood.conjugate:
+        return latents_of(first)
+    best = at(first)
+    enough = TOL * first.weight
+    for _ in range(MOST_STEPS):
+        step, former = model.likelihood.first_step, best
+        for _ in range(MOST_HALVINGS):
+            try:
+                trial = at(former.own.towards(former.target, step))
+            except np.linalg.LinAlgError:
+                trial = None
+            if trial is not None and trial.bound > former.bound - enough:
+                best = trial if trial.bound > former.bound else former
+                break
+            step *= 0.5
+        if best.bound - former.bound < enough:
+            break
+    return best.latents
+
+
+def first_sums(rows: Rows, model: Model, params: Params) -> Sums | None:
+    """The sums of sites that come from each row's own target alone; their value is left 0."""
+    total = None
+    for part, bases in _bases(rows, model, params):
+        sums = _sums(first_sites(model, part, params.psi), bases, model)
+        total = _more(total, Sums(0.0, float(part.weight.sum()), *sums))
+    return total
+
+
+def next_sums(rows: Rows, model: Model, params: Params, alpha: FloatArray, W: FloatArray) -> Sums | None:
+    """The value at q, given by alpha (L, M) and W (L, M, M), and the sums of the sites that it calls for."""
+    total = None
+    for part, bases in _bases(rows, model, params):
+        centred, variance = np.empty((2, len(part.y), len(alpha)))
+        for l, own in enumerate(model.kernel_of):
+            centred[:, l], variance[:, l], _ = conditional(bases[own], alpha[l], W[l])
+        mean = centred + (model.offset + part.shift[:, None])
+        expectation: Expectation = model.likelihood.expect(part.y, mean, variance, params.psi)
+        sums = _sums(new_sites(centred, expectation, part.weight), bases, model)
+        value = float(part.weight @ expectation.value)
+        total = _more(total, Sums(value, float(part.weight.sum()), *sums))
+    return total
+
+
+def _more(total: Sums | None, sums: Sums) -> Sums:
+    found: Sums = added(total, sums)
+    return found
+
+
+def _sums(sites: Sites, bases: list[Basis], model: Model) -> tuple[FloatArray, FloatArray]:
+    grams = [weighted_gram(bases[own].K, sites.precision[:, l]) for l, own in enumerate(model.kernel_of)]
+    linears = [bases[own].K @ sites.linear[:, l] for l, own in enumerate(model.kernel_of)]
+    return np.stack(grams), np.stack(linears)
+
+
+def _bases(rows: Rows, model: Model, params: Params) -> Iterator[tuple[Rows, list[Basis]]]:
+    """The rows in blocks in float64, with one Basis a kernel."""
+    height = max(1, BLOCK_NUMBERS // len(params.Z))
+    for start in range(0, len(rows.y), height):
+        block = rows.take(slice(start, start + height))
+        part = Rows(*(array.astype(np.float64, copy=False) for array in block))
+        yield (
+            part,
+            [
+                basis(kernel, theta, model.space, params.Z, part.X)
+                for kernel, theta in zip(model.kernels, params.thetas, strict=True)
+            ],
+        )

@@ -1,0 +1,18 @@
+"""Functions of parts that worker processes can import: test modules they cannot."""
+
+import time
+
+from nongauss.core.contracts import InputError
+
+
+def made(part, factor):
+    return factor * part
+
+
+def gram(part, shift, seconds=0.0):
+    time.sleep(seconds)
+    return {"gram": (part - shift).T @ (part - shift), "n": len(part)}
+
+
+def fails(part):
+    raise InputError(f"a part of {len(part)} rows is no good; mend it")
