@@ -5,22 +5,19 @@ from __future__ import annotations
 import numbers
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial, reduce
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from nongauss.core.contracts import FitResult, InputError, NongaussWarning
-from nongauss.core.registry import persistable
 from nongauss.data.encoder import TableEncoder
 from nongauss.data.inputs import Inputs
 from nongauss.data.parts import n_rows_of
 from nongauss.data.rows import Rows as MergedRows
 from nongauss.data.rows import canonical_rows
-from nongauss.data.scaling import Scale, fit_scale
 from nongauss.data.table import as_pandas
 from nongauss.estimator.base import TableEstimator
 from nongauss.estimator.parameters import Interval, StrOptions, check_parameters
@@ -38,9 +35,10 @@ from nongauss.parted import (
 from nongauss.rank_factor import align, predict
 from nongauss.rank_factor import fit as recipe_of
 from nongauss.rank_factor.cells import Rows
+from nongauss.rank_factor.coding import Coding, has_lone_row, repeated, scale_of, with_a_column
 from nongauss.rank_factor.columns import raw_cells, raw_names
 from nongauss.rank_factor.fit import Fitted, Recipe
-from nongauss.rank_factor.levels import MOST, NONE, Levels, find_levels, neighbours_of
+from nongauss.rank_factor.levels import MOST, find_levels, neighbours_of
 from nongauss.rank_factor.params import Config, FloatArray, Normal
 from nongauss.rank_factor.predict import Draw
 from nongauss.rank_factor.shrinkage import Prior
@@ -64,42 +62,9 @@ CONSTRAINTS: dict[str, list[Any]] = {
 }
 ITERATIONS = {"vb": 100, "gibbs": 500, "predictive": 500}
 MARGIN_OF_PAIRS = 10.0
-MOST_REPEATED = 1_000_000
-"""Rows, counted by their weights, that may be held apart."""
-
 ACTIVE = 0.01
 """A factor is active if its loadings' mean square is at least this share of the largest factor's."""
 _MISSING = np.float32(-3e38)
-
-
-@persistable
-class Coding(NamedTuple):
-    """How a cell is seen: levels (of ranks) or centre and spread (of values), (D,) each, by column."""
-
-    levels: Levels | None
-    scales: tuple[tuple[float, float, float], ...]
-
-    def rows(self, X: FloatArray) -> Rows:
-        """Rows of raw cells X (N, D)."""
-        if self.levels is not None:
-            return Rows(self.levels.place(X), None)
-        return Rows(None, self.standardised(X))
-
-    def standardised(self, X: FloatArray) -> FloatArray:
-        """Values in standard deviations from the mean of their column."""
-        return np.stack([Scale(*scale).apply(X[:, i]) for i, scale in enumerate(self.scales)], axis=1)
-
-    def typical(self, scores: FloatArray, table: FloatArray) -> FloatArray:
-        """Cells in original units with these scores (N, D), given the levels' mean scores (D, Q)."""
-        if self.levels is None:
-            return np.stack(
-                [unit * (mean + sd * scores[:, i]) for i, (unit, mean, sd) in enumerate(self.scales)], axis=1
-            )
-        out = np.empty_like(scores)
-        for i, n_levels in enumerate(self.levels.counts):
-            middle = 0.5 * self.levels.low[i, :n_levels] + 0.5 * self.levels.high[i, :n_levels]
-            out[:, i] = np.interp(scores[:, i], np.maximum.accumulate(table[i, :n_levels]), middle)
-        return out
 
 
 class RankFactors(TableEstimator):
@@ -214,7 +179,7 @@ class RankFactors(TableEstimator):
             codes = merged.X.astype(np.uint8)
             rows = Rows(neighbours_of(codes, levels.counts), None, codes)
         else:
-            scales = [_scale_of(cells[:, i], weight) for i in range(cells.shape[1])]
+            scales = [scale_of(cells[:, i], weight) for i in range(cells.shape[1])]
             self.holds_training_rows_ = False
             coding = Coding(None, tuple((s.unit, s.mean, s.sd) for s in scales))
             values = coding.standardised(cells)
@@ -363,35 +328,6 @@ class RankFactors(TableEstimator):
         return {}
 
 
-def _scale_of(column: FloatArray, weight: FloatArray) -> Scale:
-    """Without mirroring, so that the loading of a column that rises with a factor is positive."""
-    used = (weight > 0) & ~np.isnan(column)
-    scale = fit_scale(column[used], weight[used])
-    return Scale(scale.unit, scale.mean, abs(scale.sd) or 1.0)
-
-
-def has_lone_row(codes: NDArray[np.uint8]) -> bool:
-    """Does a level of a column hold one row alone, by the levels of training cells (N, D)?
-
-    Then the level's bounds are the row's cell, and its mean factors those of the row.
-    """
-    return any(bool((np.bincount(column[column != NONE]) == 1).any()) for column in codes.T)
-
-
-def repeated(rows: MergedRows, why: str) -> MergedRows:
-    """Rows as often as they count: draws of equal rows differ. InputError for weights that forbid it."""
-    counts = np.rint(rows.weight)
-    if not np.array_equal(counts, rows.weight) or counts.sum() > MOST_REPEATED:
-        odd = rows.weight[counts != rows.weight] if (counts != rows.weight).any() else counts.max()
-        raise InputError(
-            f"{why} repeats each row as often as it counts, which needs whole sample weights of at most "
-            f"{MOST_REPEATED:,} in all, got {np.ravel(odd)[0]:g}; scale them, or take "
-            'neighbours="level" with inference="vb".'
-        )
-    X, Y = (np.repeat(part, counts.astype(np.intp), axis=0) for part in (rows.X, rows.Y))
-    return replace(rows, X=X, Y=Y, weight=np.ones(len(X)))
-
-
 def interval(draws: FloatArray, sd: FloatArray | None, coverage: float) -> FloatArray:
     """Central intervals of S draws (S, ...): (..., 2); of one summary with its standard deviations."""
     from scipy.special import ndtri
@@ -410,11 +346,6 @@ def one_against_rest(numbers_: FloatArray, n_outputs: int) -> FloatArray:
     if n_outputs == 1:
         return np.where(numbers_ == 1, 1.0, -1.0)[:, None]
     return np.where(numbers_[:, None] == np.arange(n_outputs), 1.0, -1.0)
-
-
-def with_a_column(cells: FloatArray) -> FloatArray:
-    """The same, with a column of zeros where there is none: a table that says nothing is legal."""
-    return cells if cells.shape[1] else np.zeros((len(cells), 1))
 
 
 def _taken(values: Any, rows: np.ndarray) -> Any:
