@@ -169,7 +169,7 @@ def test_a_fit_goes_on_from_a_checkpoint_to_the_same_bits(tmp_path, monkeypatch)
             shutil.copy(written, left)
 
     def fitted(**settings):
-        return TGGMRegressor((6,), **made, **settings).fit(data.X, data.Y)
+        return TGGMRegressor((6,), **made, **settings).fit(data.X, data.Y[:, 0])
 
     whole = fitted(checkpoint=written, callbacks=[keep_one])
     assert not written.exists()
