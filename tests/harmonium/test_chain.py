@@ -51,7 +51,7 @@ def fitted(kind, n_features=4, n_rows=300, prunes=False, steps=25, missing=None)
     rows = Rows(X.astype(np.float32), missing, np.ones(n_rows), None)
     p = start(np.random.default_rng(0), layout, rows, n_features + 2, 0.9, 0.0, 0)
     on = np.random.default_rng(1).random((n_rows, n_features + 2))
-    fit = chain.ChainFit(layout, rows, chain.begin(layout, rows, p, on, 1.0), 1.0, prunes)
+    fit = chain.ChainFit(layout, rows, chain.begin(layout, rows, p, on, 1.0), 1.0, int(prunes))
     return fit, [fit.step(number)["bound"] for number in range(steps)], Z
 
 

@@ -1,10 +1,15 @@
+import tracemalloc
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.exceptions import NotFittedError
 
-from nongauss import RankFactorAnalysis
+from nongauss import RankFactorAnalysis, RankFactorClassifier
 from nongauss.core.contracts import InputError, NongaussWarning
+from nongauss.rank_factor import cells, fit, predict
 from nongauss.rank_factor.common import interval, one_against_rest
+from rank_factor.small import table
 
 
 def test_labels_one_against_the_rest():
@@ -65,3 +70,66 @@ def test_draws_of_equal_rows_are_as_many_as_the_rows():
         for table in (X, X + 1e-3 * rng.standard_normal(X.shape))
     ]
     assert_allclose(spread[0].mean(), spread[1].mean(), rtol=0.5)
+
+
+def small_classifier(**settings) -> tuple[RankFactorClassifier, np.ndarray]:
+    """A classifier of 60 rows, and the rows."""
+    X, y = table()
+    return RankFactorClassifier(4, random_state=0, **settings).fit(X, y), X
+
+
+def test_30_memory_of_a_prediction_does_not_grow_with_draws_and_rows(monkeypatch):
+    model, X = small_classifier(inference="gibbs", n_draws=4, max_iter=6)
+    monkeypatch.setattr(predict, "N_STEPS", 1)
+    monkeypatch.setattr(cells, "BLOCK", 1000)
+    peaks = []
+    for times in (2, 10):
+        many = np.tile(X, (times, 1))
+        tracemalloc.start()
+        model.predict_proba(many)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    # The table, as read and as a matrix, and the probabilities: as many numbers as one draw's 4 x 4.
+    assert peaks[1] - peaks[0] < 8 * 60 * 8 * (2 * X.shape[1] + 4)
+
+
+@pytest.mark.parametrize("fitted_in", ["float64", "float32"])
+def test_a_prediction_is_as_precise_as_the_fit_whatever_rows_are_beside(monkeypatch, fitted_in):
+    monkeypatch.setattr(fit, "LARGE", 100 if fitted_in == "float32" else 500)
+    model, X = small_classifier(tol=1.0)
+    assert model._cell_type == fitted_in
+    many = np.tile(X, (5, 1))
+    assert_array_equal(model.predict_proba(many)[:3], model.predict_proba(X[:3]))
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [({}, False), ({"neighbours": "pairwise"}, True), ({"observation": "gaussian"}, False)],
+)
+def test_it_is_said_whether_the_model_holds_cells_of_a_row(settings, said):
+    X, _ = table(40)
+    settings = {"n_factors": 1, "max_iter": 2, "tol": 1e9, **settings}
+    assert RankFactorAnalysis(**settings).fit(X).holds_training_rows_ is said
+    lone = np.append(X, np.where(np.arange(40) == 3, 1.0, 0.0)[:, None], axis=1)
+    says = RankFactorAnalysis(**settings).fit(lone).holds_training_rows_
+    assert says is (settings.get("observation") != "gaussian")
+
+
+@pytest.mark.parametrize(
+    "use", [lambda m: m.loadings_, lambda m: m.top_columns(0), lambda m: m.inverse_transform([[0.0]])]
+)
+def test_before_fit_it_is_not_fitted(use):
+    with pytest.raises(NotFittedError, match="not fitted"):
+        use(RankFactorClassifier())
+
+
+def test_factors_go_by_number_or_name_and_mistakes_are_named():
+    model, X = small_classifier(tol=1.0)
+    assert model.top_columns("factor1", 2).equals(model.top_columns(1, 2))
+    for wrong in ("factor9", 4, -1, 1.5):
+        with pytest.raises(InputError, match=r"factor must be a number from 0 to 3"):
+            model.top_columns(wrong)
+    with pytest.raises(InputError, match="n must be a whole number"):
+        model.top_columns(0, -1)
+    back = model.inverse_transform(model.transform(X))
+    assert np.corrcoef(back[:, 0], X[:, 0])[0, 1] > 0.7

@@ -1,3 +1,5 @@
+from typing import Any
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -51,4 +53,19 @@ def test_columns_come_to_their_pixels():
     assert display.figure_ is not None
     with pytest.raises(InputError, match="pixel"):
         LoadingImageDisplay(np.ones((5, 1)), (2, 2))
+    plt.close("all")
+
+
+def test_the_place_of_dropped_pixels_follows_from_the_estimator():
+    class Pixels:
+        n_features_in_ = 4
+        loadings_ = pd.DataFrame([[1.0], [2.0]], index=["x3", "x0"], columns=["f0"])
+
+    fitted: Any = Pixels()
+    assert LoadingImageDisplay.from_estimator(fitted, (2, 2)).images[0].tolist() == [[2.0, 0.0], [0.0, 1.0]]
+    fitted.feature_names_in_ = np.array(["x0", "x3", "p", "q"])
+    assert LoadingImageDisplay.from_estimator(fitted, (2, 2)).images[0].tolist() == [[2.0, 1.0], [0.0, 0.0]]
+    fitted.loadings_ = pd.DataFrame([[1.0]], index=["colour=red"])
+    with pytest.raises(InputError, match="colour=red"):
+        LoadingImageDisplay.from_estimator(fitted, (2, 2))
     plt.close("all")

@@ -174,8 +174,7 @@ def test_a_fit_goes_on_from_a_checkpoint_to_the_same_bits(tmp_path, monkeypatch)
     whole = fitted(checkpoint=written, callbacks=[keep_one])
     assert not written.exists()
     resumed = fitted(checkpoint=left, callbacks=[lambda progress: first.append(progress.iteration)])
-    assert first[0] > 1
-    assert len(first) < 5
+    assert first[0] > 1  # a fit from the start would report its first epoch
     assert_array_equal(resumed.trace_["bound"], whole.trace_["bound"])
     for one, other in zip(resumed.params_[:6], whole.params_[:6], strict=True):
         assert_array_equal(one, other)

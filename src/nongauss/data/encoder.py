@@ -33,7 +33,8 @@ class ColumnCode:
 
     `role`: "numeric", "labels", or why it is ignored ("constant", "empty", "identifier").
     `gaps`: it had missing cells when fitted. `unit`, `mean`, `sd`: see `Scale`; sd is 0 where only the gaps
-    say anything. `levels`: the labels. `share`: the weighted share of the second of two levels.
+    say anything. `levels`: the labels. `share`: the weighted share of the second of two levels. `ranks`: the
+    place of each level, of an ordered category.
     """
 
     name: str
@@ -44,6 +45,7 @@ class ColumnCode:
     sd: float = 0.0
     levels: tuple[str, ...] = ()
     share: float = 0.0
+    ranks: tuple[int, ...] = ()
 
     @property
     def encoded_names(self) -> tuple[str, ...]:
@@ -171,8 +173,10 @@ def _fit_column(column: Column, weight: NDArray[np.float64]) -> ColumnCode:
         return number_code(column.name, fit_scale(column.values[present], weight[present]), gaps)
     assert column.codes is not None
     mass = np.bincount(column.codes[present], weights=weight[present], minlength=len(column.levels))
-    levels = {level: m for level, m in zip(column.levels, mass.tolist(), strict=True) if m > 0}
-    return label_code(column.name, levels, gaps, _n_rows(weight[counted]))
+    used = np.flatnonzero(mass > 0)
+    levels = {column.levels[i]: float(mass[i]) for i in used}
+    ranks = tuple(column.ranks[i] for i in used) if column.ranks else ()
+    return label_code(column.name, levels, gaps, _n_rows(weight[counted]), ranks)
 
 
 def number_code(name: str, scale: Scale, gaps: bool) -> ColumnCode:
@@ -181,14 +185,16 @@ def number_code(name: str, scale: Scale, gaps: bool) -> ColumnCode:
     return ColumnCode(name, role, gaps, scale.unit, scale.mean, scale.sd)
 
 
-def label_code(name: str, levels: Mapping[str, float], gaps: bool, n_rows: float) -> ColumnCode:
+def label_code(
+    name: str, levels: Mapping[str, float], gaps: bool, n_rows: float, ranks: tuple[Any, ...] = ()
+) -> ColumnCode:
     """The code of a column of labels, in order, with their weights. `n_rows`: see `_n_rows`."""
     if len(levels) == 1 and not gaps:
         return ColumnCode(name, "constant")
     if len(levels) > MOST_LEVELS or (len(levels) > FEW_ROWS and len(levels) == n_rows):
         return ColumnCode(name, "identifier")
     mass = list(levels.values())
-    return ColumnCode(name, "labels", gaps, levels=tuple(levels), share=mass[-1] / sum(mass))
+    return ColumnCode(name, "labels", gaps, levels=tuple(levels), share=mass[-1] / sum(mass), ranks=ranks)
 
 
 def _n_rows(weight: NDArray[np.float64]) -> float:

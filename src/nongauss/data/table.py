@@ -22,13 +22,15 @@ NUMBER_KINDS = ("floating", "integer", "mixed-integer-float", "decimal")
 class Column:
     """One column: either `values` (N,) float64 with NaN where missing, or labels.
 
-    Labels are `codes` (N,) into `levels`, -1 where missing; a level may occur in no row.
+    Labels are `codes` (N,) into `levels`, -1 where missing; a level may occur in no row. `ranks`: the place
+    of each level in the order of an ordered category; empty for labels without an order.
     """
 
     name: str
     values: NDArray[np.float64] | None
     codes: NDArray[np.intp] | None = None
     levels: tuple[str, ...] = ()
+    ranks: tuple[int, ...] = ()
 
     @property
     def missing(self) -> NDArray[np.bool_]:
@@ -219,7 +221,8 @@ def _from_array(name: str, cells: NDArray[Any]) -> Column:
 def _from_series(name: str, series: pd.Series[Any]) -> Column:
     dtype = series.dtype
     if isinstance(dtype, pd.CategoricalDtype):
-        return _recoded(name, np.asarray(series.cat.codes, dtype=np.intp), list(series.cat.categories))
+        codes = np.asarray(series.cat.codes, dtype=np.intp)
+        return _recoded(name, codes, list(series.cat.categories), bool(dtype.ordered))
     if pd.api.types.is_complex_dtype(dtype):
         raise InputError(f"Complex data not supported: column {name!r} of X; split it into two real ones.")
     if pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_bool_dtype(dtype):
@@ -275,10 +278,11 @@ def _labelled(name: str, cells: NDArray[Any], missing: NDArray[np.bool_]) -> Col
     return _recoded(name, np.where(missing, -1, codes), list(values))
 
 
-def _recoded(name: str, codes: NDArray[np.intp], values: list[Any]) -> Column:
+def _recoded(name: str, codes: NDArray[np.intp], values: list[Any], ordered: bool = False) -> Column:
     """Labels in sorted order, whatever order they came in."""
     texts = [label_of(value) for value in values]
     levels = sorted_labels(texts)
     place = {level: number for number, level in enumerate(levels)}
     lookup = np.array([*(place[text] for text in texts), -1], dtype=np.intp)
-    return Column(name, None, lookup[codes], levels)
+    ranks = tuple(texts.index(level) for level in levels) if ordered else ()
+    return Column(name, None, lookup[codes], levels, ranks)

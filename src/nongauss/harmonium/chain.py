@@ -35,9 +35,6 @@ FIRST_SCALE, GROWTH, LARGEST_SCALE = 3.0, 1.03, 20.0
 At once, many units could explain every row and leave no noise; then none is idle.
 """
 
-TRIALS = 3
-"""Units that are taken away in vain, one at a time, before the number of units is believed."""
-
 STILL = 1e-5
 """An iteration that raises the bound by a smaller share of itself changes nothing any more."""
 
@@ -199,15 +196,17 @@ def _likelihood(layout: Layout, block: Block, scale: Array, a: Array, variance: 
 
 
 class ChainFit:
-    """Coordinate ascent; `step` is one iteration over all rows."""
+    """Coordinate ascent; `step` is one iteration over all rows.
 
-    def __init__(self, layout: Layout, rows: Rows, state: Chain, alpha: float, prunes: bool) -> None:
+    Units that do not pay are removed, unless `trials` is 0: see `_tries_fewer`.
+    """
+
+    def __init__(self, layout: Layout, rows: Rows, state: Chain, alpha: float, trials: int) -> None:
         self.layout, self.rows, self.state = layout, rows, state
-        self.alpha, self.prunes = alpha, prunes
+        self.alpha, self.trials, self.tried = alpha, trials, 0
         self.n_rows = float(rows.weight.sum())
         self.calm, self.last = 0, -np.inf
         self.best: tuple[float, Chain, Array] = (-np.inf, state, np.zeros(0))
-        self.tried = 0
         self.views = np.array([sorted({b.view for b in layout}).index(b.view) for b in layout])
 
     def step(self, number: int) -> dict[str, float]:
@@ -221,17 +220,17 @@ class ChainFit:
         gain = self.rows.weight @ softplus(logits) - self.n_rows * rest
         bound = sums.likelihood + self._latent(rest) - float(kl.sum())
         worth = gain - kl - 0.5 * np.log(self.n_rows)
-        removed = self._prune(worth) if self.prunes and number >= WARM else 0
+        removed = self._prune(worth) if self.trials and number >= WARM else 0
         self.calm = 0 if removed else self.calm + 1
         still = self.calm >= CALM and bound - self.last < STILL * abs(bound)
         self.last = bound
-        stop = still and not (self.prunes and self._tries_fewer(bound, worth))
+        stop = still and not (self.trials and self._tries_fewer(bound, worth))
         self._order()
         return {"bound": bound, "n_active": float(self.state.on.shape[1]), "stop": float(stop)}
 
     def _tries_fewer(self, bound: float, worth: Array) -> bool:
         """All has settled: go on from the best state without its least useful unit, or if that was worse
-        without the next; after `TRIALS` in vain, end there.
+        without the next; after `trials` in vain, end there.
 
         A unit that looks worth its cost while the others stand still may not be once they have adapted.
         """
@@ -240,7 +239,7 @@ class ChainFit:
         else:
             self.tried += 1
         _, self.state, worth = self.best
-        if self.tried == min(TRIALS, len(worth)):
+        if self.tried == min(self.trials, len(worth)):
             return False
         self.calm = 0
         self._remove(np.array([int(np.argsort(worth)[self.tried])]), np.zeros(0, int))

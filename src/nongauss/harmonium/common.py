@@ -25,7 +25,7 @@ from nongauss.harmonium import readable
 from nongauss.harmonium.chain import ACTIVE, Chain
 from nongauss.harmonium.coding import decode, encode
 from nongauss.harmonium.columns import Coder, coder_of, fit_coder
-from nongauss.harmonium.fit import find_features, learn
+from nongauss.harmonium.fit import Effort, find_features, learn
 from nongauss.harmonium.learner import Everywhere, Recipe
 from nongauss.harmonium.likelihood import log_likelihood
 from nongauss.harmonium.params import Rows, column_means
@@ -170,10 +170,10 @@ class HarmoniumBase(NongaussEstimator):
         return min(LARGEST_TRUNCATION, max(10, n_visible))
 
     def _by_chain(
-        self, coder: Coder, rows: Rows, recipe: Recipe, work: float
+        self, coder: Coder, rows: Rows, recipe: Recipe, effort: Effort
     ) -> tuple[FitResult, Machine, tuple[str, ...]]:
         result = find_features(
-            coder.layout, rows, recipe, self.n_components == "infinite", work,
+            coder.layout, rows, recipe, self.n_components == "infinite", effort,
             callbacks=tuple(self.callbacks or ()), verbose=int(self.verbose),
         )  # fmt: skip
         state: Chain = result.state

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -38,8 +39,16 @@ PATIENCE = 5
 MOST_CELLS = 2**22
 """The chain graph finds the number of features on so many cells at most: a sample of the rows."""
 
-THOROUGH, QUICK = 8e8, 1.2e8
-"""Cells times units of an iteration of the chain graph: as a model of its own, and where it only counts."""
+
+class Effort(NamedTuple):
+    """Cells times units of an iteration of the chain graph; units that it tries in vain to do without."""
+
+    work: float
+    trials: int
+
+
+THOROUGH, QUICK = Effort(8e8, 3), Effort(1.2e8, 1)
+"""The chain graph as a model of its own, and where it only counts."""
 
 FIRST_WORK, FEWEST_STEPS = 5e9, 60
 """Cells times units, and steps at least, of the contrastive divergence that the chain graph starts from."""
@@ -150,7 +159,7 @@ def find_features(
     rows: Rows,
     recipe: Recipe,
     prunes: bool,
-    work: float = THOROUGH,
+    effort: Effort = THOROUGH,
     *,
     callbacks: Sequence[Callback] = (),
     verbose: int = 0,
@@ -161,7 +170,7 @@ def find_features(
     The result's state is a `chain.Chain`.
     """
     rows = sample(rows, recipe.seed)
-    first = _first(recipe, rows, work if prunes else np.inf)
+    first = _first(recipe, rows, effort.work if prunes else np.inf)
     with threadpool_limits(limits=1, user_api="blas"):
         free = UNSUPERVISED._replace(ridge=0.0, overlap=0.0)
         learner = Learner(layout, rows, first, free, n_epochs(first, len(rows.weight)))
@@ -173,7 +182,7 @@ def find_features(
             x = filled(params, recipe.units, layout, prior.log_odds, x, rows.missing)
         on = respond(recipe.units, drive_of(params, x), prior.log_odds).on
         state = chain.begin(layout, rows, params, on, recipe.alpha)
-        fitted = chain.ChainFit(layout, rows, state, recipe.alpha, prunes)
+        fitted = chain.ChainFit(layout, rows, state, recipe.alpha, effort.trials if prunes else 0)
         epochs = recipe.max_epochs or CHAIN_EPOCHS
         return run_epochs(fitted.step, fitted.result, epochs, callbacks=callbacks, verbose=verbose)
 

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from nongauss.core.contracts import InputError
+from nongauss.rank_factor.params import FloatArray
 from nongauss.rank_factor.predict import Draw
 
+N_SAMPLED = 500
+"""Draws from the normals of a variational fit."""
 
-def inference_data(
-    draws: Sequence[Draw], chain: np.ndarray, columns: Sequence[str], factors: np.ndarray
-) -> Any:
+
+def inference_data(draws: Sequence[Draw], chain: np.ndarray, coordinates: Mapping[str, Any]) -> Any:
     """`arviz.InferenceData` of loadings and coefficients: chain, draw, then column and factor, or more.
 
-    Raises InputError where arviz is not installed.
+    `coordinates`: labels by axis. Raises InputError where arviz is not installed.
     """
     try:
         import arviz
@@ -25,8 +27,23 @@ def inference_data(
             "to_arviz needs the package arviz; install it: pip install 'nongauss[arviz]'."
         ) from error
     variables, dims = by_chain(draws, chain)
-    coordinates = {"column": list(columns), "factor": list(factors)}
-    return arviz.from_dict(posterior=variables, coords=coordinates, dims=dims)
+    labels = {axis: list(names) for axis, names in coordinates.items()}
+    return arviz.from_dict(posterior=variables, coords=labels, dims=dims)
+
+
+def sampled(rng: np.random.Generator, draw: Draw) -> tuple[Draw, ...]:
+    """N_SAMPLED points of a variational summary: loadings and coefficients from their normals."""
+    A, beta = _normals(rng, draw.A, draw.covariance), _normals(rng, draw.beta, draw.beta_covariance)
+    return tuple(
+        draw._replace(A=a, covariance=None, beta=b, beta_covariance=None)
+        for a, b in zip(A, beta, strict=True)
+    )
+
+
+def _normals(rng: np.random.Generator, mean: FloatArray, covariance: FloatArray | None) -> FloatArray:
+    assert covariance is not None
+    root = np.linalg.cholesky(covariance)
+    return mean + (root @ rng.standard_normal((N_SAMPLED, *mean.shape, 1)))[..., 0]
 
 
 def by_chain(draws: Sequence[Draw], chain: np.ndarray) -> tuple[dict[str, np.ndarray], dict[str, list[str]]]:

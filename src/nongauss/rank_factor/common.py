@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numbers
 import warnings
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import partial, reduce
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from nongauss.core.contracts import FitResult, InputError, NongaussWarning
 from nongauss.core.registry import persistable
@@ -39,8 +40,9 @@ from nongauss.rank_factor import fit as recipe_of
 from nongauss.rank_factor.cells import Rows
 from nongauss.rank_factor.columns import raw_cells, raw_names
 from nongauss.rank_factor.fit import Fitted, Recipe
-from nongauss.rank_factor.levels import MOST, Levels, find_levels, neighbours_of
+from nongauss.rank_factor.levels import MOST, NONE, Levels, find_levels, neighbours_of
 from nongauss.rank_factor.params import Config, FloatArray, Normal
+from nongauss.rank_factor.predict import Draw
 from nongauss.rank_factor.shrinkage import Prior
 from nongauss.rank_factor.updates import Labels
 
@@ -170,7 +172,9 @@ class RankFactors(TableEstimator):
         """Fit to a table as read, and labels (N,) as class numbers or None; `settings` go to `Config`."""
         seed = self._key_seed(self.random_state)
         encoder, _, checked = inputs
-        cells = with_a_column(raw_cells(encoder, X, type(self).__name__, warn=False))
+        cells = with_a_column(
+            raw_cells(encoder, X, self.observation == "rank", type(self).__name__, warn=False)
+        )
         coding, rows, numbers_, heavy = self._rows(cells, y, checked)
         n_rows, n_columns = rows.shape
         K = min(20 if n_rows >= 100 else 10, n_columns) if self.n_factors == "auto" else int(self.n_factors)
@@ -189,6 +193,8 @@ class RankFactors(TableEstimator):
         result, fitted = recipe_of.fit(
             rows, labels, config, recipe, tuple(self.callbacks or ()), int(self.verbose)
         )
+        self._seed = seed
+        self._cell_type = np.dtype(recipe_of.cell_type(rows)).name
         self._keep(encoder, coding, config, fitted)
         return result
 
@@ -202,12 +208,14 @@ class RankFactors(TableEstimator):
             wanted = int(self.n_levels) if self.neighbours == "level" else None
             levels = find_levels(cells[counted], weight[counted], wanted)
             coding = Coding(levels, ())
-            merged = canonical_rows(levels.codes(cells), numbers_[:, None], weight)
-            merged = self._apart(merged)
+            seen = levels.codes(cells)
+            self.holds_training_rows_ = self.neighbours != "level" or has_lone_row(seen[counted])
+            merged = self._apart(canonical_rows(seen, numbers_[:, None], weight))
             codes = merged.X.astype(np.uint8)
             rows = Rows(neighbours_of(codes, levels.counts), None, codes)
         else:
             scales = [_scale_of(cells[:, i], weight) for i in range(cells.shape[1])]
+            self.holds_training_rows_ = False
             coding = Coding(None, tuple((s.unit, s.mean, s.sd) for s in scales))
             values = coding.standardised(cells)
             merged = canonical_rows(np.where(np.isnan(values), _MISSING, values), numbers_[:, None], weight)
@@ -225,7 +233,7 @@ class RankFactors(TableEstimator):
 
     def _keep(self, encoder: TableEncoder, coding: Coding, config: Config, fitted: Fitted) -> None:
         self._keep_encoder(encoder)
-        self.encoded_names_ = raw_names(encoder) or ("nothing",)
+        self.encoded_names_ = raw_names(encoder, config.observation == "rank") or ("nothing",)
         self._coding, self._config = coding, config
         self.draws_ = align.aligned(fitted.draws)
         self.chain_ = fitted.chain
@@ -241,24 +249,31 @@ class RankFactors(TableEstimator):
     def _raw(self, X: Any) -> FloatArray:
         """Raw cells of new rows."""
         self._checked()
-        return with_a_column(raw_cells(self._encoder, X, type(self).__name__))
+        by_rank = self._config.observation == "rank"
+        return with_a_column(raw_cells(self._encoder, X, by_rank, type(self).__name__))
 
     def _checked(self) -> None:
         from sklearn.utils.validation import check_is_fitted
 
         check_is_fitted(self, "draws_")
 
-    def _factors(self, X: Any) -> list[Normal]:
-        """q(z) of new rows, for each draw."""
+    def _mean_over_draws(self, X: Any, of: Callable[[Draw, Normal], FloatArray]) -> FloatArray:
+        """The mean of of(draw, q(z) of new rows) over draws, of some rows at a time: (N, ...)."""
         cells = self._raw(X)
-        rows = self._coding.rows(cells)
-        dtype = recipe_of.cell_type(rows)
-        return [predict.factors(draw, rows, self._config, dtype) for draw in self.draws_]
+        return np.concatenate(
+            [self._block(cells[part], of) for part in predict.blocks(len(cells), self._config.n_factors**2)]
+        )
+
+    def _block(self, cells: FloatArray, of: Callable[[Draw, Normal], FloatArray]) -> FloatArray:
+        full = np.pad(cells, ((0, -len(cells) % predict.EVEN), (0, 0)), mode="edge")
+        rows = self._coding.rows(full)
+        each = (of(draw, predict.factors(draw, rows, self._config, self._cell_type)) for draw in self.draws_)
+        return reduce(np.add, each)[: len(cells)] / len(self.draws_)
 
     @by_parts
     def transform(self, X: Any) -> FloatArray:
         """Mean factors of each row, from its ranks or values alone: (N, K), in prior standard deviations."""
-        return np.mean([z.mean for z in self._factors(X)], axis=0)
+        return self._mean_over_draws(X, lambda draw, z: z.mean)
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> np.ndarray:
         """Names of the factors: "factor0", "factor1", ..."""
@@ -269,7 +284,21 @@ class RankFactors(TableEstimator):
     def _n_features_out(self) -> int:
         return self._config.n_factors
 
+    def inverse_transform(self, Z: ArrayLike) -> FloatArray:
+        """Typical cells (N, D), by encoded column in original units, of factors Z (N, K).
+
+        Of ranks: the middle of the level whose mean score is nearest, interpolated. Raises InputError for
+        another number of factors.
+        """
+        self._checked()
+        factors = np.asarray(Z, dtype=np.float64)
+        if factors.ndim != 2 or factors.shape[1] != self._config.n_factors:
+            raise InputError(f"Z must have shape (N, {self._config.n_factors}), got {factors.shape}.")
+        tables = np.mean([np.asarray(draw.lower, np.float64) for draw in self.draws_], axis=0)
+        return self._coding.typical(factors @ self._loadings().T, tables)
+
     def _loadings(self) -> FloatArray:
+        self._checked()
         return np.mean([np.asarray(draw.A, np.float64) for draw in self.draws_], axis=0)
 
     @property
@@ -279,12 +308,22 @@ class RankFactors(TableEstimator):
             self._loadings(), index=list(self.encoded_names_), columns=list(self.get_feature_names_out())
         )
 
-    def top_columns(self, factor: int, n: int = 10) -> pd.Series:
-        """The n columns with the largest loadings (by size) on a factor, largest first."""
+    def top_columns(self, factor: int | str, n: int = 10) -> pd.Series:
+        """The n columns with the largest loadings (by size) on a factor, by number or name, largest first.
+
+        Raises InputError for a factor that is not there, and for n below 1.
+        """
         loadings = self.loadings_
-        if not 0 <= factor < loadings.shape[1]:
-            raise InputError(f"factor must be from 0 to {loadings.shape[1] - 1}, got {factor!r}.")
-        column = loadings.iloc[:, factor]
+        names = list(loadings.columns)
+        number = names.index(factor) if factor in names else factor
+        if not (isinstance(number, numbers.Integral) and 0 <= int(number) < len(names)):
+            raise InputError(
+                f"factor must be a number from 0 to {len(names) - 1} or a name such as {names[0]!r}, "
+                f"got {factor!r}."
+            )
+        if not (isinstance(n, numbers.Integral) and n >= 1):
+            raise InputError(f"n must be a whole number of columns from 1 on, got {n!r}; for example 10.")
+        column = loadings.iloc[:, int(number)]
         return column.iloc[np.argsort(-column.abs().to_numpy(), kind="stable")[:n]]
 
     def loading_intervals(self, coverage: float = 0.9) -> FloatArray:
@@ -305,11 +344,23 @@ class RankFactors(TableEstimator):
             )
 
     def to_arviz(self) -> Any:
-        """Draws as arviz.InferenceData with dimensions chain, draw, column, factor. Needs the arviz extra."""
-        self._checked()
-        from nongauss.rank_factor.arviz_form import inference_data
+        """Draws as arviz.InferenceData with dimensions chain, draw, column, factor. Needs the arviz extra.
 
-        return inference_data(self.draws_, self.chain_, self.encoded_names_, self.get_feature_names_out())
+        Of a variational fit: 500 draws from its normals. Raises InputError for a fit without a posterior.
+        """
+        self._with_posterior()
+        from nongauss.rank_factor.arviz_form import inference_data, sampled
+
+        draws, chain = self.draws_, self.chain_
+        if draws[0].covariance is not None:
+            draws = sampled(np.random.default_rng(self._seed), draws[0])
+            chain = np.zeros(len(draws), np.intp)
+        coordinates: dict[str, Any] = {"column": self.encoded_names_, "factor": self.get_feature_names_out()}
+        return inference_data(draws, chain, {**coordinates, **self._output_names()})
+
+    def _output_names(self) -> dict[str, Sequence[Any]]:
+        """The classes that outputs stand for, by the name of their axis; nothing without labels."""
+        return {}
 
 
 def _scale_of(column: FloatArray, weight: FloatArray) -> Scale:
@@ -317,6 +368,14 @@ def _scale_of(column: FloatArray, weight: FloatArray) -> Scale:
     used = (weight > 0) & ~np.isnan(column)
     scale = fit_scale(column[used], weight[used])
     return Scale(scale.unit, scale.mean, abs(scale.sd) or 1.0)
+
+
+def has_lone_row(codes: NDArray[np.uint8]) -> bool:
+    """Does a level of a column hold one row alone, by the levels of training cells (N, D)?
+
+    Then the level's bounds are the row's cell, and its mean factors those of the row.
+    """
+    return any(bool((np.bincount(column[column != NONE]) == 1).any()) for column in codes.T)
 
 
 def repeated(rows: MergedRows, why: str) -> MergedRows:

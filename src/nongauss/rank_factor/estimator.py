@@ -69,6 +69,7 @@ class RankFactorAnalysis(TransformerMixin, RankFactors):
     n_active_ : int, factors with loadings of a size that counts
     draws_, chain_ : the posterior: one summary, or draws and the chain of each
     r_hat_, effective_draws_ : of "gibbs": of the bound, the loadings' square sum and some decision values
+    holds_training_rows_ : bool, whether a saved file shows rows: a level of a column holds one row alone
     encoded_names_, n_iter_, converged_, stop_reason_, trace_ :
         The trace's bound holds the terms of cells and factors, in nats up to a constant.
 
@@ -137,20 +138,6 @@ class RankFactorAnalysis(TransformerMixin, RankFactors):
         inputs = read_inputs(X, sample_weight, type(self).__name__)
         self._record_fit(self._fit(X, inputs, None, {}))
         return self
-
-    def inverse_transform(self, Z: ArrayLike) -> FloatArray:
-        """Typical cells (N, D), by encoded column in original units, of factors Z (N, K).
-
-        Of ranks: the middle of the level whose mean score is nearest, interpolated.
-        """
-        self._checked()
-        factors = np.asarray(Z, dtype=np.float64)
-        if factors.ndim != 2 or factors.shape[1] != self._config.n_factors:
-            raise InputError(f"Z must have shape (N, {self._config.n_factors}), got {factors.shape}.")
-        return self._coding.typical(factors @ self._loadings().T, self._tables())
-
-    def _tables(self) -> FloatArray:
-        return np.mean([np.asarray(draw.lower, np.float64) for draw in self.draws_], axis=0)
 
 
 class RankFactorClassifier(ProbabilityClassifierMixin, TransformerMixin, RankFactors):
@@ -304,13 +291,11 @@ class RankFactorClassifier(ProbabilityClassifierMixin, TransformerMixin, RankFac
 
     def _each(self, X: Any) -> FloatArray:
         """Probability of each output: (N, 1) or (N, C), strictly between 0 and 1."""
-        factors, calibration = self._factors(X), self._calibration
+        self._checked()
+        calibration = self._calibration
         assert calibration is not None
-        each = [
-            calibration.probabilities(predict.decisions(draw, z))
-            for draw, z in zip(self.draws_, factors, strict=True)
-        ]
-        return np.clip(np.mean(each, axis=0), 1e-12, 1.0 - 1e-12)
+        p = self._mean_over_draws(X, lambda draw, z: calibration.probabilities(predict.decisions(draw, z)))
+        return np.clip(p, 1e-12, 1.0 - 1e-12)
 
     @property
     def coef_(self) -> FloatArray:
@@ -341,3 +326,6 @@ class RankFactorClassifier(ProbabilityClassifierMixin, TransformerMixin, RankFac
         index = pd.MultiIndex.from_product([names, self.get_feature_names_out()], names=["class", "factor"])
         values = {"mean": self.coef_, "lower": bounds[..., 0], "upper": bounds[..., 1]}
         return pd.DataFrame({key: value.ravel() for key, value in values.items()}, index=index)
+
+    def _output_names(self) -> dict[str, Sequence[Any]]:
+        return {"output": list(self.classes_[1:] if len(self.classes_) == 2 else self.classes_)}

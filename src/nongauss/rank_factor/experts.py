@@ -202,5 +202,6 @@ def floored(square: FloatArray) -> FloatArray:
 def scores(experts: Experts, z: Normal) -> FloatArray:
     """Mean decision value of each output: (B, C)."""
     shares = shares_of(experts.gate, z)
-    each = np.einsum("bk,tck->btc", with_one(z).mean, experts.beta.mean)
+    beta = experts.beta.mean
+    each = np.einsum("bk,tck->btc", z.mean, beta[..., :-1]) + beta[..., -1]
     return (shares[:, :, None] * each).sum(axis=1)

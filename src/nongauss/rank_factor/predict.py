@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +16,8 @@ from nongauss.rank_factor.shrinkage import Shrinkage
 
 N_STEPS = 15
 """Steps of a row's factors: always as many, so that a row's do not depend on the rows beside it."""
+EVEN = 24
+"""Rows go by multiples of this: the last bits of a product of matrices differ for rows that are left over."""
 
 
 @persistable
@@ -61,8 +64,15 @@ def factors(draw: Draw, rows: Rows, config: Config, dtype: Any) -> Normal:
 
         return predictive.host_factors(draw, rows, config)
     terms = draw.terms(dtype)
-    parts = [_settle(terms, rows.take(part), draw.gate, config) for part in rows.blocks()]
+    parts = [_settle(terms, rows.take(part), draw.gate, config) for part in blocks(*rows.shape)]
     return Normal(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+
+
+def blocks(n_rows: int, width: int) -> Iterator[slice]:
+    """Rows in blocks of about `cells.BLOCK` numbers, `width` a row, and a multiple of EVEN rows."""
+    height = EVEN * max(1, cells.BLOCK // (width * EVEN))
+    for begin in range(0, n_rows, height):
+        yield slice(begin, min(begin + height, n_rows))
 
 
 def _settle(terms: Terms, rows: Rows, gate: Gate | None, config: Config) -> Normal:

@@ -151,6 +151,26 @@ class LoadingImageDisplay:
         self.images[:, at] = values.T
         self.images = self.images.reshape(-1, *shape)
 
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, shape: tuple[int, int], *, n_across: int = 5, ax: Axes | None = None
+    ) -> LoadingImageDisplay:
+        """Plot a fitted model with `loadings_` whose input columns are the pixels; ignored ones stay 0.
+
+        Raises InputError for a model with columns that are no single pixel, such as labels.
+        """
+        loadings = estimator.loadings_
+        known = getattr(estimator, "feature_names_in_", None)
+        names = [f"x{j}" for j in range(estimator.n_features_in_)] if known is None else list(known)
+        place = {name: number for number, name in enumerate(names)}
+        strange = [name for name in loadings.index if name not in place]
+        if strange:
+            raise InputError(
+                f"An image needs numbers in each column, but {strange[0]!r} is no column of the table; "
+                "give the loadings and `place` to the constructor."
+            )
+        return cls(loadings, shape, [place[name] for name in loadings.index]).plot(ax=ax, n_across=n_across)
+
     def plot(self, ax: Axes | None = None, n_across: int = 5) -> LoadingImageDisplay:
         """Draw all images on one `ax`, or on a new figure; red positive, blue negative, each on its scale."""
         ax = axes_or_new(ax)
