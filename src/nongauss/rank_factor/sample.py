@@ -26,7 +26,7 @@ def within(
         source = open_parts(X, y if labels else None, sample_weight)
         summary, found = describe(source, name, partial(labels_of, name) if labels else None)
         coder = found.coder(name) if labels else None
-        read = partial(class_numbers, coder, name) if labels else None
+        read = None if coder is None else partial(class_numbers, coder, name)
         first = sample_table(source, Encode(summary.encoder(), read, name), most)
         own = None if coder is None else coder.classes[first.rows.Y[:, 0].astype(int)]
         return first.table, own, first.rows.weight
