@@ -173,8 +173,9 @@ def _fit_column(column: Column, weight: NDArray[np.float64]) -> ColumnCode:
         return number_code(column.name, fit_scale(column.values[present], weight[present]), gaps)
     assert column.codes is not None
     mass = np.bincount(column.codes[present], weights=weight[present], minlength=len(column.levels))
-    levels = {level: m for level, m in zip(column.levels, mass.tolist(), strict=True) if m > 0}
-    ranks = tuple(np.asarray(column.ranks)[mass > 0].tolist()) if column.ranks else ()
+    used = np.flatnonzero(mass > 0)
+    levels = {column.levels[i]: float(mass[i]) for i in used}
+    ranks = tuple(column.ranks[i] for i in used) if column.ranks else ()
     return label_code(column.name, levels, gaps, _n_rows(weight[counted]), ranks)
 
 

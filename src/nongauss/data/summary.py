@@ -6,6 +6,7 @@ Summaries add up. The encoder of a sum is that of all the rows, to the rounding 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,7 @@ class ColumnSummary:
     """One column: `numbers`, or the weight of each of its `levels`; neither where every cell is missing.
 
     `levels` holds one more than `MOST_LEVELS` at most. `seen_in`: the part whose cells told the kind.
+    `ranks`: of the levels of an ordered category.
     """
 
     name: str
@@ -31,6 +33,7 @@ class ColumnSummary:
     numbers: Moments | None = None
     levels: dict[str, float] | None = None
     seen_in: str = ""
+    ranks: dict[str, Any] | None = None
 
     @classmethod
     def of(cls, column: Column, weight: NDArray[np.float64], part: str) -> ColumnSummary:
@@ -44,7 +47,8 @@ class ColumnSummary:
         assert column.codes is not None
         mass = np.bincount(column.codes[present], weights=weight[present], minlength=len(column.levels))
         levels = {level: float(m) for level, m in zip(column.levels, mass, strict=True) if m > 0}
-        return cls(column.name, gaps, None, _fewer(levels), part)
+        ranks = dict(zip(column.levels, column.ranks, strict=True)) if column.ranks else None
+        return cls(column.name, gaps, None, _fewer(levels), part, ranks)
 
     def __add__(self, other: ColumnSummary) -> ColumnSummary:
         gaps = self.gaps or other.gaps
@@ -69,7 +73,11 @@ class ColumnSummary:
         if self.levels is None:
             return ColumnCode(self.name, "empty")
         names = sorted_labels(self.levels)
-        return label_code(self.name, {name: self.levels[name] for name in names}, self.gaps, counted.n_rows)
+        ranks = (
+            tuple(self.ranks[name] for name in names) if self.ranks and set(names) <= set(self.ranks) else ()
+        )
+        levels = {name: self.levels[name] for name in names}
+        return label_code(self.name, levels, self.gaps, counted.n_rows, ranks)
 
 
 def _fewer(levels: dict[str, float]) -> dict[str, float]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numbers
 import warnings
 from collections.abc import Callable, Sequence
-from functools import partial, reduce
+from functools import reduce
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,22 +15,13 @@ from numpy.typing import ArrayLike
 from nongauss.core.contracts import FitResult, InputError, NongaussWarning
 from nongauss.data.encoder import TableEncoder
 from nongauss.data.inputs import Inputs
-from nongauss.data.parts import n_rows_of
 from nongauss.data.rows import Rows as MergedRows
 from nongauss.data.rows import canonical_rows
-from nongauss.data.table import as_pandas
 from nongauss.estimator.base import TableEstimator
 from nongauss.estimator.parameters import Interval, StrOptions, check_parameters
 from nongauss.inference.chains import effective_size, split_rhat
 from nongauss.parted import (
-    Encode,
     by_parts,
-    class_numbers,
-    describe,
-    is_parted,
-    labels_of,
-    open_parts,
-    sample_table,
 )
 from nongauss.rank_factor import align, predict
 from nongauss.rank_factor import fit as recipe_of
@@ -41,6 +32,7 @@ from nongauss.rank_factor.fit import Fitted, Recipe
 from nongauss.rank_factor.levels import MOST, find_levels, neighbours_of
 from nongauss.rank_factor.params import Config, FloatArray, Normal
 from nongauss.rank_factor.predict import Draw
+from nongauss.rank_factor.sample import within
 from nongauss.rank_factor.shrinkage import Prior
 from nongauss.rank_factor.updates import Labels
 
@@ -112,26 +104,9 @@ class RankFactors(TableEstimator):
             )
 
     def _within(self, X: Any, y: Any, sample_weight: Any, labels: bool) -> tuple[Any, Any, Any]:
-        """X, y and weights of at most `max_rows` rows in memory: by the seed or, of parts, by content."""
-        name, most = type(self).__name__, self.max_rows
-        if is_parted(X):
-            if most is None:
-                raise InputError(
-                    f"{name} needs its rows in memory, since the rank of a cell depends on all others of its "
-                    "column; give max_rows for a sample of a table in parts."
-                )
-            source = open_parts(X, y if labels else None, sample_weight)
-            summary, found = describe(source, name, partial(labels_of, name) if labels else None)
-            read = partial(class_numbers, found.coder(name), name) if labels else None
-            first = sample_table(source, Encode(summary.encoder(), read, name), most)
-            own = found.coder(name).classes[first.rows.Y[:, 0].astype(int)] if labels else None
-            return first.table, own, first.rows.weight
-        if most is None or n_rows_of(X) <= most:
-            return X, y, sample_weight
-        rng = np.random.default_rng(self._key_seed(self.random_state))
-        chosen = np.sort(rng.choice(n_rows_of(X), most, replace=False))
-        X, y, sample_weight = (p if p is None else _taken(p, chosen) for p in (X, y, sample_weight))
-        return X, y, sample_weight
+        """X, y and weights of at most `max_rows` rows in memory."""
+        name, seed = type(self).__name__, self._key_seed(self.random_state) if self.max_rows else 0
+        return within(X, y, sample_weight, labels, self.max_rows, seed, name)
 
     def _fit(self, X: Any, inputs: Inputs, y: FloatArray | None, settings: dict[str, Any]) -> FitResult:
         """Fit to a table as read, and labels (N,) as class numbers or None; `settings` go to `Config`."""
@@ -346,9 +321,3 @@ def one_against_rest(numbers_: FloatArray, n_outputs: int) -> FloatArray:
     if n_outputs == 1:
         return np.where(numbers_ == 1, 1.0, -1.0)[:, None]
     return np.where(numbers_[:, None] == np.arange(n_outputs), 1.0, -1.0)
-
-
-def _taken(values: Any, rows: np.ndarray) -> Any:
-    """Some rows of a table, or entries of a list."""
-    frame = as_pandas(values)
-    return np.asarray(values)[rows] if frame is None else frame.iloc[rows]
