@@ -183,15 +183,22 @@ def test_without_the_extra_all_that_is_in_memory_or_on_disk_works(folder):
 
 
 @pytest.fixture(scope="module")
-def client():
+def workers():
+    """A client that nobody finds who does not ask for it."""
     distributed = pytest.importorskip("distributed")
     with (
         distributed.LocalCluster(
             n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", host="127.0.0.1"
         ) as cluster,
-        distributed.Client(cluster) as client,
+        distributed.Client(cluster, set_as_default=False) as client,
     ):
         yield client
+
+
+@pytest.fixture
+def client(workers):
+    with workers.as_current():
+        yield workers
 
 
 def frame_of(folder, target):
