@@ -8,6 +8,7 @@ With `cut` the labels reach neither factors nor loadings.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import NamedTuple
@@ -210,7 +211,7 @@ def entropy(q: Normal) -> float:
     """Sum of entropies; 0 for known values."""
     sign, log_size = np.linalg.slogdet(q.covariance)
     K = q.mean.shape[-1]
-    return float(np.where(sign > 0, 0.5 * (log_size + K * np.log(2.0 * np.pi * np.e)), 0.0).sum())
+    return float(np.where(sign > 0, 0.5 * (log_size + K * np.log(2.0 * np.pi * math.e)), 0.0).sum())
 
 
 def with_levels(state: State, codes: NDArray[np.uint8]) -> State:
