@@ -7,7 +7,7 @@ the same steps with the sites kept.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -18,7 +18,7 @@ from nongauss.sparse_gp.kernel import FloatArray
 from nongauss.sparse_gp.likelihoods.base import Expectation
 from nongauss.sparse_gp.objective import Basis, Latent, basis, conditional, inducing, latent, weighted_gram
 from nongauss.sparse_gp.params import Model, Params, Rows
-from nongauss.sparse_gp.updates import MOST_HALVINGS, Sites, first_sites, new_sites
+from nongauss.sparse_gp.updates import Sites, climb, first_sites, new_sites
 
 TOL, MOST_STEPS = 1e-9, 50
 """Nats a row below which a step is not worth another, and the most steps."""
@@ -71,22 +71,12 @@ def settled(source: Source, model: Model, params: Params) -> tuple[Latent, ...]:
     first: Sums = source.sum(first_sums, model, params)
     if model.likelihood.conjugate:
         return latents_of(first)
-    best = at(first)
+
+    def steps_from(best: State) -> Callable[[float], State]:
+        return lambda step: at(best.own.towards(best.target, step))
+
     enough = TOL * first.weight
-    for _ in range(MOST_STEPS):
-        step, former = model.likelihood.first_step, best
-        for _ in range(MOST_HALVINGS):
-            try:
-                trial = at(former.own.towards(former.target, step))
-            except np.linalg.LinAlgError:
-                trial = None
-            if trial is not None and trial.bound > former.bound - enough:
-                best = trial if trial.bound > former.bound else former
-                break
-            step *= 0.5
-        if best.bound - former.bound < enough:
-            break
-    return best.latents
+    return climb(at(first), steps_from, model.likelihood.first_step, enough, MOST_STEPS).latents
 
 
 def first_sums(rows: Rows, model: Model, params: Params) -> Sums | None:

@@ -6,7 +6,8 @@ gradient of the bound). Where the bound would fall the step is halved. For Gauss
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -57,10 +58,32 @@ def settle(blocks: Blocks, sites: Sites, tol: float, most_steps: int = MOST_STEP
     model, rows = blocks.model, blocks.rows
     if model.likelihood.conjugate:
         return evaluate(blocks, first_sites(model, rows, blocks.params.psi))
-    best = evaluate(blocks, sites)
+
+    def steps_from(best: Settled) -> Callable[[float], Settled]:
+        target = new_sites(best.centred, best.expectation, rows.weight)
+        return lambda step: evaluate(blocks, best.sites.towards(target, step))
+
     enough = tol * rows.weight.sum()
-    for _ in range(most_steps):
-        better = _stepped(blocks, best, enough)
+    return climb(evaluate(blocks, sites), steps_from, model.likelihood.first_step, enough, most_steps)
+
+
+class HasBound(Protocol):
+    """A q and its bound."""
+
+    @property
+    def bound(self) -> float:
+        """In nats."""
+
+
+Q = TypeVar("Q", bound=HasBound)
+
+
+def climb(
+    best: Q, steps_from: Callable[[Q], Callable[[float], Q]], first_step: float, enough: float, most: int
+) -> Q:
+    """At most so many steps, `steps_from(q)(size)`, until one gains less than `enough` nats."""
+    for _ in range(most):
+        better = _stepped(best, steps_from(best), first_step, enough)
         gain = better.bound - best.bound
         best = better
         if gain < enough:
@@ -68,16 +91,14 @@ def settle(blocks: Blocks, sites: Sites, tol: float, most_steps: int = MOST_STEP
     return best
 
 
-def _stepped(blocks: Blocks, best: Settled, enough: float) -> Settled:
-    """The first of the steps 1, 1/2, 1/4, ... (of the likelihood's) that raises the bound, or where we are.
+def _stepped(best: Q, at: Callable[[float], Q], step: float, enough: float) -> Q:
+    """The first of the steps 1, 1/2, 1/4, ... of `step` that raises the bound, or where we are.
 
     A fall of less than `enough` is not worth a shorter step: we are there.
     """
-    target = new_sites(best.centred, best.expectation, blocks.rows.weight)
-    step = blocks.model.likelihood.first_step
     for _ in range(MOST_HALVINGS):
         try:
-            trial = evaluate(blocks, best.sites.towards(target, step))
+            trial = at(step)
         except np.linalg.LinAlgError:
             trial = None
         if trial is not None and trial.bound > best.bound - enough:
