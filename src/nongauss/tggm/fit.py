@@ -96,8 +96,7 @@ def fit(
     total, counted = (
         [part[fold != e].sum() for e in range(recipe.n_members)] for part in (weight, _counted(data, config))
     )
-    rules = recipe.learning_rate, recipe.patience, recipe.tol
-    state = updates.first_state(params, total, n_steps, *rules, counted)
+    state = begin(params, total, n_steps, recipe, counted)
     result = loop.run(
         make_step(config, size),
         key_from_seed(seed),
@@ -125,8 +124,7 @@ def go_on(
     params = start(np.random.default_rng(seed), config, recipe.n_members, data.n_inputs, data.Y)
     total = np.full(recipe.n_members, weight.sum(), np.float32)
     counted = np.full(recipe.n_members, _counted(data, config).sum(), np.float32)
-    rules = recipe.learning_rate, recipe.patience, recipe.tol
-    state = updates.first_state(params, total, _NO_END, *rules, counted)
+    state = begin(params, total, _NO_END, recipe, counted)
     if former is not None:
         leaves, structure = jax.tree.flatten(state)
         if [leaf.shape for leaf in leaves] != [leaf.shape for leaf in former.state]:
@@ -142,6 +140,13 @@ def go_on(
     n_done = 0 if former is None else former.n_iter
     result = loop.run(step, key_from_seed(seed), state, rows, max_iter=n_done + 1, start=former)
     return ended(result, config, None)
+
+
+def begin(params: Params, total: Any, n_steps: float, recipe: Recipe, counted: Any) -> updates.State:
+    """The state before the first epoch, by the recipe's learning rate and rule for stopping early."""
+    return updates.first_state(
+        params, total, n_steps, recipe.learning_rate, recipe.patience, recipe.tol, counted
+    )
 
 
 def ended(result: FitResult, config: Config, held: HeldOut | None) -> tuple[FitResult, Ensemble]:

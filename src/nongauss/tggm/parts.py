@@ -21,11 +21,11 @@ from nongauss.inference import epochs
 from nongauss.inference.checkpoint import Checkpoint
 from nongauss.inference.epochs import Batch
 from nongauss.inference.sources import Source
-from nongauss.tggm import updates
 from nongauss.tggm.fit import (
     Data,
     Recipe,
     batch_size,
+    begin,
     ended,
     enough_epochs,
     folds,
@@ -92,8 +92,7 @@ def fit(
     n_steps = max_epochs * math.ceil(sizes.n_rows / size)
     total = sizes.trained_on / unit
     counted = sizes.trained_on if config.n_classes else total
-    rules = recipe.learning_rate, recipe.patience, recipe.tol
-    state = updates.first_state(params, total, n_steps, *rules, counted)
+    state = begin(params, total, n_steps, recipe, counted)
     result = epochs.run(
         make_step(config, size), key_from_seed(seed), state, rows.map(_batch, _folds(data, fold), unit),
         sizes.n_rows, held, max_iter=max_epochs, callbacks=callbacks, checkpoint=checkpoint, verbose=verbose,
