@@ -183,7 +183,7 @@ class FirstRows:
         if table is not None:
             kept = np.flatnonzero(found.order >= 0)
             first = kept[np.unique(found.order[kept], return_index=True)[1]][:most]
-            table = table.iloc[first] if hasattr(table, "iloc") else table[first]
+            table = take_rows(table, first)
         return cls(Encoded(found.X[:most], found.Y[:most], found.weight[:most]), most, table)
 
     def __add__(self, other: FirstRows) -> FirstRows:
@@ -206,6 +206,12 @@ class FirstRows:
 def first_rows(part: Encoded, most: int) -> FirstRows | None:
     """`FirstRows` of a part; None of one without rows."""
     return FirstRows.of(part, most) if len(part.weight) else None
+
+
+def take_rows(X: Any, rows: NDArray[Any]) -> Any:
+    """Some rows of a table, or entries of a list: a frame of pandas, or an array."""
+    frame = as_pandas(X)
+    return np.asarray(X)[rows] if frame is None else frame.iloc[rows]
 
 
 def n_rows_of(X: Any) -> int:

@@ -19,7 +19,7 @@ from nongauss.rank_factor import cells, experts
 from nongauss.rank_factor.cells import Rows
 from nongauss.rank_factor.params import Config, FloatArray, Normal, solve
 from nongauss.rank_factor.predict import Draw, decisions, factors
-from nongauss.rank_factor.updates import SLAB, Labels, State, is_level, share_logs
+from nongauss.rank_factor.updates import Labels, State, is_level, level_loadings, share_logs
 from nongauss.rank_factor.ways import Expect
 
 N_FOLDS, MOST = 5, 1000
@@ -90,6 +90,7 @@ def judged(
         sums = sums_of(part)
         total = sums if total is None else total.plus(sums)
     assert total is not None
+    shares = experts.softmax(share_logs(state, labels, config))
     f = np.empty((len(chosen), config.n_outputs))
     for fold in range(min(N_FOLDS, len(chosen))):
         held = np.arange(fold, len(chosen), N_FOLDS)
@@ -97,7 +98,7 @@ def judged(
         rest = cells.CellSums(*(a - b for a, b in zip(total, away, strict=True)))
         without = _with_loadings(draw, state, rest, config)
         kept = np.delete(np.arange(len(labels.weight)), chosen[held])
-        without = _with_machines(without, state, labels, config, kept)
+        without = _with_machines(without, state, labels, shares, kept)
         f[held] = decisions(without, factors(without, taken(rows, chosen[held]), config, dtype))
     return f
 
@@ -108,17 +109,16 @@ def _with_loadings(draw: Draw, state: State, sums: cells.CellSums, config: Confi
         system = cells.unpack(sums.square, config.n_factors), sums.linear
         A = solve(*cells.with_own(system, state.shrink.precision))
         return draw._replace(A=A.mean, covariance=A.covariance)
-    means = cells.level_means(sums)
-    A = solve(*cells.with_own(cells.level_system(sums, means, config.eps), state.shrink.precision + SLAB))
-    table = np.einsum("dk,dqk->dq", A.mean, means)
-    return draw._replace(A=A.mean, covariance=A.covariance, lower=table, upper=table, means=means)
+    A, scale = level_loadings(sums, state.shrink.precision, config, Expect())
+    return draw._replace(
+        A=A.mean, covariance=A.covariance, lower=scale.lower, upper=scale.upper, means=scale.means
+    )
 
 
-def _with_machines(draw: Draw, state: State, labels: Labels, config: Config, kept: np.ndarray) -> Draw:
+def _with_machines(draw: Draw, state: State, labels: Labels, shares: FloatArray, kept: np.ndarray) -> Draw:
     """The draw with machines from the labels of these rows alone, in a few re-weighted steps."""
     z = Normal(state.z.mean[kept], state.z.covariance[kept])
-    y, weight = labels.y[kept], labels.weight[kept]
-    shares = experts.softmax(share_logs(state, labels, config)[kept])
+    y, weight, shares = labels.y[kept], labels.weight[kept], shares[kept]
     heads = state.experts
     for _ in range(N_ROUNDS):
         g = experts.floored(experts.margins(heads, z, y)[1])

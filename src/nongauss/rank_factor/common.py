@@ -20,9 +20,7 @@ from nongauss.data.rows import canonical_rows
 from nongauss.estimator.base import TableEstimator
 from nongauss.estimator.parameters import Interval, StrOptions, check_parameters
 from nongauss.inference.chains import effective_size, split_rhat
-from nongauss.parted import (
-    by_parts,
-)
+from nongauss.parted import by_parts
 from nongauss.rank_factor import align, predict
 from nongauss.rank_factor import fit as recipe_of
 from nongauss.rank_factor.cells import Rows

@@ -322,7 +322,7 @@ class RankFactorClassifier(ProbabilityClassifierMixin, TransformerMixin, RankFac
         bounds = self.coefficient_intervals(coverage)
         if bounds.ndim == 4:
             raise InputError("A mixture has coefficients for each expert; use `coefficient_intervals`.")
-        names = self.classes_[1:] if len(self.classes_) == 2 else self.classes_
+        names = self._output_names()["output"]
         index = pd.MultiIndex.from_product([names, self.get_feature_names_out()], names=["class", "factor"])
         values = {"mean": self.coef_, "lower": bounds[..., 0], "upper": bounds[..., 1]}
         return pd.DataFrame({key: value.ravel() for key, value in values.items()}, index=index)

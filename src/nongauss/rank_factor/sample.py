@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from nongauss.core.contracts import InputError
-from nongauss.data.parts import n_rows_of
-from nongauss.data.table import as_pandas
+from nongauss.data.parts import n_rows_of, take_rows
 from nongauss.parted import Encode, class_numbers, describe, is_parted, labels_of, open_parts, sample_table
 
 
@@ -33,11 +32,5 @@ def within(
     if most is None or n_rows_of(X) <= most:
         return X, y, sample_weight
     chosen = np.sort(np.random.default_rng(seed).choice(n_rows_of(X), most, replace=False))
-    X, y, sample_weight = (p if p is None else _taken(p, chosen) for p in (X, y, sample_weight))
+    X, y, sample_weight = (p if p is None else take_rows(p, chosen) for p in (X, y, sample_weight))
     return X, y, sample_weight
-
-
-def _taken(values: Any, rows: np.ndarray) -> Any:
-    """Some rows of a table, or entries of a list."""
-    frame = as_pandas(values)
-    return np.asarray(values)[rows] if frame is None else frame.iloc[rows]

@@ -134,15 +134,20 @@ def _loadings(
     own = state.shrink.precision
     K = config.n_factors
     if is_level(config):
-        means = cells.level_means(sums)
-        A = way.normal(cells.with_own(cells.level_system(sums, means, config.eps), own + SLAB))
-        return A, level_scale(A, means)
+        return level_loadings(sums, own, config, way)
     system = cells.unpack(sums.square, K), sums.linear
     if config.observation == "gaussian":
         A = way.normal(cells.with_own(system, own))
         return A, state.scale._replace(noise=_noise(A, z, rows, labels.weight, way))
     A = way.normal(cells.with_own(system, own + SLAB))
     return A, extreme_scale(A, z, rows, state.scale.lower.shape[1])
+
+
+def level_loadings(sums: CellSums, own: FloatArray, config: Config, way: Way) -> tuple[Normal, Scale]:
+    """A under the level rule, given its prior precision (D, K), and the levels' scores by it."""
+    means = cells.level_means(sums)
+    A = way.normal(cells.with_own(cells.level_system(sums, means, config.eps), own + SLAB))
+    return A, level_scale(A, means)
 
 
 def level_scale(A: Normal, means: FloatArray) -> Scale:
