@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from nongauss.core.contracts import InputError, NongaussWarning
 from nongauss.core.registry import persistable
 from nongauss.data.matching import listed, match_columns
+from nongauss.data.rows import Counted
 from nongauss.data.scaling import Scale, fit_scale
 from nongauss.data.table import Column, read_input
 
@@ -176,7 +177,7 @@ def _fit_column(column: Column, weight: NDArray[np.float64]) -> ColumnCode:
     used = np.flatnonzero(mass > 0)
     levels = {column.levels[i]: float(mass[i]) for i in used}
     ranks = tuple(column.ranks[i] for i in used) if column.ranks else ()
-    return label_code(column.name, levels, gaps, _n_rows(weight[counted]), ranks)
+    return label_code(column.name, levels, gaps, Counted.of(weight).n_rows, ranks)
 
 
 def number_code(name: str, scale: Scale, gaps: bool) -> ColumnCode:
@@ -188,18 +189,13 @@ def number_code(name: str, scale: Scale, gaps: bool) -> ColumnCode:
 def label_code(
     name: str, levels: Mapping[str, float], gaps: bool, n_rows: float, ranks: tuple[int, ...] = ()
 ) -> ColumnCode:
-    """The code of a column of labels, in order, with their weights and ranks. `n_rows`: see `_n_rows`."""
+    """The code of a column of labels, in order, with their weights and ranks. `n_rows`: see `Counted`."""
     if len(levels) == 1 and not gaps:
         return ColumnCode(name, "constant")
     if len(levels) > MOST_LEVELS or (len(levels) > FEW_ROWS and len(levels) == n_rows):
         return ColumnCode(name, "identifier")
     mass = list(levels.values())
     return ColumnCode(name, "labels", gaps, levels=tuple(levels), share=mass[-1] / sum(mass), ranks=ranks)
-
-
-def _n_rows(weight: NDArray[np.float64]) -> float:
-    """Rows of positive weight, of which whole weights are repetitions."""
-    return float(weight.sum()) if (weight == np.round(weight)).all() else float(len(weight))
 
 
 def _encode_numbers(code: ColumnCode, column: Column, block: NDArray[np.float64], imputed: list[str]) -> None:

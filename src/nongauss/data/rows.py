@@ -30,6 +30,29 @@ class Rows:
     order: NDArray[np.int64]
 
 
+@dataclass(frozen=True)
+class Counted:
+    """Rows of weight above 0, their total weight, and whether all weights are whole numbers."""
+
+    rows: int
+    weight: float
+    whole: bool
+
+    @classmethod
+    def of(cls, weight: NDArray[np.float64]) -> Counted:
+        """Of the weights of some rows."""
+        above = weight[weight > 0]
+        return cls(len(above), float(above.sum()), bool((above == np.round(above)).all()))
+
+    def __add__(self, other: Counted) -> Counted:
+        return Counted(self.rows + other.rows, self.weight + other.weight, self.whole and other.whole)
+
+    @property
+    def n_rows(self) -> float:
+        """Number of rows, of which whole weights are repetitions."""
+        return self.weight if self.whole else float(self.rows)
+
+
 def validate_weight(sample_weight: ArrayLike | None, n_rows: int) -> NDArray[np.float64]:
     """Weights as float64 (n_rows,): None gives ones, a single number is repeated.
 

@@ -15,7 +15,7 @@ from nongauss.core.contracts import InputError
 from nongauss.data.encoder import MOST_LEVELS, ColumnCode, TableEncoder, label_code, number_code, warn_ignored
 from nongauss.data.matching import listed
 from nongauss.data.parts import Part, n_rows_of
-from nongauss.data.rows import validate_weight
+from nongauss.data.rows import Counted, validate_weight
 from nongauss.data.scaling import Moments, Scale
 from nongauss.data.table import Column, read_input, sorted_labels
 
@@ -85,29 +85,6 @@ def _fewer(levels: dict[str, float]) -> dict[str, float]:
     if len(levels) <= MOST_LEVELS + 1:
         return levels
     return {name: levels[name] for name in sorted(levels)[: MOST_LEVELS + 1]}
-
-
-@dataclass(frozen=True)
-class Counted:
-    """Rows of weight above 0, their total weight, and whether all weights are whole numbers."""
-
-    rows: int
-    weight: float
-    whole: bool
-
-    @classmethod
-    def of(cls, weight: NDArray[np.float64]) -> Counted:
-        """Of the weights of some rows."""
-        above = weight[weight > 0]
-        return cls(len(above), float(above.sum()), bool((above == np.round(above)).all()))
-
-    def __add__(self, other: Counted) -> Counted:
-        return Counted(self.rows + other.rows, self.weight + other.weight, self.whole and other.whole)
-
-    @property
-    def n_rows(self) -> float:
-        """Number of rows, of which whole weights are repetitions."""
-        return self.weight if self.whole else float(self.rows)
 
 
 @dataclass(frozen=True)

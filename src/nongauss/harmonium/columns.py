@@ -17,8 +17,9 @@ import scipy.sparse as sp
 from nongauss.core.contracts import InputError, NongaussWarning
 from nongauss.core.registry import persistable
 from nongauss.data.matching import listed
+from nongauss.data.rows import Counted
 from nongauss.data.scaling import Moments
-from nongauss.data.summary import ColumnSummary, Counted, Summary
+from nongauss.data.summary import ColumnSummary, Summary
 from nongauss.data.table import Column, InputTable, read_input, sorted_labels
 from nongauss.harmonium.units import KINDS, Array, Block, Layout
 
