@@ -15,11 +15,11 @@ from nongauss.core.contracts import InputError
 from nongauss.core.files import atomic_path
 from nongauss.data.parts import ParquetParts, loaded, parquet_parts
 from nongauss.data.reading import PARQUET_SUFFIXES
-from nongauss.inference.sources import Stream
+from nongauss.inference.sources import Stream, itself
 from nongauss.parted import Encode, describe, naming, open_parts, sample_table
 from nongauss.report.comparison import fit_and_score
 from nongauss.tables import Table, prepare
-from nongauss.workflow import Outcome, prediction_columns, with_checkpoint
+from nongauss.workflow import Outcome, check_share, prediction_columns, with_checkpoint
 
 ENGINES = ("memory", "stream", "dask")
 
@@ -72,8 +72,7 @@ def fit_parts(
 
     A table of one part, or `test_size` 0, leaves nothing to judge by.
     """
-    if not 0 <= test_size < 1:
-        raise InputError(f"The held-out share must be at least 0 and below 1, got {test_size}.")
+    check_share(test_size)
     parts = parquet_parts(path)
     order = np.random.default_rng(seed).permutation(len(parts))
     n_held = min(len(parts) - 1, max(1, round(test_size * len(parts)))) if test_size else 0
@@ -138,7 +137,7 @@ def predict_parts(model: Any, data: Path, out: Path) -> int:
     with atomic_path(out) as temporary:
         writer = None
         try:
-            for part in Stream(parts, loaded).each(_itself):
+            for part in Stream(parts, loaded).each(itself):
                 frame = pd.DataFrame(naming(part, partial(prediction_columns, model, part.X)))
                 if writer is None:
                     schema = _schema_of(frame)
@@ -148,10 +147,6 @@ def predict_parts(model: Any, data: Path, out: Path) -> int:
             if writer is not None:
                 writer.close()
     return parts.n_rows
-
-
-def _itself(part: Any) -> Any:
-    return part
 
 
 def _schema_of(frame: pd.DataFrame) -> Any:

@@ -30,9 +30,9 @@ from nongauss.data.parts import (
     n_rows_of,
     parquet_parts,
     split_off,
+    take_rows,
 )
 from nongauss.data.summary import Summary, summarise, weight_of
-from nongauss.data.table import as_pandas
 from nongauss.inference.cluster import Cluster
 from nongauss.inference.sources import Source, Stream
 
@@ -227,10 +227,8 @@ def sample_table(source: Source, encode: Encode, most: int) -> FirstRows:
 def _first_of_table(part: Part, encode: Encode, most: int) -> FirstRows | None:
     if not n_rows_of(part.X):
         return None
-    frame = as_pandas(part.X)
     kept = np.flatnonzero(weight_of(part) > 0)
-    X = np.asarray(part.X)[kept] if frame is None else frame.iloc[kept]
-    return FirstRows.of(encode(part), most, X)
+    return FirstRows.of(encode(part), most, take_rows(part.X, kept))
 
 
 def class_numbers(coder: LabelCoder, name: str, y: Any, weight: NDArray[np.float64]) -> NDArray[np.float64]:

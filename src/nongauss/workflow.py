@@ -55,8 +55,7 @@ def fit_and_judge(
     `checkpoint` is the file from which an interrupted fit of the kept model goes on; the fit that is only
     judged has its own beside it. Raises InputError for a `test_size` outside [0, 1).
     """
-    if not 0 <= test_size < 1:
-        raise InputError(f"The held-out share must be at least 0 and below 1, got {test_size}.")
+    check_share(test_size)
     n = len(table.y)
     kept = with_checkpoint(model, checkpoint)
     train, test = _split(table, test_size, seed)
@@ -106,6 +105,12 @@ def _split(table: Table, test_size: float, seed: int) -> tuple[npt.NDArray[np.in
         n_test = min(n_test, len(spare))
         test = spare[((np.arange(n_test) + 0.5) * len(spare) / max(n_test, 1)).astype(np.intp)]
     return np.setdiff1d(np.arange(n), test), np.sort(test)
+
+
+def check_share(test_size: float) -> None:
+    """Raises InputError for a held-out share that is none."""
+    if not 0 <= test_size < 1:
+        raise InputError(f"The held-out share must be at least 0 and below 1, got {test_size}.")
 
 
 def with_checkpoint(model: Any, checkpoint: Path | None) -> Any:

@@ -21,7 +21,7 @@ from nongauss.harmonium.updates import (
     hidden_views,
     hinge,
 )
-from nongauss.inference.sources import Source, Stream
+from nongauss.inference.sources import Source, Stream, itself
 
 LEAST_EPOCHS, LEAST_STEPS = 12, 600
 """By default so many epochs, or more until there were so many steps."""
@@ -187,7 +187,7 @@ class Learner:
     def _blocks(self) -> Iterator[Rows]:
         """All rows once; those in memory are one block."""
         if self.everywhere.source.n_parts == 1:
-            return self.everywhere.source.each(_itself)
+            return self.everywhere.source.each(itself)
         return self.everywhere.source.blocks(self.rng)
 
     def _step(self, batch: Rows) -> dict[str, float]:
@@ -298,10 +298,6 @@ class Learner:
             place = np.empty_like(order)
             place[order] = np.arange(len(order))
             self.prior = Prior(odds[place].astype(np.float32), gamma[place])
-
-
-def _itself(rows: Rows) -> Rows:
-    return rows
 
 
 def contract(weights: Array, layout: Layout) -> None:

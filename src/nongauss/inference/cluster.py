@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from nongauss.inference.sources import MIXED, Local, added, joined
+from nongauss.inference.sources import MIXED, Local, called, itself, joined, total
 
 GRACE = 60.0
 """Seconds without any worker after which a pass is given up."""
@@ -47,7 +47,7 @@ class Cluster:
         records = self._tasks(local, args)
         while len(records) > 1:
             groups = [records[i : i + BRANCHES] for i in range(0, len(records), BRANCHES)]
-            records = [delayed(_total, pure=False)(group) for group in groups]
+            records = [delayed(total, pure=False)(group) for group in groups]
         return self._result(self._begun(records[0]))
 
     def each(self, local: Local, *args: Any) -> Iterator[Any]:
@@ -57,7 +57,7 @@ class Cluster:
     def blocks(self, rng: np.random.Generator, mixed: int = MIXED) -> Iterator[Any]:
         """All rows once, some parts at a time, brought here while the former ones are computed on."""
         order = rng.permutation(len(self.handles))
-        tasks = self._tasks(_itself, ())
+        tasks = self._tasks(itself, ())
         parts = self._ahead([tasks[i] for i in order])
         while some := list(islice(parts, mixed)):
             yield joined(some)
@@ -67,8 +67,8 @@ class Cluster:
         from dask import delayed
 
         given = delayed(args, traverse=False, pure=False)
-        task = delayed(_called, pure=False, traverse=False)
-        return [task(function, handle, given) for handle in self.handles]
+        task = delayed(called, pure=False, traverse=False)
+        return [task(function, given, handle) for handle in self.handles]
 
     def _ahead(self, tasks: Sequence[Any]) -> Iterator[Any]:
         """Results in order; the next one is made meanwhile."""
@@ -121,18 +121,3 @@ class Cluster:
 
 def _gone(error: Exception) -> ConnectionError:
     return ConnectionError(f"The Dask scheduler is gone ({type(error).__name__}); start the cluster again.")
-
-
-def _called(function: Local, part: Any, args: tuple[Any, ...]) -> Any:
-    return function(part, *args)
-
-
-def _itself(part: Any) -> Any:
-    return part
-
-
-def _total(records: Sequence[Any]) -> Any:
-    total = None
-    for record in records:
-        total = added(total, record)
-    return total

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
+from functools import partial, reduce
 from itertools import islice
 from queue import Full, Queue
 from typing import Any, Protocol
@@ -59,6 +59,16 @@ def added(a: Any, b: Any) -> Any:
     return a + b
 
 
+def total(records: Iterable[Any]) -> Any:
+    """The sum of additive records, first to last; None of none."""
+    return reduce(added, records, None)
+
+
+def itself(part: Any) -> Any:
+    """The part: what `each` gives of parts as they are."""
+    return part
+
+
 def joined(parts: Sequence[Any]) -> Any:
     """Parts that are arrays, or tuples of parts, one below the other."""
     first = parts[0]
@@ -96,10 +106,7 @@ class Stream:
 
     def sum(self, local: Local, *args: Any) -> Any:
         """The sum of `local(part, *args)` over all parts."""
-        total = None
-        for record in self.each(local, *args):
-            total = added(total, record)
-        return total
+        return total(self.each(local, *args))
 
     def blocks(self, rng: np.random.Generator, mixed: int = MIXED) -> Iterator[Any]:
         """All rows once, some parts at a time."""
@@ -120,10 +127,11 @@ class Stream:
 
 def with_arguments(function: Local, args: tuple[Any, ...]) -> Local:
     """`function` of a part alone: the other arguments are given already."""
-    return partial(_called, function, args)
+    return partial(called, function, args)
 
 
-def _called(function: Local, args: tuple[Any, ...], part: Any) -> Any:
+def called(function: Local, args: tuple[Any, ...], part: Any) -> Any:
+    """`function(part, *args)`."""
     return function(part, *args)
 
 
