@@ -29,7 +29,7 @@ from nongauss.core.contracts import InputError
 from nongauss.harmonium import common as harmonium_common
 from nongauss.inference.cluster import Cluster
 from nongauss.inference.epochs import Batch, statistics
-from nongauss.inference.sources import Stream
+from nongauss.inference.sources import Stream, itself
 from nongauss.parted import is_parted, open_parts, sample
 from nongauss.rectangle import estimator as rectangle_estimator
 from nongauss.sparse_gp import fit as sparse_gp_fit
@@ -299,7 +299,3 @@ def test_without_a_cluster_a_dask_frame_is_read_part_by_part_and_parts_may_be_em
         lazy = answers(model.fit(used, target), used)
         assert_allclose(lazy.compute(scheduler="synchronous"), answers(model, X), rtol=1e-12, atol=1e-14)
     assert [len(part.X) for part in open_parts(frame).each(itself)] == [0, 250, 0, 350]
-
-
-def itself(part):
-    return part

@@ -1,4 +1,4 @@
-"""The list of cases for classifiers, clusters and features; `test_cases.py` is the same for regressors.
+"""The list of cases for every estimator; `test_cases.py` has what is asked of regressors alone.
 
 The number in a test's name is the row of the list of cases in docs/troubleshooting.md.
 """
@@ -8,7 +8,6 @@ from __future__ import annotations
 import subprocess
 import sys
 import warnings
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -18,10 +17,11 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import nongauss
-from catalogue import CLASSIFIERS, OTHERS, Entry, mixed_frame
+from catalogue import CATALOGUE, CLASSIFIERS, OTHERS, REGRESSORS, Entry, mixed_frame
 from nongauss.core.contracts import InputError, NongaussWarning
 
-every = pytest.mark.parametrize("entry", OTHERS, ids=lambda e: e.name)
+every = pytest.mark.parametrize("entry", CATALOGUE, ids=lambda e: e.name)
+every_other = pytest.mark.parametrize("entry", OTHERS, ids=lambda e: e.name)  # regressors: test_cases.py
 every_classifier = pytest.mark.parametrize("entry", CLASSIFIERS, ids=lambda e: e.name)
 pytestmark = [
     pytest.mark.filterwarnings("ignore::nongauss.core.contracts.NongaussWarning"),
@@ -29,25 +29,24 @@ pytestmark = [
 ]
 
 
-def graded_frame() -> tuple[pd.DataFrame, np.ndarray]:
-    """Columns of every kind and labels 0, 1, 2."""
+def framed(entry: Entry) -> tuple[pd.DataFrame, np.ndarray]:
+    """Columns of every kind, and a target of the estimator's kind: numbers, or labels 0, 1, 2."""
     frame, y = mixed_frame()
-    return frame, np.digitize(y, [2.0, 4.5])
+    return frame, y if entry in REGRESSORS else np.digitize(y, [2.0, 4.5])
 
 
-@cache
-def fitted(entry_index: int) -> tuple[Any, pd.DataFrame, np.ndarray]:
-    """Fitted to `graded_frame` once a process; tests must not change it."""
-    entry = OTHERS[entry_index]
-    frame, y = graded_frame()
-    return entry.make().fit(frame, y), frame, y
+_FITTED: dict[str, tuple[Any, pd.DataFrame, np.ndarray]] = {}
 
 
 def fitted_to_frame(entry: Entry) -> tuple[Any, pd.DataFrame, np.ndarray]:
-    return fitted(OTHERS.index(entry))
+    """Fitted to `framed` once a process; tests must not change it."""
+    if entry.name not in _FITTED:
+        frame, y = framed(entry)
+        _FITTED[entry.name] = (entry.make().fit(frame, y), frame, y)
+    return _FITTED[entry.name]
 
 
-@every
+@every_other
 def test_4_units_of_the_columns_do_not_matter(entry):
     X, y = entry.data()
     scale = np.array([1e6, 1e-6, 1e3, 1.0, 1e4])[: X.shape[1]]
@@ -59,7 +58,7 @@ def test_4_units_of_the_columns_do_not_matter(entry):
 @every
 @pytest.mark.parametrize("value", [np.inf, -np.inf])
 def test_11_infinite_cell_names_the_column(entry, value):
-    frame, y = graded_frame()
+    frame, y = framed(entry)
     frame.loc[3, "size"] = value
     with pytest.raises(ValueError, match="size"):
         entry.make().fit(frame, y)
@@ -67,14 +66,14 @@ def test_11_infinite_cell_names_the_column(entry, value):
 
 @every
 def test_11_missing_cells_are_handled(entry):
-    frame, y = graded_frame()
+    frame, y = framed(entry)
     frame.loc[[0, 5, 9], "size"] = np.nan
     frame.loc[2, "rooms"] = pd.NA
     frame.loc[3, "town"] = None
     assert np.isfinite(entry.said(entry.make().fit(frame, y), frame)).all()
 
 
-@every
+@every_other
 def test_11_a_column_without_any_value_is_reported_and_ignored(entry):
     X, y = entry.data()
     wide = np.column_stack([X, np.full(len(X), np.nan)])
@@ -83,7 +82,7 @@ def test_11_a_column_without_any_value_is_reported_and_ignored(entry):
     assert_allclose(entry.said(estimator, wide), entry.said(entry.make().fit(X, y), X), rtol=1e-6)
 
 
-@every
+@every_other
 def test_18_a_constant_column_is_reported_and_changes_nothing(entry):
     X, y = entry.data()
     frame = pd.DataFrame(X, columns=[f"x{i}" for i in range(X.shape[1])])
@@ -101,7 +100,7 @@ def test_21_polars_gives_what_pandas_gives(entry):
     assert_allclose(entry.said(entry.make().fit(other, y), other), entry.said(estimator, frame))
 
 
-@every
+@every_other
 @pytest.mark.parametrize("dtype", [np.int8, np.float32, np.uint16])
 def test_22_narrow_number_types_do_not_overflow(entry, dtype):
     rng = np.random.RandomState(0)
@@ -130,7 +129,7 @@ def test_25_a_new_process_without_the_data_says_the_same(tmp_path):
         assert_array_equal(np.load(tmp_path / f"{entry.name}.npy"), entry.said(estimator, frame))
 
 
-@every
+@every_other
 @pytest.mark.parametrize("size", [1e-200, 1e300])
 def test_28_extreme_magnitudes_end_finite_or_in_a_clear_error(entry, size):
     X, y = entry.data()
@@ -141,7 +140,7 @@ def test_28_extreme_magnitudes_end_finite_or_in_a_clear_error(entry, size):
     assert np.isfinite(says).all()
 
 
-@every
+@every_other
 def test_30_many_rows_are_answered_in_chunks_with_the_same_answer(entry):
     estimator, frame, _ = fitted_to_frame(entry)
     many = pd.concat([frame] * 200, ignore_index=True)
@@ -163,7 +162,7 @@ def test_31_columns_go_by_name_and_an_absent_one_is_named(entry):
 
 @every
 def test_31_unseen_category_counts_as_missing_with_a_warning(entry):
-    frame, y = graded_frame()
+    frame, y = framed(entry)
     frame["town"] = frame["town"].astype(object)
     estimator = entry.make().fit(frame, y)
     unseen, missing = frame.head(4).copy(), frame.head(4).copy()
