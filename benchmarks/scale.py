@@ -45,7 +45,7 @@ def write_parts(folder: Path, n_rows: int) -> None:
 def opened(folder: Path, engine: str) -> Iterator[tuple[Any, Any]]:
     """The raw parts where the engine has them, and its client."""
     from nongauss.data.parts import loaded, parquet_parts
-    from nongauss.inference.cluster import Cluster
+    from nongauss.inference.cluster import Cluster, local_cluster
     from nongauss.inference.sources import Stream
     from nongauss.parted import open_parts
 
@@ -53,13 +53,9 @@ def opened(folder: Path, engine: str) -> Iterator[tuple[Any, Any]]:
         source = open_parts(folder, "count")
         yield source if engine == "stream" else Stream(list(source.each(same))), None
         return
-    from distributed import Client, LocalCluster
+    from distributed import Client
 
-    workers = int(engine.split()[1])
-    with (
-        LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=":0") as local,
-        Client(local) as client,
-    ):
+    with local_cluster(int(engine.split()[1])) as local, Client(local) as client:
         from dataclasses import replace
 
         handles = [replace(part, target="count") for part in parquet_parts(folder)]

@@ -1,6 +1,7 @@
 """Tables past memory from the command line, on files in parts."""
 
 import json
+import os
 import sys
 
 import numpy as np
@@ -68,7 +69,9 @@ def test_a_table_is_fitted_from_disk_judged_on_other_parts_and_predicted_part_by
 def test_a_local_cluster_starts_where_no_address_is_given():
     distributed = pytest.importorskip("distributed")
     with engines.cluster(None) as where:
-        assert distributed.get_client().ncores()
+        client = distributed.get_client()
+        assert client.ncores()
+        assert set(client.run(os.environ.get, "MALLOC_TRIM_THRESHOLD_").values()) == {None}
     assert where.startswith("Dask cluster of")
     assert "dashboard http" in where
 

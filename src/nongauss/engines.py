@@ -15,6 +15,7 @@ from nongauss.core.contracts import InputError
 from nongauss.core.files import atomic_path
 from nongauss.data.parts import ParquetParts, loaded, parquet_parts
 from nongauss.data.reading import PARQUET_SUFFIXES
+from nongauss.inference.cluster import local_cluster
 from nongauss.inference.sources import Stream, itself
 from nongauss.parted import Encode, describe, naming, open_parts, sample_table
 from nongauss.report.comparison import fit_and_score
@@ -42,7 +43,7 @@ def cluster(scheduler: str | None) -> Iterator[str]:
     Yields a line that says where it is. Raises InputError without the extra, OSError where nobody answers.
     """
     try:
-        from distributed import Client, LocalCluster
+        from distributed import Client
     except ImportError as error:
         raise InputError(
             "--engine dask needs Dask; pip install 'nongauss[dask]', or give --engine stream."
@@ -51,7 +52,7 @@ def cluster(scheduler: str | None) -> Iterator[str]:
         with Client(scheduler) as client:
             yield f"Dask cluster at {scheduler}, dashboard {client.dashboard_link}."
         return
-    with LocalCluster(threads_per_worker=1, dashboard_address=":0") as local, Client(local) as client:
+    with local_cluster() as local, Client(local) as client:
         yield f"Dask cluster of {len(local.workers)} local workers, dashboard {client.dashboard_link}."
 
 
