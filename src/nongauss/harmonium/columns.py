@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from operator import index
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -113,7 +114,7 @@ def resolve_views(
     place = {name: number for number, name in enumerate(names)}
     out, owner = {}, dict[int, str]()
     for view, given in views.items():
-        is_pair = isinstance(given, tuple) and len(given) == 2 and given[1] in KINDS
+        is_pair = isinstance(given, tuple) and len(given) == 2 and str(given[1]) in KINDS
         columns, kind = given if is_pair else (given, None)
         chosen = _columns(view, columns, n_columns, place)
         for column in chosen:
@@ -128,20 +129,30 @@ def resolve_views(
 
 
 def _columns(view: Any, given: Any, n_columns: int, place: Mapping[str, int]) -> tuple[int, ...]:
-    if isinstance(given, slice):
-        chosen = tuple(range(*given.indices(n_columns)))
-    elif isinstance(given, str) or not hasattr(given, "__iter__"):
+    try:
+        chosen = _numbers(given, n_columns, place)
+    except TypeError:
         raise InputError(
-            f"View {view!r} must name its columns by a slice or a list, got {given!r}; "
-            "a kind goes beside them: (columns, 'binary')."
-        )
-    else:
-        chosen = tuple(place.get(c, -1) if isinstance(c, str) else int(c) for c in given)
+            f"View {view!r} must name its columns by a slice, a list or a mask, got {given!r}; "
+            "a kind, 'binary', 'real' or 'counts', goes beside them: (columns, 'binary')."
+        ) from None
     if not chosen or min(chosen) < 0 or max(chosen) >= n_columns:
         raise InputError(
             f"View {view!r} names columns that X does not have, or none: {given!r}; correct them."
         )
     return chosen
+
+
+def _numbers(given: Any, n_columns: int, place: Mapping[str, int]) -> tuple[int, ...]:
+    """What a slice, a list of numbers or names, or a mask of all columns chooses. TypeError for others."""
+    if isinstance(given, slice):
+        return tuple(range(*given.indices(n_columns)))
+    if isinstance(given, str):
+        raise TypeError
+    entries = list(given)
+    if all(isinstance(entry, bool | np.bool_) for entry in entries):
+        return tuple(np.flatnonzero(entries).tolist()) if len(entries) == n_columns else ()
+    return tuple(place.get(entry, -1) if isinstance(entry, str) else index(entry) for entry in entries)
 
 
 def fit_coder(X: Any, weight: Array, views: Any, estimator_name: str) -> Coder:
