@@ -1,4 +1,5 @@
 import numpy as np
+import pytest
 from numpy.testing import assert_allclose
 from scipy.special import expit
 
@@ -28,6 +29,18 @@ def test_missing_cells_are_taken_for_their_means_where_there_are_means():
     means, missing = np.array([0.1, 0.9, 0.4, 0.3]), states(4) == 1
     m = machine(means=means)
     assert_allclose(m.hidden(states(4), missing), m.hidden(np.where(missing, means, states(4))))
+
+
+@pytest.mark.parametrize("reading", ["global", "chain"])
+def test_a_view_of_counts_that_is_wholly_missing_is_no_empty_text(reading):
+    layout = (Block("a", "binary", 0, 1), Block("b", "counts", 1, 4))
+    m = machine(layout=layout, totals=np.array([6.0]), reading=reading)
+    X, missing = np.array([[1.0, 0, 0, 0], [1.0, 3, 2, 1]], np.float32), np.zeros((2, 4), bool)
+    missing[0, 1:] = True
+    alone, beside = m.hidden(X[:1], missing[:1]), m.hidden(X, missing)
+    assert_allclose(alone[0], beside[0], atol=1e-5)
+    assert_allclose(m.visible(alone)[0, 1:].sum(), 6.0)
+    assert np.abs(alone[0] - m.hidden(X[:1])[0]).max() > 0.05
 
 
 def test_one_seen_cell_moves_the_missing_ones_the_right_way():

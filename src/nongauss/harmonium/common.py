@@ -28,9 +28,9 @@ from nongauss.harmonium.columns import Coder, coder_of, fit_coder
 from nongauss.harmonium.fit import Effort, find_features, learn
 from nongauss.harmonium.learner import Everywhere, Recipe
 from nongauss.harmonium.likelihood import log_likelihood
-from nongauss.harmonium.params import Rows, column_means
+from nongauss.harmonium.params import Rows, column_means, usual_totals
 from nongauss.harmonium.predict import Machine
-from nongauss.harmonium.units import saturated_share, totals_of
+from nongauss.harmonium.units import saturated_share
 from nongauss.parted import by_parts, describe, labels_of, naming, open_parts, sample
 
 FloatArray = NDArray[np.float64]
@@ -177,7 +177,7 @@ class HarmoniumBase(NongaussEstimator):
             callbacks=tuple(self.callbacks or ()), verbose=int(self.verbose),
         )  # fmt: skip
         state: Chain = result.state
-        totals = totals_of(coder.layout, rows.X).mean(axis=0)
+        totals = usual_totals(coder.layout, rows)
         machine = Machine(state.params, state.prior, coder.layout, "binary", "chain", totals, np.zeros(0))
         return result, machine, state.reasons
 
@@ -191,7 +191,7 @@ class HarmoniumBase(NongaussEstimator):
         params, prior = (
             type(part)(*(np.asarray(each, np.float64) for each in part)) for part in result.state
         )
-        totals = totals_of(coder.layout, rows.X).mean(axis=0)
+        totals = usual_totals(coder.layout, rows)
         means = column_means(rows) if recipe.n_classes else np.zeros(0)
         return result, Machine(params, prior, coder.layout, self.units, "global", totals, means)
 

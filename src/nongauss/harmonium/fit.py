@@ -179,7 +179,7 @@ def find_features(
         params, prior = learner.snapshot()
         x = dense(rows.X) * params.scale
         if rows.missing is not None:
-            x = filled(params, recipe.units, layout, prior.log_odds, x, rows.missing)
+            x = filled(params, recipe.units, layout, prior.log_odds, x, rows.missing, learner.usual)
         on = respond(recipe.units, drive_of(params, x), prior.log_odds).on
         state = chain.begin(layout, rows, params, on, recipe.alpha)
         fitted = chain.ChainFit(layout, rows, state, recipe.alpha, effort.trials if prunes else 0)

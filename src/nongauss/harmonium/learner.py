@@ -9,7 +9,7 @@ import numpy as np
 
 from nongauss.harmonium import sticks
 from nongauss.harmonium.objective import contrastive_free_energy
-from nongauss.harmonium.params import Params, Prior, Rows, activity, column_means, start
+from nongauss.harmonium.params import Params, Prior, Rows, activity, column_means, start, usual_totals
 from nongauss.harmonium.units import ALWAYS_ON, Array, Layout, totals_of
 from nongauss.harmonium.updates import (
     Adam,
@@ -155,6 +155,7 @@ class Learner:
         self.vote_step = min(VOTE_STEP * few, MOST_VOTE_STEP)
         self.dropout = dropout_share(recipe, rows) if recipe.n_classes else 0.0
         self.means = column_means(rows).astype(np.float32)
+        self.usual = usual_totals(layout, rows)
         chosen = self.rng.integers(0, len(rows.weight), CHAINS)
         self.chains = dense(rows.X[chosen]) if recipe.method == "pcd" else None
 
@@ -215,7 +216,7 @@ class Learner:
             return rows.X
         if self.recipe.n_classes:
             return np.where(rows.missing, self.means, rows.X)
-        return filled(params, self.recipe.units, self.layout, prior, rows.X, rows.missing)
+        return filled(params, self.recipe.units, self.layout, prior, rows.X, rows.missing, self.usual)
 
     def score(self, rows: Rows) -> float:
         """How well rows that were held out fare, nats or margin a row: minus CF1, or minus the hinge."""

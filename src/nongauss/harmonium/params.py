@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import logit
 
 from nongauss.core.registry import persistable
-from nongauss.harmonium.units import Array, Layout
+from nongauss.harmonium.units import Array, Layout, totals_of
 
 SHARE = 1e-4
 """Shares of ones closer to 0 or 1 than this count as this when biases start."""
@@ -75,6 +75,11 @@ def column_means(rows: Rows) -> Array:
     total = np.asarray(rows.X.T @ weight, dtype=np.float64).reshape(-1)
     present = weight.sum() if rows.missing is None else (~rows.missing).T @ weight
     return total / np.maximum(present, 1e-12)
+
+
+def usual_totals(layout: Layout, rows: Rows) -> Array:
+    """What the counts of a row without gaps sum to in each block of counts, on average."""
+    return totals_of(layout, column_means(rows)[None])[0]
 
 
 def start_biases(layout: Layout, rows: Rows) -> Array:

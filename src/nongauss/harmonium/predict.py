@@ -22,7 +22,7 @@ CELLS = 2**22
 
 @persistable
 class Machine(NamedTuple):
-    """Parameters and prior, what the units are, and `totals`: mean sum of each block of counts.
+    """Parameters and prior, what the units are, and `totals`: see `usual_totals`.
 
     `reading`: "global", where hidden units are independent given a row, or "chain", where they are not.
     `means`: what missing cells of encoded rows are taken for, (D,), or (0,): they are integrated out.
@@ -61,7 +61,9 @@ class Machine(NamedTuple):
         gaps = missing.any(axis=1)
         out[~gaps] = respond(self.units, drive_of(self.params, x[~gaps]), odds).mean
         if gaps.any():
-            whole = filled(self.params, self.units, self.layout, odds, x[gaps], missing[gaps], SWEEPS)
+            whole = filled(
+                self.params, self.units, self.layout, odds, x[gaps], missing[gaps], self.totals, SWEEPS
+            )
             out[gaps] = respond(self.units, drive_of(self.params, whole), odds).mean
         return out
 

@@ -59,12 +59,16 @@ def filled(
     prior: Array,
     x: Array,
     missing: Array,
+    usual: Array,
     sweeps: int = FILL_SWEEPS,
 ) -> Array:
-    """x (B, D) with missing cells at their mean-field expectation: q0 with those cells free."""
+    """x (B, D) with missing cells at their mean-field expectation: q0 with those cells free.
+
+    `usual`: what the counts of a row sum to in each block of counts, for rows that have none of them.
+    """
     x = np.where(missing, 0.0, x).astype(x.dtype)
     seen = ~missing
-    totals = _whole_totals(layout, x, seen)
+    totals = _whole_totals(layout, x, seen, usual)
     a = np.broadcast_to(params.visible_bias, x.shape).copy()
     for _ in range(sweeps):
         x = np.where(missing, mean_of(layout, a, totals), x)
@@ -72,15 +76,10 @@ def filled(
     return np.where(missing, mean_of(layout, a, totals), x)
 
 
-def _whole_totals(layout: Layout, x: Array, seen: Array) -> Array:
-    """Totals of count blocks, scaled up for missing cells; a block wholly missing has the mean total."""
-    totals = totals_of(layout, x)
-    share = totals_of(layout, seen.astype(np.float64)) / np.maximum(
-        totals_of(layout, np.ones((1, x.shape[1]))), 1
-    )
-    known = np.where(share > 0, totals / np.maximum(share, 1e-12), 0.0)
-    mean = known.sum(axis=0) / np.maximum((share > 0).sum(axis=0), 1)
-    return np.where(share > 0, known, mean)
+def _whole_totals(layout: Layout, x: Array, seen: Array, usual: Array) -> Array:
+    """Totals of count blocks, scaled up for missing cells; a block wholly missing has its usual total."""
+    share = totals_of(layout, seen) / totals_of(layout, np.ones((1, x.shape[1])))
+    return np.where(share > 0, totals_of(layout, x) / np.maximum(share, 1e-12), usual)
 
 
 def contrast(
