@@ -93,3 +93,19 @@ def test_a_missing_cell_says_nothing():
     hidden = np.array([[True] * D])
     on = chain.infer(p, layout, prior, Rows(np.zeros((1, D), np.float32), hidden, np.ones(1), None))
     assert_allclose(on[0], expit(ODDS), atol=1e-6)
+
+
+def test_the_seen_counts_share_what_was_counted():
+    """A row without one of the counts is a row of a model without that column."""
+    p, prior = params(), Prior(ODDS, np.zeros((0, 2)))
+    X, missing = np.array([[2.0, 0.0, 3.0, 0.0]], np.float32), np.array([[False, False, False, True]])
+    wide, narrow = ((Block("a", "counts", 0, n),) for n in (4, 3))
+    rows = Rows(X, missing, np.ones(1), None), Rows(X[:, :3], None, np.ones(1), None)
+    less = p._replace(weights=p.weights[:3], visible_bias=p.visible_bias[:3], scale=np.ones(3))
+    on = chain.infer(p, wide, prior, rows[0])
+    assert_allclose(on, chain.infer(less, narrow, prior, rows[1]), atol=1e-5)
+    whole, part = (
+        chain._sums(q, layout, r, on).likelihood
+        for q, layout, r in ((p, wide, rows[0]), (less, narrow, rows[1]))
+    )
+    assert_allclose(whole, part, rtol=1e-6)

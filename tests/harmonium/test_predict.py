@@ -40,7 +40,8 @@ def test_a_view_of_counts_that_is_wholly_missing_is_no_empty_text(reading):
     alone, beside = m.hidden(X[:1], missing[:1]), m.hidden(X, missing)
     assert_allclose(alone[0], beside[0], atol=1e-5)
     assert_allclose(m.visible(alone)[0, 1:].sum(), 6.0)
-    assert np.abs(alone[0] - m.hidden(X[:1])[0]).max() > 0.05
+    if reading == "global":  # there the sum of a row's counts is part of what it says
+        assert np.abs(alone[0] - m.hidden(X[:1])[0]).max() > 0.05
 
 
 def test_one_seen_cell_moves_the_missing_ones_the_right_way():

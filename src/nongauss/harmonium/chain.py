@@ -43,6 +43,9 @@ ALIKE = 0.95
 
 BIAS_PRECISION = 1e-3
 
+NOWHERE = -1e30
+"""Natural parameter of a count that is not seen: the others share the total."""
+
 ACTIVE = "active"
 UNUSED = "fewer than two rows have it"
 DUPLICATE = "duplicate of another feature"
@@ -72,7 +75,7 @@ def surrogate(
 ) -> Surrogate:
     """At a whose mean and variance are given, (B, D); cells that are not `seen` say nothing."""
     others = tuple(block for block in layout if block.kind != "binary")
-    mean = mean_of(others, a, totals)
+    mean = mean_of(others, a if seen is None else np.where(seen > 0, a, NOWHERE), totals)
     slope, curvature = np.empty_like(a), np.ones_like(a)
     for block in layout:
         at = block.place
@@ -189,6 +192,7 @@ def _likelihood(layout: Layout, block: Block, scale: Array, a: Array, variance: 
             base = np.log(scale[at]) - 0.5 * np.log(2.0 * np.pi)
             cells[:, at] += base - 0.5 * (x * x + mean * mean + var)
         else:
+            mean = mean if block.seen is None else np.where(block.seen[:, at] > 0, mean, NOWHERE)
             cells[:, at] -= 0.5 * var * x.sum(axis=1, keepdims=True) * softmax(mean, axis=1)
             rows += x.sum(axis=1) * logsumexp(mean, axis=1)
     cells = cells if block.seen is None else cells * block.seen
@@ -207,7 +211,8 @@ class ChainFit:
         self.n_rows = float(rows.weight.sum())
         self.calm, self.last = 0, -np.inf
         self.best: tuple[float, Chain, Array] = (-np.inf, state, np.zeros(0))
-        self.views = np.array([sorted({b.view for b in layout}).index(b.view) for b in layout])
+        names = sorted({block.view for block in layout})
+        self.views = np.concatenate([np.full(b.stop - b.start, names.index(b.view)) for b in layout])
 
     def step(self, number: int) -> dict[str, float]:
         """One iteration: q(z), weights, scales, precisions; what does not pay goes; then the sticks."""
@@ -273,9 +278,9 @@ class ChainFit:
         K = params.n_components
         W = np.hstack([params.weights, params.visible_bias[:, None]])
         variance, spent = np.empty((len(W), K)), np.empty(len(W))
-        for block, view in zip(self.layout, self.views, strict=True):
+        for block in self.layout:
             at = block.place
-            prior = np.append(precision[view], BIAS_PRECISION)
+            prior = np.append(precision[self.views[block.start]], BIAS_PRECISION)
             root = 1.0 / np.sqrt(prior)
             values, vectors = np.linalg.eigh(sums.second * root[:, None] * root[None, :])
             vectors *= root[:, None]
@@ -314,16 +319,10 @@ class ChainFit:
         weights, kl = self.state.params.weights, np.zeros(self.state.params.n_components)
         precision = np.empty_like(self.state.precision)
         for view in range(len(precision)):
-            chosen = np.concatenate(
-                [
-                    np.arange(b.start, b.stop)
-                    for b, own in zip(self.layout, self.views, strict=True)
-                    if own == view
-                ]
-            )
-            square = weights[chosen] ** 2 + variance[chosen]
-            precision[view] = len(chosen) / np.maximum(square.sum(axis=0), 1e-12)
-            kl -= 0.5 * np.log(precision[view] * np.maximum(variance[chosen], 1e-300)).sum(axis=0)
+            own = self.views == view
+            square = (weights[own] ** 2 + variance[own]).sum(axis=0)
+            precision[view] = own.sum() / np.maximum(square, 1e-12)
+            kl -= 0.5 * np.log(precision[view] * np.maximum(variance[own], 1e-300)).sum(axis=0)
         self.state = self.state._replace(precision=precision)
         return kl
 
