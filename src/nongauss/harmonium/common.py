@@ -207,7 +207,9 @@ class HarmoniumBase(NongaussEstimator):
             del self.feature_names_in_
         self.encoded_names_ = coder.encoded_names
         hidden = machine.hidden(rows.X, rows.missing)
-        self.component_status_ = readable.status_of(hidden, rows.weight) if reasons is None else reasons
+        if reasons is None:
+            reasons = readable.status_of(hidden, rows.weight, machine.units)
+        self.component_status_ = reasons
         self.n_active_ = sum(status == ACTIVE for status in self.component_status_)
         self.components_ = np.array(machine.params.weights.T, dtype=np.float64)
         self.visible_std_ = _spread(rows)
