@@ -7,6 +7,9 @@ from sklearn.model_selection import train_test_split
 
 from harmonium.small import table
 from nongauss import HarmoniumClassifier
+from nongauss.core.contracts import NongaussWarning
+from nongauss.harmonium import readable
+from nongauss.harmonium.chain import DUPLICATE
 
 
 @pytest.fixture(scope="module")
@@ -41,6 +44,10 @@ def test_two_classes_and_an_infinite_number_of_features():
     f = model.decision_function(parts[1])
     assert_array_equal(model.classes_[(f > 0).astype(int)], model.predict(parts[1]))
     assert model.n_active_ == len(model.components_) == model.component_status_.count("active")
+    quick = HarmoniumClassifier(max_epochs=1, callbacks=[lambda progress: True], random_state=0)
+    with pytest.warns(NongaussWarning):
+        quick.fit(parts[0], parts[2])
+    assert len(quick.components_) == len(model.components_)  # the number is not a matter of epochs
 
 
 def test_without_weight_on_the_labels_the_features_are_the_unsupervised_ones():
@@ -83,3 +90,11 @@ def test_rows_without_one_of_the_views_are_still_told_apart(monkeypatch):
         scores.append((model.score(gone, y[test]), model.score(X[test], y[test])))
     assert scores[0][0] > scores[1][0] + 0.03
     assert scores[0][1] > 0.9
+
+
+def test_units_that_the_labels_made_alike_are_told_also_where_their_number_was_found(monkeypatch):
+    monkeypatch.setattr(readable, "ALIKE", 0.0)
+    X, y = load_wine(return_X_y=True)
+    model = HarmoniumClassifier(max_epochs=2, random_state=0).fit(X, y)
+    assert model.n_active_ == 1 < len(model.components_)
+    assert model.component_status_[1 : len(model.components_)] == (DUPLICATE,) * (len(model.components_) - 1)

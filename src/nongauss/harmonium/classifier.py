@@ -15,10 +15,10 @@ from sklearn.base import ClassifierMixin, TransformerMixin
 from nongauss.data.labels import LabelCoder
 from nongauss.estimator.parameters import Interval, StrOptions
 from nongauss.harmonium import readable
-from nongauss.harmonium.chain import ACTIVE
+from nongauss.harmonium.chain import ACTIVE, Chain
 from nongauss.harmonium.columns import Coder
 from nongauss.harmonium.common import CONSTRAINTS, FloatArray, HarmoniumBase
-from nongauss.harmonium.fit import QUICK
+from nongauss.harmonium.fit import QUICK, find_features
 from nongauss.harmonium.learner import Recipe, dropout_share
 from nongauss.harmonium.objective import scores
 from nongauss.harmonium.params import Rows
@@ -142,16 +142,17 @@ class HarmoniumClassifier(TransformerMixin, ClassifierMixin, HarmoniumBase):
             rows, _ = self._rows(coder, table, weight, labels.encode(y, len(weight), name, weight))
         assert labels is not None
         recipe = self._recipe(self._n_units(len(coder.units)), seed)
-        reasons = None
+        without: tuple[str, ...] = ()
         if self.n_components == "infinite" and self.units == "binary":
-            found, reasons = self._number(coder, rows, recipe, len(labels.classes))
+            found, without = self._number(coder, rows, recipe, len(labels.classes))
             recipe = recipe._replace(n_components=found, has_sticks=False)
         dropout = None if self.dropout == "auto" else float(self.dropout)
         recipe = recipe._replace(
             C=float(self.C), margin=float(self.margin), dropout=dropout, n_classes=len(labels.classes)
         )
         result, machine = self._by_contrast(coder, rows, recipe, everywhere)
-        hidden = self._keep(coder, machine, rows, reasons)
+        hidden = self._keep(coder, machine, rows, None)
+        self.component_status_ += without
         assert rows.labels is not None
         self.classes_ = labels.classes
         self.class_means_, self.class_spreads_ = readable.class_means(
@@ -164,11 +165,15 @@ class HarmoniumClassifier(TransformerMixin, ClassifierMixin, HarmoniumBase):
     def _number(
         self, coder: Coder, rows: Rows, recipe: Recipe, n_classes: int
     ) -> tuple[int, tuple[str, ...]]:
-        """How many features the columns call for, at least one a class, and what became of each unit."""
-        _, found, reasons = self._by_chain(coder, rows._replace(labels=None), recipe, QUICK)
-        n_found = max(n_classes, found.params.n_components)
-        inactive = tuple(reason for reason in reasons if reason != ACTIVE)
-        return n_found, (ACTIVE,) * n_found + inactive[: max(0, len(reasons) - n_found)]
+        """How many features the columns call for, at least one a class, and why it does without others.
+
+        It is counted to the end, however few epochs the classes are to be learned in.
+        """
+        result = find_features(coder.layout, rows, recipe._replace(max_epochs=None), True, QUICK)
+        chain: Chain = result.state
+        n_found = max(n_classes, chain.params.n_components)
+        reasons = tuple(reason for reason in chain.reasons if reason != ACTIVE)
+        return n_found, reasons[: max(0, len(chain.reasons) - n_found)]
 
     @by_parts
     def decision_function(self, X: Any) -> FloatArray:
