@@ -64,6 +64,9 @@ CONTRAST_SHARE = 0.25
 HIDDEN = 0.5
 """With several views, this share of a batch hides one of them, drawn at random, from the classes."""
 
+LIGHTEST = 1e-30
+"""Rows lighter than this, against the average, count as this: within float32."""
+
 CHAINS = 64
 EVERY = 10
 
@@ -142,7 +145,7 @@ class Learner:
         )
         on = 0.0 if recipe.units == "binary" else ALWAYS_ON
         self.prior = Prior(np.full(recipe.n_components, on, np.float32), np.zeros((0, 2)))
-        self.use = np.zeros(recipe.n_components)
+        self.use, self.used = np.zeros(recipe.n_components), 0.0
         self.adam = Adam(self.moving())
         self.batch = batch_size(recipe, n_rows)
         self.n_batches = -(-n_rows // self.batch)
@@ -195,7 +198,7 @@ class Learner:
         params, recipe, prior = self.params, self.recipe, self.prior.log_odds
         x = self.whole(params, prior, batch)
         n = max(1, int(len(batch.weight) * CONTRAST_SHARE)) if recipe.n_classes else len(batch.weight)
-        weight = _shares(batch.weight[:n])
+        weight = self._counts(batch.weight[:n])
         at = contrast(
             params, recipe.units, self.layout, prior, x[:n], weight, ridge=self.ridge,
             overlap=0.0 if recipe.n_classes else self._price(), **self._negative(x[:n]),
@@ -207,8 +210,13 @@ class Learner:
         self._move(tuple(gradient))
         if self.done % EVERY == 0 and at.saturated > CROWDED:
             self.ridge = max(self.ridge, min(RIDGE_GROWTH * self.ridge, MOST_RIDGE))
-        self._update_sticks(at)
+        self._update_sticks(at, float(weight.sum()))
         return info
+
+    def _counts(self, weight: Array) -> Array:
+        """Shares of some rows (B,), whose sum is 1 if they are as heavy as rows are on average."""
+        share = weight / (len(weight) * self.total / self.everywhere.n_rows)
+        return np.maximum(share, LIGHTEST).astype(np.float32)
 
     def whole(self, params: Params, prior: Array, rows: Rows) -> Any:
         """Rows whose gaps are filled: by mean field, or where classes are learned by the columns' means."""
@@ -261,7 +269,7 @@ class Learner:
         params, recipe = self.params, self.recipe
         seen = hidden_views(self.rng, self.layout, x, HIDDEN, self.means)
         seen = dropped(self.rng, seen, self.dropout) if self.dropout else seen
-        weight = _shares(batch.weight)
+        weight = self._counts(batch.weight)
         assert batch.labels is not None
         at = hinge(
             params, recipe.units, self.prior.log_odds, seen, weight, batch.labels, recipe.margin,
@@ -287,18 +295,23 @@ class Learner:
         if self.recipe.units == "real":
             contract(self.params.weights, self.layout)
 
-    def _update_sticks(self, at: Contrast) -> None:
+    def _update_sticks(self, at: Contrast, counts: float) -> None:
         if not self.recipe.has_sticks:
             return
-        rate = max(1.0 / self.done, 1.0 / (10.0 * self.n_batches))
-        self.use += rate * (at.on - self.use)
+        self.used += counts
+        rate = min(counts * max(1.0 / self.used, 1.0 / (10.0 * self.n_batches)), 1.0)
+        self.use += rate * (at.on / counts - self.use)
         if self.done % EVERY == 0:
-            order = np.argsort(-self.use, kind="stable")
-            N = self.total
-            odds, gamma = sticks.log_odds(N * self.use[order], N, self.recipe.alpha, self.recipe.accurate)
-            place = np.empty_like(order)
-            place[order] = np.arange(len(order))
-            self.prior = Prior(odds[place].astype(np.float32), gamma[place])
+            self.set_sticks(self.use)
+
+    def set_sticks(self, use: Array) -> None:
+        """The prior of units that a share `use` (K,) of the rows has."""
+        order = np.argsort(-use, kind="stable")
+        N = self.total
+        odds, gamma = sticks.log_odds(N * use[order], N, self.recipe.alpha, self.recipe.accurate)
+        place = np.empty_like(order)
+        place[order] = np.arange(len(order))
+        self.prior = Prior(odds[place].astype(np.float32), gamma[place])
 
 
 def contract(weights: Array, layout: Layout) -> None:

@@ -35,7 +35,8 @@ DECAY_1, DECAY_2, TINY = 0.9, 0.999, 1e-8
 
 
 class Contrast(NamedTuple):
-    """Ascent direction of the likelihood by weights, visible and hidden bias, a row; use of the units (K,).
+    """Ascent direction of the likelihood by weights, visible and hidden bias, a row; weighted sum of the
+    units' use (K,).
 
     `saturated`: share of the units' means outside [.02, .98].
     """
@@ -96,7 +97,7 @@ def contrast(
 ) -> Contrast:
     """Gradient of -CF1 a row with q0 and q1 held fixed; with `chains` (B, D), these are the negative phase.
 
-    `weight` (B,) sums to 1. With `rng`, hidden units are drawn before they reconstruct.
+    `weight` (B,): shares of a batch, whose sum is what the batch counts for. With `rng`, hidden units are drawn before they reconstruct.
     """
     S0 = drive_of(params, X)
     at0 = respond(units, S0, prior)
@@ -106,7 +107,7 @@ def contrast(
     x1 = mean_of(layout, a1, totals)
     negative, share = x1, weight
     if chains is not None:
-        negative, share = chains, np.full(len(chains), 1.0 / len(chains), weight.dtype)
+        negative, share = chains, np.full(len(chains), weight.sum() / len(chains), weight.dtype)
     e1 = respond(units, drive_of(params, negative), prior).mean
     up, down = at0.mean * weight[:, None], e1 * share[:, None]
     up += restrain(ridge, overlap, S0, at0, weight)
@@ -124,15 +125,16 @@ def restrain(ridge: float, overlap: float, drive: Array, at: Response, weight: A
 
         - ridge / 2 sum_k Var S_k  - overlap / 16 sum_{j != k} r_jk^8
 
-    with moments over the batch: a g-prior of the weights (Zellner 1986), and a price of units that say the
+    with moments over the batch, times what it counts for: a g-prior of the weights (Zellner 1986), and a price of units that say the
     same, r being the correlation of their means. Its eighth power leaves pairs below .7 alone.
     """
-    slope = -ridge * (drive - weight @ drive) if ridge else np.zeros_like(drive)
+    share = weight / weight.sum()
+    slope = -ridge * (drive - share @ drive) if ridge else np.zeros_like(drive)
     if overlap:
-        h = at.mean - weight @ at.mean
-        spread = np.sqrt(weight @ (h * h) + LEAST_VARIANCE)
+        h = at.mean - share @ at.mean
+        spread = np.sqrt(share @ (h * h) + LEAST_VARIANCE)
         h /= spread
-        r = (h * weight[:, None]).T @ h
+        r = (h * share[:, None]).T @ h
         np.fill_diagonal(r, 0.0)
         push = r**7
         slope -= overlap * (h @ push - h * (push * r).sum(axis=0)) / spread * at.slope
@@ -175,7 +177,7 @@ def hinge(
     margin: float = 1.0,
     overlap: float = 0.0,
 ) -> Hinge:
-    """Sub-gradient of the weighted mean Crammer-Singer loss; `weight` (B,) sums to 1."""
+    """Sub-gradient of the weighted sum of the Crammer-Singer loss; `weight` (B,) as in `contrast`."""
     drive = drive_of(params, X)
     at = respond(units, drive, prior)
     f = scores(params, units, at.mean)
