@@ -50,16 +50,6 @@ def test_two_classes_and_an_infinite_number_of_features():
     assert len(quick.components_) == len(model.components_)  # the number is not a matter of epochs
 
 
-def test_without_weight_on_the_labels_the_features_are_the_unsupervised_ones():
-    X, Z = table(3, 200, "binary", n_columns=20)
-    one, other = (
-        HarmoniumClassifier(5, C=0.0, dropout=0.0, max_epochs=5, random_state=0).fit(X, labels)
-        for labels in (Z[:, 0], 1 - Z[:, 0])
-    )
-    assert_allclose(one.machine_.params.votes, 0.0)
-    assert one.components_.shape == other.components_.shape == (5, 20)
-
-
 def test_labels_can_be_text():
     X, Z = table(2, 200, "binary", n_columns=30)
     y = np.where(Z[:, 0] > 0, "yes", "no")

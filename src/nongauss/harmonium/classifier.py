@@ -44,7 +44,7 @@ class HarmoniumClassifier(TransformerMixin, ClassifierMixin, HarmoniumBase):
         Number of features; "infinite": as many as the chain graph of `Harmonium` finds in the columns.
     C : float, default 300.0
         Weight of the loss of a row against one nat of its contrastive free energy. 0: the labels are not
-        learned from, and the features are those of `Harmonium`.
+        learned from, and the features are learned as those of `Harmonium`; all classes are then as likely.
     margin : float, default 1.0
         What a score must be ahead of the others; a larger one does what a larger prior variance of the votes
         does.

@@ -192,7 +192,7 @@ class HarmoniumBase(NongaussEstimator):
             type(part)(*(np.asarray(each, np.float64) for each in part)) for part in result.state
         )
         totals = usual_totals(coder.layout, rows)
-        means = column_means(rows) if recipe.n_classes else np.zeros(0)
+        means = column_means(rows) if recipe.heeds_labels else np.zeros(0)
         return result, Machine(params, prior, coder.layout, self.units, "global", totals, means)
 
     def _keep(

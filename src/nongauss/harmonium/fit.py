@@ -67,7 +67,7 @@ def learn(
 
     Where the rows are in parts, `everywhere` has them all; then none is held out, and mini-batches alone do.
     """
-    rates = SUPERVISED if recipe.n_classes else UNSUPERVISED
+    rates = SUPERVISED if recipe.heeds_labels else UNSUPERVISED
     epochs = n_epochs(recipe, len(rows.weight) if everywhere is None else everywhere.n_rows)
     with threadpool_limits(limits=1, user_api="blas"):
         if recipe.held_out and recipe.method != "lbfgs" and len(rows.weight) > 1:
@@ -142,7 +142,7 @@ class _FullBatch:
         value = -float(weight @ each) - 0.5 * float((params.votes**2).sum()) / N
         by_votes, by_intercept = -params.votes / N, np.zeros_like(params.intercept)
         by_weights, by_bias = at.weights, at.hidden_bias
-        if rows.labels is not None:
+        if recipe.heeds_labels:
             labels = hinge(params, recipe.units, prior, x, weight, rows.labels, recipe.margin)
             value -= recipe.C * labels.loss
             by_weights = by_weights + recipe.C * labels.weights

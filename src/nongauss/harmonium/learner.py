@@ -89,6 +89,11 @@ class Recipe(NamedTuple):
     n_classes: int
     seed: int
 
+    @property
+    def heeds_labels(self) -> bool:
+        """Do labels have a say in the features? With C = 0 they do not."""
+        return self.n_classes > 0 and self.C > 0.0
+
 
 def n_epochs(recipe: Recipe, n_rows: int) -> int:
     """Epochs of the schedule."""
@@ -152,11 +157,13 @@ class Learner:
         self.n_steps, self.done = n_epochs * self.n_batches, 0
         self.weight_step = rates.step / np.sqrt(activity(rows))
         self.ridge = rates.ridge
-        self.overlap = rates.overlap / self.total / max(recipe.n_classes - 1, 1)
+        self.overlap = rates.overlap / self.total
+        if recipe.heeds_labels:
+            self.overlap /= max(recipe.n_classes - 1, 1)
         if recipe.units == "real":  # they do not saturate, and their sizes tell them apart
             self.ridge = self.overlap = 0.0
         self.vote_step = min(VOTE_STEP * few, MOST_VOTE_STEP)
-        self.dropout = dropout_share(recipe, rows) if recipe.n_classes else 0.0
+        self.dropout = dropout_share(recipe, rows) if recipe.heeds_labels else 0.0
         self.means = column_means(rows).astype(np.float32)
         self.usual = usual_totals(layout, rows)
         chosen = self.rng.integers(0, len(rows.weight), CHAINS)
@@ -197,15 +204,16 @@ class Learner:
     def _step(self, batch: Rows) -> dict[str, float]:
         params, recipe, prior = self.params, self.recipe, self.prior.log_odds
         x = self.whole(params, prior, batch)
-        n = max(1, int(len(batch.weight) * CONTRAST_SHARE)) if recipe.n_classes else len(batch.weight)
+        n = max(1, int(len(batch.weight) * CONTRAST_SHARE)) if recipe.heeds_labels else len(batch.weight)
         weight = self._counts(batch.weight[:n])
         at = contrast(
             params, recipe.units, self.layout, prior, x[:n], weight, ridge=self.ridge,
-            overlap=0.0 if recipe.n_classes else self._price(), **self._negative(x[:n]),
+            overlap=0.0 if recipe.heeds_labels else self._price(), **self._negative(x[:n]),
         )  # fmt: skip
-        gradient = [at.weights, at.visible_bias, at.hidden_bias, np.zeros(0), np.zeros(0)]
+        gradient = [at.weights, at.visible_bias, at.hidden_bias]
+        gradient += [np.zeros_like(params.votes), np.zeros_like(params.intercept)]
         info = {}
-        if recipe.n_classes:
+        if recipe.heeds_labels:
             info["hinge"] = self._labels(gradient, x, batch)
         self._move(tuple(gradient))
         if self.done % EVERY == 0 and at.saturated > CROWDED:
@@ -222,13 +230,13 @@ class Learner:
         """Rows whose gaps are filled: by mean field, or where classes are learned by the columns' means."""
         if rows.missing is None:
             return rows.X
-        if self.recipe.n_classes:
+        if self.recipe.heeds_labels:
             return np.where(rows.missing, self.means, rows.X)
         return filled(params, self.recipe.units, self.layout, prior, rows.X, rows.missing, self.usual)
 
     def score(self, rows: Rows) -> float:
         """How well rows that were held out fare, nats or margin a row: minus CF1, or minus the hinge."""
-        if not self.recipe.n_classes:
+        if not self.recipe.heeds_labels:
             return -self._free_energy(rows)
         x = self.whole(self.params, self.prior.log_odds, rows)
         assert rows.labels is not None
