@@ -36,6 +36,14 @@ def test_labels_that_features_decide_are_learned(units, sparse):
     assert np.mean(f.argmax(axis=1) == labels) > 0.7
 
 
+def test_sticks_follow_the_units_that_lbfgs_learns():
+    layout, rows, _ = rows_of()
+    params, prior = learn(layout, rows, recipe(method="lbfgs", has_sticks=True, max_epochs=30)).state
+    use = respond("binary", drive_of(params, rows.X), prior.log_odds).on.mean(axis=0)
+    assert prior.gamma.shape == (8, 2)
+    assert np.corrcoef(prior.log_odds, use)[0, 1] > 0.5
+
+
 @pytest.mark.parametrize("method", ["cd", "lbfgs"])
 def test_without_weight_on_the_labels_the_features_are_the_unsupervised_ones(method):
     layout, rows, _ = rows_of(labels=np.arange(250) % 3)

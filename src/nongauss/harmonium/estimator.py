@@ -55,7 +55,7 @@ class Harmonium(TransformerMixin, HarmoniumBase):
     early_stopping : bool, default False
         Global reading: hold out `validation_fraction` of the rows, stop when their contrastive free energy
         (of a classifier: their hinge loss) has not fallen for 5 epochs, and keep the best epoch. The
-        chain reading ends by its bound.
+        chain reading and "lbfgs" end by their objective.
     validation_fraction : float in (0, 1), default 0.1
     callbacks : list of callables, default None
         Each is given a `Progress` after each epoch; one that returns True stops the fit.

@@ -36,6 +36,9 @@ CHAIN_EPOCHS = 400
 PATIENCE = 5
 """Epochs without a gain on held-out rows after which an early-stopping fit ends."""
 
+STICK_ROUNDS = 10
+"""Climbs by L-BFGS between which the sticks follow."""
+
 MOST_CELLS = 2**22
 """The chain graph finds the number of features on so many cells at most: a sample of the rows."""
 
@@ -102,14 +105,26 @@ def _watched(
 
 
 def _by_lbfgs(learner: Learner, max_iter: int, callbacks: Sequence[Callback], verbose: int) -> FitResult:
-    """Full batch: minus CF1, the hinge and the votes' prior, climbed by L-BFGS as in the paper."""
+    """Full batch: minus CF1, the hinge and the votes' prior, climbed by L-BFGS as in the paper.
+
+    Sticks follow the use of the units between rounds of such climbs.
+    """
     objective = _FullBatch(learner)
-    first = np.concatenate([part.ravel() for part in learner.moving()]).astype(np.float64)
-    result = ascend(
-        objective, first, [(None, None)] * len(first), max_iter=max_iter,
-        tol=1e-4 * learner.rows.weight.sum(), callbacks=callbacks, verbose=verbose,
-    )  # fmt: skip
-    best = Params(*(np.asarray(part, dtype=np.float32) for part in objective.params_of(result.state)))
+    flat = np.concatenate([part.ravel() for part in learner.moving()]).astype(np.float64)
+    n_rounds = min(STICK_ROUNDS, max_iter) if learner.recipe.has_sticks else 1
+    result = None
+    for steps in np.diff(np.linspace(0, max_iter, n_rounds + 1).astype(int)):
+        if result is not None:
+            learner.set_sticks(objective.use(flat))
+        result = ascend(
+            objective, flat, [(None, None)] * len(flat), max_iter=int(steps),
+            tol=1e-4 * learner.rows.weight.sum(), callbacks=callbacks, verbose=verbose, former=result,
+        )  # fmt: skip
+        flat = result.state
+        if result.status in (Status.STOPPED, Status.NONFINITE):
+            break
+    assert result is not None
+    best = Params(*(np.asarray(part, dtype=np.float32) for part in objective.params_of(flat)))
     return FitResult((best, learner.prior), result.trace, result.status, result.n_iter)
 
 
@@ -128,6 +143,15 @@ class _FullBatch:
             part.reshape(shape) for part, shape in zip(np.split(flat, cuts), self.shapes, strict=True)
         )
         return Params(W, eta, beta, self.scale, votes, intercept)
+
+    def use(self, flat: Array) -> Array:
+        """Share of the rows that have each unit, (K,)."""
+        rows, prior = self.learner.rows, self.learner.prior.log_odds.astype(np.float64)
+        params = self.params_of(flat)
+        x = self.learner.whole(params, prior, rows)
+        on = respond(self.learner.recipe.units, drive_of(params, x), prior).on
+        used: Array = rows.weight @ on / rows.weight.sum()
+        return used
 
     def __call__(self, flat: Array) -> tuple[float, Array, Mapping[str, float]]:
         """(objective, gradient, {"bound": objective})."""
