@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax
-from sklearn.base import ClassifierMixin, TransformerMixin
+from sklearn.base import ClassifierMixin
 
 from nongauss.data.labels import LabelCoder
 from nongauss.estimator.parameters import Interval, StrOptions
@@ -30,7 +30,7 @@ WIDEST = 4.0
 """Log temperatures are sought within this of 0."""
 
 
-class HarmoniumClassifier(TransformerMixin, ClassifierMixin, HarmoniumBase):
+class HarmoniumClassifier(ClassifierMixin, HarmoniumBase):
     r"""Classification by latent features that are learned with a large margin between classes.
 
     A harmonium (see `Harmonium`) whose feature means E[z | x] feed a multiclass linear classifier; both are
@@ -198,7 +198,7 @@ class HarmoniumClassifier(TransformerMixin, ClassifierMixin, HarmoniumBase):
         return np.exp(self.predict_log_proba(X))
 
     def _scores(self, X: Any) -> FloatArray:
-        hidden = self.transform(X)
+        hidden = self._hidden(X)
         return scores(self.machine_.params, self.machine_.units, hidden).astype(np.float64)
 
 

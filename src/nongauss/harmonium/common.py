@@ -11,6 +11,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from nongauss.core.contracts import FitResult, InputError, NongaussWarning
@@ -69,7 +70,7 @@ class Reading(NamedTuple):
     everywhere: Everywhere | None
 
 
-class HarmoniumBase(NongaussEstimator):
+class HarmoniumBase(TransformerMixin, NongaussEstimator):
     """Base of the harmoniums: a subclass says what it learns and stores the parameters."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = CONSTRAINTS
@@ -238,7 +239,11 @@ class HarmoniumBase(NongaussEstimator):
         Missing cells, or whole views, are integrated out by mean field; by a classifier, which has learned
         with cells and views left out, they are taken for their mean.
         """
-        return self.machine_.hidden(*self._encoded(X)) if hasattr(self, "machine_") else self._encoded(X)[0]
+        return self._hidden(X)
+
+    def _hidden(self, X: Any) -> FloatArray:
+        encoded, missing = self._encoded(X)
+        return self.machine_.hidden(encoded, missing)
 
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> FloatArray:
         """`fit`, then `transform` of the same rows."""
@@ -286,7 +291,7 @@ class HarmoniumBase(NongaussEstimator):
 
     def top_rows(self, X: Any, k: int = 8) -> NDArray[np.intp]:
         """For each hidden unit the numbers of the k rows of X that have it most, (K, k)."""
-        return np.argsort(-self.transform(X), axis=0, kind="stable")[:k].T
+        return np.argsort(-np.asarray(self.transform(X)), axis=0, kind="stable")[:k].T
 
     def describe(self) -> str:
         """How many features are in use and why others are not; of each its mean, class and columns."""

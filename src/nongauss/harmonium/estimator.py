@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 from numpy.typing import ArrayLike
-from sklearn.base import TransformerMixin
 
 from nongauss.core.contracts import InputError
 from nongauss.estimator.parameters import StrOptions
@@ -16,7 +15,7 @@ from nongauss.harmonium.params import Rows
 from nongauss.parted import is_parted
 
 
-class Harmonium(TransformerMixin, HarmoniumBase):
+class Harmonium(HarmoniumBase):
     r"""Latent features of a table, as many as the data call for: a harmonium with a nonparametric prior.
 
     A row x has features z, a subset of K; each feature z_k has weights to all visible columns, whatever their
