@@ -88,3 +88,11 @@ def test_units_that_the_labels_made_alike_are_told_also_where_their_number_was_f
     model = HarmoniumClassifier(max_epochs=2, random_state=0).fit(X, y)
     assert model.n_active_ == 1 < len(model.components_)
     assert model.component_status_[1 : len(model.components_)] == (DUPLICATE,) * (len(model.components_) - 1)
+
+
+def test_the_papers_infinite_form_has_all_its_units_and_their_sticks():
+    X, Z = table(2, 200, "binary", n_columns=20)
+    model = HarmoniumClassifier(reading="global", truncation=9, max_epochs=30, random_state=0).fit(X, Z[:, 0])
+    assert model.components_.shape == (9, 20)
+    assert model.machine_.prior.gamma.shape == (9, 2)
+    assert model.score(X, Z[:, 0]) > 0.9

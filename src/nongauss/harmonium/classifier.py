@@ -41,7 +41,7 @@ class HarmoniumClassifier(ClassifierMixin, HarmoniumBase):
     Parameters
     ----------
     n_components : "infinite" or int, default "infinite"
-        Number of features; "infinite": as many as the chain graph of `Harmonium` finds in the columns.
+        Number of features; "infinite": see `reading`.
     C : float, default 300.0
         Weight of the loss of a row against one nat of its contrastive free energy. 0: the labels are not
         learned from, and the features are learned as those of `Harmonium`; all classes are then as likely.
@@ -51,6 +51,10 @@ class HarmoniumClassifier(ClassifierMixin, HarmoniumBase):
     dropout : "auto" or float, default "auto"
         Share of the cells that the classes do not see in each step. "auto": near one half for long rows
         (texts), little for short ones.
+    reading : {"auto", "global"}, default "auto"
+        Where an infinite number comes from. "auto": the chain graph of `Harmonium` finds it in the columns,
+        without the labels, and at least one a class. "global": the algorithm of the paper, `truncation`
+        features with sticks, which switch hardly any off; so it is for real units in any case.
     truncation, units, views, method, alpha, stick_expectation, batch_size, max_epochs, early_stopping,
     validation_fraction, callbacks, random_state, verbose
         See `Harmonium`.
@@ -81,6 +85,7 @@ class HarmoniumClassifier(ClassifierMixin, HarmoniumBase):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "reading": [StrOptions({"auto", "global"})],
         "margin": [Interval(numbers.Real, 0, None, closed="left")],
         "C": [Interval(numbers.Real, 0, None, closed="left")],
         "dropout": [StrOptions({"auto"}), Interval(numbers.Real, 0, 1, closed="left")],
@@ -94,6 +99,7 @@ class HarmoniumClassifier(ClassifierMixin, HarmoniumBase):
         C: float = 300.0,
         margin: float = 1.0,
         dropout: float | str = "auto",
+        reading: str = "auto",
         truncation: int | str = "auto",
         units: str = "binary",
         views: Mapping[str, Any] | None = None,
@@ -112,6 +118,7 @@ class HarmoniumClassifier(ClassifierMixin, HarmoniumBase):
         self.C = C
         self.margin = margin
         self.dropout = dropout
+        self.reading = reading
         self.truncation = truncation
         self.units = units
         self.views = views
@@ -143,7 +150,7 @@ class HarmoniumClassifier(ClassifierMixin, HarmoniumBase):
         assert labels is not None
         recipe = self._recipe(self._n_units(len(coder.units)), seed)
         without: tuple[str, ...] = ()
-        if self.n_components == "infinite" and self.units == "binary":
+        if self.n_components == "infinite" and self.units == "binary" and self.reading == "auto":
             found, without = self._number(coder, rows, recipe, len(labels.classes))
             recipe = recipe._replace(n_components=found, has_sticks=False)
         dropout = None if self.dropout == "auto" else float(self.dropout)

@@ -47,7 +47,7 @@ class Harmonium(HarmoniumBase):
     alpha : float, default 1.0
         Expected number of features of a row under the prior.
     stick_expectation : {"accurate", "multinomial"}, default "accurate"
-        How E log(1 - pi_k) is taken; "multinomial" is the paper's bound.
+        How the global reading takes E log(1 - pi_k); "multinomial" is the paper's bound.
     batch_size : int, default 256
     max_epochs : int or None, default None
         None: 12 epochs, or more up to 600 steps; at most 400 iterations of the chain graph.
