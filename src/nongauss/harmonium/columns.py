@@ -1,7 +1,7 @@
 """From a user's table to visible units of known kinds, view by view, and back. Missing cells stay missing.
 
 Label columns become one binary unit a level (one unit for two levels); numeric columns with two values are
-binary, other numbers real (standardised, clipped at 5) or counts (see `Tally`). Constant and empty columns
+binary, other numbers real (standardised, in sparse tables only scaled, clipped at 5) or counts (see `Tally`). Constant and empty columns
 say nothing.
 """
 
@@ -156,11 +156,19 @@ def _numbers(given: Any, n_columns: int, place: Mapping[str, int]) -> tuple[int,
 
 
 def fit_coder(X: Any, weight: Array, views: Any, estimator_name: str) -> Coder:
-    """Learn units and layout from rows of positive weight. Warns about ignored columns; InputError."""
+    """Learn units and layout from rows of positive weight. Warns about ignored columns; InputError.
+
+    Numbers of a sparse table are scaled and not centred, so that its zeros stay zeros.
+    """
     table = _SparseTable(X) if sp.issparse(X) else read_input(X, estimator_name)
     columns = tuple(ColumnSummary.of(table.column(j), weight, "X") for j in range(len(table.labels)))
     is_frame = isinstance(table, InputTable) and table.is_frame
-    return coder_of(Summary(table.names, columns, Counted.of(weight), is_frame, "X"), views)
+    coder = coder_of(Summary(table.names, columns, Counted.of(weight), is_frame, "X"), views)
+    if not sp.issparse(X):
+        return coder
+    return coder._replace(
+        units=tuple(unit._replace(mean=0.0) if unit.kind == "real" else unit for unit in coder.units)
+    )
 
 
 def coder_of(table: Summary, views: Any) -> Coder:
