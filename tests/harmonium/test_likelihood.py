@@ -64,6 +64,14 @@ def test_importance_sampling_of_the_chain_graph_agrees_with_enumeration():
     assert_allclose(log_likelihood(m, x, np.random.default_rng(0), 4000), exact, atol=0.1)
 
 
+def test_counts_given_their_sum_are_a_distribution(monkeypatch):
+    monkeypatch.setattr("nongauss.harmonium.likelihood.CELLS", 16)  # four rows at a time
+    x = np.array([row for row in np.ndindex(4, 4, 4, 4) if sum(row) == 3], np.float32)
+    m = machine("chain")._replace(layout=(Block("a", "counts", 0, 4),), totals=np.array([3.0]))
+    each = log_likelihood(m, x, np.random.default_rng(0), 2000)
+    assert_allclose(np.logaddexp.reduce(each), 0.0, atol=0.05)
+
+
 def test_other_units_are_refused():
     with pytest.raises(InputError, match="binary hidden units"):
         annealed_log_partition(machine(units="real"), np.random.default_rng(0), 2, 2)
