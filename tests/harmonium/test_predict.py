@@ -22,7 +22,6 @@ def test_rows_without_gaps_have_the_exact_posterior_beside_rows_with_gaps():
     mixed = m.hidden(X, missing)
     assert_allclose(mixed[:3], expit(X @ m.params.weights + m.params.hidden_bias)[:3])
     assert_allclose(mixed[3:], np.tile(mixed[3], (13, 1)))  # nothing is seen: all alike
-    assert_allclose(m.prior_use(), 0.5)
 
 
 def test_missing_cells_are_taken_for_their_means_where_there_are_means():

@@ -217,9 +217,7 @@ def _temperature(machine: Machine, rows: Rows, recipe: Recipe) -> float:
     """
     rng = np.random.default_rng(recipe.seed)
     share = max(dropout_share(recipe, rows), 0.1)
-    X = machine.scaled(rows.X)
-    plain = machine._replace(params=machine.params._replace(scale=np.ones_like(machine.params.scale)))
-    f = scores(machine.params, machine.units, plain.hidden(dropped(rng, X, share), rows.missing))
+    f = scores(machine.params, machine.units, machine.hidden(dropped(rng, rows.X, share), rows.missing))
     weight = rows.weight / rows.weight.sum()
     own, any_class = (np.arange(len(f)), rows.labels), 1.0 / (1.0 + rows.weight.sum())
 

@@ -201,7 +201,7 @@ def find_features(
         for number in range(n_epochs(first, len(rows.weight))):
             learner.epoch(number)
         params, prior = learner.snapshot()
-        x = dense(rows.X) * params.scale
+        x = dense(rows.X)
         if rows.missing is not None:
             x = filled(params, recipe.units, layout, prior.log_odds, x, rows.missing, learner.usual)
         on = respond(recipe.units, drive_of(params, x), prior.log_odds).on

@@ -18,8 +18,8 @@ SHARE = 1e-4
 class Params(NamedTuple):
     """Weights W (D, K), biases eta (D,) and beta (K,), scale (D,), votes (C, K), intercept (C,).
 
-    `scale` multiplies encoded real columns so that their noise has variance 1; it is 1 for the others.
-    Without classes C is 0.
+    `scale` multiplies encoded real columns so that their noise has variance 1; it is 1 for the others, and
+    everywhere in the globally normalised model, where the noise of a standardised column has variance 1. Without classes C is 0.
     """
 
     weights: Array
