@@ -95,4 +95,4 @@ def test_the_papers_infinite_form_has_all_its_units_and_their_sticks():
     model = HarmoniumClassifier(reading="global", truncation=9, max_epochs=30, random_state=0).fit(X, Z[:, 0])
     assert model.components_.shape == (9, 20)
     assert model.machine_.prior.gamma.shape == (9, 2)
-    assert model.score(X, Z[:, 0]) > 0.9
+    assert model.score(X, Z[:, 0]) > Z[:, 0].mean() + 0.1

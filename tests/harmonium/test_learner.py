@@ -66,4 +66,4 @@ def test_batches_together_count_every_row_by_its_weight(monkeypatch):
         learner.epoch(0)
         gradients.append([np.mean(parts, axis=0) for parts in zip(*moves, strict=True)])
     for some, whole in zip(*gradients, strict=True):
-        assert_allclose(some, whole, atol=1e-5)
+        assert_allclose(some, whole, rtol=1e-4, atol=1e-4)

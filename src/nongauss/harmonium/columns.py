@@ -1,8 +1,8 @@
 """From a user's table to visible units of known kinds, view by view, and back. Missing cells stay missing.
 
 Label columns become one binary unit a level (one unit for two levels); numeric columns with two values are
-binary, other numbers real (standardised, in sparse tables only scaled, clipped at 5) or counts (see `Tally`). Constant and empty columns
-say nothing.
+binary, other numbers real (standardised, in sparse tables only scaled, clipped at 5) or counts (see `Tally`).
+Constant and empty columns say nothing.
 """
 
 from __future__ import annotations

@@ -300,8 +300,9 @@ class HarmoniumBase(TransformerMixin, NongaussEstimator):
         return readable.described(self.component_status_, self.use_, self.top_features(5), most)
 
     def score_samples(self, X: Any, n_chains: int = 200, n_steps: int = 1000) -> FloatArray:
-        """Log likelihood of rows without gaps, nats (N,), by annealed importance sampling (in the chain reading
-        by importance sampling row by row); binary units only.
+        """Log likelihood of rows without gaps, nats (N,), by annealed importance sampling; binary units only.
+
+        In the chain reading by importance sampling row by row.
 
         Real columns count by the density of their encoded (standardised) values, counts given their sum.
         Raises InputError.

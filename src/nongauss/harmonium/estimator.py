@@ -33,9 +33,9 @@ class Harmonium(HarmoniumBase):
         "real": each feature that is on has a size of its own, normal (spike and slab).
     views : dict, default None
         Groups of columns by slice, list or mask, {"text": slice(0, 500), "colour": ["red", "green"]}; a value
-        may be a pair of columns and kind, (columns, "binary"), "real" or "counts". Columns in no view are left
-        out. None: all columns are one view. Kinds that are not given are detected: two values are binary,
-        mostly zero whole numbers counts, others real.
+        may be a pair of columns and kind, (columns, "binary"), "real" or "counts". Columns in no view are
+        left out. None: all columns are one view. Kinds that are not given are detected: two values are
+        binary, mostly zero whole numbers counts, others real.
     reading : {"auto", "global", "chain"}, default "auto"
         Which normalisation: over everything ("global", what the paper's algorithm learns), or of the columns
         given the features ("chain", its equation 5). "auto": "chain" for an infinite number of binary

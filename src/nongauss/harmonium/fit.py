@@ -167,6 +167,7 @@ class _FullBatch:
         by_votes, by_intercept = -params.votes / N, np.zeros_like(params.intercept)
         by_weights, by_bias = at.weights, at.hidden_bias
         if recipe.heeds_labels:
+            assert rows.labels is not None
             labels = hinge(params, recipe.units, prior, x, weight, rows.labels, recipe.margin)
             value -= recipe.C * labels.loss
             by_weights = by_weights + recipe.C * labels.weights

@@ -14,9 +14,9 @@ import numpy as np
 from scipy.special import expit, gammaln, logsumexp
 
 from nongauss.core.contracts import InputError
-from nongauss.harmonium import chain
 from nongauss.harmonium.objective import chain_log_joint, log_marginal
 from nongauss.harmonium.params import Rows
+from nongauss.harmonium.posterior import infer
 from nongauss.harmonium.predict import CELLS, Machine
 from nongauss.harmonium.units import Array, log_partition, sample_visible, softplus, totals_of
 
@@ -84,7 +84,7 @@ def _log_base(machine: Machine, x: Array) -> Array:
 
 def _by_importance(machine: Machine, X: Array, x: Array, rng: np.random.Generator, n_draws: int) -> Array:
     rows = Rows(X, None, np.ones(len(X)), None)
-    q = np.clip(chain.infer(machine.params, machine.layout, machine.prior, rows), 0.001, 0.999)
+    q = np.clip(infer(machine.params, machine.layout, machine.prior, rows), 0.001, 0.999)
     totals = totals_of(machine.layout, x)
     ratios = np.empty((n_draws, len(x)))
     for s in range(n_draws):

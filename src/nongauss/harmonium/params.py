@@ -19,7 +19,8 @@ class Params(NamedTuple):
     """Weights W (D, K), biases eta (D,) and beta (K,), scale (D,), votes (C, K), intercept (C,).
 
     `scale` multiplies encoded real columns so that their noise has variance 1; it is 1 for the others, and
-    everywhere in the globally normalised model, where the noise of a standardised column has variance 1. Without classes C is 0.
+    for all in the globally normalised model, where the noise has the variance of the column. Without classes
+    C is 0.
     """
 
     weights: Array

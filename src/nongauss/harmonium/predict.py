@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nongauss.core.registry import persistable
-from nongauss.harmonium import chain
 from nongauss.harmonium.params import Params, Prior, Rows
+from nongauss.harmonium.posterior import infer
 from nongauss.harmonium.units import Array, Layout, mean_of, respond
 from nongauss.harmonium.updates import drive_of, filled
 
@@ -50,7 +50,7 @@ class Machine(NamedTuple):
     def _hidden(self, X: Any, missing: Array | None) -> Array:
         if self.reading == "chain":
             rows = Rows(X, missing, np.ones(X.shape[0]), None)
-            return chain.infer(self.params, self.layout, self.prior, rows, SWEEPS)
+            return infer(self.params, self.layout, self.prior, rows, SWEEPS)
         if missing is not None and self.means.size:
             X, missing = np.where(missing, self.means, X), None
         odds = self.prior.log_odds

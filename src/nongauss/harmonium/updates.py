@@ -97,7 +97,8 @@ def contrast(
 ) -> Contrast:
     """Gradient of -CF1 a row with q0 and q1 held fixed; with `chains` (B, D), these are the negative phase.
 
-    `weight` (B,): shares of a batch, whose sum is what the batch counts for. With `rng`, hidden units are drawn before they reconstruct.
+    `weight` (B,): shares of a batch, whose sum is what the batch counts for. With `rng`, hidden units are
+    drawn before they reconstruct.
     """
     S0 = drive_of(params, X)
     at0 = respond(units, S0, prior)
@@ -125,8 +126,9 @@ def restrain(ridge: float, overlap: float, drive: Array, at: Response, weight: A
 
         - ridge / 2 sum_k Var S_k  - overlap / 16 sum_{j != k} r_jk^8
 
-    with moments over the batch, times what it counts for: a g-prior of the weights (Zellner 1986), and a price of units that say the
-    same, r being the correlation of their means. Its eighth power leaves pairs below .7 alone.
+    times what the batch counts for, with moments over the batch: a g-prior of the weights (Zellner 1986), and
+    a price of units that say the same, r being the correlation of their means. Its eighth power leaves pairs
+    below .7 alone.
     """
     share = weight / weight.sum()
     slope = -ridge * (drive - share @ drive) if ridge else np.zeros_like(drive)
