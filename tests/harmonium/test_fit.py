@@ -36,6 +36,16 @@ def test_labels_that_features_decide_are_learned(units, sparse):
     assert np.mean(f.argmax(axis=1) == labels) > 0.7
 
 
+@pytest.mark.parametrize("method", ["cd", "lbfgs"])
+def test_real_beside_real_units_stay_normalisable(method):
+    layout, rows, _ = rows_of("real")
+    rows = rows._replace(X=rows.X / rows.X.std(axis=0))
+    chosen = recipe(n_components=20, units="real", method=method, max_epochs=40)
+    result = learn(layout, rows, chosen)
+    assert 0.5 < np.linalg.norm(result.state[0].weights, 2) < 0.96
+    assert result.trace[-1]["bound"] > result.trace[0]["bound"]
+
+
 def test_sticks_follow_the_units_that_lbfgs_learns():
     layout, rows, _ = rows_of()
     params, prior = learn(layout, rows, recipe(method="lbfgs", has_sticks=True, max_epochs=30)).state

@@ -20,6 +20,7 @@ from nongauss.harmonium.learner import (
     Rates,
     Recipe,
     batch_size,
+    contract,
     dense,
     n_epochs,
 )
@@ -137,11 +138,14 @@ class _FullBatch:
         self.scale = np.ones(len(learner.params.scale))
 
     def params_of(self, flat: Array) -> Params:
-        """The vector as parameters."""
+        """The vector as parameters, which are normalisable: see `contract`."""
         cuts = np.cumsum([int(np.prod(shape)) for shape in self.shapes])[:-1]
         W, eta, beta, votes, intercept = (
             part.reshape(shape) for part, shape in zip(np.split(flat, cuts), self.shapes, strict=True)
         )
+        if self.learner.recipe.units == "real":
+            W = W.copy()
+            contract(W, self.learner.layout)
         return Params(W, eta, beta, self.scale, votes, intercept)
 
     def use(self, flat: Array) -> Array:
