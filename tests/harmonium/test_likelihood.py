@@ -4,6 +4,7 @@ from numpy.testing import assert_allclose
 
 from harmonium.small import BINARY, log_z, params, states
 from nongauss.core.contracts import InputError
+from nongauss.harmonium.gaps import NO_FILLER
 from nongauss.harmonium.likelihood import annealed_log_partition, log_likelihood
 from nongauss.harmonium.objective import chain_log_joint, log_marginal
 from nongauss.harmonium.params import Params, Prior
@@ -14,7 +15,7 @@ PRIOR = Prior(np.array([0.4, -0.7, 0.0]), np.zeros((0, 2)))
 
 
 def machine(reading="global", units="binary"):
-    return Machine(params(size=1.5), PRIOR, BINARY, units, reading, np.zeros(0), np.zeros(0))
+    return Machine(params(size=1.5), PRIOR, BINARY, units, reading, np.zeros(0), NO_FILLER)
 
 
 def test_annealing_finds_the_partition_function_and_says_how_sure_it_is():

@@ -4,6 +4,7 @@ from numpy.testing import assert_allclose
 from scipy.special import expit
 
 from harmonium.small import BINARY, params, states
+from nongauss.harmonium.gaps import NO_FILLER, Filler
 from nongauss.harmonium.params import Prior
 from nongauss.harmonium.predict import Machine
 from nongauss.harmonium.units import Block
@@ -12,7 +13,7 @@ PRIOR = Prior(np.zeros(3), np.zeros((0, 2)))
 
 
 def machine(**changes) -> Machine:
-    return Machine(params(), PRIOR, BINARY, "binary", "global", np.zeros(0), np.zeros(0))._replace(**changes)
+    return Machine(params(), PRIOR, BINARY, "binary", "global", np.zeros(0), NO_FILLER)._replace(**changes)
 
 
 def test_rows_without_gaps_have_the_exact_posterior_beside_rows_with_gaps():
@@ -24,10 +25,11 @@ def test_rows_without_gaps_have_the_exact_posterior_beside_rows_with_gaps():
     assert_allclose(mixed[3:], np.tile(mixed[3], (13, 1)))  # nothing is seen: all alike
 
 
-def test_missing_cells_are_taken_for_their_means_where_there_are_means():
+def test_missing_cells_are_filled_where_there_is_a_filler():
     means, missing = np.array([0.1, 0.9, 0.4, 0.3]), states(4) == 1
-    m = machine(means=means)
-    assert_allclose(m.hidden(states(4), missing), m.hidden(np.where(missing, means, states(4))))
+    m = machine(filler=Filler(means, np.ones(4), np.zeros((4, 1)), 1.0))
+    filled = m.hidden(np.where(missing, means, states(4)))
+    assert_allclose(m.hidden(states(4), missing), filled, atol=1e-6)
 
 
 @pytest.mark.parametrize("reading", ["global", "chain"])

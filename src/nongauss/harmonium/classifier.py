@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -19,6 +20,7 @@ from nongauss.harmonium.chain import ACTIVE, Chain
 from nongauss.harmonium.columns import Coder
 from nongauss.harmonium.common import CONSTRAINTS, FloatArray, HarmoniumBase
 from nongauss.harmonium.fit import QUICK, find_features
+from nongauss.harmonium.gaps import NO_FILLER, learn_filler
 from nongauss.harmonium.learner import Recipe, dropout_share
 from nongauss.harmonium.objective import scores
 from nongauss.harmonium.params import Rows
@@ -157,7 +159,15 @@ class HarmoniumClassifier(ClassifierMixin, HarmoniumBase):
         recipe = recipe._replace(
             C=float(self.C), margin=float(self.margin), dropout=dropout, n_classes=len(labels.classes)
         )
-        result, machine = self._by_contrast(coder, rows, recipe, everywhere)
+        filler = NO_FILLER
+        if recipe.heeds_labels:
+            filler = learn_filler(coder.layout, rows, seed)
+            rows = filler.whole(coder.layout, rows)
+            if everywhere is not None:
+                everywhere = everywhere._replace(
+                    source=everywhere.source.map(partial(filler.whole, coder.layout))
+                )
+        result, machine = self._by_contrast(coder, rows, recipe, everywhere, filler)
         hidden = self._keep(coder, machine, rows, None)
         self.component_status_ += without
         assert rows.labels is not None

@@ -13,13 +13,7 @@ from nongauss.core.contracts import InputError, NongaussWarning
 from nongauss.data.matching import check_width, match_columns
 from nongauss.data.table import Column, read_input
 from nongauss.harmonium.columns import Coder, Unit
-from nongauss.harmonium.units import Array
-
-CLIP = 5.0
-"""Standardised values beyond this many standard deviations count as this."""
-
-RANGES = {"real": (-CLIP, CLIP), "binary": (0.0, 1.0), "counts": (0.0, np.inf)}
-"""Encoded values beyond these count as these."""
+from nongauss.harmonium.units import RANGES, Array
 
 
 def encode(coder: Coder, X: Any, estimator_name: str) -> tuple[Any, Array | None]:

@@ -27,9 +27,10 @@ from nongauss.harmonium.chain import ACTIVE, Chain
 from nongauss.harmonium.coding import decode, encode
 from nongauss.harmonium.columns import Coder, coder_of, fit_coder
 from nongauss.harmonium.fit import Effort, find_features, learn
+from nongauss.harmonium.gaps import NO_FILLER, Filler
 from nongauss.harmonium.learner import Everywhere, Recipe
 from nongauss.harmonium.likelihood import log_likelihood
-from nongauss.harmonium.params import Rows, column_means, usual_totals
+from nongauss.harmonium.params import Rows, column_spreads, usual_totals
 from nongauss.harmonium.predict import Machine
 from nongauss.harmonium.units import saturated_share
 from nongauss.parted import by_parts, describe, labels_of, naming, open_parts, sample
@@ -179,11 +180,16 @@ class HarmoniumBase(TransformerMixin, NongaussEstimator):
         )  # fmt: skip
         state: Chain = result.state
         totals = usual_totals(coder.layout, rows)
-        machine = Machine(state.params, state.prior, coder.layout, "binary", "chain", totals, np.zeros(0))
+        machine = Machine(state.params, state.prior, coder.layout, "binary", "chain", totals, NO_FILLER)
         return result, machine, state.reasons
 
     def _by_contrast(
-        self, coder: Coder, rows: Rows, recipe: Recipe, everywhere: Everywhere | None = None
+        self,
+        coder: Coder,
+        rows: Rows,
+        recipe: Recipe,
+        everywhere: Everywhere | None,
+        filler: Filler = NO_FILLER,
     ) -> tuple[FitResult, Machine]:
         result = learn(
             coder.layout, rows, recipe, everywhere=everywhere, callbacks=tuple(self.callbacks or ()),
@@ -193,8 +199,7 @@ class HarmoniumBase(TransformerMixin, NongaussEstimator):
             type(part)(*(np.asarray(each, np.float64) for each in part)) for part in result.state
         )
         totals = usual_totals(coder.layout, rows)
-        means = column_means(rows) if recipe.heeds_labels else np.zeros(0)
-        return result, Machine(params, prior, coder.layout, self.units, "global", totals, means)
+        return result, Machine(params, prior, coder.layout, self.units, "global", totals, filler)
 
     def _keep(
         self, coder: Coder, machine: Machine, rows: Rows, reasons: tuple[str, ...] | None
@@ -213,7 +218,7 @@ class HarmoniumBase(TransformerMixin, NongaussEstimator):
         self.component_status_ = reasons
         self.n_active_ = sum(status == ACTIVE for status in self.component_status_)
         self.components_ = np.array(machine.params.weights.T, dtype=np.float64)
-        self.visible_std_ = _spread(rows)
+        self.visible_std_ = column_spreads(rows)
         self.use_ = rows.weight / rows.weight.sum() @ hidden
         if machine.reading == "global" and self.units == "binary":
             self._warn_if_saturated(saturated_share(hidden, rows.weight))
@@ -237,7 +242,7 @@ class HarmoniumBase(TransformerMixin, NongaussEstimator):
         """Mean of each hidden unit given the row, (N, K): if binary, the probability to have the feature.
 
         Missing cells, or whole views, are integrated out by mean field; by a classifier, which has learned
-        with cells and views left out, they are taken for their mean.
+        with cells and views left out, they are taken for what the other cells let expect.
         """
         return self._hidden(X)
 
@@ -361,12 +366,3 @@ def _as_rows(part: Encoded, gaps: bool) -> Rows:
 
 def _n_rows(part: Encoded) -> int:
     return len(part.weight)
-
-
-def _spread(rows: Rows) -> FloatArray:
-    """Standard deviation of each visible unit over the cells that are present, (D,)."""
-    X, share = rows.X, rows.weight / rows.weight.sum()
-    squared = X.multiply(X) if sp.issparse(X) else X * X
-    present = 1.0 if rows.missing is None else np.maximum((~rows.missing).T @ share, 1e-12)
-    mean = np.asarray(X.T @ share).reshape(-1) / present
-    return np.sqrt(np.maximum(np.asarray(squared.T @ share).reshape(-1) / present - mean * mean, 0.0))

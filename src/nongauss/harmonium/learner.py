@@ -227,11 +227,9 @@ class Learner:
         return np.maximum(share, LIGHTEST).astype(np.float32)
 
     def whole(self, params: Params, prior: Array, rows: Rows) -> Any:
-        """Rows whose gaps are filled: by mean field, or where classes are learned by the columns' means."""
+        """Rows whose gaps, if they have some, are filled by mean field."""
         if rows.missing is None:
             return rows.X
-        if self.recipe.heeds_labels:
-            return np.where(rows.missing, self.means, rows.X)
         return filled(params, self.recipe.units, self.layout, prior, rows.X, rows.missing, self.usual)
 
     def score(self, rows: Rows) -> float:

@@ -78,6 +78,15 @@ def column_means(rows: Rows) -> Array:
     return total / np.maximum(present, 1e-12)
 
 
+def column_spreads(rows: Rows) -> Array:
+    """Standard deviation of each visible unit over the cells that are present, (D,)."""
+    X, share = rows.X, rows.weight / rows.weight.sum()
+    squared = X.multiply(X) if hasattr(X, "multiply") else X * X
+    present = 1.0 if rows.missing is None else np.maximum((~rows.missing).T @ share, 1e-12)
+    mean = np.asarray(X.T @ share).reshape(-1) / present
+    return np.sqrt(np.maximum(np.asarray(squared.T @ share).reshape(-1) / present - mean * mean, 0.0))
+
+
 def usual_totals(layout: Layout, rows: Rows) -> Array:
     """What the counts of a row without gaps sum to in each block of counts, on average."""
     return totals_of(layout, column_means(rows)[None])[0]

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nongauss.core.registry import persistable
+from nongauss.harmonium.gaps import Filler
 from nongauss.harmonium.params import Params, Prior, Rows
 from nongauss.harmonium.posterior import infer
 from nongauss.harmonium.units import Array, Layout, mean_of, respond
@@ -25,7 +26,7 @@ class Machine(NamedTuple):
 
     `reading`: "global", where hidden units are independent given a row (and scales are 1), or "chain", where
     they are not.
-    `means`: what missing cells of encoded rows are taken for, (D,), or (0,): they are integrated out.
+    `filler` says what missing cells are taken for; where it is empty they are integrated out.
     """
 
     params: Params
@@ -34,10 +35,10 @@ class Machine(NamedTuple):
     units: str
     reading: str
     totals: Array
-    means: Array
+    filler: Filler
 
     def hidden(self, X: Any, missing: Array | None = None) -> Array:
-        """E[z h | x] (N, K) for encoded rows; missing cells are integrated out, or at `means`."""
+        """E[z h | x] (N, K) for encoded rows; missing cells are integrated out, or filled."""
         out = np.empty((X.shape[0], self.params.n_components))
         size = max(1, CELLS // X.shape[1])
         for start in range(0, X.shape[0], size):
@@ -51,8 +52,8 @@ class Machine(NamedTuple):
         if self.reading == "chain":
             rows = Rows(X, missing, np.ones(X.shape[0]), None)
             return infer(self.params, self.layout, self.prior, rows, SWEEPS)
-        if missing is not None and self.means.size:
-            X, missing = np.where(missing, self.means, X), None
+        if missing is not None and self.filler.means.size:
+            X, missing = self.filler.fill(self.layout, X, missing), None
         odds = self.prior.log_odds
         if missing is None:
             return respond(self.units, drive_of(self.params, X), odds).mean
