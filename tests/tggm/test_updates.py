@@ -12,6 +12,7 @@ from scipy.special import log_ndtr
 
 from nongauss.core.precision import double_precision
 from nongauss.core.records import replace
+from nongauss.data.sparse import SparseRows
 from nongauss.inference.gradient import Rows
 from nongauss.tggm import objective, updates
 from nongauss.tggm.params import Params
@@ -130,11 +131,12 @@ def test_update_shortens_a_wild_gradient_and_shrinks_weights():
     wild = jax.tree.map(lambda leaf: np.zeros_like(leaf), params)
     wild.b1[0] = 1e9
     state, _ = updates.Update(CONFIG)(made_state(params), {"gradient": wild}, np.float64(1.0))
-    first, second = np.asarray(state.optimiser.mu.b1[:, 0])
+    mean = updates.apart(state.optimiser.mu, params)
+    first, second = np.asarray(mean.b1[:, 0])
     assert_allclose(first, 0.1 * updates.LARGEST_GRADIENT, rtol=1e-6)
     assert second == 0.0
     prior = -updates.WEIGHT_PRECISION / 10.0 * params.W0[1]
-    assert_allclose(state.optimiser.mu.W0[1], 0.1 * prior, rtol=1e-6)
+    assert_allclose(mean.W0[1], 0.1 * prior, rtol=1e-6)
 
 
 def test_decay_is_half_a_cosine():
@@ -183,3 +185,15 @@ def test_a_score_that_is_no_number_is_never_the_best():
     held = np.ones((1, 2, 2)), np.ones((1, 2, 1)), np.ones((1, 2))
     state, _ = updates.Judge(CONFIG)(None, made_state(params), Rows(None, None, None, held))
     assert state.best_epoch.tolist() == [0]
+
+
+def test_sparse_held_out_rows_are_never_dense_all_at_once():
+    rng = np.random.default_rng(0)
+    params = ensemble_of(*(member(seed, 3, n_inputs=2000) for seed in (0, 1)))
+    X = SparseRows(rng.integers(0, 2000, (2, 320, 4)), rng.normal(size=(2, 320, 4)))
+    rows = rng.normal(size=(2, 320, 1)), rng.uniform(size=(2, 320))
+    dense = np.stack([objective.filled(SparseRows(*part), 2000) for part in zip(*X, strict=True)])
+    score = jax.jit(updates.held_out_score, static_argnums=1)
+    made = score.lower(params, CONFIG, X, *rows).compile()
+    assert_allclose(made(params, X, *rows), score(params, CONFIG, dense, *rows), rtol=1e-12)
+    assert made.memory_analysis().temp_size_in_bytes < dense.nbytes / 4
