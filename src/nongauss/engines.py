@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -70,10 +71,10 @@ def fit_parts(
 ) -> Outcome:
     """Fit on most parts of the table, judge on a sample of the others; the model that was judged is kept.
 
-    A table of one part, or `test_size` 0, leaves nothing to judge by.
+    Rows without a target are left out. A table of one part, or `test_size` 0, leaves nothing to judge by.
     """
     check_share(test_size)
-    parts = parquet_parts(path)
+    parts = [replace(part, needs=table.target) for part in parquet_parts(path)]
     order = np.random.default_rng(seed).permutation(len(parts))
     n_held = min(len(parts) - 1, max(1, round(test_size * len(parts)))) if test_size else 0
     train = ParquetParts(parts[i] for i in np.sort(order[n_held:]))
