@@ -154,15 +154,15 @@ def rectangle_pass(source: Any, engine: str) -> tuple[Callable[[], Any], Any, An
     from nongauss.parted import Encode, describe, sample_table
     from nongauss.rectangle.params import Boxes
     from nongauss.rectangle.parts import Views, tally_of
-    from nongauss.rectangle.solution import Solution
+    from nongauss.rectangle.updates import State
 
     whole = describe(source, "bench").table.encoder()
     first = sample_table(source, Encode(whole, None, "bench"), 1000).table
     model = RectangleMixture(5, n_init=1, max_iter=3, random_state=0).fit(first)
     shape = (1, model.n_clusters_, len(COLUMNS))
     boxes = Boxes(np.full(shape, -1.0), np.full(shape, 1.0), np.zeros((*shape[:2], 0)))
-    solution: Any = Solution(None, model._rules, boxes, model._structure, None)  # type: ignore[arg-type]
-    arguments = (Views(whole, model._rule, model._look, "bench"), solution, "student_t")
+    state = State(boxes, model._structure)
+    arguments = (Views(whole, model._rule, model._look, "bench"), model._rules, state, "student_t")
     return partial(source.sum, tally_of, *arguments), arguments, source
 
 
