@@ -45,7 +45,7 @@ def write_parts(folder: Path, n_rows: int) -> None:
 def opened(folder: Path, engine: str) -> Iterator[tuple[Any, Any]]:
     """The raw parts where the engine has them, and its client."""
     from nongauss.data.parts import loaded, parquet_parts
-    from nongauss.inference.cluster import Cluster, local_cluster
+    from nongauss.inference.cluster import Cluster
     from nongauss.inference.sources import Stream
     from nongauss.parted import open_parts
 
@@ -53,9 +53,13 @@ def opened(folder: Path, engine: str) -> Iterator[tuple[Any, Any]]:
         source = open_parts(folder, "count")
         yield source if engine == "stream" else Stream(list(source.each(same))), None
         return
-    from distributed import Client
+    from distributed import Client, LocalCluster
 
-    with local_cluster(int(engine.split()[1])) as local, Client(local) as client:
+    workers = int(engine.split()[1])
+    with (
+        LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=":0") as local,
+        Client(local) as client,
+    ):
         from dataclasses import replace
 
         handles = [replace(part, target="count") for part in parquet_parts(folder)]
@@ -150,15 +154,15 @@ def rectangle_pass(source: Any, engine: str) -> tuple[Callable[[], Any], Any, An
     from nongauss.parted import Encode, describe, sample_table
     from nongauss.rectangle.params import Boxes
     from nongauss.rectangle.parts import Views, tally_of
-    from nongauss.rectangle.solution import Solution
+    from nongauss.rectangle.updates import State
 
     whole = describe(source, "bench").table.encoder()
     first = sample_table(source, Encode(whole, None, "bench"), 1000).table
     model = RectangleMixture(5, n_init=1, max_iter=3, random_state=0).fit(first)
     shape = (1, model.n_clusters_, len(COLUMNS))
     boxes = Boxes(np.full(shape, -1.0), np.full(shape, 1.0), np.zeros((*shape[:2], 0)))
-    solution: Any = Solution(None, model._rules, boxes, model._structure, None)  # type: ignore[arg-type]
-    arguments = (Views(whole, model._rule, model._look, "bench"), solution, "student_t")
+    state = State(boxes, model._structure)
+    arguments = (Views(whole, model._rule, model._look, "bench"), model._rules, state, "student_t")
     return partial(source.sum, tally_of, *arguments), arguments, source
 
 

@@ -1,7 +1,6 @@
 """Tables past memory from the command line, on files in parts."""
 
 import json
-import os
 import sys
 
 import numpy as np
@@ -29,6 +28,7 @@ def folder(tmp_path_factory):
     frame = pd.DataFrame(X, columns=["width", "height"])
     frame["colour"] = rng.choice(["red", "blue"], 400)
     frame["sales"] = rng.poisson(np.exp(2 + np.sin(X[:, 0]) + (frame["colour"] == "red")))
+    frame["sales"] = frame["sales"].where(frame.index % 100 != 7)  # a few are missing
     for i in range(2):
         frame[200 * i : 200 * i + 200].to_parquet(path / f"{i}.parquet", row_group_size=50, index=False)
     return path
@@ -69,9 +69,7 @@ def test_a_table_is_fitted_from_disk_judged_on_other_parts_and_predicted_part_by
 def test_a_local_cluster_starts_where_no_address_is_given():
     distributed = pytest.importorskip("distributed")
     with engines.cluster(None) as where:
-        client = distributed.get_client()
-        assert client.ncores()
-        assert set(client.run(os.environ.get, "MALLOC_TRIM_THRESHOLD_").values()) == {None}
+        assert distributed.get_client().ncores()
     assert where.startswith("Dask cluster of")
     assert "dashboard http" in where
 

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import threading
+from functools import partial
 
 import joblib
 import numpy as np
@@ -30,12 +31,14 @@ from nongauss.harmonium import common as harmonium_common
 from nongauss.inference.cluster import Cluster
 from nongauss.inference.epochs import Batch, statistics
 from nongauss.inference.sources import Stream, itself
-from nongauss.parted import is_parted, open_parts, sample
+from nongauss.parted import describe, is_parted, labels_of, open_parts, sample
+from nongauss.rank_factor import fit as rank_factor_fit
 from nongauss.rectangle import estimator as rectangle_estimator
 from nongauss.sparse_gp import fit as sparse_gp_fit
 from nongauss.tggm import parts as tggm_parts
 from nongauss.tggm.params import Config, start
 from nongauss.tggm.updates import Local
+from on_workers import process
 
 N = 600
 RNG = np.random.default_rng(0)
@@ -148,11 +151,23 @@ def test_tables_past_memory_are_learned_from_as_well(name, tmp_path, few_in_memo
         assert model.clusters_["rows"].sum() == N
 
 
+def test_an_ordered_category_keeps_its_order_on_disk(tmp_path):
+    levels = ["low", "mid", "high", "top"]
+    grade = pd.Categorical(["high"] * 4 + ["low"] * 4 + ["mid"] * 4, levels, ordered=True)
+    frame = pd.DataFrame({"size": grade, "grade": grade})
+    frame.to_parquet(tmp_path / "1.parquet", row_group_size=4)  # a level a part
+    table, labels = describe(open_parts(tmp_path, "grade"), "test", partial(labels_of, "test"))
+    assert labels.coder("test", ordered=True).classes.tolist() == levels
+    (code,) = table.encoder().columns
+    assert dict(zip(code.levels, code.ranks, strict=True)) == {"low": 0, "mid": 1, "high": 2}
+
+
 def test_what_cannot_be_in_parts_is_one_sentence(folder):
     for model, arguments, message in (
         (SparseGPRegressor(), (TABLE["count"],), "y must be the name of a column of the Parquet files"),
         (SparseGPRegressor(), ("counts",), "row group 0 has no column 'counts' for the target"),
         (SparseGPRegressor(), ("label",), "row group 0: y holds '.*' in row .*, which is not a number"),
+        (SparseGPRegressor(), ("count", "label"), "row group 0: sample_weight must be numbers"),
         (SparseGPRegressor("poisson"), ("count", None, TABLE["count"]), "exposure takes tables in memory"),
         (SparseGPRegressor("student_t", posterior="mixture"), ("real",), "'mixture' takes tables in memory"),
         (RankFactorAnalysis(), (), "RankFactorAnalysis needs its rows in memory"),
@@ -163,6 +178,8 @@ def test_what_cannot_be_in_parts_is_one_sentence(folder):
     model, target = ESTIMATORS["gp"]
     with pytest.raises(InputError, match="return_std and exposure take tables in memory"):
         model.fit(folder, target).predict(folder, return_std=True)
+    with pytest.raises(InputError, match="which only fit, predict and transform take"):
+        model.predict_interval(folder)
 
 
 def test_without_the_extra_all_that_is_in_memory_or_on_disk_works(folder):
@@ -234,14 +251,39 @@ def test_arrays_and_a_target_of_their_own(client, few_in_memory):
         model.fit(array[:, :1], array[:, 1].rechunk(N))
     with pytest.raises(InputError, match="y must be in parts like X: got ndarray"):
         model.fit(array[:, :1], numbers[:, 1])
+    with pytest.raises(InputError, match="is an array, whose columns have no names"):
+        model.fit(array, "real")
 
 
-def test_a_grid_search_runs_on_the_cluster(client):
+def test_a_frame_and_its_columns_are_partitioned_alike_however_dask_would_read_them(folder, client):
+    import dask.dataframe as dd
+
+    frame = dd.read_parquet(folder, filesystem="arrow")  # would read two small files as one partition
+    model, target = ESTIMATORS["gp"]
+    inputs = frame[list(X.columns)]
+    expected = model.fit(X, TABLE[target], TABLE["weight"]).predict(inputs.compute())
+    lazy = model.fit(inputs, frame[target], frame["weight"]).predict(inputs)
+    assert lazy.npartitions == frame.npartitions == 2
+    assert_allclose(lazy.compute(), expected, rtol=1e-6)
+
+
+def test_searches_and_chains_run_on_the_cluster(client, monkeypatch):
     model, _ = ESTIMATORS["gp"]
-    search = GridSearchCV(model, {"n_inducing": [2, 8]}, cv=2)
+    search = GridSearchCV(
+        model, {"n_inducing": [2, 8]}, cv=2, scoring={"fit": "r2", "place": process}, refit="fit"
+    )
+    sampler = RankFactorAnalysis(2, inference="gibbs", n_chains=2, max_iter=4, n_draws=4, random_state=0)
+    here = search.fit(X, TABLE["count"]).cv_results_["mean_test_fit"]
+    loadings = sampler.fit(X[:60]).loadings_
     with joblib.parallel_config(backend="dask"):
-        there = search.fit(X, TABLE["count"]).cv_results_["mean_test_score"]
-    assert_array_equal(there, search.fit(X, TABLE["count"]).cv_results_["mean_test_score"])
+        there = search.fit(X, TABLE["count"]).cv_results_
+        monkeypatch.setattr(rank_factor_fit, "_warm", None)  # in this process, where no chain is to run
+        chains = sampler.fit(X[:60])
+    assert_array_equal(there["mean_test_fit"], here)
+    assert set(there["split0_test_place"]) <= set(client.run(os.getpid).values())
+    assert_array_equal(chains.loadings_, loadings)
+    assert chains.trace_["iteration"].tolist() == [1, 2, 3, 4, 5, 6, 7, 8]
+    assert chains.trace_["seconds"].is_monotonic_increasing
 
 
 def test_killing_a_worker_in_a_fit_changes_nothing(folder, client, few_in_memory):
@@ -285,14 +327,16 @@ def test_a_gradient_is_the_same_where_the_part_is(client):
 
 
 def cut(place):
+    """Some rows; nothing but their cells tells that a column holds numbers."""
     first, last = place
-    return TABLE[first:last]
+    return TABLE[first:last].astype({"b": object})
 
 
 def test_without_a_cluster_a_dask_frame_is_read_part_by_part_and_parts_may_be_empty(few_in_memory):
-    dd = pytest.importorskip("dask.dataframe")
+    dask, dd = pytest.importorskip("dask"), pytest.importorskip("dask.dataframe")
     assert not is_parted(X)
-    frame = dd.from_map(cut, [(0, 0), (0, 250), (250, 250), (250, 600)], meta=TABLE[:0])
+    with dask.config.set({"dataframe.convert-string": False}):
+        frame = dd.from_map(cut, [(0, 0), (0, 250), (250, 250), (250, 600)], meta=cut((0, 0)))
     for name in ("gp", "rectangle", "harmonium_labels"):
         model, target = ESTIMATORS[name]
         used = frame[[*X.columns, *([target] if target else [])]]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,6 @@ from nongauss.core.contracts import InputError
 from nongauss.core.files import atomic_path
 from nongauss.data.parts import ParquetParts, loaded, parquet_parts
 from nongauss.data.reading import PARQUET_SUFFIXES
-from nongauss.inference.cluster import local_cluster
 from nongauss.inference.sources import Stream, itself
 from nongauss.parted import Encode, describe, naming, open_parts, sample_table
 from nongauss.report.comparison import fit_and_score
@@ -43,7 +43,7 @@ def cluster(scheduler: str | None) -> Iterator[str]:
     Yields a line that says where it is. Raises InputError without the extra, OSError where nobody answers.
     """
     try:
-        from distributed import Client
+        from distributed import Client, LocalCluster
     except ImportError as error:
         raise InputError(
             "--engine dask needs Dask; pip install 'nongauss[dask]', or give --engine stream."
@@ -52,7 +52,7 @@ def cluster(scheduler: str | None) -> Iterator[str]:
         with Client(scheduler) as client:
             yield f"Dask cluster at {scheduler}, dashboard {client.dashboard_link}."
         return
-    with local_cluster() as local, Client(local) as client:
+    with LocalCluster(threads_per_worker=1, dashboard_address=":0") as local, Client(local) as client:
         yield f"Dask cluster of {len(local.workers)} local workers, dashboard {client.dashboard_link}."
 
 
@@ -71,10 +71,10 @@ def fit_parts(
 ) -> Outcome:
     """Fit on most parts of the table, judge on a sample of the others; the model that was judged is kept.
 
-    A table of one part, or `test_size` 0, leaves nothing to judge by.
+    Rows without a target are left out. A table of one part, or `test_size` 0, leaves nothing to judge by.
     """
     check_share(test_size)
-    parts = parquet_parts(path)
+    parts = [replace(part, needs=table.target) for part in parquet_parts(path)]
     order = np.random.default_rng(seed).permutation(len(parts))
     n_held = min(len(parts) - 1, max(1, round(test_size * len(parts)))) if test_size else 0
     train = ParquetParts(parts[i] for i in np.sort(order[n_held:]))

@@ -15,6 +15,7 @@ from functools import partial, wraps
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from nongauss.core.contracts import InputError
@@ -119,21 +120,21 @@ def _dask_parts(X: Any, y: Any, weight: Any) -> list[Any]:
 
 
 def _delayed(collection: Any) -> list[Any]:
-    """The partitions of a collection: blocks of whole rows."""
-    if getattr(collection, "ndim", 1) > 1 and hasattr(collection, "rechunk"):
+    """The partitions of a collection as its owner counts them: blocks of whole rows.
+
+    Of a frame the optimiser would read several as one, each column in its own way.
+    """
+    if hasattr(collection, "simplify"):
+        return list(collection.simplify().to_delayed(optimize_graph=False))
+    if collection.ndim > 1:
         collection = collection.rechunk({1: -1})
-    found = collection.to_delayed()
-    return list(found.ravel()) if isinstance(found, np.ndarray) else list(found)
+    return list(collection.to_delayed().ravel())
 
 
 def _assembled(name: str, X: Any, y: Any, weight: Any) -> Part:
     target, heavy = (column if isinstance(column, str) else None for column in (y, weight))
-    part = Part(name, X, None, None)
-    if target is not None or heavy is not None:
-        part = split_off(name, X, target, heavy)
-    y = part.y if target is not None else y
-    weight = part.weight if heavy is not None else weight
-    return part._replace(y=y, weight=None if weight is None else np.asarray(weight, dtype=np.float64))
+    part = split_off(name, X, target, heavy)
+    return part._replace(y=y if target is None else part.y, weight=weight if heavy is None else part.weight)
 
 
 def describe(source: Source, estimator_name: str, of_target: OfTarget | None = None) -> Described:
@@ -280,20 +281,21 @@ def _predicted(
 
 
 def _lazily(work: Callable[[Part], Any], X: Any) -> Any:
-    """A Dask array of results, whose kind and width a made-up row tells."""
+    """A Dask array of results, whose kind and width two rows of gaps tell."""
     import dask.array as da
     from dask import delayed
 
+    gaps: Any = np.full((2, X.shape[1]), np.nan)
     is_array = not hasattr(X, "columns")
-    example = np.zeros((2, X.shape[1])) if is_array else X._meta_nonempty
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        like = work(Part("example", example, None, None))
-    lengths = X.chunks[0] if is_array else (np.nan,) * X.npartitions
-    task = delayed(_of_partition, pure=False)
+        like = work(Part("X", gaps if is_array else pd.DataFrame(gaps, columns=X.columns), None, None))
+    handles = _delayed(X)
+    lengths = X.chunks[0] if is_array else (np.nan,) * len(handles)
+    task, given = delayed(_of_partition, pure=False), delayed(work, pure=False, traverse=False)
     parts = [
-        da.from_delayed(task(work, like[:0], number, rows), (length, *like.shape[1:]), meta=like[:0])
-        for number, (rows, length) in enumerate(zip(_delayed(X), lengths, strict=True))
+        da.from_delayed(task(given, like[:0], number, rows), (length, *like.shape[1:]), meta=like[:0])
+        for number, (rows, length) in enumerate(zip(handles, lengths, strict=True))
     ]
     return da.concatenate(parts, allow_unknown_chunksizes=True)
 

@@ -139,6 +139,14 @@ def test_labels_of_parts_add_up_to_those_of_all_rows():
 
 
 def test_an_ordered_category_keeps_its_levels_over_parts():
-    y = pd.Series(pd.Categorical(["low", "high"], categories=["low", "mid", "high"], ordered=True))
-    summary = LabelSummary.of(y, np.ones(2), "test", "part 0")
-    assert (summary + summary).coder("test", ordered=True).classes.tolist() == ["low", "mid", "high"]
+    def part(levels, number=0):
+        y = pd.Series(pd.Categorical(["low", "high"], categories=levels, ordered=True))
+        return LabelSummary.of(y, np.ones(2), "test", f"part {number}")
+
+    few, all_ = part(["low", "high"]), part(["low", "mid", "high"], 1)
+    for summary in (few + all_, all_ + few + all_):
+        assert summary.coder("test", ordered=True).classes.tolist() == ["low", "mid", "high"]
+    with pytest.raises(
+        InputError, match="y is ordered as 'low', 'mid', 'high' in part 1 but as 'high', 'low"
+    ):
+        all_ + part(["high", "low"], 2)

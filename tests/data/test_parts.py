@@ -1,4 +1,5 @@
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -6,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from nongauss.core.contracts import InputError
-from nongauss.data.parts import Encoded, FirstRows, first_rows, parquet_parts
+from nongauss.data.parts import Encoded, FirstRows, first_rows, parquet_parts, split_off
 from nongauss.data.rows import canonical_rows
 
 FRAME = pd.DataFrame({"a": [1.0, 2.0, 3.0, 4.0, 5.0], "b": list("xyxyx"), "w": [1, 1, 2, 0, 1]})
@@ -67,6 +68,25 @@ def test_a_file_that_is_damaged_later_is_named(tmp_path):
     (tmp_path / "1.parquet").write_bytes(whole[:4] + b"\0" * 200 + whole[204:])
     with pytest.raises(InputError, match=r"1\.parquet cannot be read as Parquet"):
         part.load()
+
+
+def test_a_folder_that_names_a_column_is_refused(tmp_path):
+    (tmp_path / "year=2024").mkdir()
+    FRAME.to_parquet(tmp_path / "year=2024" / "1.parquet")
+    with pytest.raises(InputError, match="The folder 'year=2024' holds a column in its name"):
+        parquet_parts(tmp_path)
+    assert len(parquet_parts(tmp_path / "year=2024")) == 1
+
+
+def test_rows_without_a_value_that_is_needed_are_left_out(tmp_path):
+    FRAME.assign(b=["x", None, "x", None, "y"]).to_parquet(tmp_path / "1.parquet")
+    (part,) = parquet_parts(tmp_path)
+    assert replace(part, needs="b").load().X["a"].tolist() == [1.0, 3.0, 5.0]
+
+
+def test_an_array_has_no_column_of_that_name():
+    with pytest.raises(InputError, match="part 3 is an array, whose columns have no names"):
+        split_off("part 3", np.ones((2, 2)), "y", None)
 
 
 def test_the_first_rows_are_those_of_the_whole_table_however_it_is_cut():

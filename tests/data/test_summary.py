@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 
-from nongauss.core.contracts import InputError
+from nongauss.core.contracts import InputError, NongaussWarning
 from nongauss.data.encoder import TableEncoder
 from nongauss.data.parts import Part
 from nongauss.data.summary import summarise
@@ -59,6 +59,27 @@ def test_parts_of_different_kinds_or_columns_are_named():
         summary([0, 400]) + summary([0, 400], odd)
     with pytest.raises(InputError, match="differ in column 'pair'; give all parts the same columns"):
         summary([0, 400]) + summary([0, 400], TABLE.drop(columns="pair"))
+
+
+def test_columns_are_told_by_their_names_where_they_have_some():
+    turned = TABLE[TABLE.columns[::-1]]
+    both = (summary([0, 100]) + summary([0, 400], turned[100:], WEIGHT[100:])).encoder
+    with pytest.warns(NongaussWarning, match="ignored"):
+        assert both().columns == summary([0, 100, 400]).encoder().columns
+    arrays = [summary([0, 3], pd.DataFrame(np.eye(3)[:, names], columns=names)) for names in ([0, 1], [1, 0])]
+    with pytest.raises(InputError, match="differ in columns '0', '1'"):
+        arrays[0] + arrays[1]
+
+
+def test_an_ordered_category_keeps_its_order_whatever_each_part_declares():
+    def part(*levels):
+        cells = pd.Categorical(levels, categories=levels, ordered=True)
+        return summarise(Part("part", pd.DataFrame({"size": cells}), None, None), "test")
+
+    (code,) = (part("s", "l") + part("s", "m", "l") + part("m", "l")).encoder().columns
+    assert dict(zip(code.levels, code.ranks, strict=True)) == {"s": 0, "m": 1, "l": 2}
+    (code,) = (part("s", "l") + part("l", "s")).encoder().columns
+    assert code.ranks == ()
 
 
 def test_whole_weights_are_repetitions_and_rows_of_weight_0_are_not_there():

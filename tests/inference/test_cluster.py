@@ -12,7 +12,7 @@ from nongauss.core.contracts import InputError
 from nongauss.inference import cluster as cluster_module
 from nongauss.inference.cluster import Cluster
 from nongauss.inference.sources import Stream
-from on_workers import fails, gram, made
+from on_workers import fails, gram, made, too_slow
 
 distributed = pytest.importorskip("distributed")
 
@@ -42,6 +42,8 @@ def test_sums_blocks_and_errors_are_those_of_a_stream(client):
     assert [len(part) for part in there.each(made, 1.0)] == [len(part) for part in PARTS]
     with pytest.raises(InputError, match=r"a part of \d+ rows is no good; mend it"):
         there.sum(fails)
+    with pytest.raises(TimeoutError, match="the store did not answer"):  # not taken for waiting
+        there.sum(too_slow)
 
 
 KILLS = 2

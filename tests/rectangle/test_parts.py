@@ -23,4 +23,4 @@ def test_rules_are_judged_on_all_rows_of_all_parts(tmp_path):
 
 def test_a_part_without_rows_adds_nothing():
     nothing = Part("part", load_iris(as_frame=True).data[:0], None, None)
-    assert tally_of(nothing, None, None, "full") is None
+    assert tally_of(nothing, None, None, None, "full") is None

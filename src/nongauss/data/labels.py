@@ -14,7 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from nongauss.core.contracts import InputError
 from nongauss.core.registry import persistable
-from nongauss.data.table import as_pandas
+from nongauss.data.table import as_pandas, one_order
 
 _MOST_SHOWN = 10
 
@@ -116,7 +116,19 @@ class LabelSummary:
         both = np.concatenate([self.labels, other.labels])
         labels, which = np.unique(both, return_inverse=True)
         mass = np.bincount(which.ravel(), weights=np.concatenate([self.mass, other.mass]))
-        return LabelSummary(labels, mass.astype(np.float64), self.declared, self.seen_in)
+        return LabelSummary(labels, mass.astype(np.float64), self._order(other), self.seen_in)
+
+    def _order(self, other: LabelSummary) -> NDArray[Any] | None:
+        """The levels of both. Raises InputError where they cannot be told."""
+        if self.declared is None or other.declared is None:
+            return None
+        order = one_order(self.declared.tolist(), other.declared.tolist())
+        if order is None:
+            raise InputError(
+                f"y is ordered as {_listed(self.declared)} in {self.seen_in} but as "
+                f"{_listed(other.declared)} in {other.seen_in}; declare one order in all parts."
+            )
+        return self.declared if len(order) == len(self.declared) else other.declared
 
     def coder(self, estimator_name: str, ordered: bool = False) -> LabelCoder:
         """As `LabelCoder.fit` learns it from all the rows. Raises InputError for one class."""

@@ -22,7 +22,10 @@ from nongauss.data.table import as_pandas
 
 
 class Part(NamedTuple):
-    """Rows as they came: table X, target y (N,) or (N, P) or None, weights (N,) or None; where they are."""
+    """Rows as they came: table X, target y (N,) or (N, P) or None, weights (N,) or None; where they are.
+
+    Nothing of it is checked; `summary.weight_of` gives the weights as numbers.
+    """
 
     name: str
     X: Any
@@ -32,13 +35,17 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True)
 class ParquetPart:
-    """A row group of a Parquet file. `target` and `weight` are columns that are taken out of it."""
+    """A row group of a Parquet file. `target` and `weight` are columns that are taken out of it.
+
+    Rows without a value in the column `needs` are left out.
+    """
 
     path: str
     group: int
     n_rows: int
     target: str | None = None
     weight: str | None = None
+    needs: str | None = None
 
     @property
     def name(self) -> str:
@@ -56,6 +63,8 @@ class ParquetPart:
             raise _unreadable(self.path, error) from error
         if any(name is not None for name in frame.index.names):
             frame = frame.reset_index()
+        if self.needs is not None:
+            frame = frame[frame[self.needs].notna()]
         return split_off(self.name, frame, self.target, self.weight)
 
 
@@ -68,15 +77,21 @@ class ParquetParts(tuple[ParquetPart, ...]):
         return sum(part.n_rows for part in self)
 
 
-def split_off(name: str, frame: pd.DataFrame, target: str | None, weight: str | None) -> Part:
-    """A frame with its target and weights taken out. Raises InputError for a column that is not there."""
+def split_off(name: str, frame: Any, target: str | None, weight: str | None) -> Part:
+    """A table with its target and weights taken out. Raises InputError for a column that is not there."""
+    if target is None and weight is None:
+        return Part(name, frame, None, None)
+    if not hasattr(frame, "columns"):
+        raise InputError(
+            f"{name} is an array, whose columns have no names; give target and weights as Dask arrays."
+        )
     for column, what in ((target, "target"), (weight, "sample_weight")):
         if column is not None and column not in frame.columns:
             shown = ", ".join(map(repr, frame.columns[:8]))
             raise InputError(f"{name} has no column {column!r} for the {what}; it has {shown}.")
     X = frame.drop(columns=[column for column in (target, weight) if column is not None])
     y = None if target is None else frame[target]
-    return Part(name, X, y, None if weight is None else frame[weight].to_numpy(dtype=np.float64))
+    return Part(name, X, y, None if weight is None else frame[weight])
 
 
 def loaded(part: Any) -> Part:
@@ -119,6 +134,13 @@ def _files(path: str | os.PathLike[str]) -> list[str]:
     else:
         found = [text] if Path(text).exists() else glob.glob(text)
     found = sorted(file for file in found if not Path(file).name.startswith((".", "_")))
+    folders = {name for file in found for name in Path(file).parent.parts} - set(Path(text).parts)
+    odd = next((name for name in sorted(folders) if "=" in name), None)
+    if odd is not None:
+        raise InputError(
+            f"The folder {odd!r} holds a column in its name; write that column into the files, "
+            "or read them by dask.dataframe.read_parquet."
+        )
     if not found:
         raise InputError(f"There is no Parquet file at {os.fspath(path)!r}; check the name and the folder.")
     return found

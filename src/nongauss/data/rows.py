@@ -58,6 +58,16 @@ def validate_weight(sample_weight: ArrayLike | None, n_rows: int) -> NDArray[np.
 
     Raises: InputError for a wrong length or shape, NaN or infinity, a negative weight, or only zeros.
     """
+    weight = read_weight(sample_weight, n_rows)
+    if not weight.any():
+        raise InputError(
+            "All entries of sample_weight are zero; sample weights must contain at least one non-zero number."
+        )
+    return weight
+
+
+def read_weight(sample_weight: ArrayLike | None, n_rows: int) -> NDArray[np.float64]:
+    """The same of some rows of a table, all of whose weights may be zero."""
     if sample_weight is None:
         return np.ones(n_rows)
     try:
@@ -82,10 +92,6 @@ def validate_weight(sample_weight: ArrayLike | None, n_rows: int) -> NDArray[np.
                 f"sample_weight is {what} in row {row} ({weight[row]:g}, rows counted from 0); "
                 "weights must be finite and at least 0."
             )
-    if not weight.any():
-        raise InputError(
-            "All entries of sample_weight are zero; sample weights must contain at least one non-zero number."
-        )
     return weight
 
 

@@ -6,7 +6,6 @@ Summaries add up. The encoder of a sum is that of all the rows, to the rounding 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +14,9 @@ from nongauss.core.contracts import InputError
 from nongauss.data.encoder import MOST_LEVELS, ColumnCode, TableEncoder, label_code, number_code, warn_ignored
 from nongauss.data.matching import listed
 from nongauss.data.parts import Part, n_rows_of
-from nongauss.data.rows import Counted, validate_weight
+from nongauss.data.rows import Counted, read_weight
 from nongauss.data.scaling import Moments, Scale
-from nongauss.data.table import Column, read_input, sorted_labels
+from nongauss.data.table import Column, one_order, read_input, sorted_labels
 
 
 @dataclass(frozen=True)
@@ -25,7 +24,7 @@ class ColumnSummary:
     """One column: `numbers`, or the weight of each of its `levels`; neither where every cell is missing.
 
     `levels` holds one more than `MOST_LEVELS` at most. `seen_in`: the part whose cells told the kind.
-    `ranks`: of the levels of an ordered category.
+    `order`: all levels of an ordered category, lowest first; None without an order, or with several.
     """
 
     name: str
@@ -33,7 +32,7 @@ class ColumnSummary:
     numbers: Moments | None = None
     levels: dict[str, float] | None = None
     seen_in: str = ""
-    ranks: dict[str, Any] | None = None
+    order: tuple[str, ...] | None = None
 
     @classmethod
     def of(cls, column: Column, weight: NDArray[np.float64], part: str) -> ColumnSummary:
@@ -47,8 +46,8 @@ class ColumnSummary:
         assert column.codes is not None
         mass = np.bincount(column.codes[present], weights=weight[present], minlength=len(column.levels))
         levels = {level: float(m) for level, m in zip(column.levels, mass, strict=True) if m > 0}
-        ranks = dict(zip(column.levels, column.ranks, strict=True)) if column.ranks else None
-        return cls(column.name, gaps, None, _fewer(levels), part, ranks)
+        order = tuple(column.levels[i] for i in np.argsort(column.ranks)) if column.ranks else None
+        return cls(column.name, gaps, None, _fewer(levels), part, order)
 
     def __add__(self, other: ColumnSummary) -> ColumnSummary:
         gaps = self.gaps or other.gaps
@@ -64,7 +63,8 @@ class ColumnSummary:
             return replace(self, gaps=gaps, numbers=self.numbers + other.numbers)
         mine, its = self.levels or {}, other.levels or {}
         levels = {name: mine.get(name, 0.0) + its.get(name, 0.0) for name in {**mine, **its}}
-        return replace(self, gaps=gaps, levels=_fewer(levels))
+        order = one_order(self.order, other.order) if self.order and other.order else None
+        return replace(self, gaps=gaps, levels=_fewer(levels), order=None if order is None else tuple(order))
 
     def code(self, counted: Counted) -> ColumnCode:
         """How the column is encoded."""
@@ -73,9 +73,7 @@ class ColumnSummary:
         if self.levels is None:
             return ColumnCode(self.name, "empty")
         names = sorted_labels(self.levels)
-        ranks = (
-            tuple(self.ranks[name] for name in names) if self.ranks and set(names) <= set(self.ranks) else ()
-        )
+        ranks = tuple(map(self.order.index, names)) if self.order else ()
         levels = {name: self.levels[name] for name in names}
         return label_code(self.name, levels, self.gaps, counted.n_rows, ranks)
 
@@ -99,13 +97,15 @@ class Summary:
 
     def __add__(self, other: Summary) -> Summary:
         mine, its = ([column.name for column in s.columns] for s in (self, other))
-        if mine != its:
-            odd = sorted(set(mine) ^ set(its)) or [a for a, b in zip(mine, its, strict=True) if a != b]
+        odd = sorted(set(mine) ^ set(its))
+        if self.names is None:  # then their places count
+            odd = odd or [a for a, b in zip(mine, its, strict=True) if a != b]
+        if odd:
             raise InputError(
-                f"{self.part} and {other.part} differ in {listed(odd)}; give all parts the same columns in "
-                "the same order."
+                f"{self.part} and {other.part} differ in {listed(odd)}; give all parts the same columns."
             )
-        columns = tuple(a + b for a, b in zip(self.columns, other.columns, strict=True))
+        found = dict(zip(its, other.columns, strict=True))
+        columns = tuple(column + found[column.name] for column in self.columns)
         return replace(self, columns=columns, counted=self.counted + other.counted)
 
     def encoder(self) -> TableEncoder:
@@ -140,7 +140,4 @@ def summarise(part: Part, estimator_name: str) -> Summary | None:
 
 def weight_of(part: Part) -> NDArray[np.float64]:
     """The weights of a part's rows, all of which may be 0. Raises InputError."""
-    weight = part.weight
-    if weight is not None and not np.any(weight):
-        return np.zeros(n_rows_of(part.X))
-    return validate_weight(weight, n_rows_of(part.X))
+    return read_weight(part.weight, n_rows_of(part.X))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -110,6 +111,11 @@ def read_input(X: Any, estimator_name: str = "this estimator") -> InputTable:
 
     Raises: InputError, or scikit-learn's own errors for sparse, complex, one-dimensional or empty arrays.
     """
+    if isinstance(X, str | os.PathLike):
+        raise InputError(
+            f"X is the path {os.fspath(X)!r}, which only fit, predict and transform take; "
+            "read its rows first, with pandas.read_parquet."
+        )
     frame = as_pandas(X)
     if isinstance(frame, pd.DataFrame):
         labels = tuple(str(name) for name in frame.columns)
@@ -135,7 +141,7 @@ def as_pandas(data: Any) -> pd.DataFrame | pd.Series[Any] | None:
         return data
     native = nw.from_native(data, pass_through=True, allow_series=True)
     if isinstance(native, nw.LazyFrame):
-        raise InputError("The table is lazy, its rows are not there yet; call its collect() first.")
+        raise InputError("The table is lazy, its rows are not there yet; call its collect() or compute().")
     if isinstance(native, nw.DataFrame | nw.Series):
         converted: pd.DataFrame | pd.Series[Any] = native.to_pandas()
         return converted
@@ -162,6 +168,13 @@ def sorted_labels(labels: Iterable[str]) -> tuple[str, ...]:
         return (1, 0.0, label) if math.isnan(number) else (0, number, label)
 
     return tuple(sorted(set(labels), key=place))
+
+
+def one_order(first: Sequence[Any], second: Sequence[Any]) -> Sequence[Any] | None:
+    """Two orders as one: the longer, if the levels of the other stand in it in their order, else None."""
+    longer, shorter = (first, second) if len(first) >= len(second) else (second, first)
+    known = set(shorter)
+    return longer if [level for level in longer if level in known] == list(shorter) else None
 
 
 def _string_names(columns: pd.Index[Any]) -> tuple[str, ...] | None:

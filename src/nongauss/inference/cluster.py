@@ -8,14 +8,15 @@ the order of the parts, whoever finishes first.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+import uuid
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
 import numpy as np
 
-from nongauss.inference.sources import MIXED, Local, called, itself, joined, total
+from nongauss.core.memory import keep_freed_memory
+from nongauss.inference.sources import MIXED, Local, itself, joined, total, with_arguments
 
 GRACE = 60.0
 """Seconds without any worker after which a pass is given up."""
@@ -24,25 +25,6 @@ BRANCHES = 8
 """Records that are added at once."""
 
 _LOOK = 1.0  # seconds between two looks at a pass that is under way
-
-_TRIM = "distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_"
-
-
-@contextmanager
-def local_cluster(n_workers: int | None = None) -> Iterator[Any]:
-    """A `distributed.LocalCluster` of single-threaded workers, one a core unless told.
-
-    Dask has glibc give memory back early, which makes every large temporary array fresh pages: a pass over a
-    Gaussian process's rows then takes half as long again. These workers keep what they freed.
-    """
-    import dask
-    from distributed import LocalCluster
-
-    with (
-        dask.config.set({_TRIM: None}),
-        LocalCluster(n_workers=n_workers, threads_per_worker=1, dashboard_address=":0") as local,
-    ):
-        yield local
 
 
 class Cluster:
@@ -58,55 +40,66 @@ class Cluster:
 
     def map(self, function: Local, *args: Any) -> Cluster:
         """The parts `function(part, *args)`, begun to be made and kept on the workers."""
-        return Cluster(self.client, self._begun(self._tasks(function, args)))
+        return Cluster(self.client, self._begun(*self._graph(function, args, self.handles)))
 
     def sum(self, local: Local, *args: Any) -> Any:
         """The sum of `local(part, *args)` over all parts, added up on the workers."""
-        from dask import delayed
-
-        records = self._tasks(local, args)
+        graph, records = self._graph(local, args, self.handles)
         while len(records) > 1:
             groups = [records[i : i + BRANCHES] for i in range(0, len(records), BRANCHES)]
-            records = [delayed(total, pure=False)(group) for group in groups]
-        return self._result(self._begun(records[0]))
+            records = [(f"total-{uuid.uuid4().hex}", number) for number in range(len(groups))]
+            graph |= {key: (total, group) for key, group in zip(records, groups, strict=True)}
+        return self._result(self._begun(graph, records)[0])
 
     def each(self, local: Local, *args: Any) -> Iterator[Any]:
         """`local(part, *args)` of one part after the other; only that comes over the wire."""
-        return self._ahead(self._tasks(local, args))
+        return self._ahead(local, args, self.handles)
 
     def blocks(self, rng: np.random.Generator, mixed: int = MIXED) -> Iterator[Any]:
         """All rows once, some parts at a time, brought here while the former ones are computed on."""
         order = rng.permutation(len(self.handles))
-        tasks = self._tasks(itself, ())
-        parts = self._ahead([tasks[i] for i in order])
+        parts = self._ahead(itself, (), [self.handles[i] for i in order])
         while some := list(islice(parts, mixed)):
             yield joined(some)
 
-    def _tasks(self, function: Local, args: tuple[Any, ...]) -> list[Any]:
-        """One task a part. Arguments are one node of the graph: sent once, and never lost with a worker."""
-        from dask import delayed
+    def _graph(
+        self, function: Local, args: tuple[Any, ...], handles: Sequence[Any]
+    ) -> tuple[dict[Any, Any], list[Any]]:
+        """A Dask graph with one task a part, and the keys of these.
 
-        given = delayed(args, traverse=False, pure=False)
-        task = delayed(called, pure=False, traverse=False)
-        return [task(function, given, handle) for handle in self.handles]
+        Function and arguments are one node of it: sent once, and never lost with a worker.
+        """
+        from dask import is_dask_collection
+        from dask.core import quote
+        from dask.highlevelgraph import HighLevelGraph
 
-    def _ahead(self, tasks: Sequence[Any]) -> Iterator[Any]:
-        """Results in order; the next one is made meanwhile."""
-        begun = [self._begun(task) for task in tasks[: MIXED + 1]]
-        for number in range(len(tasks)):
+        lazy = [handle for handle in handles if is_dask_collection(handle)]
+        graph: dict[Any, Any] = HighLevelGraph.merge(*(handle.dask for handle in lazy)).to_dict()
+        name = f"{getattr(function, '__name__', type(function).__name__)}-{uuid.uuid4().hex}"
+        graph[f"given-{name}"] = with_arguments(function, args)
+        for number, handle in enumerate(handles):
+            part = handle.key if is_dask_collection(handle) else quote(handle)
+            graph[name, number] = (_of_part, f"given-{name}", part)
+        return graph, [(name, number) for number in range(len(handles))]
+
+    def _ahead(self, function: Local, args: tuple[Any, ...], handles: Sequence[Any]) -> Iterator[Any]:
+        """Results in order; the next ones are made meanwhile."""
+        tasks = (self._begun(*self._graph(function, args, [handle]))[0] for handle in handles)
+        begun = list(islice(tasks, MIXED + 1))
+        while begun:
             result = self._result(begun.pop(0))
-            if number + MIXED + 1 < len(tasks):
-                begun.append(self._begun(tasks[number + MIXED + 1]))
+            begun += islice(tasks, 1)
             yield result
 
-    def _begun(self, tasks: Any) -> Any:
-        """The future of a task, or a list of them."""
+    def _begun(self, graph: dict[Any, Any], keys: list[Any]) -> list[Any]:
+        """The futures of some keys of a graph."""
         from distributed.client import ClosedClientError
 
         try:
-            return self.client.compute(tasks)
+            futures: list[Any] = self.client.get(graph, keys, sync=False)
         except (ClosedClientError, OSError) as error:
             raise _gone(error) from error
+        return futures
 
     def _result(self, future: Any) -> Any:
         """Wait for a result. Raises what a task raised; ConnectionError where no worker is left."""
@@ -120,6 +113,8 @@ class Cluster:
                 try:
                     return future.result(timeout=_LOOK)
                 except Waiting:
+                    if future.status == "error":  # the task's own, which may be of the same kind
+                        raise future.exception() from None
                     alone = not self.client.nthreads()
                     alone_since = (alone_since or time.monotonic()) if alone else None
                 if alone_since is not None and time.monotonic() - alone_since > GRACE:
@@ -137,6 +132,11 @@ class Cluster:
             f"No worker has been left on the Dask cluster {self.client.scheduler.address} for {GRACE:.0f} "
             "seconds; start workers and fit again."
         )
+
+
+def _of_part(work: Callable[[Any], Any], part: Any) -> Any:
+    keep_freed_memory()
+    return work(part)
 
 
 def _gone(error: Exception) -> ConnectionError:

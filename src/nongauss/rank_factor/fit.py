@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.utils.parallel import Parallel, delayed
 
 from nongauss.core.contracts import Callback, FitResult, Status
 from nongauss.inference.iteration import repeat
@@ -142,33 +143,57 @@ def drawn(state: State) -> Draw:
 def _gibbs(
     rows: Rows, labels: Labels, config: Config, recipe: Recipe, callbacks: Sequence[Callback], verbose: int
 ) -> Outcome:
-    """Several chains, each from a start of its own; the second half of each is kept, thinned."""
-    dtype = cell_type(rows)
-    one_sweep = sweeper(rows, labels, config)
+    """Several chains, each from a start of its own; the second half of each is kept, thinned.
+
+    They run on whatever backend joblib was told, all at once, with the same result; by default, and where
+    somebody watches, one after the other.
+    """
+    chains = Parallel(n_jobs=1 if callbacks else None, return_as="generator")(
+        delayed(_chain)(number, rows, labels, config, recipe, callbacks, verbose)
+        for number in range(recipe.n_chains)
+    )
     draws: list[Draw] = []
     chain: list[int] = []
+    trace: list[dict[str, float]] = []
     watched = []
     result: FitResult | None = None
-    total = recipe.n_chains * recipe.max_iter
-    for number in range(recipe.n_chains):
-        rng = np.random.default_rng([recipe.seed, number])
-        state = _warm(rng, one_sweep, start(rng, rows, labels, config), dtype)
-        keep = _Keep(recipe, lambda state: compared(state, rows, config))
-        way = Gibbs(rng, dtype)
-        result = repeat(
-            partial(_kept_sweep, one_sweep, way, keep),
-            state, max_iter=recipe.max_iter, callbacks=callbacks, verbose=verbose, former=result,
-            expected=total,
-        )  # fmt: skip
-        result = replace(result, state=compared(result.state, rows, config))
-        draws += keep.draws or [drawn(result.state)]
-        chain += [number] * max(len(keep.draws), 1)
-        watched.append(keep.watched)
+    for number, (result, kept, numbers) in enumerate(chains):
+        draws += kept
+        chain += [number] * len(kept)
+        watched.append(numbers)
+        before = trace[-1]["seconds"] if trace else 0.0
+        trace += [row | {"seconds": before + row["seconds"]} for row in result.trace]
         if result.status is not Status.COMPLETED:
             break
     assert result is not None
     shortest = min(len(each) for each in watched)
+    result = replace(result, trace=trace)
     return result, draws, np.array(chain), np.array([each[:shortest] for each in watched])
+
+
+def _chain(
+    number: int,
+    rows: Rows,
+    labels: Labels,
+    config: Config,
+    recipe: Recipe,
+    callbacks: Sequence[Callback],
+    verbose: int,
+) -> tuple[FitResult, list[Draw], list[FloatArray]]:
+    """One chain, its iterations counted after those of the chains before it: draws, numbers to watch."""
+    dtype = cell_type(rows)
+    one_sweep = sweeper(rows, labels, config)
+    rng = np.random.default_rng([recipe.seed, number])
+    state = _warm(rng, one_sweep, start(rng, rows, labels, config), dtype)
+    keep = _Keep(recipe, lambda state: compared(state, rows, config))
+    result = repeat(
+        partial(_kept_sweep, one_sweep, Gibbs(rng, dtype), keep),
+        state, max_iter=recipe.max_iter, callbacks=callbacks, verbose=verbose,
+        former=FitResult(None, [], Status.COMPLETED, number * recipe.max_iter),
+        expected=recipe.n_chains * recipe.max_iter,
+    )  # fmt: skip
+    result = replace(result, state=compared(result.state, rows, config))
+    return result, keep.draws or [drawn(result.state)], keep.watched
 
 
 def _warm(

@@ -29,6 +29,7 @@ from nongauss.rectangle.printing import MOST_ROWS
 from nongauss.rectangle.priors import read_prior
 from nongauss.rectangle.solution import Solution, Task, Wording, joint_posterior, solve
 from nongauss.rectangle.summary import Tally, cluster_table, description
+from nongauss.rectangle.updates import State
 
 
 class RectangleMixture(ClusterMixin, TableEstimator):
@@ -317,7 +318,8 @@ class RectangleMixture(ClusterMixin, TableEstimator):
             tally = Tally.of(claims, solution.share, task.rows.weight)
         else:
             views = Views(whole, self._rule, self._look, type(self).__name__)
-            tally = source.sum(tally_of, views, solution, self.structure)
+            state = State(solution.boxes, solution.structure)
+            tally = source.sum(tally_of, views, solution.rules, state, self.structure)
         self.clusters_ = cluster_table(solution.rules.names, tally)
         self.inside_one_ = tally.inside_one / tally.total
 

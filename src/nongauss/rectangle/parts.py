@@ -12,7 +12,7 @@ from nongauss.data.summary import weight_of
 from nongauss.rectangle.columns import View
 from nongauss.rectangle.fit import share_of
 from nongauss.rectangle.params import Rows
-from nongauss.rectangle.solution import Solution
+from nongauss.rectangle.rules import Rules
 from nongauss.rectangle.summary import Tally
 from nongauss.rectangle.updates import State
 
@@ -26,14 +26,13 @@ class Views(NamedTuple):
     name: str
 
 
-def tally_of(part: Part, views: Views, solution: Solution, kind: str) -> Tally | None:
-    """The tally of a part's rows: what rules and structure, fixed by now, say of them."""
+def tally_of(part: Part, views: Views, rules: Rules, state: State, kind: str) -> Tally | None:
+    """The tally of a part's rows: what rules, soft boxes and structure, fixed by now, say of them."""
     if not n_rows_of(part.X):
         return None
     cells = views.rule.read(part.X, views.whole, views.name, warn=False)
     look = views.look.read(part.X, views.whole, views.name, warn=False)
     X, Y = views.rule.scaled(cells.numbers), views.look.scaled(look.numbers)
     rows = Rows(X, cells.labels, Y, look.labels, np.ones(len(X)))
-    share = share_of(rows, State(solution.boxes, solution.structure), kind)
-    rules = solution.rules
+    share = share_of(rows, state, kind)
     return Tally.of(rules.claims(rules.margins(cells)), share, weight_of(part))

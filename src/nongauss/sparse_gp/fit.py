@@ -9,6 +9,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from nongauss.core.contracts import Callback, FitResult, Status
+from nongauss.core.memory import keep_freed_memory
 from nongauss.inference.quasi_newton import ascend
 from nongauss.inference.sources import Source, Stream
 from nongauss.sparse_gp import exact, passes
@@ -158,16 +159,6 @@ def fit(
             callbacks=callbacks, verbose=verbose,
         )  # fmt: skip
         return result, _posterior(model, params, alpha, W)
-
-
-def keep_freed_memory() -> None:
-    """Have the C library keep freed memory for the next evaluation.
-
-    glibc gives arrays back to the system, to be cleared and mapped again, until one of their size was freed
-    (mallopt(3), M_MMAP_THRESHOLD); that took a third of an evaluation. This is the largest that counts, and
-    not a page of it is touched.
-    """
-    np.empty(4_000_000)
 
 
 def sample(rows: Rows, n_inducing: int) -> Rows:
