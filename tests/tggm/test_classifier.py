@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from copy import copy
+
+import jax
 import numpy as np
 import pandas as pd
 import pytest
@@ -55,13 +58,15 @@ def test_probabilities_are_those_of_draws_from_the_model(fitted):
 
 
 def test_both_rules_are_offered(fitted):
-    rows = np.random.default_rng(0).uniform(X.min(axis=0), X.max(axis=0), (500, 4))
-    outputs = fitted.ensemble_.classes(fitted._encode(rows))[1]
-    likely = fitted.predict_proba(rows).argmax(axis=1)
-    by_mean = small(decision="mean_output").fit(X[TRAIN], Y[TRAIN])
-    assert_array_equal(fitted.predict(rows), likely)
-    assert_array_equal(by_mean.predict(rows), outputs.argmax(axis=1))
-    assert (outputs.argmax(axis=1) != likely).any()  # the rules differ
+    """An uncertain class of mean 0 against two certain ones at 0.3 and 0.25: it is the most probable."""
+    one = jax.tree.map(lambda leaf: np.asarray(leaf[:1]), fitted.params_)
+    params = one._replace(W1=np.zeros_like(one.W1), b1=np.array([[0.0, 0.3, 0.25]]))
+    params.W1[:, 0] = 100.0
+    model = copy(fitted)
+    model.ensemble_ = fitted.ensemble_._replace(params=params)
+    params.b1[0, 0] = -model.ensemble_.classes(model._encode(X[:1]))[1][0, 0]
+    assert model.predict_proba(X[:1]).argmax() == model.predict(X[:1])[0] == 0
+    assert model.set_params(decision="mean_output").predict(X[:1])[0] == 1
 
 
 @pytest.mark.parametrize("changes", [{"hidden_layer_sizes": (8, 6)}, {"method": "bp"}], ids=str)

@@ -32,6 +32,11 @@ def test_layers_of_whole_units_are_asked_for(sizes):
         TGGMClassifier(sizes)._settings(1.0)
 
 
+def test_a_portion_is_in_memory():
+    with pytest.raises(InputError, match="a portion of the rows in memory, got a str; call fit"):
+        TGGMClassifier().partial_fit("rows.parquet", "y")
+
+
 def test_settings_become_what_the_mathematics_wants():
     config, recipe = TGGMClassifier(7, hidden_variance=0.3)._settings(1.0)
     assert config.layers == (7,)

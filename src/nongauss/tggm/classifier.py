@@ -194,6 +194,7 @@ verbose :
         `class_weight="balanced"`, which a portion cannot tell.
         """
         config, recipe = self._settings(1.0)
+        self._check_portion(X)
         if isinstance(self.class_weight, str):
             raise InputError(
                 "class_weight='balanced' needs all rows, and partial_fit sees a portion; "

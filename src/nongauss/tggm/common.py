@@ -20,7 +20,7 @@ from nongauss.estimator.base import TableEstimator
 from nongauss.estimator.parameters import Interval, StrOptions, check_parameters
 from nongauss.inference.checkpoint import Checkpoint
 from nongauss.inference.sources import Source
-from nongauss.parted import sample
+from nongauss.parted import is_parted, sample
 from nongauss.tggm import fit as recipe_of
 from nongauss.tggm import parts
 from nongauss.tggm.fit import Data, Recipe
@@ -125,6 +125,15 @@ class TGGM(TableEstimator):
             checkpoint = Checkpoint(self.checkpoint, fingerprint, every_seconds=1.0)
         callbacks = tuple(self.callbacks or ())
         return {"callbacks": callbacks, "checkpoint": checkpoint, "verbose": int(self.verbose)}
+
+    @staticmethod
+    def _check_portion(X: Any) -> None:
+        """Raises InputError where `partial_fit` is given a table in parts."""
+        if is_parted(X):
+            raise InputError(
+                f"partial_fit takes a portion of the rows in memory, got a {type(X).__name__}; "
+                "call fit, which reads tables in parts."
+            )
 
     def _former_result(self) -> FitResult | None:
         """What `partial_fit` goes on from: the last result, if there is one."""

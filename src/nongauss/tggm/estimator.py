@@ -44,7 +44,7 @@ class Reading(NamedTuple):
 class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin, TGGM):
     r"""Nonlinear regression with skewed, input-dependent noise: a truncated-Gaussian graphical model.
 
-    One layer of non-negative hidden units stands between inputs and outputs,
+    Layers of non-negative hidden units stand between inputs and outputs; with one layer,
 
     $$ p(y, h | x) = N(y; W_1 h + b_1, \mathrm{diag}(s_1^2)) \; N_T(h; W_0 x + b_0, \mathrm{diag}(s_0^2)), $$
 
@@ -197,6 +197,7 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
         calibration stays what it was, and nothing stops early. Raises ValueError.
         """
         config, recipe = self._all_settings()
+        self._check_portion(X)
         seed = self._key_seed(self.random_state)
         former = self._former_result()
         if former is None:
