@@ -38,7 +38,7 @@ class HarmoniumClassifier(ClassifierMixin, HarmoniumBase):
     A harmonium (see `Harmonium`) whose feature means E[z | x] feed a multiclass linear classifier; both are
     learned together: contrastive divergence of the columns plus C times the Crammer-Singer loss
     max_y [margin 1(y != y_d) + f_y - f_{y_d}] of each row. With several views a step hides one of them in
-    half of its rows; cells that are missing are taken for their mean.
+    half of its rows; cells that are missing are taken for what the others let expect (see `gaps.py`).
 
     Parameters
     ----------
