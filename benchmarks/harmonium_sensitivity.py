@@ -31,7 +31,10 @@ PARTS: dict[str, list[Setting]] = {
     "ell": [{"margin": margin} for margin in (0.25, 1.0, 4.0)],
     "K": [{"n_components": K} for K in (20, 100, 200)],
     "dropout": [{"dropout": share} for share in (0.0, 0.25, 0.65)],
-    "alpha": [{"n_components": "infinite", "alpha": alpha} for alpha in (0.5, 1.0, 5.0)],
+    "alpha": [
+        {"n_components": "infinite"},
+        *({"n_components": "infinite", "reading": "global", "alpha": alpha} for alpha in (0.5, 1.0, 5.0)),
+    ],
     "steps": [{"step": step, "C": C} for step in (0.009, 0.08) for C in (100.0, 300.0, 1000.0)],
     "restraint": [
         *({"overlap": overlap} for overlap in (0.0, 3000.0, 30_000.0)),

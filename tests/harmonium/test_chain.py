@@ -1,48 +1,11 @@
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
-from scipy.special import expit
 
-from harmonium.small import BINARY, D, K, params, states, table
+from harmonium.small import table
 from nongauss.harmonium import chain
-from nongauss.harmonium.objective import chain_log_joint
-from nongauss.harmonium.params import Prior, Rows, start
-from nongauss.harmonium.units import Block, totals_of
-
-ODDS = np.array([0.4, -0.7, 0.0])
-KINDS = {
-    "binary": BINARY,
-    "mixed": (Block("a", "binary", 0, 2), Block("b", "real", 2, 4)),
-    "counts": (Block("a", "counts", 0, 4),),
-}
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_slopes_over_the_exact_posterior_are_the_gradient_of_the_chain_likelihood(kind):
-    """The negative phase keeps z: E[x' | z], not everything free. Settled by enumeration of z."""
-    p, layout, z = params(), KINDS[kind], states(K)
-    x = np.array([[1.0, 0.0, 1.0, 1.0], [0.0, 0.0, 2.0, 1.0]])
-    totals = totals_of(layout, x)
-
-    def each(q):
-        return np.array([chain_log_joint(q, layout, ODDS, x, totals, np.tile(s, (2, 1))) for s in z])
-
-    posterior = np.exp(each(p) - np.logaddexp.reduce(each(p), axis=0))
-    exact = np.zeros((D, K))
-    for s, share in zip(z, posterior, strict=True):
-        a = np.tile(p.weights @ s + p.visible_bias, (2, 1))
-        at = chain.surrogate(layout, x, a, np.zeros_like(a), totals, None)
-        # With certain z the quadratic touches: its slope at a, minus curvature times a, is kept.
-        exact += (share[:, None] * at.slope).T @ np.tile(s, (2, 1))
-    numeric, step = np.empty((D, K)), 1e-6
-    for at_ in np.ndindex(D, K):
-        e = np.zeros((D, K))
-        e[at_] = step
-        up, down = (
-            np.logaddexp.reduce(each(p._replace(weights=p.weights + s * e)), axis=0).sum() for s in (1, -1)
-        )
-        numeric[at_] = (up - down) / (2 * step)
-    assert_allclose(exact, numeric, atol=1e-5)
+from nongauss.harmonium.params import Rows, start
+from nongauss.harmonium.posterior import infer
+from nongauss.harmonium.units import Block
 
 
 def fitted(kind, n_features=4, n_rows=300, prunes=False, steps=25, missing=None):
@@ -70,26 +33,19 @@ def test_removed_units_have_reasons_and_the_rest_explains_the_rows():
     assert state.on.shape[1] < 6
     assert state.reasons.count(chain.ACTIVE) == state.on.shape[1]
     assert set(state.reasons) <= {chain.ACTIVE, chain.UNUSED, chain.DUPLICATE, chain.IDLE}
-    again = chain.infer(state.params, fit.layout, state.prior, fit.rows)
+    again = infer(state.params, fit.layout, state.prior, fit.rows)
     assert np.mean(np.abs(again - state.on) < 0.01) > 0.97
 
 
-def test_new_rows_are_explained_jointly_not_feature_by_feature():
-    """Two features with the same columns: a row that one explains does not have the other."""
-    layout = (Block("all", "real", 0, 6),)
-    p = params()._replace(
-        weights=np.column_stack([np.full(6, 2.0), np.full(6, 1.9)]),
-        visible_bias=np.zeros(6), hidden_bias=np.zeros(2), scale=np.ones(6), votes=np.zeros((0, 2)),
-    )  # fmt: skip
-    prior = Prior(np.array([-1.0, -1.0]), np.zeros((0, 2)))
-    rows = Rows(np.full((1, 6), 2.0, np.float32), None, np.ones(1), None)
-    on = chain.infer(p, layout, prior, rows)
-    assert_allclose(on.sum(), 1.0, atol=0.05)
-
-
-def test_a_missing_cell_says_nothing():
-    layout = (Block("all", "binary", 0, D),)
-    prior, p = Prior(ODDS, np.zeros((0, 2))), params()
-    hidden = np.array([[True] * D])
-    on = chain.infer(p, layout, prior, Rows(np.zeros((1, D), np.float32), hidden, np.ones(1), None))
-    assert_allclose(on[0], expit(ODDS), atol=1e-6)
+def test_the_features_of_counts_are_found_and_their_bound_rises():
+    rng = np.random.default_rng(0)
+    Z = rng.random((400, 2)) < 0.3
+    X = rng.poisson(np.exp(rng.normal(0.0, 0.5, 20) + 1.5 * Z @ rng.normal(size=(2, 20)))).astype(np.float32)
+    layout, rows = (Block("all", "counts", 0, 20),), Rows(X, None, np.ones(400), None)
+    on = rng.random((400, 8))
+    state = chain.begin(layout, rows, start(rng, layout, rows, 8, 0.9, 0.0, 0), on, 1.0)
+    fit = chain.ChainFit(layout, rows, state, 1.0, 0)
+    bounds = [fit.step(number)["bound"] for number in range(40)]
+    assert (np.diff(bounds)[3:] > -1e-3 * abs(bounds[-1])).all()
+    alike = np.abs(np.corrcoef(fit.state.on.T, Z.T)[:8, 8:])
+    assert (alike.max(axis=0) > 0.7).all()

@@ -7,6 +7,9 @@ from sklearn.model_selection import train_test_split
 
 from harmonium.small import table
 from nongauss import HarmoniumClassifier
+from nongauss.core.contracts import NongaussWarning
+from nongauss.harmonium import readable
+from nongauss.harmonium.chain import DUPLICATE
 
 
 @pytest.fixture(scope="module")
@@ -35,22 +38,13 @@ def test_classes_have_features_of_their_own(digits):
 
 def test_two_classes_and_an_infinite_number_of_features():
     X, y = load_breast_cancer(return_X_y=True)
+    X = X[:, 20:]
     parts = train_test_split(X, y, test_size=200, random_state=0)
     model = HarmoniumClassifier(random_state=0).fit(parts[0], parts[2])
     assert model.score(parts[1], parts[3]) > 0.93
     f = model.decision_function(parts[1])
     assert_array_equal(model.classes_[(f > 0).astype(int)], model.predict(parts[1]))
     assert model.n_active_ == len(model.components_) == model.component_status_.count("active")
-
-
-def test_without_weight_on_the_labels_the_features_are_the_unsupervised_ones():
-    X, Z = table(3, 200, "binary", n_columns=20)
-    one, other = (
-        HarmoniumClassifier(5, C=0.0, dropout=0.0, max_epochs=5, random_state=0).fit(X, labels)
-        for labels in (Z[:, 0], 1 - Z[:, 0])
-    )
-    assert_allclose(one.machine_.params.votes, 0.0)
-    assert one.components_.shape == other.components_.shape == (5, 20)
 
 
 def test_labels_can_be_text():
@@ -83,3 +77,24 @@ def test_rows_without_one_of_the_views_are_still_told_apart(monkeypatch):
         scores.append((model.score(gone, y[test]), model.score(X[test], y[test])))
     assert scores[0][0] > scores[1][0] + 0.03
     assert scores[0][1] > 0.9
+
+
+def test_units_that_the_labels_made_alike_are_told_also_where_their_number_was_found(monkeypatch):
+    X, y = load_wine(return_X_y=True)
+    n_found = HarmoniumClassifier(random_state=0).fit(X, y).n_active_
+    assert 3 <= n_found < 13
+    monkeypatch.setattr(readable, "ALIKE", 0.0)
+    quick = HarmoniumClassifier(max_epochs=9, callbacks=[lambda progress: True], random_state=0)
+    with pytest.warns(NongaussWarning, match="Stopped on request"):
+        quick.fit(X, y)
+    assert len(quick.components_) == n_found  # the number is not a matter of epochs
+    assert quick.n_active_ == 1
+    assert quick.component_status_[1:n_found] == (DUPLICATE,) * (n_found - 1)
+
+
+def test_the_papers_infinite_form_has_all_its_units_and_their_sticks():
+    X, Z = table(2, 200, "binary", n_columns=20)
+    model = HarmoniumClassifier(reading="global", truncation=9, max_epochs=30, random_state=0).fit(X, Z[:, 0])
+    assert model.components_.shape == (9, 20)
+    assert model.machine_.prior.gamma.shape == (9, 2)
+    assert model.score(X, Z[:, 0]) > Z[:, 0].mean() + 0.1

@@ -57,8 +57,13 @@ def test_sparse_tables_stay_sparse_and_mean_what_dense_ones_mean():
     assert sp.issparse(encoded)
     assert missing is None
     assert_array_equal(encoded.toarray(), encode(coder_of(X), X, "test")[0])
-    real = np.random.default_rng(0).normal(size=(30, 2))
-    assert not sp.issparse(encode(coder_of(sp.csr_matrix(real)), sp.csr_matrix(real), "test")[0])
+    real = X * np.random.default_rng(1).normal(size=X.shape)
+    coder = coder_of(sp.csr_matrix(real))
+    encoded, _ = encode(coder, sp.csr_array(real), "test")
+    assert encoded.nnz == np.count_nonzero(real)
+    assert_allclose(np.abs(encoded.toarray()), np.minimum(np.abs(real / real.std(axis=0)), 5), rtol=1e-5)
+    assert_allclose(encode(coder, real, "test")[0], encoded.toarray(), rtol=1e-6)
+    assert_allclose(decode(coder, encoded.toarray()), real, rtol=1e-5)
     with pytest.raises(InputError, match="no gaps"):
         encode(coder, sp.csr_matrix(np.full((2, 6), np.nan)), "test")
     with pytest.raises(InputError, match="expecting 6 features"):

@@ -49,11 +49,21 @@ def test_views_by_slice_name_and_kind():
         ({"a": [0], "b": [0]}, "views 'a' and 'b'"),
         ({"a": [7]}, "does not have"),
         ({"a": "x"}, "slice"),
+        ({"a": slice("x", "y")}, "slice"),
+        ({"a": ([0, 1], "bin")}, "a kind, 'binary'"),
+        ({"a": [0.5]}, "mask"),
+        ({"a": [True, False]}, "does not have"),
     ],
 )
 def test_views_that_cannot_be(views, word):
     with pytest.raises(InputError, match=word):
         resolve_views(views, 3, ("x", "y", "z"))
+
+
+@pytest.mark.parametrize("given", [[False, True, True], np.array([1, 2]), ("y", "z"), slice(1, None)])
+def test_a_view_goes_by_mask_numbers_names_or_slice(given):
+    assert resolve_views({"a": given}, 3, ("x", "y", "z")) == {"a": ((1, 2), None)}
+    assert resolve_views({"a": (given, "real")}, 3, ("x", "y", "z")) == {"a": ((1, 2), "real")}
 
 
 @pytest.mark.parametrize(("kind", "value"), [("binary", 2.0), ("binary", -0.1), ("counts", 0.5)])

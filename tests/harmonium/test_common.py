@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_iris
 
 from harmonium.small import table
-from nongauss import Harmonium
+from nongauss import Harmonium, HarmoniumClassifier
 from nongauss.core.contracts import InputError, NongaussWarning
 
 
@@ -104,3 +104,12 @@ def test_14_thin_and_empty_rows_and_constant_columns_are_legal(make):
     for model in (Harmonium(5, max_epochs=3, random_state=0), Harmonium(max_epochs=3, random_state=0)):
         assert np.isfinite(model.fit_transform(make(X))).all()
     assert_array_equal(Harmonium(2, random_state=0).fit_transform(np.ones((5, 2))).shape, (5, 2))
+
+
+def test_features_come_as_a_frame_where_one_is_asked_for():
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    for make in (Harmonium, HarmoniumClassifier):
+        model = make(2, max_epochs=2, random_state=0).set_output(transform="pandas").fit(X, y)
+        assert list(model.transform(X).columns) == list(model.get_feature_names_out())
+        assert model.top_rows(X, 3).shape == (2, 3)
+    assert model.predict(X).shape == (150,)

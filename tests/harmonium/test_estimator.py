@@ -45,8 +45,9 @@ def test_a_finite_number_is_kept_in_both_readings():
 
 def test_real_units_have_sizes():
     X, _ = table(2, 300, "binary", n_columns=20)
-    H = Harmonium(4, units="real", random_state=0).fit_transform(X)
-    assert H.max() > 1.05
+    model = Harmonium(4, units="real", random_state=0).fit(X)
+    assert np.abs(model.transform(X)).max() > 1.05
+    assert model.component_status_ == ("active",) * 4
     with pytest.raises(InputError, match="binary units only"):
         Harmonium(units="real", reading="chain").fit(X)
 

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 
 from harmonium.small import recipe, rows_of
 from nongauss.core.contracts import Status
@@ -34,6 +34,34 @@ def test_labels_that_features_decide_are_learned(units, sparse):
     params, prior = learn(layout, rows, recipe(n_classes=3, units=units, max_epochs=80)).state
     f = scores(params, units, respond(units, drive_of(params, rows.X), prior.log_odds).mean)
     assert np.mean(f.argmax(axis=1) == labels) > 0.7
+
+
+@pytest.mark.parametrize("method", ["cd", "lbfgs"])
+def test_real_beside_real_units_stay_normalisable(method):
+    layout, rows, _ = rows_of("real")
+    rows = rows._replace(X=rows.X / rows.X.std(axis=0))
+    chosen = recipe(n_components=20, units="real", method=method, max_epochs=40)
+    result = learn(layout, rows, chosen)
+    assert 0.5 < np.linalg.norm(result.state[0].weights, 2) < 0.96
+    assert result.trace[-1]["bound"] > result.trace[0]["bound"]
+
+
+def test_sticks_follow_the_units_that_lbfgs_learns():
+    layout, rows, _ = rows_of()
+    params, prior = learn(layout, rows, recipe(method="lbfgs", has_sticks=True, max_epochs=30)).state
+    use = respond("binary", drive_of(params, rows.X), prior.log_odds).on.mean(axis=0)
+    assert prior.gamma.shape == (8, 2)
+    assert np.corrcoef(prior.log_odds, use)[0, 1] > 0.5
+
+
+@pytest.mark.parametrize("method", ["cd", "lbfgs"])
+def test_without_weight_on_the_labels_the_features_are_the_unsupervised_ones(method):
+    layout, rows, _ = rows_of(labels=np.arange(250) % 3)
+    rows = rows._replace(missing=np.random.default_rng(0).random(rows.X.shape) < 0.05)
+    chosen = recipe(C=0.0, method=method, max_epochs=4)
+    with_, without = (learn(layout, rows, chosen._replace(n_classes=n)).state[0] for n in (3, 0))
+    assert_allclose(with_.weights, without.weights, atol=1e-4)
+    assert_array_equal(with_.votes, np.zeros((3, 8)))
 
 
 @pytest.mark.parametrize("kind", ["binary", "real"])

@@ -1,4 +1,5 @@
 import numpy as np
+from numpy.testing import assert_allclose
 
 from harmonium.small import recipe, rows_of, table
 from nongauss.harmonium.fit import learn
@@ -48,3 +49,21 @@ def test_the_ridge_grows_until_fewer_units_are_saturated():
     assert shares[0] > 0.8
     assert shares[1] < 0.7
     assert UNSUPERVISED.ridge < learner.ridge <= MOST_RIDGE
+
+
+def test_batches_together_count_every_row_by_its_weight(monkeypatch):
+    """Their gradients add up to that of all rows at once, heavy rows or light ones in a batch."""
+    layout, rows, _ = rows_of(n_rows=96, labels=np.arange(96) % 2)
+    rows = rows._replace(weight=np.random.default_rng(0).pareto(1.0, 96) + 0.1)
+    monkeypatch.setattr("nongauss.harmonium.learner.CONTRAST_SHARE", 1.0)
+    gradients = []
+    for size in (16, 96):
+        monkeypatch.setattr("nongauss.harmonium.learner.batch_size", lambda *_, size=size: size)
+        chosen = recipe(method="mean_field", n_classes=2, dropout=0.0)
+        learner = Learner(layout, rows, chosen, UNSUPERVISED._replace(ridge=0.0, overlap=0.0), 1)
+        moves = []
+        monkeypatch.setattr(learner, "_move", lambda gradient, moves=moves: moves.append(gradient))
+        learner.epoch(0)
+        gradients.append([np.mean(parts, axis=0) for parts in zip(*moves, strict=True)])
+    for some, whole in zip(*gradients, strict=True):
+        assert_allclose(some, whole, rtol=1e-4, atol=1e-4)

@@ -4,6 +4,7 @@ from numpy.testing import assert_allclose
 
 from harmonium.small import BINARY, log_z, params, states
 from nongauss.core.contracts import InputError
+from nongauss.harmonium.gaps import NO_FILLER
 from nongauss.harmonium.likelihood import annealed_log_partition, log_likelihood
 from nongauss.harmonium.objective import chain_log_joint, log_marginal
 from nongauss.harmonium.params import Params, Prior
@@ -14,7 +15,7 @@ PRIOR = Prior(np.array([0.4, -0.7, 0.0]), np.zeros((0, 2)))
 
 
 def machine(reading="global", units="binary"):
-    return Machine(params(size=1.5), PRIOR, BINARY, units, reading, np.zeros(0), np.zeros(0))
+    return Machine(params(size=1.5), PRIOR, BINARY, units, reading, np.zeros(0), NO_FILLER)
 
 
 def test_annealing_finds_the_partition_function_and_says_how_sure_it_is():
@@ -62,6 +63,14 @@ def test_importance_sampling_of_the_chain_graph_agrees_with_enumeration():
     exact = np.logaddexp.reduce(joint, axis=0)
     assert_allclose(np.logaddexp.reduce(exact), 0.0, atol=1e-12)
     assert_allclose(log_likelihood(m, x, np.random.default_rng(0), 4000), exact, atol=0.1)
+
+
+def test_counts_given_their_sum_are_a_distribution(monkeypatch):
+    monkeypatch.setattr("nongauss.harmonium.likelihood.CELLS", 16)  # four rows at a time
+    x = np.array([row for row in np.ndindex(4, 4, 4, 4) if sum(row) == 3], np.float32)
+    m = machine("chain")._replace(layout=(Block("a", "counts", 0, 4),), totals=np.array([3.0]))
+    each = log_likelihood(m, x, np.random.default_rng(0), 2000)
+    assert_allclose(np.logaddexp.reduce(each), 0.0, atol=0.05)
 
 
 def test_other_units_are_refused():

@@ -2,7 +2,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.testing import assert_allclose
 
-from nongauss.harmonium.params import Rows, activity, column_means, start, start_biases
+from nongauss.harmonium.params import Rows, activity, column_means, start, start_biases, usual_totals
 from nongauss.harmonium.units import Block, mean_of
 
 LAYOUT = (Block("a", "binary", 0, 3), Block("b", "counts", 3, 6))
@@ -26,7 +26,9 @@ def test_biases_start_at_the_means_of_the_data_dense_or_sparse():
 def test_missing_cells_do_not_count_in_means():
     X = np.array([[1.0, 0.0], [0.0, 0.0], [1.0, 1.0]], np.float32)
     missing = np.array([[False, True], [True, False], [False, False]])
-    assert_allclose(column_means(Rows(X * ~missing, missing, np.ones(3), None)), [1.0, 0.5])
+    with_gaps = Rows(X * ~missing, missing, np.ones(3), None)
+    assert_allclose(column_means(with_gaps), [1.0, 0.5])
+    assert_allclose(usual_totals((Block("a", "counts", 0, 2),), with_gaps), [1.5])
 
 
 def test_weights_start_so_that_units_are_driven_equally_and_units_can_be_kept():

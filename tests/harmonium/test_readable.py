@@ -11,6 +11,8 @@ def test_each_unit_is_in_use_or_has_a_reason():
     hidden = np.column_stack([a, np.full(50, 0.999999), b, 1 - a, np.full(50, 1e-7)])
     status = readable.status_of(hidden, np.ones(50))
     assert status == (ACTIVE, readable.ON, ACTIVE, DUPLICATE, readable.OFF)
+    sizes = np.column_stack([a - a.mean(), b - 1.0, np.full(50, 0.5)])
+    assert readable.status_of(sizes, np.ones(50), "real") == (ACTIVE, ACTIVE, readable.ON)
 
 
 def test_top_columns_are_ranked_by_lift_and_lowered_ones_left_out():

@@ -120,7 +120,7 @@ def test_the_restraint_is_the_gradient_of_what_it_says():
 def test_missing_cells_end_where_mean_field_stands_still():
     p, missing = params(), np.zeros(X.shape, bool)
     missing[:, 1] = True
-    whole = filled(p, "binary", BINARY, PRIOR, X, missing, sweeps=200)
+    whole = filled(p, "binary", BINARY, PRIOR, X, missing, np.zeros(0), sweeps=200)
     e = respond("binary", drive_of(p, whole), PRIOR).mean
     assert_allclose(whole[:, 1], expit(e @ p.weights[1] + p.visible_bias[1]), atol=1e-9)
     assert_allclose(whole[:, [0, 2, 3]], X[:, [0, 2, 3]])

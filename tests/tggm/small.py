@@ -91,6 +91,13 @@ def finite_differences(value, params, step=1e-5):
     return jax.tree.unflatten(structure, out)
 
 
+def half_normal(mu, sd):
+    """Mean and variance of N_T(mu, sd^2) by the textbook form: good enough where mu/sd > -20."""
+    a = mu / sd
+    r = np.exp(-0.5 * a * a - 0.5 * np.log(2.0 * np.pi) - log_ndtr(a))
+    return mu + sd * r, sd**2 * (1.0 - a * r - r**2)
+
+
 def one_unit(c, sd, weight, noise, b1=0.0):
     """A member with one unit, whose drive is c at x = 1, and one output."""
     return Params(

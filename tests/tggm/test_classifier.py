@@ -55,10 +55,13 @@ def test_probabilities_are_those_of_draws_from_the_model(fitted):
 
 
 def test_both_rules_are_offered(fitted):
-    outputs = fitted.ensemble_.classes(fitted._encode(X))[1]
-    assert_array_equal(fitted.predict(X), fitted.predict_proba(X).argmax(axis=1))
+    rows = np.random.default_rng(0).uniform(X.min(axis=0), X.max(axis=0), (500, 4))
+    outputs = fitted.ensemble_.classes(fitted._encode(rows))[1]
+    likely = fitted.predict_proba(rows).argmax(axis=1)
     by_mean = small(decision="mean_output").fit(X[TRAIN], Y[TRAIN])
-    assert_array_equal(by_mean.predict(X), outputs.argmax(axis=1))
+    assert_array_equal(fitted.predict(rows), likely)
+    assert_array_equal(by_mean.predict(rows), outputs.argmax(axis=1))
+    assert (outputs.argmax(axis=1) != likely).any()  # the rules differ
 
 
 @pytest.mark.parametrize("changes", [{"hidden_layer_sizes": (8, 6)}, {"method": "bp"}], ids=str)
@@ -98,8 +101,9 @@ def test_13_24_one_class_and_strange_weights_are_refused():
         small().fit(X[:50], Y[:50])
     model = small().partial_fit(X[:50], Y[:50], classes=[0, 1, 2])  # legal: the others may come
     assert model.predict_proba(X[:1]).shape == (1, 3)
-    with pytest.raises(InputError, match="class_weight gives"):
-        small(class_weight={9: 1.0}).fit(X, Y)
+    for strange in ({9: 1.0}, {0: "heavy"}, {0: -1.0}):
+        with pytest.raises(InputError, match="class_weight gives"):
+            small(class_weight=strange).fit(X, Y)
     with pytest.raises(InputError, match="leaves no row"):
         small(class_weight={0: 0.0, 1: 0.0, 2: 0.0}).fit(X, Y)
 
@@ -134,12 +138,17 @@ def test_frames_with_text():
 
 
 def test_partial_fit_learns_and_knows_absent_classes():
-    model = small(learning_rate=0.01)
+    model, (x, y) = small(learning_rate=0.01), (X[:100:2], Y[:100:2])
     for _ in range(60):
-        model.partial_fit(X[:75], Y[:75], classes=[0, 1, 2])
-    assert model.predict_proba(X[:75]).shape == (75, 3)
-    assert model.score(X[:75], Y[:75]) > 0.95
+        model.partial_fit(x, y, classes=[2, 0, 1])
+    assert_array_equal(model.classes_, [0, 1, 2])  # as scikit-learn's metrics want the columns
+    assert model.predict_proba(x).shape == (50, 3)
+    assert model.score(x, y) > 0.95
     assert model.n_iter_ == 60
+    with pytest.raises(InputError, match=r"classes are \[0, 1\], but the first call fixed \[0, 1, 2\]"):
+        model.partial_fit(x, y, classes=[0, 1])
+    with pytest.raises(InputError, match="'balanced' needs all rows"):
+        model.set_params(class_weight="balanced").partial_fit(x, y)
 
 
 def test_rows_of_one_input_are_held_out_together():

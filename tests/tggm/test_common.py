@@ -26,7 +26,7 @@ def test_sparse_rows_are_merged_like_dense_ones():
     assert_allclose(np.asarray(filled(data.X, 3))[order], plain.X[other], rtol=1e-6)
 
 
-@pytest.mark.parametrize("sizes", [(), (5, 0), (2.5,), ("a",)])
+@pytest.mark.parametrize("sizes", [(), (5, 0), (0,), (2.5,), ("a",)])
 def test_layers_of_whole_units_are_asked_for(sizes):
     with pytest.raises(InputError, match="a whole number of units for each hidden layer"):
         TGGMClassifier(sizes)._settings(1.0)

@@ -8,9 +8,18 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import special, stats
 
 from nongauss.core.records import replace
+from nongauss.data.sparse import SparseRows
 from nongauss.tggm import predict
 from nongauss.tggm.predict import N_POINTS, Ensemble
-from tggm.small import CONFIG, closed_form_log_likelihood, deep_member, ensemble_of, member, one_unit
+from tggm.small import (
+    CONFIG,
+    closed_form_log_likelihood,
+    deep_member,
+    ensemble_of,
+    for_labels,
+    member,
+    one_unit,
+)
 
 BP = replace(CONFIG, method="bp")
 
@@ -196,3 +205,28 @@ def test_points_are_the_same_every_time_and_inside_the_cube():
     assert ((points > 0) & (points < 1)).all()
     predict._points.cache_clear()
     assert_array_equal(predict._points(5), points)
+
+
+def test_sparse_rows_of_about_one_length_share_a_program_and_wide_ones_go_in_small_blocks():
+    labels = replace(CONFIG, n_classes=2)
+    params = ensemble_of(for_labels(member(0, 3, n_inputs=70)))
+    made = Ensemble(params, labels, np.ones(1), 1.0, np.zeros(1), np.ones(1))
+    dense = inputs(3, 70) * (np.arange(70) < 5)
+    index = np.tile(np.arange(70), (3, 1))
+    expected = made.classes(dense)
+    before = predict._hidden._cache_size()
+    for n_cells in (5, 6, 60):
+        X = SparseRows(index[:, :n_cells], dense[:, :n_cells])
+        for got, answer in zip(made.classes(X), expected, strict=True):
+            assert_allclose(got, answer, rtol=1e-12)
+    assert predict._hidden._cache_size() == before + 1
+
+    def seen(_, rows):
+        sizes.append(len(rows))
+        return (rows,)
+
+    for n_inputs, blocks in ((70, [8192, 512]), (100_000, [512] * 17)):
+        sizes = []
+        wide = params._replace(W0=np.zeros((1, 3, n_inputs)))
+        predict._in_blocks(seen, predict._BLOCK, wide, np.zeros((8200, 1)))
+        assert sizes == blocks

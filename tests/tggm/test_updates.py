@@ -8,10 +8,10 @@ import jax
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from scipy.special import log_ndtr
 
 from nongauss.core.precision import double_precision
 from nongauss.core.records import replace
+from nongauss.data.sparse import SparseRows
 from nongauss.inference.gradient import Rows
 from nongauss.tggm import objective, updates
 from nongauss.tggm.params import Params
@@ -19,6 +19,7 @@ from tggm.small import (
     CONFIG,
     ensemble_of,
     finite_differences,
+    half_normal,
     mean_field,
     member,
     row,
@@ -32,13 +33,6 @@ BP = replace(CONFIG, method="bp")
 def _float64():
     with double_precision():
         yield
-
-
-def half_normal(mu, sd):
-    """Mean and variance of N_T(mu, sd^2) by the textbook form: good enough where mu/sd > -20."""
-    a = mu / sd
-    r = np.exp(-0.5 * a * a - 0.5 * np.log(2.0 * np.pi) - log_ndtr(a))
-    return mu + sd * r, sd**2 * (1.0 - a * r - r**2)
 
 
 def em_gradient(params, q, x, y):
@@ -64,14 +58,18 @@ def bp_gradient(params, x, y):
     return {"W0": np.outer(pull, x), "b0": pull, "W1": -np.outer(error / s1, G), "b1": -error / s1}
 
 
+@partial(jax.jit, static_argnames="config")
+def value_and_gradient(params, config, x, y):
+    return jax.value_and_grad(partial(updates.row_bound, config=config, x=x, y=y))(params)
+
+
 @pytest.mark.parametrize("n_outputs", [1, 3])
 @pytest.mark.parametrize("config", [MEAN_FIELD, BP, CONFIG], ids=["mean_field", "bp", "moments"])
 def test_gradient_of_the_fit(config, n_outputs):
     params = member(11, 4, n_outputs)
     x, y = row(11, params)
-    value_and_gradient = jax.jit(jax.value_and_grad(partial(updates.row_bound, config=config, x=x, y=y)))
-    _, gradient = value_and_gradient(params)
-    slopes = finite_differences(lambda p: value_and_gradient(p)[0], params)
+    _, gradient = value_and_gradient(params, config, x, y)
+    slopes = finite_differences(lambda p: value_and_gradient(p, config, x, y)[0], params)
     for got, slope in zip(jax.tree.leaves(gradient), jax.tree.leaves(slopes), strict=True):
         assert_allclose(got, slope, atol=2e-5, rtol=1e-5)
     if config is CONFIG:
@@ -91,13 +89,12 @@ def rows():
 
 @pytest.mark.parametrize("config", [MEAN_FIELD, BP, CONFIG], ids=["mean_field", "bp", "moments"])
 def test_local_sums_the_rows_that_a_member_may_see(config, rows):
-    members = [member(seed, 3) for seed in (0, 1)]
+    members = [member(seed, 4) for seed in (0, 1)]
     sums = jax.jit(updates.Local(config))(jax.random.key(0), ensemble_of(*members), rows)
-    one = jax.jit(jax.value_and_grad(partial(updates.row_bound, config=config)))
     totals = []
     for number, params in enumerate(members):
         parts = [
-            (w, one(params, x=x, y=y))
+            (w, value_and_gradient(params, config, x, y))
             for x, y, f, w in zip(*rows.data, rows.weight, strict=True)
             if f != number
         ]
@@ -117,7 +114,7 @@ def test_update_climbs_and_leaves_fixed_variances():
     params = ensemble_of(member(0, 3), member(1, 3))
     config = replace(CONFIG, hidden_variance=0.3)
     gradient = jax.tree.map(np.ones_like, params)
-    state, info = updates.Update(config)(made_state(params), {"gradient": gradient}, np.float64(2.0))
+    state, info = jax.jit(updates.Update(config))(made_state(params), {"gradient": gradient}, np.float64(2.0))
     assert info == {}
     assert int(state.step) == 1
     assert_allclose(state.params.log_sd0, 0.5 * np.log(0.3), rtol=1e-12)
@@ -129,12 +126,13 @@ def test_update_shortens_a_wild_gradient_and_shrinks_weights():
     params = ensemble_of(member(0, 3), member(1, 3))
     wild = jax.tree.map(lambda leaf: np.zeros_like(leaf), params)
     wild.b1[0] = 1e9
-    state, _ = updates.Update(CONFIG)(made_state(params), {"gradient": wild}, np.float64(1.0))
-    first, second = np.asarray(state.optimiser.mu.b1[:, 0])
+    state, _ = jax.jit(updates.Update(CONFIG))(made_state(params), {"gradient": wild}, np.float64(1.0))
+    mean = updates.apart(state.optimiser.mu, params)
+    first, second = np.asarray(mean.b1[:, 0])
     assert_allclose(first, 0.1 * updates.LARGEST_GRADIENT, rtol=1e-6)
     assert second == 0.0
     prior = -updates.WEIGHT_PRECISION / 10.0 * params.W0[1]
-    assert_allclose(state.optimiser.mu.W0[1], 0.1 * prior, rtol=1e-6)
+    assert_allclose(mean.W0[1], 0.1 * prior, rtol=1e-6)
 
 
 def test_decay_is_half_a_cosine():
@@ -142,19 +140,26 @@ def test_decay_is_half_a_cosine():
     assert_allclose([updates.decay(share) for share in shares], [1.0, 0.505, 0.01, 0.01], rtol=1e-12)
 
 
-def test_judge_keeps_each_members_best_and_stops_when_all_are_idle():
-    good, bad = member(0, 3), member(0, 3)._replace(b1=np.full(1, 9.0))
+judge = jax.jit(updates.Judge(CONFIG))
+
+
+def held_for_two():
+    """Four rows for each of two members, some of them padding."""
     rng = np.random.default_rng(0)
     held = rng.normal(size=(2, 4, 2)), rng.normal(size=(2, 4, 1)), np.array([[1, 1, 1, 0], [2.0, 1, 0, 0]])
-    rows = Rows(None, np.ones(1), np.int32(1), held)
-    judge = jax.jit(updates.Judge(CONFIG))
+    return Rows(None, np.ones(1), np.int32(1), held)
+
+
+def test_judge_keeps_each_members_best_and_stops_when_all_are_idle():
+    good, bad = member(0, 4), member(0, 4)._replace(b1=np.full(1, 9.0))
+    rows = held_for_two()
     state, info = judge(jax.random.key(0), made_state(ensemble_of(good, bad)), rows)
     score = np.asarray(state.best_score)
     expected = [
         np.average(
-            [float(objective.moment_log_likelihood(p, x, y)) for x, y in zip(*data, strict=True)], weights=w
+            [float(value_and_gradient(p, CONFIG, x, y)[0]) for x, y in zip(X, Y, strict=True)], weights=w
         )
-        for p, w, *data in zip((good, bad), held[2], held[0], held[1], strict=True)
+        for p, X, Y, w in zip((good, bad), *rows.held_out, strict=True)
     ]
     assert_allclose(score, expected, rtol=1e-9)
     assert_allclose(info["held_out"], np.mean(expected), rtol=1e-9)
@@ -179,7 +184,18 @@ def test_judge_without_held_out_rows_takes_the_last_state():
 
 
 def test_a_score_that_is_no_number_is_never_the_best():
-    params = ensemble_of(member(0, 3)._replace(b1=np.full(1, np.nan)))
-    held = np.ones((1, 2, 2)), np.ones((1, 2, 1)), np.ones((1, 2))
-    state, _ = updates.Judge(CONFIG)(None, made_state(params), Rows(None, None, None, held))
-    assert state.best_epoch.tolist() == [0]
+    broken = member(0, 4)._replace(b1=np.full(1, np.nan))
+    state, _ = judge(jax.random.key(0), made_state(ensemble_of(broken, member(0, 4))), held_for_two())
+    assert state.best_epoch.tolist() == [0, 1]
+
+
+def test_sparse_held_out_rows_are_never_dense_all_at_once():
+    rng = np.random.default_rng(0)
+    params = ensemble_of(*(member(seed, 3, n_inputs=2000) for seed in (0, 1)))
+    X = SparseRows(rng.integers(0, 2000, (2, 320, 4)), rng.normal(size=(2, 320, 4)))
+    rows = rng.normal(size=(2, 320, 1)), rng.uniform(size=(2, 320))
+    dense = np.stack([objective.filled(SparseRows(*part), 2000) for part in zip(*X, strict=True)])
+    score = jax.jit(updates.held_out_score, static_argnums=1)
+    made = score.lower(params, CONFIG, X, *rows).compile()
+    assert_allclose(made(params, X, *rows), score(params, CONFIG, dense, *rows), rtol=1e-12)
+    assert made.memory_analysis().temp_size_in_bytes < dense.nbytes / 4

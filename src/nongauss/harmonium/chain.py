@@ -2,26 +2,22 @@ r"""The chain-graph reading, equation (5): p(v) prod_d p(z_d | v) p(x_d | z_d), 
 
 Variational Bayes: q(z) = prod Bernoulli(nu), weights of a unit in a view normal with a precision of their
 own that is found by empirical Bayes (automatic relevance determination), sticks as in `sticks.py`. The log
-partition of a visible unit is replaced by its quadratic bound around the present a (Jaakkola and Jordan 2000
-for binary units; exact for real ones; for counts the curvature of a Poisson law), so that no step size is
-needed. Here p(x | z) charges a feature for existing: one that does not pay for its weights, its stick and its
-entropy is removed.
+partition of a visible unit is replaced by a quadratic (`posterior.py`), so that no step size is needed. Here
+p(x | z) charges a feature for existing: one that does not pay for its weights, its stick and its entropy is
+removed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import expit, logsumexp, softmax
+from scipy.special import logsumexp, softmax
 
 from nongauss.harmonium import sticks
 from nongauss.harmonium.params import Params, Prior, Rows
-from nongauss.harmonium.units import Array, Layout, mean_of, softplus, totals_of
-
-CELLS = 2**18
-"""Cells of a block of rows that are in memory at once."""
+from nongauss.harmonium.posterior import Block, blocks, field, settle, shown, surrogate
+from nongauss.harmonium.units import Array, Layout, softplus
 
 WARM = 10
 """Iterations before the first unit may be removed."""
@@ -60,91 +56,9 @@ class Chain(NamedTuple):
     reasons: tuple[str, ...]
 
 
-class Surrogate(NamedTuple):
-    """Slope and curvature (B, D) of the quadratic that replaces x a - A(a) around the mean of a."""
-
-    slope: Array
-    curvature: Array
-
-
-def surrogate(
-    layout: Layout, x: Array, a: Array, variance: Array, totals: Array, seen: Array | None
-) -> Surrogate:
-    """At a whose mean and variance are given, (B, D); cells that are not `seen` say nothing."""
-    others = tuple(block for block in layout if block.kind != "binary")
-    mean = mean_of(others, a, totals)
-    slope, curvature = np.empty_like(a), np.ones_like(a)
-    for block in layout:
-        at = block.place
-        if block.kind == "binary":
-            xi = np.sqrt(a[:, at] * a[:, at] + variance[:, at]) + 1e-6
-            left = np.exp(-xi)
-            curvature[:, at] = (1.0 - left) / ((1.0 + left) * (xi + xi))
-            slope[:, at] = x[:, at] - 0.5 - curvature[:, at] * a[:, at]
-            continue
-        slope[:, at] = x[:, at] - mean[:, at]
-        if block.kind == "counts":
-            curvature[:, at] = mean[:, at]
-    if seen is not None:
-        slope, curvature = slope * seen, curvature * seen
-    return Surrogate(slope, curvature)
-
-
-class Block(NamedTuple):
-    """Rows that are worked on at once: dense cells, which of them are seen (None: all), totals, weight."""
-
-    place: slice
-    x: Array
-    seen: Array | None
-    totals: Array
-    weight: Array
-
-
-def blocks(layout: Layout, rows: Rows, scale: Array) -> Iterator[Block]:
-    """The rows, scaled and made dense, a block at a time."""
-    N, D = rows.X.shape
-    size = max(1, CELLS // max(D, 1))
-    scale = scale.astype(np.float32)
-    for start in range(0, N, size):
-        place = slice(start, min(start + size, N))
-        x = rows.X[place]
-        x = (x.toarray() if hasattr(x, "toarray") else x) * scale
-        seen = None if rows.missing is None else (~rows.missing[place]).astype(np.float32)
-        totals = totals_of(layout, x)
-        yield Block(place, x.astype(np.float32), seen, totals, rows.weight[place])
-
-
-def _field(params: Params, on: Array) -> tuple[Array, Array]:
-    """Mean and variance of a (B, D) under q(z). Large products are in float32: half the time."""
-    W, nu = params.weights.astype(np.float32), on.astype(np.float32)
-    return nu @ W.T + params.visible_bias.astype(np.float32), (nu * (1 - nu)) @ (W * W).T
-
-
-def settle(
-    params: Params, layout: Layout, log_odds: Array, block: Block, on: Array, sweeps: int
-) -> tuple[Array, Array]:
-    """q(z) of the rows of a block, from `on` (B, K): new use and its logits. Units of a sweep in turn.
-
-    Between units of one sweep the curvature is that of the average row; the next starts from exact slopes.
-    """
-    W = params.weights.astype(np.float32)
-    logits = np.empty_like(on)
-    for _ in range(sweeps):
-        at = surrogate(layout, block.x, *_field(params, on), block.totals, block.seen)
-        pull = (at.slope @ W).astype(np.float64) + log_odds
-        own = (at.curvature @ (W * W)).astype(np.float64)
-        cross = ((W * at.curvature.mean(axis=0)[:, None]).T @ W).astype(np.float64)
-        moved, new = np.zeros_like(on), on.copy()
-        for k in range(on.shape[1]):
-            logits[:, k] = pull[:, k] + (on[:, k] - 0.5) * own[:, k] - moved @ cross[:, k]
-            new[:, k] = expit(logits[:, k])
-            moved[:, k] = new[:, k] - on[:, k]
-        on = new
-    return on, logits
-
-
 class _Sums(NamedTuple):
-    """Sums over rows: slopes times (nu, 1) (D, K+1), own curvature (D, K), second moments (K+1, K+1), ..."""
+    """Sums over rows: slopes times (nu, 1) (D, K+1), own curvature (D, K), second moments (K+1, K+1), ...;
+    `curved` is curvature times (nu, 1) (D, K+1)."""
 
     slope: Array
     own: Array
@@ -152,18 +66,21 @@ class _Sums(NamedTuple):
     curvature: Array
     squares: Array
     present: Array
+    curved: Array
     likelihood: float
 
 
 def _sums(params: Params, layout: Layout, rows: Rows, on: Array) -> _Sums:
     D, K = params.weights.shape
     slope, own, second = np.zeros((D, K + 1)), np.zeros((D, K)), np.zeros((K + 1, K + 1))
+    curved = np.zeros((D, K + 1))
     curvature, squares, present, likelihood = np.zeros(D), np.zeros(D), np.zeros(D), 0.0
     for block in blocks(layout, rows, params.scale):
         nu, w = on[block.place], block.weight
-        a, variance = _field(params, nu)
+        a, variance = field(params, nu)
         near = surrogate(layout, block.x, a, variance, block.totals, block.seen)
         spread, full = nu * (1.0 - nu), np.hstack([nu, np.ones((len(nu), 1))])
+        curved += near.curvature.T @ (w[:, None] * full).astype(np.float32)
         slope += near.slope.T @ (w[:, None] * full).astype(np.float32)
         own += near.curvature.T @ (w[:, None] * spread).astype(np.float32)
         second += full.T @ (w[:, None] * full) + np.diag(np.append(w @ spread, 0.0))
@@ -173,7 +90,7 @@ def _sums(params: Params, layout: Layout, rows: Rows, on: Array) -> _Sums:
             squares[at] += w @ (((block.x[:, at] - a[:, at]) ** 2 + variance[:, at]) * seen)
             present[at] += w @ seen
         likelihood += _likelihood(layout, block, params.scale, a, variance)
-    return _Sums(slope, own, second, curvature, squares, present, likelihood)
+    return _Sums(slope, own, second, curvature, squares, present, curved, likelihood)
 
 
 def _likelihood(layout: Layout, block: Block, scale: Array, a: Array, variance: Array) -> float:
@@ -189,6 +106,7 @@ def _likelihood(layout: Layout, block: Block, scale: Array, a: Array, variance: 
             base = np.log(scale[at]) - 0.5 * np.log(2.0 * np.pi)
             cells[:, at] += base - 0.5 * (x * x + mean * mean + var)
         else:
+            mean = shown(a, block.seen)[:, at]
             cells[:, at] -= 0.5 * var * x.sum(axis=1, keepdims=True) * softmax(mean, axis=1)
             rows += x.sum(axis=1) * logsumexp(mean, axis=1)
     cells = cells if block.seen is None else cells * block.seen
@@ -207,7 +125,8 @@ class ChainFit:
         self.n_rows = float(rows.weight.sum())
         self.calm, self.last = 0, -np.inf
         self.best: tuple[float, Chain, Array] = (-np.inf, state, np.zeros(0))
-        self.views = np.array([sorted({b.view for b in layout}).index(b.view) for b in layout])
+        names = sorted({block.view for block in layout})
+        self.views = np.concatenate([np.full(b.stop - b.start, names.index(b.view)) for b in layout])
 
     def step(self, number: int) -> dict[str, float]:
         """One iteration: q(z), weights, scales, precisions; what does not pay goes; then the sticks."""
@@ -273,13 +192,16 @@ class ChainFit:
         K = params.n_components
         W = np.hstack([params.weights, params.visible_bias[:, None]])
         variance, spent = np.empty((len(W), K)), np.empty(len(W))
-        for block, view in zip(self.layout, self.views, strict=True):
+        for block in self.layout:
             at = block.place
-            prior = np.append(precision[view], BIAS_PRECISION)
+            prior = np.append(precision[self.views[block.start]], BIAS_PRECISION)
             root = 1.0 / np.sqrt(prior)
             values, vectors = np.linalg.eigh(sums.second * root[:, None] * root[None, :])
             vectors *= root[:, None]
             mean_curvature = sums.curvature[at] / self.n_rows
+            if block.kind == "counts":  # steepest in the rows that have what raises the count
+                usual = np.outer(mean_curvature, np.diag(sums.second))
+                mean_curvature *= (sums.curved[at] / np.maximum(usual, 1e-12)).max(axis=1)
             gradient = sums.slope[at] - prior * W[at]
             gradient[:, :K] -= sums.own[at] * W[at, :K]
             shrink = 1.0 / (1.0 + np.outer(mean_curvature, np.maximum(values, 0.0)))
@@ -314,16 +236,10 @@ class ChainFit:
         weights, kl = self.state.params.weights, np.zeros(self.state.params.n_components)
         precision = np.empty_like(self.state.precision)
         for view in range(len(precision)):
-            chosen = np.concatenate(
-                [
-                    np.arange(b.start, b.stop)
-                    for b, own in zip(self.layout, self.views, strict=True)
-                    if own == view
-                ]
-            )
-            square = weights[chosen] ** 2 + variance[chosen]
-            precision[view] = len(chosen) / np.maximum(square.sum(axis=0), 1e-12)
-            kl -= 0.5 * np.log(precision[view] * np.maximum(variance[chosen], 1e-300)).sum(axis=0)
+            own = self.views == view
+            square = (weights[own] ** 2 + variance[own]).sum(axis=0)
+            precision[view] = own.sum() / np.maximum(square, 1e-12)
+            kl -= 0.5 * np.log(precision[view] * np.maximum(variance[own], 1e-300)).sum(axis=0)
         self.state = self.state._replace(precision=precision)
         return kl
 
@@ -376,14 +292,6 @@ class ChainFit:
         )
         precision, ids = state.precision[:, order], state.ids[order]
         self.state = Chain(params, on[:, order], precision, Prior(odds, gamma), ids, state.reasons)
-
-
-def infer(params: Params, layout: Layout, prior: Prior, rows: Rows, sweeps: int = 20) -> Array:
-    """q(z) of new rows, (N, K), from the prior's use."""
-    on = np.tile(expit(prior.log_odds), (rows.X.shape[0], 1))
-    for block in blocks(layout, rows, params.scale):
-        on[block.place], _ = settle(params, layout, prior.log_odds, block, on[block.place], sweeps)
-    return on
 
 
 def begin(layout: Layout, rows: Rows, params: Params, on: Array, alpha: float) -> Chain:

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax
-from sklearn.base import ClassifierMixin, TransformerMixin
+from sklearn.base import ClassifierMixin
 
 from nongauss.data.labels import LabelCoder
 from nongauss.estimator.parameters import Interval, StrOptions
 from nongauss.harmonium import readable
-from nongauss.harmonium.chain import ACTIVE
+from nongauss.harmonium.chain import ACTIVE, Chain
 from nongauss.harmonium.columns import Coder
 from nongauss.harmonium.common import CONSTRAINTS, FloatArray, HarmoniumBase
-from nongauss.harmonium.fit import QUICK
+from nongauss.harmonium.fit import QUICK, find_features
+from nongauss.harmonium.gaps import NO_FILLER, learn_filler
 from nongauss.harmonium.learner import Recipe, dropout_share
 from nongauss.harmonium.objective import scores
 from nongauss.harmonium.params import Rows
@@ -30,7 +32,7 @@ WIDEST = 4.0
 """Log temperatures are sought within this of 0."""
 
 
-class HarmoniumClassifier(TransformerMixin, ClassifierMixin, HarmoniumBase):
+class HarmoniumClassifier(ClassifierMixin, HarmoniumBase):
     r"""Classification by latent features that are learned with a large margin between classes.
 
     A harmonium (see `Harmonium`) whose feature means E[z | x] feed a multiclass linear classifier; both are
@@ -41,16 +43,20 @@ class HarmoniumClassifier(TransformerMixin, ClassifierMixin, HarmoniumBase):
     Parameters
     ----------
     n_components : "infinite" or int, default "infinite"
-        Number of features; "infinite": as many as the chain graph of `Harmonium` finds in the columns.
+        Number of features; "infinite": see `reading`.
     C : float, default 300.0
         Weight of the loss of a row against one nat of its contrastive free energy. 0: the labels are not
-        learned from, and the features are those of `Harmonium`.
+        learned from, and the features are learned as those of `Harmonium`; all classes are then as likely.
     margin : float, default 1.0
         What a score must be ahead of the others; a larger one does what a larger prior variance of the votes
         does.
     dropout : "auto" or float, default "auto"
         Share of the cells that the classes do not see in each step. "auto": near one half for long rows
         (texts), little for short ones.
+    reading : {"auto", "global"}, default "auto"
+        Where an infinite number comes from. "auto": the chain graph of `Harmonium` finds it in the columns,
+        without the labels, and at least one a class. "global": the algorithm of the paper, `truncation`
+        features with sticks, which switch hardly any off; so it is for real units in any case.
     truncation, units, views, method, alpha, stick_expectation, batch_size, max_epochs, early_stopping,
     validation_fraction, callbacks, random_state, verbose
         See `Harmonium`.
@@ -81,6 +87,7 @@ class HarmoniumClassifier(TransformerMixin, ClassifierMixin, HarmoniumBase):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "reading": [StrOptions({"auto", "global"})],
         "margin": [Interval(numbers.Real, 0, None, closed="left")],
         "C": [Interval(numbers.Real, 0, None, closed="left")],
         "dropout": [StrOptions({"auto"}), Interval(numbers.Real, 0, 1, closed="left")],
@@ -94,6 +101,7 @@ class HarmoniumClassifier(TransformerMixin, ClassifierMixin, HarmoniumBase):
         C: float = 300.0,
         margin: float = 1.0,
         dropout: float | str = "auto",
+        reading: str = "auto",
         truncation: int | str = "auto",
         units: str = "binary",
         views: Mapping[str, Any] | None = None,
@@ -112,6 +120,7 @@ class HarmoniumClassifier(TransformerMixin, ClassifierMixin, HarmoniumBase):
         self.C = C
         self.margin = margin
         self.dropout = dropout
+        self.reading = reading
         self.truncation = truncation
         self.units = units
         self.views = views
@@ -142,16 +151,25 @@ class HarmoniumClassifier(TransformerMixin, ClassifierMixin, HarmoniumBase):
             rows, _ = self._rows(coder, table, weight, labels.encode(y, len(weight), name, weight))
         assert labels is not None
         recipe = self._recipe(self._n_units(len(coder.units)), seed)
-        reasons = None
-        if self.n_components == "infinite" and self.units == "binary":
-            found, reasons = self._number(coder, rows, recipe, len(labels.classes))
+        without: tuple[str, ...] = ()
+        if self.n_components == "infinite" and self.units == "binary" and self.reading == "auto":
+            found, without = self._number(coder, rows, recipe, len(labels.classes))
             recipe = recipe._replace(n_components=found, has_sticks=False)
         dropout = None if self.dropout == "auto" else float(self.dropout)
         recipe = recipe._replace(
             C=float(self.C), margin=float(self.margin), dropout=dropout, n_classes=len(labels.classes)
         )
-        result, machine = self._by_contrast(coder, rows, recipe, everywhere)
-        hidden = self._keep(coder, machine, rows, reasons)
+        filler = NO_FILLER
+        if recipe.heeds_labels:
+            filler = learn_filler(coder.layout, rows, seed)
+            rows = filler.whole(coder.layout, rows)
+            if everywhere is not None:
+                everywhere = everywhere._replace(
+                    source=everywhere.source.map(partial(filler.whole, coder.layout))
+                )
+        result, machine = self._by_contrast(coder, rows, recipe, everywhere, filler)
+        hidden = self._keep(coder, machine, rows, None)
+        self.component_status_ += without
         assert rows.labels is not None
         self.classes_ = labels.classes
         self.class_means_, self.class_spreads_ = readable.class_means(
@@ -164,11 +182,15 @@ class HarmoniumClassifier(TransformerMixin, ClassifierMixin, HarmoniumBase):
     def _number(
         self, coder: Coder, rows: Rows, recipe: Recipe, n_classes: int
     ) -> tuple[int, tuple[str, ...]]:
-        """How many features the columns call for, at least one a class, and what became of each unit."""
-        _, found, reasons = self._by_chain(coder, rows._replace(labels=None), recipe, QUICK)
-        n_found = max(n_classes, found.params.n_components)
-        inactive = tuple(reason for reason in reasons if reason != ACTIVE)
-        return n_found, (ACTIVE,) * n_found + inactive[: max(0, len(reasons) - n_found)]
+        """How many features the columns call for, at least one a class, and why it does without others.
+
+        It is counted to the end, however few epochs the classes are to be learned in.
+        """
+        result = find_features(coder.layout, rows, recipe._replace(max_epochs=None), True, QUICK)
+        chain: Chain = result.state
+        n_found = max(n_classes, chain.params.n_components)
+        reasons = tuple(reason for reason in chain.reasons if reason != ACTIVE)
+        return n_found, reasons[: max(0, len(chain.reasons) - n_found)]
 
     @by_parts
     def decision_function(self, X: Any) -> FloatArray:
@@ -193,7 +215,7 @@ class HarmoniumClassifier(TransformerMixin, ClassifierMixin, HarmoniumBase):
         return np.exp(self.predict_log_proba(X))
 
     def _scores(self, X: Any) -> FloatArray:
-        hidden = self.transform(X)
+        hidden = self._hidden(X)
         return scores(self.machine_.params, self.machine_.units, hidden).astype(np.float64)
 
 
@@ -205,9 +227,7 @@ def _temperature(machine: Machine, rows: Rows, recipe: Recipe) -> float:
     """
     rng = np.random.default_rng(recipe.seed)
     share = max(dropout_share(recipe, rows), 0.1)
-    X = machine.scaled(rows.X)
-    plain = machine._replace(params=machine.params._replace(scale=np.ones_like(machine.params.scale)))
-    f = scores(machine.params, machine.units, plain.hidden(dropped(rng, X, share), rows.missing))
+    f = scores(machine.params, machine.units, machine.hidden(dropped(rng, rows.X, share), rows.missing))
     weight = rows.weight / rows.weight.sum()
     own, any_class = (np.arange(len(f)), rows.labels), 1.0 / (1.0 + rows.weight.sum())
 

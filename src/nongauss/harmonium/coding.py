@@ -13,10 +13,7 @@ from nongauss.core.contracts import InputError, NongaussWarning
 from nongauss.data.matching import check_width, match_columns
 from nongauss.data.table import Column, read_input
 from nongauss.harmonium.columns import Coder, Unit
-from nongauss.harmonium.units import Array
-
-CLIP = 5.0
-"""Standardised values beyond this many standard deviations count as this."""
+from nongauss.harmonium.units import RANGES, Array
 
 
 def encode(coder: Coder, X: Any, estimator_name: str) -> tuple[Any, Array | None]:
@@ -26,7 +23,7 @@ def encode(coder: Coder, X: Any, estimator_name: str) -> tuple[Any, Array | None
     table = read_input(X, estimator_name)
     notes: list[str] = []
     places = match_columns(table, coder.feature_names, coder.n_features, estimator_name, notes)
-    out = np.zeros((table.n_rows, len(coder.units)), np.float64)
+    out = np.zeros((table.n_rows, len(coder.units)), np.float32)
     by_column: dict[int, Column] = {}
     unseen: dict[str, None] = {}
     known: dict[int, set[str]] = {}
@@ -43,8 +40,9 @@ def encode(coder: Coder, X: Any, estimator_name: str) -> tuple[Any, Array | None
         warnings.warn(" ".join(notes), NongaussWarning, stacklevel=3)
     missing = np.isnan(out)
     if not missing.any():
-        return out.astype(np.float32), None
-    return np.where(missing, 0.0, out).astype(np.float32), missing
+        return out, None
+    out[missing] = 0.0
+    return out, missing
 
 
 def _cells(unit: Unit, column: Column, known: set[str], unseen: dict[str, None]) -> Array:
@@ -65,9 +63,7 @@ def _cells(unit: Unit, column: Column, known: set[str], unseen: dict[str, None])
     values = column.as_numbers().values
     assert values is not None
     z = (values / unit.unit - unit.mean) / unit.sd
-    if unit.kind == "real":
-        return np.clip(z, -CLIP, CLIP)
-    return np.clip(z, 0.0, 1.0) if unit.kind == "binary" else np.maximum(values, 0.0)
+    return np.clip(z, *RANGES[unit.kind])
 
 
 def _encode_sparse(coder: Coder, X: Any, estimator_name: str) -> Any:
@@ -77,18 +73,14 @@ def _encode_sparse(coder: Coder, X: Any, estimator_name: str) -> Any:
         raise InputError(
             "X is sparse and holds NaN or infinity; a sparse table has no gaps, so give a dense one."
         )
-    shifted = [unit.kind == "real" or unit.mean != 0.0 or unit.label != "" for unit in coder.units]
-    if any(shifted):
+    if any(unit.mean != 0.0 or unit.label for unit in coder.units):
         out, _ = encode(coder._replace(feature_names=None), matrix.toarray(), estimator_name)
         return out
-    chosen = matrix[:, [unit.column for unit in coder.units]].astype(np.float32)
-    binary = np.array([unit.kind == "binary" for unit in coder.units])
-    step = np.array([unit.unit * unit.sd for unit in coder.units], np.float32)
-    data = chosen.data / step[chosen.indices]
-    chosen.data = np.where(binary[chosen.indices], np.clip(data, 0.0, 1.0), np.maximum(data, 0.0)).astype(
-        np.float32
-    )
-    return chosen
+    chosen = matrix[:, [unit.column for unit in coder.units]].astype(np.float64)
+    scale, sd, low, high = np.array([(unit.unit, unit.sd, *RANGES[unit.kind]) for unit in coder.units]).T
+    at = chosen.indices
+    chosen.data = np.clip(chosen.data / scale[at] / sd[at], low[at], high[at])
+    return chosen.astype(np.float32)
 
 
 def decode(coder: Coder, units: Array) -> Array:

@@ -1,14 +1,15 @@
 """From a user's table to visible units of known kinds, view by view, and back. Missing cells stay missing.
 
 Label columns become one binary unit a level (one unit for two levels); numeric columns with two values are
-binary, other numbers real (standardised, clipped at 5) or counts (see `Tally`). Constant and empty columns
-say nothing.
+binary, other numbers real (standardised, in sparse tables only scaled, clipped at 5) or counts (see `Tally`).
+Constant and empty columns say nothing.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from operator import index
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -113,7 +114,7 @@ def resolve_views(
     place = {name: number for number, name in enumerate(names)}
     out, owner = {}, dict[int, str]()
     for view, given in views.items():
-        is_pair = isinstance(given, tuple) and len(given) == 2 and given[1] in KINDS
+        is_pair = isinstance(given, tuple) and len(given) == 2 and str(given[1]) in KINDS
         columns, kind = given if is_pair else (given, None)
         chosen = _columns(view, columns, n_columns, place)
         for column in chosen:
@@ -128,15 +129,13 @@ def resolve_views(
 
 
 def _columns(view: Any, given: Any, n_columns: int, place: Mapping[str, int]) -> tuple[int, ...]:
-    if isinstance(given, slice):
-        chosen = tuple(range(*given.indices(n_columns)))
-    elif isinstance(given, str) or not hasattr(given, "__iter__"):
+    try:
+        chosen = _numbers(given, n_columns, place)
+    except TypeError:
         raise InputError(
-            f"View {view!r} must name its columns by a slice or a list, got {given!r}; "
-            "a kind goes beside them: (columns, 'binary')."
-        )
-    else:
-        chosen = tuple(place.get(c, -1) if isinstance(c, str) else int(c) for c in given)
+            f"View {view!r} must name its columns by a slice, a list or a mask, got {given!r}; "
+            "a kind, 'binary', 'real' or 'counts', goes beside them: (columns, 'binary')."
+        ) from None
     if not chosen or min(chosen) < 0 or max(chosen) >= n_columns:
         raise InputError(
             f"View {view!r} names columns that X does not have, or none: {given!r}; correct them."
@@ -144,12 +143,32 @@ def _columns(view: Any, given: Any, n_columns: int, place: Mapping[str, int]) ->
     return chosen
 
 
+def _numbers(given: Any, n_columns: int, place: Mapping[str, int]) -> tuple[int, ...]:
+    """What a slice, a list of numbers or names, or a mask of all columns chooses. TypeError for others."""
+    if isinstance(given, slice):
+        return tuple(range(*given.indices(n_columns)))
+    if isinstance(given, str):
+        raise TypeError
+    entries = list(given)
+    if all(isinstance(entry, bool | np.bool_) for entry in entries):
+        return tuple(np.flatnonzero(entries).tolist()) if len(entries) == n_columns else ()
+    return tuple(place.get(entry, -1) if isinstance(entry, str) else index(entry) for entry in entries)
+
+
 def fit_coder(X: Any, weight: Array, views: Any, estimator_name: str) -> Coder:
-    """Learn units and layout from rows of positive weight. Warns about ignored columns; InputError."""
+    """Learn units and layout from rows of positive weight. Warns about ignored columns; InputError.
+
+    Numbers of a sparse table are scaled and not centred, so that its zeros stay zeros.
+    """
     table = _SparseTable(X) if sp.issparse(X) else read_input(X, estimator_name)
     columns = tuple(ColumnSummary.of(table.column(j), weight, "X") for j in range(len(table.labels)))
     is_frame = isinstance(table, InputTable) and table.is_frame
-    return coder_of(Summary(table.names, columns, Counted.of(weight), is_frame, "X"), views)
+    coder = coder_of(Summary(table.names, columns, Counted.of(weight), is_frame, "X"), views)
+    if not sp.issparse(X):
+        return coder
+    return coder._replace(
+        units=tuple(unit._replace(mean=0.0) if unit.kind == "real" else unit for unit in coder.units)
+    )
 
 
 def coder_of(table: Summary, views: Any) -> Coder:

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from nongauss.core.contracts import FitResult, InputError, NongaussWarning
@@ -26,11 +27,12 @@ from nongauss.harmonium.chain import ACTIVE, Chain
 from nongauss.harmonium.coding import decode, encode
 from nongauss.harmonium.columns import Coder, coder_of, fit_coder
 from nongauss.harmonium.fit import Effort, find_features, learn
+from nongauss.harmonium.gaps import NO_FILLER, Filler
 from nongauss.harmonium.learner import Everywhere, Recipe
 from nongauss.harmonium.likelihood import log_likelihood
-from nongauss.harmonium.params import Rows, column_means
+from nongauss.harmonium.params import Rows, column_spreads, usual_totals
 from nongauss.harmonium.predict import Machine
-from nongauss.harmonium.units import saturated_share, totals_of
+from nongauss.harmonium.units import saturated_share
 from nongauss.parted import by_parts, describe, labels_of, naming, open_parts, sample
 
 FloatArray = NDArray[np.float64]
@@ -69,7 +71,7 @@ class Reading(NamedTuple):
     everywhere: Everywhere | None
 
 
-class HarmoniumBase(NongaussEstimator):
+class HarmoniumBase(TransformerMixin, NongaussEstimator):
     """Base of the harmoniums: a subclass says what it learns and stores the parameters."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = CONSTRAINTS
@@ -177,12 +179,17 @@ class HarmoniumBase(NongaussEstimator):
             callbacks=tuple(self.callbacks or ()), verbose=int(self.verbose),
         )  # fmt: skip
         state: Chain = result.state
-        totals = totals_of(coder.layout, rows.X).mean(axis=0)
-        machine = Machine(state.params, state.prior, coder.layout, "binary", "chain", totals, np.zeros(0))
+        totals = usual_totals(coder.layout, rows)
+        machine = Machine(state.params, state.prior, coder.layout, "binary", "chain", totals, NO_FILLER)
         return result, machine, state.reasons
 
     def _by_contrast(
-        self, coder: Coder, rows: Rows, recipe: Recipe, everywhere: Everywhere | None = None
+        self,
+        coder: Coder,
+        rows: Rows,
+        recipe: Recipe,
+        everywhere: Everywhere | None,
+        filler: Filler = NO_FILLER,
     ) -> tuple[FitResult, Machine]:
         result = learn(
             coder.layout, rows, recipe, everywhere=everywhere, callbacks=tuple(self.callbacks or ()),
@@ -191,9 +198,8 @@ class HarmoniumBase(NongaussEstimator):
         params, prior = (
             type(part)(*(np.asarray(each, np.float64) for each in part)) for part in result.state
         )
-        totals = totals_of(coder.layout, rows.X).mean(axis=0)
-        means = column_means(rows) if recipe.n_classes else np.zeros(0)
-        return result, Machine(params, prior, coder.layout, self.units, "global", totals, means)
+        totals = usual_totals(coder.layout, rows)
+        return result, Machine(params, prior, coder.layout, self.units, "global", totals, filler)
 
     def _keep(
         self, coder: Coder, machine: Machine, rows: Rows, reasons: tuple[str, ...] | None
@@ -207,10 +213,12 @@ class HarmoniumBase(NongaussEstimator):
             del self.feature_names_in_
         self.encoded_names_ = coder.encoded_names
         hidden = machine.hidden(rows.X, rows.missing)
-        self.component_status_ = readable.status_of(hidden, rows.weight) if reasons is None else reasons
+        if reasons is None:
+            reasons = readable.status_of(hidden, rows.weight, machine.units)
+        self.component_status_ = reasons
         self.n_active_ = sum(status == ACTIVE for status in self.component_status_)
         self.components_ = np.array(machine.params.weights.T, dtype=np.float64)
-        self.visible_std_ = _spread(rows)
+        self.visible_std_ = column_spreads(rows)
         self.use_ = rows.weight / rows.weight.sum() @ hidden
         if machine.reading == "global" and self.units == "binary":
             self._warn_if_saturated(saturated_share(hidden, rows.weight))
@@ -234,9 +242,13 @@ class HarmoniumBase(NongaussEstimator):
         """Mean of each hidden unit given the row, (N, K): if binary, the probability to have the feature.
 
         Missing cells, or whole views, are integrated out by mean field; by a classifier, which has learned
-        with cells and views left out, they are taken for their mean.
+        with cells and views left out, they are taken for what the other cells let expect.
         """
-        return self.machine_.hidden(*self._encoded(X)) if hasattr(self, "machine_") else self._encoded(X)[0]
+        return self._hidden(X)
+
+    def _hidden(self, X: Any) -> FloatArray:
+        encoded, missing = self._encoded(X)
+        return self.machine_.hidden(encoded, missing)
 
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> FloatArray:
         """`fit`, then `transform` of the same rows."""
@@ -284,7 +296,7 @@ class HarmoniumBase(NongaussEstimator):
 
     def top_rows(self, X: Any, k: int = 8) -> NDArray[np.intp]:
         """For each hidden unit the numbers of the k rows of X that have it most, (K, k)."""
-        return np.argsort(-self.transform(X), axis=0, kind="stable")[:k].T
+        return np.argsort(-np.asarray(self.transform(X)), axis=0, kind="stable")[:k].T
 
     def describe(self) -> str:
         """How many features are in use and why others are not; of each its mean, class and columns."""
@@ -295,7 +307,10 @@ class HarmoniumBase(NongaussEstimator):
     def score_samples(self, X: Any, n_chains: int = 200, n_steps: int = 1000) -> FloatArray:
         """Log likelihood of rows without gaps, nats (N,), by annealed importance sampling; binary units only.
 
-        Real columns count by the density of their encoded (standardised) values. Raises InputError.
+        In the chain reading by importance sampling row by row.
+
+        Real columns count by the density of their encoded (standardised) values, counts given their sum.
+        Raises InputError.
         """
         encoded, missing = self._encoded(X)
         if missing is not None:
@@ -351,12 +366,3 @@ def _as_rows(part: Encoded, gaps: bool) -> Rows:
 
 def _n_rows(part: Encoded) -> int:
     return len(part.weight)
-
-
-def _spread(rows: Rows) -> FloatArray:
-    """Standard deviation of each visible unit over the cells that are present, (D,)."""
-    X, share = rows.X, rows.weight / rows.weight.sum()
-    squared = X.multiply(X) if sp.issparse(X) else X * X
-    present = 1.0 if rows.missing is None else np.maximum((~rows.missing).T @ share, 1e-12)
-    mean = np.asarray(X.T @ share).reshape(-1) / present
-    return np.sqrt(np.maximum(np.asarray(squared.T @ share).reshape(-1) / present - mean * mean, 0.0))

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 from numpy.typing import ArrayLike
-from sklearn.base import TransformerMixin
 
 from nongauss.core.contracts import InputError
 from nongauss.estimator.parameters import StrOptions
@@ -16,7 +15,7 @@ from nongauss.harmonium.params import Rows
 from nongauss.parted import is_parted
 
 
-class Harmonium(TransformerMixin, HarmoniumBase):
+class Harmonium(HarmoniumBase):
     r"""Latent features of a table, as many as the data call for: a harmonium with a nonparametric prior.
 
     A row x has features z, a subset of K; each feature z_k has weights to all visible columns, whatever their
@@ -33,9 +32,10 @@ class Harmonium(TransformerMixin, HarmoniumBase):
     units : {"binary", "real"}, default "binary"
         "real": each feature that is on has a size of its own, normal (spike and slab).
     views : dict, default None
-        Groups of columns, {"text": slice(0, 500), "colour": ["red", "green"]}; a value may be a pair of
-        columns and kind, (columns, "binary"), "real" or "counts". None: all columns are one view. Kinds that
-        are not given are detected: two values are binary, mostly zero whole numbers counts, others real.
+        Groups of columns by slice, list or mask, {"text": slice(0, 500), "colour": ["red", "green"]}; a value
+        may be a pair of columns and kind, (columns, "binary"), "real" or "counts". Columns in no view are
+        left out. None: all columns are one view. Kinds that are not given are detected: two values are
+        binary, mostly zero whole numbers counts, others real.
     reading : {"auto", "global", "chain"}, default "auto"
         Which normalisation: over everything ("global", what the paper's algorithm learns), or of the columns
         given the features ("chain", its equation 5). "auto": "chain" for an infinite number of binary
@@ -47,14 +47,14 @@ class Harmonium(TransformerMixin, HarmoniumBase):
     alpha : float, default 1.0
         Expected number of features of a row under the prior.
     stick_expectation : {"accurate", "multinomial"}, default "accurate"
-        How E log(1 - pi_k) is taken; "multinomial" is the paper's bound.
+        How the global reading takes E log(1 - pi_k); "multinomial" is the paper's bound.
     batch_size : int, default 256
     max_epochs : int or None, default None
         None: 12 epochs, or more up to 600 steps; at most 400 iterations of the chain graph.
     early_stopping : bool, default False
         Global reading: hold out `validation_fraction` of the rows, stop when their contrastive free energy
         (of a classifier: their hinge loss) has not fallen for 5 epochs, and keep the best epoch. The
-        chain reading ends by its bound.
+        chain reading and "lbfgs" end by their objective.
     validation_fraction : float in (0, 1), default 0.1
     callbacks : list of callables, default None
         Each is given a `Progress` after each epoch; one that returns True stops the fit.

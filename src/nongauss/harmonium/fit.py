@@ -20,6 +20,7 @@ from nongauss.harmonium.learner import (
     Rates,
     Recipe,
     batch_size,
+    contract,
     dense,
     n_epochs,
 )
@@ -35,6 +36,9 @@ CHAIN_EPOCHS = 400
 
 PATIENCE = 5
 """Epochs without a gain on held-out rows after which an early-stopping fit ends."""
+
+STICK_ROUNDS = 10
+"""Climbs by L-BFGS between which the sticks follow."""
 
 MOST_CELLS = 2**22
 """The chain graph finds the number of features on so many cells at most: a sample of the rows."""
@@ -67,7 +71,7 @@ def learn(
 
     Where the rows are in parts, `everywhere` has them all; then none is held out, and mini-batches alone do.
     """
-    rates = SUPERVISED if recipe.n_classes else UNSUPERVISED
+    rates = SUPERVISED if recipe.heeds_labels else UNSUPERVISED
     epochs = n_epochs(recipe, len(rows.weight) if everywhere is None else everywhere.n_rows)
     with threadpool_limits(limits=1, user_api="blas"):
         if recipe.held_out and recipe.method != "lbfgs" and len(rows.weight) > 1:
@@ -102,14 +106,26 @@ def _watched(
 
 
 def _by_lbfgs(learner: Learner, max_iter: int, callbacks: Sequence[Callback], verbose: int) -> FitResult:
-    """Full batch: minus CF1, the hinge and the votes' prior, climbed by L-BFGS as in the paper."""
+    """Full batch: minus CF1, the hinge and the votes' prior, climbed by L-BFGS as in the paper.
+
+    Sticks follow the use of the units between rounds of such climbs.
+    """
     objective = _FullBatch(learner)
-    first = np.concatenate([part.ravel() for part in learner.moving()]).astype(np.float64)
-    result = ascend(
-        objective, first, [(None, None)] * len(first), max_iter=max_iter,
-        tol=1e-4 * learner.rows.weight.sum(), callbacks=callbacks, verbose=verbose,
-    )  # fmt: skip
-    best = Params(*(np.asarray(part, dtype=np.float32) for part in objective.params_of(result.state)))
+    flat = np.concatenate([part.ravel() for part in learner.moving()]).astype(np.float64)
+    n_rounds = min(STICK_ROUNDS, max_iter) if learner.recipe.has_sticks else 1
+    result = None
+    for steps in np.diff(np.linspace(0, max_iter, n_rounds + 1).astype(int)):
+        if result is not None:
+            learner.set_sticks(objective.use(flat))
+        result = ascend(
+            objective, flat, [(None, None)] * len(flat), max_iter=int(steps),
+            tol=1e-4 * learner.rows.weight.sum(), callbacks=callbacks, verbose=verbose, former=result,
+        )  # fmt: skip
+        flat = result.state
+        if result.status in (Status.STOPPED, Status.NONFINITE):
+            break
+    assert result is not None
+    best = Params(*(np.asarray(part, dtype=np.float32) for part in objective.params_of(flat)))
     return FitResult((best, learner.prior), result.trace, result.status, result.n_iter)
 
 
@@ -122,12 +138,24 @@ class _FullBatch:
         self.scale = np.ones(len(learner.params.scale))
 
     def params_of(self, flat: Array) -> Params:
-        """The vector as parameters."""
+        """The vector as parameters, which are normalisable: see `contract`."""
         cuts = np.cumsum([int(np.prod(shape)) for shape in self.shapes])[:-1]
         W, eta, beta, votes, intercept = (
             part.reshape(shape) for part, shape in zip(np.split(flat, cuts), self.shapes, strict=True)
         )
+        if self.learner.recipe.units == "real":
+            W = W.copy()
+            contract(W, self.learner.layout)
         return Params(W, eta, beta, self.scale, votes, intercept)
+
+    def use(self, flat: Array) -> Array:
+        """Share of the rows that have each unit, (K,)."""
+        rows, prior = self.learner.rows, self.learner.prior.log_odds.astype(np.float64)
+        params = self.params_of(flat)
+        x = self.learner.whole(params, prior, rows)
+        on = respond(self.learner.recipe.units, drive_of(params, x), prior).on
+        used: Array = rows.weight @ on / rows.weight.sum()
+        return used
 
     def __call__(self, flat: Array) -> tuple[float, Array, Mapping[str, float]]:
         """(objective, gradient, {"bound": objective})."""
@@ -142,7 +170,8 @@ class _FullBatch:
         value = -float(weight @ each) - 0.5 * float((params.votes**2).sum()) / N
         by_votes, by_intercept = -params.votes / N, np.zeros_like(params.intercept)
         by_weights, by_bias = at.weights, at.hidden_bias
-        if rows.labels is not None:
+        if recipe.heeds_labels:
+            assert rows.labels is not None
             labels = hinge(params, recipe.units, prior, x, weight, rows.labels, recipe.margin)
             value -= recipe.C * labels.loss
             by_weights = by_weights + recipe.C * labels.weights
@@ -177,9 +206,9 @@ def find_features(
         for number in range(n_epochs(first, len(rows.weight))):
             learner.epoch(number)
         params, prior = learner.snapshot()
-        x = dense(rows.X) * params.scale
+        x = dense(rows.X)
         if rows.missing is not None:
-            x = filled(params, recipe.units, layout, prior.log_odds, x, rows.missing)
+            x = filled(params, recipe.units, layout, prior.log_odds, x, rows.missing, learner.usual)
         on = respond(recipe.units, drive_of(params, x), prior.log_odds).on
         state = chain.begin(layout, rows, params, on, recipe.alpha)
         fitted = chain.ChainFit(layout, rows, state, recipe.alpha, effort.trials if prunes else 0)

@@ -9,7 +9,7 @@ import numpy as np
 
 from nongauss.harmonium import sticks
 from nongauss.harmonium.objective import contrastive_free_energy
-from nongauss.harmonium.params import Params, Prior, Rows, activity, column_means, start
+from nongauss.harmonium.params import Params, Prior, Rows, activity, column_means, start, usual_totals
 from nongauss.harmonium.units import ALWAYS_ON, Array, Layout, totals_of
 from nongauss.harmonium.updates import (
     Adam,
@@ -64,6 +64,9 @@ CONTRAST_SHARE = 0.25
 HIDDEN = 0.5
 """With several views, this share of a batch hides one of them, drawn at random, from the classes."""
 
+LIGHTEST = 1e-30
+"""Rows lighter than this, against the average, count as this: within float32."""
+
 CHAINS = 64
 EVERY = 10
 
@@ -85,6 +88,11 @@ class Recipe(NamedTuple):
     held_out: float
     n_classes: int
     seed: int
+
+    @property
+    def heeds_labels(self) -> bool:
+        """Do labels have a say in the features? With C = 0 they do not."""
+        return self.n_classes > 0 and self.C > 0.0
 
 
 def n_epochs(recipe: Recipe, n_rows: int) -> int:
@@ -142,19 +150,22 @@ class Learner:
         )
         on = 0.0 if recipe.units == "binary" else ALWAYS_ON
         self.prior = Prior(np.full(recipe.n_components, on, np.float32), np.zeros((0, 2)))
-        self.use = np.zeros(recipe.n_components)
+        self.use, self.used = np.zeros(recipe.n_components), 0.0
         self.adam = Adam(self.moving())
         self.batch = batch_size(recipe, n_rows)
         self.n_batches = -(-n_rows // self.batch)
         self.n_steps, self.done = n_epochs * self.n_batches, 0
         self.weight_step = rates.step / np.sqrt(activity(rows))
         self.ridge = rates.ridge
-        self.overlap = rates.overlap / self.total / max(recipe.n_classes - 1, 1)
+        self.overlap = rates.overlap / self.total
+        if recipe.heeds_labels:
+            self.overlap /= max(recipe.n_classes - 1, 1)
         if recipe.units == "real":  # they do not saturate, and their sizes tell them apart
             self.ridge = self.overlap = 0.0
         self.vote_step = min(VOTE_STEP * few, MOST_VOTE_STEP)
-        self.dropout = dropout_share(recipe, rows) if recipe.n_classes else 0.0
+        self.dropout = dropout_share(recipe, rows) if recipe.heeds_labels else 0.0
         self.means = column_means(rows).astype(np.float32)
+        self.usual = usual_totals(layout, rows)
         chosen = self.rng.integers(0, len(rows.weight), CHAINS)
         self.chains = dense(rows.X[chosen]) if recipe.method == "pcd" else None
 
@@ -193,33 +204,37 @@ class Learner:
     def _step(self, batch: Rows) -> dict[str, float]:
         params, recipe, prior = self.params, self.recipe, self.prior.log_odds
         x = self.whole(params, prior, batch)
-        n = max(1, int(len(batch.weight) * CONTRAST_SHARE)) if recipe.n_classes else len(batch.weight)
-        weight = _shares(batch.weight[:n])
+        n = max(1, int(len(batch.weight) * CONTRAST_SHARE)) if recipe.heeds_labels else len(batch.weight)
+        weight = self._counts(batch.weight[:n])
         at = contrast(
             params, recipe.units, self.layout, prior, x[:n], weight, ridge=self.ridge,
-            overlap=0.0 if recipe.n_classes else self._price(), **self._negative(x[:n]),
+            overlap=0.0 if recipe.heeds_labels else self._price(), **self._negative(x[:n]),
         )  # fmt: skip
-        gradient = [at.weights, at.visible_bias, at.hidden_bias, np.zeros(0), np.zeros(0)]
+        gradient = [at.weights, at.visible_bias, at.hidden_bias]
+        gradient += [np.zeros_like(params.votes), np.zeros_like(params.intercept)]
         info = {}
-        if recipe.n_classes:
+        if recipe.heeds_labels:
             info["hinge"] = self._labels(gradient, x, batch)
         self._move(tuple(gradient))
         if self.done % EVERY == 0 and at.saturated > CROWDED:
             self.ridge = max(self.ridge, min(RIDGE_GROWTH * self.ridge, MOST_RIDGE))
-        self._update_sticks(at)
+        self._update_sticks(at, float(weight.sum()))
         return info
 
+    def _counts(self, weight: Array) -> Array:
+        """Shares of some rows (B,), whose sum is 1 if they are as heavy as rows are on average."""
+        share = weight / (len(weight) * self.total / self.everywhere.n_rows)
+        return np.maximum(share, LIGHTEST).astype(np.float32)
+
     def whole(self, params: Params, prior: Array, rows: Rows) -> Any:
-        """Rows whose gaps are filled: by mean field, or where classes are learned by the columns' means."""
+        """Rows whose gaps, if they have some, are filled by mean field."""
         if rows.missing is None:
             return rows.X
-        if self.recipe.n_classes:
-            return np.where(rows.missing, self.means, rows.X)
-        return filled(params, self.recipe.units, self.layout, prior, rows.X, rows.missing)
+        return filled(params, self.recipe.units, self.layout, prior, rows.X, rows.missing, self.usual)
 
     def score(self, rows: Rows) -> float:
         """How well rows that were held out fare, nats or margin a row: minus CF1, or minus the hinge."""
-        if not self.recipe.n_classes:
+        if not self.recipe.heeds_labels:
             return -self._free_energy(rows)
         x = self.whole(self.params, self.prior.log_odds, rows)
         assert rows.labels is not None
@@ -260,7 +275,7 @@ class Learner:
         params, recipe = self.params, self.recipe
         seen = hidden_views(self.rng, self.layout, x, HIDDEN, self.means)
         seen = dropped(self.rng, seen, self.dropout) if self.dropout else seen
-        weight = _shares(batch.weight)
+        weight = self._counts(batch.weight)
         assert batch.labels is not None
         at = hinge(
             params, recipe.units, self.prior.log_odds, seen, weight, batch.labels, recipe.margin,
@@ -286,18 +301,23 @@ class Learner:
         if self.recipe.units == "real":
             contract(self.params.weights, self.layout)
 
-    def _update_sticks(self, at: Contrast) -> None:
+    def _update_sticks(self, at: Contrast, counts: float) -> None:
         if not self.recipe.has_sticks:
             return
-        rate = max(1.0 / self.done, 1.0 / (10.0 * self.n_batches))
-        self.use += rate * (at.on - self.use)
+        self.used += counts
+        rate = min(counts * max(1.0 / self.used, 1.0 / (10.0 * self.n_batches)), 1.0)
+        self.use += rate * (at.on / counts - self.use)
         if self.done % EVERY == 0:
-            order = np.argsort(-self.use, kind="stable")
-            N = self.total
-            odds, gamma = sticks.log_odds(N * self.use[order], N, self.recipe.alpha, self.recipe.accurate)
-            place = np.empty_like(order)
-            place[order] = np.arange(len(order))
-            self.prior = Prior(odds[place].astype(np.float32), gamma[place])
+            self.set_sticks(self.use)
+
+    def set_sticks(self, use: Array) -> None:
+        """The prior of units that a share `use` (K,) of the rows has."""
+        order = np.argsort(-use, kind="stable")
+        N = self.total
+        odds, gamma = sticks.log_odds(N * use[order], N, self.recipe.alpha, self.recipe.accurate)
+        place = np.empty_like(order)
+        place[order] = np.arange(len(order))
+        self.prior = Prior(odds[place].astype(np.float32), gamma[place])
 
 
 def contract(weights: Array, layout: Layout) -> None:

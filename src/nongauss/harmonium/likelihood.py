@@ -8,15 +8,16 @@ graph: importance sampling of z from q(z | x), row by row.
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
-from scipy.special import expit, logsumexp
+from scipy.special import expit, gammaln, logsumexp
 
 from nongauss.core.contracts import InputError
-from nongauss.harmonium import chain
 from nongauss.harmonium.objective import chain_log_joint, log_marginal
 from nongauss.harmonium.params import Rows
-from nongauss.harmonium.predict import Machine
+from nongauss.harmonium.posterior import infer
+from nongauss.harmonium.predict import CELLS, Machine
 from nongauss.harmonium.units import Array, log_partition, sample_visible, softplus, totals_of
 
 
@@ -50,25 +51,40 @@ def annealed_log_partition(
 
 
 def log_likelihood(
-    machine: Machine, X: Array, rng: np.random.Generator, n_chains: int = 200, n_steps: int = 1000
+    machine: Machine, X: Any, rng: np.random.Generator, n_chains: int = 200, n_steps: int = 1000
 ) -> Array:
-    """log p(x) of encoded rows without gaps, (N,); real columns by the density of encoded values."""
-    X = np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)
-    x = X * machine.params.scale
-    base = np.zeros(len(x))
+    """log p(x) of encoded rows without gaps, (N,): real columns by the density of encoded values, counts
+    given their sum. Some rows at a time are made dense."""
+    log_z = annealed_log_partition(machine, rng, n_chains, n_steps)[0] if machine.reading == "global" else 0.0
+    out, size = np.empty(X.shape[0]), max(1, CELLS // X.shape[1])
+    for start in range(0, X.shape[0], size):
+        rows = X[start : start + size]
+        x = np.asarray(rows.toarray() if hasattr(rows, "toarray") else rows, dtype=np.float64)
+        scaled = x * machine.params.scale
+        if machine.reading == "chain":
+            relative = _by_importance(machine, x, scaled, rng, n_chains)
+        else:
+            relative = log_marginal(machine.params, machine.units, machine.prior.log_odds, scaled) - log_z
+        out[start : start + size] = _log_base(machine, scaled) + relative
+    return out
+
+
+def _log_base(machine: Machine, x: Array) -> Array:
+    """What the model leaves out because it does not depend on its parameters, (B,), for scaled rows."""
+    out = np.zeros(len(x))
     for block in machine.layout:
+        part = x[:, block.place]
         if block.kind == "real":
-            at = block.place
-            base += (np.log(machine.params.scale[at]) - 0.5 * (x[:, at] ** 2 + np.log(2 * np.pi))).sum(axis=1)
-    if machine.reading == "chain":
-        return base + _by_importance(machine, X, x, rng, n_chains)
-    log_z, _ = annealed_log_partition(machine, rng, n_chains, n_steps)
-    return base + log_marginal(machine.params, machine.units, machine.prior.log_odds, x) - log_z
+            log_scale = np.log(machine.params.scale[block.place])
+            out += (log_scale - 0.5 * (part**2 + np.log(2 * np.pi))).sum(axis=1)
+        elif block.kind == "counts":
+            out += gammaln(part.sum(axis=1) + 1.0) - gammaln(part + 1.0).sum(axis=1)
+    return out
 
 
 def _by_importance(machine: Machine, X: Array, x: Array, rng: np.random.Generator, n_draws: int) -> Array:
     rows = Rows(X, None, np.ones(len(X)), None)
-    q = np.clip(chain.infer(machine.params, machine.layout, machine.prior, rows), 0.001, 0.999)
+    q = np.clip(infer(machine.params, machine.layout, machine.prior, rows), 0.001, 0.999)
     totals = totals_of(machine.layout, x)
     ratios = np.empty((n_draws, len(x)))
     for s in range(n_draws):

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import logit
 
 from nongauss.core.registry import persistable
-from nongauss.harmonium.units import Array, Layout
+from nongauss.harmonium.units import Array, Layout, totals_of
 
 SHARE = 1e-4
 """Shares of ones closer to 0 or 1 than this count as this when biases start."""
@@ -18,8 +18,9 @@ SHARE = 1e-4
 class Params(NamedTuple):
     """Weights W (D, K), biases eta (D,) and beta (K,), scale (D,), votes (C, K), intercept (C,).
 
-    `scale` multiplies encoded real columns so that their noise has variance 1; it is 1 for the others.
-    Without classes C is 0.
+    `scale` multiplies encoded real columns so that their noise has variance 1; it is 1 for the others, and
+    for all in the globally normalised model, where the noise has the variance of the column. Without classes
+    C is 0.
     """
 
     weights: Array
@@ -75,6 +76,20 @@ def column_means(rows: Rows) -> Array:
     total = np.asarray(rows.X.T @ weight, dtype=np.float64).reshape(-1)
     present = weight.sum() if rows.missing is None else (~rows.missing).T @ weight
     return total / np.maximum(present, 1e-12)
+
+
+def column_spreads(rows: Rows) -> Array:
+    """Standard deviation of each visible unit over the cells that are present, (D,)."""
+    X, share = rows.X, rows.weight / rows.weight.sum()
+    squared = X.multiply(X) if hasattr(X, "multiply") else X * X
+    present = 1.0 if rows.missing is None else np.maximum((~rows.missing).T @ share, 1e-12)
+    mean = np.asarray(X.T @ share).reshape(-1) / present
+    return np.sqrt(np.maximum(np.asarray(squared.T @ share).reshape(-1) / present - mean * mean, 0.0))
+
+
+def usual_totals(layout: Layout, rows: Rows) -> Array:
+    """What the counts of a row without gaps sum to in each block of counts, on average."""
+    return totals_of(layout, column_means(rows)[None])[0]
 
 
 def start_biases(layout: Layout, rows: Rows) -> Array:

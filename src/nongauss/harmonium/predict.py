@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import expit
 
 from nongauss.core.registry import persistable
-from nongauss.harmonium import chain
+from nongauss.harmonium.gaps import Filler
 from nongauss.harmonium.params import Params, Prior, Rows
+from nongauss.harmonium.posterior import infer
 from nongauss.harmonium.units import Array, Layout, mean_of, respond
 from nongauss.harmonium.updates import drive_of, filled
 
@@ -22,10 +22,11 @@ CELLS = 2**22
 
 @persistable
 class Machine(NamedTuple):
-    """Parameters and prior, what the units are, and `totals`: mean sum of each block of counts.
+    """Parameters and prior, what the units are, and `totals`: see `usual_totals`.
 
-    `reading`: "global", where hidden units are independent given a row, or "chain", where they are not.
-    `means`: what missing cells of encoded rows are taken for, (D,), or (0,): they are integrated out.
+    `reading`: "global", where hidden units are independent given a row (and scales are 1), or "chain", where
+    they are not.
+    `filler` says what missing cells are taken for; where it is empty they are integrated out.
     """
 
     params: Params
@@ -34,10 +35,10 @@ class Machine(NamedTuple):
     units: str
     reading: str
     totals: Array
-    means: Array
+    filler: Filler
 
     def hidden(self, X: Any, missing: Array | None = None) -> Array:
-        """E[z h | x] (N, K) for encoded rows; missing cells are integrated out, or at `means`."""
+        """E[z h | x] (N, K) for encoded rows; missing cells are integrated out, or filled."""
         out = np.empty((X.shape[0], self.params.n_components))
         size = max(1, CELLS // X.shape[1])
         for start in range(0, X.shape[0], size):
@@ -50,33 +51,24 @@ class Machine(NamedTuple):
     def _hidden(self, X: Any, missing: Array | None) -> Array:
         if self.reading == "chain":
             rows = Rows(X, missing, np.ones(X.shape[0]), None)
-            return chain.infer(self.params, self.layout, self.prior, rows, SWEEPS)
-        if missing is not None and self.means.size:
-            X, missing = np.where(missing, self.means, X), None
-        x = self.scaled(X)
+            return infer(self.params, self.layout, self.prior, rows, SWEEPS)
+        if missing is not None and self.filler.means.size:
+            X, missing = self.filler.fill(self.layout, X, missing), None
         odds = self.prior.log_odds
         if missing is None:
-            return respond(self.units, drive_of(self.params, x), odds).mean
+            return respond(self.units, drive_of(self.params, X), odds).mean
         out = np.empty((X.shape[0], self.params.n_components))
         gaps = missing.any(axis=1)
-        out[~gaps] = respond(self.units, drive_of(self.params, x[~gaps]), odds).mean
+        out[~gaps] = respond(self.units, drive_of(self.params, X[~gaps]), odds).mean
         if gaps.any():
-            whole = filled(self.params, self.units, self.layout, odds, x[gaps], missing[gaps], SWEEPS)
+            whole = filled(
+                self.params, self.units, self.layout, odds, X[gaps], missing[gaps], self.totals, SWEEPS
+            )
             out[gaps] = respond(self.units, drive_of(self.params, whole), odds).mean
         return out
-
-    def scaled(self, X: Any) -> Any:
-        """Encoded rows as the mathematics sees them: real columns times their scale."""
-        if (self.params.scale == 1.0).all():
-            return X
-        return (X.toarray() if hasattr(X, "toarray") else X) * self.params.scale
 
     def visible(self, hidden: Array) -> Array:
         """Expected encoded rows (N, D) given hidden means (N, K)."""
         a = hidden @ self.params.weights.T + self.params.visible_bias
         totals = np.tile(self.totals, (len(a), 1))
         return mean_of(self.layout, a, totals) / self.params.scale
-
-    def prior_use(self) -> Array:
-        """Prior probability of each hidden unit to be on, (K,)."""
-        return expit(self.prior.log_odds)

@@ -16,8 +16,11 @@ OFF = "almost no row has it"
 ON = "almost every row has it"
 
 
-def status_of(hidden: Array, weight: Array) -> tuple[str, ...]:
-    """For each unit "active", or why it says nothing, from its activations (N, K) on the training rows."""
+def status_of(hidden: Array, weight: Array, units: str = "binary") -> tuple[str, ...]:
+    """For each unit "active", or why it says nothing, from its activations (N, K) on the training rows.
+
+    Real units have a size of either sign: they are out of use only where it is the same in all rows.
+    """
     share = weight / weight.sum()
     use = share @ hidden
     spread = np.sqrt(np.maximum(share @ (hidden * hidden) - use * use, 0.0))
@@ -26,7 +29,8 @@ def status_of(hidden: Array, weight: Array) -> tuple[str, ...]:
     centred = (hidden - use) * np.sqrt(share)[:, None]
     alike = np.abs(centred.T @ centred) / np.maximum(np.outer(spread, spread), 1e-12)
     for k in range(hidden.shape[1]):
-        if spread[k] < 1e-3 or min(use[k], 1.0 - use[k]) * rows < 1.0:
+        rare = units == "binary" and min(use[k], 1.0 - use[k]) * rows < 1.0
+        if rare or spread[k] < 1e-3:
             out.append(OFF if use[k] < 0.5 else ON)
         elif any(alike[k, j] > ALIKE and out[j] == ACTIVE for j in range(k)):
             out.append(DUPLICATE)

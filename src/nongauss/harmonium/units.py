@@ -23,6 +23,9 @@ Array = NDArray[Any]
 
 KINDS = ("binary", "real", "counts")
 
+RANGES = {"binary": (0.0, 1.0), "real": (-5.0, 5.0), "counts": (0.0, np.inf)}
+"""Encoded values beyond these count as these; real ones are in standard deviations."""
+
 FARTHEST = 80.0
 """Log odds below minus this count as this: e^80 is within float32."""
 

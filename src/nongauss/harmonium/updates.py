@@ -35,7 +35,8 @@ DECAY_1, DECAY_2, TINY = 0.9, 0.999, 1e-8
 
 
 class Contrast(NamedTuple):
-    """Ascent direction of the likelihood by weights, visible and hidden bias, a row; use of the units (K,).
+    """Ascent direction of the likelihood by weights, visible and hidden bias, a row; weighted sum of the
+    units' use (K,).
 
     `saturated`: share of the units' means outside [.02, .98].
     """
@@ -59,12 +60,16 @@ def filled(
     prior: Array,
     x: Array,
     missing: Array,
+    usual: Array,
     sweeps: int = FILL_SWEEPS,
 ) -> Array:
-    """x (B, D) with missing cells at their mean-field expectation: q0 with those cells free."""
+    """x (B, D) with missing cells at their mean-field expectation: q0 with those cells free.
+
+    `usual`: what the counts of a row sum to in each block of counts, for rows that have none of them.
+    """
     x = np.where(missing, 0.0, x).astype(x.dtype)
     seen = ~missing
-    totals = _whole_totals(layout, x, seen)
+    totals = _whole_totals(layout, x, seen, usual)
     a = np.broadcast_to(params.visible_bias, x.shape).copy()
     for _ in range(sweeps):
         x = np.where(missing, mean_of(layout, a, totals), x)
@@ -72,15 +77,10 @@ def filled(
     return np.where(missing, mean_of(layout, a, totals), x)
 
 
-def _whole_totals(layout: Layout, x: Array, seen: Array) -> Array:
-    """Totals of count blocks, scaled up for missing cells; a block wholly missing has the mean total."""
-    totals = totals_of(layout, x)
-    share = totals_of(layout, seen.astype(np.float64)) / np.maximum(
-        totals_of(layout, np.ones((1, x.shape[1]))), 1
-    )
-    known = np.where(share > 0, totals / np.maximum(share, 1e-12), 0.0)
-    mean = known.sum(axis=0) / np.maximum((share > 0).sum(axis=0), 1)
-    return np.where(share > 0, known, mean)
+def _whole_totals(layout: Layout, x: Array, seen: Array, usual: Array) -> Array:
+    """Totals of count blocks, scaled up for missing cells; a block wholly missing has its usual total."""
+    share = totals_of(layout, seen) / totals_of(layout, np.ones((1, x.shape[1])))
+    return np.where(share > 0, totals_of(layout, x) / np.maximum(share, 1e-12), usual)
 
 
 def contrast(
@@ -97,7 +97,8 @@ def contrast(
 ) -> Contrast:
     """Gradient of -CF1 a row with q0 and q1 held fixed; with `chains` (B, D), these are the negative phase.
 
-    `weight` (B,) sums to 1. With `rng`, hidden units are drawn before they reconstruct.
+    `weight` (B,): shares of a batch, whose sum is what the batch counts for. With `rng`, hidden units are
+    drawn before they reconstruct.
     """
     S0 = drive_of(params, X)
     at0 = respond(units, S0, prior)
@@ -107,7 +108,7 @@ def contrast(
     x1 = mean_of(layout, a1, totals)
     negative, share = x1, weight
     if chains is not None:
-        negative, share = chains, np.full(len(chains), 1.0 / len(chains), weight.dtype)
+        negative, share = chains, np.full(len(chains), weight.sum() / len(chains), weight.dtype)
     e1 = respond(units, drive_of(params, negative), prior).mean
     up, down = at0.mean * weight[:, None], e1 * share[:, None]
     up += restrain(ridge, overlap, S0, at0, weight)
@@ -125,15 +126,17 @@ def restrain(ridge: float, overlap: float, drive: Array, at: Response, weight: A
 
         - ridge / 2 sum_k Var S_k  - overlap / 16 sum_{j != k} r_jk^8
 
-    with moments over the batch: a g-prior of the weights (Zellner 1986), and a price of units that say the
-    same, r being the correlation of their means. Its eighth power leaves pairs below .7 alone.
+    times what the batch counts for, with moments over the batch: a g-prior of the weights (Zellner 1986), and
+    a price of units that say the same, r being the correlation of their means. Its eighth power leaves pairs
+    below .7 alone.
     """
-    slope = -ridge * (drive - weight @ drive) if ridge else np.zeros_like(drive)
+    share = weight / weight.sum()
+    slope = -ridge * (drive - share @ drive) if ridge else np.zeros_like(drive)
     if overlap:
-        h = at.mean - weight @ at.mean
-        spread = np.sqrt(weight @ (h * h) + LEAST_VARIANCE)
+        h = at.mean - share @ at.mean
+        spread = np.sqrt(share @ (h * h) + LEAST_VARIANCE)
         h /= spread
-        r = (h * weight[:, None]).T @ h
+        r = (h * share[:, None]).T @ h
         np.fill_diagonal(r, 0.0)
         push = r**7
         slope -= overlap * (h @ push - h * (push * r).sum(axis=0)) / spread * at.slope
@@ -176,7 +179,7 @@ def hinge(
     margin: float = 1.0,
     overlap: float = 0.0,
 ) -> Hinge:
-    """Sub-gradient of the weighted mean Crammer-Singer loss; `weight` (B,) sums to 1."""
+    """Sub-gradient of the weighted sum of the Crammer-Singer loss; `weight` (B,) as in `contrast`."""
     drive = drive_of(params, X)
     at = respond(units, drive, prior)
     f = scores(params, units, at.mean)

@@ -55,10 +55,15 @@ class _Rules(NamedTuple):
 
 
 class _Chunk(NamedTuple):
-    """What a chunk carries and returns: `done` iterations were kept, `code` says why it stopped."""
+    """What a chunk carries and returns: `done` iterations were kept, `code` says why it stopped.
+
+    `before` is the state before the last iteration, which stands where that one is not kept: two states cost
+    less than choosing between them, array by array, inside the loop.
+    """
 
     done: jax.Array
     code: jax.Array
+    before: Any
     state: Any
     memory: _Memory
     infos: dict[str, jax.Array]
@@ -169,14 +174,14 @@ class _Fit:
         length = min(self.length, self.max_iter - now.n_iter)
         chunk = _advance(self.step, now.key, now.state, self.rows, now.memory, self.rules, now.n_iter, length)
         done, code, infos = jax.device_get((chunk.done, chunk.code, chunk.infos))
-        spent, done = time.perf_counter() - began, int(done)
+        spent, done, code = time.perf_counter() - began, int(done), int(code)
         trace = list(now.trace)
         for i in range(done):
             row = {"iteration": now.n_iter + i + 1, "bound": float(infos["bound"][i])}
             row["seconds"] = now.seconds + spent * (i + 1) / done
             trace.append(row | {name: float(values[i]) for name, values in infos.items() if name not in row})
         self.now = now._replace(
-            state=chunk.state,
+            state=chunk.state if code < _NONFINITE else chunk.before,
             memory=chunk.memory,
             trace=trace,
             n_iter=now.n_iter + done,
@@ -184,7 +189,7 @@ class _Fit:
         )
         fitting = int(self.air_seconds * length / max(spent, 1e-9))
         self.length = max(1, min(fitting, 2 * length, CHUNK))
-        return _ENDINGS.get(int(code))
+        return _ENDINGS.get(code)
 
     def progress(self) -> Progress:
         """The last row of the trace, as callbacks see it."""
@@ -210,16 +215,13 @@ def _advance(
     def body(chunk: _Chunk) -> _Chunk:
         new, info = one(jax.random.fold_in(key, first + chunk.done), chunk.state, rows)
         code, memory = _judge(info, new, chunk.memory, rules)
-        keep = code < _NONFINITE
-        select = partial(jax.tree.map, partial(jax.lax.select, keep))
-        state, memory = select(new, chunk.state), select(memory, chunk.memory)
         infos = {name: buffer.at[chunk.done].set(info[name]) for name, buffer in chunk.infos.items()}
-        return _Chunk(chunk.done + keep, code, state, memory, infos)
+        return _Chunk(chunk.done + (code < _NONFINITE), code, chunk.state, new, memory, infos)
 
     outcome = jax.eval_shape(one, key, state, rows)
     _check_contract(state, outcome)
     infos = {name: jnp.zeros(CHUNK, info.dtype) for name, info in outcome[1].items() if name != "stop"}
-    begin = _Chunk(jnp.int32(0), jnp.int32(_RUNNING), state, memory, infos)
+    begin = _Chunk(jnp.int32(0), jnp.int32(_RUNNING), state, state, memory, infos)
     return jax.lax.while_loop(lambda chunk: (chunk.done < length) & (chunk.code == _RUNNING), body, begin)
 
 
@@ -229,8 +231,8 @@ def _judge(
     """Why the fit should end after this iteration (0: it should not), and what to remember of it."""
     bound = info["bound"].astype(memory.previous.dtype)
     size = jnp.maximum(1.0, jnp.abs(bound))
-    floats = [leaf for leaf in jax.tree.leaves(state) if jnp.issubdtype(leaf.dtype, jnp.inexact)]
-    finite = jnp.all(jnp.stack([jnp.isfinite(bound), *(jnp.isfinite(leaf).all() for leaf in floats)]))
+    floats = [leaf.ravel() for leaf in jax.tree.leaves(state) if jnp.issubdtype(leaf.dtype, jnp.inexact)]
+    finite = jnp.isfinite(jnp.concatenate([bound.ravel(), *floats])).all()
     slack = jnp.maximum(rules.fall, 10 * float(jnp.finfo(info["bound"].dtype).eps))
     fell = bound < memory.previous - slack * size
     progress = bound > memory.reference + rules.tol * size

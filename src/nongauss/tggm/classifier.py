@@ -189,14 +189,21 @@ verbose :
         """One more epoch over these rows, after `fit`, after itself, or from the start.
 
         The first call (of either) fixes the encoding and the classes, of which `classes` may name ones that
-        do not occur yet. No rows are held out and nothing stops early. Raises ValueError.
+        do not occur yet. No rows are held out and nothing stops early. Raises ValueError, also for
+        `class_weight="balanced"`, which a portion cannot tell.
         """
         config, recipe = self._settings(1.0)
+        if isinstance(self.class_weight, str):
+            raise InputError(
+                "class_weight='balanced' needs all rows, and partial_fit sees a portion; "
+                "give a factor for each class, such as {0: 1.0, 1: 5.0}."
+            )
         seed = self._key_seed(self.random_state)
         former = self._former_result()
         if former is None:
             reading, data = self._first_rows(X, y, sample_weight, classes)
         else:
+            self._check_known(classes)
             reading = Reading(self._encoder, self._shrink, self._coder)
             encoded = self._encode(X)
             data = self._rows(reading, encoded, y, validate_weight(sample_weight, len(encoded)))
@@ -241,7 +248,8 @@ verbose :
             encoder, encoded, weight = read_inputs(X, sample_weight, name)
             shrink = shrink_of(encoded[weight > 0])
             encoded *= shrink
-        reading = Reading(encoder, shrink, LabelCoder.fit(y, weight, name, levels=levels))
+        coder = LabelCoder.fit(y, weight, name, levels=levels)
+        reading = Reading(encoder, shrink, LabelCoder(np.sort(coder.classes)))
         return reading, self._rows(reading, encoded, y, weight)
 
     def _rows(self, reading: Reading, encoded: FloatArray | SparseRows, y: Any, weight: FloatArray) -> Data:
@@ -266,6 +274,14 @@ verbose :
             rows = rows.map(_weighted, self._class_factors(coder.classes, labels.mass))
         return Reading(encoder, shrink, coder), rows
 
+    def _check_known(self, classes: Any) -> None:
+        """Raises InputError where a later call of `partial_fit` names other classes than the first."""
+        if classes is not None and set(np.asarray(classes).tolist()) != set(self.classes_.tolist()):
+            raise InputError(
+                f"classes are {np.asarray(classes).tolist()[:10]}, but the first call fixed "
+                f"{self.classes_.tolist()[:10]}; pass the same or none, or call fit."
+            )
+
     def _class_factors(self, classes: NDArray[Any], mass: FloatArray) -> FloatArray:
         """The factor of each class (C,), from their weights. Raises InputError for a class that is none."""
         if self.class_weight is None:
@@ -275,7 +291,8 @@ verbose :
         factors = np.ones(len(classes))
         for label, factor in self.class_weight.items():
             place = np.flatnonzero(classes == label)
-            if len(place) != 1 or not (np.isfinite(factor) and factor >= 0):
+            is_number = isinstance(factor, numbers.Real) and np.isfinite(factor) and factor >= 0
+            if len(place) != 1 or not is_number:
                 raise InputError(
                     f"class_weight gives {factor!r} to the class {label!r}; name classes of y "
                     f"({classes.tolist()[:10]}) and weights that are finite and at least 0."

@@ -210,7 +210,7 @@ def held_out(data: Data, fold: NDArray[np.int32], n_members: int) -> HeldOut | N
         return None
     parts = [np.flatnonzero(fold == e) for e in range(n_members)]
     length = max(len(part) for part in parts)
-    length = -(-length // 16) * 16
+    length = -(-length // updates.TOGETHER) * updates.TOGETHER
     index = np.stack([np.pad(part, (0, length - len(part)), mode="edge") for part in parts])
     real = np.arange(length)[None, :] < np.array([[len(part)] for part in parts])
     weight = np.where(real, data.weight[index], 0.0).astype(np.float32)
@@ -230,7 +230,7 @@ def calibrated(params: Params, config: Config, held: HeldOut | None) -> Ensemble
     plain = Ensemble(params, config, np.ones(n_outputs), 1.0, np.zeros(n_outputs), np.ones(n_outputs))
     if held is None or config.n_classes:
         return plain
-    X, Y, weight = (np.asarray(part, np.float64)[:, :MOST_TO_CALIBRATE] for part in held)
+    X, Y, weight = (np.asarray(part)[:, :MOST_TO_CALIBRATE].astype(np.float64) for part in held)
     mean, variance = predict.member_moments_of(params, config, X.reshape(-1, X.shape[2]))
     shape = (len(X), *Y.shape)  # every member at every held-out row
     mean, variance = mean.reshape(shape), variance.reshape(shape)

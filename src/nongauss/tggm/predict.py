@@ -14,9 +14,10 @@ from scipy.stats import qmc
 
 from nongauss.core.precision import double_precision
 from nongauss.core.registry import persistable
-from nongauss.prob import probit
-from nongauss.prob.normal import unit_moments
-from nongauss.tggm.objective import filled, last_drive, output_moments
+from nongauss.data.sparse import SparseRows
+from nongauss.inference.gradient import bucket
+from nongauss.prob import probit, truncnorm
+from nongauss.tggm.objective import filled, last_drive
 from nongauss.tggm.params import Config, Params
 
 N_POINTS = 64
@@ -31,34 +32,13 @@ N_FINE = 64
 _BLOCK, _SMALL_BLOCK = 8192, 512
 """Rows that are computed at once: blocks are padded to one of two sizes, so that little is compiled."""
 
+_MOST_NUMBERS = 2**24
+"""Numbers that rows computed at once may need: wider rows, or ones of many classes, go in small blocks."""
+
 TINY = 1e-200
 
 FloatArray = NDArray[np.float64]
 Parts = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
-
-
-def member_moments(params: Params, config: Config, x: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Mean and variance of y given one row, for one member: (P,), (P,). Exact with one layer (eq. 5)."""
-    mean, _, hidden = output_moments(params, x, spread=config.method == "ml")
-    noise = jnp.exp(2.0 * params.log_sd1)
-    return mean, noise if config.method == "bp" else params.W1**2 @ hidden + noise
-
-
-def member_units(params: Params, n_chosen: int, x: jax.Array) -> tuple[jax.Array, ...]:
-    """One member at one row, the K units that skew y most apart from the others.
-
-    Returns E[y] (P,); location, sd, mean and variance of the K chosen units (K,) each; their weights (P, K);
-    and the variance of y that the other units and the noise give, `rest` (P,).
-    """
-    mean, center, hidden = output_moments(params, x)
-    noise = jnp.exp(2.0 * params.log_sd1)
-    c, sd = last_drive(params, x)
-    r, m, v = unit_moments(c / sd)
-    skew = jnp.max(jnp.abs(params.W1), axis=0) * sd * jnp.cbrt(r * jnp.abs(m * m - v))
-    chosen = jax.lax.top_k(skew, n_chosen)[1]
-    weight = params.W1[:, chosen]
-    rest = jnp.maximum(params.W1**2 @ hidden - weight**2 @ hidden[chosen], 0.0) + noise
-    return mean, c[chosen], sd[chosen], center[chosen], hidden[chosen], weight, rest
 
 
 @persistable
@@ -178,20 +158,56 @@ def _shift(
     return exact
 
 
-@partial(jax.jit, static_argnames="config")
-def _moments(member: Params, X: jax.Array, config: Config) -> tuple[jax.Array, ...]:
-    return jax.vmap(partial(member_moments, member, config))(X)
+@partial(jax.jit, static_argnames="spread")
+def _hidden(member: Params, X: Any, spread: bool) -> tuple[jax.Array, ...]:
+    """Location, sd, mean and variance of the last layer's units at rows X: (N, M) each.
+
+    The only part of a regression's predictions that is compiled.
+    """
+    location, sd = jax.vmap(partial(last_drive, member, spread=spread))(filled(X, member.W0.shape[-1]))
+    return location, sd, *truncnorm.moments(location, sd)
 
 
-@partial(jax.jit, static_argnames="config")
-def _classes(member: Params, X: Any, config: Config) -> tuple[jax.Array, ...]:
-    mean, variance = jax.vmap(partial(member_moments, member, config))(filled(X, member.W0.shape[-1]))
-    return jnp.exp(jax.vmap(partial(probit.log_probabilities, n_points=N_FINE))(mean, variance)), mean
+def _moments(member: Params, X: Any, config: Config) -> tuple[FloatArray, FloatArray]:
+    """Mean and variance of y, or z, at each row for one member: (N, P) each. Exact with one layer (eq. 5)."""
+    _, _, mean, variance = map(np.asarray, _hidden(member, X, spread=config.method == "ml"))
+    W1, noise = np.asarray(member.W1), np.exp(2.0 * np.asarray(member.log_sd1))
+    middle = mean @ W1.T + np.asarray(member.b1)
+    return middle, np.broadcast_to(
+        noise, middle.shape
+    ) if config.method == "bp" else variance @ W1.T**2 + noise
 
 
-@partial(jax.jit, static_argnames="n_chosen")
-def _units(member: Params, X: jax.Array, n_chosen: int) -> tuple[jax.Array, ...]:
-    return jax.vmap(partial(member_units, member, n_chosen))(X)
+def _units(member: Params, X: Any, n_chosen: int) -> tuple[FloatArray, ...]:
+    """The K units of one member that skew y most at each row, apart from the others.
+
+    Returns E[y] (N, P); location, sd, mean and variance of the chosen units (N, K) each; their weights
+    (N, P, K); and the variance of y that the other units and the noise give, `rest` (N, P).
+    """
+    location, sd, mean, variance = map(np.asarray, _hidden(member, X, spread=True))
+    W1, noise = np.asarray(member.W1), np.exp(2.0 * np.asarray(member.log_sd1))
+    m, v = mean / sd, variance / sd**2
+    third = (m - location / sd) * (m * m - v)  # r (m^2 - v), the third central moment at sd 1
+    skew = np.abs(W1).max(axis=0) * sd * np.cbrt(np.abs(third))
+    chosen = np.argsort(-skew, axis=1, kind="stable")[:, :n_chosen]
+    location, sd, center, spread = (
+        np.take_along_axis(part, chosen, axis=1) for part in (location, sd, mean, variance)
+    )
+    weight = np.moveaxis(W1[:, chosen], 0, 1)
+    others = variance @ W1.T**2 - np.einsum("npk,nk->np", weight**2, spread)
+    rest = np.maximum(others, 0.0) + noise
+    return mean @ W1.T + np.asarray(member.b1), location, sd, center, spread, weight, rest
+
+
+def _classes(member: Params, X: Any, config: Config) -> tuple[jax.Array, FloatArray]:
+    """The probability of each class (N, C) and E[z|x] (N, P), of one member."""
+    mean, variance = _moments(member, X, config)
+    return _probabilities(mean, variance), mean
+
+
+@jax.jit
+def _probabilities(mean: jax.Array, variance: jax.Array) -> jax.Array:
+    return jnp.exp(jax.vmap(partial(probit.log_probabilities, n_points=N_FINE))(mean, variance))
 
 
 @lru_cache
@@ -201,22 +217,29 @@ def _points(n_dimensions: int) -> NDArray[np.float64]:
     return np.clip(points, 1e-12, 1.0 - 1e-12)
 
 
-def _cut(first: int, n_rows: int, size: int, array: NDArray[Any]) -> NDArray[Any]:
-    """Rows from `first` on, floats in float64, padded by zeros to `size`."""
-    block = array[first : first + n_rows]
-    dtype = np.float64 if block.dtype.kind == "f" else block.dtype
-    return np.pad(block.astype(dtype), ((0, size - n_rows), (0, 0)))
+def _block(X: Any, first: int, n_rows: int, size: int) -> Any:
+    """Rows from `first` on, floats in float64, padded by zeros to `size`, sparse ones to a usual width."""
+
+    def cut(array: NDArray[Any]) -> NDArray[Any]:
+        block = array[first : first + n_rows]
+        dtype = np.float64 if block.dtype.kind == "f" else block.dtype
+        wider = bucket(block.shape[1]) - block.shape[1] if isinstance(X, SparseRows) else 0
+        return np.pad(block.astype(dtype), ((0, size - n_rows), (0, wider)))
+
+    return jax.device_put(jax.tree.map(cut, X))
 
 
 def _in_blocks(compute: Any, most: int, params: Params, X: Any) -> list[FloatArray]:
     """`compute` of each member on blocks of rows in float64, padded to one of two sizes; (E, N, ...) each."""
     blocks: list[list[FloatArray]] = []
+    if (params.W0.shape[-1] + N_FINE * params.b1.shape[-1]) * most > _MOST_NUMBERS:
+        most = _SMALL_BLOCK
     with double_precision():
         exact = [jax.tree.map(partial(_member, e), params) for e in range(len(params.b1))]
         for first in range(0, len(X), most):
             n_rows = min(most, len(X) - first)
             size = _SMALL_BLOCK if n_rows <= _SMALL_BLOCK else most
-            rows = jax.device_put(jax.tree.map(partial(_cut, first, n_rows, size), X))
+            rows = _block(X, first, n_rows, size)
             out = zip(*(compute(member, rows) for member in exact), strict=True)
             blocks.append([np.stack([np.asarray(one)[:n_rows] for one in part]) for part in out])
     return [np.concatenate(parts, axis=1) for parts in zip(*blocks, strict=True)]

@@ -15,6 +15,7 @@ import numpy as np
 import optax
 
 from nongauss.core.records import record, replace, value
+from nongauss.data.sparse import SparseRows
 from nongauss.inference.gradient import Rows
 from nongauss.tggm import mean_field, objective
 from nongauss.tggm.params import Config, Params, constrain
@@ -28,6 +29,9 @@ draw the weights out without end."""
 
 LARGEST_GRADIENT = 10.0
 """A member's mean gradient (over rows) is shortened to this length: one strange row cannot throw it off."""
+
+TOGETHER = 16
+"""Held-out rows come in multiples of this, which is also how many sparse ones are dense at a time."""
 
 _FINAL_RATE = 0.01
 _WORST = -1e30
@@ -121,6 +125,22 @@ def toward_zero(gradient: Params, params: Params, config: Config, counted: jax.A
     )
 
 
+def side_by_side(params: Params) -> jax.Array:
+    """All numbers of each member in a row, (E, K): one long array compiles faster than many short ones."""
+    return jnp.concatenate([leaf.reshape(leaf.shape[0], -1) for leaf in jax.tree.leaves(params)], axis=1)
+
+
+def apart(numbers: jax.Array, like: Params) -> Params:
+    """Undo `side_by_side`, into arrays of the shapes of `like`."""
+    leaves, structure = jax.tree.flatten(like)
+    ends = np.cumsum([leaf[0].size for leaf in leaves])
+    parts = [
+        part.reshape(leaf.shape) for part, leaf in zip(jnp.split(numbers, ends[:-1], 1), leaves, strict=True)
+    ]
+    rebuilt: Params = jax.tree.unflatten(structure, parts)
+    return rebuilt
+
+
 @value
 class Update:
     """One step of gradient ascent on the mean bound a row, plus the log prior of the weights."""
@@ -133,12 +153,12 @@ class Update:
 
         gradient = jax.tree.map(lambda leaf: leaf * each(scale / total, leaf), stats["gradient"])
         gradient = toward_zero(gradient, state.params, self.config, state.counted)
-        square = sum(jnp.sum(leaf**2, axis=tuple(range(1, leaf.ndim))) for leaf in jax.tree.leaves(gradient))
-        short = jnp.minimum(1.0, LARGEST_GRADIENT / jnp.sqrt(square + 1e-30))
-        gradient = jax.tree.map(lambda leaf: leaf * each(short, leaf), gradient)
-        direction, moved = optimiser().update(gradient, state.optimiser)
+        slope = side_by_side(gradient)
+        short = jnp.minimum(1.0, LARGEST_GRADIENT / jnp.sqrt(jnp.sum(slope**2, axis=1) + 1e-30))
+        direction, moved = optimiser().update(slope * each(short, slope), state.optimiser)
         rate = state.rate * decay(state.step / state.n_steps)
-        params = jax.tree.map(lambda leaf, way: leaf + rate * way, state.params, direction)
+        ways = apart(direction, state.params)
+        params = jax.tree.map(lambda leaf, way: leaf + rate * way, state.params, ways)
         params = constrain(params, self.config)
         return replace(state, params=params, optimiser=moved, step=state.step + 1), {}
 
@@ -178,12 +198,20 @@ class Judge:
 
 
 def held_out_score(params: Params, config: Config, X: Any, Y: jax.Array, weight: jax.Array) -> jax.Array:
-    """Mean predictive log-likelihood of each member on rows of its own, nats a row: (E,)."""
+    """Mean predictive log-likelihood of each member on rows of its own, nats a row: (E,).
+
+    Sparse rows (V a multiple of `TOGETHER`) are filled a few at a time.
+    """
 
     def member(one: Params, x: Any, y: jax.Array, w: jax.Array) -> jax.Array:
-        rows = objective.filled(x, params.W0.shape[-1])
-        scores = jax.vmap(partial(objective.predictive_log_likelihood, one, config))(rows, y)
-        return jnp.sum(w * scores) / jnp.sum(w)
+        def scores(some: tuple[Any, jax.Array]) -> jax.Array:
+            rows = objective.filled(some[0], params.W0.shape[-1])
+            return jax.vmap(partial(objective.predictive_log_likelihood, one, config))(rows, some[1])
+
+        if not isinstance(x, SparseRows):
+            return jnp.sum(w * scores((x, y))) / jnp.sum(w)
+        few = jax.tree.map(lambda array: array.reshape(-1, TOGETHER, *array.shape[1:]), (x, y))
+        return jnp.sum(w * jax.lax.map(scores, few).reshape(-1)) / jnp.sum(w)
 
     return jnp.maximum(jax.vmap(member)(params, X, Y, weight), _WORST)
 
@@ -194,7 +222,7 @@ def first_state(
     """The state before the first epoch, as host arrays: nothing is compiled to make it."""
     n_members = params.b0.shape[0]
     host: Any = np  # host arrays where the record says jax.Array: they become that at the first step
-    shapes = jax.eval_shape(optimiser().init, params)
+    shapes = jax.eval_shape(lambda params: optimiser().init(side_by_side(params)), params)
     return State(
         params=params,
         optimiser=jax.tree.map(lambda leaf: host.zeros(leaf.shape, leaf.dtype), shapes),

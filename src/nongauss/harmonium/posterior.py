@@ -1,0 +1,166 @@
+"""Which features a row has under the chain graph: q(z) = prod Bernoulli(nu), units of a row in turn.
+
+x a - A(a) of a visible unit is replaced by a quadratic around the present a: Jaakkola and Jordan's bound
+(2000) for binary units, exact for real ones, for counts with the curvature of a Poisson law (no bound).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import expit, softmax
+
+from nongauss.harmonium.params import Params, Prior, Rows
+from nongauss.harmonium.units import Array, Layout, mean_of, totals_of
+
+CELLS = 2**18
+"""Cells of a block of rows that are in memory at once."""
+
+NOWHERE = -1e30
+"""Natural parameter of a count that is not seen: the others share the total."""
+
+STEEPEST = 30.0
+"""Weights of counts beyond this count as this in an exponential: within float32."""
+
+
+class Surrogate(NamedTuple):
+    """Slope and curvature (B, D) of the quadratic that replaces x a - A(a) around the mean of a."""
+
+    slope: Array
+    curvature: Array
+
+
+def surrogate(
+    layout: Layout, x: Array, a: Array, variance: Array, totals: Array, seen: Array | None
+) -> Surrogate:
+    """At a whose mean and variance are given, (B, D); cells that are not `seen` say nothing."""
+    others = tuple(block for block in layout if block.kind != "binary")
+    mean = mean_of(others, shown(a, seen), totals)
+    slope, curvature = np.empty_like(a), np.ones_like(a)
+    for block in layout:
+        at = block.place
+        if block.kind == "binary":
+            xi = np.sqrt(a[:, at] * a[:, at] + variance[:, at]) + 1e-6
+            left = np.exp(-xi)
+            curvature[:, at] = (1.0 - left) / ((1.0 + left) * (xi + xi))
+            slope[:, at] = x[:, at] - 0.5 - curvature[:, at] * a[:, at]
+            continue
+        slope[:, at] = x[:, at] - mean[:, at]
+        if block.kind == "counts":
+            curvature[:, at] = mean[:, at]
+    if seen is not None:
+        slope, curvature = slope * seen, curvature * seen
+    return Surrogate(slope, curvature)
+
+
+class Block(NamedTuple):
+    """Rows that are worked on at once: dense cells, which of them are seen (None: all), totals, weight."""
+
+    place: slice
+    x: Array
+    seen: Array | None
+    totals: Array
+    weight: Array
+
+
+def blocks(layout: Layout, rows: Rows, scale: Array) -> Iterator[Block]:
+    """The rows, scaled and made dense, a block at a time."""
+    N, D = rows.X.shape
+    size = max(1, CELLS // max(D, 1))
+    scale = scale.astype(np.float32)
+    for start in range(0, N, size):
+        place = slice(start, min(start + size, N))
+        x = rows.X[place]
+        x = (x.toarray() if hasattr(x, "toarray") else x) * scale
+        seen = None if rows.missing is None else (~rows.missing[place]).astype(np.float32)
+        totals = totals_of(layout, x)
+        yield Block(place, x.astype(np.float32), seen, totals, rows.weight[place])
+
+
+def field(params: Params, on: Array) -> tuple[Array, Array]:
+    """Mean and variance of a (B, D) under q(z). Large products are in float32: half the time."""
+    W, nu = params.weights.astype(np.float32), on.astype(np.float32)
+    return nu @ W.T + params.visible_bias.astype(np.float32), (nu * (1 - nu)) @ (W * W).T
+
+
+def settle(
+    params: Params, layout: Layout, log_odds: Array, block: Block, on: Array, sweeps: int
+) -> tuple[Array, Array]:
+    """q(z) of the rows of a block, from `on` (B, K): new use and its logits. Units of a sweep in turn.
+
+    Between units of one sweep the curvature is that of a usual row; the next starts from exact slopes.
+    """
+    W = params.weights.astype(np.float32)
+    fixed, counted = _meetings(params, layout, log_odds)
+    logits = np.empty_like(on)
+    for _ in range(sweeps):
+        a, variance = field(params, on)
+        at = surrogate(layout, block.x, a, variance, block.totals, block.seen)
+        own = (at.curvature @ (W * W)).astype(np.float64)
+        pull = (at.slope @ W).astype(np.float64) + log_odds + (on - 0.5) * own
+        pull += _beyond_quadratic(params, layout, block, a, on)
+        moved, new = np.zeros_like(on), on.copy()
+        for k in range(on.shape[1]):
+            met = moved @ fixed[:, k]
+            for total, each in zip(block.totals.T, counted, strict=True):
+                met += total * (moved @ each[:, k])
+            logits[:, k] = pull[:, k] - met
+            new[:, k] = expit(logits[:, k])
+            moved[:, k] = new[:, k] - on[:, k]
+        on = new
+    return on, logits
+
+
+def _meetings(params: Params, layout: Layout, log_odds: Array) -> tuple[Array, list[Array]]:
+    """How much a unit lowers the logit of another, (K, K), in a row whose units are as usual; and for each
+    block of counts how much it does by each one that is counted."""
+    a, variance = field(params, expit(log_odds)[None])
+    n_counted = sum(block.kind == "counts" for block in layout)
+    usual = surrogate(layout, np.zeros_like(a), a, variance, np.ones((1, n_counted)), None).curvature[0]
+    fixed, counted = np.zeros((len(log_odds), len(log_odds))), []
+    for block in layout:
+        W = params.weights[block.place]
+        cross = (W * usual[block.place, None]).T @ W
+        if block.kind == "counts":
+            counted.append(cross)
+        else:
+            fixed += cross
+    return fixed, counted
+
+
+def _beyond_quadratic(params: Params, layout: Layout, block: Block, a: Array, on: Array) -> Array:
+    """What counts add to the logits beyond the quadratic, (B, K).
+
+    A unit may multiply a count by so much that g(t) = log sum_d p_d e^(t w_d) is far from quadratic. It is
+    taken as the polynomial of fourth degree that has its values at -1, 0 and 1 and two derivatives at 0.
+    """
+    out, counted = np.zeros_like(on), 0
+    for part in layout:
+        if part.kind != "counts":
+            continue
+        at, W = part.place, params.weights[part.place].astype(np.float32)
+        p = softmax(shown(a, block.seen)[:, at], axis=1)
+        slope, square = p @ W, p @ (W * W)
+        up, down = (np.log(p @ np.exp(np.clip(sign * W, -STEEPEST, STEEPEST))) for sign in (1, -1))
+        second = 0.5 * (square - slope * slope)
+        third, fourth = 0.5 * (up - down) - slope, 0.5 * (up + down) - second
+        off, rest = 1.0 - on, -on
+        moves = second * (off**2 - rest**2) + third * (off**3 - rest**3) + fourth * (off**4 - rest**4)
+        out += block.totals[:, counted, None] * ((0.5 - on) * square - moves)
+        counted += 1
+    return out
+
+
+def shown(a: Array, seen: Array | None) -> Array:
+    """Natural parameters (B, D), those of cells that are not seen at minus infinity."""
+    return a if seen is None else np.where(seen > 0, a, NOWHERE)
+
+
+def infer(params: Params, layout: Layout, prior: Prior, rows: Rows, sweeps: int = 20) -> Array:
+    """q(z) of new rows, (N, K), from the prior's use."""
+    on = np.tile(expit(prior.log_odds), (rows.X.shape[0], 1))
+    for block in blocks(layout, rows, params.scale):
+        on[block.place], _ = settle(params, layout, prior.log_odds, block, on[block.place], sweeps)
+    return on
