@@ -67,6 +67,13 @@ def test_batches_are_a_fiftieth_of_the_rows():
     assert [recipe_of.batch_size(100, asked) for asked in (7, 1000)] == [7, 100]
 
 
+def test_small_tables_are_trained_longer_than_large_ones():
+    epochs = [
+        recipe_of.enough_epochs(n, recipe_of.batch_size(n, None)) for n in (100, 2000, 5000, 60_000, 10**6)
+    ]
+    assert epochs == [1000, 240, 205, 18, 15]
+
+
 def test_held_out_rows_are_the_members_own_and_padding_has_no_weight():
     data = made_rows(53)._replace(weight=np.arange(1.0, 54.0))
     fold = recipe_of.folds(53, RECIPE)

@@ -87,7 +87,8 @@ verbose :
     learning_rate : float, default 0.003
         First step size of the optimiser; it decays along a half cosine over `max_epochs`.
     max_epochs : "auto" or int, default "auto"
-        Passes over the rows; "auto" makes about 4000 steps, with 15 to 1000 passes.
+        Passes over the rows, "auto": 15 to 1000 that make 4,000 steps, of batches below 256 rows up to
+        12,000.
     n_iter_no_change : int, default 200
         Epochs without a better held-out log-likelihood after which a fit stops.
 

@@ -32,8 +32,11 @@ SKEWNESSES = (1.0, 0.75, 0.5, 0.25, 0.0)
 MOST_TO_CALIBRATE = 2000
 """Held-out rows of each member that are looked at for that."""
 
-STEPS = 4000
-"""Optimiser steps of a fit whose number of epochs is left to it."""
+STEPS = (4000, 12_000)
+"""Fewest and most optimiser steps of a fit whose number of epochs is left to it."""
+
+SEEN = 1_024_000
+"""Rows of which these steps are made, if that is between the two: a boundary of few rows takes longer."""
 
 _NO_END = 1e30
 
@@ -186,8 +189,9 @@ def like_inputs(data: Data) -> NDArray[np.int64]:
 
 
 def enough_epochs(n_rows: int, size: int) -> int:
-    """Epochs that make about `STEPS` optimiser steps, between 15 and 1000."""
-    return int(np.clip(math.ceil(STEPS * size / n_rows), 15, 1000))
+    """Epochs in which about `SEEN` rows make at least and at most `STEPS` steps, between 15 and 1000."""
+    steps = np.clip(SEEN / size, *STEPS)
+    return int(np.clip(math.ceil(steps * size / n_rows), 15, 1000))
 
 
 def folds(n_rows: int, recipe: Recipe) -> NDArray[np.int32]:
