@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from typing import Any
 
 import hypothesis
 import pytest
@@ -29,3 +31,34 @@ def pytest_configure(config: pytest.Config) -> None:
     cache = getattr(config, "cache", None)
     if cache is not None:
         os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(cache.mkdir("jax")))
+
+
+_NEEDED = ["distributed", "dask.dataframe", "nongauss.sparse_gp.estimator", "nongauss.rectangle.parts"]
+"""What the workers of a cluster need, but for JAX, which is not to be forked."""
+
+
+@pytest.fixture(scope="session")
+def workers() -> Iterator[Any]:
+    """A client of two real worker processes, that nobody finds who does not ask for it.
+
+    They are forked from a process that has imported what they need, again where one was killed.
+    """
+    distributed = pytest.importorskip("distributed")
+    dask = pytest.importorskip("dask")
+    with dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"}):
+        distributed.utils.get_mp_context().set_forkserver_preload(_NEEDED)
+        with (
+            distributed.LocalCluster(
+                n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", host="127.0.0.1"
+            ) as cluster,
+            distributed.Client(cluster, set_as_default=False) as client,
+        ):
+            yield client
+
+
+@pytest.fixture
+def client(workers: Any) -> Iterator[Any]:
+    """That client, where it is looked for."""
+    workers.wait_for_workers(1)  # one that was killed may be on its way
+    with workers.as_current():
+        yield workers

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -28,6 +29,7 @@ def folder(tmp_path_factory):
     frame = pd.DataFrame(X, columns=["width", "height"])
     frame["colour"] = rng.choice(["red", "blue"], 400)
     frame["sales"] = rng.poisson(np.exp(2 + np.sin(X[:, 0]) + (frame["colour"] == "red")))
+    frame["id"] = [f"customer {number}" for number in range(400)]
     frame["sales"] = frame["sales"].where(frame.index % 100 != 7)  # a few are missing
     for i in range(2):
         frame[200 * i : 200 * i + 200].to_parquet(path / f"{i}.parquet", row_group_size=50, index=False)
@@ -61,13 +63,16 @@ def test_a_table_is_fitted_from_disk_judged_on_other_parts_and_predicted_part_by
     done = run("predict", file, folder, "--out", out)
     assert done.exit_code == 0, done.output
     table, model = pd.read_parquet(folder), load(file)
+    assert list(model.feature_names_in_) == ["width", "height", "colour"]
     np.testing.assert_allclose(
         pd.read_parquet(out)["mean"], model.predict(table[["width", "height", "colour"]])
     )
 
 
-def test_a_local_cluster_starts_where_no_address_is_given():
+def test_a_local_cluster_starts_where_no_address_is_given(monkeypatch):
     distributed = pytest.importorskip("distributed")
+    small = partial(distributed.LocalCluster, n_workers=1, processes=False)  # processes: tests/test_parted.py
+    monkeypatch.setattr(distributed, "LocalCluster", small)
     with engines.cluster(None) as where:
         assert distributed.get_client().ncores()
     assert where.startswith("Dask cluster of")

@@ -71,10 +71,12 @@ def fit_parts(
 ) -> Outcome:
     """Fit on most parts of the table, judge on a sample of the others; the model that was judged is kept.
 
-    Rows without a target are left out. A table of one part, or `test_size` 0, leaves nothing to judge by.
+    Rows without a target and columns of ids are left out. A table of one part, or `test_size` 0, leaves
+    nothing to judge by.
     """
     check_share(test_size)
-    parts = [replace(part, needs=table.target) for part in parquet_parts(path)]
+    ids = tuple(name for name, _ in table.ignored)
+    parts = [replace(part, needs=table.target, without=ids) for part in parquet_parts(path)]
     order = np.random.default_rng(seed).permutation(len(parts))
     n_held = min(len(parts) - 1, max(1, round(test_size * len(parts)))) if test_size else 0
     train = ParquetParts(parts[i] for i in np.sort(order[n_held:]))
@@ -86,7 +88,7 @@ def fit_parts(
         return Outcome(final, final, train.n_rows, notes=notes)
     rows = _rows_of([parts[i] for i in order[:n_held]], seed)
     held = prepare(rows, table.target, table.choice.model, table.choice.task, source=path.name)
-    X_test, y_test = held.X.reindex(columns=table.X.columns), held.y
+    X_test, y_test = rows[list(table.X.columns)], held.y
     final, figures = fit_and_score(kept, X, table.target, X_test, y_test, levels=table.levels)
     note = f"Held-out figures are of {len(y_test)} rows from {n_held} of {len(parts)} parts, not fitted to."
     return Outcome(final, final, train.n_rows, {type(model).__name__: figures}, (X_test, y_test), [note])

@@ -81,7 +81,9 @@ def test_a_folder_that_names_a_column_is_refused(tmp_path):
 def test_rows_without_a_value_that_is_needed_are_left_out(tmp_path):
     FRAME.assign(b=["x", None, "x", None, "y"]).to_parquet(tmp_path / "1.parquet")
     (part,) = parquet_parts(tmp_path)
-    assert replace(part, needs="b").load().X["a"].tolist() == [1.0, 3.0, 5.0]
+    X = replace(part, needs="b", without=("b",)).load().X
+    assert X["a"].tolist() == [1.0, 3.0, 5.0]
+    assert list(X) == ["a", "w"]
 
 
 def test_an_array_has_no_column_of_that_name():

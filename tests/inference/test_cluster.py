@@ -20,17 +20,6 @@ RNG = np.random.default_rng(0)
 PARTS = [RNG.normal(size=(n, 3)) for n in (40, 1, 25, 60, 33, 12, 50)]
 
 
-@pytest.fixture(scope="module")
-def client():
-    with (
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", host="127.0.0.1"
-        ) as cluster,
-        distributed.Client(cluster) as client,
-    ):
-        yield client
-
-
 def test_sums_blocks_and_errors_are_those_of_a_stream(client):
     here, there = (source.map(made, 2.0) for source in (Stream(PARTS), Cluster(client, PARTS)))
     found, expected = there.sum(gram, np.ones(3)), here.sum(gram, np.ones(3))
@@ -52,14 +41,13 @@ KILLS = 2
 def test_workers_killed_at_random_moments_change_nothing(client):
     """Kills while passes run: the sums are the same to the last bit, since pairs add in a fixed order."""
     rng, stop, killed = np.random.default_rng(0), threading.Event(), []
-    pids = client.run(os.getpid)
 
     def kill():
         while not stop.wait(float(rng.uniform(0.1, 0.5))) and len(killed) < KILLS:
             alive = [pid for pid in client.run(os.getpid, on_error="ignore").values() if isinstance(pid, int)]
             if len(alive) == 2:
-                os.kill(alive[int(rng.integers(2))], signal.SIGKILL)
-                killed.append(alive)
+                killed.append(alive[int(rng.integers(2))])
+                os.kill(killed[-1], signal.SIGKILL)
 
     source = Cluster(client, PARTS).map(made, 2.0)
     expected = source.sum(gram, np.zeros(3))["gram"]
@@ -75,15 +63,20 @@ def test_workers_killed_at_random_moments_change_nothing(client):
     assert len(killed) == KILLS
     for gram_ in found:
         assert_array_equal(gram_, expected)
-    assert set(pids.values()).isdisjoint(client.run(os.getpid).values())
+    assert set(killed).isdisjoint(client.run(os.getpid, on_error="ignore").values())
 
 
-def test_no_worker_left_is_one_sentence(client, monkeypatch):
-    monkeypatch.setattr(cluster_module, "GRACE", 1.0)
-    source = Cluster(client, PARTS)
-    client.cluster.scale(0)
-    with pytest.raises(ConnectionError, match="No worker has been left on the Dask cluster"):
-        source.sum(gram, np.zeros(3))
-    client.cluster.close()
-    with pytest.raises(ConnectionError, match="The Dask scheduler is gone"):
-        source.sum(gram, np.zeros(3))
+def test_no_worker_left_is_one_sentence(monkeypatch):
+    monkeypatch.setattr(cluster_module, "GRACE", 0.2)
+    monkeypatch.setattr(cluster_module, "_LOOK", 0.1)
+    with (
+        distributed.LocalCluster(n_workers=1, processes=False, dashboard_address=":0") as cluster,
+        distributed.Client(cluster, set_as_default=False) as client,
+    ):
+        source = Cluster(client, PARTS)
+        cluster.scale(0)
+        with pytest.raises(ConnectionError, match="No worker has been left on the Dask cluster"):
+            source.sum(gram, np.zeros(3))
+        cluster.close()
+        with pytest.raises(ConnectionError, match="The Dask scheduler is gone"):
+            source.sum(gram, np.zeros(3))

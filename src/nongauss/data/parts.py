@@ -37,7 +37,7 @@ class Part(NamedTuple):
 class ParquetPart:
     """A row group of a Parquet file. `target` and `weight` are columns that are taken out of it.
 
-    Rows without a value in the column `needs` are left out.
+    Rows without a value in the column `needs` are left out, and the columns `without`.
     """
 
     path: str
@@ -46,6 +46,7 @@ class ParquetPart:
     target: str | None = None
     weight: str | None = None
     needs: str | None = None
+    without: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -65,7 +66,7 @@ class ParquetPart:
             frame = frame.reset_index()
         if self.needs is not None:
             frame = frame[frame[self.needs].notna()]
-        return split_off(self.name, frame, self.target, self.weight)
+        return split_off(self.name, frame.drop(columns=list(self.without)), self.target, self.weight)
 
 
 class ParquetParts(tuple[ParquetPart, ...]):

@@ -93,13 +93,12 @@ class SparseGP(TableEstimator):
         if not encoder.encoded_names:
             raise InputError("No column of the table tells rows apart; give one with more than one value.")
         most = recipe_of.most_rows(self._most_inducing(likelihood))
-        everywhere = source.map(Encode(encoder, read, type(self).__name__, n_targets=2))
-        first = sample(everywhere, most)
-        rows = as_rows(first.rows)
-        rows = Rows(*(array.astype(np.float64) for array in rows))
-        return self._learn(
-            encoder, rows, None if first.are_all else everywhere.map(as_rows), likelihood, seed
-        )
+        encoded = source.map(Encode(encoder, read, type(self).__name__, n_targets=2))
+        first = sample(encoded, most)
+        everywhere = None if first.are_all else encoded.map(as_rows)
+        del encoded  # so that workers keep one form of the rows
+        rows = Rows(*(array.astype(np.float64) for array in as_rows(first.rows)))
+        return self._learn(encoder, rows, everywhere, likelihood, seed)
 
     def _learn(
         self, encoder: TableEncoder, rows: Rows, everywhere: Source | None, likelihood: Likelihood, seed: int
