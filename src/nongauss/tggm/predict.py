@@ -173,9 +173,9 @@ def _moments(member: Params, X: Any, config: Config) -> tuple[FloatArray, FloatA
     _, _, mean, variance = map(np.asarray, _hidden(member, X, spread=config.method == "ml"))
     W1, noise = np.asarray(member.W1), np.exp(2.0 * np.asarray(member.log_sd1))
     middle = mean @ W1.T + np.asarray(member.b1)
-    return middle, np.broadcast_to(
-        noise, middle.shape
-    ) if config.method == "bp" else variance @ W1.T**2 + noise
+    if config.method == "bp":
+        return middle, np.broadcast_to(noise, middle.shape)
+    return middle, variance @ W1.T**2 + noise
 
 
 def _units(member: Params, X: Any, n_chosen: int) -> tuple[FloatArray, ...]:
