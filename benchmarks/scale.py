@@ -204,8 +204,8 @@ def one(folder: str, engine: str, model: str, n_rows: int) -> dict[str, Any]:
 
 def table(fits: list[dict[str, Any]]) -> list[str]:
     lines = [
-        "Median of three passes (one at 10,000,000 rows) in a fresh process on two cores; NumPy has one thread,",
-        "the TGGM's compiled step may take both cores. Bytes: what a worker is sent and sends back.",
+        "Median of three passes (one at 10,000,000 rows) in a fresh process on two cores; NumPy has one "
+        "thread,\nthe TGGM's compiled step may take both cores. Bytes: what a worker is sent and sends back.",
         "",
         "| rows | model | engine | s a pass | processor s in all | of them here | of the busiest worker "
         "| peak MiB: here / worker | bytes out / back |",
