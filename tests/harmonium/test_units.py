@@ -1,12 +1,14 @@
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.integrate import quad
+from scipy.sparse import csr_array
 from scipy.special import expit
 
 from nongauss.harmonium.units import (
     ALWAYS_ON,
     Block,
+    dense,
     log_factor,
     log_partition,
     mean_of,
@@ -92,3 +94,13 @@ def test_the_saturated_share_counts_rows_by_weight():
     hidden = np.array([[0.01, 0.5], [0.5, 0.5]])
     assert_allclose(saturated_share(hidden, np.array([3.0, 1.0])), 0.375)
     assert saturated_share(np.zeros((3, 0)), np.ones(3)) == 0.0
+
+
+@pytest.mark.parametrize("dtype", [None, np.float64])
+def test_dense_rows_are_a_copy_of_their_type_or_the_one_asked_for(dtype):
+    X = np.eye(2, dtype=np.float32)
+    for given in (X, csr_array(X)):
+        out = dense(given, dtype)
+        assert out.dtype == (dtype or np.float32)
+        out[0, 1] = 5.0
+        assert_array_equal(dense(given), np.eye(2))

@@ -32,7 +32,7 @@ from nongauss.harmonium.learner import Everywhere, Recipe
 from nongauss.harmonium.likelihood import log_likelihood
 from nongauss.harmonium.params import Rows, column_spreads, usual_totals
 from nongauss.harmonium.predict import Machine
-from nongauss.harmonium.units import saturated_share
+from nongauss.harmonium.units import dense, saturated_share
 from nongauss.parted import by_parts, describe, labels_of, naming, open_parts, sample
 
 FloatArray = NDArray[np.float64]
@@ -276,7 +276,7 @@ class HarmoniumBase(TransformerMixin, NongaussEstimator):
         if view not in places:
             raise InputError(f"There is no view {view!r}; there are: {', '.join(map(repr, places))}.")
         encoded, missing = self._encoded(X)
-        encoded = encoded.toarray() if sp.issparse(encoded) else encoded
+        encoded = dense(encoded)
         missing = np.zeros(encoded.shape, dtype=np.bool_) if missing is None else missing
         for block in self._coder.layout:
             if block.view == view:

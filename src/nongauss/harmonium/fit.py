@@ -21,12 +21,11 @@ from nongauss.harmonium.learner import (
     Recipe,
     batch_size,
     contract,
-    dense,
     n_epochs,
 )
 from nongauss.harmonium.objective import contrastive_free_energy
 from nongauss.harmonium.params import Params, Prior, Rows
-from nongauss.harmonium.units import Array, Layout, respond, totals_of
+from nongauss.harmonium.units import Array, Layout, dense, respond, totals_of
 from nongauss.harmonium.updates import contrast, drive_of, filled, hinge
 from nongauss.inference.iteration import run_epochs
 from nongauss.inference.quasi_newton import ascend
@@ -164,7 +163,7 @@ class _FullBatch:
         N, weight = rows.weight.sum(), rows.weight / rows.weight.sum()
         x = self.learner.whole(params, prior, rows)
         at = contrast(params, recipe.units, layout, prior, x, weight)
-        whole = dense(x).astype(np.float64)
+        whole = dense(x, np.float32).astype(np.float64)
         totals = totals_of(layout, whole)
         each = contrastive_free_energy(params, recipe.units, layout, prior, whole, totals)
         value = -float(weight @ each) - 0.5 * float((params.votes**2).sum()) / N
@@ -206,7 +205,7 @@ def find_features(
         for number in range(n_epochs(first, len(rows.weight))):
             learner.epoch(number)
         params, prior = learner.snapshot()
-        x = dense(rows.X)
+        x = dense(rows.X, np.float32)
         if rows.missing is not None:
             x = filled(params, recipe.units, layout, prior.log_odds, x, rows.missing, learner.usual)
         on = respond(recipe.units, drive_of(params, x), prior.log_odds).on

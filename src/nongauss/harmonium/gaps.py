@@ -12,7 +12,7 @@ import numpy as np
 
 from nongauss.core.registry import persistable
 from nongauss.harmonium.params import Rows, column_means, column_spreads
-from nongauss.harmonium.units import RANGES, Array, Layout
+from nongauss.harmonium.units import RANGES, Array, Layout, dense
 
 MOST_ROWS, MOST_FACTORS = 1000, 200
 """Rows that the components are learned from, and number of components."""
@@ -75,7 +75,7 @@ def learn_filler(layout: Layout, rows: Rows, seed: int) -> Filler:
         chosen = np.sort(np.random.default_rng(seed).choice(n_rows, MOST_ROWS, replace=False))
     means, spreads = column_means(rows), np.maximum(column_spreads(rows), 1e-6)
     some = rows.take(chosen)
-    x = some.X.toarray() if hasattr(some.X, "toarray") else some.X
+    x = dense(some.X)
     share = some.weight / some.weight.sum()
     filler = Filler(means, spreads, np.zeros((D, 0)), 1.0)
     for _ in range(1 if some.missing is None else ROUNDS):

@@ -10,7 +10,7 @@ import numpy as np
 from nongauss.harmonium import sticks
 from nongauss.harmonium.objective import contrastive_free_energy
 from nongauss.harmonium.params import Params, Prior, Rows, activity, column_means, start, usual_totals
-from nongauss.harmonium.units import ALWAYS_ON, Array, Layout, totals_of
+from nongauss.harmonium.units import ALWAYS_ON, Array, Layout, dense, totals_of
 from nongauss.harmonium.updates import (
     Adam,
     Contrast,
@@ -167,7 +167,7 @@ class Learner:
         self.means = column_means(rows).astype(np.float32)
         self.usual = usual_totals(layout, rows)
         chosen = self.rng.integers(0, len(rows.weight), CHAINS)
-        self.chains = dense(rows.X[chosen]) if recipe.method == "pcd" else None
+        self.chains = dense(rows.X[chosen], np.float32) if recipe.method == "pcd" else None
 
     def moving(self) -> tuple[Array, ...]:
         """The arrays that Adam moves: weights, visible and hidden bias, votes, intercept."""
@@ -247,7 +247,7 @@ class Learner:
     def _free_energy(self, batch: Rows) -> float:
         """CF1 a row."""
         prior = self.prior.log_odds
-        x = dense(self.whole(self.params, prior, batch))
+        x = dense(self.whole(self.params, prior, batch), np.float32)
         totals = totals_of(self.layout, x)
         each = contrastive_free_energy(self.params, self.recipe.units, self.layout, prior, x, totals)
         return float(_shares(batch.weight) @ each)
@@ -257,7 +257,7 @@ class Learner:
         if self.recipe.method == "mean_field":
             return {}
         if self.chains is not None:
-            totals = totals_of(self.layout, dense(x))
+            totals = totals_of(self.layout, dense(x, np.float32))
             totals = totals[self.rng.integers(0, len(totals), len(self.chains))]
             self.chains = advance(
                 self.rng,
@@ -332,9 +332,3 @@ def contract(weights: Array, layout: Layout) -> None:
 
 def _shares(weight: Array) -> Array:
     return (weight / weight.sum()).astype(np.float32)
-
-
-def dense(X: Any) -> Array:
-    """Rows as a dense float32 array."""
-    out: Array = X.toarray() if hasattr(X, "toarray") else np.asarray(X)
-    return out.astype(np.float32)

@@ -18,7 +18,7 @@ from nongauss.harmonium.objective import chain_log_joint, log_marginal
 from nongauss.harmonium.params import Rows
 from nongauss.harmonium.posterior import infer
 from nongauss.harmonium.predict import CELLS, Machine
-from nongauss.harmonium.units import Array, log_partition, sample_visible, softplus, totals_of
+from nongauss.harmonium.units import Array, dense, log_partition, sample_visible, softplus, totals_of
 
 
 def annealed_log_partition(
@@ -58,8 +58,7 @@ def log_likelihood(
     log_z = annealed_log_partition(machine, rng, n_chains, n_steps)[0] if machine.reading == "global" else 0.0
     out, size = np.empty(X.shape[0]), max(1, CELLS // X.shape[1])
     for start in range(0, X.shape[0], size):
-        rows = X[start : start + size]
-        x = np.asarray(rows.toarray() if hasattr(rows, "toarray") else rows, dtype=np.float64)
+        x = dense(X[start : start + size], np.float64)
         scaled = x * machine.params.scale
         if machine.reading == "chain":
             relative = _by_importance(machine, x, scaled, rng, n_chains)

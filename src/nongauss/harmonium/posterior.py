@@ -13,7 +13,7 @@ import numpy as np
 from scipy.special import expit, softmax
 
 from nongauss.harmonium.params import Params, Prior, Rows
-from nongauss.harmonium.units import Array, Layout, mean_of, totals_of
+from nongauss.harmonium.units import Array, Layout, dense, mean_of, totals_of
 
 CELLS = 2**18
 """Cells of a block of rows that are in memory at once."""
@@ -72,8 +72,7 @@ def blocks(layout: Layout, rows: Rows, scale: Array) -> Iterator[Block]:
     scale = scale.astype(np.float32)
     for start in range(0, N, size):
         place = slice(start, min(start + size, N))
-        x = rows.X[place]
-        x = (x.toarray() if hasattr(x, "toarray") else x) * scale
+        x = dense(rows.X[place]) * scale
         seen = None if rows.missing is None else (~rows.missing[place]).astype(np.float32)
         totals = totals_of(layout, x)
         yield Block(place, x.astype(np.float32), seen, totals, rows.weight[place])

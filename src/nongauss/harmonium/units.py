@@ -141,6 +141,11 @@ def respond(units: str, drive: Array, prior: Array) -> Response:
     return Response(on * drive, on + on * (1 - on) * drive * drive, on)
 
 
+def dense(X: Any, dtype: Any = None) -> Array:
+    """Rows, sparse or not, as a dense array of its own, of their type unless another is asked for."""
+    return np.asarray(X.toarray(), dtype=dtype) if hasattr(X, "toarray") else np.array(X, dtype=dtype)
+
+
 def saturated_share(hidden: Array, weight: Array) -> float:
     """Weighted share of activations (N, K) outside [.02, .98]."""
     if not hidden.size:

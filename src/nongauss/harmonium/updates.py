@@ -16,6 +16,7 @@ from nongauss.harmonium.units import (
     Array,
     Layout,
     Response,
+    dense,
     mean_of,
     respond,
     sample_hidden,
@@ -212,7 +213,7 @@ def hidden_views(rng: np.random.Generator, layout: Layout, X: Any, share: float,
     views = sorted({block.view for block in layout})
     if len(views) == 1:
         return X
-    out = np.array(X.toarray() if hasattr(X, "toarray") else X)
+    out = dense(X)
     gone = np.where(rng.random(len(out)) < share, rng.integers(0, len(views), len(out)), -1)
     for block in layout:
         out[gone == views.index(block.view), block.place] = means[block.place]

@@ -127,10 +127,10 @@ class Stream:
 
 def with_arguments(function: Local, args: tuple[Any, ...]) -> Local:
     """`function` of a part alone: the other arguments are given already."""
-    return partial(called, function, args)
+    return partial(_called, function, args)
 
 
-def called(function: Local, args: tuple[Any, ...], part: Any) -> Any:
+def _called(function: Local, args: tuple[Any, ...], part: Any) -> Any:
     """`function(part, *args)`."""
     return function(part, *args)
 
