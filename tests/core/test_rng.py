@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 
 from nongauss.core.precision import double_precision
-from nongauss.core.rng import key_from_seed, split_named
+from nongauss.core.rng import generator_at, generator_state, key_from_seed, split_named
 
 
 def bits(key):
@@ -26,3 +26,15 @@ def test_seeds_of_any_size_differ_and_do_not_depend_on_precision():
         assert [bits(key_from_seed(seed)) for seed in seeds] == keys
     with pytest.raises(ValueError, match="non-negative"):
         key_from_seed(-1)
+
+
+def test_a_generator_goes_on_from_its_state():
+    rng = np.random.default_rng(3)
+    rng.integers(0, 9, 5, dtype=np.uint32)  # leaves half a word
+    state = generator_state(rng)
+    again = generator_at(state)
+    assert state.shape == (6,)
+    assert (
+        rng.integers(0, 9, 5, dtype=np.uint32).tolist() == again.integers(0, 9, 5, dtype=np.uint32).tolist()
+    )
+    assert rng.normal() == again.normal()

@@ -10,7 +10,7 @@ import pytest
 
 from nongauss.core.contracts import InputError, Status
 from nongauss.core.rng import key_from_seed
-from nongauss.inference.checkpoint import Checkpoint
+from nongauss.inference.checkpoint import Checkpoint, kept, opened
 from nongauss.inference.loop import run
 
 SLOW_FIT = """
@@ -68,6 +68,7 @@ def test_a_killed_fit_goes_on_to_the_same_bits(tmp_path):
     assert np.array_equal(resumed.state["x"], whole.state["x"])
     assert np.array_equal(*(jax.random.key_data(fit.state["walk"]) for fit in (resumed, whole)))
     assert resumed.status is Status.MAX_ITER
+    stored.end(resumed.status)
     assert list(tmp_path.iterdir()) == []  # neither the finished fit's file nor a temporary one
 
 
@@ -75,9 +76,9 @@ def test_a_stopped_fit_leaves_its_file_and_goes_on_with_the_stored_key(tmp_path)
     path = tmp_path / "fit.safetensors"
     first = stopped(path)
     assert first.status is Status.STOPPED
-    second = run(
-        step, key_from_seed(1), jnp.zeros(3), None, max_iter=9, checkpoint=Checkpoint(os.fspath(path), "a")
-    )
+    file = Checkpoint(os.fspath(path), "a")
+    second = run(step, key_from_seed(1), jnp.zeros(3), None, max_iter=9, checkpoint=file)
+    file.end(second.status)
     assert first.n_iter == 1
     assert second.state.tolist() == [9.0] * 3
     assert [row["bound"] for row in second.trace] == [3.0 * i for i in range(9)]
@@ -105,3 +106,60 @@ def test_a_damaged_file_is_refused(tmp_path, damage):
     path.write_bytes(damage(path.read_bytes()))
     with pytest.raises(InputError, match="cannot be read"):
         stopped(path)
+
+
+def test_finished_steps_are_not_taken_again(tmp_path, monkeypatch):
+    """A fit of a computation, a loop and another computation, which is interrupted in the last one."""
+    monkeypatch.setattr(Checkpoint, "due", lambda self: True)
+    path, calls = tmp_path / "fit", []
+
+    def work(name, value):
+        calls.append(name)
+        if name in broken:
+            raise KeyboardInterrupt
+        return {"x": np.full(2, value), "n": 3}
+
+    def fit():
+        seed, file = opened(path, 5, None, np.arange(3.0), {"C": 1.0})
+        first = kept(file, lambda: work("first", 1.0), {"x": np.zeros(0), "n": 0})
+        calls.append("loop")
+        options = {"max_iter": 4, "checkpoint": file, "callbacks": [lambda p: calls.append(p.iteration)]}
+        looped = run(step, key_from_seed(seed), jnp.zeros(1), None, **options)
+        last = kept(file, lambda: work("last", float(looped.state[0])), {"x": np.zeros(0), "n": 0})
+        file.end(looped.status)
+        return first, last, looped
+
+    broken = ["last"]
+    with pytest.raises(KeyboardInterrupt):
+        fit()
+    assert {"first", "loop", 1, 4, "last"} <= set(calls)
+    calls.clear()
+    broken.clear()
+    first, last, looped = fit()
+    assert calls == ["loop", "last"]
+    assert (first["x"].tolist(), first["n"], last["x"].tolist()) == ([1.0, 1.0], 3, [4.0, 4.0])
+    assert (len(looped.trace), looped.status) == (4, Status.MAX_ITER)
+    assert not path.exists()
+
+
+def test_a_fit_is_told_by_its_arrays_settings_and_seed(tmp_path):
+    def fingerprint(*settings, x=1.0, seed=5, random_state=5):
+        return opened(tmp_path / "none", seed, random_state, np.full(2, x), *settings)[1].fingerprint
+
+    own = fingerprint("a", print_me)
+    assert fingerprint("a", print_me) == own
+    others = [fingerprint("b", print_me), fingerprint("a", x=2.0), fingerprint("a", print_me, seed=6)]
+    assert own not in others
+    assert fingerprint("a", seed=6, random_state=None) == fingerprint("a", random_state=None)
+
+
+def test_a_fit_without_a_seed_of_its_own_goes_on_with_its_first(tmp_path):
+    path = tmp_path / "fit"
+    for seed in (5, 6):
+        found, file = opened(path, seed, None, np.zeros(1))
+        assert found == 5
+        file.write()
+
+
+def print_me(x):
+    """A function as a setting: its address is another in each process."""

@@ -65,12 +65,16 @@ def run(**options):
 
 def test_a_fit_that_was_stopped_goes_on_from_its_file_as_if_it_had_not_been(tmp_path):
     whole = run()
-    file = Checkpoint(tmp_path / "fit", "mine")
-    stopped = run(checkpoint=file, callbacks=[lambda progress: progress.iteration == 3])
+    stopped = run(
+        checkpoint=Checkpoint(tmp_path / "fit", "mine"), callbacks=[lambda progress: progress.iteration == 3]
+    )
     assert stopped.status is Status.STOPPED
     assert (tmp_path / "fit").exists()
-    resumed = run(checkpoint=file)
+    heard = []
+    resumed = run(
+        checkpoint=Checkpoint(tmp_path / "fit", "mine"), callbacks=[lambda p: heard.append(p.iteration)]
+    )
+    assert heard == [4, 5, 6, 7, 8]
     assert_array_equal(resumed.state.params, whole.state.params)
     assert [row["bound"] for row in resumed.trace] == [row["bound"] for row in whole.trace]
-    assert not (tmp_path / "fit").exists()
     assert whole.trace[-1]["bound"] > whole.trace[0]["bound"]

@@ -1,8 +1,12 @@
 import math
 
+import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 
 from nongauss.core.contracts import Status
+from nongauss.core.rng import generator_at, generator_state
+from nongauss.inference.checkpoint import Checkpoint
 from nongauss.inference.iteration import repeat, run_epochs
 
 
@@ -75,13 +79,50 @@ def test_ctrl_c_stops_with_what_is_there():
         repeat(interrupted, 2, max_iter=9)
 
 
-def test_epochs_in_place_are_numbered_and_copied():
-    seen = []
+class Walk:
+    """A random walk that changes in place; its bound is what `bounds` says of the epoch."""
 
-    def epoch(number):
-        seen.append(number)
-        return {"bound": math.nan if number == 3 else float(number)}
+    def __init__(self, bounds):
+        self.bounds, self.x, self.rng = bounds, np.zeros(2), np.random.default_rng(0)
 
-    result = run_epochs(epoch, lambda: list(seen), 5)
-    assert (result.status, result.state, result.n_iter) == (Status.NONFINITE, [0, 1, 2], 3)
-    assert run_epochs(epoch, lambda: list(seen), 2, former=result).n_iter == 5
+    def epoch(self, number):
+        self.x += self.rng.normal(size=2)
+        return {"bound": self.bounds[number]}
+
+    def state(self):
+        return self.x.copy(), generator_state(self.rng)
+
+    def restore(self, state):
+        self.x, self.rng = state[0].copy(), generator_at(state[1])
+
+
+def test_epochs_in_place_end_at_the_last_good_state():
+    model, short = Walk([0.0, 1.0, 2.0, math.nan]), Walk([0.0, 1.0, 2.0])
+    result = run_epochs(model, 5)
+    assert (result.status, result.n_iter) == (Status.NONFINITE, 3)
+    assert run_epochs(short, 3).status is Status.COMPLETED
+    assert_array_equal(model.x, short.x)
+
+
+def test_epochs_in_place_go_on_from_a_file(tmp_path):
+    whole, bounds = Walk(range(6)), range(6)
+    run_epochs(whole, 6)
+    first = run_epochs(
+        Walk(bounds), 6, checkpoint=Checkpoint(tmp_path / "walk", "a"), callbacks=[lambda p: p.iteration == 4]
+    )
+    assert first.status is Status.STOPPED
+    model, heard = Walk(bounds), []
+    options = {"callbacks": [lambda progress: heard.append(progress.iteration)]}
+    result = run_epochs(model, 6, checkpoint=Checkpoint(tmp_path / "walk", "a"), **options)
+    assert heard == [5, 6]
+    assert (result.n_iter, len(result.trace), result.status) == (6, 6, Status.COMPLETED)
+    assert_array_equal(model.x, whole.x)
+
+
+def test_a_rule_that_looks_back_sees_the_bound_before_the_interruption(tmp_path):
+    options = {"max_iter": 100, "least_gain": lambda bound: 0.01, "rises": True}
+    whole = repeat(halving, -8.0, **options)
+    file = Checkpoint(tmp_path / "half", "a")
+    repeat(halving, -8.0, callbacks=[lambda p: p.iteration == whole.n_iter - 1], checkpoint=file, **options)
+    on = repeat(halving, -8.0, checkpoint=Checkpoint(tmp_path / "half", "a"), **options)
+    assert (on.n_iter, on.state, on.status) == (whole.n_iter, whole.state, whole.status)

@@ -79,6 +79,11 @@ class NongaussEstimator(BaseEstimator):
             message = f"{type(self).__name__} after {self.n_iter_} iterations: {result.status.value}"
             warnings.warn(message, category, stacklevel=3)
 
+    def _settings_that_matter(self) -> dict[str, Any]:
+        """The parameters that make a fit what it is: not who watches it, where it is kept, or its seed."""
+        beside = ("callbacks", "checkpoint", "random_state", "verbose")
+        return {name: value for name, value in self.get_params(deep=False).items() if name not in beside}
+
     @staticmethod
     def _key_seed(random_state: Any) -> int:
         """The integer from which a fit makes its one key; see `key_seed`."""

@@ -156,8 +156,8 @@ class _FullBatch:
         used: Array = rows.weight @ on / rows.weight.sum()
         return used
 
-    def __call__(self, flat: Array) -> tuple[float, Array, Mapping[str, float]]:
-        """(objective, gradient, {"bound": objective})."""
+    def __call__(self, flat: Array) -> tuple[float, Array, float]:
+        """(objective, gradient, objective)."""
         rows, recipe, layout = self.learner.rows, self.learner.recipe, self.learner.layout
         params, prior = self.params_of(flat), self.learner.prior.log_odds.astype(np.float64)
         N, weight = rows.weight.sum(), rows.weight / rows.weight.sum()
@@ -179,7 +179,7 @@ class _FullBatch:
             by_intercept = recipe.C * labels.intercept
         gradient = (by_weights, at.visible_bias, by_bias, by_votes, by_intercept)
         flat_gradient = np.concatenate([part.ravel() for part in gradient]).astype(np.float64)
-        return N * value, N * flat_gradient, {"bound": N * value}
+        return N * value, N * flat_gradient, N * value
 
 
 def find_features(

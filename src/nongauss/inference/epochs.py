@@ -16,11 +16,11 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from nongauss.core.contracts import Callback, FitResult, Progress, Status
+from nongauss.core.contracts import Callback, FitResult, Status
 from nongauss.core.precision import double_precision
 from nongauss.core.records import replace
 from nongauss.core.rng import split_named
-from nongauss.inference.checkpoint import Checkpoint, Snapshot
+from nongauss.inference.checkpoint import Checkpoint
 from nongauss.inference.gradient import GradientStep, Local, Rows, pad_rows
 from nongauss.inference.iteration import repeat
 from nongauss.inference.sources import Source, added
@@ -54,67 +54,33 @@ def run(
     Epoch i depends on `state` and `fold_in(key, i)` alone, so a fit that goes on from its checkpoint ends as
     if it had not been interrupted. `max_iter` is a schedule, whose end is COMPLETED.
     """
-    keeper = _Keeper(key, state, checkpoint)
-    former = keeper.former()
-    epoch = _Epoch(step, keeper.now.key, source, n_rows, held_out)
+    epoch = _Epoch(step, source, n_rows, held_out)
 
-    def one(state: Any) -> tuple[Any, Mapping[str, float]]:
-        following, info = epoch(keeper.now.n_iter, state)
-        keeper.state = following
-        return following, info
+    def one(at: tuple[int, jax.Array, Any]) -> tuple[tuple[int, jax.Array, Any], Mapping[str, float]]:
+        number, own, state = at
+        state, info = epoch(jax.random.fold_in(own, number), state)
+        return (number + 1, own, state), info
 
     result = repeat(
-        one, keeper.now.state, max_iter=max_iter - keeper.now.n_iter, callbacks=(keeper, *callbacks),
-        verbose=verbose, former=former,
+        one, (0, key, jax.tree.map(jax.device_put, state)), max_iter=max_iter, callbacks=callbacks,
+        checkpoint=checkpoint, verbose=verbose,
     )  # fmt: skip
-    keeper.end(result.status)
     early = result.status is Status.CONVERGED
-    return replaced(result, status=Status.EARLY_STOPPED) if early else result
-
-
-class _Keeper:
-    """The callback that knows where the fit stands, and writes it to its checkpoint now and then."""
-
-    def __init__(self, key: jax.Array, state: Any, checkpoint: Checkpoint | None) -> None:
-        begin = Snapshot(key, jax.tree.map(jax.device_put, state), (), [], 0, 0.0)
-        self.checkpoint = checkpoint
-        self.now = (checkpoint.load(begin) if checkpoint is not None else None) or begin
-        self.state = self.now.state
-
-    def former(self) -> FitResult | None:
-        """What is gone on from."""
-        now = self.now
-        return FitResult(now.state, now.trace, Status.STOPPED, now.n_iter) if now.n_iter else None
-
-    def __call__(self, progress: Progress) -> None:
-        """After an epoch."""
-        row = {"iteration": progress.iteration, "bound": progress.bound, "seconds": progress.seconds}
-        trace = [*self.now.trace, row | dict(progress.info)]
-        self.now = self.now._replace(
-            state=self.state, trace=trace, n_iter=progress.iteration, seconds=progress.seconds
-        )
-        if self.checkpoint is not None and self.checkpoint.due():
-            self.checkpoint.save(self.now)
-
-    def end(self, status: Status) -> None:
-        """A fit that was stopped leaves its file, up to date; else there is none."""
-        if self.checkpoint is not None:
-            self.checkpoint.save(self.now) if status is Status.STOPPED else self.checkpoint.remove()
+    status = Status.EARLY_STOPPED if early else result.status
+    return replaced(result, state=result.state[-1], status=status)
 
 
 class _Epoch:
     """One epoch: every row once."""
 
-    def __init__(
-        self, step: GradientStep, key: jax.Array, source: Source, n_rows: int, held_out: Any
-    ) -> None:
-        self.step, self.key, self.source, self.n_rows = step, key, source, n_rows
+    def __init__(self, step: GradientStep, source: Source, n_rows: int, held_out: Any) -> None:
+        self.step, self.source, self.n_rows = step, source, n_rows
         self.batches = replaced(step, finish=None)
         self.held_out = jax.tree.map(jax.device_put, held_out)
 
-    def __call__(self, number: int, state: Any) -> tuple[Any, dict[str, float]]:
-        """The state after epoch `number`, and its info."""
-        keys = split_named(jax.random.fold_in(self.key, number), "order", "local", "finish")
+    def __call__(self, key: jax.Array, state: Any) -> tuple[Any, dict[str, float]]:
+        """The state after an epoch, and its info."""
+        keys = split_named(key, "order", "local", "finish")
         size = self.step.batch_size
         if size is None or size >= self.n_rows:
             state, info = self._at_once(keys["local"], state)

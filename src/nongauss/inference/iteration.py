@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from itertools import count
-from typing import Any
+from typing import Any, Protocol
 
 from nongauss.core.contracts import Callback, FitResult, Status
+from nongauss.inference.checkpoint import Checkpoint, Snapshot, entry_of
 from nongauss.inference.watch import Watch
 
 Step = Callable[[Any], tuple[Any, Mapping[str, float]]]
@@ -27,6 +27,7 @@ def repeat(
     least_gain: Callable[[float], float] | None = None,
     rises: bool = False,
     callbacks: Sequence[Callback] = (),
+    checkpoint: Checkpoint | None = None,
     verbose: int = 0,
     former: FitResult | None = None,
     expected: int | None = None,
@@ -41,6 +42,7 @@ def repeat(
     least_gain : of a bound, the gain at or below which it has converged; of an objective that may fall, the
         change. None: `max_iter` is a schedule, whose end is COMPLETED.
     rises : a bound that falls is an error of the model.
+    checkpoint : where the state, a pytree, is kept; a step must depend on nothing else that changes.
     former : a result whose trace and count this one continues. expected : the last iteration, for progress.
 
     Returns
@@ -48,10 +50,16 @@ def repeat(
     FitResult with the last state whose numbers were finite and whose bound did not fall if it must not.
     Raises KeyboardInterrupt if Ctrl-C comes before the first iteration is done; later it ends as STOPPED.
     """
-    to_come = max_iter if expected is None else expected - (former.n_iter if former else 0)
-    watch = Watch(to_come, callbacks, verbose, former)
+    entry, n_before = entry_of(checkpoint), former.n_iter if former else 0
+    begin = Snapshot(state, former.trace if former else [], n_before, 0.0)
+    now = entry.load(begin) or begin
+    if now.status is not None:
+        return FitResult(now.state, now.trace, now.status, now.n_iter)
+    state, last = now.state, -math.inf if now is begin else now.trace[-1]["bound"]
+    max_iter -= now.n_iter - n_before
+    to_come = max_iter if expected is None else expected - now.n_iter
+    watch = Watch(to_come, callbacks, verbose, FitResult(state, now.trace, Status.STOPPED, now.n_iter))
     status = Status.COMPLETED if least_gain is None else Status.MAX_ITER
-    last = -math.inf
     try:
         while watch.n_done < max_iter:
             following, numbers = step(state)
@@ -69,10 +77,12 @@ def repeat(
                 status = Status.STOPPED if asked else Status.CONVERGED
                 break
             last = bound
+            entry.save(lambda: watch.snapshot(state))
     except KeyboardInterrupt:
-        if not watch.n_done:
+        if now is begin and not watch.n_done:
             raise
         status = Status.STOPPED
+    entry.end(watch.snapshot(state), status)
     return watch.result(state, status)
 
 
@@ -83,20 +93,38 @@ def _failure(info: Mapping[str, float], last: float, rises: bool) -> Status | No
     return Status.BOUND_DECREASED if rises and bound < last - FALL * max(1.0, abs(bound)) else None
 
 
+class InPlace(Protocol):
+    """A model that changes in place."""
+
+    def epoch(self, number: int) -> Mapping[str, float]:
+        """Epoch 0, 1, ...; its info."""
+
+    def state(self) -> Any:
+        """A copy, as a pytree, of all that an epoch depends on."""
+
+    def restore(self, state: Any) -> None:
+        """Be as `state` says, which stays as it is."""
+
+
 def run_epochs(
-    epoch: Callable[[int], Mapping[str, float]],
-    snapshot: Callable[[], Any],
+    model: InPlace,
     max_epochs: int,
     *,
     callbacks: Sequence[Callback] = (),
+    checkpoint: Checkpoint | None = None,
     verbose: int = 0,
-    former: FitResult | None = None,
 ) -> FitResult:
-    """`repeat` for a model that changes in place: `epoch(0)`, `epoch(1)`, ..., copied by `snapshot()`."""
-    numbers = count()
+    """`repeat` for a model that changes in place, which is left at the last state that is kept."""
 
-    def step(_: Any) -> tuple[Any, Mapping[str, float]]:
-        info = epoch(next(numbers))
-        return snapshot(), info
+    def step(state: tuple[int, Any]) -> tuple[tuple[int, Any], Mapping[str, float]]:
+        number, before = state
+        model.restore(before)
+        info = model.epoch(number)
+        return (number + 1, model.state()), info
 
-    return repeat(step, snapshot(), max_iter=max_epochs, callbacks=callbacks, verbose=verbose, former=former)
+    result = repeat(
+        step, (0, model.state()), max_iter=max_epochs, callbacks=callbacks, checkpoint=checkpoint,
+        verbose=verbose,
+    )  # fmt: skip
+    model.restore(result.state[1])
+    return result

@@ -19,7 +19,7 @@ import jax
 import jax.numpy as jnp
 
 from nongauss.core.contracts import Callback, FitResult, Progress, Status, say
-from nongauss.inference.checkpoint import Checkpoint, Snapshot
+from nongauss.inference.checkpoint import Checkpoint, Entry, Snapshot, entry_of
 
 Step = Callable[[jax.Array, Any, Any], tuple[Any, Mapping[str, jax.Array]]]
 
@@ -97,7 +97,7 @@ def run(
     check_decrease : the bound of this step cannot fall; a relative fall beyond 1e-9 ends the fit.
     callbacks : called with a `Progress` each time the loop comes up for air; True from one stops the fit.
     checkpoint : written now and then; if its file exists the fit goes on from there, with the key stored in
-        it. Removed when the fit comes to its end, kept (and brought up to date) when it is stopped.
+        it. Brought up to date when the fit is stopped.
     verbose : above 0, a line about every `air_seconds`.
     start : a former result whose trace and iteration count are continued; pass its state as `state`.
     air_seconds : the loop aims to reach the host about this often.
@@ -115,7 +115,10 @@ def run(
     """
     rules = _Rules(-jnp.inf if tol is None else tol, patience, _FALL if check_decrease else jnp.inf)
     state, rows = jax.tree.map(_strong, (state, rows))
-    fit = _Fit(step, rows, rules, max_iter, air_seconds, _begin(key, state, start), checkpoint)
+    fit = _Fit(step, rows, rules, max_iter, air_seconds, _begin(key, state, start), entry_of(checkpoint))
+    now = fit.now
+    if now.status is not None:
+        return FitResult(now.state, now.trace, now.status, now.n_iter)
     try:
         status = fit.drive(callbacks, verbose)
     except KeyboardInterrupt:
@@ -123,8 +126,7 @@ def run(
             raise
         status = Status.STOPPED
     now = fit.now
-    if checkpoint is not None:
-        checkpoint.save(now) if status is Status.STOPPED else checkpoint.remove()
+    fit.entry.end(now, status)
     if verbose:
         say(f"iteration {now.n_iter}: {status.value}")
     return FitResult(now.state, now.trace, status, now.n_iter)
@@ -141,12 +143,12 @@ class _Fit:
         max_iter: int,
         air_seconds: float,
         now: Snapshot,
-        checkpoint: Checkpoint | None,
+        entry: Entry,
     ) -> None:
         self.step, self.rows, self.rules = step, rows, rules
         self.max_iter, self.air_seconds = max_iter, air_seconds
-        self.checkpoint = checkpoint
-        self.now = (checkpoint.load(now) if checkpoint is not None else None) or now
+        self.entry = entry
+        self.now = entry.load(now) or now
         self.length = 1
 
     def drive(self, callbacks: Sequence[Callback], verbose: int) -> Status:
@@ -164,8 +166,7 @@ class _Fit:
                 status = status or (Status.STOPPED if any(asked) else None)
             if status is not None:
                 return status
-            if self.checkpoint is not None and self.checkpoint.due():
-                self.checkpoint.save(self.now)
+            self.entry.save(lambda: self.now)
         return Status.MAX_ITER
 
     def advance(self) -> Status | None:
@@ -270,7 +271,8 @@ def _begin(key: jax.Array, state: Any, start: FitResult | None) -> Snapshot:
     bound = jnp.asarray(trace[-1]["bound"] if trace else -jnp.inf, dtype=float)
     memory = _Memory(bound, bound, jnp.int32(0))
     seconds = trace[-1]["seconds"] if trace else 0.0
-    return Snapshot(key, state, memory, trace, start.n_iter if start is not None else 0, seconds)
+    n_iter = start.n_iter if start is not None else 0
+    return Snapshot(state, trace, n_iter, seconds, key, memory)
 
 
 def _strong(leaf: Any) -> jax.Array:

@@ -6,24 +6,46 @@ and Zhu 1995).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+import hashlib
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from nongauss.core.contracts import Callback, FitResult, Status
+from nongauss.inference.checkpoint import Checkpoint, Entry, Snapshot, entry_of
 from nongauss.inference.watch import Watch
 
 FloatArray = NDArray[np.float64]
-Objective = Callable[[FloatArray], tuple[float, FloatArray, Mapping[str, float]]]
+Objective = Callable[[FloatArray], tuple[float, FloatArray, float]]
 
 MEMORY = 50
 """Pairs of steps from which the curvature is estimated."""
 
 _WALL = 1e3
 """How much worse than the last good point a point without a value looks to the line search."""
+
+
+@runtime_checkable
+class Remembers(Protocol):
+    """An objective whose value at a point depends on where it has been before."""
+
+    def state(self) -> Any:
+        """What it remembers, as a pytree."""
+
+    def restore(self, state: Any) -> None:
+        """Remember that."""
+
+
+class Tried(NamedTuple):
+    """Evaluations so far: a hash of each point (n,), value (n,), bound (n,) and gradient (n, D)."""
+
+    point: NDArray[np.uint64]
+    value: FloatArray
+    bound: FloatArray
+    gradient: FloatArray
 
 
 def ascend(
@@ -35,6 +57,7 @@ def ascend(
     tol: float,
     patience: int = 20,
     callbacks: Sequence[Callback] = (),
+    checkpoint: Checkpoint | None = None,
     verbose: int = 0,
     former: FitResult | None = None,
 ) -> FitResult:
@@ -42,9 +65,11 @@ def ascend(
 
     Parameters
     ----------
-    objective : x -> (value to maximise, its gradient, info with "bound" and other numbers for the trace).
-        Where it raises LinAlgError or FloatingPointError, or is not finite, the line search turns back.
+    objective : x -> (value to maximise, its gradient, the bound for the trace). Where it raises LinAlgError
+        or FloatingPointError, or is not finite, the line search turns back.
     bounds : one (low, high) for each element of x; None is open.
+    checkpoint : where evaluations are kept. A fit that goes on takes the same steps through them again, which
+        costs no evaluation and leaves the optimiser's own memory as it was.
     max_iter : most iterations of this call. former : a result whose trace and count this one continues.
 
     Returns
@@ -52,8 +77,10 @@ def ascend(
     FitResult whose state is the best x; NONFINITE with `x` itself if there is no value at the start.
     Raises KeyboardInterrupt if Ctrl-C comes before the first iteration is done; later it ends as STOPPED.
     """
+    x = np.array(x, dtype=np.float64)
     watch = Watch(max_iter, callbacks, verbose, former)
-    climb = _Climb(objective, np.array(x, dtype=np.float64), max_iter, tol, patience, watch)
+    known = _Known(objective, entry_of(checkpoint), watch, len(x))
+    climb = _Climb(known, x, max_iter, tol, patience, watch)
     if not climb.begin():
         return watch.result(climb.best, Status.NONFINITE)
     try:
@@ -62,7 +89,62 @@ def ascend(
         if not watch.n_done:
             raise
         climb.status = Status.STOPPED
+    known.end(climb.status)
     return watch.result(climb.best, climb.status)
+
+
+class _Known:
+    """An objective whose evaluations are kept: those that are on file are not computed again."""
+
+    def __init__(self, objective: Objective, entry: Entry, watch: Watch, size: int) -> None:
+        self.objective, self.entry, self.watch = objective, entry, watch
+        nothing = Tried(np.zeros(0, np.uint64), np.zeros(0), np.zeros(0), np.zeros((0, size)))
+        found = entry.load(Snapshot((nothing, self._memory()), [], 0, 0.0))
+        self.tried: list[Tried] = []
+        self.again: list[Tried] = []
+        if found is not None:
+            tried, memory = found.state
+            self.again = [Tried(*one) for one in zip(*tried, strict=True)]
+            if isinstance(objective, Remembers):
+                objective.restore(memory)
+            watch.silent_until(found.n_iter, found.seconds)
+
+    def __call__(self, x: FloatArray) -> tuple[float, FloatArray, float]:
+        """Value, gradient and bound at x; minus infinity where there is no value."""
+        point = _hash(x)
+        if len(self.tried) < len(self.again) and self.again[len(self.tried)].point == point:
+            self.tried.append(self.again[len(self.tried)])
+        else:
+            self.again = []
+            self.tried.append(Tried(point, *self._evaluated(x)))
+            self.entry.save(self._snapshot)
+        _, value, bound, gradient = self.tried[-1]
+        return float(value), gradient, float(bound)
+
+    def end(self, status: Status) -> None:
+        """The climb is over. One that took no new step leaves the file, and later steps in it, alone."""
+        if len(self.tried) > len(self.again):
+            self.entry.end(self._snapshot(), status)
+
+    def _evaluated(self, x: FloatArray) -> tuple[float, float, FloatArray]:
+        try:
+            value, gradient, bound = self.objective(x)
+        except (np.linalg.LinAlgError, FloatingPointError):
+            return -np.inf, -np.inf, np.zeros_like(x)
+        if not (np.isfinite(value) and np.isfinite(gradient).all()):
+            return -np.inf, bound, gradient
+        return float(value), float(bound), gradient
+
+    def _memory(self) -> Any:
+        return self.objective.state() if isinstance(self.objective, Remembers) else ()
+
+    def _snapshot(self) -> Snapshot:
+        tried = Tried(*(np.stack(part) for part in zip(*self.tried, strict=True)))
+        return self.watch.snapshot((tried, self._memory()))
+
+
+def _hash(x: FloatArray) -> np.uint64:
+    return np.frombuffer(hashlib.blake2b(x.tobytes(), digest_size=8).digest(), np.uint64)[0]
 
 
 class _Climb:
@@ -70,7 +152,7 @@ class _Climb:
 
     def __init__(
         self,
-        objective: Objective,
+        objective: _Known,
         x: FloatArray,
         max_iter: int,
         tol: float,
@@ -80,13 +162,13 @@ class _Climb:
         self.objective, self.best, self.max_iter = objective, x, max_iter
         self.tol, self.patience, self.watch = tol, patience, watch
         self.value = -np.inf
-        self.infos: dict[float, Mapping[str, float]] = {}
+        self.bounds: dict[float, float] = {}
         self.values: list[float] = []
         self.status = Status.MAX_ITER
 
     def begin(self) -> bool:
         """Is there a value at the start?"""
-        value, _, _ = self._tried(self.best)
+        value, _, _ = self.objective(self.best)
         self.value = value
         self.values.append(value)
         return bool(np.isfinite(value))
@@ -114,33 +196,22 @@ class _Climb:
         self.status = Status.CONVERGED
 
     def _loss(self, x: FloatArray) -> tuple[float, FloatArray]:
-        value, gradient, info = self._tried(x)
+        value, gradient, bound = self.objective(x)
         if not np.isfinite(value):
             size = _WALL * max(1.0, abs(self.value))
             away = x - self.best
             return -self.value + size, away * (size / max(float(away @ away), 1e-12))
-        self.infos[-value] = info
+        self.bounds[-value] = bound
         return -value, -gradient
-
-    def _tried(self, x: FloatArray) -> tuple[float, FloatArray, Mapping[str, float]]:
-        try:
-            value, gradient, info = self.objective(x)
-        except (np.linalg.LinAlgError, FloatingPointError):
-            return -np.inf, np.zeros_like(x), {}
-        if not (np.isfinite(value) and np.isfinite(gradient).all()):
-            return -np.inf, gradient, info
-        return float(value), gradient, info
 
     def _after(self, intermediate_result: Any) -> None:
         """After each iteration: remember, report, decide."""
         value = -float(intermediate_result.fun)
-        info = self.infos.get(-value, {})
-        self.infos.clear()
+        bound = self.bounds.get(-value, value)
+        self.bounds.clear()
         self.best, self.value = np.array(intermediate_result.x), value
         self.values.append(value)
-        others = {name: number for name, number in info.items() if name != "bound"}
-        asked = self.watch.record(info.get("bound", value), others)
-        if asked:
+        if self.watch.record(bound):
             self.status = Status.STOPPED
         elif len(self.values) > self.patience and value - self.values[-1 - self.patience] < self.tol:
             self.status = Status.CONVERGED

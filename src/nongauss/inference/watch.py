@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from nongauss.core.contracts import Callback, FitResult, Progress, Status, say
+from nongauss.inference.checkpoint import Snapshot
 
 SAY_SECONDS = 0.5
 """Least time between two printed lines."""
@@ -23,15 +24,21 @@ class Watch:
         self.offset = former.n_iter if former else 0
         self.before = self.trace[-1]["seconds"] if self.trace else 0.0
         self.began = self.printed = time.perf_counter()
-        self.n_done = 0
+        self.n_done = self.silent = 0
+
+    def silent_until(self, number: int, seconds: float) -> None:
+        """Nobody is told again of the iterations up to `number`, which took so many seconds before."""
+        self.silent, self.before = number, seconds
 
     def record(self, bound: float, others: Mapping[str, float] | None = None) -> bool:
         """One more iteration of this run: its bound and other numbers. Does a callback ask to stop?"""
         self.n_done += 1
         now = time.perf_counter()
-        number, seconds = self.offset + self.n_done, self.before + now - self.began
+        number, seconds = self.offset + self.n_done, self._seconds()
         info = {name: float(value) for name, value in (others or {}).items()}
         self.trace.append({"iteration": number, "bound": float(bound), "seconds": seconds} | info)
+        if number <= self.silent:
+            return False
         progress = Progress(number, self.offset + self.max_iter, float(bound), seconds, info)
         if self.verbose and now - self.printed > SAY_SECONDS:
             self.printed = now
@@ -39,9 +46,16 @@ class Watch:
         asked = [bool(callback(progress)) for callback in self.callbacks]  # every one is told
         return any(asked)
 
+    def snapshot(self, state: Any) -> Snapshot:
+        """Where the run stands, at this state."""
+        return Snapshot(state, self.trace, self.offset + self.n_done, self._seconds())
+
     def result(self, state: Any, status: Status) -> FitResult:
         """What came of the run."""
         n_iter = self.offset + self.n_done
         if self.verbose:
             say(f"iteration {n_iter}: {status.value}")
         return FitResult(state, self.trace, status, n_iter)
+
+    def _seconds(self) -> float:
+        return self.before + time.perf_counter() - self.began

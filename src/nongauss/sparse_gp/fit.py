@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -51,8 +51,8 @@ class Bound:
         self.sites: Sites = first_sites(model, rows, params.psi)
         self.best, self.best_sites = -np.inf, self.sites
 
-    def __call__(self, flat: FloatArray) -> tuple[float, FloatArray, Mapping[str, float]]:
-        """(objective, gradient, {"bound": F})."""
+    def __call__(self, flat: FloatArray) -> tuple[float, FloatArray, float]:
+        """(objective, gradient, F)."""
         params = self.params.like(flat)
         prior, prior_thetas, prior_psi = log_prior(self.model, params)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -66,7 +66,7 @@ class Bound:
             self.best, self.best_sites = bound + prior, self.sites
         gradient = [by + more for by, more in zip(by_thetas, prior_thetas, strict=True)]
         inputs = INPUT_UNIT * by_Z.ravel() if self.moves_inputs else np.zeros(0)
-        return bound + prior, np.concatenate([*gradient, by_psi + prior_psi, inputs]), {"bound": bound}
+        return bound + prior, np.concatenate([*gradient, by_psi + prior_psi, inputs]), bound
 
     def settled(self, params: Params, tol: float, most_steps: int = MOST_STEPS) -> tuple[Blocks, Settled]:
         """Kernel matrices and q at these parameters."""

@@ -16,7 +16,7 @@ The components start where q settles from random draws of the prior: at several 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -71,8 +71,8 @@ class MixtureBound:
             list(self._made()) if blocks.kept else []
         )
 
-    def __call__(self, flat: FloatArray) -> tuple[float, FloatArray, Mapping[str, float]]:
-        """(F, its gradient, {"bound": F})."""
+    def __call__(self, flat: FloatArray) -> tuple[float, FloatArray, float]:
+        """(F, its gradient, F)."""
         at = self.components.like(flat)
         value, by_mean, by_log_sd = self._prior_and_entropy(at)
         mean, variance, spread = self._moments(at)
@@ -87,7 +87,7 @@ class MixtureBound:
             by_log_sd[c] += share * float(rows.weight @ widened.sum(axis=1))
         for part, l, B, _ in self._bases():
             by_mean[:, l] += pull[:, part, l] @ B.T
-        return value, Components(by_mean, by_log_sd).flat(), {"bound": value}
+        return value, Components(by_mean, by_log_sd).flat(), value
 
     def factors(self, at: Components) -> tuple[FloatArray, FloatArray]:
         """What a prediction needs: alpha (C, L, M) and W (C, L, M, M) of each component."""

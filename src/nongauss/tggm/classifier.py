@@ -175,11 +175,11 @@ verbose :
         if is_parted(X):
             reading, rows = self._parts(X, y, sample_weight)
             config = _for_labels(config, reading)
-            _, result, ensemble = self._train_parts(seed, rows, config, recipe)
+            _, result, ensemble = self._train_parts(seed, rows, config, recipe, reading.encoder)
         else:
             reading, data = self._first_rows(X, y, sample_weight, None)
             config = _for_labels(config, reading)
-            result, ensemble = self._train(seed, data, config, recipe)
+            result, ensemble = self._train(seed, data, config, recipe, reading.encoder)
         self._keep(reading, ensemble, result)
         self._record_fit(result)
         return self

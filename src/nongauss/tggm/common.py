@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
 import numbers
 import os
-from pathlib import Path
 from typing import Any, ClassVar
 
-import jax
 import numpy as np
 from numpy.typing import NDArray
 
-import nongauss
 from nongauss.core.contracts import FitResult, InputError, Status
+from nongauss.data.encoder import TableEncoder
 from nongauss.data.rows import canonical_rows
 from nongauss.data.sparse import SparseRows, joined, parted
 from nongauss.estimator.base import TableEstimator
 from nongauss.estimator.parameters import Interval, StrOptions, check_parameters
-from nongauss.inference.checkpoint import Checkpoint
+from nongauss.inference.checkpoint import Checkpoint, ended, opened
 from nongauss.inference.sources import Source
 from nongauss.parted import is_parted, sample
 from nongauss.tggm import fit as recipe_of
@@ -101,30 +98,38 @@ class TGGM(TableEstimator):
         )
         return config, recipe
 
-    def _train(self, seed: int, data: Data, config: Config, recipe: Recipe) -> tuple[FitResult, Ensemble]:
+    def _train(
+        self, seed: int, data: Data, config: Config, recipe: Recipe, encoder: TableEncoder
+    ) -> tuple[FitResult, Ensemble]:
         """The whole fit, with its checkpoint."""
-        return recipe_of.fit(seed, data, config, recipe, **self._watched(data, config, recipe))
+        seed, checkpoint = self._opened(seed, data, encoder)
+        result, ensemble = recipe_of.fit(
+            seed, data, config, recipe, callbacks=tuple(self.callbacks or ()), checkpoint=checkpoint,
+            verbose=int(self.verbose),
+        )  # fmt: skip
+        ended(checkpoint, result.status)
+        return result, ensemble
 
     def _train_parts(
-        self, seed: int, rows: Source, config: Config, recipe: Recipe
+        self, seed: int, rows: Source, config: Config, recipe: Recipe, encoder: TableEncoder
     ) -> tuple[Data, FitResult, Ensemble]:
         """The same for a source of `Encoded` rows; also the sample of them that is in memory."""
         first = sample(rows, parts.MOST_SAMPLED)
         data = Data(*first.rows)
         if first.are_all:
-            return data, *self._train(seed, data, config, recipe)
-        watched = self._watched(data, config, recipe)
-        return data, *parts.fit(seed, rows, first, config, recipe, **watched)
+            return data, *self._train(seed, data, config, recipe, encoder)
+        seed, checkpoint = self._opened(seed, data, encoder)
+        result, ensemble = parts.fit(
+            seed, rows, first, config, recipe, callbacks=tuple(self.callbacks or ()), checkpoint=checkpoint,
+            verbose=int(self.verbose),
+        )  # fmt: skip
+        ended(checkpoint, result.status)
+        return data, result, ensemble
 
-    def _watched(self, data: Data, config: Config, recipe: Recipe) -> dict[str, Any]:
-        """Who watches a fit to these rows, and where it is kept."""
-        checkpoint = None
-        if self.checkpoint is not None:
-            _check_folder(self.checkpoint)
-            fingerprint = self._fingerprint(data, config, recipe)
-            checkpoint = Checkpoint(self.checkpoint, fingerprint, every_seconds=1.0)
-        callbacks = tuple(self.callbacks or ())
-        return {"callbacks": callbacks, "checkpoint": checkpoint, "verbose": int(self.verbose)}
+    def _opened(self, seed: int, data: Data, encoder: TableEncoder) -> tuple[int, Checkpoint | None]:
+        """Where a fit to these rows is kept."""
+        arrays = (data.X, data.Y, data.weight)
+        return opened(self.checkpoint, seed, self.random_state, arrays, self._settings_that_matter(), encoder)
 
     @staticmethod
     def _check_portion(X: Any) -> None:
@@ -142,16 +147,6 @@ class TGGM(TableEstimator):
         trace: list[Any] = self.trace_.to_dict("records")
         return FitResult(self._former, trace, Status.COMPLETED, self.n_iter_)
 
-    def _fingerprint(self, data: Data, config: Config, recipe: Recipe) -> str:
-        """Stands for all that makes a resumed fit the same fit."""
-        digest = hashlib.sha256()
-        for array in jax.tree.leaves((data.X, data.Y, data.weight)):
-            digest.update(np.ascontiguousarray(array).tobytes())
-        seed = self.random_state if isinstance(self.random_state, numbers.Integral) else "any"
-        version = nongauss.__version__
-        digest.update(repr((version, config, recipe, seed, data.n_inputs, data.Y.shape)).encode())
-        return digest.hexdigest()
-
 
 def canonical(
     encoded: FloatArray | SparseRows, target: FloatArray, weight: FloatArray, n_columns: int | None = None
@@ -162,11 +157,3 @@ def canonical(
         return Data(parted(rows.X), rows.Y, rows.weight, n_columns)
     rows = canonical_rows(encoded, target, weight)
     return Data(rows.X, rows.Y, rows.weight)
-
-
-def _check_folder(checkpoint: str | os.PathLike[str]) -> None:
-    folder = Path(checkpoint).resolve().parent
-    if not (folder.is_dir() and os.access(folder, os.W_OK)):
-        raise InputError(
-            f"checkpoint cannot be written to {folder}: no such folder, or no right to write there."
-        )

@@ -181,10 +181,10 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
         seed = self._key_seed(self.random_state)
         if is_parted(X):
             reading, rows = self._parts(X, y, sample_weight)
-            data, result, ensemble = self._train_parts(seed, rows, config, recipe)
+            data, result, ensemble = self._train_parts(seed, rows, config, recipe, reading.encoder)
         else:
             reading, data = self._first_rows(X, y, sample_weight)
-            result, ensemble = self._train(seed, data, config, recipe)
+            result, ensemble = self._train(seed, data, config, recipe, reading.encoder)
         self._keep(reading, ensemble, result)
         self._note_a_noise_floor(data)
         self._record_fit(result)
