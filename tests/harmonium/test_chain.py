@@ -15,7 +15,7 @@ def fitted(kind, n_features=4, n_rows=300, prunes=False, steps=25, missing=None)
     p = start(np.random.default_rng(0), layout, rows, n_features + 2, 0.9, 0.0, 0)
     on = np.random.default_rng(1).random((n_rows, n_features + 2))
     fit = chain.ChainFit(layout, rows, chain.begin(layout, rows, p, on, 1.0), 1.0, int(prunes))
-    return fit, [fit.step(number)["bound"] for number in range(steps)], Z
+    return fit, [fit.epoch(number)["bound"] for number in range(steps)], Z
 
 
 @pytest.mark.parametrize("kind", ["binary", "real"])
@@ -45,7 +45,7 @@ def test_the_features_of_counts_are_found_and_their_bound_rises():
     on = rng.random((400, 8))
     state = chain.begin(layout, rows, start(rng, layout, rows, 8, 0.9, 0.0, 0), on, 1.0)
     fit = chain.ChainFit(layout, rows, state, 1.0, 0)
-    bounds = [fit.step(number)["bound"] for number in range(40)]
+    bounds = [fit.epoch(number)["bound"] for number in range(40)]
     assert (np.diff(bounds)[3:] > -1e-3 * abs(bounds[-1])).all()
     alike = np.abs(np.corrcoef(fit.state.on.T, Z.T)[:8, 8:])
     assert (alike.max(axis=0) > 0.7).all()

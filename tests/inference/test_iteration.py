@@ -89,11 +89,11 @@ class Walk:
         self.x += self.rng.normal(size=2)
         return {"bound": self.bounds[number]}
 
-    def state(self):
+    def snapshot(self):
         return self.x.copy(), generator_state(self.rng)
 
-    def restore(self, state):
-        self.x, self.rng = state[0].copy(), generator_at(state[1])
+    def restore(self, at):
+        self.x, self.rng = at[0].copy(), generator_at(at[1])
 
 
 def test_epochs_in_place_end_at_the_last_good_state():

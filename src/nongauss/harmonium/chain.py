@@ -9,9 +9,10 @@ removed.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import logsumexp, softmax
 
 from nongauss.harmonium import sticks
@@ -43,17 +44,24 @@ ACTIVE = "active"
 UNUSED = "fewer than two rows have it"
 DUPLICATE = "duplicate of another feature"
 IDLE = "what it explains does not pay for its weights"
+REASONS = (ACTIVE, UNUSED, DUPLICATE, IDLE)
 
 
 class Chain(NamedTuple):
-    """Parameters, use nu (N, K), precision of weights (views, K), prior, numbers of units, reasons (T,)."""
+    """Parameters, use nu (N, K), precision of weights (views, K), prior, numbers of units (K,), and of all T
+    units that there were the place in `REASONS` (T,)."""
 
     params: Params
     on: Array
     precision: Array
     prior: Prior
     ids: Array
-    reasons: tuple[str, ...]
+    fates: NDArray[np.intp]
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Of each unit that there was, whether it is active, or why it was removed."""
+        return tuple(REASONS[fate] for fate in self.fates)
 
 
 class _Sums(NamedTuple):
@@ -114,7 +122,7 @@ def _likelihood(layout: Layout, block: Block, scale: Array, a: Array, variance: 
 
 
 class ChainFit:
-    """Coordinate ascent; `step` is one iteration over all rows.
+    """Coordinate ascent; `epoch` is one iteration over all rows. States are replaced, never changed.
 
     Units that do not pay are removed, unless `trials` is 0: see `_tries_fewer`.
     """
@@ -128,7 +136,7 @@ class ChainFit:
         names = sorted({block.view for block in layout})
         self.views = np.concatenate([np.full(b.stop - b.start, names.index(b.view)) for b in layout])
 
-    def step(self, number: int) -> dict[str, float]:
+    def epoch(self, number: int) -> dict[str, float]:
         """One iteration: q(z), weights, scales, precisions; what does not pay goes; then the sticks."""
         logits = self._settle()
         sums = _sums(self.state.params, self.layout, self.rows, self.state.on)
@@ -163,6 +171,14 @@ class ChainFit:
         self.calm = 0
         self._remove(np.array([int(np.argsort(worth)[self.tried])]), np.zeros(0, int))
         return True
+
+    def snapshot(self) -> tuple[Any, ...]:
+        """Where it is."""
+        return self.state, self.calm, self.last, self.best, self.tried
+
+    def restore(self, at: tuple[Any, ...]) -> None:
+        """Be there."""
+        self.state, self.calm, self.last, self.best, self.tried = at
 
     def result(self) -> Chain:
         """The best state of those that had settled; where none has, the present one."""
@@ -258,15 +274,15 @@ class ChainFit:
     def _remove(self, gone: Array, unused: Array) -> None:
         """Take units away; what they add on average goes to the biases."""
         state = self.state
-        reasons = list(state.reasons)
+        fates = state.fates.copy()
         for unit in gone:
-            reasons[state.ids[unit]] = self._reason(unit, unused, gone)
+            fates[state.ids[unit]] = REASONS.index(self._reason(unit, unused, gone))
         kept = np.setdiff1d(np.arange(state.on.shape[1]), gone)
         mean = state.on[:, gone].T @ self.rows.weight / self.n_rows
         bias = state.params.visible_bias + state.params.weights[:, gone] @ mean
         params, ids = state.params._replace(visible_bias=bias).keep(kept), state.ids[kept]
         prior = Prior(state.prior.log_odds[kept], state.prior.gamma[kept])
-        self.state = Chain(params, state.on[:, kept], state.precision[:, kept], prior, ids, tuple(reasons))
+        self.state = Chain(params, state.on[:, kept], state.precision[:, kept], prior, ids, fates)
 
     def _reason(self, unit: int, unused: Array, gone: Array) -> str:
         if unit in unused:
@@ -291,7 +307,7 @@ class ChainFit:
             sticks.log_odds(use[order], self.n_rows, self.alpha) if len(order) else (use, np.zeros((0, 2)))
         )
         precision, ids = state.precision[:, order], state.ids[order]
-        self.state = Chain(params, on[:, order], precision, Prior(odds, gamma), ids, state.reasons)
+        self.state = Chain(params, on[:, order], precision, Prior(odds, gamma), ids, state.fates)
 
 
 def begin(layout: Layout, rows: Rows, params: Params, on: Array, alpha: float) -> Chain:
@@ -303,4 +319,4 @@ def begin(layout: Layout, rows: Rows, params: Params, on: Array, alpha: float) -
     odds, gamma = sticks.log_odds(rows.weight @ on, float(rows.weight.sum()), alpha)
     n_views, n_units = len({block.view for block in layout}), on.shape[1]
     precision = np.ones((n_views, n_units))
-    return Chain(params, on, precision, Prior(odds, gamma), np.arange(n_units), (ACTIVE,) * n_units)
+    return Chain(params, on, precision, Prior(odds, gamma), np.arange(n_units), np.zeros(n_units, np.intp))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar, Self
@@ -13,6 +14,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax
 from sklearn.base import ClassifierMixin
 
+from nongauss.core.contracts import Status
 from nongauss.data.labels import LabelCoder
 from nongauss.estimator.parameters import Interval, StrOptions
 from nongauss.harmonium import readable
@@ -26,6 +28,7 @@ from nongauss.harmonium.objective import scores
 from nongauss.harmonium.params import Rows
 from nongauss.harmonium.predict import Machine
 from nongauss.harmonium.updates import dropped
+from nongauss.inference.checkpoint import Checkpoint, ended
 from nongauss.parted import by_parts, is_parted
 
 WIDEST = 4.0
@@ -58,7 +61,7 @@ class HarmoniumClassifier(ClassifierMixin, HarmoniumBase):
         without the labels, and at least one a class. "global": the algorithm of the paper, `truncation`
         features with sticks, which switch hardly any off; so it is for real units in any case.
     truncation, units, views, method, alpha, stick_expectation, batch_size, max_epochs, early_stopping,
-    validation_fraction, callbacks, random_state, verbose
+    validation_fraction, callbacks, checkpoint, random_state, verbose
         See `Harmonium`.
 
     Attributes
@@ -113,6 +116,7 @@ class HarmoniumClassifier(ClassifierMixin, HarmoniumBase):
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
         callbacks: Sequence[Callable[..., Any]] | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
@@ -132,6 +136,7 @@ class HarmoniumClassifier(ClassifierMixin, HarmoniumBase):
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
         self.callbacks = callbacks
+        self.checkpoint = checkpoint
         self.random_state = random_state
         self.verbose = verbose
 
@@ -150,10 +155,11 @@ class HarmoniumClassifier(ClassifierMixin, HarmoniumBase):
             labels = LabelCoder.fit(y, weight, name)
             rows, _ = self._rows(coder, table, weight, labels.encode(y, len(weight), name, weight))
         assert labels is not None
+        seed, checkpoint = self._opened(seed, coder, rows, everywhere)
         recipe = self._recipe(self._n_units(len(coder.units)), seed)
         without: tuple[str, ...] = ()
         if self.n_components == "infinite" and self.units == "binary" and self.reading == "auto":
-            found, without = self._number(coder, rows, recipe, len(labels.classes))
+            found, without = self._number(coder, rows, recipe, len(labels.classes), checkpoint)
             recipe = recipe._replace(n_components=found, has_sticks=False)
         dropout = None if self.dropout == "auto" else float(self.dropout)
         recipe = recipe._replace(
@@ -167,7 +173,7 @@ class HarmoniumClassifier(ClassifierMixin, HarmoniumBase):
                 everywhere = everywhere._replace(
                     source=everywhere.source.map(partial(filler.whole, coder.layout))
                 )
-        result, machine = self._by_contrast(coder, rows, recipe, everywhere, filler)
+        result, machine = self._by_contrast(coder, rows, recipe, everywhere, checkpoint, filler)
         hidden = self._keep(coder, machine, rows, None)
         self.component_status_ += without
         assert rows.labels is not None
@@ -176,17 +182,22 @@ class HarmoniumClassifier(ClassifierMixin, HarmoniumBase):
             hidden, rows.weight, rows.labels, len(labels.classes)
         )
         self.temperature_ = _temperature(machine, rows, recipe)
+        ended(checkpoint, result.status)
         self._record_fit(result)
         return self
 
     def _number(
-        self, coder: Coder, rows: Rows, recipe: Recipe, n_classes: int
+        self, coder: Coder, rows: Rows, recipe: Recipe, n_classes: int, checkpoint: Checkpoint | None
     ) -> tuple[int, tuple[str, ...]]:
         """How many features the columns call for, at least one a class, and why it does without others.
 
-        It is counted to the end, however few epochs the classes are to be learned in.
+        It is counted to the end, however few epochs the classes are to be learned in, or KeyboardInterrupt.
         """
-        result = find_features(coder.layout, rows, recipe._replace(max_epochs=None), True, QUICK)
+        result = find_features(
+            coder.layout, rows, recipe._replace(max_epochs=None), True, QUICK, checkpoint=checkpoint
+        )
+        if result.status is Status.STOPPED:
+            raise KeyboardInterrupt
         chain: Chain = result.state
         n_found = max(n_classes, chain.params.n_components)
         reasons = tuple(reason for reason in chain.reasons if reason != ACTIVE)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+import os
 import warnings
 from dataclasses import dataclass
 from functools import partial
@@ -26,13 +27,14 @@ from nongauss.harmonium import readable
 from nongauss.harmonium.chain import ACTIVE, Chain
 from nongauss.harmonium.coding import decode, encode
 from nongauss.harmonium.columns import Coder, coder_of, fit_coder
-from nongauss.harmonium.fit import Effort, find_features, learn
+from nongauss.harmonium.fit import Effort, Watching, find_features, learn
 from nongauss.harmonium.gaps import NO_FILLER, Filler
 from nongauss.harmonium.learner import Everywhere, Recipe
 from nongauss.harmonium.likelihood import log_likelihood
 from nongauss.harmonium.params import Rows, column_spreads, usual_totals
 from nongauss.harmonium.predict import Machine
 from nongauss.harmonium.units import dense, saturated_share
+from nongauss.inference.checkpoint import Checkpoint, opened
 from nongauss.parted import by_parts, describe, labels_of, naming, open_parts, sample
 
 FloatArray = NDArray[np.float64]
@@ -50,6 +52,7 @@ CONSTRAINTS: dict[str, list[Any]] = {
     "early_stopping": ["boolean"],
     "validation_fraction": [Interval(numbers.Real, 0, 1, closed="neither")],
     "callbacks": ["array-like", None],
+    "checkpoint": [str, os.PathLike, None],
     "random_state": ["random_state", np.random.Generator],
     "verbose": ["verbose"],
 }
@@ -87,6 +90,7 @@ class HarmoniumBase(TransformerMixin, NongaussEstimator):
     early_stopping: bool
     validation_fraction: float
     callbacks: Any
+    checkpoint: str | os.PathLike[str] | None
     random_state: Any
     verbose: int
 
@@ -171,13 +175,26 @@ class HarmoniumBase(TransformerMixin, NongaussEstimator):
             return int(self.truncation)
         return min(LARGEST_TRUNCATION, max(10, n_visible))
 
+    def _opened(
+        self, seed: int, coder: Coder, rows: Rows, everywhere: Everywhere | None
+    ) -> tuple[int, Checkpoint | None]:
+        """Where a fit to these rows is kept, and the seed that it began with."""
+        X = rows.X.tocsr() if sp.issparse(rows.X) else rows.X
+        cells = (X.data, X.indices, X.indptr) if sp.issparse(X) else X
+        told = self._settings_that_matter(), coder, everywhere and (everywhere.n_rows, everywhere.weight)
+        arrays = (cells, rows.missing, rows.weight, rows.labels)
+        return opened(self.checkpoint, seed, self.random_state, arrays, *told)
+
+    def _watching(self, checkpoint: Checkpoint | None) -> Watching:
+        return Watching(
+            callbacks=tuple(self.callbacks or ()), checkpoint=checkpoint, verbose=int(self.verbose)
+        )
+
     def _by_chain(
-        self, coder: Coder, rows: Rows, recipe: Recipe, effort: Effort
+        self, coder: Coder, rows: Rows, recipe: Recipe, effort: Effort, checkpoint: Checkpoint | None
     ) -> tuple[FitResult, Machine, tuple[str, ...]]:
-        result = find_features(
-            coder.layout, rows, recipe, self.n_components == "infinite", effort,
-            callbacks=tuple(self.callbacks or ()), verbose=int(self.verbose),
-        )  # fmt: skip
+        prunes = self.n_components == "infinite"
+        result = find_features(coder.layout, rows, recipe, prunes, effort, **self._watching(checkpoint))
         state: Chain = result.state
         totals = usual_totals(coder.layout, rows)
         machine = Machine(state.params, state.prior, coder.layout, "binary", "chain", totals, NO_FILLER)
@@ -189,12 +206,11 @@ class HarmoniumBase(TransformerMixin, NongaussEstimator):
         rows: Rows,
         recipe: Recipe,
         everywhere: Everywhere | None,
+        checkpoint: Checkpoint | None,
         filler: Filler = NO_FILLER,
     ) -> tuple[FitResult, Machine]:
-        result = learn(
-            coder.layout, rows, recipe, everywhere=everywhere, callbacks=tuple(self.callbacks or ()),
-            verbose=int(self.verbose),
-        )  # fmt: skip
+        watching = self._watching(checkpoint)
+        result = learn(coder.layout, rows, recipe, everywhere=everywhere, **watching)
         params, prior = (
             type(part)(*(np.asarray(each, np.float64) for each in part)) for part in result.state
         )

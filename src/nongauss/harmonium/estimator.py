@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Self
 
@@ -12,6 +13,7 @@ from nongauss.estimator.parameters import StrOptions
 from nongauss.harmonium.common import CONSTRAINTS, HarmoniumBase
 from nongauss.harmonium.fit import THOROUGH, has_room
 from nongauss.harmonium.params import Rows
+from nongauss.inference.checkpoint import ended
 from nongauss.parted import is_parted
 
 
@@ -58,6 +60,9 @@ class Harmonium(HarmoniumBase):
     validation_fraction : float in (0, 1), default 0.1
     callbacks : list of callables, default None
         Each is given a `Progress` after each epoch; one that returns True stops the fit.
+    checkpoint : path, default None
+        A file written every second or so; if it is there at the start and is of the same fit, the fit goes on
+        from it and ends as if it had not been interrupted. Removed at the end.
     random_state : int, RandomState, Generator or None, default None
     verbose : int, default 0
 
@@ -119,6 +124,7 @@ class Harmonium(HarmoniumBase):
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
         callbacks: Sequence[Callable[..., Any]] | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
@@ -135,6 +141,7 @@ class Harmonium(HarmoniumBase):
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
         self.callbacks = callbacks
+        self.checkpoint = checkpoint
         self.random_state = random_state
         self.verbose = verbose
 
@@ -155,13 +162,15 @@ class Harmonium(HarmoniumBase):
         else:
             coder, table, weight = self._read(X, sample_weight)
             rows, _ = self._rows(coder, table, weight, None)
+        seed, checkpoint = self._opened(seed, coder, rows, everywhere)
         recipe = self._recipe(self._n_units(len(coder.units)), seed)
         if self._is_chain(rows):
-            result, machine, reasons = self._by_chain(coder, rows, recipe, THOROUGH)
+            result, machine, reasons = self._by_chain(coder, rows, recipe, THOROUGH, checkpoint)
             self._keep(coder, machine, rows, reasons if self.n_components == "infinite" else None)
         else:
-            result, machine = self._by_contrast(coder, rows, recipe, everywhere)
+            result, machine = self._by_contrast(coder, rows, recipe, everywhere, checkpoint)
             self._keep(coder, machine, rows, None)
+        ended(checkpoint, result.status)
         self._record_fit(result)
         return self
 

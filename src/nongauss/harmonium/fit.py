@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypedDict
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -24,9 +24,10 @@ from nongauss.harmonium.learner import (
     n_epochs,
 )
 from nongauss.harmonium.objective import contrastive_free_energy
-from nongauss.harmonium.params import Params, Prior, Rows
+from nongauss.harmonium.params import Params, Rows
 from nongauss.harmonium.units import Array, Layout, dense, respond, totals_of
 from nongauss.harmonium.updates import contrast, drive_of, filled, hinge
+from nongauss.inference.checkpoint import Checkpoint
 from nongauss.inference.iteration import run_epochs
 from nongauss.inference.quasi_newton import ascend
 
@@ -64,6 +65,7 @@ def learn(
     *,
     everywhere: Everywhere | None = None,
     callbacks: Sequence[Callback] = (),
+    checkpoint: Checkpoint | None = None,
     verbose: int = 0,
 ) -> FitResult:
     """The globally normalised model, with or without classes. The result's state is (Params, Prior).
@@ -72,39 +74,62 @@ def learn(
     """
     rates = SUPERVISED if recipe.heeds_labels else UNSUPERVISED
     epochs = n_epochs(recipe, len(rows.weight) if everywhere is None else everywhere.n_rows)
+    watching = Watching(callbacks=callbacks, checkpoint=checkpoint, verbose=verbose)
     with threadpool_limits(limits=1, user_api="blas"):
         if recipe.held_out and recipe.method != "lbfgs" and len(rows.weight) > 1:
-            return _watched(layout, rows, recipe, rates, callbacks, verbose)
+            return _watched(layout, rows, recipe, rates, watching)
         learner = Learner(layout, rows, recipe, rates, epochs, everywhere)
         if recipe.method == "lbfgs":
-            return _by_lbfgs(learner, epochs, callbacks, verbose)
-        return run_epochs(learner.epoch, learner.snapshot, epochs, callbacks=callbacks, verbose=verbose)
+            return _by_lbfgs(learner, epochs, watching)
+        result = run_epochs(learner, epochs, **watching)
+        return replace(result, state=learner.learned())
 
 
-def _watched(
-    layout: Layout, rows: Rows, recipe: Recipe, rates: Rates, callbacks: Sequence[Callback], verbose: int
-) -> FitResult:
+class Watching(TypedDict):
+    """Who watches a fit, and where it is kept."""
+
+    callbacks: Sequence[Callback]
+    checkpoint: Checkpoint | None
+    verbose: int
+
+
+def _watched(layout: Layout, rows: Rows, recipe: Recipe, rates: Rates, watching: Watching) -> FitResult:
     """Epochs until held-out rows no longer gain; the best epoch is the result."""
     order = np.random.default_rng(recipe.seed).permutation(len(rows.weight))
     cut = min(len(order) - 1, max(1, round(recipe.held_out * len(order))))
     held, kept = rows.take(np.sort(order[:cut])), rows.take(np.sort(order[cut:]))
     epochs = n_epochs(recipe, len(kept.weight))
-    learner = Learner(layout, kept, recipe, rates, epochs)
-    best: tuple[float, int, tuple[Params, Prior]] = (-np.inf, 0, learner.snapshot())
-
-    def epoch(number: int) -> Mapping[str, float]:
-        nonlocal best
-        info, score = learner.epoch(number), learner.score(held)
-        if score > best[0]:
-            best = (score, number, learner.snapshot())
-        return {**info, "held_out": score, "stop": float(number - best[1] >= PATIENCE)}
-
-    result = run_epochs(epoch, lambda: best[2], epochs, callbacks=callbacks, verbose=verbose)
+    judged = _Judged(Learner(layout, kept, recipe, rates, epochs), held)
+    result = run_epochs(judged, epochs, **watching)
     stopped = result.status is Status.CONVERGED
-    return replace(result, status=Status.EARLY_STOPPED) if stopped else result
+    return replace(result, state=judged.best, status=Status.EARLY_STOPPED if stopped else result.status)
 
 
-def _by_lbfgs(learner: Learner, max_iter: int, callbacks: Sequence[Callback], verbose: int) -> FitResult:
+class _Judged:
+    """A learner whose epochs are judged by held-out rows; the best is remembered."""
+
+    def __init__(self, learner: Learner, held: Rows) -> None:
+        self.learner, self.held = learner, held
+        self.score, self.number, self.best = -np.inf, 0, learner.learned()
+
+    def epoch(self, number: int) -> Mapping[str, float]:
+        """All rows once; then the others tell whether it is time to stop."""
+        info, score = self.learner.epoch(number), self.learner.score(self.held)
+        if score > self.score:
+            self.score, self.number, self.best = score, number, self.learner.learned()
+        return {**info, "held_out": score, "stop": float(number - self.number >= PATIENCE)}
+
+    def snapshot(self) -> Any:
+        """Where it is."""
+        return self.learner.snapshot(), self.score, self.number, self.best
+
+    def restore(self, at: Any) -> None:
+        """Be there."""
+        learner, self.score, self.number, self.best = at
+        self.learner.restore(learner)
+
+
+def _by_lbfgs(learner: Learner, max_iter: int, watching: Watching) -> FitResult:
     """Full batch: minus CF1, the hinge and the votes' prior, climbed by L-BFGS as in the paper.
 
     Sticks follow the use of the units between rounds of such climbs.
@@ -118,7 +143,7 @@ def _by_lbfgs(learner: Learner, max_iter: int, callbacks: Sequence[Callback], ve
             learner.set_sticks(objective.use(flat))
         result = ascend(
             objective, flat, [(None, None)] * len(flat), max_iter=int(steps),
-            tol=1e-4 * learner.rows.weight.sum(), callbacks=callbacks, verbose=verbose, former=result,
+            tol=1e-4 * learner.rows.weight.sum(), former=result, **watching,
         )  # fmt: skip
         flat = result.state
         if result.status in (Status.STOPPED, Status.NONFINITE):
@@ -190,6 +215,7 @@ def find_features(
     effort: Effort = THOROUGH,
     *,
     callbacks: Sequence[Callback] = (),
+    checkpoint: Checkpoint | None = None,
     verbose: int = 0,
 ) -> FitResult:
     """The chain graph, from features of a short fit by persistent contrastive divergence.
@@ -204,7 +230,7 @@ def find_features(
         learner = Learner(layout, rows, first, free, n_epochs(first, len(rows.weight)))
         for number in range(n_epochs(first, len(rows.weight))):
             learner.epoch(number)
-        params, prior = learner.snapshot()
+        params, prior = learner.learned()
         x = dense(rows.X, np.float32)
         if rows.missing is not None:
             x = filled(params, recipe.units, layout, prior.log_odds, x, rows.missing, learner.usual)
@@ -212,7 +238,8 @@ def find_features(
         state = chain.begin(layout, rows, params, on, recipe.alpha)
         fitted = chain.ChainFit(layout, rows, state, recipe.alpha, effort.trials if prunes else 0)
         epochs = recipe.max_epochs or CHAIN_EPOCHS
-        return run_epochs(fitted.step, fitted.result, epochs, callbacks=callbacks, verbose=verbose)
+        result = run_epochs(fitted, epochs, callbacks=callbacks, checkpoint=checkpoint, verbose=verbose)
+        return replace(result, state=fitted.result())
 
 
 def _first(recipe: Recipe, rows: Rows, work: float) -> Recipe:

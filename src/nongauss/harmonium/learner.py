@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from copy import deepcopy
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from nongauss.core.rng import generator_at, generator_state
 from nongauss.harmonium import sticks
 from nongauss.harmonium.objective import contrastive_free_energy
 from nongauss.harmonium.params import Params, Prior, Rows, activity, column_means, start, usual_totals
@@ -125,7 +127,7 @@ class Everywhere(NamedTuple):
 
 
 class Learner:
-    """Mini-batches with Adam. `epoch` changes the arrays in place; `snapshot` copies them.
+    """Mini-batches with Adam. `epoch` changes the arrays in place; `snapshot` and `learned` copy them.
 
     Where the rows are in parts, `everywhere` has them all, and `rows` is a sample.
     """
@@ -174,9 +176,20 @@ class Learner:
         params = self.params
         return params.weights, params.visible_bias, params.hidden_bias, params.votes, params.intercept
 
-    def snapshot(self) -> tuple[Params, Prior]:
+    def learned(self) -> tuple[Params, Prior]:
         """A copy of what has been learned."""
         return Params(*(np.array(part) for part in self.params)), self.prior
+
+    def snapshot(self) -> Any:
+        """A copy of all that an epoch depends on."""
+        sizes = self.use, self.used, self.done, self.ridge, self.chains
+        return deepcopy((self.params, self.prior, self.adam.memory, sizes, generator_state(self.rng)))
+
+    def restore(self, at: Any) -> None:
+        """Be there."""
+        self.params, self.prior, self.adam.memory, sizes, rng = deepcopy(at)
+        self.use, self.used, self.done, self.ridge, self.chains = sizes
+        self.rng = generator_at(rng)
 
     def epoch(self, number: int) -> Mapping[str, float]:
         """All rows once, in random order."""

@@ -229,6 +229,15 @@ class Adam:
         self.spare = [np.empty_like(array) for array in arrays]
         self.n_steps = 0
 
+    @property
+    def memory(self) -> tuple[list[Array], list[Array], int]:
+        """Running means, running squares and number of steps."""
+        return self.means, self.squares, self.n_steps
+
+    @memory.setter
+    def memory(self, memory: tuple[list[Array], list[Array], int]) -> None:
+        self.means, self.squares, self.n_steps = memory
+
     def step(self, arrays: tuple[Array, ...], gradients: tuple[Array, ...], rates: tuple[float, ...]) -> None:
         """Move each array along its gradient, with a step size of its own."""
         self.n_steps += 1

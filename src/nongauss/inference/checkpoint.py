@@ -50,7 +50,10 @@ class Snapshot(NamedTuple):
 
 
 class _Kept(NamedTuple):
-    """A snapshot as the file has it: arrays by name, and what is no array."""
+    """A snapshot as the file has it: arrays by name, and what is no array.
+
+    An array has the memory order that it had, which can decide the last bit of a product.
+    """
 
     arrays: Mapping[str, np.ndarray]
     progress: dict[str, Any]
@@ -60,9 +63,10 @@ class _Kept(NamedTuple):
 class Checkpoint:
     """File `path` that belongs to the fit named by `fingerprint`.
 
-    It is written at most every `every_seconds`, or so seldom that writing takes a twentieth of the time. The
-    fingerprint stands for all that makes a resumed fit the same fit (data, parameters, version); it is compared
-    as text. A fit that came to its end removes the file by `end`; one that was stopped or killed leaves it.
+    It is written at most every `every_seconds`, or so seldom that writing takes a twentieth of the time.
+    The fingerprint stands for all that makes a resumed fit the same fit (data, parameters, version); it is
+    compared as text. A fit that came to its end removes the file by `end`; one that was stopped or killed
+    leaves it.
     """
 
     path: str | os.PathLike[str]
@@ -99,15 +103,20 @@ class Checkpoint:
         """This is the last step now, and where it stands."""
         assert self._kept is not None
         arrays = {name: _to_numpy(leaf) for name, leaf in _named_leaves(snapshot).items()}
-        progress = {name: getattr(snapshot, name) for name in ("trace", "n_iter", "seconds")}
+        progress: dict[str, Any] = {name: getattr(snapshot, name) for name in ("trace", "n_iter", "seconds")}
         progress["status"] = None if snapshot.status is None else snapshot.status.name
+        progress["fortran"] = [name for name, array in arrays.items() if not array.flags.c_contiguous]
         self._kept[number:] = [_Kept(arrays, progress)]
 
     def write(self) -> None:
         """Replace the file in one stroke: a process killed meanwhile leaves the former one."""
         assert self._kept is not None
         began = time.monotonic()
-        every = {f"{i}{name}": one for i, kept in enumerate(self._kept) for name, one in kept.arrays.items()}
+        every = {
+            f"{i}{name}": one if one.flags.c_contiguous else one.T
+            for i, kept in enumerate(self._kept)
+            for name, one in kept.arrays.items()
+        }
         labels = {
             "format": _FORMAT,
             "fingerprint": self.fingerprint,
@@ -138,7 +147,7 @@ class Checkpoint:
         if labels.get("fingerprint") != self.fingerprint:
             raise self.refuse("is of a fit with other data or parameters")
         steps = json.loads(labels["steps"])
-        return [_Kept(_own(arrays, number), progress) for number, progress in enumerate(steps)]
+        return [_Kept(_own(arrays, number, progress), progress) for number, progress in enumerate(steps)]
 
 
 class Entry:
@@ -148,7 +157,7 @@ class Entry:
         self.checkpoint, self.number = checkpoint, number
 
     def load(self, like: Snapshot) -> Snapshot | None:
-        """What was kept, built like `like`: arrays on the host may have got another shape. None if nothing was.
+        """What was kept, built like `like` (of arrays on the host the shape may have changed), or None.
 
         Raises InputError if it is of another form.
         """
@@ -160,9 +169,9 @@ class Entry:
             raise self.checkpoint.refuse("holds arrays of other names, shapes or types than this fit")
         restored = [_like(kept.arrays[name], leaf) for name, leaf in leaves.items()]
         state, key, memory = jax.tree.unflatten(jax.tree.structure(_arrays_of(like)), restored)
-        progress = dict(kept.progress)
-        status = progress.pop("status")
-        return Snapshot(state, key=key, memory=memory, status=status and Status[status], **progress)
+        ran = {name: kept.progress[name] for name in ("trace", "n_iter", "seconds")}
+        status = kept.progress["status"]
+        return Snapshot(state, key=key, memory=memory, status=status and Status[status], **ran)
 
     def save(self, snapshot: Callable[[], Snapshot]) -> None:
         """Write where the step stands, if it is time to."""
@@ -200,11 +209,11 @@ def kept(checkpoint: Checkpoint | None, work: Callable[[], T], like: T) -> T:
 def opened(
     path: str | os.PathLike[str] | None, seed: int, random_state: Any, arrays: Any, *settings: Any
 ) -> tuple[int, Checkpoint | None]:
-    """The file of the fit to these arrays, a pytree, with these settings, and the seed that the fit began with.
+    """The seed that a fit to these arrays (a pytree) with these settings began with, and where it is kept.
 
-    Settings are told apart by how they print. A `random_state` that is no integer gives each call a seed of its
-    own; a fit that goes on has that of its first call. Without a `path` there is nothing to go on from. Raises
-    InputError where no file can be written, and for the file of another fit.
+    Settings are told apart by how they print. A `random_state` that is no integer gives each call a seed of
+    its own; a fit that goes on has that of its first call. Without a `path` there is nothing to go on from.
+    Raises InputError where no file can be written, and for the file of another fit.
     """
     if path is None:
         return seed, None
@@ -238,10 +247,11 @@ def _named_leaves(snapshot: Snapshot) -> dict[str, Any]:
     return {jax.tree_util.keystr(path): leaf for path, leaf in leaves}
 
 
-def _own(arrays: Mapping[str, np.ndarray], number: int) -> dict[str, np.ndarray]:
+def _own(arrays: Mapping[str, np.ndarray], number: int, progress: Mapping[str, Any]) -> dict[str, np.ndarray]:
     """The arrays of one step, without its number."""
     prefix = f"{number}["
-    return {name[len(prefix) - 1 :]: array for name, array in arrays.items() if name.startswith(prefix)}
+    own = {name[len(prefix) - 1 :]: array for name, array in arrays.items() if name.startswith(prefix)}
+    return {name: array.T if name in progress["fortran"] else array for name, array in own.items()}
 
 
 def _is_key(leaf: Any) -> bool:
@@ -249,7 +259,8 @@ def _is_key(leaf: Any) -> bool:
 
 
 def _to_numpy(leaf: Any) -> np.ndarray:
-    return np.array(jax.random.key_data(leaf) if _is_key(leaf) else leaf, order="C")
+    array = np.asarray(jax.random.key_data(leaf) if _is_key(leaf) else leaf)
+    return array.copy("F" if array.flags.f_contiguous and not array.flags.c_contiguous else "C")
 
 
 def _like(array: np.ndarray, leaf: Any) -> Any:

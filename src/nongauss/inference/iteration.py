@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Protocol
 
 from nongauss.core.contracts import Callback, FitResult, Status
@@ -77,7 +78,7 @@ def repeat(
                 status = Status.STOPPED if asked else Status.CONVERGED
                 break
             last = bound
-            entry.save(lambda: watch.snapshot(state))
+            entry.save(partial(watch.snapshot, state))
     except KeyboardInterrupt:
         if now is begin and not watch.n_done:
             raise
@@ -99,11 +100,11 @@ class InPlace(Protocol):
     def epoch(self, number: int) -> Mapping[str, float]:
         """Epoch 0, 1, ...; its info."""
 
-    def state(self) -> Any:
-        """A copy, as a pytree, of all that an epoch depends on."""
+    def snapshot(self) -> Any:
+        """All that an epoch depends on, a pytree that stays as it is."""
 
-    def restore(self, state: Any) -> None:
-        """Be as `state` says, which stays as it is."""
+    def restore(self, at: Any) -> None:
+        """Be as a snapshot says."""
 
 
 def run_epochs(
@@ -120,10 +121,10 @@ def run_epochs(
         number, before = state
         model.restore(before)
         info = model.epoch(number)
-        return (number + 1, model.state()), info
+        return (number + 1, model.snapshot()), info
 
     result = repeat(
-        step, (0, model.state()), max_iter=max_epochs, callbacks=callbacks, checkpoint=checkpoint,
+        step, (0, model.snapshot()), max_iter=max_epochs, callbacks=callbacks, checkpoint=checkpoint,
         verbose=verbose,
     )  # fmt: skip
     model.restore(result.state[1])

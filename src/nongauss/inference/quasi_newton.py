@@ -32,11 +32,14 @@ _WALL = 1e3
 class Remembers(Protocol):
     """An objective whose value at a point depends on where it has been before."""
 
-    def state(self) -> Any:
-        """What it remembers, as a pytree."""
+    def snapshot(self) -> Any:
+        """What it remembers, a pytree that stays as it is."""
 
-    def restore(self, state: Any) -> None:
+    def restore(self, at: Any) -> None:
         """Remember that."""
+
+
+Evaluation = tuple[np.uint64, float, float, FloatArray]
 
 
 class Tried(NamedTuple):
@@ -100,11 +103,11 @@ class _Known:
         self.objective, self.entry, self.watch = objective, entry, watch
         nothing = Tried(np.zeros(0, np.uint64), np.zeros(0), np.zeros(0), np.zeros((0, size)))
         found = entry.load(Snapshot((nothing, self._memory()), [], 0, 0.0))
-        self.tried: list[Tried] = []
-        self.again: list[Tried] = []
+        self.tried: list[Evaluation] = []
+        self.again: list[Evaluation] = []
         if found is not None:
             tried, memory = found.state
-            self.again = [Tried(*one) for one in zip(*tried, strict=True)]
+            self.again = list(zip(*tried, strict=True))
             if isinstance(objective, Remembers):
                 objective.restore(memory)
             watch.silent_until(found.n_iter, found.seconds)
@@ -112,11 +115,11 @@ class _Known:
     def __call__(self, x: FloatArray) -> tuple[float, FloatArray, float]:
         """Value, gradient and bound at x; minus infinity where there is no value."""
         point = _hash(x)
-        if len(self.tried) < len(self.again) and self.again[len(self.tried)].point == point:
+        if len(self.tried) < len(self.again) and self.again[len(self.tried)][0] == point:
             self.tried.append(self.again[len(self.tried)])
         else:
             self.again = []
-            self.tried.append(Tried(point, *self._evaluated(x)))
+            self.tried.append((point, *self._evaluated(x)))
             self.entry.save(self._snapshot)
         _, value, bound, gradient = self.tried[-1]
         return float(value), gradient, float(bound)
@@ -136,7 +139,7 @@ class _Known:
         return float(value), float(bound), gradient
 
     def _memory(self) -> Any:
-        return self.objective.state() if isinstance(self.objective, Remembers) else ()
+        return self.objective.snapshot() if isinstance(self.objective, Remembers) else ()
 
     def _snapshot(self) -> Snapshot:
         tried = Tried(*(np.stack(part) for part in zip(*self.tried, strict=True)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, ClassVar, Self
@@ -33,6 +34,7 @@ class _Labels(ProbabilityClassifierMixin, SparseGP):
         max_iter: int = 400,
         tol: float = 1e-3,
         callbacks: Sequence[Callable[..., Any]] | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
@@ -43,6 +45,7 @@ class _Labels(ProbabilityClassifierMixin, SparseGP):
         self.max_iter = max_iter
         self.tol = tol
         self.callbacks = callbacks
+        self.checkpoint = checkpoint
         self.random_state = random_state
         self.verbose = verbose
 
@@ -106,7 +109,7 @@ class SparseGPClassifier(_Labels):
 
     Parameters
     ----------
-    kernel, n_scales, n_inducing, max_iter, tol, callbacks, random_state, verbose
+    kernel, n_scales, n_inducing, max_iter, tol, callbacks, checkpoint, random_state, verbose
         See `SparseGPRegressor`. "auto" is 1 scale and 100 inducing inputs.
     expectation : str, default "auto"
         Two classes: "quadrature" (exact to 1e-9, the default) or "piecewise" (20 quadratic pieces that bound
@@ -151,7 +154,7 @@ class SparseGPOrdinalClassifier(_Labels):
 
     Parameters
     ----------
-    kernel, n_scales, n_inducing, max_iter, tol, callbacks, random_state, verbose
+    kernel, n_scales, n_inducing, max_iter, tol, callbacks, checkpoint, random_state, verbose
         See `SparseGPRegressor`. "auto" is 1 scale and 100 inducing inputs.
     expectation : {"auto", "quadrature", "piecewise"}, default "auto"
         Exact to 1e-9 by quadrature, or 20 quadratic pieces that bound log(1 + e^f) from above.

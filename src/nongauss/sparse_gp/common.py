@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import numbers
+import os
 from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nongauss.core.contracts import FitResult, InputError
+from nongauss.core.contracts import FitResult, InputError, Status
 from nongauss.data.encoder import TableEncoder
 from nongauss.data.inputs import Inputs
 from nongauss.data.parts import Encoded
 from nongauss.data.rows import canonical_rows
 from nongauss.estimator.base import TableEstimator
 from nongauss.estimator.parameters import Interval, StrOptions, check_parameters
+from nongauss.inference.checkpoint import ended, opened
 from nongauss.inference.sources import Source
 from nongauss.parted import Encode, ReadTarget, sample
 from nongauss.sparse_gp import fit as recipe_of
@@ -36,6 +38,7 @@ CONSTRAINTS: dict[str, list[Any]] = {
     "max_iter": [Interval(numbers.Integral, 1, None, closed="left")],
     "tol": [Interval(numbers.Real, 0, None, closed="left")],
     "callbacks": ["array-like", None],
+    "checkpoint": [str, os.PathLike, None],
     "random_state": ["random_state", np.random.Generator],
     "verbose": ["verbose"],
 }
@@ -59,6 +62,7 @@ class SparseGP(TableEstimator):
     max_iter: int
     tol: float
     callbacks: Any
+    checkpoint: str | os.PathLike[str] | None
     random_state: Any
     verbose: int
     posteriors_: tuple[Posterior, ...]
@@ -119,6 +123,8 @@ class SparseGP(TableEstimator):
             Model((kernel,) * (1 + max(kernel_of)), kernel_of, space, likelihood, offset)
             for kernel in kernels
         ]
+        arrays, told = tuple(rows), (self._settings_that_matter(), encoder)
+        seed, checkpoint = opened(self.checkpoint, seed, self.random_state, arrays, *told)
         recipe = Recipe(
             n_inducing,
             int(self.max_iter),
@@ -128,7 +134,7 @@ class SparseGP(TableEstimator):
         )
         members = fit_members(
             models, rows, psi, recipe, everywhere=everywhere,
-            callbacks=tuple(self.callbacks or ()), verbose=int(self.verbose),
+            callbacks=tuple(self.callbacks or ()), checkpoint=checkpoint, verbose=int(self.verbose),
         )  # fmt: skip
         weights = weights_of(members, rows)
         order = np.argsort(-weights, kind="stable")
@@ -136,8 +142,10 @@ class SparseGP(TableEstimator):
         self._keep_encoder(encoder)
         self.posteriors_, self.weights_ = tuple(member.posterior for member in members), weights[order]
         self._keep_readable(members[0], rows)
-        ended = [member.result.status for member in members]
-        return replace(members[0].result, status=min(ended, key=lambda status: status.converged))
+        statuses = [member.result.status for member in members]
+        worst = min(statuses, key=lambda status: (status is not Status.STOPPED, status.converged))
+        ended(checkpoint, worst)
+        return replace(members[0].result, status=worst)
 
     def _keep_readable(self, main: Member, rows: Rows) -> None:
         """What the model with the greatest share says of itself."""

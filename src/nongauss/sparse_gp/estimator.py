@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+import os
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -69,6 +70,9 @@ class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):
         Stop when 20 iterations together gain less than this, nats a row.
     callbacks : list of callables, default None
         Each is given a `Progress` after each iteration; one that returns True stops the fit.
+    checkpoint : path, default None
+        A file written every second or so; if it is there at the start and is of the same fit, the fit goes on
+        from it and ends as if it had not been interrupted. Removed at the end.
     random_state : int, RandomState, Generator or None, default None
         Seed of the inducing inputs' start.
     verbose : int, default 0
@@ -138,6 +142,7 @@ class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):
         max_iter: int = 400,
         tol: float = 1e-3,
         callbacks: Sequence[Callable[..., Any]] | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
@@ -152,6 +157,7 @@ class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):
         self.max_iter = max_iter
         self.tol = tol
         self.callbacks = callbacks
+        self.checkpoint = checkpoint
         self.random_state = random_state
         self.verbose = verbose
 

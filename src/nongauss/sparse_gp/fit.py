@@ -10,6 +10,7 @@ from threadpoolctl import threadpool_limits
 
 from nongauss.core.contracts import Callback, FitResult, Status
 from nongauss.core.memory import keep_freed_memory
+from nongauss.inference.checkpoint import Checkpoint
 from nongauss.inference.quasi_newton import ascend
 from nongauss.inference.sources import Source, Stream
 from nongauss.sparse_gp import exact, passes
@@ -43,7 +44,10 @@ class Recipe(NamedTuple):
 
 
 class Bound:
-    """Value and gradient of bound plus log prior at a flat vector of parameters. Remembers the last sites."""
+    """Value and gradient of bound plus log prior at a flat vector of parameters. Remembers the last sites.
+
+    Sites are replaced, never changed.
+    """
 
     def __init__(self, model: Model, rows: Rows, params: Params, moves_inputs: bool, is_exact: bool) -> None:
         self.model, self.rows, self.params = model, rows, params
@@ -67,6 +71,14 @@ class Bound:
         gradient = [by + more for by, more in zip(by_thetas, prior_thetas, strict=True)]
         inputs = INPUT_UNIT * by_Z.ravel() if self.moves_inputs else np.zeros(0)
         return bound + prior, np.concatenate([*gradient, by_psi + prior_psi, inputs]), bound
+
+    def snapshot(self) -> tuple[Sites, float, Sites]:
+        """What it remembers."""
+        return self.sites, float(self.best), self.best_sites
+
+    def restore(self, at: tuple[Sites, float, Sites]) -> None:
+        """Remember that."""
+        self.sites, self.best, self.best_sites = at
 
     def settled(self, params: Params, tol: float, most_steps: int = MOST_STEPS) -> tuple[Blocks, Settled]:
         """Kernel matrices and q at these parameters."""
@@ -125,6 +137,7 @@ def fit(
     *,
     everywhere: Source | None = None,
     callbacks: Sequence[Callback] = (),
+    checkpoint: Checkpoint | None = None,
     verbose: int = 0,
 ) -> tuple[FitResult, Posterior]:
     """Maximise the bound: the optimiser's result, and the posterior at the best parameters.
@@ -142,13 +155,14 @@ def fit(
         bound = Bound(model, learned_from, params, not fixed, is_exact)
         result = ascend(
             bound, params.flat(not fixed), box(model, 0 if fixed else Z.size), max_iter=recipe.max_iter,
-            tol=recipe.tol * learned_from.weight.sum(), callbacks=callbacks, verbose=verbose,
+            tol=recipe.tol * learned_from.weight.sum(), callbacks=callbacks, checkpoint=checkpoint,
+            verbose=verbose,
         )  # fmt: skip
         params = params.like(result.state)
         if recipe.n_components == 1 or model.likelihood.conjugate or result.status is Status.STOPPED:
             if everywhere is None and learned_from is rows:
                 return result, posterior(bound, params)
-            latents = passes.settled(everywhere or Stream([rows]), model, params)
+            latents = passes.settled(everywhere or Stream([rows]), model, params, checkpoint)
             return result, _posterior(model, params, *_stacked(latents))
         if learned_from is not rows:
             bound = Bound(model, rows, params, moves_inputs=False, is_exact=False)
@@ -156,7 +170,7 @@ def fit(
         result, alpha, W = fit_mixture(
             blocks, q, result, recipe.n_components, recipe.seed,
             max_iter=recipe.max_iter, tol=recipe.tol * rows.weight.sum(),
-            callbacks=callbacks, verbose=verbose,
+            callbacks=callbacks, checkpoint=checkpoint, verbose=verbose,
         )  # fmt: skip
         return result, _posterior(model, params, alpha, W)
 

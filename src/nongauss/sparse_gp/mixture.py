@@ -23,7 +23,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 
-from nongauss.core.contracts import Callback, FitResult
+from nongauss.core.contracts import Callback, FitResult, Status
+from nongauss.inference.checkpoint import Checkpoint
 from nongauss.inference.quasi_newton import ascend
 from nongauss.prob.mixture_entropy import pairwise_entropy
 from nongauss.sparse_gp.blocks import Blocks
@@ -165,6 +166,7 @@ def fit_mixture(
     max_iter: int,
     tol: float,
     callbacks: Sequence[Callback] = (),
+    checkpoint: Checkpoint | None = None,
     verbose: int = 0,
 ) -> tuple[FitResult, FloatArray, FloatArray]:
     """Maximise the mixture's bound from the best Gaussian `q`: result, alpha (C, L, M), W (C, L, M, M).
@@ -181,12 +183,15 @@ def fit_mixture(
         max_iter=max_iter,
         tol=tol,
         callbacks=callbacks,
+        checkpoint=checkpoint,
         verbose=verbose,
         former=former,
     )
+    stopped = result.status is Status.STOPPED
     if not result.trace or result.trace[-1]["bound"] < q.bound:
+        former = replace(former, status=result.status) if stopped else former
         return former, *bound.factors(bound.components)
-    if not former.status.converged:
+    if not (former.status.converged or stopped):
         result = replace(result, status=former.status)
     return result, *bound.factors(bound.components.like(result.state))
 

@@ -8,10 +8,12 @@ the same steps with the sites kept.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
+from nongauss.inference.checkpoint import Checkpoint, kept
 from nongauss.inference.sources import Source, added
 from nongauss.sparse_gp.blocks import BLOCK_NUMBERS
 from nongauss.sparse_gp.kernel import FloatArray
@@ -49,8 +51,10 @@ class State(NamedTuple):
     bound: float
 
 
-def settled(source: Source, model: Model, params: Params) -> tuple[Latent, ...]:
-    """q at rest, at fixed parameters. May raise LinAlgError."""
+def settled(
+    source: Source, model: Model, params: Params, checkpoint: Checkpoint | None = None
+) -> tuple[Latent, ...]:
+    """q at rest, at fixed parameters; each pass is kept. May raise LinAlgError."""
     inverses = [
         inducing(kernel, theta, model.space, params.Z).inverse
         for kernel, theta in zip(model.kernels, params.thetas, strict=True)
@@ -65,10 +69,12 @@ def settled(source: Source, model: Model, params: Params) -> tuple[Latent, ...]:
     def at(own: Sums) -> State:
         latents = latents_of(own)
         alpha, W = np.stack([q.alpha for q in latents]), np.stack([q.W for q in latents])
-        target: Sums = source.sum(next_sums, model, params, alpha, W)
+        target: Sums = kept(checkpoint, partial(source.sum, next_sums, model, params, alpha, W), own)
         return State(latents, own, target, target.value - sum(q.divergence for q in latents))
 
-    first: Sums = source.sum(first_sums, model, params)
+    n_latent, M = len(model.kernel_of), len(params.Z)
+    like = Sums(0.0, 0.0, np.zeros((n_latent, M, M)), np.zeros((n_latent, M)))
+    first: Sums = kept(checkpoint, partial(source.sum, first_sums, model, params), like)
     if model.likelihood.conjugate:
         return latents_of(first)
 

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nongauss.core.contracts import Callback, FitResult, Status
+from nongauss.inference.checkpoint import Checkpoint
 from nongauss.inference.sources import Source
 from nongauss.sparse_gp.blocks import Blocks
 from nongauss.sparse_gp.fit import Recipe, fit, sample
@@ -50,6 +51,7 @@ def fit_members(
     *,
     everywhere: Source | None = None,
     callbacks: Sequence[Callback] = (),
+    checkpoint: Checkpoint | None = None,
     verbose: int = 0,
 ) -> list[Member]:
     """Each model by itself; a fit that is stopped on request is the last. `everywhere`: see `fit`.
@@ -59,8 +61,9 @@ def fit_members(
     members: list[Member] = []
     for model in models:
         result, posterior = fit(
-            model, rows, psi, recipe, everywhere=everywhere, callbacks=callbacks, verbose=verbose
-        )
+            model, rows, psi, recipe, everywhere=everywhere, callbacks=callbacks, checkpoint=checkpoint,
+            verbose=verbose,
+        )  # fmt: skip
         members.append(Member(model, result, posterior))
         if result.status is Status.STOPPED:
             break
