@@ -28,7 +28,7 @@ def test_finds_the_top_and_keeps_a_trace():
 
 
 def test_keeps_within_bounds():
-    assert climb(bounds=[(None, 0.5), (None, None)]).at[0] <= 0.5
+    assert climb(bounds=[(None, 0.5), (None, None)]).state[0] <= 0.5
 
 
 def test_max_iter_callback_and_former():
@@ -49,7 +49,7 @@ def test_turns_back_where_there_is_no_value():
         return hill(x)
 
     result = climb(walled)
-    assert result.at[0] <= 0.9
+    assert result.state[0] <= 0.9
     assert result.trace[-1]["bound"] > 6.9
 
 
