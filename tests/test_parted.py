@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from pandas.testing import assert_frame_equal
 from sklearn.model_selection import GridSearchCV
 
 from nongauss import (
@@ -149,6 +150,21 @@ def test_tables_past_memory_are_learned_from_as_well(name, tmp_path, few_in_memo
     assert np.isfinite(first.astype(float)).all()
     if name == "rectangle":
         assert model.clusters_["rows"].sum() == N
+
+
+def test_rules_are_learned_from_the_same_rows_wherever_they_are(tmp_path, client, few_in_memory):
+    model, _ = ESTIMATORS["rectangle"]
+    path = write(columns(None), tmp_path)
+    model.fit(X, sample_weight=TABLE.weight)
+    rules, clusters, inside_one = model.rules_, model.clusters_, model.inside_one_
+    labels = model.labels_
+    assert_array_equal(labels, model.predict(X))
+    for table in (path, frame_of(path, "weight")):
+        model.fit(table, sample_weight="weight")
+        assert_frame_equal(model.rules_, rules, check_exact=True)
+        assert_frame_equal(model.clusters_, clusters, rtol=1e-12)
+        assert model.inside_one_ == pytest.approx(inside_one, rel=1e-12)
+        assert_array_equal(model.predict(X), labels)
 
 
 def test_an_ordered_category_keeps_its_order_on_disk(tmp_path):

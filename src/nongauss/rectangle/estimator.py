@@ -16,20 +16,23 @@ from sklearn.utils.validation import check_is_fitted
 from nongauss.core.contracts import InputError, NongaussWarning
 from nongauss.data.encoder import TableEncoder
 from nongauss.data.inputs import read_inputs
+from nongauss.data.parts import Part
 from nongauss.estimator.base import TableEstimator
 from nongauss.estimator.parameters import Interval, StrOptions, check_parameters
-from nongauss.inference.sources import Source
+from nongauss.inference.sources import Source, Stream
 from nongauss.parted import Encode, by_parts, describe, is_parted, open_parts, sample_table
 from nongauss.rectangle import selection
 from nongauss.rectangle.columns import Cells, merge, n_distinct, names_of_rows, places_of, view
 from nongauss.rectangle.fit import Recipe
 from nongauss.rectangle.params import KINDS, FloatArray, IntArray, Rows
 from nongauss.rectangle.parts import Views, tally_of
-from nongauss.rectangle.printing import MOST_ROWS
 from nongauss.rectangle.priors import read_prior
 from nongauss.rectangle.solution import Solution, Task, Wording, joint_posterior, solve
 from nongauss.rectangle.summary import Tally, cluster_table, description
 from nongauss.rectangle.updates import State
+
+MOST_ROWS = 20_000
+"""Most distinct rows that a model is learned from."""
 
 
 class RectangleMixture(ClusterMixin, TableEstimator):
@@ -176,19 +179,20 @@ class RectangleMixture(ClusterMixin, TableEstimator):
     def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Find clusters and rules in a table X (N, D); y is ignored.
 
-        X may be in parts (see `docs/scale.md`): rules are learned from a sample and judged on all rows.
+        X may be in parts (see `docs/scale.md`). Of many rows, wherever they are, rules are learned from the
+        same sample and judged on all.
         A row of weight 2 counts as the row twice, one of weight 0 is not there. Warns about columns that are
         ignored, clusters left without rows, and fits that did not end well. Raises ValueError.
         """
         check_parameters(self)
         name = type(self).__name__
         seed = self._key_seed(self.random_state)
-        source, X, whole, weight = _rows_to_fit(X, sample_weight, name)
+        source, rows, whole, weight = _rows_to_fit(X, sample_weight, name)
         rule, rule_cells = view(
-            X, whole, places_of(self.rule_columns, whole, "rule_columns"), weight, self.scaling, name
+            rows, whole, places_of(self.rule_columns, whole, "rule_columns"), weight, self.scaling, name
         )
         look, cells = view(
-            X,
+            rows,
             whole,
             places_of(self.structure_columns, whole, "structure_columns"),
             weight,
@@ -212,7 +216,7 @@ class RectangleMixture(ClusterMixin, TableEstimator):
         self._rule, self._look = rule, look
         self._keep(whole, task, solution, source)
         self.criterion_ = criterion
-        self.labels_ = self._labels(rule_cells) if source is None else None
+        self.labels_ = None if is_parted(X) else self._labels(rule.read(X, whole, name, warn=False))
         if self.n_clusters != "auto" and self.n_clusters_ < recipe.n_clusters:
             _warn_empty(recipe.n_clusters, self.n_clusters_)
         self._record_fit(solution.result)
@@ -327,12 +331,18 @@ class RectangleMixture(ClusterMixin, TableEstimator):
 def _rows_to_fit(
     X: Any, sample_weight: Any, name: str
 ) -> tuple[Source | None, Any, TableEncoder, FloatArray]:
-    """Its source if a table is in parts, the table (of parts, a sample), its encoder and weights."""
-    if not is_parted(X):
+    """The source of a table of more rows than are learned from, these rows, its encoder, their weights.
+
+    A large table in memory is a source of one part: its sample is that of the same rows in many.
+    """
+    if is_parted(X):
+        source = open_parts(X, None, sample_weight)
+        whole = describe(source, name).table.encoder()
+    else:
         whole, _, weight = read_inputs(X, sample_weight, name)
-        return None, X, whole, weight
-    source = open_parts(X, None, sample_weight)
-    whole = describe(source, name).table.encoder()
+        if len(weight) <= MOST_ROWS:
+            return None, X, whole, weight
+        source = Stream([Part("X", X, None, weight)])
     sampled = sample_table(source, Encode(whole, None, name), MOST_ROWS)
     return source, sampled.table, whole, sampled.rows.weight
 

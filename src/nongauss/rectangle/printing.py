@@ -13,9 +13,6 @@ from nongauss.rectangle.params import Boxes, FloatArray, IntArray, Stated
 from nongauss.rectangle.rounding import is_whole, place
 from nongauss.rectangle.rules import Condition, Rules
 
-MOST_ROWS = 20_000
-"""Most distinct rows that the box step looks at."""
-
 
 class Sheet(NamedTuple):
     """Distinct rows as the box step and the printer see them: codes, and the values behind them."""

@@ -12,7 +12,7 @@ from nongauss.core.contracts import Callback, FitResult
 from nongauss.rectangle.columns import Cells, View
 from nongauss.rectangle.fit import Fitted, Recipe, blocks, by_soft_rule, fit, without_others
 from nongauss.rectangle.params import Boxes, FloatArray, Rows, Structure
-from nongauss.rectangle.printing import MOST_ROWS, Sheet, hard_boxes, printed, sheet
+from nongauss.rectangle.printing import Sheet, hard_boxes, printed, sheet
 from nongauss.rectangle.priors import Prior
 from nongauss.rectangle.rules import Rules, best_slopes
 from nongauss.rectangle.structure import log_density
@@ -66,18 +66,17 @@ def solve(
     result, fitted = fit(task.rows, recipe, task.prior.stated, known, callbacks=callbacks, verbose=verbose)
     size = fitted.share @ task.rows.weight
     fitted = fitted.take(np.lexsort((-size, np.minimum(fitted.kept, len(task.prior.names)))))
-    chosen = _sample(len(task.rows), recipe.seed)
-    rows, cells = task.rows.take(chosen), _take(task.cells, chosen)
-    at = sheet(task.view, cells, rows.X, rows.weight)
+    rows = task.rows
+    at = sheet(task.view, task.cells, rows.X, rows.weight)
     while True:
-        own = fitted.share[:, chosen].argmax(axis=0) if task.shared else by_soft_rule(rows, fitted.boxes)
+        own = fitted.share.argmax(axis=0) if task.shared else by_soft_rule(rows, fitted.boxes)
         rules = _rules(task, at, fitted, own, wording)
-        margins = rules.margins(cells)
-        rules = rules._replace(slopes=best_slopes(margins, fitted.share[:, chosen].T, rows.weight))
+        margins = rules.margins(task.cells)
+        rules = rules._replace(slopes=best_slopes(margins, fitted.share.T, rows.weight))
         alive = np.unique(rules.claims(margins).argmax(axis=1))
         if len(alive) == len(fitted.kept):
             return Solution(result, rules, fitted.boxes, fitted.structure, fitted.share)
-        fitted = without_others(task.rows, fitted, alive, recipe.structure)
+        fitted = without_others(rows, fitted, alive, recipe.structure)
 
 
 def _rules(task: Task, at: Sheet, fitted: Fitted, own: np.ndarray, wording: Wording) -> Rules:
@@ -102,12 +101,6 @@ def conditional_likelihood(solution: Solution, task: Task, kind: str) -> float:
     """Sum over rows of log p(structure columns | rule columns), by the printed rules."""
     log_p = joint_posterior(solution.rules, solution.structure, task.cells, task.rows, kind)
     return float(logsumexp(log_p, axis=1) @ task.rows.weight)
-
-
-def _sample(n_rows: int, seed: int) -> np.ndarray:
-    if n_rows <= MOST_ROWS:
-        return np.arange(n_rows)
-    return np.sort(np.random.default_rng(seed).choice(n_rows, MOST_ROWS, replace=False))
 
 
 def _take(cells: Cells, rows: np.ndarray) -> Cells:
