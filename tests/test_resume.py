@@ -14,12 +14,14 @@ from sklearn.base import clone
 from nongauss import (
     Harmonium,
     HarmoniumClassifier,
+    RectangleMixture,
     SparseGPClassifier,
     SparseGPRegressor,
     TGGMRegressor,
 )
 from nongauss.core.contracts import InputError
 from nongauss.inference.checkpoint import Checkpoint
+from nongauss.rectangle import selection
 from nongauss.sparse_gp import fit as sparse_gp_fit
 from nongauss.sparse_gp import passes
 
@@ -30,6 +32,7 @@ X[RNG.random(X.shape) < 0.05] = np.nan
 RATE = np.exp(np.sin(2.0 * np.nan_to_num(X[:, 0])))
 COUNT, REAL = RNG.poisson(RATE), RATE + 0.1 * RNG.normal(size=N)
 LABEL = np.digitize(RATE, [0.7, 2.0])
+REAL_CELLS = np.nan_to_num(X) + 3.0 * (LABEL == 1)[:, None]
 BITS = (RNG.random((N, 12)) < 0.2 + 0.6 * (RNG.random((N, 3)) < 0.3)[:, np.arange(12) % 3]).astype(float)
 
 FITS = {  # model, table, target, the call of the callback that stops it
@@ -44,6 +47,7 @@ FITS = {  # model, table, target, the call of the callback that stops it
         14,
     ),
     "tggm": (TGGMRegressor((5,), n_members=2, max_epochs=40, random_state=0), X, REAL, 1),
+    "rectangle": (RectangleMixture(random_state=0), REAL_CELLS, None, 1),
     "harmonium_chain": (Harmonium(max_epochs=60, random_state=0), BITS, None, 15),
     "harmonium_global": (
         Harmonium(truncation=8, reading="global", max_epochs=8, random_state=0),
@@ -105,9 +109,35 @@ def test_a_fit_that_was_stopped_goes_on_to_the_same_bits(name, tmp_path):
     assert path.exists()
     resumed = clone(model).set_params(callbacks=[rest], checkpoint=path).fit(table, target)
     assert_same(resumed, whole, table)
+    if hasattr(whole, "criterion_"):
+        assert resumed.criterion_ == whole.criterion_
     if name != "tggm":  # whose chunks are cut by time
         assert rest.heard == everything.heard[last:]
     assert list(tmp_path.iterdir()) == []
+
+
+def test_numbers_of_clusters_that_were_tried_are_not_tried_again(tmp_path, monkeypatch):
+    monkeypatch.setattr(Checkpoint, "due", lambda self: True)
+    model = RectangleMixture(n_init=2, random_state=0)
+    whole, tried, solve = clone(model).fit(REAL_CELLS), [], selection.solve
+
+    def watched(task, recipe, wording):
+        tried.append(recipe.n_clusters)
+        if recipe.n_clusters == broken:
+            raise KeyboardInterrupt
+        return solve(task, recipe, wording)
+
+    monkeypatch.setattr(selection, "solve", watched)
+    model.set_params(checkpoint=tmp_path / "fit")
+    broken = 3
+    with pytest.raises(KeyboardInterrupt):
+        clone(model).fit(REAL_CELLS)
+    broken = None
+    tried.clear()
+    resumed = clone(model).fit(REAL_CELLS)
+    assert tried == list(whole.criterion_)[2:]
+    assert resumed.criterion_ == whole.criterion_
+    assert_same(resumed, whole, REAL_CELLS)
 
 
 def test_passes_over_a_table_in_parts_are_not_made_again(tmp_path, monkeypatch):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Self
@@ -19,6 +20,7 @@ from nongauss.data.inputs import read_inputs
 from nongauss.data.parts import Part
 from nongauss.estimator.base import TableEstimator
 from nongauss.estimator.parameters import Interval, StrOptions, check_parameters
+from nongauss.inference.checkpoint import Checkpoint, ended, opened
 from nongauss.inference.sources import Source, Stream
 from nongauss.parted import Encode, by_parts, describe, is_parted, open_parts, sample_table
 from nongauss.rectangle import selection
@@ -79,6 +81,9 @@ class RectangleMixture(ClusterMixin, TableEstimator):
     max_iter, tol : int, default 200, and float, default 1e-5
         EM iterations of the best start, and the gain in nats a row below which they end.
     callbacks, random_state, verbose : as everywhere in nongauss.
+    checkpoint : path, default None
+        A file written every second or so; if it is there at the start and is of the same fit, the fit goes on
+        from it and ends as if it had not been interrupted. Removed at the end.
 
     Attributes
     ----------
@@ -135,6 +140,7 @@ class RectangleMixture(ClusterMixin, TableEstimator):
         "max_iter": [Interval(numbers.Integral, 1, None, closed="left")],
         "tol": [Interval(numbers.Real, 0, None, closed="left")],
         "callbacks": ["array-like", None],
+        "checkpoint": [str, os.PathLike, None],
         "random_state": ["random_state", np.random.Generator],
         "verbose": ["verbose"],
     }
@@ -156,6 +162,7 @@ class RectangleMixture(ClusterMixin, TableEstimator):
         max_iter: int = 200,
         tol: float = 1e-5,
         callbacks: Sequence[Callable[..., Any]] | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
@@ -173,6 +180,7 @@ class RectangleMixture(ClusterMixin, TableEstimator):
         self.max_iter = max_iter
         self.tol = tol
         self.callbacks = callbacks
+        self.checkpoint = checkpoint
         self.random_state = random_state
         self.verbose = verbose
 
@@ -204,21 +212,24 @@ class RectangleMixture(ClusterMixin, TableEstimator):
         first = Cells(rule_cells.numbers[merged.first], rule_cells.labels.take(merged.first))
         prior = read_prior(self.prior_rules, rule, float(self.prior_strength))
         task = Task(merged.rows, first, rule, prior, bool(set(rule.places) & set(look.places)))
+        seed, checkpoint = self._opened(seed, task.rows, whole, float(weight.sum()))
         recipe, wording = self._recipe(seed), self._wording()
         criterion = None
         if self.n_clusters == "auto":
-            chosen, criterion = selection.choose(task, recipe, wording)
+            chosen, criterion = selection.choose(task, recipe, wording, checkpoint)
             recipe = recipe._replace(n_clusters=chosen)
         self._check_number(recipe.n_clusters, task, len(weight))
         solution = solve(
-            task, recipe, wording, callbacks=tuple(self.callbacks or ()), verbose=int(self.verbose)
-        )
+            task, recipe, wording, callbacks=tuple(self.callbacks or ()), checkpoint=checkpoint,
+            verbose=int(self.verbose),
+        )  # fmt: skip
         self._rule, self._look = rule, look
         self._keep(whole, task, solution, source)
         self.criterion_ = criterion
         self.labels_ = None if is_parted(X) else self._labels(rule.read(X, whole, name, warn=False))
         if self.n_clusters != "auto" and self.n_clusters_ < recipe.n_clusters:
             _warn_empty(recipe.n_clusters, self.n_clusters_)
+        ended(checkpoint, solution.result.status)
         self._record_fit(solution.result)
         return self
 
@@ -280,6 +291,14 @@ class RectangleMixture(ClusterMixin, TableEstimator):
         claims = self._rules.claims(self._rules.margins(cells))
         labels = claims.argmax(axis=1)
         return np.where(claims.max(axis=1) < 0, -1, labels) if self.outliers else labels
+
+    def _opened(
+        self, seed: int, rows: Rows, whole: TableEncoder, total: float
+    ) -> tuple[int, Checkpoint | None]:
+        """The seed that the fit to these rows began with, and where it is kept."""
+        arrays = (rows.X, rows.X_labels, rows.Y, rows.Y_labels, rows.weight)
+        told = self._settings_that_matter(), whole, total
+        return opened(self.checkpoint, seed, self.random_state, arrays, *told)
 
     def _recipe(self, seed: int) -> Recipe:
         n_clusters = 1 if self.n_clusters == "auto" else int(self.n_clusters)

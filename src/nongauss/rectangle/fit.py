@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nongauss.core.contracts import Callback, FitResult
+from nongauss.inference.checkpoint import Checkpoint
 from nongauss.inference.iteration import repeat
 from nongauss.rectangle import starts
 from nongauss.rectangle.objective import cells, log_inside, posterior
@@ -86,6 +87,7 @@ def fit(
     margins: FloatArray | None = None,
     *,
     callbacks: Sequence[Callback] = (),
+    checkpoint: Checkpoint | None = None,
     verbose: int = 0,
 ) -> tuple[FitResult, Fitted]:
     """Maximise the objective. `margins` (N, J) are those of rules stated for the first J clusters.
@@ -116,7 +118,7 @@ def fit(
     tol = recipe.tol * float(part.weight.sum())
     result = repeat(
         step, (state, state), max_iter=recipe.max_iter, least_gain=lambda _: tol, rises=True,
-        callbacks=callbacks, verbose=verbose,
+        callbacks=callbacks, checkpoint=checkpoint, verbose=verbose,
     )  # fmt: skip
     result = replace(result, state=result.state[0])
     return result, _alive(rows, result.state, recipe.structure)

@@ -9,8 +9,11 @@ and bounds count.
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
+from nongauss.inference.checkpoint import Checkpoint, kept
 from nongauss.rectangle.columns import n_distinct
 from nongauss.rectangle.fit import Recipe
 from nongauss.rectangle.params import FloatArray, Labels, Rows
@@ -39,9 +42,16 @@ MOST_ROWS = 5000
 """Most rows that it looks at."""
 
 
-def choose(task: Task, recipe: Recipe, wording: Wording) -> tuple[int, dict[int, float]]:
+def choose(
+    task: Task, recipe: Recipe, wording: Wording, checkpoint: Checkpoint | None = None
+) -> tuple[int, dict[int, float]]:
     """The number of clusters, and the criterion in nats of each number tried; greater is better."""
     small = _reduced(task, recipe.seed)
+
+    def criterion(K: int) -> float:
+        solution = solve(small, recipe._replace(n_clusters=K, structure=KIND), wording)
+        return conditional_likelihood(solution, small, KIND) - _penalty(solution, small)
+
     most = min(
         MOST_CLUSTERS,
         n_distinct(small.rows.X, small.rows.X_labels),
@@ -50,8 +60,7 @@ def choose(task: Task, recipe: Recipe, wording: Wording) -> tuple[int, dict[int,
     values: dict[int, float] = {}
     best = max(1, len(task.prior.names))
     for K in range(best, most + 1):
-        solution = solve(small, recipe._replace(n_clusters=K, structure=KIND), wording)
-        values[K] = conditional_likelihood(solution, small, KIND) - _penalty(solution, small)
+        values[K] = kept(checkpoint, partial(criterion, K), 0.0)
         if values[K] > values.get(best, -np.inf) + WORTH:
             best = K
         if K - best >= PATIENCE:

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from nongauss.core.contracts import Callback, FitResult
+from nongauss.inference.checkpoint import Checkpoint
 from nongauss.rectangle.columns import Cells, View
 from nongauss.rectangle.fit import Fitted, Recipe, blocks, by_soft_rule, fit, without_others
 from nongauss.rectangle.params import Boxes, FloatArray, Rows, Structure
@@ -54,6 +55,7 @@ def solve(
     wording: Wording,
     *,
     callbacks: Sequence[Callback] = (),
+    checkpoint: Checkpoint | None = None,
     verbose: int = 0,
 ) -> Solution:
     """Fit, then find the boxes and print them.
@@ -63,7 +65,10 @@ def solve(
     is left out, and the boxes are sought again. Named clusters come first, then the largest.
     """
     known = task.prior.margins(task.cells)
-    result, fitted = fit(task.rows, recipe, task.prior.stated, known, callbacks=callbacks, verbose=verbose)
+    result, fitted = fit(
+        task.rows, recipe, task.prior.stated, known, callbacks=callbacks, checkpoint=checkpoint,
+        verbose=verbose,
+    )  # fmt: skip
     size = fitted.share @ task.rows.weight
     fitted = fitted.take(np.lexsort((-size, np.minimum(fitted.kept, len(task.prior.names)))))
     rows = task.rows
