@@ -156,6 +156,11 @@ class Entry:
     def __init__(self, checkpoint: Checkpoint | None, number: int = 0) -> None:
         self.checkpoint, self.number = checkpoint, number
 
+    @property
+    def is_kept(self) -> bool:
+        """Is there a file?"""
+        return self.checkpoint is not None
+
     def load(self, like: Snapshot) -> Snapshot | None:
         """What was kept, built like `like` (of arrays on the host the shape may have changed), or None.
 

@@ -117,14 +117,19 @@ def run_epochs(
 ) -> FitResult:
     """`repeat` for a model that changes in place, which is left at the last state that is kept."""
 
+    now = model.snapshot()
+
     def step(state: tuple[int, Any]) -> tuple[tuple[int, Any], Mapping[str, float]]:
+        nonlocal now
         number, before = state
-        model.restore(before)
+        if before is not now:
+            model.restore(before)
         info = model.epoch(number)
-        return (number + 1, model.snapshot()), info
+        now = model.snapshot()
+        return (number + 1, now), info
 
     result = repeat(
-        step, (0, model.snapshot()), max_iter=max_epochs, callbacks=callbacks, checkpoint=checkpoint,
+        step, (0, now), max_iter=max_epochs, callbacks=callbacks, checkpoint=checkpoint,
         verbose=verbose,
     )  # fmt: skip
     model.restore(result.state[1])

@@ -114,14 +114,17 @@ class _Known:
 
     def __call__(self, x: FloatArray) -> tuple[float, FloatArray, float]:
         """Value, gradient and bound at x; minus infinity where there is no value."""
-        point = _hash(x)
-        if len(self.tried) < len(self.again) and self.again[len(self.tried)][0] == point:
-            self.tried.append(self.again[len(self.tried)])
+        point, done = _hash(x), len(self.tried)
+        if done < len(self.again) and self.again[done][0] == point:
+            one = self.again[done]
+            self.tried.append(one)
         else:
             self.again = []
-            self.tried.append((point, *self._evaluated(x)))
-            self.entry.save(self._snapshot)
-        _, value, bound, gradient = self.tried[-1]
+            one = (point, *self._evaluated(x))
+            if self.entry.is_kept:
+                self.tried.append(one)
+                self.entry.save(self._snapshot)
+        _, value, bound, gradient = one
         return float(value), gradient, float(bound)
 
     def end(self, status: Status) -> None:
