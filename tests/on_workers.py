@@ -23,6 +23,16 @@ def too_slow(part):
     raise TimeoutError("the store did not answer")
 
 
+class Sent(float):
+    """A number that counts how often it is written to be sent."""
+
+    times = 0
+
+    def __reduce__(self):
+        Sent.times += 1
+        return Sent, (float(self),)
+
+
 def process(model, X, y):
     """A score that tells where it was computed."""
     return os.getpid()
