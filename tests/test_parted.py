@@ -39,7 +39,7 @@ from nongauss.sparse_gp import fit as sparse_gp_fit
 from nongauss.tggm import parts as tggm_parts
 from nongauss.tggm.params import Config, start
 from nongauss.tggm.updates import Local
-from on_workers import process
+from on_workers import process, shard
 
 N = 600
 RNG = np.random.default_rng(0)
@@ -306,6 +306,31 @@ def test_a_gradient_is_the_same_where_the_part_is(client):
     here, there = (source.sum(*arguments) for source in (Stream([batch]), Cluster(client, [batch])))
     assert_allclose(there["gradient"].W0, here["gradient"].W0, rtol=1e-5)
     assert_allclose(there["bound"], here["bound"], rtol=1e-5)
+
+
+def test_a_partition_that_dask_cannot_compute_is_named_by_fit_and_by_lazy_predictions(request, tmp_path):
+    dd = pytest.importorskip("dask.dataframe")
+    for number in range(3):
+        shard(number).to_parquet(tmp_path / f"{number}.parquet", index=False)
+    files, store = dd.read_parquet(tmp_path), dd.from_map(shard, [0, -1, 2], meta=shard(0))
+    model = SparseGPRegressor(n_inducing=4, max_iter=3, random_state=0).fit(files, "real")
+    lazy = model.predict(files[["a"]])
+    file = tmp_path / "2.parquet"
+    file.write_bytes(file.read_bytes()[:300])
+    for where in ("here", "workers"):
+        if where == "workers":
+            request.getfixturevalue("client")
+        for number, work in (
+            (1, lambda: model.fit(store, "real")),
+            (1, lambda: model.fit(store[["a"]], store["real"])),
+            (1, lambda: model.predict(store[["a"]]).compute()),
+            (2, lambda: model.fit(files, "real")),
+            (2, lambda: lazy.compute()),
+        ):
+            with pytest.raises(InputError, match=f"^partition {number}: Dask cannot compute it .*") as caught:
+                work()
+            assert caught.value.__cause__ is not None
+            assert len(str(caught.value).splitlines()) == 1
 
 
 def test_killing_a_worker_in_a_fit_changes_nothing(folder, client, few_in_memory):

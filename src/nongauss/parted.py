@@ -35,6 +35,7 @@ from nongauss.data.parts import (
 )
 from nongauss.data.summary import Summary, summarise, weight_of
 from nongauss.inference.cluster import Cluster
+from nongauss.inference.partitions import named
 from nongauss.inference.sources import Source, Stream
 
 OfTarget = Callable[[Part, NDArray[np.float64]], Any]
@@ -120,15 +121,15 @@ def _dask_parts(X: Any, y: Any, weight: Any) -> list[Any]:
 
 
 def _delayed(collection: Any) -> list[Any]:
-    """The partitions of a collection as its owner counts them: blocks of whole rows.
+    """The partitions of a collection as its owner counts them: blocks of whole rows, `named`.
 
     Of a frame the optimiser would read several as one, each column in its own way.
     """
     if hasattr(collection, "simplify"):
-        return list(collection.simplify().to_delayed(optimize_graph=False))
+        return named(collection.simplify().to_delayed(optimize_graph=False))
     if collection.ndim > 1:
         collection = collection.rechunk({1: -1})
-    return list(collection.to_delayed().ravel())
+    return named(collection.to_delayed().ravel())
 
 
 def _assembled(name: str, X: Any, y: Any, weight: Any) -> Part:

@@ -11,8 +11,8 @@ from numpy.testing import assert_array_equal
 from nongauss.core.contracts import InputError
 from nongauss.inference import cluster as cluster_module
 from nongauss.inference.cluster import Cluster
-from nongauss.inference.sources import Stream
-from on_workers import fails, gram, made, too_slow
+from nongauss.inference.sources import Stream, total
+from on_workers import Sent, fails, gram, made, too_slow
 
 distributed = pytest.importorskip("distributed")
 
@@ -33,6 +33,15 @@ def test_sums_blocks_and_errors_are_those_of_a_stream(client):
         there.sum(fails)
     with pytest.raises(TimeoutError, match="the store did not answer"):  # not taken for waiting
         there.sum(too_slow)
+
+
+def test_parts_one_by_one_cost_no_more_copies_of_the_arguments_than_a_sum(client):
+    source, written = Cluster(client, PARTS).map(made, 1.0), []
+    for found in (lambda: source.sum(gram, Sent(2.0)), lambda: total(source.each(gram, Sent(2.0)))):
+        Sent.times = 0
+        assert found()["n"] == 221
+        written.append(Sent.times)
+    assert written[0] == written[1] > 0
 
 
 KILLS = 2

@@ -47,7 +47,7 @@ class Cluster:
         graph, records = self._graph(local, args, self.handles)
         while len(records) > 1:
             groups = [records[i : i + BRANCHES] for i in range(0, len(records), BRANCHES)]
-            records = [(f"total-{uuid.uuid4().hex}", number) for number in range(len(groups))]
+            records = _keys("total", len(groups))
             graph |= {key: (total, group) for key, group in zip(records, groups, strict=True)}
         return self._result(self._begun(graph, records)[0])
 
@@ -69,22 +69,28 @@ class Cluster:
 
         Function and arguments are one node of it: sent once, and never lost with a worker.
         """
+        (given,) = _keys(f"given-{_name(function)}", 1)
+        graph, keys = self._tasks(_name(function), given, handles)
+        return {given: with_arguments(function, args), **graph}, keys
+
+    def _tasks(self, name: str, work: Any, handles: Sequence[Any]) -> tuple[dict[Any, Any], list[Any]]:
+        """The same where the work is a node of the graph, or a future."""
         from dask import is_dask_collection
         from dask.core import quote
         from dask.highlevelgraph import HighLevelGraph
 
         lazy = [handle for handle in handles if is_dask_collection(handle)]
         graph: dict[Any, Any] = HighLevelGraph.merge(*(handle.dask for handle in lazy)).to_dict()
-        name = f"{getattr(function, '__name__', type(function).__name__)}-{uuid.uuid4().hex}"
-        graph[f"given-{name}"] = with_arguments(function, args)
-        for number, handle in enumerate(handles):
-            part = handle.key if is_dask_collection(handle) else quote(handle)
-            graph[name, number] = (_of_part, f"given-{name}", part)
-        return graph, [(name, number) for number in range(len(handles))]
+        keys = _keys(name, len(handles))
+        for key, handle in zip(keys, handles, strict=True):
+            graph[key] = (_of_part, work, handle.key if is_dask_collection(handle) else quote(handle))
+        return graph, keys
 
     def _ahead(self, function: Local, args: tuple[Any, ...], handles: Sequence[Any]) -> Iterator[Any]:
-        """Results in order; the next ones are made meanwhile."""
-        tasks = (self._begun(*self._graph(function, args, [handle]))[0] for handle in handles)
+        """Results in order; the next ones are made meanwhile. Function and arguments are sent once."""
+        (given,) = _keys(f"given-{_name(function)}", 1)
+        (work,) = self._begun({given: with_arguments(function, args)}, [given])
+        tasks = (self._begun(*self._tasks(_name(function), work, [handle]))[0] for handle in handles)
         begun = list(islice(tasks, MIXED + 1))
         while begun:
             result = self._result(begun.pop(0))
@@ -137,6 +143,17 @@ class Cluster:
 def _of_part(work: Callable[[Any], Any], part: Any) -> Any:
     keep_freed_memory()
     return work(part)
+
+
+def _name(function: Local) -> str:
+    """What the dashboard calls it."""
+    return getattr(function, "__name__", type(function).__name__)
+
+
+def _keys(name: str, n: int) -> list[tuple[str, int]]:
+    """The keys of `n` tasks that Dask takes for one group."""
+    unique = f"{name}-{uuid.uuid4().hex}"
+    return [(unique, number) for number in range(n)]
 
 
 def _gone(error: Exception) -> ConnectionError:
