@@ -30,7 +30,6 @@ def test_clear_boxes_are_found_and_the_trace_never_falls():
 def test_a_sample_of_the_rows_finds_the_same(monkeypatch):
     data, truth = four(600)
     monkeypatch.setattr(recipe_of, "STAGES", (Stage(5.0, 10, 100, 0.4), Stage(10.0, 8, 150, 0.2)))
-    monkeypatch.setattr(recipe_of, "MOST_ROWS", 200)
     found = fit(data, RECIPE)[1]
     assert adjusted_rand_score(truth, found.share.argmax(axis=0)) > 0.99
 

@@ -47,9 +47,6 @@ STAGES = (
 )
 """What the starts go through before the best of them is brought to its end."""
 
-MOST_ROWS = 5000
-"""Most rows that the last stage learns the soft boxes from."""
-
 _BLOCK = 2**15  # rows judged at once
 
 
@@ -105,8 +102,7 @@ def fit(
             state = _begin(problem, recipe, None if margins is None else margins[chosen])
         state = _settle(problem, state, stage.n_iter, recipe.tol)
         state = _best(problem, state, max(1, round(stage.kept * recipe.n_init)))
-    part = rows.take(np.sort(order[:MOST_ROWS]))
-    problem = Problem(part, cells(part, STEEPNESS[-1]), prior, recipe.structure)
+    problem = Problem(rows, cells(rows, STEEPNESS[-1]), prior, recipe.structure)
     assert state is not None
     state = _best(problem, _settle(problem, state, 8, recipe.tol), 1)
 
@@ -115,7 +111,7 @@ def fit(
         following, value = iterate(problem, states[1])
         return (states[1], following), {"bound": float(value[0])}
 
-    tol = recipe.tol * float(part.weight.sum())
+    tol = recipe.tol * float(rows.weight.sum())
     result = repeat(
         step, (state, state), max_iter=recipe.max_iter, least_gain=lambda _: tol, rises=True,
         callbacks=callbacks, checkpoint=checkpoint, verbose=verbose,
