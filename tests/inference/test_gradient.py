@@ -2,6 +2,7 @@ import os
 import subprocess
 import sys
 from itertools import pairwise
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -12,8 +13,8 @@ from nongauss.core.contracts import InputError, Status
 from nongauss.core.precision import double_precision
 from nongauss.core.records import record, replace, value
 from nongauss.core.rng import key_from_seed
-from nongauss.inference import loop
-from nongauss.inference.gradient import GradientStep, Rows, bucket, pad_rows
+from nongauss.inference import gradient, loop
+from nongauss.inference.gradient import GradientStep, Rows, bucket, over_devices, pad_rows
 from nongauss.inference.loop import run
 
 KEY = key_from_seed(0)
@@ -153,6 +154,71 @@ def test_rows_of_unequal_length_or_none_are_refused(n):
         pad_rows({"x": np.zeros((n, 2)), "y": np.zeros(0)}, np.ones(n))
 
 
+def test_fifty_steps_in_slices_are_those_of_all_rows_at_once(monkeypatch):
+    rows = pad_rows(*table(100))
+
+    def fifty():
+        state = State(jnp.zeros(3), jnp.zeros(104), jnp.asarray(0.1))
+        step = jax.jit(lambda state: GradientStep(LeastSquares(), Ascend(), None)(KEY, state, rows))
+        for _ in range(50):
+            state, info = step(state)
+        return state, info["bound"]
+
+    whole, bound = fifty()
+    monkeypatch.setattr(gradient, "SLICE", 24)  # 104 rows are four slices and a third
+    found, its = fifty()
+    np.testing.assert_allclose(found.params, whole.params, rtol=1e-12)
+    np.testing.assert_array_equal(found.seen, whole.seen)
+    np.testing.assert_allclose(its, bound, rtol=1e-12)
+
+
+def layers(key, params, batch):
+    """Two layers of 128 units, which are what a row needs."""
+
+    def bound(W):
+        return jnp.sum(batch.weight * jnp.sum(jnp.tanh(jnp.tanh(batch.data @ W) @ W.T), 1))
+
+    total, gradient = jax.value_and_grad(bound)(params)
+    return {"bound": total, "gradient": gradient}
+
+
+def sums(W, rows):
+    """What a step that takes all rows finds."""
+    step = GradientStep(layers, lambda state, stats, scale: (stats, {}), None)
+    return step(KEY, State(W, W, W), rows)[0]
+
+
+def large(n):
+    """Weights of `layers`, and n rows on all devices."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(n, 3)).astype(np.float32)
+    return rng.normal(size=(3, 128)).astype(np.float32), over_devices(pad_rows(x, np.ones(n, np.float32)))
+
+
+def temporary(n):
+    """Bytes that the step needs on a device besides its arguments."""
+    return jax.jit(sums).lower(*large(n)).compile().memory_analysis().temp_size_in_bytes
+
+
+def test_what_a_step_needs_does_not_grow_with_the_rows_past_a_slice():
+    assert 2_000_000 < temporary(65_536) < 1.1 * temporary(16_384)
+
+
+def test_each_of_two_devices_goes_over_its_own_rows_and_their_sum_is_that_of_one():
+    code = (
+        "from test_gradient import gradient, jax, large, np, sums, temporary\n"
+        "W, rows = large(40_000)\n"
+        "both, size = jax.jit(sums)(W, rows), temporary(16_384)\n"
+        "gradient._n_sharing = lambda n: 1\n"
+        "jax.clear_caches()\n"
+        "one = jax.jit(sums)(*large(40_000))\n"
+        "np.testing.assert_allclose(both['bound'], one['bound'], rtol=1e-4)\n"
+        "np.testing.assert_allclose(both['gradient'], one['gradient'], rtol=1e-4, atol=1e-2)\n"
+        "print(len(rows.weight.sharding.device_set), size < 1.1 * temporary(8_192))\n"
+    )
+    assert on_two_devices(code) == ["2", "True"]
+
+
 def test_a_sum_over_two_devices_is_that_of_one():
     code = (
         "import jax, numpy as np\n"
@@ -164,8 +230,18 @@ def test_a_sum_over_two_devices_is_that_of_one():
         "np.testing.assert_allclose(gram(shared), gram(rows), rtol=1e-5)\n"
         "print(jax.device_count(), len(shared.weight.sharding.device_set))\n"
     )
+    assert on_two_devices(code) == ["2", "2"]
+
+
+def on_two_devices(code):
+    """What a process with two devices prints, in words."""
     flags = {"XLA_FLAGS": "--xla_force_host_platform_device_count=2"}
     done = subprocess.run(
-        [sys.executable, "-c", code], env={**os.environ, **flags}, capture_output=True, text=True, check=True
+        [sys.executable, "-c", code],
+        env={**os.environ, **flags},
+        cwd=Path(__file__).parent,
+        capture_output=True,
+        text=True,
+        check=True,
     )
-    assert done.stdout.split() == ["2", "2"]
+    return done.stdout.split()

@@ -67,6 +67,11 @@ def test_batches_are_a_fiftieth_of_the_rows():
     assert [recipe_of.batch_size(100, asked) for asked in (7, 1000)] == [7, 100]
 
 
+def test_a_batch_of_all_rows_is_not_shuffled_for_devices_hold_their_own_rows():
+    assert recipe_of.make_step(CONFIG, 100, 100).batch_size is None
+    assert recipe_of.make_step(CONFIG, 99, 100).batch_size == 99
+
+
 def test_small_tables_are_trained_longer_than_large_ones():
     epochs = [
         recipe_of.enough_epochs(n, recipe_of.batch_size(n, None)) for n in (100, 2000, 5000, 60_000, 10**6)

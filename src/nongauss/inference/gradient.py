@@ -20,6 +20,9 @@ from nongauss.core.precision import double_precision
 from nongauss.core.records import record, replace, value
 from nongauss.core.rng import split_named
 
+SLICE = 8192
+"""Rows that `local` is given at once on a device: what it needs for a row it needs for so many."""
+
 _SMALLEST = 64
 _MULTIPLE = 8
 
@@ -58,6 +61,8 @@ class GradientStep:
     The epoch's info: "bound" is the sum of the batches' bounds (each at the parameters it met), any other
     entry the mean over the batches of what `update` reports. `finish(key, state, rows)` sees the state after
     the last batch and may change it; its info (a bound of its own, "stop") replaces or joins the epoch's.
+
+    More than `SLICE` rows at once are summed in slices, all rows of a table on every device its own.
     """
 
     local: Local
@@ -70,7 +75,8 @@ class GradientStep:
         keys = split_named(key, "order", "local", "finish")
         n_padded = rows.weight.shape[0]
         if self.batch_size is None or self.batch_size >= n_padded:
-            state, info = self._batch(keys["local"], state, rows, jnp.arange(n_padded) < rows.n_rows)
+            real, n_devices = jnp.arange(n_padded) < rows.n_rows, _n_sharing(n_padded)
+            state, info = self._batch(keys["local"], state, rows, real, n_devices)
         else:
             state, info = self._epoch(keys, state, rows, self.batch_size)
         if self.finish is not None:
@@ -79,12 +85,14 @@ class GradientStep:
         return state, info
 
     def _batch(
-        self, key: jax.Array, state: Any, batch: Rows, real: jax.Array
+        self, key: jax.Array, state: Any, batch: Rows, real: jax.Array, n_devices: int = 1
     ) -> tuple[Any, dict[str, jax.Array]]:
         """One update from one batch; `real` (B,) says which of its rows count."""
         n_batch = real.sum(dtype=jnp.int32)
         weight = jnp.where(real, batch.weight, 0.0)
-        stats = self.local(key, state.params, replace(batch, weight=weight, n_rows=n_batch, held_out=None))
+        counted = replace(batch, weight=weight, n_rows=n_batch, held_out=None)
+        is_large = n_devices > 1 and weight.shape[0] > SLICE
+        stats = (_on_devices if is_large else _in_slices)(self.local, key, state.params, counted)
         n_all = batch.n_rows if batch.n_all is None else batch.n_all
         state, info = self.update(state, stats, n_all.astype(weight.dtype) / n_batch)
         return state, {**info, "bound": stats["bound"]}
@@ -148,13 +156,61 @@ def over_devices(rows: Rows) -> Rows:
     A step that takes all rows at once then runs on all devices, and the compiler adds the sums up. With one
     device the rows are as they were.
     """
-    n_devices = jax.device_count()
-    if n_devices == 1 or rows.weight.shape[0] % n_devices:
+    if _n_sharing(rows.weight.shape[0]) == 1:
         return rows
-    mesh = Mesh(np.asarray(jax.devices()), ("rows",))
-    by_rows = NamedSharding(mesh, PartitionSpec("rows"))
+    by_rows = NamedSharding(_devices(), PartitionSpec("rows"))
     data, weight = jax.device_put((rows.data, rows.weight), by_rows)
     return replace(rows, data=data, weight=weight)
+
+
+def _n_sharing(n_padded: int) -> int:
+    """How many devices share so many rows: all, or one if that does not go evenly."""
+    return jax.device_count() if n_padded % jax.device_count() == 0 else 1
+
+
+def _devices() -> Mesh:
+    return Mesh(np.asarray(jax.devices()), ("rows",))
+
+
+def _on_devices(local: Local, key: jax.Array, params: Any, batch: Rows) -> Mapping[str, Any]:
+    """`local` of a batch, each device going over its own rows, which the compiler does not see to."""
+
+    def own(key: jax.Array, params: Any, rows: Rows) -> Any:
+        key = jax.random.fold_in(key, jax.lax.axis_index("rows"))
+        return jax.lax.psum(_in_slices(local, key, params, rows), "rows")
+
+    here, everywhere = PartitionSpec("rows"), PartitionSpec()
+    split = Rows(here, here, everywhere, n_all=everywhere)  # type: ignore[arg-type]
+    shared = jax.shard_map(
+        own, mesh=_devices(), in_specs=(everywhere, everywhere, split), out_specs=everywhere, check_vma=False
+    )
+    return shared(key, params, batch)  # type: ignore[no-any-return]
+
+
+def _in_slices(local: Local, key: jax.Array, params: Any, batch: Rows) -> Mapping[str, Any]:
+    """`local` of a batch; of one over `SLICE` rows, the sum over slices of it, with a key each.
+
+    Slices are of one shape: the last one begins early, and its rows that were met before have weight 0.
+    """
+    n_batch = batch.weight.shape[0]
+    if n_batch <= SLICE:
+        return local(key, params, batch)
+
+    @jax.jit  # traced once, although it is used for the shapes and for the loop
+    def one(i: jax.Array) -> Mapping[str, Any]:
+        first = jnp.minimum(i * SLICE, n_batch - SLICE)
+        data, weight = jax.tree.map(
+            lambda array: jax.lax.dynamic_slice_in_dim(array, first, SLICE), (batch.data, batch.weight)
+        )
+        weight = jnp.where(first + jnp.arange(SLICE) >= i * SLICE, weight, 0.0)
+        return local(jax.random.fold_in(key, i), params, replace(batch, data=data, weight=weight))
+
+    def body(i: jax.Array, total: Any) -> Any:
+        return jax.tree.map(jnp.add, total, one(i))
+
+    shapes = jax.eval_shape(one, jnp.int32(0))
+    zeros = jax.tree.map(lambda shape: jnp.zeros(shape.shape, shape.dtype), shapes)
+    return jax.lax.fori_loop(jnp.int32(0), jnp.int32(-(-n_batch // SLICE)), body, zeros)
 
 
 def bucket(n: int) -> int:

@@ -101,7 +101,7 @@ def fit(
     )
     state = begin(params, total, n_steps, recipe, counted)
     result = loop.run(
-        make_step(config, size),
+        make_step(config, size, n_rows),
         key_from_seed(seed),
         state,
         rows,
@@ -139,7 +139,7 @@ def go_on(
             counted=counted,
             n_steps=state.n_steps,
         )
-    step = make_step(config, batch_size(n_rows, recipe.batch_size))
+    step = make_step(config, batch_size(n_rows, recipe.batch_size), n_rows)
     n_done = 0 if former is None else former.n_iter
     result = loop.run(step, key_from_seed(seed), state, rows, max_iter=n_done + 1, start=former)
     return ended(result, config, None)
@@ -169,9 +169,10 @@ def _counted(data: Data, config: Config) -> NDArray[Any]:
     return data.weight if config.n_classes else _moderate(data.weight)
 
 
-def make_step(config: Config, size: int) -> GradientStep:
-    """One epoch: mini-batches of `size` rows, then the members are judged."""
-    return GradientStep(updates.Local(config), updates.Update(config), size, updates.Judge(config))
+def make_step(config: Config, size: int, n_rows: int) -> GradientStep:
+    """One epoch: mini-batches of `size` rows, or all `n_rows` at once, then the members are judged."""
+    at_once = None if size >= n_rows else size
+    return GradientStep(updates.Local(config), updates.Update(config), at_once, updates.Judge(config))
 
 
 def batch_size(n_rows: int, asked: int | None) -> int:

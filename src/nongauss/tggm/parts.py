@@ -94,7 +94,8 @@ def fit(
     counted = sizes.trained_on if config.n_classes else total
     state = begin(params, total, n_steps, recipe, counted)
     result = epochs.run(
-        make_step(config, size), key_from_seed(seed), state, rows.map(_batch, _folds(data, fold), unit),
+        make_step(config, size, sizes.n_rows), key_from_seed(seed), state,
+        rows.map(_batch, _folds(data, fold), unit),
         sizes.n_rows, held, max_iter=max_epochs, callbacks=callbacks, checkpoint=checkpoint, verbose=verbose,
     )  # fmt: skip
     return ended(result, config, held)
