@@ -21,12 +21,9 @@ from nongauss.core.precision import double_precision
 from nongauss.core.records import replace
 from nongauss.core.rng import split_named
 from nongauss.inference.checkpoint import Checkpoint
-from nongauss.inference.gradient import GradientStep, Local, Rows, pad_rows
+from nongauss.inference.gradient import SLICE, GradientStep, Local, Rows, pad_rows
 from nongauss.inference.iteration import repeat
 from nongauss.inference.sources import Source, added
-
-SLICE = 8192
-"""Rows of a part that `local` is given at once: what it needs for a row it needs for so many."""
 
 
 class Batch(NamedTuple):
