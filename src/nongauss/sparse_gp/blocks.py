@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from nongauss.sparse_gp.objective import Basis, basis, inducing
 from nongauss.sparse_gp.params import Model, Params, Rows
 
-BLOCK_NUMBERS = 4_000_000
-"""Elements of K_zx in a block."""
+BLOCK_NUMBERS = 2**20
+"""Elements of K_zx in a block: what is made of it stays in the cache, and in memory that was used before."""
 
 KEPT_NUMBERS = 30_000_000
 """Elements of K_zx, all kernels together, that are kept between passes (a quarter of a GiB)."""
@@ -28,7 +28,7 @@ class Blocks:
         ]
         n_rows, n_inducing = len(rows.y), len(params.Z)
         self.kept = n_rows * n_inducing * model.n_leaves <= KEPT_NUMBERS
-        height = n_rows if self.kept else max(1, BLOCK_NUMBERS // n_inducing)
+        height = max(1, BLOCK_NUMBERS // n_inducing)
         self.slices = [slice(i, min(i + height, n_rows)) for i in range(0, n_rows, height)]
         self._known: list[list[Basis]] = []
 

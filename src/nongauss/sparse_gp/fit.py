@@ -99,13 +99,13 @@ class Bound:
         blocks, q = self.settled(params, SETTLE_TOL)
         by_thetas, by_Z = _inducing_part(blocks, q)
         pull = q.sites.linear - q.sites.precision * q.centred
-        for part, bases in blocks:
+        for block, (part, bases) in enumerate(blocks):
             for number, (kernel, theta, at) in enumerate(
                 zip(model.kernels, params.thetas, bases, strict=True)
             ):
                 own = model.latents_of(number)
                 latents = [q.latents[l] for l in own]
-                products = [q.products[l] if blocks.kept else q.latents[l].W @ at.K for l in own]
+                products = [q.products[block][l] if blocks.kept else q.latents[l].W @ at.K for l in own]
                 total = by_rows(latents, products, pull[part][:, own], q.sites.precision[part][:, own])
                 by_theta, more = kernel.backward(theta, model.space, at.cache, total)
                 half = -0.5 * q.sites.precision[part][:, own].sum(axis=1)

@@ -39,8 +39,8 @@ class Settled(NamedTuple):
     latents: tuple[Latent, ...]
     centred: FloatArray
     """mu - c (N, L), without the rows' shift."""
-    products: tuple[FloatArray, ...]
-    """W K of each latent function, where the blocks are kept; else empty."""
+    products: tuple[list[FloatArray], ...]
+    """W K of each block and latent function, where the blocks are kept; else empty."""
     expectation: Expectation
     bound: float
 
@@ -116,12 +116,14 @@ def evaluate(blocks: Blocks, sites: Sites) -> Settled:
         for own, gram, linear in zip(model.kernel_of, grams, linears, strict=True)
     ]
     centred, variance = np.empty_like(sites.linear), np.empty_like(sites.linear)
-    products = []
+    products: list[list[FloatArray]] = []
     for part, bases in blocks:
+        made = []
         for l, own in enumerate(model.kernel_of):
             centred[part, l], variance[part, l], WK = moments(bases[own], latents[l])
-            if blocks.kept:
-                products.append(WK)
+            made.append(WK)
+        if blocks.kept:
+            products.append(made)
     mean = centred + (model.offset + rows.shift[:, None])
     expectation = model.likelihood.expect(rows.y, mean, variance, blocks.params.psi, with_params=True)
     bound = float(rows.weight @ expectation.value) - sum(q.divergence for q in latents)
