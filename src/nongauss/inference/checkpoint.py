@@ -97,16 +97,18 @@ class Checkpoint:
     def kept(self, number: int) -> _Kept | None:
         """What there is of a step."""
         assert self._kept is not None
-        return self._kept[number] if number < len(self._kept) else None
+        found = self._kept[number] if number < len(self._kept) else None
+        return found if found is not None and found.progress else None
 
     def keep(self, number: int, snapshot: Snapshot) -> None:
-        """This is the last step now, and where it stands."""
+        """This is the last step now, and where it stands. Of former ones that failed there is nothing."""
         assert self._kept is not None
         arrays = {name: _to_numpy(leaf) for name, leaf in _named_leaves(snapshot).items()}
         progress: dict[str, Any] = {name: getattr(snapshot, name) for name in ("trace", "n_iter", "seconds")}
         progress["status"] = None if snapshot.status is None else snapshot.status.name
         progress["fortran"] = [name for name, array in arrays.items() if not array.flags.c_contiguous]
-        self._kept[number:] = [_Kept(arrays, progress)]
+        failed = [_Kept({}, {})] * (number - len(self._kept))
+        self._kept[number:] = [*failed, _Kept(arrays, progress)]
 
     def write(self) -> None:
         """Replace the file in one stroke: a process killed meanwhile leaves the former one."""
@@ -256,7 +258,7 @@ def _own(arrays: Mapping[str, np.ndarray], number: int, progress: Mapping[str, A
     """The arrays of one step, without its number."""
     prefix = f"{number}["
     own = {name[len(prefix) - 1 :]: array for name, array in arrays.items() if name.startswith(prefix)}
-    return {name: array.T if name in progress["fortran"] else array for name, array in own.items()}
+    return {name: array.T if name in progress.get("fortran", ()) else array for name, array in own.items()}
 
 
 def _is_key(leaf: Any) -> bool:
