@@ -79,6 +79,33 @@ def test_ctrl_c_stops_with_what_is_there():
         repeat(interrupted, 2, max_iter=9)
 
 
+class Late:
+    """A number that Ctrl-C meets when it is looked at a second time."""
+
+    looks = 0
+
+    def __float__(self):
+        self.looks += 1
+        if self.looks == 2:
+            raise KeyboardInterrupt
+        return 1.0
+
+
+def test_ctrl_c_between_an_iteration_and_its_row_finds_state_and_trace_together():
+    def step(n):
+        return n + 1, {"bound": float(n), "other": Late() if n == 2 else 1.0}
+
+    stopped = repeat(step, 0, max_iter=9)
+    assert (stopped.state, stopped.n_iter, len(stopped.trace)) == (2, 2, 2)
+
+
+def test_a_callback_that_stops_the_last_iteration_leaves_nothing_to_go_on_with():
+    rule = {"max_iter": 100, "least_gain": lambda bound: 0.01, "rises": True}
+    n_iter = repeat(halving, -8.0, **rule).n_iter
+    result = repeat(halving, -8.0, callbacks=[lambda progress: progress.iteration == n_iter], **rule)
+    assert (result.status, result.n_iter) == (Status.CONVERGED, n_iter)
+
+
 class Walk:
     """A random walk that changes in place; its bound is what `bounds` says of the epoch."""
 

@@ -86,11 +86,11 @@ def test_verbose_says_how_it_ended(capsys):
 class Warm:
     """A hill whose value depends, a hair, on how often it was asked, as one with warm starts does.
 
-    Ctrl-C breaks off the evaluation number `broken`.
+    Ctrl-C breaks off the evaluation number `broken`, or what is remembered after the one numbered `late`.
     """
 
-    def __init__(self, broken=None):
-        self.n_asked, self.broken = 0, broken
+    def __init__(self, broken=None, late=None):
+        self.n_asked, self.broken, self.late = 0, broken, late
 
     def __call__(self, x):
         self.n_asked += 1
@@ -100,6 +100,8 @@ class Warm:
         return value, gradient * (1.0 + 1e-6 / self.n_asked), bound
 
     def snapshot(self):
+        if self.n_asked == self.late:
+            raise KeyboardInterrupt
         return np.array([self.n_asked])
 
     def restore(self, at):
@@ -122,9 +124,10 @@ def test_a_climb_goes_on_from_a_file_without_evaluating_again(tmp_path):
     assert second.n_asked > len(n_asked) == first.n_asked
 
 
-def test_an_evaluation_that_was_broken_off_is_made_again_from_where_it_began(tmp_path):
+@pytest.mark.parametrize("place", ["broken", "late"])
+def test_an_evaluation_that_was_broken_off_is_made_again_from_where_it_began(place, tmp_path):
     whole, path = climb(Warm()), tmp_path / "climb"
-    stopped = climb(Warm(broken=9), checkpoint=Checkpoint(path, "a"))
+    stopped = climb(Warm(**{place: 9}), checkpoint=Checkpoint(path, "a"))
     assert stopped.status is Status.STOPPED
     on = climb(Warm(), checkpoint=Checkpoint(path, "a"))
     assert [row["bound"] for row in on.trace] == [row["bound"] for row in whole.trace]

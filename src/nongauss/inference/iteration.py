@@ -56,26 +56,28 @@ def repeat(
     now = entry.load(begin) or begin
     if now.status is not None:
         return FitResult(now.state, now.trace, now.status, now.n_iter)
-    state, last = now.state, -math.inf if now is begin else now.trace[-1]["bound"]
+    last = -math.inf if now is begin else now.trace[-1]["bound"]
     max_iter -= now.n_iter - n_before
     to_come = max_iter if expected is None else expected - now.n_iter
-    watch = Watch(to_come, callbacks, verbose, FitResult(state, now.trace, Status.STOPPED, now.n_iter))
+    watch = Watch(to_come, callbacks, verbose, FitResult(now.state, now.trace, Status.STOPPED, now.n_iter))
     status = Status.COMPLETED if least_gain is None else Status.MAX_ITER
     try:
         while watch.n_done < max_iter:
-            following, numbers = step(state)
+            state, numbers = step(watch.done[1])
             info = dict(numbers)
             bound, stop = float(info["bound"]), info.pop("stop", 0.0) > 0.0
             failure = _failure(info, last, rises)
             if failure is not None:
                 status = failure
                 break
-            state = following
             del info["bound"]
-            asked = watch.record(bound, info)
+            asked = watch.record(bound, info, state)
             gain = bound - last if rises else abs(bound - last)
-            if asked or stop or (least_gain is not None and gain <= least_gain(bound)):
-                status = Status.STOPPED if asked else Status.CONVERGED
+            if stop or (least_gain is not None and gain <= least_gain(bound)):
+                status = Status.CONVERGED
+                break
+            if asked:
+                status = Status.STOPPED
                 break
             last = bound
             entry.save(partial(watch.snapshot, state))
@@ -83,6 +85,7 @@ def repeat(
         if now is begin and not watch.n_done:
             raise
         status = Status.STOPPED
+    state = watch.done[1]
     entry.end(watch.snapshot(state), status)
     return watch.result(state, status)
 

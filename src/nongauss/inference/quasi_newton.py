@@ -101,37 +101,39 @@ class _Known:
 
     def __init__(self, objective: Objective, entry: Entry, watch: Watch, size: int) -> None:
         self.objective, self.entry, self.watch = objective, entry, watch
+        self.warm = objective if isinstance(objective, Remembers) else None
         nothing = Tried(np.zeros(0, np.uint64), np.zeros(0), np.zeros(0), np.zeros((0, size)))
-        self.memory = self._memory()
-        found = entry.load(Snapshot((nothing, self.memory), [], 0, 0.0))
+        memory = self._memory()
+        found = entry.load(Snapshot((nothing, memory), [], 0, 0.0))
         self.tried: list[Evaluation] = []
         self.again: list[Evaluation] = []
         if found is not None:
-            tried, self.memory = found.state
+            tried, memory = found.state
             self.again = list(zip(*tried, strict=True))
-            if isinstance(objective, Remembers):
-                objective.restore(self.memory)
+            if self.warm is not None:
+                self.warm.restore(memory)
             watch.silent_until(found.n_iter, found.seconds)
+        self.done: tuple[int, Any] = (0, memory)
 
     def __call__(self, x: FloatArray) -> tuple[float, FloatArray, float]:
         """Value, gradient and bound at x; minus infinity where there is no value."""
-        point, done = _hash(x), len(self.tried)
+        point, (done, memory) = _hash(x), self.done
         if done < len(self.again) and self.again[done][0] == point:
             one = self.again[done]
-            self.tried.append(one)
         else:
             self.again = []
-            one = (point, *self._evaluated(x))
-            if self.entry.is_kept:
-                self.tried.append(one)
-                self.memory = self._memory()
+            one, memory = (point, *self._evaluated(x)), self._memory()
+        if self.entry.is_kept:
+            self.tried.append(one)
+            self.done = done + 1, memory
+            if not self.again:
                 self.entry.save(self._snapshot)
         _, value, bound, gradient = one
         return float(value), gradient, float(bound)
 
     def end(self, status: Status) -> None:
         """The climb is over. One that took no new step leaves the file, and later steps in it, alone."""
-        if len(self.tried) > len(self.again):
+        if self.done[0] > len(self.again):
             self.entry.end(self._snapshot(), status)
 
     def _evaluated(self, x: FloatArray) -> tuple[float, float, FloatArray]:
@@ -144,12 +146,13 @@ class _Known:
         return float(value), float(bound), gradient
 
     def _memory(self) -> Any:
-        return self.objective.snapshot() if isinstance(self.objective, Remembers) else ()
+        return () if self.warm is None else self.warm.snapshot()
 
     def _snapshot(self) -> Snapshot:
         """With the memory of the last whole evaluation: one that is broken off is made again from there."""
-        tried = Tried(*(np.stack(part) for part in zip(*self.tried, strict=True)))
-        return self.watch.snapshot((tried, self.memory))
+        done, memory = self.done
+        tried = Tried(*(np.stack(part) for part in zip(*self.tried[:done], strict=True)))
+        return self.watch.snapshot((tried, memory))
 
 
 def _hash(x: FloatArray) -> np.uint64:

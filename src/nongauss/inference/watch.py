@@ -14,29 +14,44 @@ SAY_SECONDS = 0.5
 
 
 class Watch:
-    """The trace of one run, going on from that of `former`, and its observers."""
+    """The trace of one run, going on from that of `former`, and its observers.
+
+    `done` are the iterations of this run and the state after them: one value, so that Ctrl-C, wherever it
+    comes, finds them together.
+    """
 
     def __init__(
         self, max_iter: int, callbacks: Sequence[Callback], verbose: int, former: FitResult | None = None
     ) -> None:
         self.max_iter, self.callbacks, self.verbose = max_iter, callbacks, verbose
-        self.trace: list[dict[str, float]] = list(former.trace) if former else []
-        self.offset = former.n_iter if former else 0
-        self.before = self.trace[-1]["seconds"] if self.trace else 0.0
+        self.rows: list[dict[str, float]] = list(former.trace) if former else []
+        self.n_rows, self.offset = len(self.rows), former.n_iter if former else 0
+        self.before = self.rows[-1]["seconds"] if self.rows else 0.0
         self.began = self.printed = time.perf_counter()
-        self.n_done = self.silent = 0
+        self.done: tuple[int, Any] = (0, former.state if former else None)
+        self.silent = 0
+
+    @property
+    def n_done(self) -> int:
+        """Iterations of this run."""
+        return self.done[0]
+
+    @property
+    def trace(self) -> list[dict[str, float]]:
+        """The rows of all iterations that are done."""
+        return self.rows[: self.n_rows + self.n_done]
 
     def silent_until(self, number: int, seconds: float) -> None:
         """Nobody is told again of the iterations up to `number`, which took so many seconds before."""
         self.silent, self.before = number, seconds
 
-    def record(self, bound: float, others: Mapping[str, float] | None = None) -> bool:
-        """One more iteration of this run: its bound and other numbers. Does a callback ask to stop?"""
-        self.n_done += 1
-        now = time.perf_counter()
-        number, seconds = self.offset + self.n_done, self._seconds()
+    def record(self, bound: float, others: Mapping[str, float] | None = None, state: Any = None) -> bool:
+        """One more iteration of this run: its bound, other numbers and state. Does a callback ask to stop?"""
+        n_done, now = self.n_done + 1, time.perf_counter()
+        number, seconds = self.offset + n_done, self._seconds()
         info = {name: float(value) for name, value in (others or {}).items()}
-        self.trace.append({"iteration": number, "bound": float(bound), "seconds": seconds} | info)
+        self.rows.append({"iteration": number, "bound": float(bound), "seconds": seconds} | info)
+        self.done = n_done, state
         if number <= self.silent:
             return False
         progress = Progress(number, self.offset + self.max_iter, float(bound), seconds, info)
