@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from nongauss import engines
+from nongauss import SparseGPRegressor, engines
 from nongauss.cli import app
 from nongauss.core.contracts import InputError
 from nongauss.estimator.persistence import load
@@ -111,3 +111,13 @@ def test_a_part_that_fails_leaves_no_predictions(folder, streamed, tmp_path):
     assert done.exit_code == 2
     assert "1.parquet, row group 0: X holds infinity (inf) in column 'width', row 0" in done.stderr
     assert not list(tmp_path.glob("*pred*"))
+
+
+@pytest.mark.filterwarnings("ignore:.*Stopped on request", "ignore:X has columns that are ignored")
+@pytest.mark.parametrize("test_size", [0.0, 0.2])
+def test_a_fit_that_is_stopped_is_not_kept(folder, test_size):
+    table = engines.sampled_table(folder, "sales")
+    model = SparseGPRegressor("poisson", n_inducing=5, callbacks=[lambda progress: True], random_state=0)
+    options = {"test_size": test_size, "seed": 0, "checkpoint": None}
+    with pytest.raises(KeyboardInterrupt):
+        engines.fit_parts(model, table, folder, "stream", **options)

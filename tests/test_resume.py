@@ -16,6 +16,7 @@ from nongauss import (
     HarmoniumClassifier,
     RectangleMixture,
     SparseGPClassifier,
+    SparseGPOrdinalClassifier,
     SparseGPRegressor,
     TGGMRegressor,
 )
@@ -231,5 +232,10 @@ def test_a_file_of_other_rows_or_settings_is_refused(tmp_path):
         with pytest.raises(InputError, match="other data or parameters") as error:
             other.fit(table, target)
         assert os.fspath(path) in str(error.value)
+    grades = [pd.Categorical(LABEL, levels, ordered=True) for levels in ([0, 1, 2], [0, 1, 2, 3])]
+    ordinal = SparseGPOrdinalClassifier(n_inducing=6, checkpoint=tmp_path / "grades", random_state=0)
+    clone(ordinal).set_params(callbacks=[Observer(2)]).fit(X, grades[0])
+    with pytest.raises(InputError, match="other data or parameters"):
+        clone(ordinal).fit(X, grades[1])
     with pytest.raises(InputError, match="no such folder"):
         model.set_params(checkpoint=tmp_path / "none" / "fit").fit(X, COUNT)

@@ -18,7 +18,7 @@ from nongauss.data.parts import ParquetParts, loaded, parquet_parts
 from nongauss.data.reading import PARQUET_SUFFIXES
 from nongauss.inference.sources import Stream, itself
 from nongauss.parted import Encode, describe, naming, open_parts, sample_table
-from nongauss.report.comparison import fit_and_score
+from nongauss.report.comparison import fit_and_score, raise_if_stopped
 from nongauss.tables import Table, prepare
 from nongauss.workflow import Outcome, check_share, prediction_columns, with_checkpoint
 
@@ -84,6 +84,7 @@ def fit_parts(
     X = train if engine == "stream" else _dask_frame(train)
     if not n_held:
         final = kept.fit(X, table.target)
+        raise_if_stopped(final)
         notes = ["No part of the table was held out, so there are no held-out figures."]
         return Outcome(final, final, train.n_rows, notes=notes)
     rows = _rows_of([parts[i] for i in order[:n_held]], seed)

@@ -84,13 +84,18 @@ def test_verbose_says_how_it_ended(capsys):
 
 
 class Warm:
-    """A hill whose value depends, a hair, on how often it was asked, as one with warm starts does."""
+    """A hill whose value depends, a hair, on how often it was asked, as one with warm starts does.
 
-    def __init__(self):
-        self.n_asked = 0
+    Ctrl-C breaks off the evaluation number `broken`.
+    """
+
+    def __init__(self, broken=None):
+        self.n_asked, self.broken = 0, broken
 
     def __call__(self, x):
         self.n_asked += 1
+        if self.n_asked == self.broken:
+            raise KeyboardInterrupt
         value, gradient, bound = hill(x)
         return value, gradient * (1.0 + 1e-6 / self.n_asked), bound
 
@@ -115,6 +120,15 @@ def test_a_climb_goes_on_from_a_file_without_evaluating_again(tmp_path):
     n_asked = []
     climb(lambda x: (n_asked.append(x), hill(x))[1], callbacks=[lambda p: p.iteration == 12])
     assert second.n_asked > len(n_asked) == first.n_asked
+
+
+def test_an_evaluation_that_was_broken_off_is_made_again_from_where_it_began(tmp_path):
+    whole, path = climb(Warm()), tmp_path / "climb"
+    stopped = climb(Warm(broken=9), checkpoint=Checkpoint(path, "a"))
+    assert stopped.status is Status.STOPPED
+    on = climb(Warm(), checkpoint=Checkpoint(path, "a"))
+    assert [row["bound"] for row in on.trace] == [row["bound"] for row in whole.trace]
+    assert_array_equal(on.state, whole.state)
 
 
 def test_evaluations_at_other_points_are_made_anew(tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_iris, load_wine
@@ -12,6 +13,7 @@ from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 import nongauss
 from nongauss import RectangleMixture
 from nongauss.core.contracts import InputError
+from nongauss.rectangle import estimator
 from rectangle.small import blobs
 
 
@@ -64,6 +66,27 @@ def test_rules_on_one_column_and_clusters_in_another():
     assert_array_equal(model.predict(frame[["asked", "seen"]]), model.labels_)
     with pytest.raises(InputError, match="'asked'"):
         model.predict(frame[["seen"]])
+
+
+@pytest.mark.parametrize("kind", ["list", "masked", "polars", "object"])
+def test_tables_of_more_rows_than_are_learned_from_may_be_of_any_kind(kind, monkeypatch):
+    X, _ = blobs(100, 2)
+    frame = pd.DataFrame(
+        {"x0": X[:, 0], "x1": X[:, 1], "x2": np.where(X[:, 0] > np.median(X[:, 0]), "red", "blue")}
+    )
+    frame.loc[::7, "x1"] = np.nan
+    frame = frame.drop(columns="x2") if kind == "masked" else frame
+    table = {
+        "list": frame.to_numpy(object).tolist,
+        "masked": lambda: np.ma.masked_array(np.nan_to_num(frame, nan=1e6), frame.isna()),
+        "polars": lambda: pl.from_pandas(frame),
+        "object": lambda: frame.to_numpy(object),
+    }[kind]()
+    monkeypatch.setattr(estimator, "MOST_ROWS", 60)
+    model, whole = (RectangleMixture(2, n_init=2, random_state=0).fit(t) for t in (table, frame))
+    pd.testing.assert_frame_equal(model.rules_, whole.rules_)
+    pd.testing.assert_frame_equal(model.clusters_, whole.clusters_)
+    assert_array_equal(model.labels_, whole.labels_)
 
 
 def test_clusters_that_no_rule_can_tell_become_one_and_keep_their_names():

@@ -5,6 +5,7 @@ from sklearn.datasets import load_iris
 from sklearn.metrics import adjusted_rand_score
 
 from nongauss import RectangleMixture
+from nongauss.rectangle import fit
 from rectangle.small import blobs
 
 
@@ -40,3 +41,21 @@ def test_rules_on_other_columns_are_worth_their_bounds():
 def test_rows_without_clusters_have_one():
     X = np.random.default_rng(0).normal(size=(200, 3))
     assert RectangleMixture(n_init=2, random_state=0).fit(X).n_clusters_ == 1
+
+
+def test_ctrl_c_while_a_number_is_tried_ends_the_fit(monkeypatch):
+    """The criterion of a fit that was broken off would be taken for that of the number."""
+    iterate, at_last = fit.iterate, []
+
+    def interrupted(problem, state):
+        if len(state.boxes.lower) > 1:  # the last stage has one start
+            at_last.clear()
+        at_last.append(True)
+        if len(at_last) == 3:
+            raise KeyboardInterrupt
+        return iterate(problem, state)
+
+    monkeypatch.setattr(fit, "iterate", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        RectangleMixture(random_state=0).fit(blobs(200, 2)[0])
+    assert len(at_last) == 3

@@ -7,14 +7,17 @@ keeping. Each asks for the next `Entry`; what the file has of it need not be com
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
 import numbers
 import os
 import re
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
+from functools import partial
 from pathlib import Path
+from types import CellType, CodeType, FunctionType, MethodType
 from typing import Any, NamedTuple, TypeVar
 
 import jax
@@ -97,16 +100,18 @@ class Checkpoint:
     def kept(self, number: int) -> _Kept | None:
         """What there is of a step."""
         assert self._kept is not None
-        return self._kept[number] if number < len(self._kept) else None
+        found = self._kept[number] if number < len(self._kept) else None
+        return found if found is not None and found.progress else None
 
     def keep(self, number: int, snapshot: Snapshot) -> None:
-        """This is the last step now, and where it stands."""
+        """This is the last step now, and where it stands. Of former ones that failed there is nothing."""
         assert self._kept is not None
         arrays = {name: _to_numpy(leaf) for name, leaf in _named_leaves(snapshot).items()}
         progress: dict[str, Any] = {name: getattr(snapshot, name) for name in ("trace", "n_iter", "seconds")}
         progress["status"] = None if snapshot.status is None else snapshot.status.name
         progress["fortran"] = [name for name, array in arrays.items() if not array.flags.c_contiguous]
-        self._kept[number:] = [_Kept(arrays, progress)]
+        failed = [_Kept({}, {})] * (number - len(self._kept))
+        self._kept[number:] = [*failed, _Kept(arrays, progress)]
 
     def write(self) -> None:
         """Replace the file in one stroke: a process killed meanwhile leaves the former one."""
@@ -216,13 +221,15 @@ def opened(
 ) -> tuple[int, Checkpoint | None]:
     """The seed that a fit to these arrays (a pytree) with these settings began with, and where it is kept.
 
-    Settings are told apart by how they print. A `random_state` that is no integer gives each call a seed of
-    its own; a fit that goes on has that of its first call. Without a `path` there is nothing to go on from.
+    Settings are told apart by their content, functions by their code and what it closes over. A
+    `random_state` that is no integer gives each call a seed of its own; a fit that goes on has that of its
+    first call. Without a `path` there is nothing to go on from.
     Raises InputError where no file can be written, and for the file of another fit.
     """
     if path is None:
         return seed, None
-    folder = Path(path).resolve().parent
+    file = Path(path).expanduser().resolve()
+    folder = file.parent
     if not (folder.is_dir() and os.access(folder, os.W_OK)):
         raise InputError(
             f"checkpoint cannot be written to {folder}: no such folder, or no right to write there."
@@ -231,9 +238,8 @@ def opened(
     for array in map(np.ascontiguousarray, jax.tree.leaves(arrays)):
         digest.update(repr((array.shape, array.dtype)).encode() + array.tobytes())
     begun_with = seed if isinstance(random_state, numbers.Integral) else "any"
-    told = repr((nongauss.__version__, begun_with, *settings))
-    digest.update(re.sub(r" at 0x[0-9a-f]+", "", told).encode())  # of functions
-    checkpoint = Checkpoint(path, digest.hexdigest())
+    digest.update(_told((nongauss.__version__, begun_with, *settings)).encode())
+    checkpoint = Checkpoint(file, digest.hexdigest())
     return kept(checkpoint, lambda: seed, seed), checkpoint
 
 
@@ -241,6 +247,37 @@ def ended(checkpoint: Checkpoint | None, status: Status) -> None:
     """A fit that may have a file has ended."""
     if checkpoint is not None:
         checkpoint.end(status)
+
+
+_INSIDE: tuple[tuple[tuple[type, ...], Callable[[Any], Iterable[Any]]], ...] = (
+    ((np.ndarray, jax.Array), lambda array: (array.shape, str(array.dtype), np.asarray(array).tolist())),
+    ((Mapping,), lambda mapping: mapping.items()),
+    ((set, frozenset), lambda items: sorted(map(_told, items))),
+    ((list, tuple), lambda items: items),
+    ((CodeType,), lambda code: (code.co_code, code.co_names, code.co_consts)),
+    ((FunctionType,), lambda f: (f.__code__, f.__defaults__, f.__kwdefaults__, f.__closure__)),
+    ((CellType,), lambda cell: (cell.cell_contents,)),
+    ((MethodType,), lambda method: (method.__func__, method.__self__)),
+    ((partial,), lambda call: (call.func, call.args, call.keywords)),
+)
+"""What tells apart values whose print leaves something out, or is another in each process."""
+
+
+def _told(value: Any, above: tuple[int, ...] = ()) -> str:
+    """All that a setting is, as text; `above` are the values that this one is in."""
+    value = inspect.unwrap(value) if callable(value) else value
+    if id(value) in above:
+        return "itself"
+    inside = next((parts for kinds, parts in _INSIDE if isinstance(value, kinds)), None)
+    if inside is not None:
+        parts = inside(value)
+    elif is_dataclass(value) and not isinstance(value, type):
+        parts = [(item.name, getattr(value, item.name)) for item in fields(value)]
+    elif type(value).__repr__ is object.__repr__:
+        parts = getattr(value, "__dict__", {}).items()
+    else:
+        return re.sub(r" at 0x[0-9a-f]+", "", repr(value))
+    return f"{type(value).__qualname__}({', '.join(_told(part, (*above, id(value))) for part in parts)})"
 
 
 def _arrays_of(snapshot: Snapshot) -> tuple[Any, Any, Any]:
@@ -256,7 +293,7 @@ def _own(arrays: Mapping[str, np.ndarray], number: int, progress: Mapping[str, A
     """The arrays of one step, without its number."""
     prefix = f"{number}["
     own = {name[len(prefix) - 1 :]: array for name, array in arrays.items() if name.startswith(prefix)}
-    return {name: array.T if name in progress["fortran"] else array for name, array in own.items()}
+    return {name: array.T if name in progress.get("fortran", ()) else array for name, array in own.items()}
 
 
 def _is_key(leaf: Any) -> bool:

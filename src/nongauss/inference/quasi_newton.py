@@ -102,14 +102,15 @@ class _Known:
     def __init__(self, objective: Objective, entry: Entry, watch: Watch, size: int) -> None:
         self.objective, self.entry, self.watch = objective, entry, watch
         nothing = Tried(np.zeros(0, np.uint64), np.zeros(0), np.zeros(0), np.zeros((0, size)))
-        found = entry.load(Snapshot((nothing, self._memory()), [], 0, 0.0))
+        self.memory = self._memory()
+        found = entry.load(Snapshot((nothing, self.memory), [], 0, 0.0))
         self.tried: list[Evaluation] = []
         self.again: list[Evaluation] = []
         if found is not None:
-            tried, memory = found.state
+            tried, self.memory = found.state
             self.again = list(zip(*tried, strict=True))
             if isinstance(objective, Remembers):
-                objective.restore(memory)
+                objective.restore(self.memory)
             watch.silent_until(found.n_iter, found.seconds)
 
     def __call__(self, x: FloatArray) -> tuple[float, FloatArray, float]:
@@ -123,6 +124,7 @@ class _Known:
             one = (point, *self._evaluated(x))
             if self.entry.is_kept:
                 self.tried.append(one)
+                self.memory = self._memory()
                 self.entry.save(self._snapshot)
         _, value, bound, gradient = one
         return float(value), gradient, float(bound)
@@ -145,8 +147,9 @@ class _Known:
         return self.objective.snapshot() if isinstance(self.objective, Remembers) else ()
 
     def _snapshot(self) -> Snapshot:
+        """With the memory of the last whole evaluation: one that is broken off is made again from there."""
         tried = Tried(*(np.stack(part) for part in zip(*self.tried, strict=True)))
-        return self.watch.snapshot((tried, self._memory()))
+        return self.watch.snapshot((tried, self.memory))
 
 
 def _hash(x: FloatArray) -> np.uint64:

@@ -18,6 +18,7 @@ from nongauss.core.contracts import InputError, NongaussWarning
 from nongauss.data.encoder import TableEncoder
 from nongauss.data.inputs import read_inputs
 from nongauss.data.parts import Part
+from nongauss.data.table import read_input
 from nongauss.estimator.base import TableEstimator
 from nongauss.estimator.parameters import Interval, StrOptions, check_parameters
 from nongauss.inference.checkpoint import Checkpoint, ended, opened
@@ -361,7 +362,7 @@ def _rows_to_fit(
         whole, _, weight = read_inputs(X, sample_weight, name)
         if len(weight) <= MOST_ROWS:
             return None, X, whole, weight
-        source = Stream([Part("X", X, None, weight)])
+        source = Stream([Part("X", read_input(X, name).source, None, weight)])
     sampled = sample_table(source, Encode(whole, None, name), MOST_ROWS)
     return source, sampled.table, whole, sampled.rows.weight
 

@@ -13,6 +13,7 @@ from functools import partial
 
 import numpy as np
 
+from nongauss.core.contracts import Status
 from nongauss.inference.checkpoint import Checkpoint, kept
 from nongauss.rectangle.columns import n_distinct
 from nongauss.rectangle.fit import Recipe
@@ -45,11 +46,16 @@ MOST_ROWS = 5000
 def choose(
     task: Task, recipe: Recipe, wording: Wording, checkpoint: Checkpoint | None = None
 ) -> tuple[int, dict[int, float]]:
-    """The number of clusters, and the criterion in nats of each number tried; greater is better."""
+    """The number of clusters, and the criterion in nats of each number tried; greater is better.
+
+    Each is tried to the end, or KeyboardInterrupt.
+    """
     small = _reduced(task, recipe.seed)
 
     def criterion(K: int) -> float:
         solution = solve(small, recipe._replace(n_clusters=K, structure=KIND), wording)
+        if solution.result.status is Status.STOPPED:
+            raise KeyboardInterrupt
         return conditional_likelihood(solution, small, KIND) - _penalty(solution, small)
 
     most = min(

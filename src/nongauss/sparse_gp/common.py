@@ -123,7 +123,7 @@ class SparseGP(TableEstimator):
             Model((kernel,) * (1 + max(kernel_of)), kernel_of, space, likelihood, offset)
             for kernel in kernels
         ]
-        arrays, told = tuple(rows), (self._settings_that_matter(), encoder)
+        arrays, told = tuple(rows), (self._settings_that_matter(), encoder, likelihood)
         seed, checkpoint = opened(self.checkpoint, seed, self.random_state, arrays, *told)
         recipe = Recipe(
             n_inducing,
