@@ -17,7 +17,11 @@ class Watch:
     """The trace of one run, going on from that of `former`, and its observers."""
 
     def __init__(
-        self, max_iter: int, callbacks: Sequence[Callback], verbose: int, former: FitResult | None = None
+        self,
+        max_iter: int,
+        callbacks: Sequence[Callback],
+        verbose: int,
+        former: FitResult | Snapshot | None = None,
     ) -> None:
         self.max_iter, self.callbacks, self.verbose = max_iter, callbacks, verbose
         self.trace: list[dict[str, float]] = list(former.trace) if former else []
