@@ -51,8 +51,7 @@ def repeat(
     FitResult with the last state whose numbers were finite and whose bound did not fall if it must not.
     Raises KeyboardInterrupt if Ctrl-C comes before the first iteration is done; later it ends as STOPPED.
     """
-    entry = entry_of(checkpoint)
-    begin = Snapshot(state, former.trace if former else [], former.n_iter if former else 0, 0.0)
+    entry, begin = entry_of(checkpoint), _begin(state, former)
     now = entry.load(begin) or begin
     if now.status is not None:
         return FitResult(now.state, now.trace, now.status, now.n_iter)
@@ -67,8 +66,7 @@ def repeat(
                 status = failure
                 break
             state = following
-            others = {name: value for name, value in info.items() if name not in ("bound", "stop")}
-            asked = watch.record(info["bound"], others)
+            asked = watch.record(info["bound"], info)
             if asked or _is_enough(info, last, rises, least_gain):
                 status = Status.STOPPED if asked else Status.CONVERGED
                 break
@@ -80,6 +78,10 @@ def repeat(
         status = Status.STOPPED
     entry.end(watch.snapshot(state), status)
     return watch.result(state, status)
+
+
+def _begin(state: Any, former: FitResult | None) -> Snapshot:
+    return Snapshot(state, former.trace if former else [], former.n_iter if former else 0, 0.0)
 
 
 def _is_enough(

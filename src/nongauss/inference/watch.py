@@ -13,6 +13,10 @@ SAY_SECONDS = 0.5
 """Least time between two printed lines."""
 
 
+NO_FIGURES = ("bound", "stop")
+"""Entries of a step's info that have a place of their own."""
+
+
 class Watch:
     """The trace of one run, going on from that of `former`, and its observers."""
 
@@ -39,7 +43,7 @@ class Watch:
         self.n_done += 1
         now = time.perf_counter()
         number, seconds = self.offset + self.n_done, self._seconds()
-        info = {name: float(value) for name, value in (others or {}).items()}
+        info = {name: float(value) for name, value in (others or {}).items() if name not in NO_FIGURES}
         self.trace.append({"iteration": number, "bound": float(bound), "seconds": seconds} | info)
         if number <= self.silent:
             return False
