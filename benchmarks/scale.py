@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -62,12 +63,21 @@ def opened(folder: Path, engine: str) -> Iterator[tuple[Any, Any]]:
     ):
         from dataclasses import replace
 
+        for core, worker in enumerate(client.scheduler_info()["workers"]):
+            client.run(pin, core, workers=[worker])
+
         handles = [replace(part, target="count") for part in parquet_parts(folder)]
         yield Cluster(client, handles).map(loaded), client
 
 
 def same(part: Any) -> Any:
     return part
+
+
+def pin(core: int) -> None:
+    """All threads of this process, and those to come, to one core: a compiled step would take more."""
+    for thread in os.listdir("/proc/self/task"):
+        os.sched_setaffinity(int(thread), [core])
 
 
 def encoded(source: Any, engine: str, read: Any) -> Any:
@@ -109,7 +119,7 @@ def tggm_pass(source: Any, engine: str) -> tuple[Callable[[], Any], Any, Any]:
     import jax
 
     from nongauss.inference.epochs import statistics
-    from nongauss.inference.gradient import over_devices, pad_rows
+    from nongauss.inference.gradient import _on_devices, over_devices, pad_rows
     from nongauss.tggm import updates
     from nongauss.tggm.params import Config, start
     from nongauss.tggm.parts import Folds, _batch
@@ -125,7 +135,7 @@ def tggm_pass(source: Any, engine: str) -> tuple[Callable[[], Any], Any, Any]:
 
         whole = joined(list(rows.each(same)))
         shared = over_devices(pad_rows(whole.data, whole.weight))
-        local = jax.jit(updates.Local(config))
+        local = jax.jit(partial(_on_devices, updates.Local(config)))
         return lambda: jax.tree.map(np.asarray, local(jax.random.key(0), params, shared)), arguments, rows
     return partial(rows.sum, statistics, *arguments), arguments, rows
 
@@ -175,6 +185,8 @@ def processor_and_memory() -> tuple[float, float]:
 
 def one(folder: str, engine: str, model: str, n_rows: int) -> dict[str, Any]:
     """One engine and model in this process."""
+    if engine in ("memory", "stream"):
+        pin(0)
     with opened(Path(folder), engine) as (source, client):
         run, arguments, _ = PASSES[model](source, engine)
         run()  # compiles, reads, brings parts to their workers
@@ -202,10 +214,31 @@ def one(folder: str, engine: str, model: str, n_rows: int) -> dict[str, Any]:
         }
 
 
-def table(fits: list[dict[str, Any]]) -> list[str]:
+def whole(folder: str, model: str, n_rows: int) -> dict[str, Any]:
+    """A whole fit from disk, of one epoch where there are epochs, in this process on one core."""
+    from nongauss import Harmonium, RectangleMixture, SparseGPRegressor, TGGMRegressor
+
+    pin(0)
+    estimator: Any = {
+        "gp": SparseGPRegressor("poisson", n_inducing=200, max_iter=20, random_state=0),
+        "tggm": TGGMRegressor(max_epochs=1, random_state=0),
+        "harmonium": Harmonium(100, max_epochs=1, random_state=0),
+        "rectangle": RectangleMixture(5, random_state=0),
+    }[model]
+    began = time.perf_counter()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of short courses
+        estimator.fit(folder, None if model in ("harmonium", "rectangle") else "count")
+    seconds = time.perf_counter() - began
+    cpu, peak = processor_and_memory()
+    return {"rows": n_rows, "model": model, "seconds": seconds, "cpu": cpu, "peak_mib": peak}
+
+
+def table(fits: list[dict[str, Any]], wholes: list[dict[str, Any]]) -> list[str]:
     lines = [
-        "Median of three passes (one at 10,000,000 rows) in a fresh process on two cores; NumPy has one",
-        "thread, the TGGM's compiled step may take both cores. Bytes: what a worker is sent and sends back.",
+        "Median of three passes (one at 10,000,000 rows) in a fresh process. A process with rows, and each",
+        "worker, has one core, two devices have two; client and scheduler run on either. Bytes: what a",
+        "worker is sent and sends back.",
         "",
         "| rows | model | engine | s a pass | processor s in all | of them here | of the busiest worker "
         "| peak MiB: here / worker | bytes out / back |",
@@ -220,6 +253,15 @@ def table(fits: list[dict[str, Any]]) -> list[str]:
             f"| {f'{max(workers):.2f}' if workers else '–'} "
             f"| {peak} | {f['bytes_out']:,} / {f['bytes_back']:,} |"
         )
+    lines += [
+        "",
+        "Whole fits from disk on one core; of TGGM and harmonium one epoch, of the Gaussian process at",
+        "most 20 iterations for the hyper-parameters.",
+        "",
+        "| rows | model | s | peak MiB |",
+        "|---|---|---|---|",
+    ]
+    lines += [f"| {f['rows']:,} | {f['model']} | {f['seconds']:.0f} | {f['peak_mib']:.0f} |" for f in wholes]
     return lines
 
 
@@ -229,35 +271,52 @@ def main() -> None:
     options.add_argument("--rows", type=int, nargs="+", default=[100_000, 1_000_000])
     options.add_argument("--models", nargs="+", default=MODELS)
     options.add_argument("--engines", nargs="+", default=ENGINES)
+    options.add_argument("--whole", nargs=3, help="folder, model, rows: one whole fit")
+    options.add_argument("--fits", action="store_true", help="whole fits instead of passes")
     chosen = options.parse_args()
     if chosen.one:
         print(json.dumps(one(*chosen.one[:3], int(chosen.one[3]))))
         return
-    file = RESULTS / "scale.json"
-    kept = json.loads(file.read_text())["fits"] if file.exists() else []
+    if chosen.whole:
+        print(json.dumps(whole(*chosen.whole[:2], int(chosen.whole[2]))))
+        return
     for n_rows in chosen.rows:
         with tempfile.TemporaryDirectory() as folder:
             write_parts(Path(folder), n_rows)
             for model in chosen.models:
+                if chosen.fits:
+                    measure("wholes", n_rows, ["--whole", folder, model, str(n_rows)])
+                    continue
                 for engine in chosen.engines:
-                    if engine == "devices 2" and model != "tggm":
-                        continue
-                    flags = "--xla_cpu_multi_thread_eigen=false"
-                    flags += " --xla_force_host_platform_device_count=2" * (engine == "devices 2")
-                    command = [sys.executable, __file__, "--one", folder, engine, model, str(n_rows)]
-                    done = subprocess.run(
-                        command, capture_output=True, text=True, env={**os.environ, "XLA_FLAGS": flags}
-                    )
-                    if done.returncode:
-                        print(done.stderr[-2000:], flush=True)
-                        continue
-                    found = json.loads(done.stdout.splitlines()[-1])
-                    same_line = (n_rows, model, engine)
-                    kept = [f for f in kept if (f["rows"], f["model"], f["engine"]) != same_line] + [found]
-                    kept.sort(key=lambda f: (f["rows"], MODELS.index(f["model"]), ENGINES.index(f["engine"])))
-                    print(found, flush=True)
-                    write_results("scale", {"fits": kept})
-                    write_table("scale", table(kept))
+                    if engine != "devices 2" or model == "tggm":
+                        measure("fits", n_rows, ["--one", folder, engine, model, str(n_rows)])
+
+
+def measure(kind: str, n_rows: int, arguments: list[str]) -> None:
+    """One line in a process of its own, put in its place among those there are."""
+    flags = "--xla_cpu_multi_thread_eigen=false"
+    flags += " --xla_force_host_platform_device_count=2" * ("devices 2" in arguments)
+    done = subprocess.run(
+        [sys.executable, __file__, *arguments],
+        capture_output=True, text=True, env={**os.environ, "XLA_FLAGS": flags},
+    )  # fmt: skip
+    if done.returncode:
+        print(done.stderr[-2000:], flush=True)
+        return
+    found = json.loads(done.stdout.splitlines()[-1])
+    print(found, flush=True)
+    file = RESULTS / "scale.json"
+    kept = json.loads(file.read_text()) if file.exists() else {}
+    lines = [f for f in kept.get(kind, []) if place(f) != place(found)] + [found]
+    kept = {"fits": [], "wholes": []} | kept | {kind: sorted(lines, key=place)}
+    write_results("scale", {name: kept[name] for name in ("fits", "wholes")})
+    write_table("scale", table(kept["fits"], kept["wholes"]))
+
+
+def place(line: dict[str, Any]) -> tuple[int, int, int]:
+    """Where a line stands in its table."""
+    engine = ENGINES.index(line["engine"]) if "engine" in line else 0
+    return line["rows"], MODELS.index(line["model"]), engine
 
 
 if __name__ == "__main__":

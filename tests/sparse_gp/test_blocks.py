@@ -5,6 +5,7 @@ from numpy.testing import assert_allclose
 from nongauss.sparse_gp import blocks as module
 from nongauss.sparse_gp.blocks import Blocks
 from nongauss.sparse_gp.fit import Bound
+from nongauss.sparse_gp.likelihoods import Gaussian, Poisson
 from sparse_gp.small import model, params, rows
 
 
@@ -24,11 +25,22 @@ def test_blocks_cover_the_rows_once(few):
     assert all(bases[0].K.shape[1] <= 7 for _, bases in made)
 
 
-def test_bound_and_gradient_do_not_depend_on_the_blocks(request):
-    data, own = rows(40), model()
-    at = params(own, [-2.0], data.X[:5])
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        {"KEPT_NUMBERS": 10, "BLOCK_NUMBERS": 35},
+        {"BLOCK_NUMBERS": 35},
+        {"BLOCK_NUMBERS": 35, "PRODUCT_NUMBERS": 10},
+    ],
+)
+@pytest.mark.parametrize(("likelihood", "psi"), [(Gaussian(), [-2.0]), (Poisson(), [])])
+def test_bound_and_gradient_do_not_depend_on_the_blocks(likelihood, psi, sizes, monkeypatch):
+    data, own = rows(40), model(likelihood)
+    data = data._replace(y=np.abs(np.round(data.y)))
+    at = params(own, psi, data.X[:5])
     whole = Bound(own, data, at, True, False)(at.flat(True))
-    request.getfixturevalue("few")
+    for name, size in sizes.items():
+        monkeypatch.setattr(module, name, size)
     parts = Bound(own, data, at, True, False)(at.flat(True))
     assert_allclose(parts[0], whole[0], rtol=1e-12)
     assert_allclose(parts[1], whole[1], rtol=1e-8, atol=1e-8)

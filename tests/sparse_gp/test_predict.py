@@ -25,7 +25,7 @@ def test_mean_alone_is_the_mean_of_the_moments():
 def test_blocks_change_nothing(monkeypatch):
     own, data = fitted()
     expected = own.moments(data.X)
-    monkeypatch.setattr(module, "_BLOCK_NUMBERS", 17)
+    monkeypatch.setattr(module, "BLOCK_NUMBERS", 17)
     assert_allclose(own.moments(data.X), expected)
 
 

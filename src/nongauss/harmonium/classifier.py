@@ -20,7 +20,7 @@ from nongauss.estimator.parameters import Interval, StrOptions
 from nongauss.harmonium import readable
 from nongauss.harmonium.chain import ACTIVE, Chain
 from nongauss.harmonium.columns import Coder
-from nongauss.harmonium.common import CONSTRAINTS, FloatArray, HarmoniumBase
+from nongauss.harmonium.common import CONSTRAINTS, FloatArray, HarmoniumBase, Reading
 from nongauss.harmonium.fit import QUICK, find_features
 from nongauss.harmonium.gaps import NO_FILLER, learn_filler
 from nongauss.harmonium.learner import Recipe, dropout_share
@@ -121,9 +121,7 @@ class HarmoniumClassifier(ClassifierMixin, HarmoniumBase):
         verbose: int = 0,
     ) -> None:
         self.n_components = n_components
-        self.C = C
-        self.margin = margin
-        self.dropout = dropout
+        self.C, self.margin, self.dropout = C, margin, dropout
         self.reading = reading
         self.truncation = truncation
         self.units = units
@@ -146,14 +144,8 @@ class HarmoniumClassifier(ClassifierMixin, HarmoniumBase):
         A row of weight 2 counts as the row twice, one of weight 0 is not there. Raises ValueError.
         """
         self._check()
-        seed, name = self._key_seed(self.random_state), type(self).__name__
-        everywhere = None
-        if is_parted(X):
-            coder, rows, labels, everywhere = self._read_parts(X, y, sample_weight)
-        else:
-            coder, table, weight = self._read(X, sample_weight)
-            labels = LabelCoder.fit(y, weight, name)
-            rows, _ = self._rows(coder, table, weight, labels.encode(y, len(weight), name, weight))
+        seed = self._key_seed(self.random_state)
+        coder, rows, labels, everywhere = self._labelled(X, y, sample_weight)
         assert labels is not None
         seed, checkpoint = self._opened(seed, coder, rows, everywhere)
         recipe = self._recipe(self._n_units(len(coder.units)), seed)
@@ -185,6 +177,16 @@ class HarmoniumClassifier(ClassifierMixin, HarmoniumBase):
         ended(checkpoint, result.status)
         self._record_fit(result)
         return self
+
+    def _labelled(self, X: Any, y: Any, sample_weight: Any) -> Reading:
+        """Units, rows and classes of a table, wherever it is."""
+        if is_parted(X):
+            return self._read_parts(X, y, sample_weight)
+        name = type(self).__name__
+        coder, table, weight = self._read(X, sample_weight)
+        labels = LabelCoder.fit(y, weight, name)
+        rows, _ = self._rows(coder, table, weight, labels.encode(y, len(weight), name, weight))
+        return Reading(coder, rows, labels, None)
 
     def _number(
         self, coder: Coder, rows: Rows, recipe: Recipe, n_classes: int, checkpoint: Checkpoint | None

@@ -51,35 +51,25 @@ def repeat(
     FitResult with the last state whose numbers were finite and whose bound did not fall if it must not.
     Raises KeyboardInterrupt if Ctrl-C comes before the first iteration is done; later it ends as STOPPED.
     """
-    entry, n_before = entry_of(checkpoint), former.n_iter if former else 0
-    begin = Snapshot(state, former.trace if former else [], n_before, 0.0)
+    entry, begin = entry_of(checkpoint), _begin(state, former)
     now = entry.load(begin) or begin
     if now.status is not None:
         return FitResult(now.state, now.trace, now.status, now.n_iter)
     last = -math.inf if now is begin else now.trace[-1]["bound"]
-    max_iter -= now.n_iter - n_before
-    to_come = max_iter if expected is None else expected - now.n_iter
-    watch = Watch(to_come, callbacks, verbose, FitResult(now.state, now.trace, Status.STOPPED, now.n_iter))
+    to_do = max_iter + begin.n_iter - now.n_iter
+    watch = Watch(to_do if expected is None else expected - now.n_iter, callbacks, verbose, now)
     status = Status.COMPLETED if least_gain is None else Status.MAX_ITER
     try:
-        while watch.n_done < max_iter:
-            state, numbers = step(watch.done[1])
-            info = dict(numbers)
-            bound, stop = float(info["bound"]), info.pop("stop", 0.0) > 0.0
-            failure = _failure(info, last, rises)
-            if failure is not None:
+        while watch.n_done < to_do:
+            state, info = step(watch.done[1])
+            if (failure := _failure(info, last, rises)) is not None:
                 status = failure
                 break
-            del info["bound"]
-            asked = watch.record(bound, info, state)
-            gain = bound - last if rises else abs(bound - last)
-            if stop or (least_gain is not None and gain <= least_gain(bound)):
-                status = Status.CONVERGED
+            asked = watch.record(info["bound"], info, state)
+            if (enough := _is_enough(info, last, rises, least_gain)) or asked:
+                status = Status.CONVERGED if enough else Status.STOPPED
                 break
-            if asked:
-                status = Status.STOPPED
-                break
-            last = bound
+            last = float(info["bound"])
             entry.save(partial(watch.snapshot, state))
     except KeyboardInterrupt:
         if now is begin and not watch.n_done:
@@ -88,6 +78,19 @@ def repeat(
     state = watch.done[1]
     entry.end(watch.snapshot(state), status)
     return watch.result(state, status)
+
+
+def _begin(state: Any, former: FitResult | None) -> Snapshot:
+    return Snapshot(state, former.trace if former else [], former.n_iter if former else 0, 0.0)
+
+
+def _is_enough(
+    info: Mapping[str, float], last: float, rises: bool, least_gain: Callable[[float], float] | None
+) -> bool:
+    """Has it converged, by the model's word or by the rule?"""
+    bound = float(info["bound"])
+    gain = bound - last if rises else abs(bound - last)
+    return info.get("stop", 0.0) > 0.0 or (least_gain is not None and gain <= least_gain(bound))
 
 
 def _failure(info: Mapping[str, float], last: float, rises: bool) -> Status | None:

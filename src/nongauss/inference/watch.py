@@ -13,6 +13,10 @@ SAY_SECONDS = 0.5
 """Least time between two printed lines."""
 
 
+NO_FIGURES = ("bound", "stop")
+"""Entries of a step's info that have a place of their own."""
+
+
 class Watch:
     """The trace of one run, going on from that of `former`, and its observers.
 
@@ -21,7 +25,11 @@ class Watch:
     """
 
     def __init__(
-        self, max_iter: int, callbacks: Sequence[Callback], verbose: int, former: FitResult | None = None
+        self,
+        max_iter: int,
+        callbacks: Sequence[Callback],
+        verbose: int,
+        former: FitResult | Snapshot | None = None,
     ) -> None:
         self.max_iter, self.callbacks, self.verbose = max_iter, callbacks, verbose
         self.rows: list[dict[str, float]] = list(former.trace) if former else []
@@ -49,7 +57,7 @@ class Watch:
         """One more iteration of this run: its bound, other numbers and state. Does a callback ask to stop?"""
         n_done, now = self.n_done + 1, time.perf_counter()
         number, seconds = self.offset + n_done, self._seconds()
-        info = {name: float(value) for name, value in (others or {}).items()}
+        info = {name: float(value) for name, value in (others or {}).items() if name not in NO_FIGURES}
         self.rows.append({"iteration": number, "bound": float(bound), "seconds": seconds} | info)
         self.done = n_done, state
         if number <= self.silent:

@@ -197,16 +197,10 @@ class RectangleMixture(ClusterMixin, TableEstimator):
         name = type(self).__name__
         seed = self._key_seed(self.random_state)
         source, rows, whole, weight = _rows_to_fit(X, sample_weight, name)
-        rule, rule_cells = view(
-            rows, whole, places_of(self.rule_columns, whole, "rule_columns"), weight, self.scaling, name
-        )
-        look, cells = view(
-            rows,
-            whole,
-            places_of(self.structure_columns, whole, "structure_columns"),
-            weight,
-            self.scaling,
-            name,
+        asked = {"rule_columns": self.rule_columns, "structure_columns": self.structure_columns}
+        (rule, rule_cells), (look, cells) = (
+            view(rows, whole, places_of(columns, whole, which), weight, self.scaling, name)
+            for which, columns in asked.items()
         )
         _warn_names(names_of_rows((rule, look)))
         merged = merge(rule, rule_cells, look, cells, weight)

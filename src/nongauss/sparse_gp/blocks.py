@@ -13,8 +13,11 @@ from nongauss.sparse_gp.params import Model, Params, Rows
 BLOCK_NUMBERS = 2**20
 """Elements of K_zx in a block: what is made of it stays in the cache, and in memory that was used before."""
 
-KEPT_NUMBERS = 30_000_000
-"""Elements of K_zx, all kernels together, that are kept between passes (a quarter of a GiB)."""
+KEPT_NUMBERS = 25_000_000
+"""Elements of K_zx, all kernels together, that are kept between passes (a fifth of a GiB)."""
+
+PRODUCT_NUMBERS = 2**23
+"""Elements up to which what a step makes of K_zx is kept for the gradient; two such are there at times."""
 
 
 class Blocks:
@@ -28,6 +31,8 @@ class Blocks:
         ]
         n_rows, n_inducing = len(rows.y), len(params.Z)
         self.kept = n_rows * n_inducing * model.n_leaves <= KEPT_NUMBERS
+        few = n_rows * n_inducing * len(model.kernel_of) <= PRODUCT_NUMBERS
+        self.keeps_products = self.kept and (few or model.likelihood.conjugate)  # whose one step is exact
         height = max(1, BLOCK_NUMBERS // n_inducing)
         self.slices = [slice(i, min(i + height, n_rows)) for i in range(0, n_rows, height)]
         self._known: list[list[Basis]] = []

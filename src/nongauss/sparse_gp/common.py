@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numbers
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -113,25 +114,10 @@ class SparseGP(TableEstimator):
         kernels = self._kernels(likelihood, n_inducing >= len(rows.y))
         kernels[0].labels(space)  # a column that is not there is an error now
         known = recipe_of.sample(rows, self._most_inducing(likelihood))
-        offset, psi = likelihood.start(known.y, known.weight)
-        if known.shift.any():
-            offset = offset + np.log(known.weight.sum() / (known.weight @ np.exp(known.shift)))
-        kernel_of = (
-            tuple(range(likelihood.n_latent)) if likelihood.own_kernels else (0,) * likelihood.n_latent
-        )
-        models = [
-            Model((kernel,) * (1 + max(kernel_of)), kernel_of, space, likelihood, offset)
-            for kernel in kernels
-        ]
+        models, psi = models_of(kernels, space, likelihood, known)
         arrays, told = tuple(rows), (self._settings_that_matter(), encoder, likelihood)
         seed, checkpoint = opened(self.checkpoint, seed, self.random_state, arrays, *told)
-        recipe = Recipe(
-            n_inducing,
-            int(self.max_iter),
-            float(self.tol),
-            seed,
-            self._n_components(),
-        )
+        recipe = Recipe(n_inducing, int(self.max_iter), float(self.tol), seed, self._n_components())
         members = fit_members(
             models, rows, psi, recipe, everywhere=everywhere,
             callbacks=tuple(self.callbacks or ()), checkpoint=checkpoint, verbose=int(self.verbose),
@@ -186,6 +172,19 @@ class SparseGP(TableEstimator):
         if self.n_inducing != "auto":
             return int(self.n_inducing)
         return MANY if likelihood.conjugate else FEW
+
+
+def models_of(
+    kernels: Sequence[Kernel], space: Space, likelihood: Likelihood, known: Rows
+) -> tuple[list[Model], FloatArray]:
+    """The model with each kernel, and the likelihood's parameters psi to start from, by some rows."""
+    offset, psi = likelihood.start(known.y, known.weight)
+    if known.shift.any():
+        offset = offset + np.log(known.weight.sum() / (known.weight @ np.exp(known.shift)))
+    L = likelihood.n_latent
+    kernel_of = tuple(range(L)) if likelihood.own_kernels else (0,) * L
+    shared = [(kernel,) * (1 + max(kernel_of)) for kernel in kernels]
+    return [Model(each, kernel_of, space, likelihood, offset) for each in shared], psi
 
 
 def as_rows(part: Encoded) -> Rows:

@@ -105,7 +105,7 @@ class Bound:
             ):
                 own = model.latents_of(number)
                 latents = [q.latents[l] for l in own]
-                products = [q.products[block][l] if blocks.kept else q.latents[l].W @ at.K for l in own]
+                products = [q.products[block][l] if q.products else q.latents[l].W @ at.K for l in own]
                 total = by_rows(latents, products, pull[part][:, own], q.sites.precision[part][:, own])
                 by_theta, more = kernel.backward(theta, model.space, at.cache, total)
                 half = -0.5 * q.sites.precision[part][:, own].sum(axis=1)

@@ -8,11 +8,10 @@ from typing import NamedTuple
 import numpy as np
 
 from nongauss.core.registry import persistable
+from nongauss.sparse_gp.blocks import BLOCK_NUMBERS
 from nongauss.sparse_gp.kernel import FloatArray, Kernel, Space
 from nongauss.sparse_gp.likelihoods.base import Likelihood
 from nongauss.sparse_gp.objective import basis, conditional
-
-_BLOCK_NUMBERS = 2_000_000
 
 
 @persistable
@@ -60,5 +59,5 @@ class Posterior(NamedTuple):
         return [l for l, own in enumerate(self.kernel_of) if own == kernel]
 
     def _blocks(self, n_rows: int) -> list[slice]:
-        height = max(1, _BLOCK_NUMBERS // max(len(self.Z), 1))
+        height = max(1, BLOCK_NUMBERS // max(len(self.Z), 1))
         return [slice(i, min(i + height, n_rows)) for i in range(0, n_rows, height)]

@@ -40,7 +40,7 @@ class Settled(NamedTuple):
     centred: FloatArray
     """mu - c (N, L), without the rows' shift."""
     products: tuple[list[FloatArray], ...]
-    """W K of each block and latent function, where the blocks are kept; else empty."""
+    """W K of each block and latent function where these are kept, else empty."""
     expectation: Expectation
     bound: float
 
@@ -122,7 +122,7 @@ def evaluate(blocks: Blocks, sites: Sites) -> Settled:
         for l, own in enumerate(model.kernel_of):
             centred[part, l], variance[part, l], WK = moments(bases[own], latents[l])
             made.append(WK)
-        if blocks.kept:
+        if blocks.keeps_products:
             products.append(made)
     mean = centred + (model.offset + rows.shift[:, None])
     expectation = model.likelihood.expect(rows.y, mean, variance, blocks.params.psi, with_params=True)
