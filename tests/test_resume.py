@@ -172,6 +172,20 @@ def test_passes_over_a_table_in_parts_are_not_made_again(tmp_path, monkeypatch):
     assert not kept.exists()
 
 
+def test_a_file_of_a_table_in_parts_that_was_changed_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(sparse_gp_fit, "KEPT_NUMBERS", 8 * 100)
+    frame = pd.DataFrame(X, columns=list("abc")).assign(y=COUNT.astype(float))
+    frame.to_parquet(tmp_path / "0.parquet", row_group_size=100)
+    model = SparseGPRegressor("poisson", n_inducing=8, max_iter=10, random_state=0)
+    model.set_params(checkpoint=tmp_path / "kept")
+    clone(model).set_params(callbacks=[Observer(2)]).fit(str(tmp_path / "0.parquet"), "y")
+    first, second = np.flatnonzero(COUNT[0] != COUNT)[0], 0
+    frame.loc[[first, second], "y"] = frame.loc[[second, first], "y"].to_numpy()  # all sums stay
+    frame.to_parquet(tmp_path / "0.parquet", row_group_size=100)
+    with pytest.raises(InputError, match="other data or parameters"):
+        clone(model).fit(str(tmp_path / "0.parquet"), "y")
+
+
 FIT = """
 from nongauss import {imports}
 from nongauss.inference.checkpoint import Checkpoint

@@ -108,4 +108,19 @@ def test_the_first_rows_are_those_of_the_whole_table_however_it_is_cut():
         assert_allclose(total.rows.weight, whole.weight[:20], rtol=1e-12)
         assert_array_equal(total.table, total.rows.X)
         assert not total.are_all
+        assert total.checksum == FirstRows.of(Encoded(X, Y, weight), 20).checksum
     assert first_rows(Encoded(X[:0], Y[:0], weight[:0]), 5) is None
+
+
+@pytest.mark.parametrize("changed", ["X", "Y", "weight"])
+def test_the_checksum_is_of_rows_outside_the_sample_too(changed):
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(200, 2)).astype(np.float32), rng.normal(size=(200, 1)).astype(np.float32)
+    own = FirstRows.of(Encoded(X, Y, np.ones(200)), 20)
+    last = int(np.flatnonzero((canonical_rows(X, Y, np.ones(200)).X[-1] == X).all(axis=1))[0])
+    rows = {"X": X.copy(), "Y": Y.copy(), "weight": np.ones(200)}
+    rows[changed][last] *= 1.5
+    other = FirstRows.of(Encoded(**rows), 20)
+    if changed == "weight":
+        assert_array_equal(other.rows.X, own.rows.X)
+    assert other.checksum != own.checksum

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import glob
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from nongauss.core.contracts import InputError
 from nongauss.data.reading import PARQUET_SUFFIXES
-from nongauss.data.rows import canonical_rows
+from nongauss.data.rows import canonical_rows, content_hash
 from nongauss.data.table import as_pandas
 
 
@@ -193,15 +193,23 @@ class FirstRows:
 
     That order is by a hash of the row's content: these rows are a random sample, and the same wherever the
     rows are and however they are cut into parts. `table`, if not None, has the same rows as they came.
+    `checksum` is of all rows, these and the others.
     """
 
     rows: Encoded
     most: int
     table: Any = None
+    checksum: int = 0
 
     @classmethod
     def of(cls, rows: Encoded, most: int, table: Any = None) -> FirstRows:
         """Of some rows."""
+        checksum = (content_hash(rows.X, rows.Y) * rows.weight.view(np.uint64)).sum()
+        return replace(cls._of(rows, most, table), checksum=int(checksum))
+
+    @classmethod
+    def _of(cls, rows: Encoded, most: int, table: Any = None) -> FirstRows:
+        """Without a checksum."""
         found = canonical_rows(rows.X, rows.Y, rows.weight)
         if table is not None:
             kept = np.flatnonzero(found.order >= 0)
@@ -213,12 +221,12 @@ class FirstRows:
         mine, its = self.rows, other.rows
         X, Y = np.concatenate([mine.X, its.X]), np.concatenate([mine.Y, its.Y])
         both = Encoded(X, Y, np.concatenate([mine.weight, its.weight]))
-        if self.table is None:
-            return FirstRows.of(both, self.most)
-        tables: list[Any] = [self.table, other.table]
-        return FirstRows.of(
-            both, self.most, pd.concat(tables) if hasattr(self.table, "iloc") else np.concatenate(tables)
-        )
+        table: Any = None
+        if self.table is not None:
+            tables: list[Any] = [self.table, other.table]
+            table = pd.concat(tables) if hasattr(self.table, "iloc") else np.concatenate(tables)
+        checksum = (self.checksum + other.checksum) % 2**64
+        return replace(FirstRows._of(both, self.most, table), checksum=checksum)
 
     @property
     def are_all(self) -> bool:

@@ -145,7 +145,9 @@ class HarmoniumBase(TransformerMixin, NongaussEstimator):
         everywhere = None
         if not first.are_all:
             n_rows = encoded.sum(_n_rows)
-            everywhere = Everywhere(encoded.map(_as_rows, gaps), int(n_rows), summary.counted.weight)
+            everywhere = Everywhere(
+                encoded.map(_as_rows, gaps), int(n_rows), summary.counted.weight, first.checksum
+            )
         return Reading(coder, _as_rows(first.rows, gaps), classes, everywhere)
 
     def _recipe(self, n_components: int, seed: int, **changes: Any) -> Recipe:
@@ -181,7 +183,7 @@ class HarmoniumBase(TransformerMixin, NongaussEstimator):
         """Where a fit to these rows is kept, and the seed that it began with."""
         X = rows.X.tocsr() if sp.issparse(rows.X) else rows.X
         cells = (X.data, X.indices, X.indptr) if sp.issparse(X) else X
-        told = self._settings_that_matter(), coder, everywhere and (everywhere.n_rows, everywhere.weight)
+        told = self._settings_that_matter(), coder, everywhere and everywhere[1:]
         arrays = (cells, rows.missing, rows.weight, rows.labels)
         return opened(self.checkpoint, seed, self.random_state, arrays, *told)
 

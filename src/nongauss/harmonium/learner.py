@@ -119,11 +119,12 @@ def dropout_share(recipe: Recipe, rows: Rows) -> float:
 
 
 class Everywhere(NamedTuple):
-    """All rows wherever they are, in parts that are `Rows`; their number and total weight."""
+    """All rows wherever they are, in parts that are `Rows`; their number, total weight and checksum."""
 
     source: Source
     n_rows: int
     weight: float
+    checksum: int = 0
 
 
 class Learner:

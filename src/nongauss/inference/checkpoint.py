@@ -6,18 +6,13 @@ keeping. Each asks for the next `Entry`; what the file has of it need not be com
 
 from __future__ import annotations
 
-import hashlib
-import inspect
 import json
 import numbers
 import os
-import re
 import time
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, fields, is_dataclass
-from functools import partial
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from types import CellType, CodeType, FunctionType, MethodType
 from typing import Any, NamedTuple, TypeVar
 
 import jax
@@ -28,6 +23,7 @@ from safetensors.numpy import save
 import nongauss
 from nongauss.core.contracts import InputError, Status
 from nongauss.core.files import atomic_path
+from nongauss.inference.fingerprint import fingerprint
 
 _FORMAT = "nongauss-checkpoint-2"
 
@@ -221,8 +217,7 @@ def opened(
 ) -> tuple[int, Checkpoint | None]:
     """The seed that a fit to these arrays (a pytree) with these settings began with, and where it is kept.
 
-    Settings are told apart by their content, functions by their code and what it closes over. A
-    `random_state` that is no integer gives each call a seed of its own; a fit that goes on has that of its
+    A `random_state` that is no integer gives each call a seed of its own; a fit that goes on has that of its
     first call. Without a `path` there is nothing to go on from.
     Raises InputError where no file can be written, and for the file of another fit.
     """
@@ -234,12 +229,9 @@ def opened(
         raise InputError(
             f"checkpoint cannot be written to {folder}: no such folder, or no right to write there."
         )
-    digest = hashlib.sha256()
-    for array in map(np.ascontiguousarray, jax.tree.leaves(arrays)):
-        digest.update(repr((array.shape, array.dtype)).encode() + array.tobytes())
     begun_with = seed if isinstance(random_state, numbers.Integral) else "any"
-    digest.update(_told((nongauss.__version__, begun_with, *settings)).encode())
-    checkpoint = Checkpoint(file, digest.hexdigest())
+    own = fingerprint(arrays, nongauss.__version__, begun_with, *settings)
+    checkpoint = Checkpoint(file, own)
     return kept(checkpoint, lambda: seed, seed), checkpoint
 
 
@@ -247,37 +239,6 @@ def ended(checkpoint: Checkpoint | None, status: Status) -> None:
     """A fit that may have a file has ended."""
     if checkpoint is not None:
         checkpoint.end(status)
-
-
-_INSIDE: tuple[tuple[tuple[type, ...], Callable[[Any], Iterable[Any]]], ...] = (
-    ((np.ndarray, jax.Array), lambda array: (array.shape, str(array.dtype), np.asarray(array).tolist())),
-    ((Mapping,), lambda mapping: mapping.items()),
-    ((set, frozenset), lambda items: sorted(map(_told, items))),
-    ((list, tuple), lambda items: items),
-    ((CodeType,), lambda code: (code.co_code, code.co_names, code.co_consts)),
-    ((FunctionType,), lambda f: (f.__code__, f.__defaults__, f.__kwdefaults__, f.__closure__)),
-    ((CellType,), lambda cell: (cell.cell_contents,)),
-    ((MethodType,), lambda method: (method.__func__, method.__self__)),
-    ((partial,), lambda call: (call.func, call.args, call.keywords)),
-)
-"""What tells apart values whose print leaves something out, or is another in each process."""
-
-
-def _told(value: Any, above: tuple[int, ...] = ()) -> str:
-    """All that a setting is, as text; `above` are the values that this one is in."""
-    value = inspect.unwrap(value) if callable(value) else value
-    if id(value) in above:
-        return "itself"
-    inside = next((parts for kinds, parts in _INSIDE if isinstance(value, kinds)), None)
-    if inside is not None:
-        parts = inside(value)
-    elif is_dataclass(value) and not isinstance(value, type):
-        parts = [(item.name, getattr(value, item.name)) for item in fields(value)]
-    elif type(value).__repr__ is object.__repr__:
-        parts = getattr(value, "__dict__", {}).items()
-    else:
-        return re.sub(r" at 0x[0-9a-f]+", "", repr(value))
-    return f"{type(value).__qualname__}({', '.join(_told(part, (*above, id(value))) for part in parts)})"
 
 
 def _arrays_of(snapshot: Snapshot) -> tuple[Any, Any, Any]:

@@ -103,19 +103,25 @@ class SparseGP(TableEstimator):
         everywhere = None if first.are_all else encoded.map(as_rows)
         del encoded  # so that workers keep one form of the rows
         rows = Rows(*(array.astype(np.float64) for array in as_rows(first.rows)))
-        return self._learn(encoder, rows, everywhere, likelihood, seed)
+        return self._learn(encoder, rows, everywhere, likelihood, seed, first.checksum)
 
     def _learn(
-        self, encoder: TableEncoder, rows: Rows, everywhere: Source | None, likelihood: Likelihood, seed: int
+        self,
+        encoder: TableEncoder,
+        rows: Rows,
+        everywhere: Source | None,
+        likelihood: Likelihood,
+        seed: int,
+        checksum: int = 0,
     ) -> FitResult:
-        """Fit to canonical rows, which are the first of those `everywhere` if they are not all."""
+        """Fit to canonical rows, the first of those `everywhere` if these are more; `checksum` is of all."""
         space = with_a_column(rows.X[:0], space_of(encoder))[1]
         n_inducing = self._n_inducing(rows, likelihood)
         kernels = self._kernels(likelihood, n_inducing >= len(rows.y))
         kernels[0].labels(space)  # a column that is not there is an error now
         known = recipe_of.sample(rows, self._most_inducing(likelihood))
         models, psi = models_of(kernels, space, likelihood, known)
-        arrays, told = tuple(rows), (self._settings_that_matter(), encoder, likelihood)
+        arrays, told = tuple(rows), (self._settings_that_matter(), encoder, likelihood, checksum)
         seed, checkpoint = opened(self.checkpoint, seed, self.random_state, arrays, *told)
         recipe = Recipe(n_inducing, int(self.max_iter), float(self.tol), seed, self._n_components())
         members = fit_members(

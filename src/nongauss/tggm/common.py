@@ -118,7 +118,7 @@ class TGGM(TableEstimator):
         data = Data(*first.rows)
         if first.are_all:
             return data, *self._train(seed, data, config, recipe, encoder)
-        seed, checkpoint = self._opened(seed, data, encoder)
+        seed, checkpoint = self._opened(seed, data, encoder, first.checksum)
         result, ensemble = parts.fit(
             seed, rows, first, config, recipe, callbacks=tuple(self.callbacks or ()), checkpoint=checkpoint,
             verbose=int(self.verbose),
@@ -126,10 +126,11 @@ class TGGM(TableEstimator):
         ended(checkpoint, result.status)
         return data, result, ensemble
 
-    def _opened(self, seed: int, data: Data, encoder: TableEncoder) -> tuple[int, Checkpoint | None]:
-        """Where a fit to these rows is kept."""
+    def _opened(self, seed: int, data: Data, *others: Any) -> tuple[int, Checkpoint | None]:
+        """Where a fit to these rows, which `others` tell apart as well, is kept."""
         arrays = (data.X, data.Y, data.weight)
-        return opened(self.checkpoint, seed, self.random_state, arrays, self._settings_that_matter(), encoder)
+        settings = self._settings_that_matter()
+        return opened(self.checkpoint, seed, self.random_state, arrays, settings, *others)
 
     @staticmethod
     def _check_portion(X: Any) -> None:
