@@ -26,12 +26,13 @@ def test_every_method_lowers_the_free_energy_of_data_against_noise(method):
 
 
 @pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("method", ["cd", "lbfgs"])
 @pytest.mark.parametrize("units", ["binary", "real"])
-def test_labels_that_features_decide_are_learned(units, sparse):
+def test_labels_that_features_decide_are_learned(units, method, sparse):
     _, _, Z = rows_of()
     labels = (Z[:, 0] + 2 * Z[:, 1]).astype(int) % 3
     layout, rows, _ = rows_of(labels=labels, sparse=sparse)
-    params, prior = learn(layout, rows, recipe(n_classes=3, units=units, max_epochs=80)).state
+    params, prior = learn(layout, rows, recipe(n_classes=3, units=units, method=method, max_epochs=80)).state
     f = scores(params, units, respond(units, drive_of(params, rows.X), prior.log_odds).mean)
     assert np.mean(f.argmax(axis=1) == labels) > 0.7
 

@@ -95,6 +95,22 @@ def test_the_margin_gradient_agrees_with_finite_differences(units):
     assert_allclose(at.loss, -loss())
 
 
+@pytest.mark.parametrize("scale", [0.0, 1.0])  # at 0 all classes tie
+def test_the_soft_margin_has_a_gradient_where_classes_tie_too(scale):
+    p = params(n_classes=3)
+    p = p._replace(votes=scale * p.votes, intercept=scale * p.intercept)
+    labels = np.random.default_rng(1).integers(0, 3, len(X))
+
+    def loss():
+        return -hinge(p, "binary", PRIOR, X, WEIGHT, labels, 2.5, softness=0.2).loss
+
+    at = hinge(p, "binary", PRIOR, X, WEIGHT, labels, 2.5, softness=0.2)
+    for name in ("weights", "hidden_bias", "votes", "intercept"):
+        assert_allclose(getattr(at, name), differences(loss, getattr(p, name)), atol=1e-7)
+    hard = hinge(p, "binary", PRIOR, X, WEIGHT, labels, 2.5).loss
+    assert hard <= at.loss <= hard + 0.2 * np.log(3) * WEIGHT.sum()
+
+
 def test_the_restraint_is_the_gradient_of_what_it_says():
     p, ridge, overlap = params(), 0.3, 200.0
 

@@ -45,7 +45,8 @@ class Harmonium(HarmoniumBase):
         tables so wide (over 2,048 columns) that the chain would learn from fewer rows than columns.
     method : {"cd", "mean_field", "pcd", "lbfgs"}, default "cd"
         How the global reading learns: contrastive divergence from drawn features, with means instead (the
-        paper's), with persistent chains; or the paper's full-batch L-BFGS on means.
+        paper's), with persistent chains; or the paper's full-batch L-BFGS on means, of a classifier with a
+        hinge that is softened by a tenth: where classes tie, as at the start, its own has no gradient.
     alpha : float, default 1.0
         Expected number of features of a row under the prior.
     stick_expectation : {"accurate", "multinomial"}, default "accurate"

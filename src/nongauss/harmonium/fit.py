@@ -40,6 +40,9 @@ PATIENCE = 5
 STICK_ROUNDS = 10
 """Climbs by L-BFGS between which the sticks follow."""
 
+SOFTNESS = 0.1
+"""Of the hinge that L-BFGS climbs: all classes tie at the start, where the hinge itself has no gradient."""
+
 MOST_CELLS = 2**22
 """The chain graph finds the number of features on so many cells at most: a sample of the rows."""
 
@@ -196,7 +199,9 @@ class _FullBatch:
         by_weights, by_bias = at.weights, at.hidden_bias
         if recipe.heeds_labels:
             assert rows.labels is not None
-            labels = hinge(params, recipe.units, prior, x, weight, rows.labels, recipe.margin)
+            labels = hinge(
+                params, recipe.units, prior, x, weight, rows.labels, recipe.margin, softness=SOFTNESS
+            )
             value -= recipe.C * labels.loss
             by_weights = by_weights + recipe.C * labels.weights
             by_bias = by_bias + recipe.C * labels.hidden_bias

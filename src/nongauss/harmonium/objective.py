@@ -16,6 +16,7 @@ The chain graph, equation (5) of the paper: p(z) prod p(x | z), with p(x | z) no
 from __future__ import annotations
 
 import numpy as np
+from scipy.special import logsumexp, softmax
 
 from nongauss.harmonium.params import Params
 from nongauss.harmonium.units import Array, Layout, log_factor, log_partition, mean_of, respond, softplus
@@ -53,11 +54,27 @@ def scores(params: Params, units: str, mean: Array) -> Array:
 
 def worst_rival(f: Array, labels: Array, margin: float = 1.0) -> tuple[Array, Array]:
     """The hinge loss of each row (B,), and the class that attains it (the row's own where the loss is 0)."""
+    ahead = _ahead(f, labels, margin)
+    rival = ahead.argmax(axis=1)
+    return ahead[np.arange(len(f)), rival], rival
+
+
+def softened(f: Array, labels: Array, margin: float, softness: float) -> tuple[Array, Array]:
+    """The same with a soft maximum: `softness` times log C above it at most, and smooth where classes tie.
+
+    Also the classes' shares in its gradient (B, C).
+    """
+    ahead = _ahead(f, labels, margin) / softness
+    return softness * logsumexp(ahead, axis=1), softmax(ahead, axis=1)
+
+
+def _ahead(f: Array, labels: Array, margin: float) -> Array:
+    """What each class is ahead of the row's own, the margin added for the others: (B, C)."""
     rows = np.arange(len(f))
-    augmented = f + margin
-    augmented[rows, labels] -= margin
-    rival = augmented.argmax(axis=1)
-    return augmented[rows, rival] - f[rows, labels], rival
+    ahead = f + margin
+    ahead[rows, labels] -= margin
+    ahead -= f[rows, labels][:, None]
+    return ahead
 
 
 def chain_log_joint(

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nongauss.harmonium.objective import centred, scores, worst_rival
+from nongauss.harmonium.objective import centred, scores, softened, worst_rival
 from nongauss.harmonium.params import Params
 from nongauss.harmonium.units import (
     Array,
@@ -179,16 +179,24 @@ def hinge(
     labels: Array,
     margin: float = 1.0,
     overlap: float = 0.0,
+    softness: float = 0.0,
 ) -> Hinge:
-    """Sub-gradient of the weighted sum of the Crammer-Singer loss; `weight` (B,) as in `contrast`."""
+    """Sub-gradient of the weighted sum of the Crammer-Singer loss; `weight` (B,) as in `contrast`.
+
+    With a `softness` above 0 the gradient of the loss that is softened so.
+    """
     drive = drive_of(params, X)
     at = respond(units, drive, prior)
     f = scores(params, units, at.mean)
-    loss, rival = worst_rival(f, labels, margin)
-    pull = np.zeros_like(f)
     rows = np.arange(len(f))
+    pull = np.zeros_like(f)
+    if softness > 0.0:
+        loss, share = softened(f, labels, margin, softness)
+        pull -= weight[:, None] * share
+    else:
+        loss, rival = worst_rival(f, labels, margin)
+        pull[rows, rival] -= weight
     pull[rows, labels] += weight
-    pull[rows, rival] -= weight
     by_drive = (pull @ params.votes) * at.slope + restrain(0.0, overlap, drive, at, weight)
     return Hinge(
         np.asarray(X.T @ by_drive),
