@@ -62,6 +62,8 @@ class NongaussEstimator(BaseEstimator):
     converged_: bool
     stop_reason_: str
     trace_: pd.DataFrame
+    callbacks: Any
+    verbose: int
     holds_training_rows_: bool = False
     """Whether rows of the training table, as encoded, are part of the model and so of its file."""
 
@@ -83,6 +85,11 @@ class NongaussEstimator(BaseEstimator):
         """The parameters that make a fit what it is: not who watches it, where it is kept, or its seed."""
         beside = ("callbacks", "checkpoint", "random_state", "verbose")
         return {name: value for name, value in self.get_params(deep=False).items() if name not in beside}
+
+    def _watching(self, checkpoint: Any) -> dict[str, Any]:
+        """Who watches a fit, and where it is kept: what every recipe takes beside its rows."""
+        callbacks = tuple(self.callbacks or ())
+        return {"callbacks": callbacks, "checkpoint": checkpoint, "verbose": int(self.verbose)}
 
     @staticmethod
     def _key_seed(random_state: Any) -> int:

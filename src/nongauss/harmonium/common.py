@@ -27,7 +27,7 @@ from nongauss.harmonium import readable
 from nongauss.harmonium.chain import ACTIVE, Chain
 from nongauss.harmonium.coding import decode, encode
 from nongauss.harmonium.columns import Coder, coder_of, fit_coder
-from nongauss.harmonium.fit import Effort, Watching, find_features, learn
+from nongauss.harmonium.fit import Effort, find_features, learn
 from nongauss.harmonium.gaps import NO_FILLER, Filler
 from nongauss.harmonium.learner import Everywhere, Recipe
 from nongauss.harmonium.likelihood import log_likelihood
@@ -89,10 +89,8 @@ class HarmoniumBase(TransformerMixin, NongaussEstimator):
     max_epochs: int | None
     early_stopping: bool
     validation_fraction: float
-    callbacks: Any
     checkpoint: str | os.PathLike[str] | None
     random_state: Any
-    verbose: int
 
     def _check(self) -> None:
         check_parameters(self)
@@ -186,11 +184,6 @@ class HarmoniumBase(TransformerMixin, NongaussEstimator):
         told = self._settings_that_matter(), coder, everywhere and everywhere[1:]
         arrays = (cells, rows.missing, rows.weight, rows.labels)
         return opened(self.checkpoint, seed, self.random_state, arrays, *told)
-
-    def _watching(self, checkpoint: Checkpoint | None) -> Watching:
-        return Watching(
-            callbacks=tuple(self.callbacks or ()), checkpoint=checkpoint, verbose=int(self.verbose)
-        )
 
     def _by_chain(
         self, coder: Coder, rows: Rows, recipe: Recipe, effort: Effort, checkpoint: Checkpoint | None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple, TypedDict
+from typing import Any, NamedTuple
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -77,7 +77,7 @@ def learn(
     """
     rates = SUPERVISED if recipe.heeds_labels else UNSUPERVISED
     epochs = n_epochs(recipe, len(rows.weight) if everywhere is None else everywhere.n_rows)
-    watching = Watching(callbacks=callbacks, checkpoint=checkpoint, verbose=verbose)
+    watching: dict[str, Any] = {"callbacks": callbacks, "checkpoint": checkpoint, "verbose": verbose}
     with threadpool_limits(limits=1, user_api="blas"):
         if recipe.held_out and recipe.method != "lbfgs" and len(rows.weight) > 1:
             return _watched(layout, rows, recipe, rates, watching)
@@ -88,15 +88,9 @@ def learn(
         return replace(result, state=learner.learned())
 
 
-class Watching(TypedDict):
-    """Who watches a fit, and where it is kept."""
-
-    callbacks: Sequence[Callback]
-    checkpoint: Checkpoint | None
-    verbose: int
-
-
-def _watched(layout: Layout, rows: Rows, recipe: Recipe, rates: Rates, watching: Watching) -> FitResult:
+def _watched(
+    layout: Layout, rows: Rows, recipe: Recipe, rates: Rates, watching: Mapping[str, Any]
+) -> FitResult:
     """Epochs until held-out rows no longer gain; the best epoch is the result."""
     order = np.random.default_rng(recipe.seed).permutation(len(rows.weight))
     cut = min(len(order) - 1, max(1, round(recipe.held_out * len(order))))
@@ -132,7 +126,7 @@ class _Judged:
         self.learner.restore(learner)
 
 
-def _by_lbfgs(learner: Learner, max_iter: int, watching: Watching) -> FitResult:
+def _by_lbfgs(learner: Learner, max_iter: int, watching: Mapping[str, Any]) -> FitResult:
     """Full batch: minus CF1, the hinge and the votes' prior, climbed by L-BFGS as in the paper.
 
     Sticks follow the use of the units between rounds of such climbs.

@@ -214,10 +214,7 @@ class RectangleMixture(ClusterMixin, TableEstimator):
             chosen, criterion = selection.choose(task, recipe, wording, checkpoint)
             recipe = recipe._replace(n_clusters=chosen)
         self._check_number(recipe.n_clusters, task, len(weight))
-        solution = solve(
-            task, recipe, wording, callbacks=tuple(self.callbacks or ()), checkpoint=checkpoint,
-            verbose=int(self.verbose),
-        )  # fmt: skip
+        solution = solve(task, recipe, wording, **self._watching(checkpoint))
         self._rule, self._look = rule, look
         self._keep(whole, task, solution, source)
         self.criterion_ = criterion

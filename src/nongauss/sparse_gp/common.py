@@ -62,10 +62,8 @@ class SparseGP(TableEstimator):
     n_inducing: Any
     max_iter: int
     tol: float
-    callbacks: Any
     checkpoint: str | os.PathLike[str] | None
     random_state: Any
-    verbose: int
     posteriors_: tuple[Posterior, ...]
     weights_: FloatArray
 
@@ -124,10 +122,8 @@ class SparseGP(TableEstimator):
         arrays, told = tuple(rows), (self._settings_that_matter(), encoder, likelihood, checksum)
         seed, checkpoint = opened(self.checkpoint, seed, self.random_state, arrays, *told)
         recipe = Recipe(n_inducing, int(self.max_iter), float(self.tol), seed, self._n_components())
-        members = fit_members(
-            models, rows, psi, recipe, everywhere=everywhere,
-            callbacks=tuple(self.callbacks or ()), checkpoint=checkpoint, verbose=int(self.verbose),
-        )  # fmt: skip
+        watching = self._watching(checkpoint)
+        members = fit_members(models, rows, psi, recipe, everywhere=everywhere, **watching)
         weights = weights_of(members, rows)
         order = np.argsort(-weights, kind="stable")
         members = [members[c] for c in order]

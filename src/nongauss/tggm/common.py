@@ -64,10 +64,8 @@ class TGGM(TableEstimator):
     validation_fraction: float
     n_iter_no_change: int
     tol: float
-    callbacks: Any
     checkpoint: str | os.PathLike[str] | None
     random_state: Any
-    verbose: int
 
     def _settings(self, noise_variance: float | None) -> tuple[Config, Recipe]:
         """The checked parameters, as the mathematics wants them."""
@@ -103,10 +101,7 @@ class TGGM(TableEstimator):
     ) -> tuple[FitResult, Ensemble]:
         """The whole fit, with its checkpoint."""
         seed, checkpoint = self._opened(seed, data, encoder)
-        result, ensemble = recipe_of.fit(
-            seed, data, config, recipe, callbacks=tuple(self.callbacks or ()), checkpoint=checkpoint,
-            verbose=int(self.verbose),
-        )  # fmt: skip
+        result, ensemble = recipe_of.fit(seed, data, config, recipe, **self._watching(checkpoint))
         ended(checkpoint, result.status)
         return result, ensemble
 
@@ -119,10 +114,7 @@ class TGGM(TableEstimator):
         if first.are_all:
             return data, *self._train(seed, data, config, recipe, encoder)
         seed, checkpoint = self._opened(seed, data, encoder, first.checksum)
-        result, ensemble = parts.fit(
-            seed, rows, first, config, recipe, callbacks=tuple(self.callbacks or ()), checkpoint=checkpoint,
-            verbose=int(self.verbose),
-        )  # fmt: skip
+        result, ensemble = parts.fit(seed, rows, first, config, recipe, **self._watching(checkpoint))
         ended(checkpoint, result.status)
         return data, result, ensemble
 
