@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from nongauss.core.contracts import InputError
 from nongauss.data.reading import PARQUET_SUFFIXES
-from nongauss.data.rows import canonical_rows, content_hash
+from nongauss.data.rows import canonical_rows
 from nongauss.data.table import as_pandas
 
 
@@ -204,18 +204,13 @@ class FirstRows:
     @classmethod
     def of(cls, rows: Encoded, most: int, table: Any = None) -> FirstRows:
         """Of some rows."""
-        checksum = (content_hash(rows.X, rows.Y) * rows.weight.view(np.uint64)).sum()
-        return replace(cls._of(rows, most, table), checksum=int(checksum))
-
-    @classmethod
-    def _of(cls, rows: Encoded, most: int, table: Any = None) -> FirstRows:
-        """Without a checksum."""
         found = canonical_rows(rows.X, rows.Y, rows.weight)
         if table is not None:
             kept = np.flatnonzero(found.order >= 0)
             first = kept[np.unique(found.order[kept], return_index=True)[1]][:most]
             table = take_rows(table, first)
-        return cls(Encoded(found.X[:most], found.Y[:most], found.weight[:most]), most, table)
+        own = Encoded(found.X[:most], found.Y[:most], found.weight[:most])
+        return cls(own, most, table, found.checksum)
 
     def __add__(self, other: FirstRows) -> FirstRows:
         mine, its = self.rows, other.rows
@@ -226,7 +221,7 @@ class FirstRows:
             tables: list[Any] = [self.table, other.table]
             table = pd.concat(tables) if hasattr(self.table, "iloc") else np.concatenate(tables)
         checksum = (self.checksum + other.checksum) % 2**64
-        return replace(FirstRows._of(both, self.most, table), checksum=checksum)
+        return replace(FirstRows.of(both, self.most, table), checksum=checksum)
 
     @property
     def are_all(self) -> bool:

@@ -21,13 +21,15 @@ CHUNK = 8192  # rows handled at once: small enough for the cache, large enough f
 class Rows:
     """Distinct rows. X (N, D) and Y (N, P) float32, weight (N,) float64 and positive.
 
-    `order` has one entry for each original row: its index in X and Y, or -1 if its weight was 0.
+    `order` has one entry for each original row: its index in X and Y, or -1 if its weight was 0. `checksum`
+    is of the original rows and their weights, in any order; those of two tables add up modulo 2**64.
     """
 
     X: NDArray[np.float32]
     Y: NDArray[np.float32]
     weight: NDArray[np.float64]
     order: NDArray[np.int64]
+    checksum: int
 
 
 @dataclass(frozen=True)
@@ -116,6 +118,7 @@ def canonical_rows(X: NDArray[Any], Y: NDArray[Any], weight: NDArray[np.float64]
         Y=y[chosen],
         weight=np.bincount(group, weights=kept_weight[sort]).astype(np.float64),
         order=order,
+        checksum=int((hashes * kept_weight.view(np.uint64)).sum()),
     )
 
 
