@@ -3,7 +3,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from nongauss.inference.sources import Stream
-from nongauss.sparse_gp import passes
+from nongauss.sparse_gp import blocks, passes
 from nongauss.sparse_gp.blocks import Blocks
 from nongauss.sparse_gp.kernel import Space
 from nongauss.sparse_gp.kernels import Matern52
@@ -18,7 +18,7 @@ ROWS = Rows(X, RNG.poisson(np.exp(np.sin(X[:, 0]))).astype(float), RNG.uniform(0
 
 @pytest.mark.parametrize("name", ["poisson", "gaussian", "student_t"])
 def test_q_from_sums_over_parts_is_that_of_sites_that_are_kept(name, monkeypatch):
-    monkeypatch.setattr(passes, "BLOCK_NUMBERS", 50)
+    monkeypatch.setattr(blocks, "BLOCK_NUMBERS", 50)
     likelihood = REGRESSION[name](expectation="auto")
     offset, psi = likelihood.start(ROWS.y, ROWS.weight)
     model = Model((Matern52(),), (0,) * likelihood.n_latent, Space(("x",), (0,)), likelihood, offset)

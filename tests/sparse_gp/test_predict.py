@@ -1,7 +1,7 @@
 import numpy as np
 from numpy.testing import assert_allclose
 
-from nongauss.sparse_gp import predict as module
+from nongauss.sparse_gp import blocks
 from nongauss.sparse_gp.fit import Bound, posterior
 from nongauss.sparse_gp.likelihoods import HeteroscedasticGaussian
 from sparse_gp.small import model, params, rows
@@ -25,7 +25,7 @@ def test_mean_alone_is_the_mean_of_the_moments():
 def test_blocks_change_nothing(monkeypatch):
     own, data = fitted()
     expected = own.moments(data.X)
-    monkeypatch.setattr(module, "BLOCK_NUMBERS", 17)
+    monkeypatch.setattr(blocks, "BLOCK_NUMBERS", 17)
     assert_allclose(own.moments(data.X), expected)
 
 

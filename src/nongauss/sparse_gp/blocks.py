@@ -20,6 +20,12 @@ PRODUCT_NUMBERS = 2**23
 """Elements up to which what a step makes of K_zx is kept for the gradient; two such are there at times."""
 
 
+def row_slices(n_rows: int, n_inducing: int) -> list[slice]:
+    """The rows cut into blocks."""
+    height = max(1, BLOCK_NUMBERS // max(n_inducing, 1))
+    return [slice(i, min(i + height, n_rows)) for i in range(0, n_rows, height)]
+
+
 class Blocks:
     """Kernel matrices of a model at some parameters and rows; iterating gives (rows, one Basis a kernel)."""
 
@@ -33,8 +39,7 @@ class Blocks:
         self.kept = n_rows * n_inducing * model.n_leaves <= KEPT_NUMBERS
         few = n_rows * n_inducing * len(model.kernel_of) <= PRODUCT_NUMBERS
         self.keeps_products = self.kept and (few or model.likelihood.conjugate)  # whose one step is exact
-        height = max(1, BLOCK_NUMBERS // n_inducing)
-        self.slices = [slice(i, min(i + height, n_rows)) for i in range(0, n_rows, height)]
+        self.slices = row_slices(n_rows, n_inducing)
         self._known: list[list[Basis]] = []
 
     def __iter__(self) -> Iterator[tuple[slice, list[Basis]]]:

@@ -15,7 +15,7 @@ import numpy as np
 
 from nongauss.inference.checkpoint import Checkpoint, kept
 from nongauss.inference.sources import Source, added
-from nongauss.sparse_gp.blocks import BLOCK_NUMBERS
+from nongauss.sparse_gp.blocks import row_slices
 from nongauss.sparse_gp.kernel import FloatArray
 from nongauss.sparse_gp.likelihoods.base import Expectation
 from nongauss.sparse_gp.objective import Basis, Latent, basis, conditional, inducing, latent, weighted_gram
@@ -122,9 +122,8 @@ def _sums(sites: Sites, bases: list[Basis], model: Model) -> tuple[FloatArray, F
 
 def _bases(rows: Rows, model: Model, params: Params) -> Iterator[tuple[Rows, list[Basis]]]:
     """The rows in blocks in float64, with one Basis a kernel."""
-    height = max(1, BLOCK_NUMBERS // len(params.Z))
-    for start in range(0, len(rows.y), height):
-        block = rows.take(slice(start, start + height))
+    for place in row_slices(len(rows.y), len(params.Z)):
+        block = rows.take(place)
         part = Rows(*(array.astype(np.float64, copy=False) for array in block))
         yield (
             part,

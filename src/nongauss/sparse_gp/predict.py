@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nongauss.core.registry import persistable
-from nongauss.sparse_gp.blocks import BLOCK_NUMBERS
+from nongauss.sparse_gp.blocks import row_slices
 from nongauss.sparse_gp.kernel import FloatArray, Kernel, Space
 from nongauss.sparse_gp.likelihoods.base import Likelihood
 from nongauss.sparse_gp.objective import basis, conditional
@@ -36,7 +36,7 @@ class Posterior(NamedTuple):
     def mean(self, X: FloatArray) -> FloatArray:
         """Mean of each latent function at encoded rows X (N, D): (N, L)."""
         out = np.empty((len(X), len(self.offset)))
-        for rows in self._blocks(len(X)):
+        for rows in row_slices(len(X), len(self.Z)):
             for number, kernel in enumerate(self.kernels):
                 K, _ = kernel.forward(self.thetas[number], self.space, self.Z, X[rows])
                 for l in self._latents_of(number):
@@ -47,7 +47,7 @@ class Posterior(NamedTuple):
         """Mean and variance of each latent function under each component of q: (C, N, L) each."""
         n_components = len(self.alpha)
         mean, variance = np.empty((2, n_components, len(X), len(self.offset)))
-        for rows in self._blocks(len(X)):
+        for rows in row_slices(len(X), len(self.Z)):
             for number, kernel in enumerate(self.kernels):
                 at = basis(kernel, self.thetas[number], self.space, self.Z, X[rows])
                 for c, l in product(range(n_components), self._latents_of(number)):
@@ -57,7 +57,3 @@ class Posterior(NamedTuple):
 
     def _latents_of(self, kernel: int) -> list[int]:
         return [l for l, own in enumerate(self.kernel_of) if own == kernel]
-
-    def _blocks(self, n_rows: int) -> list[slice]:
-        height = max(1, BLOCK_NUMBERS // max(len(self.Z), 1))
-        return [slice(i, min(i + height, n_rows)) for i in range(0, n_rows, height)]
