@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from nongauss.core.contracts import Status
 from nongauss.core.precision import double_precision
 from nongauss.core.records import record, replace
-from nongauss.inference import epochs, loop
+from nongauss.inference import epochs, gradient, loop
 from nongauss.inference.checkpoint import Checkpoint
 from nongauss.inference.epochs import Batch
 from nongauss.inference.gradient import GradientStep, pad_rows
@@ -45,7 +45,7 @@ def source(dtype=np.float64):
 
 
 def test_fifty_full_batch_steps_over_parts_are_those_in_memory(monkeypatch):
-    monkeypatch.setattr(epochs, "SLICE", 50)
+    monkeypatch.setattr(gradient, "SLICE", 50)
     step = GradientStep(local, update, None)
     with double_precision():
         state, key = State(np.zeros(3)), jax.random.key(0)

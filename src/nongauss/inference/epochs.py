@@ -21,9 +21,9 @@ from nongauss.core.precision import double_precision
 from nongauss.core.records import replace
 from nongauss.core.rng import split_named
 from nongauss.inference.checkpoint import Checkpoint
-from nongauss.inference.gradient import SLICE, GradientStep, Local, Rows, pad_rows
+from nongauss.inference.gradient import GradientStep, Local, Rows, in_slices, pad_rows
 from nongauss.inference.iteration import repeat
-from nongauss.inference.sources import Source, added
+from nongauss.inference.sources import Source
 
 
 class Batch(NamedTuple):
@@ -127,17 +127,17 @@ def _updated(step: GradientStep, state: Any, stats: Any) -> tuple[Any, Mapping[s
 
 def statistics(part: Batch, local: Local, key: np.ndarray, params: Any) -> Mapping[str, Any] | None:
     """`local` of a part, as host arrays; in double precision where the parameters are."""
-    total = None
+    if not len(part.weight):
+        return None
     is_double = any(leaf.dtype == np.float64 for leaf in jax.tree.leaves(params))
     with double_precision() if is_double else contextlib.nullcontext():
         own = jax.random.wrap_key_data(jax.numpy.asarray(key))
-        for first in range(0, len(part.weight), SLICE):
-            at = slice(first, first + SLICE)
-            rows = pad_rows(tuple(array[at] for array in part.data), part.weight[at])
-            total = added(total, jax.tree.map(np.asarray, _local(local, own, params, rows)))
-    return total
+        found: Mapping[str, Any] = jax.tree.map(
+            np.asarray, _local(local, own, params, pad_rows(part.data, part.weight))
+        )
+    return found
 
 
 @partial(jax.jit, static_argnames="local")
 def _local(local: Local, key: jax.Array, params: Any, rows: Rows) -> Mapping[str, Any]:
-    return local(key, params, rows)
+    return in_slices(local, key, params, rows)

@@ -92,7 +92,7 @@ class GradientStep:
         weight = jnp.where(real, batch.weight, 0.0)
         counted = replace(batch, weight=weight, n_rows=n_batch, held_out=None)
         is_large = n_devices > 1 and weight.shape[0] > SLICE
-        stats = (_on_devices if is_large else _in_slices)(self.local, key, state.params, counted)
+        stats = (_on_devices if is_large else in_slices)(self.local, key, state.params, counted)
         n_all = batch.n_rows if batch.n_all is None else batch.n_all
         state, info = self.update(state, stats, n_all.astype(weight.dtype) / n_batch)
         return state, {**info, "bound": stats["bound"]}
@@ -177,7 +177,7 @@ def _on_devices(local: Local, key: jax.Array, params: Any, batch: Rows) -> Mappi
 
     def own(key: jax.Array, params: Any, rows: Rows) -> Any:
         key = jax.random.fold_in(key, jax.lax.axis_index("rows"))
-        return jax.lax.psum(_in_slices(local, key, params, rows), "rows")
+        return jax.lax.psum(in_slices(local, key, params, rows), "rows")
 
     here, everywhere = PartitionSpec("rows"), PartitionSpec()
     split = Rows(here, here, everywhere, n_all=everywhere)  # type: ignore[arg-type]
@@ -187,7 +187,7 @@ def _on_devices(local: Local, key: jax.Array, params: Any, batch: Rows) -> Mappi
     return shared(key, params, batch)  # type: ignore[no-any-return]
 
 
-def _in_slices(local: Local, key: jax.Array, params: Any, batch: Rows) -> Mapping[str, Any]:
+def in_slices(local: Local, key: jax.Array, params: Any, batch: Rows) -> Mapping[str, Any]:
     """`local` of a batch; of one over `SLICE` rows, the sum over slices of it, with a key each.
 
     Slices are of one shape: the last one begins early, and its rows that were met before have weight 0.
