@@ -218,7 +218,10 @@ class RectangleMixture(ClusterMixin, TableEstimator):
         self._rule, self._look = rule, look
         self._keep(whole, task, solution, source)
         self.criterion_ = criterion
-        self.labels_ = None if is_parted(X) else self._labels(rule.read(X, whole, name, warn=False))
+        self.labels_ = None
+        if not is_parted(X):  # of a large table only a sample has been read
+            every = rule_cells if source is None else rule.read(X, whole, name, warn=False)
+            self.labels_ = self._labels(every)
         if self.n_clusters != "auto" and self.n_clusters_ < recipe.n_clusters:
             _warn_empty(recipe.n_clusters, self.n_clusters_)
         ended(checkpoint, solution.result.status)
