@@ -19,7 +19,7 @@ from harmonium_common import newsgroups, timed
 from sklearn.neural_network import BernoulliRBM
 
 from nongauss import Harmonium
-from nongauss.harmonium.likelihood import log_likelihood
+from nongauss.harmonium.ais import log_likelihood
 from nongauss.harmonium.params import Params, Prior
 from nongauss.harmonium.predict import Machine
 

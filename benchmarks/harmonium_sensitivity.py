@@ -22,7 +22,7 @@ from sklearn.svm import LinearSVC
 
 from nongauss import Harmonium, HarmoniumClassifier
 from nongauss.harmonium import fit
-from nongauss.harmonium.units import saturated_share
+from nongauss.harmonium.exponential_families import saturated_share
 
 Setting = dict[str, Any]
 

@@ -17,7 +17,7 @@ from common import write_results, write_table
 from sklearn.datasets import load_wine
 
 from nongauss import RankFactorAnalysis
-from nongauss.inference.chains import effective_size
+from nongauss.optimise.mcmc_diagnostics import effective_size
 from nongauss.rank_factor.levels import find_levels
 from nongauss.rank_factor.pairs import find_pairs
 

@@ -12,7 +12,7 @@ from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from sklearn.mixture import GaussianMixture
 from sklearn.tree import DecisionTreeClassifier
 
-from nongauss.rectangle.boxes import Box, Grid, hold
+from nongauss.rectangle.box_search import Box, Grid, hold
 from nongauss.rectangle.rules import best_slopes
 
 

@@ -45,10 +45,10 @@ def write_parts(folder: Path, n_rows: int) -> None:
 @contextlib.contextmanager
 def opened(folder: Path, engine: str) -> Iterator[tuple[Any, Any]]:
     """The raw parts where the engine has them, and its client."""
-    from nongauss.data.parts import loaded, parquet_parts
-    from nongauss.inference.cluster import Cluster
-    from nongauss.inference.sources import Stream
-    from nongauss.parted import open_parts
+    from nongauss.tables.dask_source import Cluster
+    from nongauss.tables.parquet import loaded, parquet_parts
+    from nongauss.tables.parted import open_parts
+    from nongauss.tables.source import Stream
 
     if not engine.startswith("dask"):
         source = open_parts(folder, "count")
@@ -82,8 +82,8 @@ def pin(core: int) -> None:
 
 def encoded(source: Any, engine: str, read: Any) -> Any:
     """Encoded rows: held by the engine, or read and encoded in each pass where it streams."""
-    from nongauss.inference.sources import Stream
-    from nongauss.parted import Encode, describe
+    from nongauss.tables.parted import Encode, describe
+    from nongauss.tables.source import Stream
 
     encoder = describe(source, "bench").table.encoder()
     rows = source.map(Encode(encoder, read, "bench"))
@@ -99,10 +99,10 @@ def one_output(y: Any, weight: Any) -> np.ndarray:
 
 
 def gp_pass(source: Any, engine: str) -> tuple[Callable[[], Any], Any, Any]:
-    from nongauss.sparse_gp import passes
+    from nongauss.sparse_gp import streamed_posterior as passes
     from nongauss.sparse_gp.common import as_rows
-    from nongauss.sparse_gp.kernel import Space
-    from nongauss.sparse_gp.kernel_text import parse
+    from nongauss.sparse_gp.kernels.algebra import Space
+    from nongauss.sparse_gp.kernels.text import parse
     from nongauss.sparse_gp.likelihoods import REGRESSION
     from nongauss.sparse_gp.params import Model, start
 
@@ -118,8 +118,8 @@ def gp_pass(source: Any, engine: str) -> tuple[Callable[[], Any], Any, Any]:
 def tggm_pass(source: Any, engine: str) -> tuple[Callable[[], Any], Any, Any]:
     import jax
 
-    from nongauss.inference.epochs import statistics
-    from nongauss.inference.gradient import _on_devices, over_devices, pad_rows
+    from nongauss.optimise.minibatch import _on_devices, over_devices, pad_rows
+    from nongauss.optimise.streamed import statistics
     from nongauss.tggm import updates
     from nongauss.tggm.params import Config, start
     from nongauss.tggm.parts import Folds, _batch
@@ -131,7 +131,7 @@ def tggm_pass(source: Any, engine: str) -> tuple[Callable[[], Any], Any, Any]:
     key = np.asarray(jax.random.key_data(jax.random.key(0)))
     arguments = (updates.Local(config), key, params)
     if engine == "devices 2":
-        from nongauss.inference.sources import joined
+        from nongauss.tables.source import joined
 
         whole = joined(list(rows.each(same)))
         shared = over_devices(pad_rows(whole.data, whole.weight))
@@ -143,9 +143,9 @@ def tggm_pass(source: Any, engine: str) -> tuple[Callable[[], Any], Any, Any]:
 def harmonium_pass(source: Any, engine: str) -> tuple[Callable[[], Any], Any, Any]:
     from nongauss.harmonium.columns import coder_of
     from nongauss.harmonium.common import EncodeUnits, _as_rows
-    from nongauss.harmonium.learner import UNSUPERVISED, Everywhere, Learner, Recipe
-    from nongauss.inference.sources import Stream
-    from nongauss.parted import describe, sample
+    from nongauss.harmonium.contrastive_divergence import UNSUPERVISED, Everywhere, Learner, Recipe
+    from nongauss.tables.parted import describe, sample
+    from nongauss.tables.source import Stream
 
     summary = describe(source, "bench").table
     coder = coder_of(summary, None)
@@ -161,10 +161,10 @@ def harmonium_pass(source: Any, engine: str) -> tuple[Callable[[], Any], Any, An
 
 def rectangle_pass(source: Any, engine: str) -> tuple[Callable[[], Any], Any, Any]:
     from nongauss import RectangleMixture
-    from nongauss.parted import Encode, describe, sample_table
     from nongauss.rectangle.params import Boxes
     from nongauss.rectangle.parts import Views, tally_of
     from nongauss.rectangle.updates import State
+    from nongauss.tables.parted import Encode, describe, sample_table
 
     whole = describe(source, "bench").table.encoder()
     first = sample_table(source, Encode(whole, None, "bench"), 1000).table

@@ -6,7 +6,7 @@ import time
 import numpy as np
 import pandas as pd
 
-from nongauss.core.contracts import InputError
+from nongauss.core.errors import InputError
 
 
 def made(part, factor):

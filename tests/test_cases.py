@@ -20,10 +20,10 @@ from sklearn.preprocessing import MinMaxScaler
 
 import nongauss
 from catalogue import REGRESSORS, mixed_frame
-from nongauss.core.contracts import InputError, NongaussWarning
+from nongauss.core.errors import InputError, NongaussWarning
 
 pytestmark = [
-    pytest.mark.filterwarnings("ignore::nongauss.core.contracts.NongaussWarning"),
+    pytest.mark.filterwarnings("ignore::nongauss.core.errors.NongaussWarning"),
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
     pytest.mark.parametrize("entry", REGRESSORS, ids=lambda e: e.name),
 ]

@@ -18,13 +18,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import nongauss
 from catalogue import CATALOGUE, CLASSIFIERS, OTHERS, REGRESSORS, Entry, mixed_frame
-from nongauss.core.contracts import InputError, NongaussWarning
+from nongauss.core.errors import InputError, NongaussWarning
 
 every = pytest.mark.parametrize("entry", CATALOGUE, ids=lambda e: e.name)
 every_other = pytest.mark.parametrize("entry", OTHERS, ids=lambda e: e.name)  # regressors: test_cases.py
 every_classifier = pytest.mark.parametrize("entry", CLASSIFIERS, ids=lambda e: e.name)
 pytestmark = [
-    pytest.mark.filterwarnings("ignore::nongauss.core.contracts.NongaussWarning"),
+    pytest.mark.filterwarnings("ignore::nongauss.core.errors.NongaussWarning"),
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
 ]
 

@@ -20,11 +20,11 @@ from nongauss import (
     SparseGPRegressor,
     TGGMRegressor,
 )
-from nongauss.core.contracts import InputError
-from nongauss.inference.checkpoint import Checkpoint
-from nongauss.rectangle import selection
+from nongauss.core.errors import InputError
+from nongauss.optimise.checkpoint import Checkpoint
+from nongauss.rectangle import choose_k as selection
 from nongauss.sparse_gp import fit as sparse_gp_fit
-from nongauss.sparse_gp import passes
+from nongauss.sparse_gp import streamed_posterior as passes
 
 N = 300
 RNG = np.random.default_rng(0)
@@ -188,7 +188,7 @@ def test_a_file_of_a_table_in_parts_that_was_changed_is_refused(tmp_path, monkey
 
 FIT = """
 from nongauss import {imports}
-from nongauss.inference.checkpoint import Checkpoint
+from nongauss.optimise.checkpoint import Checkpoint
 
 Checkpoint.due = lambda self: True
 told = [lambda progress: print(progress.iteration, flush=True)]

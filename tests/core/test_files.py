@@ -1,6 +1,6 @@
 import pytest
 
-from nongauss.core.contracts import InputError
+from nongauss.core.errors import InputError
 from nongauss.core.files import atomic_path
 
 

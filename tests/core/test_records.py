@@ -1,10 +1,12 @@
 import dataclasses
+import enum
 
 import jax
 import jax.numpy as jnp
 import pytest
 
-from nongauss.core.records import record, replace, static, value
+from nongauss.core.device import record, replace, static
+from nongauss.core.records import is_persistable, persistable, record_name, registered_class, value
 
 
 @record
@@ -46,3 +48,37 @@ def test_equal_values_share_one_compilation_and_are_no_pytree():
     compiled(Power(3), 3.0)
     assert compiled._cache_size() == 2
     assert jax.tree.leaves(Power(2)) == [Power(2)]
+
+
+@persistable("test.Marked", "nongauss.nowhere:Marked")
+class Marked(enum.Enum):
+    A = 1
+
+
+class Child:
+    pass
+
+
+def test_a_marked_class_is_found_by_its_names_and_only_itself():
+    assert record_name(Marked) == "test.Marked"
+    assert registered_class("test.Marked") is registered_class("nongauss.nowhere:Marked") is Marked
+    assert is_persistable(Marked)
+    assert not is_persistable(Child)
+    assert registered_class("nongauss.nowhere:Nothing") is None
+
+
+def test_two_classes_cannot_have_one_name():
+    with pytest.raises(ValueError, match=r"Marked and Child are both named 'test\.Marked'"):
+        persistable("test.Marked")(Child)
+
+
+def test_marking_does_not_reach_subclasses():
+    @persistable("test.Parent")
+    class Parent:
+        pass
+
+    class Heir(Parent):
+        pass
+
+    assert is_persistable(Parent)
+    assert not is_persistable(Heir)

@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from nongauss.core.contracts import FitResult, InputError, NongaussWarning, Status
-from nongauss.estimator.base import DistributionRegressorMixin, NongaussEstimator, key_seed, trace_table
-from nongauss.estimator.distribution import GaussianMixtureDistribution
+from nongauss.core.errors import InputError, NongaussWarning
+from nongauss.core.seeds import key_seed
+from nongauss.estimator.base import DistributionRegressorMixin, NongaussEstimator, trace_table
+from nongauss.optimise.result import FitResult, Status
+from nongauss.predictive.distribution import GaussianMixtureDistribution
 
 EXPECTED_WARNING = {
     Status.CONVERGED: None,

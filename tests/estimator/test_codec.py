@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from nongauss.core.contracts import InputError
-from nongauss.core.registry import persistable, registered_class
+from nongauss.core.errors import InputError
+from nongauss.core.records import persistable, registered_class
 from nongauss.estimator.codec import decode, encode
 
 
@@ -21,12 +21,12 @@ def there_and_back(value):
     return decode(json.loads(text), tensors, registered_class)
 
 
-@persistable
+@persistable("test.Shade")
 class Shade(enum.Enum):
     LIGHT = "light"
 
 
-@persistable
+@persistable("test.Record")
 @dataclasses.dataclass(frozen=True, eq=False)
 class Record:
     loc: np.ndarray
@@ -34,7 +34,7 @@ class Record:
     inner: object = None
 
 
-@persistable
+@persistable("test.Pair")
 class Pair(typing.NamedTuple):
     left: np.ndarray
     right: int

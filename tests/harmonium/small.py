@@ -8,9 +8,9 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.special import expit
 
-from nongauss.harmonium.learner import Recipe
+from nongauss.harmonium.contrastive_divergence import Recipe
+from nongauss.harmonium.exponential_families import Block
 from nongauss.harmonium.params import Params, Rows
-from nongauss.harmonium.units import Block
 
 BINARY = (Block("all", "binary", 0, 4),)
 D, K = 4, 3

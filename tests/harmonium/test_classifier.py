@@ -7,9 +7,9 @@ from sklearn.model_selection import train_test_split
 
 from harmonium.small import table
 from nongauss import HarmoniumClassifier
-from nongauss.core.contracts import NongaussWarning
-from nongauss.harmonium import readable
-from nongauss.harmonium.chain import DUPLICATE
+from nongauss.core.errors import NongaussWarning
+from nongauss.harmonium import summaries as readable
+from nongauss.harmonium.chain_graph import DUPLICATE
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +72,7 @@ def test_rows_without_one_of_the_views_are_still_told_apart(monkeypatch):
     gone[:200, :32], gone[200:, 32:] = np.nan, np.nan
     scores = []
     for share in (0.5, 0.0):
-        monkeypatch.setattr("nongauss.harmonium.learner.HIDDEN", share)
+        monkeypatch.setattr("nongauss.harmonium.contrastive_divergence.HIDDEN", share)
         model = HarmoniumClassifier(30, views=views, max_epochs=80, random_state=0).fit(X[train], y[train])
         scores.append((model.score(gone, y[test]), model.score(X[test], y[test])))
     filler = model.machine_.filler

@@ -4,7 +4,7 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
-from nongauss.core.contracts import InputError, NongaussWarning
+from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.harmonium.coding import decode, encode
 from nongauss.harmonium.columns import fit_coder
 

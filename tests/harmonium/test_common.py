@@ -9,7 +9,7 @@ from sklearn.datasets import load_iris
 
 from harmonium.small import table
 from nongauss import Harmonium, HarmoniumClassifier
-from nongauss.core.contracts import InputError, NongaussWarning
+from nongauss.core.errors import InputError, NongaussWarning
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +79,7 @@ def test_sparse_rows_give_what_dense_rows_give():
 
 
 def test_a_saturated_fit_is_reported_with_the_remedy(monkeypatch):
-    monkeypatch.setattr("nongauss.harmonium.learner.MOST_RIDGE", 0.0)  # it may not grow
+    monkeypatch.setattr("nongauss.harmonium.contrastive_divergence.MOST_RIDGE", 0.0)  # it may not grow
     X = np.repeat(np.eye(4), 40, axis=0)
     with pytest.warns(NongaussWarning, match="outside"):
         Harmonium(2, max_epochs=400, random_state=0).fit(np.repeat(X, 5, axis=1))

@@ -5,8 +5,8 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wi
 
 from harmonium.small import table
 from nongauss import Harmonium, HarmoniumClassifier
-from nongauss.core.contracts import InputError
-from nongauss.harmonium.units import saturated_share
+from nongauss.core.errors import InputError
+from nongauss.harmonium.exponential_families import saturated_share
 
 
 @pytest.mark.parametrize(("kind", "n_features"), [("real", 5), ("binary", 4)])

@@ -3,11 +3,11 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from harmonium.small import recipe, rows_of
-from nongauss.core.contracts import Status
+from nongauss.harmonium.exponential_families import respond
 from nongauss.harmonium.fit import PATIENCE, find_features, has_room, learn, sample
 from nongauss.harmonium.objective import log_marginal, scores
-from nongauss.harmonium.units import respond
 from nongauss.harmonium.updates import drive_of
+from nongauss.optimise.result import Status
 
 
 @pytest.mark.parametrize("method", ["cd", "mean_field", "pcd", "lbfgs"])

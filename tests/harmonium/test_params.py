@@ -2,8 +2,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.testing import assert_allclose
 
+from nongauss.harmonium.exponential_families import Block, mean_of
 from nongauss.harmonium.params import Rows, activity, column_means, start, start_biases, usual_totals
-from nongauss.harmonium.units import Block, mean_of
 
 LAYOUT = (Block("a", "binary", 0, 3), Block("b", "counts", 3, 6))
 

@@ -4,11 +4,11 @@ from numpy.testing import assert_allclose
 from scipy.special import expit
 
 from harmonium.small import BINARY, D, K, params, states
-from nongauss.harmonium.chain import _sums
+from nongauss.harmonium.chain_graph import _sums
+from nongauss.harmonium.exponential_families import Block, totals_of
 from nongauss.harmonium.objective import chain_log_joint
 from nongauss.harmonium.params import Prior, Rows
 from nongauss.harmonium.posterior import infer, surrogate
-from nongauss.harmonium.units import Block, totals_of
 
 ODDS = np.array([0.4, -0.7, 0.0])
 KINDS = {

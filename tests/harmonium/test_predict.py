@@ -4,10 +4,10 @@ from numpy.testing import assert_allclose
 from scipy.special import expit
 
 from harmonium.small import BINARY, params, states
-from nongauss.harmonium.gaps import NO_FILLER, Filler
+from nongauss.harmonium.exponential_families import Block
+from nongauss.harmonium.impute import NO_FILLER, Filler
 from nongauss.harmonium.params import Prior
 from nongauss.harmonium.predict import Machine
-from nongauss.harmonium.units import Block
 
 PRIOR = Prior(np.zeros(3), np.zeros((0, 2)))
 

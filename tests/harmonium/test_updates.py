@@ -5,8 +5,8 @@ from numpy.testing import assert_allclose
 from scipy.special import expit
 
 from harmonium.small import BINARY, D, K, params, states
+from nongauss.harmonium.exponential_families import Block, log_factor, respond
 from nongauss.harmonium.objective import scores, worst_rival
-from nongauss.harmonium.units import Block, log_factor, respond
 from nongauss.harmonium.updates import (
     LEAST_VARIANCE,
     Adam,

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 from scipy import stats
 from scipy.special import log_ndtr, ndtr
 
-from nongauss.core.precision import double_precision
+from nongauss.core.device import double_precision
 from nongauss.prob import probit
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from nongauss.rank_factor.cells import Rows
 from nongauss.rank_factor.levels import find_levels, neighbours_of
 from nongauss.rank_factor.params import Config, Normal
+from nongauss.rank_factor.rank_likelihood import Rows
 from nongauss.rank_factor.start import start
 from nongauss.rank_factor.updates import Labels
 

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from nongauss import RankFactorClassifier
-from nongauss.core.contracts import InputError
+from nongauss.core.errors import InputError
 from nongauss.rank_factor import arviz_form
 from nongauss.rank_factor.fit import drawn
 from rank_factor.small import problem, table

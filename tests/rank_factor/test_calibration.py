@@ -3,7 +3,7 @@ import numpy as np
 from nongauss.rank_factor import calibration
 from nongauss.rank_factor.fit import summary
 from nongauss.rank_factor.updates import sweep
-from nongauss.rank_factor.ways import Expect
+from nongauss.rank_factor.vb_and_gibbs import Expect
 from rank_factor.small import problem
 
 

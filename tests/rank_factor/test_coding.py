@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from nongauss.core.contracts import InputError
-from nongauss.data.rows import canonical_rows
+from nongauss.core.errors import InputError
 from nongauss.rank_factor.coding import Coding, has_lone_row, repeated, scale_of, with_a_column
 from nongauss.rank_factor.levels import NONE, find_levels
+from nongauss.tables.rows import canonical_rows
 
 
 def test_values_are_standardised_without_a_mirror_and_come_back():

@@ -5,8 +5,8 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from nongauss import RankFactorClassifier
-from nongauss.data.encoder import TableEncoder
 from nongauss.rank_factor.columns import raw_cells, raw_names
+from nongauss.tables.encoder import TableEncoder
 from rank_factor.small import table
 
 

@@ -6,8 +6,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import NotFittedError
 
 from nongauss import RankFactorAnalysis, RankFactorClassifier
-from nongauss.core.contracts import InputError, NongaussWarning
-from nongauss.rank_factor import cells, fit, predict
+from nongauss.core.errors import InputError, NongaussWarning
+from nongauss.rank_factor import fit, predict
+from nongauss.rank_factor import rank_likelihood as cells
 from nongauss.rank_factor.common import interval, one_against_rest
 from rank_factor.small import table
 

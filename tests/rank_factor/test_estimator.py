@@ -6,7 +6,7 @@ from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
 
 from nongauss import RankFactorAnalysis, RankFactorClassifier
-from nongauss.core.contracts import InputError
+from nongauss.core.errors import InputError
 
 
 def cancer(n_columns: int = 12):

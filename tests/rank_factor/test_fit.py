@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from nongauss.core.contracts import Status
+from nongauss.optimise.result import Status
 from nongauss.rank_factor import fit
 from nongauss.rank_factor.fit import Recipe
 from rank_factor.small import problem

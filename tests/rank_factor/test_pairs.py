@@ -3,13 +3,13 @@ import pytest
 from numpy.testing import assert_allclose
 
 from nongauss.rank_factor import pairs
-from nongauss.rank_factor.cells import Rows
-from nongauss.rank_factor.experts import OFFSET_PRECISION
 from nongauss.rank_factor.levels import NONE, neighbours_of
 from nongauss.rank_factor.params import Config
+from nongauss.rank_factor.rank_likelihood import Rows
 from nongauss.rank_factor.start import start
+from nongauss.rank_factor.svm_mixture import OFFSET_PRECISION
 from nongauss.rank_factor.updates import SLAB, Labels
-from nongauss.rank_factor.ways import Draw, Expect, point
+from nongauss.rank_factor.vb_and_gibbs import Draw, Expect, point
 from rank_factor.small import problem, random_normal, second_differences
 
 

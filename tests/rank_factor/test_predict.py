@@ -4,7 +4,7 @@ from numpy.testing import assert_allclose
 from nongauss.rank_factor import predict
 from nongauss.rank_factor.fit import drawn, summary
 from nongauss.rank_factor.updates import sweep
-from nongauss.rank_factor.ways import Expect
+from nongauss.rank_factor.vb_and_gibbs import Expect
 from rank_factor.small import problem
 
 

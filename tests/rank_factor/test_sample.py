@@ -4,7 +4,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_wine
 
 from nongauss import RankFactorAnalysis, RankFactorClassifier
-from nongauss.core.contracts import InputError
+from nongauss.core.errors import InputError
 
 
 @pytest.mark.filterwarnings("ignore:.*largest number of iterations")

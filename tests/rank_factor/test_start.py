@@ -2,7 +2,7 @@ import numpy as np
 from numpy.testing import assert_allclose
 
 from nongauss.rank_factor import start
-from nongauss.rank_factor.cells import Rows
+from nongauss.rank_factor.rank_likelihood import Rows
 from rank_factor.small import problem, ranked, table
 
 

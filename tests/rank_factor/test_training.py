@@ -1,6 +1,6 @@
 import numpy as np
 
-from nongauss.core.contracts import Status
+from nongauss.optimise.result import Status
 from nongauss.rank_factor import predict, training
 from rank_factor.small import problem
 

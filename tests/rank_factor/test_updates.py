@@ -2,11 +2,11 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from nongauss.rank_factor.cells import Rows
 from nongauss.rank_factor.params import Config
+from nongauss.rank_factor.rank_likelihood import Rows
 from nongauss.rank_factor.start import start
 from nongauss.rank_factor.updates import Labels, sweep
-from nongauss.rank_factor.ways import Draw, Expect
+from nongauss.rank_factor.vb_and_gibbs import Draw, Expect
 from rank_factor.small import problem, table
 
 

@@ -20,7 +20,7 @@ from sklearn.preprocessing import MinMaxScaler
 
 import nongauss
 from nongauss import RectangleMixture
-from nongauss.core.contracts import InputError, NongaussWarning
+from nongauss.core.errors import InputError, NongaussWarning
 from rectangle.small import blobs
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -80,7 +80,7 @@ def test_11_and_18_columns_that_say_nothing_are_named_and_change_nothing():
     pd.testing.assert_frame_equal(found.rules_, model().fit(frame).rules_)
 
 
-@pytest.mark.filterwarnings("ignore::nongauss.core.contracts.NongaussWarning")
+@pytest.mark.filterwarnings("ignore::nongauss.core.errors.NongaussWarning")
 @pytest.mark.parametrize("X", [[[1.0, 2.0]], np.ones((9, 2))], ids=["one row", "equal rows"])
 def test_12_one_row_or_equal_rows_are_one_cluster(X):
     assert model("auto").fit(X).rule_text_ == {"cluster 0": "every row"}

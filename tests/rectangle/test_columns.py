@@ -3,9 +3,9 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from nongauss.core.contracts import InputError
-from nongauss.data.encoder import TableEncoder
+from nongauss.core.errors import InputError
 from nongauss.rectangle.columns import merge, n_distinct, names_of_rows, places_of, view
+from nongauss.tables.encoder import TableEncoder
 
 
 def frame() -> pd.DataFrame:

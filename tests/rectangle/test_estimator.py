@@ -12,7 +12,7 @@ from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
 import nongauss
 from nongauss import RectangleMixture
-from nongauss.core.contracts import InputError
+from nongauss.core.errors import InputError
 from nongauss.rectangle import estimator
 from rectangle.small import blobs
 

@@ -2,7 +2,7 @@ import numpy as np
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import adjusted_rand_score
 
-from nongauss.core.contracts import Status
+from nongauss.optimise.result import Status
 from nongauss.rectangle import fit as recipe_of
 from nongauss.rectangle.fit import Recipe, Stage, fit
 from nongauss.rectangle.params import Rows

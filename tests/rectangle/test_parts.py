@@ -4,8 +4,8 @@ from pandas.testing import assert_frame_equal
 from sklearn.datasets import load_iris
 
 from nongauss import RectangleMixture
-from nongauss.data.parts import Part
 from nongauss.rectangle.parts import tally_of
+from nongauss.tables.parquet import Part
 
 
 def test_rules_are_judged_on_all_rows_of_all_parts(tmp_path):

@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
 
-from nongauss.data.encoder import TableEncoder
-from nongauss.rectangle.boxes import LOWER, UPPER
+from nongauss.rectangle.box_search import LOWER, UPPER
 from nongauss.rectangle.columns import view
 from nongauss.rectangle.params import Boxes, Stated
 from nongauss.rectangle.printing import hard_boxes, printed, sheet
+from nongauss.tables.encoder import TableEncoder
 
 
 def table(X: np.ndarray):

@@ -2,10 +2,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from nongauss.core.contracts import InputError
-from nongauss.data.encoder import TableEncoder
+from nongauss.core.errors import InputError
 from nongauss.rectangle.columns import view
 from nongauss.rectangle.priors import read_prior
+from nongauss.tables.encoder import TableEncoder
 
 
 @pytest.fixture

@@ -3,13 +3,13 @@ from numpy.testing import assert_allclose
 from scipy.special import logsumexp
 from sklearn.datasets import load_iris
 
-from nongauss.data.encoder import TableEncoder
 from nongauss.rectangle.columns import Cells, merge, view
 from nongauss.rectangle.fit import Recipe
 from nongauss.rectangle.priors import Prior
 from nongauss.rectangle.rules import Rules
 from nongauss.rectangle.solution import Task, Wording, conditional_likelihood, joint_posterior, solve
 from nongauss.rectangle.structure import log_density
+from nongauss.tables.encoder import TableEncoder
 
 
 def iris() -> Task:

@@ -9,7 +9,7 @@ from sklearn.metrics import log_loss
 from sklearn.model_selection import StratifiedKFold
 from sklearn.svm import LinearSVC
 
-from nongauss.core.contracts import InputError
+from nongauss.core.errors import InputError
 from nongauss.report.comparison import compare, comparison_text, fit_and_score
 from report.stand_in import Broken, StandIn, small_data
 

@@ -8,7 +8,7 @@ import pytest
 from sklearn.decomposition import PCA
 from sklearn.linear_model import LogisticRegression
 
-from nongauss.core.contracts import InputError
+from nongauss.core.errors import InputError
 from nongauss.report.html import FrameInfo, learned_figures, report_figures, write_report
 from nongauss.report.metrics import classification_metrics, regression_metrics
 from report.stand_in import StandIn, small_data

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import kstest, norm, poisson
 from sklearn import metrics as sk
 
-from nongauss.core.contracts import InputError
+from nongauss.core.errors import InputError
 from nongauss.report.metrics import (
     classification_metrics,
     format_figure,

@@ -4,7 +4,7 @@ import copy
 import io
 import sys
 
-from nongauss.core.contracts import Progress
+from nongauss.optimise.result import Progress
 from nongauss.report.progress import count_progress, fit_progress
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from nongauss.sparse_gp.kernel import Space
-from nongauss.sparse_gp.kernel_text import parse
+from nongauss.sparse_gp.kernels.algebra import Space
+from nongauss.sparse_gp.kernels.text import parse
 from nongauss.sparse_gp.likelihoods import Gaussian
 from nongauss.sparse_gp.params import Model, Params, Rows
 

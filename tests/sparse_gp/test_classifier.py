@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from nongauss import SparseGPClassifier, SparseGPOrdinalClassifier
-from nongauss.core.contracts import InputError
+from nongauss.core.errors import InputError
 from sparse_gp.small import hard_tables
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

@@ -6,11 +6,11 @@ import pytest
 from safetensors import safe_open
 
 from nongauss import SparseGPRegressor, load, save
-from nongauss.data.inputs import read_inputs
 from nongauss.sparse_gp.common import FEW, MANY, readable_kernels, space_of, with_a_column
-from nongauss.sparse_gp.kernel import Space, Sum
-from nongauss.sparse_gp.kernels import Linear, Matern52
+from nongauss.sparse_gp.kernels.algebra import Space, Sum
+from nongauss.sparse_gp.kernels.leaves import Linear, Matern52
 from nongauss.sparse_gp.likelihoods import Gaussian, Poisson
+from nongauss.tables.inputs import read_inputs
 from sparse_gp.small import model, params, rows
 
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from nongauss.core.contracts import Status
+from nongauss.optimise.result import Status
 from nongauss.sparse_gp import fit as module
 from nongauss.sparse_gp.fit import Bound, Recipe, fit, sample
 from nongauss.sparse_gp.likelihoods import Bernoulli, HeteroscedasticGaussian, Poisson

@@ -7,7 +7,8 @@ from scipy.special import logsumexp
 from scipy.stats import norm
 
 from nongauss import SparseGPRegressor
-from nongauss.core.contracts import FitResult, NongaussWarning, Status
+from nongauss.core.errors import NongaussWarning
+from nongauss.optimise.result import FitResult, Status
 from nongauss.sparse_gp import stacking as module
 from nongauss.sparse_gp.blocks import Blocks
 from nongauss.sparse_gp.fit import Bound, Recipe, posterior

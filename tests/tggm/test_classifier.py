@@ -15,7 +15,7 @@ from sklearn.datasets import load_digits, load_iris
 from sklearn.metrics import log_loss
 
 from nongauss import TGGMClassifier
-from nongauss.core.contracts import InputError, NongaussWarning
+from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.tggm.classifier import LARGEST, shrink_of
 
 X, Y = load_iris(return_X_y=True)

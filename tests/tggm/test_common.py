@@ -8,8 +8,8 @@ from numpy.testing import assert_allclose
 from scipy import sparse
 
 from nongauss import TGGMClassifier
-from nongauss.core.contracts import InputError
-from nongauss.data.sparse import SparseEncoder
+from nongauss.core.errors import InputError
+from nongauss.tables.sparse import SparseEncoder
 from nongauss.tggm.common import canonical
 from nongauss.tggm.objective import filled
 

@@ -13,7 +13,7 @@ from scipy.special import ndtr
 
 import nongauss
 from nongauss import TGGMRegressor
-from nongauss.core.contracts import InputError, NongaussWarning
+from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.tggm import predict
 from nongauss.tggm.params import SMALLEST_LOG_SD
 

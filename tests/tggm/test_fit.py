@@ -10,9 +10,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from nongauss import TGGMRegressor
-from nongauss.core.contracts import FitResult, Status
-from nongauss.core.records import replace
-from nongauss.inference.checkpoint import Checkpoint
+from nongauss.core.device import replace
+from nongauss.optimise.checkpoint import Checkpoint
+from nongauss.optimise.result import FitResult, Status
 from nongauss.tggm import fit as recipe_of
 from nongauss.tggm.fit import Data, Recipe
 from tggm.small import CONFIG, ensemble_of, one_unit

@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose
 from scipy import stats
 from scipy.special import ndtr
 
-from nongauss.core.precision import double_precision
+from nongauss.core.device import double_precision
 from nongauss.tggm import mean_field as mf
 from tggm.small import (
     NUMBER,

@@ -8,9 +8,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 
-from nongauss.core.precision import double_precision
-from nongauss.core.records import replace
-from nongauss.data.sparse import SparseRows
+from nongauss.core.device import double_precision, replace
+from nongauss.tables.sparse import SparseRows
 from nongauss.tggm import mean_field as mf
 from nongauss.tggm import objective
 from tggm.small import (

@@ -6,7 +6,7 @@ import jax
 import numpy as np
 from numpy.testing import assert_allclose, assert_array_equal
 
-from nongauss.core.records import replace
+from nongauss.core.device import replace
 from nongauss.tggm.params import LARGEST_LOG_SD, SMALLEST_LOG_SD, Params, constrain, start
 from tggm.small import CONFIG, member
 

@@ -1,8 +1,8 @@
 import numpy as np
 from numpy.testing import assert_array_equal
 
-from nongauss.data.parts import Encoded, FirstRows
-from nongauss.inference.sources import Stream
+from nongauss.tables.parquet import Encoded, FirstRows
+from nongauss.tables.source import Stream
 from nongauss.tggm import parts
 from nongauss.tggm.fit import Data, Recipe
 from nongauss.tggm.params import Config

@@ -7,8 +7,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import special, stats
 
-from nongauss.core.records import replace
-from nongauss.data.sparse import SparseRows
+from nongauss.core.device import replace
+from nongauss.tables.sparse import SparseRows
 from nongauss.tggm import predict
 from nongauss.tggm.predict import N_POINTS, Ensemble
 from tggm.small import (

@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from nongauss.core.precision import double_precision
-from nongauss.core.records import replace
-from nongauss.data.sparse import SparseRows
-from nongauss.inference.gradient import Rows
+from nongauss.core.device import double_precision, replace
+from nongauss.optimise.minibatch import Rows
+from nongauss.tables.sparse import SparseRows
 from nongauss.tggm import objective, updates
 from nongauss.tggm.params import Params
 from tggm.small import (

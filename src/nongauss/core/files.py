@@ -9,7 +9,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from nongauss.core.contracts import InputError
+from nongauss.core.errors import InputError
 
 
 @contextlib.contextmanager

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 import warnings
 from abc import abstractmethod
 from typing import TYPE_CHECKING, Any
@@ -10,16 +9,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from nongauss.core.contracts import FitResult, InputError, NongaussWarning, Status
+from nongauss.core.errors import NongaussWarning
+from nongauss.core.seeds import key_seed
+from nongauss.optimise.result import FitResult, Status
 
 if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import ArrayLike, NDArray
 
-    from .distribution import FloatArray, PredictiveDistribution
+    from nongauss.predictive.distribution import FloatArray, PredictiveDistribution
 
 _WARNINGS: dict[Status, type[Warning]] = {
     Status.MAX_ITER: ConvergenceWarning,
@@ -28,27 +28,6 @@ _WARNINGS: dict[Status, type[Warning]] = {
     Status.STOPPED: NongaussWarning,
 }
 _TRACE_COLUMNS = ("iteration", "bound", "seconds")
-_LARGEST_SEED = 2**32 - 1
-
-
-def key_seed(random_state: Any) -> int:
-    """Turn `random_state` into one integer seed, 0 to 2**32 - 1.
-
-    An integer is its own seed. None draws from NumPy's global state (so `numpy.random.seed` governs it,
-    as everywhere in scikit-learn); a RandomState or Generator is drawn from once and so moves on.
-    Raises `InputError` for anything else.
-    """
-    if random_state is None or isinstance(random_state, np.random.RandomState):
-        return int(check_random_state(random_state).randint(0, _LARGEST_SEED, dtype=np.uint32))
-    if isinstance(random_state, np.random.Generator):
-        return int(random_state.integers(0, _LARGEST_SEED, dtype=np.uint32))
-    is_integer = isinstance(random_state, numbers.Integral) and not isinstance(random_state, bool)
-    if is_integer and 0 <= int(random_state) <= _LARGEST_SEED:
-        return int(random_state)
-    raise InputError(
-        f"random_state cannot be used as a seed: got {random_state!r}; pass None, an integer from 0 to "
-        f"{_LARGEST_SEED}, a numpy RandomState or a numpy Generator."
-    )
 
 
 class NongaussEstimator(BaseEstimator):

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from nongauss.core.contracts import InputError
-from nongauss.core.registry import class_name, is_persistable
+from nongauss.core.errors import InputError
+from nongauss.core.records import is_persistable, record_name
 
 Tensors = dict[str, np.ndarray]
 ClassOf = Callable[[str], type]
@@ -185,9 +185,9 @@ def _encode_record(value: Any, tensors: Tensors, where: str) -> dict[str, Any]:
     if not is_persistable(cls):
         raise _cannot_hold(value, where)
     if isinstance(value, enum.Enum):
-        return {"$": "enum", "class": class_name(cls), "name": value.name}
+        return {"$": "enum", "class": record_name(cls), "name": value.name}
     fields = {name: encode(getattr(value, name), tensors, f"{where}.{name}") for name in _field_names(cls)}
-    return {"$": "record", "class": class_name(cls), "fields": fields}
+    return {"$": "record", "class": record_name(cls), "fields": fields}
 
 
 def _decode_record(tree: Any, tensors: Mapping[str, np.ndarray], class_of: ClassOf) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
 import warnings
@@ -14,15 +13,15 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as to_bytes
 
 import nongauss
-from nongauss.core.contracts import InputError, NongaussWarning
+from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.core.files import atomic_path
-from nongauss.core.registry import class_name, is_persistable, registered_class
-
-from .base import NongaussEstimator
-from .codec import Tensors, decode, encode
+from nongauss.core.records import is_persistable, record_name, registered_class
+from nongauss.estimator.base import NongaussEstimator
+from nongauss.estimator.codec import Tensors, decode, encode
 
 FORMAT_NAME = "nongauss"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
+"""2: classes by stable names; 1: by their modules of then."""
 
 PathLike = str | os.PathLike[str]
 
@@ -35,7 +34,7 @@ def save(estimator: NongaussEstimator, path: PathLike) -> None:
     cannot be held: they are left out with a `NongaussWarning`. Raises `InputError` for an object that is
     no nongauss estimator, for contents that are not plain data and for a folder that does not exist.
     """
-    if not isinstance(estimator, NongaussEstimator) or not _may_load(type(estimator)):
+    if not isinstance(estimator, NongaussEstimator) or _file_name(type(estimator)) is None:
         raise InputError(
             f"Only nongauss estimators can be saved: got {type(estimator).__module__}."
             f"{type(estimator).__qualname__}; use joblib for other objects."
@@ -64,9 +63,7 @@ def load(path: PathLike) -> Any:
         raise InputError(f"There is no file {str(source)!r}; check the path.")
     manifest, tensors = _read(source)
     _check_version(manifest, source)
-    cls = _class_of(str(manifest.get("class")))
-    if not issubclass(cls, NongaussEstimator):
-        raise InputError(f"{str(source)!r} holds a {manifest.get('class')!r}, which is not an estimator.")
+    cls = _estimator_class(str(manifest.get("class")), source)
     try:
         return _decode_estimator(cls, manifest, tensors)
     except InputError:
@@ -97,7 +94,7 @@ def _encode_estimator(estimator: NongaussEstimator, tensors: Tensors) -> dict[st
             _warn("Metadata-routing requests are not saved; set them again after loading.")
         elif _is_fitted(key) and key not in parameters:
             fitted[key] = encode(value, tensors, f"Attribute {key!r} of {name}")
-    return {"class": class_name(type(estimator)), "parameters": parameters, "fitted": fitted}
+    return {"class": _file_name(type(estimator)), "parameters": parameters, "fitted": fitted}
 
 
 def _decode_estimator(cls: type, manifest: dict[str, Any], tensors: dict[str, np.ndarray]) -> Any:
@@ -165,17 +162,22 @@ def _check_version(manifest: dict[str, Any], source: Path) -> None:
         )
 
 
+def _estimator_class(name: str, source: Path) -> type:
+    """The estimator of this name: a public one, before which files of format 1 put its module and a colon."""
+    public = name.rpartition(":")[2]
+    cls = getattr(nongauss, public) if public in nongauss.__all__ else registered_class(name)
+    if not isinstance(cls, type) or not issubclass(cls, NongaussEstimator):
+        raise InputError(
+            f"{str(source)!r} holds an estimator of the unknown class {name!r}; it was written by another "
+            "version of nongauss, or not by nongauss.save: upgrade nongauss, or save the model anew."
+        )
+    return cls
+
+
 def _class_of(name: str) -> type:
-    """The class "module:qualname" that a file asks for, if it is one that files may ask for."""
-    module, _, qualname = name.partition(":")
+    """The marked class that a file asks for. Importing the estimator has imported all that it is made of."""
     cls = registered_class(name)
-    if cls is None and _is_public_module(module):
-        try:
-            home = importlib.import_module(module)
-        except ImportError:
-            home = None
-        cls = registered_class(name) or getattr(home, qualname, None)
-    if not isinstance(cls, type) or not _may_load(cls) or class_name(cls) != name:
+    if cls is None:
         raise InputError(
             f"The file holds an object of the unknown class {name!r}; it was written by another version of "
             "nongauss, or not by nongauss.save: upgrade nongauss, or save the model anew."
@@ -183,13 +185,8 @@ def _class_of(name: str) -> type:
     return cls
 
 
-def _may_load(cls: type) -> bool:
-    """Marked classes, and the estimators of this package."""
-    in_package = issubclass(cls, NongaussEstimator) and _is_public_module(cls.__module__)
-    return is_persistable(cls) or in_package
-
-
-def _is_public_module(module: str) -> bool:
-    """Whether importing `module` can run no code but this package's, and none that acts when imported."""
-    parts = module.split(".")
-    return parts[0] == "nongauss" and all(part.isidentifier() and part[0] != "_" for part in parts)
+def _file_name(cls: type) -> str | None:
+    """The name by which a file holds an estimator: its public one, or that with which it was marked."""
+    if cls.__name__ in nongauss.__all__ and getattr(nongauss, cls.__name__) is cls:
+        return cls.__name__
+    return record_name(cls) if is_persistable(cls) else None

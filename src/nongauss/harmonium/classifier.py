@@ -14,22 +14,22 @@ from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax
 from sklearn.base import ClassifierMixin
 
-from nongauss.core.contracts import Status
-from nongauss.data.labels import LabelCoder
 from nongauss.estimator.parameters import Interval, StrOptions
-from nongauss.harmonium import readable
-from nongauss.harmonium.chain import ACTIVE, Chain
+from nongauss.harmonium import summaries as readable
+from nongauss.harmonium.chain_graph import ACTIVE, Chain
 from nongauss.harmonium.columns import Coder
 from nongauss.harmonium.common import CONSTRAINTS, FloatArray, HarmoniumBase, Reading
+from nongauss.harmonium.contrastive_divergence import Recipe, dropout_share
 from nongauss.harmonium.fit import QUICK, find_features
-from nongauss.harmonium.gaps import NO_FILLER, learn_filler
-from nongauss.harmonium.learner import Recipe, dropout_share
+from nongauss.harmonium.impute import NO_FILLER, learn_filler
 from nongauss.harmonium.objective import scores
 from nongauss.harmonium.params import Rows
 from nongauss.harmonium.predict import Machine
 from nongauss.harmonium.updates import dropped
-from nongauss.inference.checkpoint import Checkpoint, ended
-from nongauss.parted import by_parts, is_parted
+from nongauss.optimise.checkpoint import Checkpoint, ended
+from nongauss.optimise.result import Status
+from nongauss.tables.labels import LabelCoder
+from nongauss.tables.parted import by_parts, is_parted
 
 WIDEST = 4.0
 """Log temperatures are sought within this of 0."""

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from nongauss.core.contracts import InputError, NongaussWarning
-from nongauss.data.matching import check_width, match_columns
-from nongauss.data.table import Column, read_input
+from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.harmonium.columns import Coder, Unit
-from nongauss.harmonium.units import RANGES, Array
+from nongauss.harmonium.exponential_families import RANGES, Array
+from nongauss.tables.frame import Column, read_input
+from nongauss.tables.matching import check_width, match_columns
 
 
 def encode(coder: Coder, X: Any, estimator_name: str) -> tuple[Any, Array | None]:

@@ -15,14 +15,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from nongauss.core.contracts import InputError, NongaussWarning
-from nongauss.core.registry import persistable
-from nongauss.data.matching import listed
-from nongauss.data.rows import Counted
-from nongauss.data.scaling import Moments
-from nongauss.data.summary import ColumnSummary, Summary
-from nongauss.data.table import Column, InputTable, read_input, sorted_labels
-from nongauss.harmonium.units import KINDS, Array, Block, Layout
+from nongauss.core.errors import InputError, NongaussWarning
+from nongauss.core.records import persistable
+from nongauss.harmonium.exponential_families import KINDS, Array, Block, Layout
+from nongauss.tables.frame import Column, InputTable, read_input, sorted_labels
+from nongauss.tables.matching import listed
+from nongauss.tables.rows import Counted
+from nongauss.tables.scaling import Moments
+from nongauss.tables.summary import ColumnSummary, Summary
 
 SMALL_COUNT, SPARSE = 20.0, 0.5
 """Whole numbers are counts if at least this share of them is 0 and the others have at most this mean."""
@@ -30,7 +30,7 @@ SMALL_COUNT, SPARSE = 20.0, 0.5
 MOST_LEVELS = 255
 
 
-@persistable
+@persistable("harmonium.Unit", "nongauss.harmonium.columns:Unit")
 class Unit(NamedTuple):
     """One visible unit: input column, label ("" for numbers), kind, and z = (x / unit - mean) / sd.
 
@@ -46,7 +46,7 @@ class Unit(NamedTuple):
     other: str = ""
 
 
-@persistable
+@persistable("harmonium.Coder", "nongauss.harmonium.columns:Coder")
 class Coder(NamedTuple):
     """Names of the input columns (None for arrays), their labels, the D units and their blocks.
 

@@ -15,27 +15,28 @@ from numpy.typing import NDArray
 from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from nongauss.core.contracts import FitResult, InputError, NongaussWarning
-from nongauss.data.labels import LabelCoder
-from nongauss.data.parts import Encoded, Part, n_rows_of
-from nongauss.data.rows import canonical_rows, canonical_sparse, validate_weight
-from nongauss.data.summary import weight_of
-from nongauss.data.table import as_pandas
+from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.estimator.base import NongaussEstimator
 from nongauss.estimator.parameters import Interval, StrOptions, check_parameters
-from nongauss.harmonium import readable
-from nongauss.harmonium.chain import ACTIVE, Chain
+from nongauss.harmonium import summaries as readable
+from nongauss.harmonium.ais import log_likelihood
+from nongauss.harmonium.chain_graph import ACTIVE, Chain
 from nongauss.harmonium.coding import decode, encode
 from nongauss.harmonium.columns import Coder, coder_of, fit_coder
+from nongauss.harmonium.contrastive_divergence import Everywhere, Recipe
+from nongauss.harmonium.exponential_families import dense, saturated_share
 from nongauss.harmonium.fit import Effort, find_features, learn
-from nongauss.harmonium.gaps import NO_FILLER, Filler
-from nongauss.harmonium.learner import Everywhere, Recipe
-from nongauss.harmonium.likelihood import log_likelihood
+from nongauss.harmonium.impute import NO_FILLER, Filler
 from nongauss.harmonium.params import Rows, column_spreads, usual_totals
 from nongauss.harmonium.predict import Machine
-from nongauss.harmonium.units import dense, saturated_share
-from nongauss.inference.checkpoint import Checkpoint, opened
-from nongauss.parted import by_parts, describe, labels_of, naming, open_parts, sample
+from nongauss.optimise.checkpoint import Checkpoint, opened
+from nongauss.optimise.result import FitResult
+from nongauss.tables.frame import as_pandas
+from nongauss.tables.labels import LabelCoder
+from nongauss.tables.parquet import Encoded, Part, n_rows_of
+from nongauss.tables.parted import by_parts, describe, labels_of, naming, open_parts, sample
+from nongauss.tables.rows import canonical_rows, canonical_sparse, validate_weight
+from nongauss.tables.summary import weight_of
 
 FloatArray = NDArray[np.float64]
 

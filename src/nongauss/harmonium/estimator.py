@@ -8,13 +8,13 @@ from typing import Any, ClassVar, Self
 
 from numpy.typing import ArrayLike
 
-from nongauss.core.contracts import InputError
+from nongauss.core.errors import InputError
 from nongauss.estimator.parameters import StrOptions
 from nongauss.harmonium.common import CONSTRAINTS, HarmoniumBase
 from nongauss.harmonium.fit import THOROUGH, has_room
 from nongauss.harmonium.params import Rows
-from nongauss.inference.checkpoint import ended
-from nongauss.parted import is_parted
+from nongauss.optimise.checkpoint import ended
+from nongauss.tables.parted import is_parted
 
 
 class Harmonium(HarmoniumBase):

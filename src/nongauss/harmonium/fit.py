@@ -9,9 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from nongauss.core.contracts import Callback, FitResult, Status
-from nongauss.harmonium import chain
-from nongauss.harmonium.learner import (
+from nongauss.harmonium import chain_graph as chain
+from nongauss.harmonium.contrastive_divergence import (
     LEAST_STEPS,
     SUPERVISED,
     UNSUPERVISED,
@@ -23,13 +22,14 @@ from nongauss.harmonium.learner import (
     contract,
     n_epochs,
 )
+from nongauss.harmonium.exponential_families import Array, Layout, dense, respond, totals_of
 from nongauss.harmonium.objective import contrastive_free_energy
 from nongauss.harmonium.params import Params, Rows
-from nongauss.harmonium.units import Array, Layout, dense, respond, totals_of
 from nongauss.harmonium.updates import contrast, drive_of, filled, hinge
-from nongauss.inference.checkpoint import Checkpoint
-from nongauss.inference.iteration import run_epochs
-from nongauss.inference.quasi_newton import ascend
+from nongauss.optimise.checkpoint import Checkpoint
+from nongauss.optimise.lbfgs import ascend
+from nongauss.optimise.loop import run_epochs
+from nongauss.optimise.result import Callback, FitResult, Status
 
 CHAIN_EPOCHS = 400
 """Most iterations of the chain graph; it mostly settles much earlier."""

@@ -18,8 +18,16 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import logsumexp, softmax
 
+from nongauss.harmonium.exponential_families import (
+    Array,
+    Layout,
+    log_factor,
+    log_partition,
+    mean_of,
+    respond,
+    softplus,
+)
 from nongauss.harmonium.params import Params
-from nongauss.harmonium.units import Array, Layout, log_factor, log_partition, mean_of, respond, softplus
 
 CENTRE = 0.5
 """What is subtracted from the mean of a binary hidden unit before classes vote: units start at one half."""

@@ -7,14 +7,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import logit
 
-from nongauss.core.registry import persistable
-from nongauss.harmonium.units import Array, Layout, totals_of
+from nongauss.core.records import persistable
+from nongauss.harmonium.exponential_families import Array, Layout, totals_of
 
 SHARE = 1e-4
 """Shares of ones closer to 0 or 1 than this count as this when biases start."""
 
 
-@persistable
+@persistable("harmonium.Params", "nongauss.harmonium.params:Params")
 class Params(NamedTuple):
     """Weights W (D, K), biases eta (D,) and beta (K,), scale (D,), votes (C, K), intercept (C,).
 
@@ -44,7 +44,7 @@ class Params(NamedTuple):
         )
 
 
-@persistable
+@persistable("harmonium.Prior", "nongauss.harmonium.params:Prior")
 class Prior(NamedTuple):
     """Prior log odds of each hidden unit to be on, (K,), and gamma (K, 2) of the sticks, if there are any."""
 

@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit, softmax
 
+from nongauss.harmonium.exponential_families import Array, Layout, dense, mean_of, totals_of
 from nongauss.harmonium.params import Params, Prior, Rows
-from nongauss.harmonium.units import Array, Layout, dense, mean_of, totals_of
 
 CELLS = 2**18
 """Cells of a block of rows that are in memory at once."""

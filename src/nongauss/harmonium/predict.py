@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nongauss.core.registry import persistable
-from nongauss.harmonium.gaps import Filler
+from nongauss.core.records import persistable
+from nongauss.harmonium.exponential_families import Array, Layout, mean_of, respond
+from nongauss.harmonium.impute import Filler
 from nongauss.harmonium.params import Params, Prior, Rows
 from nongauss.harmonium.posterior import infer
-from nongauss.harmonium.units import Array, Layout, mean_of, respond
 from nongauss.harmonium.updates import drive_of, filled
 
 SWEEPS = 20
@@ -20,7 +20,7 @@ CELLS = 2**22
 """Cells of rows that are worked on at once."""
 
 
-@persistable
+@persistable("harmonium.Machine", "nongauss.harmonium.predict:Machine")
 class Machine(NamedTuple):
     """Parameters and prior, what the units are, and `totals`: see `usual_totals`.
 

@@ -10,9 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nongauss.harmonium.objective import centred, scores, softened, worst_rival
-from nongauss.harmonium.params import Params
-from nongauss.harmonium.units import (
+from nongauss.harmonium.exponential_families import (
     Array,
     Layout,
     Response,
@@ -24,6 +22,8 @@ from nongauss.harmonium.units import (
     saturated_share,
     totals_of,
 )
+from nongauss.harmonium.objective import centred, scores, softened, worst_rival
+from nongauss.harmonium.params import Params
 
 FILL_SWEEPS = 3
 """Mean-field sweeps that fill missing cells during learning."""

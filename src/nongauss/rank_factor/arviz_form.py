@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from nongauss.core.contracts import InputError
+from nongauss.core.errors import InputError
 from nongauss.rank_factor.params import FloatArray
 from nongauss.rank_factor.predict import Draw
 

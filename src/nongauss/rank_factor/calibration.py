@@ -14,13 +14,14 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit, log_expit
 
-from nongauss.core.registry import persistable
-from nongauss.rank_factor import cells, experts
-from nongauss.rank_factor.cells import Rows
+from nongauss.core.records import persistable
+from nongauss.rank_factor import rank_likelihood as cells
+from nongauss.rank_factor import svm_mixture as experts
 from nongauss.rank_factor.params import Config, FloatArray, Normal, solve
 from nongauss.rank_factor.predict import Draw, decisions, factors
+from nongauss.rank_factor.rank_likelihood import Rows
 from nongauss.rank_factor.updates import Labels, State, is_level, level_loadings, share_logs
-from nongauss.rank_factor.ways import Expect
+from nongauss.rank_factor.vb_and_gibbs import Expect
 
 N_FOLDS, MOST = 5, 1000
 """Folds, and the most rows that are held out in all."""
@@ -28,7 +29,7 @@ N_ROUNDS = 3
 """Re-weighted steps of the machines without a fold's labels."""
 
 
-@persistable
+@persistable("rank_factor.Calibration", "nongauss.rank_factor.calibration:Calibration")
 class Calibration(NamedTuple):
     """P(output c) = 1 / (1 + exp(-(slope_c f_c + offset_c))): (C,) each."""
 

@@ -8,19 +8,19 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from nongauss.core.contracts import InputError
-from nongauss.core.registry import persistable
-from nongauss.data.rows import Rows as MergedRows
-from nongauss.data.scaling import Scale, fit_scale
-from nongauss.rank_factor.cells import Rows
+from nongauss.core.errors import InputError
+from nongauss.core.records import persistable
 from nongauss.rank_factor.levels import NONE, Levels
 from nongauss.rank_factor.params import FloatArray
+from nongauss.rank_factor.rank_likelihood import Rows
+from nongauss.tables.rows import Rows as MergedRows
+from nongauss.tables.scaling import Scale, fit_scale
 
 MOST_REPEATED = 1_000_000
 """Rows, counted by their weights, that may be held apart."""
 
 
-@persistable
+@persistable("rank_factor.Coding", "nongauss.rank_factor.coding:Coding")
 class Coding(NamedTuple):
     """How a cell is seen: levels (of ranks) or centre and spread (of values), (D,) each, by column."""
 

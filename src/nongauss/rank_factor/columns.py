@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nongauss.data.encoder import ColumnCode, TableEncoder
+from nongauss.tables.encoder import ColumnCode, TableEncoder
 
 
 def raw_names(encoder: TableEncoder, by_rank: bool) -> tuple[str, ...]:

@@ -12,27 +12,29 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from nongauss.core.contracts import FitResult, InputError, NongaussWarning
-from nongauss.data.encoder import TableEncoder
-from nongauss.data.inputs import Inputs
-from nongauss.data.rows import Rows as MergedRows
-from nongauss.data.rows import canonical_rows
+from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.estimator.base import TableEstimator
 from nongauss.estimator.parameters import Interval, StrOptions, check_parameters
-from nongauss.inference.chains import effective_size, split_rhat
-from nongauss.parted import by_parts
-from nongauss.rank_factor import align, predict
+from nongauss.optimise.mcmc_diagnostics import effective_size, split_rhat
+from nongauss.optimise.result import FitResult
 from nongauss.rank_factor import fit as recipe_of
-from nongauss.rank_factor.cells import Rows
+from nongauss.rank_factor import predict
+from nongauss.rank_factor import rotate as align
 from nongauss.rank_factor.coding import Coding, has_lone_row, repeated, scale_of, with_a_column
 from nongauss.rank_factor.columns import raw_cells, raw_names
 from nongauss.rank_factor.fit import Fitted, Recipe
 from nongauss.rank_factor.levels import MOST, find_levels, neighbours_of
 from nongauss.rank_factor.params import Config, FloatArray, Normal
 from nongauss.rank_factor.predict import Draw
+from nongauss.rank_factor.rank_likelihood import Rows
 from nongauss.rank_factor.sample import within
 from nongauss.rank_factor.shrinkage import Prior
 from nongauss.rank_factor.updates import Labels
+from nongauss.tables.encoder import TableEncoder
+from nongauss.tables.inputs import Inputs
+from nongauss.tables.parted import by_parts
+from nongauss.tables.rows import Rows as MergedRows
+from nongauss.tables.rows import canonical_rows
 
 CONSTRAINTS: dict[str, list[Any]] = {
     "n_factors": [StrOptions({"auto"}), Interval(numbers.Integral, 1, None, closed="left")],

@@ -11,15 +11,15 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import TransformerMixin
 
-from nongauss.core.contracts import InputError
-from nongauss.data.inputs import read_inputs
-from nongauss.data.labels import LabelCoder
+from nongauss.core.errors import InputError
 from nongauss.estimator.base import ProbabilityClassifierMixin
 from nongauss.estimator.parameters import Interval, StrOptions
-from nongauss.parted import by_parts
 from nongauss.rank_factor import predict
 from nongauss.rank_factor.common import CONSTRAINTS, RankFactors, interval
 from nongauss.rank_factor.params import FloatArray
+from nongauss.tables.inputs import read_inputs
+from nongauss.tables.labels import LabelCoder
+from nongauss.tables.parted import by_parts
 
 
 class RankFactorAnalysis(TransformerMixin, RankFactors):

@@ -10,16 +10,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils.parallel import Parallel, delayed
 
-from nongauss.core.contracts import Callback, FitResult, Status
-from nongauss.inference.iteration import repeat
+from nongauss.optimise.loop import repeat
+from nongauss.optimise.result import Callback, FitResult, Status
 from nongauss.rank_factor import calibration, pairs
-from nongauss.rank_factor.cells import Rows
 from nongauss.rank_factor.params import Config, FloatArray, Normal
 from nongauss.rank_factor.predict import Draw, decisions, factors
+from nongauss.rank_factor.rank_likelihood import Rows
 from nongauss.rank_factor.start import start
 from nongauss.rank_factor.updates import Labels, State, sweep
-from nongauss.rank_factor.ways import Draw as Gibbs
-from nongauss.rank_factor.ways import Expect, Way
+from nongauss.rank_factor.vb_and_gibbs import Draw as Gibbs
+from nongauss.rank_factor.vb_and_gibbs import Expect, Way
 
 LARGE = 2_000_000
 """From so many cells on they are held in 32 bits; all systems of equations stay in 64."""

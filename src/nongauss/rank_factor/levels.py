@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from nongauss.core.registry import persistable
+from nongauss.core.records import persistable
 
 FloatArray = NDArray[np.float64]
 
@@ -32,7 +32,7 @@ class Neighbours(NamedTuple):
     upper: NDArray[np.uint8]
 
 
-@persistable
+@persistable("rank_factor.Levels", "nongauss.rank_factor.levels:Levels")
 class Levels(NamedTuple):
     """Smallest and largest training value of each level, (D, Q), ascending; +inf after the last level."""
 

@@ -18,12 +18,13 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg import cholesky, solve_triangular
 
-from nongauss.rank_factor import experts, shrinkage
-from nongauss.rank_factor.cells import with_own, with_prior
+from nongauss.rank_factor import shrinkage
+from nongauss.rank_factor import svm_mixture as experts
 from nongauss.rank_factor.levels import NONE
 from nongauss.rank_factor.params import Config, FloatArray, Normal, outer, pack, pack_twice, unpack
+from nongauss.rank_factor.rank_likelihood import with_own, with_prior
 from nongauss.rank_factor.updates import SLAB, Labels, State, level_scale, prior_loss, share_logs
-from nongauss.rank_factor.ways import Draw, Way, point, update_experts
+from nongauss.rank_factor.vb_and_gibbs import Draw, Way, point, update_experts
 
 CHUNK = 20_000
 """Pairs that are handled at once."""

@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from nongauss.core.registry import persistable
+from nongauss.core.records import persistable
 from nongauss.rank_factor.shrinkage import Prior
 
 FloatArray = NDArray[Any]
 
 
-@persistable
+@persistable("rank_factor.Config", "nongauss.rank_factor.params:Config")
 class Config(NamedTuple):
     """Settings of a model: K factors, T experts, C outputs of the classifier (0: no labels), and its words.
 

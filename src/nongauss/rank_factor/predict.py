@@ -7,12 +7,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nongauss.core.registry import persistable
-from nongauss.rank_factor import cells, experts
-from nongauss.rank_factor.cells import Rows, Scale, Terms
-from nongauss.rank_factor.experts import Experts, Gate
+from nongauss.core.records import persistable
+from nongauss.rank_factor import rank_likelihood as cells
+from nongauss.rank_factor import svm_mixture as experts
 from nongauss.rank_factor.params import Config, FloatArray, Normal, solve
+from nongauss.rank_factor.rank_likelihood import Rows, Scale, Terms
 from nongauss.rank_factor.shrinkage import Shrinkage
+from nongauss.rank_factor.svm_mixture import Experts, Gate
 
 N_STEPS = 15
 """Steps of a row's factors: always as many, so that a row's do not depend on the rows beside it."""
@@ -20,7 +21,7 @@ EVEN = 24
 """Rows go by multiples of this: the last bits of a product of matrices differ for rows that are left over."""
 
 
-@persistable
+@persistable("rank_factor.Draw", "nongauss.rank_factor.predict:Draw")
 class Draw(NamedTuple):
     """One point of the posterior, or its variational summary: all that a prediction needs.
 
@@ -60,7 +61,7 @@ class Draw(NamedTuple):
 def factors(draw: Draw, rows: Rows, config: Config, dtype: Any) -> Normal:
     """q(z) of new rows, without labels: (N, K)."""
     if draw.steps:
-        from nongauss.rank_factor import predictive
+        from nongauss.rank_factor import unrolled_factors as predictive
 
         return predictive.host_factors(draw, rows, config)
     terms = draw.terms(dtype)

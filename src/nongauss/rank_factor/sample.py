@@ -7,9 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from nongauss.core.contracts import InputError
-from nongauss.data.parts import n_rows_of, take_rows
-from nongauss.parted import Encode, class_numbers, describe, is_parted, labels_of, open_parts, sample_table
+from nongauss.core.errors import InputError
+from nongauss.tables.parquet import n_rows_of, take_rows
+from nongauss.tables.parted import (
+    Encode,
+    class_numbers,
+    describe,
+    is_parted,
+    labels_of,
+    open_parts,
+    sample_table,
+)
 
 
 def within(

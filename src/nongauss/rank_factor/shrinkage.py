@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import digamma, gammaln
 
-from nongauss.core.registry import persistable
+from nongauss.core.records import persistable
 from nongauss.prob.gig import log_integral, moments
 
 FloatArray = NDArray[np.float64]
@@ -22,7 +22,7 @@ TINY = 1e-10
 """Least square of a coefficient: the prior has a pole at zero, where a draw would stay."""
 
 
-@persistable
+@persistable("rank_factor.Prior", "nongauss.rank_factor.shrinkage:Prior")
 class Prior(NamedTuple):
     """Shapes r of the local variances and s of their rates: the shrinkage factor's near 1 and near 0."""
 

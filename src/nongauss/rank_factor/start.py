@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from nongauss.rank_factor import cells, experts, shrinkage
-from nongauss.rank_factor.cells import Rows
+from nongauss.rank_factor import rank_likelihood as cells
+from nongauss.rank_factor import shrinkage
+from nongauss.rank_factor import svm_mixture as experts
 from nongauss.rank_factor.levels import NONE
 from nongauss.rank_factor.params import Config, FloatArray, Normal
+from nongauss.rank_factor.rank_likelihood import Rows
 from nongauss.rank_factor.updates import Labels, State, extreme_scale, level_scale
 
 SPREAD_Z, SPREAD_A = 0.1, 0.01

@@ -8,15 +8,15 @@ from typing import Any
 import jax
 import numpy as np
 
-from nongauss.core.contracts import Callback, FitResult, Status
-from nongauss.core.rng import key_from_seed
-from nongauss.inference import loop
-from nongauss.inference.gradient import GradientStep, pad_rows
-from nongauss.rank_factor import predictive
-from nongauss.rank_factor.cells import Rows
-from nongauss.rank_factor.experts import Gate
+from nongauss.core.device import key_from_seed
+from nongauss.optimise import compiled as loop
+from nongauss.optimise.minibatch import GradientStep, pad_rows
+from nongauss.optimise.result import Callback, FitResult, Status
+from nongauss.rank_factor import unrolled_factors as predictive
 from nongauss.rank_factor.params import Config
 from nongauss.rank_factor.predict import Draw
+from nongauss.rank_factor.rank_likelihood import Rows
+from nongauss.rank_factor.svm_mixture import Gate
 from nongauss.rank_factor.updates import Labels, State
 
 MOST_IN_BATCH = 256

@@ -6,12 +6,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nongauss.rank_factor import cells, experts
-from nongauss.rank_factor.cells import CellSums, Rows, Scale
-from nongauss.rank_factor.experts import Experts
+from nongauss.rank_factor import rank_likelihood as cells
+from nongauss.rank_factor import svm_mixture as experts
 from nongauss.rank_factor.params import Config, FloatArray, Normal
+from nongauss.rank_factor.rank_likelihood import CellSums, Rows, Scale
 from nongauss.rank_factor.shrinkage import Shrinkage
-from nongauss.rank_factor.ways import System, Way, update_experts
+from nongauss.rank_factor.svm_mixture import Experts
+from nongauss.rank_factor.vb_and_gibbs import System, Way, update_experts
 
 SLAB = 1.0
 """Precision of a second, normal prior of the loadings of ranks, whose scale no order of values can tell."""

@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from nongauss.core.contracts import InputError
-from nongauss.core.registry import persistable
-from nongauss.data.encoder import ColumnCode, TableEncoder
-from nongauss.data.rows import canonical_rows
-from nongauss.data.table import as_pandas, read_input
+from nongauss.core.errors import InputError
+from nongauss.core.records import persistable
 from nongauss.rectangle.params import FloatArray, IntArray, Labels, Rows
+from nongauss.tables.encoder import ColumnCode, TableEncoder
+from nongauss.tables.frame import as_pandas, read_input
+from nongauss.tables.rows import canonical_rows
 
 MOST_KNOTS = 2000
 """Distinct values from which a rank scale is interpolated."""
@@ -24,7 +24,7 @@ FEW_LABELS = 10
 _MISSING = 1e30  # stands for a gap while equal rows are sought
 
 
-@persistable
+@persistable("rectangle.ColumnScale", "nongauss.rectangle.columns:ColumnScale")
 class ColumnScale(NamedTuple):
     """Original values to scaled ones: (x / unit - mean) / sd, or through points (knots, heights) of ranks."""
 
@@ -41,7 +41,7 @@ class ColumnScale(NamedTuple):
         return (x / self.unit - self.mean) / self.sd
 
 
-@persistable
+@persistable("rectangle.View", "nongauss.rectangle.columns:View")
 class View(NamedTuple):
     """Some columns of the table: their encoder, their places, and the scales of those that hold numbers.
 

@@ -14,17 +14,11 @@ from scipy.special import softmax
 from sklearn.base import ClusterMixin
 from sklearn.utils.validation import check_is_fitted
 
-from nongauss.core.contracts import InputError, NongaussWarning
-from nongauss.data.encoder import TableEncoder
-from nongauss.data.inputs import read_inputs
-from nongauss.data.parts import Part
-from nongauss.data.table import read_input
+from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.estimator.base import TableEstimator
 from nongauss.estimator.parameters import Interval, StrOptions, check_parameters
-from nongauss.inference.checkpoint import Checkpoint, ended, opened
-from nongauss.inference.sources import Source, Stream
-from nongauss.parted import Encode, by_parts, describe, is_parted, open_parts, sample_table
-from nongauss.rectangle import selection
+from nongauss.optimise.checkpoint import Checkpoint, ended, opened
+from nongauss.rectangle import choose_k as selection
 from nongauss.rectangle.columns import Cells, merge, n_distinct, names_of_rows, places_of, view
 from nongauss.rectangle.fit import Recipe
 from nongauss.rectangle.params import KINDS, FloatArray, IntArray, Rows
@@ -33,6 +27,12 @@ from nongauss.rectangle.priors import read_prior
 from nongauss.rectangle.solution import Solution, Task, Wording, joint_posterior, solve
 from nongauss.rectangle.summary import Tally, cluster_table, description
 from nongauss.rectangle.updates import State
+from nongauss.tables.encoder import TableEncoder
+from nongauss.tables.frame import read_input
+from nongauss.tables.inputs import read_inputs
+from nongauss.tables.parquet import Part
+from nongauss.tables.parted import Encode, by_parts, describe, is_parted, open_parts, sample_table
+from nongauss.tables.source import Source, Stream
 
 MOST_ROWS = 20_000
 """Most distinct rows that a model is learned from."""

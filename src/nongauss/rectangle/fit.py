@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nongauss.core.contracts import Callback, FitResult
-from nongauss.inference.checkpoint import Checkpoint
-from nongauss.inference.iteration import repeat
+from nongauss.optimise.checkpoint import Checkpoint
+from nongauss.optimise.loop import repeat
+from nongauss.optimise.result import Callback, FitResult
 from nongauss.rectangle import starts
 from nongauss.rectangle.objective import cells, log_inside, posterior
 from nongauss.rectangle.objective import objective as objective_of

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from nongauss.core.registry import persistable
+from nongauss.core.records import persistable
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
@@ -113,7 +113,7 @@ class Boxes(NamedTuple):
         return Boxes(*(part[s : s + 1] for part in self))
 
 
-@persistable
+@persistable("rectangle.Structure", "nongauss.rectangle.params:Structure")
 class Structure(NamedTuple):
     """What the clusters look like: mean (S, K, P), scatter (S, K, P, P), log level probabilities (S, K, Ly).
 

@@ -6,15 +6,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nongauss.data.encoder import TableEncoder
-from nongauss.data.parts import Part, n_rows_of
-from nongauss.data.summary import weight_of
 from nongauss.rectangle.columns import View
 from nongauss.rectangle.fit import share_of
 from nongauss.rectangle.params import Rows
 from nongauss.rectangle.rules import Rules
 from nongauss.rectangle.summary import Tally
 from nongauss.rectangle.updates import State
+from nongauss.tables.encoder import TableEncoder
+from nongauss.tables.parquet import Part, n_rows_of
+from nongauss.tables.summary import weight_of
 
 
 class Views(NamedTuple):

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nongauss.rectangle.boxes import LOWER, SET, UPPER, Box, Grid, Key, hold
+from nongauss.rectangle.box_search import LOWER, SET, UPPER, Box, Grid, Key, hold
 from nongauss.rectangle.columns import Cells, View
 from nongauss.rectangle.params import Boxes, FloatArray, IntArray, Stated
 from nongauss.rectangle.rounding import is_whole, place

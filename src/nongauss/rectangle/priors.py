@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nongauss.core.contracts import InputError
-from nongauss.data.encoder import ColumnCode
-from nongauss.data.table import label_of
+from nongauss.core.errors import InputError
 from nongauss.rectangle.columns import Cells, View
 from nongauss.rectangle.params import FloatArray, IntArray, Stated
 from nongauss.rectangle.rules import Condition, Rules
+from nongauss.tables.encoder import ColumnCode
+from nongauss.tables.frame import label_of
 
 
 class Prior(NamedTuple):

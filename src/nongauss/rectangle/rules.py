@@ -8,7 +8,7 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import logsumexp, softmax
 
-from nongauss.core.registry import persistable
+from nongauss.core.records import persistable
 from nongauss.rectangle.columns import Cells
 from nongauss.rectangle.params import FloatArray
 
@@ -19,7 +19,7 @@ LEVEL = 1.0
 """Margin of a row whose level is inside or outside a set."""
 
 
-@persistable
+@persistable("rectangle.Condition", "nongauss.rectangle.rules:Condition")
 class Condition(NamedTuple):
     """One column's part of a rule: lower <= x <= upper, or for a label column one of `levels`.
 
@@ -66,7 +66,7 @@ class Condition(NamedTuple):
         return f"{self.name} {low}" if low == high else f"{self.name} {low} to {high}"
 
 
-@persistable
+@persistable("rectangle.Rules", "nongauss.rectangle.rules:Rules")
 class Rules(NamedTuple):
     """The conditions of each cluster, and the slopes that turn margins into probabilities, one a cluster
     once they are fitted."""

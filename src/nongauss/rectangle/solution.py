@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import logsumexp
 
-from nongauss.core.contracts import Callback, FitResult
-from nongauss.inference.checkpoint import Checkpoint
+from nongauss.optimise.checkpoint import Checkpoint
+from nongauss.optimise.result import Callback, FitResult
 from nongauss.rectangle.columns import Cells, View
 from nongauss.rectangle.fit import Fitted, Recipe, blocks, by_soft_rule, fit, without_others
 from nongauss.rectangle.params import Boxes, FloatArray, Rows, Structure

@@ -2,20 +2,20 @@
 
 from nongauss.report.baselines import baselines
 from nongauss.report.comparison import compare
-from nongauss.report.dependence import DependenceDisplay
-from nongauss.report.displays import CalibrationDisplay, PredictiveDisplay, TraceDisplay
-from nongauss.report.feature_displays import (
+from nongauss.report.html import FrameInfo, learned_figures, report_figures, write_report
+from nongauss.report.metrics import classification_metrics, pit_values, regression_metrics
+from nongauss.report.plots.dependence import DependenceDisplay
+from nongauss.report.plots.features import (
     ClassFeaturesDisplay,
     FeatureColumnsDisplay,
     feature_figures,
     feature_lines,
 )
-from nongauss.report.html import FrameInfo, learned_figures, report_figures, write_report
-from nongauss.report.label_displays import ReliabilityDisplay
-from nongauss.report.loading_displays import CoefficientDisplay, FactorNetworkDisplay, LoadingImageDisplay
-from nongauss.report.metrics import classification_metrics, pit_values, regression_metrics
-from nongauss.report.relevance import RelevanceDisplay, relevance
-from nongauss.report.rule_displays import ClusterProfileDisplay, ParallelRulesDisplay, RectangleDisplay
+from nongauss.report.plots.labels import ReliabilityDisplay
+from nongauss.report.plots.loadings import CoefficientDisplay, FactorNetworkDisplay, LoadingImageDisplay
+from nongauss.report.plots.predictions import CalibrationDisplay, PredictiveDisplay, TraceDisplay
+from nongauss.report.plots.relevance import RelevanceDisplay, relevance
+from nongauss.report.plots.rules import ClusterProfileDisplay, ParallelRulesDisplay, RectangleDisplay
 from nongauss.report.text import summary
 
 __all__ = [

@@ -15,7 +15,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import BaseCrossValidator, KFold, StratifiedKFold, cross_val_predict
 from sklearn.utils import _safe_indexing
 
-from nongauss.core.contracts import InputError, Status
+from nongauss.core.errors import InputError
+from nongauss.optimise.result import Status
 from nongauss.report.metrics import (
     SHORT_LABELS,
     FloatArray,

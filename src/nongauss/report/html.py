@@ -14,11 +14,11 @@ import numpy as np
 from sklearn.base import is_classifier, is_clusterer, is_regressor
 
 from nongauss.core.files import atomic_path
-from nongauss.report.dependence import DependenceDisplay
-from nongauss.report.displays import CalibrationDisplay, PredictiveDisplay, TraceDisplay
-from nongauss.report.label_displays import ReliabilityDisplay, draw_confusion
 from nongauss.report.metrics import metric_table
-from nongauss.report.relevance import RelevanceDisplay
+from nongauss.report.plots.dependence import DependenceDisplay
+from nongauss.report.plots.labels import ReliabilityDisplay, draw_confusion
+from nongauss.report.plots.predictions import CalibrationDisplay, PredictiveDisplay, TraceDisplay
+from nongauss.report.plots.relevance import RelevanceDisplay
 from nongauss.report.text import facts, settings
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from nongauss.core.contracts import InputError
+from nongauss.core.errors import InputError
 
 FloatArray = npt.NDArray[np.float64]
 

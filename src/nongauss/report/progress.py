@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from nongauss.core.contracts import Progress
+from nongauss.optimise.result import Progress
 
 
 @contextmanager

@@ -10,13 +10,13 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nongauss.data.inputs import read_inputs
-from nongauss.data.labels import LabelCoder
 from nongauss.estimator.base import ProbabilityClassifierMixin
 from nongauss.estimator.parameters import StrOptions
-from nongauss.parted import by_parts, describe, is_parted, labels_of, open_parts
 from nongauss.sparse_gp.common import CONSTRAINTS, FloatArray, SparseGP
 from nongauss.sparse_gp.likelihoods import Bernoulli, Likelihood, Multinomial, Ordinal
+from nongauss.tables.inputs import read_inputs
+from nongauss.tables.labels import LabelCoder
+from nongauss.tables.parted import by_parts, describe, is_parted, labels_of, open_parts
 
 
 class _Labels(ProbabilityClassifierMixin, SparseGP):

@@ -11,24 +11,25 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from nongauss.core.contracts import FitResult, InputError, Status
-from nongauss.data.encoder import TableEncoder
-from nongauss.data.inputs import Inputs
-from nongauss.data.parts import Encoded
-from nongauss.data.rows import canonical_rows
+from nongauss.core.errors import InputError
 from nongauss.estimator.base import TableEstimator
 from nongauss.estimator.parameters import Interval, StrOptions, check_parameters
-from nongauss.inference.checkpoint import ended, opened
-from nongauss.inference.sources import Source
-from nongauss.parted import Encode, ReadTarget, sample
+from nongauss.optimise.checkpoint import ended, opened
+from nongauss.optimise.result import FitResult, Status
 from nongauss.sparse_gp import fit as recipe_of
 from nongauss.sparse_gp.fit import Recipe
-from nongauss.sparse_gp.kernel import Kernel, Space, Sum
-from nongauss.sparse_gp.kernel_text import parse
+from nongauss.sparse_gp.kernels.algebra import Kernel, Space, Sum
+from nongauss.sparse_gp.kernels.text import parse
 from nongauss.sparse_gp.likelihoods import Likelihood
 from nongauss.sparse_gp.params import Model, Rows
 from nongauss.sparse_gp.predict import Posterior
 from nongauss.sparse_gp.stacking import Member, fit_members, is_exact, weights_of
+from nongauss.tables.encoder import TableEncoder
+from nongauss.tables.inputs import Inputs
+from nongauss.tables.parquet import Encoded
+from nongauss.tables.parted import Encode, ReadTarget, sample
+from nongauss.tables.rows import canonical_rows
+from nongauss.tables.source import Source
 
 FloatArray = NDArray[np.float64]
 

@@ -13,17 +13,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
 
-from nongauss.core.contracts import FitResult, InputError, NongaussWarning
-from nongauss.data.inputs import read_inputs
-from nongauss.data.parts import Part
-from nongauss.data.scaling import Moments
-from nongauss.data.target import TargetScaler, TargetSummary, validate_target
+from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.estimator.base import DistributionRegressorMixin
-from nongauss.estimator.distribution import PredictiveDistribution, averaged
 from nongauss.estimator.parameters import Interval, StrOptions
-from nongauss.parted import by_parts, describe, is_parted, open_parts
+from nongauss.optimise.result import FitResult
+from nongauss.predictive.distribution import PredictiveDistribution, averaged
 from nongauss.sparse_gp.common import CONSTRAINTS, FloatArray, SparseGP
 from nongauss.sparse_gp.likelihoods import REGRESSION, Custom, Likelihood, NegativeBinomial, Poisson
+from nongauss.tables.inputs import read_inputs
+from nongauss.tables.parquet import Part
+from nongauss.tables.parted import by_parts, describe, is_parted, open_parts
+from nongauss.tables.scaling import Moments
+from nongauss.tables.target import TargetScaler, TargetSummary, validate_target
 
 
 class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):

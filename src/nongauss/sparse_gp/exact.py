@@ -8,7 +8,7 @@ import numpy as np
 from scipy.linalg import cho_solve, cholesky
 from scipy.linalg.lapack import dpotri
 
-from nongauss.sparse_gp.kernel import FloatArray
+from nongauss.sparse_gp.kernels.algebra import FloatArray
 from nongauss.sparse_gp.params import Model, Params, Rows
 from nongauss.sparse_gp.updates import first_sites
 

@@ -8,20 +8,21 @@ from typing import NamedTuple
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from nongauss.core.contracts import Callback, FitResult, Status
 from nongauss.core.memory import keep_freed_memory
-from nongauss.inference.checkpoint import Checkpoint
-from nongauss.inference.quasi_newton import ascend
-from nongauss.inference.sources import Source, Stream
-from nongauss.sparse_gp import exact, passes
+from nongauss.optimise.checkpoint import Checkpoint
+from nongauss.optimise.lbfgs import ascend
+from nongauss.optimise.result import Callback, FitResult, Status
+from nongauss.sparse_gp import exact
+from nongauss.sparse_gp import streamed_posterior as passes
 from nongauss.sparse_gp.blocks import KEPT_NUMBERS, Blocks
 from nongauss.sparse_gp.inducing import are_all_rows, inducing_inputs
-from nongauss.sparse_gp.kernel import FloatArray
-from nongauss.sparse_gp.mixture import fit_mixture
+from nongauss.sparse_gp.kernels.algebra import FloatArray
 from nongauss.sparse_gp.objective import Latent, by_inducing, by_rows, pull_back_inducing
 from nongauss.sparse_gp.params import INPUT_UNIT, Model, Params, Rows, box, log_prior, start
+from nongauss.sparse_gp.posterior_mixture import fit_mixture
 from nongauss.sparse_gp.predict import Posterior
 from nongauss.sparse_gp.updates import MOST_STEPS, Settled, Sites, first_sites, settle
+from nongauss.tables.source import Source, Stream
 
 MOST_EXACT = 1000
 """Distinct rows up to which Gaussian noise is treated exactly by default."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from sklearn.cluster import kmeans_plusplus
 
-from nongauss.sparse_gp.kernel import FloatArray
+from nongauss.sparse_gp.kernels.algebra import FloatArray
 
 MOST_ROWS = 20_000
 """Rows that are looked at: the centres of more would be the same, at a higher price."""

@@ -22,7 +22,7 @@ import numpy as np
 from scipy.linalg import cho_solve, cholesky
 from scipy.linalg.lapack import dtrtri
 
-from nongauss.sparse_gp.kernel import FloatArray, Kernel, Space
+from nongauss.sparse_gp.kernels.algebra import FloatArray, Kernel, Space
 
 JITTER = 1e-8
 """Added to the diagonal of K_zz, relative to its mean."""

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nongauss.sparse_gp.kernel import PRIOR_SD, FloatArray, Kernel, Space
+from nongauss.sparse_gp.kernels.algebra import PRIOR_SD, FloatArray, Kernel, Space
 from nongauss.sparse_gp.likelihoods.base import Likelihood
 
 WIDEST = 12.0

@@ -7,14 +7,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nongauss.core.registry import persistable
+from nongauss.core.records import persistable
 from nongauss.sparse_gp.blocks import row_slices
-from nongauss.sparse_gp.kernel import FloatArray, Kernel, Space
+from nongauss.sparse_gp.kernels.algebra import FloatArray, Kernel, Space
 from nongauss.sparse_gp.likelihoods.base import Likelihood
 from nongauss.sparse_gp.objective import basis, conditional
 
 
-@persistable
+@persistable("sparse_gp.Posterior", "nongauss.sparse_gp.predict:Posterior")
 class Posterior(NamedTuple):
     """All that a prediction needs: f_l(x) ~ N(offset_l + k' alpha_l, k(x, x) - k' W_l k), k = k(Z, x).
 

@@ -12,16 +12,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nongauss.core.contracts import Callback, FitResult, Status
-from nongauss.inference.checkpoint import Checkpoint
-from nongauss.inference.sources import Source
+from nongauss.optimise.checkpoint import Checkpoint
+from nongauss.optimise.result import Callback, FitResult, Status
 from nongauss.sparse_gp.blocks import Blocks
 from nongauss.sparse_gp.fit import Recipe, fit, sample
-from nongauss.sparse_gp.kernel import FloatArray
+from nongauss.sparse_gp.kernels.algebra import FloatArray
 from nongauss.sparse_gp.objective import conditional
 from nongauss.sparse_gp.params import Model, Params, Rows
 from nongauss.sparse_gp.predict import Posterior
 from nongauss.sparse_gp.updates import first_sites
+from nongauss.tables.source import Source
 
 SMALLEST_REST = 1e-9
 """Share of what is known of f_n that is not from the row's own target: rounding leaves less."""

@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol, TypeVar
 import numpy as np
 
 from nongauss.sparse_gp.blocks import Blocks
-from nongauss.sparse_gp.kernel import FloatArray
+from nongauss.sparse_gp.kernels.algebra import FloatArray
 from nongauss.sparse_gp.likelihoods.base import Expectation
 from nongauss.sparse_gp.objective import Latent, latent, moments, weighted_gram
 from nongauss.sparse_gp.params import Model, Rows

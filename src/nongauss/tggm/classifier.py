@@ -13,16 +13,17 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from sklearn.base import ClassifierMixin
 
-from nongauss.core.contracts import FitResult, InputError
-from nongauss.core.records import replace
-from nongauss.data.inputs import read_inputs
-from nongauss.data.labels import LabelCoder
-from nongauss.data.parts import Encoded
-from nongauss.data.rows import validate_weight
-from nongauss.data.sparse import SparseEncoder, SparseRows
+from nongauss.core.device import replace
+from nongauss.core.errors import InputError
 from nongauss.estimator.parameters import Interval, StrOptions
-from nongauss.inference.sources import Source
-from nongauss.parted import Encode, by_parts, class_numbers, describe, is_parted, labels_of, open_parts
+from nongauss.optimise.result import FitResult
+from nongauss.tables.inputs import read_inputs
+from nongauss.tables.labels import LabelCoder
+from nongauss.tables.parquet import Encoded
+from nongauss.tables.parted import Encode, by_parts, class_numbers, describe, is_parted, labels_of, open_parts
+from nongauss.tables.rows import validate_weight
+from nongauss.tables.source import Source
+from nongauss.tables.sparse import SparseEncoder, SparseRows
 from nongauss.tggm import fit as recipe_of
 from nongauss.tggm.common import CONSTRAINTS, TGGM, canonical
 from nongauss.tggm.fit import Data

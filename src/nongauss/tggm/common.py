@@ -9,15 +9,16 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from nongauss.core.contracts import FitResult, InputError, Status
-from nongauss.data.encoder import TableEncoder
-from nongauss.data.rows import canonical_rows
-from nongauss.data.sparse import SparseRows, joined, parted
+from nongauss.core.errors import InputError
 from nongauss.estimator.base import TableEstimator
 from nongauss.estimator.parameters import Interval, StrOptions, check_parameters
-from nongauss.inference.checkpoint import Checkpoint, ended, opened
-from nongauss.inference.sources import Source
-from nongauss.parted import is_parted, sample
+from nongauss.optimise.checkpoint import Checkpoint, ended, opened
+from nongauss.optimise.result import FitResult, Status
+from nongauss.tables.encoder import TableEncoder
+from nongauss.tables.parted import is_parted, sample
+from nongauss.tables.rows import canonical_rows
+from nongauss.tables.source import Source
+from nongauss.tables.sparse import SparseRows, joined, parted
 from nongauss.tggm import fit as recipe_of
 from nongauss.tggm import parts
 from nongauss.tggm.fit import Data, Recipe

@@ -13,17 +13,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
-from nongauss.core.contracts import FitResult, InputError, NongaussWarning
-from nongauss.data.encoder import TableEncoder
-from nongauss.data.inputs import read_inputs
-from nongauss.data.parts import Part
-from nongauss.data.rows import validate_weight
-from nongauss.data.target import TargetScaler, TargetSummary, validate_target
+from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.estimator.base import DistributionRegressorMixin
-from nongauss.estimator.distribution import GaussianMixtureDistribution
 from nongauss.estimator.parameters import Interval, StrOptions
-from nongauss.inference.sources import Source
-from nongauss.parted import Encode, by_parts, describe, is_parted, open_parts
+from nongauss.optimise.result import FitResult
+from nongauss.predictive.distribution import GaussianMixtureDistribution
+from nongauss.tables.encoder import TableEncoder
+from nongauss.tables.inputs import read_inputs
+from nongauss.tables.parquet import Part
+from nongauss.tables.parted import Encode, by_parts, describe, is_parted, open_parts
+from nongauss.tables.rows import validate_weight
+from nongauss.tables.source import Source
+from nongauss.tables.target import TargetScaler, TargetSummary, validate_target
 from nongauss.tggm import fit as recipe_of
 from nongauss.tggm.common import CONSTRAINTS, TGGM, canonical
 from nongauss.tggm.fit import Data, Recipe

@@ -11,14 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from nongauss.core.contracts import Callback, FitResult, InputError, Status
-from nongauss.core.records import replace, value
-from nongauss.core.rng import key_from_seed
-from nongauss.data.rows import canonical_rows
-from nongauss.data.sparse import SparseRows, joined
-from nongauss.inference import loop
-from nongauss.inference.checkpoint import Checkpoint
-from nongauss.inference.gradient import GradientStep, over_devices, pad_rows
+from nongauss.core.device import key_from_seed, replace
+from nongauss.core.errors import InputError
+from nongauss.core.records import value
+from nongauss.optimise import compiled as loop
+from nongauss.optimise.checkpoint import Checkpoint
+from nongauss.optimise.minibatch import GradientStep, over_devices, pad_rows
+from nongauss.optimise.result import Callback, FitResult, Status
+from nongauss.tables.rows import canonical_rows
+from nongauss.tables.sparse import SparseRows, joined
 from nongauss.tggm import predict, updates
 from nongauss.tggm.params import Config, Params, start
 from nongauss.tggm.predict import Ensemble

@@ -25,8 +25,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from nongauss.data.sparse import SparseRows
 from nongauss.prob import normal, probit, truncnorm
+from nongauss.tables.sparse import SparseRows
 from nongauss.tggm.params import Config, Params
 
 LOG_2PI = 2.0 * normal.HALF_LOG_2PI

@@ -10,8 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from nongauss.core.records import value
-from nongauss.core.registry import persistable
+from nongauss.core.records import persistable, value
 
 LARGEST_LOG_SD = 3.0
 """Upper end of the log standard deviations, in units of the standardised target."""
@@ -20,7 +19,7 @@ SMALLEST_LOG_SD = -9.0
 """Lower end: a noise of 1e-4 target standard deviations. It keeps a noise-free fit finite."""
 
 
-@persistable
+@persistable("tggm.Layer", "nongauss.tggm.params:Layer")
 class Layer(NamedTuple):
     """A layer of hidden units above another: `W` (E, M, M below), `b` (E, M), `log_sd` (E, M)."""
 
@@ -29,7 +28,7 @@ class Layer(NamedTuple):
     log_sd: jax.Array
 
 
-@persistable
+@persistable("tggm.Params", "nongauss.tggm.params:Params")
 class Params(NamedTuple):
     """Parameters of the members of an ensemble (leading axis E), or of one member without that axis.
 
@@ -53,7 +52,7 @@ class Params(NamedTuple):
         return (Layer(self.W0, self.b0, self.log_sd0), *self.deeper)
 
 
-@persistable
+@persistable("tggm.Config", "nongauss.tggm.params:Config")
 @value
 class Config:
     """The settings that a compiled step depends on.

@@ -13,14 +13,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from nongauss.core.contracts import Callback, FitResult
-from nongauss.core.rng import key_from_seed
-from nongauss.data.parts import Encoded, FirstRows
-from nongauss.data.rows import content_hash
-from nongauss.inference import epochs
-from nongauss.inference.checkpoint import Checkpoint
-from nongauss.inference.epochs import Batch
-from nongauss.inference.sources import Source
+from nongauss.core.device import key_from_seed
+from nongauss.optimise import streamed as epochs
+from nongauss.optimise.checkpoint import Checkpoint
+from nongauss.optimise.result import Callback, FitResult
+from nongauss.optimise.streamed import Batch
+from nongauss.tables.parquet import Encoded, FirstRows
+from nongauss.tables.rows import content_hash
+from nongauss.tables.source import Source
 from nongauss.tggm.fit import (
     Data,
     Recipe,

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from scipy.special import log_ndtr, ndtri_exp
 from scipy.stats import qmc
 
-from nongauss.core.precision import double_precision
-from nongauss.core.registry import persistable
-from nongauss.data.sparse import SparseRows
-from nongauss.inference.gradient import bucket
+from nongauss.core.device import double_precision
+from nongauss.core.records import persistable
+from nongauss.optimise.minibatch import bucket
 from nongauss.prob import probit, truncnorm
+from nongauss.tables.sparse import SparseRows
 from nongauss.tggm.objective import filled, last_drive
 from nongauss.tggm.params import Config, Params
 
@@ -41,7 +41,7 @@ FloatArray = NDArray[np.float64]
 Parts = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
 
 
-@persistable
+@persistable("tggm.Ensemble", "nongauss.tggm.predict:Ensemble")
 class Ensemble(NamedTuple):
     """Fitted members with what undoes the scaling: all that a prediction needs.
 

@@ -1,7 +1,7 @@
 """How the model moves: the gradient of a batch, one step of the optimiser, the judgement of an epoch.
 
 `local` sums over the rows of a batch, `update` moves the parameters, `judge` looks at held-out rows: the
-three functions that the mini-batch engine asks for (`nongauss.inference.gradient`).
+three functions that the mini-batch engine asks for (`nongauss.optimise.minibatch`).
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from nongauss.core.records import record, replace, value
-from nongauss.data.sparse import SparseRows
-from nongauss.inference.gradient import Rows
+from nongauss.core.device import record, replace
+from nongauss.core.records import value
+from nongauss.optimise.minibatch import Rows
+from nongauss.tables.sparse import SparseRows
 from nongauss.tggm import mean_field, objective
 from nongauss.tggm.params import Config, Params, constrain
 

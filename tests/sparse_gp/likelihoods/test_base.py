@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from nongauss.core.contracts import InputError
-from nongauss.core.registry import is_persistable, registered_class
+from nongauss.core.errors import InputError
+from nongauss.core.records import is_persistable, registered_class
 from nongauss.estimator.codec import decode, encode
 from nongauss.sparse_gp.likelihoods import (
     REGRESSION,

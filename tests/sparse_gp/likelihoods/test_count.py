@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from nongauss.core.contracts import InputError
+from nongauss.core.errors import InputError
 from nongauss.sparse_gp.likelihoods import NegativeBinomial, Poisson
 
 Y, F = np.array([0.0, 3.0, 1e5]), np.array([[-0.5], [1.5], [11.0]])

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy.special import gammaln
 
-from nongauss.core.contracts import InputError
-from nongauss.core.registry import is_persistable
+from nongauss.core.errors import InputError
+from nongauss.core.records import is_persistable
 from nongauss.sparse_gp.likelihoods import Beta, Custom, Gaussian, Poisson
 
 NONE = np.zeros(0)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from nongauss.core.contracts import InputError
+from nongauss.core.errors import InputError
 from nongauss.sparse_gp.likelihoods import Beta, Exponential, Gamma
 from nongauss.sparse_gp.likelihoods.positive import expected_shares, trigamma
 

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from nongauss.core.contracts import InputError
-from nongauss.estimator.distribution import PredictiveDistribution
+from nongauss.core.errors import InputError
+from nongauss.predictive.distribution import PredictiveDistribution
 from nongauss.prob.logistic import expected_log1pexp, log1pexp
 from nongauss.prob.quadrature import gauss_hermite, quasi_normal
 

@@ -7,9 +7,9 @@ import math
 import numpy as np
 from scipy.special import digamma, gammaln
 
-from nongauss.core.registry import persistable
-from nongauss.estimator import latent
-from nongauss.estimator.distribution import PredictiveDistribution
+from nongauss.core.records import persistable
+from nongauss.predictive import latent
+from nongauss.predictive.distribution import PredictiveDistribution
 from nongauss.prob.logistic import log1pexp
 from nongauss.sparse_gp.likelihoods.base import (
     Expectation,
@@ -36,7 +36,7 @@ class _Count(Likelihood):
         first_bad(y, bad, self.name, "that is a whole number of at least 0", "round it, or take 'gamma'")
 
 
-@persistable
+@persistable("sparse_gp.likelihoods.Poisson", "nongauss.sparse_gp.likelihoods.count:Poisson")
 class Poisson(_Count):
     """y ~ Poisson(e^f). Expectations are exact."""
 
@@ -77,7 +77,9 @@ class Poisson(_Count):
         return latent.poisson_predictive(mean[..., 0], variance[..., 0])
 
 
-@persistable
+@persistable(
+    "sparse_gp.likelihoods.NegativeBinomial", "nongauss.sparse_gp.likelihoods.count:NegativeBinomial"
+)
 class NegativeBinomial(_Count):
     """y negative binomial with mean e^f and variance e^f + e^{2f} / r: over-dispersed counts; psi = (log r).
 

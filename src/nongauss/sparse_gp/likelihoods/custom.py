@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nongauss.core.contracts import InputError
-from nongauss.estimator.distribution import PredictiveDistribution
-from nongauss.estimator.grid import grid_predictive
+from nongauss.core.errors import InputError
+from nongauss.predictive.distribution import PredictiveDistribution
+from nongauss.predictive.grid import grid_predictive
 from nongauss.prob.quadrature import gauss_hermite
 from nongauss.sparse_gp.likelihoods.base import (
     LARGEST_EXPONENT,

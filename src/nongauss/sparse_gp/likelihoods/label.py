@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from nongauss.core.contracts import InputError
-from nongauss.core.registry import persistable
+from nongauss.core.errors import InputError
+from nongauss.core.records import persistable
 from nongauss.prob.logistic import expected_sigmoid, log1pexp
 from nongauss.prob.piecewise import expected_bound
 from nongauss.prob.softmax import SOFTMAX, expected_softmax
@@ -70,7 +70,7 @@ class _Logistic(_Label):
         return expected_softplus(mean, variance)
 
 
-@persistable
+@persistable("sparse_gp.likelihoods.Bernoulli", "nongauss.sparse_gp.likelihoods.label:Bernoulli")
 class Bernoulli(_Logistic):
     """y in {0, 1}, P(y = 1) = s(f), s the logistic function."""
 
@@ -99,7 +99,7 @@ class Bernoulli(_Logistic):
         return _normalised(np.stack([expected_sigmoid(-m, v), expected_sigmoid(m, v)], axis=-1))
 
 
-@persistable
+@persistable("sparse_gp.likelihoods.Multinomial", "nongauss.sparse_gp.likelihoods.label:Multinomial")
 class Multinomial(_Label):
     """y in 0..C-1, P(y = c) proportional to e^{f_c}: one latent function a class.
 
@@ -137,7 +137,7 @@ class Multinomial(_Label):
         return expected_softmax(mean, variance)
 
 
-@persistable
+@persistable("sparse_gp.likelihoods.Ordinal", "nongauss.sparse_gp.likelihoods.label:Ordinal")
 class Ordinal(_Logistic):
     """y in 0..C-1 in order, P(y <= k) = s(phi_k - f) (McCullagh 1980); psi = (phi_0, log gaps of cuts phi).
 

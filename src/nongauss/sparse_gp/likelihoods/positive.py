@@ -7,9 +7,9 @@ import math
 import numpy as np
 from scipy.special import digamma, expit, gammaln
 
-from nongauss.core.registry import persistable
-from nongauss.estimator import latent
-from nongauss.estimator.distribution import PredictiveDistribution
+from nongauss.core.records import persistable
+from nongauss.predictive import latent
+from nongauss.predictive.distribution import PredictiveDistribution
 from nongauss.prob.quadrature import gauss_hermite
 from nongauss.sparse_gp.likelihoods.base import (
     Expectation,
@@ -48,7 +48,7 @@ class _LogMean(Likelihood):
         return 0.5 * (column(np.log(np.maximum(y, _TINY))) + offset), np.full((len(y), 1), 0.5)
 
 
-@persistable
+@persistable("sparse_gp.likelihoods.Exponential", "nongauss.sparse_gp.likelihoods.positive:Exponential")
 class Exponential(_LogMean):
     """y exponential with mean e^f."""
 
@@ -88,7 +88,7 @@ class Exponential(_LogMean):
         return latent.gamma_predictive(mean[..., 0] + math.log(scale), variance[..., 0], 1.0)
 
 
-@persistable
+@persistable("sparse_gp.likelihoods.Gamma", "nongauss.sparse_gp.likelihoods.positive:Gamma")
 class Gamma(_LogMean):
     """y gamma with mean e^f and shape a, that is, standard deviation e^f / sqrt(a); psi = (log a)."""
 
@@ -138,7 +138,7 @@ class Gamma(_LogMean):
         return latent.gamma_predictive(mean[..., 0] + math.log(scale), variance[..., 0], shape)
 
 
-@persistable
+@persistable("sparse_gp.likelihoods.Beta", "nongauss.sparse_gp.likelihoods.positive:Beta")
 class Beta(Likelihood):
     """y in (0, 1), beta with mean s(f) and precision p: shapes s(f) p and s(-f) p; psi = (log p).
 

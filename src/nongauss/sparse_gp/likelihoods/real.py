@@ -7,9 +7,9 @@ import math
 import numpy as np
 from scipy.special import digamma, erf, gammaln
 
-from nongauss.core.registry import persistable
-from nongauss.estimator import latent
-from nongauss.estimator.distribution import PredictiveDistribution
+from nongauss.core.records import persistable
+from nongauss.predictive import latent
+from nongauss.predictive.distribution import PredictiveDistribution
 from nongauss.sparse_gp.likelihoods.base import (
     Expectation,
     FloatArray,
@@ -23,7 +23,7 @@ _LOG_2PI = math.log(2.0 * math.pi)
 _LOG_FLOOR = math.log(1e-3)  # of a standard deviation or scale, as a share of the target's
 
 
-@persistable
+@persistable("sparse_gp.likelihoods.Gaussian", "nongauss.sparse_gp.likelihoods.real:Gaussian")
 class Gaussian(Likelihood):
     """y ~ N(f, s^2); psi = (log s^2). Expectations are exact, and so is one step of the sites."""
 
@@ -74,7 +74,10 @@ class Gaussian(Likelihood):
         return latent.gaussian_predictive(mean[..., 0], variance[..., 0] + math.exp(psi[0]), centre, scale)
 
 
-@persistable
+@persistable(
+    "sparse_gp.likelihoods.HeteroscedasticGaussian",
+    "nongauss.sparse_gp.likelihoods.real:HeteroscedasticGaussian",
+)
 class HeteroscedasticGaussian(Likelihood):
     """y ~ N(f_1, exp(2 f_2)): the noise depends on the inputs. Expectations are exact."""
 
@@ -137,7 +140,7 @@ class _HeavyTailed(Likelihood):
         return np.array(offset), np.maximum((column(y) - offset) ** 2, 1.0)
 
 
-@persistable
+@persistable("sparse_gp.likelihoods.Laplace", "nongauss.sparse_gp.likelihoods.real:Laplace")
 class Laplace(_HeavyTailed):
     """y ~ f + Laplace(b), heavier tails than the Gaussian; psi = (log b).
 
@@ -187,7 +190,7 @@ class Laplace(_HeavyTailed):
         return latent.laplace_predictive(mean[..., 0], variance[..., 0], math.exp(psi[0]), centre, scale)
 
 
-@persistable
+@persistable("sparse_gp.likelihoods.StudentT", "nongauss.sparse_gp.likelihoods.real:StudentT")
 class StudentT(_HeavyTailed):
     """y ~ f + scale * t(df): outliers cost little; psi = (log scale, log df).
 

@@ -1,0 +1,5 @@
+"""The command line `nongauss`."""
+
+from nongauss.cli.app import app
+
+__all__ = ["app"]

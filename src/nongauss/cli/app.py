@@ -1,0 +1,328 @@
+"""The command line: `nongauss demo | fit | predict | compare | cluster | describe`. Wiring, imported late."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from nongauss.cli.fit_and_report import Outcome
+    from nongauss.cli.read import Table
+
+app = typer.Typer(
+    name="nongauss",
+    help="Predictions with honest uncertainty for tables that are not Gaussian.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+Data = Annotated[
+    Path,
+    typer.Argument(
+        metavar="DATA", help="Table: CSV (also gzipped) or Parquet; with --engine, a folder or pattern."
+    ),
+]
+Target = Annotated[str, typer.Option(help="Column to predict.")]
+Model = Annotated[str, typer.Option(help="auto (by the target's kind), tggm or sparse_gp.")]
+Task = Annotated[
+    str, typer.Option(help="auto (by the target's kind), regression, classification or ordinal.")
+]
+Out = Annotated[Path, typer.Option(help="Folder for the model file and the report.")]
+Save = Annotated[Path | None, typer.Option(help="Model file; by default model.nongauss in --out.")]
+Report = Annotated[Path | None, typer.Option(help="Report; by default report.html in --out.")]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of the split and of the fit.")]
+Epochs = Annotated[int | None, typer.Option(min=1, help="Most epochs of a fit.")]
+RuleColumns = Annotated[str | None, typer.Option(help="Columns of the rules, with commas; all by default.")]
+LookColumns = Annotated[
+    str | None,
+    typer.Option(help="Columns in which rows of a cluster are alike, with commas; all by default."),
+]
+Clusters = Annotated[int | None, typer.Option(min=1, help="Number of clusters; chosen by default.")]
+Settings = Annotated[list[str] | None, typer.Option("--set", help="A parameter of the model, name=value.")]
+Engine = Annotated[
+    str, typer.Option(help="memory, or for Parquet files past it: stream (from disk), dask (on a cluster).")
+]
+Scheduler = Annotated[str | None, typer.Option(help="Address of a Dask scheduler; a local one by default.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace files that exist.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+
+
+@app.callback(invoke_without_command=True)
+def main(
+    version: Annotated[bool, typer.Option("--version", is_eager=True, help="Print the version.")] = False,
+) -> None:
+    """Predictions with honest uncertainty for tables that are not Gaussian."""
+    if version:
+        import nongauss
+
+        typer.echo(f"nongauss {nongauss.__version__}")
+        raise typer.Exit()
+
+
+@app.command()
+def demo(
+    out: Out = Path("."),
+    seed: Seed = 0,
+    max_epochs: Epochs = None,
+    set_: Settings = None,
+    force: Force = False,
+    as_json: Json = False,
+) -> None:
+    """Fit a regression on a real data set that ships with scikit-learn, next to ridge regression."""
+    with _polite() as caught:
+        from nongauss.cli import choose as models
+        from nongauss.cli import fit_and_report as workflow
+        from nongauss.cli import read as tables
+        from nongauss.report.baselines import baselines
+        from nongauss.report.progress import fit_progress
+
+        paths = _outputs(out, None, None)
+        workflow.check_outputs(paths, force=force)
+        table = tables.demo_table(set_ or ())
+        ridge = {"ridge regression": baselines(table.X)["ridge regression"]}
+        with fit_progress(enabled=False if as_json else None) as callbacks:
+            model = models.build_model(table.choice, seed=seed, max_epochs=max_epochs, callbacks=callbacks)
+            outcome = workflow.fit_and_judge(model, table, seed=seed, rivals=ridge)
+        _finish(outcome, table, paths, "Diabetes progression after one year", caught, as_json)
+
+
+@app.command()
+def fit(
+    data: Data,
+    target: Target,
+    model: Model = "auto",
+    task: Task = "auto",
+    out: Out = Path("."),
+    save: Save = None,
+    report: Report = None,
+    test_size: Annotated[float, typer.Option(help="Share of rows held out to judge the model.")] = 0.2,
+    refit: Annotated[bool, typer.Option(help="Fit the saved model on all rows after judging.")] = True,
+    seed: Seed = 0,
+    max_epochs: Epochs = None,
+    set_: Settings = None,
+    checkpoint: Annotated[Path | None, typer.Option(help="File to go on from after an interruption.")] = None,
+    engine: Engine = "memory",
+    scheduler: Scheduler = None,
+    force: Force = False,
+    as_json: Json = False,
+) -> None:
+    """Fit a model to a table, print how well it does on held-out rows, save it with a report."""
+    with _polite() as caught, ExitStack() as stack:
+        from nongauss.cli import choose as models
+        from nongauss.cli import fit_and_report as workflow
+        from nongauss.cli import out_of_core as engines
+        from nongauss.cli import read as tables
+        from nongauss.report.progress import fit_progress
+
+        paths = _outputs(out, save, report)
+        workflow.check_outputs(paths, [data], force=force)
+        engines.check_engine(engine, scheduler)
+        if engine == "dask":
+            where = stack.enter_context(engines.cluster(scheduler))
+            typer.echo(where, err=True)
+        load = tables.load_table if engine == "memory" else engines.sampled_table
+        table = load(data, target, model, task, set_ or ())
+        callbacks = stack.enter_context(fit_progress(enabled=False if as_json else None))
+        estimator = models.build_model(table.choice, seed=seed, max_epochs=max_epochs, callbacks=callbacks)
+        how: dict[str, Any] = {"test_size": test_size, "seed": seed, "checkpoint": checkpoint}
+        if engine == "memory":
+            outcome = workflow.fit_and_judge(estimator, table, refit=refit, **how)
+        else:
+            outcome = engines.fit_parts(estimator, table, data, engine, **how)
+        _finish(outcome, table, paths, f"{target} in {data.name}", caught, as_json)
+
+
+@app.command()
+def predict(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="Model file that `fit` saved.")],
+    data: Data,
+    out: Annotated[Path, typer.Option(help="Table to write: CSV (also .gz) or Parquet.")],
+    force: Force = False,
+    as_json: Json = False,
+) -> None:
+    """Predict each row of a table: mean, sd and 90 % interval, or the probability of each class."""
+    with _polite() as caught:
+        from nongauss.cli import fit_and_report as workflow
+        from nongauss.cli import out_of_core as engines
+        from nongauss.report.records import to_json
+
+        workflow.check_outputs({"--out": out}, [model, data], force=force)
+        predict_all = engines.predict_parts if engines.is_past_memory(data, out) else workflow.predict_table
+        n_rows = predict_all(workflow.load_model(model), data, out)
+        if as_json:
+            typer.echo(to_json({"rows": n_rows, "out": out, "notes": _messages(caught)}))
+        else:
+            _echo_notes(_messages(caught))
+            typer.echo(f"Wrote {n_rows} predictions to {out}.")
+
+
+@app.command()
+def compare(
+    data: Data,
+    target: Target,
+    model: Model = "auto",
+    task: Task = "auto",
+    cv: Annotated[int, typer.Option(help="Number of folds.")] = 5,
+    seed: Seed = 0,
+    max_epochs: Epochs = None,
+    set_: Settings = None,
+    as_json: Json = False,
+) -> None:
+    """Cross-validate our models beside a linear model, boosted trees and a neural network."""
+    with _polite() as caught:
+        from nongauss.cli import choose as models
+        from nongauss.cli import fit_and_report as workflow
+        from nongauss.cli import read as tables
+        from nongauss.report.comparison import comparison_text
+        from nongauss.report.progress import count_progress
+        from nongauss.report.records import to_json
+
+        table = tables.load_table(data, target, model, task, set_ or ())
+        ours = models.family(table.choice, table.kind, table.y) if model == "auto" else [table.choice]
+        estimators = [models.build_model(choice, seed=seed, max_epochs=max_epochs) for choice in ours]
+        with count_progress(enabled=False if as_json else None) as progress:
+            result = workflow.compare_table(estimators, table, cv=cv, seed=seed, progress=progress)
+        notes = [*table.notes, *_messages(caught)]
+        if as_json:
+            record: dict[str, Any] = {"target": target, "kind": table.kind.value, "task": table.choice.task}
+            record |= {"rows": len(table.y), "folds": cv}
+            typer.echo(
+                to_json({**record, "sorted_by": result.attrs["sorted_by"], "models": result, "notes": notes})
+            )
+        else:
+            _echo_notes(notes)
+            typer.echo(comparison_text(result))
+
+
+@app.command()
+def cluster(
+    data: Data,
+    rules: RuleColumns = None,
+    structure: LookColumns = None,
+    clusters: Clusters = None,
+    out: Out = Path("."),
+    save: Save = None,
+    report: Report = None,
+    seed: Seed = 0,
+    set_: Settings = None,
+    force: Force = False,
+    as_json: Json = False,
+) -> None:
+    """Find clusters, each with a rule in words, print them, save the model with a report."""
+    with _polite() as caught:
+        from nongauss.cli import cluster as clustering
+        from nongauss.cli import fit_and_report as workflow
+        from nongauss.report.progress import fit_progress
+        from nongauss.report.records import to_json
+
+        paths = _outputs(out, save, report)
+        workflow.check_outputs(paths, [data], force=force)
+        with fit_progress(enabled=False if as_json else None) as callbacks:
+            model, frame = clustering.cluster(
+                data, n_clusters=clusters or "auto", rules=rules, structure=structure, settings=set_ or (),
+                seed=seed, callbacks=callbacks,
+            )  # fmt: skip
+        notes = _messages(caught)
+        clustering.save_and_report(
+            model, frame, data=data, model_path=paths["--save"], report_path=paths["--report"], notes=notes
+        )
+        if as_json:
+            saved = {"notes": notes, "saved": paths["--save"], "report": paths["--report"]}
+            typer.echo(to_json(clustering.record(model, frame, data) | saved))
+        else:
+            _echo_notes(notes)
+            typer.echo(model.describe())
+            typer.echo(f"\nSaved the model to {paths['--save']} and the report to {paths['--report']}.")
+
+
+@app.command()
+def describe(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="Model file that `fit` saved.")],
+    as_json: Json = False,
+) -> None:
+    """Say what is in a saved model."""
+    with _polite():
+        from nongauss.cli import fit_and_report as workflow
+        from nongauss.report.records import model_record, to_json
+        from nongauss.report.text import summary
+
+        estimator = workflow.load_model(model)
+        record = model_record(estimator)
+        if as_json:
+            typer.echo(to_json({"file": model, **record}))
+        else:
+            typer.echo(summary(estimator))
+            if hasattr(estimator, "describe"):
+                typer.echo("\n" + estimator.describe())
+            if record["columns"]:
+                typer.echo("\nColumns: " + ", ".join(record["columns"]))
+
+
+def _outputs(out: Path, save: Path | None, report: Path | None) -> dict[str, Path]:
+    return {"--save": save or out / "model.nongauss", "--report": report or out / "report.html"}
+
+
+def _finish(
+    outcome: Outcome, table: Table, paths: dict[str, Path], title: str, caught: list[Any], as_json: bool
+) -> None:
+    """Save, report and print."""
+    from nongauss.cli import fit_and_report as workflow
+    from nongauss.report.metrics import metric_table
+    from nongauss.report.records import model_record, to_json
+    from nongauss.report.text import summary, text_table
+
+    warned = _messages(caught, known=getattr(outcome.final, "stop_reason_", None))
+    model_path, report_path = paths["--save"], paths["--report"]
+    workflow.save_and_report(
+        outcome, table, model_path=model_path, report_path=report_path, title=title, notes=warned
+    )
+    notes = [*table.notes, *outcome.notes, *warned]
+    if as_json:
+        record: dict[str, Any] = {"data": table.source, "target": table.target, "kind": table.kind.value}
+        record |= {"task": table.choice.task, "rows": len(table.y)}
+        record |= {**model_record(outcome.final), "held_out": outcome.metrics, "notes": notes}
+        typer.echo(to_json({**record, "saved": model_path, "report": report_path}))
+        return
+    _echo_notes(notes)
+    typer.echo(summary(outcome.final, target=table.target, n_rows=outcome.n_rows))
+    if outcome.metrics:
+        typer.echo("\nHeld-out rows\n" + text_table(*metric_table(outcome.metrics)))
+    typer.echo(f"\nSaved the model to {model_path} and the report to {report_path}.")
+
+
+def _echo_notes(notes: list[str]) -> None:
+    for note in notes:
+        typer.echo(f"note: {note}")
+    if notes:
+        typer.echo()
+
+
+def _messages(caught: list[Any], known: str | None = None) -> list[str]:
+    """Each warning once, on one line, without those that only repeat what is `known`."""
+    texts = dict.fromkeys(" ".join(str(item.message).split()) for item in caught)
+    return [text for text in texts if known is None or known not in text]
+
+
+@contextmanager
+def _polite() -> Iterator[list[Any]]:
+    """Collect warnings; turn bad input into one sentence on stderr and exit code 2."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)  # whatever filters the shell has set
+        try:
+            yield caught
+        except OSError as error:
+            named = error.filename is not None and error.strerror
+            _refuse(f"{error.filename}: {error.strerror}." if named else str(error))
+        except ValueError as error:
+            _refuse(str(error))
+
+
+def _refuse(message: str) -> None:
+    typer.echo("Error: " + " ".join(message.split()), err=True)
+    raise typer.Exit(2) from None

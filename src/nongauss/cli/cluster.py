@@ -1,0 +1,127 @@
+"""From a table on disk to saved and reported clusters with rules: the steps of `nongauss cluster`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from nongauss.cli.choose import closest, parse_settings
+from nongauss.core.errors import InputError
+from nongauss.report.html import FrameInfo, write_report
+from nongauss.report.plots.rules import rule_figures
+from nongauss.report.records import model_record
+from nongauss.tables.kinds import column_kind
+from nongauss.tables.reading import read_table
+
+if TYPE_CHECKING:
+    from nongauss.rectangle.estimator import RectangleMixture
+
+
+def cluster(
+    data: Path,
+    *,
+    n_clusters: int | str = "auto",
+    rules: str | None = None,
+    structure: str | None = None,
+    settings: Iterable[str] = (),
+    seed: int = 0,
+    callbacks: Sequence[Callable[..., Any]] = (),
+) -> tuple[RectangleMixture, pd.DataFrame]:
+    """Fit clusters to a table file: the model and the rows.
+
+    `rules` and `structure` are names of columns joined by commas; None is all. Raises InputError.
+    """
+    from nongauss.rectangle.estimator import RectangleMixture
+
+    frame = read_table(data)
+    if len(frame) == 0:
+        raise InputError(f"{data.name} has no rows; give at least one.")
+    model = RectangleMixture(n_clusters, random_state=seed, callbacks=list(callbacks) or None)
+    values = parse_settings(settings)
+    known = model.get_params()
+    for name in values:
+        if name not in known:
+            raise InputError(f"RectangleMixture has no parameter {name!r};{closest(name, known)}")
+    columns = {"rule_columns": rules, "structure_columns": structure}
+    chosen = {name: _columns(text, frame, name) for name, text in columns.items() if text is not None}
+    model.set_params(**chosen, **values).fit(frame)
+    return model.set_params(callbacks=None), frame
+
+
+def save_and_report(
+    model: RectangleMixture,
+    frame: pd.DataFrame,
+    *,
+    data: Path,
+    model_path: Path,
+    report_path: Path,
+    notes: Sequence[str] = (),
+) -> None:
+    """Write the model file, then the HTML report."""
+    from nongauss.estimator.persistence import save
+
+    for path in (model_path, report_path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    save(model, model_path)
+    roles = _roles(model)
+    info = FrameInfo(
+        source=data.name,
+        target="",
+        n_rows=len(frame),
+        used=[(c, f"{column_kind(frame[c]).value}, {role}") for c, role in roles.items() if role],
+        ignored=[(c, "says nothing, or was not asked for") for c, role in roles.items() if not role],
+        notes=notes,
+    )
+    write_report(
+        report_path,
+        title=f"Clusters of {data.name}",
+        estimator=model,
+        frame_info=info,
+        rules=rule_lines(model),
+        figures=rule_figures(model, frame),
+        model_path=model_path,
+    )
+
+
+def record(model: RectangleMixture, frame: pd.DataFrame, data: Path) -> dict[str, Any]:
+    """The clusters and their rules as plain data."""
+    about = {"data": data.name, "rows": len(frame), **model_record(model)}
+    return about | {"clusters": model.clusters_, "rules": model.rules_, "rule_text": model.rule_text_}
+
+
+def rule_lines(model: RectangleMixture) -> list[tuple[str, str, str, str, str]]:
+    """Cluster, rows, precision, recall and rule of each cluster, as text."""
+    return [
+        (
+            line["cluster"],
+            f"{line['rows']:g}",
+            f"{100 * line['precision']:.0f} %",
+            f"{100 * line['recall']:.0f} %",
+            model.rule_text_[line["cluster"]],
+        )
+        for line in model.clusters_.to_dict("records")
+    ]
+
+
+def _roles(model: RectangleMixture) -> dict[str, str]:
+    """What each column of the table is for, in words; "" for nothing."""
+    rule, look = ({str(code.name) for code in view.codes} for view in (model._rule, model._look))
+    words = {
+        (True, True): "for rules and structure",
+        (True, False): "for rules",
+        (False, True): "for structure",
+    }
+    names = [str(code.name) for code in model._encoder.columns]
+    return {name: words.get((name in rule, name in look), "") for name in names}
+
+
+def _columns(text: str, frame: pd.DataFrame, what: str) -> list[str]:
+    """Names joined by commas, each of which the table has."""
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    for name in names:
+        if name not in frame:
+            raise InputError(f"There is no column {name!r} for {what};{closest(name, frame.columns)}")
+    return names

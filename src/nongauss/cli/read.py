@@ -1,0 +1,198 @@
+"""A table made ready for a model: its target taken out and read, what no model can use left out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from nongauss.cli.choose import ORDINAL, REGRESSION, Choice, choose, closest, parse_settings
+from nongauss.core.errors import InputError
+from nongauss.report.html import FrameInfo
+from nongauss.tables.encoder import FEW_ROWS
+from nongauss.tables.frame import label_of
+from nongauss.tables.kinds import ColumnKind, target_kind
+from nongauss.tables.labels import LabelCoder
+from nongauss.tables.reading import read_table
+
+_ID_REASON = "a different text in every row (an id)"
+_MOST_LEVELS_SHOWN = 10
+_LARGEST_WHOLE = 2.0**53  # beyond, a float64 does not tell whole numbers apart
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows ready to fit: inputs `X`, target `y` (N,), the choice of a model, and what was done to get there.
+
+    `y` holds numbers for a regression, else labels (an ordered category keeps its type); `levels` are
+    the labels from lowest to highest where the task is ordinal.
+    """
+
+    source: str
+    target: str
+    X: pd.DataFrame
+    y: Any
+    kind: ColumnKind
+    choice: Choice
+    levels: npt.NDArray[Any] | None = None
+    ignored: Sequence[tuple[str, str]] = ()
+    notes: Sequence[str] = ()
+
+    def info(self, n_held_out: int = 0, notes: Sequence[str] = ()) -> FrameInfo:
+        """The table as the report shows it."""
+        kinds = [(str(name), _kind_word(self.X[name])) for name in self.X.columns]
+        constant = ColumnKind.CONSTANT.value
+        used = [pair for pair in kinds if pair[1] != constant]
+        ignored = [(name, "the same value in every row") for name, kind in kinds if kind == constant]
+        return FrameInfo(
+            source=self.source, target=self.target, n_rows=len(self.y), n_held_out=n_held_out,
+            target_kind=self.kind.value, used=used, ignored=[*self.ignored, *ignored],
+            notes=[*self.notes, *notes],
+        )  # fmt: skip
+
+
+def load_table(
+    path: str | Path, target: str, model: str = "auto", task: str = "auto", settings: Iterable[str] = ()
+) -> Table:
+    """Read a table, take out its target, drop rows and columns that no model can use, choose the model.
+
+    `model`, `task` and `settings` ("name=value") go before what the target's kind calls for. Raises
+    InputError where the target is not there, has no values, or has no model.
+    """
+    return prepare(read_table(path), target, model, task, settings, source=Path(path).name)
+
+
+def prepare(
+    frame: pd.DataFrame,
+    target: str,
+    model: str = "auto",
+    task: str = "auto",
+    settings: Iterable[str] = (),
+    *,
+    source: str = "table",
+) -> Table:
+    """As `load_table`, for a frame in memory."""
+    column = _target_column(frame, target, source)
+    notes: list[str] = []
+    missing = column.isna()
+    if missing.all():
+        raise InputError(f"The target {target!r} is missing in every row of {source}; choose another column.")
+    if task in ("auto", REGRESSION):
+        _check_numbers(column, target)
+    if missing.any():
+        notes.append(f"{int(missing.sum())} of {len(column)} rows have no {target!r} and were dropped.")
+        frame, column = frame[~missing], column[~missing]
+    kind, reason = target_kind(column)
+    choice = choose(column, kind, model, task, parse_settings(settings))
+    y = _numbers(column, target, kind) if choice.task == REGRESSION else _labels(column, choice.task)
+    levels = None
+    if choice.task == ORDINAL:
+        levels = LabelCoder.fit(y, np.ones(len(y)), f"The target {target!r}", ordered=True).classes
+    taken = f"Target {target!r} was taken for {kind.value} ({reason[:1].lower() + reason[1:].rstrip('.')})"
+    notes.insert(0, f"{taken}; {_chosen(choice, levels, (model, task))}")
+    X = frame.drop(columns=[target]).reset_index(drop=True)
+    ids = [name for name in X.columns if _is_id(X[name])]
+    notes += [f"Column {str(name)!r} holds {_ID_REASON} and was ignored." for name in ids]
+    X = X.drop(columns=ids)
+    if X.shape[1] == 0:
+        raise InputError(f"No column is left in {source} to predict {target!r} from; add inputs.")
+    return Table(
+        source=source, target=target, X=X, y=y, kind=kind, choice=choice, levels=levels,
+        ignored=[(str(name), _ID_REASON) for name in ids], notes=notes,
+    )  # fmt: skip
+
+
+def demo_table(settings: Iterable[str] = ()) -> Table:
+    """The diabetes study that ships with scikit-learn, in its original units: 442 rows, 10 columns."""
+    from sklearn.datasets import load_diabetes
+
+    bunch = load_diabetes(as_frame=True, scaled=False)
+    target = "disease progression"
+    frame = bunch.data.assign(**{target: bunch.target})
+    return prepare(frame, target, "tggm", REGRESSION, settings, source="diabetes data of scikit-learn")
+
+
+def _target_column(frame: pd.DataFrame, target: str, source: str) -> pd.Series:
+    if len(frame) == 0:
+        raise InputError(f"{source} has no rows; give at least one.")
+    repeated = frame.columns[frame.columns.duplicated()]
+    if len(repeated):
+        raise InputError(f"{source} has more than one column named {str(repeated[0])!r}; rename one.")
+    if target not in frame.columns:
+        raise InputError(f"{source} has no column {target!r};{closest(target, frame.columns)}")
+    return frame[target]
+
+
+def _chosen(choice: Choice, levels: npt.NDArray[Any] | None, asked: tuple[str, str]) -> str:
+    """The end of the note on the target: the model, and how to overrule what was not asked for."""
+    what = f"the model is {choice.model!r} for {choice.task}{' classification' * (choice.task == ORDINAL)}"
+    options = [
+        f"--{name} NAME" for name, value in zip(("model", "task"), asked, strict=True) if value == "auto"
+    ]
+    if "likelihood" in choice.settings:
+        what += f" with likelihood={choice.settings['likelihood']}"
+        options.append("--set likelihood=NAME")
+    if levels is not None:
+        shown = " < ".join(label_of(level) for level in levels[:_MOST_LEVELS_SHOWN].tolist())
+        what += f", levels {shown}" + (" < …" if len(levels) > _MOST_LEVELS_SHOWN else "")
+    return f"{what}; give {' or '.join(options)} to overrule." if options else f"{what}, as asked."
+
+
+def _check_numbers(column: pd.Series, target: str) -> None:
+    """Raise InputError for a few bad cells among numbers, which would make text of the whole column."""
+    if pd.api.types.is_numeric_dtype(column.dtype) or isinstance(column.dtype, pd.CategoricalDtype):
+        return
+    bad = (column.notna() & pd.to_numeric(column, errors="coerce").isna()).to_numpy()
+    n_bad, n_present = int(bad.sum()), int(column.notna().sum())
+    if n_bad and 2 * n_bad < n_present:
+        row = int(np.argmax(bad))
+        raise InputError(
+            f"The target {target!r} holds numbers, but {str(column.iloc[row])!r} in row {row + 1} below the "
+            f"names; correct or empty such cells ({n_bad} of {n_present}), or give --task classification "
+            "to take all of them for labels."
+        )
+
+
+def _numbers(column: pd.Series, target: str, kind: ColumnKind) -> npt.NDArray[np.float64]:
+    """The target of a regression."""
+    values = pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+    bad = np.flatnonzero(np.isnan(values))
+    if bad.size:
+        raise InputError(
+            f"The target {target!r} was taken for {kind.value} and has values that are no numbers, "
+            f"the first {str(column.iloc[bad[0]])!r}; choose a numeric column, or give --task classification."
+        )
+    return values
+
+
+def _labels(column: pd.Series, task: str) -> Any:
+    """The target of a classification: an ordered category as it is, whole numbers as such, else objects."""
+    if task == ORDINAL and isinstance(column.dtype, pd.CategoricalDtype) and column.dtype.ordered:
+        return column.reset_index(drop=True)
+    if pd.api.types.is_bool_dtype(column.dtype):
+        return column.to_numpy(dtype=np.bool_)
+    if pd.api.types.is_numeric_dtype(column.dtype):
+        values = column.to_numpy(dtype=np.float64)
+        whole = (np.abs(values) < _LARGEST_WHOLE) & (values == np.round(values))
+        return values.astype(np.int64) if whole.all() else values
+    return column.to_numpy(dtype=object)
+
+
+def _kind_word(column: pd.Series) -> str:
+    """The kind of a column in a word; the name of its type where it has no kind (dates)."""
+    try:
+        return target_kind(column)[0].value
+    except InputError:
+        return str(column.dtype)
+
+
+def _is_id(column: pd.Series) -> bool:
+    if pd.api.types.is_numeric_dtype(column) or column.dtype.kind in "mMb" or len(column) <= FEW_ROWS:
+        return False
+    present = column.dropna()
+    return len(present) == len(column) and present.is_unique and all(isinstance(v, str) for v in present)

@@ -1,0 +1,70 @@
+"""What compiled code shares: records that are pytrees, blocks of 64 bits, keys by name. Loads JAX."""
+
+from __future__ import annotations
+
+import dataclasses
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any, TypeVar, dataclass_transform
+
+import jax
+
+__all__ = ["double_precision", "key_from_seed", "record", "replace", "split_named", "static"]
+
+T = TypeVar("T")
+
+
+def static(**options: Any) -> Any:
+    """Field of a `record` that is no array: hashable, part of the tree's structure, a new value recompiles.
+
+    Takes the options of `dataclasses.field` (`default`, ...).
+    """
+    return dataclasses.field(metadata={"static": True}, **options)
+
+
+@dataclass_transform(frozen_default=True, eq_default=False, field_specifiers=(static, dataclasses.field))
+def record(cls: type[T]) -> type[T]:
+    """Class decorator: a frozen dataclass that JAX sees as a pytree, its `static()` fields as structure.
+
+    Two records are equal only if they are the same object: an array has no single answer to `==`.
+    """
+    made = dataclasses.dataclass(frozen=True, eq=False)(cls)
+    fields = [field for field in dataclasses.fields(made) if field.init]  # type: ignore[arg-type]
+    meta = [field.name for field in fields if field.metadata.get("static", False)]
+    data = [field.name for field in fields if field.name not in meta]
+    jax.tree_util.register_dataclass(made, data_fields=data, meta_fields=meta)
+    return made
+
+
+@contextmanager
+def double_precision() -> Iterator[None]:
+    """Within the block (and this thread) JAX computes in float64; afterwards the user's setting holds again.
+
+    Arrays made inside stay float64 outside.
+    """
+    with jax.enable_x64(True):
+        yield
+
+
+_WORD = 32
+
+
+def key_from_seed(seed: int) -> jax.Array:
+    """Typed key of a non-negative integer of any size, whatever the user's JAX settings.
+
+    Raises ValueError for a negative seed.
+    """
+    if seed < 0:
+        raise ValueError(f"A seed must be a non-negative integer, got {seed}; pass its absolute value.")
+    mask = (1 << _WORD) - 1
+    key = jax.random.key(seed & mask, impl="threefry2x32")
+    while seed := seed >> _WORD:
+        key = jax.random.fold_in(key, seed & mask)
+    return key
+
+
+def split_named(key: jax.Array, *names: str) -> dict[str, jax.Array]:
+    """One key a name. It depends on `key` and that name, not on the other names or their order."""
+    return {name: jax.random.fold_in(key, zlib.crc32(name.encode())) for name in names}

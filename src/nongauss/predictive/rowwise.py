@@ -1,0 +1,188 @@
+"""Distributions of one number a row, from their density and distribution function alone."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize.elementwise import bracket_root, find_root
+from scipy.special import expit
+
+from nongauss.core.errors import InputError
+from nongauss.core.seeds import key_seed
+from nongauss.predictive.distribution import (
+    FloatArray,
+    PredictiveDistribution,
+    checked_count,
+    checked_levels,
+)
+
+LARGEST_EXPONENT = 300.0
+"""Exponents are cut off here."""
+
+
+def bounded_exp(t: npt.ArrayLike) -> FloatArray:
+    """e^t, kept within what products of a few can hold."""
+    return np.exp(np.clip(t, -LARGEST_EXPONENT, LARGEST_EXPONENT))
+
+
+class RowwiseDistribution(PredictiveDistribution):
+    """One number for each row, by its density and distribution function, which a subclass gives.
+
+    `support` is "real", "positive", "unit" or "count"; quantiles of the first three are found in a monotone
+    transform of y that makes the whole line of it, those of counts among whole numbers.
+    """
+
+    def __init__(self, mean: FloatArray, variance: FloatArray, support: str) -> None:
+        self._m, self._v = np.atleast_2d(mean), np.atleast_2d(variance)
+        self._support = support
+
+    def __len__(self) -> int:
+        return self._m.shape[1]
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(n_rows={len(self)}, support={self._support!r})"
+
+    @abstractmethod
+    def _moments(self) -> tuple[FloatArray, FloatArray]:
+        """Mean and variance of y for each latent component: (K, N) each."""
+
+    @abstractmethod
+    def _row_log_prob(self, y: FloatArray, rows: npt.NDArray[np.intp]) -> FloatArray:
+        """Log density of y (n,) in these rows (n,)."""
+
+    @abstractmethod
+    def _row_cdf(self, y: FloatArray, rows: npt.NDArray[np.intp]) -> FloatArray:
+        """P(Y <= y) of y (n,) in these rows (n,)."""
+
+    @abstractmethod
+    def _draw(self, f: FloatArray, rows: npt.NDArray[np.intp], rng: np.random.Generator) -> FloatArray:
+        """y given latent draws f (n, S) of these rows."""
+
+    def _blocks(self) -> Iterator[npt.NDArray[np.intp]]:
+        """The rows, in groups that are treated at once."""
+        for start in range(0, len(self), 50_000):
+            yield np.arange(start, min(start + 50_000, len(self)))
+
+    @property
+    def mean(self) -> FloatArray:
+        """Expectation, exact: (N,)."""
+        return self._moments()[0].mean(axis=0)
+
+    @property
+    def variance(self) -> FloatArray:
+        """Variance, exact: (N,)."""
+        mean, variance = self._moments()
+        return variance.mean(axis=0) + mean.var(axis=0)
+
+    def log_prob(self, y: npt.ArrayLike) -> FloatArray:
+        """Log density (log probability of a count) at `y`: (N,); -inf where y cannot be."""
+        target, inside = self._checked(y), self._inside(self._checked(y))
+        out = np.full(len(self), -np.inf)
+        for block in self._blocks():
+            rows = block[inside[block]]
+            if len(rows):
+                out[rows] = self._row_log_prob(target[rows], rows)
+        return out
+
+    def cdf(self, y: npt.ArrayLike) -> FloatArray:
+        """P(Y <= y): (N,)."""
+        target = self._checked(y)
+        low, high = {"real": (-np.inf, np.inf), "unit": (0.0, 1.0)}.get(self._support, (0.0, np.inf))
+        below = target < low if self._support == "count" else target <= low
+        out = np.where(below, 0.0, 1.0)
+        middle = ~below & (target < high)
+        for block in self._blocks():
+            rows = block[middle[block]]
+            if len(rows):
+                out[rows] = np.clip(self._row_cdf(target[rows], rows), 0.0, 1.0)
+        return out
+
+    def quantile(self, q: npt.ArrayLike) -> FloatArray:
+        """Quantiles at the levels q: (N,) for one, (N, Q) for (Q,). The smallest count with cdf >= q."""
+        levels = checked_levels(q)
+        out = np.empty((len(self), levels.size))
+        low, high = {"real": (-np.inf, np.inf), "unit": (0.0, 1.0)}.get(self._support, (0.0, np.inf))
+        for j, level in enumerate(levels.ravel()):
+            if level in (0.0, 1.0):
+                out[:, j] = low if level == 0.0 else high
+                continue
+            find = self._count_quantile if self._support == "count" else self._smooth_quantile
+            for rows in self._blocks():
+                out[rows, j] = find(float(level), rows)
+        return out if levels.ndim else out[:, 0]
+
+    def sample(self, n: int = 1, random_state: Any = None) -> FloatArray:
+        """`n` draws for each row: (N, n). Equal `random_state`, equal draws."""
+        rng = np.random.default_rng(key_seed(random_state))
+        shape = (len(self), checked_count(n))
+        which = rng.integers(0, len(self._m), shape)
+        f = rng.standard_normal(shape)
+        f *= np.sqrt(np.take_along_axis(self._v.T, which, axis=1))
+        f += np.take_along_axis(self._m.T, which, axis=1)
+        return self._draw(f, np.arange(len(self)), rng)
+
+    def _smooth_quantile(self, level: float, rows: npt.NDArray[np.intp]) -> FloatArray:
+        value, _ = TRANSFORMS[self._support]
+
+        def excess(t: FloatArray, index: FloatArray) -> FloatArray:
+            return self._row_cdf(value(t), index.astype(np.intp)) - level
+
+        middle, width = self._guess(rows)
+        bracket = bracket_root(
+            excess, middle - width, middle + width, args=(rows.astype(np.float64),)
+        ).bracket
+        root = find_root(excess, bracket, args=(rows.astype(np.float64),)).x
+        return value(root)
+
+    def _guess(self, rows: npt.NDArray[np.intp]) -> tuple[FloatArray, FloatArray]:
+        """Where the transformed y lies, and how far it may be off: (n,) each."""
+        mean, variance = (part.mean(axis=0) for part in (self._m[:, rows], self._v[:, rows]))
+        return mean, 0.5 * np.sqrt(variance) + 0.5
+
+    def _count_quantile(self, level: float, rows: npt.NDArray[np.intp]) -> FloatArray:
+        low = np.full(len(rows), -1.0)
+        high = np.ceil(self._moments()[0].mean(axis=0)[rows]) + 1.0
+        while (short := self._row_cdf(high, rows) < level).any():
+            low, high = np.where(short, high, low), np.where(short, 2.0 * high + 1.0, high)
+        while (open_ := high - low > 1.0).any():
+            middle = np.floor(0.5 * (low + high))
+            enough = np.zeros(len(rows), dtype=np.bool_)
+            enough[open_] = self._row_cdf(middle[open_], rows[open_]) >= level
+            high = np.where(open_ & enough, middle, high)
+            low = np.where(open_ & ~enough, middle, low)
+        return high
+
+    def _checked(self, y: npt.ArrayLike) -> FloatArray:
+        try:
+            target = np.asarray(y, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise InputError(f"y must hold numbers only: {error}.") from error
+        if target.ndim == 0:
+            target = np.full(len(self), float(target))
+        if target.shape != (len(self),):
+            raise InputError(
+                f"y does not fit this distribution: got shape {target.shape}, expected ({len(self)},); "
+                "pass one target for each row that was predicted."
+            )
+        if np.isnan(target).any():
+            row = int(np.isnan(target).argmax())
+            raise InputError(f"y has a missing value in row {row}; leave that row out.")
+        return target
+
+    def _inside(self, y: FloatArray) -> npt.NDArray[np.bool_]:
+        if self._support == "count":
+            return (y >= 0) & (y == np.floor(y)) & np.isfinite(y)
+        low, high = {"positive": (0.0, np.inf), "unit": (0.0, 1.0)}.get(self._support, (-np.inf, np.inf))
+        return (y > low) & (y < high)
+
+
+TRANSFORMS: dict[str, tuple[Callable[[FloatArray], FloatArray], Callable[[FloatArray], FloatArray]]] = {
+    "real": (lambda t: t, lambda y: y),
+    "positive": (bounded_exp, np.log),
+    "unit": (expit, lambda y: np.log(y) - np.log1p(-y)),
+}
+"""y from the whole line, and back."""

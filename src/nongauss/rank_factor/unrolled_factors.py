@@ -1,0 +1,270 @@
+r"""Training for prediction: a row's factors are a few re-weighted steps from its cells alone.
+
+The label's hinge is differentiated through those steps, so that training factors are what a new row will
+have: a label cannot be absorbed by the factors of its own row. Beyond the paper; see NOTATION.md.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+from nongauss.core.device import record, replace
+from nongauss.core.records import value
+from nongauss.optimise.minibatch import Rows
+from nongauss.rank_factor.levels import NONE
+from nongauss.rank_factor.params import Normal
+
+N_FREE, N_STEPS = 2, 2
+"""Re-weighted steps from z = 0; the label is differentiated through the second kind only."""
+SOFT = 0.1
+"""|u| in a weight is sqrt(u^2 + SOFT^2)."""
+RANK_WEIGHT, LABEL_WEIGHT = 1.0, 3.0
+"""Weight of a cell's mean loss, and of a label's."""
+PULL = 1e-3
+"""Weight decay of loadings and coefficients."""
+MEMORY = 0.9
+"""Of the moving average of the levels' mean scores."""
+
+
+class Params(NamedTuple):
+    """Loadings A (D, K), mean score of each level `table` (D, Q), noise precision (D,); experts and gate.
+
+    beta (T, C, K + 1); centre (T, K), log_precision (T,), log_share (T,). `table` and `noise` do not follow a
+    gradient: the first is a moving average, the second stays.
+    """
+
+    A: Any
+    table: Any
+    noise: Any
+    beta: Any
+    centre: Any
+    log_precision: Any
+    log_share: Any
+
+
+class Cells(NamedTuple):
+    """Cells of rows (B, D): neighbours' scores and whether there are any; or values and whether present."""
+
+    lower: jax.Array
+    upper: jax.Array
+    has_lower: jax.Array
+    has_upper: jax.Array
+
+
+def rank_cells(table: jax.Array, lower: jax.Array, upper: jax.Array) -> Cells:
+    """The neighbours' mean scores, from their levels; 255 is none."""
+    n_columns, n_levels = table.shape
+    base = (jnp.arange(n_columns) * n_levels)[None, :]
+    flat = table.reshape(-1)
+    has = lower < n_levels, upper < n_levels
+    at = [
+        flat[base + jnp.where(ok, index, 0).astype(jnp.int32)]
+        for ok, index in zip(has, (lower, upper), strict=True)
+    ]
+    return Cells(at[0], at[1], has[0].astype(flat.dtype), has[1].astype(flat.dtype))
+
+
+def factors(A: jax.Array, cells: Cells, eps: float) -> jax.Array:
+    """Factors (B, K) from ranks alone: a few re-weighted least-squares steps from zero."""
+    squares = _squares(A)
+    step = partial(_rank_step, cells=cells, eps=eps)
+    held = jax.lax.stop_gradient((A, squares))
+    start = jnp.zeros((cells.lower.shape[0], A.shape[1]), A.dtype)
+    z = jax.lax.fori_loop(0, N_FREE, lambda _, z: step(*held, z), start)
+    for _ in range(N_STEPS):
+        z = step(A, squares, z)
+    return z
+
+
+def _rank_step(A: jax.Array, squares: jax.Array, z: jax.Array, cells: Cells, eps: float) -> jax.Array:
+    score = z @ A.T
+    lower = cells.lower + eps - score
+    upper = score + eps - cells.upper
+    g_lower = cells.has_lower * jax.lax.rsqrt(lower**2 + SOFT**2)
+    g_upper = cells.has_upper * jax.lax.rsqrt(upper**2 + SOFT**2)
+    linear = g_lower * (cells.lower + eps) + g_upper * (cells.upper - eps)
+    linear = linear + cells.has_lower - cells.has_upper
+    return _solve((g_lower + g_upper) @ squares, linear @ A)
+
+
+def _squares(A: jax.Array) -> jax.Array:
+    """a a' of each column, upper triangle: (D, J)."""
+    rows, columns = np.triu_indices(A.shape[1])
+    return A[:, rows] * A[:, columns]
+
+
+def _solve(packed: jax.Array, linear: jax.Array) -> jax.Array:
+    """Solution of (I + P) z = linear, P (B, J) packed: one factorisation serves the derivative too."""
+    K = linear.shape[1]
+    rows, columns = np.triu_indices(K)
+    place = np.zeros((K, K), np.int32)
+    place[rows, columns] = place[columns, rows] = np.arange(len(rows))
+    precision = packed[:, place.ravel()].reshape(-1, K, K) + jnp.eye(K)[None]
+    factor = jnp.linalg.cholesky(jax.lax.stop_gradient(precision))
+
+    def solve(_: Any, b: jax.Array) -> jax.Array:
+        half = jax.lax.linalg.triangular_solve(factor, b[..., None], left_side=True, lower=True)
+        return jax.lax.linalg.triangular_solve(factor, half, left_side=True, lower=True, transpose_a=True)[
+            ..., 0
+        ]
+
+    def product(z: jax.Array) -> jax.Array:
+        return jnp.einsum("bkl,bl->bk", precision, z)
+
+    return jax.lax.custom_linear_solve(product, linear, solve, symmetric=True)
+
+
+def value_factors(A: jax.Array, noise: jax.Array, values: jax.Array, present: jax.Array) -> jax.Array:
+    """Factors (B, K) from values: exact, no steps."""
+    weight = present * noise[None]
+    return _solve(weight @ _squares(A), (weight * values) @ A)
+
+
+def decisions(params: Params, z: jax.Array) -> jax.Array:
+    """Decision values (B, C): experts by their shares, which depend on z."""
+    full = jnp.concatenate([z, jnp.ones_like(z[:, :1])], axis=1)
+    each = jnp.einsum("bk,tck->btc", full, params.beta)
+    if params.beta.shape[0] == 1:
+        return each[:, 0]
+    away = ((z[:, None, :] - params.centre[None]) ** 2).sum(-1)
+    shares = jax.nn.softmax(params.log_share[None] - 0.5 * jnp.exp(params.log_precision)[None] * away, axis=1)
+    return jnp.einsum("bt,btc->bc", shares, each)
+
+
+@record
+class State:
+    """What the next batch needs."""
+
+    params: Params
+    optimiser: Any
+    step: jax.Array
+    n_steps: jax.Array
+    total: jax.Array
+
+
+@value
+class Local:
+    """Sums over a batch: the objective and its gradient, and the levels' scores.
+
+    `batch.data` is (lower, upper, code (B, D) uint8, y (B, C)), or (values, present (B, D), y).
+    """
+
+    eps: float
+    is_rank: bool
+
+    def __call__(self, key: jax.Array, params: Params, batch: Rows) -> dict[str, Any]:
+        """Statistics of one batch; nothing here is random."""
+        y = batch.data[-1]
+
+        def gain(moving: Params) -> tuple[jax.Array, Any]:
+            if self.is_rank:
+                cells = rank_cells(params.table, *batch.data[:2])
+                z = factors(moving.A, cells, self.eps)
+                score = z @ moving.A.T
+                lower = cells.has_lower * jax.nn.relu(cells.lower + self.eps - score)
+                upper = cells.has_upper * jax.nn.relu(score + self.eps - cells.upper)
+                cell = 2.0 * (lower + upper).mean(axis=1)
+            else:
+                values, present = batch.data[:2]
+                z = value_factors(moving.A, params.noise, values, present)
+                score = z @ moving.A.T
+                cell = (0.5 * params.noise[None] * present * (values - score) ** 2).mean(axis=1)
+            label = 2.0 * jax.nn.relu(1.0 - y * decisions(moving, z)).sum(axis=1)
+            return -jnp.sum(batch.weight * (RANK_WEIGHT * cell + LABEL_WEIGHT * label)), score
+
+        (bound, score), gradient = jax.value_and_grad(gain, has_aux=True)(params)
+        stats = {"bound": bound, "gradient": gradient}
+        if self.is_rank:
+            stats["mass"], stats["score"] = _by_level(
+                batch.data[2], score, batch.weight, params.table.shape[1]
+            )
+        return stats
+
+
+def _by_level(
+    code: jax.Array, score: jax.Array, weight: jax.Array, n_levels: int
+) -> tuple[jax.Array, jax.Array]:
+    """Weight and weighted score of each level: (D, Q) each; missing cells fall into a bin that is dropped."""
+    n_columns = code.shape[1]
+    bins = (jnp.arange(n_columns) * (n_levels + 1))[None, :] + jnp.minimum(code, n_levels).astype(jnp.int32)
+    heavy = jnp.broadcast_to(weight[:, None], score.shape)
+    both = jnp.stack([heavy, heavy * score], axis=2).reshape(-1, 2)
+    sums = jax.ops.segment_sum(both, bins.ravel(), n_columns * (n_levels + 1))
+    mass, total = sums.reshape(n_columns, n_levels + 1, 2)[:, :n_levels].transpose(2, 0, 1)
+    return mass, total
+
+
+@value
+class Update:
+    """One step of Adam with a step size that decays along a half cosine."""
+
+    learning_rate: float
+
+    def __call__(self, state: State, stats: Any, scale: jax.Array) -> tuple[State, dict[str, jax.Array]]:
+        """The state after the step; `scale * gradient` estimates the sum over all rows."""
+        params = state.params
+        share = scale / state.total
+        loss = jax.tree.map(lambda leaf: -leaf * share, stats["gradient"])
+        loss = loss._replace(A=loss.A + PULL * params.A, beta=loss.beta + PULL * params.beta)
+        loss = loss._replace(table=jnp.zeros_like(params.table), noise=jnp.zeros_like(params.noise))
+        direction, moved = optimiser().update(loss, state.optimiser)
+        done = jnp.clip(state.step / state.n_steps, 0.0, 1.0)
+        rate = self.learning_rate * (0.01 + 0.99 * 0.5 * (1.0 + jnp.cos(jnp.pi * done)))
+        new = jax.tree.map(lambda leaf, way: leaf - rate * way, params, direction)
+        if "mass" in stats:
+            mean = stats["score"] / jnp.maximum(stats["mass"], 1e-6)
+            table = jnp.where(stats["mass"] > 0, MEMORY * params.table + (1.0 - MEMORY) * mean, params.table)
+            new = new._replace(table=table)
+        return replace(state, params=new, optimiser=moved, step=state.step + 1), {}
+
+
+def optimiser() -> optax.GradientTransformation:
+    """Adam's direction, without a step size."""
+    return optax.scale_by_adam()
+
+
+def first_state(params: Params, total: float, n_steps: float) -> State:
+    """The state before the first batch."""
+    shapes = jax.eval_shape(optimiser().init, params)
+    zeros = jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), shapes)
+    host: Any = np
+    return State(params, zeros, host.float32(0), host.float32(n_steps), host.float32(total))
+
+
+HOST_BLOCK = 512
+
+
+@partial(jax.jit, static_argnames=("eps",))
+def _rank_factors(
+    A: jax.Array, table: jax.Array, lower: jax.Array, upper: jax.Array, eps: float
+) -> jax.Array:
+    return factors(A, rank_cells(table, lower, upper), eps)
+
+
+_value_factors = jax.jit(value_factors)
+
+
+def host_factors(draw: Any, rows: Any, config: Any) -> Normal:
+    """Factors of new rows as the fit made those of its own; without a covariance."""
+    A, table, noise = (np.asarray(part, np.float32) for part in (draw.A, draw.lower, draw.noise))
+    n_rows = rows.shape[0]
+    parts = []
+    for begin in range(0, n_rows, HOST_BLOCK):
+        block = rows.take(slice(begin, min(begin + HOST_BLOCK, n_rows)))
+        short = HOST_BLOCK - block.shape[0]
+        if block.cells is not None:
+            sides = [np.pad(side, ((0, short), (0, 0)), constant_values=NONE) for side in block.cells]
+            z = _rank_factors(A, table, *sides, eps=config.eps)
+        else:
+            present = np.pad(~np.isnan(block.values), ((0, short), (0, 0)))
+            values = np.pad(np.nan_to_num(block.values), ((0, short), (0, 0)))
+            z = _value_factors(A, noise, values.astype(np.float32), present.astype(np.float32))
+        parts.append(np.asarray(z, np.float64)[: block.shape[0]])
+    mean = np.concatenate(parts)
+    return Normal(mean, np.zeros((*mean.shape, mean.shape[1])))

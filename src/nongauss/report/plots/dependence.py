@@ -1,0 +1,263 @@
+"""How a fitted model's predictions change along one column, and how far observations stray from them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from sklearn.base import is_classifier
+
+from nongauss.core.errors import InputError
+from nongauss.report.metrics import FloatArray
+from nongauss.report.plots.relevance import column_names, shortened, some_rows
+from nongauss.report.plots.style import BLUE, CLASS_COLOURS, GREY, axes_or_new, figure_of, finish
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_MOST_LEVELS, _MOST_CLASSES = 12, len(CLASS_COLOURS)
+_NUMBER_KINDS = ("floating", "integer", "mixed-integer-float", "decimal")
+
+
+class DependenceDisplay:
+    """Partial dependence on one column: the prediction where every row has the same value there.
+
+    Parameters
+    ----------
+    column : its name.
+    grid : (G,) values of the column, numbers or labels.
+    average : (P, G) mean over the rows of what is predicted, where all rows have the value of the grid.
+    classes : the P classes whose probability is shown, None where numbers are predicted (then P is 1).
+    lower, upper : (G,) ends of the band, or None.
+    observed : (N,) the column's own numbers, whose deciles are marked on the axis; None for labels.
+    coverage : nominal probability of the band. n_levels : number of the column's labels, shown or not.
+
+    The band is the mean over the rows of the lower and of the upper end of the central predictive interval:
+    where the target of a typical row falls, its noise and what the model does not know included. It is no
+    confidence band of the curve, which is narrower. Where the model knows no distribution there is none,
+    nor with probabilities of classes. As with every partial dependence, columns that go together are taken
+    apart: the model then answers for rows that may not exist.
+    """
+
+    ax_: Axes
+    figure_: Figure
+
+    def __init__(
+        self,
+        *,
+        column: str,
+        grid: npt.ArrayLike,
+        average: npt.ArrayLike,
+        classes: Sequence[Any] | None = None,
+        lower: FloatArray | None = None,
+        upper: FloatArray | None = None,
+        observed: FloatArray | None = None,
+        coverage: float = 0.9,
+        n_levels: int = 0,
+    ) -> None:
+        self.column, self.coverage, self.n_levels = column, coverage, n_levels
+        self.grid = np.asarray(grid)
+        self.classes = None if classes is None else list(classes)
+        self.average = np.asarray(average, dtype=np.float64)
+        self.lower, self.upper, self.observed = lower, upper, observed
+        wanted = (1 if self.classes is None else len(self.classes), len(self.grid))
+        if self.average.shape != wanted:
+            raise InputError(
+                f"`average` must have shape {wanted}, one row for each class and one column for each "
+                f"value of the grid, got {self.average.shape}."
+            )
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        column: str | int,
+        *,
+        coverage: float = 0.9,
+        target: str | None = None,
+        unit: str | None = None,
+        output: int = 0,
+        max_rows: int = 100,
+        grid_size: int = 15,
+        random_state: int = 0,
+        ax: Axes | None = None,
+        **kwargs: Any,
+    ) -> DependenceDisplay:
+        """Predict rows like those of X with all values of a grid in `column` (name or number), and plot.
+
+        Numbers: 15 (`grid_size`) even places from the 5 % to the 95 % quantile, or the column's own values if
+        they are fewer. Labels: the 12 most frequent. Of more than `max_rows` rows a random part is averaged.
+        `output` is the target shown where there are several. A classifier shows the probability of each
+        class, of two classes the second. Raises InputError for a column that is not there or is empty.
+        """
+        every = some_rows(estimator, X, len(X), random_state)
+        rows = some_rows(estimator, every, max_rows, random_state)
+        place = _place(rows, column)
+        cells = pd.Series(every.iloc[:, place] if hasattr(every, "iloc") else every[:, place]).infer_objects()
+        numbers = _numbers(cells)
+        grid = _levels(cells) if numbers is None else _steps(numbers, grid_size)
+        name = column_names(rows)[place]
+        if len(grid) == 0:
+            raise InputError(f"Column {name!r} has no values in these rows; choose another.")
+        found = _averages(estimator, _tables(rows, place, grid), output, coverage)
+        display = cls(
+            column=name, grid=grid.to_numpy(), observed=numbers, coverage=coverage,
+            n_levels=0 if numbers is not None else int(cells.nunique()), **found,
+        )  # fmt: skip
+        return display.plot(ax=ax, target=target, unit=unit, **kwargs)
+
+    def plot(
+        self,
+        ax: Axes | None = None,
+        *,
+        target: str | None = None,
+        unit: str | None = None,
+        **kwargs: Any,
+    ) -> DependenceDisplay:
+        """Draw on `ax`, or on a new figure; `kwargs` style the lines."""
+        ax = axes_or_new(ax)
+        if self.observed is None:
+            self._plot_labels(ax, kwargs)
+        else:
+            self._plot_numbers(ax, kwargs)
+        label = f"predicted {target or 'target'}" + (f" ({unit})" if unit else "")
+        if self.classes is not None:
+            of = repr(self.classes[0]) if len(self.classes) == 1 else "the class"
+            label = f"predicted probability of {of}"
+        left_out = self.n_levels - len(self.grid)
+        note = f" ({len(self.grid)} of {self.n_levels} labels)" if left_out > 0 else ""
+        finish(ax, "", self.column + note, label)
+        if ax.get_legend_handles_labels()[1]:
+            ax.legend(frameon=False, fontsize="small")
+        self.ax_, self.figure_ = ax, figure_of(ax)
+        return self
+
+    def _plot_numbers(self, ax: Axes, style: dict[str, Any]) -> None:
+        """Curves with the band, and the deciles of the column as ticks on the axis."""
+        assert self.observed is not None
+        if self.lower is not None and self.upper is not None:
+            ax.fill_between(
+                self.grid, self.lower, self.upper, color=BLUE, alpha=0.15, linewidth=0, label=self._band_name
+            )
+        own = len(self.grid) == len(np.unique(self.observed))
+        look = {"linewidth": 2, "marker": "o" if own else None, "markersize": 4}
+        for values, colour, label in self._curves():
+            ax.plot(self.grid, values, **{"color": colour, "label": label, **look, **style})
+        deciles = np.quantile(self.observed, np.linspace(0.1, 0.9, 9))
+        deciles = deciles[(deciles >= self.grid[0]) & (deciles <= self.grid[-1])]
+        ax.vlines(deciles, 0, 0.03, transform=ax.get_xaxis_transform(), color=GREY, linewidth=1)
+
+    def _plot_labels(self, ax: Axes, style: dict[str, Any]) -> None:
+        """One point a label, with the band as a bar."""
+        places = np.arange(len(self.grid))
+        if self.lower is not None and self.upper is not None:
+            ax.vlines(
+                places, self.lower, self.upper, color=BLUE, alpha=0.3, linewidth=5, label=self._band_name
+            )
+        look = {"linestyle": "none", "marker": "o", "markersize": 6}
+        for values, colour, label in self._curves():
+            ax.plot(places, values, **{"color": colour, "label": label, **look, **style})
+        texts = [shortened(_text(value), 16) for value in self.grid]
+        crowded = sum(len(text) + 2 for text in texts) > 40
+        ax.set_xticks(places, texts, rotation=90 if crowded else 0, fontsize="small" if crowded else None)
+        ax.set_xlim(-0.6, len(places) - 0.4)
+
+    @property
+    def _band_name(self) -> str:
+        return f"mean {100 * self.coverage:.3g} % interval"
+
+    def _curves(self) -> Iterator[tuple[FloatArray, str, str | None]]:
+        """Values, colour and label of each curve: of many classes, those that change most."""
+        if self.classes is None:
+            yield self.average[0], BLUE, "mean prediction"
+            return
+        alone = len(self.classes) == 1
+        moving = np.argsort(-np.ptp(self.average, axis=1), kind="stable")[:_MOST_CLASSES]
+        for row, colour in zip(sorted(moving), CLASS_COLOURS, strict=False):
+            yield self.average[row], colour, None if alone else _text(self.classes[row])
+
+
+def _text(label: Any) -> str:
+    return f"{label:g}" if isinstance(label, float) else str(label)
+
+
+def _averages(estimator: Any, tables: Iterator[Any], output: int, coverage: float) -> dict[str, Any]:
+    """What a display holds of the predictions of each of G tables."""
+    if is_classifier(estimator):
+        p = np.stack([_probabilities(estimator, rows).mean(axis=0) for rows in tables], axis=1)
+        return {"average": p, "classes": np.asarray(estimator.classes_).tolist()[-len(p) :]}
+    means = [_number_and_ends(estimator, rows, output, coverage).mean(axis=0) for rows in tables]
+    average, *ends = np.stack(means, axis=1)
+    return {"average": average[None], **dict(zip(("lower", "upper"), ends, strict=False))}
+
+
+def _probabilities(estimator: Any, rows: Any) -> FloatArray:
+    """Of the classes shown: (N, P)."""
+    p: FloatArray = np.asarray(estimator.predict_proba(rows), dtype=np.float64)
+    return p[:, 1:] if p.shape[1] == 2 else p
+
+
+def _number_and_ends(estimator: Any, rows: Any, output: int, coverage: float) -> FloatArray:
+    """Mean and, where the model knows a distribution, the ends of the interval: (N, 1) or (N, 3)."""
+    if not hasattr(estimator, "predict_distribution"):
+        return np.asarray(estimator.predict(rows), dtype=np.float64).reshape(len(rows), -1)[:, [output]]
+    distribution = estimator.predict_distribution(rows)
+    mean = np.asarray(distribution.mean).reshape(len(rows), -1)[:, output]
+    ends = np.asarray(distribution.interval(coverage)).reshape(len(rows), 2, -1)[:, :, output]
+    return np.column_stack([mean, ends])
+
+
+def _place(rows: Any, column: str | int) -> int:
+    """The position of a column given by name or number."""
+    names: list[Any] = list(rows.columns) if hasattr(rows, "columns") else column_names(rows)
+    if column in names:
+        return names.index(column)
+    if isinstance(column, int) and 0 <= column < len(names):
+        return column
+    raise InputError(f"`X` has no column {column!r}; it has {', '.join(map(str, names[:10]))}.")
+
+
+def _numbers(cells: pd.Series[Any]) -> FloatArray | None:
+    """The cells that are not missing, if they are numbers; two numbers, such as 0 and 1, are labels."""
+    if isinstance(cells.dtype, pd.CategoricalDtype):
+        return None
+    if pd.api.types.infer_dtype(cells, skipna=True) not in _NUMBER_KINDS:
+        return None
+    numbers = cells.dropna().to_numpy(dtype=np.float64)
+    return None if 1 <= len(np.unique(numbers)) <= 2 else numbers
+
+
+def _steps(numbers: FloatArray, size: int) -> pd.Series[Any]:
+    own = np.unique(numbers)
+    if len(own) <= size:
+        return pd.Series(own)
+    low, high = np.quantile(numbers, [0.05, 0.95])
+    return pd.Series(np.linspace(low, high, size) if high > low else np.linspace(own[0], own[-1], size))
+
+
+def _levels(cells: pd.Series[Any]) -> pd.Series[Any]:
+    """The most frequent labels first; those of an ordered category, and numbers, in their order."""
+    counts = cells.value_counts()
+    grid = pd.Series(counts.index[counts.to_numpy() > 0][:_MOST_LEVELS])
+    ordered = isinstance(cells.dtype, pd.CategoricalDtype) and cells.dtype.ordered
+    if ordered or pd.api.types.is_numeric_dtype(grid.dtype):
+        return grid.sort_values(ignore_index=True)
+    return grid
+
+
+def _tables(rows: Any, place: int, grid: pd.Series[Any]) -> Iterator[Any]:
+    """All rows with the first value of the grid in the column, then with the second, and so on."""
+    for at in range(len(grid)):
+        values = grid.iloc[[at] * len(rows)]
+        if hasattr(rows, "iloc"):
+            table = rows.copy()
+            table.isetitem(place, values.set_axis(rows.index))
+        else:
+            table = rows.astype(np.float64) if rows.dtype.kind in "biu" else rows.copy()
+            table[:, place] = values
+        yield table

@@ -1,0 +1,224 @@
+"""The target of a classification: checked, its classes in order, and as class numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
+
+from nongauss.core.errors import InputError
+from nongauss.core.records import persistable
+from nongauss.tables.frame import as_pandas, one_order
+
+_MOST_SHOWN = 10
+
+
+@persistable("tables.LabelCoder", "nongauss.data.labels:LabelCoder")
+@dataclass(frozen=True)
+class LabelCoder:
+    """The classes of a target in order, (C,); `encode` turns labels into their numbers 0..C-1.
+
+    Classes keep the type of the labels: text, whole numbers, True and False.
+    """
+
+    classes: NDArray[Any]
+
+    @classmethod
+    def fit(
+        cls,
+        y: Any,
+        weight: NDArray[np.float64],
+        estimator_name: str = "this estimator",
+        ordered: bool = False,
+        levels: Sequence[Any] | None = None,
+    ) -> LabelCoder:
+        """Learn the classes from labels `y` (N,): array, list, series or categorical.
+
+        Those that occur in rows of `weight` (N,) above 0, sorted; but with `ordered`, an ordered categorical
+        keeps its own order and the levels that it declares without using them. `levels` gives all classes in
+        order instead; then one of them, or none, may occur. An (N, 1) target warns as in scikit-learn.
+
+        Raises: InputError for None, gaps, a wrong number of rows, one class, repeated `levels`; ValueError
+        (scikit-learn's) for numbers that are no labels.
+        """
+        labels = _labels(y, len(weight), estimator_name, warn=True)
+        check_classification_targets(labels)
+        if levels is not None:
+            return cls(_distinct(levels))
+        seen = np.unique(labels[weight > 0])
+        if len(seen) < 2:
+            raise InputError(
+                f"{estimator_name} needs at least two classes in y, got 1 class: {seen.tolist()[0]!r}; "
+                "give rows of another class."
+            )
+        declared = _declared(y) if ordered else None
+        return cls(seen if declared is None else declared)
+
+    def encode(
+        self,
+        y: Any,
+        n_rows: int,
+        estimator_name: str = "this estimator",
+        weight: NDArray[np.float64] | None = None,
+    ) -> NDArray[np.float64]:
+        """Class numbers (N,); a row of `weight` 0 may have any label, which then counts as class 0.
+
+        Raises: InputError naming the first row with a label that is none of the classes.
+        """
+        labels = _labels(y, n_rows, estimator_name, warn=False)
+        numbers = pd.Index(self.classes).get_indexer(pd.Index(labels))
+        strange = (numbers < 0) if weight is None else (numbers < 0) & (weight > 0)
+        if strange.any():
+            row = int(np.argmax(strange))
+            raise InputError(
+                f"y holds the label {labels.tolist()[row]!r} in row {row} (counted from 0), which is none of "
+                f"the classes of {estimator_name} ({_listed(self.classes)}); correct it or drop the row."
+            )
+        return np.maximum(numbers, 0).astype(np.float64)
+
+
+@dataclass(frozen=True)
+class LabelSummary:
+    """The labels of some rows in order, with their weights (C,); they add up over parts.
+
+    `declared`: the levels of an ordered categorical. `seen_in`: the part that the labels are of.
+    """
+
+    labels: NDArray[Any]
+    mass: NDArray[np.float64]
+    declared: NDArray[Any] | None
+    seen_in: str
+
+    @classmethod
+    def of(cls, y: Any, weight: NDArray[np.float64], estimator_name: str, part: str) -> LabelSummary:
+        """Of labels y (N,), those of weight 0 left out. Raises InputError."""
+        labels = _labels(y, len(weight), estimator_name, warn=True)
+        check_classification_targets(labels)
+        distinct, which = np.unique(labels[weight > 0], return_inverse=True)
+        mass = np.bincount(which.ravel(), weights=weight[weight > 0], minlength=len(distinct))
+        return cls(distinct, mass.astype(np.float64), _declared(y), part)
+
+    def __add__(self, other: LabelSummary) -> LabelSummary:
+        if not (len(self.labels) and len(other.labels)):
+            return self if len(self.labels) else other
+        text = [any(isinstance(label, str) for label in s.labels.tolist()) for s in (self, other)]
+        if text[0] != text[1]:
+            raise InputError(
+                f"Unknown label type: y holds texts in one of {self.seen_in} and {other.seen_in} but not in "
+                "the other; make all of its labels one kind."
+            )
+        both = np.concatenate([self.labels, other.labels])
+        labels, which = np.unique(both, return_inverse=True)
+        mass = np.bincount(which.ravel(), weights=np.concatenate([self.mass, other.mass]))
+        return LabelSummary(labels, mass.astype(np.float64), self._order(other), self.seen_in)
+
+    def _order(self, other: LabelSummary) -> NDArray[Any] | None:
+        """The levels of both. Raises InputError where they cannot be told."""
+        if self.declared is None or other.declared is None:
+            return None
+        order = one_order(self.declared.tolist(), other.declared.tolist())
+        if order is None:
+            raise InputError(
+                f"y is ordered as {_listed(self.declared)} in {self.seen_in} but as "
+                f"{_listed(other.declared)} in {other.seen_in}; declare one order in all parts."
+            )
+        return self.declared if len(order) == len(self.declared) else other.declared
+
+    def coder(self, estimator_name: str, ordered: bool = False) -> LabelCoder:
+        """As `LabelCoder.fit` learns it from all the rows. Raises InputError for one class."""
+        coder = LabelCoder.fit(self.labels, self.mass, estimator_name)
+        return LabelCoder(self.declared) if ordered and self.declared is not None else coder
+
+
+def _declared(y: Any) -> NDArray[Any] | None:
+    """The levels of an ordered categorical, else None."""
+    series = as_pandas(y)
+    if isinstance(series, pd.DataFrame) and series.shape[1] == 1:
+        series = series.iloc[:, 0]
+    dtype = getattr(y if series is None else series, "dtype", None)
+    if isinstance(dtype, pd.CategoricalDtype) and dtype.ordered:
+        return _plain(np.asarray(dtype.categories))
+    return None
+
+
+def _distinct(levels: Sequence[Any] | ArrayLike) -> NDArray[Any]:
+    classes = _plain(np.asarray(levels))
+    if classes.ndim != 1 or len(classes) < 2 or len(pd.unique(classes)) < len(classes):
+        raise InputError(
+            f"The classes must be given as two or more different labels in order, got {levels!r}; "
+            "name each of them once."
+        )
+    return classes
+
+
+def _labels(y: Any, n_rows: int, estimator_name: str, warn: bool) -> NDArray[Any]:
+    """Labels (N,) without gaps, of one type."""
+    if y is None:
+        raise InputError(f"{estimator_name} requires y to be passed, but the target y is None.")
+    if hasattr(y, "toarray"):
+        raise TypeError("y is sparse, but a dense target is required; use y.toarray().")
+    array = _as_array(y)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = column_or_1d(array, warn=warn)
+    if array.ndim != 1:
+        raise InputError(f"y must hold one label a row, shape (n_rows,), got {array.shape}; reshape it.")
+    if len(array) != n_rows:
+        raise InputError(
+            f"Found input variables with inconsistent numbers of samples: X has {n_rows} rows, "
+            f"y has {len(array)}; give one y for each row of X."
+        )
+    _check_present(array)
+    return _plain(array)
+
+
+def _as_array(y: Any) -> NDArray[Any]:
+    """An array; of lists with text in them an object array, so that gaps and numbers do not become text."""
+    frame = as_pandas(y)
+    array = np.asarray(y if frame is None else frame)
+    is_list = frame is None and not hasattr(y, "dtype")
+    return np.asarray(y, dtype=object) if is_list and array.dtype.kind == "U" else array
+
+
+def _check_present(array: NDArray[Any]) -> None:
+    """Every cell has a label, and the array is of a type that labels can have."""
+    if array.dtype.kind == "c":
+        raise InputError("Complex data not supported: y must hold labels.")
+    missing = np.asarray(pd.isna(array), dtype=np.bool_)
+    infinite = np.isinf(array) if array.dtype.kind == "f" else np.zeros(len(array), dtype=np.bool_)
+    for bad, what in ((missing, "NaN (a missing label)"), (infinite, "infinity")):
+        if bad.any():
+            row = int(np.argmax(bad))
+            raise InputError(
+                f"Input y contains {what} in row {row} (counted from 0); drop the row or give its label."
+            )
+
+
+def _plain(array: NDArray[Any]) -> NDArray[Any]:
+    """Python objects of one type as an array of that type; text stays as it is.
+
+    Raises: InputError for texts beside numbers.
+    """
+    if array.dtype.kind != "O":
+        return array
+    labels = array.tolist()
+    is_text = np.fromiter((isinstance(label, str) for label in labels), np.bool_, len(labels))
+    if is_text.all():
+        return array
+    if is_text.any():
+        row = int(np.argmax(is_text != is_text[0]))
+        raise InputError(
+            f"Unknown label type: y mixes texts with others ({labels[0]!r} in row 0, {labels[row]!r} in "
+            f"row {row}); make all of its labels one kind."
+        )
+    return np.array(labels)
+
+
+def _listed(classes: NDArray[Any]) -> str:
+    shown = ", ".join(map(repr, classes[:_MOST_SHOWN].tolist()))
+    return shown + (", …" if len(classes) > _MOST_SHOWN else "")

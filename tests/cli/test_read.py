@@ -1,0 +1,135 @@
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from nongauss.cli.read import demo_table, load_table, prepare
+from nongauss.core.errors import InputError
+from report.stand_in import small_data
+
+
+def frame(n=60):
+    X, y = small_data(n)
+    return pd.DataFrame(X, columns=["a", "b", "c"]).assign(y=y)
+
+
+def test_rows_without_target_and_ids_are_dropped_with_a_note():
+    table = frame().assign(code=[f"id{i}" for i in range(60)], label=["u", "v"] * 30, flat=1.0)
+    table.loc[[3, 7], "y"] = np.nan
+    ready = prepare(table, "y")
+    assert len(ready.y) == 58
+    assert list(ready.X.columns) == ["a", "b", "c", "label", "flat"]
+    assert ready.kind.value == "real"
+    assert (ready.choice.model, ready.choice.task) == ("tggm", "regression")
+    notes = " ".join(ready.notes)
+    assert "2 of 60 rows have no 'y'" in notes
+    assert "'code'" in notes
+    assert "give --model NAME or --task NAME to overrule" in notes
+    assert ready.info().used == [("a", "real"), ("b", "real"), ("c", "real"), ("label", "binary")]
+    assert [name for name, _ in ready.info().ignored] == ["code", "flat"]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"target": "Y_"}, "did you mean 'y'"),
+        ({"target": "zzz"}, "there are: 'a', 'b', 'c', 'y'"),
+        ({"table": frame().assign(y=np.nan)}, "missing in every row"),
+        ({"table": frame().assign(y=[f"text {i}" for i in range(60)])}, "no model for a target of kind text"),
+        ({"table": frame().assign(y=["no", "yes"] * 30), "task": "regression"}, "no numbers"),
+        ({"table": frame()[["y"]]}, "No column is left"),
+        ({"table": frame().iloc[:0]}, "no rows"),
+        ({"model": "tgm"}, "did you mean 'tggm'"),
+        ({"table": pd.concat([frame(), frame()[["a"]]], axis=1)}, "more than one column named 'a'"),
+    ],
+)
+def test_what_cannot_be_fitted_is_named(change, message):
+    arguments = {"table": frame(), "target": "y", "model": "auto", "task": "auto", **change}
+    with pytest.raises(InputError, match=message):
+        prepare(arguments["table"], arguments["target"], arguments["model"], arguments["task"])
+
+
+def test_numbers_asked_for_as_numbers_overrule_the_kind():
+    table = frame().assign(y=[0, 1] * 30)
+    for asked in ({"task": "regression"}, {"model": "tggm", "task": "regression"}):
+        ready = prepare(table, "y", **asked)
+        assert ready.kind.value == "binary"
+        assert (ready.choice.model, ready.choice.task) == ("tggm", "regression")
+        assert ready.y.dtype == np.float64
+    assert "as asked" in ready.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("y", "task", "labels"),
+    [
+        (["no", "yes"], "classification", ["no", "yes"]),
+        ([1, 0], "classification", [0, 1]),
+        ([1.0, 0.0], "classification", [0, 1]),
+        (pd.array([True, False], dtype="boolean"), "classification", [False, True]),
+        (pd.array([7, 5], dtype="Int64"), "classification", [5, 7]),
+        (["c", "a", "b"], "classification", ["a", "b", "c"]),
+        ([2, 1, 3], "ordinal", [1, 2, 3]),
+    ],
+)
+def test_labels_keep_their_type(y, task, labels):
+    table = frame(60).assign(y=pd.concat([pd.Series(y)] * (60 // len(y)), ignore_index=True))
+    ready = prepare(table, "y")
+    assert (ready.choice.model, ready.choice.task) == ("sparse_gp", task)
+    assert np.unique(ready.y).tolist() == labels
+    assert [type(label) for label in np.unique(ready.y).tolist()] == [type(label) for label in labels]
+    assert (ready.levels is None) == (task == "classification")
+
+
+def test_whole_numbers_with_a_gap_in_the_column_stay_whole():
+    ready = prepare(frame().assign(y=[1.0, 2.0, np.nan] * 20), "y")
+    assert ready.y.dtype == np.int64
+    assert len(ready.X) == 40
+
+
+def test_an_ordered_category_keeps_its_order_and_the_note_says_it():
+    y = pd.Categorical(["bad", "good", "fair"] * 20, ["bad", "poor", "fair", "good"], ordered=True)
+    ready = prepare(frame().assign(y=y), "y")
+    assert ready.levels.tolist() == ["bad", "poor", "fair", "good"]
+    assert ready.y.dtype == y.dtype
+    assert "ordinal classification, levels bad < poor < fair < good; give" in ready.notes[0]
+
+
+def test_the_likelihood_is_named_and_can_be_set():
+    table = frame().assign(y=np.random.RandomState(0).poisson(5, size=60) ** 2)
+    assert "with likelihood=negative_binomial; give" in prepare(table, "y").notes[0]
+    ready = prepare(table, "y", settings=["likelihood=poisson"])
+    assert ready.choice.settings == {"likelihood": "poisson"}
+    assert "with likelihood=poisson" in ready.notes[0]
+
+
+def test_one_bad_cell_among_numbers_is_named():
+    y = [f"{i}.5" for i in range(60)]
+    y[7], y[9] = "n/k", None
+    with pytest.raises(InputError, match=r"holds numbers, but 'n/k' in row 8 below the names.*\(1 of 59\)"):
+        prepare(frame().assign(y=y), "y")
+    mixed = frame().assign(y=["1", "2", "x"] * 20)
+    with pytest.raises(InputError, match="'x' in row 3"):
+        prepare(mixed, "y")
+    assert np.unique(prepare(mixed, "y", task="classification").y).tolist() == ["1", "2", "x"]
+    assert prepare(frame().assign(y=["1", "x", "y"] * 20), "y").kind.value == "categorical"
+
+
+def test_texts_that_all_differ_are_an_id_only_in_many_rows():
+    names = [f"town {i}" for i in range(60)]
+    few = frame(20).assign(town=names[:20])
+    assert list(prepare(few, "y").X) == ["a", "b", "c", "town"]
+    assert list(prepare(frame().assign(town=names), "y").X) == ["a", "b", "c"]
+
+
+def test_a_file_is_read(tmp_path):
+    frame().to_csv(tmp_path / "data.csv", index=False)
+    table = load_table(tmp_path / "data.csv", "y", settings=["tol=0.1"])
+    assert (table.source, table.choice.settings) == ("data.csv", {"tol": 0.1})
+
+
+def test_demo_data_are_real():
+    table = demo_table()
+    assert table.X.shape == (442, 10)
+    assert table.X["age"].between(18, 80).all()
+    assert table.choice.model == "tggm"

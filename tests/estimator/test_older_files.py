@@ -1,0 +1,35 @@
+"""Files that version 0.1.0 wrote (format 1, one for each public class) load and say what they said then."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import nongauss
+from catalogue import CATALOGUE
+
+FILES = Path(__file__).parent / "models_of_0_1"
+SAID = json.loads((FILES / "said.json").read_text())
+
+
+def test_there_is_one_for_each_public_class():
+    assert set(SAID) == {entry.name for entry in CATALOGUE}
+    assert sum(file.stat().st_size for file in FILES.iterdir()) < 200_000
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_an_older_file_predicts_the_same_and_can_be_saved_anew(name, tmp_path):
+    rows = pd.read_csv(FILES / "table.csv")[["size", "colour", "rooms"]]
+    older = nongauss.load(FILES / f"{name}.nongauss")
+    nongauss.save(older, tmp_path / "anew")
+    for model in (older, nongauss.load(tmp_path / "anew")):
+        for method, values in SAID[name].items():
+            now, then = np.asarray(getattr(model, method)(rows)), np.asarray(values)
+            if then.dtype.kind in "UO":
+                assert (now == then).all()
+            else:
+                np.testing.assert_allclose(now, then, rtol=1e-9, atol=1e-12)

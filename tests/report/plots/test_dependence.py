@@ -1,0 +1,145 @@
+from __future__ import annotations
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure
+from sklearn.datasets import load_diabetes, load_iris
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.inspection import partial_dependence
+from sklearn.linear_model import LinearRegression, LogisticRegression
+
+from nongauss import SparseGPRegressor, TGGMRegressor
+from nongauss.core.errors import InputError
+from nongauss.report.plots.dependence import DependenceDisplay
+from report.stand_in import NormalRows, StandIn, small_data
+
+
+@pytest.fixture
+def ax():
+    yield Figure().subplots()
+    assert not plt.get_fignums(), "pyplot state was made although axes were given"
+
+
+def test_it_is_the_partial_dependence_of_scikit_learn(ax):
+    X, y = load_diabetes(return_X_y=True)
+    model = RandomForestRegressor(5, random_state=0).fit(X, y)
+    theirs = partial_dependence(model, X, [2], grid_resolution=9, method="brute", kind="average")
+    ours = DependenceDisplay.from_estimator(model, X, 2, max_rows=len(X), grid_size=9, ax=ax)
+    np.testing.assert_allclose(ours.grid, theirs["grid_values"][0], rtol=1e-2, atol=1e-3)
+    exact = DependenceDisplay.from_estimator(model, np.round(X, 1), "x2", max_rows=len(X), grid_size=9, ax=ax)
+    theirs = partial_dependence(model, np.round(X, 1), [2], grid_resolution=9, method="brute")
+    np.testing.assert_allclose(exact.grid, theirs["grid_values"][0])
+    np.testing.assert_allclose(exact.average, theirs["average"])
+    assert exact.lower is None
+
+
+def test_the_band_is_the_mean_of_the_rows_intervals(ax):
+    X, y = small_data()
+    model = StandIn().fit(X, y)
+    display = DependenceDisplay.from_estimator(
+        model, X, 1, max_rows=200, coverage=0.5, target="price", unit="€", ax=ax, color="red"
+    )
+    rows = X.copy()
+    rows[:, 1] = display.grid[3]
+    assert display.average[0, 3] == pytest.approx(model.predict(rows).mean())
+    low, high = model.predict_interval(rows, coverage=0.5).mean(axis=0)
+    assert (display.lower[3], display.upper[3]) == pytest.approx((low, high))
+    assert np.diff(display.average[0]) / np.diff(display.grid) == pytest.approx(-2.0, abs=0.1)
+    assert ax.get_ylabel() == "predicted price (€)"
+    assert (ax.get_xlabel(), ax.lines[0].get_color()) == ("x1", "red")
+    assert "mean 50 % interval" in [text.get_text() for text in ax.get_legend().get_texts()]
+    assert display.ax_ is ax
+
+
+def mixed_frame():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "size": rng.integers(0, 60, 80),
+            "colour": rng.choice(["red", "green", None], 80),
+            "grade": pd.Categorical(
+                rng.choice(["low", "mid", "high"], 80), ["low", "mid", "high"], ordered=True
+            ),
+            "new": rng.integers(0, 2, 80),
+            "price": np.where(rng.uniform(size=80) < 0.2, np.nan, rng.normal(size=80)),
+        }
+    )
+    y = 0.1 * frame["size"] + 3.0 * (frame["colour"] == "red") + rng.normal(size=80)
+    return frame, y.to_numpy()
+
+
+@pytest.mark.parametrize(
+    "model", [SparseGPRegressor(n_inducing=10, max_iter=20, tol=0.1), TGGMRegressor(max_epochs=5)]
+)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_numbers_labels_and_gaps_of_our_models(ax, model):
+    frame, y = mixed_frame()
+    model.set_params(random_state=0).fit(frame, y)
+    grids = {}
+    for column in frame.columns:
+        display = DependenceDisplay.from_estimator(model, frame, column, ax=ax)
+        assert np.isfinite(display.average).all()
+        assert (display.lower < display.average[0]).all()
+        assert (display.average[0] < display.upper).all()
+        grids[column] = display.grid.tolist()
+    assert len(grids["size"]) == len(grids["price"]) == 15
+    assert sorted(grids["colour"]) == ["green", "red"]
+    assert grids["grade"] == ["low", "mid", "high"]
+    assert grids["new"] == [0, 1]
+    ax.figure.canvas.draw()
+
+
+class Twice(StandIn):
+    """A second output, ten times the first."""
+
+    def predict_distribution(self, X):
+        own = super().predict_distribution(X)
+        return NormalRows(np.outer(own.mean, [1, 10]), np.outer(own.std, [1, 10]))
+
+
+def test_of_several_targets_one_is_shown(ax):
+    X, y = small_data()
+    for both in (LinearRegression().fit(X, np.stack([y, 10 * y], axis=1)), Twice().fit(X, y)):
+        one, other = (DependenceDisplay.from_estimator(both, X, 0, output=o, ax=ax) for o in (0, 1))
+        np.testing.assert_allclose(10 * one.average, other.average)
+    np.testing.assert_allclose(10 * one.upper, other.upper)
+
+
+def test_classes(ax):
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    three = LogisticRegression(max_iter=1000).fit(X, y)
+    column = "petal length (cm)"
+    display = DependenceDisplay.from_estimator(three, X, column, ax=ax)
+    assert display.classes == [0, 1, 2]
+    np.testing.assert_allclose(display.average.sum(axis=0), 1.0)
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["0", "1", "2"]
+    two = LogisticRegression(max_iter=1000).fit(X, np.where(y == 2, "yes", "no"))
+    display = DependenceDisplay.from_estimator(two, X, column, ax=Figure().subplots())
+    assert display.ax_.get_ylabel() == "predicted probability of 'yes'"
+    assert (np.diff(display.average[0]) > 0).all()
+    assert display.ax_.get_legend() is None
+
+
+def test_many_labels_are_cut_to_the_most_frequent(ax):
+    X = pd.DataFrame({"place": np.repeat([f"town {i:02}" for i in range(20)], np.arange(1, 21))})
+    model = SparseGPRegressor(n_inducing=5, max_iter=100, tol=0.1, random_state=0).fit(
+        X, np.arange(210.0) % 7
+    )
+    display = DependenceDisplay.from_estimator(model, X, "place", max_rows=20, ax=ax)
+    assert display.grid.tolist() == [f"town {i:02}" for i in range(19, 7, -1)]
+    assert ax.get_xlabel() == "place (12 of 20 labels)"
+
+
+def test_what_cannot_be_drawn(ax):
+    X, y = small_data()
+    model = StandIn().fit(X, y)
+    for column in ("size", 3, -1):
+        with pytest.raises(InputError, match="it has x0, x1, x2"):
+            DependenceDisplay.from_estimator(model, X, column, ax=ax)
+    X[:, 1] = np.nan
+    with pytest.raises(InputError, match="'x1' has no values"):
+        DependenceDisplay.from_estimator(model, X, 1, ax=ax)
+    with pytest.raises(InputError, match=r"shape \(1, 2\)"):
+        DependenceDisplay(column="a", grid=[1, 2], average=[[1.0]])

@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure
+
+from nongauss.core.errors import InputError
+from nongauss.report.plots.rules import (
+    ClusterProfileDisplay,
+    ParallelRulesDisplay,
+    RectangleDisplay,
+    best_pairs,
+    rule_figures,
+)
+
+
+class TwoRules:
+    """What the plots read of a clusterer: a is below 1 or above it, b matters to the second cluster only."""
+
+    cluster_names_ = ("low", "high")
+    rules_ = pd.DataFrame(
+        [("low", "a", -np.inf, 1.0), ("high", "a", 1.0, np.inf), ("high", "b", 0.5, 2.0)],
+        columns=["cluster", "column", "lower", "upper"],
+    )
+
+    def predict(self, X):
+        return (np.asarray(X)[:, 0] > 1).astype(int)
+
+
+@pytest.fixture
+def frame():
+    rng = np.random.default_rng(0)
+    return pd.DataFrame(rng.uniform(0, 2, (60, 3)), columns=list("abc"))
+
+
+@pytest.fixture
+def ax():
+    yield Figure().subplots()
+    assert not plt.get_fignums(), "pyplot state was made although axes were given"
+
+
+def test_rectangles_end_at_the_bounds_and_open_ones_at_the_frame(frame, ax):
+    display = RectangleDisplay.from_estimator(TwoRules(), frame, ax=ax)
+    assert display.columns == ("a", "b")
+    low, high = ax.patches
+    assert low.get_x() + low.get_width() == pytest.approx(1.0)
+    assert high.get_x() == pytest.approx(1.0)
+    assert high.get_y() == pytest.approx(0.5)
+    assert ax.get_xlabel() == "a"
+    ax.figure.canvas.draw()
+    with pytest.raises(InputError, match="'z'"):
+        RectangleDisplay.from_estimator(TwoRules(), frame, columns=("a", "z"), ax=ax)
+
+
+def test_parallel_rules_have_a_bar_a_condition(frame, ax):
+    display = ParallelRulesDisplay.from_estimator(TwoRules(), frame, ax=ax)
+    assert list(display.values) == ["a", "b"]
+    assert len(ax.patches) == 3
+    ax.figure.canvas.draw()
+
+
+def test_the_profile_is_the_mean_in_standard_deviations(frame, ax):
+    profile = ClusterProfileDisplay.from_estimator(TwoRules(), frame, ax=ax).profile
+    own = frame["a"] > 1
+    expected = (frame.loc[own, "a"].mean() - frame["a"].mean()) / frame["a"].std(ddof=0)
+    assert profile.loc["a", "high"] == pytest.approx(expected)
+    assert profile.index[0] == "a"
+    ax.figure.canvas.draw()
+
+
+def test_pairs_that_part_most_rows_come_first(frame):
+    rules, labels = TwoRules.rules_, TwoRules().predict(frame)
+    assert best_pairs(rules, frame[["c", "b", "a"]], labels, ["low", "high"]) == [("b", "a")]
+    assert best_pairs(rules[:2], frame, labels, ["low", "high"], 1) == [("a", "b")]
+
+
+def test_figures_for_a_report(frame):
+    assert len(rule_figures(TwoRules(), frame)) == 3  # one pair of columns has rules
+
+
+class ByColour:
+    """Clusters by sets of labels, and one whole number."""
+
+    cluster_names_ = ("warm", "cold")
+    rules_ = pd.DataFrame(
+        [
+            ("warm", "colour", -np.inf, np.inf, ("red", "pink")),
+            ("cold", "colour", -np.inf, np.inf, ("blue",)),
+            ("cold", "year", 2008.0, 2008.0, None),
+        ],
+        columns=["cluster", "column", "lower", "upper", "levels"],
+    )
+
+    def predict(self, X):
+        return (X["colour"] == "blue").astype(int).to_numpy()
+
+
+def test_labels_and_few_whole_numbers_are_drawn_as_they_are(ax):
+    colours = ["red", "blue", "pink", None] * 5
+    frame = pd.DataFrame({"colour": colours, "year": [2007, 2008, 2009, 2008] * 5})
+    display = ParallelRulesDisplay.from_estimator(ByColour(), frame, ax=ax)
+    assert display.levels == {"colour": ["blue", "pink", "red"]}
+    assert len(ax.patches) == 4  # a bar a level, and the year
+    assert min(bar.get_height() for bar in ax.patches) > 0.2  # one year alone has a height
+    assert {text.get_text().strip() for text in ax.texts} == {"blue", "pink", "red"}
+    profile = ClusterProfileDisplay.from_estimator(ByColour(), frame, ax=Figure().subplots()).profile
+    assert {"year", "colour = blue", "colour = red", "colour = pink"} == set(profile.index)
+    assert len(rule_figures(ByColour(), frame)) == 2  # one column of numbers makes no scatter plot
+    assert len(rule_figures(ByColour(), frame[["colour"]])) == 2

@@ -1,0 +1,92 @@
+"""Every kernel against finite differences, symmetry, positive definiteness and scikit-learn's."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.gaussian_process import kernels as sk
+
+from nongauss.sparse_gp.kernels.algebra import Space
+from nongauss.sparse_gp.kernels.leaves import LEAVES
+from nongauss.sparse_gp.kernels.text import parse
+from sparse_gp.small import differences
+
+SPACE = Space(("a", "b", "c"), (0, 1, 2, 2, 2))
+TEXTS = [
+    *LEAVES,
+    "matern52 + linear(a, b)",
+    "(matern32(a) + linear) * categorical(c) * rational_quadratic(1)",
+    "periodic(0) * matern52 + white + constant",
+]
+
+
+def setting(text, seed=0):
+    rng = np.random.default_rng(seed)
+    kernel = parse(text)
+    theta = kernel.prior_mean(SPACE) + 0.3 * rng.normal(size=kernel.size(SPACE))
+    return kernel, theta, rng.normal(size=(5, 5)), rng.normal(size=(7, 5)), rng.normal(size=(5, 7))
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_derivatives_are_those_of_finite_differences(text):
+    kernel, theta, A, B, cotangent = setting(text)
+
+    def value(theta, A):
+        return float((kernel.forward(theta, SPACE, A, B)[0] * cotangent).sum())
+
+    _, cache = kernel.forward(theta, SPACE, A, B)
+    by_theta, by_A = kernel.backward(theta, SPACE, cache, cotangent)
+    assert_allclose(by_theta, differences(lambda t: value(t, A), theta), atol=1e-7)
+    assert_allclose(
+        by_A.ravel(), differences(lambda a: value(theta, a.reshape(A.shape)), A.ravel()), atol=1e-7
+    )
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_derivatives_of_the_diagonal(text):
+    kernel, theta, _, B, cotangent = setting(text)
+    by_theta = kernel.diagonal_backward(theta, SPACE, B, cotangent[0])
+    expected = differences(lambda t: float(kernel.diagonal(t, SPACE, B) @ cotangent[0]), theta)
+    assert_allclose(by_theta, expected, atol=1e-7)
+
+
+@pytest.mark.parametrize("text", [t for t in TEXTS if "categorical" not in t and "white" not in t])
+def test_diagonal_agrees_with_the_matrix_which_is_positive(text):
+    kernel, theta, _, B, _ = setting(text)
+    K, _ = kernel.forward(theta, SPACE, B, B)
+    assert_allclose(K.diagonal(), kernel.diagonal(theta, SPACE, B), atol=1e-7)
+    assert_allclose(K, K.T, atol=1e-12)
+    assert np.linalg.eigvalsh(K).min() > -1e-9
+
+
+@pytest.mark.parametrize(
+    ("name", "theirs"),
+    [
+        ("squared_exponential", sk.RBF(1.3)),
+        ("matern12", sk.Matern(1.3, nu=0.5)),
+        ("matern32", sk.Matern(1.3, nu=1.5)),
+        ("matern52", sk.Matern(1.3, nu=2.5)),
+    ],
+)
+def test_stationary_kernels_are_those_of_scikit_learn(name, theirs):
+    space = Space(("a", "b"), (0, 1))
+    X = np.random.default_rng(0).normal(size=(6, 2))
+    theta = np.log([1.0, 1.3, 1.3])
+    assert_allclose(parse(name).forward(theta, space, X, X)[0], theirs(X), atol=1e-7)
+
+
+def test_rational_quadratic_and_periodic_are_those_of_scikit_learn():
+    space = Space(("a",), (0,))
+    X = np.random.default_rng(0).normal(size=(6, 1))
+    ours = parse("rational_quadratic").forward(np.log([1.0, 0.7, 2.0]), space, X, X)[0]
+    assert_allclose(ours, sk.RationalQuadratic(0.7, 2.0)(X), atol=1e-12)
+    ours = parse("periodic").forward(np.log([1.0, 0.7, 2.0]), space, X, X)[0]
+    assert_allclose(ours, sk.ExpSineSquared(0.7, 2.0)(X), atol=1e-12)
+
+
+def test_categorical_is_one_where_labels_agree():
+    space = Space(("colour", "town"), (0, 0, 0, 1))
+    codes = np.array([[1.0, 0, 0, 0], [1, 0, 0, 1], [0, 1, 0, 1], [0, 0, 0, 1]])
+    K = parse("categorical(colour)").forward(np.zeros(2), space, codes, codes)[0]
+    assert_allclose(K, [[1, 1, 0.5, 0.5], [1, 1, 0.5, 0.5], [0.5, 0.5, 1, 0.5], [0.5, 0.5, 0.5, 0.5]])
+    pair = parse("categorical(town)").forward(np.zeros(2), space, codes, codes)[0]
+    assert_allclose(pair[0], [1, 0.5, 0.5, 0.5])
