@@ -10,7 +10,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from nongauss.core.records import persistable, value
+from nongauss.core.records import persistable
+from nongauss.tggm.config import NetworkConfig
 
 LARGEST_LOG_SD = 3.0
 """Upper end of the log standard deviations, in units of the standardised target."""
@@ -20,7 +21,7 @@ SMALLEST_LOG_SD = -9.0
 
 
 @persistable("tggm.Layer", "nongauss.tggm.params:Layer")
-class Layer(NamedTuple):
+class HiddenLayer(NamedTuple):
     """A layer of hidden units above another: `W` (E, M, M below), `b` (E, M), `log_sd` (E, M)."""
 
     W: jax.Array
@@ -29,7 +30,7 @@ class Layer(NamedTuple):
 
 
 @persistable("tggm.Params", "nongauss.tggm.params:Params")
-class Params(NamedTuple):
+class NetworkParams(NamedTuple):
     """Parameters of the members of an ensemble (leading axis E), or of one member without that axis.
 
     `W0` (E, M, D) and `b0` (E, M): input to the first hidden layer. `W1` (E, P, M) and `b1` (E, P): last
@@ -44,36 +45,17 @@ class Params(NamedTuple):
     b1: jax.Array
     log_sd0: jax.Array
     log_sd1: jax.Array
-    deeper: tuple[Layer, ...] = ()
+    deeper: tuple[HiddenLayer, ...] = ()
 
     @property
-    def hidden(self) -> tuple[Layer, ...]:
+    def hidden(self) -> tuple[HiddenLayer, ...]:
         """All hidden layers in order, from the inputs up."""
-        return (Layer(self.W0, self.b0, self.log_sd0), *self.deeper)
+        return (HiddenLayer(self.W0, self.b0, self.log_sd0), *self.deeper)
 
 
-@persistable("tggm.Config", "nongauss.tggm.params:Config")
-@value
-class Config:
-    """The settings that a compiled step depends on.
-
-    `layers`: M of each hidden layer. `method`: "ml" or "bp"; `posterior`: "moments" or "mean_field" (of
-    `ml`); `n_sweeps`: its sweeps. `hidden_variance`, `noise_variance`: a number fixes it, None learns it.
-    `n_classes`: 0 if the targets are numbers; labels have one output if there are two, else one a class.
-    `dropout`: share of the filled cells of a sparse row that a training step leaves out.
-    """
-
-    layers: tuple[int, ...]
-    method: str
-    posterior: str
-    n_sweeps: int
-    hidden_variance: float | None
-    noise_variance: float | None
-    n_classes: int = 0
-    dropout: float = 0.0
-
-
-def start(rng: np.random.Generator, config: Config, n_members: int, n_inputs: int, Y: np.ndarray) -> Params:
+def start(
+    rng: np.random.Generator, config: NetworkConfig, n_members: int, n_inputs: int, Y: np.ndarray
+) -> NetworkParams:
     """Random starting values of an ensemble for standardised targets `Y` (N, P), float32 on the host.
 
     Weights are scaled by the number of units that feed them; the spread of the biases puts the bends of the
@@ -94,7 +76,7 @@ def start(rng: np.random.Generator, config: Config, n_members: int, n_inputs: in
     def filled(number: float, size: int) -> Any:
         return np.full((n_members, size), number, np.float32)
 
-    params = Params(
+    params = NetworkParams(
         W0=normal(1.0 / math.sqrt(max(n_inputs, 1)), first, n_inputs),
         b0=normal(0.5, first),
         W1=normal(1.0 / math.sqrt(last), n_outputs, last) * varies[None, :, None],
@@ -103,13 +85,15 @@ def start(rng: np.random.Generator, config: Config, n_members: int, n_inputs: in
         log_sd1=filled(math.log(noise), n_outputs),
     )
     deeper = tuple(
-        Layer(normal(math.sqrt(2.0 / below), size, below), normal(0.5, size), filled(math.log(hidden), size))
+        HiddenLayer(
+            normal(math.sqrt(2.0 / below), size, below), normal(0.5, size), filled(math.log(hidden), size)
+        )
         for below, size in itertools.pairwise(config.layers)
     )
     return params._replace(deeper=deeper)
 
 
-def constrain(params: Params, config: Config) -> Params:
+def constrain(params: NetworkParams, config: NetworkConfig) -> NetworkParams:
     """The nearest legal parameters: standard deviations within their limits, fixed ones put back."""
 
     def legal(log_sd: jax.Array, fixed: float | None) -> jax.Array:
