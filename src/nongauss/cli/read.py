@@ -50,10 +50,15 @@ class Table:
         used = [pair for pair in kinds if pair[1] != constant]
         ignored = [(name, "the same value in every row") for name, kind in kinds if kind == constant]
         return FrameInfo(
-            source=self.source, target=self.target, n_rows=len(self.y), n_held_out=n_held_out,
-            target_kind=self.kind.value, used=used, ignored=[*self.ignored, *ignored],
+            source=self.source,
+            target=self.target,
+            n_rows=len(self.y),
+            n_held_out=n_held_out,
+            target_kind=self.kind.value,
+            used=used,
+            ignored=[*self.ignored, *ignored],
             notes=[*self.notes, *notes],
-        )  # fmt: skip
+        )
 
 
 def load_table(
@@ -102,9 +107,16 @@ def prepare(
     if X.shape[1] == 0:
         raise InputError(f"No column is left in {source} to predict {target!r} from; add inputs.")
     return Table(
-        source=source, target=target, X=X, y=y, kind=kind, choice=choice, levels=levels,
-        ignored=[(str(name), _ID_REASON) for name in ids], notes=notes,
-    )  # fmt: skip
+        source=source,
+        target=target,
+        X=X,
+        y=y,
+        kind=kind,
+        choice=choice,
+        levels=levels,
+        ignored=[(str(name), _ID_REASON) for name in ids],
+        notes=notes,
+    )
 
 
 def demo_table(settings: Iterable[str] = ()) -> Table:
