@@ -113,26 +113,17 @@ def fit(
 ) -> None:
     """Fit a model to a table, print how well it does on held-out rows, save it with a report."""
     with _polite() as caught, ExitStack() as stack:
-        from nongauss.cli import choose, fit_and_report, read
+        from nongauss.cli import choose, fit_and_report
 
         paths = _outputs(out, save, report)
         fit_and_report.check_outputs(paths, [data], force=force)
         fit_and_report.check_engine(engine, scheduler)
-        load = read.load_table
-        if engine != "memory":
-            from nongauss.cli import out_of_core
-
-            load = out_of_core.sampled_table
-        if engine == "dask":
-            typer.echo(stack.enter_context(out_of_core.dask_client(scheduler)), err=True)
+        load, fit_with = _engine(engine, scheduler, stack)
         table = load(data, target, model, task, set_ or ())
         callbacks = stack.enter_context(fit_progress(enabled=False if as_json else None))
         estimator = choose.build_model(table.choice, seed=seed, max_epochs=max_epochs, callbacks=callbacks)
         how: dict[str, Any] = {"test_size": test_size, "seed": seed, "checkpoint": checkpoint}
-        if engine == "memory":
-            outcome = fit_and_report.fit_and_judge(estimator, table, refit=refit, **how)
-        else:
-            outcome = out_of_core.fit_parts(estimator, table, data, engine, **how)
+        outcome = fit_with(estimator, table, data, refit=refit, **how)
         _finish(outcome, table, paths, f"{target} in {data.name}", caught, as_json)
 
 
@@ -220,16 +211,9 @@ def cluster(
 
         paths = _outputs(out, save, report)
         fit_and_report.check_outputs(paths, [data], force=force)
+        how: dict[str, Any] = {"rules": rules, "structure": structure, "settings": set_ or (), "seed": seed}
         with fit_progress(enabled=False if as_json else None) as callbacks:
-            model, frame = fit_clusters(
-                data,
-                n_clusters=clusters or "auto",
-                rules=rules,
-                structure=structure,
-                settings=set_ or (),
-                seed=seed,
-                callbacks=callbacks,
-            )
+            model, frame = fit_clusters(data, n_clusters=clusters or "auto", callbacks=callbacks, **how)
         notes = _messages(caught)
         save_clusters(
             model, frame, data=data, model_path=paths["--save"], report_path=paths["--report"], notes=notes
@@ -263,6 +247,28 @@ def describe(
                 typer.echo("\n" + estimator.describe())
             if record["columns"]:
                 typer.echo("\nColumns: " + ", ".join(record["columns"]))
+
+
+def _engine(
+    engine: str, scheduler: str | None, stack: ExitStack
+) -> tuple[Callable[..., Table], Callable[..., Outcome]]:
+    """How the table is read and how a model is fitted to it and judged, in memory or past it.
+
+    A cluster that `stack` ends is started where one is asked for.
+    """
+    if engine == "memory":
+        from nongauss.cli import fit_and_report, read
+
+        return read.load_table, lambda model, table, data, **how: fit_and_report.fit_and_judge(
+            model, table, **how
+        )
+    from nongauss.cli import out_of_core
+
+    if engine == "dask":
+        typer.echo(stack.enter_context(out_of_core.dask_client(scheduler)), err=True)
+    return out_of_core.sampled_table, lambda model, table, data, *, refit, **how: out_of_core.fit_parts(
+        model, table, data, engine, **how
+    )
 
 
 def _outputs(out: Path, save: Path | None, report: Path | None) -> dict[str, Path]:
