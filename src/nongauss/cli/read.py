@@ -82,16 +82,7 @@ def prepare(
     source: str = "table",
 ) -> Table:
     """As `load_table`, for a frame in memory."""
-    column = _target_column(frame, target, source)
-    notes: list[str] = []
-    missing = column.isna()
-    if missing.all():
-        raise InputError(f"The target {target!r} is missing in every row of {source}; choose another column.")
-    if task in ("auto", REGRESSION):
-        _check_numbers(column, target)
-    if missing.any():
-        notes.append(f"{int(missing.sum())} of {len(column)} rows have no {target!r} and were dropped.")
-        frame, column = frame[~missing], column[~missing]
+    frame, column, notes = _with_target(frame, target, task, source)
     kind, reason = target_kind(column)
     choice = choose(column, kind, model, task, parse_settings(settings))
     y = _numbers(column, target, kind) if choice.task == REGRESSION else _labels(column, choice.task)
@@ -127,6 +118,22 @@ def demo_table(settings: Iterable[str] = ()) -> Table:
     target = "disease progression"
     frame = bunch.data.assign(**{target: bunch.target})
     return prepare(frame, target, "tggm", REGRESSION, settings, source="diabetes data of scikit-learn")
+
+
+def _with_target(
+    frame: pd.DataFrame, target: str, task: str, source: str
+) -> tuple[pd.DataFrame, pd.Series, list[str]]:
+    """The rows that have a target, their targets, and a note on those that have none."""
+    column = _target_column(frame, target, source)
+    missing = column.isna()
+    if missing.all():
+        raise InputError(f"The target {target!r} is missing in every row of {source}; choose another column.")
+    if task in ("auto", REGRESSION):
+        _check_numbers(column, target)
+    if not missing.any():
+        return frame, column, []
+    note = f"{int(missing.sum())} of {len(column)} rows have no {target!r} and were dropped."
+    return frame[~missing], column[~missing], [note]
 
 
 def _target_column(frame: pd.DataFrame, target: str, source: str) -> pd.Series:

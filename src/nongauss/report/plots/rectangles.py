@@ -84,7 +84,6 @@ class RectangleDisplay:
 
     def plot(self, ax: Axes | None = None, **kwargs: Any) -> RectangleDisplay:
         """Draw on `ax`, or on a new figure; `kwargs` style the points."""
-        from matplotlib.patches import Rectangle
         from matplotlib.ticker import MaxNLocator
 
         ax = axes_or_new(ax)
@@ -96,6 +95,20 @@ class RectangleDisplay:
             if len(own):
                 ax.scatter(x[own], y[own], color=cluster_colour(k, self.names), label=name, **style)
         limits = [_limits(self.x), _limits(self.y)]
+        self._draw_rules(ax, limits)
+        ax.set(xlim=limits[0], ylim=limits[1])
+        for axis, values in ((ax.xaxis, self.x), (ax.yaxis, self.y)):
+            if half_step(values):
+                axis.set_major_locator(MaxNLocator(integer=True))
+        finish(ax, "Rules, broken where other columns matter too", *self.columns)
+        ax.legend(frameon=False, fontsize="small", loc="upper left", bbox_to_anchor=(1.0, 1.0))
+        self.ax_, self.figure_ = ax, figure_of(ax)
+        return self
+
+    def _draw_rules(self, ax: Axes, limits: list[tuple[float, float]]) -> None:
+        """A rectangle for each rule that speaks of a column shown, broken where it speaks of others too."""
+        from matplotlib.patches import Rectangle
+
         for k, name in enumerate(self.names):
             own = self.rules[self.rules["cluster"] == name]
             if not set(own["column"]) & set(self.columns):
@@ -116,14 +129,6 @@ class RectangleDisplay:
                     linestyle=(0, (4, 3)) if others else "-",
                 )
             )
-        ax.set(xlim=limits[0], ylim=limits[1])
-        for axis, values in ((ax.xaxis, self.x), (ax.yaxis, self.y)):
-            if half_step(values):
-                axis.set_major_locator(MaxNLocator(integer=True))
-        finish(ax, "Rules, broken where other columns matter too", *self.columns)
-        ax.legend(frameon=False, fontsize="small", loc="upper left", bbox_to_anchor=(1.0, 1.0))
-        self.ax_, self.figure_ = ax, figure_of(ax)
-        return self
 
 
 def best_pairs(
