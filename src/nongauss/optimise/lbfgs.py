@@ -95,10 +95,10 @@ class _Lbfgs:
         return state, *self.known.packed(len(state))
 
     def unpacked(self, packed: Any, state: FloatArray) -> FloatArray:
-        x, tried, memory = packed
+        x, tried, memory, rest = packed
         if x.shape != state.shape:
             raise ValueError("The point has another length.")
-        self.known.remember(tried, memory)
+        self.known.remember(tried, memory, rest)
         return np.asarray(x)
 
     def ended(self, state: Any) -> None:
@@ -113,20 +113,25 @@ class _Lbfgs:
             course.end(Status.NONFINITE)
             return
         course.begin_at(self.value)
+        self.known.accept()
         n_rounds = 0
         while course.goes_on:
             n_before, before = course.n_done, self.value
             self.tried: dict[bytes, tuple[float, FloatArray, float]] = {}
-            outcome = self._climb()
+            how = self._climb()
             n_rounds += 1
             if not course.goes_on:
                 return
-            if outcome == _TOP:
-                course.end(Status.CONVERGED)
-            elif outcome == _EXHAUSTED:
+            if how == _EXHAUSTED:
                 course.end(Status.MAX_ITER)
-            elif course.n_done == n_before or (n_rounds > 1 and self.value - before <= self._least()):
+            elif (
+                how == _NO_MORE
+                or course.n_done == n_before
+                or (n_rounds > 1 and self.value - before <= self._least())
+            ):
                 course.end(self._no_way())
+            else:
+                self.known.back()
 
     def _climb(self) -> int:
         """One call of SciPy's from the best point: SciPy's word for how it ended."""
@@ -165,8 +170,10 @@ class _Lbfgs:
         value, gradient, bound = self.tried.get(x.tobytes(), (-np.inf, self.slope, -np.inf))
         if not value >= self.value:
             raise StopIteration
+        if value > self.value:
+            self.tried.clear()
         self.x, self.value, self.slope = x, value, gradient
-        self.tried.clear()
+        self.known.accept()
         if not self.course.record(x, {"bound": bound, "objective": value}):
             raise StopIteration
 
@@ -174,24 +181,29 @@ class _Lbfgs:
         gain = self.course.rule.least_gain
         return 0.0 if gain is None else gain(self.value)
 
+    def _is_barred(self) -> bool:
+        """Have points without a value been met since the last gain?"""
+        return any(not np.isfinite(value) for value, _, _ in self.tried.values())
+
     def _no_way(self) -> Status:
         """No step from here gains: is that the top, to the objective's precision, or a barred slope?"""
-        barred = any(not np.isfinite(value) for value, _, _ in self.tried.values())
-        low, high = (
-            np.array([-np.inf if b is None else b for b in side], float)
-            for side in zip(*self.bounds, strict=True)
-        )
+        low = np.array([-np.inf if low is None else low for low, _ in self.bounds])
+        high = np.array([np.inf if high is None else high for _, high in self.bounds])
         uphill = np.clip(self.x + self.slope, low, high) - self.x
         is_flat = np.abs(uphill).max(initial=0.0) <= FLAT * max(1.0, abs(self.value))
-        return Status.STALLED if barred and not is_flat else Status.CONVERGED
+        return Status.STALLED if self._is_barred() and not is_flat else Status.CONVERGED
 
 
-_TOP, _EXHAUSTED = 0, 1
-"""SciPy's words: flat or without any gain; out of evaluations. Else a line search found no step."""
+_NO_MORE, _EXHAUSTED = 0, 1
+"""SciPy's words: flat or without any gain; out of evaluations. Otherwise a line search found no step."""
 
 
 class _Known:
-    """An objective whose evaluations are kept: those that are on file are not computed again."""
+    """An objective whose evaluations are kept: those that are on file are not computed again.
+
+    `done` are the evaluations so far and what the objective remembers after them, `rest` what it remembers at
+    the best point, to which it goes back from a point without a value.
+    """
 
     def __init__(self, objective: Objective) -> None:
         self.objective = objective
@@ -200,6 +212,7 @@ class _Known:
         self.tried: list[Evaluation] = []
         self.again: list[Evaluation] = []
         self.done: tuple[int, Any] = (0, self._memory())
+        self.rest = self.done[1]
 
     def __call__(self, x: FloatArray) -> tuple[float, FloatArray, float]:
         """Value, gradient and bound at x; minus infinity where there is no value."""
@@ -208,14 +221,28 @@ class _Known:
             one = self.again[done]
         else:
             self.again = []
-            one, memory = (point, *self._evaluated(x)), self._memory()
+            one = (point, *self._evaluated(x))
+            if self.warm is not None and not np.isfinite(one[1]):
+                self.warm.restore(self.rest)
+            memory = self._memory()
         if self.save is not None:
             self.tried.append(one)
-            self.done = done + 1, memory
-            if not self.again:
-                self.save()
+        self.done = done + 1, memory
+        if self.save is not None and not self.again:
+            self.save()
         _, value, bound, gradient = one
         return float(value), gradient, float(bound)
+
+    def accept(self) -> None:
+        """The last point is the best one."""
+        if self.done[0] >= len(self.again):  # else what is remembered is that of later evaluations
+            self.rest = self.done[1]
+
+    def back(self) -> None:
+        """Begin again at the best point."""
+        if self.warm is not None and self.done[0] >= len(self.again):
+            self.warm.restore(self.rest)
+            self.done = self.done[0], self.rest
 
     def _evaluated(self, x: FloatArray) -> tuple[float, float, FloatArray]:
         try:
@@ -229,19 +256,19 @@ class _Known:
     def _memory(self) -> Any:
         return () if self.warm is None else self.warm.snapshot()
 
-    def packed(self, size: int) -> tuple[Tried, Any]:
+    def packed(self, size: int) -> tuple[Tried, Any, Any]:
         """With the memory of the last whole evaluation: one that is broken off is made again from there."""
         done, memory = self.done
         nothing = Tried(np.zeros(0, np.uint64), np.zeros(0), np.zeros(0), np.zeros((0, size)))
         tried = zip(*self.tried[:done], strict=True)
-        return (Tried(*(np.stack(part) for part in tried)) if done else nothing), memory
+        return (Tried(*(np.stack(part) for part in tried)) if done else nothing), memory, self.rest
 
-    def remember(self, tried: Tried, memory: Any) -> None:
+    def remember(self, tried: Tried, memory: Any, rest: Any) -> None:
         """These evaluations were made before, and this is what the objective remembers of them."""
         self.again = list(zip(*tried, strict=True))
         if self.warm is not None:
             self.warm.restore(memory)
-        self.done = 0, memory
+        self.done, self.rest = (0, memory), rest
 
 
 def _hash(x: FloatArray) -> np.uint64:
