@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from nongauss.sparse_gp import blocks as module
-from nongauss.sparse_gp.blocks import Blocks
-from nongauss.sparse_gp.fit import Bound
+from nongauss.sparse_gp import inducing as module
+from nongauss.sparse_gp.inducing import KernelBlocks
 from nongauss.sparse_gp.likelihoods import Gaussian, Poisson
+from nongauss.sparse_gp.updates import HyperObjective
 from sparse_gp.small import model, params, rows
 
 
@@ -18,7 +18,7 @@ def few(monkeypatch):
 
 def test_blocks_cover_the_rows_once(few):
     data, own = rows(40), model()
-    made = Blocks(own, params(own, [-2.0], data.X[:5]), data)
+    made = KernelBlocks(own, params(own, [-2.0], data.X[:5]), data)
     assert not made.kept
     covered = [i for part, _ in made for i in range(*part.indices(40))]
     assert covered == list(range(40))
@@ -38,17 +38,17 @@ def test_bound_and_gradient_do_not_depend_on_the_blocks(likelihood, psi, sizes, 
     data, own = rows(40), model(likelihood)
     data = data._replace(y=np.abs(np.round(data.y)))
     at = params(own, psi, data.X[:5])
-    whole = Bound(own, data, at, True, False)(at.flat(True))
+    whole = HyperObjective(own, data, at, True, False)(at.flat(True))
     for name, size in sizes.items():
         monkeypatch.setattr(module, name, size)
-    parts = Bound(own, data, at, True, False)(at.flat(True))
+    parts = HyperObjective(own, data, at, True, False)(at.flat(True))
     assert_allclose(parts[0], whole[0], rtol=1e-12)
     assert_allclose(parts[1], whole[1], rtol=1e-8, atol=1e-8)
 
 
 def test_kept_matrices_are_made_once():
     data, own = rows(20), model()
-    made = Blocks(own, params(own, [-2.0], data.X[:5]), data)
+    made = KernelBlocks(own, params(own, [-2.0], data.X[:5]), data)
     first, second = (next(iter(made))[1][0].K for _ in range(2))
     assert first is second
     assert np.isfinite(first).all()

@@ -4,11 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from safetensors import safe_open
+from UNKNOWN import FEW, MANY, readable_kernels
 
 from nongauss import SparseGPRegressor, load, save
-from nongauss.sparse_gp.common import FEW, MANY, readable_kernels, space_of, with_a_column
-from nongauss.sparse_gp.kernels.algebra import Space, Sum
-from nongauss.sparse_gp.kernels.leaves import Linear, Matern52
+from nongauss.sparse_gp.data import space_of, with_a_column
+from nongauss.sparse_gp.kernels import Linear, Matern52, Space, Sum
 from nongauss.sparse_gp.likelihoods import Gaussian, Poisson
 from nongauss.tables.inputs import read_inputs
 from sparse_gp.small import model, params, rows
@@ -16,7 +16,7 @@ from sparse_gp.small import model, params, rows
 
 def test_encoded_columns_know_where_they_came_from():
     frame = pd.DataFrame({"x": [1.0, 2.0, np.nan], "c": pd.Categorical(["a", "b", "c"])})
-    space = space_of(read_inputs(frame, None, "Model").encoder)
+    space = space_of(read_inputs(frame, None, "GPModel").encoder)
     assert space.names == ("x", "c")
     assert space.group == (0, 0, 1, 1, 1)
 

@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 import nongauss
 from nongauss import SparseGPRegressor
 from nongauss.core.errors import InputError, NongaussWarning
-from nongauss.sparse_gp.kernels.leaves import Linear, Matern52
+from nongauss.sparse_gp.kernels import Linear, Matern52
 from nongauss.sparse_gp.likelihoods import REGRESSION, Custom
 from sparse_gp.small import hard_tables
 

@@ -4,8 +4,9 @@ from numpy.testing import assert_allclose
 
 from nongauss.optimise.result import Status
 from nongauss.sparse_gp import fit as module
-from nongauss.sparse_gp.fit import Bound, Recipe, fit, sample
+from nongauss.sparse_gp.fit import fit
 from nongauss.sparse_gp.likelihoods import Bernoulli, HeteroscedasticGaussian, Poisson
+from nongauss.sparse_gp.updates import HyperObjective
 from sparse_gp.small import differences, model, params, rows
 
 COUNTS = rows(40)._replace(y=np.random.default_rng(0).poisson(2.0, 40).astype(float))
@@ -28,7 +29,7 @@ def test_gradient_of_the_settled_bound(monkeypatch, likelihood, data, n_kernels)
     own = model(likelihood, "matern52 + linear(a)", n_kernels)
     _, psi = own.likelihood.start(data.y, data.weight)
     at = params(own, psi, data.X[:6])
-    bound = Bound(own, data, at, True, False)
+    bound = HyperObjective(own, data, at, True, False)
     for _ in range(40):
         _, gradient, _ = bound(at.flat(True))
     expected = differences(lambda flat: bound(flat)[0], at.flat(True), 1e-4)
@@ -54,8 +55,8 @@ def test_a_callback_stops_it():
 def test_too_many_rows_are_sampled_for_the_hyper_parameters(monkeypatch):
     monkeypatch.setattr(module, "KEPT_NUMBERS", 100)
     data = rows(60)
-    assert len(sample(data, 5).y) == 20
-    assert sample(data, 1) is data
+    assert len(learning_rows(data, 5).y) == 20
+    assert learning_rows(data, 1) is data
     result, posterior = fit(model(), data, np.array([-2.0]), Recipe(5, 20, 1e-3, 0))
     assert np.isfinite(posterior.alpha).all()
     assert result.n_iter

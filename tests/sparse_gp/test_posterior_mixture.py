@@ -6,11 +6,12 @@ from numpy.testing import assert_allclose
 from sklearn.datasets import load_diabetes
 
 from nongauss import SparseGPRegressor
-from nongauss.sparse_gp import blocks as blocks_module
-from nongauss.sparse_gp.fit import Bound, Recipe, fit, posterior
+from nongauss.sparse_gp import inducing as blocks_module
+from nongauss.sparse_gp.data import GPRows
+from nongauss.sparse_gp.fit import fit
 from nongauss.sparse_gp.likelihoods import Custom, HeteroscedasticGaussian, Poisson
-from nongauss.sparse_gp.params import Rows
-from nongauss.sparse_gp.posterior_mixture import Components, MixtureBound, modes
+from nongauss.sparse_gp.posterior_mixture import MixtureBound, MixtureComponents, modes
+from nongauss.sparse_gp.updates import HyperObjective
 from sparse_gp.small import differences, model, params, rows
 
 COUNTS = rows(40)._replace(y=np.random.default_rng(0).poisson(2.0, 40).astype(float))
@@ -20,7 +21,7 @@ def settled(likelihood=None, n_kernels=1, data=COUNTS):
     own = model(likelihood or Poisson(), n_kernels=n_kernels)
     psi = own.likelihood.start(data.y, data.weight)[1]
     at = params(own, psi, data.X[:6])
-    bound = Bound(own, data, at, True, False)
+    bound = HyperObjective(own, data, at, True, False)
     return bound, at, *bound.settled(at, 1e-12, 100)
 
 
@@ -55,9 +56,9 @@ def test_its_factors_predict_its_moments():
     bound, at, blocks, q = settled()
     mixture = MixtureBound(blocks, q, 2)
     rng = np.random.default_rng(0)
-    some = Components(rng.normal(size=(2, 1, 6)), np.array([0.2, -0.3]))
+    some = MixtureComponents(rng.normal(size=(2, 1, 6)), np.array([0.2, -0.3]))
     alpha, W = mixture.factors(some)
-    own = posterior(bound, at)._replace(alpha=alpha, W=W)
+    own = posterior_at(bound, at)._replace(alpha=alpha, W=W)
     mean, variance, _ = mixture._moments(some)
     moments = own.moments(COUNTS.X)
     assert_allclose(moments[0], mean, atol=1e-8)
@@ -79,7 +80,7 @@ def both_signs(n=60):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n, 2))
     y = rng.choice([-1.0, 1.0], n) * (1.5 + 0.3 * np.cos(X[:, 0])) + 0.5 * rng.normal(size=n)
-    return Rows(X, y, np.ones(n), np.zeros(n))
+    return GPRows(X, y, np.ones(n), np.zeros(n))
 
 
 def test_two_modes_are_found():

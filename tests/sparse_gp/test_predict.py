@@ -1,9 +1,8 @@
 import numpy as np
 from numpy.testing import assert_allclose
 
-from nongauss.sparse_gp import blocks
-from nongauss.sparse_gp.fit import Bound, posterior
 from nongauss.sparse_gp.likelihoods import HeteroscedasticGaussian
+from nongauss.sparse_gp.updates import HyperObjective
 from sparse_gp.small import model, params, rows
 
 
@@ -11,7 +10,7 @@ def fitted(likelihood=None, n_kernels=1):
     data, own = rows(30), model(likelihood, n_kernels=n_kernels)
     psi = own.likelihood.start(data.y, data.weight)[1]
     at = params(own, psi, data.X[:8])
-    return posterior(Bound(own, data, at, True, False), at), data
+    return posterior_at(HyperObjective(own, data, at, True, False), at), data
 
 
 def test_mean_alone_is_the_mean_of_the_moments():
@@ -25,7 +24,7 @@ def test_mean_alone_is_the_mean_of_the_moments():
 def test_blocks_change_nothing(monkeypatch):
     own, data = fitted()
     expected = own.moments(data.X)
-    monkeypatch.setattr(blocks, "BLOCK_NUMBERS", 17)
+    monkeypatch.setattr(inducing, "BLOCK_NUMBERS", 17)
     assert_allclose(own.moments(data.X), expected)
 
 

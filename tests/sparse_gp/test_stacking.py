@@ -10,10 +10,12 @@ from nongauss import SparseGPRegressor
 from nongauss.core.errors import NongaussWarning
 from nongauss.optimise.result import FitResult, Status
 from nongauss.sparse_gp import stacking as module
-from nongauss.sparse_gp.blocks import Blocks
-from nongauss.sparse_gp.fit import Bound, Recipe, posterior
-from nongauss.sparse_gp.stacking import Member, best_weights, fit_members, left_out, weights_of
-from nongauss.sparse_gp.updates import Sites, evaluate, first_sites
+from nongauss.sparse_gp.fit import fit_models
+from nongauss.sparse_gp.inducing import KernelBlocks
+from nongauss.sparse_gp.objective import bound_at
+from nongauss.sparse_gp.params import GaussianSites, first_sites
+from nongauss.sparse_gp.stacking import FittedGP, best_weights, left_out, weights_of
+from nongauss.sparse_gp.updates import HyperObjective
 from sparse_gp.small import model, params, rows
 
 FIT = FitResult(None, [{"bound": 1.0}], Status.CONVERGED, 1), None
@@ -24,13 +26,15 @@ def without(own, data, at, n, is_exact):
     """log p(y_n | the others), by doing without the row."""
     if is_exact:
         others = data.take(np.arange(len(data.y)) != n)
-        q = posterior(Bound(own, others, at._replace(Z=others.X), False, True), at._replace(Z=others.X))
+        q = posterior_at(
+            HyperObjective(own, others, at._replace(Z=others.X), False, True), at._replace(Z=others.X)
+        )
         mean, variance = (float(part[0, 0, 0]) for part in q.moments(data.X[[n]]))
     else:
         sites = first_sites(own, data, at.psi)
         kept = (np.arange(len(data.y)) != n)[:, None]
-        blocks = Blocks(own, at, data)
-        q = evaluate(blocks, Sites(sites.linear * kept, sites.precision * kept))
+        blocks = KernelBlocks(own, at, data)
+        q = bound_at(blocks, GaussianSites(sites.linear * kept, sites.precision * kept))
         [(_, [basis])] = list(blocks)
         mean = own.offset[0] + q.centred[n, 0]
         variance = basis.diagonal[n] - basis.K[:, n] @ q.latents[0].W @ basis.K[:, n]
@@ -41,7 +45,7 @@ def without(own, data, at, n, is_exact):
 def test_a_row_left_out_is_predicted_as_if_it_had_not_been_there(is_exact):
     data, own = rows(14), model(offset=np.array([0.2]))
     at = params(own, [np.log(0.05)], data.X if is_exact else data.X[:5])
-    member = Member(own, NO_FIT, posterior(Bound(own, data, at, False, is_exact), at))
+    member = FittedGP(own, NO_FIT, posterior_at(HyperObjective(own, data, at, False, is_exact), at))
     expected = [without(own, data, at, n, is_exact) for n in range(14)]
     assert_allclose(left_out(member, data), expected, rtol=1e-6)
 
@@ -60,15 +64,15 @@ def test_weights_are_the_best_there_are():
 def test_one_model_has_all_the_weight_and_a_request_to_stop_stops_all(monkeypatch):
     data, psi, recipe = rows(30), np.array([-2.0]), Recipe(30, 5, 1e-3, 0)
     models = [model(), model(kernel="matern52 + matern52")]
-    both = fit_members(models, data, psi, recipe)
+    both = fit_models(models, data, psi, recipe)
     shares = weights_of(both, data)
     assert_allclose(shares.sum(), 1.0)
     alike = [both[0], both[0]._replace(model=both[1].model)]  # as good with more parameters
     assert_allclose(weights_of(alike, data), [1.0, 0.0], atol=0.03)
     with monkeypatch.context() as patch:  # a model that has no bound anywhere
         patch.setattr(module, "fit", lambda own, *more, **others: (NO_FIT, None) if own is models[1] else FIT)
-        assert [member.model for member in fit_members(models, data, psi, recipe)] == models[:1]
-    one = fit_members(models, data, psi, recipe, callbacks=[lambda _: True])
+        assert [member.model for member in fit_models(models, data, psi, recipe)] == models[:1]
+    one = fit_models(models, data, psi, recipe, callbacks=[lambda _: True])
     assert len(one) == 1
     assert weights_of(one, data) == [1.0]
 

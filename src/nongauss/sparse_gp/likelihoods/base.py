@@ -45,16 +45,16 @@ class Expectation(NamedTuple):
 class Likelihood(ABC):
     """p(y | f) of one row, f its L latent values. Parameters psi (K,) are logs or otherwise unbounded.
 
-    `expectation` chooses how expectations are taken: "auto" is the first of `ways`. Anything but a member of
-    `ways` or `point_ways` raises InputError.
+    `expectation` chooses how expectations are taken: "auto" is the first of `own_rules`. Anything but a
+    member of `own_rules` or `point_rules` raises InputError.
     """
 
     expectation: str = "auto"
 
     name: ClassVar[str] = ""
-    ways: ClassVar[tuple[str, ...]] = ()
+    own_rules: ClassVar[tuple[str, ...]] = ()
     """The rules of the likelihood's own, the best first."""
-    point_ways: ClassVar[tuple[str, ...]] = ()
+    point_rules: ClassVar[tuple[str, ...]] = ()
     """Averages over points, "quadrature" or "monte_carlo", where log p is smooth enough for them."""
     conjugate: ClassVar[bool] = False
     """Is log p a quadratic of f, so that sites do not depend on q?"""
@@ -64,11 +64,13 @@ class Likelihood(ABC):
     """Has each latent function a kernel of its own, because they mean different things?"""
     target: ClassVar[str] = "raw"
     """What is done to y before: "standardised", "scaled" by a positive unit, or nothing."""
+    takes_exposure: ClassVar[bool] = False
+    """Is y a count whose rate an exposure multiplies, so that its log is added to f?"""
     param_names: ClassVar[tuple[str, ...]] = ()
     """What exp(psi) is, for people."""
 
     def __post_init__(self) -> None:
-        available = (*self.ways, *self.point_ways)
+        available = (*self.own_rules, *self.point_rules)
         if self.expectation not in ("auto", *available):
             raise InputError(
                 f"expectation={self.expectation!r} is not available for the {self.name} likelihood; "
@@ -76,9 +78,9 @@ class Likelihood(ABC):
             )
 
     @property
-    def way(self) -> str:
+    def rule(self) -> str:
         """How expectations are taken."""
-        return self.ways[0] if self.expectation == "auto" else self.expectation
+        return self.own_rules[0] if self.expectation == "auto" else self.expectation
 
     @property
     def n_latent(self) -> int:
@@ -105,7 +107,7 @@ class Likelihood(ABC):
         """A guess at q(f_n) from y_n: mean and variance (N, L). Here a wide one about `offset` (N, L)."""
         return np.array(offset), np.ones_like(offset)
 
-    def expect(
+    def expected_log_prob(
         self,
         y: FloatArray,
         mean: FloatArray,
@@ -113,18 +115,19 @@ class Likelihood(ABC):
         psi: FloatArray,
         with_params: bool = False,
     ) -> Expectation:
-        """E[log p(y | f)] for y (N,), mean and variance (N, L), by the way that was chosen."""
-        if self.way not in self.ways:
+        """E[log p(y | f)] for y (N,), mean and variance (N, L), by the rule that was chosen."""
+        if self.rule not in self.own_rules:
             return self._expect_by_points(y, mean, variance, psi, with_params)
-        return self.own_rule(y, mean, variance, psi, with_params)
+        return self.own_expectation(y, mean, variance, psi, with_params)
 
     @abstractmethod
-    def own_rule(
+    def own_expectation(
         self, y: FloatArray, mean: FloatArray, variance: FloatArray, psi: FloatArray, with_params: bool
     ) -> Expectation:
-        """`expect` by the rule of this likelihood. With `point_ways` it must hold for variance 0 too:
+        """`expected_log_prob` by a rule of the likelihood's own.
 
-        there it is log p itself with its derivative and half its second derivative.
+        With `point_rules` it must hold for variance 0 too: there it is log p itself with its derivative and
+        half its second derivative.
         """
 
     @abstractmethod
@@ -154,14 +157,14 @@ class Likelihood(ABC):
         self, y: FloatArray, mean: FloatArray, variance: FloatArray, psi: FloatArray, with_params: bool
     ) -> Expectation:
         """Averages over points S: E of log p, of its derivative, and half of its second derivative."""
-        if self.way == "monte_carlo":
+        if self.rule == "monte_carlo":
             points = quasi_normal(N_DRAWS, mean.shape[1])
             weights = np.full(len(points), 1.0 / len(points))
         else:
             points, weights = gauss_hermite(N_HERMITE)
             points = points[:, None]
         f = (mean[:, None] + np.sqrt(variance)[:, None] * points).reshape(-1, mean.shape[1])
-        at = self.own_rule(np.repeat(y, len(points)), f, np.zeros_like(f), psi, with_params)
+        at = self.own_expectation(np.repeat(y, len(points)), f, np.zeros_like(f), psi, with_params)
 
         def average(values: FloatArray) -> FloatArray:
             return np.moveaxis(values.reshape(len(y), len(points), *values.shape[1:]), 1, -1) @ weights

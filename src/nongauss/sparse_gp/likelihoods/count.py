@@ -30,6 +30,8 @@ HALF_A_COUNT = 0.5
 class _Count(Likelihood):
     """Whole numbers with mean e^f; an exposure multiplies the rate, so its log is added to f."""
 
+    takes_exposure = True
+
     def check(self, y: FloatArray) -> None:
         """Whole and at least 0."""
         bad = ~((y >= 0) & (y < np.inf) & (y == np.round(y)))
@@ -41,8 +43,8 @@ class Poisson(_Count):
     """y ~ Poisson(e^f). Expectations are exact."""
 
     name = "poisson"
-    ways = ("closed_form",)
-    point_ways = ("quadrature", "monte_carlo")
+    own_rules = ("closed_form",)
+    point_rules = ("quadrature", "monte_carlo")
 
     def start(self, y: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The log of the mean."""
@@ -52,7 +54,7 @@ class Poisson(_Count):
         """log(y + 1/2), with the variance that a count has on this scale: large counts start right."""
         return column(np.log(y + HALF_A_COUNT)), column(1.0 / (y + HALF_A_COUNT))
 
-    def own_rule(
+    def own_expectation(
         self, y: FloatArray, mean: FloatArray, variance: FloatArray, psi: FloatArray, with_params: bool
     ) -> Expectation:
         """y m - e^{m + v/2} - log y!."""
@@ -87,8 +89,8 @@ class NegativeBinomial(_Count):
     """
 
     name = "negative_binomial"
-    ways = ("quadrature",)
-    point_ways = ("monte_carlo",)
+    own_rules = ("quadrature",)
+    point_rules = ("monte_carlo",)
     param_names = ("dispersion",)
 
     def start(self, y: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -106,7 +108,7 @@ class NegativeBinomial(_Count):
         """Half way between the row's own log rate and the common one."""
         return 0.5 * (column(np.log(y + HALF_A_COUNT)) + offset), np.full((len(y), 1), 0.5)
 
-    def own_rule(
+    def own_expectation(
         self, y: FloatArray, mean: FloatArray, variance: FloatArray, psi: FloatArray, with_params: bool
     ) -> Expectation:
         """y (m - log r) - (y + r) E log(1 + e^u) + const."""

@@ -52,7 +52,7 @@ class Custom(Likelihood):
     support: str = "real"
 
     name = "custom"
-    ways = ("quadrature",)
+    own_rules = ("quadrature",)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -84,7 +84,7 @@ class Custom(Likelihood):
             best, reach = float(grid[int(np.argmax(totals))]), reach / 20.0
         return np.array([best]), np.zeros(0)
 
-    def own_rule(
+    def own_expectation(
         self, y: FloatArray, mean: FloatArray, variance: FloatArray, psi: FloatArray, with_params: bool
     ) -> Expectation:
         """Averages of the function's values, less their middle so that nothing cancels."""

@@ -55,8 +55,8 @@ class _Logistic(_Label):
 
     n_pieces: int = 20
 
-    ways = ("quadrature", "piecewise")
-    point_ways = ("monte_carlo",)
+    own_rules = ("quadrature", "piecewise")
+    point_rules = ("monte_carlo",)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -65,7 +65,7 @@ class _Logistic(_Label):
 
     def softplus(self, mean: FloatArray, variance: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """E log(1 + e^f), or a bound from above, with its derivatives by mean and variance."""
-        if self.way == "piecewise":
+        if self.rule == "piecewise":
             return expected_bound(mean, variance, self.n_pieces)
         return expected_softplus(mean, variance)
 
@@ -81,7 +81,7 @@ class Bernoulli(_Logistic):
         zeros, ones = self.class_weights(y, weight)
         return np.array([math.log(ones / zeros)]), np.zeros(0)
 
-    def own_rule(
+    def own_expectation(
         self, y: FloatArray, mean: FloatArray, variance: FloatArray, psi: FloatArray, with_params: bool
     ) -> Expectation:
         """-E log(1 + e^{-f}) for y = 1, -E log(1 + e^f) for y = 0."""
@@ -108,7 +108,7 @@ class Multinomial(_Label):
     """
 
     name = "multinomial"
-    ways = tuple(SOFTMAX)
+    own_rules = tuple(SOFTMAX)
     first_step = 0.5  # curvature between classes, which sites leave out, is up to that within them
 
     @property
@@ -121,11 +121,11 @@ class Multinomial(_Label):
         logs = np.log(self.class_weights(y, weight))
         return logs - logs.mean(), np.zeros(0)
 
-    def own_rule(
+    def own_expectation(
         self, y: FloatArray, mean: FloatArray, variance: FloatArray, psi: FloatArray, with_params: bool
     ) -> Expectation:
         """E f_y - E log sum_c e^{f_c}, or a bound from below."""
-        return Expectation(*SOFTMAX[self.way](_numbers(y), mean, variance), no_params(y))
+        return Expectation(*SOFTMAX[self.rule](_numbers(y), mean, variance), no_params(y))
 
     def log_prob(self, y: FloatArray, f: FloatArray, psi: FloatArray) -> FloatArray:
         """The class's log share."""
@@ -172,7 +172,7 @@ class Ordinal(_Logistic):
         z = psi / sd
         return -0.5 * float(z @ z), -z / sd
 
-    def own_rule(
+    def own_expectation(
         self, y: FloatArray, mean: FloatArray, variance: FloatArray, psi: FloatArray, with_params: bool
     ) -> Expectation:
         """Two expectations of llp, and the log of the gap's share."""

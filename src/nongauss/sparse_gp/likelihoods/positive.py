@@ -29,8 +29,8 @@ _TINY = 1e-6  # of a positive target, as a share of its unit
 class _LogMean(Likelihood):
     """Positive y with mean e^f. Expectations are exact."""
 
-    ways = ("closed_form",)
-    point_ways = ("quadrature", "monte_carlo")
+    own_rules = ("closed_form",)
+    point_rules = ("quadrature", "monte_carlo")
     target = "scaled"
 
     def check(self, y: FloatArray) -> None:
@@ -63,7 +63,7 @@ class Exponential(_LogMean):
         """The log of the mean."""
         return np.array([log_mean(y, weight, _TINY)]), np.zeros(0)
 
-    def own_rule(
+    def own_expectation(
         self, y: FloatArray, mean: FloatArray, variance: FloatArray, psi: FloatArray, with_params: bool
     ) -> Expectation:
         """-m - y e^{-m + v/2}."""
@@ -106,7 +106,7 @@ class Gamma(_LogMean):
         """From a twentieth to a million."""
         return [(math.log(0.05), math.log(1e6))]
 
-    def own_rule(
+    def own_expectation(
         self, y: FloatArray, mean: FloatArray, variance: FloatArray, psi: FloatArray, with_params: bool
     ) -> Expectation:
         """a log a - log Gamma(a) + (a - 1) log y - a (m + y e^{-m + v/2})."""
@@ -149,8 +149,8 @@ class Beta(Likelihood):
     """
 
     name = "beta"
-    ways = ("quadrature",)
-    point_ways = ("monte_carlo",)
+    own_rules = ("quadrature",)
+    point_rules = ("monte_carlo",)
     param_names = ("precision",)
 
     def check(self, y: FloatArray) -> None:
@@ -169,7 +169,7 @@ class Beta(Likelihood):
         """From a tenth to a hundred thousand."""
         return [(math.log(0.1), math.log(1e5))]
 
-    def own_rule(
+    def own_expectation(
         self, y: FloatArray, mean: FloatArray, variance: FloatArray, psi: FloatArray, with_params: bool
     ) -> Expectation:
         """The terms of log p in the class's docstring, one by one."""

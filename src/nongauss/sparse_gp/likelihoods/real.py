@@ -28,8 +28,8 @@ class Gaussian(Likelihood):
     """y ~ N(f, s^2); psi = (log s^2). Expectations are exact, and so is one step of the sites."""
 
     name = "gaussian"
-    ways = ("closed_form",)
-    point_ways = ("quadrature", "monte_carlo")
+    own_rules = ("closed_form",)
+    point_rules = ("quadrature", "monte_carlo")
     conjugate = True
     target = "standardised"
     param_names = ("noise_variance",)
@@ -46,7 +46,7 @@ class Gaussian(Likelihood):
         """At the target."""
         return column(y), np.full((len(y), 1), 0.1)
 
-    def own_rule(
+    def own_expectation(
         self, y: FloatArray, mean: FloatArray, variance: FloatArray, psi: FloatArray, with_params: bool
     ) -> Expectation:
         """-log(2 pi s^2)/2 - ((y - m)^2 + v) / (2 s^2)."""
@@ -82,8 +82,8 @@ class HeteroscedasticGaussian(Likelihood):
     """y ~ N(f_1, exp(2 f_2)): the noise depends on the inputs. Expectations are exact."""
 
     name = "heteroscedastic"
-    ways = ("closed_form",)
-    point_ways = ("monte_carlo",)
+    own_rules = ("closed_form",)
+    point_rules = ("monte_carlo",)
     own_kernels = True
     target = "standardised"
 
@@ -102,7 +102,7 @@ class HeteroscedasticGaussian(Likelihood):
         mean[:, 0] += 0.5 * (y - mean[:, 0])
         return mean, np.full_like(mean, 0.1)
 
-    def own_rule(
+    def own_expectation(
         self, y: FloatArray, mean: FloatArray, variance: FloatArray, psi: FloatArray, with_params: bool
     ) -> Expectation:
         """-log(2 pi)/2 - m_2 - ((y - m_1)^2 + v_1) exp(2 v_2 - 2 m_2) / 2."""
@@ -148,7 +148,7 @@ class Laplace(_HeavyTailed):
     """
 
     name = "laplace"
-    ways = ("closed_form",)
+    own_rules = ("closed_form",)
     param_names = ("scale",)
 
     def start(self, y: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -159,7 +159,7 @@ class Laplace(_HeavyTailed):
         """Between a thousandth and twice the target's standard deviation."""
         return [(_LOG_FLOOR, math.log(2.0))]
 
-    def own_rule(
+    def own_expectation(
         self, y: FloatArray, mean: FloatArray, variance: FloatArray, psi: FloatArray, with_params: bool
     ) -> Expectation:
         """-log 2b - E|y - f| / b, the mean of a folded normal."""
@@ -199,8 +199,8 @@ class StudentT(_HeavyTailed):
     """
 
     name = "student_t"
-    ways = ("quadrature",)
-    point_ways = ("monte_carlo",)
+    own_rules = ("quadrature",)
+    point_rules = ("monte_carlo",)
     param_names = ("scale", "degrees_of_freedom")
 
     def start(self, y: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -216,7 +216,7 @@ class StudentT(_HeavyTailed):
         z = psi[1] - math.log(5.0)
         return -0.5 * z * z, np.array([0.0, -z])
 
-    def own_rule(
+    def own_expectation(
         self, y: FloatArray, mean: FloatArray, variance: FloatArray, psi: FloatArray, with_params: bool
     ) -> Expectation:
         """const - (df + 1)/2 E log(1 + z^2), where z = (y - f) / a is normal too and a^2 = df scale^2."""
