@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from nongauss.sparse_gp.config import GPRecipe
 from nongauss.sparse_gp.data import GPRows
-from nongauss.sparse_gp.kernels import Space, parse
+from nongauss.sparse_gp.kernels import Matern52, Space, parse
 from nongauss.sparse_gp.likelihoods import Gaussian
 from nongauss.sparse_gp.params import GPModel, GPParams
 
@@ -57,3 +58,7 @@ def hard_tables():
         "constant": np.ones((12, 1)),
         "repeated": np.repeat(rng.normal(size=(5, 1)), 4, 0),
     }
+
+
+def recipe(n_inducing, max_iter=200, tol=1e-3, n_components=1):
+    return GPRecipe(Matern52(), 1, n_inducing, max_iter, tol, n_components)

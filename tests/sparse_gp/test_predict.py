@@ -1,7 +1,10 @@
 import numpy as np
 from numpy.testing import assert_allclose
 
+from nongauss.sparse_gp import inducing
+from nongauss.sparse_gp.fit import posterior_at
 from nongauss.sparse_gp.likelihoods import HeteroscedasticGaussian
+from nongauss.sparse_gp.predict import GPPosterior
 from nongauss.sparse_gp.updates import HyperObjective
 from sparse_gp.small import model, params, rows
 
@@ -33,3 +36,13 @@ def test_far_from_the_data_it_is_the_prior():
     mean, variance = own.moments(np.full((1, 2), 1e4))
     assert_allclose(mean, 0.0, atol=1e-12)
     assert_allclose(variance, np.exp(own.thetas[0][0]))
+
+
+def test_readable_parameters_are_named_and_have_a_lengthscale_a_column():
+    own = model(kernel="matern52 + matern52(a)")
+    at = params(own, [0.0], np.zeros((1, 2)))
+    q = GPPosterior(*own, *at, np.zeros((1, 1, 1)), np.zeros((1, 1, 1, 1)))
+    named, scales = q.readable()
+    assert set(scales) == {"a", "b"}
+    both = [named["matern52 lengthscale a"], named["matern52 lengthscale a (2)"]]
+    assert min(both) < scales["a"] < max(both)

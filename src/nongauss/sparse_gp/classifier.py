@@ -195,7 +195,8 @@ class SparseGPOrdinalClassifier(_SparseGPLabels):
     def cut_points_(self) -> FloatArray:
         """The cut points, increasing."""
         likelihood: Any = self.posterior_.likelihood
-        return likelihood.cuts(self.posterior_.psi)
+        cuts: FloatArray = likelihood.cuts(self.posterior_.psi)
+        return cuts
 
     def _likelihood(self, n_classes: int) -> Likelihood:
         return Ordinal(expectation=self.expectation, n_classes=n_classes)

@@ -80,8 +80,10 @@ def weighted_gram(K: Float[np.ndarray, "M N"], beta: Float[np.ndarray, " N"]) ->
     """K diag(beta) K' (M, M), at half the price where no weight is negative."""
     if (beta >= 0).all():
         root = K * np.sqrt(beta)
-        return root @ root.T
-    return (K * beta) @ K.T
+        gram: FloatArray = root @ root.T
+    else:
+        gram = (K * beta) @ K.T
+    return gram
 
 
 def latent(

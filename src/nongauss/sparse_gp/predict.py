@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nongauss.core.records import persistable
-from nongauss.predictive.distribution import PredictiveDistribution, averaged
+from nongauss.predictive.distribution import PredictiveDistribution
+from nongauss.predictive.mixture import averaged
 from nongauss.sparse_gp.inducing import basis, row_slices
 from nongauss.sparse_gp.kernels import FloatArray, Kernel, Space
 from nongauss.sparse_gp.likelihoods import Likelihood

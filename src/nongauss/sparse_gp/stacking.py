@@ -108,7 +108,7 @@ def best_weights(log_density: FloatArray, weight: FloatArray) -> FloatArray:
     share = np.full(len(density), 1.0 / len(density))
     for _ in range(MOST_STEPS):
         joint = share[:, None] * density
-        new = (joint / joint.sum(axis=0)) @ weight / weight.sum()
+        new: FloatArray = (joint / joint.sum(axis=0)) @ weight / weight.sum()
         if np.abs(new - share).max() < ENOUGH:
             return new
         share = new

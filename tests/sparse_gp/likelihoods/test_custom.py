@@ -60,7 +60,7 @@ def test_the_first_constant_is_the_most_probable():
 @pytest.mark.parametrize(
     ("support", "y", "rule"),
     [
-        ("real", [0.0, np.nan], "that is a number, got nan in row 1"),
+        ("real", [0.0, np.nan], "that is finite, got nan in row 1"),
         ("positive", [1.0, 0.0], "above 0, got 0 in row 1"),
         ("unit", [0.5, 1.0], "strictly between 0 and 1, got 1 in row 1"),
         ("count", [1.0, 2.5], "whole number of at least 0, got 2.5 in row 1"),

@@ -67,7 +67,7 @@ def test_multinomial_log_prob_is_the_log_softmax():
     np.testing.assert_allclose(Multinomial(n_classes=3).log_prob(y, f, NONE), exact, rtol=1e-12)
 
 
-@pytest.mark.parametrize("way", [way for way in Multinomial.ways if way != "monte_carlo"])
+@pytest.mark.parametrize("way", [way for way in Multinomial.own_rules if way != "monte_carlo"])
 def test_bounds_of_the_softmax_lie_below_and_know_their_derivatives(way):
     rng = np.random.default_rng(0)
     likelihood = Multinomial(n_classes=4, expectation=way)

@@ -202,7 +202,9 @@ class Sum(_Many):
 
     def diagonal(self, theta: FloatArray, space: Space, B: FloatArray) -> FloatArray:
         """The sum."""
-        return np.sum([part.diagonal(own, space, B) for part, own in self._pieces(theta, space)], axis=0)
+        every = [part.diagonal(own, space, B) for part, own in self._pieces(theta, space)]
+        total: FloatArray = np.sum(every, axis=0)
+        return total
 
     def diagonal_backward(
         self, theta: FloatArray, space: Space, B: FloatArray, cotangent: FloatArray
@@ -252,7 +254,9 @@ class Product(_Many):
 
     def diagonal(self, theta: FloatArray, space: Space, B: FloatArray) -> FloatArray:
         """The product."""
-        return np.prod([part.diagonal(own, space, B) for part, own in self._pieces(theta, space)], axis=0)
+        every = [part.diagonal(own, space, B) for part, own in self._pieces(theta, space)]
+        total: FloatArray = np.prod(every, axis=0)
+        return total
 
     def diagonal_backward(
         self, theta: FloatArray, space: Space, B: FloatArray, cotangent: FloatArray
@@ -269,7 +273,9 @@ class Product(_Many):
 
 
 def _others(values: list[FloatArray], i: int) -> FloatArray:
-    return np.prod(values[:i] + values[i + 1 :], axis=0)
+    """The product of all factors but one."""
+    out: FloatArray = np.prod(values[:i] + values[i + 1 :], axis=0)
+    return out
 
 
 @dataclass(frozen=True)

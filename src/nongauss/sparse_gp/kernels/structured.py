@@ -89,7 +89,8 @@ class Linear(Leaf):
         """Weighted squares."""
         index, local, used = chosen(self.columns, space)
         inverse = np.exp(0.5 * theta[0] - theta[1 : 1 + len(used)])[local]
-        return ((B[:, index] * inverse) ** 2).sum(1)
+        squares: FloatArray = ((B[:, index] * inverse) ** 2).sum(1)
+        return squares
 
     def diagonal_backward(
         self, theta: FloatArray, space: Space, B: FloatArray, cotangent: FloatArray

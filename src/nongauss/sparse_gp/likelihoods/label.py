@@ -12,6 +12,7 @@ from scipy.special import logsumexp
 
 from nongauss.core.errors import InputError
 from nongauss.core.records import persistable
+from nongauss.predictive.distribution import PredictiveDistribution
 from nongauss.prob.logistic import expected_sigmoid, log1pexp
 from nongauss.prob.piecewise import expected_bound
 from nongauss.prob.softmax import SOFTMAX, expected_softmax
@@ -42,6 +43,18 @@ class _Label(Likelihood):
         bad = ~((y >= 0) & (y < self.n_classes) & (y == np.round(y)))
         rule = f"that is a class number from 0 to {self.n_classes - 1}"
         first_bad(y, bad, self.name, rule, "number the classes from 0 and declare all of them")
+
+    def predictive(
+        self,
+        mean: FloatArray,
+        variance: FloatArray,
+        psi: FloatArray,
+        *,
+        centre: float = 0.0,
+        scale: float = 1.0,
+    ) -> PredictiveDistribution:
+        """Labels have probabilities, and no distribution of a number."""
+        raise TypeError(f"The {self.name} likelihood predicts labels; ask for its probabilities.")
 
     def class_weights(self, y: FloatArray, weight: FloatArray) -> FloatArray:
         """The weight of each class (C,) with half a row more, so that none is empty."""
@@ -130,7 +143,8 @@ class Multinomial(_Label):
     def log_prob(self, y: FloatArray, f: FloatArray, psi: FloatArray) -> FloatArray:
         """The class's log share."""
         number = np.broadcast_to(_numbers(y), f.shape[:-1])[..., None]
-        return np.take_along_axis(f, number, axis=-1)[..., 0] - logsumexp(f, axis=-1)
+        out: FloatArray = np.take_along_axis(f, number, axis=-1)[..., 0] - logsumexp(f, axis=-1)
+        return out
 
     def probabilities(self, mean: FloatArray, variance: FloatArray, psi: FloatArray) -> FloatArray:
         """E softmax(f): (N, C)."""
@@ -160,7 +174,8 @@ class Ordinal(_Logistic):
     def cuts(self, psi: FloatArray) -> FloatArray:
         """The C - 1 cut points, increasing."""
         gaps = _SMALLEST_GAP + np.exp(psi[1:])
-        return psi[0] + np.concatenate([[0.0], np.cumsum(gaps)])
+        cuts: FloatArray = psi[0] + np.concatenate([[0.0], np.cumsum(gaps)])
+        return cuts
 
     def bounds(self) -> list[tuple[float, float]]:
         """The first cut within 50 of 0, gaps up to 55."""
@@ -218,6 +233,7 @@ class Ordinal(_Logistic):
 
 
 def _numbers(y: FloatArray) -> IntArray:
+    """Class numbers as integers."""
     return y.astype(np.intp)
 
 
