@@ -17,7 +17,8 @@ from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.estimator.base import DistributionRegressorMixin
 from nongauss.estimator.parameters import Interval, StrOptions
 from nongauss.optimise.result import FitResult
-from nongauss.predictive.distribution import PredictiveDistribution, averaged
+from nongauss.predictive.distribution import PredictiveDistribution
+from nongauss.predictive.mixture import averaged
 from nongauss.sparse_gp.common import CONSTRAINTS, FloatArray, SparseGP
 from nongauss.sparse_gp.likelihoods import REGRESSION, Custom, Likelihood, NegativeBinomial, Poisson
 from nongauss.tables.inputs import read_inputs
