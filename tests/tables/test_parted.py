@@ -28,7 +28,7 @@ from nongauss import (
 )
 from nongauss.cli import out_of_core as engines
 from nongauss.core.errors import InputError
-from nongauss.harmonium import common as harmonium_common
+from nongauss.harmonium import data as harmonium_data
 from nongauss.optimise.streamed import Batch, statistics
 from nongauss.rank_factor import fit as rank_factor_fit
 from nongauss.rectangle import estimator as rectangle_estimator
@@ -86,7 +86,7 @@ def few_in_memory(monkeypatch):
     """Tables of some hundred rows are past memory."""
     monkeypatch.setattr(inducing, "KEPT_NUMBERS", 8 * 150)
     monkeypatch.setattr(tggm_parts, "MOST_SAMPLED", 150)
-    monkeypatch.setattr(harmonium_common, "MOST_SAMPLED", 150)
+    monkeypatch.setattr(harmonium_data, "MOST_SAMPLED", 150)
     monkeypatch.setattr(rectangle_estimator, "MOST_ROWS", 150)
 
 
