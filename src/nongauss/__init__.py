@@ -8,10 +8,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .core.device import cache_compiled
     from .estimator.persistence import load, save
     from .harmonium.classifier import HarmoniumClassifier
     from .harmonium.estimator import Harmonium
-    from .rank_factor.estimator import RankFactorAnalysis, RankFactorClassifier
+    from .rank_factor.classifier import RankFactorClassifier
+    from .rank_factor.estimator import RankFactorAnalysis
     from .rectangle.estimator import RectangleMixture
     from .sparse_gp.classifier import SparseGPClassifier, SparseGPOrdinalClassifier
     from .sparse_gp.estimator import SparseGPRegressor
@@ -32,6 +34,7 @@ __all__ = [
     "TGGMClassifier",
     "TGGMRegressor",
     "__version__",
+    "cache_compiled",
     "load",
     "save",
 ]
@@ -40,13 +43,14 @@ _HOMES = {
     "Harmonium": "nongauss.harmonium.estimator",
     "HarmoniumClassifier": "nongauss.harmonium.classifier",
     "RankFactorAnalysis": "nongauss.rank_factor.estimator",
-    "RankFactorClassifier": "nongauss.rank_factor.estimator",
+    "RankFactorClassifier": "nongauss.rank_factor.classifier",
     "RectangleMixture": "nongauss.rectangle.estimator",
     "SparseGPClassifier": "nongauss.sparse_gp.classifier",
     "SparseGPOrdinalClassifier": "nongauss.sparse_gp.classifier",
     "SparseGPRegressor": "nongauss.sparse_gp.estimator",
     "TGGMClassifier": "nongauss.tggm.classifier",
     "TGGMRegressor": "nongauss.tggm.estimator",
+    "cache_compiled": "nongauss.core.device",
     "load": "nongauss.estimator.persistence",
     "save": "nongauss.estimator.persistence",
 }

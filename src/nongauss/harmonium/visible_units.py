@@ -1,0 +1,282 @@
+"""Which visible units the columns of a table become: their kinds, view by view.
+
+Label columns become one binary unit a level (one unit for two levels); numeric columns with two values are
+binary, other numbers real (standardised, in sparse tables only scaled, clipped at 5) or counts (see
+`KindTally`). Constant and empty columns say nothing.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from operator import index
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from nongauss.core.errors import InputError, NongaussWarning
+from nongauss.core.records import persistable
+from nongauss.harmonium.exponential_families import KINDS, Array, Layout, UnitBlock
+from nongauss.tables.frame import Column, InputTable, read_input, sorted_labels
+from nongauss.tables.matching import listed
+from nongauss.tables.rows import Counted
+from nongauss.tables.scaling import Moments
+from nongauss.tables.summary import ColumnSummary, Summary
+
+SMALL_COUNT, SPARSE = 20.0, 0.5
+"""Whole numbers are counts if at least this share of them is 0 and the others have at most this mean."""
+
+MOST_LEVELS = 255
+
+
+@persistable("harmonium.Unit", "nongauss.harmonium.columns:Unit")
+class VisibleUnit(NamedTuple):
+    """One visible unit: input column, label ("" for numbers), kind, and z = (x / unit - mean) / sd.
+
+    `other` is the first label of a column of two, which has one unit, for the second.
+    """
+
+    column: int
+    label: str
+    kind: str
+    unit: float = 1.0
+    mean: float = 0.0
+    sd: float = 1.0
+    other: str = ""
+
+
+@persistable("harmonium.Coder", "nongauss.harmonium.columns:Coder")
+class UnitCoder(NamedTuple):
+    """Names of the input columns (None for arrays), their labels, the D units and their blocks.
+
+    `constants`: the value of each column of numbers that has only one, NaN for others. `views`: the columns
+    of each view, in the order in which they were given.
+    """
+
+    feature_names: tuple[str, ...] | None
+    labels: tuple[str, ...]
+    units: tuple[VisibleUnit, ...]
+    layout: Layout
+    constants: tuple[float, ...]
+    views: dict[str, tuple[int, ...]]
+
+    @property
+    def n_features(self) -> int:
+        """Number of input columns."""
+        return len(self.labels)
+
+    @property
+    def encoded_names(self) -> tuple[str, ...]:
+        """Names of the D units, such as "age" or "colour=red"."""
+        return tuple(
+            self.labels[unit.column] + (f"={unit.label}" if unit.label else "") for unit in self.units
+        )
+
+
+class KindTally:
+    """What is known of the numbers of a view after some of its columns: enough to tell its kind."""
+
+    def __init__(self) -> None:
+        self.n_cells = self.n_positive = 0.0
+        self.total = 0.0
+        self.whole, self.pairs = True, True
+
+    def add(self, numbers: Moments) -> None:
+        """One more column; a constant one tells nothing."""
+        if numbers.low == numbers.high:
+            return
+        self.pairs = self.pairs and len(numbers.few) == 2
+        self.whole = self.whole and numbers.low >= 0 and numbers.whole
+        self.n_cells += numbers.weight
+        self.n_positive += numbers.positive
+        self.total += numbers.weight * numbers.unit * numbers.mean if self.whole else 0.0
+
+    @property
+    def counts(self) -> bool:
+        """Whole numbers from 0, at least half of them 0, the others of mean 20 at most, as words in texts."""
+        if self.pairs or not self.whole or not self.n_positive:
+            return False
+        return self.n_positive <= SPARSE * self.n_cells and self.total <= SMALL_COUNT * self.n_positive
+
+
+def resolve_views(
+    views: Any, n_columns: int, names: Sequence[str]
+) -> dict[str, tuple[tuple[int, ...], str | None]]:
+    """Columns and kind (None: to be detected) of each view. Raises InputError for a view that cannot be."""
+    if views is None:
+        return {"all": (tuple(range(n_columns)), None)}
+    if not isinstance(views, Mapping) or not views:
+        raise InputError(
+            f"views must be a mapping from names to columns, got {views!r}; write "
+            "{'text': slice(0, 100), 'colour': ['red', 'green']}."
+        )
+    place = {name: number for number, name in enumerate(names)}
+    out, owner = {}, dict[int, str]()
+    for view, given in views.items():
+        is_pair = isinstance(given, tuple) and len(given) == 2 and str(given[1]) in KINDS
+        columns, kind = given if is_pair else (given, None)
+        chosen = _columns(view, columns, n_columns, place)
+        for column in chosen:
+            if column in owner:
+                raise InputError(
+                    f"Column {names[column]!r} is in the views {owner[column]!r} and {view!r}; "
+                    "give it to one."
+                )
+            owner[column] = view
+        out[str(view)] = (chosen, kind)
+    return out
+
+
+def _columns(view: Any, given: Any, n_columns: int, place: Mapping[str, int]) -> tuple[int, ...]:
+    try:
+        chosen = _numbers(given, n_columns, place)
+    except TypeError:
+        raise InputError(
+            f"View {view!r} must name its columns by a slice, a list or a mask, got {given!r}; "
+            "a kind, 'binary', 'real' or 'counts', goes beside them: (columns, 'binary')."
+        ) from None
+    if not chosen or min(chosen) < 0 or max(chosen) >= n_columns:
+        raise InputError(
+            f"View {view!r} names columns that X does not have, or none: {given!r}; correct them."
+        )
+    return chosen
+
+
+def _numbers(given: Any, n_columns: int, place: Mapping[str, int]) -> tuple[int, ...]:
+    """What a slice, a list of numbers or names, or a mask of all columns chooses. TypeError for others."""
+    if isinstance(given, slice):
+        return tuple(range(*given.indices(n_columns)))
+    if isinstance(given, str):
+        raise TypeError
+    entries = list(given)
+    if all(isinstance(entry, bool | np.bool_) for entry in entries):
+        return tuple(np.flatnonzero(entries).tolist()) if len(entries) == n_columns else ()
+    return tuple(place.get(entry, -1) if isinstance(entry, str) else index(entry) for entry in entries)
+
+
+def fit_coder(X: Any, weight: Array, views: Any, estimator_name: str) -> UnitCoder:
+    """Learn units and layout from rows of positive weight. Warns about ignored columns; InputError.
+
+    Numbers of a sparse table are scaled and not centred, so that its zeros stay zeros.
+    """
+    table = _SparseTable(X) if sp.issparse(X) else read_input(X, estimator_name)
+    columns = tuple(ColumnSummary.of(table.column(j), weight, "X") for j in range(len(table.labels)))
+    is_frame = isinstance(table, InputTable) and table.is_frame
+    coder = coder_of(Summary(table.names, columns, Counted.of(weight), is_frame, "X"), views)
+    if not sp.issparse(X):
+        return coder
+    return coder._replace(
+        units=tuple(unit._replace(mean=0.0) if unit.kind == "real" else unit for unit in coder.units)
+    )
+
+
+def coder_of(table: Summary, views: Any) -> UnitCoder:
+    """The same from what is known of the columns, which a table in parts tells as well."""
+    labels = tuple(column.name for column in table.columns)
+    units: list[VisibleUnit] = []
+    layout: list[UnitBlock] = []
+    with_kinds = resolve_views(views, len(labels), labels)
+    for view, (columns, kind) in with_kinds.items():
+        own = _view_units(table, columns, kind, view)
+        for name in KINDS:
+            some = [unit for unit in own if unit.kind == name]
+            if some:
+                layout.append(UnitBlock(view, name, len(units), len(units) + len(some)))
+                units.extend(some)
+    used = {unit.column for unit in units}
+    told = {column for columns, _ in with_kinds.values() for column in columns}
+    idle = [_only_value(column) if j not in used else np.nan for j, column in enumerate(table.columns)]
+    ignored = [labels[j] for j in sorted(told - used) if table.is_frame or np.isnan(idle[j])]
+    if ignored:
+        warnings.warn(
+            f"X has columns that are ignored, with one value, none, or too many labels: {listed(ignored)}.",
+            NongaussWarning,
+            stacklevel=5,
+        )
+    if not units:
+        units, layout = (
+            [VisibleUnit(0, "", "real", sd=np.inf)],
+            [UnitBlock(next(iter(with_kinds)), "real", 0, 1)],
+        )
+    owned = {view: columns for view, (columns, _) in with_kinds.items()}
+    return UnitCoder(table.names, labels, tuple(units), tuple(layout), tuple(idle), owned)
+
+
+def _only_value(column: ColumnSummary) -> float:
+    """The one value of a constant column of numbers, NaN for others."""
+    numbers = column.numbers
+    return numbers.low if numbers is not None and numbers.low == numbers.high else np.nan
+
+
+class _SparseTable:
+    """The columns of a sparse matrix one by one, as `InputTable` gives those of a dense one."""
+
+    names = None
+
+    def __init__(self, X: Any) -> None:
+        self.matrix = sp.csc_matrix(X)
+        self.matrix.sum_duplicates()
+        self.labels = tuple(f"x{j}" for j in range(X.shape[1]))
+
+    def column(self, j: int) -> Column:
+        """Column j with its zeros."""
+        out = np.zeros(self.matrix.shape[0])
+        at = slice(self.matrix.indptr[j], self.matrix.indptr[j + 1])
+        out[self.matrix.indices[at]] = self.matrix.data[at]
+        return Column(self.labels[j], out)
+
+
+def _view_units(table: Summary, columns: tuple[int, ...], kind: str | None, view: str) -> list[VisibleUnit]:
+    """The units of a view. Numbers of one view are counts together or not at all."""
+    tally = KindTally()
+    for j in columns:
+        numbers = table.columns[j].numbers
+        if kind is None and numbers is not None:
+            tally.add(numbers)
+    kind = "counts" if kind is None and tally.counts else kind
+    units: list[VisibleUnit] = []
+    for j in columns:
+        column = table.columns[j]
+        if column.levels is not None:
+            units += _label_units(j, sorted_labels(column.levels))
+        elif column.numbers is not None:
+            _check_kind(column.numbers, kind, column.name, view)
+            unit = _number_unit(j, column.numbers, kind)
+            units += [] if unit is None else [unit]
+    return units
+
+
+def _label_units(j: int, levels: tuple[str, ...]) -> list[VisibleUnit]:
+    if not 2 <= len(levels) <= MOST_LEVELS:
+        return []
+    if len(levels) == 2:
+        return [VisibleUnit(j, levels[1], "binary", other=levels[0])]
+    return [VisibleUnit(j, level, "binary") for level in levels]
+
+
+def _check_kind(numbers: Moments, kind: str | None, column: str, view: str) -> None:
+    if kind not in ("binary", "counts"):
+        return
+    too_high = kind == "binary" and numbers.high > 1.0
+    if numbers.low < 0.0 or too_high or (kind == "counts" and not numbers.whole):
+        rule = "0, 1 or between" if kind == "binary" else "whole and not negative"
+        odd = numbers.low if numbers.low < 0.0 else numbers.high if too_high else numbers.fraction
+        raise InputError(
+            f"Column {column!r} of view {view!r} holds {odd:g}, but values of kind {kind!r} "
+            f"are {rule}; leave the kind out, or name another one."
+        )
+
+
+def _number_unit(j: int, numbers: Moments, kind: str | None) -> VisibleUnit | None:
+    low, high = numbers.low, numbers.high
+    if low == high:
+        return None
+    if kind in ("counts", "binary"):
+        return VisibleUnit(j, "", kind)
+    if kind is None and len(numbers.few) == 2:
+        half = 0.5 * low + 0.5 * high
+        unit = max(abs(low), abs(high))
+        return VisibleUnit(j, "", "binary", unit, low / unit, 2.0 * (half / unit - low / unit))
+    scale = numbers.scale()
+    return VisibleUnit(j, "", "real", scale.unit, scale.mean, scale.sd) if scale.sd else None
