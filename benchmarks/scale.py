@@ -100,14 +100,13 @@ def one_output(y: Any, weight: Any) -> np.ndarray:
 
 def gp_pass(source: Any, engine: str) -> tuple[Callable[[], Any], Any, Any]:
     from nongauss.sparse_gp import streamed_posterior as passes
-    from nongauss.sparse_gp.common import as_rows
-    from nongauss.sparse_gp.kernels.algebra import Space
-    from nongauss.sparse_gp.kernels.text import parse
+    from nongauss.sparse_gp.data import as_rows
+    from nongauss.sparse_gp.kernels import Space, parse
     from nongauss.sparse_gp.likelihoods import REGRESSION
-    from nongauss.sparse_gp.params import Model, start
+    from nongauss.sparse_gp.params import GPModel, start
 
     rows = encoded(source, engine, two_outputs).map(as_rows)
-    model = Model((parse("matern52"),), (0,), Space(tuple(COLUMNS), tuple(range(20))),
+    model = GPModel((parse("matern52"),), (0,), Space(tuple(COLUMNS), tuple(range(20))),
                   REGRESSION["poisson"](expectation="auto"), np.zeros(1))  # fmt: skip
     params = start(model, np.zeros(0), np.random.default_rng(0).normal(size=(200, 20)))
     alpha, W = np.zeros((1, 200)), np.zeros((1, 200, 200))
