@@ -14,7 +14,7 @@ from nongauss.optimise.minibatch import Rows
 from nongauss.tables.sparse import SparseRows
 from nongauss.tggm import objective, updates
 from nongauss.tggm.config import TrainingRecipe
-from nongauss.tggm.params import NetworkParams
+from nongauss.tggm.params import NetworkParams, apart, first_state
 from tggm.small import (
     CONFIG,
     ensemble_of,
@@ -108,7 +108,7 @@ def test_local_sums_the_rows_that_a_member_may_see(config, rows):
 
 def made_state(params, **changes):
     total = np.full(params.b0.shape[0], 10.0)
-    return replace(updates.first_state(params, total, 100.0, RECIPE), **changes)
+    return replace(first_state(params, total, 100.0, RECIPE), **changes)
 
 
 def test_update_climbs_and_leaves_fixed_variances():
@@ -132,7 +132,7 @@ def test_update_shortens_a_wild_gradient_and_shrinks_weights():
     state, _ = jax.jit(updates.GradientAscent(CONFIG))(
         made_state(params), {"gradient": wild}, np.float64(1.0)
     )
-    mean = updates.apart(state.optimiser.mu, params)
+    mean = apart(state.optimiser.mu, params)
     first, second = np.asarray(mean.b1[:, 0])
     assert_allclose(first, 0.1 * updates.LARGEST_GRADIENT, rtol=1e-6)
     assert second == 0.0
@@ -142,7 +142,7 @@ def test_update_shortens_a_wild_gradient_and_shrinks_weights():
 
 def test_decay_is_half_a_cosine():
     shares = np.array([0.0, 0.5, 1.0, 2.0])
-    assert_allclose([updates.decay(share) for share in shares], [1.0, 0.505, 0.01, 0.01], rtol=1e-12)
+    assert_allclose(jax.vmap(updates.decay)(shares), [1.0, 0.505, 0.01, 0.01], rtol=1e-12)
 
 
 judge = jax.jit(updates.HeldOutJudge(CONFIG))

@@ -24,12 +24,12 @@ _BLOCK = 16_384
 _ROOT_2PI = float(np.sqrt(2.0 * np.pi))
 
 
-def log1pexp(x: ArrayLike) -> Float64[np.ndarray, "*B"]:
+def log1pexp(x: ArrayLike | float) -> Float64[np.ndarray, "*B"]:
     """log(1 + e^x) without overflow, elementwise."""
     return np.asarray(np.logaddexp(0.0, np.asarray(x, dtype=np.float64)))
 
 
-def expected_log1pexp(mean: ArrayLike, variance: ArrayLike) -> Expected:
+def expected_log1pexp(mean: ArrayLike | float, variance: ArrayLike | float) -> Expected:
     """E log(1 + e^f) for f ~ N(mean, variance), and its derivatives by both: E s(f) and E s(f) s(-f) / 2.
 
     s is the logistic function: E g' and E g'' / 2 of g = log(1 + e^f) (theorems of Bonnet
@@ -48,7 +48,7 @@ def expected_log1pexp(mean: ArrayLike, variance: ArrayLike) -> Expected:
     return value, by_mean, by_variance
 
 
-def expected_sigmoid(mean: ArrayLike, variance: ArrayLike) -> Float64[np.ndarray, "*B"]:
+def expected_sigmoid(mean: ArrayLike | float, variance: ArrayLike | float) -> Float64[np.ndarray, "*B"]:
     """E s(f) for f ~ N(mean, variance), to 1e-9 and never 0: P(y = 1) of a logistic model."""
     m = np.asarray(mean, np.float64)
     lower = np.maximum(expected_log1pexp(-np.abs(m), variance)[1], 1e-300)

@@ -46,7 +46,7 @@ def bound(n_pieces: int, degree: int = 2) -> Pieces:
     return Pieces(a, b, c, edges[:-1], edges[1:], entry["error"])
 
 
-def evaluate(x: ArrayLike, n_pieces: int, degree: int = 2) -> Float64[np.ndarray, "*B"]:
+def evaluate(x: ArrayLike | float, n_pieces: int, degree: int = 2) -> Float64[np.ndarray, "*B"]:
     """The bound itself at x; at a breakpoint, the piece to its right."""
     pieces = bound(n_pieces, degree)
     at = np.asarray(x, dtype=np.float64)
@@ -55,7 +55,9 @@ def evaluate(x: ArrayLike, n_pieces: int, degree: int = 2) -> Float64[np.ndarray
     return found
 
 
-def expected_bound(mean: ArrayLike, variance: ArrayLike, n_pieces: int = 20, degree: int = 2) -> Expected:
+def expected_bound(
+    mean: ArrayLike | float, variance: ArrayLike | float, n_pieces: int = 20, degree: int = 2
+) -> Expected:
     """E bound(f) for f ~ N(mean, variance) and its derivatives by both, in closed form by truncated moments.
 
     With z the ends of a piece on the standard scale, d0 and d1 the differences over it of the density

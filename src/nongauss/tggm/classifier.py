@@ -146,10 +146,8 @@ verbose :
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
         self.tol = tol
-        self.callbacks = callbacks
-        self.checkpoint = checkpoint
-        self.random_state = random_state
-        self.verbose = verbose
+        self.callbacks, self.checkpoint = callbacks, checkpoint
+        self.random_state, self.verbose = random_state, verbose
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to a table X (N, D), which may be sparse or in parts (see `docs/scale.md`), and labels y (N,).

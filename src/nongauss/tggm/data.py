@@ -10,8 +10,7 @@ import jax
 import numpy as np
 from jaxtyping import Float, Float32, Float64, Int32, Int64, UInt64
 
-from nongauss.optimise.minibatch import over_devices, pad_rows
-from nongauss.optimise.streamed import Batch
+from nongauss.optimise.minibatch import Batch, over_devices, pad_rows
 from nongauss.tables.encoder import TableEncoder
 from nongauss.tables.labels import LabelCoder
 from nongauss.tables.parquet import Encoded

@@ -99,9 +99,8 @@ class TGGM(TableEstimator):
             reading.encoder,
             *others,
         )
-        result, ensemble = fit.fit(
-            seed, data, reading.config(config), recipe, rows, **self._watching(checkpoint)
-        )
+        run = self._run(checkpoint)
+        result, ensemble = fit.fit(seed, data, reading.config(config), recipe, rows, run)
         ended(checkpoint, result.status)
         self._keep(reading, ensemble, result)
         return result, data

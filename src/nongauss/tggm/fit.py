@@ -14,14 +14,16 @@ from scipy.special import logsumexp
 from nongauss.core.device import key_from_seed, replace
 from nongauss.core.errors import InputError
 from nongauss.core.records import persistable
-from nongauss.optimise import compiled, streamed
-from nongauss.optimise.minibatch import GradientStep
-from nongauss.optimise.result import FitResult, Status
+from nongauss.optimise import loop
+from nongauss.optimise.compiled import compiled
+from nongauss.optimise.course import Rule
+from nongauss.optimise.minibatch import GradientStep, minibatch
+from nongauss.optimise.result import FitResult, Run
 from nongauss.tables.source import Source
 from nongauss.tggm import predict, updates
 from nongauss.tggm.config import NetworkConfig, TrainingRecipe
 from nongauss.tggm.data import HeldOut, NetworkRows, portion, streamed_table, whole_table
-from nongauss.tggm.params import NetworkParams, start
+from nongauss.tggm.params import NetworkParams, TrainingState, first_state, start
 from nongauss.tggm.predict import Ensemble
 
 SKEWNESSES = (1.0, 0.75, 0.5, 0.25, 0.0)
@@ -29,6 +31,9 @@ SKEWNESSES = (1.0, 0.75, 0.5, 0.25, 0.0)
 
 MOST_TO_CALIBRATE = 2000
 """Held-out rows of each member that are looked at for that."""
+
+NOBODY = Run()
+"""A fit that nobody watches and that is not kept."""
 
 _NO_END = 1e30
 
@@ -57,12 +62,12 @@ def fit(
     config: NetworkConfig,
     recipe: TrainingRecipe,
     rows: Source | None = None,
-    **watching: Any,
+    run: Run = NOBODY,
 ) -> tuple[FitResult, Ensemble]:
     """Train the ensemble: the loop's result, and the calibrated members on the standardised scale.
 
-    `data` are all rows, or where `rows` are given a sample of that source of `Encoded` rows. The last epoch
-    of the schedule is a good end.
+    `data` are all rows, or where `rows` are given a sample of that source of `Encoded` rows. The epochs are a
+    schedule, which early stopping may cut short.
     """
     are_labels = config.n_classes > 0
     if rows is None:
@@ -72,15 +77,15 @@ def fit(
     size, max_epochs = recipe.rows_a_batch(table.n_rows), recipe.n_epochs(table.n_rows)
     params = start(np.random.default_rng(seed), config, recipe.n_members, data.n_inputs, data.Y)
     n_steps = float(max_epochs * math.ceil(table.n_rows / size))
-    state = updates.first_state(params, table.total, n_steps, recipe, table.counted)
-    step, key = epoch_of(config, size, table.n_rows), key_from_seed(seed)
+    state = first_state(params, table.total, n_steps, recipe, table.counted)
+    epoch = epoch_of(config, size, table.n_rows)
     if rows is None:
-        result = compiled.run(step, key, state, table.rows, max_iter=max_epochs, **watching)
+        step = compiled(epoch, table.rows)
     else:
-        result = streamed.run(
-            step, key, state, table.rows, table.n_rows, table.held, max_iter=max_epochs, **watching
-        )
-    return ended(result, config, table.held)
+        step = minibatch(epoch, table.rows, table.n_rows, table.held)
+    key = key_from_seed(seed)
+    result = loop.run(step, state, run, Rule(max_epochs), name="epochs", key=key)
+    return result, calibrated(best_of(result), config, table.held)
 
 
 def go_on(
@@ -93,16 +98,16 @@ def go_on(
     """
     table = portion(data, recipe.n_members, config.n_classes > 0)
     params = start(np.random.default_rng(seed), config, recipe.n_members, data.n_inputs, data.Y)
-    state = updates.first_state(params, table.total, _NO_END, recipe, table.counted)
+    state = first_state(params, table.total, _NO_END, recipe, table.counted)
     if former is not None:
         state = _continued(state, former.state)
-    step = epoch_of(config, recipe.rows_a_batch(table.n_rows), table.n_rows)
-    n_done = 0 if former is None else former.n_iter
-    result = compiled.run(step, key_from_seed(seed), state, table.rows, max_iter=n_done + 1, start=former)
-    return ended(result, config, None)
+    epoch = epoch_of(config, recipe.rows_a_batch(table.n_rows), table.n_rows)
+    step, key = compiled(epoch, table.rows), key_from_seed(seed)
+    result = loop.run(step, state, NOBODY, Rule(1), name="epoch", key=key, former=former)
+    return result, calibrated(best_of(result), config, None)
 
 
-def _continued(state: updates.TrainingState, former: FormerState) -> updates.TrainingState:
+def _continued(state: TrainingState, former: FormerState) -> TrainingState:
     """The former state, with the rate, the schedule and the weights of this one. Raises InputError."""
     pairs = zip(jax.tree.leaves(state.params), jax.tree.leaves(former.params), strict=False)
     same_depth = len(state.params.deeper) == len(former.params.deeper)
@@ -127,11 +132,10 @@ def epoch_of(config: NetworkConfig, size: int, n_rows: int) -> GradientStep:
     )
 
 
-def ended(result: FitResult, config: NetworkConfig, held: HeldOut | None) -> tuple[FitResult, Ensemble]:
-    """The result, for which the last epoch of the schedule is a good end, and the calibrated best members."""
-    if result.status is Status.MAX_ITER:
-        result = FitResult(result.state, result.trace, Status.COMPLETED, result.n_iter)
-    return result, calibrated(jax.tree.map(np.asarray, result.state.best), config, held)
+def best_of(result: FitResult) -> NetworkParams:
+    """Each member's best parameters, on the host."""
+    best: NetworkParams = jax.tree.map(np.asarray, result.state.best)
+    return best
 
 
 def calibrated(params: NetworkParams, config: NetworkConfig, held: HeldOut | None) -> Ensemble:
@@ -180,7 +184,7 @@ def _log_density(
     return float(weight @ (logsumexp(terms.sum(-1), axis=1) - np.log(terms.shape[1])))
 
 
-def momenta_of(state: updates.TrainingState) -> Momenta:
+def momenta_of(state: TrainingState) -> Momenta:
     """What `go_on` needs of the last state beside the best parameters, on the host."""
     optimiser = tuple(np.asarray(leaf) for leaf in jax.tree.leaves(state.optimiser))
     return Momenta(optimiser, np.asarray(state.step), np.asarray(state.epoch))

@@ -11,18 +11,24 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
-import optax
-from jaxtyping import Array, Float, Float32, Int32, Key
+from jaxtyping import Array, Float, Key
 
-from nongauss.core.device import record, replace
+from nongauss.core.device import replace
 from nongauss.core.records import value
 from nongauss.optimise.minibatch import Rows
 from nongauss.tables.sparse import SparseRows
 from nongauss.tggm import mean_field, objective
-from nongauss.tggm.config import NetworkConfig, TrainingRecipe
+from nongauss.tggm.config import NetworkConfig
 from nongauss.tggm.data import TOGETHER
-from nongauss.tggm.params import NetworkParams, constrain
+from nongauss.tggm.params import (
+    WORST,
+    NetworkParams,
+    TrainingState,
+    apart,
+    constrain,
+    optimiser,
+    side_by_side,
+)
 
 WEIGHT_PRECISION = 1e-2
 """Precision of the Gaussian prior on all weights, standardised scale: next to nothing beyond a few rows."""
@@ -35,37 +41,6 @@ LARGEST_GRADIENT = 10.0
 """A member's mean gradient (over rows) is shortened to this length: one strange row cannot throw it off."""
 
 _FINAL_RATE = 0.01
-_WORST = -1e30
-
-
-@record
-class TrainingState:
-    """What the next epoch reads. E members; `best*` are those of the epoch with the best held-out rows.
-
-    `total` (E,): weight of the rows each member trains on, about 1 a row; `counted` (E,): the same, or in the
-    user's own units, which the prior is weighed against. `n_steps`: optimiser steps of the schedule
-    (a huge number: the learning rate stays), `rate`: its first learning rate. `patience`, `tol`: the rule for
-    stopping early.
-    """
-
-    params: NetworkParams
-    optimiser: Any
-    step: Float32[Array, ""]
-    n_steps: Float32[Array, ""]
-    rate: Float32[Array, ""]
-    total: Float32[Array, " E"]
-    counted: Float32[Array, " E"]
-    epoch: Int32[Array, ""]
-    best: NetworkParams
-    best_score: Float32[Array, " E"]
-    best_epoch: Int32[Array, " E"]
-    patience: Int32[Array, ""]
-    tol: Float32[Array, ""]
-
-
-def optimiser() -> optax.GradientTransformation:
-    """RMSProp with momentum and bias correction (Adam); its learning rate is applied in `update`."""
-    return optax.scale_by_adam(b1=0.9, b2=0.99)
 
 
 def row_bound(
@@ -130,22 +105,6 @@ def toward_zero(
             for slope, layer in zip(gradient.deeper, params.deeper, strict=True)
         ),
     )
-
-
-def side_by_side(params: NetworkParams) -> Float[Array, "E K"]:
-    """All numbers of each member in a row: one long array compiles faster than many short ones."""
-    return jnp.concatenate([leaf.reshape(leaf.shape[0], -1) for leaf in jax.tree.leaves(params)], axis=1)
-
-
-def apart(numbers: Float[Array, "E K"], like: NetworkParams) -> NetworkParams:
-    """Undo `side_by_side`, into arrays of the shapes of `like`."""
-    leaves, structure = jax.tree.flatten(like)
-    ends = np.cumsum([leaf[0].size for leaf in leaves])
-    parts = [
-        part.reshape(leaf.shape) for part, leaf in zip(jnp.split(numbers, ends[:-1], 1), leaves, strict=True)
-    ]
-    rebuilt: NetworkParams = jax.tree.unflatten(structure, parts)
-    return rebuilt
 
 
 @value
@@ -232,35 +191,4 @@ def held_out_score(
         few = jax.tree.map(lambda array: array.reshape(-1, TOGETHER, *array.shape[1:]), (x, y))
         return jnp.sum(w * jax.lax.map(scores, few).reshape(-1)) / jnp.sum(w)
 
-    return jnp.maximum(jax.vmap(member)(params, X, Y, weight), _WORST)
-
-
-def first_state(
-    params: NetworkParams,
-    total: Float[np.ndarray, " E"],
-    n_steps: float,
-    recipe: TrainingRecipe,
-    counted: Float[np.ndarray, " E"] | None = None,
-) -> TrainingState:
-    """The state before the first epoch, as host arrays: nothing is compiled to make it.
-
-    `total` and `counted` (by default the same) as in `TrainingState`.
-    """
-    n_members = params.b0.shape[0]
-    host: Any = np  # host arrays where the record says jax.Array: they become that at the first step
-    shapes = jax.eval_shape(lambda params: optimiser().init(side_by_side(params)), params)
-    return TrainingState(
-        params=params,
-        optimiser=jax.tree.map(lambda leaf: host.zeros(leaf.shape, leaf.dtype), shapes),
-        step=host.float32(0),
-        n_steps=host.float32(n_steps),
-        rate=host.float32(recipe.learning_rate),
-        total=host.asarray(total, host.float32),
-        counted=host.asarray(total if counted is None else counted, host.float32),
-        epoch=host.int32(0),
-        best=params,
-        best_score=host.full(n_members, _WORST, host.float32),
-        best_epoch=host.zeros(n_members, host.int32),
-        patience=host.int32(recipe.patience),
-        tol=host.float32(recipe.tol),
-    )
+    return jnp.maximum(jax.vmap(member)(params, X, Y, weight), WORST)
