@@ -46,9 +46,8 @@ def run(step, key, state, rows, *, air_seconds=0.5, callbacks=(), verbose=0, for
     tol = rule.pop("tol", None)
     least_gain = None if tol is None else lambda objective: tol * max(1.0, abs(objective))
     adapter, watching = compiled(step, rows, air_seconds), Run(tuple(callbacks), None, verbose)
-    return loop.run(
-        adapter, state, watching, Rule(least_gain=least_gain, **rule), name="c", key=key, former=former
-    )
+    how = Rule(least_gain=least_gain, **rule)
+    return loop.run(adapter, state, watching, how, name="descent", key=key, former=former)
 
 
 def start():

@@ -66,7 +66,7 @@ def fit(**watching):
 
 
 def halved(key, state, rows):
-    return state, {"stop": state.params[0] > 0.05}
+    return state, {"stop": state.params[0] > 0.5}
 
 
 def test_the_models_own_stop_is_an_early_one():
@@ -75,7 +75,7 @@ def test_the_models_own_stop_is_an_early_one():
     result = run(step, state, Run(), Rule(99), name="epochs", key=jax.random.key(0))
     assert result.status is Status.EARLY_STOPPED
     assert 1 < result.n_iter < 99
-    assert result.state.params[0] > 0.05
+    assert result.state.params[0] > 0.5
 
 
 def test_a_fit_that_was_stopped_goes_on_from_its_file_as_if_it_had_not_been(tmp_path):
