@@ -158,8 +158,15 @@ class TableEncoder:
 
     @property
     def places(self) -> tuple[int, ...]:
-        """The number of the input column that each flat column comes from."""
-        return tuple(i if code.place < 0 else code.place for i, code in enumerate(self.columns))
+        """The number of the input column that each flat column comes from, in the order of these columns.
+
+        An encoder of some of the columns counts its own input columns, in the order in which they come.
+        """
+        seen: dict[int, int] = {}
+        return tuple(
+            seen.setdefault(i if code.place < 0 else code.place, len(seen))
+            for i, code in enumerate(self.columns)
+        )
 
     @property
     def n_features(self) -> int:
