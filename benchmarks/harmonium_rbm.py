@@ -20,7 +20,7 @@ from sklearn.neural_network import BernoulliRBM
 
 from nongauss import Harmonium
 from nongauss.harmonium.ais import log_likelihood
-from nongauss.harmonium.params import Params, Prior
+from nongauss.harmonium.params import FeaturePrior, HarmoniumParams
 from nongauss.harmonium.predict import Machine
 
 EPOCHS, BATCH, HELD_OUT = 12, 256, 1000
@@ -44,11 +44,11 @@ def rows_of(data: Path, name: str) -> tuple[Any, Any]:
 def as_machine(rbm: BernoulliRBM, ours: Machine) -> Machine:
     """An RBM with our columns as a machine."""
     K, D = rbm.components_.shape
-    params = Params(
+    params = HarmoniumParams(
         rbm.components_.T, rbm.intercept_visible_, rbm.intercept_hidden_, np.ones(D), np.zeros((0, K)),
         np.zeros(0),
     )  # fmt: skip
-    return ours._replace(params=params, prior=Prior(np.zeros(K), np.zeros((0, 2))))
+    return ours._replace(params=params, prior=FeaturePrior(np.zeros(K), np.zeros((0, 2))))
 
 
 def judged(machine: Machine, held: Any) -> float:

@@ -38,7 +38,7 @@ PARTS: dict[str, list[Setting]] = {
     "steps": [{"step": step, "C": C} for step in (0.009, 0.08) for C in (100.0, 300.0, 1000.0)],
     "restraint": [
         *({"overlap": overlap} for overlap in (0.0, 3000.0, 30_000.0)),
-        *({"drive": drive} for drive in (0.09, 0.9)),
+        *({"spread": spread} for spread in (0.09, 0.9)),
         *({"ridge": ridge} for ridge in (0.0, 0.1)),
     ],
     "features": [
@@ -64,7 +64,7 @@ def rates(setting: Setting) -> Iterator[None]:
 
 def model_of(setting: Setting) -> Any:
     """The estimator of a setting."""
-    own = {k: v for k, v in setting.items() if k not in ("step", "drive", "ridge", "overlap", "features")}
+    own = {k: v for k, v in setting.items() if k not in ("step", "spread", "ridge", "overlap", "features")}
     make = Harmonium if setting.get("features") else HarmoniumClassifier
     return make(**{"n_components": 50, "random_state": 0, **own})
 

@@ -100,14 +100,13 @@ def one_output(y: Any, weight: Any) -> np.ndarray:
 
 def gp_pass(source: Any, engine: str) -> tuple[Callable[[], Any], Any, Any]:
     from nongauss.sparse_gp import streamed_posterior as passes
-    from nongauss.sparse_gp.common import as_rows
-    from nongauss.sparse_gp.kernels.algebra import Space
-    from nongauss.sparse_gp.kernels.text import parse
+    from nongauss.sparse_gp.data import as_rows
+    from nongauss.sparse_gp.kernels import Space, parse
     from nongauss.sparse_gp.likelihoods import REGRESSION
-    from nongauss.sparse_gp.params import Model, start
+    from nongauss.sparse_gp.params import GPModel, start
 
     rows = encoded(source, engine, two_outputs).map(as_rows)
-    model = Model((parse("matern52"),), (0,), Space(tuple(COLUMNS), tuple(range(20))),
+    model = GPModel((parse("matern52"),), (0,), Space(tuple(COLUMNS), tuple(range(20))),
                   REGRESSION["poisson"](expectation="auto"), np.zeros(1))  # fmt: skip
     params = start(model, np.zeros(0), np.random.default_rng(0).normal(size=(200, 20)))
     alpha, W = np.zeros((1, 200)), np.zeros((1, 200, 200))
@@ -141,9 +140,10 @@ def tggm_pass(source: Any, engine: str) -> tuple[Callable[[], Any], Any, Any]:
 
 
 def harmonium_pass(source: Any, engine: str) -> tuple[Callable[[], Any], Any, Any]:
-    from nongauss.harmonium.columns import coder_of
-    from nongauss.harmonium.common import EncodeUnits, _as_rows
-    from nongauss.harmonium.contrastive_divergence import UNSUPERVISED, Everywhere, Learner, Recipe
+    from nongauss.harmonium.config import UNSUPERVISED, HarmoniumRecipe
+    from nongauss.harmonium.contrastive_divergence import ContrastiveLearner
+    from nongauss.harmonium.data import EncodeUnits, RowSource, as_visible_rows
+    from nongauss.harmonium.visible_units import coder_of
     from nongauss.tables.parted import describe, sample
     from nongauss.tables.source import Stream
 
@@ -151,11 +151,11 @@ def harmonium_pass(source: Any, engine: str) -> tuple[Callable[[], Any], Any, An
     coder = coder_of(summary, None)
     rows = source.map(EncodeUnits(coder, None, "bench"))
     rows = Stream(list(rows.each(same))) if engine == "memory" else rows
-    first = _as_rows(sample(rows, 5000).rows, False)
+    first = as_visible_rows(sample(rows, 5000).rows, False)
     n_rows = int(summary.counted.rows)
-    recipe = Recipe(100, "binary", "cd", 1, 256, False, 1.0, True, 0.0, 1.0, 0.0, 0.0, 0, 0)
-    everywhere = Everywhere(rows.map(_as_rows, False), n_rows, float(n_rows))
-    learner = Learner(coder.layout, first, recipe, UNSUPERVISED, 4, everywhere)
+    recipe = HarmoniumRecipe(100, "binary", "cd", 1, 256, False, 1.0, True, 0.0, 1.0, 0.0, 0.0, 0, 0)
+    all_rows = RowSource(rows.map(as_visible_rows, False), n_rows, float(n_rows))
+    learner = ContrastiveLearner(coder.layout, first, recipe, UNSUPERVISED, 4, all_rows)
     return partial(learner.epoch, 0), None, rows
 
 

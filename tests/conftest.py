@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import hypothesis
+import jaxtyping
 import pytest
 
 _SETTINGS = {
@@ -31,7 +32,17 @@ def pytest_configure(config: pytest.Config) -> None:
     cache = getattr(config, "cache", None)
     if cache is not None:
         os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(cache.mkdir("jax")))
+    # Shapes in signatures are checked where they stand; the hook must be there before the first import.
+    if os.environ.get("SHAPES"):
+        jaxtyping.install_import_hook(SHAPED, "beartype.beartype")
 
+
+FAMILIES = ("tggm", "sparse_gp", "rank_factor", "rectangle", "harmonium")
+SHAPED = [
+    "nongauss.prob",
+    *(f"nongauss.{family}.{name}" for family in FAMILIES for name in ("objective", "updates")),
+]
+"""Modules whose array shapes are checked at each call."""
 
 _NEEDED = ["distributed", "dask.dataframe", "nongauss.sparse_gp.estimator", "nongauss.rectangle.parts"]
 """What the workers of a cluster need, but for JAX, which is not to be forked."""

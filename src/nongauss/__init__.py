@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from .estimator.persistence import load, save
     from .harmonium.classifier import HarmoniumClassifier
     from .harmonium.estimator import Harmonium
-    from .rank_factor.estimator import RankFactorAnalysis, RankFactorClassifier
+    from .rank_factor.classifier import RankFactorClassifier
+    from .rank_factor.estimator import RankFactorAnalysis
     from .rectangle.estimator import RectangleMixture
     from .sparse_gp.classifier import SparseGPClassifier, SparseGPOrdinalClassifier
     from .sparse_gp.estimator import SparseGPRegressor
@@ -40,7 +41,7 @@ _HOMES = {
     "Harmonium": "nongauss.harmonium.estimator",
     "HarmoniumClassifier": "nongauss.harmonium.classifier",
     "RankFactorAnalysis": "nongauss.rank_factor.estimator",
-    "RankFactorClassifier": "nongauss.rank_factor.estimator",
+    "RankFactorClassifier": "nongauss.rank_factor.classifier",
     "RectangleMixture": "nongauss.rectangle.estimator",
     "SparseGPClassifier": "nongauss.sparse_gp.classifier",
     "SparseGPOrdinalClassifier": "nongauss.sparse_gp.classifier",

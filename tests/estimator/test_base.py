@@ -8,7 +8,7 @@ from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.core.seeds import key_seed
 from nongauss.estimator.base import DistributionRegressorMixin, NongaussEstimator, trace_table
 from nongauss.optimise.result import FitResult, Status
-from nongauss.predictive.distribution import GaussianMixtureDistribution
+from nongauss.predictive.mixture import GaussianMixtureDistribution
 
 EXPECTED_WARNING = {
     Status.CONVERGED: None,

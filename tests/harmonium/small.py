@@ -8,11 +8,12 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.special import expit
 
-from nongauss.harmonium.contrastive_divergence import Recipe
-from nongauss.harmonium.exponential_families import Block
-from nongauss.harmonium.params import Params, Rows
+from nongauss.harmonium.config import HarmoniumRecipe
+from nongauss.harmonium.data import VisibleRows
+from nongauss.harmonium.exponential_families import UnitBlock
+from nongauss.harmonium.params import HarmoniumParams
 
-BINARY = (Block("all", "binary", 0, 4),)
+BINARY = (UnitBlock("all", "binary", 0, 4),)
 D, K = 4, 3
 
 
@@ -21,9 +22,9 @@ def states(n: int) -> np.ndarray:
     return np.array(list(itertools.product([0.0, 1.0], repeat=n)))
 
 
-def params(seed: int = 0, n_classes: int = 0, size: float = 1.0) -> Params:
+def params(seed: int = 0, n_classes: int = 0, size: float = 1.0) -> HarmoniumParams:
     rng = np.random.default_rng(seed)
-    return Params(
+    return HarmoniumParams(
         size * rng.normal(size=(D, K)),
         0.5 * rng.normal(size=D),
         0.5 * rng.normal(size=K),
@@ -33,7 +34,7 @@ def params(seed: int = 0, n_classes: int = 0, size: float = 1.0) -> Params:
     )
 
 
-def log_z(p: Params, prior: np.ndarray) -> float:
+def log_z(p: HarmoniumParams, prior: np.ndarray) -> float:
     """log Z of the globally normalised binary model, by enumeration of x and z."""
     x, z = states(D), states(K)
     energy = (x @ p.visible_bias)[:, None] + (z @ (p.hidden_bias + prior))[None, :] + x @ p.weights @ z.T
@@ -54,16 +55,28 @@ def table(n_features: int, n_rows: int, kind: str, seed: int = 0, n_columns: int
     return (rng.random((n_rows, n_columns)) < chance).astype(float), Z
 
 
-def recipe(**changes) -> Recipe:
-    base = Recipe(
-        n_components=8, units="binary", method="cd", max_epochs=None, batch_size=64, has_sticks=False,
-        alpha=1.0, accurate=True, C=300.0, margin=1.0, dropout=None, held_out=0.0, n_classes=0, seed=0,
-    )  # fmt: skip
+def recipe(**changes) -> HarmoniumRecipe:
+    base = HarmoniumRecipe(
+        n_components=8,
+        units="binary",
+        method="cd",
+        max_epochs=None,
+        batch_size=64,
+        has_sticks=False,
+        alpha=1.0,
+        accurate=True,
+        C=300.0,
+        margin=1.0,
+        dropout=None,
+        held_out=0.0,
+        n_classes=0,
+        seed=0,
+    )
     return base._replace(**changes)
 
 
 def rows_of(kind="binary", n_features=3, n_rows=250, labels=None, sparse=False):
     X, Z = table(n_features, n_rows, kind)
     X = X.astype(np.float32)
-    layout = (Block("all", kind, 0, X.shape[1]),)
-    return layout, Rows(sp.csr_matrix(X) if sparse else X, None, np.ones(n_rows), labels), Z
+    layout = (UnitBlock("all", kind, 0, X.shape[1]),)
+    return layout, VisibleRows(sp.csr_matrix(X) if sparse else X, None, np.ones(n_rows), labels), Z

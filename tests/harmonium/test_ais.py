@@ -5,13 +5,13 @@ from numpy.testing import assert_allclose
 from harmonium.small import BINARY, log_z, params, states
 from nongauss.core.errors import InputError
 from nongauss.harmonium.ais import annealed_log_partition, log_likelihood
-from nongauss.harmonium.exponential_families import Block
+from nongauss.harmonium.exponential_families import UnitBlock
 from nongauss.harmonium.impute import NO_FILLER
 from nongauss.harmonium.objective import chain_log_joint, log_marginal
-from nongauss.harmonium.params import Params, Prior
+from nongauss.harmonium.params import FeaturePrior, HarmoniumParams
 from nongauss.harmonium.predict import Machine
 
-PRIOR = Prior(np.array([0.4, -0.7, 0.0]), np.zeros((0, 2)))
+PRIOR = FeaturePrior(np.array([0.4, -0.7, 0.0]), np.zeros((0, 2)))
 
 
 def machine(reading="global", units="binary"):
@@ -29,11 +29,13 @@ def test_annealing_finds_the_partition_function_and_says_how_sure_it_is():
 
 def test_annealing_agrees_with_enumeration_of_twelve_units():
     rng, z = np.random.default_rng(3), states(12)
-    p = Params(
+    p = HarmoniumParams(
         rng.normal(size=(20, 12)), rng.normal(size=20), rng.normal(size=12), np.ones(20), *[np.zeros(0)] * 2
     )
     m = machine()._replace(
-        params=p, prior=Prior(np.zeros(12), np.zeros((0, 2))), layout=(Block("all", "binary", 0, 20),)
+        params=p,
+        prior=FeaturePrior(np.zeros(12), np.zeros((0, 2))),
+        layout=(UnitBlock("all", "binary", 0, 20),),
     )
     each = z @ p.hidden_bias + np.logaddexp(0, z @ p.weights.T + p.visible_bias).sum(axis=1)
     value, error = annealed_log_partition(m, np.random.default_rng(0), 300, 500)
@@ -42,7 +44,7 @@ def test_annealing_agrees_with_enumeration_of_twelve_units():
 
 
 def test_real_columns_integrate_to_the_exact_gaussian_mixture():
-    layout = (Block("all", "real", 0, 4),)
+    layout = (UnitBlock("all", "real", 0, 4),)
     m = machine()._replace(layout=layout, params=params(size=0.5)._replace(scale=np.full(4, 2.0)))
     x = np.random.default_rng(0).normal(size=(5, 4))
     z, p = states(3), m.params
@@ -68,7 +70,7 @@ def test_importance_sampling_of_the_chain_graph_agrees_with_enumeration():
 def test_counts_given_their_sum_are_a_distribution(monkeypatch):
     monkeypatch.setattr("nongauss.harmonium.ais.CELLS", 16)  # four rows at a time
     x = np.array([row for row in np.ndindex(4, 4, 4, 4) if sum(row) == 3], np.float32)
-    m = machine("chain")._replace(layout=(Block("a", "counts", 0, 4),), totals=np.array([3.0]))
+    m = machine("chain")._replace(layout=(UnitBlock("a", "counts", 0, 4),), totals=np.array([3.0]))
     each = log_likelihood(m, x, np.random.default_rng(0), 2000)
     assert_allclose(np.logaddexp.reduce(each), 0.0, atol=0.05)
 
@@ -76,6 +78,6 @@ def test_counts_given_their_sum_are_a_distribution(monkeypatch):
 def test_other_units_are_refused():
     with pytest.raises(InputError, match="binary hidden units"):
         annealed_log_partition(machine(units="real"), np.random.default_rng(0), 2, 2)
-    counts = machine()._replace(layout=(Block("a", "counts", 0, 4),))
+    counts = machine()._replace(layout=(UnitBlock("a", "counts", 0, 4),))
     with pytest.raises(InputError, match="without counts"):
         annealed_log_partition(counts, np.random.default_rng(0), 2, 2)

@@ -7,7 +7,7 @@ from scipy.special import expit
 
 from nongauss.harmonium.exponential_families import (
     ALWAYS_ON,
-    Block,
+    UnitBlock,
     dense,
     log_factor,
     log_partition,
@@ -21,7 +21,7 @@ from nongauss.harmonium.exponential_families import (
     totals_of,
 )
 
-LAYOUT = (Block("a", "binary", 0, 2), Block("b", "real", 2, 4), Block("c", "counts", 4, 7))
+LAYOUT = (UnitBlock("a", "binary", 0, 2), UnitBlock("b", "real", 2, 4), UnitBlock("c", "counts", 4, 7))
 
 
 def test_softplus_neither_overflows_nor_loses_small_numbers():

@@ -3,10 +3,11 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from harmonium.small import recipe, rows_of
+from nongauss.harmonium.config import PATIENCE
 from nongauss.harmonium.exponential_families import respond
-from nongauss.harmonium.fit import PATIENCE, find_features, has_room, learn, sample
+from nongauss.harmonium.fit import chain_sample, find_features, has_room, learn
 from nongauss.harmonium.objective import log_marginal, scores
-from nongauss.harmonium.updates import drive_of
+from nongauss.harmonium.updates import preactivation
 from nongauss.optimise.result import Status
 
 
@@ -33,7 +34,7 @@ def test_labels_that_features_decide_are_learned(units, method, sparse):
     labels = (Z[:, 0] + 2 * Z[:, 1]).astype(int) % 3
     layout, rows, _ = rows_of(labels=labels, sparse=sparse)
     params, prior = learn(layout, rows, recipe(n_classes=3, units=units, method=method, max_epochs=80)).state
-    f = scores(params, units, respond(units, drive_of(params, rows.X), prior.log_odds).mean)
+    f = scores(params, units, respond(units, preactivation(params, rows.X), prior.log_odds).mean)
     assert np.mean(f.argmax(axis=1) == labels) > 0.7
 
 
@@ -50,7 +51,7 @@ def test_real_beside_real_units_stay_normalisable(method):
 def test_sticks_follow_the_units_that_lbfgs_learns():
     layout, rows, _ = rows_of()
     params, prior = learn(layout, rows, recipe(method="lbfgs", has_sticks=True, max_epochs=30)).state
-    use = respond("binary", drive_of(params, rows.X), prior.log_odds).on.mean(axis=0)
+    use = respond("binary", preactivation(params, rows.X), prior.log_odds).on.mean(axis=0)
     assert prior.gamma.shape == (8, 2)
     assert np.corrcoef(prior.log_odds, use)[0, 1] > 0.5
 
@@ -79,9 +80,9 @@ def test_fits_are_repeatable_and_samples_are_of_the_size_there_is_room_for(monke
     layout, rows, _ = rows_of()
     first, again = (learn(layout, rows, recipe(max_epochs=2)).state[0] for _ in range(2))
     assert_array_equal(first.weights, again.weights)
-    assert sample(rows, 0) is rows
+    assert chain_sample(rows, 0) is rows
     monkeypatch.setattr("nongauss.harmonium.fit.MOST_CELLS", 600)
-    assert len(sample(rows, 0).weight) == 10
+    assert len(chain_sample(rows, 0).weight) == 10
     assert [has_room(*shape) for shape in ((10, 60), (11, 60), (9000, 24), (9000, 25))] == [
         True,
         False,

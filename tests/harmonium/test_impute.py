@@ -3,11 +3,11 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
-from nongauss.harmonium.exponential_families import Block
+from nongauss.harmonium.data import VisibleRows
+from nongauss.harmonium.exponential_families import UnitBlock
 from nongauss.harmonium.impute import LEAST_NOISE, learn_filler
-from nongauss.harmonium.params import Rows
 
-LAYOUT = (Block("a", "real", 0, 6), Block("b", "binary", 6, 8))
+LAYOUT = (UnitBlock("a", "real", 0, 6), UnitBlock("b", "binary", 6, 8))
 
 
 def made(n_rows: int = 300) -> np.ndarray:
@@ -23,7 +23,7 @@ def test_missing_cells_are_what_the_seen_ones_let_expect(make):
     """The conditional mean of a normal law with the columns' correlations, none explained to the last bit."""
     X, missing = made(), np.zeros((300, 8), bool)
     missing[:100, :2], missing[100:200, 4:] = True, True
-    filler = learn_filler(LAYOUT, Rows(make(X), None, np.ones(300), None), 0)
+    filler = learn_filler(LAYOUT, VisibleRows(make(X), None, np.ones(300), None), 0)
     out = filler.fill(LAYOUT, X, missing)
     assert_array_equal(out[~missing], X[~missing])
     real = missing[:, :6]
@@ -38,8 +38,8 @@ def test_missing_cells_are_what_the_seen_ones_let_expect(make):
 
 def test_rows_with_gaps_are_learned_from_as_well():
     X, missing = made(), np.random.default_rng(1).random((300, 8)) < 0.3
-    rows = Rows(np.where(missing, np.float32(0), X), missing, np.ones(300), None)
-    whole = learn_filler(LAYOUT, rows, 0).whole(LAYOUT, rows)
+    rows = VisibleRows(np.where(missing, np.float32(0), X), missing, np.ones(300), None)
+    whole = learn_filler(LAYOUT, rows, 0).filled(LAYOUT, rows)
     assert whole.missing is None
     real = missing[:, :6]
     assert np.mean((whole.X[:, :6] - X[:, :6])[real] ** 2) < 0.2

@@ -4,12 +4,12 @@ from numpy.testing import assert_allclose
 from scipy.special import expit
 
 from harmonium.small import BINARY, params, states
-from nongauss.harmonium.exponential_families import Block
+from nongauss.harmonium.exponential_families import UnitBlock
 from nongauss.harmonium.impute import NO_FILLER, Filler
-from nongauss.harmonium.params import Prior
+from nongauss.harmonium.params import FeaturePrior
 from nongauss.harmonium.predict import Machine
 
-PRIOR = Prior(np.zeros(3), np.zeros((0, 2)))
+PRIOR = FeaturePrior(np.zeros(3), np.zeros((0, 2)))
 
 
 def machine(**changes) -> Machine:
@@ -34,7 +34,7 @@ def test_missing_cells_are_filled_where_there_is_a_filler():
 
 @pytest.mark.parametrize("reading", ["global", "chain"])
 def test_a_view_of_counts_that_is_wholly_missing_is_no_empty_text(reading):
-    layout = (Block("a", "binary", 0, 1), Block("b", "counts", 1, 4))
+    layout = (UnitBlock("a", "binary", 0, 1), UnitBlock("b", "counts", 1, 4))
     m = machine(layout=layout, totals=np.array([6.0]), reading=reading)
     X, missing = np.array([[1.0, 0, 0, 0], [1.0, 3, 2, 1]], np.float32), np.zeros((2, 4), bool)
     missing[0, 1:] = True
@@ -54,7 +54,7 @@ def test_one_seen_cell_moves_the_missing_ones_the_right_way():
 
 
 def test_reconstructions_are_in_encoded_units_for_both_readings():
-    layout = (Block("all", "real", 0, 4),)
+    layout = (UnitBlock("all", "real", 0, 4),)
     scale = np.array([1.0, 2.0, 4.0, 1.0])
     p = params()._replace(scale=scale)
     h = np.array([[1.0, 0.0, 1.0]])

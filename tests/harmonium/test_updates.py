@@ -5,19 +5,19 @@ from numpy.testing import assert_allclose
 from scipy.special import expit
 
 from harmonium.small import BINARY, D, K, params, states
-from nongauss.harmonium.exponential_families import Block, log_factor, respond
+from nongauss.harmonium.exponential_families import UnitBlock, log_factor, respond
 from nongauss.harmonium.objective import scores, worst_rival
 from nongauss.harmonium.updates import (
     LEAST_VARIANCE,
     Adam,
-    advance,
     contrast,
-    drive_of,
-    dropped,
-    filled,
-    hidden_views,
+    filled_by_mean_field,
+    gibbs_sweep,
     hinge,
-    restrain,
+    preactivation,
+    restraint_slope,
+    with_dropout,
+    with_hidden_views,
 )
 
 PRIOR = np.array([0.4, -0.7, 0.0])
@@ -56,13 +56,13 @@ def test_the_contrast_is_the_gradient_of_the_free_energies_with_q_held_fixed(spa
 
 def test_with_chains_from_the_model_the_contrast_is_the_likelihood_gradient():
     p = params(size=0.7)
-    energy = X @ p.visible_bias + log_factor("binary", drive_of(p, X), PRIOR).sum(axis=1)
+    energy = X @ p.visible_bias + log_factor("binary", preactivation(p, X), PRIOR).sum(axis=1)
     model = np.exp(energy - np.logaddexp.reduce(energy))
     chains = X[np.repeat(np.arange(len(X)), np.rint(model * 200_000).astype(int))]
     at = contrast(p, "binary", BINARY, PRIOR, X, WEIGHT, chains=chains)
 
     def likelihood():
-        energy = X @ p.visible_bias + log_factor("binary", drive_of(p, X), PRIOR).sum(axis=1)
+        energy = X @ p.visible_bias + log_factor("binary", preactivation(p, X), PRIOR).sum(axis=1)
         return WEIGHT @ energy - np.logaddexp.reduce(energy)
 
     assert_allclose(at.weights, differences(likelihood, p.weights), atol=1e-4)  # shares are rounded
@@ -71,11 +71,11 @@ def test_with_chains_from_the_model_the_contrast_is_the_likelihood_gradient():
 
 def test_persistent_chains_stay_at_the_model():
     p = params()
-    energy = X @ p.visible_bias + log_factor("binary", drive_of(p, X), PRIOR).sum(axis=1)
+    energy = X @ p.visible_bias + log_factor("binary", preactivation(p, X), PRIOR).sum(axis=1)
     model = np.exp(energy - np.logaddexp.reduce(energy))
     rng = np.random.default_rng(0)
     chains = X[rng.choice(len(X), 40_000, p=model)]
-    moved = advance(rng, p, "binary", BINARY, PRIOR, chains, np.zeros((len(chains), 0)))
+    moved = gibbs_sweep(rng, p, "binary", BINARY, PRIOR, chains, np.zeros((len(chains), 0)))
     share = np.bincount((moved @ [8, 4, 2, 1]).astype(int), minlength=16) / len(moved)
     assert_allclose(share, model, atol=0.012)  # five standard errors
 
@@ -86,7 +86,7 @@ def test_the_margin_gradient_agrees_with_finite_differences(units):
     labels = np.random.default_rng(1).integers(0, 3, len(X))
 
     def loss():
-        mean = respond(units, drive_of(p, X), PRIOR).mean
+        mean = respond(units, preactivation(p, X), PRIOR).mean
         return -float(WEIGHT @ worst_rival(scores(p, units, mean), labels, 2.5)[0])
 
     at = hinge(p, units, PRIOR, X, WEIGHT, labels, 2.5)
@@ -115,7 +115,7 @@ def test_the_restraint_is_the_gradient_of_what_it_says():
     p, ridge, overlap = params(), 0.3, 200.0
 
     def penalty():
-        drive = drive_of(p, X)
+        drive = preactivation(p, X)
         mean = respond("binary", drive, PRIOR).mean
         S, h = drive - WEIGHT @ drive, mean - WEIGHT @ mean
         covariance = (h * WEIGHT[:, None]).T @ h
@@ -123,8 +123,8 @@ def test_the_restraint_is_the_gradient_of_what_it_says():
         r = covariance / np.outer(spread, spread) * (1 - np.eye(K))
         return -0.5 * ridge * (WEIGHT @ S**2).sum() - overlap / 16 * (r**8).sum()
 
-    at = respond("binary", drive_of(p, X), PRIOR)
-    by_drive = restrain(ridge, overlap, drive_of(p, X), at, WEIGHT)
+    at = respond("binary", preactivation(p, X), PRIOR)
+    by_drive = restraint_slope(ridge, overlap, preactivation(p, X), at, WEIGHT)
     assert_allclose(X.T @ by_drive, differences(penalty, p.weights), atol=1e-8)
     assert_allclose(by_drive.sum(axis=0), differences(penalty, p.hidden_bias), atol=1e-8)
     free, bound = (
@@ -136,8 +136,8 @@ def test_the_restraint_is_the_gradient_of_what_it_says():
 def test_missing_cells_end_where_mean_field_stands_still():
     p, missing = params(), np.zeros(X.shape, bool)
     missing[:, 1] = True
-    whole = filled(p, "binary", BINARY, PRIOR, X, missing, np.zeros(0), sweeps=200)
-    e = respond("binary", drive_of(p, whole), PRIOR).mean
+    whole = filled_by_mean_field(p, "binary", BINARY, PRIOR, X, missing, np.zeros(0), sweeps=200)
+    e = respond("binary", preactivation(p, whole), PRIOR).mean
     assert_allclose(whole[:, 1], expit(e @ p.weights[1] + p.visible_bias[1]), atol=1e-9)
     assert_allclose(whole[:, [0, 2, 3]], X[:, [0, 2, 3]])
 
@@ -145,7 +145,7 @@ def test_missing_cells_end_where_mean_field_stands_still():
 @pytest.mark.parametrize("make", [np.asarray, sp.csr_matrix])
 def test_left_out_cells_keep_their_expectation(make):
     rng, ones = np.random.default_rng(0), make(np.ones((400, 50), np.float32))
-    assert_allclose(dropped(rng, ones, 0.4).mean(), 1.0, atol=0.03)
+    assert_allclose(with_dropout(rng, ones, 0.4).mean(), 1.0, atol=0.03)
 
 
 def test_adam_takes_steps_of_its_rate_and_leaves_arrays_of_rate_zero():
@@ -160,12 +160,12 @@ def test_adam_takes_steps_of_its_rate_and_leaves_arrays_of_rate_zero():
 
 @pytest.mark.parametrize("make", [np.asarray, sp.csr_matrix])
 def test_a_hidden_view_is_at_its_means_and_the_others_are_as_they_were(make):
-    layout = (Block("a", "binary", 0, 2), Block("b", "binary", 2, 3), Block("a", "binary", 3, 4))
+    layout = (UnitBlock("a", "binary", 0, 2), UnitBlock("b", "binary", 2, 3), UnitBlock("a", "binary", 3, 4))
     rng, means = np.random.default_rng(0), np.full(4, 0.25)
-    out = hidden_views(rng, layout, make(X), 1.0, means)
+    out = with_hidden_views(rng, layout, make(X), 1.0, means)
     first, second = (out[:, [0, 1, 3]] == 0.25).all(axis=1), out[:, 2] == 0.25
     assert (first ^ second).all()
     assert 4 < first.sum() < 12
     assert_allclose(out[~second, 2], X[~second, 2])
     assert_allclose(out[second][:, [0, 1, 3]], X[second][:, [0, 1, 3]])
-    assert hidden_views(rng, BINARY, X, 1.0, means) is X
+    assert with_hidden_views(rng, BINARY, X, 1.0, means) is X

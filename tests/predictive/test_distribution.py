@@ -3,8 +3,9 @@ import pytest
 from scipy import integrate, stats
 
 from nongauss.core.errors import InputError
-from nongauss.predictive import distribution as module
-from nongauss.predictive.distribution import GaussianMixtureDistribution, PredictiveDistribution, averaged
+from nongauss.predictive import mixture
+from nongauss.predictive.distribution import PredictiveDistribution
+from nongauss.predictive.mixture import GaussianMixtureDistribution, averaged
 
 
 class Source:
@@ -143,7 +144,7 @@ def test_draws_have_the_distribution_and_depend_on_the_seed_alone(monkeypatch):
     # outputs are joint: they share the component
     between = np.cov(source.means[0].T, aweights=source.weights[0], bias=True)[0, 1]
     assert np.cov(draws[0].T)[0, 1] == pytest.approx(between, abs=0.3)
-    monkeypatch.setattr(module, "_BLOCK_NUMBERS", 1)
+    monkeypatch.setattr(mixture, "_BLOCK_NUMBERS", 1)
     np.testing.assert_array_equal(source.distribution().sample(4000, random_state=7), draws)
     assert not np.array_equal(d.sample(5, random_state=8), d.sample(5, random_state=9))
 
@@ -156,7 +157,7 @@ def test_an_empty_component_is_never_drawn():
 
 
 def test_rows_are_evaluated_in_blocks_and_only_when_needed(monkeypatch):
-    monkeypatch.setattr(module, "_BLOCK_NUMBERS", 24)  # 2 outputs x 3 components: 4 rows a block
+    monkeypatch.setattr(mixture, "_BLOCK_NUMBERS", 24)  # 2 outputs x 3 components: 4 rows a block
     source = random_source(10, 3, 2)
     d = source.distribution()
     assert len(d) == 10

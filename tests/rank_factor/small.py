@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from nongauss.rank_factor.levels import find_levels, neighbours_of
-from nongauss.rank_factor.params import Config, Normal
-from nongauss.rank_factor.rank_likelihood import Rows
-from nongauss.rank_factor.start import start
-from nongauss.rank_factor.updates import Labels
+from nongauss.rank_factor.config import RankConfig
+from nongauss.rank_factor.data import CellCoding, CodedTable, RankRows, find_levels, neighbours_of
+from nongauss.rank_factor.fit import first_state
+from nongauss.rank_factor.params import Normal, WeightedLabels
 
 
 def table(n_rows: int = 60, n_columns: int = 6, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -20,20 +19,26 @@ def table(n_rows: int = 60, n_columns: int = 6, seed: int = 0) -> tuple[np.ndarr
     return np.sinh(w) * np.arange(1, n_columns + 1), y
 
 
-def ranked(X: np.ndarray, n_levels: int | None = 5) -> Rows:
+def ranked(X: np.ndarray, n_levels: int | None = 5) -> RankRows:
     """Training rows of the rank model."""
     levels = find_levels(X, np.ones(len(X)), n_levels)
     codes = levels.codes(X)
-    return Rows(neighbours_of(codes, levels.counts), None, codes)
+    return RankRows(neighbours_of(codes, levels.counts), None, codes)
 
 
 def problem(n_levels: int | None = 5, n_rows: int = 60, **settings) -> tuple:
     """(state, rows, labels, config) before the first sweep; labels are there with n_outputs=1."""
     X, y = table(n_rows)
     rows = ranked(X, n_levels)
-    config = Config(2, **settings)
-    labels = Labels(y[:, None] if config.n_outputs else np.zeros((n_rows, 0)), np.ones(n_rows))
-    return start(np.random.default_rng(0), rows, labels, config), rows, labels, config
+    config = RankConfig(2, **settings)
+    labels = WeightedLabels(y[:, None] if config.n_outputs else np.zeros((n_rows, 0)), np.ones(n_rows))
+    return first_state(np.random.default_rng(0), rows, labels, config), rows, labels, config
+
+
+def coded(rows: RankRows, labels: WeightedLabels) -> CodedTable:
+    """The rows of a problem as a fit takes them."""
+    classes = (labels.y > 0).any(axis=1).astype(float)
+    return CodedTable(CellCoding(None, ()), rows, classes, labels.weight, False)
 
 
 def random_normal(rng: np.random.Generator, *shape: int, width: float = 0.3) -> Normal:

@@ -1,17 +1,17 @@
 import numpy as np
 from numpy.testing import assert_allclose
 
-from nongauss.rank_factor import predict
+from nongauss.rank_factor import calibration, predict, rotate
 from nongauss.rank_factor.fit import drawn, summary
 from nongauss.rank_factor.updates import sweep
-from nongauss.rank_factor.vb_and_gibbs import Expect
+from nongauss.rank_factor.vb_and_gibbs import VariationalBayes
 from rank_factor.small import problem
 
 
 def settled():
     state, rows, labels, config = problem(n_outputs=1)
     for _ in range(15):
-        state, _ = sweep(state, rows, labels, config, Expect())
+        state, _ = sweep(state, rows, labels, config, VariationalBayes())
     return state, rows, labels, config
 
 
@@ -30,3 +30,45 @@ def test_factors_of_a_row_do_not_depend_on_the_rows_beside_it():
         whole = predict.factors(draw, rows, config, np.float64)
         part = predict.factors(draw, rows.take(slice(7, 9)), config, np.float64)
         assert_allclose(part.mean, whole.mean[7:9], atol=1e-12)
+
+
+def test_a_turned_draw_says_the_same_and_is_turned_back():
+    state, rows, _, config = problem(n_outputs=1)
+    draw = summary(state)
+    turned = rotate.turned(draw, np.array([1, 0]), np.array([-1.0, 1.0]))
+    plain, other = (predict.factors(d, rows, config, np.float64) for d in (draw, turned))
+    assert_allclose(other.mean, plain.mean[:, [1, 0]] * [-1.0, 1.0], atol=1e-12)
+    assert_allclose(predict.decisions(turned, other), predict.decisions(draw, plain), atol=1e-12)
+    first, second = rotate.aligned((draw, turned))
+    assert_allclose(first.A, second.A)
+    sizes = (first.A**2).sum(axis=0)
+    assert (np.diff(sizes) <= 0).all()
+    assert (first.A[np.abs(first.A).argmax(axis=0), [0, 1]] > 0).all()
+
+
+def test_the_curve_recovers_a_logistic_law():
+    rng = np.random.default_rng(0)
+    f = rng.standard_normal(20_000)
+    y = np.where(rng.random(20_000) < 1 / (1 + np.exp(-(2.0 * f - 0.7))), 1.0, -1.0)
+    slope, offset = calibration._platt(f, y, np.ones(20_000))
+    assert abs(slope - 2.0) < 0.1
+    assert abs(offset + 0.7) < 0.1
+
+
+def test_separable_rows_give_a_finite_slope():
+    slope, _ = calibration._platt(np.array([-2.0, -1.0, 1.0, 2.0]), np.array([-1.0, -1, 1, 1]), np.ones(4))
+    assert 0 < slope < 100
+
+
+def test_rows_held_out_are_judged_more_cautiously_than_rows_that_were_fitted():
+    state, rows, labels, config = problem(n_outputs=1)
+    for _ in range(10):
+        state, _ = sweep(state, rows, labels, config, VariationalBayes())
+    draw = summary(state)
+    chosen = np.arange(60)
+    held = calibration.judged(state, [draw], rows, labels, config, np.float64, chosen)
+    agree = np.sign(held[:, 0]) == labels.y[:, 0]
+    assert agree.mean() > 0.75
+    made = calibration.calibrate(held, labels.y, labels.weight)
+    assert made.slope[0] > 0
+    assert ((made.probabilities(held) > 0) & (made.probabilities(held) < 1)).all()

@@ -4,10 +4,10 @@ import numpy as np
 from numpy.testing import assert_allclose
 
 from nongauss.core.device import double_precision
-from nongauss.rank_factor import predict, training
-from nongauss.rank_factor import unrolled_factors as predictive
-from nongauss.rank_factor.params import Config
-from nongauss.rank_factor.rank_likelihood import Rows
+from nongauss.optimise.result import Status
+from nongauss.rank_factor import predict, unrolled_factors
+from nongauss.rank_factor.config import RankConfig
+from nongauss.rank_factor.data import RankRows
 from rank_factor.small import problem
 
 
@@ -16,8 +16,8 @@ def test_the_steps_settle_on_the_mode_of_the_row():
     state, rows, *_ = problem()
     with double_precision():
         A, table = jnp.asarray(state.A.mean), jnp.asarray(state.scale.lower)
-        near = predictive.rank_cells(table, *(jnp.asarray(side) for side in rows.cells))
-        step = jax.jit(lambda z: predictive._rank_step(A, predictive._squares(A), z, near, 1.0))
+        near = unrolled_factors.rank_cells(table, *(jnp.asarray(side) for side in rows.cells))
+        step = jax.jit(lambda z: unrolled_factors._rank_step(A, unrolled_factors._squares(A), z, near, 1.0))
         z = jnp.zeros((60, 2))
         for _ in range(300):
             z = step(z)
@@ -25,7 +25,7 @@ def test_the_steps_settle_on_the_mode_of_the_row():
         def loss(z: jax.Array) -> jax.Array:
             score = z @ A.T
             lower, upper = near.lower + 1.0 - score, score + 1.0 - near.upper
-            soft = predictive.SOFT
+            soft = predict.SOFT
             each = near.has_lower * (jnp.sqrt(lower**2 + soft**2) + lower)
             each += near.has_upper * (jnp.sqrt(upper**2 + soft**2) + upper)
             return each.sum() + 0.5 * (z**2).sum()
@@ -43,20 +43,24 @@ def test_the_derivative_of_a_solution_is_that_of_the_inverse():
             P = jnp.array([[packed[0, 0], packed[0, 1]], [packed[0, 1], packed[0, 2]]]) + jnp.eye(2)
             return (jnp.linalg.solve(P, linear[0]) ** 2).sum()
 
-        ours = jax.grad(lambda p, b: (predictive._solve(p, b) ** 2).sum(), argnums=(0, 1))(packed, linear)
+        ours = jax.grad(lambda p, b: (unrolled_factors._solve(p, b) ** 2).sum(), argnums=(0, 1))(
+            packed, linear
+        )
         for a, b in zip(ours, jax.grad(plain, argnums=(0, 1))(packed, linear), strict=True):
             assert_allclose(a, b, rtol=1e-8)
 
 
 def test_predictions_on_the_host_are_those_of_training():
     state, rows, _, config = problem(n_outputs=1)
-    params = training.first_params(state)
-    draw = training.draw_of(params, config)
+    params = unrolled_factors.first_params(state)
+    draw = unrolled_factors.draw_of(params, config)
     z = predict.factors(draw, rows, config, np.float64)
-    near = predictive.rank_cells(jnp.asarray(params.table), *(jnp.asarray(side) for side in rows.cells))
-    assert_allclose(z.mean, predictive.factors(jnp.asarray(params.A), near, 1.0), atol=1e-5)
+    near = unrolled_factors.rank_cells(jnp.asarray(params.table), *(jnp.asarray(side) for side in rows.cells))
+    assert_allclose(z.mean, unrolled_factors.factors(jnp.asarray(params.A), near, 1.0), atol=1e-5)
     assert_allclose(
-        predict.decisions(draw, z), predictive.decisions(params, jnp.asarray(z.mean, jnp.float32)), atol=1e-5
+        predict.decisions(draw, z),
+        unrolled_factors.decisions(params, jnp.asarray(z.mean, jnp.float32)),
+        atol=1e-5,
     )
 
 
@@ -64,7 +68,17 @@ def test_values_with_gaps_have_factors_too():
     state, *_ = problem()
     values = np.random.default_rng(0).standard_normal((5, 6))
     values[0] = np.nan
-    draw = training.draw_of(training.first_params(state), Config(2, "gaussian"))
-    z = predict.factors(draw, Rows(None, values), Config(2, "gaussian"), np.float64)
+    draw = unrolled_factors.draw_of(unrolled_factors.first_params(state), RankConfig(2, "gaussian"))
+    z = predict.factors(draw, RankRows(None, values), RankConfig(2, "gaussian"), np.float64)
     assert_allclose(z.mean[0], 0.0)
     assert np.isfinite(z.mean).all()
+
+
+def test_training_lowers_its_loss_and_completes_its_schedule():
+    state, rows, labels, config = problem(n_outputs=1, n_experts=2)
+    result, draw = unrolled_factors.train(state, rows, labels, config, 0, 60, 0.01, (), 0)
+    bounds = [row["bound"] for row in result.trace]
+    assert result.status is Status.COMPLETED
+    assert np.mean(bounds[-5:]) > bounds[0]
+    f = predict.decisions(draw, predict.factors(draw, rows, config, np.float64))
+    assert (np.sign(f) == labels.y).mean() > 0.8

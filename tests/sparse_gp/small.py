@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from nongauss.sparse_gp.kernels.algebra import Space
-from nongauss.sparse_gp.kernels.text import parse
+from nongauss.sparse_gp.config import GPRecipe
+from nongauss.sparse_gp.data import GPRows
+from nongauss.sparse_gp.kernels import Matern52, Space, parse
 from nongauss.sparse_gp.likelihoods import Gaussian
-from nongauss.sparse_gp.params import Model, Params, Rows
+from nongauss.sparse_gp.params import GPModel, GPParams
 
 SPACE = Space(("a", "b"), (0, 1))
 
@@ -17,14 +18,14 @@ def rows(n=40, seed=0, weighted=True):
     X = rng.normal(size=(n, 2))
     y = np.sin(X[:, 0]) + 0.1 * rng.normal(size=n)
     weight = rng.integers(1, 3, n).astype(float) if weighted else np.ones(n)
-    return Rows(X, y, weight, np.zeros(n))
+    return GPRows(X, y, weight, np.zeros(n))
 
 
 def model(likelihood=None, kernel="matern52", n_kernels=1, offset=None):
     likelihood = likelihood or Gaussian()
     n_latent = likelihood.n_latent
     kernel_of = tuple(range(n_latent)) if n_kernels > 1 else (0,) * n_latent
-    return Model(
+    return GPModel(
         (parse(kernel),) * n_kernels,
         kernel_of,
         SPACE,
@@ -36,7 +37,7 @@ def model(likelihood=None, kernel="matern52", n_kernels=1, offset=None):
 def params(own, psi, Z, seed=0):
     rng = np.random.default_rng(seed)
     thetas = tuple(k.prior_mean(SPACE) + 0.2 * rng.normal(size=k.size(SPACE)) for k in own.kernels)
-    return Params(thetas, np.asarray(psi, float), np.asarray(Z, float))
+    return GPParams(thetas, np.asarray(psi, float), np.asarray(Z, float))
 
 
 def differences(function, x, step=1e-5):
@@ -57,3 +58,7 @@ def hard_tables():
         "constant": np.ones((12, 1)),
         "repeated": np.repeat(rng.normal(size=(5, 1)), 4, 0),
     }
+
+
+def recipe(n_inducing, max_iter=200, tol=1e-3, n_components=1):
+    return GPRecipe(Matern52(), 1, n_inducing, max_iter, tol, n_components)

@@ -1,11 +1,13 @@
 """Numbers: each likelihood on data of its kind, and inputs that break other libraries."""
 
+import json
 import pickle
 import warnings
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from safetensors import safe_open
 from scipy.special import gammaln
 from sklearn.datasets import load_diabetes
 from sklearn.exceptions import ConvergenceWarning
@@ -13,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 import nongauss
 from nongauss import SparseGPRegressor
 from nongauss.core.errors import InputError, NongaussWarning
-from nongauss.sparse_gp.kernels.leaves import Linear, Matern52
+from nongauss.sparse_gp.kernels import Linear, Matern52
 from nongauss.sparse_gp.likelihoods import REGRESSION, Custom
 from sparse_gp.small import hard_tables
 
@@ -203,3 +205,29 @@ def test_a_warning_that_is_an_error_leaves_a_whole_model():
         with pytest.raises(ConvergenceWarning):
             model.fit(X, 1e3 * f)
     assert_allclose(model.predict(X), made(max_iter=2).fit(X, 1e3 * f).predict(X))
+
+
+def said_and_held(model, path, X):
+    """What the manifest says, and whether an encoded row is in the file."""
+    nongauss.save(model, path)
+    with safe_open(path, framework="numpy") as file:
+        said = json.loads(file.metadata()["nongauss"])["holds_training_rows"]
+        tensors = [file.get_tensor(name) for name in file.keys()]  # noqa: SIM118
+    encoded = model._encode(X).astype(np.float32)  # rows are rounded before a fit
+    held = any((t[:, None] == encoded).all(-1).any() for t in tensors if t.ndim == 2 and t.shape[1] == 10)
+    assert nongauss.load(path).holds_training_rows_ == said
+    return said, held
+
+
+@pytest.mark.parametrize(
+    ("likelihood", "n_rows", "n_inducing", "holds"),
+    [("poisson", 2000, 200, False), ("gaussian", 100, "auto", True), ("poisson", 80, "auto", True)],
+)
+def test_the_file_is_small_and_says_whether_rows_are_in_it(tmp_path, likelihood, n_rows, n_inducing, holds):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n_rows, 10))
+    y = rng.poisson(np.exp(0.5 * np.sin(2 * X[:, 0])))
+    model = SparseGPRegressor(likelihood, n_inducing=n_inducing, max_iter=2, random_state=0).fit(X, y)
+    path = tmp_path / "model"
+    assert said_and_held(model, path, X) == (holds, holds)
+    assert path.stat().st_size < 1_000_000

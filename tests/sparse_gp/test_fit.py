@@ -3,10 +3,12 @@ import pytest
 from numpy.testing import assert_allclose
 
 from nongauss.optimise.result import Status
-from nongauss.sparse_gp import fit as module
-from nongauss.sparse_gp.fit import Bound, Recipe, fit, sample
+from nongauss.sparse_gp import inducing, updates
+from nongauss.sparse_gp.fit import fit_model
+from nongauss.sparse_gp.inducing import learning_rows
 from nongauss.sparse_gp.likelihoods import Bernoulli, HeteroscedasticGaussian, Poisson
-from sparse_gp.small import differences, model, params, rows
+from nongauss.sparse_gp.updates import HyperObjective
+from sparse_gp.small import differences, model, params, recipe, rows
 
 COUNTS = rows(40)._replace(y=np.random.default_rng(0).poisson(2.0, 40).astype(float))
 SIGNS = rows(40)._replace(y=(rows(40).y > 0).astype(float))
@@ -22,13 +24,13 @@ SIGNS = rows(40)._replace(y=(rows(40).y > 0).astype(float))
     ],
     ids=["gaussian", "poisson", "bernoulli", "heteroscedastic"],
 )
-def test_gradient_of_the_settled_bound(monkeypatch, likelihood, data, n_kernels):
-    """By the envelope theorem the derivative with q settled is the partial one: checked with q at rest."""
-    monkeypatch.setattr(module, "SETTLE_TOL", 0.0)
+def test_gradient_of_the_bound_where_q_has_converged(monkeypatch, likelihood, data, n_kernels):
+    """By the envelope theorem the derivative with q converged is the partial one: checked with q at rest."""
+    monkeypatch.setattr(updates, "CLOSE_TOL", 0.0)
     own = model(likelihood, "matern52 + linear(a)", n_kernels)
     _, psi = own.likelihood.start(data.y, data.weight)
     at = params(own, psi, data.X[:6])
-    bound = Bound(own, data, at, True, False)
+    bound = HyperObjective(own, data, at, True, False)
     for _ in range(40):
         _, gradient, _ = bound(at.flat(True))
     expected = differences(lambda flat: bound(flat)[0], at.flat(True), 1e-4)
@@ -36,7 +38,7 @@ def test_gradient_of_the_settled_bound(monkeypatch, likelihood, data, n_kernels)
 
 
 def test_a_fit_raises_the_bound_and_stops():
-    result, posterior = fit(model(), rows(60), np.array([np.log(0.1)]), Recipe(8, 200, 1e-3, 0))
+    result, posterior = fit_model(model(), rows(60), np.array([np.log(0.1)]), recipe(8), 0)
     bounds = [row["bound"] for row in result.trace]
     assert result.status is Status.CONVERGED
     assert bounds[-1] > bounds[0]
@@ -44,18 +46,18 @@ def test_a_fit_raises_the_bound_and_stops():
 
 
 def test_a_callback_stops_it():
-    result, _ = fit(
-        model(), rows(60), np.array([-2.0]), Recipe(8, 200, 1e-3, 0), callbacks=[lambda p: p.iteration == 3]
+    result, _ = fit_model(
+        model(), rows(60), np.array([-2.0]), recipe(8), 0, callbacks=[lambda p: p.iteration == 3]
     )
     assert result.status is Status.STOPPED
     assert result.n_iter == 3
 
 
 def test_too_many_rows_are_sampled_for_the_hyper_parameters(monkeypatch):
-    monkeypatch.setattr(module, "KEPT_NUMBERS", 100)
+    monkeypatch.setattr(inducing, "KEPT_NUMBERS", 100)
     data = rows(60)
-    assert len(sample(data, 5).y) == 20
-    assert sample(data, 1) is data
-    result, posterior = fit(model(), data, np.array([-2.0]), Recipe(5, 20, 1e-3, 0))
+    assert len(learning_rows(data, 5).y) == 20
+    assert learning_rows(data, 1) is data
+    result, posterior = fit_model(model(), data, np.array([-2.0]), recipe(5, 20), 0)
     assert np.isfinite(posterior.alpha).all()
     assert result.n_iter

@@ -1,19 +1,17 @@
-"""The pieces of the bound against dense formulas."""
+"""The pieces of the bound against dense formulas, the exact evidence against scikit-learn."""
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
 
-from nongauss.sparse_gp.objective import (
-    JITTER,
-    basis,
-    inducing,
-    latent,
-    moments,
-    spread_factor,
-    weighted_gram,
-)
-from sparse_gp.small import SPACE, model, params, rows
+from nongauss.sparse_gp.fit import posterior_at
+from nongauss.sparse_gp.inducing import JITTER, KernelBlocks, basis, inducing
+from nongauss.sparse_gp.objective import exact_evidence, latent, latent_moments, spread_factor, weighted_gram
+from nongauss.sparse_gp.params import first_sites
+from nongauss.sparse_gp.updates import HyperObjective, converge_q
+from sparse_gp.small import SPACE, differences, model, params, rows
 
 
 @pytest.fixture
@@ -50,7 +48,7 @@ def test_moments_are_those_of_the_dense_posterior_of_the_approximate_prior(setti
     kernel, theta, Z, data, outer, inner = setting
     beta, lam = np.full(25, 4.0), data.y * 4.0
     q = latent(inner.inverse, weighted_gram(outer.K, beta), outer.K @ lam)
-    mean, variance, _ = moments(outer, q)
+    mean, variance, _ = latent_moments(outer, q.alpha, q.W)
     Kz = kernel.forward(theta, SPACE, Z, Z)[0] + JITTER * np.exp(theta[0]) * np.eye(len(Z))
     A = np.linalg.solve(Kz, outer.K).T
     C = np.linalg.inv(np.linalg.inv(Kz) + (A.T * beta) @ A)
@@ -59,9 +57,12 @@ def test_moments_are_those_of_the_dense_posterior_of_the_approximate_prior(setti
     expected = outer.diagonal - np.einsum("nm,mn->n", A, outer.K) + np.einsum("nm,mk,nk->n", A, C, A)
     assert_allclose(variance, expected, atol=1e-7)
     divergence = 0.5 * (
-        np.trace(np.linalg.solve(Kz, C)) + m @ np.linalg.solve(Kz, m) - len(Z)
-        + np.linalg.slogdet(Kz)[1] - np.linalg.slogdet(C)[1]
-    )  # fmt: skip
+        np.trace(np.linalg.solve(Kz, C))
+        + m @ np.linalg.solve(Kz, m)
+        - len(Z)
+        + np.linalg.slogdet(Kz)[1]
+        - np.linalg.slogdet(C)[1]
+    )
     assert_allclose(q.divergence, divergence, rtol=1e-6)
 
 
@@ -69,8 +70,63 @@ def test_without_data_q_is_the_prior(setting):
     *_, outer, inner = setting
     size = len(inner.inverse)
     q = latent(inner.inverse, np.zeros((size, size)), np.zeros(size))
-    mean, variance, _ = moments(outer, q)
+    mean, variance, _ = latent_moments(outer, q.alpha, q.W)
     assert_allclose(q.divergence, 0.0, atol=1e-12)
     assert_allclose(mean, 0.0)
     assert_allclose(variance, outer.diagonal)
     assert_allclose(spread_factor(inner.inverse, np.eye(size)), 0.0, atol=1e-12)
+
+
+def reference(at, data):
+    noise = np.exp(at.psi[0])
+    kernel = ConstantKernel(np.exp(at.thetas[0][0])) * Matern(np.exp(at.thetas[0][1:]), nu=2.5)
+    return GaussianProcessRegressor(kernel + WhiteKernel(noise), optimizer=None, alpha=0).fit(data.X, data.y)
+
+
+def test_evidence_and_predictions_are_those_of_scikit_learn():
+    data, own = rows(40, weighted=False), model()
+    at = params(own, [np.log(0.05)], data.X)
+    theirs = reference(at, data)
+    assert_allclose(exact_evidence(own, at, data).value, theirs.log_marginal_likelihood_value_, rtol=1e-10)
+    new = np.random.default_rng(1).normal(size=(7, 2))
+    mean, std = theirs.predict(new, return_std=True)
+    ours = posterior_at(HyperObjective(own, data, at, False, True), at).moments(new)
+    assert_allclose(ours[0][0, :, 0], mean, rtol=1e-8)
+    assert_allclose(ours[1][0, :, 0] + 0.05, std**2, rtol=1e-8)
+
+
+def test_the_sparse_bound_with_every_row_inducing_is_the_evidence():
+    data, own = rows(30), model()
+    at = params(own, [np.log(0.05)], data.X)
+    q = converge_q(KernelBlocks(own, at, data), first_sites(own, data, at.psi), 0.0)
+    assert_allclose(q.bound, exact_evidence(own, at, data).value, atol=1e-5)
+
+
+def test_the_bound_grows_with_the_inducing_inputs_to_the_evidence():
+    data, own = rows(30), model()
+    bounds = []
+    for size in (3, 8, 15, 30):
+        at = params(own, [np.log(0.05)], data.X[:size])
+        bounds.append(converge_q(KernelBlocks(own, at, data), first_sites(own, data, at.psi), 0.0).bound)
+    assert (np.diff(bounds) > 0).all()
+    assert bounds[-1] <= exact_evidence(own, at, data).value + 1e-6
+
+
+def test_derivatives_with_weights_and_white_noise():
+    data, own = rows(20), model(kernel="matern52 + white + linear(a)")
+    at = params(own, [np.log(0.1)], data.X)
+    out = exact_evidence(own, at, data)
+    expected = differences(
+        lambda flat: exact_evidence(own, at.like(flat), data).value, at.flat(with_inputs=False)
+    )
+    assert_allclose([*out.by_theta, *out.by_psi], expected, atol=1e-5)
+
+
+def test_a_weight_of_two_is_the_row_twice():
+    data, own = rows(15), model()
+    twice = data.take(np.repeat(np.arange(15), data.weight.astype(int)))._replace(
+        weight=np.ones(int(data.weight.sum()))
+    )
+    one = exact_evidence(own, params(own, [np.log(0.1)], data.X), data).value
+    other = exact_evidence(own, params(own, [np.log(0.1)], twice.X), twice).value
+    assert_allclose(one, other, rtol=1e-9)

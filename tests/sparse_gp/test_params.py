@@ -2,7 +2,8 @@ import numpy as np
 from numpy.testing import assert_allclose, assert_array_equal
 
 from nongauss.sparse_gp.likelihoods import Bernoulli, StudentT
-from nongauss.sparse_gp.params import box, log_prior, start
+from nongauss.sparse_gp.objective import log_prior
+from nongauss.sparse_gp.params import box, start
 from sparse_gp.small import differences, model, params, rows
 
 

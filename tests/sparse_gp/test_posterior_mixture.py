@@ -6,27 +6,28 @@ from numpy.testing import assert_allclose
 from sklearn.datasets import load_diabetes
 
 from nongauss import SparseGPRegressor
-from nongauss.sparse_gp import blocks as blocks_module
-from nongauss.sparse_gp.fit import Bound, Recipe, fit, posterior
+from nongauss.sparse_gp import inducing as blocks_module
+from nongauss.sparse_gp.data import GPRows
+from nongauss.sparse_gp.fit import fit_model, posterior_at
 from nongauss.sparse_gp.likelihoods import Custom, HeteroscedasticGaussian, Poisson
-from nongauss.sparse_gp.params import Rows
-from nongauss.sparse_gp.posterior_mixture import Components, MixtureBound, modes
-from sparse_gp.small import differences, model, params, rows
+from nongauss.sparse_gp.posterior_mixture import MixtureBound, MixtureComponents, modes
+from nongauss.sparse_gp.updates import HyperObjective
+from sparse_gp.small import differences, model, params, recipe, rows
 
 COUNTS = rows(40)._replace(y=np.random.default_rng(0).poisson(2.0, 40).astype(float))
 
 
-def settled(likelihood=None, n_kernels=1, data=COUNTS):
+def converged(likelihood=None, n_kernels=1, data=COUNTS):
     own = model(likelihood or Poisson(), n_kernels=n_kernels)
     psi = own.likelihood.start(data.y, data.weight)[1]
     at = params(own, psi, data.X[:6])
-    bound = Bound(own, data, at, True, False)
-    return bound, at, *bound.settled(at, 1e-12, 100)
+    bound = HyperObjective(own, data, at, True, False)
+    return bound, at, *bound.converged(at, 1e-12, 100)
 
 
 @pytest.mark.parametrize("n_components", [1, 3])
 def test_components_that_coincide_are_the_single_gaussian(n_components):
-    _, _, blocks, q = settled()
+    _, _, blocks, q = converged()
     mixture = MixtureBound(blocks, q, n_components)
     value, gradient, _ = mixture(mixture.components.flat())
     assert_allclose(value, q.bound)
@@ -43,7 +44,7 @@ def test_gradient(monkeypatch, kept, likelihood, n_kernels):
     if not kept:
         monkeypatch.setattr(blocks_module, "KEPT_NUMBERS", 0)
         monkeypatch.setattr(blocks_module, "BLOCK_NUMBERS", 100)
-    _, _, blocks, q = settled(likelihood, n_kernels)
+    _, _, blocks, q = converged(likelihood, n_kernels)
     bound = MixtureBound(blocks, q, 2)
     rng = np.random.default_rng(0)
     flat = 0.4 * rng.normal(size=bound.components.flat().size)
@@ -52,12 +53,12 @@ def test_gradient(monkeypatch, kept, likelihood, n_kernels):
 
 
 def test_its_factors_predict_its_moments():
-    bound, at, blocks, q = settled()
+    bound, at, blocks, q = converged()
     mixture = MixtureBound(blocks, q, 2)
     rng = np.random.default_rng(0)
-    some = Components(rng.normal(size=(2, 1, 6)), np.array([0.2, -0.3]))
+    some = MixtureComponents(rng.normal(size=(2, 1, 6)), np.array([0.2, -0.3]))
     alpha, W = mixture.factors(some)
-    own = posterior(bound, at)._replace(alpha=alpha, W=W)
+    own = posterior_at(bound, at)._replace(alpha=alpha, W=W)
     mean, variance, _ = mixture._moments(some)
     moments = own.moments(COUNTS.X)
     assert_allclose(moments[0], mean, atol=1e-8)
@@ -65,7 +66,7 @@ def test_its_factors_predict_its_moments():
 
 
 def test_a_concave_likelihood_has_one_mode():
-    _, _, blocks, q = settled()
+    _, _, blocks, q = converged()
     bound = MixtureBound(blocks, q, 3)
     assert np.abs(modes(bound, 0)).max() < 0.5
 
@@ -79,13 +80,15 @@ def both_signs(n=60):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n, 2))
     y = rng.choice([-1.0, 1.0], n) * (1.5 + 0.3 * np.cos(X[:, 0])) + 0.5 * rng.normal(size=n)
-    return Rows(X, y, np.ones(n), np.zeros(n))
+    return GPRows(X, y, np.ones(n), np.zeros(n))
 
 
 def test_two_modes_are_found():
     """q of one Gaussian has to choose a sign; of two components each takes one."""
     data, own = both_signs(), model(Custom(function=either_sign), offset=np.array([0.1]))
-    (one, _), (two, both) = (fit(own, data, np.zeros(0), Recipe(10, 100, 1e-3, 0, C)) for C in (1, 2))
+    (one, _), (two, both) = (
+        fit_model(own, data, np.zeros(0), recipe(10, 100, n_components=C), 0) for C in (1, 2)
+    )
     assert 0.4 < two.trace[-1]["bound"] - one.trace[-1]["bound"] < math.log(2)
     assert two.n_iter > one.n_iter
     mean = both.moments(data.X)[0][..., 0]

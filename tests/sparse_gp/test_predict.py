@@ -1,9 +1,11 @@
 import numpy as np
 from numpy.testing import assert_allclose
 
-from nongauss.sparse_gp import blocks
-from nongauss.sparse_gp.fit import Bound, posterior
+from nongauss.sparse_gp import inducing
+from nongauss.sparse_gp.fit import posterior_at
 from nongauss.sparse_gp.likelihoods import HeteroscedasticGaussian
+from nongauss.sparse_gp.predict import GPPosterior
+from nongauss.sparse_gp.updates import HyperObjective
 from sparse_gp.small import model, params, rows
 
 
@@ -11,7 +13,7 @@ def fitted(likelihood=None, n_kernels=1):
     data, own = rows(30), model(likelihood, n_kernels=n_kernels)
     psi = own.likelihood.start(data.y, data.weight)[1]
     at = params(own, psi, data.X[:8])
-    return posterior(Bound(own, data, at, True, False), at), data
+    return posterior_at(HyperObjective(own, data, at, True, False), at), data
 
 
 def test_mean_alone_is_the_mean_of_the_moments():
@@ -25,7 +27,7 @@ def test_mean_alone_is_the_mean_of_the_moments():
 def test_blocks_change_nothing(monkeypatch):
     own, data = fitted()
     expected = own.moments(data.X)
-    monkeypatch.setattr(blocks, "BLOCK_NUMBERS", 17)
+    monkeypatch.setattr(inducing, "BLOCK_NUMBERS", 17)
     assert_allclose(own.moments(data.X), expected)
 
 
@@ -34,3 +36,13 @@ def test_far_from_the_data_it_is_the_prior():
     mean, variance = own.moments(np.full((1, 2), 1e4))
     assert_allclose(mean, 0.0, atol=1e-12)
     assert_allclose(variance, np.exp(own.thetas[0][0]))
+
+
+def test_readable_parameters_are_named_and_have_a_lengthscale_a_column():
+    own = model(kernel="matern52 + matern52(a)")
+    at = params(own, [0.0], np.zeros((1, 2)))
+    q = GPPosterior(*own, *at, np.zeros((1, 1, 1)), np.zeros((1, 1, 1, 1)))
+    named, scales = q.readable()
+    assert set(scales) == {"a", "b"}
+    both = [named["matern52 lengthscale a"], named["matern52 lengthscale a (2)"]]
+    assert min(both) < scales["a"] < max(both)

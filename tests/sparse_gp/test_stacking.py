@@ -9,12 +9,15 @@ from scipy.stats import norm
 from nongauss import SparseGPRegressor
 from nongauss.core.errors import NongaussWarning
 from nongauss.optimise.result import FitResult, Status
-from nongauss.sparse_gp import stacking as module
-from nongauss.sparse_gp.blocks import Blocks
-from nongauss.sparse_gp.fit import Bound, Recipe, posterior
-from nongauss.sparse_gp.stacking import Member, best_weights, fit_members, left_out, weights_of
-from nongauss.sparse_gp.updates import Sites, evaluate, first_sites
-from sparse_gp.small import model, params, rows
+from nongauss.sparse_gp import fit as module
+from nongauss.sparse_gp.data import GPTable
+from nongauss.sparse_gp.fit import fit_models, posterior_at
+from nongauss.sparse_gp.inducing import KernelBlocks
+from nongauss.sparse_gp.objective import bound_at
+from nongauss.sparse_gp.params import GaussianSites, first_sites
+from nongauss.sparse_gp.stacking import FittedGP, best_weights, left_out, weights_of
+from nongauss.sparse_gp.updates import HyperObjective
+from sparse_gp.small import SPACE, model, params, recipe, rows
 
 FIT = FitResult(None, [{"bound": 1.0}], Status.CONVERGED, 1), None
 NO_FIT = FitResult(None, [], Status.CONVERGED, 0)
@@ -24,13 +27,15 @@ def without(own, data, at, n, is_exact):
     """log p(y_n | the others), by doing without the row."""
     if is_exact:
         others = data.take(np.arange(len(data.y)) != n)
-        q = posterior(Bound(own, others, at._replace(Z=others.X), False, True), at._replace(Z=others.X))
+        q = posterior_at(
+            HyperObjective(own, others, at._replace(Z=others.X), False, True), at._replace(Z=others.X)
+        )
         mean, variance = (float(part[0, 0, 0]) for part in q.moments(data.X[[n]]))
     else:
         sites = first_sites(own, data, at.psi)
         kept = (np.arange(len(data.y)) != n)[:, None]
-        blocks = Blocks(own, at, data)
-        q = evaluate(blocks, Sites(sites.linear * kept, sites.precision * kept))
+        blocks = KernelBlocks(own, at, data)
+        q = bound_at(blocks, GaussianSites(sites.linear * kept, sites.precision * kept))
         [(_, [basis])] = list(blocks)
         mean = own.offset[0] + q.centred[n, 0]
         variance = basis.diagonal[n] - basis.K[:, n] @ q.latents[0].W @ basis.K[:, n]
@@ -41,7 +46,7 @@ def without(own, data, at, n, is_exact):
 def test_a_row_left_out_is_predicted_as_if_it_had_not_been_there(is_exact):
     data, own = rows(14), model(offset=np.array([0.2]))
     at = params(own, [np.log(0.05)], data.X if is_exact else data.X[:5])
-    member = Member(own, NO_FIT, posterior(Bound(own, data, at, False, is_exact), at))
+    member = FittedGP(own, NO_FIT, posterior_at(HyperObjective(own, data, at, False, is_exact), at))
     expected = [without(own, data, at, n, is_exact) for n in range(14)]
     assert_allclose(left_out(member, data), expected, rtol=1e-6)
 
@@ -58,19 +63,21 @@ def test_weights_are_the_best_there_are():
 
 
 def test_one_model_has_all_the_weight_and_a_request_to_stop_stops_all(monkeypatch):
-    data, psi, recipe = rows(30), np.array([-2.0]), Recipe(30, 5, 1e-3, 0)
+    data, psi, few = GPTable(rows(30), SPACE, None, 0), np.array([-2.0]), recipe(30, 5)
     models = [model(), model(kernel="matern52 + matern52")]
-    both = fit_members(models, data, psi, recipe)
-    shares = weights_of(both, data)
+    both = fit_models(models, data, psi, few, 0)
+    shares = weights_of(both, data.rows)
     assert_allclose(shares.sum(), 1.0)
     alike = [both[0], both[0]._replace(model=both[1].model)]  # as good with more parameters
-    assert_allclose(weights_of(alike, data), [1.0, 0.0], atol=0.03)
+    assert_allclose(weights_of(alike, data.rows), [1.0, 0.0], atol=0.03)
     with monkeypatch.context() as patch:  # a model that has no bound anywhere
-        patch.setattr(module, "fit", lambda own, *more, **others: (NO_FIT, None) if own is models[1] else FIT)
-        assert [member.model for member in fit_members(models, data, psi, recipe)] == models[:1]
-    one = fit_members(models, data, psi, recipe, callbacks=[lambda _: True])
+        patch.setattr(
+            module, "fit_model", lambda own, *more, **others: (NO_FIT, None) if own is models[1] else FIT
+        )
+        assert [member.model for member in fit_models(models, data, psi, few, 0)] == models[:1]
+    one = fit_models(models, data, psi, few, 0, callbacks=[lambda _: True])
     assert len(one) == 1
-    assert weights_of(one, data) == [1.0]
+    assert weights_of(one, data.rows) == [1.0]
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

@@ -2,32 +2,34 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from nongauss.sparse_gp import blocks
+from nongauss.sparse_gp import inducing
 from nongauss.sparse_gp import streamed_posterior as passes
-from nongauss.sparse_gp.blocks import Blocks
-from nongauss.sparse_gp.kernels.algebra import Space
-from nongauss.sparse_gp.kernels.leaves import Matern52
+from nongauss.sparse_gp.data import GPRows
+from nongauss.sparse_gp.inducing import KernelBlocks
+from nongauss.sparse_gp.kernels import Matern52, Space
 from nongauss.sparse_gp.likelihoods import REGRESSION
-from nongauss.sparse_gp.params import Model, Rows, start
-from nongauss.sparse_gp.updates import first_sites, settle
+from nongauss.sparse_gp.params import GPModel, first_sites, start
+from nongauss.sparse_gp.updates import LAST_STEPS, LAST_TOL, converge_q
 from nongauss.tables.source import Stream
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(120, 1))
-ROWS = Rows(X, RNG.poisson(np.exp(np.sin(X[:, 0]))).astype(float), RNG.uniform(0.5, 2.0, 120), np.zeros(120))
+ROWS = GPRows(
+    X, RNG.poisson(np.exp(np.sin(X[:, 0]))).astype(float), RNG.uniform(0.5, 2.0, 120), np.zeros(120)
+)
 
 
 @pytest.mark.parametrize("name", ["poisson", "gaussian", "student_t"])
 def test_q_from_sums_over_parts_is_that_of_sites_that_are_kept(name, monkeypatch):
-    monkeypatch.setattr(blocks, "BLOCK_NUMBERS", 50)
+    monkeypatch.setattr(inducing, "BLOCK_NUMBERS", 50)
     likelihood = REGRESSION[name](expectation="auto")
     offset, psi = likelihood.start(ROWS.y, ROWS.weight)
-    model = Model((Matern52(),), (0,) * likelihood.n_latent, Space(("x",), (0,)), likelihood, offset)
+    model = GPModel((Matern52(),), (0,) * likelihood.n_latent, Space(("x",), (0,)), likelihood, offset)
     params = start(model, psi, np.linspace(-2.0, 2.0, 7)[:, None])
-    expected = settle(
-        Blocks(model, params, ROWS), first_sites(model, ROWS, psi), passes.TOL, passes.MOST_STEPS
+    expected = converge_q(
+        KernelBlocks(model, params, ROWS), first_sites(model, ROWS, psi), LAST_TOL, LAST_STEPS
     )
     source = Stream([ROWS.take(slice(a, b)) for a, b in ((0, 50), (50, 50), (50, 120))])
-    for q, its in zip(passes.settled(source, model, params), expected.latents, strict=True):
+    for q, its in zip(passes.converged_latents(source, model, params), expected.latents, strict=True):
         assert_allclose(q.alpha, its.alpha, rtol=1e-8, atol=1e-9)
         assert_allclose(q.W, its.W, rtol=1e-8, atol=1e-9)

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from nongauss.sparse_gp.blocks import Blocks
+from nongauss.sparse_gp.inducing import KernelBlocks
 from nongauss.sparse_gp.likelihoods import (
     Bernoulli,
     Gaussian,
@@ -12,8 +12,10 @@ from nongauss.sparse_gp.likelihoods import (
     Ordinal,
     Poisson,
     StudentT,
-)  # fmt: skip
-from nongauss.sparse_gp.updates import evaluate, first_sites, settle
+)
+from nongauss.sparse_gp.objective import bound_at
+from nongauss.sparse_gp.params import first_sites
+from nongauss.sparse_gp.updates import converge_q
 from sparse_gp.small import model, params, rows
 
 
@@ -36,13 +38,13 @@ CASES = [
 def made(likelihood, data):
     offset, psi = likelihood.start(data.y, data.weight)
     own = model(likelihood, offset=offset)
-    return Blocks(own, params(own, psi, data.X[:10]), data), first_sites(own, data, psi)
+    return KernelBlocks(own, params(own, psi, data.X[:10]), data), first_sites(own, data, psi)
 
 
 @pytest.mark.parametrize(("likelihood", "data"), CASES, ids=lambda c: getattr(c, "name", ""))
 def test_the_bound_never_falls_and_comes_to_rest(likelihood, data):
     blocks, sites = made(likelihood, data)
-    bounds = [settle(blocks, sites, 0.0, steps).bound for steps in range(0, 40, 4)]
+    bounds = [converge_q(blocks, sites, 0.0, steps).bound for steps in range(0, 40, 4)]
     assert (np.diff(bounds) >= -1e-9).all()
     assert bounds[-1] - bounds[-2] < 1e-3
     assert np.isfinite(bounds).all()
@@ -55,20 +57,20 @@ def test_the_bound_never_falls_and_comes_to_rest(likelihood, data):
 )
 def test_at_rest_the_sites_are_where_the_derivatives_say(likelihood, data):
     blocks, sites = made(likelihood, data)
-    at = settle(blocks, sites, 0.0, 200)
+    at = converge_q(blocks, sites, 0.0, 200)
     precision = -2.0 * data.weight[:, None] * at.expectation.d_variance
     linear = data.weight[:, None] * at.expectation.d_mean + precision * at.centred
-    again = evaluate(blocks, at.sites._replace(linear=linear, precision=precision))
+    again = bound_at(blocks, at.sites._replace(linear=linear, precision=precision))
     assert_allclose(again.bound, at.bound, atol=1e-5)
 
 
 def test_one_step_is_exact_for_gaussian_noise_from_any_start():
     data = rows(30)
     blocks, sites = made(Gaussian(), data)
-    at = settle(blocks, sites, 0.0)
+    at = converge_q(blocks, sites, 0.0)
     other = sites._replace(linear=sites.linear + 3.0, precision=2.0 * sites.precision)
-    assert evaluate(blocks, other).bound < at.bound
-    assert_allclose(settle(blocks, other, 0.0).bound, at.bound, rtol=1e-12)
+    assert bound_at(blocks, other).bound < at.bound
+    assert_allclose(converge_q(blocks, other, 0.0).bound, at.bound, rtol=1e-12)
 
 
 def test_half_way_between_sites():

@@ -28,11 +28,11 @@ from nongauss import (
 )
 from nongauss.cli import out_of_core as engines
 from nongauss.core.errors import InputError
-from nongauss.harmonium import common as harmonium_common
+from nongauss.harmonium import data as harmonium_data
 from nongauss.optimise.streamed import Batch, statistics
 from nongauss.rank_factor import fit as rank_factor_fit
 from nongauss.rectangle import estimator as rectangle_estimator
-from nongauss.sparse_gp import fit as sparse_gp_fit
+from nongauss.sparse_gp import inducing
 from nongauss.tables.dask_source import Cluster
 from nongauss.tables.parted import describe, is_parted, labels_of, open_parts, sample
 from nongauss.tables.source import Stream, itself
@@ -84,9 +84,9 @@ def folder(tmp_path_factory):
 @pytest.fixture
 def few_in_memory(monkeypatch):
     """Tables of some hundred rows are past memory."""
-    monkeypatch.setattr(sparse_gp_fit, "KEPT_NUMBERS", 8 * 150)
+    monkeypatch.setattr(inducing, "KEPT_NUMBERS", 8 * 150)
     monkeypatch.setattr(tggm_parts, "MOST_SAMPLED", 150)
-    monkeypatch.setattr(harmonium_common, "MOST_SAMPLED", 150)
+    monkeypatch.setattr(harmonium_data, "MOST_SAMPLED", 150)
     monkeypatch.setattr(rectangle_estimator, "MOST_ROWS", 150)
 
 

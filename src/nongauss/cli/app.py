@@ -76,19 +76,17 @@ def demo(
 ) -> None:
     """Fit a regression on a real data set that ships with scikit-learn, next to ridge regression."""
     with _polite() as caught:
-        from nongauss.cli import choose as models
-        from nongauss.cli import fit_and_report as workflow
-        from nongauss.cli import read as tables
+        from nongauss.cli import choose, fit_and_report, read
         from nongauss.report.baselines import baselines
         from nongauss.report.progress import fit_progress
 
         paths = _outputs(out, None, None)
-        workflow.check_outputs(paths, force=force)
-        table = tables.demo_table(set_ or ())
+        fit_and_report.check_outputs(paths, force=force)
+        table = read.demo_table(set_ or ())
         ridge = {"ridge regression": baselines(table.X)["ridge regression"]}
         with fit_progress(enabled=False if as_json else None) as callbacks:
-            model = models.build_model(table.choice, seed=seed, max_epochs=max_epochs, callbacks=callbacks)
-            outcome = workflow.fit_and_judge(model, table, seed=seed, rivals=ridge)
+            model = choose.build_model(table.choice, seed=seed, max_epochs=max_epochs, callbacks=callbacks)
+            outcome = fit_and_report.fit_and_judge(model, table, seed=seed, rivals=ridge)
         _finish(outcome, table, paths, "Diabetes progression after one year", caught, as_json)
 
 
@@ -114,27 +112,24 @@ def fit(
 ) -> None:
     """Fit a model to a table, print how well it does on held-out rows, save it with a report."""
     with _polite() as caught, ExitStack() as stack:
-        from nongauss.cli import choose as models
-        from nongauss.cli import fit_and_report as workflow
-        from nongauss.cli import out_of_core as engines
-        from nongauss.cli import read as tables
+        from nongauss.cli import choose, fit_and_report, out_of_core, read
         from nongauss.report.progress import fit_progress
 
         paths = _outputs(out, save, report)
-        workflow.check_outputs(paths, [data], force=force)
-        engines.check_engine(engine, scheduler)
+        fit_and_report.check_outputs(paths, [data], force=force)
+        out_of_core.check_engine(engine, scheduler)
         if engine == "dask":
-            where = stack.enter_context(engines.cluster(scheduler))
+            where = stack.enter_context(out_of_core.cluster(scheduler))
             typer.echo(where, err=True)
-        load = tables.load_table if engine == "memory" else engines.sampled_table
+        load = read.load_table if engine == "memory" else out_of_core.sampled_table
         table = load(data, target, model, task, set_ or ())
         callbacks = stack.enter_context(fit_progress(enabled=False if as_json else None))
-        estimator = models.build_model(table.choice, seed=seed, max_epochs=max_epochs, callbacks=callbacks)
+        estimator = choose.build_model(table.choice, seed=seed, max_epochs=max_epochs, callbacks=callbacks)
         how: dict[str, Any] = {"test_size": test_size, "seed": seed, "checkpoint": checkpoint}
         if engine == "memory":
-            outcome = workflow.fit_and_judge(estimator, table, refit=refit, **how)
+            outcome = fit_and_report.fit_and_judge(estimator, table, refit=refit, **how)
         else:
-            outcome = engines.fit_parts(estimator, table, data, engine, **how)
+            outcome = out_of_core.fit_parts(estimator, table, data, engine, **how)
         _finish(outcome, table, paths, f"{target} in {data.name}", caught, as_json)
 
 
@@ -148,13 +143,16 @@ def predict(
 ) -> None:
     """Predict each row of a table: mean, sd and 90 % interval, or the probability of each class."""
     with _polite() as caught:
-        from nongauss.cli import fit_and_report as workflow
-        from nongauss.cli import out_of_core as engines
+        from nongauss.cli import fit_and_report, out_of_core
         from nongauss.report.records import to_json
 
-        workflow.check_outputs({"--out": out}, [model, data], force=force)
-        predict_all = engines.predict_parts if engines.is_past_memory(data, out) else workflow.predict_table
-        n_rows = predict_all(workflow.load_model(model), data, out)
+        fit_and_report.check_outputs({"--out": out}, [model, data], force=force)
+        predict_all = (
+            out_of_core.predict_parts
+            if out_of_core.is_past_memory(data, out)
+            else fit_and_report.predict_table
+        )
+        n_rows = predict_all(fit_and_report.load_model(model), data, out)
         if as_json:
             typer.echo(to_json({"rows": n_rows, "out": out, "notes": _messages(caught)}))
         else:
@@ -176,18 +174,16 @@ def compare(
 ) -> None:
     """Cross-validate our models beside a linear model, boosted trees and a neural network."""
     with _polite() as caught:
-        from nongauss.cli import choose as models
-        from nongauss.cli import fit_and_report as workflow
-        from nongauss.cli import read as tables
+        from nongauss.cli import choose, fit_and_report, read
         from nongauss.report.comparison import comparison_text
         from nongauss.report.progress import count_progress
         from nongauss.report.records import to_json
 
-        table = tables.load_table(data, target, model, task, set_ or ())
-        ours = models.family(table.choice, table.kind, table.y) if model == "auto" else [table.choice]
-        estimators = [models.build_model(choice, seed=seed, max_epochs=max_epochs) for choice in ours]
+        table = read.load_table(data, target, model, task, set_ or ())
+        ours = choose.family(table.choice, table.kind, table.y) if model == "auto" else [table.choice]
+        estimators = [choose.build_model(choice, seed=seed, max_epochs=max_epochs) for choice in ours]
         with count_progress(enabled=False if as_json else None) as progress:
-            result = workflow.compare_table(estimators, table, cv=cv, seed=seed, progress=progress)
+            result = fit_and_report.compare_table(estimators, table, cv=cv, seed=seed, progress=progress)
         notes = [*table.notes, *_messages(caught)]
         if as_json:
             record: dict[str, Any] = {"target": target, "kind": table.kind.value, "task": table.choice.task}
@@ -217,12 +213,12 @@ def cluster(
     """Find clusters, each with a rule in words, print them, save the model with a report."""
     with _polite() as caught:
         from nongauss.cli import cluster as clustering
-        from nongauss.cli import fit_and_report as workflow
+        from nongauss.cli import fit_and_report
         from nongauss.report.progress import fit_progress
         from nongauss.report.records import to_json
 
         paths = _outputs(out, save, report)
-        workflow.check_outputs(paths, [data], force=force)
+        fit_and_report.check_outputs(paths, [data], force=force)
         with fit_progress(enabled=False if as_json else None) as callbacks:
             model, frame = clustering.cluster(
                 data, n_clusters=clusters or "auto", rules=rules, structure=structure, settings=set_ or (),
@@ -248,11 +244,11 @@ def describe(
 ) -> None:
     """Say what is in a saved model."""
     with _polite():
-        from nongauss.cli import fit_and_report as workflow
+        from nongauss.cli import fit_and_report
         from nongauss.report.records import model_record, to_json
         from nongauss.report.text import summary
 
-        estimator = workflow.load_model(model)
+        estimator = fit_and_report.load_model(model)
         record = model_record(estimator)
         if as_json:
             typer.echo(to_json({"file": model, **record}))
@@ -272,14 +268,14 @@ def _finish(
     outcome: Outcome, table: Table, paths: dict[str, Path], title: str, caught: list[Any], as_json: bool
 ) -> None:
     """Save, report and print."""
-    from nongauss.cli import fit_and_report as workflow
+    from nongauss.cli import fit_and_report
     from nongauss.report.metrics import metric_table
     from nongauss.report.records import model_record, to_json
     from nongauss.report.text import summary, text_table
 
     warned = _messages(caught, known=getattr(outcome.final, "stop_reason_", None))
     model_path, report_path = paths["--save"], paths["--report"]
-    workflow.save_and_report(
+    fit_and_report.save_and_report(
         outcome, table, model_path=model_path, report_path=report_path, title=title, notes=warned
     )
     notes = [*table.notes, *outcome.notes, *warned]

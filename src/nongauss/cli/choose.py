@@ -30,7 +30,7 @@ MODELS: dict[str, dict[str, tuple[str, str]]] = {
         ORDINAL: ("nongauss.sparse_gp.classifier", "SparseGPOrdinalClassifier"),
     },
     "harmonium": {CLASSIFICATION: ("nongauss.harmonium.classifier", "HarmoniumClassifier")},
-    "rank_factor": {CLASSIFICATION: ("nongauss.rank_factor.estimator", "RankFactorClassifier")},
+    "rank_factor": {CLASSIFICATION: ("nongauss.rank_factor.classifier", "RankFactorClassifier")},
 }
 
 #: The model and the task that `auto` takes for each kind of target; a kind that is missing here has none.

@@ -1,10 +1,10 @@
-r"""The chain-graph reading, equation (5): p(v) prod_d p(z_d | v) p(x_d | z_d), each p(x | z) normalised.
+r"""The chain graph, equation (5): p(v) prod_d p(z_d | v) p(x_d | z_d), each p(x | z) normalised.
 
 Variational Bayes: q(z) = prod Bernoulli(nu), weights of a unit in a view normal with a precision of their
-own that is found by empirical Bayes (automatic relevance determination), sticks as in `sticks.py`. The log
-partition of a visible unit is replaced by a quadratic (`posterior.py`), so that no step size is needed. Here
-p(x | z) charges a feature for existing: one that does not pay for its weights, its stick and its entropy is
-removed.
+own that is found by empirical Bayes (automatic relevance determination), sticks as in `stick_breaking.py`.
+The log partition of a visible unit is replaced by a quadratic (`posterior.py`), so that no step size is
+needed. Here p(x | z) charges a feature for existing: one that does not pay for its weights, its stick and its
+entropy is removed.
 """
 
 from __future__ import annotations
@@ -15,10 +15,18 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp, softmax
 
-from nongauss.harmonium import stick_breaking as sticks
+from nongauss.harmonium.data import VisibleRows
 from nongauss.harmonium.exponential_families import Array, Layout, softplus
-from nongauss.harmonium.params import Params, Prior, Rows
-from nongauss.harmonium.posterior import Block, blocks, field, settle, shown, surrogate
+from nongauss.harmonium.params import FeaturePrior, HarmoniumParams
+from nongauss.harmonium.posterior import (
+    DenseBlock,
+    dense_blocks,
+    masked,
+    mean_field_sweeps,
+    natural_moments,
+    surrogate,
+)
+from nongauss.harmonium.stick_breaking import stick_log_odds
 
 WARM = 10
 """Iterations before the first unit may be removed."""
@@ -47,14 +55,17 @@ IDLE = "what it explains does not pay for its weights"
 REASONS = (ACTIVE, UNUSED, DUPLICATE, IDLE)
 
 
-class Chain(NamedTuple):
-    """Parameters, use nu (N, K), precision of weights (views, K), prior, numbers of units (K,), and of all T
-    units that there were the place in `REASONS` (T,)."""
+class ChainState(NamedTuple):
+    """Where the fit of a chain graph stands.
 
-    params: Params
+    `on` (N, K): P(z = 1) under q; `precision` (views, K): of the weights; `ids` (K,): the numbers that the
+    units had at the start; `fates` (T,): of all T units of the start a place in `REASONS`.
+    """
+
+    params: HarmoniumParams
     on: Array
     precision: Array
-    prior: Prior
+    prior: FeaturePrior
     ids: Array
     fates: NDArray[np.intp]
 
@@ -64,9 +75,14 @@ class Chain(NamedTuple):
         return tuple(REASONS[fate] for fate in self.fates)
 
 
-class _Sums(NamedTuple):
-    """Sums over rows: slopes times (nu, 1) (D, K+1), own curvature (D, K), second moments (K+1, K+1), ...;
-    `curved` is curvature times (nu, 1) (D, K+1)."""
+class RowSums(NamedTuple):
+    """Weighted sums over rows of what the updates of weights and scales need, nu being P(z = 1).
+
+    `slope` (D, K + 1): slopes times (nu, 1); `own` (D, K): curvature times nu (1 - nu); `second`
+    (K + 1, K + 1): E[(z, 1) (z, 1)']; `curvature` (D,) and `curved` (D, K + 1): curvature alone and times
+    (nu, 1); `squares` and `present` (D,): E (x - a)^2 of real cells that are seen, and their weight;
+    `likelihood`: lower bound of the expected log p(x | z), nats.
+    """
 
     slope: Array
     own: Array
@@ -78,14 +94,15 @@ class _Sums(NamedTuple):
     likelihood: float
 
 
-def _sums(params: Params, layout: Layout, rows: Rows, on: Array) -> _Sums:
+def _row_sums(params: HarmoniumParams, layout: Layout, rows: VisibleRows, on: Array) -> RowSums:
+    """One pass over the rows, `on` (N, K)."""
     D, K = params.weights.shape
     slope, own, second = np.zeros((D, K + 1)), np.zeros((D, K)), np.zeros((K + 1, K + 1))
     curved = np.zeros((D, K + 1))
     curvature, squares, present, likelihood = np.zeros(D), np.zeros(D), np.zeros(D), 0.0
-    for block in blocks(layout, rows, params.scale):
+    for block in dense_blocks(layout, rows, params.scale):
         nu, w = on[block.place], block.weight
-        a, variance = field(params, nu)
+        a, variance = natural_moments(params, nu)
         near = surrogate(layout, block.x, a, variance, block.totals, block.seen)
         spread, full = nu * (1.0 - nu), np.hstack([nu, np.ones((len(nu), 1))])
         curved += near.curvature.T @ (w[:, None] * full).astype(np.float32)
@@ -98,11 +115,15 @@ def _sums(params: Params, layout: Layout, rows: Rows, on: Array) -> _Sums:
             squares[at] += w @ (((block.x[:, at] - a[:, at]) ** 2 + variance[:, at]) * seen)
             present[at] += w @ seen
         likelihood += _likelihood(layout, block, params.scale, a, variance)
-    return _Sums(slope, own, second, curvature, squares, present, curved, likelihood)
+    return RowSums(slope, own, second, curvature, squares, present, curved, likelihood)
 
 
-def _likelihood(layout: Layout, block: Block, scale: Array, a: Array, variance: Array) -> float:
-    """Lower bound of the expected log p(x | z) of the seen cells of a block, in encoded units."""
+def _likelihood(layout: Layout, block: DenseBlock, scale: Array, a: Array, variance: Array) -> float:
+    """Lower bound of the expected log p(x | z) of the seen cells of a block, weighted, in encoded units.
+
+    E[x a] less, for binary units, log(1 + e^xi) - (xi - E a) / 2 with xi^2 = E[a^2]; for real ones the normal
+    law's terms; for counts n log sum_d exp E a_d + n sum_d Var a_d p_d / 2.
+    """
     cells, rows = block.x * a, np.zeros(len(a))
     for part in layout:
         at = part.place
@@ -114,45 +135,47 @@ def _likelihood(layout: Layout, block: Block, scale: Array, a: Array, variance: 
             base = np.log(scale[at]) - 0.5 * np.log(2.0 * np.pi)
             cells[:, at] += base - 0.5 * (x * x + mean * mean + var)
         else:
-            mean = shown(a, block.seen)[:, at]
+            mean = masked(a, block.seen)[:, at]
             cells[:, at] -= 0.5 * var * x.sum(axis=1, keepdims=True) * softmax(mean, axis=1)
             rows += x.sum(axis=1) * logsumexp(mean, axis=1)
     cells = cells if block.seen is None else cells * block.seen
     return float(block.weight @ (cells.sum(axis=1) - rows))
 
 
-class ChainFit:
+class ChainLearner:
     """Coordinate ascent; `epoch` is one iteration over all rows. States are replaced, never changed.
 
     Units that do not pay are removed, unless `trials` is 0: see `_tries_fewer`.
     """
 
-    def __init__(self, layout: Layout, rows: Rows, state: Chain, alpha: float, trials: int) -> None:
+    def __init__(
+        self, layout: Layout, rows: VisibleRows, state: ChainState, alpha: float, trials: int
+    ) -> None:
         self.layout, self.rows, self.state = layout, rows, state
         self.alpha, self.trials, self.tried = alpha, trials, 0
         self.n_rows = float(rows.weight.sum())
-        self.calm, self.last = 0, -np.inf
-        self.best: tuple[float, Chain, Array] = (-np.inf, state, np.zeros(0))
+        self.n_calm, self.last = 0, -np.inf
+        self.best: tuple[float, ChainState, Array] = (-np.inf, state, np.zeros(0))
         names = sorted({block.view for block in layout})
         self.views = np.concatenate([np.full(b.stop - b.start, names.index(b.view)) for b in layout])
 
     def epoch(self, number: int) -> dict[str, float]:
-        """One iteration: q(z), weights, scales, precisions; what does not pay goes; then the sticks."""
-        logits = self._settle()
-        sums = _sums(self.state.params, self.layout, self.rows, self.state.on)
-        variance, spent = self._weights(sums)
-        self._scales(sums, variance, spent, min(FIRST_SCALE * GROWTH**number, LARGEST_SCALE))
-        kl = self._precisions(variance)
+        """One iteration: q(z), weights, scales, precisions; units that do not pay go; then the sticks."""
+        logits = self._update_features()
+        sums = _row_sums(self.state.params, self.layout, self.rows, self.state.on)
+        variance, spent = self._update_weights(sums)
+        self._update_scales(sums, variance, spent, min(FIRST_SCALE * GROWTH**number, LARGEST_SCALE))
+        kl = self._update_precisions(variance)
         rest = softplus(self.state.prior.log_odds)
         gain = self.rows.weight @ softplus(logits) - self.n_rows * rest
-        bound = sums.likelihood + self._latent(rest) - float(kl.sum())
+        bound = sums.likelihood + self._latent_bound(rest) - float(kl.sum())
         worth = gain - kl - 0.5 * np.log(self.n_rows)
         removed = self._prune(worth) if self.trials and number >= WARM else 0
-        self.calm = 0 if removed else self.calm + 1
-        still = self.calm >= CALM and bound - self.last < STILL * abs(bound)
+        self.n_calm = 0 if removed else self.n_calm + 1
+        still = self.n_calm >= CALM and bound - self.last < STILL * abs(bound)
         self.last = bound
         stop = still and not (self.trials and self._tries_fewer(bound, worth))
-        self._order()
+        self._order_and_update_sticks()
         return {"bound": bound, "n_active": float(self.state.on.shape[1]), "stop": float(stop)}
 
     def _tries_fewer(self, bound: float, worth: Array) -> bool:
@@ -168,42 +191,50 @@ class ChainFit:
         _, self.state, worth = self.best
         if self.tried == min(self.trials, len(worth)):
             return False
-        self.calm = 0
+        self.n_calm = 0
         self._remove(np.array([int(np.argsort(worth)[self.tried])]), np.zeros(0, int))
         return True
 
     def snapshot(self) -> tuple[Any, ...]:
-        """Where it is."""
-        return self.state, self.calm, self.last, self.best, self.tried
+        """All that an epoch depends on."""
+        return self.state, self.n_calm, self.last, self.best, self.tried
 
     def restore(self, at: tuple[Any, ...]) -> None:
-        """Be there."""
-        self.state, self.calm, self.last, self.best, self.tried = at
+        """Go on from what `snapshot` returned."""
+        self.state, self.n_calm, self.last, self.best, self.tried = at
 
-    def result(self) -> Chain:
+    def result(self) -> ChainState:
         """The best state of those that had settled; where none has, the present one."""
         return self.best[1] if np.isfinite(self.best[0]) else self.state
 
-    def _settle(self) -> Array:
+    def _update_features(self) -> Array:
+        """Two mean-field sweeps of q(z) of all rows; returns its logits (N, K)."""
         state = self.state
         on, logits = np.empty_like(state.on), np.empty_like(state.on)
-        for block in blocks(self.layout, self.rows, state.params.scale):
+        for block in dense_blocks(self.layout, self.rows, state.params.scale):
             at = block.place
-            on[at], logits[at] = settle(
+            on[at], logits[at] = mean_field_sweeps(
                 state.params, self.layout, state.prior.log_odds, block, state.on[at], 2
             )
         self.state = state._replace(on=on)
         return logits
 
-    def _latent(self, rest: Array) -> float:
-        """Expected log prior of z plus its entropy, summed over rows."""
+    def _latent_bound(self, rest: Array) -> float:
+        """E log p(z) + H(q(z)) summed over rows, nats: nu log odds - log(1 + odds) - nu log nu - ...
+
+        `rest` (K,): log(1 + odds).
+        """
         nu = np.clip(self.state.on, 1e-12, 1.0 - 1e-12)
         entropy = -(nu * np.log(nu) + (1.0 - nu) * np.log1p(-nu))
         return float(self.rows.weight @ (nu @ self.state.prior.log_odds - rest.sum() + entropy.sum(axis=1)))
 
-    def _weights(self, sums: _Sums) -> tuple[Array, Array]:
+    def _update_weights(self, sums: RowSums) -> tuple[Array, Array]:
         """Maximise the surrogate over weights and biases; returns their posterior variance (D, K) and, for
-        each visible unit, how much of its squared error the uncertainty of its weights adds (D,)."""
+        each visible unit, how much of its squared error the uncertainty of its weights adds (D,).
+
+        W_d += H_d^-1 gradient_d, H_d = diag(precision) + curvature_d E[(z, 1) (z, 1)'], all D inverses by one
+        eigendecomposition, with the curvature of a unit at its mean over rows.
+        """
         params, precision = self.state.params, self.state.precision
         K = params.n_components
         W = np.hstack([params.weights, params.visible_bias[:, None]])
@@ -229,8 +260,8 @@ class ChainFit:
         )
         return variance, spent
 
-    def _scales(self, sums: _Sums, variance: Array, spent: Array, largest: float) -> None:
-        """Real columns: scale them so that what the features leave has variance 1."""
+    def _update_scales(self, sums: RowSums, variance: Array, spent: Array, largest: float) -> None:
+        """Scale real columns so that what the features leave has variance 1, up to `largest`."""
         params = self.state.params
         factor = np.ones(len(params.scale))
         for block in self.layout:
@@ -247,8 +278,8 @@ class ChainFit:
             )
         )
 
-    def _precisions(self, variance: Array) -> Array:
-        """Precisions by empirical Bayes; returns what the weights of each unit cost, nats (K,)."""
+    def _update_precisions(self, variance: Array) -> Array:
+        """Set precisions lambda = D_v / E|W_k|^2 by empirical Bayes; returns KL(q(W_k) || p), nats (K,)."""
         weights, kl = self.state.params.weights, np.zeros(self.state.params.n_components)
         precision = np.empty_like(self.state.precision)
         for view in range(len(precision)):
@@ -260,7 +291,7 @@ class ChainFit:
         return kl
 
     def _prune(self, worth: Array) -> int:
-        """Remove units that nobody has, and the worst tenth of those that do not pay."""
+        """Remove units that no row has, and the worst tenth of those that do not pay; returns how many."""
         state = self.state
         use = self.rows.weight @ state.on
         unused = np.flatnonzero(np.minimum(use, self.n_rows - use) < 2.0)
@@ -272,7 +303,7 @@ class ChainFit:
         return len(gone)
 
     def _remove(self, gone: Array, unused: Array) -> None:
-        """Take units away; what they add on average goes to the biases."""
+        """Remove the units `gone`; what they add on average goes to the biases."""
         state = self.state
         fates = state.fates.copy()
         for unit in gone:
@@ -281,10 +312,11 @@ class ChainFit:
         mean = state.on[:, gone].T @ self.rows.weight / self.n_rows
         bias = state.params.visible_bias + state.params.weights[:, gone] @ mean
         params, ids = state.params._replace(visible_bias=bias).keep(kept), state.ids[kept]
-        prior = Prior(state.prior.log_odds[kept], state.prior.gamma[kept])
-        self.state = Chain(params, state.on[:, kept], state.precision[:, kept], prior, ids, fates)
+        prior = FeaturePrior(state.prior.log_odds[kept], state.prior.gamma[kept])
+        self.state = ChainState(params, state.on[:, kept], state.precision[:, kept], prior, ids, fates)
 
     def _reason(self, unit: int, unused: Array, gone: Array) -> str:
+        """Why a unit of those `gone` is removed."""
         if unit in unused:
             return UNUSED
         others = np.setdiff1d(np.arange(self.state.on.shape[1]), gone)
@@ -293,7 +325,7 @@ class ChainFit:
         alike = np.abs(centred[:, others].T @ centred[:, unit]) / (norms[others] * norms[unit])
         return DUPLICATE if len(alike) and alike.max() > ALIKE else IDLE
 
-    def _order(self) -> None:
+    def _order_and_update_sticks(self) -> None:
         """A feature that most rows have becomes its opposite; features go by use; the sticks follow."""
         state = self.state
         flip = self.rows.weight @ state.on > 0.5 * self.n_rows
@@ -303,20 +335,24 @@ class ChainFit:
         use = self.rows.weight @ on
         order = np.argsort(-use, kind="stable")
         params = state.params._replace(weights=state.params.weights * sign, visible_bias=bias).keep(order)
-        odds, gamma = (
-            sticks.log_odds(use[order], self.n_rows, self.alpha) if len(order) else (use, np.zeros((0, 2)))
-        )
+        odds, gamma = use, np.zeros((0, 2))
+        if len(order):
+            odds, gamma = stick_log_odds(use[order], self.n_rows, self.alpha)
         precision, ids = state.precision[:, order], state.ids[order]
-        self.state = Chain(params, on[:, order], precision, Prior(odds, gamma), ids, state.fates)
+        self.state = ChainState(params, on[:, order], precision, FeaturePrior(odds, gamma), ids, state.fates)
 
 
-def begin(layout: Layout, rows: Rows, params: Params, on: Array, alpha: float) -> Chain:
-    """The chain's state from features of the globally normalised model."""
+def start_chain(
+    layout: Layout, rows: VisibleRows, params: HarmoniumParams, on: Array, alpha: float
+) -> ChainState:
+    """The state that begins with features of the globally normalised model, P(z = 1) `on` (N, K)."""
     order = np.argsort(-(rows.weight @ on), kind="stable")
     params = params.keep(order)
-    params = Params(*(np.asarray(part, dtype=np.float64) for part in params))
+    params = HarmoniumParams(*(np.asarray(part, dtype=np.float64) for part in params))
     on = on[:, order].astype(np.float64)
-    odds, gamma = sticks.log_odds(rows.weight @ on, float(rows.weight.sum()), alpha)
+    odds, gamma = stick_log_odds(rows.weight @ on, float(rows.weight.sum()), alpha)
     n_views, n_units = len({block.view for block in layout}), on.shape[1]
     precision = np.ones((n_views, n_units))
-    return Chain(params, on, precision, Prior(odds, gamma), np.arange(n_units), np.zeros(n_units, np.intp))
+    return ChainState(
+        params, on, precision, FeaturePrior(odds, gamma), np.arange(n_units), np.zeros(n_units, np.intp)
+    )

@@ -2,37 +2,24 @@
 
 from __future__ import annotations
 
-import numbers
 import os
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax
 from sklearn.base import ClassifierMixin
 
-from nongauss.estimator.parameters import Interval, StrOptions
-from nongauss.harmonium import summaries as readable
-from nongauss.harmonium.chain_graph import ACTIVE, Chain
-from nongauss.harmonium.columns import Coder
-from nongauss.harmonium.common import CONSTRAINTS, FloatArray, HarmoniumBase, Reading
-from nongauss.harmonium.contrastive_divergence import Recipe, dropout_share
-from nongauss.harmonium.fit import QUICK, find_features
+from nongauss.estimator.parameters import check_parameters
+from nongauss.harmonium.config import CLASSIFIER_CONSTRAINTS
+from nongauss.harmonium.estimator import FloatArray, HarmoniumBase
+from nongauss.harmonium.fit import class_temperature, count_features, fit_global
 from nongauss.harmonium.impute import NO_FILLER, learn_filler
 from nongauss.harmonium.objective import scores
-from nongauss.harmonium.params import Rows
-from nongauss.harmonium.predict import Machine
-from nongauss.harmonium.updates import dropped
-from nongauss.optimise.checkpoint import Checkpoint, ended
-from nongauss.optimise.result import Status
-from nongauss.tables.labels import LabelCoder
-from nongauss.tables.parted import by_parts, is_parted
-
-WIDEST = 4.0
-"""Log temperatures are sought within this of 0."""
+from nongauss.harmonium.summaries import class_means
+from nongauss.optimise.checkpoint import ended
+from nongauss.tables.parted import by_parts
 
 
 class HarmoniumClassifier(ClassifierMixin, HarmoniumBase):
@@ -41,7 +28,7 @@ class HarmoniumClassifier(ClassifierMixin, HarmoniumBase):
     A harmonium (see `Harmonium`) whose feature means E[z | x] feed a multiclass linear classifier; both are
     learned together: contrastive divergence of the columns plus C times the Crammer-Singer loss
     max_y [margin 1(y != y_d) + f_y - f_{y_d}] of each row. With several views a step hides one of them in
-    half of its rows; cells that are missing are taken for what the others let expect (see `gaps.py`).
+    half of its rows; cells that are missing are taken for what the others let expect (see `impute.py`).
 
     Parameters
     ----------
@@ -89,13 +76,7 @@ class HarmoniumClassifier(ClassifierMixin, HarmoniumBase):
     (3, 3)
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "reading": [StrOptions({"auto", "global"})],
-        "margin": [Interval(numbers.Real, 0, None, closed="left")],
-        "C": [Interval(numbers.Real, 0, None, closed="left")],
-        "dropout": [StrOptions({"auto"}), Interval(numbers.Real, 0, 1, closed="left")],
-        **CONSTRAINTS,
-    }
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = CLASSIFIER_CONSTRAINTS
 
     def __init__(
         self,
@@ -143,67 +124,40 @@ class HarmoniumClassifier(ClassifierMixin, HarmoniumBase):
 
         A row of weight 2 counts as the row twice, one of weight 0 is not there. Raises ValueError.
         """
-        self._check()
+        check_parameters(self)
         seed = self._key_seed(self.random_state)
-        coder, rows, labels, everywhere = self._labelled(X, y, sample_weight)
-        assert labels is not None
-        seed, checkpoint = self._opened(seed, coder, rows, everywhere)
-        recipe = self._recipe(self._n_units(len(coder.units)), seed)
+        table = self._read(X, y, sample_weight, has_labels=True)
+        assert table.classes is not None
+        classes = table.classes.classes
+        n_classes = len(classes)
+        coder, layout = table.coder, table.coder.layout
+        seed, checkpoint = self._opened(seed, table)
+        recipe = self._recipe(len(coder.units), seed)
         without: tuple[str, ...] = ()
         if self.n_components == "infinite" and self.units == "binary" and self.reading == "auto":
-            found, without = self._number(coder, rows, recipe, len(labels.classes), checkpoint)
+            found, without = count_features(layout, table.rows, recipe, n_classes, checkpoint)
             recipe = recipe._replace(n_components=found, has_sticks=False)
         dropout = None if self.dropout == "auto" else float(self.dropout)
         recipe = recipe._replace(
-            C=float(self.C), margin=float(self.margin), dropout=dropout, n_classes=len(labels.classes)
+            C=float(self.C), margin=float(self.margin), dropout=dropout, n_classes=n_classes
         )
         filler = NO_FILLER
         if recipe.heeds_labels:
-            filler = learn_filler(coder.layout, rows, seed)
-            rows = filler.whole(coder.layout, rows)
-            if everywhere is not None:
-                everywhere = everywhere._replace(
-                    source=everywhere.source.map(partial(filler.whole, coder.layout))
-                )
-        result, machine = self._by_contrast(coder, rows, recipe, everywhere, checkpoint, filler)
+            filler = learn_filler(layout, table.rows, seed)
+            table = filler.filled_table(table)
+        rows = table.rows
+        result, machine = fit_global(
+            layout, rows, recipe, all_rows=table.all_rows, filler=filler, **self._watching(checkpoint)
+        )
         hidden = self._keep(coder, machine, rows, None)
         self.component_status_ += without
         assert rows.labels is not None
-        self.classes_ = labels.classes
-        self.class_means_, self.class_spreads_ = readable.class_means(
-            hidden, rows.weight, rows.labels, len(labels.classes)
-        )
-        self.temperature_ = _temperature(machine, rows, recipe)
+        self.classes_ = classes
+        self.class_means_, self.class_spreads_ = class_means(hidden, rows.weight, rows.labels, n_classes)
+        self.temperature_ = class_temperature(machine, rows, recipe)
         ended(checkpoint, result.status)
         self._record_fit(result)
         return self
-
-    def _labelled(self, X: Any, y: Any, sample_weight: Any) -> Reading:
-        """Units, rows and classes of a table, wherever it is."""
-        if is_parted(X):
-            return self._read_parts(X, y, sample_weight)
-        name = type(self).__name__
-        coder, table, weight = self._read(X, sample_weight)
-        labels = LabelCoder.fit(y, weight, name)
-        rows, _ = self._rows(coder, table, weight, labels.encode(y, len(weight), name, weight))
-        return Reading(coder, rows, labels, None)
-
-    def _number(
-        self, coder: Coder, rows: Rows, recipe: Recipe, n_classes: int, checkpoint: Checkpoint | None
-    ) -> tuple[int, tuple[str, ...]]:
-        """How many features the columns call for, at least one a class, and why it does without others.
-
-        It is counted to the end, however few epochs the classes are to be learned in, or KeyboardInterrupt.
-        """
-        result = find_features(
-            coder.layout, rows, recipe._replace(max_epochs=None), True, QUICK, checkpoint=checkpoint
-        )
-        if result.status is Status.STOPPED:
-            raise KeyboardInterrupt
-        chain: Chain = result.state
-        n_found = max(n_classes, chain.params.n_components)
-        reasons = tuple(reason for reason in chain.reasons if reason != ACTIVE)
-        return n_found, reasons[: max(0, len(chain.reasons) - n_found)]
 
     @by_parts
     def decision_function(self, X: Any) -> FloatArray:
@@ -221,32 +175,15 @@ class HarmoniumClassifier(ClassifierMixin, HarmoniumBase):
     @by_parts
     def predict_log_proba(self, X: Any) -> FloatArray:
         """Log probability of each class: (N, C), finite."""
-        return log_softmax(self._scores(X) / self.temperature_, axis=1)
+        log_p: FloatArray = log_softmax(self._scores(X) / self.temperature_, axis=1)
+        return log_p
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Probability of each class, in the order of `classes_`: (N, C), rows sum to 1."""
-        return np.exp(self.predict_log_proba(X))
+        P: FloatArray = np.exp(self.predict_log_proba(X))
+        return P
 
     def _scores(self, X: Any) -> FloatArray:
+        """Score of each class, (N, C), rows in memory."""
         hidden = self._hidden(X)
         return scores(self.machine_.params, self.machine_.units, hidden).astype(np.float64)
-
-
-def _temperature(machine: Machine, rows: Rows, recipe: Recipe) -> float:
-    """The temperature that makes labels of training rows, with cells left out as in learning, most likely.
-
-    Cells that are left out stand in for rows that were not trained on. One row more is of any class (Platt
-    2000), so that no class is certain where all rows are right.
-    """
-    rng = np.random.default_rng(recipe.seed)
-    share = max(dropout_share(recipe, rows), 0.1)
-    f = scores(machine.params, machine.units, machine.hidden(dropped(rng, rows.X, share), rows.missing))
-    weight = rows.weight / rows.weight.sum()
-    own, any_class = (np.arange(len(f)), rows.labels), 1.0 / (1.0 + rows.weight.sum())
-
-    def loss(log_temperature: float) -> float:
-        log_p = log_softmax(f / np.exp(log_temperature), axis=1)
-        return -float(weight @ ((1.0 - any_class) * log_p[own] + any_class * log_p.mean(axis=1)))
-
-    best = minimize_scalar(loss, bounds=(-WIDEST, WIDEST), method="bounded")
-    return float(np.exp(best.x))

@@ -1,103 +1,56 @@
-"""Mini-batches by contrastive divergence with Adam: the recipe as data, and one epoch of it."""
+"""Learning of the globally normalised model: mini-batches by contrastive divergence, or all rows at once."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from nongauss.core.seeds import generator_at, generator_state
-from nongauss.harmonium import stick_breaking as sticks
-from nongauss.harmonium.exponential_families import ALWAYS_ON, Array, Layout, dense, totals_of
+from nongauss.harmonium.config import (
+    BIAS_STEP,
+    CHAINS,
+    CONTRAST_SHARE,
+    CROWDED,
+    DECAYED,
+    EVERY,
+    HIDDEN,
+    LEAST_EPOCHS,
+    LEAST_STEPS,
+    LIGHTEST,
+    MANY_ROWS,
+    MOST_RIDGE,
+    MOST_SPREAD,
+    MOST_VOTE_STEP,
+    PATIENCE,
+    RIDGE_GROWTH,
+    SOFTNESS,
+    VOTE_STEP,
+    HarmoniumRecipe,
+    LearningRates,
+)
+from nongauss.harmonium.data import RowSource, VisibleRows, column_means, mean_square, mean_totals
+from nongauss.harmonium.exponential_families import ALWAYS_ON, Array, Layout, dense, respond, totals_of
 from nongauss.harmonium.objective import contrastive_free_energy
-from nongauss.harmonium.params import Params, Prior, Rows, activity, column_means, start, usual_totals
+from nongauss.harmonium.params import FeaturePrior, HarmoniumParams, start
+from nongauss.harmonium.stick_breaking import stick_log_odds
 from nongauss.harmonium.updates import (
     Adam,
     Contrast,
-    advance,
     contrast,
-    dropped,
-    filled,
-    hidden_views,
+    filled_by_mean_field,
+    gibbs_sweep,
     hinge,
+    preactivation,
+    with_dropout,
+    with_hidden_views,
 )
-from nongauss.tables.source import Source, Stream, itself
-
-LEAST_EPOCHS, LEAST_STEPS = 12, 600
-"""By default so many epochs, or more until there were so many steps."""
+from nongauss.tables.source import Stream, itself
 
 
-class Rates(NamedTuple):
-    """Step size, start, and what restrains the weights.
-
-    A unit's drive moves by about `step` (of weights) a step, whatever the columns. `ridge` (a row) keeps
-    units from saturating, `overlap` (over all rows) from all saying the same: part of the loss with
-    labels. It is shared out between the directions in which the votes of classes can differ, and rises
-    from 0 with the square of the steps: units start alike and have to learn first.
-    """
-
-    step: float
-    drive: float
-    hidden_bias: float
-    ridge: float
-    overlap: float
-
-
-UNSUPERVISED = Rates(step=0.09, drive=0.9, hidden_bias=-2.0, ridge=0.03, overlap=500.0)
-SUPERVISED = Rates(step=0.027, drive=0.3, hidden_bias=0.0, ridge=0.03, overlap=300.0)
-RIDGE_GROWTH, MOST_RIDGE, CROWDED = 1.1, 0.3, 0.7
-"""While 70 % of the activations are saturated, the ridge grows by a tenth every ten steps, up to .3."""
-
-VOTE_STEP, MOST_VOTE_STEP, MOST_DRIVE, MANY_ROWS = 3e-3, 1e-2, 0.9, 1e4
-"""Step size of the votes with so many rows or more, and with few: small sets want larger votes than texts.
-
-They also want a larger start, or all units learn the same; on texts it stays as noise in rare words.
-"""
-
-BIAS_STEP = 1e-2
-DECAYED = 0.05
-"""The last step is this share of the first; sizes fall in a straight line."""
-
-CONTRAST_SHARE = 0.25
-"""With labels, contrastive divergence sees this share of each batch: the same error, 2.5 times faster."""
-
-HIDDEN = 0.5
-"""With several views, this share of a batch hides one of them, drawn at random, from the classes."""
-
-LIGHTEST = 1e-30
-"""Rows lighter than this, against the average, count as this: within float32."""
-
-CHAINS = 64
-EVERY = 10
-
-
-class Recipe(NamedTuple):
-    """How a model is fitted; see the parameters of `Harmonium` and `HarmoniumClassifier`."""
-
-    n_components: int
-    units: str
-    method: str
-    max_epochs: int | None
-    batch_size: int
-    has_sticks: bool
-    alpha: float
-    accurate: bool
-    C: float
-    margin: float
-    dropout: float | None
-    held_out: float
-    n_classes: int
-    seed: int
-
-    @property
-    def heeds_labels(self) -> bool:
-        """Do labels have a say in the features? With C = 0 they do not."""
-        return self.n_classes > 0 and self.C > 0.0
-
-
-def n_epochs(recipe: Recipe, n_rows: int) -> int:
+def n_epochs(recipe: HarmoniumRecipe, n_rows: int) -> int:
     """Epochs of the schedule."""
     if recipe.max_epochs is not None:
         return recipe.max_epochs
@@ -105,60 +58,70 @@ def n_epochs(recipe: Recipe, n_rows: int) -> int:
     return max(LEAST_EPOCHS, -(-LEAST_STEPS // n_batches))
 
 
-def batch_size(recipe: Recipe, n_rows: int) -> int:
+def batch_size(recipe: HarmoniumRecipe, n_rows: int) -> int:
     """Rows of a batch: at least four batches an epoch where there are rows for it."""
     return max(1, min(recipe.batch_size, max(16, n_rows // 4)))
 
 
-def dropout_share(recipe: Recipe, rows: Rows) -> float:
+def dropout_share(recipe: HarmoniumRecipe, rows: VisibleRows) -> float:
     """Share of cells left out on the way to the classes: near one half where rows are long, else little."""
     if recipe.dropout is not None:
         return recipe.dropout
-    long = activity(rows)
+    long = mean_square(rows)
     return 0.5 * long / (long + 10.0)
 
 
-class Everywhere(NamedTuple):
-    """All rows wherever they are, in parts that are `Rows`; their number, total weight and checksum."""
+def keep_normalisable(weights: Array, layout: Layout) -> None:
+    """Shrink weights (D, K) of real visible units beside real hidden ones to a norm below 1, in place.
 
-    source: Source
-    n_rows: int
-    weight: float
-    checksum: int = 0
+    At a norm |W| >= 1 the integral of exp(x' W h - |x|^2 / 2 - |h|^2 / 2), so Z, is infinite.
+    """
+    real = [block.place for block in layout if block.kind == "real"]
+    if real:
+        norm = np.sqrt(np.linalg.eigvalsh(sum(weights[at].T @ weights[at] for at in real))[-1])
+        if norm > 0.95:
+            for at in real:
+                weights[at] *= 0.95 / norm
 
 
-class Learner:
+def _shares(weight: Array) -> Array:
+    """Weights (B,) as shares whose sum is 1, float32."""
+    shares: Array = (weight / weight.sum()).astype(np.float32)
+    return shares
+
+
+class ContrastiveLearner:
     """Mini-batches with Adam. `epoch` changes the arrays in place; `snapshot` and `learned` copy them.
 
-    Where the rows are in parts, `everywhere` has them all, and `rows` is a sample.
+    `rows` are in memory. Where they are a sample of the table, `all_rows` has the others too.
     """
 
     def __init__(
         self,
         layout: Layout,
-        rows: Rows,
-        recipe: Recipe,
-        rates: Rates,
+        rows: VisibleRows,
+        recipe: HarmoniumRecipe,
+        rates: LearningRates,
         n_epochs: int,
-        everywhere: Everywhere | None = None,
+        all_rows: RowSource | None = None,
     ) -> None:
         self.layout, self.rows, self.recipe, self.rates = layout, rows, recipe, rates
         self.rng = np.random.default_rng(recipe.seed)
-        self.everywhere = everywhere or Everywhere(Stream([rows]), len(rows.weight), float(rows.weight.sum()))
-        n_rows, self.total = self.everywhere.n_rows, self.everywhere.weight
+        self.all_rows = all_rows or RowSource(Stream([rows]), len(rows.weight), float(rows.weight.sum()))
+        n_rows, self.total = self.all_rows.n_rows, self.all_rows.weight
         few = max(1.0, float(np.sqrt(MANY_ROWS / n_rows)))
-        drive = min(rates.drive * few, MOST_DRIVE)
+        spread = min(rates.spread * few, MOST_SPREAD)
         self.params = start(
-            self.rng, layout, rows, recipe.n_components, drive, rates.hidden_bias, recipe.n_classes
+            self.rng, layout, rows, recipe.n_components, spread, rates.hidden_bias, recipe.n_classes
         )
         on = 0.0 if recipe.units == "binary" else ALWAYS_ON
-        self.prior = Prior(np.full(recipe.n_components, on, np.float32), np.zeros((0, 2)))
+        self.prior = FeaturePrior(np.full(recipe.n_components, on, np.float32), np.zeros((0, 2)))
         self.use, self.used = np.zeros(recipe.n_components), 0.0
         self.adam = Adam(self.moving())
         self.batch = batch_size(recipe, n_rows)
         self.n_batches = -(-n_rows // self.batch)
         self.n_steps, self.done = n_epochs * self.n_batches, 0
-        self.weight_step = rates.step / np.sqrt(activity(rows))
+        self.weight_step = rates.step / np.sqrt(mean_square(rows))
         self.ridge = rates.ridge
         self.overlap = rates.overlap / self.total
         if recipe.heeds_labels:
@@ -168,7 +131,7 @@ class Learner:
         self.vote_step = min(VOTE_STEP * few, MOST_VOTE_STEP)
         self.dropout = dropout_share(recipe, rows) if recipe.heeds_labels else 0.0
         self.means = column_means(rows).astype(np.float32)
-        self.usual = usual_totals(layout, rows)
+        self.mean_totals = mean_totals(layout, rows)
         chosen = self.rng.integers(0, len(rows.weight), CHAINS)
         self.chains = dense(rows.X[chosen], np.float32) if recipe.method == "pcd" else None
 
@@ -177,9 +140,9 @@ class Learner:
         params = self.params
         return params.weights, params.visible_bias, params.hidden_bias, params.votes, params.intercept
 
-    def learned(self) -> tuple[Params, Prior]:
+    def learned(self) -> tuple[HarmoniumParams, FeaturePrior]:
         """A copy of what has been learned."""
-        return Params(*(np.array(part) for part in self.params)), self.prior
+        return HarmoniumParams(*(np.array(part) for part in self.params)), self.prior
 
     def snapshot(self) -> Any:
         """A copy of all that an epoch depends on."""
@@ -187,13 +150,13 @@ class Learner:
         return deepcopy((self.params, self.prior, self.adam.memory, sizes, generator_state(self.rng)))
 
     def restore(self, at: Any) -> None:
-        """Be there."""
+        """Go on from what `snapshot` returned."""
         self.params, self.prior, self.adam.memory, sizes, rng = deepcopy(at)
         self.use, self.used, self.done, self.ridge, self.chains = sizes
         self.rng = generator_at(rng)
 
     def epoch(self, number: int) -> Mapping[str, float]:
-        """All rows once, in random order."""
+        """One pass over all rows in random order: the trace's numbers, averaged over its batches."""
         total: dict[str, float] = {}
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             for rows in self._blocks():
@@ -209,92 +172,94 @@ class Learner:
         total["bound"] = -self.total * free_energy
         return total
 
-    def _blocks(self) -> Iterator[Rows]:
-        """All rows once; those in memory are one block."""
-        if self.everywhere.source.n_parts == 1:
-            return self.everywhere.source.each(itself)
-        return self.everywhere.source.blocks(self.rng)
+    def _blocks(self) -> Iterator[VisibleRows]:
+        """All rows once, those in memory as one block."""
+        if self.all_rows.source.n_parts == 1:
+            return self.all_rows.source.each(itself)
+        return self.all_rows.source.blocks(self.rng)
 
-    def _step(self, batch: Rows) -> dict[str, float]:
-        params, recipe, prior = self.params, self.recipe, self.prior.log_odds
-        x = self.whole(params, prior, batch)
+    def _step(self, batch: VisibleRows) -> dict[str, float]:
+        params, recipe, log_odds = self.params, self.recipe, self.prior.log_odds
+        x = self.complete(params, log_odds, batch)
         n = max(1, int(len(batch.weight) * CONTRAST_SHARE)) if recipe.heeds_labels else len(batch.weight)
-        weight = self._counts(batch.weight[:n])
+        weight = self._batch_shares(batch.weight[:n])
+        overlap = 0.0 if recipe.heeds_labels else self._overlap_price()
+        negative = self._negative_phase(x[:n])
         at = contrast(
-            params, recipe.units, self.layout, prior, x[:n], weight, ridge=self.ridge,
-            overlap=0.0 if recipe.heeds_labels else self._price(), **self._negative(x[:n]),
-        )  # fmt: skip
+            params,
+            recipe.units,
+            self.layout,
+            log_odds,
+            x[:n],
+            weight,
+            ridge=self.ridge,
+            overlap=overlap,
+            **negative,
+        )
         gradient = [at.weights, at.visible_bias, at.hidden_bias]
         gradient += [np.zeros_like(params.votes), np.zeros_like(params.intercept)]
         info = {}
         if recipe.heeds_labels:
-            info["hinge"] = self._labels(gradient, x, batch)
+            info["hinge"] = self._add_hinge(gradient, x, batch)
         self._move(tuple(gradient))
         if self.done % EVERY == 0 and at.saturated > CROWDED:
             self.ridge = max(self.ridge, min(RIDGE_GROWTH * self.ridge, MOST_RIDGE))
         self._update_sticks(at, float(weight.sum()))
         return info
 
-    def _counts(self, weight: Array) -> Array:
-        """Shares of some rows (B,), whose sum is 1 if they are as heavy as rows are on average."""
-        share = weight / (len(weight) * self.total / self.everywhere.n_rows)
+    def _batch_shares(self, weight: Array) -> Array:
+        """Weights of a batch (B,) as shares, whose sum is 1 if its rows are as heavy as the average one."""
+        share = weight / (len(weight) * self.total / self.all_rows.n_rows)
         return np.maximum(share, LIGHTEST).astype(np.float32)
 
-    def whole(self, params: Params, prior: Array, rows: Rows) -> Any:
-        """Rows whose gaps, if they have some, are filled by mean field."""
+    def complete(self, params: HarmoniumParams, log_odds: Array, rows: VisibleRows) -> Any:
+        """The cells of rows (B, D), missing ones at their mean-field expectation."""
         if rows.missing is None:
             return rows.X
-        return filled(params, self.recipe.units, self.layout, prior, rows.X, rows.missing, self.usual)
+        units, layout = self.recipe.units, self.layout
+        return filled_by_mean_field(params, units, layout, log_odds, rows.X, rows.missing, self.mean_totals)
 
-    def score(self, rows: Rows) -> float:
-        """How well rows that were held out fare, nats or margin a row: minus CF1, or minus the hinge."""
+    def score(self, rows: VisibleRows) -> float:
+        """What held-out rows reach, a row: minus CF1 (nats), or minus the hinge loss where labels count."""
         if not self.recipe.heeds_labels:
             return -self._free_energy(rows)
-        x = self.whole(self.params, self.prior.log_odds, rows)
+        log_odds, weight = self.prior.log_odds, _shares(rows.weight)
+        x = self.complete(self.params, log_odds, rows)
         assert rows.labels is not None
-        weight = _shares(rows.weight)
-        at = hinge(
-            self.params, self.recipe.units, self.prior.log_odds, x, weight, rows.labels, self.recipe.margin
-        )
-        return -at.loss
+        return -hinge(
+            self.params, self.recipe.units, log_odds, x, weight, rows.labels, self.recipe.margin
+        ).loss
 
-    def _free_energy(self, batch: Rows) -> float:
-        """CF1 a row."""
-        prior = self.prior.log_odds
-        x = dense(self.whole(self.params, prior, batch), np.float32)
+    def _free_energy(self, batch: VisibleRows) -> float:
+        """CF1 a row, nats."""
+        log_odds = self.prior.log_odds
+        x = dense(self.complete(self.params, log_odds, batch), np.float32)
         totals = totals_of(self.layout, x)
-        each = contrastive_free_energy(self.params, self.recipe.units, self.layout, prior, x, totals)
+        each = contrastive_free_energy(self.params, self.recipe.units, self.layout, log_odds, x, totals)
         return float(_shares(batch.weight) @ each)
 
-    def _negative(self, x: Any) -> dict[str, Any]:
-        """What the negative phase starts from, by method."""
+    def _negative_phase(self, x: Any) -> dict[str, Any]:
+        """The negative phase as arguments of `contrast`: by means, draws, or persistent chains."""
         if self.recipe.method == "mean_field":
             return {}
         if self.chains is not None:
             totals = totals_of(self.layout, dense(x, np.float32))
             totals = totals[self.rng.integers(0, len(totals), len(self.chains))]
-            self.chains = advance(
-                self.rng,
-                self.params,
-                self.recipe.units,
-                self.layout,
-                self.prior.log_odds,
-                self.chains,
-                totals,
+            log_odds, units = self.prior.log_odds, self.recipe.units
+            self.chains = gibbs_sweep(
+                self.rng, self.params, units, self.layout, log_odds, self.chains, totals
             )
         return {"rng": self.rng, "chains": self.chains}
 
-    def _labels(self, gradient: list[Array], x: Any, batch: Rows) -> float:
-        """Add the classes' share to the gradient; returns the hinge loss a row."""
+    def _add_hinge(self, gradient: list[Array], x: Any, batch: VisibleRows) -> float:
+        """Add C times the hinge's gradient and that of the votes' prior; returns the hinge loss a row."""
         params, recipe = self.params, self.recipe
-        seen = hidden_views(self.rng, self.layout, x, HIDDEN, self.means)
-        seen = dropped(self.rng, seen, self.dropout) if self.dropout else seen
-        weight = self._counts(batch.weight)
+        seen = with_hidden_views(self.rng, self.layout, x, HIDDEN, self.means)
+        seen = with_dropout(self.rng, seen, self.dropout) if self.dropout else seen
+        weight = self._batch_shares(batch.weight)
         assert batch.labels is not None
-        at = hinge(
-            params, recipe.units, self.prior.log_odds, seen, weight, batch.labels, recipe.margin,
-            self._price(),
-        )  # fmt: skip
+        log_odds, overlap = self.prior.log_odds, self._overlap_price()
+        at = hinge(params, recipe.units, log_odds, seen, weight, batch.labels, recipe.margin, overlap)
         C = np.float32(recipe.C)
         gradient[0] += C * at.weights
         gradient[2] = gradient[2] + C * at.hidden_bias
@@ -302,8 +267,8 @@ class Learner:
         gradient[4] = C * at.intercept
         return at.loss
 
-    def _price(self) -> float:
-        """What overlap costs at this step."""
+    def _overlap_price(self) -> float:
+        """What overlap of units costs at this step: it rises from 0 with the square of the steps."""
         return self.overlap * (self.done / max(self.n_steps, 1)) ** 2
 
     def _move(self, gradients: tuple[Array, ...]) -> None:
@@ -313,7 +278,7 @@ class Learner:
         rates = (self.weight_step, bias, bias, self.vote_step, self.vote_step)
         self.adam.step(self.moving(), gradients, tuple(rate * left for rate in rates))
         if self.recipe.units == "real":
-            contract(self.params.weights, self.layout)
+            keep_normalisable(self.params.weights, self.layout)
 
     def _update_sticks(self, at: Contrast, counts: float) -> None:
         if not self.recipe.has_sticks:
@@ -325,24 +290,93 @@ class Learner:
             self.set_sticks(self.use)
 
     def set_sticks(self, use: Array) -> None:
-        """The prior of units that a share `use` (K,) of the rows has."""
+        """Set the prior to that of sticks whose units are on in a share `use` (K,) of the rows."""
         order = np.argsort(-use, kind="stable")
         N = self.total
-        odds, gamma = sticks.log_odds(N * use[order], N, self.recipe.alpha, self.recipe.accurate)
+        odds, gamma = stick_log_odds(N * use[order], N, self.recipe.alpha, self.recipe.accurate)
         place = np.empty_like(order)
         place[order] = np.arange(len(order))
-        self.prior = Prior(odds[place].astype(np.float32), gamma[place])
+        self.prior = FeaturePrior(odds[place].astype(np.float32), gamma[place])
 
 
-def contract(weights: Array, layout: Layout) -> None:
-    """Real visible beside real hidden units: keep the norm of their weights below 1, or Z is infinite."""
-    real = [block.place for block in layout if block.kind == "real"]
-    if real:
-        norm = np.sqrt(np.linalg.eigvalsh(sum(weights[at].T @ weights[at] for at in real))[-1])
-        if norm > 0.95:
-            for at in real:
-                weights[at] *= 0.95 / norm
+class EarlyStoppingLearner:
+    """A learner whose epochs are judged by held-out rows. `best`: what it had learned by the best epoch."""
+
+    def __init__(self, learner: ContrastiveLearner, held: VisibleRows) -> None:
+        self.learner, self.held = learner, held
+        self.score, self.number, self.best = -np.inf, 0, learner.learned()
+
+    def epoch(self, number: int) -> Mapping[str, float]:
+        """An epoch of the learner; "stop" is 1 once held-out rows have not gained for `PATIENCE` epochs."""
+        info, score = self.learner.epoch(number), self.learner.score(self.held)
+        if score > self.score:
+            self.score, self.number, self.best = score, number, self.learner.learned()
+        return {**info, "held_out": score, "stop": float(number - self.number >= PATIENCE)}
+
+    def snapshot(self) -> Any:
+        """A copy of all that an epoch depends on."""
+        return self.learner.snapshot(), self.score, self.number, self.best
+
+    def restore(self, at: Any) -> None:
+        """Go on from what `snapshot` returned."""
+        learner, self.score, self.number, self.best = at
+        self.learner.restore(learner)
 
 
-def _shares(weight: Array) -> Array:
-    return (weight / weight.sum()).astype(np.float32)
+class FullBatchObjective:
+    """N (-CF1 - C hinge) - |votes|^2 / 2 of all rows and its gradient, at parameters as one flat vector.
+
+    q0 and q1 are held fixed in the gradient, as in the paper; the hinge is softened.
+    """
+
+    def __init__(self, learner: ContrastiveLearner) -> None:
+        self.learner = learner
+        self.shapes = [part.shape for part in learner.moving()]
+        self.scale = np.ones(len(learner.params.scale))
+
+    def params_of(self, flat: Array) -> HarmoniumParams:
+        """The vector as parameters, which are normalisable: see `keep_normalisable`."""
+        cuts = np.cumsum([int(np.prod(shape)) for shape in self.shapes])[:-1]
+        W, eta, beta, votes, intercept = (
+            part.reshape(shape) for part, shape in zip(np.split(flat, cuts), self.shapes, strict=True)
+        )
+        if self.learner.recipe.units == "real":
+            W = W.copy()
+            keep_normalisable(W, self.learner.layout)
+        return HarmoniumParams(W, eta, beta, self.scale, votes, intercept)
+
+    def use(self, flat: Array) -> Array:
+        """Share of the rows that have each unit, (K,)."""
+        rows, log_odds = self.learner.rows, self.learner.prior.log_odds.astype(np.float64)
+        params = self.params_of(flat)
+        x = self.learner.complete(params, log_odds, rows)
+        on = respond(self.learner.recipe.units, preactivation(params, x), log_odds).on
+        used: Array = rows.weight @ on / rows.weight.sum()
+        return used
+
+    def __call__(self, flat: Array) -> tuple[float, Array, float]:
+        """(objective, its gradient, the objective again as the bound of the trace)."""
+        rows, recipe, layout = self.learner.rows, self.learner.recipe, self.learner.layout
+        params, log_odds = self.params_of(flat), self.learner.prior.log_odds.astype(np.float64)
+        N, weight = rows.weight.sum(), rows.weight / rows.weight.sum()
+        x = self.learner.complete(params, log_odds, rows)
+        at = contrast(params, recipe.units, layout, log_odds, x, weight)
+        whole = dense(x, np.float32).astype(np.float64)
+        totals = totals_of(layout, whole)
+        each = contrastive_free_energy(params, recipe.units, layout, log_odds, whole, totals)
+        value = -float(weight @ each) - 0.5 * float((params.votes**2).sum()) / N
+        by_votes, by_intercept = -params.votes / N, np.zeros_like(params.intercept)
+        by_weights, by_bias = at.weights, at.hidden_bias
+        if recipe.heeds_labels:
+            assert rows.labels is not None
+            labels = hinge(
+                params, recipe.units, log_odds, x, weight, rows.labels, recipe.margin, softness=SOFTNESS
+            )
+            value -= recipe.C * labels.loss
+            by_weights = by_weights + recipe.C * labels.weights
+            by_bias = by_bias + recipe.C * labels.hidden_bias
+            by_votes = by_votes + recipe.C * labels.votes
+            by_intercept = recipe.C * labels.intercept
+        gradient = (by_weights, at.visible_bias, by_bias, by_votes, by_intercept)
+        flat_gradient = np.concatenate([part.ravel() for part in gradient]).astype(np.float64)
+        return N * value, N * flat_gradient, N * value

@@ -37,7 +37,7 @@ ALWAYS_ON = 30.0
 
 
 @persistable("harmonium.Block", "nongauss.harmonium.units:Block")
-class Block(NamedTuple):
+class UnitBlock(NamedTuple):
     """Visible units `start` to `stop` (excluded) of one view, all of one kind."""
 
     view: str
@@ -47,15 +47,15 @@ class Block(NamedTuple):
 
     @property
     def place(self) -> slice:
-        """Where its units are among the D."""
+        """The place of these units among the D."""
         return slice(self.start, self.stop)
 
 
-Layout = tuple[Block, ...]
+Layout = tuple[UnitBlock, ...]
 
 
 class Response(NamedTuple):
-    """Hidden units given their drive: E[z h] (B, K), its derivative by the drive, and P(z = 1)."""
+    """Hidden units given their preactivation S: E[z h] (B, K), its derivative by S, and P(z = 1)."""
 
     mean: Array
     slope: Array
@@ -128,17 +128,17 @@ def sample_visible(rng: np.random.Generator, layout: Layout, a: Array, totals: A
     return out
 
 
-def respond(units: str, drive: Array, prior: Array) -> Response:
-    """Exact posterior of hidden units (both z and h) whose drive is S = beta + W' x, (B, K).
+def respond(units: str, preactivation: Array, log_odds: Array) -> Response:
+    """Exact posterior of hidden units (both z and h) whose preactivation is S = beta + W' x, (B, K).
 
-    `units` "binary": h is 1, P(z = 1) = s(prior + S). "real": h is normal with mean S and variance 1 where
-    z = 1, so that P(z = 1) = s(prior + S^2 / 2), with `prior` (K,) the prior log odds.
+    `units` "binary": h is 1, P(z = 1) = s(log_odds + S). "real": h is normal with mean S and variance 1 where
+    z = 1, so that P(z = 1) = s(log_odds + S^2 / 2), with `log_odds` (K,) those of the prior.
     """
     if units == "binary":
-        on = expit(prior + drive)
+        on = expit(log_odds + preactivation)
         return Response(on, on * (1 - on), on)
-    on = expit(prior + 0.5 * drive * drive)
-    return Response(on * drive, on + on * (1 - on) * drive * drive, on)
+    on = expit(log_odds + 0.5 * preactivation * preactivation)
+    return Response(on * preactivation, on + on * (1 - on) * preactivation * preactivation, on)
 
 
 def dense(X: Any, dtype: Any = None) -> Array:
@@ -154,15 +154,15 @@ def saturated_share(hidden: Array, weight: Array) -> float:
     return float((weight / weight.sum()) @ outside.mean(axis=1))
 
 
-def log_factor(units: str, drive: Array, prior: Array) -> Array:
-    """Log of the sum (integral) over each hidden unit of exp(prior z + S z h), (B, K)."""
-    return softplus(prior + (drive if units == "binary" else 0.5 * drive * drive))
+def log_factor(units: str, preactivation: Array, log_odds: Array) -> Array:
+    """Log of the sum (integral) over each hidden unit of exp(log_odds z + S z h), (B, K)."""
+    return softplus(log_odds + (preactivation if units == "binary" else 0.5 * preactivation * preactivation))
 
 
-def sample_hidden(rng: np.random.Generator, units: str, drive: Array, prior: Array) -> Array:
-    """A draw of z h given the drive, (B, K)."""
-    on = respond(units, drive, prior).on
-    z = (rng.random(on.shape, dtype=np.float32) < on).astype(drive.dtype)
+def sample_hidden(rng: np.random.Generator, units: str, preactivation: Array, log_odds: Array) -> Array:
+    """A draw of z h given the preactivation, (B, K)."""
+    on = respond(units, preactivation, log_odds).on
+    z = (rng.random(on.shape, dtype=np.float32) < on).astype(preactivation.dtype)
     if units == "binary":
         return z
-    return z * (drive + rng.standard_normal(drive.shape, dtype=np.float32))
+    return z * (preactivation + rng.standard_normal(preactivation.shape, dtype=np.float32))

@@ -6,13 +6,14 @@ standard normal, e with variance `noise`; a missing cell is at its mean given th
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from nongauss.core.records import persistable
+from nongauss.harmonium.data import HarmoniumTable, VisibleRows, column_means, column_spreads
 from nongauss.harmonium.exponential_families import RANGES, Array, Layout, dense
-from nongauss.harmonium.params import Rows, column_means, column_spreads
 
 MOST_ROWS, MOST_FACTORS = 1000, 200
 """Rows that the components are learned from, and number of components."""
@@ -49,14 +50,24 @@ class Filler(NamedTuple):
             out[:, block.place] = np.clip(out[:, block.place], *RANGES[block.kind])
         return out
 
-    def whole(self, layout: Layout, rows: Rows) -> Rows:
-        """The rows without gaps."""
+    def filled(self, layout: Layout, rows: VisibleRows) -> VisibleRows:
+        """The rows with their missing cells filled."""
         if rows.missing is None:
             return rows
         return rows._replace(X=self.fill(layout, rows.X, rows.missing), missing=None)
 
+    def filled_table(self, table: HarmoniumTable) -> HarmoniumTable:
+        """The table with the missing cells of all its rows filled, wherever they are."""
+        all_rows, layout = table.all_rows, table.coder.layout
+        if all_rows is not None:
+            all_rows = all_rows._replace(source=all_rows.source.map(partial(self.filled, layout)))
+        return table._replace(rows=self.filled(layout, table.rows), all_rows=all_rows)
+
     def _expected(self, seen: Array, gone: Array) -> Array:
-        """Means of the columns `gone` (D,) given the others of some rows (n, seen columns)."""
+        """Means of the columns `gone` (D,) of some rows, given their other columns `seen` (n, seen columns).
+
+        u = (L' L + noise I)^-1 L' z with the rows of L that are seen; then mean + spread L_gone u.
+        """
         L = self.loadings[~gone]
         z = (seen - self.means[~gone]) / self.spreads[~gone]
         u = np.linalg.solve(L.T @ L + self.noise * np.eye(L.shape[1]), L.T @ z.T).T
@@ -67,8 +78,11 @@ class Filler(NamedTuple):
 NO_FILLER = Filler(np.zeros(0), np.zeros(0), np.zeros((0, 0)), 1.0)
 
 
-def learn_filler(layout: Layout, rows: Rows, seed: int) -> Filler:
-    """From some of the rows."""
+def learn_filler(layout: Layout, rows: VisibleRows, seed: int) -> Filler:
+    """Principal components of the standardised columns, from at most `MOST_ROWS` of the rows.
+
+    Rows with gaps are filled and learned from in turn.
+    """
     n_rows, D = rows.X.shape
     chosen = np.arange(n_rows)
     if n_rows > MOST_ROWS:
@@ -86,7 +100,10 @@ def learn_filler(layout: Layout, rows: Rows, seed: int) -> Filler:
 
 
 def _components(z: Array) -> tuple[Array, float]:
-    """Loadings and noise of rows (N, D) whose squares sum to the columns' variances."""
+    """Loadings L (D, R) and noise of rows z (N, D) whose squares sum to the columns' variances.
+
+    L_r = axis_r sqrt(value_r - noise), the noise being what the R components leave, per direction.
+    """
     wide = z.shape[0] < z.shape[1]
     values, axes = np.linalg.eigh(z @ z.T if wide else z.T @ z)
     values, axes = values[::-1][:MOST_FACTORS], axes[:, ::-1][:, :MOST_FACTORS]

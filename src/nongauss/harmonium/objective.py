@@ -1,4 +1,4 @@
-r"""What is optimised, term by term. B rows, D visible units, K hidden units, C classes.
+r"""What is maximised, term by term. B rows, D visible units, K hidden units, C classes.
 
 The globally normalised model of a row, with h~ = z h and base measures left out:
 
@@ -16,6 +16,7 @@ The chain graph, equation (5) of the paper: p(z) prod p(x | z), with p(x | z) no
 from __future__ import annotations
 
 import numpy as np
+from jaxtyping import Float, Int
 from scipy.special import logsumexp, softmax
 
 from nongauss.harmonium.exponential_families import (
@@ -27,57 +28,80 @@ from nongauss.harmonium.exponential_families import (
     respond,
     softplus,
 )
-from nongauss.harmonium.params import Params
+from nongauss.harmonium.params import HarmoniumParams
 
 CENTRE = 0.5
 """What is subtracted from the mean of a binary hidden unit before classes vote: units start at one half."""
 
 
-def log_marginal(params: Params, units: str, prior: Array, x: Array) -> Array:
-    """log p~(x), the hidden units summed out, relative to the base measure: (B,)."""
-    drive = x @ params.weights + params.hidden_bias
-    return x @ params.visible_bias + log_factor(units, drive, prior).sum(axis=1)
+def log_marginal(
+    params: HarmoniumParams, units: str, log_odds: Float[np.ndarray, " K"], x: Float[np.ndarray, "B D"]
+) -> Float[np.ndarray, " B"]:
+    """log p~(x), the hidden units summed out, relative to the base measure.
+
+    eta' x + sum_k log(1 + exp(log odds_k + S_k)) of binary units, S_k^2 / 2 for S_k of real ones (4).
+    """
+    S = x @ params.weights + params.hidden_bias
+    out: Array = x @ params.visible_bias + log_factor(units, S, log_odds).sum(axis=1)
+    return out
 
 
 def contrastive_free_energy(
-    params: Params, units: str, layout: Layout, prior: Array, x: Array, totals: Array
-) -> Array:
-    """CF1 of each row, (B,): nats."""
-    e0 = respond(units, x @ params.weights + params.hidden_bias, prior).mean
+    params: HarmoniumParams,
+    units: str,
+    layout: Layout,
+    log_odds: Float[np.ndarray, " K"],
+    x: Float[np.ndarray, "B D"],
+    totals: Float[np.ndarray, "B n_counted"],
+) -> Float[np.ndarray, " B"]:
+    """CF1 of each row, nats: log p~(x1) + H(q1(x)) - log p~(x), x1 the mean of q1(x) given E[h~ | x]."""
+    e0 = respond(units, x @ params.weights + params.hidden_bias, log_odds).mean
     a1 = e0 @ params.weights.T + params.visible_bias
     x1 = mean_of(layout, a1, totals)
     entropy = log_partition(layout, a1, totals) - (a1 * x1).sum(axis=1)
-    return log_marginal(params, units, prior, x1) + entropy - log_marginal(params, units, prior, x)
+    before, after = (log_marginal(params, units, log_odds, each) for each in (x, x1))
+    out: Array = after + entropy - before
+    return out
 
 
-def centred(units: str, mean: Array) -> Array:
-    """Hidden means as the classes see them."""
+def centred(units: str, mean: Float[np.ndarray, "B K"]) -> Float[np.ndarray, "B K"]:
+    """Hidden means as the classes see them: E[h~] - 1/2 of binary units."""
     return mean - CENTRE if units == "binary" else mean
 
 
-def scores(params: Params, units: str, mean: Array) -> Array:
-    """f (B, C): what each class gets from the hidden means (B, K)."""
+def scores(params: HarmoniumParams, units: str, mean: Float[np.ndarray, "B K"]) -> Float[np.ndarray, "B C"]:
+    """f = mu' (E[h~] - 1/2) + b: what each class gets from the hidden means."""
     return centred(units, mean) @ params.votes.T + params.intercept
 
 
-def worst_rival(f: Array, labels: Array, margin: float = 1.0) -> tuple[Array, Array]:
-    """The hinge loss of each row (B,), and the class that attains it (the row's own where the loss is 0)."""
+def worst_rival(
+    f: Float[np.ndarray, "B C"], labels: Int[np.ndarray, " B"], margin: float = 1.0
+) -> tuple[Float[np.ndarray, " B"], Int[np.ndarray, " B"]]:
+    """The hinge loss of each row, max_y [l 1(y != y_d) + f_dy - f_d,y_d], and the class that attains it.
+
+    That is the row's own class where the loss is 0.
+    """
     ahead = _ahead(f, labels, margin)
     rival = ahead.argmax(axis=1)
     return ahead[np.arange(len(f)), rival], rival
 
 
-def softened(f: Array, labels: Array, margin: float, softness: float) -> tuple[Array, Array]:
-    """The same with a soft maximum: `softness` times log C above it at most, and smooth where classes tie.
+def softened(
+    f: Float[np.ndarray, "B C"], labels: Int[np.ndarray, " B"], margin: float, softness: float
+) -> tuple[Float[np.ndarray, " B"], Float[np.ndarray, "B C"]]:
+    """The hinge loss with a soft maximum, s log sum_y exp([l 1(y != y_d) + f_dy - f_d,y_d] / s), and the
+    classes' shares in its gradient.
 
-    Also the classes' shares in its gradient (B, C).
+    With softness s it is above the hinge by s log C at most, and smooth where classes tie.
     """
     ahead = _ahead(f, labels, margin) / softness
     return softness * logsumexp(ahead, axis=1), softmax(ahead, axis=1)
 
 
-def _ahead(f: Array, labels: Array, margin: float) -> Array:
-    """What each class is ahead of the row's own, the margin added for the others: (B, C)."""
+def _ahead(
+    f: Float[np.ndarray, "B C"], labels: Int[np.ndarray, " B"], margin: float
+) -> Float[np.ndarray, "B C"]:
+    """l 1(y != y_d) + f_dy - f_d,y_d: what each class is ahead of the row's own, the margin included."""
     rows = np.arange(len(f))
     ahead = f + margin
     ahead[rows, labels] -= margin
@@ -86,9 +110,15 @@ def _ahead(f: Array, labels: Array, margin: float) -> Array:
 
 
 def chain_log_joint(
-    params: Params, layout: Layout, log_odds: Array, x: Array, totals: Array, z: Array
-) -> Array:
-    """log p(z) + log p(x | z) of the chain graph with binary units, relative to the base measure: (B,)."""
+    params: HarmoniumParams,
+    layout: Layout,
+    log_odds: Float[np.ndarray, " K"],
+    x: Float[np.ndarray, "B D"],
+    totals: Float[np.ndarray, "B n_counted"],
+    z: Float[np.ndarray, "B K"],
+) -> Float[np.ndarray, " B"]:
+    """log p(z) + log p(x | z) of the chain graph (5) with binary units, relative to the base measure."""
     a = z @ params.weights.T + params.visible_bias
     prior = (z * log_odds - softplus(log_odds)).sum(axis=1)
-    return prior + (x * a).sum(axis=1) - log_partition(layout, a, totals)
+    out: Array = prior + (x * a).sum(axis=1) - log_partition(layout, a, totals)
+    return out

@@ -12,13 +12,14 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit, softmax
 
+from nongauss.harmonium.data import VisibleRows
 from nongauss.harmonium.exponential_families import Array, Layout, dense, mean_of, totals_of
-from nongauss.harmonium.params import Params, Prior, Rows
+from nongauss.harmonium.params import FeaturePrior, HarmoniumParams
 
 CELLS = 2**18
 """Cells of a block of rows that are in memory at once."""
 
-NOWHERE = -1e30
+UNSEEN = -1e30
 """Natural parameter of a count that is not seen: the others share the total."""
 
 STEEPEST = 30.0
@@ -35,9 +36,12 @@ class Surrogate(NamedTuple):
 def surrogate(
     layout: Layout, x: Array, a: Array, variance: Array, totals: Array, seen: Array | None
 ) -> Surrogate:
-    """At a whose mean and variance are given, (B, D); cells that are not `seen` say nothing."""
+    """The quadratic around natural parameters of mean `a` and `variance` (B, D); 0 for cells not `seen`.
+
+    Binary: curvature 2 w(xi) = tanh(xi / 2) / (2 xi), xi^2 = E[a^2] (Jaakkola and Jordan). Counts: the mean.
+    """
     others = tuple(block for block in layout if block.kind != "binary")
-    mean = mean_of(others, shown(a, seen), totals)
+    mean = mean_of(others, masked(a, seen), totals)
     slope, curvature = np.empty_like(a), np.ones_like(a)
     for block in layout:
         at = block.place
@@ -55,8 +59,11 @@ def surrogate(
     return Surrogate(slope, curvature)
 
 
-class Block(NamedTuple):
-    """Rows that are worked on at once: dense cells, which of them are seen (None: all), totals, weight."""
+class DenseBlock(NamedTuple):
+    """Rows that are worked on at once: their place among the N rows, and dense scaled cells x (B, D).
+
+    `seen` (B, D): 1 where a cell is not missing (None: all); `totals` of counts; `weight` (B,).
+    """
 
     place: slice
     x: Array
@@ -65,57 +72,60 @@ class Block(NamedTuple):
     weight: Array
 
 
-def blocks(layout: Layout, rows: Rows, scale: Array) -> Iterator[Block]:
+def dense_blocks(layout: Layout, rows: VisibleRows, scale: Array) -> Iterator[DenseBlock]:
     """The rows, scaled and made dense, a block at a time."""
-    N, D = rows.X.shape
-    size = max(1, CELLS // max(D, 1))
     scale = scale.astype(np.float32)
-    for start in range(0, N, size):
-        place = slice(start, min(start + size, N))
-        x = dense(rows.X[place]) * scale
-        seen = None if rows.missing is None else (~rows.missing[place]).astype(np.float32)
-        totals = totals_of(layout, x)
-        yield Block(place, x.astype(np.float32), seen, totals, rows.weight[place])
+    for place, some in rows.blocks(CELLS):
+        x = dense(some.X) * scale
+        seen = None if some.missing is None else (~some.missing).astype(np.float32)
+        yield DenseBlock(place, x.astype(np.float32), seen, totals_of(layout, x), some.weight)
 
 
-def field(params: Params, on: Array) -> tuple[Array, Array]:
-    """Mean and variance of a (B, D) under q(z). Large products are in float32: half the time."""
+def natural_moments(params: HarmoniumParams, on: Array) -> tuple[Array, Array]:
+    """Mean and variance (B, D) of the natural parameter a = eta + W z under q(z) with P(z = 1) `on` (B, K):
+
+        E a = eta + W nu,   Var a_d = sum_k nu_k (1 - nu_k) W_dk^2
+
+    Large products are in float32: half the time.
+    """
     W, nu = params.weights.astype(np.float32), on.astype(np.float32)
     return nu @ W.T + params.visible_bias.astype(np.float32), (nu * (1 - nu)) @ (W * W).T
 
 
-def settle(
-    params: Params, layout: Layout, log_odds: Array, block: Block, on: Array, sweeps: int
+def mean_field_sweeps(
+    params: HarmoniumParams, layout: Layout, log_odds: Array, block: DenseBlock, on: Array, sweeps: int
 ) -> tuple[Array, Array]:
-    """q(z) of the rows of a block, from `on` (B, K): new use and its logits. Units of a sweep in turn.
+    """q(z) of the rows of a block, from P(z = 1) `on` (B, K): the new P(z = 1) and its logits (B, K).
 
-    Between units of one sweep the curvature is that of a usual row; the next starts from exact slopes.
+    logit nu_k = log odds_k + W_k' slope + (nu_k - 1/2) W_k^2' curvature, less what units that moved before it
+    in the sweep explain by now. Between units of one sweep the curvature is that of a row whose units are as
+    the prior has them; the next sweep starts from exact slopes.
     """
     W = params.weights.astype(np.float32)
-    fixed, counted = _meetings(params, layout, log_odds)
+    fixed, counted = _interactions(params, layout, log_odds)
     logits = np.empty_like(on)
     for _ in range(sweeps):
-        a, variance = field(params, on)
+        a, variance = natural_moments(params, on)
         at = surrogate(layout, block.x, a, variance, block.totals, block.seen)
         own = (at.curvature @ (W * W)).astype(np.float64)
         pull = (at.slope @ W).astype(np.float64) + log_odds + (on - 0.5) * own
-        pull += _beyond_quadratic(params, layout, block, a, on)
+        pull += _count_correction(params, layout, block, a, on)
         moved, new = np.zeros_like(on), on.copy()
         for k in range(on.shape[1]):
-            met = moved @ fixed[:, k]
+            explained = moved @ fixed[:, k]
             for total, each in zip(block.totals.T, counted, strict=True):
-                met += total * (moved @ each[:, k])
-            logits[:, k] = pull[:, k] - met
+                explained += total * (moved @ each[:, k])
+            logits[:, k] = pull[:, k] - explained
             new[:, k] = expit(logits[:, k])
             moved[:, k] = new[:, k] - on[:, k]
         on = new
     return on, logits
 
 
-def _meetings(params: Params, layout: Layout, log_odds: Array) -> tuple[Array, list[Array]]:
-    """How much a unit lowers the logit of another, (K, K), in a row whose units are as usual; and for each
-    block of counts how much it does by each one that is counted."""
-    a, variance = field(params, expit(log_odds)[None])
+def _interactions(params: HarmoniumParams, layout: Layout, log_odds: Array) -> tuple[Array, list[Array]]:
+    """W' diag(curvature) W (K, K): how much a unit lowers the logit of another, in a row whose units are as
+    the prior has them; and for each block of counts the same by each one that is counted."""
+    a, variance = natural_moments(params, expit(log_odds)[None])
     n_counted = sum(block.kind == "counts" for block in layout)
     usual = surrogate(layout, np.zeros_like(a), a, variance, np.ones((1, n_counted)), None).curvature[0]
     fixed, counted = np.zeros((len(log_odds), len(log_odds))), []
@@ -129,8 +139,10 @@ def _meetings(params: Params, layout: Layout, log_odds: Array) -> tuple[Array, l
     return fixed, counted
 
 
-def _beyond_quadratic(params: Params, layout: Layout, block: Block, a: Array, on: Array) -> Array:
-    """What counts add to the logits beyond the quadratic, (B, K).
+def _count_correction(
+    params: HarmoniumParams, layout: Layout, block: DenseBlock, a: Array, on: Array
+) -> Array:
+    """What the log partition of counts adds to the logits beyond its quadratic, (B, K).
 
     A unit may multiply a count by so much that g(t) = log sum_d p_d e^(t w_d) is far from quadratic. It is
     taken as the polynomial of fourth degree that has its values at -1, 0 and 1 and two derivatives at 0.
@@ -140,7 +152,7 @@ def _beyond_quadratic(params: Params, layout: Layout, block: Block, a: Array, on
         if part.kind != "counts":
             continue
         at, W = part.place, params.weights[part.place].astype(np.float32)
-        p = softmax(shown(a, block.seen)[:, at], axis=1)
+        p = softmax(masked(a, block.seen)[:, at], axis=1)
         slope, square = p @ W, p @ (W * W)
         up, down = (np.log(p @ np.exp(np.clip(sign * W, -STEEPEST, STEEPEST))) for sign in (1, -1))
         second = 0.5 * (square - slope * slope)
@@ -152,14 +164,16 @@ def _beyond_quadratic(params: Params, layout: Layout, block: Block, a: Array, on
     return out
 
 
-def shown(a: Array, seen: Array | None) -> Array:
+def masked(a: Array, seen: Array | None) -> Array:
     """Natural parameters (B, D), those of cells that are not seen at minus infinity."""
-    return a if seen is None else np.where(seen > 0, a, NOWHERE)
+    return a if seen is None else np.where(seen > 0, a, UNSEEN)
 
 
-def infer(params: Params, layout: Layout, prior: Prior, rows: Rows, sweeps: int = 20) -> Array:
-    """q(z) of new rows, (N, K), from the prior's use."""
+def infer_features(
+    params: HarmoniumParams, layout: Layout, prior: FeaturePrior, rows: VisibleRows, sweeps: int = 20
+) -> Array:
+    """P(z = 1) under q(z) of new rows, (N, K), by mean field from the prior."""
     on = np.tile(expit(prior.log_odds), (rows.X.shape[0], 1))
-    for block in blocks(layout, rows, params.scale):
-        on[block.place], _ = settle(params, layout, prior.log_odds, block, on[block.place], sweeps)
+    for block in dense_blocks(layout, rows, params.scale):
+        on[block.place], _ = mean_field_sweeps(params, layout, prior.log_odds, block, on[block.place], sweeps)
     return on

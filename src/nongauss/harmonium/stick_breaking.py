@@ -1,8 +1,8 @@
 """The stick-breaking Indian buffet process, truncated: v_k ~ Beta(alpha, 1), pi_k = v_1 ... v_k.
 
 q(v_k) = Beta(gamma_k1, gamma_k2). Doshi-Velez, Miller, Van Gael and Teh (AISTATS 2009) bound
-E log(1 - pi_k) by a multinomial q_k(y), y = 1..k; the
-accurate evaluation here sums the series of the logarithm.
+E log(1 - pi_k) by a multinomial q_k(y), y = 1..k; the accurate evaluation here sums the series of the
+logarithm.
 """
 
 from __future__ import annotations
@@ -22,12 +22,16 @@ SWEEPS = 30
 
 
 def expected_log_pi(gamma: Array) -> Array:
-    """tau2_k = E log pi_k, (K,)."""
+    """tau2_k = E log pi_k = sum_{m<=k} [digamma(g_m1) - digamma(g_m1 + g_m2)], (K,)."""
     return np.cumsum(digamma(gamma[:, 0]) - digamma(gamma.sum(axis=1)))
 
 
-def multinomial(gamma: Array) -> tuple[Array, Array]:
-    """The bound of E log(1 - pi_k), (K,), and the q_k(y) that reaches it, (K, K), lower triangular."""
+def multinomial_bound(gamma: Array) -> tuple[Array, Array]:
+    """The bound of E log(1 - pi_k), (K,), and the q_k(y) that reaches it, (K, K), lower triangular.
+
+    q_k(y) is proportional to exp(digamma(g_y2) + sum_{m<y} digamma(g_m1) - sum_{m<=y} digamma(g_m1 + g_m2)),
+    and the bound is the log of the sum of these.
+    """
     by_stick, both = digamma(gamma), digamma(gamma.sum(axis=1))
     before = np.concatenate([[0.0], np.cumsum(by_stick[:-1, 0])])
     score = by_stick[:, 1] + before - np.cumsum(both)
@@ -50,10 +54,11 @@ def expected_log_rest(gamma: Array) -> Array:
     share = np.concatenate([1.0 / m[:TERMS], half * weights])
     a, b = gamma[:, :1], gamma[:, 1:]
     log_moment = np.cumsum(betaln(a + m, b) - betaln(a, b), axis=0)
-    return -np.exp(log_moment) @ share
+    out: Array = -np.exp(log_moment) @ share
+    return out
 
 
-def update(on: Array, n_rows: float, alpha: float) -> Array:
+def update_sticks(on: Array, n_rows: float, alpha: float) -> Array:
     """gamma (K, 2) that maximises the bound, given how many rows `on` (K,) have each feature.
 
     Coordinate ascent with the multinomial (NOTATION.md has the equations).
@@ -61,7 +66,7 @@ def update(on: Array, n_rows: float, alpha: float) -> Array:
     off = n_rows - on
     gamma = np.stack([alpha + on, 1.0 + off], axis=1)
     for _ in range(SWEEPS):
-        _, q = multinomial(gamma)
+        _, q = multinomial_bound(gamma)
         after = np.cumsum(q[:, ::-1], axis=1)[:, ::-1] - q
         first = alpha + np.cumsum(on[::-1])[::-1] + (np.tril(after, -1) * off[:, None]).sum(axis=0)
         new = np.stack([first, 1.0 + off @ q], axis=1)
@@ -72,9 +77,9 @@ def update(on: Array, n_rows: float, alpha: float) -> Array:
     return gamma
 
 
-def bound(gamma: Array, on: Array, n_rows: float, alpha: float) -> float:
-    """What `update` maximises: E log p(z, v) - E log q(v) with the multinomial bound, nats."""
-    rest, _ = multinomial(gamma)
+def stick_bound(gamma: Array, on: Array, n_rows: float, alpha: float) -> float:
+    """What `update_sticks` maximises: E log p(z, v) - E log q(v) with the multinomial bound, nats."""
+    rest, _ = multinomial_bound(gamma)
     log_v = digamma(gamma[:, 0]) - digamma(gamma.sum(axis=1))
     log_w = digamma(gamma[:, 1]) - digamma(gamma.sum(axis=1))
     prior = len(gamma) * np.log(alpha) + (alpha - 1.0) * log_v.sum()
@@ -82,8 +87,8 @@ def bound(gamma: Array, on: Array, n_rows: float, alpha: float) -> float:
     return float(on @ expected_log_pi(gamma) + (n_rows - on) @ rest + prior - own)
 
 
-def log_odds(on: Array, n_rows: float, alpha: float, accurate: bool = True) -> tuple[Array, Array]:
+def stick_log_odds(on: Array, n_rows: float, alpha: float, accurate: bool = True) -> tuple[Array, Array]:
     """(E log pi - E log(1 - pi) (K,), gamma (K, 2)). Features must be in order, the most used first."""
-    gamma = update(on, n_rows, alpha)
-    rest = expected_log_rest(gamma) if accurate else multinomial(gamma)[0]
+    gamma = update_sticks(on, n_rows, alpha)
+    rest = expected_log_rest(gamma) if accurate else multinomial_bound(gamma)[0]
     return expected_log_pi(gamma) - rest, gamma

@@ -1,4 +1,4 @@
-"""Readable results: which features are in use and why others are not, their columns, and their classes."""
+"""Summaries of the features of a fit: which are in use and why others are not, their columns and classes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ OFF = "almost no row has it"
 ON = "almost every row has it"
 
 
-def status_of(hidden: Array, weight: Array, units: str = "binary") -> tuple[str, ...]:
+def component_status(hidden: Array, weight: Array, units: str = "binary") -> tuple[str, ...]:
     """For each unit "active", or why it says nothing, from its activations (N, K) on the training rows.
 
     Real units have a size of either sign: they are out of use only where it is the same in all rows.
@@ -39,7 +39,7 @@ def status_of(hidden: Array, weight: Array, units: str = "binary") -> tuple[str,
     return tuple(out)
 
 
-def top(weights: Array, spread: Array, names: tuple[str, ...], k: int) -> list[list[str]]:
+def top_columns(weights: Array, spread: Array, names: tuple[str, ...], k: int) -> list[list[str]]:
     """Names of the k visible units that each feature raises most, in standard deviations."""
     lift = weights * spread[:, None]
     order = np.argsort(-lift, axis=0, kind="stable")[:k]
@@ -58,7 +58,7 @@ def class_means(hidden: Array, weight: Array, labels: Array, n_classes: int) -> 
     return mean, spread
 
 
-def described(
+def description(
     status: tuple[str, ...], use: Array, tops: list[list[str]], classes: list[str] | None, most: int = 40
 ) -> str:
     """How many features are in use and why others are not, then each: mean, class that has it most, columns.

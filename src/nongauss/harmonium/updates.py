@@ -1,7 +1,8 @@
 """Gradients of the globally normalised model by contrastive divergence, the hinge's, and Adam; in float32.
 
 The gradients are written by hand: with sparse rows every product with the data is one of scipy's sparse times
-dense products, several times cheaper than the same rows made dense for compiled code.
+dense products, several times cheaper than the same rows made dense for compiled code. B rows of a batch, D
+visible units, K hidden units, C classes, S persistent chains.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from jaxtyping import Bool, Float, Int
 
 from nongauss.harmonium.exponential_families import (
     Array,
@@ -23,7 +25,7 @@ from nongauss.harmonium.exponential_families import (
     totals_of,
 )
 from nongauss.harmonium.objective import centred, scores, softened, worst_rival
-from nongauss.harmonium.params import Params
+from nongauss.harmonium.params import HarmoniumParams
 
 FILL_SWEEPS = 3
 """Mean-field sweeps that fill missing cells during learning."""
@@ -36,83 +38,91 @@ DECAY_1, DECAY_2, TINY = 0.9, 0.999, 1e-8
 
 
 class Contrast(NamedTuple):
-    """Ascent direction of the likelihood by weights, visible and hidden bias, a row; weighted sum of the
-    units' use (K,).
+    """Ascent direction of the likelihood a row by weights (D, K), visible (D,) and hidden bias (K,); the
+    weighted sum of P(z = 1) over rows, `on` (K,).
 
     `saturated`: share of the units' means outside [.02, .98].
     """
 
-    weights: Array
-    visible_bias: Array
-    hidden_bias: Array
-    on: Array
+    weights: Float[np.ndarray, "D K"]
+    visible_bias: Float[np.ndarray, " D"]
+    hidden_bias: Float[np.ndarray, " K"]
+    on: Float[np.ndarray, " K"]
     saturated: float
 
 
-def drive_of(params: Params, X: Any) -> Array:
-    """S = beta + x' W for dense or sparse rows, (B, K)."""
+def preactivation(params: HarmoniumParams, X: Any) -> Float[np.ndarray, "B K"]:
+    """S = beta + x' W (6) for dense or sparse rows X (B, D)."""
     return np.asarray(X @ params.weights) + params.hidden_bias
 
 
-def filled(
-    params: Params,
+def filled_by_mean_field(
+    params: HarmoniumParams,
     units: str,
     layout: Layout,
-    prior: Array,
-    x: Array,
-    missing: Array,
-    usual: Array,
+    log_odds: Float[np.ndarray, " K"],
+    x: Float[np.ndarray, "B D"],
+    missing: Bool[np.ndarray, "B D"],
+    mean_totals: Float[np.ndarray, " n_counted"],
     sweeps: int = FILL_SWEEPS,
-) -> Array:
-    """x (B, D) with missing cells at their mean-field expectation: q0 with those cells free.
+) -> Float[np.ndarray, "B D"]:
+    """x with missing cells at their mean-field expectation: x_d = E[x_d | a], a = eta + W E[h~ | x] in turn.
 
-    `usual`: what the counts of a row sum to in each block of counts, for rows that have none of them.
+    `mean_totals`: what the counts of a row sum to in each block of counts, for rows that have none of them.
     """
     x = np.where(missing, 0.0, x).astype(x.dtype)
-    seen = ~missing
-    totals = _whole_totals(layout, x, seen, usual)
+    totals = _complete_totals(layout, x, ~missing, mean_totals)
     a = np.broadcast_to(params.visible_bias, x.shape).copy()
     for _ in range(sweeps):
         x = np.where(missing, mean_of(layout, a, totals), x)
-        a = respond(units, drive_of(params, x), prior).mean @ params.weights.T + params.visible_bias
+        a = respond(units, preactivation(params, x), log_odds).mean @ params.weights.T + params.visible_bias
     return np.where(missing, mean_of(layout, a, totals), x)
 
 
-def _whole_totals(layout: Layout, x: Array, seen: Array, usual: Array) -> Array:
-    """Totals of count blocks, scaled up for missing cells; a block wholly missing has its usual total."""
+def _complete_totals(
+    layout: Layout,
+    x: Float[np.ndarray, "B D"],
+    seen: Bool[np.ndarray, "B D"],
+    mean_totals: Float[np.ndarray, " n_counted"],
+) -> Float[np.ndarray, "B n_counted"]:
+    """Totals of blocks of counts divided by the share of the block that is seen; where none of it is, the
+    mean total."""
     share = totals_of(layout, seen) / totals_of(layout, np.ones((1, x.shape[1])))
-    return np.where(share > 0, totals_of(layout, x) / np.maximum(share, 1e-12), usual)
+    return np.where(share > 0, totals_of(layout, x) / np.maximum(share, 1e-12), mean_totals)
 
 
 def contrast(
-    params: Params,
+    params: HarmoniumParams,
     units: str,
     layout: Layout,
-    prior: Array,
+    log_odds: Float[np.ndarray, " K"],
     X: Any,
-    weight: Array,
-    chains: Array | None = None,
+    weight: Float[np.ndarray, " B"],
+    chains: Float[np.ndarray, "S D"] | None = None,
     rng: np.random.Generator | None = None,
     ridge: float = 0.0,
     overlap: float = 0.0,
 ) -> Contrast:
-    """Gradient of -CF1 a row with q0 and q1 held fixed; with `chains` (B, D), these are the negative phase.
+    """Gradient of -CF1 a row with q0 and q1 held fixed, X dense or CSR (B, D): by weights
 
-    `weight` (B,): shares of a batch, whose sum is what the batch counts for. With `rng`, hidden units are
-    drawn before they reconstruct.
+        sum_d w_d (x_d E_q0[h~]' - x1_d E_q1[h~]')
+
+    With `chains` these are the negative phase. `weight`: shares of a batch, whose sum is what the batch
+    counts for. With `rng`, hidden units are drawn before they reconstruct. `ridge` and `overlap`: see
+    `restraint_slope`.
     """
-    S0 = drive_of(params, X)
-    at0 = respond(units, S0, prior)
+    S0 = preactivation(params, X)
+    at0 = respond(units, S0, log_odds)
     totals = totals_of(layout, X)
-    h = at0.mean if rng is None else sample_hidden(rng, units, S0, prior)
+    h = at0.mean if rng is None else sample_hidden(rng, units, S0, log_odds)
     a1 = h @ params.weights.T + params.visible_bias
     x1 = mean_of(layout, a1, totals)
     negative, share = x1, weight
     if chains is not None:
         negative, share = chains, np.full(len(chains), weight.sum() / len(chains), weight.dtype)
-    e1 = respond(units, drive_of(params, negative), prior).mean
+    e1 = respond(units, preactivation(params, negative), log_odds).mean
     up, down = at0.mean * weight[:, None], e1 * share[:, None]
-    up += restrain(ridge, overlap, S0, at0, weight)
+    up += restraint_slope(ridge, overlap, S0, at0, weight)
     return Contrast(
         np.asarray(X.T @ up) - negative.T @ down,
         np.asarray(X.T @ weight).reshape(-1) - share @ negative,
@@ -122,8 +132,14 @@ def contrast(
     )
 
 
-def restrain(ridge: float, overlap: float, drive: Array, at: Response, weight: Array) -> Array:
-    """Slope by the drive S (B, K), row weights included, of
+def restraint_slope(
+    ridge: float,
+    overlap: float,
+    S: Float[np.ndarray, "B K"],
+    at: Response,
+    weight: Float[np.ndarray, " B"],
+) -> Float[np.ndarray, "B K"]:
+    """Slope by the preactivation S, row weights included, of
 
         - ridge / 2 sum_k Var S_k  - overlap / 16 sum_{j != k} r_jk^8
 
@@ -132,7 +148,7 @@ def restrain(ridge: float, overlap: float, drive: Array, at: Response, weight: A
     below .7 alone.
     """
     share = weight / weight.sum()
-    slope = -ridge * (drive - share @ drive) if ridge else np.zeros_like(drive)
+    slope = -ridge * (S - share @ S) if ridge else np.zeros_like(S)
     if overlap:
         h = at.mean - share @ at.mean
         spread = np.sqrt(share @ (h * h) + LEAST_VARIANCE)
@@ -141,52 +157,55 @@ def restrain(ridge: float, overlap: float, drive: Array, at: Response, weight: A
         np.fill_diagonal(r, 0.0)
         push = r**7
         slope -= overlap * (h @ push - h * (push * r).sum(axis=0)) / spread * at.slope
-    out: Array = (slope * weight[:, None]).astype(drive.dtype)
+    out: Array = (slope * weight[:, None]).astype(S.dtype)
     return out
 
 
-def advance(
+def gibbs_sweep(
     rng: np.random.Generator,
-    params: Params,
+    params: HarmoniumParams,
     units: str,
     layout: Layout,
-    prior: Array,
-    chains: Array,
-    totals: Array,
-) -> Array:
-    """One Gibbs sweep of persistent chains (S, D)."""
-    h = sample_hidden(rng, units, drive_of(params, chains), prior)
+    log_odds: Float[np.ndarray, " K"],
+    chains: Float[np.ndarray, "S D"],
+    totals: Float[np.ndarray, "S n_counted"],
+) -> Float[np.ndarray, "S D"]:
+    """One sweep of persistent chains: h~ ~ p(h~ | x), then x ~ p(x | h~)."""
+    h = sample_hidden(rng, units, preactivation(params, chains), log_odds)
     a = h @ params.weights.T + params.visible_bias
     return sample_visible(rng, layout, a, totals).astype(chains.dtype)
 
 
-class Hinge(NamedTuple):
+class HingeGradient(NamedTuple):
     """Ascent direction of minus the hinge loss a row, by weights, hidden bias, votes, intercept; the loss."""
 
-    weights: Array
-    hidden_bias: Array
-    votes: Array
-    intercept: Array
+    weights: Float[np.ndarray, "D K"]
+    hidden_bias: Float[np.ndarray, " K"]
+    votes: Float[np.ndarray, "C K"]
+    intercept: Float[np.ndarray, " C"]
     loss: float
 
 
 def hinge(
-    params: Params,
+    params: HarmoniumParams,
     units: str,
-    prior: Array,
+    log_odds: Float[np.ndarray, " K"],
     X: Any,
-    weight: Array,
-    labels: Array,
+    weight: Float[np.ndarray, " B"],
+    labels: Int[np.ndarray, " B"],
     margin: float = 1.0,
     overlap: float = 0.0,
     softness: float = 0.0,
-) -> Hinge:
-    """Sub-gradient of the weighted sum of the Crammer-Singer loss; `weight` (B,) as in `contrast`.
+) -> HingeGradient:
+    """Sub-gradient of the weighted sum of the Crammer-Singer loss, X dense or CSR (B, D), by f
 
-    With a `softness` above 0 the gradient of the loss that is softened so.
+        sum_d w_d (e_{y_d} - e_{rival of d}),
+
+    and through f = mu' (E[h~] - 1/2) + b by all else. `weight` as in `contrast`. With a `softness` above 0
+    the rival is the soft maximum's shares.
     """
-    drive = drive_of(params, X)
-    at = respond(units, drive, prior)
+    S = preactivation(params, X)
+    at = respond(units, S, log_odds)
     f = scores(params, units, at.mean)
     rows = np.arange(len(f))
     pull = np.zeros_like(f)
@@ -197,18 +216,18 @@ def hinge(
         loss, rival = worst_rival(f, labels, margin)
         pull[rows, rival] -= weight
     pull[rows, labels] += weight
-    by_drive = (pull @ params.votes) * at.slope + restrain(0.0, overlap, drive, at, weight)
-    return Hinge(
-        np.asarray(X.T @ by_drive),
-        by_drive.sum(axis=0),
+    by_S = (pull @ params.votes) * at.slope + restraint_slope(0.0, overlap, S, at, weight)
+    return HingeGradient(
+        np.asarray(X.T @ by_S),
+        by_S.sum(axis=0),
         pull.T @ centred(units, at.mean),
         pull.sum(axis=0),
         float(weight @ loss),
     )
 
 
-def dropped(rng: np.random.Generator, X: Any, share: float) -> Any:
-    """X with cells set to 0 at random, the others scaled up so that their expectation is kept."""
+def with_dropout(rng: np.random.Generator, X: Any, share: float) -> Any:
+    """X (B, D) with a `share` of its cells set to 0 at random, the others scaled up: its expectation is X."""
     if hasattr(X, "tocsr"):
         out = X.copy()
         out.data = out.data * (rng.random(len(out.data), dtype=np.float32) >= share) / np.float32(1 - share)
@@ -216,8 +235,10 @@ def dropped(rng: np.random.Generator, X: Any, share: float) -> Any:
     return X * ((rng.random(X.shape, dtype=np.float32) >= share) / np.float32(1 - share))
 
 
-def hidden_views(rng: np.random.Generator, layout: Layout, X: Any, share: float, means: Array) -> Any:
-    """X where a `share` of the rows have one of their views, drawn at random, at its `means` (D,); dense."""
+def with_hidden_views(
+    rng: np.random.Generator, layout: Layout, X: Any, share: float, means: Float[np.ndarray, " D"]
+) -> Any:
+    """X (B, D), dense, where a `share` of the rows have one view, drawn at random, at its `means`."""
     views = sorted({block.view for block in layout})
     if len(views) == 1:
         return X
@@ -239,7 +260,7 @@ class Adam:
 
     @property
     def memory(self) -> tuple[list[Array], list[Array], int]:
-        """Running means, running squares and number of steps."""
+        """Running means of the gradients, of their squares, and number of steps."""
         return self.means, self.squares, self.n_steps
 
     @memory.setter
@@ -247,7 +268,10 @@ class Adam:
         self.means, self.squares, self.n_steps = memory
 
     def step(self, arrays: tuple[Array, ...], gradients: tuple[Array, ...], rates: tuple[float, ...]) -> None:
-        """Move each array along its gradient, with a step size of its own."""
+        """Move each array along its gradient g: by rate m / (sqrt v + 1e-8), m and v the means of g and g^2.
+
+        Both means are corrected for their start at 0.
+        """
         self.n_steps += 1
         first, second = 1 - DECAY_1**self.n_steps, 1 - DECAY_2**self.n_steps
         every = zip(arrays, gradients, rates, self.means, self.squares, self.spare, strict=True)

@@ -1,18 +1,12 @@
-"""Predictive distributions of y given a latent f ~ N(m, v): p(y) = integral of p(y | f) N(f; m, v) df.
-
-Latent moments are (N,), or (K, N) for an equally weighted mixture of K normals. Real families stay mixtures
-of Gaussians or have a closed form; the others are integrated over f by the trapezoid rule, which converges
-geometrically for such integrands, with as many points as the likelihood is sharper than the latent normal.
-"""
+"""Laws of single likelihoods, until the likelihoods say these formulas themselves."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import (
     betainc,
     betaln,
@@ -21,133 +15,65 @@ from scipy.special import (
     gammaincc,
     gammaincinv,
     gammaln,
-    log_ndtr,
     logsumexp,
-    ndtr,
     xlog1py,
     xlogy,
 )
 
-from nongauss.predictive.distribution import FloatArray, GaussianMixtureDistribution, PredictiveDistribution
-from nongauss.predictive.rowwise import RowwiseDistribution, bounded_exp
+from nongauss.predictive.distribution import FloatArray, PredictiveDistribution
+from nongauss.predictive.law import (
+    LaplaceNoiseDistribution,
+    LatentDistribution,
+    gaussian_noise_mixture,
+    normal_points,
+)
+from nongauss.predictive.rowwise import bounded_exp
 
-_BLOCK_NUMBERS = 2_000_000
-_REACH = 9.0  # standard deviations of f that are integrated over
-_FEWEST, _MOST = 33, 1025
+_REACH = 9.0
+_NO_PSI = np.zeros(0)
 
 
-class Family(NamedTuple):
-    """A likelihood as functions of arrays that broadcast: what `LatentDistribution` integrates over f.
-
-    `moments`: exact mean and variance of y for latent moments. `sharpness`: one over the width in f of
-    p(y | f), for latent mean and standard deviation: how fine the integration has to be.
-    """
+@dataclass(frozen=True)
+class Family:
+    """A `Conditional` from functions of f (...), without parameters."""
 
     support: str
-    log_prob: Callable[[FloatArray, FloatArray], FloatArray]
-    cdf: Callable[[FloatArray, FloatArray], FloatArray]
-    draw: Callable[[FloatArray, np.random.Generator], FloatArray]
-    moments: Callable[[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]
-    sharpness: Callable[[FloatArray, FloatArray], FloatArray]
+    log_prob_: Callable[[FloatArray, FloatArray], FloatArray]
+    cdf_: Callable[[FloatArray, FloatArray], FloatArray]
+    draw_: Callable[[FloatArray, np.random.Generator], FloatArray]
+    moments_: Callable[[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]
+    sharpness_: Callable[[FloatArray, FloatArray], FloatArray]
 
+    def log_prob(self, y: FloatArray, f: FloatArray, psi: FloatArray) -> FloatArray:
+        """As `Conditional`."""
+        return self.log_prob_(y, f[..., 0])
 
-class LatentDistribution(RowwiseDistribution):
-    """p(y) = integral of p(y | f) N(f; m, v) df for a `Family`."""
+    def cdf(self, y: FloatArray, f: FloatArray, psi: FloatArray) -> FloatArray:
+        """As `Conditional`."""
+        return self.cdf_(y, f[..., 0])
 
-    def __init__(self, mean: FloatArray, variance: FloatArray, family: Family) -> None:
-        super().__init__(mean, variance, family.support)
-        self._family = family
-        ratio = np.sqrt(self._v) * family.sharpness(self._m, np.sqrt(self._v))
-        needed = 2.0 * _REACH * np.sqrt(1.0 + ratio.max(axis=0) ** 2) / 0.8
-        sizes = 2.0 ** np.ceil(np.log2(np.clip(needed, _FEWEST, _MOST - 1))) + 1
-        self._n_points = sizes.astype(np.intp)
+    def draw(self, f: FloatArray, psi: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """As `Conditional`."""
+        return self.draw_(f[..., 0], rng)
 
-    def _blocks(self) -> Iterator[npt.NDArray[np.intp]]:
-        """Rows that need equally many points."""
-        for size in np.unique(self._n_points):
-            rows = np.flatnonzero(self._n_points == size)
-            height = max(1, _BLOCK_NUMBERS // (int(size) * len(self._m)))
-            for start in range(0, len(rows), height):
-                yield rows[start : start + height]
+    def moments(
+        self, mean: FloatArray, variance: FloatArray, psi: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """As `Conditional`."""
+        return self.moments_(mean[..., 0], variance[..., 0])
 
-    def _points(self, rows: npt.NDArray[np.intp]) -> tuple[FloatArray, FloatArray]:
-        """Latent values (n, K Q) of rows that need equally many points, and their log weights (K Q,)."""
-        z = np.linspace(-_REACH, _REACH, int(self._n_points[rows[0]]))
-        weight = -0.5 * z * z
-        weight = weight - logsumexp(weight) - math.log(len(self._m))
-        f = self._m[:, rows, None] + np.sqrt(self._v[:, rows, None]) * z
-        return np.moveaxis(f, 0, 1).reshape(len(rows), -1), np.tile(weight, len(self._m))
-
-    def _moments(self) -> tuple[FloatArray, FloatArray]:
-        return self._family.moments(self._m, self._v)
-
-    def _row_log_prob(self, y: FloatArray, rows: npt.NDArray[np.intp]) -> FloatArray:
-        f, weight = self._points(rows)
-        out: FloatArray = logsumexp(self._family.log_prob(y[:, None], f) + weight, axis=1)
-        return out
-
-    def _row_cdf(self, y: FloatArray, rows: npt.NDArray[np.intp]) -> FloatArray:
-        f, weight = self._points(rows)
-        return self._family.cdf(y[:, None], f) @ np.exp(weight)
-
-    def _draw(self, f: FloatArray, rows: npt.NDArray[np.intp], rng: np.random.Generator) -> FloatArray:
-        return self._family.draw(f, rng)
-
-    def _guess(self, rows: npt.NDArray[np.intp]) -> tuple[FloatArray, FloatArray]:
-        mean, width = super()._guess(rows)
-        return mean, width + 0.5 / (
-            1e-3 + self._family.sharpness(self._m, np.sqrt(self._v)).max(axis=0)[rows]
-        )
-
-
-class LaplaceDistribution(RowwiseDistribution):
-    """y = f + Laplace(b) noise, f ~ N(m, v), in closed form; y in original units centre + scale * y."""
-
-    def __init__(self, mean: FloatArray, variance: FloatArray, b: float) -> None:
-        super().__init__(mean, variance, "real")
-        self._b = b
-
-    def _moments(self) -> tuple[FloatArray, FloatArray]:
-        return self._m, self._v + 2.0 * self._b**2
-
-    def _tails(self, y: FloatArray, rows: npt.NDArray[np.intp]) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Standardised distance, and the logs of the two one-sided exponentials: (K, n) each."""
-        v, x = self._v[:, rows], y - self._m[:, rows]
-        sd, rate = np.sqrt(v), 1.0 / self._b
-        half = 0.5 * rate**2 * v
-        right = half - rate * x + log_ndtr(x / sd - rate * sd)
-        left = half + rate * x + log_ndtr(-x / sd - rate * sd)
-        return x / sd, right, left
-
-    def _row_log_prob(self, y: FloatArray, rows: npt.NDArray[np.intp]) -> FloatArray:
-        _, right, left = self._tails(y, rows)
-        both = np.concatenate([right, left])
-        out: FloatArray = logsumexp(both, axis=0) - math.log(2.0 * self._b * len(self._m))
-        return out
-
-    def _row_cdf(self, y: FloatArray, rows: npt.NDArray[np.intp]) -> FloatArray:
-        z, right, left = self._tails(y, rows)
-        parts = np.where(
-            z > 0,
-            1.0 - (ndtr(-z) + 0.5 * (bounded_exp(right) - bounded_exp(left))),
-            ndtr(z) - 0.5 * (bounded_exp(right) - bounded_exp(left)),
-        )
-        return parts.mean(axis=0)
-
-    def _draw(self, f: FloatArray, rows: npt.NDArray[np.intp], rng: np.random.Generator) -> FloatArray:
-        return f + rng.laplace(scale=self._b, size=f.shape)
-
-    def _guess(self, rows: npt.NDArray[np.intp]) -> tuple[FloatArray, FloatArray]:
-        return self._m[:, rows].mean(axis=0), np.sqrt(self._v[:, rows]).max(axis=0) + self._b
+    def sharpness(self, mean: FloatArray, sd: FloatArray, psi: FloatArray) -> FloatArray:
+        """As `Conditional`."""
+        return self.sharpness_(mean[..., 0], sd[..., 0])
 
 
 def gaussian_predictive(
     mean: FloatArray, variance: FloatArray, centre: float = 0.0, scale: float = 1.0
 ) -> PredictiveDistribution:
     """y ~ N(mean, variance), noise included, in original units centre + scale * y."""
-    m, v = centre + scale * np.atleast_2d(mean), scale**2 * np.atleast_2d(variance)
-    weight = -math.log(len(m))
-    return _mixture(m.mean(0), v.mean(0) + m.var(0), len(m), lambda r: (m[:, r].T, v[:, r].T, weight))
+    return gaussian_noise_mixture(
+        mean, variance, lambda rows: np.zeros(1), np.zeros(1), 0.0, centre=centre, scale=scale
+    )
 
 
 def heteroscedastic_predictive(
@@ -155,51 +81,34 @@ def heteroscedastic_predictive(
 ) -> PredictiveDistribution:
     """y ~ N(f_1, e^{2 f_2}) for independent normal f_1, f_2: moments (..., N, 2). Integrated over f_2."""
     m, v = (np.asarray(part).reshape(-1, *np.shape(part)[-2:]) for part in (mean, variance))
-    z = np.linspace(-_REACH, _REACH, 49)
-    weight = -0.5 * z * z
-    weight = weight - logsumexp(weight) - math.log(len(m))
-    noise = bounded_exp(2.0 * (m[..., 1] + v[..., 1]))
-    middle, spread = centre + scale * m[..., 0], scale**2 * (v[..., 0] + noise)
+    z, weight = normal_points(49)
 
-    def parts(rows: slice) -> tuple[FloatArray, FloatArray, FloatArray]:
-        sizes = bounded_exp(2.0 * (m[:, rows, 1, None] + np.sqrt(v[:, rows, 1, None]) * z))
-        total = scale**2 * (v[:, rows, 0, None] + sizes)
-        means = np.broadcast_to(middle[:, rows, None], total.shape)
-        return _by_row(means), _by_row(total), np.tile(weight, len(m))
+    def noise(rows: slice) -> FloatArray:
+        return bounded_exp(2.0 * (m[:, rows, 1, None] + np.sqrt(v[:, rows, 1, None]) * z))
 
-    return _mixture(middle.mean(0), spread.mean(0) + middle.var(0), len(m) * len(z), parts)
+    total = bounded_exp(2.0 * (m[..., 1] + v[..., 1]))
+    return gaussian_noise_mixture(m[..., 0], v[..., 0], noise, weight, total, centre=centre, scale=scale)
 
 
 def student_t_predictive(
     mean: FloatArray, variance: FloatArray, noise: float, df: float, centre: float = 0.0, scale: float = 1.0
 ) -> PredictiveDistribution:
     """y = f + noise * t(df): a mixture of Gaussians over the noise's precision, which is gamma; df > 2."""
-    m, v = np.atleast_2d(mean), np.atleast_2d(variance)
     low, high = (math.log(gammaincinv(0.5 * df, p)) for p in (1e-12, 1.0 - 1e-12))
     x = np.linspace(low, high, 129)
     weight = 0.5 * df * x - np.exp(x)
-    weight = weight - logsumexp(weight) - math.log(len(m))
     spreads = noise**2 * 0.5 * df * np.exp(-x)
-    middle, total = centre + scale * m, scale**2 * (v + noise**2 * df / (df - 2.0))
-
-    def parts(rows: slice) -> tuple[FloatArray, FloatArray, FloatArray]:
-        sizes = scale**2 * (v[:, rows, None] + spreads)
-        return (
-            _by_row(np.broadcast_to(middle[:, rows, None], sizes.shape)),
-            _by_row(sizes),
-            np.tile(weight, len(m)),
-        )
-
-    return _mixture(middle.mean(0), total.mean(0) + middle.var(0), len(m) * len(x), parts)
+    total = noise**2 * df / (df - 2.0)
+    return gaussian_noise_mixture(
+        mean, variance, lambda rows: spreads, weight - logsumexp(weight), total, centre=centre, scale=scale
+    )
 
 
 def laplace_predictive(
     mean: FloatArray, variance: FloatArray, b: float, centre: float = 0.0, scale: float = 1.0
 ) -> PredictiveDistribution:
     """y = f + Laplace(b), in closed form. Of `scale` only the size matters to the noise."""
-    return LaplaceDistribution(
-        centre + scale * np.asarray(mean), scale**2 * np.asarray(variance), abs(scale) * b
-    )
+    return LaplaceNoiseDistribution(mean, variance, b, centre=centre, scale=scale)
 
 
 def gamma_predictive(mean: FloatArray, variance: FloatArray, shape: float) -> PredictiveDistribution:
@@ -218,7 +127,7 @@ def gamma_predictive(mean: FloatArray, variance: FloatArray, shape: float) -> Pr
         moments,
         lambda m, sd: np.full_like(m, math.sqrt(shape)),
     )
-    return LatentDistribution(mean, variance, family)
+    return LatentDistribution(family, _NO_PSI, mean, variance)
 
 
 def beta_predictive(mean: FloatArray, variance: FloatArray, precision: float) -> PredictiveDistribution:
@@ -247,7 +156,7 @@ def beta_predictive(mean: FloatArray, variance: FloatArray, precision: float) ->
         moments,
         lambda m, sd: np.full_like(m, 0.5 * math.sqrt(precision) + 1.0),
     )
-    return LatentDistribution(mean, variance, family)
+    return LatentDistribution(family, _NO_PSI, mean, variance)
 
 
 def poisson_predictive(mean: FloatArray, variance: FloatArray) -> PredictiveDistribution:
@@ -265,7 +174,7 @@ def poisson_predictive(mean: FloatArray, variance: FloatArray) -> PredictiveDist
         moments,
         lambda m, sd: np.exp(0.5 * np.clip(m + 2.0 * sd, -40.0, 40.0)),
     )
-    return LatentDistribution(mean, variance, family)
+    return LatentDistribution(family, _NO_PSI, mean, variance)
 
 
 def negative_binomial_predictive(
@@ -296,24 +205,4 @@ def negative_binomial_predictive(
         moments,
         sharpness,
     )
-    return LatentDistribution(mean, variance, family)
-
-
-def _by_row(values: FloatArray) -> FloatArray:
-    """(K, n, C) as (n, K C)."""
-    return np.moveaxis(values, 0, 1).reshape(values.shape[1], -1)
-
-
-def _mixture(
-    mean: FloatArray, variance: FloatArray, size: int, parts: Callable[[slice], tuple[Any, Any, Any]]
-) -> GaussianMixtureDistribution:
-    """From a function that gives means, variances (n, C) and log weights of some rows."""
-
-    def components(start: int, stop: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-        means, variances, weight = parts(slice(start, stop))
-        weights = np.broadcast_to(weight, means.shape)
-        return weights, means[..., None], np.sqrt(variances)[..., None]
-
-    return GaussianMixtureDistribution(
-        mean[:, None], variance[:, None], components, squeeze=True, n_components=size
-    )
+    return LatentDistribution(family, _NO_PSI, mean, variance)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize.elementwise import bracket_root, find_root
 from scipy.special import expit
 
 from nongauss.core.errors import InputError
@@ -26,22 +26,28 @@ LARGEST_EXPONENT = 300.0
 
 def bounded_exp(t: npt.ArrayLike) -> FloatArray:
     """e^t, kept within what products of a few can hold."""
-    return np.exp(np.clip(t, -LARGEST_EXPONENT, LARGEST_EXPONENT))
+    out: FloatArray = np.exp(np.clip(t, -LARGEST_EXPONENT, LARGEST_EXPONENT))
+    return out
 
 
 class RowwiseDistribution(PredictiveDistribution):
-    """One number for each row, by its density and distribution function, which a subclass gives.
+    """centre + scale * y, y one number for each row by its density and distribution function.
 
-    `support` is "real", "positive", "unit" or "count"; quantiles of the first three are found in a monotone
-    transform of y that makes the whole line of it, those of counts among whole numbers.
+    A subclass gives both for y in units of its own; `centre` and `scale` (not 0; negative only where y is any
+    real number) are those of the target. `support` is "real", "positive", "unit" or "count"; quantiles of the
+    first three are found in a monotone transform of y that makes the whole line of it, those of counts among
+    whole numbers.
     """
 
-    def __init__(self, mean: FloatArray, variance: FloatArray, support: str) -> None:
-        self._m, self._v = np.atleast_2d(mean), np.atleast_2d(variance)
-        self._support = support
+    def __init__(
+        self, mean: FloatArray, variance: FloatArray, support: str, *, centre: float = 0.0, scale: float = 1.0
+    ) -> None:
+        self._m: FloatArray = np.atleast_2d(mean)
+        self._v: FloatArray = np.atleast_2d(variance)
+        self._support, self._centre, self._scale = support, centre, scale
 
     def __len__(self) -> int:
-        return self._m.shape[1]
+        return int(self._m.shape[1])
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(n_rows={len(self)}, support={self._support!r})"
@@ -70,23 +76,26 @@ class RowwiseDistribution(PredictiveDistribution):
     @property
     def mean(self) -> FloatArray:
         """Expectation, exact: (N,)."""
-        return self._moments()[0].mean(axis=0)
+        out: FloatArray = self._centre + self._scale * self._moments()[0].mean(axis=0)
+        return out
 
     @property
     def variance(self) -> FloatArray:
         """Variance, exact: (N,)."""
         mean, variance = self._moments()
-        return variance.mean(axis=0) + mean.var(axis=0)
+        out: FloatArray = self._scale**2 * (variance.mean(axis=0) + mean.var(axis=0))
+        return out
 
     def log_prob(self, y: npt.ArrayLike) -> FloatArray:
         """Log density (log probability of a count) at `y`: (N,); -inf where y cannot be."""
-        target, inside = self._checked(y), self._inside(self._checked(y))
+        target = self._checked(y)
+        inside = self._inside(target)
         out = np.full(len(self), -np.inf)
         for block in self._blocks():
             rows = block[inside[block]]
             if len(rows):
                 out[rows] = self._row_log_prob(target[rows], rows)
-        return out
+        return out - math.log(abs(self._scale))
 
     def cdf(self, y: npt.ArrayLike) -> FloatArray:
         """P(Y <= y): (N,)."""
@@ -99,21 +108,27 @@ class RowwiseDistribution(PredictiveDistribution):
             rows = block[middle[block]]
             if len(rows):
                 out[rows] = np.clip(self._row_cdf(target[rows], rows), 0.0, 1.0)
-        return out
+        return out if self._scale > 0.0 else 1.0 - out
 
     def quantile(self, q: npt.ArrayLike) -> FloatArray:
         """Quantiles at the levels q: (N,) for one, (N, Q) for (Q,). The smallest count with cdf >= q."""
         levels = checked_levels(q)
+        inner = levels if self._scale > 0.0 else 1.0 - levels
+        out = self._centre + self._scale * self._inner_quantiles(inner.ravel())
+        return out if levels.ndim else out[:, 0]
+
+    def _inner_quantiles(self, levels: FloatArray) -> FloatArray:
+        """Quantiles of y in the units of the subclass, at levels (Q,): (N, Q)."""
         out = np.empty((len(self), levels.size))
         low, high = {"real": (-np.inf, np.inf), "unit": (0.0, 1.0)}.get(self._support, (0.0, np.inf))
-        for j, level in enumerate(levels.ravel()):
+        for j, level in enumerate(levels):
             if level in (0.0, 1.0):
                 out[:, j] = low if level == 0.0 else high
                 continue
             find = self._count_quantile if self._support == "count" else self._smooth_quantile
             for rows in self._blocks():
                 out[rows, j] = find(float(level), rows)
-        return out if levels.ndim else out[:, 0]
+        return out
 
     def sample(self, n: int = 1, random_state: Any = None) -> FloatArray:
         """`n` draws for each row: (N, n). Equal `random_state`, equal draws."""
@@ -123,9 +138,12 @@ class RowwiseDistribution(PredictiveDistribution):
         f = rng.standard_normal(shape)
         f *= np.sqrt(np.take_along_axis(self._v.T, which, axis=1))
         f += np.take_along_axis(self._m.T, which, axis=1)
-        return self._draw(f, np.arange(len(self)), rng)
+        return self._centre + self._scale * self._draw(f, np.arange(len(self)), rng)
 
     def _smooth_quantile(self, level: float, rows: npt.NDArray[np.intp]) -> FloatArray:
+        """The root of P(Y <= y) - level in the transform that makes a whole line of the support."""
+        from scipy.optimize.elementwise import bracket_root, find_root
+
         value, _ = TRANSFORMS[self._support]
 
         def excess(t: FloatArray, index: FloatArray) -> FloatArray:
@@ -144,8 +162,9 @@ class RowwiseDistribution(PredictiveDistribution):
         return mean, 0.5 * np.sqrt(variance) + 0.5
 
     def _count_quantile(self, level: float, rows: npt.NDArray[np.intp]) -> FloatArray:
-        low = np.full(len(rows), -1.0)
-        high = np.ceil(self._moments()[0].mean(axis=0)[rows]) + 1.0
+        """The smallest whole number with P(Y <= y) >= level: doubled until it is enough, then halved back."""
+        low: FloatArray = np.full(len(rows), -1.0)
+        high: FloatArray = np.ceil(self._moments()[0].mean(axis=0)[rows]) + 1.0
         while (short := self._row_cdf(high, rows) < level).any():
             low, high = np.where(short, high, low), np.where(short, 2.0 * high + 1.0, high)
         while (open_ := high - low > 1.0).any():
@@ -157,6 +176,7 @@ class RowwiseDistribution(PredictiveDistribution):
         return high
 
     def _checked(self, y: npt.ArrayLike) -> FloatArray:
+        """`y` as (N,) in the units of the subclass; one number stands for all. InputError on shape or NaN."""
         try:
             target = np.asarray(y, dtype=np.float64)
         except (TypeError, ValueError) as error:
@@ -171,11 +191,13 @@ class RowwiseDistribution(PredictiveDistribution):
         if np.isnan(target).any():
             row = int(np.isnan(target).argmax())
             raise InputError(f"y has a missing value in row {row}; leave that row out.")
-        return target
+        return (target - self._centre) / self._scale
 
     def _inside(self, y: FloatArray) -> npt.NDArray[np.bool_]:
+        """Where y is a value of the support."""
         if self._support == "count":
-            return (y >= 0) & (y == np.floor(y)) & np.isfinite(y)
+            whole: npt.NDArray[np.bool_] = (y >= 0) & (y == np.floor(y)) & np.isfinite(y)
+            return whole
         low, high = {"positive": (0.0, np.inf), "unit": (0.0, 1.0)}.get(self._support, (-np.inf, np.inf))
         return (y > low) & (y < high)
 

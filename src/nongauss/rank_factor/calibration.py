@@ -8,37 +8,28 @@ their decision values.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import expit, log_expit
 
-from nongauss.core.records import persistable
-from nongauss.rank_factor import rank_likelihood as cells
-from nongauss.rank_factor import svm_mixture as experts
-from nongauss.rank_factor.params import Config, FloatArray, Normal, solve
-from nongauss.rank_factor.predict import Draw, decisions, factors
-from nongauss.rank_factor.rank_likelihood import Rows
-from nongauss.rank_factor.updates import Labels, State, is_level, level_loadings, share_logs
-from nongauss.rank_factor.vb_and_gibbs import Expect
+from nongauss.rank_factor import svm_mixture
+from nongauss.rank_factor.config import RankConfig
+from nongauss.rank_factor.data import FloatArray, RankRows
+from nongauss.rank_factor.params import RankState, WeightedLabels, solve, unpack
+from nongauss.rank_factor.predict import Calibration, PosteriorDraw, decisions, factors
+from nongauss.rank_factor.rank_likelihood import CellSums, cell_sums, with_loading_prior
+from nongauss.rank_factor.updates import level_loadings, share_logs
+from nongauss.rank_factor.vb_and_gibbs import VariationalBayes
+
+Numbers = NDArray[np.intp]
 
 N_FOLDS, MOST = 5, 1000
 """Folds, and the most rows that are held out in all."""
 N_ROUNDS = 3
 """Re-weighted steps of the machines without a fold's labels."""
-
-
-@persistable("rank_factor.Calibration", "nongauss.rank_factor.calibration:Calibration")
-class Calibration(NamedTuple):
-    """P(output c) = 1 / (1 + exp(-(slope_c f_c + offset_c))): (C,) each."""
-
-    slope: FloatArray
-    offset: FloatArray
-
-    def probabilities(self, f: FloatArray) -> FloatArray:
-        """Of decision values (N, C): (N, C), each output by itself."""
-        return expit(self.slope * f + self.offset)
 
 
 def calibrate(f: FloatArray, y: FloatArray, weight: FloatArray) -> Calibration:
@@ -48,83 +39,98 @@ def calibrate(f: FloatArray, y: FloatArray, weight: FloatArray) -> Calibration:
     return Calibration(slope, offset)
 
 
-def chosen_rows(n_rows: int, seed: int) -> np.ndarray:
+def chosen_rows(n_rows: int, seed: int) -> Numbers:
     """Numbers of the rows that are judged, in random order: (V,)."""
     return np.random.default_rng(seed).permutation(n_rows)[:MOST]
 
 
-def taken(rows: Rows, index: np.ndarray) -> Rows:
-    """Rows by number."""
-    return rows.take(index)  # type: ignore[arg-type]
-
-
 def judged(
-    state: State,
-    draws: list[Draw],
-    rows: Rows,
-    labels: Labels,
-    config: Config,
+    state: RankState,
+    draws: list[PosteriorDraw],
+    rows: RankRows,
+    labels: WeightedLabels,
+    config: RankConfig,
     dtype: Any,
-    chosen: np.ndarray,
+    chosen: Numbers,
 ) -> FloatArray:
     """Decision values of the chosen rows as if they were new: (V, C); of draws, by the last one.
 
     Under "pairwise" and "extremes", whose loadings are no sum over rows, they are of rows that were fitted.
     """
-    if config.observation == "rank" and not is_level(config):
-        seen = taken(rows, chosen)
+    if config.observation == "rank" and not config.is_level:
+        seen = rows.take(chosen)
         found: FloatArray = np.mean(
             [decisions(one, factors(one, seen, config, dtype)) for one in draws], axis=0
         )
         return found
-    way, draw = Expect(dtype), draws[-1]
-    terms = draw.terms(dtype)
-    n_levels = state.scale.lower.shape[1] if is_level(config) else 0
+    draw = draws[-1]
+    total, of_chosen = _sums(state, draw, rows, labels, config, dtype, chosen)
+    shares = svm_mixture.softmax(share_logs(state, labels, config))
+    f = np.empty((len(chosen), config.n_outputs))
+    for fold, away in enumerate(of_chosen):
+        held = np.arange(fold, len(chosen), N_FOLDS)
+        rest = CellSums(*(a - b for a, b in zip(total, away, strict=True)))
+        without = _with_loadings(draw, state, rest, config)
+        kept = np.delete(np.arange(len(labels.weight)), chosen[held])
+        without = _with_machines(without, state, labels, shares, kept)
+        f[held] = decisions(without, factors(without, rows.take(chosen[held]), config, dtype))
+    return f
 
-    def sums_of(part: Any) -> cells.CellSums:
-        z = Normal(state.z.mean[part], state.z.covariance[part])
-        block = rows.take(part)
-        return cells.cell_sums(way.sites(z, terms, block, config), z, block, labels.weight[part], n_levels)
 
-    total: cells.CellSums | None = None
+def _sums(
+    state: RankState,
+    draw: PosteriorDraw,
+    rows: RankRows,
+    labels: WeightedLabels,
+    config: RankConfig,
+    dtype: Any,
+    chosen: Numbers,
+) -> tuple[CellSums, list[CellSums]]:
+    """The sums that loadings follow from: over all rows, and over the chosen ones of each fold."""
+    inference, loadings = VariationalBayes(dtype), draw.loading_moments(dtype)
+    n_levels = state.scale.lower.shape[1] if config.is_level else 0
+
+    def sums_of(part: slice | Numbers) -> CellSums:
+        z, block = state.z.take(part), rows.take(part)
+        at = inference.quadratics(z, loadings, block, config)
+        return cell_sums(at, z, block, labels.weight[part], n_levels)
+
+    total: CellSums | None = None
     for part in rows.blocks():
         sums = sums_of(part)
         total = sums if total is None else total.plus(sums)
     assert total is not None
-    shares = experts.softmax(share_logs(state, labels, config))
-    f = np.empty((len(chosen), config.n_outputs))
-    for fold in range(min(N_FOLDS, len(chosen))):
-        held = np.arange(fold, len(chosen), N_FOLDS)
-        away = sums_of(chosen[held])
-        rest = cells.CellSums(*(a - b for a, b in zip(total, away, strict=True)))
-        without = _with_loadings(draw, state, rest, config)
-        kept = np.delete(np.arange(len(labels.weight)), chosen[held])
-        without = _with_machines(without, state, labels, shares, kept)
-        f[held] = decisions(without, factors(without, taken(rows, chosen[held]), config, dtype))
-    return f
+    folds = [chosen[fold::N_FOLDS] for fold in range(min(N_FOLDS, len(chosen)))]
+    return total, [sums_of(fold) for fold in folds]
 
 
-def _with_loadings(draw: Draw, state: State, sums: cells.CellSums, config: Config) -> Draw:
+def _with_loadings(
+    draw: PosteriorDraw, state: RankState, sums: CellSums, config: RankConfig
+) -> PosteriorDraw:
     """The draw with loadings from these sums."""
-    if not is_level(config):
-        system = cells.unpack(sums.square, config.n_factors), sums.linear
-        A = solve(*cells.with_own(system, state.shrink.precision))
+    own = state.shrink.precision
+    if not config.is_level:
+        system = unpack(sums.square, config.n_factors), sums.linear
+        A = solve(*with_loading_prior(system, own))
         return draw._replace(A=A.mean, covariance=A.covariance)
-    A, scale = level_loadings(sums, state.shrink.precision, config, Expect())
+    A, scale = level_loadings(sums, own, config, VariationalBayes())
     return draw._replace(
         A=A.mean, covariance=A.covariance, lower=scale.lower, upper=scale.upper, means=scale.means
     )
 
 
-def _with_machines(draw: Draw, state: State, labels: Labels, shares: FloatArray, kept: np.ndarray) -> Draw:
+def _with_machines(
+    draw: PosteriorDraw, state: RankState, labels: WeightedLabels, shares: FloatArray, kept: Numbers
+) -> PosteriorDraw:
     """The draw with machines from the labels of these rows alone, in a few re-weighted steps."""
-    z = Normal(state.z.mean[kept], state.z.covariance[kept])
+    z = state.z.take(kept)
     y, weight, shares = labels.y[kept], labels.weight[kept], shares[kept]
-    heads = state.experts
+    experts = state.experts
     for _ in range(N_ROUNDS):
-        g = experts.floored(experts.margins(heads, z, y)[1])
-        heads = heads._replace(beta=solve(*experts.beta_system(heads, z, g, shares, y, weight)))
-    return draw._replace(beta=heads.beta.mean, beta_covariance=heads.beta.covariance)
+        g = svm_mixture.expected_weights(svm_mixture.margins(experts, z, y)[1])
+        system = svm_mixture.beta_system(experts, z, g, shares, y, weight)
+        experts = experts._replace(beta=solve(*system))
+    return draw._replace(beta=experts.beta.mean, beta_covariance=experts.beta.covariance)
 
 
 def _platt(f: FloatArray, y: FloatArray, weight: FloatArray) -> tuple[float, float]:

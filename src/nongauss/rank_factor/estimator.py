@@ -1,25 +1,267 @@
-"""`RankFactorAnalysis` and `RankFactorClassifier`, what a user calls."""
+"""`RankFactorAnalysis`, what a user calls, and what it shares with the classifier: `RankFactors`."""
 
 from __future__ import annotations
 
 import numbers
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
+from scipy.special import ndtri
 from sklearn.base import TransformerMixin
+from sklearn.utils.validation import check_is_fitted
 
-from nongauss.core.errors import InputError
-from nongauss.estimator.base import ProbabilityClassifierMixin
-from nongauss.estimator.parameters import Interval, StrOptions
-from nongauss.rank_factor import predict
-from nongauss.rank_factor.common import CONSTRAINTS, RankFactors, interval
-from nongauss.rank_factor.params import FloatArray
-from nongauss.tables.inputs import read_inputs
-from nongauss.tables.labels import LabelCoder
+from nongauss.core.errors import InputError, NongaussWarning
+from nongauss.estimator.base import TableEstimator
+from nongauss.estimator.parameters import check_parameters
+from nongauss.optimise.mcmc_diagnostics import effective_size, split_rhat
+from nongauss.optimise.result import FitResult
+from nongauss.rank_factor.columns import raw_cells, raw_names
+from nongauss.rank_factor.config import (
+    ANALYSIS_CONSTRAINTS,
+    FEW_ROWS,
+    ITERATIONS,
+    MARGIN,
+    MARGIN_OF_PAIRS,
+    MOST_FACTORS,
+    MOST_FACTORS_OF_FEW,
+    SHARED_CONSTRAINTS,
+    RankConfig,
+    RankRecipe,
+    ShrinkagePrior,
+)
+from nongauss.rank_factor.data import CodedTable, FloatArray, code_ranks, code_values, with_a_column
+from nongauss.rank_factor.fit import fit
+from nongauss.rank_factor.predict import FittedFactors
+from nongauss.rank_factor.sample import within
+from nongauss.tables.inputs import Inputs, read_inputs
 from nongauss.tables.parted import by_parts
+
+ACTIVE = 0.01
+"""A factor is active if its loadings' mean square is at least this share of the largest factor's."""
+
+
+class RankFactors(TableEstimator):
+    """Base of the two estimators: a subclass says whether there are labels."""
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = SHARED_CONSTRAINTS
+    n_factors: Any
+    observation: str
+    inference: str
+    neighbours: str
+    n_levels: int
+    epsilon: Any
+    shrinkage: Any
+    n_chains: int
+    n_draws: int
+    max_iter: Any
+    tol: float
+    callbacks: Any
+    random_state: Any
+    max_rows: int | None
+    verbose: int
+
+    def _check(self) -> None:
+        """Refuse parameters that are impossible alone or together. Raises InputError; warns of "extremes"."""
+        check_parameters(self)
+        shapes = tuple(self.shrinkage)
+        if len(shapes) != 2 or not all(isinstance(s, numbers.Real) and 0 < float(s) < np.inf for s in shapes):
+            raise InputError(
+                f"shrinkage must be two positive shapes (r, s), got {self.shrinkage!r}; "
+                "(0.5, 0.5) is the horseshoe."
+            )
+        if self.observation == "rank" and self.neighbours == "extremes":
+            warnings.warn(
+                'neighbours="extremes" is the published rule; its updates belong to no density and tend to '
+                'diverge: prefer "level".',
+                NongaussWarning,
+                stacklevel=4,
+            )
+        is_trained = self.inference == "predictive"
+        if is_trained and self.observation == "rank" and self.neighbours != "level":
+            raise InputError(
+                f'inference="predictive" needs neighbours="level", got {self.neighbours!r}; '
+                'set it, or take inference="vb".'
+            )
+
+    def _within(self, X: Any, y: Any, sample_weight: Any, labels: bool) -> tuple[Any, Any, Any]:
+        """X, y and weights of at most `max_rows` rows in memory."""
+        name, seed = type(self).__name__, self._key_seed(self.random_state) if self.max_rows else 0
+        return within(X, y, sample_weight, labels, self.max_rows, seed, name)
+
+    def _fit(self, X: Any, inputs: Inputs, y: FloatArray | None, settings: dict[str, Any]) -> FitResult:
+        """Fit to a table as read, and labels (N,) as class numbers or None; `settings` go to `RankConfig`."""
+        seed = self._key_seed(self.random_state)
+        encoder, _, weight = inputs
+        by_rank = self.observation == "rank"
+        cells = with_a_column(raw_cells(encoder, X, by_rank, type(self).__name__, warn=False))
+        table = self._coded(cells, np.zeros(len(cells)) if y is None else y, weight)
+        config, recipe = self._config_of(table.rows.shape, settings), self._recipe(seed)
+        result, fitted = fit(table, config, recipe, tuple(self.callbacks or ()), int(self.verbose))
+        self._seed = seed
+        self.holds_training_rows_ = table.shows_rows
+        self._keep_encoder(encoder)
+        self.encoded_names_ = raw_names(encoder, by_rank) or ("nothing",)
+        self._keep(fitted)
+        return result
+
+    def _config_of(self, shape: tuple[int, int], settings: dict[str, Any]) -> RankConfig:
+        """The model's settings for N rows and D columns, with the classifier's own `settings`."""
+        n_rows, n_columns = shape
+        most = MOST_FACTORS if n_rows >= FEW_ROWS else MOST_FACTORS_OF_FEW
+        K = min(most, n_columns) if self.n_factors == "auto" else int(self.n_factors)
+        by_levels = self.neighbours == "level" or self.observation == "gaussian"
+        usual = MARGIN if by_levels else MARGIN_OF_PAIRS
+        eps = usual if self.epsilon == "auto" else float(self.epsilon)
+        prior = ShrinkagePrior(*map(float, self.shrinkage))
+        return RankConfig(K, self.observation, self.neighbours, eps, prior=prior, **settings)
+
+    def _recipe(self, seed: int) -> RankRecipe:
+        """How the fit is run."""
+        return RankRecipe(
+            inference=self.inference,
+            max_iter=ITERATIONS[self.inference] if self.max_iter == "auto" else int(self.max_iter),
+            tol=float(self.tol),
+            seed=seed,
+            n_chains=int(self.n_chains),
+            n_draws=int(self.n_draws),
+            learning_rate=float(getattr(self, "learning_rate", 0.0)),
+        )
+
+    def _coded(self, cells: FloatArray, classes: FloatArray, weight: FloatArray) -> CodedTable:
+        """Raw cells (N, D), class numbers and weights (N,) as rows, apart where each has its own factors."""
+        by_pairs = self.observation == "rank" and self.neighbours == "pairwise"
+        apart = 'inference="gibbs"' if self.inference == "gibbs" else None
+        apart = apart or ('neighbours="pairwise"' if by_pairs else None)
+        if self.observation == "gaussian":
+            return code_values(cells, classes, weight, apart)
+        n_levels = int(self.n_levels) if self.neighbours == "level" else None
+        return code_ranks(cells, classes, weight, n_levels, apart)
+
+    def _keep(self, fitted: FittedFactors) -> None:
+        """What `fit` found, as attributes."""
+        self._coding, self._config = fitted.coding, fitted.config
+        self._calibration, self._cell_type = fitted.calibration, fitted.cell_type
+        self.draws_, self.chain_, self.watched_ = fitted.draws, fitted.chain, fitted.watched
+        sizes = (fitted.loadings() ** 2).mean(axis=0)
+        self.n_active_ = int((sizes >= ACTIVE * sizes.max()).sum())
+        if fitted.watched.size:
+            each = fitted.watched.transpose(2, 0, 1)
+            self.r_hat_ = np.array([split_rhat(chains) for chains in each])
+            self.effective_draws_ = np.array([effective_size(chains) for chains in each])
+
+    @property
+    def _fitted(self) -> FittedFactors:
+        """What `fit` found, as one record. Raises NotFittedError."""
+        check_is_fitted(self, "draws_")
+        return FittedFactors(
+            self._coding,
+            self._config,
+            self.draws_,
+            self.chain_,
+            self.watched_,
+            self._calibration,
+            self._cell_type,
+        )
+
+    def _raw(self, X: Any) -> FloatArray:
+        """Raw cells (N, D) of new rows. Raises NotFittedError, InputError."""
+        by_rank = self._fitted.config.observation == "rank"
+        return with_a_column(raw_cells(self._encoder, X, by_rank, type(self).__name__))
+
+    @by_parts
+    def transform(self, X: Any) -> FloatArray:
+        """Mean factors of each row, from its ranks or values alone: (N, K), in prior standard deviations."""
+        return self._fitted.factors(self._raw(X))
+
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> np.ndarray:
+        """Names of the factors: "factor0", "factor1", ..."""
+        return np.array([f"factor{k}" for k in range(self._fitted.config.n_factors)], dtype=object)
+
+    @property
+    def _n_features_out(self) -> int:
+        """The number of factors, which scikit-learn's transformers ask for."""
+        return self._config.n_factors
+
+    def inverse_transform(self, Z: ArrayLike) -> FloatArray:
+        """Typical cells (N, D), by encoded column in original units, of factors Z (N, K).
+
+        Of ranks: the middle of the level whose mean score is nearest, interpolated. Raises InputError for
+        another number of factors.
+        """
+        fitted = self._fitted
+        factors = np.asarray(Z, dtype=np.float64)
+        if factors.ndim != 2 or factors.shape[1] != fitted.config.n_factors:
+            raise InputError(f"Z must have shape (N, {fitted.config.n_factors}), got {factors.shape}.")
+        return fitted.typical(factors)
+
+    @property
+    def loadings_(self) -> pd.DataFrame:
+        """Posterior mean loadings, encoded columns by factors: (D, K), scores a unit of a factor."""
+        return pd.DataFrame(
+            self._fitted.loadings(),
+            index=list(self.encoded_names_),
+            columns=list(self.get_feature_names_out()),
+        )
+
+    def top_columns(self, factor: int | str, n: int = 10) -> pd.Series:
+        """The n columns with the largest loadings (by size) on a factor, by number or name, largest first.
+
+        Raises InputError for a factor that is not there, and for n below 1.
+        """
+        loadings = self.loadings_
+        names = list(loadings.columns)
+        number = names.index(factor) if factor in names else factor
+        if not (isinstance(number, numbers.Integral) and 0 <= int(number) < len(names)):
+            raise InputError(
+                f"factor must be a number from 0 to {len(names) - 1} or a name such as {names[0]!r}, "
+                f"got {factor!r}."
+            )
+        if not (isinstance(n, numbers.Integral) and n >= 1):
+            raise InputError(f"n must be a whole number of columns from 1 on, got {n!r}; for example 10.")
+        column = loadings.iloc[:, int(number)]
+        return column.iloc[np.argsort(-column.abs().to_numpy(), kind="stable")[:n]]
+
+    def loading_intervals(self, coverage: float = 0.9) -> FloatArray:
+        """Credible intervals of the loadings: (D, K, 2); from draws, or normal with variational variances.
+
+        Raises InputError after inference="predictive", which has no posterior.
+        """
+        draws = self._with_posterior().draws
+        first = draws[0].covariance
+        sd = None if first is None else np.sqrt(np.einsum("dkk->dk", first))
+        return interval(np.array([draw.A for draw in draws], dtype=np.float64), sd, coverage)
+
+    def _with_posterior(self) -> FittedFactors:
+        """What `fit` found. Raises InputError for training for prediction, which has no posterior."""
+        fitted = self._fitted
+        if fitted.draws[0].steps:
+            raise InputError(
+                'inference="predictive" has no posterior and so no intervals; take "vb" or "gibbs" for them.'
+            )
+        return fitted
+
+    def to_arviz(self) -> Any:
+        """Draws as arviz.InferenceData with dimensions chain, draw, column, factor. Needs the arviz extra.
+
+        Of a variational fit: 500 draws from its normals. Raises InputError for a fit without a posterior.
+        """
+        fitted = self._with_posterior()
+        from nongauss.rank_factor.arviz_export import inference_data, sampled
+
+        draws, chain = fitted.draws, fitted.chain
+        if draws[0].covariance is not None:
+            draws = sampled(np.random.default_rng(self._seed), draws[0])
+            chain = np.zeros(len(draws), np.intp)
+        coordinates: dict[str, Any] = {"column": self.encoded_names_, "factor": self.get_feature_names_out()}
+        return inference_data(draws, chain, {**coordinates, **self._output_names()})
+
+    def _output_names(self) -> dict[str, Sequence[Any]]:
+        """The classes that outputs stand for, by the name of their axis; nothing without labels."""
+        return {}
 
 
 class RankFactorAnalysis(TransformerMixin, RankFactors):
@@ -88,10 +330,7 @@ class RankFactorAnalysis(TransformerMixin, RankFactors):
     (178, 3)
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "inference": [StrOptions({"vb", "gibbs"})],
-        **CONSTRAINTS,
-    }
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = ANALYSIS_CONSTRAINTS
 
     def __init__(
         self,
@@ -140,192 +379,12 @@ class RankFactorAnalysis(TransformerMixin, RankFactors):
         return self
 
 
-class RankFactorClassifier(ProbabilityClassifierMixin, TransformerMixin, RankFactors):
-    r"""Classification on sparse factors that depend only on the order of each column's values.
-
-    The factors of `RankFactorAnalysis` with a Bayesian support vector machine on them, exp(-2 [1 - y
-    beta'z]_+) (the paper's R-L; `observation="gaussian"`: G-L), or a Dirichlet-process mixture of such
-    machines (`classifier="mixture"`: R-NL, G-NL). Several classes are one against the rest on common
-    factors. A new row's factors come from its ranks against the training values, without a label;
-    predictions do not change under any increasing transform of any column.
-
-    Parameters
-    ----------
-    n_factors, observation, neighbours, n_levels, epsilon, shrinkage, n_chains, n_draws, tol, callbacks,
-    max_rows, random_state, verbose
-        See `RankFactorAnalysis`.
-    classifier : {"linear", "mixture"}, default "linear"
-    inference : {"vb", "gibbs", "predictive"}, default "vb"
-        "predictive": the factors of a row are a few unrolled steps from its cells, and the label's loss is
-        differentiated through them; the most accurate, without a posterior.
-    n_experts : int, default 10
-        Most machines of the mixture.
-    cut : "auto" or bool, default "auto"
-        True: the classifier learns from factors that have not seen the label, as those of a new row. False:
-        the joint posterior of the paper, in which factors take up the label and new rows do not follow.
-        "auto": True but for "gibbs".
-    learning_rate : float, default 0.01
-        First step size of "predictive".
-    max_iter : "auto" or int, default "auto"
-        Most sweeps, or epochs of "predictive" (whose schedule has 500 steps).
-
-    Attributes
-    ----------
-    classes_ : ndarray (C,)
-    coef_ : ndarray (C, K), intercept_ : ndarray (C,)
-        Posterior mean coefficients of the linear machine (of the mixture: of the average expert). One row for
-        two classes.
-    loadings_, n_active_, draws_, chain_, r_hat_, effective_draws_, n_iter_, converged_, stop_reason_,
-    trace_ :
-        See `RankFactorAnalysis`.
-
-    References
-    ----------
-    Yuan et al., ICML 2015 (see `RankFactorAnalysis`); Polson and Scott, Bayesian Analysis 6 (2011).
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_wine
-    >>> from nongauss import RankFactorClassifier
-    >>> X, y = load_wine(return_X_y=True)
-    >>> model = RankFactorClassifier(n_factors=3, random_state=0).fit(X, y)
-    >>> model.predict_proba(X[:2]).shape
-    (2, 3)
-    """
-
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "inference": [StrOptions({"vb", "gibbs", "predictive"})],
-        "classifier": [StrOptions({"linear", "mixture"})],
-        "n_experts": [Interval(numbers.Integral, 1, None, closed="left")],
-        "cut": ["boolean", StrOptions({"auto"})],
-        "learning_rate": [Interval(numbers.Real, 0, None, closed="neither")],
-        **CONSTRAINTS,
-    }
-
-    def __init__(
-        self,
-        n_factors: int | str = "auto",
-        *,
-        observation: str = "rank",
-        classifier: str = "linear",
-        inference: str = "vb",
-        neighbours: str = "level",
-        n_levels: int = 8,
-        n_experts: int = 10,
-        epsilon: float | str = "auto",
-        shrinkage: tuple[float, float] = (0.5, 0.5),
-        cut: bool | str = "auto",
-        learning_rate: float = 0.01,
-        n_chains: int = 2,
-        n_draws: int = 50,
-        max_iter: int | str = "auto",
-        tol: float = 3e-3,
-        callbacks: Sequence[Callable[..., Any]] | None = None,
-        max_rows: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_factors = n_factors
-        self.observation = observation
-        self.classifier = classifier
-        self.inference = inference
-        self.neighbours = neighbours
-        self.n_levels = n_levels
-        self.n_experts = n_experts
-        self.epsilon = epsilon
-        self.shrinkage = shrinkage
-        self.cut = cut
-        self.learning_rate = learning_rate
-        self.n_chains, self.n_draws = n_chains, n_draws
-        self.max_iter = max_iter
-        self.tol = tol
-        self.callbacks = callbacks
-        self.max_rows = max_rows
-        self.random_state, self.verbose = random_state, verbose
-
-    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit to a table X (N, D) and labels y (N,). Weight 2 is the row twice, 0 the row gone.
-
-        Raises InputError for a table, labels, weights or a parameter that cannot be used.
-        """
-        self._check()
-        name = type(self).__name__
-        X, y, sample_weight = self._within(X, y, sample_weight, labels=True)
-        inputs = read_inputs(X, sample_weight, name)
-        coder = LabelCoder.fit(y, inputs.weight, name)
-        numbers_ = coder.encode(y, len(inputs.weight), name, inputs.weight)
-        n_classes = len(coder.classes)
-        settings = {
-            "n_experts": int(self.n_experts) if self.classifier == "mixture" else 1,
-            "n_outputs": 1 if n_classes == 2 else n_classes,
-            "cut": self.inference != "gibbs" if self.cut == "auto" else bool(self.cut),
-        }
-        result = self._fit(X, inputs, numbers_, settings)
-        self.classes_ = coder.classes
-        self._record_fit(result)
-        return self
-
-    @by_parts
-    def decision_function(self, X: Any) -> FloatArray:
-        """Log odds of the second class (N,), or of each class against the rest (N, C)."""
-        p = self._each(X)
-        odds = np.log(p) - np.log1p(-p)
-        return odds[:, 0] if len(self.classes_) == 2 else odds
-
-    @by_parts
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The most probable class of each row: (N,)."""
-        return super().predict(X)
-
-    @by_parts
-    def predict_proba(self, X: Any) -> FloatArray:
-        """Probability of each class, in the order of `classes_`: (N, C), rows sum to 1.
-
-        The mean over the posterior's draws of calibrated decision values; several classes are scaled to that
-        sum.
-        """
-        p = self._each(X)
-        if len(self.classes_) == 2:
-            return np.concatenate([1.0 - p, p], axis=1)
-        return p / p.sum(axis=1, keepdims=True)
-
-    def _each(self, X: Any) -> FloatArray:
-        """Probability of each output: (N, 1) or (N, C), strictly between 0 and 1."""
-        self._checked()
-        calibration = self._calibration
-        assert calibration is not None
-        p = self._mean_over_draws(X, lambda draw, z: calibration.probabilities(predict.decisions(draw, z)))
-        return np.clip(p, 1e-12, 1.0 - 1e-12)
-
-    @property
-    def coef_(self) -> FloatArray:
-        """Mean coefficients of the factors, over draws and experts: (C, K)."""
-        self._checked()
-        return np.mean([draw.beta[..., :-1].mean(axis=0) for draw in self.draws_], axis=0)
-
-    @property
-    def intercept_(self) -> FloatArray:
-        """Mean offsets: (C,)."""
-        self._checked()
-        return np.mean([draw.beta[..., -1].mean(axis=0) for draw in self.draws_], axis=0)
-
-    def coefficient_intervals(self, coverage: float = 0.9) -> FloatArray:
-        """Credible intervals of the linear machine's coefficients: (C, K, 2); of a mixture: (T, C, K, 2)."""
-        self._with_posterior()
-        first = self.draws_[0].beta_covariance
-        sd = None if first is None else np.sqrt(np.einsum("tckk->tck", first))[..., :-1]
-        out = interval(np.array([draw.beta[..., :-1] for draw in self.draws_]), sd, coverage)
-        return out[0] if len(out) == 1 else out
-
-    def coefficients(self, coverage: float = 0.9) -> pd.DataFrame:
-        """The linear machine's coefficients by factor (and class): mean, lower and upper end."""
-        bounds = self.coefficient_intervals(coverage)
-        if bounds.ndim == 4:
-            raise InputError("A mixture has coefficients for each expert; use `coefficient_intervals`.")
-        names = self._output_names()["output"]
-        index = pd.MultiIndex.from_product([names, self.get_feature_names_out()], names=["class", "factor"])
-        values = {"mean": self.coef_, "lower": bounds[..., 0], "upper": bounds[..., 1]}
-        return pd.DataFrame({key: value.ravel() for key, value in values.items()}, index=index)
-
-    def _output_names(self) -> dict[str, Sequence[Any]]:
-        return {"output": list(self.classes_[1:] if len(self.classes_) == 2 else self.classes_)}
+def interval(draws: FloatArray, sd: FloatArray | None, coverage: float) -> FloatArray:
+    """Central intervals of S draws (S, ...): (..., 2); of one summary with its standard deviations."""
+    if not (isinstance(coverage, numbers.Real) and 0 < coverage < 1):
+        raise InputError(f"coverage must lie between 0 and 1, got {coverage!r}; for example 0.9.")
+    tail = 0.5 - 0.5 * float(coverage)
+    if sd is None:
+        return np.moveaxis(np.quantile(draws, [tail, 1.0 - tail], axis=0), 0, -1)
+    half = -ndtri(tail) * sd
+    return np.stack([draws[0] - half, draws[0] + half], axis=-1)

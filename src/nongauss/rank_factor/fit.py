@@ -1,10 +1,9 @@
-"""The recipe of a fit: start, sweeps or training for prediction, calibration."""
+"""The order of a fit: start, sweeps or training for prediction, calibration, factors in one order."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,147 +11,179 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from nongauss.optimise.loop import repeat
 from nongauss.optimise.result import Callback, FitResult, Status
-from nongauss.rank_factor import calibration, pairs
-from nongauss.rank_factor.params import Config, FloatArray, Normal
-from nongauss.rank_factor.predict import Draw, decisions, factors
-from nongauss.rank_factor.rank_likelihood import Rows
-from nongauss.rank_factor.start import start
-from nongauss.rank_factor.updates import Labels, State, sweep
-from nongauss.rank_factor.vb_and_gibbs import Draw as Gibbs
-from nongauss.rank_factor.vb_and_gibbs import Expect, Way
+from nongauss.rank_factor import pairs, svm_mixture
+from nongauss.rank_factor.calibration import N_FOLDS, calibrate, chosen_rows, judged
+from nongauss.rank_factor.config import RankConfig, RankRecipe
+from nongauss.rank_factor.data import CodedTable, FloatArray, RankRows, n_levels_of, one_against_rest
+from nongauss.rank_factor.params import (
+    NeighbourScores,
+    Normal,
+    RankState,
+    WeightedLabels,
+    first_experts,
+    first_factors,
+    first_shrinkage,
+)
+from nongauss.rank_factor.predict import Calibration, FittedFactors, PosteriorDraw, decisions, factors
+from nongauss.rank_factor.rank_likelihood import level_scores, mean_by_level, neighbour_extremes
+from nongauss.rank_factor.rotate import aligned
+from nongauss.rank_factor.updates import sweep
+from nongauss.rank_factor.vb_and_gibbs import Gibbs, Inference, VariationalBayes
 
 LARGE = 2_000_000
 """From so many cells on they are held in 32 bits; all systems of equations stay in 64."""
 N_WARM = 10
 """Sweeps of variational Bayes before draws, or before training for prediction."""
 
-
-class Recipe(NamedTuple):
-    """How long: at most `max_iter` sweeps (of a chain, or epochs), relative `tol`; chains, kept draws."""
-
-    inference: str
-    max_iter: int
-    tol: float
-    seed: int
-    n_chains: int
-    n_draws: int
-    learning_rate: float
+Sweep = Callable[[RankState, Inference], tuple[RankState, dict[str, float]]]
 
 
-class Fitted(NamedTuple):
-    """What came of it. chain (S,): of each draw; watched: numbers of every kept sweep, (chains, T, n)."""
+class Problem(NamedTuple):
+    """What stays fixed while a model is fitted."""
 
-    draws: tuple[Draw, ...]
-    chain: np.ndarray
-    watched: FloatArray
-    calibration: calibration.Calibration | None
+    rows: RankRows
+    labels: WeightedLabels
+    config: RankConfig
+    recipe: RankRecipe
 
 
-def cell_type(rows: Rows) -> Any:
-    """32 bits for many cells."""
-    return np.float32 if rows.shape[0] * rows.shape[1] >= LARGE else np.float64
+class Outcome(NamedTuple):
+    """What came of the sweeps: draws (S,), the chain of each, numbers of every kept sweep, (chains, T, n)."""
+
+    result: FitResult
+    draws: list[PosteriorDraw]
+    chain: np.ndarray = np.zeros(1, np.intp)
+    watched: FloatArray = np.zeros((0, 0, 0))
 
 
 def fit(
-    rows: Rows, labels: Labels, config: Config, recipe: Recipe, callbacks: Sequence[Callback], verbose: int
-) -> tuple[FitResult, Fitted]:
-    """Fit to coded rows; the caller has put them in canonical order."""
+    table: CodedTable, config: RankConfig, recipe: RankRecipe, callbacks: tuple[Callback, ...], verbose: int
+) -> tuple[FitResult, FittedFactors]:
+    """Fit to coded rows in canonical order."""
+    labels = WeightedLabels(one_against_rest(table.classes, config.n_outputs), table.weight)
+    problem = Problem(table.rows, labels, config, recipe)
     run = {"vb": _vb, "gibbs": _gibbs, "predictive": _predictive}[recipe.inference]
-    result, draws, chain, watched = run(rows, labels, config, recipe, tuple(callbacks), verbose)
-    calibrated = None
-    if config.n_outputs:
-        calibrated = _calibrated(result.state, draws, rows, labels, config, recipe)
-    return result, Fitted(tuple(draws), chain, watched, calibrated)
+    found = run(problem, callbacks, verbose)
+    curve = _calibrated(found, problem) if config.n_outputs else None
+    cells = np.dtype(cell_type(table.rows)).name
+    draws = aligned(tuple(found.draws))
+    return found.result, FittedFactors(table.coding, config, draws, found.chain, found.watched, curve, cells)
 
 
-def _calibrated(
-    state: State, draws: list[Draw], rows: Rows, labels: Labels, config: Config, recipe: Recipe
-) -> calibration.Calibration:
-    """By rows held out; training for prediction is run once more without them."""
-    dtype = cell_type(rows)
-    chosen = calibration.chosen_rows(len(labels.weight), recipe.seed)
+def cell_type(rows: RankRows) -> Any:
+    """The precision in which cells are held: 32 bits for many of them."""
+    return np.float32 if rows.shape[0] * rows.shape[1] >= LARGE else np.float64
+
+
+def _calibrated(found: Outcome, problem: Problem) -> Calibration:
+    """The classifier's curves, by rows held out; training for prediction is run once more without them."""
+    rows, labels, config, recipe = problem
+    chosen = chosen_rows(len(labels.weight), recipe.seed)
     if recipe.inference == "predictive":
-        chosen = chosen[: max(1, len(labels.weight) // calibration.N_FOLDS)]
-        kept = np.delete(np.arange(len(labels.weight)), chosen)
-        part = kept if len(kept) else chosen
-        others = Labels(labels.y[part], labels.weight[part])
-        _, draws, _, _ = _predictive(calibration.taken(rows, part), others, config, recipe, (), 0)
-        new = calibration.taken(rows, chosen)
-        f = decisions(draws[0], factors(draws[0], new, config, dtype))
+        chosen = chosen[: max(1, len(labels.weight) // N_FOLDS)]
+        f = _held_out(problem, chosen)
     else:
-        f = calibration.judged(state, draws, rows, labels, config, dtype, chosen)
-    return calibration.calibrate(f, labels.y[chosen], labels.weight[chosen])
+        f = judged(found.result.state, found.draws, rows, labels, config, cell_type(rows), chosen)
+    return calibrate(f, labels.y[chosen], labels.weight[chosen])
 
 
-Outcome = tuple[FitResult, list[Draw], np.ndarray, FloatArray]
+def _held_out(problem: Problem, chosen: np.ndarray) -> FloatArray:
+    """Decision values (V, C) of the chosen rows by training for prediction on the others."""
+    rows, labels, config, _ = problem
+    kept = np.delete(np.arange(len(labels.weight)), chosen)
+    part = kept if len(kept) else chosen
+    others = WeightedLabels(labels.y[part], labels.weight[part])
+    draw = _predictive(problem._replace(rows=rows.take(part), labels=others), (), 0).draws[0]
+    return decisions(draw, factors(draw, rows.take(chosen), config, cell_type(rows)))
 
 
-def _vb(
-    rows: Rows, labels: Labels, config: Config, recipe: Recipe, callbacks: Sequence[Callback], verbose: int
-) -> Outcome:
-    one_sweep = sweeper(rows, labels, config)
-    way = Expect(cell_type(rows))
-    result = repeat(
-        lambda state: one_sweep(state, way),
-        start(np.random.default_rng(recipe.seed), rows, labels, config),
-        max_iter=recipe.max_iter, least_gain=lambda bound: recipe.tol * max(1.0, abs(bound)),
-        callbacks=callbacks, verbose=verbose,
-    )  # fmt: skip
-    result = replace(result, state=compared(result.state, rows, config))
-    return result, [summary(result.state)], np.zeros(1, np.intp), np.zeros((0, 0, 0))
+def first_state(
+    rng: np.random.Generator, rows: RankRows, labels: WeightedLabels, config: RankConfig
+) -> RankState:
+    """The state before the first sweep."""
+    z, A = first_factors(rng, rows, labels.weight, config.n_factors)
+    experts = first_experts(config)
+    if config.n_experts > 1:
+        gate = svm_mixture.first_gate(rng, z, labels.weight, config.n_experts)
+        experts = experts._replace(gate=gate)
+    scale = _first_scale(A, z, rows, labels, config)
+    return RankState(A, first_shrinkage(A.mean.shape), z, scale, experts)
 
 
-def sweeper(
-    rows: Rows, labels: Labels, config: Config
-) -> Callable[[State, Way], tuple[State, dict[str, float]]]:
+def _first_scale(
+    A: Normal, z: Normal, rows: RankRows, labels: WeightedLabels, config: RankConfig
+) -> NeighbourScores:
+    """With what cells are compared in the first sweep: neighbours' scores, or noise of variance 1 / 2."""
+    if rows.codes is None:
+        none = np.zeros((len(A.mean), 0))
+        return NeighbourScores(none, none, np.full(len(A.mean), 0.5))
+    n_levels = n_levels_of(rows.codes)
+    if config.neighbours == "extremes":
+        return neighbour_extremes(A, z, rows.codes, n_levels)
+    return level_scores(A, mean_by_level(rows.codes, z.mean, labels.weight, n_levels))
+
+
+def sweep_of(problem: Problem) -> Sweep:
     """The sweep of the chosen rule."""
-    if config.observation == "rank" and config.neighbours == "pairwise":
+    rows, labels, config, _ = problem
+    if config.is_pairwise:
         assert rows.codes is not None
         found = pairs.find_pairs(rows.codes)
-        return lambda state, way: pairs.sweep(state, found, labels, config, way)
-    return lambda state, way: sweep(state, rows, labels, config, way)
+        return lambda state, inference: pairs.sweep(state, found, labels, config, inference)
+    return lambda state, inference: sweep(state, rows, labels, config, inference)
 
 
-def compared(state: State, rows: Rows, config: Config) -> State:
-    """The state with what new rows are compared with."""
-    if config.observation == "rank" and config.neighbours == "pairwise":
-        assert rows.codes is not None
-        return pairs.with_levels(state, rows.codes)
-    return state
+def _compared(state: RankState, problem: Problem) -> RankState:
+    """The state with what new rows are compared with: of pairs, mean factors of groups of equal values."""
+    rows, labels, config, _ = problem
+    if not config.is_pairwise:
+        return state
+    assert rows.codes is not None
+    means = mean_by_level(rows.codes, state.z.mean, labels.weight, n_levels_of(rows.codes))
+    return state._replace(scale=level_scores(state.A, means))
 
 
-def summary(state: State) -> Draw:
+def summary(state: RankState) -> PosteriorDraw:
     """The variational posterior, as a prediction needs it."""
-    scale = state.scale
-    beta = state.experts.beta
-    return Draw(
-        state.A.mean, state.A.covariance, scale.lower, scale.upper, scale.noise, scale.means,
-        beta.mean, beta.covariance, state.experts.gate,
-    )  # fmt: skip
+    A, scale, beta = state.A, state.scale, state.experts.beta
+    levels = scale.lower, scale.upper, scale.noise, scale.means
+    return PosteriorDraw(A.mean, A.covariance, *levels, beta.mean, beta.covariance, state.experts.gate)
 
 
-def drawn(state: State) -> Draw:
+def drawn(state: RankState) -> PosteriorDraw:
     """A draw of the posterior, its loadings in 32 bits: there are many of them."""
     scale = state.scale
-    return Draw(
-        state.A.mean.astype(np.float32), None, scale.lower.astype(np.float32), scale.upper.astype(np.float32),
-        scale.noise, None, state.experts.beta.mean, None, state.experts.gate,
-    )  # fmt: skip
+    A, lower, upper = (part.astype(np.float32) for part in (state.A.mean, scale.lower, scale.upper))
+    beta, gate = state.experts.beta.mean, state.experts.gate
+    return PosteriorDraw(A, None, lower, upper, scale.noise, None, beta, None, gate)
 
 
-def _gibbs(
-    rows: Rows, labels: Labels, config: Config, recipe: Recipe, callbacks: Sequence[Callback], verbose: int
-) -> Outcome:
+def _vb(problem: Problem, callbacks: tuple[Callback, ...], verbose: int) -> Outcome:
+    """Variational Bayes to convergence."""
+    rows, labels, config, recipe = problem
+    one_sweep, inference = sweep_of(problem), VariationalBayes(cell_type(rows))
+    result = repeat(
+        lambda state: one_sweep(state, inference),
+        first_state(np.random.default_rng(recipe.seed), rows, labels, config),
+        max_iter=recipe.max_iter,
+        least_gain=lambda bound: recipe.tol * max(1.0, abs(bound)),
+        callbacks=callbacks,
+        verbose=verbose,
+    )
+    result = replace(result, state=_compared(result.state, problem))
+    return Outcome(result, [summary(result.state)])
+
+
+def _gibbs(problem: Problem, callbacks: tuple[Callback, ...], verbose: int) -> Outcome:
     """Several chains, each from a start of its own; the second half of each is kept, thinned.
 
     They run on whatever backend joblib was told, all at once, with the same result; by default, and where
     somebody watches, one after the other.
     """
     chains = Parallel(n_jobs=1 if callbacks else None, return_as="generator")(
-        delayed(_chain)(number, rows, labels, config, recipe, callbacks, verbose)
-        for number in range(recipe.n_chains)
+        delayed(_chain)(number, problem, callbacks, verbose) for number in range(problem.recipe.n_chains)
     )
-    draws: list[Draw] = []
+    draws: list[PosteriorDraw] = []
     chain: list[int] = []
     trace: list[dict[str, float]] = []
     watched = []
@@ -167,63 +198,54 @@ def _gibbs(
             break
     assert result is not None
     shortest = min(len(each) for each in watched)
-    result = replace(result, trace=trace)
-    return result, draws, np.array(chain), np.array([each[:shortest] for each in watched])
+    numbers_kept = np.array([each[:shortest] for each in watched])
+    return Outcome(replace(result, trace=trace), draws, np.array(chain), numbers_kept)
 
 
 def _chain(
-    number: int,
-    rows: Rows,
-    labels: Labels,
-    config: Config,
-    recipe: Recipe,
-    callbacks: Sequence[Callback],
-    verbose: int,
-) -> tuple[FitResult, list[Draw], list[FloatArray]]:
+    number: int, problem: Problem, callbacks: tuple[Callback, ...], verbose: int
+) -> tuple[FitResult, list[PosteriorDraw], list[FloatArray]]:
     """One chain, its iterations counted after those of the chains before it: draws, numbers to watch."""
-    dtype = cell_type(rows)
-    one_sweep = sweeper(rows, labels, config)
+    rows, labels, config, recipe = problem
+    one_sweep = sweep_of(problem)
     rng = np.random.default_rng([recipe.seed, number])
-    state = _warm(rng, one_sweep, start(rng, rows, labels, config), dtype)
-    keep = _Keep(recipe, lambda state: compared(state, rows, config))
+    state = _warm(rng, one_sweep, first_state(rng, rows, labels, config), cell_type(rows))
+    gibbs = Gibbs(rng, cell_type(rows))
+    keep = _Keep(problem)
     result = repeat(
-        partial(_kept_sweep, one_sweep, Gibbs(rng, dtype), keep),
-        state, max_iter=recipe.max_iter, callbacks=callbacks, verbose=verbose,
+        lambda state: keep(*one_sweep(state, gibbs)),
+        state,
+        max_iter=recipe.max_iter,
+        callbacks=callbacks,
+        verbose=verbose,
         former=FitResult(None, [], Status.COMPLETED, number * recipe.max_iter),
         expected=recipe.n_chains * recipe.max_iter,
-    )  # fmt: skip
-    result = replace(result, state=compared(result.state, rows, config))
+    )
+    result = replace(result, state=_compared(result.state, problem))
     return result, keep.draws or [drawn(result.state)], keep.watched
 
 
-def _warm(
-    rng: np.random.Generator, one_sweep: Callable[[State, Way], Any], state: State, dtype: Any
-) -> State:
+def _warm(rng: np.random.Generator, one_sweep: Sweep, state: RankState, dtype: Any) -> RankState:
     """A few sweeps of variational Bayes and a draw of the loadings: chains start apart."""
     for _ in range(N_WARM):
-        state, _ = one_sweep(state, Expect(dtype))
+        state, _ = one_sweep(state, VariationalBayes(dtype))
     jitter = rng.standard_normal(state.A.mean.shape) * np.sqrt(np.einsum("dkk->dk", state.A.covariance))
     return state._replace(A=Normal(state.A.mean + jitter, state.A.covariance))
-
-
-def _kept_sweep(
-    one_sweep: Callable[[State, Way], tuple[State, dict[str, float]]], way: Way, keep: _Keep, state: State
-) -> tuple[State, dict[str, float]]:
-    return keep(*one_sweep(state, way))
 
 
 class _Keep:
     """Collects draws after the first half of a chain, and a few numbers of every sweep from there on."""
 
-    def __init__(self, recipe: Recipe, compare: Callable[[State], State]) -> None:
-        self.compare = compare
+    def __init__(self, problem: Problem) -> None:
+        recipe = problem.recipe
+        self.problem = problem
         self.n_sweeps, self.n_burn = recipe.max_iter, recipe.max_iter // 2
         self.n_kept = min(recipe.max_iter - self.n_burn, -(-recipe.n_draws // recipe.n_chains))
         self.done = 0
-        self.draws: list[Draw] = []
+        self.draws: list[PosteriorDraw] = []
         self.watched: list[FloatArray] = []
 
-    def __call__(self, state: State, info: dict[str, float]) -> tuple[State, dict[str, float]]:
+    def __call__(self, state: RankState, info: dict[str, float]) -> tuple[RankState, dict[str, float]]:
         """Looks at a state in passing."""
         self.done += 1
         if self.done > self.n_burn:
@@ -232,24 +254,17 @@ class _Keep:
             self.watched.append(np.array([info["bound"], square, *decided]))
             past, total = self.done - self.n_burn, self.n_sweeps - self.n_burn
             if past * self.n_kept // total > (past - 1) * self.n_kept // total:
-                self.draws.append(drawn(self.compare(state)))
+                self.draws.append(drawn(_compared(state, self.problem)))
         return state, info
 
 
-def _predictive(
-    rows: Rows, labels: Labels, config: Config, recipe: Recipe, callbacks: Sequence[Callback], verbose: int
-) -> Outcome:
-    from nongauss.rank_factor import training
+def _predictive(problem: Problem, callbacks: tuple[Callback, ...], verbose: int) -> Outcome:
+    """A few sweeps of variational Bayes, then training for prediction, which is JAX."""
+    from nongauss.rank_factor import unrolled_factors
 
+    rows, labels, config, recipe = problem
     rng = np.random.default_rng(recipe.seed)
-    first = start(rng, rows, labels, config)
-    state = _warm(rng, sweeper(rows, labels, config), first, cell_type(rows))
-    result, draw = training.train(
-        state, rows, labels, config, recipe.seed, recipe.max_iter, recipe.learning_rate, callbacks, verbose
-    )
-    return (
-        FitResult(state, result.trace, result.status, result.n_iter),
-        [draw],
-        np.zeros(1, np.intp),
-        np.zeros((0, 0, 0)),
-    )
+    first = first_state(rng, rows, labels, config)
+    state = _warm(rng, sweep_of(problem), first, cell_type(rows))
+    result, draw = unrolled_factors.train(state, rows, labels, config, recipe, callbacks, verbose)
+    return Outcome(replace(result, state=state), [draw])

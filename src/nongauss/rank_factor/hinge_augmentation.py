@@ -1,4 +1,4 @@
-r"""What a cell tells of its factor score w = a'z: a quadratic -p w^2 / 2 + b w, for ranks and for values.
+r"""What a cell tells of its factor score w = a'z: -p w^2 / 2 + b w, by the augmentation of its hinges.
 
 A rank's hinge exp(-2 [u]_+) is a mixture of normals (Polson and Scott 2011, their eq. 3): given 1/lambda =
 g it is exp(-g u^2 / 2 - u). u = eps + w - m_upper and u = eps + m_lower - w, where m is the mean score of a
@@ -12,9 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from nongauss.prob.inverse_gaussian import draw
-from nongauss.rank_factor.levels import NONE, Neighbours
-from nongauss.rank_factor.params import FloatArray
+from nongauss.prob import inverse_gaussian
+from nongauss.rank_factor.data import NONE, FloatArray, Neighbours
 
 
 class Hinges(NamedTuple):
@@ -24,6 +23,11 @@ class Hinges(NamedTuple):
     upper: FloatArray
     has_lower: NDArray[np.bool_]
     has_upper: NDArray[np.bool_]
+
+    @property
+    def sides(self) -> tuple[tuple[FloatArray, NDArray[np.bool_]], ...]:
+        """u and whether there is a hinge, of the lower and of the upper side."""
+        return (self.lower, self.has_lower), (self.upper, self.has_upper)
 
 
 def hinges(score: FloatArray, below: FloatArray, above: FloatArray, cells: Neighbours, eps: float) -> Hinges:
@@ -37,23 +41,23 @@ def hinges(score: FloatArray, below: FloatArray, above: FloatArray, cells: Neigh
     return Hinges(lower, upper, has_lower, has_upper)
 
 
-def weights(
+def expected_weights(
     at: Hinges, variances: tuple[FloatArray, FloatArray], floor: float
 ) -> tuple[FloatArray, FloatArray]:
     """<1/lambda> = <u^2>^{-1/2} of both hinges, 0 where there is none; <u^2> is at least floor^2."""
     out = []
-    for u, has, variance in zip(at[:2], at[2:], variances, strict=True):
+    for (u, has), variance in zip(at.sides, variances, strict=True):
         square = np.maximum(u * u + variance, u.dtype.type(floor * floor))
         out.append(np.where(has, 1.0 / np.sqrt(square), u.dtype.type(0.0)))
     return out[0], out[1]
 
 
 def drawn_weights(rng: np.random.Generator, at: Hinges) -> tuple[FloatArray, FloatArray]:
-    """Draws of 1/lambda of both hinges, 0 where there is none."""
+    """Draws of 1/lambda ~ inverse Gaussian(1 / |u|, 1) of both hinges, 0 where there is none."""
     out = []
-    for u, has in zip(at[:2], at[2:], strict=True):
+    for u, has in at.sides:
         g = np.zeros_like(u)
-        g[has] = draw(rng, u[has])
+        g[has] = inverse_gaussian.draw(rng, u[has])
         out.append(g)
     return out[0], out[1]
 
@@ -61,20 +65,13 @@ def drawn_weights(rng: np.random.Generator, at: Hinges) -> tuple[FloatArray, Flo
 def quadratic(
     at: Hinges, g: tuple[FloatArray, FloatArray], score: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Precision p and linear term b of each cell (B, D), at the scores where the hinges were taken."""
+    """Precision p and linear term b of each cell (B, D), at the scores where the hinges were taken.
+
+    p = g_l + g_u, and b = g_l (u_l + w) - g_u (u_u - w) + [has_l] - [has_u].
+    """
     g_lower, g_upper = g
     precision = g_lower + g_upper
     linear = g_lower * at.lower - g_upper * at.upper + precision * score
     linear += at.has_lower
     linear -= at.has_upper
     return precision, linear
-
-
-def loss(at: Hinges, variances: tuple[FloatArray, FloatArray]) -> FloatArray:
-    """E of both hinges' exponent, bounded: u + sqrt <u^2>, summed over the cells of a row: (B,)."""
-    each = (
-        np.where(has, u + np.sqrt(u * u + variance), u.dtype.type(0.0))
-        for u, has, variance in zip(at[:2], at[2:], variances, strict=True)
-    )
-    total: FloatArray = sum(part.sum(axis=1, dtype=np.float64) for part in each)
-    return total

@@ -8,7 +8,6 @@ With `cut` the labels reach neither factors nor loadings.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import NamedTuple
@@ -18,13 +17,24 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg import cholesky, solve_triangular
 
-from nongauss.rank_factor import shrinkage
-from nongauss.rank_factor import svm_mixture as experts
-from nongauss.rank_factor.levels import NONE
-from nongauss.rank_factor.params import Config, FloatArray, Normal, outer, pack, pack_twice, unpack
-from nongauss.rank_factor.rank_likelihood import with_own, with_prior
-from nongauss.rank_factor.updates import SLAB, Labels, State, level_scale, prior_loss, share_logs
-from nongauss.rank_factor.vb_and_gibbs import Draw, Way, point, update_experts
+from nongauss.rank_factor import svm_mixture
+from nongauss.rank_factor.config import SLAB, RankConfig
+from nongauss.rank_factor.data import NONE, FloatArray
+from nongauss.rank_factor.objective import pairwise_bound
+from nongauss.rank_factor.params import (
+    Normal,
+    RankState,
+    System,
+    WeightedLabels,
+    outer,
+    pack,
+    pack_twice,
+    point,
+    unpack,
+)
+from nongauss.rank_factor.rank_likelihood import with_loading_prior, with_prior
+from nongauss.rank_factor.updates import label_system, share_logs, update_experts
+from nongauss.rank_factor.vb_and_gibbs import Gibbs, Inference
 
 CHUNK = 20_000
 """Pairs that are handled at once."""
@@ -41,7 +51,7 @@ class Pairs(NamedTuple):
     touching: tuple[NDArray[np.intp], ...]
 
     def chunks(self) -> Iterator[slice]:
-        """Pairs in chunks."""
+        """Slices of CHUNK pairs."""
         for begin in range(0, len(self.column), CHUNK):
             yield slice(begin, begin + CHUNK)
 
@@ -65,26 +75,29 @@ def find_pairs(codes: NDArray[np.uint8]) -> Pairs:
 
 
 def sweep(
-    state: State, pairs: Pairs, labels: Labels, config: Config, way: Way
-) -> tuple[State, dict[str, float]]:
+    state: RankState, pairs: Pairs, labels: WeightedLabels, config: RankConfig, inference: Inference
+) -> tuple[RankState, dict[str, float]]:
     """Latent variances, factors row by row, loadings, shrinkage, classifier; and the bound after them."""
-    shares = way.shares(share_logs(state, labels, config))
-    g = pair_weights(state.A, state.z, pairs, config, way)
-    z = _factors(state, pairs, g, labels, config, way, shares)
-    A = way.normal(
-        with_own(loading_system(z, pairs, g, len(state.A.mean), config.eps), state.shrink.precision + SLAB)
-    )
-    shrink = way.shrink(state.shrink, A, config.prior)
+    shares = inference.shares(share_logs(state, labels, config))
+    g = pair_weights(state.A, state.z, pairs, config, inference)
+    z = _factors(state, pairs, g, labels, config, inference, shares)
+    system = loading_system(z, pairs, g, len(state.A.mean), config.eps)
+    A = inference.normal(with_loading_prior(system, state.shrink.precision + SLAB))
+    shrink = inference.shrink(state.shrink, A, config.prior)
     if state.experts.gate is None and (config.cut or not config.n_outputs):  # else labels scale, too
-        A, z, shrink = way.rescale(A, z, shrink, SLAB)
-    heads = state.experts
+        A, z, shrink = inference.rescale(A, z, shrink, SLAB)
+    experts = state.experts
     if config.n_outputs:
-        heads = update_experts(way, heads, z, shares, labels.y, labels.weight, config.prior)
-    after = state._replace(A=A, shrink=shrink, z=z, experts=heads)
-    return after, {"bound": bound(after, state, pairs, labels, config), "scale": float(np.abs(A.mean).mean())}
+        experts = update_experts(inference, experts, z, shares, labels, config.prior)
+    after = state._replace(A=A, shrink=shrink, z=z, experts=experts)
+    margin = None
+    if config.n_outputs and not config.cut and config.n_experts == 1:
+        margin = svm_mixture.margins(experts, z, labels.y)
+    bound = pairwise_bound(after, state, gaps(A, z, pairs, config), margin, labels.weight, config)
+    return after, {"bound": bound, "scale": float(np.abs(A.mean).mean())}
 
 
-def gaps(A: Normal, z: Normal, pairs: Pairs, config: Config) -> tuple[FloatArray, FloatArray]:
+def gaps(A: Normal, z: Normal, pairs: Pairs, config: RankConfig) -> tuple[FloatArray, FloatArray]:
     """u = eps - a'(z_h - z_l) at the means, and its variance, of each pair: (P,) each."""
     u, variance = np.empty(len(pairs.column)), np.empty(len(pairs.column))
     square = pack_twice(A.mean[:, :, None] * A.mean[:, None, :])
@@ -99,15 +112,13 @@ def gaps(A: Normal, z: Normal, pairs: Pairs, config: Config) -> tuple[FloatArray
     return u, np.maximum(variance, 0.0)
 
 
-def pair_weights(A: Normal, z: Normal, pairs: Pairs, config: Config, way: Way) -> FloatArray:
+def pair_weights(A: Normal, z: Normal, pairs: Pairs, config: RankConfig, inference: Inference) -> FloatArray:
     """1/lambda of each pair: (P,)."""
     u, variance = gaps(A, z, pairs, config)
-    return way.label_weights(u, u * u + variance)
+    return inference.label_weights(u, u * u + variance)
 
 
-def loading_system(
-    z: Normal, pairs: Pairs, g: FloatArray, n_columns: int, eps: float
-) -> tuple[FloatArray, FloatArray]:
+def loading_system(z: Normal, pairs: Pairs, g: FloatArray, n_columns: int, eps: float) -> System:
     """Precision (D, K, K) and linear term (D, K) of the loadings, prior left out."""
     K = z.mean.shape[1]
     packed, linear = np.zeros((n_columns, K * (K + 1) // 2)), np.zeros((n_columns, K))
@@ -122,9 +133,7 @@ def loading_system(
     return unpack(packed, K), linear
 
 
-def row_system(
-    n: int, z: FloatArray, A: Normal, pairs: Pairs, g: FloatArray, eps: float
-) -> tuple[FloatArray, FloatArray]:
+def row_system(n: int, z: FloatArray, A: Normal, pairs: Pairs, g: FloatArray, eps: float) -> System:
     """Precision (K, K) and linear term (K,) of the factors of row n given all other rows, prior left out."""
     touched = pairs.touching[n]
     i = pairs.column[touched]
@@ -142,31 +151,34 @@ def row_system(
 
 
 def _factors(
-    state: State, pairs: Pairs, g: FloatArray, labels: Labels, config: Config, way: Way, shares: FloatArray
+    state: RankState,
+    pairs: Pairs,
+    g: FloatArray,
+    labels: WeightedLabels,
+    config: RankConfig,
+    inference: Inference,
+    shares: FloatArray,
 ) -> Normal:
     """Factors: draws of a small table all at once, since rows hold each other fast; else row after row."""
     K = config.n_factors
-    prior = experts.prior_of(state.experts.gate, shares, K)
+    prior = svm_mixture.factor_prior(state.experts.gate, shares, K)
     own, push = with_prior((np.zeros((len(shares), K, K)), np.zeros((len(shares), K))), prior)
     if config.n_outputs and not config.cut:
-        h = way.label_weights(*experts.margins(state.experts, state.z, labels.y))
-        more = experts.label_system(state.experts, h, labels.y, shares)
-        own, push = own + more[0], push + more[1]
-    if isinstance(way, Draw) and len(own) * K <= MOST_JOINT:
+        told = label_system(state.experts, state.z, labels.y, shares, inference)
+        own, push = own + told[0], push + told[1]
+    if isinstance(inference, Gibbs) and len(own) * K <= MOST_JOINT:
         precision, linear = joint_system(state.A.mean, pairs, g, len(own), config.eps)
         precision[np.arange(len(own)), :, np.arange(len(own)), :] += own
-        return point(_drawn(way.rng, precision, linear + push))
+        return point(_drawn(inference.rng, precision, linear + push))
     mean, covariance = state.z.mean.copy(), np.array(state.z.covariance)
     for n in range(len(mean)):
         precision, linear = row_system(n, mean, state.A, pairs, g, config.eps)
-        one = way.normal(((precision + own[n])[None], (linear + push[n])[None]))
+        one = inference.normal(((precision + own[n])[None], (linear + push[n])[None]))
         mean[n], covariance[n] = one.mean[0], one.covariance[0]
     return Normal(mean, covariance)
 
 
-def joint_system(
-    A: FloatArray, pairs: Pairs, g: FloatArray, n_rows: int, eps: float
-) -> tuple[FloatArray, FloatArray]:
+def joint_system(A: FloatArray, pairs: Pairs, g: FloatArray, n_rows: int, eps: float) -> System:
     """Precision (N, K, N, K) and linear term (N, K) of all factors given known loadings, prior left out."""
     D, K = A.shape
     n = len(g)
@@ -186,41 +198,5 @@ def _drawn(rng: np.random.Generator, precision: FloatArray, linear: FloatArray) 
     """One draw (N, K) of the normal with that precision (N, K, N, K) and linear term."""
     root = cholesky(precision.reshape(linear.size, linear.size), lower=True)
     half = solve_triangular(root, linear.ravel(), lower=True) + rng.standard_normal(linear.size)
-    return solve_triangular(root, half, lower=True, trans="T").reshape(linear.shape)
-
-
-def bound(now: State, before: State, pairs: Pairs, labels: Labels, config: Config) -> float:
-    """The evidence bound at `now`, whose shrinkage is one round from that of `before`; one expert.
-
-    For draws it is a number to watch, without a meaning of its own. The classifier counts without `cut`.
-    """
-    u, variance = gaps(now.A, now.z, pairs, config)
-    square = now.A.mean**2 + np.einsum("dkk->dk", now.A.covariance)
-    total = -(u + np.sqrt(u * u + variance)).sum() - prior_loss(now.z, labels.weight)
-    total += shrinkage.bound(before.shrink, square, config.prior) - 0.5 * SLAB * square.sum() + entropy(now.A)
-    if not config.n_outputs or config.cut or config.n_experts > 1:
-        return float(total)
-    beta = now.experts.beta
-    u, square = experts.margins(now.experts, now.z, labels.y)
-    second = beta.mean**2 + np.einsum("tckk->tck", beta.covariance)
-    slopes = second[0, :, :-1].T
-    total -= (u + np.sqrt(square)).sum() + 0.5 * experts.OFFSET_PRECISION * second[..., -1].sum()
-    return float(total + shrinkage.bound(before.experts.shrink, slopes, config.prior) + entropy(beta))
-
-
-def entropy(q: Normal) -> float:
-    """Sum of entropies; 0 for known values."""
-    sign, log_size = np.linalg.slogdet(q.covariance)
-    K = q.mean.shape[-1]
-    return float(np.where(sign > 0, 0.5 * (log_size + K * np.log(2.0 * np.pi * math.e)), 0.0).sum())
-
-
-def with_levels(state: State, codes: NDArray[np.uint8]) -> State:
-    """The state with the mean factors of each group of equal values: what new rows are compared with."""
-    n_rows, n_columns = codes.shape
-    n_levels = int(codes[codes != NONE].max(initial=0)) + 1
-    sums = np.zeros((n_columns, n_levels, state.z.mean.shape[1] + 1))
-    row, column = np.nonzero(codes != NONE)
-    one = np.append(state.z.mean, np.ones((n_rows, 1)), axis=1)
-    np.add.at(sums, (column, codes[row, column].astype(np.intp)), one[row])
-    return state._replace(scale=level_scale(state.A, sums[..., :-1] / np.maximum(sums[..., -1:], 1e-12)))
+    found: FloatArray = solve_triangular(root, half, lower=True, trans="T").reshape(linear.shape)
+    return found

@@ -1,33 +1,55 @@
-"""What a fit says about new rows: their factors from ranks or values alone, and decision values."""
+"""What a fit says about new rows: factors from ranks or values alone, decision values, probabilities."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import expit
 
 from nongauss.core.records import persistable
-from nongauss.rank_factor import rank_likelihood as cells
-from nongauss.rank_factor import svm_mixture as experts
-from nongauss.rank_factor.params import Config, FloatArray, Normal, solve
-from nongauss.rank_factor.rank_likelihood import Rows, Scale, Terms
-from nongauss.rank_factor.shrinkage import Shrinkage
-from nongauss.rank_factor.svm_mixture import Experts, Gate
+from nongauss.rank_factor import data, svm_mixture
+from nongauss.rank_factor.config import RankConfig
+from nongauss.rank_factor.data import CellCoding, FloatArray, RankRows
+from nongauss.rank_factor.hinge_augmentation import expected_weights, hinges, quadratic
+from nongauss.rank_factor.params import (
+    Experts,
+    Gate,
+    NeighbourScores,
+    Normal,
+    first_shrinkage,
+    joined,
+    point,
+    solve,
+)
+from nongauss.rank_factor.rank_likelihood import (
+    CellQuadratics,
+    LoadingMoments,
+    expected_quadratics,
+    moments_of,
+    moments_of_draw,
+    with_prior,
+    z_system,
+)
 
 N_STEPS = 15
 """Steps of a row's factors: always as many, so that a row's do not depend on the rows beside it."""
 EVEN = 24
 """Rows go by multiples of this: the last bits of a product of matrices differ for rows that are left over."""
+SOFT = 0.1
+"""Of the unrolled steps: |u| in a weight is sqrt(u^2 + SOFT^2)."""
 
 
 @persistable("rank_factor.Draw", "nongauss.rank_factor.predict:Draw")
-class Draw(NamedTuple):
+class PosteriorDraw(NamedTuple):
     """One point of the posterior, or its variational summary: all that a prediction needs.
 
     A (D, K) with covariance (D, K, K), or None; scores of the levels as neighbours (D, Q), noise (D,), mean
     factors of the levels (D, Q, K) or None; beta (T, C, K + 1), its covariance or None; gate or None.
-    `steps`: how many soft steps a row's factors take, in the predictive fit; 0: until they settle.
+    `steps`: how many unrolled steps a row's factors take after training for prediction, whose `noise` is a
+    precision; 0: until they settle.
     """
 
     A: FloatArray
@@ -41,53 +63,142 @@ class Draw(NamedTuple):
     gate: Gate | None
     steps: int = 0
 
-    def terms(self, dtype: Any) -> Terms:
+    def loading_moments(self, dtype: Any) -> LoadingMoments:
         """What rows need of the loadings."""
-        scale = Scale(self.lower, self.upper, self.noise, self.means)
+        scale = NeighbourScores(self.lower, self.upper, self.noise, self.means)
         if self.covariance is None:
-            return cells.terms_of_draw(np.asarray(self.A, np.float64), scale, dtype)
-        return cells.terms_of(Normal(self.A, self.covariance), scale, dtype)
+            return moments_of_draw(np.asarray(self.A, np.float64), scale, dtype)
+        return moments_of(Normal(self.A, self.covariance), scale, dtype)
 
     def experts(self) -> Experts:
-        """The classifier."""
-        covariance = self.beta_covariance
-        if covariance is None:
-            covariance = np.zeros((*self.beta.shape, self.beta.shape[-1]))
-        none = np.zeros((0, 0))
-        empty = Shrinkage(none, none, np.zeros(0), 0.0)
-        return Experts(Normal(self.beta, covariance), empty, self.gate)
+        """The classifier, without the hierarchy of its coefficients."""
+        beta = point(self.beta) if self.beta_covariance is None else Normal(self.beta, self.beta_covariance)
+        return Experts(beta, first_shrinkage((0, 0)), self.gate)
 
 
-def factors(draw: Draw, rows: Rows, config: Config, dtype: Any) -> Normal:
+def factors(draw: PosteriorDraw, rows: RankRows, config: RankConfig, dtype: Any) -> Normal:
     """q(z) of new rows, without labels: (N, K)."""
-    if draw.steps:
-        from nongauss.rank_factor import unrolled_factors as predictive
-
-        return predictive.host_factors(draw, rows, config)
-    terms = draw.terms(dtype)
-    parts = [_settle(terms, rows.take(part), draw.gate, config) for part in blocks(*rows.shape)]
-    return Normal(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+    loadings = draw.loading_moments(np.float64 if draw.steps else dtype)
+    settle = _unrolled if draw.steps else _settled
+    return joined([settle(draw, loadings, rows.take(part), config) for part in blocks(*rows.shape)])
 
 
 def blocks(n_rows: int, width: int) -> Iterator[slice]:
-    """Rows in blocks of about `cells.BLOCK` numbers, `width` a row, and a multiple of EVEN rows."""
-    height = EVEN * max(1, cells.BLOCK // (width * EVEN))
+    """Rows in blocks of about `data.BLOCK` numbers, `width` a row, and a multiple of EVEN rows."""
+    height = EVEN * max(1, data.BLOCK // (width * EVEN))
     for begin in range(0, n_rows, height):
         yield slice(begin, min(begin + height, n_rows))
 
 
-def _settle(terms: Terms, rows: Rows, gate: Gate | None, config: Config) -> Normal:
+def _settled(draw: PosteriorDraw, loadings: LoadingMoments, rows: RankRows, config: RankConfig) -> Normal:
+    """q(z) by N_STEPS re-weighted steps from N(0, I); of values under a normal prior one is exact."""
     K = config.n_factors
     n_rows = rows.shape[0]
     z = Normal(np.zeros((n_rows, K)), np.tile(np.eye(K), (n_rows, 1, 1)))
-    for _ in range(1 if gate is None and rows.cells is None else N_STEPS):
-        shares = experts.shares_of(gate, z)
-        at = cells.expected_sites(z, terms, rows, config)
-        prior = experts.prior_of(gate, shares, K)
-        z = solve(*cells.with_prior(cells.z_system(at, terms), prior))
+    for _ in range(1 if draw.gate is None and rows.cells is None else N_STEPS):
+        shares = svm_mixture.shares_of(draw.gate, z)
+        at = expected_quadratics(z, loadings, rows, config)
+        prior = svm_mixture.factor_prior(draw.gate, shares, K)
+        z = solve(*with_prior(z_system(at, loadings), prior))
     return z
 
 
-def decisions(draw: Draw, z: Normal) -> FloatArray:
+def _unrolled(draw: PosteriorDraw, loadings: LoadingMoments, rows: RankRows, config: RankConfig) -> Normal:
+    """Factors as training for prediction made those of its own rows: few steps from zero, no covariance.
+
+    The weight of a hinge is (u^2 + SOFT^2)^{-1/2}; see `unrolled_factors.factors`, which is differentiated.
+    """
+    n_rows, K = rows.shape[0], config.n_factors
+    z = np.zeros((n_rows, K))
+    prior = np.ones(n_rows), z
+    for _ in range(1 if rows.cells is None else draw.steps):
+        at = _soft_quadratics(draw, loadings, rows, z, config)
+        precision, linear = with_prior(z_system(at, loadings), prior)
+        z = np.linalg.solve(precision, linear[..., None])[..., 0]
+    return point(z)
+
+
+def _soft_quadratics(
+    draw: PosteriorDraw, loadings: LoadingMoments, rows: RankRows, z: FloatArray, config: RankConfig
+) -> CellQuadratics:
+    """The cells' quadratics at factors z (B, K): softened hinges, or values with precision `draw.noise`."""
+    none = np.zeros(len(z))
+    if rows.cells is None:
+        assert rows.values is not None
+        precision = ~np.isnan(rows.values) * draw.noise
+        return CellQuadratics(precision, precision * np.nan_to_num(rows.values), None, none)
+    score = z @ loadings.mean.T
+    at = hinges(score, loadings.scale.lower, loadings.scale.upper, rows.cells, config.eps)
+    g = expected_weights(at, (np.full((1, 1), SOFT**2),) * 2, 0.0)
+    return CellQuadratics(*quadratic(at, g, score), g, none)
+
+
+def decisions(draw: PosteriorDraw, z: Normal) -> FloatArray:
     """Decision values (N, C)."""
-    return experts.scores(draw.experts(), z)
+    return svm_mixture.decision_values(draw.experts(), z)
+
+
+@persistable("rank_factor.Calibration", "nongauss.rank_factor.calibration:Calibration")
+class Calibration(NamedTuple):
+    """P(output c) = 1 / (1 + exp(-(slope_c f_c + offset_c))): (C,) each."""
+
+    slope: FloatArray
+    offset: FloatArray
+
+    def probabilities(self, f: FloatArray) -> FloatArray:
+        """Of decision values (N, C): (N, C), each output by itself."""
+        found: FloatArray = expit(self.slope * f + self.offset)
+        return found
+
+
+class FittedFactors(NamedTuple):
+    """What came of a fit: it turns raw cells of new rows into factors and probabilities.
+
+    draws (S,) in one order of factors, chain (S,) of each; watched (chains, T, n): numbers of kept sweeps.
+    `calibration`: of a classifier. `cell_type`: the precision in which cells are held.
+    """
+
+    coding: CellCoding
+    config: RankConfig
+    draws: tuple[PosteriorDraw, ...]
+    chain: np.ndarray
+    watched: FloatArray
+    calibration: Calibration | None
+    cell_type: str
+
+    def factors(self, cells: FloatArray) -> FloatArray:
+        """Mean factors (N, K) of raw cells (N, D), over draws."""
+        return self._mean_over_draws(cells, lambda draw, z: z.mean)
+
+    def probabilities(self, cells: FloatArray) -> FloatArray:
+        """Mean calibrated probability (N, C) of each output, over draws: strictly between 0 and 1."""
+        calibration = self.calibration
+        assert calibration is not None
+        p = self._mean_over_draws(cells, lambda draw, z: calibration.probabilities(decisions(draw, z)))
+        return np.clip(p, 1e-12, 1.0 - 1e-12)
+
+    def loadings(self) -> FloatArray:
+        """Posterior mean loadings: (D, K)."""
+        found: FloatArray = np.mean([np.asarray(draw.A, np.float64) for draw in self.draws], axis=0)
+        return found
+
+    def typical(self, z: FloatArray) -> FloatArray:
+        """Typical cells (N, D) in original units of factors (N, K)."""
+        tables = np.mean([np.asarray(draw.lower, np.float64) for draw in self.draws], axis=0)
+        return self.coding.typical(z @ self.loadings().T, tables)
+
+    def _mean_over_draws(
+        self, cells: FloatArray, of: Callable[[PosteriorDraw, Normal], FloatArray]
+    ) -> FloatArray:
+        """The mean of of(draw, q(z) of the rows) over draws, of some rows at a time: (N, ...)."""
+        return np.concatenate(
+            [self._block(cells[part], of) for part in blocks(len(cells), self.config.n_factors**2)]
+        )
+
+    def _block(self, cells: FloatArray, of: Callable[[PosteriorDraw, Normal], FloatArray]) -> FloatArray:
+        """`_mean_over_draws` of one block, filled up to EVEN rows."""
+        full = np.pad(cells, ((0, -len(cells) % EVEN), (0, 0)), mode="edge")
+        rows = self.coding.rows(full)
+        each = (of(draw, factors(draw, rows, self.config, self.cell_type)) for draw in self.draws)
+        total: FloatArray = reduce(np.add, each)
+        return total[: len(cells)] / len(self.draws)

@@ -6,62 +6,31 @@ values share all of it but the quadratic itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nongauss.rank_factor import hinge_augmentation as sites
-from nongauss.rank_factor.levels import NONE, Neighbours
-from nongauss.rank_factor.params import Config, FloatArray, Normal, outer, pack, pack_twice, unpack
+from nongauss.rank_factor.config import RankConfig
+from nongauss.rank_factor.data import NONE, FloatArray, Neighbours, RankRows
+from nongauss.rank_factor.hinge_augmentation import Hinges, drawn_weights, expected_weights, hinges, quadratic
+from nongauss.rank_factor.objective import rank_loss, value_loss
+from nongauss.rank_factor.params import (
+    NeighbourScores,
+    Normal,
+    System,
+    outer,
+    pack,
+    pack_twice,
+    point,
+    unpack,
+)
 
-BLOCK = 500_000
-"""Cells that are handled at once: few enough for the caches."""
 FLOOR = 1e-3
 """<u^2> of a hinge is at least the square of this share of eps."""
 
 
-class Rows(NamedTuple):
-    """Neighbours of cells or values (N, D), NaN where missing; codes: levels of training cells."""
-
-    cells: Neighbours | None
-    values: FloatArray | None
-    codes: NDArray[np.uint8] | None = None
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """N and D."""
-        array: Any = self.values if self.cells is None else self.cells.lower
-        return array.shape
-
-    def take(self, part: slice) -> Rows:
-        """Some of the rows."""
-        cells = None if self.cells is None else Neighbours(*(side[part] for side in self.cells))
-        values, codes = (None if array is None else array[part] for array in (self.values, self.codes))
-        return Rows(cells, values, codes)
-
-    def blocks(self) -> Iterator[slice]:
-        """Rows in blocks of about BLOCK cells."""
-        n_rows, n_columns = self.shape
-        height = max(1, BLOCK // max(n_columns, 1))
-        for begin in range(0, n_rows, height):
-            yield slice(begin, min(begin + height, n_rows))
-
-
-class Scale(NamedTuple):
-    """What a cell is compared with: scores of the level below and above each level (D, Q), or noise (D,).
-
-    `means` (D, Q, K) are the mean factors of the levels, where scores follow from them.
-    """
-
-    lower: FloatArray
-    upper: FloatArray
-    noise: FloatArray
-    means: FloatArray | None = None
-
-
-class Terms(NamedTuple):
+class LoadingMoments(NamedTuple):
     """What rows need to know of the loadings, in the precision of the cells.
 
     mean (D, K); second (D, J): packed E[a a']; spread: packed [a a', S] (2 J, D) with S the covariance of a,
@@ -72,13 +41,13 @@ class Terms(NamedTuple):
     mean: FloatArray
     second: FloatArray
     spread: FloatArray
-    scale: Scale
+    scale: NeighbourScores
     cross: FloatArray
     size: FloatArray
 
 
-def terms_of(A: Normal, scale: Scale, dtype: Any) -> Terms:
-    """From q(A)."""
+def moments_of(A: Normal, scale: NeighbourScores, dtype: Any) -> LoadingMoments:
+    """What rows need of loadings with q(A)."""
     spread = np.concatenate(
         [pack_twice(A.mean[:, :, None] * A.mean[:, None, :]), pack_twice(A.covariance)], axis=1
     )
@@ -87,51 +56,53 @@ def terms_of(A: Normal, scale: Scale, dtype: Any) -> Terms:
     parts = (A.mean, pack(A.second), spread.T)
     more = (cross.transpose(1, 2, 0), (cross * means).sum(axis=2))
     mean, second, across = _arrays(parts, dtype)
-    return Terms(mean, second, across, _scale(scale, dtype), *_arrays(more, dtype))
+    return LoadingMoments(mean, second, across, _in_type(scale, dtype), *_arrays(more, dtype))
 
 
-def terms_of_draw(A: FloatArray, scale: Scale, dtype: Any) -> Terms:
-    """From known loadings (D, K)."""
+def moments_of_draw(A: FloatArray, scale: NeighbourScores, dtype: Any) -> LoadingMoments:
+    """What rows need of known loadings (D, K)."""
     square = A[:, :, None] * A[:, None, :]
     empty = np.zeros((0, *A.shape[::-1])), np.zeros((len(A), 0))
     parts = (A, pack(square), pack_twice(square).T)
     mean, second, spread = _arrays(parts, dtype)
-    return Terms(mean, second, spread, _scale(scale, dtype), *_arrays(empty, dtype))
+    return LoadingMoments(mean, second, spread, _in_type(scale, dtype), *_arrays(empty, dtype))
 
 
 def _arrays(parts: tuple[FloatArray, ...], dtype: Any) -> list[FloatArray]:
+    """The arrays in the precision of the cells, contiguous."""
     return [np.ascontiguousarray(part, dtype=dtype) for part in parts]
 
 
-def _scale(scale: Scale, dtype: Any) -> Scale:
-    return Scale(*_arrays(scale[:3], dtype))
+def _in_type(scale: NeighbourScores, dtype: Any) -> NeighbourScores:
+    """Scores and noise in the precision of the cells; the levels' mean factors have gone into the moments."""
+    return NeighbourScores(*_arrays(scale[:3], dtype))
 
 
-def score_variance(z: Normal, terms: Terms) -> FloatArray:
+def score_variance(z: Normal, loadings: LoadingMoments) -> FloatArray:
     """Var(a'z) of each cell under independent q(a), q(z): (B, D)."""
     covariance = pack(z.covariance)
-    if len(terms.spread) > covariance.shape[1]:
+    if len(loadings.spread) > covariance.shape[1]:
         covariance = np.concatenate([covariance, covariance + outer(z.mean)], axis=1)
-    return covariance.astype(terms.mean.dtype) @ terms.spread
+    return covariance.astype(loadings.mean.dtype) @ loadings.spread
 
 
-def _hinge_variances(z: Normal, terms: Terms, cells: Neighbours) -> tuple[FloatArray, FloatArray]:
+def _hinge_variances(z: Normal, loadings: LoadingMoments, cells: Neighbours) -> tuple[FloatArray, FloatArray]:
     """Var(a'D) of the lower and the upper hinge, D the difference of a row's factors to the mean of a level.
 
     It is a'V a + tr S V + D'S D. With z'S z in place of D'S D the weights of rows far from zero would be too
     small, and the scale would grow without end.
     """
-    common = score_variance(z, terms)
+    common = score_variance(z, loadings)
     mean = z.mean.astype(common.dtype)
     lower, upper = common.copy(), common
-    for level, cross in enumerate(terms.cross):
-        change = terms.size[:, level] - 2.0 * (mean @ cross)
+    for level, cross in enumerate(loadings.cross):
+        change = loadings.size[:, level] - 2.0 * (mean @ cross)
         lower += np.where(cells.lower == level, change, 0.0)
         upper += np.where(cells.upper == level, change, 0.0)
     return np.maximum(lower, 0.0), np.maximum(upper, 0.0)
 
 
-class Sites(NamedTuple):
+class CellQuadratics(NamedTuple):
     """Quadratics -p w^2 / 2 + b w of cells (B, D); the hinges' weights; the loss of each row (B,)."""
 
     precision: FloatArray
@@ -140,51 +111,66 @@ class Sites(NamedTuple):
     loss: FloatArray
 
 
-def expected_sites(z: Normal, terms: Terms, rows: Rows, config: Config) -> Sites:
-    """The sites of some rows at the best q of their latent variances."""
+def expected_quadratics(
+    z: Normal, loadings: LoadingMoments, rows: RankRows, config: RankConfig
+) -> CellQuadratics:
+    """The quadratics of some rows at the best q of their latent variances: <1/lambda> = <u^2>^{-1/2}."""
     if rows.cells is None:
-        return _value_sites(z, terms, rows)
-    score = z.mean.astype(terms.mean.dtype) @ terms.mean.T
-    at = sites.hinges(score, terms.scale.lower, terms.scale.upper, rows.cells, config.eps)
-    variances = _hinge_variances(z, terms, rows.cells)
-    g = sites.weights(at, variances, FLOOR * config.eps)
-    return Sites(*sites.quadratic(at, g, score), g, sites.loss(at, variances))
+        return _value_quadratics(z, loadings, rows)
+    score, at = _hinges(z.mean, loadings, rows.cells, config)
+    variances = _hinge_variances(z, loadings, rows.cells)
+    g = expected_weights(at, variances, FLOOR * config.eps)
+    return CellQuadratics(*quadratic(at, g, score), g, _hinge_loss(at, variances))
 
 
-def drawn_sites(rng: np.random.Generator, z: FloatArray, terms: Terms, rows: Rows, config: Config) -> Sites:
-    """The sites of some rows at draws of their latent variances, given factors z (B, K)."""
-    point = Normal(z, np.zeros((len(z), z.shape[1], z.shape[1])))
+def drawn_quadratics(
+    rng: np.random.Generator, z: FloatArray, loadings: LoadingMoments, rows: RankRows, config: RankConfig
+) -> CellQuadratics:
+    """The quadratics of some rows at draws of their latent variances, given factors z (B, K)."""
     if rows.cells is None:
-        return _value_sites(point, terms, rows)
-    score = z.astype(terms.mean.dtype) @ terms.mean.T
-    at = sites.hinges(score, terms.scale.lower, terms.scale.upper, rows.cells, config.eps)
-    g = sites.drawn_weights(rng, at)
+        return _value_quadratics(point(z), loadings, rows)
+    score, at = _hinges(z, loadings, rows.cells, config)
+    g = drawn_weights(rng, at)
     zero = np.zeros((1, 1), score.dtype)
-    return Sites(*sites.quadratic(at, g, score), g, sites.loss(at, (zero, zero)))
+    return CellQuadratics(*quadratic(at, g, score), g, _hinge_loss(at, (zero, zero)))
 
 
-def _value_sites(z: Normal, terms: Terms, rows: Rows) -> Sites:
-    """Normal noise; `loss` is twice the expected negative log density, without its constant."""
+def _hinges(
+    z: FloatArray, loadings: LoadingMoments, cells: Neighbours, config: RankConfig
+) -> tuple[FloatArray, Hinges]:
+    """Scores w = a'z of cells (B, D), and their hinges against the neighbours' scores."""
+    score = z.astype(loadings.mean.dtype) @ loadings.mean.T
+    return score, hinges(score, loadings.scale.lower, loadings.scale.upper, cells, config.eps)
+
+
+def _hinge_loss(at: Hinges, variances: tuple[FloatArray, FloatArray]) -> FloatArray:
+    """(B1) of NOTATION.md of each row, both sides: (B,)."""
+    return sum(
+        (rank_loss(u, variance, has) for (u, has), variance in zip(at.sides, variances, strict=True)),
+        start=np.zeros(len(at.lower)),
+    )
+
+
+def _value_quadratics(z: Normal, loadings: LoadingMoments, rows: RankRows) -> CellQuadratics:
+    """Normal noise of variance s: log density -(x - w)^2 / (2 s) + .., so p = 1 / s and b = x / s."""
     assert rows.values is not None
+    noise = loadings.scale.noise
     present = ~np.isnan(rows.values)
-    values = np.where(present, rows.values, 0.0).astype(terms.mean.dtype)
-    precision = present / terms.scale.noise
-    score = z.mean.astype(values.dtype) @ terms.mean.T
-    square = (values - score) ** 2 + score_variance(z, terms)
-    loss = (precision * square + present * np.log(terms.scale.noise)).sum(axis=1, dtype=np.float64)
-    return Sites(precision, precision * values, None, loss)
+    values = np.where(present, rows.values, 0.0).astype(loadings.mean.dtype)
+    precision = present / noise
+    score = z.mean.astype(values.dtype) @ loadings.mean.T
+    square = (values - score) ** 2 + score_variance(z, loadings)
+    return CellQuadratics(precision, precision * values, None, value_loss(square, present, noise))
 
 
-def z_system(at: Sites, terms: Terms) -> tuple[FloatArray, FloatArray]:
+def z_system(at: CellQuadratics, loadings: LoadingMoments) -> System:
     """Precision (B, K, K) and linear term (B, K) of z from its cells."""
-    K = terms.mean.shape[1]
-    return unpack(at.precision @ terms.second, K), (at.linear @ terms.mean).astype(np.float64)
+    K = loadings.mean.shape[1]
+    return unpack(at.precision @ loadings.second, K), (at.linear @ loadings.mean).astype(np.float64)
 
 
-def with_prior(
-    system: tuple[FloatArray, FloatArray], prior: tuple[FloatArray, FloatArray]
-) -> tuple[FloatArray, FloatArray]:
-    """The same with the prior of z added: its precision (B,) and linear term (B, K)."""
+def with_prior(system: System, prior: System) -> System:
+    """The system of z with its prior added: precision (B,) of each factor and linear term (B, K)."""
     K = system[1].shape[1]
     return system[0] + prior[0][:, None, None] * np.eye(K), system[1] + prior[1]
 
@@ -203,19 +189,19 @@ class CellSums(NamedTuple):
     upper: FloatArray
 
     def plus(self, other: CellSums) -> CellSums:
-        """The sum of both."""
+        """The sums over the rows of both."""
         return CellSums(*(a + b for a, b in zip(self, other, strict=True)))
 
     def rescaled(self, c: float) -> CellSums:
-        """As if all factors were c times as large."""
+        """The sums of the same rows if all factors were c times as large."""
         by = np.append(np.full(self.linear.shape[1], c), 1.0)
         return CellSums(
             self.square * c**2, self.linear * c, self.plain * by, self.lower * by, self.upper * by
         )
 
 
-def cell_sums(at: Sites, z: Normal, rows: Rows, weight: FloatArray, n_levels: int) -> CellSums:
-    """The sums of some rows; n_levels is 0 but for the level rule."""
+def cell_sums(at: CellQuadratics, z: Normal, rows: RankRows, weight: FloatArray, n_levels: int) -> CellSums:
+    """The sums over some rows; n_levels is 0 but for the level rule."""
     dtype = at.precision.dtype
     w = weight.astype(dtype)[:, None]
     mean = z.mean.astype(dtype)
@@ -240,7 +226,7 @@ def level_means(sums: CellSums) -> FloatArray:
     return sums.plain[..., :-1] / np.maximum(sums.plain[..., -1:], 1e-12)
 
 
-def level_system(sums: CellSums, means: FloatArray, eps: float) -> tuple[FloatArray, FloatArray]:
+def level_system(sums: CellSums, means: FloatArray, eps: float) -> System:
     """Precision (D, K, K) and linear term (D, K) of the loadings under the level rule.
 
     Every u is eps - a'D with D a difference of factors, so that the levels' scores move with a: were they
@@ -260,8 +246,8 @@ def level_system(sums: CellSums, means: FloatArray, eps: float) -> tuple[FloatAr
     return precision, linear
 
 
-def with_own(system: tuple[FloatArray, FloatArray], own: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The same with the prior precision (D, K) of the loadings, and a jitter against rounding in 32 bits."""
+def with_loading_prior(system: System, own: FloatArray) -> System:
+    """The loadings' system with their prior precision (D, K), and a jitter against rounding in 32 bits."""
     precision, linear = system
     K = linear.shape[1]
     size = np.trace(precision, axis1=1, axis2=2) / K
@@ -285,3 +271,23 @@ def extreme_scores(
     lower = np.maximum.accumulate(highest, axis=1)
     upper = np.minimum.accumulate(lowest[:, ::-1], axis=1)[:, ::-1]
     return np.where(np.isfinite(lower), lower, 0.0), np.where(np.isfinite(upper), upper, 0.0)
+
+
+def level_scores(A: Normal, means: FloatArray) -> NeighbourScores:
+    """Scores a'm of the levels' mean factors m (D, Q, K): what the level rule compares cells with."""
+    table = np.einsum("dk,dqk->dq", A.mean, means)
+    return NeighbourScores(table, table, np.ones(len(table)), means)
+
+
+def neighbour_extremes(A: Normal, z: Normal, codes: NDArray[np.uint8], n_levels: int) -> NeighbourScores:
+    """Neighbours' scores as published: the largest of all lower rows, the smallest of all higher ones."""
+    lower, upper = extreme_scores(z.mean @ A.mean.T, codes, n_levels)
+    return NeighbourScores(lower, upper, np.ones(len(lower)))
+
+
+def mean_by_level(codes: NDArray[np.uint8], z: FloatArray, weight: FloatArray, n_levels: int) -> FloatArray:
+    """Mean factors (D, Q, K) of the rows of each level of a column; zero for a level without rows."""
+    one = weight[:, None] * np.append(z, np.ones((len(z), 1)), axis=1)
+    sums = np.stack([(codes == level).T @ one for level in range(n_levels)], axis=1)
+    found: FloatArray = sums[..., :-1] / np.maximum(sums[..., -1:], 1e-12)
+    return found

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
-from nongauss.rank_factor.params import FloatArray
-from nongauss.rank_factor.predict import Draw
+from nongauss.rank_factor.data import FloatArray
+from nongauss.rank_factor.predict import PosteriorDraw
 
 
 def canonical_order(A: FloatArray) -> tuple[NDArray[np.intp], FloatArray]:
@@ -26,7 +26,7 @@ def order_like(A: FloatArray, reference: FloatArray) -> tuple[NDArray[np.intp], 
     return order, np.where(cosine[order, np.arange(len(order))] < 0, -1.0, 1.0)
 
 
-def turned(draw: Draw, order: NDArray[np.intp], sign: FloatArray) -> Draw:
+def turned(draw: PosteriorDraw, order: NDArray[np.intp], sign: FloatArray) -> PosteriorDraw:
     """The same draw with its factors in this order and with these signs."""
     both = sign[:, None] * sign
 
@@ -46,7 +46,7 @@ def turned(draw: Draw, order: NDArray[np.intp], sign: FloatArray) -> Draw:
     )
 
 
-def aligned(draws: tuple[Draw, ...]) -> tuple[Draw, ...]:
+def aligned(draws: tuple[PosteriorDraw, ...]) -> tuple[PosteriorDraw, ...]:
     """All draws in the order of the first, which is put in canonical order."""
     first = turned(draws[0], *canonical_order(draws[0].A))
     return (first, *(turned(draw, *order_like(draw.A, first.A)) for draw in draws[1:]))

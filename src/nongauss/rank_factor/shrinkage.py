@@ -7,45 +7,21 @@ Gammas have shape and rate. r = s = 1/2 is the horseshoe.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
-from numpy.typing import NDArray
-from scipy.special import digamma, gammaln
 
-from nongauss.core.records import persistable
-from nongauss.prob.gig import log_integral, moments
-
-FloatArray = NDArray[np.float64]
-
-TINY = 1e-10
-"""Least square of a coefficient: the prior has a pole at zero, where a draw would stay."""
+from nongauss.prob.gig import moments
+from nongauss.rank_factor.config import ShrinkagePrior
+from nongauss.rank_factor.data import FloatArray
+from nongauss.rank_factor.objective import TINY
+from nongauss.rank_factor.params import Shrinkage
 
 
-@persistable("rank_factor.Prior", "nongauss.rank_factor.shrinkage:Prior")
-class Prior(NamedTuple):
-    """Shapes r of the local variances and s of their rates: the shrinkage factor's near 1 and near 0."""
+def expected(now: Shrinkage, square: FloatArray, prior: ShrinkagePrior) -> Shrinkage:
+    """One round of coordinate ascent on (B3), given the second moments of the coefficients (D, K).
 
-    r: float = 0.5
-    s: float = 0.5
-
-
-class Shrinkage(NamedTuple):
-    """Expectations (or draws): precision <1/xi> (D, K), rate <eta> (D, K), scale <phi> (K,), hyper <t>."""
-
-    precision: FloatArray
-    rate: FloatArray
-    scale: FloatArray
-    hyper: float
-
-
-def start(shape: tuple[int, int]) -> Shrinkage:
-    """Everything at 1."""
-    return Shrinkage(np.ones(shape), np.ones(shape), np.ones(shape[1]), 1.0)
-
-
-def expect(now: Shrinkage, square: FloatArray, prior: Prior) -> Shrinkage:
-    """One round of coordinate ascent, given the second moments of the coefficients (D, K)."""
+    xi is generalised inverse Gaussian of order r - 1/2; eta ~ Ga(r + s, <xi> + phi);
+    phi ~ Ga(1/2 + s D, t + sum of eta); t ~ Ga(1/2 + K / 2, 1 + sum of phi).
+    """
     variance, precision = moments(prior.r - 0.5, 2.0 * now.rate, np.maximum(square, TINY))
     rate = (prior.r + prior.s) / (variance + now.scale)
     scale = (0.5 + prior.s * len(square)) / (now.hyper + rate.sum(axis=0))
@@ -53,32 +29,7 @@ def expect(now: Shrinkage, square: FloatArray, prior: Prior) -> Shrinkage:
     return Shrinkage(precision, rate, scale, float(hyper))
 
 
-def bound(now: Shrinkage, square: FloatArray, prior: Prior) -> float:
-    """The part of the evidence bound that holds the coefficients' prior, with xi, then eta, phi, t at their
-    best.
-
-    E log p(c | xi) + E log p(xi | eta) and so on, minus the logs of their own q, which follow from `now`.
-    """
-    r, s = prior
-    variance, _ = moments(r - 0.5, 2.0 * now.rate, np.maximum(square, TINY))
-    shape_e, rate_e = r + s, variance + now.scale
-    shape_p, rate_p = 0.5 + s * len(square), now.hyper + now.rate.sum(axis=0)
-    shape_t, rate_t = 0.5 + 0.5 * len(now.scale), 1.0 + now.scale.sum()
-    log_e, log_p, log_t = (
-        digamma(shape_e) - np.log(rate_e),
-        digamma(shape_p) - np.log(rate_p),
-        digamma(shape_t) - np.log(rate_t),
-    )
-    eta, phi, t = shape_e / rate_e, shape_p / rate_p, shape_t / rate_t
-    local = log_integral(r - 0.5, 2.0 * now.rate, np.maximum(square, TINY)) + (now.rate - eta) * variance
-    terms = (local - 0.5 * np.log(2.0 * np.pi) + r * log_e - gammaln(r)).sum()
-    terms += (s * log_p + (s - 1.0) * log_e - phi * eta - gammaln(s)).sum()
-    terms += (0.5 * log_t - 0.5 * log_p - t * phi - gammaln(0.5)).sum()
-    terms += -0.5 * log_t - t - gammaln(0.5)
-    return float(terms + _entropy(shape_e, rate_e) + _entropy(shape_p, rate_p) + _entropy(shape_t, rate_t))
-
-
-def draw(rng: np.random.Generator, now: Shrinkage, value: FloatArray, prior: Prior) -> Shrinkage:
+def drawn(rng: np.random.Generator, now: Shrinkage, value: FloatArray, prior: ShrinkagePrior) -> Shrinkage:
     """One Gibbs draw given the coefficients `value` (D, K).
 
     The variance xi is a Beta-prime variable times phi. Seen as xi | k ~ inverse Ga(s, k), k ~ Ga(r, 1/phi),
@@ -93,9 +44,3 @@ def draw(rng: np.random.Generator, now: Shrinkage, value: FloatArray, prior: Pri
     scale = rng.gamma(0.5 + s * len(value), 1.0, value.shape[1]) / (now.hyper + rate.sum(axis=0))
     hyper = rng.gamma(0.5 + 0.5 * len(scale)) / (1.0 + scale.sum())
     return Shrinkage(precision, rate, np.maximum(scale, 1e-300), float(hyper))
-
-
-def _entropy(shape: float, rate: FloatArray | float) -> float:
-    """Entropy of gammas, summed."""
-    each = shape - np.log(rate) + gammaln(shape) + (1.0 - shape) * digamma(shape)
-    return float(np.sum(each))

@@ -7,52 +7,18 @@ One expert is the linear model, whose z ~ N(0, I). The C outputs of several clas
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from scipy.special import digamma, logsumexp
 
-from nongauss.core.records import persistable
-from nongauss.rank_factor import shrinkage
-from nongauss.rank_factor.params import Config, FloatArray, Normal
-from nongauss.rank_factor.shrinkage import Shrinkage
+from nongauss.rank_factor.config import OFFSET_PRECISION
+from nongauss.rank_factor.data import FloatArray
+from nongauss.rank_factor.params import Experts, Gate, Normal, System
 
-OFFSET_PRECISION = 0.01
-"""Prior precision of an expert's offset, which is not shrunk."""
-_FLOOR = 1e-6
+FLOOR = 1e-6
+"""Least <u^2> of a label's hinge."""
 
 
-@persistable("rank_factor.Gate", "nongauss.rank_factor.experts:Gate")
-class Gate(NamedTuple):
-    """The mixture: centres N(mean (T, K), variance (T,)), <psi> and E log psi (T,), E log of the shares (T,).
-
-    alpha : the concentration's expectation. A draw has variance 0 and logs of itself.
-    """
-
-    mean: FloatArray
-    variance: FloatArray
-    precision: FloatArray
-    log_precision: FloatArray
-    log_share: FloatArray
-    alpha: float
-
-
-class Experts(NamedTuple):
-    """Coefficients N((T, C, K + 1)), the last the offset; their shrinkage (K, T C); the gate, or None."""
-
-    beta: Normal
-    shrink: Shrinkage
-    gate: Gate | None
-
-
-def start(config: Config) -> Experts:
-    """Experts that say nothing yet."""
-    T, C, K = config.n_experts, config.n_outputs, config.n_factors
-    beta = Normal(np.zeros((T, C, K + 1)), np.tile(0.01 * np.eye(K + 1), (T, C, 1, 1)))
-    return Experts(beta, shrinkage.start((K, T * C)), None)
-
-
-def prior_of(gate: Gate | None, shares: FloatArray, n_factors: int) -> tuple[FloatArray, FloatArray]:
+def factor_prior(gate: Gate | None, shares: FloatArray, n_factors: int) -> System:
     """Precision (B,) and linear term (B, K) of the prior of z, given shares of the experts (B, T)."""
     if gate is None:
         return np.ones(len(shares)), np.zeros((len(shares), n_factors))
@@ -72,16 +38,18 @@ def gate_logs(gate: Gate, z: Normal) -> FloatArray:
     K = z.mean.shape[1]
     squares = (z.mean**2).sum(axis=1)[:, None] - 2.0 * z.mean @ gate.mean.T + (gate.mean**2).sum(axis=1)
     squares += np.trace(z.covariance, axis1=1, axis2=2)[:, None] + K * gate.variance
-    return gate.log_share + 0.5 * K * gate.log_precision - 0.5 * gate.precision * squares
+    found: FloatArray = gate.log_share + 0.5 * K * gate.log_precision - 0.5 * gate.precision * squares
+    return found
 
 
 def softmax(logs: FloatArray) -> FloatArray:
-    """Shares from their logs, by row."""
-    return np.exp(logs - logsumexp(logs, axis=1, keepdims=True))
+    """Shares (B, T) from their logs, which may lack a constant of the row."""
+    found: FloatArray = np.exp(logs - logsumexp(logs, axis=1, keepdims=True))
+    return found
 
 
 def with_one(z: Normal) -> Normal:
-    """z with a constant 1 behind it."""
+    """Factors (B, K + 1) with a constant 1 behind them, for the offset."""
     mean = np.concatenate([z.mean, np.ones((len(z.mean), 1))], axis=1)
     covariance = np.zeros((len(mean), mean.shape[1], mean.shape[1]))
     covariance[:, :-1, :-1] = z.covariance
@@ -102,9 +70,7 @@ def margins(experts: Experts, z: Normal, y: FloatArray) -> tuple[FloatArray, Flo
     return u, u * u + variance
 
 
-def label_system(
-    experts: Experts, g: FloatArray, y: FloatArray, shares: FloatArray
-) -> tuple[FloatArray, FloatArray]:
+def label_system(experts: Experts, g: FloatArray, y: FloatArray, shares: FloatArray) -> System:
     """What the labels tell of z: precision (B, K, K) and linear term (B, K); g = <1/lambda> is (B, T, C)."""
     beta = experts.beta
     second = beta.second
@@ -119,7 +85,7 @@ def label_system(
 
 def beta_system(
     experts: Experts, z: Normal, g: FloatArray, shares: FloatArray, y: FloatArray, weight: FloatArray
-) -> tuple[FloatArray, FloatArray]:
+) -> System:
     """Precision (T, C, K + 1, K + 1) and linear term of the coefficients, given factors and shares."""
     full = with_one(z)
     T, C, K1 = experts.beta.mean.shape
@@ -156,7 +122,8 @@ def update_gate(gate: Gate | None, z: Normal, shares: FloatArray, weight: FloatA
 
 def _log_shares(log_stick: FloatArray, log_rest: FloatArray) -> FloatArray:
     """Log shares from the logs of the sticks and of what each leaves; the last takes all."""
-    return np.append(log_stick[:-1], 0.0) + np.concatenate([[0.0], np.cumsum(log_rest[:-1])])
+    found: FloatArray = np.append(log_stick[:-1], 0.0) + np.concatenate([[0.0], np.cumsum(log_rest[:-1])])
+    return found
 
 
 def draw_gate(
@@ -194,14 +161,15 @@ def first_gate(rng: np.random.Generator, z: Normal, weight: FloatArray, n_expert
     return update_gate(None, z, nearest[:, order] / weight[:, None], weight)
 
 
-def floored(square: FloatArray) -> FloatArray:
+def expected_weights(square: FloatArray) -> FloatArray:
     """<1/lambda> = <u^2>^{-1/2}."""
-    return 1.0 / np.sqrt(np.maximum(square, _FLOOR))
+    return 1.0 / np.sqrt(np.maximum(square, FLOOR))
 
 
-def scores(experts: Experts, z: Normal) -> FloatArray:
+def decision_values(experts: Experts, z: Normal) -> FloatArray:
     """Mean decision value of each output: (B, C)."""
     shares = shares_of(experts.gate, z)
     beta = experts.beta.mean
     each = np.einsum("bk,tck->btc", z.mean, beta[..., :-1]) + beta[..., -1]
-    return (shares[:, :, None] * each).sum(axis=1)
+    found: FloatArray = (shares[:, :, None] * each).sum(axis=1)
+    return found

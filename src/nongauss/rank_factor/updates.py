@@ -1,4 +1,4 @@
-"""One sweep: factors, loadings, shrinkage, classifier; by expectations or by draws."""
+"""How it moves: one sweep over factors, loadings, shrinkage and classifier, by expectations or by draws."""
 
 from __future__ import annotations
 
@@ -6,111 +6,115 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nongauss.rank_factor import rank_likelihood as cells
-from nongauss.rank_factor import svm_mixture as experts
-from nongauss.rank_factor.params import Config, FloatArray, Normal
-from nongauss.rank_factor.rank_likelihood import CellSums, Rows, Scale
-from nongauss.rank_factor.shrinkage import Shrinkage
-from nongauss.rank_factor.svm_mixture import Experts
-from nongauss.rank_factor.vb_and_gibbs import System, Way, update_experts
-
-SLAB = 1.0
-"""Precision of a second, normal prior of the loadings of ranks, whose scale no order of values can tell."""
-NOISE_SHAPE, NOISE_RATE = 1.0, 0.1
-"""Gamma prior of the inverse noise variance of a standardised column."""
-
-
-class Labels(NamedTuple):
-    """Labels (N, C) of -1 and 1; C is 0 without them. Weights (N,)."""
-
-    y: FloatArray
-    weight: FloatArray
-
-
-class State(NamedTuple):
-    """Where a fit stands. `z` are the factors that the classifier sees: with `cut`, those of a new row."""
-
-    A: Normal
-    shrink: Shrinkage
-    z: Normal
-    scale: Scale
-    experts: Experts
+from nongauss.rank_factor import svm_mixture
+from nongauss.rank_factor.config import NOISE_RATE, NOISE_SHAPE, SLAB, RankConfig, ShrinkagePrior
+from nongauss.rank_factor.data import FloatArray, RankRows
+from nongauss.rank_factor.objective import rows_bound
+from nongauss.rank_factor.params import (
+    Experts,
+    NeighbourScores,
+    Normal,
+    RankState,
+    System,
+    WeightedLabels,
+    joined,
+    unpack,
+)
+from nongauss.rank_factor.rank_likelihood import (
+    CellSums,
+    cell_sums,
+    level_means,
+    level_scores,
+    level_system,
+    neighbour_extremes,
+    score_variance,
+    with_loading_prior,
+    with_prior,
+    z_system,
+)
+from nongauss.rank_factor.vb_and_gibbs import Inference
 
 
-class Seen(NamedTuple):
-    """Of a sweep: factors as a new row has them, and sums over cells at factors that know the labels."""
+class FactorPass(NamedTuple):
+    """Of a sweep: factors as a new row has them, and sums over cells at factors that know the labels.
+
+    `cell_loss` is the summed loss (B1) of the cells.
+    """
 
     free: Normal
     joint: Normal
     sums: CellSums
-    loss: float
+    cell_loss: float
 
 
 def sweep(
-    state: State, rows: Rows, labels: Labels, config: Config, way: Way
-) -> tuple[State, dict[str, float]]:
-    """The next state, and what an observer reads: the bound's part of the cells and the factors' prior."""
-    shares = way.shares(share_logs(state, labels, config))
-    seen = _see(state, rows, labels, config, way, shares)
+    state: RankState, rows: RankRows, labels: WeightedLabels, config: RankConfig, inference: Inference
+) -> tuple[RankState, dict[str, float]]:
+    """The next state, and for observers (B1) + (B2) of the objective and the loadings' mean size."""
+    shares = inference.shares(share_logs(state, labels, config))
+    seen = _pass_over_rows(state, rows, labels, config, inference, shares)
     z = seen.free if config.cut else seen.joint
     sums = seen.sums
     if config.observation == "rank":
         factor = _unit_scale(z, labels.weight)
         z, sums = Normal(z.mean * factor, z.covariance * factor**2), sums.rescaled(factor)
-    A, scale = _loadings(state, z, sums, rows, labels, config, way)
-    shrink = way.shrink(state.shrink, A, config.prior)
-    heads = state.experts
+    A, scale = _loadings(state, z, sums, rows, labels, config, inference)
+    shrink = inference.shrink(state.shrink, A, config.prior)
+    experts = state.experts
     if config.n_outputs:
-        heads = update_experts(way, heads, z, shares, labels.y, labels.weight, config.prior)
-    after = State(A, shrink, z, scale, heads)
-    return after, {"bound": -seen.loss - prior_loss(z, labels.weight), "scale": float(np.abs(A.mean).mean())}
+        experts = update_experts(inference, experts, z, shares, labels, config.prior)
+    bound = rows_bound(seen.cell_loss, z, labels.weight)
+    return RankState(A, shrink, z, scale, experts), {"bound": bound, "scale": float(np.abs(A.mean).mean())}
 
 
-def share_logs(state: State, labels: Labels, config: Config) -> FloatArray:
+def share_logs(state: RankState, labels: WeightedLabels, config: RankConfig) -> FloatArray:
     """Log of the experts' shares of each row, from its factors and, without `cut`, its labels: (N, T)."""
     gate = state.experts.gate
     if gate is None:
         return np.zeros((len(state.z.mean), config.n_experts))
-    logs = experts.gate_logs(gate, state.z)
+    logs = svm_mixture.gate_logs(gate, state.z)
     if not config.cut:
-        u, square = experts.margins(state.experts, state.z, labels.y)
+        u, square = svm_mixture.margins(state.experts, state.z, labels.y)
         logs = logs - (u + np.sqrt(square)).sum(axis=2)
     return logs
 
 
-def _see(state: State, rows: Rows, labels: Labels, config: Config, way: Way, shares: FloatArray) -> Seen:
+def _pass_over_rows(
+    state: RankState,
+    rows: RankRows,
+    labels: WeightedLabels,
+    config: RankConfig,
+    inference: Inference,
+    shares: FloatArray,
+) -> FactorPass:
     """Factors of all rows, block by block, and the sums that the loadings need."""
-    terms = way.terms(state.A, state.scale)
-    n_levels = state.scale.lower.shape[1] if is_level(config) else 0
+    loadings = inference.loading_moments(state.A, state.scale)
+    n_levels = state.scale.lower.shape[1] if config.is_level else 0
     free, joint, loss = [], [], 0.0
     total: CellSums | None = None
     for part in rows.blocks():
-        z = Normal(state.z.mean[part], state.z.covariance[part])
-        block = rows.take(part)
-        at = way.sites(z, terms, block, config)
+        z, block = state.z.take(part), rows.take(part)
+        at = inference.quadratics(z, loadings, block, config)
         loss += float(labels.weight[part] @ at.loss)
-        prior = experts.prior_of(state.experts.gate, shares[part], config.n_factors)
-        system = cells.with_prior(cells.z_system(at, terms), prior)
-        free.append(way.normal(system) if config.cut or not config.n_outputs else z)
+        prior = svm_mixture.factor_prior(state.experts.gate, shares[part], config.n_factors)
+        system = with_prior(z_system(at, loadings), prior)
+        free.append(inference.normal(system) if config.cut or not config.n_outputs else z)
         joint.append(free[-1])
         if config.n_outputs:
-            joint[-1] = way.normal(_with_labels(system, state, z, labels.y[part], shares[part], way))
-        sums = cells.cell_sums(at, joint[-1], block, labels.weight[part], n_levels)
+            told = label_system(state.experts, z, labels.y[part], shares[part], inference)
+            joint[-1] = inference.normal((system[0] + told[0], system[1] + told[1]))
+        sums = cell_sums(at, joint[-1], block, labels.weight[part], n_levels)
         total = sums if total is None else total.plus(sums)
     assert total is not None
-    return Seen(_joined(free), _joined(joint), total, loss)
+    return FactorPass(joined(free), joined(joint), total, loss)
 
 
-def _with_labels(
-    system: System, state: State, z: Normal, y: FloatArray, shares: FloatArray, way: Way
+def label_system(
+    experts: Experts, z: Normal, y: FloatArray, shares: FloatArray, inference: Inference
 ) -> System:
-    g = way.label_weights(*experts.margins(state.experts, z, y))
-    precision, linear = experts.label_system(state.experts, g, y, shares)
-    return system[0] + precision, system[1] + linear
-
-
-def _joined(parts: list[Normal]) -> Normal:
-    return Normal(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+    """What labels y (B, C) tell of the factors of their rows, at weights that their hinges have there."""
+    g = inference.label_weights(*svm_mixture.margins(experts, z, y))
+    return svm_mixture.label_system(experts, g, y, shares)
 
 
 def _unit_scale(z: Normal, weight: FloatArray) -> float:
@@ -119,74 +123,73 @@ def _unit_scale(z: Normal, weight: FloatArray) -> float:
     The order of values does not tell the scale of A z; the prior of z is too weak to hold its half of it, and
     plug-in neighbours push outwards. So it is fixed.
     """
-    second = (weight @ (z.mean**2 + np.einsum("nkk->nk", z.covariance))).mean()
+    second = (weight @ z.squares).mean()
     return float(np.sqrt(weight.sum() / second))
 
 
-def is_level(config: Config) -> bool:
-    """Are the neighbours levels' means?"""
-    return config.observation == "rank" and config.neighbours == "level"
-
-
 def _loadings(
-    state: State, z: Normal, sums: CellSums, rows: Rows, labels: Labels, config: Config, way: Way
-) -> tuple[Normal, Scale]:
-    """A given the factors, and the scale of its cells."""
+    state: RankState,
+    z: Normal,
+    sums: CellSums,
+    rows: RankRows,
+    labels: WeightedLabels,
+    config: RankConfig,
+    inference: Inference,
+) -> tuple[Normal, NeighbourScores]:
+    """Loadings given the factors, and with what cells are compared by them."""
     own = state.shrink.precision
-    K = config.n_factors
-    if is_level(config):
-        return level_loadings(sums, own, config, way)
-    system = cells.unpack(sums.square, K), sums.linear
+    if config.is_level:
+        return level_loadings(sums, own, config, inference)
+    system = unpack(sums.square, config.n_factors), sums.linear
     if config.observation == "gaussian":
-        A = way.normal(cells.with_own(system, own))
-        return A, state.scale._replace(noise=_noise(A, z, rows, labels.weight, way))
-    A = way.normal(cells.with_own(system, own + SLAB))
-    return A, extreme_scale(A, z, rows, state.scale.lower.shape[1])
-
-
-def level_loadings(sums: CellSums, own: FloatArray, config: Config, way: Way) -> tuple[Normal, Scale]:
-    """A under the level rule, given its prior precision (D, K), and the levels' scores by it."""
-    means = cells.level_means(sums)
-    A = way.normal(cells.with_own(cells.level_system(sums, means, config.eps), own + SLAB))
-    return A, level_scale(A, means)
-
-
-def level_scale(A: Normal, means: FloatArray) -> Scale:
-    """Neighbours' scores from the levels' mean factors (D, Q, K)."""
-    table = np.einsum("dk,dqk->dq", A.mean, means)
-    return Scale(table, table, np.ones(len(table)), means)
-
-
-def extreme_scale(A: Normal, z: Normal, rows: Rows, n_levels: int) -> Scale:
-    """Neighbours' scores as published: the largest of all lower rows, the smallest of all higher ones."""
+        A = inference.normal(with_loading_prior(system, own))
+        return A, state.scale._replace(noise=_noise(A, z, rows, labels.weight, inference))
+    A = inference.normal(with_loading_prior(system, own + SLAB))
     assert rows.codes is not None
-    lower, upper = cells.extreme_scores(z.mean @ A.mean.T, rows.codes, n_levels)
-    return Scale(lower, upper, np.ones(len(lower)))
+    return A, neighbour_extremes(A, z, rows.codes, state.scale.lower.shape[1])
 
 
-def _noise(A: Normal, z: Normal, rows: Rows, weight: FloatArray, way: Way) -> FloatArray:
-    """Noise variance of each column: (D,)."""
+def level_loadings(
+    sums: CellSums, own: FloatArray, config: RankConfig, inference: Inference
+) -> tuple[Normal, NeighbourScores]:
+    """Loadings under the level rule, given their prior precision (D, K), and the levels' scores by them."""
+    means = level_means(sums)
+    A = inference.normal(with_loading_prior(level_system(sums, means, config.eps), own + SLAB))
+    return A, level_scores(A, means)
+
+
+def _noise(A: Normal, z: Normal, rows: RankRows, weight: FloatArray, inference: Inference) -> FloatArray:
+    """Noise variance of each column (D,): its inverse is Ga(a + n / 2, b + sum of <(x - w)^2> / 2)."""
     shape, rate = np.full(len(A.mean), NOISE_SHAPE), np.full(len(A.mean), NOISE_RATE)
-    one = Scale(np.zeros((len(shape), 0)), np.zeros((len(shape), 0)), np.ones(len(shape)))
-    terms = way.terms(A, one)
+    none = np.zeros((len(shape), 0))
+    loadings = inference.loading_moments(A, NeighbourScores(none, none, np.ones(len(shape))))
     for part in rows.blocks():
-        block = rows.take(part)
-        assert block.values is not None
-        factors = Normal(z.mean[part], z.covariance[part])
-        present = ~np.isnan(block.values)
+        values, factors = rows.take(part).values, z.take(part)
+        assert values is not None
+        present = ~np.isnan(values)
         score = factors.mean @ A.mean.T
-        square = np.where(present, (np.where(present, block.values, 0.0) - score) ** 2, 0.0)
-        square += present * cells.score_variance(factors, terms)
+        square = np.where(present, (np.where(present, values, 0.0) - score) ** 2, 0.0)
+        square += present * score_variance(factors, loadings)
         shape += 0.5 * (weight[part] @ present)
         rate += 0.5 * (weight[part] @ square)
-    return way.noise(rate, shape)
+    return inference.noise(rate, shape)
 
 
-def prior_loss(z: Normal, weight: FloatArray) -> float:
-    """KL of the factors to N(0, I), summed over rows; of draws, the negative log density."""
-    square = (z.mean**2).sum(axis=1) + np.einsum("nkk->n", z.covariance)
-    sign, log_size = np.linalg.slogdet(z.covariance)
-    known = sign <= 0
-    K = z.mean.shape[1]
-    kl = 0.5 * (square - np.where(known, 0.0, log_size + K))
-    return float(weight @ kl)
+def update_experts(
+    inference: Inference,
+    now: Experts,
+    z: Normal,
+    shares: FloatArray,
+    labels: WeightedLabels,
+    prior: ShrinkagePrior,
+) -> Experts:
+    """Coefficients, their shrinkage and the gate, given the factors."""
+    g = inference.label_weights(*svm_mixture.margins(now, z, labels.y))
+    beta = inference.normal(svm_mixture.beta_system(now, z, g, shares, labels.y, labels.weight))
+    T, C, K1 = beta.mean.shape
+    slopes = Normal(beta.mean[..., :-1].reshape(T * C, K1 - 1).T, np.zeros((K1 - 1, T * C, T * C)))
+    variance = np.einsum("tckk->tck", beta.covariance)[..., :-1].reshape(T * C, K1 - 1).T
+    slopes.covariance[:, np.arange(T * C), np.arange(T * C)] = variance
+    shrink = inference.shrink(now.shrink, slopes, prior)
+    gate = None if now.gate is None else inference.gate(now.gate, z, shares, labels.weight)
+    return Experts(beta, shrink, gate)

@@ -12,14 +12,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from nongauss.estimator.base import ProbabilityClassifierMixin
 from nongauss.estimator.parameters import StrOptions
-from nongauss.sparse_gp.common import CONSTRAINTS, FloatArray, SparseGP
+from nongauss.sparse_gp.config import CONSTRAINTS
+from nongauss.sparse_gp.estimator import SparseGP
+from nongauss.sparse_gp.kernels import FloatArray
 from nongauss.sparse_gp.likelihoods import Bernoulli, Likelihood, Multinomial, Ordinal
 from nongauss.tables.inputs import read_inputs
 from nongauss.tables.labels import LabelCoder
 from nongauss.tables.parted import by_parts, describe, is_parted, labels_of, open_parts
 
 
-class _Labels(ProbabilityClassifierMixin, SparseGP):
+class _SparseGPLabels(ProbabilityClassifierMixin, SparseGP):
     """What the two classifiers share: they differ in their likelihood."""
 
     _ordered: ClassVar[bool] = False
@@ -56,7 +58,7 @@ class _Labels(ProbabilityClassifierMixin, SparseGP):
 
         A row of weight 2 counts as the row twice, one of weight 0 is not there. Raises ValueError.
         """
-        self._check()
+        recipe = self._recipe()
         name = type(self).__name__
         seed = self._key_seed(self.random_state)
         if is_parted(X):
@@ -65,14 +67,14 @@ class _Labels(ProbabilityClassifierMixin, SparseGP):
             coder = labels.coder(name, self._ordered)
             likelihood = self._likelihood(len(coder.classes))
             result = self._fit_parts(
-                source, summary.encoder(), partial(_numbers, coder, name), likelihood, seed
+                source, summary.encoder(), partial(_numbers, coder, name), likelihood, recipe, seed
             )
         else:
             inputs = read_inputs(X, sample_weight, name)
             coder = LabelCoder.fit(y, inputs.weight, name, self._ordered)
             numbers = coder.encode(y, len(inputs.encoded), name, inputs.weight)
             likelihood = self._likelihood(len(coder.classes))
-            result = self._fit(inputs, numbers, np.zeros(len(numbers)), likelihood, seed)
+            result = self._fit(inputs, numbers, np.zeros(len(numbers)), likelihood, recipe, seed)
         self.classes_ = coder.classes
         self._record_fit(result)
         return self
@@ -100,7 +102,7 @@ def _numbers(coder: LabelCoder, name: str, y: Any, weight: FloatArray) -> FloatA
     return np.stack([numbers, np.zeros(len(numbers))], axis=1)
 
 
-class SparseGPClassifier(_Labels):
+class SparseGPClassifier(_SparseGPLabels):
     r"""Nonlinear classification with calibrated probabilities: a sparse Gaussian process and a logistic link.
 
     Two classes: P(y = 1 | f) is the logistic function of one latent function. More: the softmax of one latent
@@ -137,7 +139,9 @@ class SparseGPClassifier(_Labels):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "expectation": [StrOptions({"auto", *Bernoulli.ways, *Bernoulli.point_ways, *Multinomial.ways})],
+        "expectation": [
+            StrOptions({"auto", *Bernoulli.own_rules, *Bernoulli.point_rules, *Multinomial.own_rules})
+        ],
         **CONSTRAINTS,
     }
 
@@ -146,7 +150,7 @@ class SparseGPClassifier(_Labels):
         return kind(expectation=self.expectation, n_classes=n_classes)
 
 
-class SparseGPOrdinalClassifier(_Labels):
+class SparseGPOrdinalClassifier(_SparseGPLabels):
     r"""Classification into ordered classes (grades, agreement): a sparse Gaussian process, cut in pieces.
 
     P(y <= k | f) is the logistic function of phi_k - f(x), with cut points phi that are learned. Classes are
@@ -191,7 +195,8 @@ class SparseGPOrdinalClassifier(_Labels):
     def cut_points_(self) -> FloatArray:
         """The cut points, increasing."""
         likelihood: Any = self.posterior_.likelihood
-        return likelihood.cuts(self.posterior_.psi)
+        cuts: FloatArray = likelihood.cuts(self.posterior_.psi)
+        return cuts
 
     def _likelihood(self, n_classes: int) -> Likelihood:
         return Ordinal(expectation=self.expectation, n_classes=n_classes)

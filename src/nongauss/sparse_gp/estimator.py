@@ -1,30 +1,127 @@
-"""`SparseGPRegressor`, what a user calls for numbers. Wiring: tables to rows, moments to distributions."""
+"""`SparseGPRegressor`, what a user calls for numbers, and what all estimators of the family share. Wiring."""
 
 from __future__ import annotations
 
 import numbers
 import os
-import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
 
-from nongauss.core.errors import InputError, NongaussWarning
-from nongauss.estimator.base import DistributionRegressorMixin
-from nongauss.estimator.parameters import Interval, StrOptions
+from nongauss.core.errors import InputError
+from nongauss.estimator.base import DistributionRegressorMixin, TableEstimator
+from nongauss.estimator.parameters import Interval, StrOptions, check_parameters
+from nongauss.optimise.checkpoint import ended, opened
 from nongauss.optimise.result import FitResult
-from nongauss.predictive.distribution import PredictiveDistribution, averaged
-from nongauss.sparse_gp.common import CONSTRAINTS, FloatArray, SparseGP
-from nongauss.sparse_gp.likelihoods import REGRESSION, Custom, Likelihood, NegativeBinomial, Poisson
-from nongauss.tables.inputs import read_inputs
-from nongauss.tables.parquet import Part
-from nongauss.tables.parted import by_parts, describe, is_parted, open_parts
+from nongauss.predictive.distribution import PredictiveDistribution
+from nongauss.sparse_gp.config import CONSTRAINTS, GPRecipe, recipe_of
+from nongauss.sparse_gp.data import (
+    GPTable,
+    ScaleTarget,
+    SummariseTarget,
+    check_one_output,
+    log_exposure,
+    space_of,
+    table_in_memory,
+    table_in_parts,
+    target_scaler,
+    with_a_column,
+)
+from nongauss.sparse_gp.fit import fit
+from nongauss.sparse_gp.inducing import most_rows, shares_a_row
+from nongauss.sparse_gp.kernels import FloatArray
+from nongauss.sparse_gp.likelihoods import REGRESSION, Custom, Likelihood
+from nongauss.sparse_gp.predict import GPAverage, GPPosterior
+from nongauss.sparse_gp.stacking import is_exact
+from nongauss.tables.encoder import TableEncoder
+from nongauss.tables.inputs import Inputs, read_inputs
+from nongauss.tables.parted import ReadTarget, by_parts, describe, is_parted, open_parts
 from nongauss.tables.scaling import Moments
-from nongauss.tables.target import TargetScaler, TargetSummary, validate_target
+from nongauss.tables.source import Source
+from nongauss.tables.target import TargetScaler, validate_target
+
+
+class SparseGP(TableEstimator):
+    """Base of the sparse Gaussian processes: a subclass reads its target and has these parameters."""
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = CONSTRAINTS
+    kernel: Any
+    n_scales: Any
+    n_inducing: Any
+    max_iter: int
+    tol: float
+    checkpoint: str | os.PathLike[str] | None
+    random_state: Any
+    posteriors_: tuple[GPPosterior, ...]
+    weights_: FloatArray
+
+    @property
+    def posterior_(self) -> GPPosterior:
+        """The posterior with the greatest share: the only one, but for averages (`posteriors_`)."""
+        return self.posteriors_[0]
+
+    def _recipe(self, n_components: int = 1) -> GPRecipe:
+        """The settings, checked. Raises InputError."""
+        check_parameters(self)
+        return recipe_of(self.kernel, self.n_scales, self.n_inducing, self.max_iter, self.tol, n_components)
+
+    def _fit(
+        self,
+        inputs: Inputs,
+        y: FloatArray,
+        shift: FloatArray,
+        likelihood: Likelihood,
+        recipe: GPRecipe,
+        seed: int,
+    ) -> FitResult:
+        """Fit to encoded rows."""
+        return self._learn(inputs.encoder, table_in_memory(inputs, y, shift), likelihood, recipe, seed)
+
+    def _fit_parts(
+        self,
+        source: Source,
+        encoder: TableEncoder,
+        read: ReadTarget,
+        likelihood: Likelihood,
+        recipe: GPRecipe,
+        seed: int,
+    ) -> FitResult:
+        """Fit to a table in parts: all but q is learned from rows that fit in memory."""
+        if recipe.n_components > 1 and not likelihood.conjugate:
+            raise InputError(
+                "posterior='mixture' takes tables in memory; give posterior='gaussian', or fewer rows."
+            )
+        most = most_rows(recipe.most_inducing(likelihood))
+        table = table_in_parts(source, encoder, read, type(self).__name__, most)
+        return self._learn(encoder, table, likelihood, recipe, seed)
+
+    def _learn(
+        self, encoder: TableEncoder, table: GPTable, likelihood: Likelihood, recipe: GPRecipe, seed: int
+    ) -> FitResult:
+        """Fit and keep what came of it; the caller adds its own and then records the result.
+
+        In that order a warning that is an error leaves a whole model.
+        """
+        n_rows = len(table.rows.y)
+        kernels = recipe.kernels(likelihood, recipe.inducing_for(likelihood, n_rows) >= n_rows)
+        kernels[0].labels(table.space)  # a column that is not there is an error now
+        told = (self._settings_that_matter(), encoder, likelihood, table.checksum)
+        seed, checkpoint = opened(self.checkpoint, seed, self.random_state, tuple(table.rows), *told)
+        result, average, main = fit(table, kernels, likelihood, recipe, seed, **self._watching(checkpoint))
+        self._keep_encoder(encoder)
+        self.posteriors_, self.weights_ = average
+        self.is_exact_ = is_exact(main, table.rows)
+        self.holds_training_rows_ = shares_a_row(main.posterior.Z, table.rows.X)
+        self.kernel_params_, self.lengthscales_ = main.posterior.readable()
+        self.bound_ = main.bound
+        ended(checkpoint, result.status)
+        return result
+
+    def _encode(self, X: Any) -> FloatArray:
+        return with_a_column(super()._encode(X), space_of(self._encoder))[0]
 
 
 class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):
@@ -171,45 +268,56 @@ class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):
         the time, area or number at risk behind each count; rates are per unit of it. Warns if the target is
         constant or the fit did not end well. Raises ValueError.
         """
-        self._check()
+        recipe = self._recipe(int(self.n_components) if self.posterior == "mixture" else 1)
         seed = self._key_seed(self.random_state)
         likelihood = self._likelihood()
-        if is_parted(X):
-            scaler, result = self._of_parts(X, y, sample_weight, exposure, likelihood, seed)
-        else:
-            scaler, result = self._of_table(X, y, sample_weight, exposure, likelihood, seed)
+        of = self._of_parts if is_parted(X) else self._of_table
+        scaler, result = of(X, y, sample_weight, exposure, likelihood, recipe, seed)
         self._scaler = scaler
         self.likelihood_params_ = self._readable_params()
         self._record_fit(result)
         return self
 
     def _of_table(
-        self, X: Any, y: Any, sample_weight: Any, exposure: Any, likelihood: Likelihood, seed: int
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        exposure: Any,
+        likelihood: Likelihood,
+        recipe: GPRecipe,
+        seed: int,
     ) -> tuple[TargetScaler, FitResult]:
         name = type(self).__name__
         inputs = read_inputs(X, sample_weight, name)
         Y, _ = validate_target(y, len(inputs.encoded), name)
-        if Y.shape[1] != 1:
-            raise InputError(f"y has {Y.shape[1]} outputs, {name} takes one; fit one model for each.")
-        shift = _log_exposure(exposure, len(Y), likelihood)
+        check_one_output(Y.shape[1], name)
+        shift = log_exposure(exposure, len(Y), likelihood)
         likelihood.check(Y[:, 0])
         counted = inputs.weight > 0
-        scaler = _scaler(
+        scaler = target_scaler(
             Moments.of(Y[counted, 0], inputs.weight[counted]), TargetScaler.fit(Y, inputs.weight), likelihood
         )
-        return scaler, self._fit(inputs, scaler.transform(Y)[:, 0], shift, likelihood, seed)
+        return scaler, self._fit(inputs, scaler.transform(Y)[:, 0], shift, likelihood, recipe, seed)
 
     def _of_parts(
-        self, X: Any, y: Any, sample_weight: Any, exposure: Any, likelihood: Likelihood, seed: int
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        exposure: Any,
+        likelihood: Likelihood,
+        recipe: GPRecipe,
+        seed: int,
     ) -> tuple[TargetScaler, FitResult]:
         name = type(self).__name__
         if exposure is not None:
             raise InputError("exposure takes tables in memory; give rates, or a sample of the rows.")
         source = open_parts(X, y, sample_weight)
-        summary, target = describe(source, name, OfTarget(likelihood, name))
-        scaler = _scaler(target.outputs[0], target.scaler(), likelihood)
-        read = ReadTarget(scaler, name)
-        return scaler, self._fit_parts(source, summary.encoder(), read, likelihood, seed)
+        summary, target = describe(source, name, SummariseTarget(likelihood, name))
+        scaler = target_scaler(target.outputs[0], target.scaler(), likelihood)
+        read = ScaleTarget(scaler, name)
+        return scaler, self._fit_parts(source, summary.encoder(), read, likelihood, recipe, seed)
 
     @by_parts
     def predict(
@@ -218,27 +326,21 @@ class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):
         """Mean of y for each row, original units: (N,). With `return_std`, also its standard deviation."""
         if not return_std and exposure is None:
             encoded = self._encode(X)
+            average = GPAverage(self.posteriors_, self.weights_)
             if self.posterior_.likelihood.target == "standardised":
-                means = [posterior.mean(encoded)[:, 0] for posterior in self.posteriors_]
-                return self._scaler.inverse_mean((self.weights_ @ means)[:, None])[:, 0]
-            return self._distribution(encoded, np.zeros(len(encoded))).mean
+                return self._scaler.inverse_mean(average.mean(encoded)[:, None])[:, 0]
+            return self._law(encoded, np.zeros(len(encoded))).mean
         distribution = self.predict_distribution(X, exposure)
         return (distribution.mean, distribution.std) if return_std else distribution.mean
 
     def predict_distribution(self, X: Any, exposure: ArrayLike | None = None) -> PredictiveDistribution:
         """The whole distribution of y for each row, discrete for counts. `exposure` as in `fit`."""
         encoded = self._encode(X)
-        return self._distribution(encoded, _log_exposure(exposure, len(encoded), self.posterior_.likelihood))
+        return self._law(encoded, log_exposure(exposure, len(encoded), self.posterior_.likelihood))
 
-    def _distribution(self, encoded: FloatArray, shift: FloatArray) -> PredictiveDistribution:
+    def _law(self, encoded: FloatArray, shift: FloatArray) -> PredictiveDistribution:
         centre, scale = float(self._scaler.centre[0]), float(self._scaler.scale[0])
-        parts: list[Any] = []
-        for posterior in self.posteriors_:
-            mean, variance = posterior.moments(encoded)
-            mean += shift[:, None]
-            likelihood, psi = posterior.likelihood, posterior.psi
-            parts.append(likelihood.predictive(mean, variance, psi, centre=centre, scale=scale))
-        return parts[0] if len(parts) == 1 else averaged(parts, self.weights_)
+        return GPAverage(self.posteriors_, self.weights_).law(encoded, shift, centre, scale)
 
     def _likelihood(self) -> Likelihood:
         if isinstance(self.likelihood, Likelihood):
@@ -246,9 +348,6 @@ class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):
         if isinstance(self.likelihood, str):
             return REGRESSION[self.likelihood](expectation=self.expectation)
         return Custom(expectation=self.expectation, function=self.likelihood, support=self.support)
-
-    def _n_components(self) -> int:
-        return int(self.n_components) if self.posterior == "mixture" else 1
 
     def _readable_params(self) -> dict[str, float]:
         """The likelihood's parameters in units of the target."""
@@ -258,75 +357,3 @@ class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):
             name: float(np.exp(number)) * unit.get(name, 1.0)
             for name, number in zip(posterior.likelihood.param_names, posterior.psi, strict=True)
         }
-
-
-@dataclass(frozen=True)
-class OfTarget:
-    """A part's target, checked and summed up."""
-
-    likelihood: Likelihood
-    name: str
-
-    def __call__(self, part: Part, weight: FloatArray) -> TargetSummary:
-        """Its summary. Raises InputError."""
-        found = TargetSummary.of(part.y, weight, self.name)
-        if len(found.outputs) != 1:
-            raise InputError(
-                f"y has {len(found.outputs)} outputs, {self.name} takes one; fit one model for each."
-            )
-        self.likelihood.check(validate_target(part.y, len(weight), self.name)[0][:, 0])
-        return found
-
-
-@dataclass(frozen=True)
-class ReadTarget:
-    """A part's target on the scale of the fit, (N, 2), beside the shift of the latent mean, which is 0."""
-
-    scaler: TargetScaler
-    name: str
-
-    def __call__(self, y: Any, weight: FloatArray) -> FloatArray:
-        """The scaled target. Raises InputError."""
-        Y, _ = validate_target(y, len(weight), self.name)
-        return np.hstack([self.scaler.transform(Y), np.zeros((len(Y), 1))])
-
-
-def _scaler(moments: Moments, standard: TargetScaler, likelihood: Likelihood) -> TargetScaler:
-    """What is done to the target before the mathematics sees it. Warns of a constant one."""
-    if standard.constant[0]:
-        warnings.warn(
-            "The target is constant: that value is predicted everywhere, with a spread that the data "
-            "cannot tell.",
-            NongaussWarning,
-            stacklevel=4,
-        )
-    if likelihood.target == "standardised":
-        return standard
-    mean = moments.unit * moments.mean
-    unit = mean if likelihood.target == "scaled" and mean > 0 else 1.0
-    return TargetScaler(np.zeros(1), np.array([unit]), standard.constant)
-
-
-def _log_exposure(exposure: ArrayLike | None, n_rows: int, likelihood: Likelihood) -> FloatArray:
-    """The log of the exposure (N,), zeros without one."""
-    if exposure is None:
-        return np.zeros(n_rows)
-    if not isinstance(likelihood, Poisson | NegativeBinomial):
-        raise InputError(
-            f"exposure is for counts, but the likelihood is {likelihood.name}; drop it, or take 'poisson'."
-        )
-    try:
-        values = np.asarray(exposure, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"exposure must be numbers, one for each row: {error}.") from error
-    values = np.full(n_rows, float(values)) if values.ndim == 0 else values
-    if values.shape != (n_rows,):
-        raise InputError(f"exposure has shape {values.shape}, expected ({n_rows},); give one for each row.")
-    bad = ~((values > 0) & np.isfinite(values))
-    if bad.any():
-        row = int(np.argmax(bad))
-        raise InputError(
-            f"exposure must be above 0 and finite, got {values[row]:g} in row {row} (counted from 0); "
-            "drop rows without exposure."
-        )
-    return np.log(values)

@@ -1,209 +1,158 @@
-"""The recipe of a fit: inducing inputs, then L-BFGS on everything with q settled at each evaluation."""
+"""The order in which a fit is run: inducing inputs, L-BFGS with q converged at each evaluation, then q.
+
+Several models of the same rows are fitted one after the other, and averaged.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from nongauss.core.memory import keep_freed_memory
-from nongauss.optimise.checkpoint import Checkpoint
 from nongauss.optimise.lbfgs import ascend
-from nongauss.optimise.result import Callback, FitResult, Status
-from nongauss.sparse_gp import exact
-from nongauss.sparse_gp import streamed_posterior as passes
-from nongauss.sparse_gp.blocks import KEPT_NUMBERS, Blocks
-from nongauss.sparse_gp.inducing import are_all_rows, inducing_inputs
-from nongauss.sparse_gp.kernels.algebra import FloatArray
-from nongauss.sparse_gp.objective import Latent, by_inducing, by_rows, pull_back_inducing
-from nongauss.sparse_gp.params import INPUT_UNIT, Model, Params, Rows, box, log_prior, start
+from nongauss.optimise.result import FitResult, Status
+from nongauss.sparse_gp.config import GPRecipe
+from nongauss.sparse_gp.data import GPRows, GPTable
+from nongauss.sparse_gp.inducing import are_all_rows, inducing_inputs, learning_rows
+from nongauss.sparse_gp.kernels import FloatArray, Kernel, Space
+from nongauss.sparse_gp.likelihoods import Likelihood
+from nongauss.sparse_gp.objective import LatentQ, exact_evidence
+from nongauss.sparse_gp.params import GPModel, GPParams, box, start
 from nongauss.sparse_gp.posterior_mixture import fit_mixture
-from nongauss.sparse_gp.predict import Posterior
-from nongauss.sparse_gp.updates import MOST_STEPS, Settled, Sites, first_sites, settle
+from nongauss.sparse_gp.predict import GPAverage, GPPosterior
+from nongauss.sparse_gp.stacking import FittedGP, weights_of
+from nongauss.sparse_gp.streamed_posterior import converged_latents
+from nongauss.sparse_gp.updates import HyperObjective
 from nongauss.tables.source import Source, Stream
-
-MOST_EXACT = 1000
-"""Distinct rows up to which Gaussian noise is treated exactly by default."""
 
 WORTH_THREADS = 5e8
 """N M^2 from which matrix products gain from several threads; below, these mostly wait for each other."""
 
-SETTLE_TOL = 3e-5
-"""Nats a row below which a step of the sites is not worth another."""
-
-
-class Recipe(NamedTuple):
-    """How a model is fitted; see the parameters of `SparseGPRegressor`."""
-
-    n_inducing: int
-    max_iter: int
-    tol: float
-    seed: int
-    n_components: int = 1
-
-
-class Bound:
-    """Value and gradient of bound plus log prior at a flat vector of parameters. Remembers the last sites.
-
-    Sites are replaced, never changed.
-    """
-
-    def __init__(self, model: Model, rows: Rows, params: Params, moves_inputs: bool, is_exact: bool) -> None:
-        self.model, self.rows, self.params = model, rows, params
-        self.moves_inputs, self.is_exact = moves_inputs, is_exact
-        self.sites: Sites = first_sites(model, rows, params.psi)
-        self.best, self.best_sites = -np.inf, self.sites
-
-    def __call__(self, flat: FloatArray) -> tuple[float, FloatArray, float]:
-        """(objective, gradient, F)."""
-        params = self.params.like(flat)
-        prior, prior_thetas, prior_psi = log_prior(self.model, params)
-        with np.errstate(over="ignore", invalid="ignore"):
-            if self.is_exact:
-                at = exact.evidence(self.model, params, self.rows)
-                bound, by_psi = at.value, at.by_psi
-                by_thetas, by_Z = [at.by_theta], np.zeros_like(params.Z)
-            else:
-                bound, by_thetas, by_psi, by_Z = self._sparse(params)
-        if bound + prior > self.best:
-            self.best, self.best_sites = bound + prior, self.sites
-        gradient = [by + more for by, more in zip(by_thetas, prior_thetas, strict=True)]
-        inputs = INPUT_UNIT * by_Z.ravel() if self.moves_inputs else np.zeros(0)
-        return bound + prior, np.concatenate([*gradient, by_psi + prior_psi, inputs]), bound
-
-    def snapshot(self) -> tuple[Sites, float, Sites]:
-        """What it remembers."""
-        return self.sites, float(self.best), self.best_sites
-
-    def restore(self, at: tuple[Sites, float, Sites]) -> None:
-        """Remember that."""
-        self.sites, self.best, self.best_sites = at
-
-    def settled(self, params: Params, tol: float, most_steps: int = MOST_STEPS) -> tuple[Blocks, Settled]:
-        """Kernel matrices and q at these parameters."""
-        blocks = Blocks(self.model, params, self.rows)
-        settled = settle(blocks, self.sites, tol, most_steps)
-        if np.isfinite(settled.bound):
-            self.sites = settled.sites
-        return blocks, settled
-
-    def at_rest(self, params: Params) -> tuple[Blocks, Settled]:
-        """`settled` at the best parameters that were seen, from the sites of then: what predicts."""
-        self.sites = self.best_sites
-        return self.settled(params, passes.TOL, passes.MOST_STEPS)
-
-    def _sparse(self, params: Params) -> tuple[float, list[FloatArray], FloatArray, FloatArray]:
-        """The bound, and its derivatives by thetas, psi and Z."""
-        model = self.model
-        blocks, q = self.settled(params, SETTLE_TOL)
-        by_thetas, by_Z = _inducing_part(blocks, q)
-        pull = q.sites.linear - q.sites.precision * q.centred
-        for block, (part, bases) in enumerate(blocks):
-            for number, (kernel, theta, at) in enumerate(
-                zip(model.kernels, params.thetas, bases, strict=True)
-            ):
-                own = model.latents_of(number)
-                latents = [q.latents[l] for l in own]
-                products = [q.products[block][l] if q.products else q.latents[l].W @ at.K for l in own]
-                total = by_rows(latents, products, pull[part][:, own], q.sites.precision[part][:, own])
-                by_theta, more = kernel.backward(theta, model.space, at.cache, total)
-                half = -0.5 * q.sites.precision[part][:, own].sum(axis=1)
-                by_thetas[number] += by_theta
-                by_thetas[number] += kernel.diagonal_backward(theta, model.space, self.rows.X[part], half)
-                by_Z += more
-        return q.bound, by_thetas, self.rows.weight @ q.expectation.d_params, by_Z
-
-
-def _inducing_part(blocks: Blocks, q: Settled) -> tuple[list[FloatArray], FloatArray]:
-    """The share of the inducing inputs' own kernel matrices in the derivatives by thetas and Z."""
-    model, params = blocks.model, blocks.params
-    by_thetas, by_Z = [], np.zeros_like(params.Z)
-    for number, (kernel, theta, at) in enumerate(
-        zip(model.kernels, params.thetas, blocks.inducing, strict=True)
-    ):
-        total = np.sum([by_inducing(at, q.latents[l]) for l in model.latents_of(number)], axis=0)
-        by_theta, more = pull_back_inducing(kernel, theta, model.space, at, total, params.Z)
-        by_thetas.append(by_theta)
-        by_Z += more
-    return by_thetas, by_Z
-
 
 def fit(
-    model: Model,
-    rows: Rows,
+    table: GPTable,
+    kernels: Sequence[Kernel],
+    likelihood: Likelihood,
+    recipe: GPRecipe,
+    seed: int,
+    **watching: Any,
+) -> tuple[FitResult, GPAverage, FittedGP]:
+    """Fit a model with each kernel and average them.
+
+    Returns how the fit of the model with the greatest share went (its status the worst of all), the average,
+    and that model.
+    """
+    known = learning_rows(table.rows, recipe.most_inducing(likelihood))
+    models, psi = models_of(kernels, table.space, likelihood, known)
+    members = fit_models(models, table, psi, recipe, seed, **watching)
+    weights = weights_of(members, table.rows)
+    order = np.argsort(-weights, kind="stable")
+    members = [members[c] for c in order]
+    statuses = [member.result.status for member in members]
+    worst = min(statuses, key=lambda status: (status is not Status.STOPPED, status.converged))
+    average = GPAverage(tuple(member.posterior for member in members), weights[order])
+    return replace(members[0].result, status=worst), average, members[0]
+
+
+def models_of(
+    kernels: Sequence[Kernel], space: Space, likelihood: Likelihood, known: GPRows
+) -> tuple[list[GPModel], FloatArray]:
+    """The model with each kernel, and the likelihood's parameters psi to start from, by some rows."""
+    offset, psi = likelihood.start(known.y, known.weight)
+    if known.shift.any():
+        offset = offset + np.log(known.weight.sum() / (known.weight @ np.exp(known.shift)))
+    L = likelihood.n_latent
+    kernel_of = tuple(range(L)) if likelihood.own_kernels else (0,) * L
+    shared = [(kernel,) * (1 + max(kernel_of)) for kernel in kernels]
+    return [GPModel(each, kernel_of, space, likelihood, offset) for each in shared], psi
+
+
+def fit_models(
+    models: Sequence[GPModel], table: GPTable, psi: FloatArray, recipe: GPRecipe, seed: int, **watching: Any
+) -> list[FittedGP]:
+    """Each model by itself; a fit that is stopped on request is the last.
+
+    Those without a bound are left out where there are others.
+    """
+    members: list[FittedGP] = []
+    for model in models:
+        result, posterior = fit_model(
+            model, table.rows, psi, recipe, seed, everywhere=table.everywhere, **watching
+        )
+        members.append(FittedGP(model, result, posterior))
+        if result.status is Status.STOPPED:
+            break
+    return [member for member in members if np.isfinite(member.bound)] or members[:1]
+
+
+def fit_model(
+    model: GPModel,
+    rows: GPRows,
     psi: FloatArray,
-    recipe: Recipe,
+    recipe: GPRecipe,
+    seed: int,
     *,
     everywhere: Source | None = None,
-    callbacks: Sequence[Callback] = (),
-    checkpoint: Checkpoint | None = None,
-    verbose: int = 0,
-) -> tuple[FitResult, Posterior]:
-    """Maximise the bound: the optimiser's result, and the posterior at the best parameters.
+    **watching: Any,
+) -> tuple[FitResult, GPPosterior]:
+    """Maximise the bound of one model: the optimiser's result, and the posterior at the best parameters.
 
     `everywhere` has all rows where there are more than `rows`, which all else is then learned from.
     """
-    learned_from = sample(rows, min(recipe.n_inducing, len(rows.y)) * model.n_leaves)
-    Z = inducing_inputs(learned_from.X, recipe.n_inducing, recipe.seed)
+    n_inducing = recipe.inducing_for(model.likelihood, len(rows.y))
+    learned_from = learning_rows(rows, min(n_inducing, len(rows.y)) * model.n_leaves)
+    Z = inducing_inputs(learned_from.X, n_inducing, seed)
     fixed = are_all_rows(Z, learned_from.X)
-    is_exact = fixed and model.likelihood.conjugate and learned_from is rows and everywhere is None
+    is_all = learned_from is rows and everywhere is None
+    is_exact = fixed and model.likelihood.conjugate and is_all
     params = start(model, psi, rows.X if is_exact else Z)
     small = len(learned_from.y) * len(Z) ** 2 < WORTH_THREADS
-    keep_freed_memory()
     with threadpool_limits(limits=1 if small else None, user_api="blas"):
-        bound = Bound(model, learned_from, params, not fixed, is_exact)
-        result = ascend(
-            bound, params.flat(not fixed), box(model, 0 if fixed else Z.size), max_iter=recipe.max_iter,
-            tol=recipe.tol * learned_from.weight.sum(), callbacks=callbacks, checkpoint=checkpoint,
-            verbose=verbose,
-        )  # fmt: skip
+        bound = HyperObjective(model, learned_from, params, not fixed, is_exact)
+        tol = recipe.tol * learned_from.weight.sum()
+        limits = box(model, 0 if fixed else Z.size)
+        result = ascend(bound, params.flat(not fixed), limits, max_iter=recipe.max_iter, tol=tol, **watching)
         params = params.like(result.state)
-        if recipe.n_components == 1 or model.likelihood.conjugate or result.status is Status.STOPPED:
-            if everywhere is None and learned_from is rows:
-                return result, posterior(bound, params)
-            latents = passes.settled(everywhere or Stream([rows]), model, params, checkpoint)
-            return result, _posterior(model, params, *_stacked(latents))
-        if learned_from is not rows:
-            bound = Bound(model, rows, params, moves_inputs=False, is_exact=False)
-        blocks, q = bound.at_rest(params)
-        result, alpha, W = fit_mixture(
-            blocks, q, result, recipe.n_components, recipe.seed,
-            max_iter=recipe.max_iter, tol=recipe.tol * rows.weight.sum(),
-            callbacks=callbacks, checkpoint=checkpoint, verbose=verbose,
-        )  # fmt: skip
-        return result, _posterior(model, params, alpha, W)
+        if recipe.n_components > 1 and not (model.likelihood.conjugate or result.status is Status.STOPPED):
+            whole = bound if learned_from is rows else HyperObjective(model, rows, params, False, False)
+            return _with_mixture(whole, params, result, recipe, seed, **watching)
+        if is_all:
+            return result, posterior_at(bound, params)
+        every = everywhere or Stream([rows])
+        latents = converged_latents(every, model, params, watching.get("checkpoint"))
+        return result, _posterior(model, params, *_stacked(latents))
 
 
-def sample(rows: Rows, n_inducing: int) -> Rows:
-    """Rows to learn hyper-parameters from: as many as can keep their kernel matrices.
-
-    Rows are in an order by a hash of their content, so the first ones are a random sample.
-    """
-    most = most_rows(n_inducing)
-    return rows if len(rows.y) <= most else rows.take(slice(most))
-
-
-def most_rows(n_inducing: int) -> int:
-    """How many rows can keep their kernel matrices."""
-    return KEPT_NUMBERS // n_inducing
+def _with_mixture(
+    bound: HyperObjective, params: GPParams, former: FitResult, recipe: GPRecipe, seed: int, **watching: Any
+) -> tuple[FitResult, GPPosterior]:
+    """The mixture that q becomes at these parameters."""
+    blocks, q = bound.at_rest(params)
+    tol = recipe.tol * bound.rows.weight.sum()
+    result, alpha, W = fit_mixture(
+        blocks, q, former, recipe.n_components, seed, max_iter=recipe.max_iter, tol=tol, **watching
+    )
+    return result, _posterior(bound.model, params, alpha, W)
 
 
-def posterior(bound: Bound, params: Params) -> Posterior:
-    """What predicts, at these parameters."""
+def posterior_at(bound: HyperObjective, params: GPParams) -> GPPosterior:
+    """What predicts, at the best parameters that an objective has seen."""
     if bound.is_exact:
-        at = exact.evidence(bound.model, params, bound.rows)
+        at = exact_evidence(bound.model, params, bound.rows)
         return _posterior(bound.model, params, at.alpha[None, None], at.W[None, None])
     return _posterior(bound.model, params, *_stacked(bound.at_rest(params)[1].latents))
 
 
-def _stacked(latents: Sequence[Latent]) -> tuple[FloatArray, FloatArray]:
+def _stacked(latents: Sequence[LatentQ]) -> tuple[FloatArray, FloatArray]:
     """alpha (1, L, M) and W (1, L, M, M): one component."""
     return np.stack([q.alpha for q in latents])[None], np.stack([q.W for q in latents])[None]
 
 
-def _posterior(model: Model, params: Params, alpha: FloatArray, W: FloatArray) -> Posterior:
-    return Posterior(
+def _posterior(model: GPModel, params: GPParams, alpha: FloatArray, W: FloatArray) -> GPPosterior:
+    """Fixed and estimated parts of a model in one record, with components alpha (C, L, M), W (C, L, M, M)."""
+    return GPPosterior(
         model.kernels, model.kernel_of, model.space, model.likelihood, model.offset, *params, alpha, W
     )

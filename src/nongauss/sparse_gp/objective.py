@@ -11,45 +11,34 @@ q is held as *sites*: q(e) is proportional to p(e) prod_n exp(lambda_n f_n - bet
 S^-1 = I + T, T = L^-1 (K_zx diag(beta) K_xz) L^-T, and m = S L^-1 K_zx lambda. At the sites' fixed point
 lambda = g - 2 h (mu - c), beta = -2 h (g, h: derivatives of the expectation by mu and v) F is stationary in
 q, and its derivative by all else is the partial one, with q(e) held fixed (Adam, Chang, Khan and Solin 2021).
+A fit maximises F plus `log_prior`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from jaxtyping import Float
 from scipy.linalg import cho_solve, cholesky
-from scipy.linalg.lapack import dtrtri
+from scipy.linalg.lapack import dpotri
 
-from nongauss.sparse_gp.kernels.algebra import FloatArray, Kernel, Space
-
-JITTER = 1e-8
-"""Added to the diagonal of K_zz, relative to its mean."""
+from nongauss.sparse_gp.data import GPRows
+from nongauss.sparse_gp.inducing import Basis, Inducing, KernelBlocks
+from nongauss.sparse_gp.kernels import PRIOR_SD, FloatArray
+from nongauss.sparse_gp.likelihoods import Expectation
+from nongauss.sparse_gp.params import GaussianSites, GPModel, GPParams, first_sites
 
 SMALLEST_VARIANCE = 1e-10
 """Of f, relative to its prior variance: rounding leaves less."""
 
-
-class Basis(NamedTuple):
-    """A kernel at the inducing inputs and at some rows."""
-
-    K: FloatArray
-    """K_zx (M, N)."""
-    diagonal: FloatArray
-    """k_nn (N,)."""
-    cache: Any
+LATENT_SD = 3.0
+"""Prior sd of the log variance of a function that is not on the target's scale: labels that are nearly
+separable want it large, and held-out log-loss of five binary sets is on average a little lower so."""
 
 
-class Inducing(NamedTuple):
-    """A kernel at the inducing inputs alone."""
-
-    inverse: FloatArray
-    """L^-1 (M, M), lower triangular."""
-    cache: Any
-
-
-class Latent(NamedTuple):
+class LatentQ(NamedTuple):
     """q of one latent function, for one basis."""
 
     mean: FloatArray
@@ -64,33 +53,46 @@ class Latent(NamedTuple):
     """KL(q || p)."""
 
 
-def basis(kernel: Kernel, theta: FloatArray, space: Space, Z: FloatArray, X: FloatArray) -> Basis:
-    """Kernel matrices of some rows."""
-    K, cache = kernel.forward(theta, space, Z, X)
-    return Basis(K, kernel.diagonal(theta, space, X), cache)
+class QAtSites(NamedTuple):
+    """q at some sites, and what the bound and its derivatives need."""
+
+    sites: GaussianSites
+    latents: tuple[LatentQ, ...]
+    centred: FloatArray
+    """mu - c (N, L), without the rows' shift."""
+    products: tuple[list[FloatArray], ...]
+    """W K of each block and latent function where these are kept, else empty."""
+    expectation: Expectation
+    bound: float
 
 
-def inducing(kernel: Kernel, theta: FloatArray, space: Space, Z: FloatArray) -> Inducing:
-    """The inverse factor of K_zz with jitter. Raises LinAlgError where it has none."""
-    Kz, cache = kernel.forward(theta, space, Z, Z)
-    Kz = Kz + JITTER * kernel.diagonal(theta, space, Z).mean() * np.eye(len(Z))
-    L = cholesky(Kz, lower=True, overwrite_a=True, check_finite=False)
-    inverse, info = dtrtri(L, lower=1)
-    if info != 0:
-        raise np.linalg.LinAlgError("The inducing inputs coincide.")
-    return Inducing(inverse, cache)
+class Evidence(NamedTuple):
+    """The log evidence with its derivatives, and what predicts: mean c + k' alpha, variance k - k' W k."""
+
+    value: float
+    by_theta: FloatArray
+    by_psi: FloatArray
+    alpha: FloatArray
+    W: FloatArray
 
 
-def weighted_gram(K: FloatArray, beta: FloatArray) -> FloatArray:
+def weighted_gram(K: Float[np.ndarray, "M N"], beta: Float[np.ndarray, " N"]) -> Float[np.ndarray, "M M"]:
     """K diag(beta) K' (M, M), at half the price where no weight is negative."""
     if (beta >= 0).all():
         root = K * np.sqrt(beta)
-        return root @ root.T
-    return (K * beta) @ K.T
+        gram: FloatArray = root @ root.T
+    else:
+        gram = (K * beta) @ K.T
+    return gram
 
 
-def latent(inverse: FloatArray, gram: FloatArray, linear: FloatArray) -> Latent:
-    """q from sums over rows: K diag(beta) K' (M, M) and K lambda (M,). LinAlgError if it is no density."""
+def latent(
+    inverse: Float[np.ndarray, "M M"], gram: Float[np.ndarray, "M M"], linear: Float[np.ndarray, " M"]
+) -> LatentQ:
+    """q from sums over rows: K diag(beta) K' (M, M) and K lambda (M,). LinAlgError if it is no density.
+
+    S^-1 = I + L^-1 gram L^-T, m = S L^-1 linear, KL = (tr S + m'm - M - log det S) / 2.
+    """
     size = len(inverse)
     precision = inverse @ gram @ inverse.T
     precision += precision.T
@@ -100,12 +102,14 @@ def latent(inverse: FloatArray, gram: FloatArray, linear: FloatArray) -> Latent:
     covariance = cho_solve((root, True), np.eye(size), check_finite=False)
     mean = covariance @ (inverse @ linear)
     divergence = 0.5 * (covariance.trace() + mean @ mean - size) + float(np.log(root.diagonal()).sum())
-    return Latent(
+    return LatentQ(
         mean, precision, covariance, inverse.T @ mean, spread_factor(inverse, covariance), divergence
     )
 
 
-def spread_factor(inverse: FloatArray, covariance: FloatArray) -> FloatArray:
+def spread_factor(
+    inverse: Float[np.ndarray, "M M"], covariance: Float[np.ndarray, "M M"]
+) -> Float[np.ndarray, "M M"]:
     """W = L^-T (I - S) L^-1."""
     left = -covariance
     left[np.diag_indices(len(left))] += 1.0
@@ -113,22 +117,61 @@ def spread_factor(inverse: FloatArray, covariance: FloatArray) -> FloatArray:
     return W
 
 
-def moments(at: Basis, q: Latent) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """mu - c (N,), v (N,), and W K (M, N), which the gradient needs as well."""
-    return conditional(at, q.alpha, q.W)
-
-
-def conditional(at: Basis, alpha: FloatArray, W: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """`moments` of a q of which only alpha and W are known."""
+def latent_moments(
+    at: Basis, alpha: Float[np.ndarray, " M"], W: Float[np.ndarray, "M M"]
+) -> tuple[Float[np.ndarray, " N"], Float[np.ndarray, " N"], Float[np.ndarray, "M N"]]:
+    """mu - c = K' alpha (N,), v = k_nn - k_n' W k_n (N,), and W K (M, N), which the gradient needs too."""
     WK = W @ at.K
     variance = at.diagonal - np.einsum("mn,mn->n", at.K, WK)
     return at.K.T @ alpha, np.maximum(variance, SMALLEST_VARIANCE * at.diagonal), WK
 
 
+def bound_at(blocks: KernelBlocks, sites: GaussianSites) -> QAtSites:
+    """q at these sites and F (eq. 7) there: one pass for q, one for the moments."""
+    model, rows = blocks.model, blocks.rows
+    grams, linears = _site_sums(blocks, sites)
+    latents = [
+        latent(blocks.inducing[own].inverse, gram, linear)
+        for own, gram, linear in zip(model.kernel_of, grams, linears, strict=True)
+    ]
+    centred, variance = np.empty_like(sites.linear), np.empty_like(sites.linear)
+    products: list[list[FloatArray]] = []
+    for part, bases in blocks:
+        made = []
+        for l, own in enumerate(model.kernel_of):
+            moments = latent_moments(bases[own], latents[l].alpha, latents[l].W)
+            centred[part, l], variance[part, l], WK = moments
+            made.append(WK)
+        if blocks.keeps_products:
+            products.append(made)
+    mean = centred + (model.offset + rows.shift[:, None])
+    psi = blocks.params.psi
+    expectation = model.likelihood.expected_log_prob(rows.y, mean, variance, psi, with_params=True)
+    bound = float(rows.weight @ expectation.value) - sum(q.divergence for q in latents)
+    return QAtSites(sites, tuple(latents), centred, tuple(products), expectation, bound)
+
+
+def _site_sums(
+    blocks: KernelBlocks, sites: GaussianSites
+) -> tuple[list[Float[np.ndarray, "M M"]], list[Float[np.ndarray, " M"]]]:
+    """K diag(beta) K' and K lambda of each latent function, summed over all rows."""
+    size, kernel_of = len(blocks.params.Z), blocks.model.kernel_of
+    grams = [np.zeros((size, size)) for _ in kernel_of]
+    linears = [np.zeros(size) for _ in kernel_of]
+    for part, bases in blocks:
+        for l, own in enumerate(kernel_of):
+            grams[l] += weighted_gram(bases[own].K, sites.precision[part, l])
+            linears[l] += bases[own].K @ sites.linear[part, l]
+    return grams, linears
+
+
 def by_rows(
-    latents: Sequence[Latent], products: Sequence[FloatArray], g: FloatArray, beta: FloatArray
-) -> FloatArray:
-    """dF/dK_zx (M, N) of the L latent functions of a basis, at settled sites. Overwrites the products W K.
+    latents: Sequence[LatentQ],
+    products: Sequence[Float[np.ndarray, "M N"]],
+    g: Float[np.ndarray, "N L"],
+    beta: Float[np.ndarray, "N L"],
+) -> Float[np.ndarray, "M N"]:
+    """dF/dK_zx (M, N) of the L latent functions of a basis, at converged sites. Overwrites the products W K.
 
     g = lambda - beta (mu - c), beta: (N, L). By the chain rule with q(e) fixed
     dF = g' d(mu) - beta' d(v) / 2; so dF/dk_nn = -beta / 2.
@@ -140,18 +183,65 @@ def by_rows(
     return out
 
 
-def by_inducing(at: Inducing, q: Latent) -> FloatArray:
-    """dF/dK_zz (M, M) of one latent function whose sites have settled, since L changes with K_zz."""
+def by_inducing(at: Inducing, q: LatentQ) -> Float[np.ndarray, "M M"]:
+    """dF/dK_zz (M, M) of one latent function whose sites have converged, since L changes with K_zz.
+
+    -L^-T (S^-1 + S + m m' - 2 I) L^-1 / 2.
+    """
     middle = q.precision + q.covariance + np.multiply.outer(q.mean, q.mean)
     middle[np.diag_indices(len(middle))] -= 2.0
     out: FloatArray = -0.5 * at.inverse.T @ middle @ at.inverse
     return out
 
 
-def pull_back_inducing(
-    kernel: Kernel, theta: FloatArray, space: Space, at: Inducing, by_Kz: FloatArray, Z: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """From dF/dK_zz to derivatives by theta and Z (M, D), jitter included."""
-    by_theta, half = kernel.backward(theta, space, at.cache, by_Kz)
-    jitter = np.full(len(Z), JITTER * by_Kz.trace() / len(Z))
-    return by_theta + kernel.diagonal_backward(theta, space, Z, jitter), 2.0 * half
+def log_prior(
+    model: GPModel, params: GPParams
+) -> tuple[float, list[Float[np.ndarray, " T"]], Float[np.ndarray, " K"]]:
+    """Log density, up to a constant, of kernel and likelihood parameters, and its derivatives by them.
+
+    Log length-scales and variances are normal about the kernel's own mean; so none runs off on its own. How
+    large f is is known roughly where the target is standardised, and hardly where f is a logit or a log rate.
+    """
+    of_variance = PRIOR_SD if model.likelihood.target == "standardised" else LATENT_SD
+    value, by_psi = model.likelihood.log_prior(params.psi)
+    by_thetas = []
+    for kernel, theta in zip(model.kernels, params.thetas, strict=True):
+        sd = kernel.prior_sd(model.space, of_variance)
+        z = (theta - kernel.prior_mean(model.space)) / sd
+        value -= 0.5 * float(z @ z)
+        by_thetas.append(-z / sd)
+    return value, by_thetas, by_psi
+
+
+def exact_evidence(model: GPModel, params: GPParams, rows: GPRows) -> Evidence:
+    """log N(y; c, K + diag(1 / beta)) with beta the rows' noise precisions, weights as repetitions.
+
+    Gaussian noise with an inducing input at every row: the exact Gaussian process, for one inverse. Written
+    as the bound at its optimum, sum_n w_n E_q[log p] - KL(q || p), so that the noise parameters get their
+    derivative from the likelihood. Raises LinAlgError where the matrix has no Cholesky factor.
+    """
+    kernel, theta = model.kernels[0], params.thetas[0]
+    sites = first_sites(model, rows, params.psi)
+    noise = 1.0 / sites.precision[:, 0]
+    K, cache = kernel.forward(theta, model.space, rows.X, rows.X)
+    white = kernel.diagonal(theta, model.space, rows.X) - K.diagonal()
+    total = K + np.diag(noise + white)
+    root = cholesky(total, lower=True, overwrite_a=True, check_finite=False)
+    centred = sites.linear[:, 0] * noise
+    alpha = cho_solve((root, True), centred, check_finite=False)
+    log_det = 2.0 * float(np.log(root.diagonal()).sum())
+    inverse, _ = dpotri(root, lower=1, overwrite_c=1)
+    inverse = np.tril(inverse)
+    inverse += np.tril(inverse, -1).T
+    left = inverse.diagonal()
+    mean, variance = centred - noise * alpha, np.maximum(noise - noise**2 * left, 1e-300)
+    divergence = 0.5 * (noise @ left + alpha @ mean - len(noise) + log_det - np.log(noise).sum())
+    at = (mean + model.offset[0] + rows.shift)[:, None]
+    expectation = model.likelihood.expected_log_prob(rows.y, at, variance[:, None], params.psi, True)
+    cotangent = 0.5 * (np.multiply.outer(alpha, alpha) - inverse)
+    by_diagonal = cotangent.diagonal().copy()
+    by_theta = kernel.diagonal_backward(theta, model.space, rows.X, by_diagonal)
+    np.fill_diagonal(cotangent, 0.0)
+    by_theta = by_theta + kernel.backward(theta, model.space, cache, cotangent)[0]
+    value = float(rows.weight @ expectation.value) - float(divergence)
+    return Evidence(value, by_theta, rows.weight @ expectation.d_params, alpha, inverse)

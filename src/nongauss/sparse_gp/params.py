@@ -1,4 +1,4 @@
-"""What is estimated, and everything that stays fixed while it is: rows, kernels, likelihood."""
+"""What is estimated, with its start values and constraints, and everything that stays fixed meanwhile."""
 
 from __future__ import annotations
 
@@ -6,22 +6,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nongauss.sparse_gp.kernels.algebra import PRIOR_SD, FloatArray, Kernel, Space
-from nongauss.sparse_gp.likelihoods.base import Likelihood
+from nongauss.sparse_gp.data import GPRows
+from nongauss.sparse_gp.kernels import FloatArray, Kernel, Space
+from nongauss.sparse_gp.likelihoods import Expectation, Likelihood
 
 WIDEST = 12.0
 """Log parameters of kernels stay within this of 0."""
-
-LATENT_SD = 3.0
-"""Prior sd of the log variance of a function that is not on the target's scale: labels that are nearly
-separable want it large, and held-out log-loss of five binary sets is on average a little lower so."""
 
 INPUT_UNIT = 4.0
 """An optimiser sees inducing inputs divided by this: each matters to fewer rows than a log parameter does,
 and so takes longer steps. A fit needs about two thirds of the iterations."""
 
 
-class Model(NamedTuple):
+class GPModel(NamedTuple):
     """The fixed parts of a model.
 
     `kernels`: one for each independent covariance; `kernel_of` gives each of the L latent functions its own.
@@ -49,20 +46,7 @@ class Model(NamedTuple):
         return [latent for latent, own in enumerate(self.kernel_of) if own == kernel]
 
 
-class Rows(NamedTuple):
-    """Encoded rows X (N, D), y (N,), weight (N,), and what is added to the latent mean: shift (N,)."""
-
-    X: FloatArray
-    y: FloatArray
-    weight: FloatArray
-    shift: FloatArray
-
-    def take(self, index: np.ndarray | slice) -> Rows:
-        """Some of the rows."""
-        return Rows(*(part[index] for part in self))
-
-
-class Params(NamedTuple):
+class GPParams(NamedTuple):
     """Kernel parameters (one array each kernel), likelihood parameters psi (K,), inducing inputs Z (M, D)."""
 
     thetas: tuple[FloatArray, ...]
@@ -74,36 +58,47 @@ class Params(NamedTuple):
         inputs = self.Z.ravel() / INPUT_UNIT if with_inputs else np.zeros(0)
         return np.concatenate([*self.thetas, self.psi, inputs])
 
-    def like(self, flat: FloatArray) -> Params:
+    def like(self, flat: FloatArray) -> GPParams:
         """The inverse of `flat`."""
         cuts = np.cumsum([*(len(theta) for theta in self.thetas), len(self.psi)])
         *thetas, psi, Z = np.split(flat, cuts)
-        return Params(tuple(thetas), psi, INPUT_UNIT * Z.reshape(self.Z.shape) if len(Z) else self.Z)
+        return GPParams(tuple(thetas), psi, INPUT_UNIT * Z.reshape(self.Z.shape) if len(Z) else self.Z)
 
 
-def start(model: Model, psi: FloatArray, Z: FloatArray) -> Params:
-    """Every kernel where it starts."""
-    return Params(tuple(kernel.start(model.space) for kernel in model.kernels), psi, Z)
+class GaussianSites(NamedTuple):
+    """lambda and beta (N, L), weights included: observations of c + lambda / beta with precision beta."""
+
+    linear: FloatArray
+    precision: FloatArray
+
+    def towards(self, other: GaussianSites, step: float) -> GaussianSites:
+        """Sites that are a share `step` of the way to other sites."""
+        return GaussianSites(*(mine + step * (its - mine) for mine, its in zip(self, other, strict=True)))
 
 
-def box(model: Model, n_inputs: int) -> list[tuple[float | None, float | None]]:
-    """Bounds of each element of `Params.flat`."""
+def start(model: GPModel, psi: FloatArray, Z: FloatArray) -> GPParams:
+    """Parameters with every kernel where it starts."""
+    return GPParams(tuple(kernel.start(model.space) for kernel in model.kernels), psi, Z)
+
+
+def box(model: GPModel, n_inputs: int) -> list[tuple[float | None, float | None]]:
+    """Bounds of each element of `GPParams.flat`."""
     bounds: list[tuple[float | None, float | None]] = [(-WIDEST, WIDEST)] * sum(model.sizes)
     return [*bounds, *model.likelihood.bounds(), *[(None, None)] * n_inputs]
 
 
-def log_prior(model: Model, params: Params) -> tuple[float, list[FloatArray], FloatArray]:
-    """Log density, up to a constant, of kernel and likelihood parameters, and its derivatives by them.
+def first_sites(model: GPModel, rows: GPRows, psi: FloatArray) -> GaussianSites:
+    """Sites from each row's own target alone; none is negative, so that there is a q to begin with."""
+    centre = model.offset + rows.shift[:, None]
+    mean, variance = model.likelihood.first_moments(rows.y, centre)
+    of = model.likelihood.expected_log_prob(rows.y, mean, variance, psi)
+    return sites_at(mean - centre, of._replace(d_variance=np.minimum(of.d_variance, 0.0)), rows.weight)
 
-    Log length-scales and variances are normal about the kernel's own mean; so none runs off on its own. How
-    large f is is known roughly where the target is standardised, and hardly where f is a logit or a log rate.
+
+def sites_at(centred: FloatArray, expectation: Expectation, weight: FloatArray) -> GaussianSites:
+    """Where the expectations' derivatives put the sites of rows with mu - c = `centred` (N, L).
+
+    beta = -2 w h and lambda = w g + beta (mu - c), with g and h the derivatives by mean and variance.
     """
-    of_variance = PRIOR_SD if model.likelihood.target == "standardised" else LATENT_SD
-    value, by_psi = model.likelihood.log_prior(params.psi)
-    by_thetas = []
-    for kernel, theta in zip(model.kernels, params.thetas, strict=True):
-        sd = kernel.prior_sd(model.space, of_variance)
-        z = (theta - kernel.prior_mean(model.space)) / sd
-        value -= 0.5 * float(z @ z)
-        by_thetas.append(-z / sd)
-    return value, by_thetas, by_psi
+    precision = -2.0 * weight[:, None] * expectation.d_variance
+    return GaussianSites(weight[:, None] * expectation.d_mean + precision * centred, precision)

@@ -10,7 +10,7 @@ so that one component at a = 0, s = 1 is that Gaussian. The bound is
     mu_cn = c + k_n' L^-T (m + R a_c)          v_cn = k_nn - k_n' L^-T (I - s_c^2 S) L^-1 k_n
 
 with a lower bound of the mixture's entropy for H. Hyper-parameters stay where the single Gaussian left them.
-The components start where q settles from random draws of the prior: at several modes, if there are several.
+The components start where q converges from random draws of the prior: at several modes, if there are several.
 """
 
 from __future__ import annotations
@@ -27,25 +27,26 @@ from nongauss.optimise.checkpoint import Checkpoint
 from nongauss.optimise.lbfgs import ascend
 from nongauss.optimise.result import Callback, FitResult, Status
 from nongauss.prob.mixture_entropy import pairwise_entropy
-from nongauss.sparse_gp.blocks import Blocks
-from nongauss.sparse_gp.kernels.algebra import FloatArray
-from nongauss.sparse_gp.objective import SMALLEST_VARIANCE, spread_factor
-from nongauss.sparse_gp.updates import Settled, Sites, settle
+from nongauss.sparse_gp.inducing import KernelBlocks
+from nongauss.sparse_gp.kernels import FloatArray
+from nongauss.sparse_gp.objective import SMALLEST_VARIANCE, QAtSites, spread_factor
+from nongauss.sparse_gp.params import GaussianSites
+from nongauss.sparse_gp.updates import converge_q
 
 LOG_SD_BOUND = 3.0
-"""Components are at most e^3 times as wide or as narrow as the single Gaussian."""
+"""MixtureComponents are at most e^3 times as wide or as narrow as the single Gaussian."""
 
 DRAWS = 4
-"""Draws of the prior from which q settles, for each component."""
+"""Draws of the prior from which q converges, for each component."""
 
 SEARCH_TOL, SEARCH_STEPS = 1e-4, 20
 """Of the search for modes: nats a row below which a step of the sites is not worth another; most steps."""
 
 OTHER_MODE = 1.0
-"""Distance, in standard deviations of the single Gaussian, from which a settled mean is another mode."""
+"""Distance, in standard deviations of the single Gaussian, from which a converged mean is another mode."""
 
 
-class Components(NamedTuple):
+class MixtureComponents(NamedTuple):
     """a (C, L, M) and log s (C,)."""
 
     mean: FloatArray
@@ -55,18 +56,18 @@ class Components(NamedTuple):
         """All numbers in one vector, for an optimiser."""
         return np.concatenate([self.mean.ravel(), self.log_sd])
 
-    def like(self, flat: FloatArray) -> Components:
+    def like(self, flat: FloatArray) -> MixtureComponents:
         """The inverse of `flat`."""
-        return Components(flat[: self.mean.size].reshape(self.mean.shape), flat[self.mean.size :])
+        return MixtureComponents(flat[: self.mean.size].reshape(self.mean.shape), flat[self.mean.size :])
 
 
 class MixtureBound:
-    """Value and gradient of the bound at a flat vector of `Components`."""
+    """Value and gradient of the bound at a flat vector of `MixtureComponents`."""
 
-    def __init__(self, blocks: Blocks, q: Settled, n_components: int) -> None:
+    def __init__(self, blocks: KernelBlocks, q: QAtSites, n_components: int) -> None:
         self.blocks, self.q = blocks, q
         shape = (n_components, len(q.latents), len(blocks.params.Z))
-        self.components = Components(np.zeros(shape), np.zeros(n_components))
+        self.components = MixtureComponents(np.zeros(shape), np.zeros(n_components))
         self.roots = [cholesky(latent.covariance, lower=True, check_finite=False) for latent in q.latents]
         self._known: list[tuple[slice, int, FloatArray, FloatArray]] = (
             list(self._made()) if blocks.kept else []
@@ -81,16 +82,16 @@ class MixtureBound:
         share = 1.0 / len(at.log_sd)
         pull = np.empty_like(mean)
         for c in range(len(at.log_sd)):
-            of = model.likelihood.expect(rows.y, mean[c], variance[c], self.blocks.params.psi)
+            of = model.likelihood.expected_log_prob(rows.y, mean[c], variance[c], self.blocks.params.psi)
             value += share * float(rows.weight @ of.value)
             pull[c] = share * rows.weight[:, None] * of.d_mean
             widened = 2.0 * np.exp(2.0 * at.log_sd[c]) * spread * of.d_variance
             by_log_sd[c] += share * float(rows.weight @ widened.sum(axis=1))
         for part, l, B, _ in self._bases():
             by_mean[:, l] += pull[:, part, l] @ B.T
-        return value, Components(by_mean, by_log_sd).flat(), value
+        return value, MixtureComponents(by_mean, by_log_sd).flat(), value
 
-    def factors(self, at: Components) -> tuple[FloatArray, FloatArray]:
+    def factors(self, at: MixtureComponents) -> tuple[FloatArray, FloatArray]:
         """What a prediction needs: alpha (C, L, M) and W (C, L, M, M) of each component."""
         whitened = self._whitened(at)
         alpha, W = np.empty_like(at.mean), np.empty((*at.mean.shape, at.mean.shape[-1]))
@@ -101,7 +102,7 @@ class MixtureBound:
                 W[c, l] = spread_factor(inverse, math.exp(2.0 * log_sd) * self.q.latents[l].covariance)
         return alpha, W
 
-    def standardised(self, other: Settled) -> FloatArray:
+    def standardised(self, other: QAtSites) -> FloatArray:
         """The mean of another q as a component's a (L, M)."""
         return np.stack(
             [
@@ -110,13 +111,13 @@ class MixtureBound:
             ]
         )
 
-    def _whitened(self, at: Components) -> FloatArray:
+    def _whitened(self, at: MixtureComponents) -> FloatArray:
         """m + R a, the means of e: (C, L, M)."""
         return np.stack(
             [q.mean + at.mean[:, l] @ self.roots[l].T for l, q in enumerate(self.q.latents)], axis=1
         )
 
-    def _prior_and_entropy(self, at: Components) -> tuple[float, FloatArray, FloatArray]:
+    def _prior_and_entropy(self, at: MixtureComponents) -> tuple[float, FloatArray, FloatArray]:
         """(1/C) sum_c E_c[log p(e)] + H with its derivatives by a and log s."""
         n_components = len(at.log_sd)
         traces = sum(q.covariance.trace() for q in self.q.latents)
@@ -131,7 +132,7 @@ class MixtureBound:
             by_mean[:, l] -= whitened[:, l] @ root / n_components
         return value + entropy, by_mean, by_log_sd - traces * square / n_components
 
-    def _moments(self, at: Components) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def _moments(self, at: MixtureComponents) -> tuple[FloatArray, FloatArray, FloatArray]:
         """mu and v (C, N, L), and the part of v (N, L) that grows with s^2."""
         model, rows = self.blocks.model, self.blocks.rows
         shape = (len(at.log_sd), len(rows.y), len(self.roots))
@@ -157,8 +158,8 @@ class MixtureBound:
 
 
 def fit_mixture(
-    blocks: Blocks,
-    q: Settled,
+    blocks: KernelBlocks,
+    q: QAtSites,
     former: FitResult,
     n_components: int,
     seed: int,
@@ -174,7 +175,7 @@ def fit_mixture(
     The result goes on from `former`. If no mixture is better, the components coincide at `q`.
     """
     bound = MixtureBound(blocks, q, n_components)
-    apart = Components(modes(bound, seed), bound.components.log_sd)
+    apart = MixtureComponents(modes(bound, seed), bound.components.log_sd)
     limits = [(None, None)] * apart.mean.size + [(-LOG_SD_BOUND, LOG_SD_BOUND)] * n_components
     result = ascend(
         bound,
@@ -197,33 +198,35 @@ def fit_mixture(
 
 
 def modes(bound: MixtureBound, seed: int) -> FloatArray:
-    """Where the components start, a (C, L, M): the best distinct means that q settles at, a hair apart."""
+    """Where the components start, a (C, L, M): the best distinct means that q converges at, a hair apart."""
     rng = np.random.default_rng(seed)
     n_components, n_latent, size = bound.components.mean.shape
     found = [bound.q]
     means = [np.zeros((n_latent, size))]
     for _ in range(DRAWS * n_components):
-        settled = _settled_from(bound.blocks, rng.normal(size=(n_latent, size)))
-        if settled is None:
+        converged = _converged_from(bound.blocks, rng.normal(size=(n_latent, size)))
+        if converged is None:
             continue
-        mean = bound.standardised(settled)
+        mean = bound.standardised(converged)
         if min(np.linalg.norm(mean - other) for other in means) > OTHER_MODE:
-            found.append(settled)
+            found.append(converged)
             means.append(mean)
-    order = np.argsort([-settled.bound for settled in found], kind="stable")
+    order = np.argsort([-converged.bound for converged in found], kind="stable")
     chosen = np.stack([means[order[c % len(order)]] for c in range(n_components)])
     return chosen + rng.normal(scale=0.1 / math.sqrt(size), size=chosen.shape)
 
 
-def _settled_from(blocks: Blocks, draw: FloatArray) -> Settled | None:
-    """q settled from a draw e (L, M) of the prior, as if each row had shown its f with variance 1."""
+def _converged_from(blocks: KernelBlocks, draw: FloatArray) -> QAtSites | None:
+    """q converged from a draw e (L, M) of the prior, as if each row had shown its f with variance 1."""
     weight = blocks.rows.weight[:, None]
     f = np.empty((len(weight), len(draw)))
     for part, bases in blocks:
         for l, own in enumerate(blocks.model.kernel_of):
             f[part, l] = (draw[l] @ blocks.inducing[own].inverse) @ bases[own].K
     try:
-        settled = settle(blocks, Sites(weight * f, weight + np.zeros_like(f)), SEARCH_TOL, SEARCH_STEPS)
+        converged = converge_q(
+            blocks, GaussianSites(weight * f, weight + np.zeros_like(f)), SEARCH_TOL, SEARCH_STEPS
+        )
     except np.linalg.LinAlgError:
         return None
-    return settled if np.isfinite(settled.bound) else None
+    return converged if np.isfinite(converged.bound) else None

@@ -1,21 +1,23 @@
-"""What the model says about new rows: moments of the latent functions, in blocks of rows."""
+"""What models say about new rows: moments of the latent functions, in blocks of rows, and the law of y."""
 
 from __future__ import annotations
 
 from itertools import product
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from nongauss.core.records import persistable
-from nongauss.sparse_gp.blocks import row_slices
-from nongauss.sparse_gp.kernels.algebra import FloatArray, Kernel, Space
-from nongauss.sparse_gp.likelihoods.base import Likelihood
-from nongauss.sparse_gp.objective import basis, conditional
+from nongauss.predictive.distribution import PredictiveDistribution
+from nongauss.predictive.mixture import averaged
+from nongauss.sparse_gp.inducing import basis, row_slices
+from nongauss.sparse_gp.kernels import FloatArray, Kernel, Space
+from nongauss.sparse_gp.likelihoods import Likelihood
+from nongauss.sparse_gp.objective import latent_moments
 
 
 @persistable("sparse_gp.Posterior", "nongauss.sparse_gp.predict:Posterior")
-class Posterior(NamedTuple):
+class GPPosterior(NamedTuple):
     """All that a prediction needs: f_l(x) ~ N(offset_l + k' alpha_l, k(x, x) - k' W_l k), k = k(Z, x).
 
     `thetas`: log parameters of each kernel. `kernel_of`: the kernel of each latent function. `psi`: the
@@ -51,9 +53,42 @@ class Posterior(NamedTuple):
             for number, kernel in enumerate(self.kernels):
                 at = basis(kernel, self.thetas[number], self.space, self.Z, X[rows])
                 for c, l in product(range(n_components), self._latents_of(number)):
-                    moments = conditional(at, self.alpha[c, l], self.W[c, l])
+                    moments = latent_moments(at, self.alpha[c, l], self.W[c, l])
                     mean[c, rows, l], variance[c, rows, l] = moments[:2]
         return mean + self.offset, variance
 
+    def readable(self) -> tuple[dict[str, float], dict[str, float]]:
+        """Kernel parameters by name, and the length-scale of each column."""
+        params: dict[str, float] = {}
+        for number, (kernel, theta) in enumerate(zip(self.kernels, self.thetas, strict=True)):
+            prefix = "noise " if number else ""
+            labels = kernel.labels(self.space)
+            params |= {prefix + label: float(np.exp(t)) for label, t in zip(labels, theta, strict=True)}
+        return params, self.kernels[0].lengthscales(self.thetas[0], self.space)
+
     def _latents_of(self, kernel: int) -> list[int]:
         return [l for l, own in enumerate(self.kernel_of) if own == kernel]
+
+
+class GPAverage(NamedTuple):
+    """Fitted models and their shares (C,), the greatest first: predictions are averages of theirs."""
+
+    posteriors: tuple[GPPosterior, ...]
+    weights: FloatArray
+
+    def mean(self, X: FloatArray) -> FloatArray:
+        """The average of the means of the first latent function: (N,)."""
+        out: FloatArray = self.weights @ [posterior.mean(X)[:, 0] for posterior in self.posteriors]
+        return out
+
+    def law(
+        self, X: FloatArray, shift: FloatArray, centre: float = 0.0, scale: float = 1.0
+    ) -> PredictiveDistribution:
+        """The distribution of centre + scale * y at encoded rows X, `shift` (N,) added to the latent mean."""
+        parts: list[Any] = []
+        for posterior in self.posteriors:
+            mean, variance = posterior.moments(X)
+            mean += shift[:, None]
+            psi = posterior.psi
+            parts.append(posterior.likelihood.predictive(mean, variance, psi, centre=centre, scale=scale))
+        return parts[0] if len(parts) == 1 else averaged(parts, self.weights)

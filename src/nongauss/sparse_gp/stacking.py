@@ -12,16 +12,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nongauss.optimise.checkpoint import Checkpoint
-from nongauss.optimise.result import Callback, FitResult, Status
-from nongauss.sparse_gp.blocks import Blocks
-from nongauss.sparse_gp.fit import Recipe, fit, sample
-from nongauss.sparse_gp.kernels.algebra import FloatArray
-from nongauss.sparse_gp.objective import conditional
-from nongauss.sparse_gp.params import Model, Params, Rows
-from nongauss.sparse_gp.predict import Posterior
-from nongauss.sparse_gp.updates import first_sites
-from nongauss.tables.source import Source
+from nongauss.optimise.result import FitResult
+from nongauss.sparse_gp.data import GPRows
+from nongauss.sparse_gp.inducing import KernelBlocks, learning_rows
+from nongauss.sparse_gp.kernels import FloatArray
+from nongauss.sparse_gp.objective import latent_moments
+from nongauss.sparse_gp.params import GPModel, GPParams, first_sites
+from nongauss.sparse_gp.predict import GPPosterior
 
 SMALLEST_REST = 1e-9
 """Share of what is known of f_n that is not from the row's own target: rounding leaves less."""
@@ -30,12 +27,12 @@ MOST_STEPS, ENOUGH = 500, 1e-5
 """Of the weights: most steps, and the change below which they stand."""
 
 
-class Member(NamedTuple):
-    """One of the models, fitted."""
+class FittedGP(NamedTuple):
+    """One of the models that are averaged, fitted."""
 
-    model: Model
+    model: GPModel
     result: FitResult
-    posterior: Posterior
+    posterior: GPPosterior
 
     @property
     def bound(self) -> float:
@@ -43,39 +40,12 @@ class Member(NamedTuple):
         return float(self.result.trace[-1]["bound"]) if self.result.trace else math.nan
 
 
-def fit_members(
-    models: Sequence[Model],
-    rows: Rows,
-    psi: FloatArray,
-    recipe: Recipe,
-    *,
-    everywhere: Source | None = None,
-    callbacks: Sequence[Callback] = (),
-    checkpoint: Checkpoint | None = None,
-    verbose: int = 0,
-) -> list[Member]:
-    """Each model by itself; a fit that is stopped on request is the last. `everywhere`: see `fit`.
-
-    Those without a bound are left out where there are others.
-    """
-    members: list[Member] = []
-    for model in models:
-        result, posterior = fit(
-            model, rows, psi, recipe, everywhere=everywhere, callbacks=callbacks, checkpoint=checkpoint,
-            verbose=verbose,
-        )  # fmt: skip
-        members.append(Member(model, result, posterior))
-        if result.status is Status.STOPPED:
-            break
-    return [member for member in members if np.isfinite(member.bound)] or members[:1]
-
-
-def is_exact(member: Member, rows: Rows) -> bool:
-    """Is it the exact Gaussian process of the rows it was fitted to?"""
+def is_exact(member: FittedGP, rows: GPRows) -> bool:
+    """Is a model the exact Gaussian process of the rows that it was fitted to?"""
     return member.model.likelihood.conjugate and len(member.posterior.Z) == len(rows.y)
 
 
-def weights_of(members: Sequence[Member], rows: Rows) -> FloatArray:
+def weights_of(members: Sequence[FittedGP], rows: GPRows) -> FloatArray:
     """The share of each member in the average (C,); several must have Gaussian noise.
 
     Rows left out flatter a model whose hyper-parameters have seen them, by about a nat for each of these
@@ -84,22 +54,22 @@ def weights_of(members: Sequence[Member], rows: Rows) -> FloatArray:
     if len(members) == 1:
         return np.ones(1)
     widths = [len(member.posterior.Z) * member.model.n_leaves for member in members]
-    learned_from = [sample(rows, width).weight.sum() for width in widths]
+    learned_from = [learning_rows(rows, width).weight.sum() for width in widths]
     flattery = [sum(m.model.sizes) / weight for m, weight in zip(members, learned_from, strict=True)]
     if not is_exact(members[0], rows):
-        rows = sample(rows, max(widths))
+        rows = learning_rows(rows, max(widths))
     log_density = np.stack([left_out(member, rows) for member in members])
     return best_weights(log_density - np.reshape(flattery, (-1, 1)), rows.weight)
 
 
-def left_out(member: Member, rows: Rows) -> FloatArray:
+def left_out(member: FittedGP, rows: GPRows) -> FloatArray:
     """log p(y_n | all rows but n) of rows that the member was fitted to, with Gaussian noise: (N,)."""
     residual, total = (_left_out_exactly if is_exact(member, rows) else _left_out)(member, rows)
     out: FloatArray = -0.5 * (np.log(2.0 * math.pi * total) + residual**2 / total)
     return out
 
 
-def _left_out_exactly(member: Member, rows: Rows) -> tuple[FloatArray, FloatArray]:
+def _left_out_exactly(member: FittedGP, rows: GPRows) -> tuple[FloatArray, FloatArray]:
     """What y_n is above its prediction, and the variance of that (Rasmussen and Williams 2006, eq. 5.12).
 
     W is the inverse of the targets' covariance, in which a row of weight w has noise s^2 / w.
@@ -109,17 +79,20 @@ def _left_out_exactly(member: Member, rows: Rows) -> tuple[FloatArray, FloatArra
     return member.posterior.alpha[0, 0] / precision, 1.0 / precision + (rows.weight - 1.0) * noise
 
 
-def _left_out(member: Member, rows: Rows) -> tuple[FloatArray, FloatArray]:
-    """The same: the row's site is divided out of q(u), which leaves the variance of f_n given u as it is."""
+def _left_out(member: FittedGP, rows: GPRows) -> tuple[FloatArray, FloatArray]:
+    """What y_n is above its prediction, and the variance of that, by dividing the row's site out of q(u).
+
+    That leaves the variance of f_n given u as it is; formulas in NOTATION.md.
+    """
     model, posterior = member.model, member.posterior
     sites = first_sites(model, rows, posterior.psi)
     linear, precision = sites.linear[:, 0], sites.precision[:, 0]
-    blocks = Blocks(model, Params(posterior.thetas, posterior.psi, posterior.Z), rows)
+    blocks = KernelBlocks(model, GPParams(posterior.thetas, posterior.psi, posterior.Z), rows)
     mean, by_u, given_u = np.empty((3, len(rows.y)))
     for part, (at, *_) in blocks:
         white = blocks.inducing[0].inverse @ at.K
         given_u[part] = at.diagonal - np.einsum("mn,mn->n", white, white)
-        mean[part], variance, _ = conditional(at, posterior.alpha[0, 0], posterior.W[0, 0])
+        mean[part], variance, _ = latent_moments(at, posterior.alpha[0, 0], posterior.W[0, 0])
         by_u[part] = variance - given_u[part]
     rest = np.maximum(1.0 - precision * by_u, SMALLEST_REST)
     total = by_u / rest + given_u + rows.weight / precision
@@ -135,7 +108,7 @@ def best_weights(log_density: FloatArray, weight: FloatArray) -> FloatArray:
     share = np.full(len(density), 1.0 / len(density))
     for _ in range(MOST_STEPS):
         joint = share[:, None] * density
-        new = (joint / joint.sum(axis=0)) @ weight / weight.sum()
+        new: FloatArray = (joint / joint.sum(axis=0)) @ weight / weight.sum()
         if np.abs(new - share).max() < ENOUGH:
             return new
         share = new

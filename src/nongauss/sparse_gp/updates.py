@@ -1,7 +1,8 @@
-"""How q moves: conjugate-computation steps of the sites, each of which can only raise the bound.
+"""How a model moves: q by steps of its sites, each of which can only raise the bound, the rest by gradients.
 
-A step of size 1 puts the sites where the expectations' derivatives say (Khan and Lin 2017; the natural
-gradient of the bound). Where the bound would fall the step is halved. For Gaussian noise one step is exact.
+q: conjugate-computation steps. A step of size 1 puts the sites where the expectations' derivatives say (Khan
+and Lin 2017; the natural gradient of the bound). Where the bound would fall the step is halved. For Gaussian
+noise one step is exact. All else: the gradient of the bound where q has converged, for L-BFGS.
 """
 
 from __future__ import annotations
@@ -10,61 +11,46 @@ from collections.abc import Callable
 from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
+from jaxtyping import Float
 
-from nongauss.sparse_gp.blocks import Blocks
-from nongauss.sparse_gp.kernels.algebra import FloatArray
-from nongauss.sparse_gp.likelihoods.base import Expectation
-from nongauss.sparse_gp.objective import Latent, latent, moments, weighted_gram
-from nongauss.sparse_gp.params import Model, Rows
+from nongauss.sparse_gp.data import GPRows
+from nongauss.sparse_gp.inducing import KernelBlocks, pull_back_inducing
+from nongauss.sparse_gp.objective import (
+    QAtSites,
+    bound_at,
+    by_inducing,
+    by_rows,
+    exact_evidence,
+    log_prior,
+)
+from nongauss.sparse_gp.params import INPUT_UNIT, GaussianSites, GPModel, GPParams, first_sites, sites_at
 
 MOST_STEPS = 3
+"""Steps of the sites at each evaluation of the bound."""
+
 MOST_HALVINGS = 6
 
+CLOSE_TOL = 3e-5
+"""Nats a row below which a step of the sites is not worth another while the rest still moves."""
 
-class Sites(NamedTuple):
-    """lambda and beta (N, L), weights included: observations of c + lambda / beta with precision beta."""
-
-    linear: FloatArray
-    precision: FloatArray
-
-    def towards(self, other: Sites, step: float) -> Sites:
-        """Part of the way to other sites."""
-        return Sites(*(mine + step * (its - mine) for mine, its in zip(self, other, strict=True)))
+LAST_TOL, LAST_STEPS = 1e-9, 50
+"""The same, and the most steps, for the q that predicts."""
 
 
-class Settled(NamedTuple):
-    """q at some sites, and what the bound and its derivatives need."""
-
-    sites: Sites
-    latents: tuple[Latent, ...]
-    centred: FloatArray
-    """mu - c (N, L), without the rows' shift."""
-    products: tuple[list[FloatArray], ...]
-    """W K of each block and latent function where these are kept, else empty."""
-    expectation: Expectation
-    bound: float
-
-
-def first_sites(model: Model, rows: Rows, psi: FloatArray) -> Sites:
-    """Sites from each row's own target alone; none is negative, so that there is a q to begin with."""
-    centre = model.offset + rows.shift[:, None]
-    mean, variance = model.likelihood.first_moments(rows.y, centre)
-    of = model.likelihood.expect(rows.y, mean, variance, psi)
-    return new_sites(mean - centre, of._replace(d_variance=np.minimum(of.d_variance, 0.0)), rows.weight)
-
-
-def settle(blocks: Blocks, sites: Sites, tol: float, most_steps: int = MOST_STEPS) -> Settled:
+def converge_q(
+    blocks: KernelBlocks, sites: GaussianSites, tol: float, most_steps: int = MOST_STEPS
+) -> QAtSites:
     """Move the sites until a step gains less than `tol` nats a unit of weight. May raise LinAlgError."""
     model, rows = blocks.model, blocks.rows
     if model.likelihood.conjugate:
-        return evaluate(blocks, first_sites(model, rows, blocks.params.psi))
+        return bound_at(blocks, first_sites(model, rows, blocks.params.psi))
 
-    def steps_from(best: Settled) -> Callable[[float], Settled]:
-        target = new_sites(best.centred, best.expectation, rows.weight)
-        return lambda step: evaluate(blocks, best.sites.towards(target, step))
+    def steps_from(best: QAtSites) -> Callable[[float], QAtSites]:
+        target = sites_at(best.centred, best.expectation, rows.weight)
+        return lambda step: bound_at(blocks, best.sites.towards(target, step))
 
     enough = tol * rows.weight.sum()
-    return climb(evaluate(blocks, sites), steps_from, model.likelihood.first_step, enough, most_steps)
+    return climb(bound_at(blocks, sites), steps_from, model.likelihood.first_step, enough, most_steps)
 
 
 class HasBound(Protocol):
@@ -81,9 +67,9 @@ Q = TypeVar("Q", bound=HasBound)
 def climb(
     best: Q, steps_from: Callable[[Q], Callable[[float], Q]], first_step: float, enough: float, most: int
 ) -> Q:
-    """At most so many steps, `steps_from(q)(size)`, until one gains less than `enough` nats."""
+    """Take at most `most` steps, `steps_from(q)(size)`, until one gains less than `enough` nats."""
     for _ in range(most):
-        better = _stepped(best, steps_from(best), first_step, enough)
+        better = _halved_until_better(best, steps_from(best), first_step, enough)
         gain = better.bound - best.bound
         best = better
         if gain < enough:
@@ -91,10 +77,10 @@ def climb(
     return best
 
 
-def _stepped(best: Q, at: Callable[[float], Q], step: float, enough: float) -> Q:
-    """The first of the steps 1, 1/2, 1/4, ... of `step` that raises the bound, or where we are.
+def _halved_until_better(best: Q, at: Callable[[float], Q], step: float, enough: float) -> Q:
+    """The first of the steps 1, 1/2, 1/4, ... of `step` that raises the bound, or else `best` itself.
 
-    A fall of less than `enough` is not worth a shorter step: we are there.
+    A fall of less than `enough` is not worth a shorter step: q has converged.
     """
     for _ in range(MOST_HALVINGS):
         try:
@@ -107,42 +93,104 @@ def _stepped(best: Q, at: Callable[[float], Q], step: float, enough: float) -> Q
     return best
 
 
-def evaluate(blocks: Blocks, sites: Sites) -> Settled:
-    """q at these sites, and the bound there: one pass for q, one for the moments."""
-    model, rows = blocks.model, blocks.rows
-    grams, linears = _sums(blocks, sites)
-    latents = [
-        latent(blocks.inducing[own].inverse, gram, linear)
-        for own, gram, linear in zip(model.kernel_of, grams, linears, strict=True)
-    ]
-    centred, variance = np.empty_like(sites.linear), np.empty_like(sites.linear)
-    products: list[list[FloatArray]] = []
-    for part, bases in blocks:
-        made = []
-        for l, own in enumerate(model.kernel_of):
-            centred[part, l], variance[part, l], WK = moments(bases[own], latents[l])
-            made.append(WK)
-        if blocks.keeps_products:
-            products.append(made)
-    mean = centred + (model.offset + rows.shift[:, None])
-    expectation = model.likelihood.expect(rows.y, mean, variance, blocks.params.psi, with_params=True)
-    bound = float(rows.weight @ expectation.value) - sum(q.divergence for q in latents)
-    return Settled(sites, tuple(latents), centred, tuple(products), expectation, bound)
+class SitesSoFar(NamedTuple):
+    """What evaluations of an objective hand on: the last sites, and the best value with its sites."""
+
+    sites: GaussianSites
+    best: float
+    best_sites: GaussianSites
 
 
-def _sums(blocks: Blocks, sites: Sites) -> tuple[list[FloatArray], list[FloatArray]]:
-    """K diag(beta) K' and K lambda of each latent function, summed over all rows."""
-    size, kernel_of = len(blocks.params.Z), blocks.model.kernel_of
-    grams = [np.zeros((size, size)) for _ in kernel_of]
-    linears = [np.zeros(size) for _ in kernel_of]
-    for part, bases in blocks:
-        for l, own in enumerate(kernel_of):
-            grams[l] += weighted_gram(bases[own].K, sites.precision[part, l])
-            linears[l] += bases[own].K @ sites.linear[part, l]
-    return grams, linears
+class HyperObjective:
+    """Bound plus log prior at a flat vector of parameters, with its gradient. Remembers the last sites.
+
+    `moves_inputs`: do inducing inputs move? `is_exact`: is the bound the evidence of the exact process?
+    Sites are replaced, never changed.
+    """
+
+    def __init__(
+        self, model: GPModel, rows: GPRows, params: GPParams, moves_inputs: bool, is_exact: bool
+    ) -> None:
+        self.model, self.rows, self.params = model, rows, params
+        self.moves_inputs, self.is_exact = moves_inputs, is_exact
+        self.sites: GaussianSites = first_sites(model, rows, params.psi)
+        self.best, self.best_sites = -np.inf, self.sites
+
+    def __call__(self, flat: Float[np.ndarray, " P"]) -> tuple[float, Float[np.ndarray, " P"], float]:
+        """(objective, gradient, F)."""
+        params = self.params.like(flat)
+        prior, prior_thetas, prior_psi = log_prior(self.model, params)
+        with np.errstate(over="ignore", invalid="ignore"):
+            if self.is_exact:
+                at = exact_evidence(self.model, params, self.rows)
+                bound, by_psi = at.value, at.by_psi
+                by_thetas, by_Z = [at.by_theta], np.zeros_like(params.Z)
+            else:
+                bound, by_thetas, by_psi, by_Z = self._sparse(params)
+        if bound + prior > self.best:
+            self.best, self.best_sites = bound + prior, self.sites
+        gradient = [by + more for by, more in zip(by_thetas, prior_thetas, strict=True)]
+        inputs = INPUT_UNIT * by_Z.ravel() if self.moves_inputs else np.zeros(0)
+        return bound + prior, np.concatenate([*gradient, by_psi + prior_psi, inputs]), bound
+
+    def snapshot(self) -> SitesSoFar:
+        """What it remembers."""
+        return SitesSoFar(self.sites, float(self.best), self.best_sites)
+
+    def restore(self, at: SitesSoFar) -> None:
+        """Remember what another objective of this model did."""
+        self.sites, self.best, self.best_sites = at
+
+    def converged(
+        self, params: GPParams, tol: float, most_steps: int = MOST_STEPS
+    ) -> tuple[KernelBlocks, QAtSites]:
+        """Kernel matrices and q at these parameters, from the sites of the last evaluation."""
+        blocks = KernelBlocks(self.model, params, self.rows)
+        q = converge_q(blocks, self.sites, tol, most_steps)
+        if np.isfinite(q.bound):
+            self.sites = q.sites
+        return blocks, q
+
+    def at_rest(self, params: GPParams) -> tuple[KernelBlocks, QAtSites]:
+        """What predicts: q at the best parameters that were seen, from the sites of then."""
+        self.sites = self.best_sites
+        return self.converged(params, LAST_TOL, LAST_STEPS)
+
+    def _sparse(
+        self, params: GPParams
+    ) -> tuple[float, list[Float[np.ndarray, " T"]], Float[np.ndarray, " K"], Float[np.ndarray, "M D"]]:
+        """F and its derivatives by thetas, psi and Z: the partial ones, as q has converged."""
+        model = self.model
+        blocks, q = self.converged(params, CLOSE_TOL)
+        by_thetas, by_Z = _inducing_part(blocks, q)
+        pull = q.sites.linear - q.sites.precision * q.centred
+        for block, (part, bases) in enumerate(blocks):
+            for number, (kernel, theta, at) in enumerate(
+                zip(model.kernels, params.thetas, bases, strict=True)
+            ):
+                own = model.latents_of(number)
+                latents = [q.latents[l] for l in own]
+                products = [q.products[block][l] if q.products else q.latents[l].W @ at.K for l in own]
+                total = by_rows(latents, products, pull[part][:, own], q.sites.precision[part][:, own])
+                by_theta, more = kernel.backward(theta, model.space, at.cache, total)
+                half = -0.5 * q.sites.precision[part][:, own].sum(axis=1)
+                by_thetas[number] += by_theta
+                by_thetas[number] += kernel.diagonal_backward(theta, model.space, self.rows.X[part], half)
+                by_Z += more
+        return q.bound, by_thetas, self.rows.weight @ q.expectation.d_params, by_Z
 
 
-def new_sites(centred: FloatArray, expectation: Expectation, weight: FloatArray) -> Sites:
-    """Where the expectations' derivatives put the sites of rows with mu - c = `centred` (N, L)."""
-    precision = -2.0 * weight[:, None] * expectation.d_variance
-    return Sites(weight[:, None] * expectation.d_mean + precision * centred, precision)
+def _inducing_part(
+    blocks: KernelBlocks, q: QAtSites
+) -> tuple[list[Float[np.ndarray, " T"]], Float[np.ndarray, "M D"]]:
+    """The share of K_zz in the derivatives of F by thetas and Z."""
+    model, params = blocks.model, blocks.params
+    by_thetas, by_Z = [], np.zeros_like(params.Z)
+    for number, (kernel, theta, at) in enumerate(
+        zip(model.kernels, params.thetas, blocks.inducing, strict=True)
+    ):
+        total = np.sum([by_inducing(at, q.latents[l]) for l in model.latents_of(number)], axis=0)
+        by_theta, more = pull_back_inducing(kernel, theta, model.space, at, total, params.Z)
+        by_thetas.append(by_theta)
+        by_Z += more
+    return by_thetas, by_Z

@@ -17,7 +17,7 @@ from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.estimator.base import DistributionRegressorMixin
 from nongauss.estimator.parameters import Interval, StrOptions
 from nongauss.optimise.result import FitResult
-from nongauss.predictive.distribution import GaussianMixtureDistribution
+from nongauss.predictive.mixture import GaussianMixtureDistribution
 from nongauss.tables.encoder import TableEncoder
 from nongauss.tables.inputs import read_inputs
 from nongauss.tables.parquet import Part

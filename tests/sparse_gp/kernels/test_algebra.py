@@ -3,8 +3,17 @@ import pytest
 from numpy.testing import assert_allclose
 
 from nongauss.core.errors import InputError
-from nongauss.sparse_gp.kernels.algebra import APART, Product, Space, Sum, chosen
-from nongauss.sparse_gp.kernels.leaves import Categorical, Constant, Linear, Matern52, SquaredExponential
+from nongauss.sparse_gp.kernels import (
+    Categorical,
+    Constant,
+    Linear,
+    Matern52,
+    Product,
+    Space,
+    SquaredExponential,
+    Sum,
+)
+from nongauss.sparse_gp.kernels.base import APART, chosen
 
 SPACE = Space(("a", "c"), (0, 1, 1))
 

@@ -1,8 +1,7 @@
 import numpy as np
 from numpy.testing import assert_allclose
 
-from nongauss.sparse_gp.kernels.algebra import Space
-from nongauss.sparse_gp.kernels.leaves import Categorical, RationalQuadratic
+from nongauss.sparse_gp.kernels import Categorical, RationalQuadratic, Space
 
 SPACE = Space(("a", "b"), (0, 1))
 

@@ -5,9 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.gaussian_process import kernels as sk
 
-from nongauss.sparse_gp.kernels.algebra import Space
-from nongauss.sparse_gp.kernels.leaves import LEAVES
-from nongauss.sparse_gp.kernels.text import parse
+from nongauss.sparse_gp.kernels import LEAVES, Space, parse
 from sparse_gp.small import differences
 
 SPACE = Space(("a", "b", "c"), (0, 1, 2, 2, 2))

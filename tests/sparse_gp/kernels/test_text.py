@@ -1,8 +1,7 @@
 import pytest
 
 from nongauss.core.errors import InputError
-from nongauss.sparse_gp.kernels.leaves import Linear, Matern52, Periodic, White
-from nongauss.sparse_gp.kernels.text import parse
+from nongauss.sparse_gp.kernels import Linear, Matern52, Periodic, White, parse
 
 
 def test_names_sums_products_and_columns():

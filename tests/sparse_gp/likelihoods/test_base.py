@@ -115,9 +115,9 @@ def differences(function, step):
 @pytest.mark.parametrize("case", CASES, ids=_id)
 def test_the_expectation_matches_dense_integration(case):
     y, mean, variance = rows(case)
-    value = case.likelihood.expect(y, mean, variance, np.array(case.psi)).value
+    value = case.likelihood.expected_log_prob(y, mean, variance, np.array(case.psi)).value
     exact = densely(case, y, mean, variance)
-    if case.likelihood.way == "piecewise":  # two bounds at most, each low by at most 1.4214e-4
+    if case.likelihood.rule == "piecewise":  # two bounds at most, each low by at most 1.4214e-4
         assert (exact - value).min() > -1e-10
         assert (exact - value).max() < 2 * 1.4214e-4
     else:  # a kink costs the trapezoid rule its accuracy
@@ -129,14 +129,14 @@ def test_the_expectation_matches_dense_integration(case):
 def test_derivatives_match_differences(case):
     likelihood, psi = case.likelihood, np.array(case.psi)
     y, mean, variance = rows(case, VARIANCES[: None if likelihood.n_latent == 1 else -1])
-    at = likelihood.expect(y, mean, variance, psi, with_params=True)
+    at = likelihood.expected_log_prob(y, mean, variance, psi, with_params=True)
     size = 1.0 + np.abs(at.value) + 10.0 * y  # of what cancels in the value
-    kinked = likelihood.name == "laplace" or likelihood.way == "piecewise"
+    kinked = likelihood.name == "laplace" or likelihood.rule == "piecewise"
     for l, unit in enumerate(np.eye(likelihood.n_latent)):
         step = np.minimum(3e-4, 0.02 * np.sqrt(variance[:, l])) if kinked else np.full(len(y), 3e-4)
 
         def shifted(h, unit=unit):
-            return likelihood.expect(y, mean + h[:, None] * unit, variance, psi)
+            return likelihood.expected_log_prob(y, mean + h[:, None] * unit, variance, psi)
 
         by_mean = differences(lambda h, move=shifted: move(h).value, step)
         limit = 1e-6 * (1e-2 + np.abs(by_mean)) + 4e-15 * size / step
@@ -147,7 +147,9 @@ def test_derivatives_match_differences(case):
         assert np.all(np.abs(at.d_variance[:, l] - by_variance) <= limit)
     assert at.d_params.shape == (len(y), len(psi))
     for k, unit in enumerate(np.eye(len(psi))):
-        by_psi = differences(lambda h, u=unit: likelihood.expect(y, mean, variance, psi + h * u).value, 1e-3)
+        by_psi = differences(
+            lambda h, u=unit: likelihood.expected_log_prob(y, mean, variance, psi + h * u).value, 1e-3
+        )
         limit = 1e-6 * (1.0 + np.abs(by_psi)) + 4e-12 * size + 1e-11 * np.exp(psi[k])
         assert np.all(np.abs(at.d_params[:, k] - by_psi) <= limit)
 
@@ -156,8 +158,8 @@ def test_derivatives_match_differences(case):
 def test_parameters_cost_nothing_where_they_are_not_asked_for(case):
     y, mean, variance = rows(case)
     psi = np.array(case.psi)
-    with_params = case.likelihood.expect(y, mean, variance, psi, with_params=True)
-    without = case.likelihood.expect(y, mean, variance, psi)
+    with_params = case.likelihood.expected_log_prob(y, mean, variance, psi, with_params=True)
+    without = case.likelihood.expected_log_prob(y, mean, variance, psi)
     assert without.d_params.shape == (len(y), 0)
     for one, other in zip(with_params[:3], without[:3], strict=True):
         np.testing.assert_array_equal(one, other)
@@ -166,12 +168,12 @@ def test_parameters_cost_nothing_where_they_are_not_asked_for(case):
 @pytest.mark.parametrize("way", ["quadrature", "monte_carlo"])
 @pytest.mark.parametrize("case", CASES + SEVERAL, ids=_id)
 def test_points_agree_with_the_rule_of_the_likelihood(case, way):
-    if way not in case.likelihood.point_ways or case.label in ("piecewise", "narrow"):
+    if way not in case.likelihood.point_rules or case.label in ("piecewise", "narrow"):
         return
     y, mean, variance = rows(case, (1e-8, 1e-3, 0.1) if way == "quadrature" else (1e-8, 1e-3))
     psi = np.array(case.psi)
-    exact = case.likelihood.expect(y, mean, variance, psi, with_params=True)
-    at = replace(case.likelihood, expectation=way).expect(y, mean, variance, psi, with_params=True)
+    exact = case.likelihood.expected_log_prob(y, mean, variance, psi, with_params=True)
+    at = replace(case.likelihood, expectation=way).expected_log_prob(y, mean, variance, psi, with_params=True)
     limit = 1e-6 if way == "quadrature" else 1e-3
     for one, other in zip(at, exact, strict=True):
         scale = 1.0 + np.abs(other)
@@ -184,7 +186,7 @@ def test_a_wild_trial_of_the_optimiser_stays_finite(case):
     psi, n_latent = np.array(case.psi), case.likelihood.n_latent
     y, m, v = (p.ravel() for p in np.meshgrid(case.y, [-1e4, -700.0, 700.0, 1e4], [1e-10, 1e3, 1e5]))
     mean, variance = (np.repeat(part[:, None], n_latent, axis=1) for part in (m, v))
-    at = case.likelihood.expect(y, mean, variance, psi, with_params=True)
+    at = case.likelihood.expected_log_prob(y, mean, variance, psi, with_params=True)
     assert all(np.isfinite(part).all() for part in at)
 
 
@@ -204,8 +206,8 @@ def test_first_guesses_are_sane(case):
         assert slope.shape == psi.shape
         mean, variance = likelihood.first_moments(y, np.tile(offset, (len(y), 1)))
         assert mean.shape == variance.shape == (len(y), likelihood.n_latent)
-        at = likelihood.expect(y, mean, variance, psi)
-        assert np.all(at.d_variance < 0) or likelihood.way == "piecewise"  # every site starts positive
+        at = likelihood.expected_log_prob(y, mean, variance, psi)
+        assert np.all(at.d_variance < 0) or likelihood.rule == "piecewise"  # every site starts positive
 
 
 @pytest.mark.parametrize("case", CASES + SEVERAL, ids=_id)

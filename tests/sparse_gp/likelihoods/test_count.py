@@ -23,8 +23,8 @@ def test_probabilities_match_scipy():
 
 def test_negative_binomial_tends_to_poisson():
     y, mean, variance = np.array([0.0, 4.0]), np.array([[-1.0], [1.2]]), np.array([[0.3], [1.5]])
-    got = NegativeBinomial().expect(y, mean, variance, np.array([np.log(1e8)]))
-    exact = Poisson().expect(y, mean, variance, np.zeros(0))
+    got = NegativeBinomial().expected_log_prob(y, mean, variance, np.array([np.log(1e8)]))
+    exact = Poisson().expected_log_prob(y, mean, variance, np.zeros(0))
     for part, same in zip(got[:3], exact[:3], strict=True):
         np.testing.assert_allclose(part, same, rtol=1e-5)
 
@@ -41,7 +41,7 @@ def test_no_counts_at_all_give_a_small_positive_rate():
     for likelihood in (Poisson(), NegativeBinomial()):
         offset, psi = likelihood.start(np.zeros(50), np.ones(50))
         assert np.exp(offset[0]) == pytest.approx(0.01)
-        at = likelihood.expect(np.zeros(50), np.tile(offset, (50, 1)), np.ones((50, 1)), psi)
+        at = likelihood.expected_log_prob(np.zeros(50), np.tile(offset, (50, 1)), np.ones((50, 1)), psi)
         assert np.isfinite(at.value).all()
 
 
@@ -49,7 +49,7 @@ def test_huge_counts_start_where_they_are():
     y = np.array([9.9e4, 1.01e5])
     offset, _ = Poisson().start(y, np.ones(2))
     mean, variance = Poisson().first_moments(y, np.tile(offset, (2, 1)))
-    at = Poisson().expect(y, mean, variance, np.zeros(0))
+    at = Poisson().expected_log_prob(y, mean, variance, np.zeros(0))
     np.testing.assert_allclose(-2 * at.d_variance[:, 0], y, rtol=1e-4)  # the site's precision
     assert np.all(np.abs(at.d_mean[:, 0]) < 1.5)
 

@@ -33,9 +33,9 @@ def test_values_alone_give_the_derivatives(function, variance):
     y = np.array([0.0, 3.0, 60.0])
     mean = np.array([[-1.0], [1.0], [4.0]])
     spread = np.full_like(mean, variance)
-    got = Custom(function).expect(y, mean, spread, NONE)
+    got = Custom(function).expected_log_prob(y, mean, spread, NONE)
     ours, psi = (Poisson(), NONE) if function is poisson else (Gaussian(), np.array([np.log(0.1)]))
-    exact = ours.expect(y, mean, spread, psi)
+    exact = ours.expected_log_prob(y, mean, spread, psi)
     np.testing.assert_allclose(got.value, exact.value, rtol=1e-6)
     np.testing.assert_allclose(got.d_mean, exact.d_mean, rtol=1e-6, atol=1e-6)
     np.testing.assert_allclose(got.d_variance, exact.d_variance, rtol=1e-4)
@@ -44,8 +44,8 @@ def test_values_alone_give_the_derivatives(function, variance):
 def test_a_function_of_jax_works_too():
     y, mean, variance = np.array([2.0]), np.array([[0.3]]), np.array([[0.2]])
     with jax.enable_x64(True):
-        got = Custom(lambda y, f: -jnp.cosh(f - y)).expect(y, mean, variance, NONE)
-    exact = Custom(lambda y, f: -np.cosh(f - y)).expect(y, mean, variance, NONE)
+        got = Custom(lambda y, f: -jnp.cosh(f - y)).expected_log_prob(y, mean, variance, NONE)
+    exact = Custom(lambda y, f: -np.cosh(f - y)).expected_log_prob(y, mean, variance, NONE)
     for part, same in zip(got, exact, strict=True):
         np.testing.assert_allclose(part, same, rtol=1e-9)
 
@@ -60,7 +60,7 @@ def test_the_first_constant_is_the_most_probable():
 @pytest.mark.parametrize(
     ("support", "y", "rule"),
     [
-        ("real", [0.0, np.nan], "that is a number, got nan in row 1"),
+        ("real", [0.0, np.nan], "that is finite, got nan in row 1"),
         ("positive", [1.0, 0.0], "above 0, got 0 in row 1"),
         ("unit", [0.5, 1.0], "strictly between 0 and 1, got 1 in row 1"),
         ("count", [1.0, 2.5], "whole number of at least 0, got 2.5 in row 1"),
@@ -87,7 +87,7 @@ def test_a_function_that_will_not_do_is_told_why(function, message):
 
 def test_an_impossible_f_is_a_very_low_bound_and_no_error():
     likelihood = Custom(lambda y, f: np.where(f < 0, -np.inf, -f + 0.0 * y), "positive")
-    at = likelihood.expect(np.array([1.0]), np.array([[0.1]]), np.array([[1.0]]), NONE)
+    at = likelihood.expected_log_prob(np.array([1.0]), np.array([[0.1]]), np.array([[1.0]]), NONE)
     assert np.isfinite(at.value).all()
     assert at.value[0] < -1e90
     assert at.d_mean[0, 0] > 0

@@ -26,8 +26,8 @@ def test_densities_match_scipy():
 
 def test_gamma_of_shape_one_is_exponential():
     y, mean, variance = np.array([0.0003, 2.0]), np.array([[0.1], [1.0]]), np.array([[0.2], [3.0]])
-    one = Gamma().expect(y, mean, variance, np.zeros(1))
-    other = Exponential().expect(y, mean, variance, np.zeros(0))
+    one = Gamma().expected_log_prob(y, mean, variance, np.zeros(1))
+    other = Exponential().expected_log_prob(y, mean, variance, np.zeros(0))
     for part, same in zip(one[:3], other[:3], strict=True):
         np.testing.assert_allclose(part, same, rtol=1e-13)
 

@@ -40,7 +40,7 @@ def test_varying_noise_matches_integration_over_both_functions(variance):
     mean, spread = np.array([0.4, -0.8]), variance * np.array([1.0, 0.5])
     likelihood = HeteroscedasticGaussian()
     values = likelihood.log_prob(np.array(1.5), mean + np.sqrt(spread) * both, np.zeros(0))
-    got = likelihood.expect(np.array([1.5]), mean[None], spread[None], np.zeros(0)).value[0]
+    got = likelihood.expected_log_prob(np.array([1.5]), mean[None], spread[None], np.zeros(0)).value[0]
     assert got == pytest.approx(weight @ values @ weight, rel=1e-10)
 
 
@@ -57,7 +57,7 @@ def test_laplace_matches_quadrature_around_its_kink(mean, variance):
     exact = sum(integrate.quad(integrand, *pair, epsabs=1e-12)[0] for pair in pairwise(edges))
     got = (
         Laplace()
-        .expect(np.array([y]), np.array([[mean]]), np.array([[variance]]), np.array([np.log(b)]))
+        .expected_log_prob(np.array([y]), np.array([[mean]]), np.array([[variance]]), np.array([np.log(b)]))
         .value
     )
     assert got[0] == pytest.approx(exact, rel=1e-9, abs=1e-9)
@@ -89,8 +89,8 @@ def test_the_tail_of_student_t_is_accurate_at_every_width(square, spread):
 def test_student_t_tends_to_the_gaussian():
     psi = np.array([np.log(0.5), np.log(1e7)])
     y, mean, variance = np.array([0.3, -2.0]), np.array([[0.0], [1.0]]), np.array([[0.1], [2.0]])
-    got = StudentT().expect(y, mean, variance, psi)
-    exact = Gaussian().expect(y, mean, variance, np.array([np.log(0.25)]))
+    got = StudentT().expected_log_prob(y, mean, variance, psi)
+    exact = Gaussian().expected_log_prob(y, mean, variance, np.array([np.log(0.25)]))
     np.testing.assert_allclose(got.d_mean, exact.d_mean, rtol=1e-4)
     np.testing.assert_allclose(got.d_variance, exact.d_variance, rtol=1e-4)
 
@@ -98,9 +98,9 @@ def test_student_t_tends_to_the_gaussian():
 def test_an_outlier_pulls_little():
     y, one = np.array([1.0, 100.0]), np.ones((2, 1))
     psi = np.array([np.log(0.3), np.log(4.0)])
-    near, far = StudentT().expect(y, 0 * one, 0.01 * one, psi).d_mean[:, 0]
+    near, far = StudentT().expected_log_prob(y, 0 * one, 0.01 * one, psi).d_mean[:, 0]
     assert 0 < far < 0.05 * near
-    near, far = Laplace().expect(y, 0 * one, 0.01 * one, psi[:1]).d_mean[:, 0]
+    near, far = Laplace().expected_log_prob(y, 0 * one, 0.01 * one, psi[:1]).d_mean[:, 0]
     assert near == pytest.approx(far)
 
 

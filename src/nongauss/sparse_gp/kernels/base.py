@@ -1,21 +1,288 @@
-"""What the kernels that are no sums or products share: a variance, and a length-scale a column."""
+"""What a kernel is: a covariance function with derivatives written by hand; leaves, their sums and products.
+
+A kernel is a frozen expression such as `Matern52() + Linear(columns=("age",))`. It holds no numbers: its
+log parameters live in one flat array `theta` that is passed along, so that an optimiser sees one vector.
+`forward` gives K(A, B) with what the way back needs; `backward` turns a cotangent of K into those of `theta`
+and of A.
+"""
 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
+from functools import lru_cache
+from itertools import accumulate
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from nongauss.sparse_gp.kernels.algebra import PRIOR_SD, FloatArray, Kernel, Space, chosen
+from nongauss.core.errors import InputError
+from nongauss.core.records import persistable
+
+FloatArray = NDArray[np.float64]
+
+PRIOR_SD = 1.5
+"""Standard deviation of the log-normal prior of every length-scale and variance: a factor of 20 in 2 sd."""
+
+APART = 1.4
+"""Log distance of the length-scales with which equal terms of a sum start: a factor of 4."""
+
+
+@persistable("sparse_gp.kernels.Space", "nongauss.sparse_gp.kernel:Space")
+@dataclass(frozen=True)
+class Space:
+    """The encoded columns: the input columns' names, and for each encoded column the number of its own.
+
+    Encoded columns of one input column (the levels of a label, a number and its gaps) share a length-scale.
+    """
+
+    names: tuple[str, ...]
+    group: tuple[int, ...]
+
+
+class Kernel(ABC):
+    """A covariance function of one or several columns; `+` and `*` combine kernels."""
+
+    def __add__(self, other: Kernel) -> Kernel:
+        return Sum((self, other))
+
+    def __mul__(self, other: Kernel) -> Kernel:
+        return Product((self, other))
+
+    def size(self, space: Space) -> int:
+        """Number of log parameters."""
+        return len(self.labels(space))
+
+    @property
+    @abstractmethod
+    def n_leaves(self) -> int:
+        """Number of kernels that it is made of."""
+
+    @abstractmethod
+    def labels(self, space: Space) -> tuple[str, ...]:
+        """A readable name for each parameter, such as "matern52 lengthscale age"."""
+
+    @abstractmethod
+    def lengthscales(self, theta: FloatArray, space: Space) -> dict[str, float]:
+        """The length-scale of each column by name, that of the whole where there are several."""
+
+    @abstractmethod
+    def variance(self, theta: FloatArray, space: Space) -> float:
+        """The factor in front of the whole."""
+
+    @abstractmethod
+    def prior_mean(self, space: Space) -> FloatArray:
+        """Mean of the normal prior of each log parameter."""
+
+    @abstractmethod
+    def prior_sd(self, space: Space, of_variance: float) -> FloatArray:
+        """Its standard deviation: that of variances is given."""
+
+    @abstractmethod
+    def start(self, space: Space, shift: float = 0.0) -> FloatArray:
+        """Where a fit starts: the mean of the prior, with `shift` added to the log length-scales."""
+
+    @abstractmethod
+    def forward(
+        self, theta: FloatArray, space: Space, A: FloatArray, B: FloatArray
+    ) -> tuple[FloatArray, Any]:
+        """K(A, B) (M, N) for rows A (M, D) and B (N, D), and what `backward` needs."""
+
+    @abstractmethod
+    def backward(
+        self, theta: FloatArray, space: Space, cache: Any, cotangent: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Derivatives of sum(cotangent * K) by theta and by A (M, D)."""
+
+    @abstractmethod
+    def diagonal(self, theta: FloatArray, space: Space, B: FloatArray) -> FloatArray:
+        """k(b, b) for each row of B: (N,)."""
+
+    @abstractmethod
+    def diagonal_backward(
+        self, theta: FloatArray, space: Space, B: FloatArray, cotangent: FloatArray
+    ) -> FloatArray:
+        """Derivative of sum(cotangent * diagonal) by theta."""
+
+
+@dataclass(frozen=True)
+class _Many(Kernel):
+    """Several kernels; their parameters follow one another in `theta`."""
+
+    parts: tuple[Kernel, ...]
+
+    @property
+    def n_leaves(self) -> int:
+        """Those of the parts."""
+        return sum(part.n_leaves for part in self.parts)
+
+    def labels(self, space: Space) -> tuple[str, ...]:
+        """Those of the parts; a second part of the same name is numbered."""
+        out: list[str] = []
+        for part in self.parts:
+            for label in part.labels(space):
+                again = sum(known == label or known.startswith(f"{label} (") for known in out)
+                out.append(f"{label} ({again + 1})" if again else label)
+        return tuple(out)
+
+    def prior_mean(self, space: Space) -> FloatArray:
+        """Those of the parts."""
+        return np.concatenate([part.prior_mean(space) for part in self.parts])
+
+    def prior_sd(self, space: Space, of_variance: float) -> FloatArray:
+        """Those of the parts."""
+        return np.concatenate([part.prior_sd(space, of_variance) for part in self.parts])
+
+    def start(self, space: Space, shift: float = 0.0) -> FloatArray:
+        """Those of the parts."""
+        return np.concatenate([part.start(space, shift) for part in self.parts])
+
+    def _pieces(self, theta: FloatArray, space: Space) -> list[tuple[Kernel, FloatArray]]:
+        ends = _ends(self.parts, space)
+        return [
+            (part, theta[begin:end])
+            for part, begin, end in zip(self.parts, (0, *ends[:-1]), ends, strict=True)
+        ]
+
+
+@lru_cache(maxsize=256)
+def _ends(parts: tuple[Kernel, ...], space: Space) -> tuple[int, ...]:
+    """Where the parameters of each part end."""
+    return tuple(accumulate(part.size(space) for part in parts))
+
+
+@persistable("sparse_gp.kernels.Sum", "nongauss.sparse_gp.kernel:Sum")
+class Sum(_Many):
+    """The sum of kernels: the latent function is a sum of independent functions."""
+
+    def __add__(self, other: Kernel) -> Kernel:
+        return Sum((*self.parts, other))
+
+    def start(self, space: Space, shift: float = 0.0) -> FloatArray:
+        """Equal terms start apart, the smoothest first: together they would stay equal for ever."""
+        starts = []
+        for number, part in enumerate(self.parts):
+            alike = [i for i, other in enumerate(self.parts) if other == part]
+            place = 0.5 * (len(alike) - 1) - alike.index(number)
+            starts.append(part.start(space, shift + APART * place))
+        return np.concatenate(starts)
+
+    def variance(self, theta: FloatArray, space: Space) -> float:
+        """The sum."""
+        return sum(part.variance(own, space) for part, own in self._pieces(theta, space))
+
+    def lengthscales(self, theta: FloatArray, space: Space) -> dict[str, float]:
+        """Of one term with the same variance and the same mean squared slope, which is variance / l^2."""
+        totals: dict[str, tuple[float, float]] = {}
+        for part, own in self._pieces(theta, space):
+            size = part.variance(own, space)
+            for name, scale in part.lengthscales(own, space).items():
+                total, slope = totals.get(name, (0.0, 0.0))
+                totals[name] = (total + size, slope + size / scale**2)
+        return {name: float(np.sqrt(total / slope)) for name, (total, slope) in totals.items()}
+
+    def forward(
+        self, theta: FloatArray, space: Space, A: FloatArray, B: FloatArray
+    ) -> tuple[FloatArray, Any]:
+        """The sum."""
+        both = [part.forward(own, space, A, B) for part, own in self._pieces(theta, space)]
+        return sum((K for K, _ in both[1:]), both[0][0]), [cache for _, cache in both]
+
+    def backward(
+        self, theta: FloatArray, space: Space, cache: Any, cotangent: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Each part gets the whole cotangent."""
+        both = [
+            part.backward(own, space, mine, cotangent)
+            for (part, own), mine in zip(self._pieces(theta, space), cache, strict=True)
+        ]
+        return np.concatenate([by_theta for by_theta, _ in both]), np.sum([by_A for _, by_A in both], axis=0)
+
+    def diagonal(self, theta: FloatArray, space: Space, B: FloatArray) -> FloatArray:
+        """The sum."""
+        every = [part.diagonal(own, space, B) for part, own in self._pieces(theta, space)]
+        total: FloatArray = np.sum(every, axis=0)
+        return total
+
+    def diagonal_backward(
+        self, theta: FloatArray, space: Space, B: FloatArray, cotangent: FloatArray
+    ) -> FloatArray:
+        """Each part gets the whole cotangent."""
+        pieces = self._pieces(theta, space)
+        return np.concatenate([part.diagonal_backward(own, space, B, cotangent) for part, own in pieces])
+
+
+@persistable("sparse_gp.kernels.Product", "nongauss.sparse_gp.kernel:Product")
+class Product(_Many):
+    """The product of kernels: rows are alike where they are alike by every part."""
+
+    def __mul__(self, other: Kernel) -> Kernel:
+        return Product((*self.parts, other))
+
+    def variance(self, theta: FloatArray, space: Space) -> float:
+        """The product."""
+        return float(np.prod([part.variance(own, space) for part, own in self._pieces(theta, space)]))
+
+    def lengthscales(self, theta: FloatArray, space: Space) -> dict[str, float]:
+        """The shortest of the factors'."""
+        out: dict[str, float] = {}
+        for part, own in self._pieces(theta, space):
+            for name, scale in part.lengthscales(own, space).items():
+                out[name] = min(scale, out.get(name, np.inf))
+        return out
+
+    def forward(
+        self, theta: FloatArray, space: Space, A: FloatArray, B: FloatArray
+    ) -> tuple[FloatArray, Any]:
+        """The product."""
+        both = [part.forward(own, space, A, B) for part, own in self._pieces(theta, space)]
+        values = [K for K, _ in both]
+        return np.prod(values, axis=0), (values, [cache for _, cache in both])
+
+    def backward(
+        self, theta: FloatArray, space: Space, cache: Any, cotangent: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Each part gets the cotangent times the others."""
+        values, caches = cache
+        both = [
+            part.backward(own, space, caches[i], cotangent * _others(values, i))
+            for i, (part, own) in enumerate(self._pieces(theta, space))
+        ]
+        return np.concatenate([by_theta for by_theta, _ in both]), np.sum([by_A for _, by_A in both], axis=0)
+
+    def diagonal(self, theta: FloatArray, space: Space, B: FloatArray) -> FloatArray:
+        """The product."""
+        every = [part.diagonal(own, space, B) for part, own in self._pieces(theta, space)]
+        total: FloatArray = np.prod(every, axis=0)
+        return total
+
+    def diagonal_backward(
+        self, theta: FloatArray, space: Space, B: FloatArray, cotangent: FloatArray
+    ) -> FloatArray:
+        """Each part gets the cotangent times the others."""
+        pieces = self._pieces(theta, space)
+        values = [part.diagonal(own, space, B) for part, own in pieces]
+        return np.concatenate(
+            [
+                part.diagonal_backward(own, space, B, cotangent * _others(values, i))
+                for i, (part, own) in enumerate(pieces)
+            ]
+        )
+
+
+def _others(values: list[FloatArray], i: int) -> FloatArray:
+    """The product of all factors but one."""
+    out: FloatArray = np.prod(values[:i] + values[i + 1 :], axis=0)
+    return out
 
 
 @dataclass(frozen=True)
 class Leaf(Kernel):
-    """A kernel of its own: a variance, and a length-scale for each column it looks at (all by default).
+    """A kernel that is no sum or product: a variance, and a length-scale for each column it looks at.
 
-    `columns` are names or positions of input columns.
+    `columns` are names or positions of input columns, None is all.
     """
 
     columns: tuple[str | int, ...] | None = None
@@ -76,3 +343,28 @@ class Leaf(Kernel):
         out = np.zeros(len(theta))
         out[0] = math.exp(theta[0]) * cotangent.sum()
         return out
+
+
+@lru_cache(maxsize=256)
+def chosen(
+    columns: tuple[str | int, ...] | None, space: Space
+) -> tuple[NDArray[np.intp], NDArray[np.intp], tuple[int, ...]]:
+    """The encoded columns of some input columns: their positions, for each its place among the input columns
+    used, and the numbers of those. None is all. Raises InputError for a column that is not there.
+    """
+    wanted = tuple(range(len(space.names))) if columns is None else tuple(_number(c, space) for c in columns)
+    group = np.array(space.group, dtype=np.intp)
+    used = tuple(g for g in wanted if (group == g).any())
+    index = np.flatnonzero(np.isin(group, used))
+    local = np.array([used.index(g) for g in group[index]], dtype=np.intp)
+    return index, local, used
+
+
+def _number(column: str | int, space: Space) -> int:
+    if isinstance(column, str) and column in space.names:
+        return space.names.index(column)
+    if not isinstance(column, str) and -len(space.names) <= column < len(space.names):
+        return int(column) % len(space.names)
+    raise InputError(
+        f"The kernel looks at column {column!r}, which is not there; there are {', '.join(space.names)}."
+    )

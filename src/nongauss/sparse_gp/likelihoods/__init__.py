@@ -10,10 +10,23 @@ from nongauss.sparse_gp.likelihoods.positive import Beta, Exponential, Gamma
 from nongauss.sparse_gp.likelihoods.real import Gaussian, HeteroscedasticGaussian, Laplace, StudentT
 
 __all__ = [
-    "REGRESSION", "Bernoulli", "Beta", "Custom", "Expectation", "Exponential", "Gamma", "Gaussian",
-    "HeteroscedasticGaussian", "Laplace", "Likelihood", "Multinomial", "NegativeBinomial", "Ordinal",
-    "Poisson", "StudentT",
-]  # fmt: skip
+    "REGRESSION",
+    "Bernoulli",
+    "Beta",
+    "Custom",
+    "Expectation",
+    "Exponential",
+    "Gamma",
+    "Gaussian",
+    "HeteroscedasticGaussian",
+    "Laplace",
+    "Likelihood",
+    "Multinomial",
+    "NegativeBinomial",
+    "Ordinal",
+    "Poisson",
+    "StudentT",
+]
 
 _REAL = (Gaussian, HeteroscedasticGaussian, Laplace, StudentT)
 _POSITIVE = (Exponential, Gamma, Beta)

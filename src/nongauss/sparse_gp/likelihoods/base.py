@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
@@ -13,6 +14,7 @@ from scipy.special import expit
 
 from nongauss.core.errors import InputError
 from nongauss.predictive.distribution import PredictiveDistribution
+from nongauss.predictive.law import LatentDistribution, normal_points
 from nongauss.prob.logistic import expected_log1pexp, log1pexp
 from nongauss.prob.quadrature import gauss_hermite, quasi_normal
 
@@ -26,6 +28,36 @@ N_DRAWS = 64
 
 LARGEST_EXPONENT = 300.0
 """Where the exponential function goes on as a straight line; see `capped_exp`."""
+
+N_MOMENTS = 65
+"""Trapezoid points for moments of y."""
+
+N_SHARPNESS = 32
+"""Draws of y for each f from which a likelihood's sharpness is told where it does not say it."""
+
+_NARROWEST = 3e-4  # standard deviation over which differences of log p still stand out of rounding
+_PSI_STEP = 1e-4  # of differences by the parameters
+_F_STEP = 1e-3  # of differences by f
+
+SUPPORTS: dict[str, tuple[str, Callable[[FloatArray], NDArray[np.bool_]], str]] = {
+    "real": ("that is finite", lambda y: ~np.isfinite(y), "leave such rows out"),
+    "positive": (
+        "above 0",
+        lambda y: ~((y > 0) & (y < np.inf)),
+        "shift or drop such rows, or take a real likelihood",
+    ),
+    "unit": (
+        "strictly between 0 and 1",
+        lambda y: ~((y > 0) & (y < 1)),
+        "move shares of exactly 0 or 1 inside",
+    ),
+    "count": (
+        "that is a whole number of at least 0",
+        lambda y: ~((y >= 0) & (y < np.inf) & (y == np.round(y))),
+        "round it, or take 'gamma'",
+    ),
+}
+"""For each support of y: the rule, where numbers break it, and the remedy."""
 
 
 class Expectation(NamedTuple):
@@ -45,16 +77,23 @@ class Expectation(NamedTuple):
 class Likelihood(ABC):
     """p(y | f) of one row, f its L latent values. Parameters psi (K,) are logs or otherwise unbounded.
 
-    `expectation` chooses how expectations are taken: "auto" is the first of `ways`. Anything but a member of
-    `ways` or `point_ways` raises InputError.
+    All that is known of it stands in one class. A likelihood of numbers says `log_prob`, `cdf`, `draw` and
+    `moments` (or `conditional_moments`); what it does not say of `expected_log_prob`, `start`, `sharpness`
+    and the rest follows from these by quadrature. One of labels says `probabilities` instead. A new one is a
+    class, and a place in `REGRESSION`.
+
+    `expectation` chooses how expectations are taken: "auto" is the first of `own_rules`. Anything but a
+    member of `own_rules` or `point_rules` raises InputError.
     """
 
     expectation: str = "auto"
 
     name: ClassVar[str] = ""
-    ways: ClassVar[tuple[str, ...]] = ()
-    """The rules of the likelihood's own, the best first."""
-    point_ways: ClassVar[tuple[str, ...]] = ()
+    support = "real"
+    """The values of y: "real", "positive", "unit" or "count" (not annotated: a subclass may have a field)."""
+    own_rules: ClassVar[tuple[str, ...]] = ("quadrature",)
+    """The ways of taking expectations that the likelihood has itself, the best first."""
+    point_rules: ClassVar[tuple[str, ...]] = ()
     """Averages over points, "quadrature" or "monte_carlo", where log p is smooth enough for them."""
     conjugate: ClassVar[bool] = False
     """Is log p a quadratic of f, so that sites do not depend on q?"""
@@ -64,11 +103,13 @@ class Likelihood(ABC):
     """Has each latent function a kernel of its own, because they mean different things?"""
     target: ClassVar[str] = "raw"
     """What is done to y before: "standardised", "scaled" by a positive unit, or nothing."""
+    takes_exposure: ClassVar[bool] = False
+    """Is y a count whose rate an exposure multiplies, so that its log is added to f?"""
     param_names: ClassVar[tuple[str, ...]] = ()
     """What exp(psi) is, for people."""
 
     def __post_init__(self) -> None:
-        available = (*self.ways, *self.point_ways)
+        available = (*self.own_rules, *self.point_rules)
         if self.expectation not in ("auto", *available):
             raise InputError(
                 f"expectation={self.expectation!r} is not available for the {self.name} likelihood; "
@@ -76,26 +117,38 @@ class Likelihood(ABC):
             )
 
     @property
-    def way(self) -> str:
+    def rule(self) -> str:
         """How expectations are taken."""
-        return self.ways[0] if self.expectation == "auto" else self.expectation
+        return self.own_rules[0] if self.expectation == "auto" else self.expectation
 
     @property
     def n_latent(self) -> int:
         """Number L of latent functions."""
         return 1
 
-    def check(self, y: FloatArray) -> None:
-        """Raises InputError with the rule and the first row where y breaks it; here, a finite number."""
-        first_bad(y, ~np.isfinite(y), self.name, "that is finite", "leave such rows out")
+    # ------------------------------------------------------------ where a fit starts
 
-    @abstractmethod
+    def check(self, y: FloatArray) -> None:
+        """Raises InputError with the rule and the first row where y breaks it; here, that of the support."""
+        rule, is_bad, remedy = SUPPORTS[self.support]
+        first_bad(y, is_bad(y), self.name, rule, remedy)
+
     def start(self, y: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """The latent functions' constant mean (L,) and first parameters psi (K,)."""
+        """The latent functions' constant mean (L,) and first parameters psi (K,).
+
+        Here psi = 0, and the f under which the data are most probable, on a grid from -20 to 20, then finer.
+        """
+        psi = np.zeros(len(self.param_names))
+        best, reach = 0.0, 20.0
+        while reach > 0.01:
+            grid = best + np.linspace(-reach, reach, 41)
+            totals = [weight @ self.log_prob(y, np.full((len(y), 1), f), psi) for f in grid]
+            best, reach = float(grid[int(np.argmax(totals))]), reach / 20.0
+        return np.array([best]), psi
 
     def bounds(self) -> list[tuple[float, float]]:
         """Limits of each parameter."""
-        return []
+        return [(-10.0, 10.0)] * len(self.param_names)
 
     def log_prior(self, psi: FloatArray) -> tuple[float, FloatArray]:
         """Log prior of the parameters, up to a constant, and its derivative (K,)."""
@@ -105,7 +158,9 @@ class Likelihood(ABC):
         """A guess at q(f_n) from y_n: mean and variance (N, L). Here a wide one about `offset` (N, L)."""
         return np.array(offset), np.ones_like(offset)
 
-    def expect(
+    # ------------------------------------------------------------ expectations
+
+    def expected_log_prob(
         self,
         y: FloatArray,
         mean: FloatArray,
@@ -113,23 +168,107 @@ class Likelihood(ABC):
         psi: FloatArray,
         with_params: bool = False,
     ) -> Expectation:
-        """E[log p(y | f)] for y (N,), mean and variance (N, L), by the way that was chosen."""
-        if self.way not in self.ways:
-            return self._expect_by_points(y, mean, variance, psi, with_params)
-        return self.own_rule(y, mean, variance, psi, with_params)
+        """E[log p(y | f)] for y (N,), f ~ N(mean, variance) (N, L), by the rule that was chosen."""
+        if self.rule not in self.own_rules:
+            return self._expected_at_points(y, mean, variance, psi, with_params)
+        return self.own_expectation(y, mean, variance, psi, with_params)
 
-    @abstractmethod
-    def own_rule(
+    def own_expectation(
         self, y: FloatArray, mean: FloatArray, variance: FloatArray, psi: FloatArray, with_params: bool
     ) -> Expectation:
-        """`expect` by the rule of this likelihood. With `point_ways` it must hold for variance 0 too:
+        """`expected_log_prob` by a rule of the likelihood's own; here from `log_prob` alone, for L = 1.
 
-        there it is log p itself with its derivative and half its second derivative.
+        For f = m + sd x and l = log p, dE/dm = E[l x] / sd and dE/dv = E[l (x^2 - 1)] / (2 v) (Stein's
+        lemma), by Gauss-Hermite points, so l should be smooth at the scale of the latent sd. Derivatives by
+        psi are differences. With `point_rules` an override must hold for variance 0 too: there it is log p
+        itself with its derivative and half its second derivative.
         """
+        points, weights = gauss_hermite(N_HERMITE)
+        sd = np.maximum(np.sqrt(variance), _NARROWEST)
+        f = np.clip(mean + sd * points, -LARGEST_EXPONENT, LARGEST_EXPONENT)[..., None]
+        values = self.log_prob(column(y), f, psi)
+        value = values @ weights
+        values = values - value[:, None]  # less their middle, so that nothing cancels
+        d_mean = column(values @ (weights * points)) / sd
+        d_variance = column(values @ (weights * (points**2 - 1.0))) / (2.0 * sd**2)
+        if not (with_params and len(psi)):
+            return Expectation(value, d_mean, d_variance, no_params(y))
+        sides = [
+            [self.log_prob(column(y), f, psi + step * unit) @ weights for step in (_PSI_STEP, -_PSI_STEP)]
+            for unit in np.eye(len(psi))
+        ]
+        by_psi = np.stack([(up - down) / (2.0 * _PSI_STEP) for up, down in sides], axis=1)
+        return Expectation(value, d_mean, d_variance, by_psi)
+
+    def _expected_at_points(
+        self, y: FloatArray, mean: FloatArray, variance: FloatArray, psi: FloatArray, with_params: bool
+    ) -> Expectation:
+        """Averages over points S: E of log p, of its derivative, and half of its second derivative.
+
+        E[f(m + sqrt(v) x)] with the theorems of Bonnet and Price for the derivatives by m and v.
+        """
+        if self.rule == "monte_carlo":
+            points = quasi_normal(N_DRAWS, mean.shape[1])
+            weights = np.full(len(points), 1.0 / len(points))
+        else:
+            points, weights = gauss_hermite(N_HERMITE)
+            points = points[:, None]
+        f = (mean[:, None] + np.sqrt(variance)[:, None] * points).reshape(-1, mean.shape[1])
+        at = self.own_expectation(np.repeat(y, len(points)), f, np.zeros_like(f), psi, with_params)
+
+        def average(values: FloatArray) -> FloatArray:
+            split = values.reshape(len(y), len(points), *values.shape[1:])
+            out: FloatArray = np.moveaxis(split, 1, -1) @ weights
+            return out
+
+        return Expectation(*(average(part) for part in at))
+
+    # ------------------------------------------------------------ p(y | f), arrays broadcasting
 
     @abstractmethod
     def log_prob(self, y: FloatArray, f: FloatArray, psi: FloatArray) -> FloatArray:
         """log p(y | f) for f (..., L) and y that broadcasts against f[..., 0]."""
+
+    def cdf(self, y: FloatArray, f: FloatArray, psi: FloatArray) -> FloatArray:
+        """P(Y <= y | f) for f (..., L) and y that broadcasts against f[..., 0]."""
+        raise self._unsaid("cdf")
+
+    def draw(self, f: FloatArray, psi: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """One draw of y for each f (..., L)."""
+        raise self._unsaid("draw")
+
+    def conditional_moments(self, f: FloatArray, psi: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Mean and variance of y given f (..., L): (...) each."""
+        raise self._unsaid("moments")
+
+    def moments(
+        self, mean: FloatArray, variance: FloatArray, psi: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Mean and variance of y, (...) each, where f ~ N(mean, variance), (..., 1) each.
+
+        E[y] = E[E[y | f]] and Var[y] = E[Var[y | f]] + Var[E[y | f]], here by the trapezoid rule over f.
+        """
+        z, log_weight = normal_points(N_MOMENTS)
+        f = mean + np.sqrt(variance) * z
+        given, spread = self.conditional_moments(f[..., None], psi)
+        weight = np.exp(log_weight)
+        first = given @ weight
+        return first, given**2 @ weight - first**2 + spread @ weight
+
+    def sharpness(self, mean: FloatArray, sd: FloatArray, psi: FloatArray) -> FloatArray:
+        """One over the width in f of p(y | f) where f is likely, (...) for mean and sd (..., 1).
+
+        It tells how fine an integral over f has to be. Here the root of the Fisher information
+        E[(d log p / df)^2], by draws of y, the largest at the mean of f and two deviations to either side.
+        """
+        f = np.stack([mean, mean - 2.0 * sd, mean + 2.0 * sd])
+        every = np.broadcast_to(f, (N_SHARPNESS, *f.shape))
+        y = self.draw(every, psi, np.random.default_rng(0))
+        slope = self.log_prob(y, every + _F_STEP, psi) - self.log_prob(y, every - _F_STEP, psi)
+        out: FloatArray = np.sqrt(((slope / (2.0 * _F_STEP)) ** 2).mean(axis=0)).max(axis=0)
+        return out
+
+    # ------------------------------------------------------------ p(y), f integrated out
 
     def predictive(
         self,
@@ -142,31 +281,18 @@ class Likelihood(ABC):
     ) -> PredictiveDistribution:
         """Distribution of centre + scale * y given latent moments (N, L).
 
-        Moments (C, N, L) stand for a mixture of C equally weighted normals at each row.
+        Moments (C, N, L) stand for a mixture of C equally weighted normals at each row. Here by integration
+        over the one latent value.
         """
-        raise TypeError(f"The {self.name} likelihood predicts labels; ask for its probabilities.")
+        return LatentDistribution(self, psi, mean[..., 0], variance[..., 0], centre=centre, scale=scale)
 
     def probabilities(self, mean: FloatArray, variance: FloatArray, psi: FloatArray) -> FloatArray:
         """P(y = c) for each class (N, C) given latent moments (N, L) or (C, N, L), as in `predictive`."""
         raise TypeError(f"The {self.name} likelihood predicts numbers; ask for its predictive distribution.")
 
-    def _expect_by_points(
-        self, y: FloatArray, mean: FloatArray, variance: FloatArray, psi: FloatArray, with_params: bool
-    ) -> Expectation:
-        """Averages over points S: E of log p, of its derivative, and half of its second derivative."""
-        if self.way == "monte_carlo":
-            points = quasi_normal(N_DRAWS, mean.shape[1])
-            weights = np.full(len(points), 1.0 / len(points))
-        else:
-            points, weights = gauss_hermite(N_HERMITE)
-            points = points[:, None]
-        f = (mean[:, None] + np.sqrt(variance)[:, None] * points).reshape(-1, mean.shape[1])
-        at = self.own_rule(np.repeat(y, len(points)), f, np.zeros_like(f), psi, with_params)
-
-        def average(values: FloatArray) -> FloatArray:
-            return np.moveaxis(values.reshape(len(y), len(points), *values.shape[1:]), 1, -1) @ weights
-
-        return Expectation(*(average(part) for part in at))
+    def _unsaid(self, what: str) -> TypeError:
+        """The error of a likelihood that is asked for what it does not say."""
+        return TypeError(f"The {self.name} likelihood does not say {what} of y given f; give it that method.")
 
 
 def capped_exp(x: FloatArray) -> tuple[FloatArray, FloatArray]:

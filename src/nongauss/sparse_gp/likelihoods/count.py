@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.special import digamma, gammaln
+from scipy.special import betainc, digamma, expit, gammaincc, gammaln
 
 from nongauss.core.records import persistable
-from nongauss.predictive import latent
-from nongauss.predictive.distribution import PredictiveDistribution
+from nongauss.predictive.rowwise import bounded_exp
 from nongauss.prob.logistic import log1pexp
 from nongauss.sparse_gp.likelihoods.base import (
     Expectation,
@@ -18,7 +17,6 @@ from nongauss.sparse_gp.likelihoods.base import (
     capped_exp,
     column,
     expected_softplus,
-    first_bad,
     log_mean,
     no_params,
 )
@@ -26,14 +24,14 @@ from nongauss.sparse_gp.likelihoods.base import (
 HALF_A_COUNT = 0.5
 """What a count of 0 is taken for where its logarithm is needed."""
 
+_LARGEST_RATE = 1e18  # of which NumPy draws a Poisson number
+
 
 class _Count(Likelihood):
     """Whole numbers with mean e^f; an exposure multiplies the rate, so its log is added to f."""
 
-    def check(self, y: FloatArray) -> None:
-        """Whole and at least 0."""
-        bad = ~((y >= 0) & (y < np.inf) & (y == np.round(y)))
-        first_bad(y, bad, self.name, "that is a whole number of at least 0", "round it, or take 'gamma'")
+    support = "count"
+    takes_exposure = True
 
 
 @persistable("sparse_gp.likelihoods.Poisson", "nongauss.sparse_gp.likelihoods.count:Poisson")
@@ -41,8 +39,8 @@ class Poisson(_Count):
     """y ~ Poisson(e^f). Expectations are exact."""
 
     name = "poisson"
-    ways = ("closed_form",)
-    point_ways = ("quadrature", "monte_carlo")
+    own_rules = ("closed_form",)
+    point_rules = ("quadrature", "monte_carlo")
 
     def start(self, y: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The log of the mean."""
@@ -52,7 +50,7 @@ class Poisson(_Count):
         """log(y + 1/2), with the variance that a count has on this scale: large counts start right."""
         return column(np.log(y + HALF_A_COUNT)), column(1.0 / (y + HALF_A_COUNT))
 
-    def own_rule(
+    def own_expectation(
         self, y: FloatArray, mean: FloatArray, variance: FloatArray, psi: FloatArray, with_params: bool
     ) -> Expectation:
         """y m - e^{m + v/2} - log y!."""
@@ -62,19 +60,30 @@ class Poisson(_Count):
 
     def log_prob(self, y: FloatArray, f: FloatArray, psi: FloatArray) -> FloatArray:
         """Poisson log probability."""
-        return y * f[..., 0] - capped_exp(f[..., 0])[0] - gammaln(y + 1.0)
+        out: FloatArray = y * f[..., 0] - capped_exp(f[..., 0])[0] - gammaln(y + 1.0)
+        return out
 
-    def predictive(
-        self,
-        mean: FloatArray,
-        variance: FloatArray,
-        psi: FloatArray,
-        *,
-        centre: float = 0.0,
-        scale: float = 1.0,
-    ) -> PredictiveDistribution:
-        """Poisson given a log-normal rate."""
-        return latent.poisson_predictive(mean[..., 0], variance[..., 0])
+    def cdf(self, y: FloatArray, f: FloatArray, psi: FloatArray) -> FloatArray:
+        """The regularised upper incomplete gamma function Q(floor(y) + 1, e^f)."""
+        out: FloatArray = gammaincc(np.floor(y) + 1.0, bounded_exp(f[..., 0]))
+        return out
+
+    def draw(self, f: FloatArray, psi: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """Poisson draws, of rates up to 1e18."""
+        return rng.poisson(np.minimum(bounded_exp(f[..., 0]), _LARGEST_RATE)).astype(np.float64)
+
+    def moments(
+        self, mean: FloatArray, variance: FloatArray, psi: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """M = e^{m + v/2} and M + M^2 (e^v - 1)."""
+        v = variance[..., 0]
+        first = bounded_exp(mean[..., 0] + 0.5 * v)
+        return first, first + first**2 * np.expm1(v)
+
+    def sharpness(self, mean: FloatArray, sd: FloatArray, psi: FloatArray) -> FloatArray:
+        """The root of the rate, two deviations up."""
+        out: FloatArray = np.exp(0.5 * np.clip(mean[..., 0] + 2.0 * sd[..., 0], -40.0, 40.0))
+        return out
 
 
 @persistable(
@@ -87,8 +96,8 @@ class NegativeBinomial(_Count):
     """
 
     name = "negative_binomial"
-    ways = ("quadrature",)
-    point_ways = ("monte_carlo",)
+    own_rules = ("quadrature",)
+    point_rules = ("monte_carlo",)
     param_names = ("dispersion",)
 
     def start(self, y: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -106,7 +115,7 @@ class NegativeBinomial(_Count):
         """Half way between the row's own log rate and the common one."""
         return 0.5 * (column(np.log(y + HALF_A_COUNT)) + offset), np.full((len(y), 1), 0.5)
 
-    def own_rule(
+    def own_expectation(
         self, y: FloatArray, mean: FloatArray, variance: FloatArray, psi: FloatArray, with_params: bool
     ) -> Expectation:
         """y (m - log r) - (y + r) E log(1 + e^u) + const."""
@@ -123,21 +132,36 @@ class NegativeBinomial(_Count):
         """Negative binomial log probability."""
         r = math.exp(psi[0])
         u = f[..., 0] - psi[0]
-        return y * u - (y + r) * log1pexp(u) + self._constant(y, r)
+        out: FloatArray = y * u - (y + r) * log1pexp(u) + self._constant(y, r)
+        return out
+
+    def cdf(self, y: FloatArray, f: FloatArray, psi: FloatArray) -> FloatArray:
+        """The regularised incomplete beta function I_p(r, floor(y) + 1), p = r / (r + e^f)."""
+        out: FloatArray = betainc(math.exp(psi[0]), np.floor(y) + 1.0, expit(psi[0] - f[..., 0]))
+        return out
+
+    def draw(self, f: FloatArray, psi: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """Poisson draws of gamma rates, up to 1e18."""
+        r = math.exp(psi[0])
+        rate = rng.gamma(r, bounded_exp(f[..., 0]) / r)
+        return rng.poisson(np.minimum(rate, _LARGEST_RATE)).astype(np.float64)
+
+    def moments(
+        self, mean: FloatArray, variance: FloatArray, psi: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """M = e^{m + v/2} and M + M^2 (e^v - 1 + e^v / r)."""
+        v = variance[..., 0]
+        first = bounded_exp(mean[..., 0] + 0.5 * v)
+        return first, first + first**2 * (np.expm1(v) + np.exp(v) / math.exp(psi[0]))
+
+    def sharpness(self, mean: FloatArray, sd: FloatArray, psi: FloatArray) -> FloatArray:
+        """The root of e^f r / (e^f + r), the Fisher information, two deviations up."""
+        r = math.exp(psi[0])
+        rate = np.exp(np.clip(mean[..., 0] + 2.0 * sd[..., 0], -40.0, 40.0))
+        out: FloatArray = np.sqrt(rate * r / (rate + r))
+        return out
 
     @staticmethod
     def _constant(y: FloatArray, r: float) -> FloatArray:
         out: FloatArray = gammaln(y + r) - gammaln(r) - gammaln(y + 1.0)
         return out
-
-    def predictive(
-        self,
-        mean: FloatArray,
-        variance: FloatArray,
-        psi: FloatArray,
-        *,
-        centre: float = 0.0,
-        scale: float = 1.0,
-    ) -> PredictiveDistribution:
-        """Negative binomial given a log-normal rate."""
-        return latent.negative_binomial_predictive(mean[..., 0], variance[..., 0], math.exp(psi[0]))

@@ -12,6 +12,7 @@ from scipy.special import logsumexp
 
 from nongauss.core.errors import InputError
 from nongauss.core.records import persistable
+from nongauss.predictive.distribution import PredictiveDistribution
 from nongauss.prob.logistic import expected_sigmoid, log1pexp
 from nongauss.prob.piecewise import expected_bound
 from nongauss.prob.softmax import SOFTMAX, expected_softmax
@@ -43,6 +44,18 @@ class _Label(Likelihood):
         rule = f"that is a class number from 0 to {self.n_classes - 1}"
         first_bad(y, bad, self.name, rule, "number the classes from 0 and declare all of them")
 
+    def predictive(
+        self,
+        mean: FloatArray,
+        variance: FloatArray,
+        psi: FloatArray,
+        *,
+        centre: float = 0.0,
+        scale: float = 1.0,
+    ) -> PredictiveDistribution:
+        """Labels have probabilities, and no distribution of a number."""
+        raise TypeError(f"The {self.name} likelihood predicts labels; ask for its probabilities.")
+
     def class_weights(self, y: FloatArray, weight: FloatArray) -> FloatArray:
         """The weight of each class (C,) with half a row more, so that none is empty."""
         counts = np.bincount(_numbers(y), weights=weight, minlength=self.n_classes)
@@ -55,8 +68,8 @@ class _Logistic(_Label):
 
     n_pieces: int = 20
 
-    ways = ("quadrature", "piecewise")
-    point_ways = ("monte_carlo",)
+    own_rules = ("quadrature", "piecewise")
+    point_rules = ("monte_carlo",)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -65,7 +78,7 @@ class _Logistic(_Label):
 
     def softplus(self, mean: FloatArray, variance: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """E log(1 + e^f), or a bound from above, with its derivatives by mean and variance."""
-        if self.way == "piecewise":
+        if self.rule == "piecewise":
             return expected_bound(mean, variance, self.n_pieces)
         return expected_softplus(mean, variance)
 
@@ -81,7 +94,7 @@ class Bernoulli(_Logistic):
         zeros, ones = self.class_weights(y, weight)
         return np.array([math.log(ones / zeros)]), np.zeros(0)
 
-    def own_rule(
+    def own_expectation(
         self, y: FloatArray, mean: FloatArray, variance: FloatArray, psi: FloatArray, with_params: bool
     ) -> Expectation:
         """-E log(1 + e^{-f}) for y = 1, -E log(1 + e^f) for y = 0."""
@@ -108,7 +121,7 @@ class Multinomial(_Label):
     """
 
     name = "multinomial"
-    ways = tuple(SOFTMAX)
+    own_rules = tuple(SOFTMAX)
     first_step = 0.5  # curvature between classes, which sites leave out, is up to that within them
 
     @property
@@ -121,16 +134,17 @@ class Multinomial(_Label):
         logs = np.log(self.class_weights(y, weight))
         return logs - logs.mean(), np.zeros(0)
 
-    def own_rule(
+    def own_expectation(
         self, y: FloatArray, mean: FloatArray, variance: FloatArray, psi: FloatArray, with_params: bool
     ) -> Expectation:
         """E f_y - E log sum_c e^{f_c}, or a bound from below."""
-        return Expectation(*SOFTMAX[self.way](_numbers(y), mean, variance), no_params(y))
+        return Expectation(*SOFTMAX[self.rule](_numbers(y), mean, variance), no_params(y))
 
     def log_prob(self, y: FloatArray, f: FloatArray, psi: FloatArray) -> FloatArray:
         """The class's log share."""
         number = np.broadcast_to(_numbers(y), f.shape[:-1])[..., None]
-        return np.take_along_axis(f, number, axis=-1)[..., 0] - logsumexp(f, axis=-1)
+        out: FloatArray = np.take_along_axis(f, number, axis=-1)[..., 0] - logsumexp(f, axis=-1)
+        return out
 
     def probabilities(self, mean: FloatArray, variance: FloatArray, psi: FloatArray) -> FloatArray:
         """E softmax(f): (N, C)."""
@@ -160,7 +174,8 @@ class Ordinal(_Logistic):
     def cuts(self, psi: FloatArray) -> FloatArray:
         """The C - 1 cut points, increasing."""
         gaps = _SMALLEST_GAP + np.exp(psi[1:])
-        return psi[0] + np.concatenate([[0.0], np.cumsum(gaps)])
+        cuts: FloatArray = psi[0] + np.concatenate([[0.0], np.cumsum(gaps)])
+        return cuts
 
     def bounds(self) -> list[tuple[float, float]]:
         """The first cut within 50 of 0, gaps up to 55."""
@@ -172,7 +187,7 @@ class Ordinal(_Logistic):
         z = psi / sd
         return -0.5 * float(z @ z), -z / sd
 
-    def own_rule(
+    def own_expectation(
         self, y: FloatArray, mean: FloatArray, variance: FloatArray, psi: FloatArray, with_params: bool
     ) -> Expectation:
         """Two expectations of llp, and the log of the gap's share."""
@@ -218,6 +233,7 @@ class Ordinal(_Logistic):
 
 
 def _numbers(y: FloatArray) -> IntArray:
+    """Class numbers as integers."""
     return y.astype(np.intp)
 
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.special import digamma, expit, gammaln
+from scipy.special import betainc, digamma, expit, gammainc, gammaln
 
 from nongauss.core.records import persistable
-from nongauss.predictive import latent
-from nongauss.predictive.distribution import PredictiveDistribution
+from nongauss.predictive.rowwise import bounded_exp
 from nongauss.prob.quadrature import gauss_hermite
 from nongauss.sparse_gp.likelihoods.base import (
     Expectation,
@@ -24,24 +23,44 @@ from nongauss.sparse_gp.likelihoods.base import (
 )
 
 _TINY = 1e-6  # of a positive target, as a share of its unit
+_SMALLEST = 1e-12  # of the mean of a share
 
 
 class _LogMean(Likelihood):
-    """Positive y with mean e^f. Expectations are exact."""
+    """Positive y, gamma with mean e^f and a shape a, which may be 1. Expectations are exact."""
 
-    ways = ("closed_form",)
-    point_ways = ("quadrature", "monte_carlo")
+    support = "positive"
+    own_rules = ("closed_form",)
+    point_rules = ("quadrature", "monte_carlo")
     target = "scaled"
 
-    def check(self, y: FloatArray) -> None:
-        """Above 0."""
-        first_bad(
-            y,
-            ~((y > 0) & (y < np.inf)),
-            self.name,
-            "above 0",
-            "shift or drop such rows, or take a real likelihood",
-        )
+    @staticmethod
+    def shape(psi: FloatArray) -> float:
+        """The shape a: one over the squared ratio of standard deviation to mean."""
+        return math.exp(psi[0])
+
+    def cdf(self, y: FloatArray, f: FloatArray, psi: FloatArray) -> FloatArray:
+        """The regularised lower incomplete gamma function P(a, a y e^-f)."""
+        a = self.shape(psi)
+        out: FloatArray = gammainc(a, a * y * bounded_exp(-f[..., 0]))
+        return out
+
+    def draw(self, f: FloatArray, psi: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """Gamma draws."""
+        a = self.shape(psi)
+        return rng.gamma(a, bounded_exp(f[..., 0]) / a)
+
+    def moments(
+        self, mean: FloatArray, variance: FloatArray, psi: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """M = e^{m + v/2} and M^2 (e^v - 1 + e^v / a)."""
+        v = variance[..., 0]
+        first = bounded_exp(mean[..., 0] + 0.5 * v)
+        return first, first**2 * (np.expm1(v) + np.exp(v) / self.shape(psi))
+
+    def sharpness(self, mean: FloatArray, sd: FloatArray, psi: FloatArray) -> FloatArray:
+        """The root of a, the Fisher information, which does not depend on f."""
+        return np.full_like(mean[..., 0], math.sqrt(self.shape(psi)))
 
     def first_moments(self, y: FloatArray, offset: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Half way to the log of the target."""
@@ -54,6 +73,11 @@ class Exponential(_LogMean):
 
     name = "exponential"
 
+    @staticmethod
+    def shape(psi: FloatArray) -> float:
+        """It is a gamma distribution of shape 1."""
+        return 1.0
+
     def check(self, y: FloatArray) -> None:
         """At least 0."""
         bad = ~((y >= 0) & (y < np.inf))
@@ -63,7 +87,7 @@ class Exponential(_LogMean):
         """The log of the mean."""
         return np.array([log_mean(y, weight, _TINY)]), np.zeros(0)
 
-    def own_rule(
+    def own_expectation(
         self, y: FloatArray, mean: FloatArray, variance: FloatArray, psi: FloatArray, with_params: bool
     ) -> Expectation:
         """-m - y e^{-m + v/2}."""
@@ -73,19 +97,8 @@ class Exponential(_LogMean):
 
     def log_prob(self, y: FloatArray, f: FloatArray, psi: FloatArray) -> FloatArray:
         """Exponential log density."""
-        return -f[..., 0] - y * capped_exp(-f[..., 0])[0]
-
-    def predictive(
-        self,
-        mean: FloatArray,
-        variance: FloatArray,
-        psi: FloatArray,
-        *,
-        centre: float = 0.0,
-        scale: float = 1.0,
-    ) -> PredictiveDistribution:
-        """Exponential given a log-normal mean."""
-        return latent.gamma_predictive(mean[..., 0] + math.log(scale), variance[..., 0], 1.0)
+        out: FloatArray = -f[..., 0] - y * capped_exp(-f[..., 0])[0]
+        return out
 
 
 @persistable("sparse_gp.likelihoods.Gamma", "nongauss.sparse_gp.likelihoods.positive:Gamma")
@@ -106,7 +119,7 @@ class Gamma(_LogMean):
         """From a twentieth to a million."""
         return [(math.log(0.05), math.log(1e6))]
 
-    def own_rule(
+    def own_expectation(
         self, y: FloatArray, mean: FloatArray, variance: FloatArray, psi: FloatArray, with_params: bool
     ) -> Expectation:
         """a log a - log Gamma(a) + (a - 1) log y - a (m + y e^{-m + v/2})."""
@@ -122,20 +135,8 @@ class Gamma(_LogMean):
         """Gamma log density."""
         a = math.exp(psi[0])
         both = f[..., 0] + y * capped_exp(-f[..., 0])[0]
-        return a * psi[0] - gammaln(a) + (a - 1.0) * np.log(y) - a * both
-
-    def predictive(
-        self,
-        mean: FloatArray,
-        variance: FloatArray,
-        psi: FloatArray,
-        *,
-        centre: float = 0.0,
-        scale: float = 1.0,
-    ) -> PredictiveDistribution:
-        """Gamma given a log-normal mean."""
-        shape = math.exp(psi[0])
-        return latent.gamma_predictive(mean[..., 0] + math.log(scale), variance[..., 0], shape)
+        out: FloatArray = a * psi[0] - gammaln(a) + (a - 1.0) * np.log(y) - a * both
+        return out
 
 
 @persistable("sparse_gp.likelihoods.Beta", "nongauss.sparse_gp.likelihoods.positive:Beta")
@@ -149,14 +150,10 @@ class Beta(Likelihood):
     """
 
     name = "beta"
-    ways = ("quadrature",)
-    point_ways = ("monte_carlo",)
+    support = "unit"
+    own_rules = ("quadrature",)
+    point_rules = ("monte_carlo",)
     param_names = ("precision",)
-
-    def check(self, y: FloatArray) -> None:
-        """Strictly between 0 and 1."""
-        bad = ~((y > 0) & (y < 1))
-        first_bad(y, bad, self.name, "strictly between 0 and 1", "move shares of exactly 0 or 1 inside")
 
     def start(self, y: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The logit of the mean; twice the precision that mean and variance have, within 2 and 1000."""
@@ -169,7 +166,7 @@ class Beta(Likelihood):
         """From a tenth to a hundred thousand."""
         return [(math.log(0.1), math.log(1e5))]
 
-    def own_rule(
+    def own_expectation(
         self, y: FloatArray, mean: FloatArray, variance: FloatArray, psi: FloatArray, with_params: bool
     ) -> Expectation:
         """The terms of log p in the class's docstring, one by one."""
@@ -185,23 +182,38 @@ class Beta(Likelihood):
         return Expectation(value, column(d_mean), column(d_variance), by_psi)
 
     def log_prob(self, y: FloatArray, f: FloatArray, psi: FloatArray) -> FloatArray:
-        """Beta log density."""
+        """Beta log density, by the terms of log p in the class's docstring."""
         p, f = math.exp(psi[0]), f[..., 0]
+        share, rest = expit(f), expit(-f)
         log_y, log_rest = np.log(y), np.log1p(-y)
-        fixed = psi[0] - _shares(p, f)[0] - np.logaddexp(0.0, f) - np.logaddexp(0.0, -f) - log_y - log_rest
-        return fixed + p * (expit(f) * log_y + expit(-f) * log_rest)
+        gammas = gammaln(1.0 + p * share) + gammaln(1.0 + p * rest) - gammaln(1.0 + p)
+        fixed = psi[0] - gammas - np.logaddexp(0.0, f) - np.logaddexp(0.0, -f) - log_y - log_rest
+        out: FloatArray = fixed + p * (share * log_y + rest * log_rest)
+        return out
 
-    def predictive(
-        self,
-        mean: FloatArray,
-        variance: FloatArray,
-        psi: FloatArray,
-        *,
-        centre: float = 0.0,
-        scale: float = 1.0,
-    ) -> PredictiveDistribution:
-        """Beta given a logistic-normal mean."""
-        return latent.beta_predictive(mean[..., 0], variance[..., 0], math.exp(psi[0]))
+    @staticmethod
+    def shapes(f: FloatArray, psi: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """s(f) p and s(-f) p, kept above 0 where f is far away."""
+        p = math.exp(psi[0])
+        return p * np.maximum(expit(f[..., 0]), _SMALLEST), p * np.maximum(expit(-f[..., 0]), _SMALLEST)
+
+    def cdf(self, y: FloatArray, f: FloatArray, psi: FloatArray) -> FloatArray:
+        """The regularised incomplete beta function."""
+        out: FloatArray = betainc(*self.shapes(f, psi), y)
+        return out
+
+    def draw(self, f: FloatArray, psi: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """Beta draws."""
+        return rng.beta(*self.shapes(f, psi))
+
+    def conditional_moments(self, f: FloatArray, psi: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """s(f) and s(f) s(-f) / (1 + p)."""
+        share = expit(f[..., 0])
+        return share, share * expit(-f[..., 0]) / (1.0 + math.exp(psi[0]))
+
+    def sharpness(self, mean: FloatArray, sd: FloatArray, psi: FloatArray) -> FloatArray:
+        """About the root of the largest Fisher information, which is p / 4 where p is large."""
+        return np.full_like(mean[..., 0], 0.5 * math.exp(0.5 * psi[0]) + 1.0)
 
 
 _NARROW, _N_NARROW = 0.35, 8

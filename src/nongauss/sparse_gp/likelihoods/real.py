@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.special import digamma, erf, gammaln
+from scipy.special import digamma, erf, gammaincinv, gammaln, logsumexp, ndtr, stdtr
 
 from nongauss.core.records import persistable
-from nongauss.predictive import latent
 from nongauss.predictive.distribution import PredictiveDistribution
+from nongauss.predictive.law import LaplaceNoiseDistribution, gaussian_noise_mixture, normal_points
+from nongauss.predictive.rowwise import bounded_exp
 from nongauss.sparse_gp.likelihoods.base import (
     Expectation,
     FloatArray,
@@ -18,6 +19,9 @@ from nongauss.sparse_gp.likelihoods.base import (
     column,
     no_params,
 )
+
+N_NOISES, N_PRECISIONS = 49, 129
+"""Gaussians of which a predictive law is a mixture: over varying noise, and a heavy tail's precision."""
 
 _LOG_2PI = math.log(2.0 * math.pi)
 _LOG_FLOOR = math.log(1e-3)  # of a standard deviation or scale, as a share of the target's
@@ -28,8 +32,8 @@ class Gaussian(Likelihood):
     """y ~ N(f, s^2); psi = (log s^2). Expectations are exact, and so is one step of the sites."""
 
     name = "gaussian"
-    ways = ("closed_form",)
-    point_ways = ("quadrature", "monte_carlo")
+    own_rules = ("closed_form",)
+    point_rules = ("quadrature", "monte_carlo")
     conjugate = True
     target = "standardised"
     param_names = ("noise_variance",)
@@ -46,7 +50,7 @@ class Gaussian(Likelihood):
         """At the target."""
         return column(y), np.full((len(y), 1), 0.1)
 
-    def own_rule(
+    def own_expectation(
         self, y: FloatArray, mean: FloatArray, variance: FloatArray, psi: FloatArray, with_params: bool
     ) -> Expectation:
         """-log(2 pi s^2)/2 - ((y - m)^2 + v) / (2 s^2)."""
@@ -59,7 +63,21 @@ class Gaussian(Likelihood):
 
     def log_prob(self, y: FloatArray, f: FloatArray, psi: FloatArray) -> FloatArray:
         """Normal log density."""
-        return -0.5 * (_LOG_2PI + psi[0] + math.exp(-psi[0]) * (y - f[..., 0]) ** 2)
+        out: FloatArray = -0.5 * (_LOG_2PI + psi[0] + math.exp(-psi[0]) * (y - f[..., 0]) ** 2)
+        return out
+
+    def cdf(self, y: FloatArray, f: FloatArray, psi: FloatArray) -> FloatArray:
+        """Normal."""
+        out: FloatArray = ndtr((y - f[..., 0]) * math.exp(-0.5 * psi[0]))
+        return out
+
+    def draw(self, f: FloatArray, psi: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """Normal draws."""
+        return rng.normal(f[..., 0], math.exp(0.5 * psi[0]))
+
+    def conditional_moments(self, f: FloatArray, psi: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """f and s^2."""
+        return f[..., 0], np.full_like(f[..., 0], math.exp(psi[0]))
 
     def predictive(
         self,
@@ -70,8 +88,11 @@ class Gaussian(Likelihood):
         centre: float = 0.0,
         scale: float = 1.0,
     ) -> PredictiveDistribution:
-        """A Gaussian."""
-        return latent.gaussian_predictive(mean[..., 0], variance[..., 0] + math.exp(psi[0]), centre, scale)
+        """N(m, v + s^2) in closed form, a mixture of such for several latent components."""
+        noise = np.array([math.exp(psi[0])])
+        return gaussian_noise_mixture(
+            mean[..., 0], variance[..., 0], lambda rows: noise, np.zeros(1), noise, centre=centre, scale=scale
+        )
 
 
 @persistable(
@@ -82,8 +103,8 @@ class HeteroscedasticGaussian(Likelihood):
     """y ~ N(f_1, exp(2 f_2)): the noise depends on the inputs. Expectations are exact."""
 
     name = "heteroscedastic"
-    ways = ("closed_form",)
-    point_ways = ("monte_carlo",)
+    own_rules = ("closed_form",)
+    point_rules = ("monte_carlo",)
     own_kernels = True
     target = "standardised"
 
@@ -102,7 +123,7 @@ class HeteroscedasticGaussian(Likelihood):
         mean[:, 0] += 0.5 * (y - mean[:, 0])
         return mean, np.full_like(mean, 0.1)
 
-    def own_rule(
+    def own_expectation(
         self, y: FloatArray, mean: FloatArray, variance: FloatArray, psi: FloatArray, with_params: bool
     ) -> Expectation:
         """-log(2 pi)/2 - m_2 - ((y - m_1)^2 + v_1) exp(2 v_2 - 2 m_2) / 2."""
@@ -115,7 +136,23 @@ class HeteroscedasticGaussian(Likelihood):
 
     def log_prob(self, y: FloatArray, f: FloatArray, psi: FloatArray) -> FloatArray:
         """Normal log density."""
-        return -0.5 * (_LOG_2PI + (y - f[..., 0]) ** 2 * capped_exp(-2.0 * f[..., 1])[0]) - f[..., 1]
+        out: FloatArray = (
+            -0.5 * (_LOG_2PI + (y - f[..., 0]) ** 2 * capped_exp(-2.0 * f[..., 1])[0]) - f[..., 1]
+        )
+        return out
+
+    def cdf(self, y: FloatArray, f: FloatArray, psi: FloatArray) -> FloatArray:
+        """Normal."""
+        out: FloatArray = ndtr((y - f[..., 0]) * bounded_exp(-f[..., 1]))
+        return out
+
+    def draw(self, f: FloatArray, psi: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """Normal draws."""
+        return rng.normal(f[..., 0], bounded_exp(f[..., 1]))
+
+    def conditional_moments(self, f: FloatArray, psi: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """f_1 and e^{2 f_2}."""
+        return f[..., 0], bounded_exp(2.0 * f[..., 1])
 
     def predictive(
         self,
@@ -126,8 +163,15 @@ class HeteroscedasticGaussian(Likelihood):
         centre: float = 0.0,
         scale: float = 1.0,
     ) -> PredictiveDistribution:
-        """A mixture of Gaussians over the noise."""
-        return latent.heteroscedastic_predictive(mean, variance, centre, scale)
+        """A mixture of Gaussians over the noise: f_1 in closed form, f_2 by the trapezoid rule."""
+        m, v = (np.asarray(part).reshape(-1, *np.shape(part)[-2:]) for part in (mean, variance))
+        z, weight = normal_points(N_NOISES)
+
+        def noise(rows: slice) -> FloatArray:
+            return bounded_exp(2.0 * (m[:, rows, 1, None] + np.sqrt(v[:, rows, 1, None]) * z))
+
+        total = bounded_exp(2.0 * (m[..., 1] + v[..., 1]))  # E e^{2 f_2}
+        return gaussian_noise_mixture(m[..., 0], v[..., 0], noise, weight, total, centre=centre, scale=scale)
 
 
 class _HeavyTailed(Likelihood):
@@ -148,7 +192,7 @@ class Laplace(_HeavyTailed):
     """
 
     name = "laplace"
-    ways = ("closed_form",)
+    own_rules = ("closed_form",)
     param_names = ("scale",)
 
     def start(self, y: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -159,7 +203,7 @@ class Laplace(_HeavyTailed):
         """Between a thousandth and twice the target's standard deviation."""
         return [(_LOG_FLOOR, math.log(2.0))]
 
-    def own_rule(
+    def own_expectation(
         self, y: FloatArray, mean: FloatArray, variance: FloatArray, psi: FloatArray, with_params: bool
     ) -> Expectation:
         """-log 2b - E|y - f| / b, the mean of a folded normal."""
@@ -175,7 +219,22 @@ class Laplace(_HeavyTailed):
 
     def log_prob(self, y: FloatArray, f: FloatArray, psi: FloatArray) -> FloatArray:
         """Laplace log density."""
-        return -math.log(2.0) - psi[0] - math.exp(-psi[0]) * np.abs(y - f[..., 0])
+        out: FloatArray = -math.log(2.0) - psi[0] - math.exp(-psi[0]) * np.abs(y - f[..., 0])
+        return out
+
+    def cdf(self, y: FloatArray, f: FloatArray, psi: FloatArray) -> FloatArray:
+        """e^{-|z|} / 2 below f, 1 - e^{-|z|} / 2 above, z = (y - f) / b."""
+        z = (y - f[..., 0]) * math.exp(-psi[0])
+        tail = 0.5 * np.exp(-np.abs(z))
+        return np.where(z < 0, tail, 1.0 - tail)
+
+    def draw(self, f: FloatArray, psi: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """Laplace draws."""
+        return rng.laplace(f[..., 0], math.exp(psi[0]))
+
+    def conditional_moments(self, f: FloatArray, psi: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """f and 2 b^2."""
+        return f[..., 0], np.full_like(f[..., 0], 2.0 * math.exp(2.0 * psi[0]))
 
     def predictive(
         self,
@@ -186,8 +245,9 @@ class Laplace(_HeavyTailed):
         centre: float = 0.0,
         scale: float = 1.0,
     ) -> PredictiveDistribution:
-        """Laplace noise on a Gaussian."""
-        return latent.laplace_predictive(mean[..., 0], variance[..., 0], math.exp(psi[0]), centre, scale)
+        """Laplace noise on a Gaussian, in closed form."""
+        b = math.exp(psi[0])
+        return LaplaceNoiseDistribution(mean[..., 0], variance[..., 0], b, centre=centre, scale=scale)
 
 
 @persistable("sparse_gp.likelihoods.StudentT", "nongauss.sparse_gp.likelihoods.real:StudentT")
@@ -199,8 +259,8 @@ class StudentT(_HeavyTailed):
     """
 
     name = "student_t"
-    ways = ("quadrature",)
-    point_ways = ("monte_carlo",)
+    own_rules = ("quadrature",)
+    point_rules = ("monte_carlo",)
     param_names = ("scale", "degrees_of_freedom")
 
     def start(self, y: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -216,7 +276,7 @@ class StudentT(_HeavyTailed):
         z = psi[1] - math.log(5.0)
         return -0.5 * z * z, np.array([0.0, -z])
 
-    def own_rule(
+    def own_expectation(
         self, y: FloatArray, mean: FloatArray, variance: FloatArray, psi: FloatArray, with_params: bool
     ) -> Expectation:
         """const - (df + 1)/2 E log(1 + z^2), where z = (y - f) / a is normal too and a^2 = df scale^2."""
@@ -239,13 +299,24 @@ class StudentT(_HeavyTailed):
         """Student-t log density."""
         df = math.exp(psi[1])
         z = (y - f[..., 0]) * math.exp(-psi[0])
-        return self._constant(psi) - 0.5 * (df + 1.0) * np.log1p(z * z / df)
+        out: FloatArray = self._constant(psi) - 0.5 * (df + 1.0) * np.log1p(z * z / df)
+        return out
 
-    @staticmethod
-    def _constant(psi: FloatArray) -> float:
+    def cdf(self, y: FloatArray, f: FloatArray, psi: FloatArray) -> FloatArray:
+        """That of Student's t."""
+        out: FloatArray = stdtr(math.exp(psi[1]), (y - f[..., 0]) * math.exp(-psi[0]))
+        return out
+
+    def draw(self, f: FloatArray, psi: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """Student-t draws."""
+        noise = rng.standard_t(math.exp(psi[1]), f.shape[:-1])
+        out: FloatArray = f[..., 0] + math.exp(psi[0]) * noise
+        return out
+
+    def conditional_moments(self, f: FloatArray, psi: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """f and scale^2 df / (df - 2)."""
         df = math.exp(psi[1])
-        gammas = gammaln(0.5 * (df + 1.0)) - gammaln(0.5 * df)
-        return float(gammas - 0.5 * (psi[1] + math.log(math.pi)) - psi[0])
+        return f[..., 0], np.full_like(f[..., 0], math.exp(2.0 * psi[0]) * df / (df - 2.0))
 
     def predictive(
         self,
@@ -256,9 +327,28 @@ class StudentT(_HeavyTailed):
         centre: float = 0.0,
         scale: float = 1.0,
     ) -> PredictiveDistribution:
-        """A mixture of Gaussians over the precision of the noise."""
-        own, df = (math.exp(part) for part in psi)
-        return latent.student_t_predictive(mean[..., 0], variance[..., 0], own, df, centre, scale)
+        """A mixture of Gaussians over the precision of the noise, gamma with shape df / 2; x is its log."""
+        noise, df = (math.exp(part) for part in psi)
+        low, high = (math.log(gammaincinv(0.5 * df, p)) for p in (1e-12, 1.0 - 1e-12))
+        x = np.linspace(low, high, N_PRECISIONS)
+        weight = 0.5 * df * x - np.exp(x)
+        spreads = noise**2 * 0.5 * df * np.exp(-x)
+        total = noise**2 * df / (df - 2.0)
+        return gaussian_noise_mixture(
+            mean[..., 0],
+            variance[..., 0],
+            lambda rows: spreads,
+            weight - logsumexp(weight),
+            total,
+            centre=centre,
+            scale=scale,
+        )
+
+    @staticmethod
+    def _constant(psi: FloatArray) -> float:
+        df = math.exp(psi[1])
+        gammas = gammaln(0.5 * (df + 1.0)) - gammaln(0.5 * df)
+        return float(gammas - 0.5 * (psi[1] + math.log(math.pi)) - psi[0])
 
 
 _STEP = 0.4

@@ -5,8 +5,8 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
 from nongauss.core.errors import InputError, NongaussWarning
-from nongauss.harmonium.coding import decode, encode
-from nongauss.harmonium.columns import fit_coder
+from nongauss.harmonium.data import decode, encode
+from nongauss.harmonium.visible_units import fit_coder
 
 
 def coder_of(X, views=None):

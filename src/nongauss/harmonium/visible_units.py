@@ -1,8 +1,8 @@
-"""From a user's table to visible units of known kinds, view by view, and back. Missing cells stay missing.
+"""Which visible units the columns of a table become: their kinds, view by view.
 
 Label columns become one binary unit a level (one unit for two levels); numeric columns with two values are
-binary, other numbers real (standardised, in sparse tables only scaled, clipped at 5) or counts (see `Tally`).
-Constant and empty columns say nothing.
+binary, other numbers real (standardised, in sparse tables only scaled, clipped at 5) or counts (see
+`KindTally`). Constant and empty columns say nothing.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import scipy.sparse as sp
 
 from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.core.records import persistable
-from nongauss.harmonium.exponential_families import KINDS, Array, Block, Layout
+from nongauss.harmonium.exponential_families import KINDS, Array, Layout, UnitBlock
 from nongauss.tables.column import ColumnSummary, listed, sorted_labels
 from nongauss.tables.learn import Summary, as_source, learn
 from nongauss.tables.scaling import Moments
@@ -29,7 +29,7 @@ MOST_LEVELS = 255
 
 
 @persistable("harmonium.Unit", "nongauss.harmonium.columns:Unit")
-class Unit(NamedTuple):
+class VisibleUnit(NamedTuple):
     """One visible unit: input column, label ("" for numbers), kind, and z = (x / unit - mean) / sd.
 
     `other` is the first label of a column of two, which has one unit, for the second.
@@ -45,7 +45,7 @@ class Unit(NamedTuple):
 
 
 @persistable("harmonium.Coder", "nongauss.harmonium.columns:Coder")
-class Coder(NamedTuple):
+class UnitCoder(NamedTuple):
     """Names of the input columns (None for arrays), their labels, the D units and their blocks.
 
     `constants`: the value of each column of numbers that has only one, NaN for others. `views`: the columns
@@ -54,7 +54,7 @@ class Coder(NamedTuple):
 
     feature_names: tuple[str, ...] | None
     labels: tuple[str, ...]
-    units: tuple[Unit, ...]
+    units: tuple[VisibleUnit, ...]
     layout: Layout
     constants: tuple[float, ...]
     views: dict[str, tuple[int, ...]]
@@ -72,7 +72,7 @@ class Coder(NamedTuple):
         )
 
 
-class Tally:
+class KindTally:
     """What is known of the numbers of a view after some of its columns: enough to tell its kind."""
 
     def __init__(self) -> None:
@@ -153,7 +153,7 @@ def _numbers(given: Any, n_columns: int, place: Mapping[str, int]) -> tuple[int,
     return tuple(place.get(entry, -1) if isinstance(entry, str) else index(entry) for entry in entries)
 
 
-def fit_coder(X: Any, weight: Array, views: Any, estimator_name: str) -> Coder:
+def fit_coder(X: Any, weight: Array, views: Any, estimator_name: str) -> UnitCoder:
     """Learn units and layout from rows of positive weight. Warns about ignored columns; InputError.
 
     Numbers of a sparse table are scaled and not centred, so that its zeros stay zeros.
@@ -167,18 +167,18 @@ def fit_coder(X: Any, weight: Array, views: Any, estimator_name: str) -> Coder:
     )
 
 
-def coder_of(table: Summary, views: Any) -> Coder:
+def coder_of(table: Summary, views: Any) -> UnitCoder:
     """The same from what is known of the columns, which a table in parts tells as well."""
     labels = tuple(column.name for column in table.columns)
-    units: list[Unit] = []
-    layout: list[Block] = []
+    units: list[VisibleUnit] = []
+    layout: list[UnitBlock] = []
     with_kinds = resolve_views(views, len(labels), labels)
     for view, (columns, kind) in with_kinds.items():
         own = _view_units(table, columns, kind, view)
         for name in KINDS:
             some = [unit for unit in own if unit.kind == name]
             if some:
-                layout.append(Block(view, name, len(units), len(units) + len(some)))
+                layout.append(UnitBlock(view, name, len(units), len(units) + len(some)))
                 units.extend(some)
     used = {unit.column for unit in units}
     told = {column for columns, _ in with_kinds.values() for column in columns}
@@ -191,9 +191,12 @@ def coder_of(table: Summary, views: Any) -> Coder:
             stacklevel=5,
         )
     if not units:
-        units, layout = [Unit(0, "", "real", sd=np.inf)], [Block(next(iter(with_kinds)), "real", 0, 1)]
+        units, layout = (
+            [VisibleUnit(0, "", "real", sd=np.inf)],
+            [UnitBlock(next(iter(with_kinds)), "real", 0, 1)],
+        )
     owned = {view: columns for view, (columns, _) in with_kinds.items()}
-    return Coder(table.names, labels, tuple(units), tuple(layout), tuple(idle), owned)
+    return UnitCoder(table.names, labels, tuple(units), tuple(layout), tuple(idle), owned)
 
 
 def _only_value(column: ColumnSummary) -> float:
@@ -202,15 +205,15 @@ def _only_value(column: ColumnSummary) -> float:
     return numbers.low if numbers is not None and numbers.low == numbers.high else np.nan
 
 
-def _view_units(table: Summary, columns: tuple[int, ...], kind: str | None, view: str) -> list[Unit]:
+def _view_units(table: Summary, columns: tuple[int, ...], kind: str | None, view: str) -> list[VisibleUnit]:
     """The units of a view. Numbers of one view are counts together or not at all."""
-    tally = Tally()
+    tally = KindTally()
     for j in columns:
         numbers = table.columns[j].numbers
         if kind is None and numbers is not None:
             tally.add(numbers)
     kind = "counts" if kind is None and tally.counts else kind
-    units: list[Unit] = []
+    units: list[VisibleUnit] = []
     for j in columns:
         column = table.columns[j]
         if column.levels is not None:
@@ -222,12 +225,12 @@ def _view_units(table: Summary, columns: tuple[int, ...], kind: str | None, view
     return units
 
 
-def _label_units(j: int, levels: tuple[str, ...]) -> list[Unit]:
+def _label_units(j: int, levels: tuple[str, ...]) -> list[VisibleUnit]:
     if not 2 <= len(levels) <= MOST_LEVELS:
         return []
     if len(levels) == 2:
-        return [Unit(j, levels[1], "binary", other=levels[0])]
-    return [Unit(j, level, "binary") for level in levels]
+        return [VisibleUnit(j, levels[1], "binary", other=levels[0])]
+    return [VisibleUnit(j, level, "binary") for level in levels]
 
 
 def _check_kind(numbers: Moments, kind: str | None, column: str, view: str) -> None:
@@ -243,15 +246,15 @@ def _check_kind(numbers: Moments, kind: str | None, column: str, view: str) -> N
         )
 
 
-def _number_unit(j: int, numbers: Moments, kind: str | None) -> Unit | None:
+def _number_unit(j: int, numbers: Moments, kind: str | None) -> VisibleUnit | None:
     low, high = numbers.low, numbers.high
     if low == high:
         return None
     if kind in ("counts", "binary"):
-        return Unit(j, "", kind)
+        return VisibleUnit(j, "", kind)
     if kind is None and len(numbers.few) == 2:
         half = 0.5 * low + 0.5 * high
         unit = max(abs(low), abs(high))
-        return Unit(j, "", "binary", unit, low / unit, 2.0 * (half / unit - low / unit))
+        return VisibleUnit(j, "", "binary", unit, low / unit, 2.0 * (half / unit - low / unit))
     scale = numbers.scale()
-    return Unit(j, "", "real", scale.unit, scale.mean, scale.sd) if scale.sd else None
+    return VisibleUnit(j, "", "real", scale.unit, scale.mean, scale.sd) if scale.sd else None

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from nongauss import RankFactorClassifier
 from nongauss.core.errors import InputError
-from nongauss.rank_factor import arviz_form
+from nongauss.rank_factor import arviz_export
 from nongauss.rank_factor.fit import drawn
 from rank_factor.small import problem, table
 
@@ -16,7 +16,7 @@ from rank_factor.small import problem, table
 def test_draws_by_chain_have_named_axes():
     state, *_ = problem(n_outputs=1)
     draws = [drawn(state)] * 5
-    variables, dims = arviz_form.by_chain(draws, np.array([0, 0, 0, 1, 1]))
+    variables, dims = arviz_export.by_chain(draws, np.array([0, 0, 0, 1, 1]))
     assert variables["loadings"].shape == (2, 2, 6, 2)
     assert variables["coefficients"].shape == (2, 2, 1, 1, 2)
     for name, array in variables.items():
@@ -26,7 +26,7 @@ def test_draws_by_chain_have_named_axes():
 def test_a_variational_fit_gives_draws_with_the_spread_of_its_normals():
     X, y = table(40)
     model = RankFactorClassifier(2, tol=1.0, random_state=0).fit(X, y)
-    draws = arviz_form.sampled(np.random.default_rng(0), model.draws_[0])
+    draws = arviz_export.sampled(np.random.default_rng(0), model.draws_[0])
     assert len(draws) == 500
     for values, mean, covariance in (
         ([draw.A for draw in draws], model.draws_[0].A, model.draws_[0].covariance),
@@ -62,4 +62,4 @@ def test_it_is_said_which_package_is_needed():
     if importlib.util.find_spec("arviz") is None:
         state, *_ = problem()
         with pytest.raises(InputError, match="arviz"):
-            arviz_form.inference_data([drawn(state)], np.zeros(1), {})
+            arviz_export.inference_data([drawn(state)], np.zeros(1), {})

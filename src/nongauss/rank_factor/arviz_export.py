@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from nongauss.core.errors import InputError
-from nongauss.rank_factor.params import FloatArray
-from nongauss.rank_factor.predict import Draw
+from nongauss.rank_factor.data import FloatArray
+from nongauss.rank_factor.predict import PosteriorDraw
 
 N_SAMPLED = 500
 """Draws from the normals of a variational fit."""
 
 
-def inference_data(draws: Sequence[Draw], chain: np.ndarray, coordinates: Mapping[str, Any]) -> Any:
+def inference_data(draws: Sequence[PosteriorDraw], chain: np.ndarray, coordinates: Mapping[str, Any]) -> Any:
     """`arviz.InferenceData` of loadings and coefficients: chain, draw, then column and factor, or more.
 
     `coordinates`: labels by axis. Raises InputError where arviz is not installed.
@@ -31,7 +31,7 @@ def inference_data(draws: Sequence[Draw], chain: np.ndarray, coordinates: Mappin
     return arviz.from_dict(posterior=variables, coords=labels, dims=dims)
 
 
-def sampled(rng: np.random.Generator, draw: Draw) -> tuple[Draw, ...]:
+def sampled(rng: np.random.Generator, draw: PosteriorDraw) -> tuple[PosteriorDraw, ...]:
     """N_SAMPLED points of a variational summary: loadings and coefficients from their normals."""
     A, beta = _normals(rng, draw.A, draw.covariance), _normals(rng, draw.beta, draw.beta_covariance)
     return tuple(
@@ -46,7 +46,9 @@ def _normals(rng: np.random.Generator, mean: FloatArray, covariance: FloatArray 
     return mean + (root @ rng.standard_normal((N_SAMPLED, *mean.shape, 1)))[..., 0]
 
 
-def by_chain(draws: Sequence[Draw], chain: np.ndarray) -> tuple[dict[str, np.ndarray], dict[str, list[str]]]:
+def by_chain(
+    draws: Sequence[PosteriorDraw], chain: np.ndarray
+) -> tuple[dict[str, np.ndarray], dict[str, list[str]]]:
     """Arrays (chains, draws, ...), as many of each chain as the shortest has; names of the other axes."""
     numbers = np.unique(chain)
     length = min(int((chain == number).sum()) for number in numbers)

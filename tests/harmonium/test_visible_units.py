@@ -4,7 +4,7 @@ import pytest
 import scipy.sparse as sp
 
 from nongauss.core.errors import InputError, NongaussWarning
-from nongauss.harmonium.columns import fit_coder, resolve_views
+from nongauss.harmonium.visible_units import fit_coder, resolve_views
 
 
 def kinds(X, views=None):
@@ -20,15 +20,21 @@ def test_kinds_are_told_from_the_values():
     assert kinds(np.minimum(words, 1))[0] == [("all", "binary", 5)]
     assert kinds(rng.integers(0, 200, (60, 3)))[0] == [("all", "real", 3)]
     assert kinds(np.column_stack([words[:, 0] > 0, rng.normal(size=60)]))[0] == [
-        ("all", "binary", 1), ("all", "real", 1),
-    ]  # fmt: skip
+        ("all", "binary", 1),
+        ("all", "real", 1),
+    ]
 
 
 def test_frames_with_labels_gaps_and_constant_columns():
     frame = pd.DataFrame(
-        {"town": ["Ulm", "Bern", None, "Ulm"], "size": [1.0, 2.5, np.nan, 3.0],
-         "new": [True, False, True, True], "colour": pd.Categorical(["r", "g", "b", "b"]), "same": 1.0}
-    )  # fmt: skip
+        {
+            "town": ["Ulm", "Bern", None, "Ulm"],
+            "size": [1.0, 2.5, np.nan, 3.0],
+            "new": [True, False, True, True],
+            "colour": pd.Categorical(["r", "g", "b", "b"]),
+            "same": 1.0,
+        }
+    )
     with pytest.warns(NongaussWarning, match="same"):
         layout, coder = kinds(frame)
     assert layout == [("all", "binary", 5), ("all", "real", 1)]

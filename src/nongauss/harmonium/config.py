@@ -1,0 +1,157 @@
+"""What a user chooses of a harmonium, and defaults: constraints, the recipe of a fit, rates."""
+
+from __future__ import annotations
+
+import numbers
+import os
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from nongauss.estimator.parameters import Interval, StrOptions
+
+CONSTRAINTS: dict[str, list[Any]] = {
+    "n_components": [StrOptions({"infinite"}), Interval(numbers.Integral, 1, None, closed="left")],
+    "truncation": [StrOptions({"auto"}), Interval(numbers.Integral, 1, None, closed="left")],
+    "units": [StrOptions({"binary", "real"})],
+    "views": [dict, None],
+    "method": [StrOptions({"cd", "mean_field", "pcd", "lbfgs"})],
+    "alpha": [Interval(numbers.Real, 0, None, closed="neither")],
+    "stick_expectation": [StrOptions({"accurate", "multinomial"})],
+    "batch_size": [Interval(numbers.Integral, 1, None, closed="left")],
+    "max_epochs": [Interval(numbers.Integral, 1, None, closed="left"), None],
+    "early_stopping": ["boolean"],
+    "validation_fraction": [Interval(numbers.Real, 0, 1, closed="neither")],
+    "callbacks": ["array-like", None],
+    "checkpoint": [str, os.PathLike, None],
+    "random_state": ["random_state", np.random.Generator],
+    "verbose": ["verbose"],
+}
+"""Parameters of both estimators, for scikit-learn."""
+
+CLASSIFIER_CONSTRAINTS: dict[str, list[Any]] = {
+    "reading": [StrOptions({"auto", "global"})],
+    "margin": [Interval(numbers.Real, 0, None, closed="left")],
+    "C": [Interval(numbers.Real, 0, None, closed="left")],
+    "dropout": [StrOptions({"auto"}), Interval(numbers.Real, 0, 1, closed="left")],
+    **CONSTRAINTS,
+}
+
+LARGEST_TRUNCATION = 200
+MOST_SAMPLED = 50_000
+"""Distinct rows of a table in parts that are in memory; what epochs do not learn is learned from them."""
+
+# ------------------------------------------------------------- what a fit is
+
+
+class HarmoniumRecipe(NamedTuple):
+    """How a model is fitted; see the parameters of `Harmonium` and `HarmoniumClassifier`.
+
+    `held_out`: share of the rows that tells when to stop, 0 without early stopping. `dropout`: None where
+    the rows decide.
+    """
+
+    n_components: int
+    units: str
+    method: str
+    max_epochs: int | None
+    batch_size: int
+    has_sticks: bool
+    alpha: float
+    accurate: bool
+    C: float
+    margin: float
+    dropout: float | None
+    held_out: float
+    n_classes: int
+    seed: int
+
+    @property
+    def heeds_labels(self) -> bool:
+        """Do labels have a say in the features? With C = 0 they do not."""
+        return self.n_classes > 0 and self.C > 0.0
+
+
+class ChainEffort(NamedTuple):
+    """What the chain graph may take: `work`, cells times units of an iteration; `trials`, units that it tries
+    in vain to do without before it ends."""
+
+    work: float
+    trials: int
+
+
+THOROUGH, QUICK = ChainEffort(8e8, 3), ChainEffort(1.2e8, 1)
+"""The chain graph as a model of its own, and where it only counts features."""
+
+CHAIN_EPOCHS = 400
+"""Most iterations of the chain graph; it mostly settles much earlier."""
+
+MOST_CELLS = 2**22
+"""The chain graph finds the number of features on so many cells at most: a sample of the rows."""
+
+# ------------------------------------------------------------- the schedule
+
+LEAST_EPOCHS, LEAST_STEPS = 12, 600
+"""By default so many epochs, or more until there were so many steps."""
+
+FIRST_WORK, FEWEST_STEPS = 5e9, 60
+"""Cells times units, and steps at least, of the contrastive divergence that the chain graph starts from."""
+
+PATIENCE = 5
+"""Epochs without a gain on held-out rows after which an early-stopping fit ends."""
+
+STICK_ROUNDS = 10
+"""Climbs by L-BFGS between which the sticks follow."""
+
+# ------------------------------------------------------------- rates
+
+
+class LearningRates(NamedTuple):
+    """Step size, start, and what restrains the weights.
+
+    A hidden unit's preactivation moves by about `step` (of weights) a step, whatever the columns, and starts
+    with standard deviation `spread`. `ridge` (a row) keeps units from saturating, `overlap` (over all rows)
+    from all saying the same: part of the loss with labels. It is shared out between the directions in which
+    the votes of classes can differ, and rises from 0 with the square of the steps: units start alike and have
+    to learn first.
+    """
+
+    step: float
+    spread: float
+    hidden_bias: float
+    ridge: float
+    overlap: float
+
+
+UNSUPERVISED = LearningRates(step=0.09, spread=0.9, hidden_bias=-2.0, ridge=0.03, overlap=500.0)
+SUPERVISED = LearningRates(step=0.027, spread=0.3, hidden_bias=0.0, ridge=0.03, overlap=300.0)
+RIDGE_GROWTH, MOST_RIDGE, CROWDED = 1.1, 0.3, 0.7
+"""While 70 % of the activations are saturated, the ridge grows by a tenth every ten steps, up to .3."""
+
+VOTE_STEP, MOST_VOTE_STEP, MOST_SPREAD, MANY_ROWS = 3e-3, 1e-2, 0.9, 1e4
+"""Step size of the votes with so many rows or more, and with few: small sets want larger votes than texts.
+
+They also want a larger start, or all units learn the same; on texts it stays as noise in rare words.
+"""
+
+BIAS_STEP = 1e-2
+DECAYED = 0.05
+"""The last step is this share of the first; sizes fall in a straight line."""
+
+CONTRAST_SHARE = 0.25
+"""With labels, contrastive divergence sees this share of each batch: the same error, 2.5 times faster."""
+
+HIDDEN = 0.5
+"""With several views, this share of a batch hides one of them, drawn at random, from the classes."""
+
+SOFTNESS = 0.1
+"""Of the hinge that L-BFGS climbs: all classes tie at the start, where the hinge itself has no gradient."""
+
+LIGHTEST = 1e-30
+"""Rows lighter than this, against the average, count as this: within float32."""
+
+CHAINS, EVERY = 64, 10
+"""Number of persistent chains; steps between two updates of ridge and sticks."""
+
+WIDEST = 4.0
+"""Log temperatures of class probabilities are sought within this of 0."""

@@ -1,0 +1,202 @@
+"""`RankFactorClassifier`, what a user calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import TransformerMixin
+
+from nongauss.core.errors import InputError
+from nongauss.estimator.base import ProbabilityClassifierMixin
+from nongauss.rank_factor.config import CLASSIFIER_CONSTRAINTS
+from nongauss.rank_factor.data import FloatArray
+from nongauss.rank_factor.estimator import RankFactors, interval
+from nongauss.tables.inputs import read_inputs
+from nongauss.tables.labels import LabelCoder
+from nongauss.tables.parted import by_parts
+
+
+class RankFactorClassifier(ProbabilityClassifierMixin, TransformerMixin, RankFactors):
+    r"""Classification on sparse factors that depend only on the order of each column's values.
+
+    The factors of `RankFactorAnalysis` with a Bayesian support vector machine on them, exp(-2 [1 - y
+    beta'z]_+) (the paper's R-L; `observation="gaussian"`: G-L), or a Dirichlet-process mixture of such
+    machines (`classifier="mixture"`: R-NL, G-NL). Several classes are one against the rest on common
+    factors. A new row's factors come from its ranks against the training values, without a label;
+    predictions do not change under any increasing transform of any column.
+
+    Parameters
+    ----------
+    n_factors, observation, neighbours, n_levels, epsilon, shrinkage, n_chains, n_draws, tol, callbacks,
+    max_rows, random_state, verbose
+        See `RankFactorAnalysis`.
+    classifier : {"linear", "mixture"}, default "linear"
+    inference : {"vb", "gibbs", "predictive"}, default "vb"
+        "predictive": the factors of a row are a few unrolled steps from its cells, and the label's loss is
+        differentiated through them; the most accurate, without a posterior.
+    n_experts : int, default 10
+        Most machines of the mixture.
+    cut : "auto" or bool, default "auto"
+        True: the classifier learns from factors that have not seen the label, as those of a new row. False:
+        the joint posterior of the paper, in which factors take up the label and new rows do not follow.
+        "auto": True but for "gibbs".
+    learning_rate : float, default 0.01
+        First step size of "predictive".
+    max_iter : "auto" or int, default "auto"
+        Most sweeps, or epochs of "predictive" (whose schedule has 500 steps).
+
+    Attributes
+    ----------
+    classes_ : ndarray (C,)
+    coef_ : ndarray (C, K), intercept_ : ndarray (C,)
+        Posterior mean coefficients of the linear machine (of the mixture: of the average expert). One row for
+        two classes.
+    loadings_, n_active_, draws_, chain_, r_hat_, effective_draws_, n_iter_, converged_, stop_reason_,
+    trace_ :
+        See `RankFactorAnalysis`.
+
+    References
+    ----------
+    Yuan et al., ICML 2015 (see `RankFactorAnalysis`); Polson and Scott, Bayesian Analysis 6 (2011).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from nongauss import RankFactorClassifier
+    >>> X, y = load_wine(return_X_y=True)
+    >>> model = RankFactorClassifier(n_factors=3, random_state=0).fit(X, y)
+    >>> model.predict_proba(X[:2]).shape
+    (2, 3)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = CLASSIFIER_CONSTRAINTS
+
+    def __init__(
+        self,
+        n_factors: int | str = "auto",
+        *,
+        observation: str = "rank",
+        classifier: str = "linear",
+        inference: str = "vb",
+        neighbours: str = "level",
+        n_levels: int = 8,
+        n_experts: int = 10,
+        epsilon: float | str = "auto",
+        shrinkage: tuple[float, float] = (0.5, 0.5),
+        cut: bool | str = "auto",
+        learning_rate: float = 0.01,
+        n_chains: int = 2,
+        n_draws: int = 50,
+        max_iter: int | str = "auto",
+        tol: float = 3e-3,
+        callbacks: Sequence[Callable[..., Any]] | None = None,
+        max_rows: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_factors = n_factors
+        self.observation = observation
+        self.classifier = classifier
+        self.inference = inference
+        self.neighbours = neighbours
+        self.n_levels = n_levels
+        self.n_experts = n_experts
+        self.epsilon = epsilon
+        self.shrinkage = shrinkage
+        self.cut = cut
+        self.learning_rate = learning_rate
+        self.n_chains, self.n_draws = n_chains, n_draws
+        self.max_iter = max_iter
+        self.tol = tol
+        self.callbacks = callbacks
+        self.max_rows = max_rows
+        self.random_state, self.verbose = random_state, verbose
+
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit to a table X (N, D) and labels y (N,). Weight 2 is the row twice, 0 the row gone.
+
+        Raises InputError for a table, labels, weights or a parameter that cannot be used.
+        """
+        self._check()
+        name = type(self).__name__
+        X, y, sample_weight = self._within(X, y, sample_weight, labels=True)
+        inputs = read_inputs(X, sample_weight, name)
+        coder = LabelCoder.fit(y, inputs.weight, name)
+        numbers = coder.encode(y, len(inputs.weight), name, inputs.weight)
+        n_classes = len(coder.classes)
+        settings = {
+            "n_experts": int(self.n_experts) if self.classifier == "mixture" else 1,
+            "n_outputs": 1 if n_classes == 2 else n_classes,
+            "cut": self.inference != "gibbs" if self.cut == "auto" else bool(self.cut),
+        }
+        result = self._fit(X, inputs, numbers, settings)
+        self.classes_ = coder.classes
+        self._record_fit(result)
+        return self
+
+    @by_parts
+    def decision_function(self, X: Any) -> FloatArray:
+        """Log odds of the second class (N,), or of each class against the rest (N, C)."""
+        p = self._each(X)
+        odds = np.log(p) - np.log1p(-p)
+        return odds[:, 0] if len(self.classes_) == 2 else odds
+
+    @by_parts
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The most probable class of each row: (N,)."""
+        return super().predict(X)
+
+    @by_parts
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Probability of each class, in the order of `classes_`: (N, C), rows sum to 1.
+
+        The mean over the posterior's draws of calibrated decision values; several classes are scaled to that
+        sum.
+        """
+        p = self._each(X)
+        if len(self.classes_) == 2:
+            return np.concatenate([1.0 - p, p], axis=1)
+        found: FloatArray = p / p.sum(axis=1, keepdims=True)
+        return found
+
+    def _each(self, X: Any) -> FloatArray:
+        """Probability of each output, before several are scaled to 1: (N, 1) or (N, C)."""
+        return self._fitted.probabilities(self._raw(X))
+
+    @property
+    def coef_(self) -> FloatArray:
+        """Mean coefficients of the factors, over draws and experts: (C, K)."""
+        found: FloatArray = np.mean([draw.beta[..., :-1].mean(axis=0) for draw in self._fitted.draws], axis=0)
+        return found
+
+    @property
+    def intercept_(self) -> FloatArray:
+        """Mean offsets: (C,)."""
+        found: FloatArray = np.mean([draw.beta[..., -1].mean(axis=0) for draw in self._fitted.draws], axis=0)
+        return found
+
+    def coefficient_intervals(self, coverage: float = 0.9) -> FloatArray:
+        """Credible intervals of the linear machine's coefficients: (C, K, 2); of a mixture: (T, C, K, 2)."""
+        draws = self._with_posterior().draws
+        first = draws[0].beta_covariance
+        sd = None if first is None else np.sqrt(np.einsum("tckk->tck", first))[..., :-1]
+        out = interval(np.array([draw.beta[..., :-1] for draw in draws]), sd, coverage)
+        return out[0] if len(out) == 1 else out
+
+    def coefficients(self, coverage: float = 0.9) -> pd.DataFrame:
+        """The linear machine's coefficients by factor (and class): mean, lower and upper end."""
+        bounds = self.coefficient_intervals(coverage)
+        if bounds.ndim == 4:
+            raise InputError("A mixture has coefficients for each expert; use `coefficient_intervals`.")
+        names = self._output_names()["output"]
+        index = pd.MultiIndex.from_product([names, self.get_feature_names_out()], names=["class", "factor"])
+        values = {"mean": self.coef_, "lower": bounds[..., 0], "upper": bounds[..., 1]}
+        return pd.DataFrame({key: value.ravel() for key, value in values.items()}, index=index)
+
+    def _output_names(self) -> dict[str, Sequence[Any]]:
+        """The classes that outputs stand for, by the name of their axis."""
+        return {"output": list(self.classes_[1:] if len(self.classes_) == 2 else self.classes_)}

@@ -1,0 +1,108 @@
+"""What a user chooses of the rank factors: parameters, settings of a model, of a fit."""
+
+from __future__ import annotations
+
+import numbers
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from nongauss.core.records import persistable
+from nongauss.estimator.parameters import Interval, StrOptions
+
+MOST_LEVELS = 254
+"""Most levels of a column: a level's number takes 8 bits, and one number says that there is none."""
+
+SHARED_CONSTRAINTS: dict[str, list[Any]] = {
+    "n_factors": [StrOptions({"auto"}), Interval(numbers.Integral, 1, None, closed="left")],
+    "observation": [StrOptions({"rank", "gaussian"})],
+    "neighbours": [StrOptions({"level", "pairwise", "extremes"})],
+    "n_levels": [Interval(numbers.Integral, 2, MOST_LEVELS, closed="both")],
+    "epsilon": [StrOptions({"auto"}), Interval(numbers.Real, 0, None, closed="neither")],
+    "shrinkage": ["array-like"],
+    "n_chains": [Interval(numbers.Integral, 1, None, closed="left")],
+    "n_draws": [Interval(numbers.Integral, 1, None, closed="left")],
+    "max_iter": [StrOptions({"auto"}), Interval(numbers.Integral, 1, None, closed="left")],
+    "tol": [Interval(numbers.Real, 0, None, closed="left")],
+    "callbacks": ["array-like", None],
+    "random_state": ["random_state", np.random.Generator],
+    "max_rows": [Interval(numbers.Integral, 2, None, closed="left"), None],
+    "verbose": ["verbose"],
+}
+ANALYSIS_CONSTRAINTS: dict[str, list[Any]] = {
+    "inference": [StrOptions({"vb", "gibbs"})],
+    **SHARED_CONSTRAINTS,
+}
+CLASSIFIER_CONSTRAINTS: dict[str, list[Any]] = {
+    "inference": [StrOptions({"vb", "gibbs", "predictive"})],
+    "classifier": [StrOptions({"linear", "mixture"})],
+    "n_experts": [Interval(numbers.Integral, 1, None, closed="left")],
+    "cut": ["boolean", StrOptions({"auto"})],
+    "learning_rate": [Interval(numbers.Real, 0, None, closed="neither")],
+    **SHARED_CONSTRAINTS,
+}
+
+MOST_FACTORS, MOST_FACTORS_OF_FEW, FEW_ROWS = 20, 10, 100
+"""Of n_factors="auto": most factors, and most below so many rows."""
+MARGIN, MARGIN_OF_PAIRS = 1.0, 10.0
+"""Of epsilon="auto": the margin of a rank, and that of the rules "pairwise" and "extremes"."""
+ITERATIONS = {"vb": 100, "gibbs": 500, "predictive": 500}
+"""Of max_iter="auto", by inference."""
+
+SLAB = 1.0
+"""Precision of a second, normal prior of the loadings of ranks, whose scale no order of values can tell."""
+NOISE_SHAPE, NOISE_RATE = 1.0, 0.1
+"""Gamma prior of the inverse noise variance of a standardised column."""
+OFFSET_PRECISION = 0.01
+"""Prior precision of an expert's offset, which is not shrunk."""
+
+
+@persistable("rank_factor.Prior", "nongauss.rank_factor.shrinkage:Prior")
+class ShrinkagePrior(NamedTuple):
+    """Shapes r of the local variances and s of their rates: the shrinkage factor's near 1 and near 0."""
+
+    r: float = 0.5
+    s: float = 0.5
+
+
+@persistable("rank_factor.Config", "nongauss.rank_factor.params:Config")
+class RankConfig(NamedTuple):
+    """Settings of a model: K factors, T experts, C outputs of the classifier (0: no labels), and its rules.
+
+    `eps`: the margin of a rank, an inverse temperature (see NOTATION.md). `prior`: shapes of the shrinkage.
+    `cut`: the classifier learns from factors that have not seen the labels.
+    """
+
+    n_factors: int
+    observation: str = "rank"
+    neighbours: str = "level"
+    eps: float = 1.0
+    n_experts: int = 1
+    n_outputs: int = 0
+    cut: bool = True
+    prior: ShrinkagePrior = ShrinkagePrior()
+
+    @property
+    def is_level(self) -> bool:
+        """Are the neighbours of a cell the means of levels?"""
+        return self.observation == "rank" and self.neighbours == "level"
+
+    @property
+    def is_pairwise(self) -> bool:
+        """Is the likelihood one density over pairs of rows?"""
+        return self.observation == "rank" and self.neighbours == "pairwise"
+
+
+class RankRecipe(NamedTuple):
+    """How a fit is run: "vb", "gibbs" or "predictive"; at most `max_iter` sweeps (of a chain, or epochs).
+
+    `tol` is relative to the bound; `n_draws` are kept of all chains; `learning_rate` is that of "predictive".
+    """
+
+    inference: str
+    max_iter: int
+    tol: float
+    seed: int
+    n_chains: int
+    n_draws: int
+    learning_rate: float
