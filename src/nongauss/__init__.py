@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .core.device import cache_compiled
     from .estimator.persistence import load, save
     from .harmonium.classifier import HarmoniumClassifier
     from .harmonium.estimator import Harmonium
@@ -33,6 +34,7 @@ __all__ = [
     "TGGMClassifier",
     "TGGMRegressor",
     "__version__",
+    "cache_compiled",
     "load",
     "save",
 ]
@@ -48,6 +50,7 @@ _HOMES = {
     "SparseGPRegressor": "nongauss.sparse_gp.estimator",
     "TGGMClassifier": "nongauss.tggm.classifier",
     "TGGMRegressor": "nongauss.tggm.estimator",
+    "cache_compiled": "nongauss.core.device",
     "load": "nongauss.estimator.persistence",
     "save": "nongauss.estimator.persistence",
 }

@@ -1,3 +1,4 @@
+import os
 import subprocess
 import sys
 
@@ -5,7 +6,9 @@ import jax
 import jax.numpy as jnp
 import pytest
 
+import nongauss
 from nongauss.core.device import double_precision
+from nongauss.core.errors import NongaussWarning
 
 
 def test_double_inside_and_the_users_setting_outside_even_after_an_error():
@@ -34,3 +37,35 @@ assert dict(jax.config.values) == before
 assert jax.numpy.ones(3).dtype == "float32"
 """
     subprocess.run([sys.executable, "-c", program], check=True, timeout=120)
+
+
+FIT = """
+import jax, nongauss
+events = []
+jax.monitoring.register_event_listener(lambda event, **_: events.append(event))
+print(nongauss.cache_compiled())
+jax.jit(lambda x: jax.numpy.sin(x) @ x)(jax.numpy.ones((9, 9)))
+print(*(sum(event.endswith(name) for event in events) for name in ("cache_hits", "cache_misses")))
+"""
+
+
+def test_compiled_functions_are_kept_for_the_next_process(tmp_path):
+    told = os.environ | {"XDG_CACHE_HOME": str(tmp_path)}
+    said = []
+    for _ in range(2):
+        done = subprocess.run(
+            [sys.executable, "-c", FIT], capture_output=True, text=True, env=told, check=True
+        )
+        folder, counts = done.stdout.splitlines()
+        assert folder == str(tmp_path / "nongauss" / "compiled")
+        said.append(tuple(map(int, counts.split())))
+    assert said[0][0] == said[1][1] == 0
+    assert said[0][1] == said[1][0] > 0
+
+
+def test_a_folder_that_cannot_be_written_changes_nothing(tmp_path):
+    before = dict(jax.config.values)
+    (tmp_path / "file").write_text("")
+    with pytest.warns(NongaussWarning, match="give another folder"):
+        assert nongauss.cache_compiled(tmp_path / "file" / "inside") is None
+    assert dict(jax.config.values) == before

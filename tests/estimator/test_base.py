@@ -17,6 +17,7 @@ EXPECTED_WARNING = {
     Status.MAX_ITER: ConvergenceWarning,
     Status.NONFINITE: NongaussWarning,
     Status.BOUND_DECREASED: NongaussWarning,
+    Status.STALLED: NongaussWarning,
     Status.STOPPED: NongaussWarning,
 }
 
@@ -51,13 +52,13 @@ def test_the_end_of_a_fit_is_recorded_and_a_bad_end_warns_at_the_caller(status):
         assert warning.lineno > here  # where fit was called, not where fit warns
 
 
-def test_the_trace_is_a_table_with_the_three_common_columns_first():
+def test_the_trace_is_a_table_with_the_four_common_columns_first():
     table = Recorded().fit().trace_
-    assert list(table.columns) == ["iteration", "bound", "seconds", "gradient"]
+    assert list(table.columns) == ["iteration", "bound", "objective", "seconds", "gradient"]
     assert table["iteration"].dtype == np.int64
     assert table["bound"].tolist() == [-9.5, -8.0]
     assert np.isnan(table["gradient"][0])
-    assert trace_table([]).shape == (0, 3)
+    assert trace_table([]).shape == (0, 4)
 
 
 def test_a_seed_is_repeatable_and_a_generator_moves_on():

@@ -10,6 +10,7 @@ import pytest
 from nongauss.core.device import key_from_seed
 from nongauss.core.records import value
 from nongauss.optimise import compiled as loop
+from nongauss.optimise import course
 from nongauss.optimise.compiled import run
 from nongauss.optimise.result import Status
 
@@ -105,7 +106,8 @@ def test_the_models_own_stop_keeps_the_iteration_that_asked():
     assert int(result.state["count"]) == result.n_iter
 
 
-def test_callbacks_see_progress_and_stop(capsys):
+def test_callbacks_see_progress_and_stop(capsys, monkeypatch):
+    monkeypatch.setattr(course, "SAY_SECONDS", 0.0)
     seen = []
 
     def callback(progress):

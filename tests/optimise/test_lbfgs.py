@@ -53,6 +53,48 @@ def test_turns_back_where_there_is_no_value():
     assert result.trace[-1]["bound"] > 6.9
 
 
+class Poisoned:
+    """A hill that has no value far away, nor anywhere once it was asked there, unless it is restored."""
+
+    def __init__(self):
+        self.is_well = True
+
+    def __call__(self, x):
+        self.is_well = self.is_well and abs(x[0]) < 2.95
+        if not self.is_well:
+            raise np.linalg.LinAlgError
+        return hill(x)
+
+    def snapshot(self):
+        return np.array([self.is_well])
+
+    def restore(self, at):
+        self.is_well = bool(at[0])
+
+
+def test_an_objective_whose_memory_was_spoilt_beyond_a_wall_climbs_on_from_its_best_point():
+    result = climb(Poisoned(), x=(-2.9, 1.0))
+    assert_allclose(result.state, [1, 1], atol=1e-3)
+    assert result.status is Status.CONVERGED
+
+
+def cliff(x):
+    """A slope that ends in nothing."""
+    if x[0] > 0.0:
+        raise FloatingPointError
+    return x[0], np.array([1.0, 0.0]), x[0]
+
+
+def test_a_climb_that_a_wall_bars_has_not_converged_and_ends_at_its_best_point():
+    result = climb(cliff, x=(0.0, 0.0))
+    assert (result.status, result.n_iter) == (Status.STALLED, 0)
+    near = climb(cliff, x=(-1.0, 0.0))
+    assert near.status is Status.STALLED
+    objectives = [row["objective"] for row in near.trace]
+    assert objectives == sorted(objectives)
+    assert near.state[0] == objectives[-1] <= 0.0
+
+
 def test_no_value_at_the_start():
     result = climb(lambda x: (np.nan, x, np.nan))
     assert result.status is Status.NONFINITE

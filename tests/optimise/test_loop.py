@@ -20,7 +20,7 @@ def test_it_converges_by_the_rule_and_keeps_a_trace():
     assert result.status is Status.CONVERGED
     assert result.n_iter == len(result.trace) < 15
     assert result.trace[-1]["bound"] == result.state
-    assert {"iteration", "bound", "seconds", "size"} == set(result.trace[-1])
+    assert {"iteration", "bound", "objective", "seconds", "size"} == set(result.trace[-1])
 
 
 def test_an_objective_that_falls_has_not_converged():

@@ -207,7 +207,7 @@ def test_what_a_step_needs_does_not_grow_with_the_rows_past_a_slice():
 
 def test_each_of_two_devices_goes_over_its_own_rows_and_their_sum_is_that_of_one():
     code = (
-        "from test_gradient import gradient, jax, large, np, sums, temporary\n"
+        "from test_minibatch import gradient, jax, large, np, sums, temporary\n"
         "W, rows = large(40_000)\n"
         "both, size = jax.jit(sums)(W, rows), temporary(16_384)\n"
         "gradient._n_sharing = lambda n: 1\n"

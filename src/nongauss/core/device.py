@@ -3,15 +3,29 @@
 from __future__ import annotations
 
 import dataclasses
+import os
+import tempfile
+import warnings
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, TypeVar, dataclass_transform
 
 import jax
 
-__all__ = ["double_precision", "key_from_seed", "record", "replace", "split_named", "static"]
+from nongauss.core.errors import NongaussWarning
+
+__all__ = [
+    "cache_compiled",
+    "double_precision",
+    "key_from_seed",
+    "record",
+    "replace",
+    "split_named",
+    "static",
+]
 
 T = TypeVar("T")
 
@@ -46,6 +60,48 @@ def double_precision() -> Iterator[None]:
     """
     with jax.enable_x64(True):
         yield
+
+
+def cache_compiled(folder: str | os.PathLike[str] | None = None) -> Path | None:
+    """Keep what JAX compiles in this process on disk, for later processes that fit tables of the same shape.
+
+    Without this call nongauss changes no setting of JAX, and each process compiles its fits anew (some
+    seconds of a first TGGM fit). Call it once, before the first fit; it holds for all that JAX compiles in
+    this process.
+
+    Parameters
+    ----------
+    folder : where to keep it. By default a folder of the user's cache, `$XDG_CACHE_HOME/nongauss/compiled`
+        or `~/.cache/nongauss/compiled`. Delete it at any time.
+
+    Returns
+    -------
+    The folder; None, with a `NongaussWarning`, if nothing can be written there: then nothing changes.
+
+    Examples
+    --------
+    >>> import nongauss
+    >>> nongauss.cache_compiled()  # doctest: +SKIP
+    PosixPath('/home/me/.cache/nongauss/compiled')
+    """
+    if folder is None:
+        base = os.environ.get("XDG_CACHE_HOME", "")
+        folder = (Path(base) if Path(base).is_absolute() else Path("~/.cache")) / "nongauss" / "compiled"
+    try:
+        path = Path(folder).expanduser()
+        path.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=path):
+            pass
+    except (OSError, RuntimeError) as error:
+        message = (
+            f"Compiled functions cannot be kept in {os.fspath(folder)!r} ({error}); give another folder."
+        )
+        warnings.warn(message, NongaussWarning, stacklevel=2)
+        return None
+    jax.config.update("jax_compilation_cache_dir", os.fspath(path))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
+    jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+    return path
 
 
 _WORD = 32

@@ -1,10 +1,14 @@
-"""Records: frozen dataclasses that compare by content, and the stable names under which files hold them."""
+"""Records: frozen dataclasses that compare by content, their stable names in files, and their arrays.
+
+A tree is a record, a tuple (also a named one), list or dict of trees, None, or else a leaf: an array or
+number.
+"""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
-from typing import TypeVar, dataclass_transform
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeVar, dataclass_transform
 
 T = TypeVar("T")
 
@@ -59,3 +63,55 @@ def is_persistable(cls: type) -> bool:
 def registered_class(name: str) -> type | None:
     """The class marked with this name, of now or of former days, or None."""
     return _CLASSES.get(name)
+
+
+def leaves_of(tree: Any) -> dict[str, Any]:
+    """The leaves of a tree by their paths ("[0].mean['a']"), in an order that depends on its structure."""
+    return dict(_leaves(tree, ""))
+
+
+def rebuilt(tree: Any, leaves: Mapping[str, Any], path: str = "") -> Any:
+    """A tree of the structure of `tree` with the leaves of these paths in place of its own."""
+    parts = _parts(tree)
+    if parts is None:
+        return leaves[path]
+    new = [rebuilt(part, leaves, path + key) for key, part in parts]
+    if tree is None:
+        return None
+    if isinstance(tree, dict):
+        return dict(zip(sorted(tree), new, strict=True))
+    if isinstance(tree, tuple):
+        return type(tree)(*new) if hasattr(tree, "_fields") else tuple(new)
+    if isinstance(tree, list):
+        return new
+    names = [field.name for field in _data_fields(tree)]
+    return dataclasses.replace(tree, **dict(zip(names, new, strict=True)))
+
+
+def _leaves(tree: Any, path: str) -> Iterator[tuple[str, Any]]:
+    parts = _parts(tree)
+    if parts is None:
+        yield path, tree
+        return
+    for key, part in parts:
+        yield from _leaves(part, path + key)
+
+
+def _parts(tree: Any) -> list[tuple[str, Any]] | None:
+    """The branches of a tree, each with its step of the path; None for a leaf."""
+    if tree is None:
+        return []
+    if isinstance(tree, dict):
+        return [(f"[{key!r}]", tree[key]) for key in sorted(tree)]
+    if isinstance(tree, tuple) and hasattr(tree, "_fields"):
+        return [(f".{name}", getattr(tree, name)) for name in tree._fields]
+    if isinstance(tree, (list, tuple)):
+        return [(f"[{number}]", part) for number, part in enumerate(tree)]
+    if dataclasses.is_dataclass(tree) and not isinstance(tree, type):
+        return [(f".{field.name}", getattr(tree, field.name)) for field in _data_fields(tree)]
+    return None
+
+
+def _data_fields(record: Any) -> list[dataclasses.Field[Any]]:
+    """The fields of a record that hold trees: those that are not declared static."""
+    return [field for field in dataclasses.fields(record) if not field.metadata.get("static", False)]

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from nongauss.core.errors import NongaussWarning
 from nongauss.core.seeds import key_seed
-from nongauss.optimise.result import FitResult, Status
+from nongauss.optimise.result import FitResult, Run, Status
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,9 +25,10 @@ _WARNINGS: dict[Status, type[Warning]] = {
     Status.MAX_ITER: ConvergenceWarning,
     Status.NONFINITE: NongaussWarning,
     Status.BOUND_DECREASED: NongaussWarning,
+    Status.STALLED: NongaussWarning,
     Status.STOPPED: NongaussWarning,
 }
-_TRACE_COLUMNS = ("iteration", "bound", "seconds")
+_TRACE_COLUMNS = ("iteration", "bound", "objective", "seconds")
 
 
 class NongaussEstimator(BaseEstimator):
@@ -64,6 +65,10 @@ class NongaussEstimator(BaseEstimator):
         """The parameters that make a fit what it is: not who watches it, where it is kept, or its seed."""
         beside = ("callbacks", "checkpoint", "random_state", "verbose")
         return {name: value for name, value in self.get_params(deep=False).items() if name not in beside}
+
+    def _run(self, checkpoint: Any) -> Run:
+        """Who watches a fit, and where it is kept."""
+        return Run(tuple(self.callbacks or ()), checkpoint, int(self.verbose))
 
     def _watching(self, checkpoint: Any) -> dict[str, Any]:
         """Who watches a fit, and where it is kept: what every recipe takes beside its rows."""
@@ -110,12 +115,16 @@ class TableEstimator(NongaussEstimator):
 
 
 def trace_table(trace: list[dict[str, float]]) -> pd.DataFrame:
-    """A fit's trace as a table, one row an iteration: iteration, bound, seconds, then whatever else."""
+    """A fit's trace as a table, one row an iteration: iteration, bound, objective, seconds, whatever else.
+
+    `objective` is what the fit maximises: the bound, or that with log priors and penalties.
+    """
     import pandas as pd
 
     others = dict.fromkeys(name for row in trace for name in row if name not in _TRACE_COLUMNS)
+    trace = [{"objective": row["bound"]} | row for row in trace]
     table = pd.DataFrame(trace, columns=[*_TRACE_COLUMNS, *others])
-    return table.astype({"iteration": np.int64, "bound": np.float64, "seconds": np.float64})
+    return table.astype({"iteration": np.int64} | dict.fromkeys(_TRACE_COLUMNS[1:], np.float64))
 
 
 class ProbabilityClassifierMixin(ClassifierMixin):

@@ -1,11 +1,14 @@
 """A fit on disk: one safetensors file with the steps of the fit so far, from which it goes on where it was.
 
-A fit takes its steps in one order, the same each time: loops, and single computations whose result is worth
-keeping. Each asks for the next `Entry`; what the file has of it need not be computed again.
+The steps of a fit are loops, and single computations whose result is worth keeping. Each has a name of its
+own in the fit and asks for the `Entry` of that name; what the file has of it need not be computed again.
+Steps follow each other in one order: where one goes on, the results of those after it are no longer those of
+this fit.
 """
 
 from __future__ import annotations
 
+import copy
 import json
 import numbers
 import os
@@ -13,9 +16,8 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
-import jax
 import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
@@ -23,29 +25,27 @@ from safetensors.numpy import save
 import nongauss
 from nongauss.core.errors import InputError
 from nongauss.core.files import atomic_path
+from nongauss.core.records import leaves_of, rebuilt
 from nongauss.optimise.fingerprint import fingerprint
 from nongauss.optimise.result import Status
 
-_FORMAT = "nongauss-checkpoint-2"
+_FORMAT = "nongauss-checkpoint-3"
 
 COST = 0.05
 """Most of the time that writing may take."""
-
-T = TypeVar("T")
 
 
 class Snapshot(NamedTuple):
     """Where a step stands: its state, the rows of its trace, iterations, seconds, and how it ended if it has.
 
-    `key` and `memory` are what a compiled loop needs beside its state.
+    States are trees of arrays on the host. `best` is the best state where that is not the last one.
     """
 
     state: Any
     trace: list[dict[str, float]]
     n_iter: int
     seconds: float
-    key: Any = ()
-    memory: Any = ()
+    best: Any = None
     status: Status | None = None
 
 
@@ -57,6 +57,16 @@ class _Kept(NamedTuple):
 
     arrays: Mapping[str, np.ndarray]
     progress: dict[str, Any]
+
+
+@dataclass
+class _File:
+    """What all handles of one file share: its steps (None: it was not read yet), and when it was written."""
+
+    steps: dict[str, _Kept] | None = None
+    asked: set[str] = field(default_factory=set)
+    written: float = field(default_factory=time.monotonic)
+    cost: float = 0.0
 
 
 @dataclass
@@ -72,72 +82,91 @@ class Checkpoint:
     path: str | os.PathLike[str]
     fingerprint: str
     every_seconds: float = 1.0
-    _kept: list[_Kept] | None = field(default=None, init=False, repr=False)
-    _n_asked: int = field(default=0, init=False, repr=False)
-    _written: float = field(default_factory=time.monotonic, init=False, repr=False)
-    _cost: float = field(default=0.0, init=False, repr=False)
+    _part: str = field(default="", init=False, repr=False)
+    _file: _File = field(default_factory=_File, init=False, repr=False)
 
-    def entry(self) -> Entry:
-        """The next step of the fit. Raises InputError if the file is damaged or is of another fit."""
-        if self._kept is None:
-            self._kept = self._read()
-        self._n_asked += 1
-        return Entry(self, self._n_asked - 1)
+    def within(self, part: str) -> Checkpoint:
+        """The same file for one part of the fit, the names of whose steps begin with `part`."""
+        own = copy.copy(self)
+        own._part = f"{self._part}{part}/"
+        return own
+
+    def entry(self, name: str) -> Entry:
+        """The step of this name.
+
+        Raises InputError if the file is damaged or is of another fit, ValueError for a name that was asked
+        for before in this fit.
+        """
+        if self._file.steps is None:
+            self._file.steps = self._read()
+        whole = self._part + name
+        if whole in self._file.asked:
+            raise ValueError(f"Two steps of a fit are both named {whole!r}: what was kept would be mixed up.")
+        self._file.asked.add(whole)
+        return Entry(self, whole)
 
     def due(self) -> bool:
         """Is it time to write?"""
-        return time.monotonic() - self._written >= max(self.every_seconds, self._cost / COST)
+        return time.monotonic() - self._file.written >= max(self.every_seconds, self._file.cost / COST)
 
     def end(self, status: Status) -> None:
         """The fit has ended: unless it was stopped there is nothing to go on with, and the file goes."""
         if status is not Status.STOPPED:
             Path(self.path).unlink(missing_ok=True)
-        self._kept, self._n_asked = None, 0
+        self._file.steps = None
+        self._file.asked.clear()
 
-    def kept(self, number: int) -> _Kept | None:
+    def kept(self, name: str) -> _Kept | None:
         """What there is of a step."""
-        assert self._kept is not None
-        found = self._kept[number] if number < len(self._kept) else None
-        return found if found is not None and found.progress else None
+        assert self._file.steps is not None
+        return self._file.steps.get(name)
 
-    def keep(self, number: int, snapshot: Snapshot) -> None:
-        """This is the last step now, and where it stands. Of former ones that failed there is nothing."""
-        assert self._kept is not None
-        arrays = {name: _to_numpy(leaf) for name, leaf in _named_leaves(snapshot).items()}
-        progress: dict[str, Any] = {name: getattr(snapshot, name) for name in ("trace", "n_iter", "seconds")}
+    def keep(self, name: str, snapshot: Snapshot) -> None:
+        """This is the last step now, and where it stands."""
+        assert self._file.steps is not None
+        self.forget_after(name)
+        arrays = {path: _to_numpy(leaf) for path, leaf in leaves_of(_arrays_of(snapshot)).items()}
+        progress: dict[str, Any] = {part: getattr(snapshot, part) for part in ("trace", "n_iter", "seconds")}
         progress["status"] = None if snapshot.status is None else snapshot.status.name
-        progress["fortran"] = [name for name, array in arrays.items() if not array.flags.c_contiguous]
-        failed = [_Kept({}, {})] * (number - len(self._kept))
-        self._kept[number:] = [*failed, _Kept(arrays, progress)]
+        progress["has_best"] = snapshot.best is not None
+        progress["fortran"] = [path for path, array in arrays.items() if not array.flags.c_contiguous]
+        self._file.steps[name] = _Kept(arrays, progress)
+
+    def forget_after(self, name: str) -> None:
+        """This step goes on: what came of those after it is out of date."""
+        assert self._file.steps is not None
+        names = list(self._file.steps)
+        for later in names[names.index(name) + 1 :] if name in names else []:
+            del self._file.steps[later]
 
     def write(self) -> None:
         """Replace the file in one stroke: a process killed meanwhile leaves the former one."""
-        assert self._kept is not None
+        assert self._file.steps is not None
         began = time.monotonic()
         every = {
-            f"{i}{name}": one if one.flags.c_contiguous else one.T
-            for i, kept in enumerate(self._kept)
-            for name, one in kept.arrays.items()
+            f"{number}{path}": one if one.flags.c_contiguous else one.T
+            for number, kept in enumerate(self._file.steps.values())
+            for path, one in kept.arrays.items()
         }
         labels = {
             "format": _FORMAT,
             "fingerprint": self.fingerprint,
-            "steps": json.dumps([kept.progress for kept in self._kept]),
+            "steps": json.dumps({name: kept.progress for name, kept in self._file.steps.items()}),
         }
         with atomic_path(Path(self.path)) as temporary:
             Path(temporary).write_bytes(save(every, metadata=labels))
-        self._written = time.monotonic()
-        self._cost = self._written - began
+        self._file.written = time.monotonic()
+        self._file.cost = self._file.written - began
 
     def refuse(self, what: str) -> InputError:
         """The error to raise about this file."""
         path = os.fspath(self.path)
         return InputError(f"The checkpoint file {path!r} {what}; delete it or give another path.")
 
-    def _read(self) -> list[_Kept]:
+    def _read(self) -> dict[str, _Kept]:
         path = Path(self.path)
         if not path.exists():
-            return []
+            return {}
         try:
             with safe_open(path, framework="numpy") as file:
                 labels = file.metadata() or {}
@@ -149,14 +178,17 @@ class Checkpoint:
         if labels.get("fingerprint") != self.fingerprint:
             raise self.refuse("is of a fit with other data or parameters")
         steps = json.loads(labels["steps"])
-        return [_Kept(_own(arrays, number, progress), progress) for number, progress in enumerate(steps)]
+        return {
+            name: _Kept(_own(arrays, number, progress), progress)
+            for number, (name, progress) in enumerate(steps.items())
+        }
 
 
 class Entry:
     """One step of a fit, and its place in the file; without a file nothing is ever found or written."""
 
-    def __init__(self, checkpoint: Checkpoint | None, number: int = 0) -> None:
-        self.checkpoint, self.number = checkpoint, number
+    def __init__(self, checkpoint: Checkpoint | None, name: str = "") -> None:
+        self.checkpoint, self.name = checkpoint, name
 
     @property
     def is_kept(self) -> bool:
@@ -164,26 +196,33 @@ class Entry:
         return self.checkpoint is not None
 
     def load(self, like: Snapshot) -> Snapshot | None:
-        """What was kept, built like `like` (of arrays on the host the shape may have changed), or None.
+        """What was kept, its states built like that of `like` (shapes may have changed), or None.
 
         Raises InputError if it is of another form.
         """
-        kept = None if self.checkpoint is None else self.checkpoint.kept(self.number)
+        kept = None if self.checkpoint is None else self.checkpoint.kept(self.name)
         if self.checkpoint is None or kept is None:
             return None
-        leaves = _named_leaves(like)
-        if _forms(kept.arrays, leaves) != _forms({n: _to_numpy(leaf) for n, leaf in leaves.items()}, leaves):
-            raise self.checkpoint.refuse("holds arrays of other names, shapes or types than this fit")
-        restored = [_like(kept.arrays[name], leaf) for name, leaf in leaves.items()]
-        state, key, memory = jax.tree.unflatten(jax.tree.structure(_arrays_of(like)), restored)
+        tree = _arrays_of(like._replace(best=like.state if kept.progress["has_best"] else None))
+        leaves = leaves_of(tree)
+        if _forms(kept.arrays) != _forms({path: np.asarray(leaf) for path, leaf in leaves.items()}):
+            raise self.refuse()
+        state, best = rebuilt(tree, {path: _like(kept.arrays[path], leaf) for path, leaf in leaves.items()})
         ran = {name: kept.progress[name] for name in ("trace", "n_iter", "seconds")}
         status = kept.progress["status"]
-        return Snapshot(state, key=key, memory=memory, status=status and Status[status], **ran)
+        if status is None:
+            self.checkpoint.forget_after(self.name)
+        return Snapshot(state, best=best, status=status and Status[status], **ran)
+
+    def refuse(self) -> InputError:
+        """The error to raise where the file has this step in another form."""
+        assert self.checkpoint is not None
+        return self.checkpoint.refuse("holds arrays of other names, shapes or types than this fit")
 
     def save(self, snapshot: Callable[[], Snapshot]) -> None:
         """Write where the step stands, if it is time to."""
         if self.checkpoint is not None and self.checkpoint.due():
-            self.checkpoint.keep(self.number, snapshot())
+            self.checkpoint.keep(self.name, snapshot())
             self.checkpoint.write()
 
     def end(self, snapshot: Snapshot, status: Status) -> None:
@@ -191,23 +230,31 @@ class Entry:
         if self.checkpoint is None:
             return
         stopped = status is Status.STOPPED
-        self.checkpoint.keep(self.number, snapshot if stopped else snapshot._replace(status=status))
+        self.checkpoint.keep(self.name, snapshot if stopped else snapshot._replace(status=status))
         if stopped or self.checkpoint.due():
             self.checkpoint.write()
 
 
-def entry_of(checkpoint: Checkpoint | None) -> Entry:
-    """The next step of a fit that may have no file."""
-    return Entry(None) if checkpoint is None else checkpoint.entry()
+def entry_of(checkpoint: Checkpoint | None, name: str) -> Entry:
+    """The step of this name of a fit that may have no file."""
+    return Entry(None) if checkpoint is None else checkpoint.entry(name)
 
 
-def kept(checkpoint: Checkpoint | None, work: Callable[[], T], like: T) -> T:
-    """The result of `work()`, a pytree like `like`, from the file if it is there."""
-    entry = entry_of(checkpoint)
+def unnamed(checkpoint: Checkpoint | None) -> str:
+    """A name for a step whose caller has none yet: its number in the order of asking."""
+    return "" if checkpoint is None else f"step {len(checkpoint._file.asked)}"
+
+
+def kept(checkpoint: Checkpoint | None, *named: Any) -> Any:
+    """`kept(checkpoint, name, work, like)`: the result of `work()`, a tree like `like`, or what the file has.
+
+    `name` is that of the step, one of its own in the fit.
+    """
+    name, work, like = named if len(named) == 3 else (unnamed(checkpoint), *named)
+    entry = entry_of(checkpoint, name)
     found = entry.load(Snapshot(like, [], 0, 0.0))
     if found is not None:
-        result: T = found.state
-        return result
+        return found.state
     result = work()
     entry.end(Snapshot(result, [], 0, 0.0), Status.COMPLETED)
     return result
@@ -233,7 +280,7 @@ def opened(
     begun_with = seed if isinstance(random_state, numbers.Integral) else "any"
     own = fingerprint(arrays, nongauss.__version__, begun_with, *settings)
     checkpoint = Checkpoint(file, own)
-    return kept(checkpoint, lambda: seed, seed), checkpoint
+    return kept(checkpoint, "seed", lambda: seed, seed), checkpoint
 
 
 def ended(checkpoint: Checkpoint | None, status: Status) -> None:
@@ -242,13 +289,8 @@ def ended(checkpoint: Checkpoint | None, status: Status) -> None:
         checkpoint.end(status)
 
 
-def _arrays_of(snapshot: Snapshot) -> tuple[Any, Any, Any]:
-    return snapshot.state, snapshot.key, snapshot.memory
-
-
-def _named_leaves(snapshot: Snapshot) -> dict[str, Any]:
-    leaves = jax.tree_util.tree_leaves_with_path(_arrays_of(snapshot))
-    return {jax.tree_util.keystr(path): leaf for path, leaf in leaves}
+def _arrays_of(snapshot: Snapshot) -> tuple[Any, Any]:
+    return snapshot.state, snapshot.best
 
 
 def _own(arrays: Mapping[str, np.ndarray], number: int, progress: Mapping[str, Any]) -> dict[str, np.ndarray]:
@@ -258,26 +300,17 @@ def _own(arrays: Mapping[str, np.ndarray], number: int, progress: Mapping[str, A
     return {name: array.T if name in progress.get("fortran", ()) else array for name, array in own.items()}
 
 
-def _is_key(leaf: Any) -> bool:
-    return isinstance(leaf, jax.Array) and bool(jax.numpy.issubdtype(leaf.dtype, jax.dtypes.prng_key))
-
-
 def _to_numpy(leaf: Any) -> np.ndarray:
-    array = np.asarray(jax.random.key_data(leaf) if _is_key(leaf) else leaf)
+    """A copy of an array, in its memory order."""
+    array = np.asarray(leaf)
     return array.copy("F" if array.flags.f_contiguous and not array.flags.c_contiguous else "C")
 
 
 def _like(array: np.ndarray, leaf: Any) -> Any:
-    if _is_key(leaf):
-        return jax.random.wrap_key_data(jax.device_put(array), impl=jax.random.key_impl(leaf))
-    if isinstance(leaf, jax.Array):
-        return jax.device_put(array)
+    """What the file has in place of a leaf: an array for an array, a number for a number."""
     return array if isinstance(leaf, np.ndarray) else array.item()
 
 
-def _forms(arrays: Mapping[str, np.ndarray], leaves: Mapping[str, Any]) -> dict[str, Any]:
-    """Type and, of arrays on the device, shape by name."""
-    fixed = {name for name, leaf in leaves.items() if isinstance(leaf, jax.Array)}
-    return {
-        name: (array.dtype, array.shape if name in fixed else array.ndim) for name, array in arrays.items()
-    }
+def _forms(arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
+    """Type and number of axes of arrays by name."""
+    return {name: (array.dtype, array.ndim) for name, array in arrays.items()}

@@ -1,6 +1,6 @@
-"""THE loop: runs any step in compiled chunks and comes up for air between them.
+"""The adapter of steps that JAX compiles: chunks of many iterations, between which the loop comes up for air.
 
-A step is a frozen value that compares by content (`nongauss.core.records.value`), callable as
+A compiled step is a frozen value that compares by content (`nongauss.core.records.value`), callable as
 
     step(key, state, rows) -> (state, info)
 
@@ -12,238 +12,131 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
-from nongauss.optimise.checkpoint import Checkpoint, Entry, Snapshot, entry_of
-from nongauss.optimise.result import Callback, FitResult, Progress, Status, say
+from nongauss.optimise import loop
+from nongauss.optimise.checkpoint import Checkpoint, unnamed
+from nongauss.optimise.course import Course, Rule
+from nongauss.optimise.result import Callback, FitResult, Run, Status
 
 Step = Callable[[jax.Array, Any, Any], tuple[Any, Mapping[str, jax.Array]]]
 
 CHUNK = 32
 """Most iterations that run without coming up for air."""
 
-_FALL = 1e-9
-"""A relative fall of the bound beyond this is no rounding error."""
-
-_RUNNING, _EARLY, _CONVERGED, _NONFINITE, _DECREASED = range(5)
-_ENDINGS = {
-    _EARLY: Status.EARLY_STOPPED,
-    _CONVERGED: Status.CONVERGED,
-    _NONFINITE: Status.NONFINITE,
-    _DECREASED: Status.BOUND_DECREASED,
-}
-
-
-class _Memory(NamedTuple):
-    """What the stop rules remember: the last bound, the last bound that was progress, iterations since it."""
-
-    previous: jax.Array
-    reference: jax.Array
-    idle: jax.Array
-
-
-class _Rules(NamedTuple):
-    """Numbers of the stop rules; infinite ones never fire. Traced, so that other numbers do not recompile."""
-
-    tol: float
-    patience: int
-    fall: float
+AIR_SECONDS = 0.5
+"""The loop aims to reach the host about this often."""
 
 
 class _Chunk(NamedTuple):
-    """What a chunk carries and returns: `done` iterations were kept, `code` says why it stopped.
-
-    `before` is the state before the last iteration, which stands where that one is not kept: two states cost
-    less than choosing between them, array by array, inside the loop.
-    """
+    """What a chunk carries and returns: iterations so far, whether the last asks to end it, and all infos."""
 
     done: jax.Array
-    code: jax.Array
-    before: Any
+    ends: jax.Array
     state: Any
-    memory: _Memory
     infos: dict[str, jax.Array]
 
 
-def run(
-    step: Step,
-    key: jax.Array,
-    state: Any,
-    rows: Any,
-    *,
-    max_iter: int,
-    tol: float | None = None,
-    patience: int = 1,
-    check_decrease: bool = False,
-    callbacks: Sequence[Callback] = (),
-    checkpoint: Checkpoint | None = None,
-    verbose: int = 0,
-    start: FitResult | None = None,
-    air_seconds: float = 0.5,
-) -> FitResult:
-    """Iterate `step` from `state` on `rows` until a rule, a failure, a person or `max_iter` ends it.
+def compiled(step: Step, rows: Any, air_seconds: float = AIR_SECONDS) -> loop.Adapter:
+    """The adapter of a compiled step on these rows.
 
-    Iteration i gets the key `fold_in(key, i)`: how iterations are cut into chunks changes no result.
-
-    Parameters
-    ----------
-    max_iter : largest number of iterations, those of `start` included.
-    tol, patience : converged when `patience` iterations together did not raise the bound by more than
-        `tol * max(1, abs(bound))`. None: never. (For a noisy bound choose a patience of several.)
-    check_decrease : the bound of this step cannot fall; a relative fall beyond 1e-9 ends the fit.
-    callbacks : called with a `Progress` each time the loop comes up for air; True from one stops the fit.
-    checkpoint : written now and then; if its file exists the fit goes on from there, with the key stored in
-        it. Brought up to date when the fit is stopped.
-    verbose : above 0, a line about every `air_seconds`.
-    start : a former result whose trace and iteration count are continued; pass its state as `state`.
-    air_seconds : the loop aims to reach the host about this often.
-
-    Returns
-    -------
-    FitResult whose `trace` has a row for each of the `n_iter` iterations kept, and whose `state` is that
-    of the last row. An iteration that ends non-finite, or lowers the bound against `check_decrease`, is
-    not kept.
-
-    Raises
-    ------
-    InputError for a checkpoint of another fit; TypeError for a step that breaks its contract;
-    KeyboardInterrupt if Ctrl-C comes before the first iteration is done (later, it ends as STOPPED).
+    Iteration i gets the key `fold_in(key, i)`: how iterations are cut into chunks changes no result. A chunk
+    ends early where a step says "stop" or is not finite; where the loop's own rule ends inside a chunk, the
+    chunk is run again up to there, to the same bits. The model's "stop" ends the run as EARLY_STOPPED. Raises
+    TypeError, when it runs, for a step that breaks its contract.
     """
-    rules = _Rules(-jnp.inf if tol is None else tol, patience, _FALL if check_decrease else jnp.inf)
-    state, rows = jax.tree.map(_strong, (state, rows))
-    fit = _Fit(step, rows, rules, max_iter, air_seconds, _begin(key, state, start), entry_of(checkpoint))
-    now = fit.now
-    if now.status is not None:
-        return FitResult(now.state, now.trace, now.status, now.n_iter)
-    try:
-        status = fit.drive(callbacks, verbose)
-    except KeyboardInterrupt:
-        if fit.now.n_iter == 0:
-            raise
-        status = Status.STOPPED
-    now = fit.now
-    fit.entry.end(now, status)
-    if verbose:
-        say(f"iteration {now.n_iter}: {status.value}")
-    return FitResult(now.state, now.trace, status, now.n_iter)
+    return _Compiled(step, rows, air_seconds)
 
 
-class _Fit:
-    """The host's side of one fit. `now` is replaced in one assignment, so an interrupt finds it whole."""
+class OnDevice:
+    """What adapters of JAX steps share: the state and key on the device, and both on the host for a file."""
 
-    def __init__(
-        self,
-        step: Step,
-        rows: Any,
-        rules: _Rules,
-        max_iter: int,
-        air_seconds: float,
-        now: Snapshot,
-        entry: Entry,
-    ) -> None:
-        self.step, self.rows, self.rules = step, rows, rules
-        self.max_iter, self.air_seconds = max_iter, air_seconds
-        self.entry = entry
-        self.now = entry.load(now) or now
-        self.length = 1
+    replays = False
+    key: jax.Array
 
-    def drive(self, callbacks: Sequence[Callback], verbose: int) -> Status:
-        """Chunk after chunk until one has a reason to end."""
-        printed = time.perf_counter()
-        while self.now.n_iter < self.max_iter:
-            before = self.now.n_iter
-            status = self.advance()
-            if self.now.n_iter > before:
-                progress = self.progress()
-                if verbose and time.perf_counter() - printed >= self.air_seconds:
-                    say(progress)
-                    printed = time.perf_counter()
-                asked = [bool(callback(progress)) for callback in callbacks]
-                status = status or (Status.STOPPED if any(asked) else None)
-            if status is not None:
-                return status
-            self.entry.save(lambda: self.now)
-        return Status.MAX_ITER
+    def begin(self, state: Any, key: Any) -> Any:
+        """The state as arrays on the device."""
+        self.key = key
+        return jax.tree.map(_strong, state)
 
-    def advance(self) -> Status | None:
-        """Run one chunk, take over what it kept, and choose the length of the next."""
-        now, began = self.now, time.perf_counter()
-        length = min(self.length, self.max_iter - now.n_iter)
-        chunk = _advance(self.step, now.key, now.state, self.rows, now.memory, self.rules, now.n_iter, length)
-        done, code, infos = jax.device_get((chunk.done, chunk.code, chunk.infos))
-        spent, done, code = time.perf_counter() - began, int(done), int(code)
-        trace = list(now.trace)
-        for i in range(done):
-            row = {"iteration": now.n_iter + i + 1, "bound": float(infos["bound"][i])}
-            row["seconds"] = now.seconds + spent * (i + 1) / done
-            trace.append(row | {name: float(values[i]) for name, values in infos.items() if name not in row})
-        self.now = now._replace(
-            state=chunk.state if code < _NONFINITE else chunk.before,
-            memory=chunk.memory,
-            trace=trace,
-            n_iter=now.n_iter + done,
-            seconds=now.seconds + spent,
-        )
-        fitting = int(self.air_seconds * length / max(spent, 1e-9))
-        self.length = max(1, min(fitting, 2 * length, CHUNK))
-        return _ENDINGS.get(code)
+    def packed(self, state: Any) -> Any:
+        """Leaves and key as host arrays."""
+        return tuple(map(_on_host, jax.tree.leaves((state, self.key))))
 
-    def progress(self) -> Progress:
-        """The last row of the trace, as callbacks see it."""
-        last = self.now.trace[-1]
-        info = {name: last[name] for name in last if name not in ("iteration", "bound", "seconds")}
-        return Progress(self.now.n_iter, self.max_iter, last["bound"], last["seconds"], info)
+    def unpacked(self, packed: Any, state: Any) -> Any:
+        """The state on the device; the key is that with which the fit began."""
+        leaves, structure = jax.tree.flatten((state, self.key))
+        if [_shape(leaf) for leaf in leaves] != [array.shape for array in packed]:
+            raise ValueError("The arrays have other shapes.")
+        device = [_as_it_was(array, leaf) for array, leaf in zip(packed, leaves, strict=True)]
+        state, self.key = jax.tree.unflatten(structure, device)
+        return state
+
+    def ended(self, state: Any) -> None:
+        """Nothing is left behind."""
+
+
+class _Compiled(OnDevice):
+    """One step on its rows."""
+
+    def __init__(self, step: Step, rows: Any, air_seconds: float) -> None:
+        self.step, self.rows, self.air_seconds = step, jax.tree.map(_strong, rows), air_seconds
+
+    def drive(self, course: Course) -> None:
+        """Chunk after chunk, each as long as the time to the next breath allows."""
+        course.says_enough, length = Status.EARLY_STOPPED, 1
+        while course.goes_on:
+            began, first, state = time.perf_counter(), course.n_iter, course.state
+            length = min(length, course.n_left)
+            chunk = self._chunk(state, first, length)
+            done, infos = jax.device_get((chunk.done, chunk.infos))
+            spent = time.perf_counter() - began
+            again = partial(self._state_after, state, first, int(done), chunk.state)
+            course.take([{name: part[i] for name, part in infos.items()} for i in range(int(done))], again)
+            fitting = int(self.air_seconds * length / max(spent, 1e-9))
+            length = max(1, min(fitting, 2 * length, CHUNK))
+
+    def _state_after(self, state: Any, first: int, done: int, last: Any, n: int) -> Any:
+        """The state after n iterations of a chunk from `state`, which came to `last` after `done`."""
+        return last if n == done else self._chunk(state, first, n).state
+
+    def _chunk(self, state: Any, first: int, length: int) -> _Chunk:
+        return _advance(self.step, self.key, state, self.rows, first, length)
 
 
 @partial(jax.jit, static_argnames="step")
-def _advance(
-    step: Step,
-    key: jax.Array,
-    state: Any,
-    rows: Any,
-    memory: _Memory,
-    rules: _Rules,
-    first: int,
-    length: int,
-) -> _Chunk:
+def _advance(step: Step, key: jax.Array, state: Any, rows: Any, first: int, length: int) -> _Chunk:
     """Up to `length` (a traced number <= CHUNK) iterations, fewer if one of them has a reason to end."""
     one = jax.jit(step)  # traced once, although it is used for the shapes and for the loop
 
     def body(chunk: _Chunk) -> _Chunk:
-        new, info = one(jax.random.fold_in(key, first + chunk.done), chunk.state, rows)
-        code, memory = _judge(info, new, chunk.memory, rules)
+        state, info = one(jax.random.fold_in(key, first + chunk.done), chunk.state, rows)
+        info = {**info, "finite": _is_finite(state, info["bound"])}
         infos = {name: buffer.at[chunk.done].set(info[name]) for name, buffer in chunk.infos.items()}
-        return _Chunk(chunk.done + (code < _NONFINITE), code, chunk.state, new, memory, infos)
+        ends = ~info["finite"] | (info.get("stop", False) > 0)
+        return _Chunk(chunk.done + 1, ends, state, infos)
 
     outcome = jax.eval_shape(one, key, state, rows)
     _check_contract(state, outcome)
-    infos = {name: jnp.zeros(CHUNK, info.dtype) for name, info in outcome[1].items() if name != "stop"}
-    begin = _Chunk(jnp.int32(0), jnp.int32(_RUNNING), state, state, memory, infos)
-    return jax.lax.while_loop(lambda chunk: (chunk.done < length) & (chunk.code == _RUNNING), body, begin)
+    kinds = {name: info.dtype for name, info in outcome[1].items()} | {"finite": bool}
+    infos = {name: jnp.zeros(CHUNK, kind) for name, kind in kinds.items()}
+    begin = _Chunk(jnp.int32(0), jnp.bool_(False), state, infos)
+    return jax.lax.while_loop(lambda chunk: (chunk.done < length) & ~chunk.ends, body, begin)
 
 
-def _judge(
-    info: Mapping[str, jax.Array], state: Any, memory: _Memory, rules: _Rules
-) -> tuple[jax.Array, _Memory]:
-    """Why the fit should end after this iteration (0: it should not), and what to remember of it."""
-    bound = info["bound"].astype(memory.previous.dtype)
-    size = jnp.maximum(1.0, jnp.abs(bound))
+def _is_finite(state: Any, bound: jax.Array) -> jax.Array:
+    """Are the bound and all floating leaves finite?"""
     floats = [leaf.ravel() for leaf in jax.tree.leaves(state) if jnp.issubdtype(leaf.dtype, jnp.inexact)]
-    finite = jnp.isfinite(jnp.concatenate([bound.ravel(), *floats])).all()
-    slack = jnp.maximum(rules.fall, 10 * float(jnp.finfo(info["bound"].dtype).eps))
-    fell = bound < memory.previous - slack * size
-    progress = bound > memory.reference + rules.tol * size
-    idle = jnp.where(progress, 0, memory.idle + 1)
-    code = jnp.int32(_RUNNING)
-    code = jnp.where(idle >= rules.patience, _CONVERGED, code)
-    code = jnp.where(info.get("stop", False), _EARLY, code)
-    code = jnp.where(fell, _DECREASED, code)
-    code = jnp.where(finite, code, _NONFINITE)
-    return code, _Memory(bound, jnp.where(progress, bound, memory.reference), idle)
+    return jnp.isfinite(jnp.concatenate([bound.ravel(), *floats])).all()
+
+
+_OWN = ("iteration", "seconds", "finite")
 
 
 def _check_contract(state: Any, outcome: tuple[Any, Any]) -> None:
@@ -260,19 +153,11 @@ def _check_contract(state: Any, outcome: tuple[Any, Any]) -> None:
             raise TypeError(f"The step returned state{name} as {got}; keep shape and type.")
     if "bound" not in info or not jnp.issubdtype(info["bound"].dtype, jnp.floating):
         raise TypeError('The info of a step needs a floating-point "bound".')
-    bad = [name for name, leaf in info.items() if leaf.shape != () or name in ("iteration", "seconds")]
+    bad = [name for name, leaf in info.items() if leaf.shape != () or name in _OWN]
     if bad:
-        raise TypeError(f"The info of a step must be scalars, not named iteration or seconds; see {bad}.")
-
-
-def _begin(key: jax.Array, state: Any, start: FitResult | None) -> Snapshot:
-    """The snapshot before the first iteration, or after those of `start` (its patience starts anew)."""
-    trace = list(start.trace) if start is not None else []
-    bound = jnp.asarray(trace[-1]["bound"] if trace else -jnp.inf, dtype=float)
-    memory = _Memory(bound, bound, jnp.int32(0))
-    seconds = trace[-1]["seconds"] if trace else 0.0
-    n_iter = start.n_iter if start is not None else 0
-    return Snapshot(state, trace, n_iter, seconds, key, memory)
+        raise TypeError(
+            f"The info of a step must be scalars, and {', '.join(_OWN)} are the loop's own; see {bad}."
+        )
 
 
 def _strong(leaf: Any) -> jax.Array:
@@ -280,3 +165,53 @@ def _strong(leaf: Any) -> jax.Array:
     array = jax.device_put(leaf)  # unlike jnp.asarray, this compiles nothing
     weak = getattr(array, "weak_type", False)  # an array of keys does not have the word
     return jax.lax.convert_element_type(array, array.dtype) if weak else array
+
+
+def _is_key(leaf: Any) -> bool:
+    return isinstance(leaf, jax.Array) and bool(jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key))
+
+
+def _on_host(leaf: Any) -> np.ndarray:
+    return np.asarray(jax.random.key_data(leaf) if _is_key(leaf) else leaf)
+
+
+def _shape(leaf: Any) -> tuple[int, ...]:
+    return tuple(jax.random.key_data(leaf).shape if _is_key(leaf) else np.shape(leaf))
+
+
+def _as_it_was(array: np.ndarray, leaf: Any) -> jax.Array:
+    """The array on the device, as a key where the leaf is one."""
+    device: jax.Array = jax.device_put(array)
+    return jax.random.wrap_key_data(device, impl=jax.random.key_impl(leaf)) if _is_key(leaf) else device
+
+
+def run(
+    step: Step,
+    key: jax.Array,
+    state: Any,
+    rows: Any,
+    *,
+    max_iter: int,
+    tol: float | None = None,
+    patience: int = 1,
+    check_decrease: bool = False,
+    callbacks: Sequence[Callback] = (),
+    checkpoint: Checkpoint | None = None,
+    verbose: int = 0,
+    start: FitResult | None = None,
+    air_seconds: float = AIR_SECONDS,
+) -> FitResult:
+    """`loop.run` of a compiled step, for callers that have no name for it yet; `max_iter` counts `start`."""
+    to_do = max_iter - (0 if start is None else start.n_iter)
+    least_gain = None if tol is None else lambda bound: tol * max(1.0, abs(bound))
+    result = loop.run(
+        compiled(step, rows, air_seconds),
+        state,
+        Run(tuple(callbacks), checkpoint, verbose),
+        Rule(to_do, least_gain, patience, check_decrease),
+        name=unnamed(checkpoint),
+        key=key,
+        former=start,
+    )
+    ended = Status.MAX_ITER if result.status is Status.COMPLETED else result.status
+    return replace(result, status=ended)

@@ -11,8 +11,9 @@ from functools import partial
 from types import CellType, CodeType, FunctionType, MethodType
 from typing import Any
 
-import jax
 import numpy as np
+
+from nongauss.core.records import leaves_of
 
 
 def fingerprint(arrays: Any, *settings: Any) -> str:
@@ -21,14 +22,13 @@ def fingerprint(arrays: Any, *settings: Any) -> str:
     Functions are told apart by their code and what it closes over, not by what it looks up elsewhere.
     """
     digest = hashlib.sha256()
-    for array in map(np.ascontiguousarray, jax.tree.leaves(arrays)):
+    for array in map(np.ascontiguousarray, leaves_of(arrays).values()):
         digest.update(repr((array.shape, array.dtype)).encode() + array.tobytes())
     digest.update(_told(settings).encode())
     return digest.hexdigest()
 
 
 _INSIDE: tuple[tuple[tuple[type, ...], Callable[[Any], Iterable[Any]]], ...] = (
-    ((np.ndarray, jax.Array), lambda array: (array.shape, str(array.dtype), np.asarray(array).tolist())),
     ((Mapping,), lambda mapping: mapping.items()),
     ((set, frozenset), lambda items: sorted(map(_told, items))),
     ((list, tuple), lambda items: items),
@@ -46,6 +46,9 @@ def _told(value: Any, above: tuple[int, ...] = ()) -> str:
     value = inspect.unwrap(value) if callable(value) else value
     if id(value) in above:
         return "itself"
+    if isinstance(value, np.ndarray) or type(value).__module__.startswith("jaxlib."):  # which are its arrays
+        array = np.asarray(value)
+        return _told(("array", array.shape, str(array.dtype), array.tolist()), (*above, id(value)))
     inside = next((parts for kinds, parts in _INSIDE if isinstance(value, kinds)), None)
     if inside is not None:
         parts = inside(value)

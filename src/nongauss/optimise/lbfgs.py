@@ -1,7 +1,6 @@
-"""L-BFGS on the host with the house's trace, stop rule, callbacks and ends. It knows no model.
+"""The adapter of L-BFGS on the host, for objectives with gradients in NumPy. It knows no model.
 
-For objectives whose gradient is written by hand in NumPy; SciPy's L-BFGS-B does the steps (Byrd, Lu, Nocedal
-and Zhu 1995).
+SciPy's L-BFGS-B does the steps (Byrd, Lu, Nocedal and Zhu 1995); the course of the run judges its iterates.
 """
 
 from __future__ import annotations
@@ -14,15 +13,23 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from nongauss.optimise.checkpoint import Checkpoint, Entry, Snapshot, entry_of
-from nongauss.optimise.monitor import Watch
-from nongauss.optimise.result import Callback, FitResult, Status
+from nongauss.optimise import loop
+from nongauss.optimise.checkpoint import Checkpoint, unnamed
+from nongauss.optimise.course import Course, Rule
+from nongauss.optimise.result import Callback, FitResult, Run, Status
 
 FloatArray = NDArray[np.float64]
 Objective = Callable[[FloatArray], tuple[float, FloatArray, float]]
+Box = Sequence[tuple[float | None, float | None]]
 
 MEMORY = 50
 """Pairs of steps from which the curvature is estimated."""
+
+PATIENCE = 20
+"""Iterations that together gain too little before a climb has converged."""
+
+FLAT = 1e-5
+"""Largest element of the projected gradient, as a share of the objective's size, at the top of a climb."""
 
 _WALL = 1e3
 """How much worse than the last good point a point without a value looks to the line search."""
@@ -51,69 +58,161 @@ class Tried(NamedTuple):
     gradient: FloatArray
 
 
-def ascend(
-    objective: Objective,
-    x: FloatArray,
-    bounds: Sequence[tuple[float | None, float | None]],
-    *,
-    max_iter: int,
-    tol: float,
-    patience: int = 20,
-    callbacks: Sequence[Callback] = (),
-    checkpoint: Checkpoint | None = None,
-    verbose: int = 0,
-    former: FitResult | None = None,
-) -> FitResult:
-    """Climb from `x` until `patience` iterations together gain less than `tol`, or something else ends it.
+def lbfgs(objective: Objective, bounds: Box) -> loop.Adapter:
+    """The adapter of a climb of `objective` within `bounds`; the state of the run is the point x.
 
-    Parameters
-    ----------
     objective : x -> (value to maximise, its gradient, the bound for the trace). Where it raises LinAlgError
-        or FloatingPointError, or is not finite, the line search turns back.
+    or
+        FloatingPointError, or is not finite, the line search turns back.
     bounds : one (low, high) for each element of x; None is open.
-    checkpoint : where evaluations are kept. A fit that goes on takes the same steps through them again, which
-        costs no evaluation and leaves the optimiser's own memory as it was.
-    max_iter : most iterations of this call. former : a result whose trace and count this one continues.
 
-    Returns
-    -------
-    FitResult whose state is the best x; NONFINITE with `x` itself if there is no value at the start.
-    Raises KeyboardInterrupt if Ctrl-C comes before the first iteration is done; later it ends as STOPPED.
+    The trace has the value as "objective". An iterate is accepted only if it has a value and that is no fall;
+    from another one the climb begins again at the best point, with a fresh memory. The run ends as CONVERGED
+    by the rule (choose a patience of several iterations, `PATIENCE`), where the gradient is flat, or where no
+    step gains within the precision of the objective; as STALLED where points without a value bar the way; as
+    NONFINITE if there is no value at the start.
+
+    A checkpoint keeps the evaluations. A fit that goes on takes the same steps through them again, which
+    costs no evaluation and leaves the optimiser's own memory as it was.
     """
-    x = np.array(x, dtype=np.float64)
-    watch = Watch(max_iter, callbacks, verbose, former)
-    known = _Known(objective, entry_of(checkpoint), watch, len(x))
-    climb = _Climb(known, x, max_iter, tol, patience, watch)
-    if not climb.begin():
-        return watch.result(climb.best, Status.NONFINITE)
-    try:
-        climb.run(bounds)
-    except KeyboardInterrupt:
-        if not watch.n_done:
-            raise
-        climb.status = Status.STOPPED
-    known.end(climb.status)
-    return watch.result(climb.best, climb.status)
+    return _Lbfgs(objective, bounds)
+
+
+class _Lbfgs:
+    """One climb: the objective with its kept evaluations, and SciPy's iterates as they are judged."""
+
+    replays = True
+
+    def __init__(self, objective: Objective, bounds: Box) -> None:
+        self.known, self.bounds = _Known(objective), bounds
+
+    def begin(self, state: Any, key: Any) -> FloatArray:
+        if key is not None:
+            raise TypeError("L-BFGS draws nothing at random: it takes no key.")
+        return np.array(state, dtype=np.float64)
+
+    def packed(self, state: FloatArray) -> Any:
+        return state, *self.known.packed(len(state))
+
+    def unpacked(self, packed: Any, state: FloatArray) -> FloatArray:
+        x, tried, memory, rest = packed
+        if x.shape != state.shape:
+            raise ValueError("The point has another length.")
+        self.known.remember(tried, memory, rest)
+        return np.asarray(x)
+
+    def ended(self, state: Any) -> None:
+        pass
+
+    def drive(self, course: Course) -> None:
+        """L-BFGS, begun again where a line search finds nothing although there was progress."""
+        self.course, self.x = course, course.state
+        self.known.save = course.save if course.entry.is_kept else None
+        self.value, self.slope, _ = self.known(self.x)
+        if not np.isfinite(self.value):
+            course.end(Status.NONFINITE)
+            return
+        course.begin_at(self.value)
+        self.known.accept()
+        n_rounds = 0
+        while course.goes_on:
+            n_before, before = course.n_done, self.value
+            self.tried: dict[bytes, tuple[float, FloatArray, float]] = {}
+            how = self._climb()
+            n_rounds += 1
+            if not course.goes_on:
+                return
+            if how == _EXHAUSTED:
+                course.end(Status.MAX_ITER)
+            elif (
+                how == _NO_MORE
+                or course.n_done == n_before
+                or (n_rounds > 1 and self.value - before <= self._least())
+            ):
+                course.end(self._no_way())
+            else:
+                self.known.back()
+
+    def _climb(self) -> int:
+        """One call of SciPy's from the best point: SciPy's word for how it ended."""
+        return int(
+            minimize(
+                self._loss,
+                self.x,
+                jac=True,
+                method="L-BFGS-B",
+                bounds=self.bounds,
+                callback=self._after,
+                options={
+                    "maxcor": MEMORY,
+                    "maxiter": self.course.n_left,
+                    "maxfun": 20 * self.course.n_todo + 100,
+                    "ftol": 0.0,
+                    "gtol": 1e-9,
+                    "maxls": 10,
+                },
+            ).status
+        )
+
+    def _loss(self, x: FloatArray) -> tuple[float, FloatArray]:
+        """What SciPy minimises; a point without a value looks like a wall around the last good one."""
+        value, gradient, bound = self.known(x)
+        self.tried[x.tobytes()] = value, gradient, bound
+        if not np.isfinite(value):
+            size = _WALL * max(1.0, abs(self.value))
+            away = x - self.x
+            return -self.value + size, away * (size / max(float(away @ away), 1e-12))
+        return -value, -gradient
+
+    def _after(self, intermediate_result: Any) -> None:
+        """After each iteration of SciPy's: is it one of the climb, and does the climb go on?"""
+        x = np.array(intermediate_result.x)
+        value, gradient, bound = self.tried.get(x.tobytes(), (-np.inf, self.slope, -np.inf))
+        if not value >= self.value:
+            raise StopIteration
+        if value > self.value:
+            self.tried.clear()
+        self.x, self.value, self.slope = x, value, gradient
+        self.known.accept()
+        if not self.course.record(x, {"bound": bound, "objective": value}):
+            raise StopIteration
+
+    def _least(self) -> float:
+        gain = self.course.rule.least_gain
+        return 0.0 if gain is None else gain(self.value)
+
+    def _is_barred(self) -> bool:
+        """Have points without a value been met since the last gain?"""
+        return any(not np.isfinite(value) for value, _, _ in self.tried.values())
+
+    def _no_way(self) -> Status:
+        """No step from here gains: is that the top, to the objective's precision, or a barred slope?"""
+        low = np.array([-np.inf if low is None else low for low, _ in self.bounds])
+        high = np.array([np.inf if high is None else high for _, high in self.bounds])
+        uphill = np.clip(self.x + self.slope, low, high) - self.x
+        is_flat = np.abs(uphill).max(initial=0.0) <= FLAT * max(1.0, abs(self.value))
+        return Status.STALLED if self._is_barred() and not is_flat else Status.CONVERGED
+
+
+_NO_MORE, _EXHAUSTED = 0, 1
+"""SciPy's words: flat or without any gain; out of evaluations. Otherwise a line search found no step."""
 
 
 class _Known:
-    """An objective whose evaluations are kept: those that are on file are not computed again."""
+    """An objective whose evaluations are kept: those that are on file are not computed again.
 
-    def __init__(self, objective: Objective, entry: Entry, watch: Watch, size: int) -> None:
-        self.objective, self.entry, self.watch = objective, entry, watch
+    `done` are the evaluations so far and what the objective remembers after them, `rest` what it remembers at
+    the best point, to which it goes back from a point without a value.
+    """
+
+    def __init__(self, objective: Objective) -> None:
+        self.objective = objective
+        self.save: Callable[[], None] | None = None
         self.warm = objective if isinstance(objective, Remembers) else None
-        nothing = Tried(np.zeros(0, np.uint64), np.zeros(0), np.zeros(0), np.zeros((0, size)))
-        memory = self._memory()
-        found = entry.load(Snapshot((nothing, memory), [], 0, 0.0))
         self.tried: list[Evaluation] = []
         self.again: list[Evaluation] = []
-        if found is not None:
-            tried, memory = found.state
-            self.again = list(zip(*tried, strict=True))
-            if self.warm is not None:
-                self.warm.restore(memory)
-            watch.silent_until(found.n_iter, found.seconds)
-        self.done: tuple[int, Any] = (0, memory)
+        self.done: tuple[int, Any] = (0, self._memory())
+        self.rest = self.done[1]
 
     def __call__(self, x: FloatArray) -> tuple[float, FloatArray, float]:
         """Value, gradient and bound at x; minus infinity where there is no value."""
@@ -122,19 +221,28 @@ class _Known:
             one = self.again[done]
         else:
             self.again = []
-            one, memory = (point, *self._evaluated(x)), self._memory()
-        if self.entry.is_kept:
+            one = (point, *self._evaluated(x))
+            if self.warm is not None and not np.isfinite(one[1]):
+                self.warm.restore(self.rest)
+            memory = self._memory()
+        if self.save is not None:
             self.tried.append(one)
-            self.done = done + 1, memory
-            if not self.again:
-                self.entry.save(self._snapshot)
+        self.done = done + 1, memory
+        if self.save is not None and not self.again:
+            self.save()
         _, value, bound, gradient = one
         return float(value), gradient, float(bound)
 
-    def end(self, status: Status) -> None:
-        """The climb is over. One that took no new step leaves the file, and later steps in it, alone."""
-        if self.done[0] > len(self.again):
-            self.entry.end(self._snapshot(), status)
+    def accept(self) -> None:
+        """The last point is the best one."""
+        if self.done[0] >= len(self.again):  # else what is remembered is that of later evaluations
+            self.rest = self.done[1]
+
+    def back(self) -> None:
+        """Begin again at the best point."""
+        if self.warm is not None and self.done[0] >= len(self.again):
+            self.warm.restore(self.rest)
+            self.done = self.done[0], self.rest
 
     def _evaluated(self, x: FloatArray) -> tuple[float, float, FloatArray]:
         try:
@@ -148,84 +256,44 @@ class _Known:
     def _memory(self) -> Any:
         return () if self.warm is None else self.warm.snapshot()
 
-    def _snapshot(self) -> Snapshot:
+    def packed(self, size: int) -> tuple[Tried, Any, Any]:
         """With the memory of the last whole evaluation: one that is broken off is made again from there."""
         done, memory = self.done
-        tried = Tried(*(np.stack(part) for part in zip(*self.tried[:done], strict=True)))
-        return self.watch.snapshot((tried, memory))
+        nothing = Tried(np.zeros(0, np.uint64), np.zeros(0), np.zeros(0), np.zeros((0, size)))
+        tried = zip(*self.tried[:done], strict=True)
+        return (Tried(*(np.stack(part) for part in tried)) if done else nothing), memory, self.rest
+
+    def remember(self, tried: Tried, memory: Any, rest: Any) -> None:
+        """These evaluations were made before, and this is what the objective remembers of them."""
+        self.again = list(zip(*tried, strict=True))
+        if self.warm is not None:
+            self.warm.restore(memory)
+        self.done, self.rest = (0, memory), rest
 
 
 def _hash(x: FloatArray) -> np.uint64:
     return np.frombuffer(hashlib.blake2b(x.tobytes(), digest_size=8).digest(), np.uint64)[0]
 
 
-class _Climb:
-    """One call of `ascend`: counts, remembers the best point, and decides to stop."""
-
-    def __init__(
-        self,
-        objective: _Known,
-        x: FloatArray,
-        max_iter: int,
-        tol: float,
-        patience: int,
-        watch: Watch,
-    ) -> None:
-        self.objective, self.best, self.max_iter = objective, x, max_iter
-        self.tol, self.patience, self.watch = tol, patience, watch
-        self.value = -np.inf
-        self.bounds: dict[float, float] = {}
-        self.values: list[float] = []
-        self.status = Status.MAX_ITER
-
-    def begin(self) -> bool:
-        """Is there a value at the start?"""
-        value, _, _ = self.objective(self.best)
-        self.value = value
-        self.values.append(value)
-        return bool(np.isfinite(value))
-
-    def run(self, bounds: Sequence[tuple[float | None, float | None]]) -> None:
-        """L-BFGS, begun again once where a line search finds nothing although there was progress."""
-        for _ in range(2):
-            n_before = self.watch.n_done
-            outcome = minimize(
-                self._loss,
-                self.best,
-                jac=True,
-                method="L-BFGS-B",
-                bounds=bounds,
-                callback=self._after,
-                options={
-                    "maxcor": MEMORY, "maxiter": self.max_iter - self.watch.n_done,
-                    "maxfun": 20 * self.max_iter + 100, "ftol": 0.0, "gtol": 1e-9, "maxls": 10,
-                },
-            )  # fmt: skip
-            if self.status is not Status.MAX_ITER or self.watch.n_done >= self.max_iter:
-                return
-            if outcome.status == 0 or self.watch.n_done == n_before:
-                break
-        self.status = Status.CONVERGED
-
-    def _loss(self, x: FloatArray) -> tuple[float, FloatArray]:
-        value, gradient, bound = self.objective(x)
-        if not np.isfinite(value):
-            size = _WALL * max(1.0, abs(self.value))
-            away = x - self.best
-            return -self.value + size, away * (size / max(float(away @ away), 1e-12))
-        self.bounds[-value] = bound
-        return -value, -gradient
-
-    def _after(self, intermediate_result: Any) -> None:
-        """After each iteration: remember, report, decide."""
-        value = -float(intermediate_result.fun)
-        bound = self.bounds.get(-value, value)
-        self.bounds.clear()
-        self.best, self.value = np.array(intermediate_result.x), value
-        self.values.append(value)
-        if self.watch.record(bound):
-            self.status = Status.STOPPED
-        elif len(self.values) > self.patience and value - self.values[-1 - self.patience] < self.tol:
-            self.status = Status.CONVERGED
-        if self.status is not Status.MAX_ITER:
-            raise StopIteration
+def ascend(
+    objective: Objective,
+    x: FloatArray,
+    bounds: Box,
+    *,
+    max_iter: int,
+    tol: float,
+    patience: int = PATIENCE,
+    callbacks: Sequence[Callback] = (),
+    checkpoint: Checkpoint | None = None,
+    verbose: int = 0,
+    former: FitResult | None = None,
+) -> FitResult:
+    """`loop.run` of L-BFGS, for callers that have no name for it yet."""
+    return loop.run(
+        lbfgs(objective, bounds),
+        x,
+        Run(tuple(callbacks), checkpoint, verbose),
+        Rule(max_iter, lambda value: tol, patience),
+        name=unnamed(checkpoint),
+        former=former,
+    )

@@ -1,27 +1,171 @@
-"""The loop for iterations in NumPy on the host: trace, stop rule and ends of the house. It knows no model.
+"""THE loop: every fit is a step that is repeated here. It knows no model and no solver.
 
-`loop.py` is the one for compiled steps.
+A step is a function `step(number, state) -> (state, info)`, or an adapter that drives a `Course` itself
+because it takes several iterations at a time or has a solver's own control flow inside: `compiled.compiled`,
+`minibatch.minibatch`, `lbfgs.lbfgs`, `in_place`. `info` is a mapping of numbers: "bound" (for the trace),
+"objective" (what is maximised; the bound where it is not named), "stop" (above 0: the model says enough),
+"finite" (the step's own word that its state is finite; else all numbers of the info must be), and others,
+which go to the trace.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
-from nongauss.optimise.checkpoint import Checkpoint, Snapshot, entry_of
-from nongauss.optimise.monitor import Watch
-from nongauss.optimise.result import Callback, FitResult, Status
+from nongauss.optimise.checkpoint import Checkpoint, Entry, Snapshot, entry_of, unnamed
+from nongauss.optimise.course import Adapter, Course, Info, Rule
+from nongauss.optimise.result import Callback, FitResult, Run, Status, say
 
-Step = Callable[[Any], tuple[Any, Mapping[str, float]]]
+__all__ = ["Adapter", "Course", "InPlace", "Rule", "in_place", "run"]
 
-FALL = 1e-9
-"""A relative fall of a bound that cannot fall is no rounding error beyond this."""
+Step = Callable[[int, Any], tuple[Any, Info]]
+
+
+def run(
+    step: Step | Adapter,
+    state: Any,
+    run: Run,
+    rule: Rule,
+    *,
+    name: str,
+    key: Any = None,
+    former: FitResult | None = None,
+    expected: int | None = None,
+) -> FitResult:
+    """Iterate `step` from `state` until the rule, a failure, a person or the model ends it.
+
+    Parameters
+    ----------
+    step : a function of the number of the iteration (0, 1, ..., after those of `former`) and the state, which
+        must depend on nothing else that changes; or an adapter. key : of an adapter that draws at random.
+    run : who watches, and the checkpoint in which the state, a tree of arrays, is kept as `name` (one name
+        a step of the fit). If it has been kept there, the fit goes on from it.
+    former : a result whose trace and count this one continues. expected : the last iteration, for progress.
+
+    Returns
+    -------
+    FitResult with the last state that was kept, or the best one where the objective has fallen from it by
+    more than the rule's least gain. An iteration that ends non-finite, or lowers an objective that `rises`,
+    is not kept; nothing is CONVERGED after a fall. Raises InputError for a checkpoint of another fit;
+    KeyboardInterrupt if Ctrl-C comes before the first iteration is done (later, it ends as STOPPED).
+    """
+    adapter = cast(Adapter, step) if hasattr(step, "drive") else _Plain(step)
+    entry, state = entry_of(run.checkpoint, name), adapter.begin(state, key)
+    trace = list(former.trace) if former else []
+    now = Snapshot(state, trace, former.n_iter if former else 0, trace[-1]["seconds"] if trace else 0.0)
+    found = _found(entry, adapter, now)
+    if found is not None and found.status is not None:
+        adapter.ended(found.state)
+        return FitResult(found.state, found.trace, found.status, found.n_iter)
+    begin = now if found is None or adapter.replays else found
+    course = Course(run, rule, entry, adapter, begin, now.n_iter, expected)
+    if found is not None and adapter.replays:
+        course.replay(found)
+    try:
+        adapter.drive(course)
+    except KeyboardInterrupt:
+        if begin is now and not course.n_done:
+            raise
+        course.end(Status.STOPPED)
+    result = course.result()
+    course.finish(result)
+    adapter.ended(result.state)
+    if run.verbose:
+        say(f"iteration {result.n_iter}: {result.status.value}")
+    return result
+
+
+def _found(entry: Entry, adapter: Adapter, now: Snapshot) -> Snapshot | None:
+    """What the file has of the run, with states as the adapter wants them."""
+    found = entry.load(now._replace(state=adapter.packed(now.state))) if entry.is_kept else None
+    if found is None:
+        return None
+    try:
+        best = None if found.best is None else adapter.unpacked(found.best, now.state)
+        return found._replace(state=adapter.unpacked(found.state, now.state), best=best)
+    except ValueError as error:
+        raise entry.refuse() from error
+
+
+class _Plain:
+    """The adapter of a function on the host."""
+
+    replays = False
+
+    def __init__(self, step: Any) -> None:
+        self.step: Step = step
+
+    def begin(self, state: Any, key: Any) -> Any:
+        if key is not None:
+            raise TypeError("A step on the host gets the number of its iteration, not a key.")
+        return state
+
+    def packed(self, state: Any) -> Any:
+        return state
+
+    def unpacked(self, packed: Any, state: Any) -> Any:
+        return packed
+
+    def drive(self, course: Course) -> None:
+        while course.goes_on:
+            course.record(*self.step(course.n_iter, course.state))
+
+    def ended(self, state: Any) -> None:
+        pass
+
+
+class InPlace(Protocol):
+    """A model that changes in place."""
+
+    def epoch(self, number: int) -> Mapping[str, float]:
+        """Epoch 0, 1, ...; its info."""
+
+    def snapshot(self) -> Any:
+        """All that an epoch depends on, a tree of arrays that stay as they are."""
+
+    def restore(self, at: Any) -> None:
+        """Take over what a snapshot says."""
+
+
+def in_place(model: InPlace) -> Adapter:
+    """The adapter of a model that changes in place, which is left at the last state that is kept.
+
+    The state of the run is a snapshot; the one to begin with is the model's own (pass None).
+    """
+    return _InPlace(model)
+
+
+class _InPlace:
+    """The model, and the snapshot at which it stands."""
+
+    replays = False
+
+    def __init__(self, model: InPlace) -> None:
+        self.model, self.now = model, model.snapshot()
+
+    def begin(self, state: Any, key: Any) -> Any:
+        return self.now if state is None else state
+
+    def packed(self, state: Any) -> Any:
+        return state
+
+    def unpacked(self, packed: Any, state: Any) -> Any:
+        return packed
+
+    def drive(self, course: Course) -> None:
+        if course.state is not self.now:
+            self.model.restore(course.state)
+        while course.goes_on:
+            info = self.model.epoch(course.n_iter)
+            course.record(self.model.snapshot(), info)
+
+    def ended(self, state: Any) -> None:
+        self.model.restore(state)
 
 
 def repeat(
-    step: Step,
+    step: Callable[[Any], tuple[Any, Info]],
     state: Any,
     *,
     max_iter: int,
@@ -33,84 +177,16 @@ def repeat(
     former: FitResult | None = None,
     expected: int | None = None,
 ) -> FitResult:
-    """Iterate `step(state) -> (state, info)` until a rule, a failure, a person or `max_iter` ends it.
-
-    Parameters
-    ----------
-    step : info is a mapping of numbers for the trace; "bound" among them is maximised, and "stop" above 0
-        says that the model has converged.
-    max_iter : most iterations of this call.
-    least_gain : of a bound, the gain at or below which it has converged; of an objective that may fall, the
-        change. None: `max_iter` is a schedule, whose end is COMPLETED.
-    rises : a bound that falls is an error of the model.
-    checkpoint : where the state, a pytree, is kept; a step must depend on nothing else that changes.
-    former : a result whose trace and count this one continues. expected : the last iteration, for progress.
-
-    Returns
-    -------
-    FitResult with the last state whose numbers were finite and whose bound did not fall if it must not.
-    Raises KeyboardInterrupt if Ctrl-C comes before the first iteration is done; later it ends as STOPPED.
-    """
-    entry, begin = entry_of(checkpoint), _begin(state, former)
-    now = entry.load(begin) or begin
-    if now.status is not None:
-        return FitResult(now.state, now.trace, now.status, now.n_iter)
-    last = -math.inf if now is begin else now.trace[-1]["bound"]
-    to_do = max_iter + begin.n_iter - now.n_iter
-    watch = Watch(to_do if expected is None else expected - now.n_iter, callbacks, verbose, now)
-    status = Status.COMPLETED if least_gain is None else Status.MAX_ITER
-    try:
-        while watch.n_done < to_do:
-            state, info = step(watch.done[1])
-            if (failure := _failure(info, last, rises)) is not None:
-                status = failure
-                break
-            asked = watch.record(info["bound"], info, state)
-            if (enough := _is_enough(info, last, rises, least_gain)) or asked:
-                status = Status.CONVERGED if enough else Status.STOPPED
-                break
-            last = float(info["bound"])
-            entry.save(partial(watch.snapshot, state))
-    except KeyboardInterrupt:
-        if now is begin and not watch.n_done:
-            raise
-        status = Status.STOPPED
-    state = watch.done[1]
-    entry.end(watch.snapshot(state), status)
-    return watch.result(state, status)
-
-
-def _begin(state: Any, former: FitResult | None) -> Snapshot:
-    return Snapshot(state, former.trace if former else [], former.n_iter if former else 0, 0.0)
-
-
-def _is_enough(
-    info: Mapping[str, float], last: float, rises: bool, least_gain: Callable[[float], float] | None
-) -> bool:
-    """Has it converged, by the model's word or by the rule?"""
-    bound = float(info["bound"])
-    gain = bound - last if rises else abs(bound - last)
-    return info.get("stop", 0.0) > 0.0 or (least_gain is not None and gain <= least_gain(bound))
-
-
-def _failure(info: Mapping[str, float], last: float, rises: bool) -> Status | None:
-    if not all(math.isfinite(value) for value in info.values()):
-        return Status.NONFINITE
-    bound = info["bound"]
-    return Status.BOUND_DECREASED if rises and bound < last - FALL * max(1.0, abs(bound)) else None
-
-
-class InPlace(Protocol):
-    """A model that changes in place."""
-
-    def epoch(self, number: int) -> Mapping[str, float]:
-        """Epoch 0, 1, ...; its info."""
-
-    def snapshot(self) -> Any:
-        """All that an epoch depends on, a pytree that stays as it is."""
-
-    def restore(self, at: Any) -> None:
-        """Be as a snapshot says."""
+    """`run` of a step that does not ask for its number, for callers that have no name for it yet."""
+    return run(
+        lambda number, state: step(state),
+        state,
+        Run(tuple(callbacks), checkpoint, verbose),
+        Rule(max_iter, least_gain, rises=rises),
+        name=unnamed(checkpoint),
+        former=former,
+        expected=expected,
+    )
 
 
 def run_epochs(
@@ -121,22 +197,6 @@ def run_epochs(
     checkpoint: Checkpoint | None = None,
     verbose: int = 0,
 ) -> FitResult:
-    """`repeat` for a model that changes in place, which is left at the last state that is kept."""
-
-    now = model.snapshot()
-
-    def step(state: tuple[int, Any]) -> tuple[tuple[int, Any], Mapping[str, float]]:
-        nonlocal now
-        number, before = state
-        if before is not now:
-            model.restore(before)
-        info = model.epoch(number)
-        now = model.snapshot()
-        return (number + 1, now), info
-
-    result = repeat(
-        step, (0, now), max_iter=max_epochs, callbacks=callbacks, checkpoint=checkpoint,
-        verbose=verbose,
-    )  # fmt: skip
-    model.restore(result.state[1])
-    return result
+    """`run` of a model that changes in place, for callers that have no name for it yet."""
+    watching = Run(tuple(callbacks), checkpoint, verbose)
+    return run(in_place(model), None, watching, Rule(max_epochs), name=unnamed(checkpoint))

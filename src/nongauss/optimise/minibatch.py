@@ -1,14 +1,20 @@
-"""Mini-batch engine: one step is one epoch, in which every row is used once, in random order.
+"""Mini-batches: one step is one epoch, in which every row is used once, in random order.
 
 The model gives `local(key, params, batch) -> stats`, a pytree that is a SUM over the rows of the batch (its
 gradients or sufficient statistics, each row times its weight) with "bound" among its entries, and
 `update(state, stats, scale) -> (state, info)`, where `scale * stats` estimates the sum over all rows.
+`GradientStep` runs an epoch on rows in memory and is a step for `compiled`; `minibatch` is the adapter for
+rows that live in a `Source`. There, where a batch is to hold all rows, `local` runs where the parts are and
+only its sums come here; else blocks of rows come here, a few parts shuffled together, and are cut into
+batches.
 """
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -18,6 +24,10 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from nongauss.core.device import double_precision, record, replace, split_named
 from nongauss.core.errors import InputError
 from nongauss.core.records import value
+from nongauss.optimise.compiled import OnDevice
+from nongauss.optimise.course import Adapter, Course
+from nongauss.optimise.result import Status
+from nongauss.tables.source import Source
 
 SLICE = 8192
 """Rows that `local` is given at once on a device: what it needs for a row it needs for so many."""
@@ -232,3 +242,101 @@ def _random_order(key: jax.Array, rows: Rows) -> jax.Array:
         last = (index >= rows.n_rows.astype(jnp.uint64)).astype(jnp.uint64) << 63
         packed = last | (bits.astype(jnp.uint64) >> 1 << 32) | index
         return jnp.sort(packed).astype(jnp.uint32).astype(jnp.int32)
+
+
+class Batch(NamedTuple):
+    """A part of a source: `data` is a tuple of arrays, each (N, ...), and weight (N,)."""
+
+    data: tuple[Any, ...]
+    weight: Any
+
+
+def minibatch(step: GradientStep, source: Source, n_rows: int, held_out: Any = None) -> Adapter:
+    """The adapter of epochs over a source of `Batch` parts with `n_rows` rows in all.
+
+    Epoch i depends on the state and `fold_in(key, i)` alone, so a fit that goes on from its checkpoint ends
+    as if it had not been interrupted. The model's "stop" ends the run as EARLY_STOPPED.
+    """
+    return _OverSource(step, source, n_rows, held_out)
+
+
+class _OverSource(OnDevice):
+    """Epochs in which every row of the source is used once."""
+
+    def __init__(self, step: GradientStep, source: Source, n_rows: int, held_out: Any) -> None:
+        self.step, self.source, self.n_rows = step, source, n_rows
+        self.batches = replace(step, finish=None)
+        self.held_out = jax.tree.map(jax.device_put, held_out)
+
+    def drive(self, course: Course) -> None:
+        """Epoch after epoch."""
+        course.says_enough = Status.EARLY_STOPPED
+        while course.goes_on:
+            course.record(*self.epoch(jax.random.fold_in(self.key, course.n_iter), course.state))
+
+    def epoch(self, key: jax.Array, state: Any) -> tuple[Any, dict[str, float]]:
+        """The state after an epoch, and its info."""
+        keys = split_named(key, "order", "local", "finish")
+        size = self.step.batch_size
+        if size is None or size >= self.n_rows:
+            state, info = self._at_once(keys["local"], state)
+        else:
+            state, info = self._by_blocks(keys, state)
+        if self.step.finish is not None:
+            nothing = Rows(None, np.zeros(0), np.int32(0), self.held_out)  # type: ignore[arg-type]
+            state, more = _finished(self.step, keys["finish"], state, nothing)
+            info = info | dict(more)
+        return state, {name: float(value) for name, value in info.items()}
+
+    def _at_once(self, key: jax.Array, state: Any) -> tuple[Any, dict[str, Any]]:
+        params = jax.tree.map(np.asarray, state.params)
+        stats = self.source.sum(statistics, self.step.local, np.asarray(jax.random.key_data(key)), params)
+        state, info = _updated(self.step, state, stats)
+        return state, {**info, "bound": stats["bound"]}
+
+    def _by_blocks(self, keys: Mapping[str, jax.Array], state: Any) -> tuple[Any, dict[str, Any]]:
+        rng = np.random.default_rng(np.asarray(jax.random.key_data(keys["order"])))
+        total: dict[str, Any] = {}
+        n_blocks = 0
+        for block in self.source.blocks(rng):
+            if not len(block.weight):
+                continue
+            rows = replace(pad_rows(block.data, block.weight), n_all=np.int32(self.n_rows))
+            state, info = _moved(self.batches, jax.random.fold_in(keys["local"], n_blocks), state, rows)
+            total = {name: total.get(name, 0.0) + value for name, value in info.items()}
+            n_blocks += 1
+        return state, {name: sum_ if name == "bound" else sum_ / n_blocks for name, sum_ in total.items()}
+
+
+@partial(jax.jit, static_argnames="step")
+def _moved(step: GradientStep, key: jax.Array, state: Any, rows: Rows) -> tuple[Any, dict[str, Any]]:
+    return step(key, state, rows)
+
+
+@partial(jax.jit, static_argnames="step")
+def _finished(step: GradientStep, key: jax.Array, state: Any, rows: Rows) -> tuple[Any, Mapping[str, Any]]:
+    assert step.finish is not None
+    return step.finish(key, state, rows)
+
+
+@partial(jax.jit, static_argnames="step")
+def _updated(step: GradientStep, state: Any, stats: Any) -> tuple[Any, Mapping[str, Any]]:
+    return step.update(state, stats, jnp.ones(()))
+
+
+def statistics(part: Batch, local: Local, key: np.ndarray, params: Any) -> Mapping[str, Any] | None:
+    """`local` of a part, as host arrays; in double precision where the parameters are."""
+    if not len(part.weight):
+        return None
+    is_double = any(leaf.dtype == np.float64 for leaf in jax.tree.leaves(params))
+    with double_precision() if is_double else contextlib.nullcontext():
+        own = jax.random.wrap_key_data(jnp.asarray(key))
+        found: Mapping[str, Any] = jax.tree.map(
+            np.asarray, _local(local, own, params, pad_rows(part.data, part.weight))
+        )
+    return found
+
+
+@partial(jax.jit, static_argnames="local")
+def _local(local: Local, key: jax.Array, params: Any, rows: Rows) -> Mapping[str, Any]:
+    return in_slices(local, key, params, rows)

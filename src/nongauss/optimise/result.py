@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from nongauss.optimise.checkpoint import Checkpoint
 
 
 class Status(enum.Enum):
@@ -27,6 +30,11 @@ class Status(enum.Enum):
     BOUND_DECREASED = (
         "The bound fell although this method cannot lower it; the last good state is kept. "
         "Please report this with the data that caused it."
+    )
+    STALLED = (
+        "The line search found no better point although the objective has a slope there: points without a "
+        "finite value bar its way; the best state is kept. Look for extreme values in the data, rescale the "
+        "target, or choose another likelihood."
     )
     STOPPED = "Stopped on request (Ctrl-C or a callback); the last state is kept."
 
@@ -62,8 +70,25 @@ Callback = Callable[[Progress], "bool | None"]
 
 
 @dataclass(frozen=True)
+class Run:
+    """Who watches a fit and where it is kept: one value for all loops of the fit.
+
+    `within` gives the run of a part of the fit (a member of an ensemble, a label), in which the names of
+    steps are its own.
+    """
+
+    callbacks: tuple[Callback, ...] = ()
+    checkpoint: Checkpoint | None = None
+    verbose: int = 0
+
+    def within(self, part: str) -> Run:
+        """The same, for the steps of one part of the fit, whose names in the file begin with `part`."""
+        return self if self.checkpoint is None else replace(self, checkpoint=self.checkpoint.within(part))
+
+
+@dataclass(frozen=True)
 class FitResult:
-    """What the loop returns: `trace` has one mapping an iteration (iteration, bound, seconds, ...)."""
+    """What the loop returns: `trace` has a mapping for each iteration, with the `COLUMNS` of `course`."""
 
     state: Any
     trace: list[dict[str, float]]

@@ -18,41 +18,45 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
+from jaxtyping import Bool, Float
 from scipy.special import digamma, gammaln
 
 from nongauss.prob.gig import log_integral, moments
 from nongauss.rank_factor.config import OFFSET_PRECISION, SLAB, RankConfig, ShrinkagePrior
-from nongauss.rank_factor.data import FloatArray
 from nongauss.rank_factor.params import Normal, RankState, Shrinkage
 
 TINY = 1e-10
 """Least square of a coefficient: the prior has a pole at zero, where a draw would stay."""
 
 
-def hinge_loss(u: FloatArray, second: FloatArray) -> FloatArray:
+def hinge_loss(u: Float[np.ndarray, "*B"], second: Float[np.ndarray, "*B"]) -> Float[np.ndarray, "*B"]:
     """(B1), (B6): minus the bound of E log exp(-2 [u]_+), from <u> and <u^2>: u + <u^2>^{1/2}."""
-    return u + np.sqrt(second)
+    found: Float[np.ndarray, "*B"] = u + np.sqrt(second)
+    return found
 
 
-def rank_loss(u: FloatArray, variance: FloatArray, has: NDArray[np.bool_]) -> FloatArray:
+def rank_loss(
+    u: Float[np.ndarray, "B D"], variance: Float[np.ndarray, "#B #D"], has: Bool[np.ndarray, "B D"]
+) -> Float[np.ndarray, " B"]:
     """(B1): the loss of one side's hinges (B, D), where there is one, summed over cells of a row: (B,)."""
     each = np.where(has, hinge_loss(u, u * u + variance), u.dtype.type(0.0))
-    total: FloatArray = each.sum(axis=1, dtype=np.float64)
+    total: Float[np.ndarray, " B"] = each.sum(axis=1, dtype=np.float64)
     return total
 
 
-def value_loss(square: FloatArray, present: NDArray[np.bool_], noise: FloatArray) -> FloatArray:
+def value_loss(
+    square: Float[np.ndarray, "B D"], present: Bool[np.ndarray, "B D"], noise: Float[np.ndarray, " D"]
+) -> Float[np.ndarray, " B"]:
     """Of values in place of (B1): <(x - w)^2> / noise + log noise of the cells of a row, summed: (B,).
 
     Twice the expected negative log density, without its constant. `square` (B, D) is <(x - w)^2>.
     """
     each = present / noise * square + present * np.log(noise)
-    total: FloatArray = each.sum(axis=1, dtype=np.float64)
+    total: Float[np.ndarray, " B"] = each.sum(axis=1, dtype=np.float64)
     return total
 
 
-def factor_divergence(z: Normal, weight: FloatArray) -> float:
+def factor_divergence(z: Normal, weight: Float[np.ndarray, " N"]) -> float:
     """(B2): KL of the factors to N(0, I), summed over rows; of draws, the negative log density."""
     square = (z.mean**2).sum(axis=1) + np.einsum("nkk->n", z.covariance)
     sign, log_size = np.linalg.slogdet(z.covariance)
@@ -62,12 +66,12 @@ def factor_divergence(z: Normal, weight: FloatArray) -> float:
     return float(weight @ kl)
 
 
-def rows_bound(cell_loss: float, z: Normal, weight: FloatArray) -> float:
+def rows_bound(cell_loss: float, z: Normal, weight: Float[np.ndarray, " N"]) -> float:
     """(B1) + (B2), given the summed loss of the cells: what a sweep reports without a joint density."""
     return -cell_loss - factor_divergence(z, weight)
 
 
-def shrinkage_bound(now: Shrinkage, square: FloatArray, prior: ShrinkagePrior) -> float:
+def shrinkage_bound(now: Shrinkage, square: Float[np.ndarray, "D K"], prior: ShrinkagePrior) -> float:
     """(B3), given second moments of coefficients (D, K), with xi, then eta, phi, t at their best.
 
     E log p(c | xi) + E log p(xi | eta) and so on, minus the logs of their own q, which follow from `now`.
@@ -95,13 +99,13 @@ def shrinkage_bound(now: Shrinkage, square: FloatArray, prior: ShrinkagePrior) -
     return float(terms + entropies[0] + entropies[1] + entropies[2])
 
 
-def gamma_entropy(shape: float, rate: FloatArray | float) -> float:
+def gamma_entropy(shape: float, rate: Float[np.ndarray, ...] | float) -> float:
     """Entropy of gammas, summed."""
     each = shape - np.log(rate) + gammaln(shape) + (1.0 - shape) * digamma(shape)
     return float(np.sum(each))
 
 
-def slab_loss(square: FloatArray) -> float:
+def slab_loss(square: Float[np.ndarray, "D K"]) -> float:
     """(B4): minus the expected log of the loadings' second prior N(0, 1 / SLAB), without its constant."""
     return float(0.5 * SLAB * square.sum())
 
@@ -119,7 +123,11 @@ def loadings_bound(A: Normal, before: Shrinkage, prior: ShrinkagePrior) -> float
 
 
 def classifier_bound(
-    beta: Normal, before: Shrinkage, prior: ShrinkagePrior, u: FloatArray, second: FloatArray
+    beta: Normal,
+    before: Shrinkage,
+    prior: ShrinkagePrior,
+    u: Float[np.ndarray, "N T C"],
+    second: Float[np.ndarray, "N T C"],
 ) -> float:
     """(B6), (B3) and (B5) of one expert, from <u> and <u^2> (N, 1, C) of u = 1 - y (beta'z + offset)."""
     squares = beta.squares
@@ -131,9 +139,9 @@ def classifier_bound(
 def pairwise_bound(
     now: RankState,
     before: RankState,
-    gap: tuple[FloatArray, FloatArray],
-    margin: tuple[FloatArray, FloatArray] | None,
-    weight: FloatArray,
+    gap: tuple[Float[np.ndarray, " P"], Float[np.ndarray, " P"]],
+    margin: tuple[Float[np.ndarray, "N T C"], Float[np.ndarray, "N T C"]] | None,
+    weight: Float[np.ndarray, " N"],
     config: RankConfig,
 ) -> float:
     """L at `now`, whose shrinkage is one round from that of `before`; of one expert.

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from jaxtyping import Float
 
 from nongauss.rank_factor import svm_mixture
 from nongauss.rank_factor.config import NOISE_RATE, NOISE_SHAPE, SLAB, RankConfig, ShrinkagePrior
-from nongauss.rank_factor.data import FloatArray, RankRows
+from nongauss.rank_factor.data import RankRows
 from nongauss.rank_factor.objective import rows_bound
 from nongauss.rank_factor.params import (
     Experts,
@@ -67,7 +68,7 @@ def sweep(
     return RankState(A, shrink, z, scale, experts), {"bound": bound, "scale": float(np.abs(A.mean).mean())}
 
 
-def share_logs(state: RankState, labels: WeightedLabels, config: RankConfig) -> FloatArray:
+def share_logs(state: RankState, labels: WeightedLabels, config: RankConfig) -> Float[np.ndarray, "N T"]:
     """Log of the experts' shares of each row, from its factors and, without `cut`, its labels: (N, T)."""
     gate = state.experts.gate
     if gate is None:
@@ -85,7 +86,7 @@ def _pass_over_rows(
     labels: WeightedLabels,
     config: RankConfig,
     inference: Inference,
-    shares: FloatArray,
+    shares: Float[np.ndarray, "N T"],
 ) -> FactorPass:
     """Factors of all rows, block by block, and the sums that the loadings need."""
     loadings = inference.loading_moments(state.A, state.scale)
@@ -110,14 +111,18 @@ def _pass_over_rows(
 
 
 def label_system(
-    experts: Experts, z: Normal, y: FloatArray, shares: FloatArray, inference: Inference
+    experts: Experts,
+    z: Normal,
+    y: Float[np.ndarray, "B C"],
+    shares: Float[np.ndarray, "B T"],
+    inference: Inference,
 ) -> System:
     """What labels y (B, C) tell of the factors of their rows, at weights that their hinges have there."""
     g = inference.label_weights(*svm_mixture.margins(experts, z, y))
     return svm_mixture.label_system(experts, g, y, shares)
 
 
-def _unit_scale(z: Normal, weight: FloatArray) -> float:
+def _unit_scale(z: Normal, weight: Float[np.ndarray, " N"]) -> float:
     """What makes the factors' mean square 1.
 
     The order of values does not tell the scale of A z; the prior of z is too weak to hold its half of it, and
@@ -150,7 +155,7 @@ def _loadings(
 
 
 def level_loadings(
-    sums: CellSums, own: FloatArray, config: RankConfig, inference: Inference
+    sums: CellSums, own: Float[np.ndarray, "D K"], config: RankConfig, inference: Inference
 ) -> tuple[Normal, NeighbourScores]:
     """Loadings under the level rule, given their prior precision (D, K), and the levels' scores by them."""
     means = level_means(sums)
@@ -158,7 +163,9 @@ def level_loadings(
     return A, level_scores(A, means)
 
 
-def _noise(A: Normal, z: Normal, rows: RankRows, weight: FloatArray, inference: Inference) -> FloatArray:
+def _noise(
+    A: Normal, z: Normal, rows: RankRows, weight: Float[np.ndarray, " N"], inference: Inference
+) -> Float[np.ndarray, " D"]:
     """Noise variance of each column (D,): its inverse is Ga(a + n / 2, b + sum of <(x - w)^2> / 2)."""
     shape, rate = np.full(len(A.mean), NOISE_SHAPE), np.full(len(A.mean), NOISE_RATE)
     none = np.zeros((len(shape), 0))
@@ -179,7 +186,7 @@ def update_experts(
     inference: Inference,
     now: Experts,
     z: Normal,
-    shares: FloatArray,
+    shares: Float[np.ndarray, "N T"],
     labels: WeightedLabels,
     prior: ShrinkagePrior,
 ) -> Experts:

@@ -1,0 +1,285 @@
+"""A run of the loop under way: one trace, one stop rule, one finite check, one word to those who watch."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from nongauss.optimise.checkpoint import Entry, Snapshot
+from nongauss.optimise.result import FitResult, Progress, Run, Status, say
+
+Info = Mapping[str, Any]
+
+FALL = 1e-9
+"""A relative fall of a bound that cannot fall is no rounding error beyond this."""
+
+SAY_SECONDS = 0.5
+"""Least time between two printed lines."""
+
+COLUMNS = ("iteration", "bound", "objective", "seconds")
+"""What each row of a trace has."""
+
+NO_FIGURES = ("bound", "objective", "stop", "finite")
+"""Entries of an info that have a place of their own."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """When a fit ends, if neither a failure nor a person nor the model ends it.
+
+    max_iter : most iterations of this call of `run`.
+    least_gain : of an objective, the gain at or below which it has converged, and the fall beyond which it
+    has
+        not. None: `max_iter` is a schedule, whose end is COMPLETED.
+    patience : over how many iterations the gain is taken.
+    rises : an objective that falls is an error of the model.
+    """
+
+    max_iter: int
+    least_gain: Callable[[float], float] | None = None
+    patience: int = 1
+    rises: bool = False
+
+
+class Adapter(Protocol):
+    """A step that drives the course itself."""
+
+    replays: bool
+    """Does it take its iterations again from the beginning when a fit goes on from a file?"""
+
+    def begin(self, state: Any, key: Any) -> Any:
+        """The state before the first iteration, as the adapter wants it."""
+
+    def packed(self, state: Any) -> Any:
+        """All that the next iteration depends on, as a tree of arrays on the host."""
+
+    def unpacked(self, packed: Any, state: Any) -> Any:
+        """The state that was packed, one like `state`. Raises ValueError if it is not like it."""
+
+    def drive(self, course: Course) -> None:
+        """Iterate and tell the course of it, until it says that this is the end."""
+
+    def ended(self, state: Any) -> None:
+        """The run is over, at this state."""
+
+
+class _Best(NamedTuple):
+    """The state with the highest objective so far."""
+
+    objective: float
+    state: Any
+
+
+class Course:
+    """A run under way: its trace, its state, its rule, and all who are told of it.
+
+    `done` are the iterations of this call, the state after them and the best state: one value, so that
+    Ctrl-C, wherever it comes, finds them together.
+    """
+
+    says_enough = Status.CONVERGED
+    """What an iteration means that says "stop"."""
+
+    def __init__(
+        self,
+        run: Run,
+        rule: Rule,
+        entry: Entry,
+        adapter: Adapter,
+        now: Snapshot,
+        first: int,
+        total: int | None,
+    ) -> None:
+        self.run, self.rule, self.entry, self.adapter = run, rule, entry, adapter
+        self.rows: list[dict[str, float]] = list(now.trace)
+        self.n_rows, self.offset, self.before = len(self.rows), now.n_iter, now.seconds
+        self.n_todo = rule.max_iter + first - now.n_iter
+        self.total = now.n_iter + self.n_todo if total is None else total
+        own = [row["objective"] for row in self.rows[self.n_rows - (now.n_iter - first) :]]
+        self.objectives, self.n_own = [-math.inf, *own], len(own)
+        self.highest = max(self.objectives)
+        best = now.state if now.best is None else now.best
+        self.done: tuple[int, Any, _Best] = 0, now.state, _Best(self.highest, best)
+        self.began = self.printed = time.perf_counter()
+        self.air, self.again = self.before, Snapshot(None, [], 0, 0.0)
+        self.status: Status | None = self._schedule_ended() if self.n_todo <= 0 else None
+
+    @property
+    def goes_on(self) -> bool:
+        """Is there an iteration to do?"""
+        return self.status is None
+
+    @property
+    def state(self) -> Any:
+        """The state after the last iteration."""
+        return self.done[1]
+
+    @property
+    def n_done(self) -> int:
+        """Iterations of this call."""
+        return self.done[0]
+
+    @property
+    def n_iter(self) -> int:
+        """Iterations in all: the number of the next one."""
+        return self.offset + self.n_done
+
+    @property
+    def n_left(self) -> int:
+        """Iterations that may still be done."""
+        return self.n_todo - self.n_done
+
+    def begin_at(self, objective: float) -> None:
+        """The objective of the state before the first iteration is known."""
+        self.objectives[0] = self.highest = objective
+        self.done = self.n_done, self.state, _Best(objective, self.state)
+
+    def replay(self, found: Snapshot) -> None:
+        """The iterations up to those of `found` are taken again: nobody is told of them a second time."""
+        self.again, self.before = found, found.seconds
+
+    def record(self, state: Any, info: Info) -> bool:
+        """One more iteration. Does the run go on?"""
+        return self.take([info], lambda n: state)
+
+    def take(self, infos: Sequence[Info], state_after: Callable[[int], Any]) -> bool:
+        """Several iterations; `state_after(n)` is the state after the first n. Does the run go on?"""
+        n_kept, status = 0, None
+        for info in infos:
+            status, is_kept = self._judged(info)
+            if is_kept:
+                n_kept += 1
+                self.objectives.append(_objective(info))
+                self.highest = max(self.highest, self.objectives[-1])
+            if status is not None:
+                break
+        if n_kept:
+            self._keep(infos[:n_kept], state_after)
+            asked = self._tell()
+            status = status or (Status.STOPPED if asked else None)
+        if status is None and self.n_left <= 0:
+            status = self._schedule_ended()
+        self.status = status
+        if status is None:
+            self.save()
+        return status is None
+
+    def end(self, status: Status) -> None:
+        """The adapter's own solver has come to an end."""
+        self.status = status
+
+    def save(self) -> None:
+        """Write where the run stands, if it is time to."""
+        if self.n_iter >= self.again.n_iter:
+            self.entry.save(self.snapshot)
+
+    def finish(self, result: FitResult) -> None:
+        """The run is over: the file gets its result or, if it was stopped, all that it goes on from."""
+        if not self.entry.is_kept or self.n_iter < self.again.n_iter:
+            return
+        now = self.snapshot()
+        if result.status is not Status.STOPPED:
+            now = now._replace(state=self.adapter.packed(result.state), best=None)
+        self.entry.end(now, result.status)
+
+    def snapshot(self) -> Snapshot:
+        """Where the run stands, as the file has it."""
+        n_done, state, best = self.done
+        trace, packed = self.rows[: self.n_rows + n_done], self.adapter.packed(state)
+        other = None if best.state is state else self.adapter.packed(best.state)
+        return Snapshot(packed, trace, self.offset + n_done, self._seconds(), other)
+
+    def result(self) -> FitResult:
+        """What came of the run: the last state, or the best one where the objective has fallen from it."""
+        n_done, state, best = self.done
+        assert self.status is not None
+        if best.objective - self.objectives[self.n_own + n_done] > self._slack(best.objective):
+            state = best.state
+        return FitResult(state, self.rows[: self.n_rows + n_done], self.status, self.offset + n_done)
+
+    def _slack(self, objective: float) -> float:
+        """The fall from the best objective that does not count; of a schedule, any."""
+        return math.inf if self.rule.least_gain is None else self.rule.least_gain(objective)
+
+    def _judged(self, info: Info) -> tuple[Status | None, bool]:
+        """Why the run should end after this iteration, if it should, and whether the iteration is kept."""
+        rule, objective, last = self.rule, _objective(info), self.objectives[-1]
+        if not _is_finite(info):
+            return Status.NONFINITE, False
+        if rule.rises and objective < last - _rounding(info["bound"]) * max(1.0, abs(objective)):
+            return Status.BOUND_DECREASED, False
+        if info.get("stop", 0.0) > 0.0:
+            return self.says_enough, True
+        if rule.least_gain is None or len(self.objectives) < rule.patience:
+            return None, True
+        gain, least = objective - self.objectives[-rule.patience], rule.least_gain(objective)
+        is_still = (gain if rule.rises else abs(gain)) <= least
+        has_fallen = self.highest - objective > least
+        return (Status.CONVERGED if is_still and not has_fallen else None), True
+
+    def _keep(self, infos: Sequence[Info], state_after: Callable[[int], Any]) -> None:
+        """Take iterations over into trace and state."""
+        n_done, now = self.n_done, self._seconds()
+        for i, info in enumerate(infos, start=1):
+            row = {"iteration": self.offset + n_done + i, "bound": float(info["bound"])}
+            row["objective"] = _objective(info)
+            row["seconds"] = self.air + (now - self.air) * i / len(infos)
+            if row["iteration"] <= self.again.n_iter:
+                row["seconds"] = self.again.trace[int(row["iteration"]) - self.again.n_iter - 1]["seconds"]
+            others = {name: float(number) for name, number in info.items() if name not in NO_FIGURES}
+            self.rows.append(row | others)
+        state = state_after(len(infos))
+        self.done = n_done + len(infos), state, self._best_of(infos, state, state_after)
+        self.air = now
+
+    def _best_of(self, infos: Sequence[Info], state: Any, state_after: Callable[[int], Any]) -> _Best:
+        last, former = _objective(infos[-1]), self.done[2]
+        if self.rule.least_gain is None:
+            return _Best(last, state)
+        objectives = [_objective(info) for info in infos]
+        highest = max(objectives)
+        if max(former.objective, highest) - last <= self._slack(last):
+            return _Best(max(former.objective, highest), state)
+        if highest > former.objective:
+            return _Best(highest, state_after(1 + objectives.index(highest)))
+        return former
+
+    def _tell(self) -> bool:
+        """Word to everyone of the last iteration. Does anyone ask to stop?"""
+        row, now = self.rows[self.n_rows + self.n_done - 1], time.perf_counter()
+        if self.n_iter <= self.again.n_iter:
+            return False
+        others = {name: number for name, number in row.items() if name not in COLUMNS}
+        progress = Progress(self.n_iter, self.total, row["bound"], row["seconds"], others)
+        if self.run.verbose and now - self.printed > SAY_SECONDS:
+            self.printed = now
+            say(progress)
+        asked = [bool(callback(progress)) for callback in self.run.callbacks]  # every one is told
+        return any(asked)
+
+    def _schedule_ended(self) -> Status:
+        return Status.COMPLETED if self.rule.least_gain is None else Status.MAX_ITER
+
+    def _seconds(self) -> float:
+        return self.before + time.perf_counter() - self.began
+
+
+def _objective(info: Info) -> float:
+    return float(info.get("objective", info["bound"]))
+
+
+def _is_finite(info: Info) -> bool:
+    """The one finite check: the step's own word of its state, and its numbers."""
+    if "finite" in info:
+        return bool(info["finite"]) and math.isfinite(info["bound"]) and math.isfinite(_objective(info))
+    return all(math.isfinite(number) for number in info.values())
+
+
+def _rounding(bound: Any) -> float:
+    """The relative fall that a number of this precision may take by rounding."""
+    return max(FALL, 10.0 * float(np.finfo(bound.dtype).eps)) if isinstance(bound, np.floating) else FALL
