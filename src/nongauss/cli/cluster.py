@@ -10,8 +10,9 @@ import pandas as pd
 
 from nongauss.cli.choose import closest, parse_settings
 from nongauss.core.errors import InputError
-from nongauss.report.html import FrameInfo, rule_figures, write_report
-from nongauss.report.text import model_record
+from nongauss.report.html import FrameInfo, write_report
+from nongauss.report.plots.rules import rule_figures
+from nongauss.report.records import model_record
 from nongauss.tables.kinds import column_kind
 from nongauss.tables.reading import read_table
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from nongauss.rectangle.estimator import RectangleMixture
 
 
-def fit_clusters(
+def cluster(
     data: Path,
     *,
     n_clusters: int | str = "auto",
@@ -50,7 +51,7 @@ def fit_clusters(
     return model.set_params(callbacks=None), frame
 
 
-def save_clusters(
+def save_and_report(
     model: RectangleMixture,
     frame: pd.DataFrame,
     *,
@@ -85,7 +86,7 @@ def save_clusters(
     )
 
 
-def cluster_record(model: RectangleMixture, frame: pd.DataFrame, data: Path) -> dict[str, Any]:
+def record(model: RectangleMixture, frame: pd.DataFrame, data: Path) -> dict[str, Any]:
     """The clusters and their rules as plain data."""
     about = {"data": data.name, "rows": len(frame), **model_record(model)}
     return about | {"clusters": model.clusters_, "rules": model.rules_, "rule_text": model.rule_text_}
@@ -107,7 +108,7 @@ def rule_lines(model: RectangleMixture) -> list[tuple[str, str, str, str, str]]:
 
 def _roles(model: RectangleMixture) -> dict[str, str]:
     """What each column of the table is for, in words; "" for nothing."""
-    rule, look = ({str(code.name) for code in view.codes} for view in (model._rule, model._look))
+    rule, look = ({str(code.name) for code in view.codes} for view in model._of_fit().views)
     words = {
         (True, True): "for rules and structure",
         (True, False): "for rules",
