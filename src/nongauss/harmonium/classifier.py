@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_softmax
 from sklearn.base import ClassifierMixin
 
+from nongauss.estimator.by_parts import by_parts
 from nongauss.estimator.parameters import check_parameters
 from nongauss.harmonium.config import CLASSIFIER_CONSTRAINTS
 from nongauss.harmonium.estimator import FloatArray, HarmoniumBase
@@ -19,7 +20,6 @@ from nongauss.harmonium.impute import NO_FILLER, learn_filler
 from nongauss.harmonium.objective import scores
 from nongauss.harmonium.summaries import class_means
 from nongauss.optimise.checkpoint import ended
-from nongauss.tables.parted import by_parts
 
 
 class HarmoniumClassifier(ClassifierMixin, HarmoniumBase):
