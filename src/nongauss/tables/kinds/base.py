@@ -99,7 +99,7 @@ class Kind(ABC):
         """
 
     def plain(self, column: Column) -> Column:
-        """A column of this kind as numbers or labels, for a model that was fitted to such a one."""
+        """A column of this kind as numbers or labels, for a model that was fitted to such a column."""
         return column
 
     @abstractmethod
