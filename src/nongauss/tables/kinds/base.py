@@ -29,6 +29,7 @@ class ColumnKind(enum.Enum):
     BINARY = "binary"
     CATEGORICAL = "categorical"
     TEXT = "text"
+    DATE = "date"
     CONSTANT = "constant"
 
 
