@@ -4,7 +4,7 @@ import numpy as np
 from numpy.testing import assert_allclose
 
 from nongauss.core.device import double_precision
-from nongauss.optimise.result import Status
+from nongauss.optimise.result import Run, Status
 from nongauss.rank_factor import predict, unrolled_factors
 from nongauss.rank_factor.config import RankConfig, RankRecipe
 from nongauss.rank_factor.data import RankRows
@@ -77,7 +77,7 @@ def test_values_with_gaps_have_factors_too():
 def test_training_lowers_its_loss_and_completes_its_schedule():
     state, rows, labels, config = problem(n_outputs=1, n_experts=2)
     recipe = RankRecipe("predictive", 60, 0.0, 0, 1, 1, 0.01)
-    result, draw = unrolled_factors.train(state, rows, labels, config, recipe, (), 0)
+    result, draw = unrolled_factors.train(state, rows, labels, config, recipe, Run())
     bounds = [row["bound"] for row in result.trace]
     assert result.status is Status.COMPLETED
     assert np.mean(bounds[-5:]) > bounds[0]

@@ -12,12 +12,10 @@ from sklearn.base import TransformerMixin
 
 from nongauss.core.errors import InputError
 from nongauss.estimator.base import ProbabilityClassifierMixin
+from nongauss.estimator.by_parts import by_parts
 from nongauss.rank_factor.config import CLASSIFIER_CONSTRAINTS
 from nongauss.rank_factor.data import FloatArray
 from nongauss.rank_factor.estimator import RankFactors, interval
-from nongauss.tables.inputs import read_inputs
-from nongauss.tables.labels import LabelCoder
-from nongauss.tables.parted import by_parts
 
 
 class RankFactorClassifier(ProbabilityClassifierMixin, TransformerMixin, RankFactors):
@@ -122,19 +120,16 @@ class RankFactorClassifier(ProbabilityClassifierMixin, TransformerMixin, RankFac
         Raises InputError for a table, labels, weights or a parameter that cannot be used.
         """
         self._check()
-        name = type(self).__name__
-        X, y, sample_weight = self._within(X, y, sample_weight, labels=True)
-        inputs = read_inputs(X, sample_weight, name)
-        coder = LabelCoder.fit(y, inputs.weight, name)
-        numbers = coder.encode(y, len(inputs.weight), name, inputs.weight)
-        n_classes = len(coder.classes)
+        raw = self._read(X, y, sample_weight, labels=True)
+        assert raw.classes is not None
+        n_classes = len(raw.classes)
         settings = {
             "n_experts": int(self.n_experts) if self.classifier == "mixture" else 1,
             "n_outputs": 1 if n_classes == 2 else n_classes,
             "cut": self.inference != "gibbs" if self.cut == "auto" else bool(self.cut),
         }
-        result = self._fit(X, inputs, numbers, settings)
-        self.classes_ = coder.classes
+        result = self._fit(raw, settings)
+        self.classes_ = raw.classes
         self._record_fit(result)
         return self
 

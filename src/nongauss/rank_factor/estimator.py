@@ -16,10 +16,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.estimator.base import TableEstimator
+from nongauss.estimator.by_parts import by_parts
 from nongauss.estimator.parameters import check_parameters
 from nongauss.optimise.mcmc_diagnostics import effective_size, split_rhat
 from nongauss.optimise.result import FitResult
-from nongauss.rank_factor.columns import raw_cells, raw_names
 from nongauss.rank_factor.config import (
     ANALYSIS_CONSTRAINTS,
     FEW_ROWS,
@@ -33,12 +33,19 @@ from nongauss.rank_factor.config import (
     RankRecipe,
     ShrinkagePrior,
 )
-from nongauss.rank_factor.data import CodedTable, FloatArray, code_ranks, code_values, with_a_column
+from nongauss.rank_factor.data import (
+    CodedTable,
+    FloatArray,
+    RawTable,
+    code_ranks,
+    code_values,
+    raw_cells,
+    read_table,
+    within,
+)
 from nongauss.rank_factor.fit import fit
 from nongauss.rank_factor.predict import FittedFactors
-from nongauss.rank_factor.sample import within
-from nongauss.tables.inputs import Inputs, read_inputs
-from nongauss.tables.parted import by_parts
+from nongauss.tables.learn import as_source
 
 ACTIVE = 0.01
 """A factor is active if its loadings' mean square is at least this share of the largest factor's."""
@@ -87,24 +94,24 @@ class RankFactors(TableEstimator):
                 'set it, or take inference="vb".'
             )
 
-    def _within(self, X: Any, y: Any, sample_weight: Any, labels: bool) -> tuple[Any, Any, Any]:
-        """X, y and weights of at most `max_rows` rows in memory."""
+    def _read(self, X: Any, y: Any, sample_weight: Any, labels: bool) -> RawTable:
+        """The table of at most `max_rows` rows, encoded. Raises InputError."""
         name, seed = type(self).__name__, self._key_seed(self.random_state) if self.max_rows else 0
-        return within(X, y, sample_weight, labels, self.max_rows, seed, name)
+        source = as_source(X, y if labels else None, sample_weight, estimator_name=name)
+        source = within(source, name, labels, self.max_rows, seed)
+        return read_table(source, name, self.observation == "rank", labels)
 
-    def _fit(self, X: Any, inputs: Inputs, y: FloatArray | None, settings: dict[str, Any]) -> FitResult:
-        """Fit to a table as read, and labels (N,) as class numbers or None; `settings` go to `RankConfig`."""
+    def _fit(self, raw: RawTable, settings: dict[str, Any]) -> FitResult:
+        """Fit to an encoded table; `settings` go to `RankConfig`."""
         seed = self._key_seed(self.random_state)
-        encoder, _, weight = inputs
-        by_rank = self.observation == "rank"
-        cells = with_a_column(raw_cells(encoder, X, by_rank, type(self).__name__, warn=False))
-        table = self._coded(cells, np.zeros(len(cells)) if y is None else y, weight)
+        table = self._coded(raw)
         config, recipe = self._config_of(table.rows.shape, settings), self._recipe(seed)
-        result, fitted = fit(table, config, recipe, tuple(self.callbacks or ()), int(self.verbose))
+        result, fitted = fit(table, config, recipe, self._run(None))
         self._seed = seed
         self.holds_training_rows_ = table.shows_rows
-        self._keep_encoder(encoder)
-        self.encoded_names_ = raw_names(encoder, by_rank) or ("nothing",)
+        self._keep_encoder(raw.encoder)
+        names = raw.encoder.rank_names if self.observation == "rank" else raw.encoder.one_hot_names
+        self.encoded_names_ = names or ("nothing",)
         self._keep(fitted)
         return result
 
@@ -131,15 +138,15 @@ class RankFactors(TableEstimator):
             learning_rate=float(getattr(self, "learning_rate", 0.0)),
         )
 
-    def _coded(self, cells: FloatArray, classes: FloatArray, weight: FloatArray) -> CodedTable:
-        """Raw cells (N, D), class numbers and weights (N,) as rows, apart where each has its own factors."""
+    def _coded(self, raw: RawTable) -> CodedTable:
+        """The rows as the mathematics takes them, apart where each has factors of its own."""
         by_pairs = self.observation == "rank" and self.neighbours == "pairwise"
         apart = 'inference="gibbs"' if self.inference == "gibbs" else None
         apart = apart or ('neighbours="pairwise"' if by_pairs else None)
         if self.observation == "gaussian":
-            return code_values(cells, classes, weight, apart)
+            return code_values(raw.cells, raw.numbers, raw.weight, apart)
         n_levels = int(self.n_levels) if self.neighbours == "level" else None
-        return code_ranks(cells, classes, weight, n_levels, apart)
+        return code_ranks(raw.cells, raw.numbers, raw.weight, n_levels, apart)
 
     def _keep(self, fitted: FittedFactors) -> None:
         """What `fit` found, as attributes."""
@@ -170,7 +177,7 @@ class RankFactors(TableEstimator):
     def _raw(self, X: Any) -> FloatArray:
         """Raw cells (N, D) of new rows. Raises NotFittedError, InputError."""
         by_rank = self._fitted.config.observation == "rank"
-        return with_a_column(raw_cells(self._encoder, X, by_rank, type(self).__name__))
+        return raw_cells(self._encoder, X, by_rank, type(self).__name__)
 
     @by_parts
     def transform(self, X: Any) -> FloatArray:
@@ -373,9 +380,7 @@ class RankFactorAnalysis(TransformerMixin, RankFactors):
         Raises InputError for a table, weights or a parameter that cannot be used.
         """
         self._check()
-        X, _, sample_weight = self._within(X, None, sample_weight, labels=False)
-        inputs = read_inputs(X, sample_weight, type(self).__name__)
-        self._record_fit(self._fit(X, inputs, None, {}))
+        self._record_fit(self._fit(self._read(X, None, sample_weight, labels=False), {}))
         return self
 
 

@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils.parallel import Parallel, delayed
 
-from nongauss.optimise.loop import repeat
-from nongauss.optimise.result import Callback, FitResult, Status
+from nongauss.optimise import loop
+from nongauss.optimise.course import Rule
+from nongauss.optimise.result import FitResult, Run, Status
 from nongauss.rank_factor import pairs, svm_mixture
 from nongauss.rank_factor.calibration import N_FOLDS, calibrate, chosen_rows, judged
 from nongauss.rank_factor.config import RankConfig, RankRecipe
@@ -57,13 +58,13 @@ class Outcome(NamedTuple):
 
 
 def fit(
-    table: CodedTable, config: RankConfig, recipe: RankRecipe, callbacks: tuple[Callback, ...], verbose: int
+    table: CodedTable, config: RankConfig, recipe: RankRecipe, run: Run
 ) -> tuple[FitResult, FittedFactors]:
     """Fit to coded rows in canonical order."""
     labels = WeightedLabels(one_against_rest(table.classes, config.n_outputs), table.weight)
     problem = Problem(table.rows, labels, config, recipe)
-    run = {"vb": _vb, "gibbs": _gibbs, "predictive": _predictive}[recipe.inference]
-    found = run(problem, callbacks, verbose)
+    fitted_by = {"vb": _vb, "gibbs": _gibbs, "predictive": _predictive}[recipe.inference]
+    found = fitted_by(problem, run)
     curve = _calibrated(found, problem) if config.n_outputs else None
     cells = np.dtype(cell_type(table.rows)).name
     draws = aligned(tuple(found.draws))
@@ -93,7 +94,7 @@ def _held_out(problem: Problem, chosen: np.ndarray) -> FloatArray:
     kept = np.delete(np.arange(len(labels.weight)), chosen)
     part = kept if len(kept) else chosen
     others = WeightedLabels(labels.y[part], labels.weight[part])
-    draw = _predictive(problem._replace(rows=rows.take(part), labels=others), (), 0).draws[0]
+    draw = _predictive(problem._replace(rows=rows.take(part), labels=others), Run()).draws[0]
     return decisions(draw, factors(draw, rows.take(chosen), config, cell_type(rows)))
 
 
@@ -158,30 +159,29 @@ def drawn(state: RankState) -> PosteriorDraw:
     return PosteriorDraw(A, None, lower, upper, scale.noise, None, beta, None, gate)
 
 
-def _vb(problem: Problem, callbacks: tuple[Callback, ...], verbose: int) -> Outcome:
+def _vb(problem: Problem, run: Run) -> Outcome:
     """Variational Bayes to convergence."""
     rows, labels, config, recipe = problem
     one_sweep, inference = sweep_of(problem), VariationalBayes(cell_type(rows))
-    result = repeat(
-        lambda state: one_sweep(state, inference),
+    result = loop.run(
+        lambda number, state: one_sweep(state, inference),
         first_state(np.random.default_rng(recipe.seed), rows, labels, config),
-        max_iter=recipe.max_iter,
-        least_gain=lambda bound: recipe.tol * max(1.0, abs(bound)),
-        callbacks=callbacks,
-        verbose=verbose,
+        run,
+        Rule(recipe.max_iter, lambda bound: recipe.tol * max(1.0, abs(bound))),
+        name="variational Bayes",
     )
     result = replace(result, state=_compared(result.state, problem))
     return Outcome(result, [summary(result.state)])
 
 
-def _gibbs(problem: Problem, callbacks: tuple[Callback, ...], verbose: int) -> Outcome:
+def _gibbs(problem: Problem, run: Run) -> Outcome:
     """Several chains, each from a start of its own; the second half of each is kept, thinned.
 
     They run on whatever backend joblib was told, all at once, with the same result; by default, and where
     somebody watches, one after the other.
     """
-    chains = Parallel(n_jobs=1 if callbacks else None, return_as="generator")(
-        delayed(_chain)(number, problem, callbacks, verbose) for number in range(problem.recipe.n_chains)
+    chains = Parallel(n_jobs=1 if run.callbacks else None, return_as="generator")(
+        delayed(_chain)(number, problem, run) for number in range(problem.recipe.n_chains)
     )
     draws: list[PosteriorDraw] = []
     chain: list[int] = []
@@ -203,7 +203,7 @@ def _gibbs(problem: Problem, callbacks: tuple[Callback, ...], verbose: int) -> O
 
 
 def _chain(
-    number: int, problem: Problem, callbacks: tuple[Callback, ...], verbose: int
+    number: int, problem: Problem, run: Run
 ) -> tuple[FitResult, list[PosteriorDraw], list[FloatArray]]:
     """One chain, its iterations counted after those of the chains before it: draws, numbers to watch."""
     rows, labels, config, recipe = problem
@@ -212,12 +212,12 @@ def _chain(
     state = _warm(rng, one_sweep, first_state(rng, rows, labels, config), cell_type(rows))
     gibbs = Gibbs(rng, cell_type(rows))
     keep = _Keep(problem)
-    result = repeat(
-        lambda state: keep(*one_sweep(state, gibbs)),
+    result = loop.run(
+        lambda number, state: keep(*one_sweep(state, gibbs)),
         state,
-        max_iter=recipe.max_iter,
-        callbacks=callbacks,
-        verbose=verbose,
+        run,
+        Rule(recipe.max_iter),
+        name=f"chain {number}",
         former=FitResult(None, [], Status.COMPLETED, number * recipe.max_iter),
         expected=recipe.n_chains * recipe.max_iter,
     )
@@ -258,7 +258,7 @@ class _Keep:
         return state, info
 
 
-def _predictive(problem: Problem, callbacks: tuple[Callback, ...], verbose: int) -> Outcome:
+def _predictive(problem: Problem, run: Run) -> Outcome:
     """A few sweeps of variational Bayes, then training for prediction, which is JAX."""
     from nongauss.rank_factor import unrolled_factors
 
@@ -266,5 +266,5 @@ def _predictive(problem: Problem, callbacks: tuple[Callback, ...], verbose: int)
     rng = np.random.default_rng(recipe.seed)
     first = first_state(rng, rows, labels, config)
     state = _warm(rng, sweep_of(problem), first, cell_type(rows))
-    result, draw = unrolled_factors.train(state, rows, labels, config, recipe, callbacks, verbose)
+    result, draw = unrolled_factors.train(state, rows, labels, config, recipe, run)
     return Outcome(replace(result, state=state), [draw])
