@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Self
 
@@ -15,7 +16,8 @@ from nongauss.estimator.base import ProbabilityClassifierMixin
 from nongauss.estimator.by_parts import by_parts
 from nongauss.rank_factor.config import CLASSIFIER_CONSTRAINTS
 from nongauss.rank_factor.data import FloatArray
-from nongauss.rank_factor.estimator import RankFactors, interval
+from nongauss.rank_factor.estimator import RankFactors
+from nongauss.rank_factor.predict import interval
 
 
 class RankFactorClassifier(ProbabilityClassifierMixin, TransformerMixin, RankFactors):
@@ -30,7 +32,7 @@ class RankFactorClassifier(ProbabilityClassifierMixin, TransformerMixin, RankFac
     Parameters
     ----------
     n_factors, observation, neighbours, n_levels, epsilon, shrinkage, n_chains, n_draws, tol, callbacks,
-    max_rows, random_state, verbose
+    checkpoint, max_rows, random_state, verbose
         See `RankFactorAnalysis`.
     classifier : {"linear", "mixture"}, default "linear"
     inference : {"vb", "gibbs", "predictive"}, default "vb"
@@ -92,6 +94,7 @@ class RankFactorClassifier(ProbabilityClassifierMixin, TransformerMixin, RankFac
         max_iter: int | str = "auto",
         tol: float = 3e-3,
         callbacks: Sequence[Callable[..., Any]] | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
         max_rows: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -111,6 +114,7 @@ class RankFactorClassifier(ProbabilityClassifierMixin, TransformerMixin, RankFac
         self.max_iter = max_iter
         self.tol = tol
         self.callbacks = callbacks
+        self.checkpoint = checkpoint
         self.max_rows = max_rows
         self.random_state, self.verbose = random_state, verbose
 

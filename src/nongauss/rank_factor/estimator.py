@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+import os
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Self
@@ -10,7 +11,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from scipy.special import ndtri
 from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -18,6 +18,7 @@ from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.estimator.base import TableEstimator
 from nongauss.estimator.by_parts import by_parts
 from nongauss.estimator.parameters import check_parameters
+from nongauss.optimise.checkpoint import ended, opened
 from nongauss.optimise.mcmc_diagnostics import effective_size, split_rhat
 from nongauss.optimise.result import FitResult
 from nongauss.rank_factor.config import (
@@ -44,7 +45,7 @@ from nongauss.rank_factor.data import (
     within,
 )
 from nongauss.rank_factor.fit import fit
-from nongauss.rank_factor.predict import FittedFactors
+from nongauss.rank_factor.predict import FittedFactors, interval
 from nongauss.tables.learn import as_source
 
 ACTIVE = 0.01
@@ -67,6 +68,7 @@ class RankFactors(TableEstimator):
     max_iter: Any
     tol: float
     callbacks: Any
+    checkpoint: str | os.PathLike[str] | None
     random_state: Any
     max_rows: int | None
     verbose: int
@@ -105,14 +107,17 @@ class RankFactors(TableEstimator):
         """Fit to an encoded table; `settings` go to `RankConfig`."""
         seed = self._key_seed(self.random_state)
         table = self._coded(raw)
-        config, recipe = self._config_of(table.rows.shape, settings), self._recipe(seed)
-        result, fitted = fit(table, config, recipe, self._run(None))
+        config = self._config_of(table.rows.shape, settings)
+        told = self._settings_that_matter(), raw.encoder
+        seed, checkpoint = opened(self.checkpoint, seed, self.random_state, tuple(table), *told)
+        result, fitted = fit(table, config, self._recipe(seed), self._run(checkpoint))
         self._seed = seed
         self.holds_training_rows_ = table.shows_rows
         self._keep_encoder(raw.encoder)
         names = raw.encoder.rank_names if self.observation == "rank" else raw.encoder.one_hot_names
         self.encoded_names_ = names or ("nothing",)
         self._keep(fitted)
+        ended(checkpoint, result.status)
         return result
 
     def _config_of(self, shape: tuple[int, int], settings: dict[str, Any]) -> RankConfig:
@@ -307,6 +312,8 @@ class RankFactorAnalysis(TransformerMixin, RankFactors):
         "vb" ends when a sweep gains less than this share of the bound.
     callbacks : list of callables, default None
         Each is given a `Progress` after each sweep; one that returns True stops the fit.
+    checkpoint : path, default None
+        File in which a fit is kept while it runs; interrupted, it goes on from there, to the same bits.
     max_rows : int or None, default None
         Learn from a random sample of so many rows at most. A table in parts (see `docs/scale.md`) needs it.
     random_state : int, RandomState, Generator or None, default None
@@ -354,6 +361,7 @@ class RankFactorAnalysis(TransformerMixin, RankFactors):
         max_iter: int | str = "auto",
         tol: float = 3e-3,
         callbacks: Sequence[Callable[..., Any]] | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
         max_rows: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -370,6 +378,7 @@ class RankFactorAnalysis(TransformerMixin, RankFactors):
         self.max_iter = max_iter
         self.tol = tol
         self.callbacks = callbacks
+        self.checkpoint = checkpoint
         self.max_rows = max_rows
         self.random_state = random_state
         self.verbose = verbose
@@ -382,14 +391,3 @@ class RankFactorAnalysis(TransformerMixin, RankFactors):
         self._check()
         self._record_fit(self._fit(self._read(X, None, sample_weight, labels=False), {}))
         return self
-
-
-def interval(draws: FloatArray, sd: FloatArray | None, coverage: float) -> FloatArray:
-    """Central intervals of S draws (S, ...): (..., 2); of one summary with its standard deviations."""
-    if not (isinstance(coverage, numbers.Real) and 0 < coverage < 1):
-        raise InputError(f"coverage must lie between 0 and 1, got {coverage!r}; for example 0.9.")
-    tail = 0.5 - 0.5 * float(coverage)
-    if sd is None:
-        return np.moveaxis(np.quantile(draws, [tail, 1.0 - tail], axis=0), 0, -1)
-    half = -ndtri(tail) * sd
-    return np.stack([draws[0] - half, draws[0] + half], axis=-1)
