@@ -17,7 +17,7 @@ from scipy.special import softmax
 from sklearn.metrics import normalized_mutual_info_score
 
 from nongauss.rectangle import fit, objective, updates
-from nongauss.rectangle.params import STEEPNESS
+from nongauss.rectangle.config import STEEPNESS
 
 Patch = Callable[[], AbstractContextManager[Any]]
 
@@ -40,10 +40,7 @@ def mixing_weights() -> AbstractContextManager[Any]:
     stack = ExitStack()
     for module in (updates, fit):
         stack.enter_context(patch.object(module, "posterior", lambda G, p: posterior(G, weighted(G, p))))
-    for module in (updates, objective):
-        stack.enter_context(
-            patch.object(module, "log_joint", lambda G, p, w: log_joint(G, weighted(G, p), w))
-        )
+    stack.enter_context(patch.object(objective, "log_joint", lambda G, p, w: log_joint(G, weighted(G, p), w)))
     return stack
 
 

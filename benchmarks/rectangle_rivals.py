@@ -12,7 +12,7 @@ from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from sklearn.mixture import GaussianMixture
 from sklearn.tree import DecisionTreeClassifier
 
-from nongauss.rectangle.box_search import Box, Grid, hold
+from nongauss.rectangle.box_search import Box, Grid, search_boxes
 from nongauss.rectangle.rules import best_slopes
 
 
@@ -93,7 +93,7 @@ def box_step(Z: np.ndarray, labels: np.ndarray, tolerance: float = 0.01) -> Answ
             conditions |= {(d, 0): int(low)} if low > 0 else {}
             conditions |= {(d, 1): int(high)} if high < len(v) - 1 else {}
         boxes.append(Box(grid, own, conditions))
-    boxes = hold(grid, boxes, tolerance)
+    boxes = search_boxes(grid, boxes, tolerance)
     depth = np.array([_depth(Z, values, box) for box in boxes])
     inside = (np.array([box.broken for box in boxes]) == 0).sum(axis=0)
     conditions = float(np.mean([len(box.conditions) for box in boxes]))

@@ -161,9 +161,8 @@ def harmonium_pass(source: Any, engine: str) -> tuple[Callable[[], Any], Any, An
 
 def rectangle_pass(source: Any, engine: str) -> tuple[Callable[[], Any], Any, Any]:
     from nongauss import RectangleMixture
-    from nongauss.rectangle.params import Boxes
-    from nongauss.rectangle.parts import Views, tally_of
-    from nongauss.rectangle.updates import State
+    from nongauss.rectangle.params import Boxes, RectangleParams
+    from nongauss.rectangle.tables import tally_of
     from nongauss.tables.parted import Encode, describe, sample_table
 
     whole = describe(source, "bench").table.encoder()
@@ -171,8 +170,8 @@ def rectangle_pass(source: Any, engine: str) -> tuple[Callable[[], Any], Any, An
     model = RectangleMixture(5, n_init=1, max_iter=3, random_state=0).fit(first)
     shape = (1, model.n_clusters_, len(COLUMNS))
     boxes = Boxes(np.full(shape, -1.0), np.full(shape, 1.0), np.zeros((*shape[:2], 0)))
-    state = State(boxes, model._structure)
-    arguments = (Views(whole, model._rule, model._look, "bench"), model._rules, state, "student_t")
+    views, rules, structure, kind = model._fitted
+    arguments = (views, whole, "bench", rules, RectangleParams(boxes, structure), kind)
     return partial(source.sum, tally_of, *arguments), arguments, source
 
 

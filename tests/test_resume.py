@@ -22,7 +22,7 @@ from nongauss import (
 )
 from nongauss.core.errors import InputError
 from nongauss.optimise.checkpoint import Checkpoint
-from nongauss.rectangle import choose_k as selection
+from nongauss.rectangle import choose_k
 from nongauss.sparse_gp import inducing
 from nongauss.sparse_gp import streamed_posterior as passes
 
@@ -120,15 +120,15 @@ def test_a_fit_that_was_stopped_goes_on_to_the_same_bits(name, tmp_path):
 def test_numbers_of_clusters_that_were_tried_are_not_tried_again(tmp_path, monkeypatch):
     monkeypatch.setattr(Checkpoint, "due", lambda self: True)
     model = RectangleMixture(n_init=2, random_state=0)
-    whole, tried, solve = clone(model).fit(REAL_CELLS), [], selection.solve
+    whole, tried, fit = clone(model).fit(REAL_CELLS), [], choose_k.fit
 
-    def watched(task, recipe, wording):
+    def watched(task, recipe, wording, run):
         tried.append(recipe.n_clusters)
         if recipe.n_clusters == broken:
             raise KeyboardInterrupt
-        return solve(task, recipe, wording)
+        return fit(task, recipe, wording, run)
 
-    monkeypatch.setattr(selection, "solve", watched)
+    monkeypatch.setattr(choose_k, "fit", watched)
     model.set_params(checkpoint=tmp_path / "fit")
     broken = 3
     with pytest.raises(KeyboardInterrupt):

@@ -69,7 +69,7 @@ def test_without_weight_on_the_labels_the_features_are_the_unsupervised_ones(met
 @pytest.mark.parametrize("kind", ["binary", "real"])
 def test_the_number_of_features_is_found(kind):
     layout, rows, Z = rows_of(kind, n_features=4, n_rows=600)
-    result = find_features(layout, rows, recipe(n_components=12, batch_size=256), True)
+    result = find_features(layout, rows, recipe(n_components=12, batch_size=256), prunes=True)
     on = result.state.on
     assert on.shape[1] == 4
     alike = np.abs(np.corrcoef(on.T, Z.T)[:4, 4:])

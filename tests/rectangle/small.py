@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from nongauss.rectangle.params import Boxes, Labels, Rows, Structure
+from nongauss.rectangle.data import ColumnView, LevelCodes, RawCells, RectangleRows, learn_view, read_columns
+from nongauss.rectangle.params import Boxes, ClusterStructure
+from nongauss.tables.encoder import TableEncoder
 
 
-def labels(codes: np.ndarray | None = None, *n_levels: int, n_rows: int = 0) -> Labels:
+def labels(codes: np.ndarray | None = None, *n_levels: int, n_rows: int = 0) -> LevelCodes:
     codes = np.zeros((n_rows, 0), dtype=np.intp) if codes is None else codes
-    return Labels(codes, n_levels)
+    return LevelCodes(codes, n_levels)
 
 
-def rows(n_rows: int = 40, *, gaps: bool = True, seed: int = 0) -> Rows:
+def rows(n_rows: int = 40, *, gaps: bool = True, seed: int = 0) -> RectangleRows:
     """Two numeric and one label column for rules, three numeric and one label column for structure."""
     rng = np.random.default_rng(seed)
     X, Y = rng.normal(size=(n_rows, 2)), rng.normal(size=(n_rows, 3))
@@ -22,7 +26,7 @@ def rows(n_rows: int = 40, *, gaps: bool = True, seed: int = 0) -> Rows:
     if gaps:
         X[3, 1] = Y[5, 0] = np.nan
         X[4], Y[6], X_labels.codes[4] = np.nan, np.nan, -1
-    return Rows(X, X_labels, Y, Y_labels, rng.uniform(0.5, 2.0, n_rows))
+    return RectangleRows(X, X_labels, Y, Y_labels, rng.uniform(0.5, 2.0, n_rows))
 
 
 def boxes(n_starts: int = 2, K: int = 3, seed: int = 1) -> Boxes:
@@ -32,12 +36,13 @@ def boxes(n_starts: int = 2, K: int = 3, seed: int = 1) -> Boxes:
     return Boxes.of(flat, 2)
 
 
-def structure(n_starts: int = 2, K: int = 3, P: int = 3, n_levels: int = 2, seed: int = 2) -> Structure:
-    rng = np.random.default_rng(seed)
+def structure(n_starts: int = 2, K: int = 3, seed: int = 2) -> ClusterStructure:
+    """Three numeric structure columns and a label column of two levels."""
+    P, n_levels, rng = 3, 2, np.random.default_rng(seed)
     root = rng.normal(size=(n_starts, K, P, P))
     scatter = root @ np.swapaxes(root, -1, -2) + np.eye(P)
     levels = rng.dirichlet(np.ones(n_levels), (n_starts, K))
-    return Structure(rng.normal(size=(n_starts, K, P)), scatter, np.log(levels))
+    return ClusterStructure(rng.normal(size=(n_starts, K, P)), scatter, np.log(levels))
 
 
 def blobs(n_rows: int = 200, K: int = 4, seed: int = 0, spread: float = 0.4) -> tuple[np.ndarray, np.ndarray]:
@@ -46,3 +51,19 @@ def blobs(n_rows: int = 200, K: int = 4, seed: int = 0, spread: float = 0.4) -> 
     centres = np.array([(x, y) for x in range(3) for y in range(2)])[:K] * 4.0
     truth = rng.integers(0, K, n_rows)
     return centres[truth] + rng.uniform(-spread * 2, spread * 2, (n_rows, 2)), truth
+
+
+def viewed(
+    X: Any,
+    whole: TableEncoder | None = None,
+    places: tuple[int, ...] | None = None,
+    weight: np.ndarray | None = None,
+    scaling: str = "standard",
+) -> tuple[ColumnView, RawCells]:
+    """The view of some columns of a table (None: all), and their cells."""
+    whole = TableEncoder.fit(X) if whole is None else whole
+    places = tuple(range(whole.n_features)) if places is None else places
+    columns = read_columns(X, whole, places, "model")
+    weight = np.ones(len(X)) if weight is None else weight
+    there = learn_view(columns, whole, places, weight, scaling)
+    return there, there.cells(columns)

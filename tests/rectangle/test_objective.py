@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from nongauss.rectangle import objective as o
-from nongauss.rectangle.params import Boxes, box_prior
+from nongauss.rectangle.params import Boxes, RectangleParams, box_prior
 from nongauss.rectangle.structure import log_density, log_prior
 from rectangle.small import boxes, rows, structure
 
@@ -24,7 +24,7 @@ def plain_inside(data, box, slope, s, k):
 @pytest.mark.parametrize("slope", [1.0, 5.0])
 def test_inside_is_a_product_of_logistic_functions(slope):
     data, box = rows(), boxes()
-    G = np.exp(o.log_inside(o.cells(data, slope), box))
+    G = np.exp(o.log_inside(o.slope_powers(data, slope), box))
     for s, k in itertools.product(range(2), range(3)):
         expected = plain_inside(data, box, slope, s, k)
         nothing = np.isnan(data.X).all(axis=1) & (data.X_labels.codes[:, 0] < 0)
@@ -34,7 +34,7 @@ def test_inside_is_a_product_of_logistic_functions(slope):
 
 def test_a_steep_rectangle_is_the_indicator_of_its_box():
     data, box = rows(gaps=False), boxes()
-    G = np.exp(o.log_inside(o.cells(data, 20.0), box._replace(sets=np.full_like(box.sets, 9.0))))
+    G = np.exp(o.log_inside(o.slope_powers(data, 20.0), box._replace(sets=np.full_like(box.sets, 9.0))))
     for s, k in itertools.product(range(2), range(3)):
         depth = np.minimum(data.X - box.lower[s, k], box.upper[s, k] - data.X).min(axis=1)
         clear = np.abs(depth) > 0.5
@@ -45,7 +45,7 @@ def test_the_e_step_and_the_objective_equal_brute_force():
     """Every assignment of every row, by the definition of the constraint: inside its own, outside the
     others."""
     data, box, look = rows(12), boxes(), structure()
-    at, prior = o.cells(data, 3.0), box_prior(3, 2, 3)
+    at, prior = o.slope_powers(data, 3.0), box_prior(3, 2, 3)
     log_G, log_p = o.log_inside(at, box), log_density(data, look, "student_t")[0]
     joint = np.empty((2, 3, 12))
     for k in range(3):
@@ -53,13 +53,14 @@ def test_the_e_step_and_the_objective_equal_brute_force():
         joint[:, k] = np.exp(signs.sum(axis=0) + log_p[:, k]) / 3
     assert_allclose(o.posterior(log_G, log_p), joint / joint.sum(axis=1, keepdims=True), rtol=1e-7)
     total = np.log(joint.sum(axis=1)) @ data.weight
+    problem = o.EMProblem(data, at, prior, "student_t")
     total += o.log_box_prior(box, prior)[0].sum(axis=1) + log_prior(look, data.Y_labels, "student_t")
-    assert_allclose(o.objective(data, at, box, look, prior, "student_t"), total, rtol=1e-9)
+    assert_allclose(o.objective(problem, RectangleParams(box, look)), total, rtol=1e-9)
 
 
 def test_the_gradient_equals_finite_differences():
     data, prior = rows(), box_prior(3, 2, 3)
-    at, flat = o.cells(data, 4.0), boxes().flat()
+    at, flat = o.slope_powers(data, 4.0), boxes().flat()
     share = np.random.default_rng(0).dirichlet(np.ones(3), (2, len(data))).transpose(0, 2, 1)
     value, gradient = o.expected(at, Boxes.of(flat, 2), share, prior)
     assert value.shape == (2, 3)
@@ -74,7 +75,7 @@ def test_the_gradient_equals_finite_differences():
 
 def test_blocks_of_rows_change_nothing(monkeypatch):
     data, box, prior = rows(300), boxes(), box_prior(3, 2, 3)
-    at = o.cells(data, 5.0)
+    at = o.slope_powers(data, 5.0)
     share = np.full((2, 3, 300), 1 / 3)
     whole = o.expected(at, box, share, prior)
     monkeypatch.setattr(o, "_BLOCK", 1)
@@ -86,7 +87,7 @@ def test_gross_values_overflow_nowhere():
     data = rows(gaps=False)
     data.X[0] = 1e9
     wide = Boxes(np.full((1, 2, 2), -16.0), np.full((1, 2, 2), 16.0), np.zeros((1, 2, 3)))
-    at = o.cells(data, 20.0)
+    at = o.slope_powers(data, 20.0)
     value, gradient = o.expected(at, wide, np.full((1, 2, 40), 0.5), box_prior(2, 2, 3))
     assert np.isfinite(value).all()
     assert np.isfinite(gradient).all()

@@ -3,26 +3,26 @@ import pandas as pd
 import pytest
 
 from nongauss.core.errors import InputError
-from nongauss.rectangle.columns import view
 from nongauss.rectangle.priors import read_prior
-from nongauss.tables.encoder import TableEncoder
+from nongauss.rectangle.rules import NOTHING_STATED
+from rectangle.small import viewed
 
 
 @pytest.fixture
 def rule():
     frame = pd.DataFrame({"age": [20.0, 30, 40, 50], "job": ["a", "b", "a", "c"], "size": [1.0, 2, 3, 4]})
-    return view(frame, TableEncoder.fit(frame), (0, 1, 2), np.ones(4), "standard", "model")
+    return viewed(frame)
 
 
 def test_words_become_scaled_bounds(rule):
     there, cells = rule
     prior = read_prior({"mid": {"age": (25, 45)}, "b": {"job": "b", "size": (None, 2.5)}}, there, 50.0)
     assert prior.names == ("mid", "b")
-    places = [(item.cluster, item.place) for item in prior.stated]
+    places = [(item.cluster, item.place) for item in prior.bounds]
     # Two numeric columns, so 0, 1 are lower and 2, 3 upper bounds, and 4, 5, 6 levels.
     assert places == [(0, 0), (0, 2), (1, 4), (1, 5), (1, 6), (1, 3)]
-    assert prior.stated[0].value == pytest.approx(-10 / np.std([20, 30, 40, 50]))
-    assert [item.value for item in prior.stated[2:5]] == [-1.0, 1.0, -1.0]
+    assert prior.bounds[0].value == pytest.approx(-10 / np.std([20, 30, 40, 50]))
+    assert [item.value for item in prior.bounds[2:5]] == [-1.0, 1.0, -1.0]
     margins = prior.margins(cells)
     assert (margins[:, 0] >= 0).tolist() == [False, True, True, False]
     assert (margins[:, 1] >= 0).tolist() == [False, True, False, False]
@@ -36,7 +36,7 @@ def test_what_was_stated_stays_with_its_cluster_when_others_are_left_out(rule):
 
 
 def test_nothing_stated_is_no_prior(rule):
-    assert read_prior(None, rule[0], 1.0).margins(rule[1]) is None
+    assert NOTHING_STATED.margins(rule[1]) is None
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,8 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.stats import multivariate_normal, multivariate_t
 
-from nongauss.rectangle.params import KINDS
-from nongauss.rectangle.structure import FREEDOM, log_density, log_prior, prior_variance, update
+from nongauss.rectangle.config import KINDS
+from nongauss.rectangle.structure import FREEDOM, log_density, log_prior, prior_variance, update_structure
 from rectangle.small import rows, structure
 
 
@@ -31,17 +31,17 @@ def test_em_never_lowers_likelihood_plus_prior_gaps_and_weights_included(kind):
     """With shares held: each update is an EM step of its own for Student's t and for missing cells."""
     data, look = rows(), structure()
     share = np.random.default_rng(0).dirichlet(np.ones(3), (2, len(data))).transpose(0, 2, 1) * data.weight
-    look = update(data, share, np.ones_like(share), look, kind)
+    look = update_structure(data, share, np.ones_like(share), look, kind)
     former = -np.inf
     for _ in range(30):
         log_p, pull = log_density(data, look, kind)
         value = (share * log_p).sum(axis=(1, 2)) + log_prior(look, data.Y_labels, kind)
         assert (value >= former - 1e-9).all()
         former = value
-        look = update(data, share, pull, look, kind)
+        look = update_structure(data, share, pull, look, kind)
     # At the end the update stands still.
     assert_allclose(
-        update(data, share, log_density(data, look, kind)[1], look, kind).mean, look.mean, atol=1e-2
+        update_structure(data, share, log_density(data, look, kind)[1], look, kind).mean, look.mean, atol=1e-2
     )
 
 
@@ -53,7 +53,7 @@ def test_the_prior_expects_clusters_that_fill_the_volume_of_the_rows():
 def test_kinds_are_what_they_say():
     data, look = rows(), structure()
     share = np.random.default_rng(0).dirichlet(np.ones(3), (2, len(data))).transpose(0, 2, 1)
-    diagonal = update(data, share, np.ones_like(share), look, "diagonal").scatter
+    diagonal = update_structure(data, share, np.ones_like(share), look, "diagonal").scatter
     assert_allclose(diagonal * (1 - np.eye(3)), 0.0)
-    shared = update(data, share, np.ones_like(share), look, "shared").scatter
+    shared = update_structure(data, share, np.ones_like(share), look, "shared").scatter
     assert_allclose(shared, np.broadcast_to(shared[:, :1], shared.shape))

@@ -108,7 +108,7 @@ def rule_lines(model: RectangleMixture) -> list[tuple[str, str, str, str, str]]:
 
 def _roles(model: RectangleMixture) -> dict[str, str]:
     """What each column of the table is for, in words; "" for nothing."""
-    rule, look = ({str(code.name) for code in view.codes} for view in (model._rule, model._look))
+    rule, look = ({str(code.name) for code in view.codes} for view in model._of_fit().views)
     words = {
         (True, True): "for rules and structure",
         (True, False): "for rules",

@@ -132,10 +132,11 @@ class HarmoniumClassifier(ClassifierMixin, HarmoniumBase):
         n_classes = len(classes)
         coder, layout = table.coder, table.coder.layout
         seed, checkpoint = self._opened(seed, table)
+        run = self._run(checkpoint)
         recipe = self._recipe(len(coder.units), seed)
         without: tuple[str, ...] = ()
         if self.n_components == "infinite" and self.units == "binary" and self.reading == "auto":
-            found, without = count_features(layout, table.rows, recipe, n_classes, checkpoint)
+            found, without = count_features(layout, table.rows, recipe, run, n_classes)
             recipe = recipe._replace(n_components=found, has_sticks=False)
         dropout = None if self.dropout == "auto" else float(self.dropout)
         recipe = recipe._replace(
@@ -146,9 +147,7 @@ class HarmoniumClassifier(ClassifierMixin, HarmoniumBase):
             filler = learn_filler(layout, table.rows, seed)
             table = filler.filled_table(table)
         rows = table.rows
-        result, machine = fit_global(
-            layout, rows, recipe, all_rows=table.all_rows, filler=filler, **self._watching(checkpoint)
-        )
+        result, machine = fit_global(layout, rows, recipe, run, all_rows=table.all_rows, filler=filler)
         hidden = self._keep(coder, machine, rows, None)
         self.component_status_ += without
         assert rows.labels is not None

@@ -179,6 +179,7 @@ class ContrastiveLearner:
         return self.all_rows.source.blocks(self.rng)
 
     def _step(self, batch: VisibleRows) -> dict[str, float]:
+        """Move the parameters along the gradient of one batch; returns its hinge loss where labels count."""
         params, recipe, log_odds = self.params, self.recipe, self.prior.log_odds
         x = self.complete(params, log_odds, batch)
         n = max(1, int(len(batch.weight) * CONTRAST_SHARE)) if recipe.heeds_labels else len(batch.weight)
@@ -272,6 +273,7 @@ class ContrastiveLearner:
         return self.overlap * (self.done / max(self.n_steps, 1)) ** 2
 
     def _move(self, gradients: tuple[Array, ...]) -> None:
+        """One step of Adam, each kind of parameter by its own step size, which falls in a straight line."""
         left = 1.0 - (1.0 - DECAYED) * self.done / max(self.n_steps, 1)
         self.done += 1
         bias = min(BIAS_STEP, self.weight_step)
@@ -281,6 +283,7 @@ class ContrastiveLearner:
             keep_normalisable(self.params.weights, self.layout)
 
     def _update_sticks(self, at: Contrast, counts: float) -> None:
+        """Follow the use of the units in batches by a running mean; `counts` is what the batch counts for."""
         if not self.recipe.has_sticks:
             return
         self.used += counts

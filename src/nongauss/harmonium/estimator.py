@@ -125,6 +125,7 @@ class HarmoniumBase(TransformerMixin, NongaussEstimator):
         return hidden
 
     def _warn_if_saturated(self, share: float) -> None:
+        """Warn if a large share of the activations of the training rows is next to 0 or 1."""
         if share > SATURATED:
             warnings.warn(
                 f"{100 * share:.0f} % of the activations are outside [.02, .98], so that the features hardly "
@@ -375,14 +376,14 @@ class Harmonium(HarmoniumBase):
         table = self._read(X, None, sample_weight, has_labels=False)
         coder, rows = table.coder, table.rows
         seed, checkpoint = self._opened(seed, table)
-        recipe, watching = self._recipe(len(coder.units), seed), self._watching(checkpoint)
+        recipe, run = self._recipe(len(coder.units), seed), self._run(checkpoint)
         reasons = None
         if self._is_chain(rows):
             prunes = self.n_components == "infinite"
-            result, machine = fit_chain(coder.layout, rows, recipe, prunes, **watching)
+            result, machine = fit_chain(coder.layout, rows, recipe, run, prunes=prunes)
             reasons = result.state.reasons if prunes else None
         else:
-            result, machine = fit_global(coder.layout, rows, recipe, all_rows=table.all_rows, **watching)
+            result, machine = fit_global(coder.layout, rows, recipe, run, all_rows=table.all_rows)
         self._keep(coder, machine, rows, reasons)
         ended(checkpoint, result.status)
         self._record_fit(result)

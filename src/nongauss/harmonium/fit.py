@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -43,46 +41,54 @@ from nongauss.harmonium.objective import scores
 from nongauss.harmonium.params import HarmoniumParams
 from nongauss.harmonium.predict import Machine
 from nongauss.harmonium.updates import filled_by_mean_field, preactivation, with_dropout
-from nongauss.optimise.checkpoint import Checkpoint
-from nongauss.optimise.lbfgs import ascend
-from nongauss.optimise.loop import run_epochs
-from nongauss.optimise.result import Callback, FitResult, Status
+from nongauss.optimise import loop
+from nongauss.optimise.lbfgs import PATIENCE, lbfgs
+from nongauss.optimise.loop import Rule, in_place
+from nongauss.optimise.result import FitResult, Run, Status
+
+NOBODY = Run()
+"""The run of a fit that nobody watches and nothing keeps."""
+
+LEARNING, COUNTING = "contrastive divergence", "chain graph"
+"""Names of the two loops of a fit in its checkpoint."""
 
 
 def fit_global(
     layout: Layout,
     rows: VisibleRows,
     recipe: HarmoniumRecipe,
+    run: Run,
     *,
     all_rows: RowSource | None = None,
     filler: Filler = NO_FILLER,
-    **watching: Any,
 ) -> tuple[FitResult, Machine]:
     """The globally normalised model, with or without classes. `all_rows`: see `learn`."""
-    result = learn(layout, rows, recipe, all_rows=all_rows, **watching)
+    result = learn(layout, rows, recipe, run, all_rows=all_rows)
     params, prior = (type(part)(*(np.asarray(each, np.float64) for each in part)) for part in result.state)
     totals = mean_totals(layout, rows)
     return result, Machine(params, prior, layout, recipe.units, "global", totals, filler)
 
 
 def fit_chain(
-    layout: Layout, rows: VisibleRows, recipe: HarmoniumRecipe, prunes: bool, **watching: Any
+    layout: Layout, rows: VisibleRows, recipe: HarmoniumRecipe, run: Run, *, prunes: bool
 ) -> tuple[FitResult, Machine]:
     """The chain graph, a `ChainState` as the result's state. `prunes`: units that do not pay are removed."""
-    result = find_features(layout, rows, recipe, prunes, THOROUGH, **watching)
+    result = find_features(layout, rows, recipe, run, prunes=prunes)
     state: ChainState = result.state
     totals = mean_totals(layout, rows)
     return result, Machine(state.params, state.prior, layout, "binary", "chain", totals, NO_FILLER)
 
 
 def count_features(
-    layout: Layout, rows: VisibleRows, recipe: HarmoniumRecipe, n_classes: int, checkpoint: Checkpoint | None
+    layout: Layout, rows: VisibleRows, recipe: HarmoniumRecipe, run: Run, n_classes: int
 ) -> tuple[int, tuple[str, ...]]:
     """How many features the columns call for, at least one a class, and why it does without others.
 
     They are counted to the end, however few epochs the classes are to be learned in, or KeyboardInterrupt.
+    Nobody is told of the iterations; the checkpoint keeps them.
     """
-    result = find_features(layout, rows, recipe._replace(max_epochs=None), True, QUICK, checkpoint=checkpoint)
+    recipe, unwatched = recipe._replace(max_epochs=None), Run(checkpoint=run.checkpoint)
+    result = find_features(layout, rows, recipe, unwatched, prunes=True, effort=QUICK)
     if result.status is Status.STOPPED:
         raise KeyboardInterrupt
     chain: ChainState = result.state
@@ -116,11 +122,9 @@ def learn(
     layout: Layout,
     rows: VisibleRows,
     recipe: HarmoniumRecipe,
+    run: Run = NOBODY,
     *,
     all_rows: RowSource | None = None,
-    callbacks: Sequence[Callback] = (),
-    checkpoint: Checkpoint | None = None,
-    verbose: int = 0,
 ) -> FitResult:
     """The globally normalised model, with or without classes. The result's state is (params, prior).
 
@@ -129,14 +133,13 @@ def learn(
     """
     rates = SUPERVISED if recipe.heeds_labels else UNSUPERVISED
     epochs = n_epochs(recipe, len(rows.weight) if all_rows is None else all_rows.n_rows)
-    watching: dict[str, Any] = {"callbacks": callbacks, "checkpoint": checkpoint, "verbose": verbose}
     with threadpool_limits(limits=1, user_api="blas"):
         if recipe.held_out and recipe.method != "lbfgs" and len(rows.weight) > 1:
-            return _learn_with_early_stopping(layout, rows, recipe, rates, watching)
+            return _learn_with_early_stopping(layout, rows, recipe, rates, run)
         learner = ContrastiveLearner(layout, rows, recipe, rates, epochs, all_rows)
         if recipe.method == "lbfgs":
-            return _learn_by_lbfgs(learner, epochs, watching)
-        result = run_epochs(learner, epochs, **watching)
+            return _learn_by_lbfgs(learner, epochs, run)
+        result = loop.run(in_place(learner), None, run, Rule(epochs), name=LEARNING)
         return replace(result, state=learner.learned())
 
 
@@ -145,7 +148,7 @@ def _learn_with_early_stopping(
     rows: VisibleRows,
     recipe: HarmoniumRecipe,
     rates: LearningRates,
-    watching: Mapping[str, Any],
+    run: Run,
 ) -> FitResult:
     """Epochs until held-out rows no longer gain; the best epoch is the result."""
     order = np.random.default_rng(recipe.seed).permutation(len(rows.weight))
@@ -153,12 +156,12 @@ def _learn_with_early_stopping(
     held, kept = rows.take(np.sort(order[:cut])), rows.take(np.sort(order[cut:]))
     epochs = n_epochs(recipe, len(kept.weight))
     judged = EarlyStoppingLearner(ContrastiveLearner(layout, kept, recipe, rates, epochs), held)
-    result = run_epochs(judged, epochs, **watching)
+    result = loop.run(in_place(judged), None, run, Rule(epochs), name=LEARNING)
     stopped = result.status is Status.CONVERGED
     return replace(result, state=judged.best, status=Status.EARLY_STOPPED if stopped else result.status)
 
 
-def _learn_by_lbfgs(learner: ContrastiveLearner, max_iter: int, watching: Mapping[str, Any]) -> FitResult:
+def _learn_by_lbfgs(learner: ContrastiveLearner, max_iter: int, run: Run) -> FitResult:
     """Full batch: minus CF1, the hinge and the votes' prior, climbed by L-BFGS as in the paper.
 
     Sticks follow the use of the units between rounds of such climbs.
@@ -167,18 +170,14 @@ def _learn_by_lbfgs(learner: ContrastiveLearner, max_iter: int, watching: Mappin
     flat = np.concatenate([part.ravel() for part in learner.moving()]).astype(np.float64)
     n_rounds = min(STICK_ROUNDS, max_iter) if learner.recipe.has_sticks else 1
     result = None
-    for steps in np.diff(np.linspace(0, max_iter, n_rounds + 1).astype(int)):
+    least = 1e-4 * learner.rows.weight.sum()
+    for number, steps in enumerate(np.diff(np.linspace(0, max_iter, n_rounds + 1).astype(int))):
         if result is not None:
             learner.set_sticks(objective.use(flat))
-        result = ascend(
-            objective,
-            flat,
-            [(None, None)] * len(flat),
-            max_iter=int(steps),
-            tol=1e-4 * learner.rows.weight.sum(),
-            former=result,
-            **watching,
-        )
+        climb = lbfgs(objective, [(None, None)] * len(flat))
+        rule = Rule(int(steps), lambda _: least, PATIENCE)
+        name = f"{LEARNING}, round {number}"
+        result = loop.run(climb, flat, run, rule, name=name, former=result, expected=max_iter)
         flat = result.state
         if result.status in (Status.STOPPED, Status.NONFINITE):
             break
@@ -191,12 +190,10 @@ def find_features(
     layout: Layout,
     rows: VisibleRows,
     recipe: HarmoniumRecipe,
+    run: Run = NOBODY,
+    *,
     prunes: bool,
     effort: ChainEffort = THOROUGH,
-    *,
-    callbacks: Sequence[Callback] = (),
-    checkpoint: Checkpoint | None = None,
-    verbose: int = 0,
 ) -> FitResult:
     """The chain graph, from features of a short fit by persistent contrastive divergence.
 
@@ -207,9 +204,9 @@ def find_features(
     first = _first_recipe(recipe, rows, effort.work if prunes else np.inf)
     with threadpool_limits(limits=1, user_api="blas"):
         free = UNSUPERVISED._replace(ridge=0.0, overlap=0.0)
-        learner = ContrastiveLearner(layout, rows, first, free, n_epochs(first, len(rows.weight)))
-        for number in range(n_epochs(first, len(rows.weight))):
-            learner.epoch(number)
+        epochs = n_epochs(first, len(rows.weight))
+        learner = ContrastiveLearner(layout, rows, first, free, epochs)
+        loop.run(in_place(learner), None, NOBODY, Rule(epochs), name="start of the chain graph")
         params, prior = learner.learned()
         x = dense(rows.X, np.float32)
         if rows.missing is not None:
@@ -219,8 +216,8 @@ def find_features(
         on = respond(recipe.units, preactivation(params, x), prior.log_odds).on
         state = start_chain(layout, rows, params, on, recipe.alpha)
         fitted = ChainLearner(layout, rows, state, recipe.alpha, effort.trials if prunes else 0)
-        epochs = recipe.max_epochs or CHAIN_EPOCHS
-        result = run_epochs(fitted, epochs, callbacks=callbacks, checkpoint=checkpoint, verbose=verbose)
+        rule = Rule(recipe.max_epochs or CHAIN_EPOCHS)
+        result = loop.run(in_place(fitted), None, run, rule, name=COUNTING)
         return replace(result, state=fitted.result())
 
 

@@ -114,7 +114,7 @@ def resolve_views(
     for view, given in views.items():
         is_pair = isinstance(given, tuple) and len(given) == 2 and str(given[1]) in KINDS
         columns, kind = given if is_pair else (given, None)
-        chosen = _columns(view, columns, n_columns, place)
+        chosen = _columns_of_view(view, columns, n_columns, place)
         for column in chosen:
             if column in owner:
                 raise InputError(
@@ -126,7 +126,7 @@ def resolve_views(
     return out
 
 
-def _columns(view: Any, given: Any, n_columns: int, place: Mapping[str, int]) -> tuple[int, ...]:
+def _columns_of_view(view: Any, given: Any, n_columns: int, place: Mapping[str, int]) -> tuple[int, ...]:
     try:
         chosen = _numbers(given, n_columns, place)
     except TypeError:

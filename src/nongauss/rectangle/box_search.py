@@ -8,13 +8,14 @@ rounding comes in.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nongauss.rectangle.params import FloatArray, IntArray
+from nongauss.rectangle.data import ColumnView, FloatArray, IntArray, RawCells
+from nongauss.rectangle.params import Boxes, StatedBound
 
 BoolArray = NDArray[np.bool_]
 LOWER, UPPER, SET = 0, 1, 2
@@ -64,15 +65,17 @@ class Box:
         if key not in self.conditions:
             return np.zeros(len(self.gain), dtype=np.bool_)
         codes, where = self.grid.codes[key[0]], self.conditions[key]
+        broken: BoolArray
         if key[1] == LOWER:
-            return (codes < where) & (codes >= 0)
-        if key[1] == UPPER:
-            return codes > where
-        outside = np.append(~np.asarray(where), False)  # code -1, a missing cell, is the last
-        return outside[codes]
+            broken = (codes < where) & (codes >= 0)
+        elif key[1] == UPPER:
+            broken = codes > where
+        else:
+            broken = np.append(~np.asarray(where), False)[codes]  # code -1, a missing cell, is the last
+        return broken
 
     def put(self, key: Key, where: Any) -> None:
-        """Set a condition, or drop it (None)."""
+        """Set a condition on one side of a column, or drop it (None)."""
         self.broken -= self.violated(key)
         if where is None:
             self.conditions.pop(key, None)
@@ -81,7 +84,7 @@ class Box:
         self.broken += self.violated(key)
 
     def copy(self) -> Box:
-        """The same, to try something."""
+        """A box with the same conditions that can be changed by itself."""
         out = Box.__new__(Box)
         out.grid, out.held, out.gain = self.grid, self.held, self.gain
         out.conditions, out.broken = dict(self.conditions), self.broken.copy()
@@ -120,7 +123,8 @@ class Box:
         if free and (column, side) not in self.held:
             return np.ones(n, dtype=np.bool_)
         end = 0 if side == LOWER else n - 1
-        return np.arange(n) == self.conditions.get((column, side), end)
+        held: BoolArray = np.arange(n) == self.conditions.get((column, side), end)
+        return held
 
     def climb(self, keys: Iterable[Key]) -> None:
         """Search these conditions, column after column, until nothing gains."""
@@ -153,7 +157,7 @@ def best_interval(totals: FloatArray, lows: BoolArray, highs: BoolArray) -> tupl
     return int(np.flatnonzero(inside <= inside.min() + tie)[0]), high
 
 
-def hold(grid: Grid, boxes: list[Box], tolerance: float) -> list[Box]:
+def search_boxes(grid: Grid, boxes: list[Box], tolerance: float) -> list[Box]:
     """Better the boxes: drop what gains by going, search everything, then spend the tolerance on fewer
     conditions.
 
@@ -206,3 +210,89 @@ def _one_less(box: Box) -> list[tuple[float, Box]]:
         if tried.conditions and (tried.value > 0 or box.value <= 0):
             out.append((box.value - tried.value, tried))
     return out
+
+
+class RankedColumns(NamedTuple):
+    """Distinct rows as the box step sees them: codes, and what is behind those of each column of numbers.
+
+    That is its distinct values, sorted, the same scaled, whether all are whole numbers, and the standard
+    deviation.
+    """
+
+    grid: Grid
+    values: tuple[FloatArray, ...]
+    scaled: tuple[FloatArray, ...]
+    whole: tuple[bool, ...]
+    units: tuple[float, ...]
+
+
+def rank_columns(view: ColumnView, cells: RawCells, X: FloatArray, weight: FloatArray) -> RankedColumns:
+    """The columns of cells in original units, which are X (N, D) when scaled."""
+    codes: list[IntArray] = []
+    values, scaled, whole, units = [], [], [], []
+    for column, x, z in zip(view.scales, cells.numbers.T, X.T, strict=True):
+        distinct, first, code = np.unique(x, return_index=True, return_inverse=True)
+        n = len(distinct) - int(np.isnan(distinct[-1]))
+        codes.append(np.where(np.isnan(x), -1, code.reshape(-1)))
+        values.append(distinct[:n])
+        scaled.append(z[first[:n]])
+        whole.append(is_whole(distinct[:n]))
+        units.append(column.sd * column.unit)
+    n_codes = (*(len(v) for v in values), *cells.labels.n_levels)
+    ordered = (*(True for _ in values), *(False for _ in cells.labels.n_levels))
+    everything = np.array([*codes, *cells.labels.codes.T], dtype=np.intp).reshape(len(n_codes), len(weight))
+    grid = Grid(everything, n_codes, ordered, weight)
+    return RankedColumns(grid, tuple(values), tuple(scaled), tuple(whole), tuple(units))
+
+
+def hard_boxes(
+    ranked: RankedColumns, boxes: Boxes, own: IntArray, tolerance: float, stated: Sequence[StatedBound] = ()
+) -> list[Box]:
+    """The box step, from soft boxes (S = 1) and the cluster of each row (N,); stated bounds stay."""
+    held = [_held(ranked, stated, k) for k in range(boxes.lower.shape[1])]
+    found = [
+        Box(ranked.grid, own == k, _conditions(ranked, boxes, k), held[k])
+        for k in range(boxes.lower.shape[1])
+    ]
+    return search_boxes(ranked.grid, found, tolerance)
+
+
+def _conditions(ranked: RankedColumns, boxes: Boxes, k: int) -> dict[Key, Any]:
+    """Where a soft box cuts the values; a box that holds none is as good as none."""
+    out: dict[Key, Any] = {}
+    for d, z in enumerate(ranked.scaled):
+        low = int(np.searchsorted(z, boxes.lower[0, k, d]))
+        high = int(np.searchsorted(z, boxes.upper[0, k, d], side="right")) - 1
+        if low > high:
+            continue
+        if low > 0:
+            out[d, LOWER] = low
+        if high < len(z) - 1:
+            out[d, UPPER] = high
+    n_numbers, offset = len(ranked.scaled), 0
+    for c, n in enumerate(ranked.grid.n_codes[n_numbers:], start=n_numbers):
+        inside = boxes.sets[0, k, offset : offset + n] >= 0
+        if inside.any() and not inside.all():
+            out[c, SET] = inside
+        offset += n
+    return out
+
+
+def _held(ranked: RankedColumns, stated: Sequence[StatedBound], k: int) -> list[Key]:
+    """The conditions of a cluster that were stated."""
+    n_numbers, keys = len(ranked.scaled), []
+    sizes = ranked.grid.n_codes[n_numbers:]
+    for item in stated:
+        if item.cluster != k:
+            continue
+        if item.place < 2 * n_numbers:
+            keys.append((item.place % n_numbers, item.place // n_numbers))
+        else:
+            column = int(np.searchsorted(np.cumsum(sizes), item.place - 2 * n_numbers, side="right"))
+            keys.append((n_numbers + column, SET))
+    return keys
+
+
+def is_whole(values: FloatArray) -> bool:
+    """Does the column hold whole numbers only? Then its bounds are whole and belong to the box."""
+    return bool((values == np.round(values)).all() and np.abs(values).max(initial=0.0) < 2.0**53)

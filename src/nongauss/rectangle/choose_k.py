@@ -14,11 +14,11 @@ from functools import partial
 import numpy as np
 
 from nongauss.optimise.checkpoint import Checkpoint, kept
-from nongauss.optimise.result import Status
-from nongauss.rectangle.columns import n_distinct
-from nongauss.rectangle.fit import Recipe
-from nongauss.rectangle.params import FloatArray, Labels, Rows
-from nongauss.rectangle.solution import Solution, Task, Wording, conditional_likelihood, solve
+from nongauss.optimise.result import Run, Status
+from nongauss.rectangle.config import RectangleRecipe, RuleWording
+from nongauss.rectangle.data import FloatArray, LevelCodes, RectangleRows, n_distinct
+from nongauss.rectangle.fit import ClusterTask, fit
+from nongauss.rectangle.predict import FittedRectangles
 
 MOST_CLUSTERS = 10
 """Numbers of clusters up to this are tried."""
@@ -44,7 +44,7 @@ MOST_ROWS = 5000
 
 
 def choose(
-    task: Task, recipe: Recipe, wording: Wording, checkpoint: Checkpoint | None = None
+    task: ClusterTask, recipe: RectangleRecipe, wording: RuleWording, checkpoint: Checkpoint | None = None
 ) -> tuple[int, dict[int, float]]:
     """The number of clusters, and the criterion in nats of each number tried; greater is better.
 
@@ -53,10 +53,10 @@ def choose(
     small = _reduced(task, recipe.seed)
 
     def criterion(K: int) -> float:
-        solution = solve(small, recipe._replace(n_clusters=K, structure=KIND), wording)
-        if solution.result.status is Status.STOPPED:
+        result, fitted = fit(small, recipe._replace(n_clusters=K, structure=KIND), wording, Run())
+        if result.status is Status.STOPPED:
             raise KeyboardInterrupt
-        return conditional_likelihood(solution, small, KIND) - _penalty(solution, small)
+        return fitted.log_conditional(small.cells, small.rows) - _penalty(fitted, small)
 
     most = min(
         MOST_CLUSTERS,
@@ -64,9 +64,9 @@ def choose(
         n_distinct(small.rows.Y, small.rows.Y_labels),
     )
     values: dict[int, float] = {}
-    best = max(1, len(task.prior.names))
+    best = max(1, len(task.stated.names))
     for K in range(best, most + 1):
-        values[K] = kept(checkpoint, partial(criterion, K), 0.0)
+        values[K] = kept(checkpoint, f"{K} clusters", partial(criterion, K), 0.0)
         if values[K] > values.get(best, -np.inf) + WORTH:
             best = K
         if K - best >= PATIENCE:
@@ -74,30 +74,30 @@ def choose(
     return best, values
 
 
-def _penalty(solution: Solution, task: Task) -> float:
+def _penalty(fitted: FittedRectangles, task: ClusterTask) -> float:
     """Half the log of N for each parameter; or for each mean and bound, and N log K."""
-    K, P = solution.structure.mean.shape[1:]
+    K, P = (int(n) for n in fitted.structure.mean.shape[1:])
     total = float(task.rows.weight.sum())
     each = P + sum(n - 1 for n in task.rows.Y_labels.n_levels)
-    each += 0 if task.shared else P * (P + 1) // 2
-    bounds = sum(condition.n_bounds for rule in solution.rules.conditions for condition in rule)
-    cut = total * float(np.log(K)) if task.shared else 0.0
+    each += 0 if task.is_shared else P * (P + 1) // 2
+    bounds = sum(condition.n_bounds for rule in fitted.rules.conditions for condition in rule)
+    cut = total * float(np.log(K)) if task.is_shared else 0.0
     return cut + 0.5 * float(np.log(total)) * (K * each + bounds)
 
 
-def _reduced(task: Task, seed: int) -> Task:
+def _reduced(task: ClusterTask, seed: int) -> ClusterTask:
     """Fewer rows, few values as levels, and the first principal components of the other structure columns."""
     chosen = np.arange(len(task.rows))
     if len(chosen) > MOST_ROWS:
         chosen = np.sort(np.random.default_rng(seed).choice(len(chosen), MOST_ROWS, replace=False))
     rows = task.rows.take(chosen)
-    cells = task.cells._replace(numbers=task.cells.numbers[chosen], labels=task.cells.labels.take(chosen))
+    cells = task.cells.take(chosen)
     Y, Y_labels = _with_levels(rows)
-    rows = Rows(rows.X, rows.X_labels, _components(Y, rows.weight), Y_labels, rows.weight)
+    rows = RectangleRows(rows.X, rows.X_labels, _components(Y, rows.weight), Y_labels, rows.weight)
     return task._replace(rows=rows, cells=cells)
 
 
-def _with_levels(rows: Rows) -> tuple[FloatArray, Labels]:
+def _with_levels(rows: RectangleRows) -> tuple[FloatArray, LevelCodes]:
     """Structure columns (N, P') of many different values, and the others beside the label columns."""
     most = min(FEW_VALUES, 0.1 * float(rows.weight.sum()))
     numbers, codes, sizes = [], [rows.Y_labels.codes], list(rows.Y_labels.n_levels)
@@ -110,7 +110,7 @@ def _with_levels(rows: Rows) -> tuple[FloatArray, Labels]:
         codes.append(np.where(np.isnan(y), -1, which.reshape(-1))[:, None])
         sizes.append(n_values)
     Y = np.column_stack(numbers) if numbers else np.zeros((len(rows), 0))
-    return Y, Labels(np.hstack(codes).astype(np.intp), tuple(sizes))
+    return Y, LevelCodes(np.hstack(codes).astype(np.intp), tuple(sizes))
 
 
 def _components(Y: FloatArray, weight: FloatArray) -> FloatArray:
@@ -119,4 +119,5 @@ def _components(Y: FloatArray, weight: FloatArray) -> FloatArray:
         return Y
     filled = np.nan_to_num(Y - np.average(np.nan_to_num(Y), axis=0, weights=weight))
     _, vectors = np.linalg.eigh((filled.T * weight) @ filled)
-    return filled @ vectors[:, ::-1][:, :MOST_COMPONENTS]
+    components: FloatArray = filled @ vectors[:, ::-1][:, :MOST_COMPONENTS]
+    return components

@@ -1,8 +1,7 @@
-"""`RectangleMixture`, what a user calls. Wiring: tables to rows, boxes to rules and words."""
+"""`RectangleMixture`, what a user calls. Wiring: a table to rows, a fit to rules and words."""
 
 from __future__ import annotations
 
-import numbers
 import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -10,32 +9,50 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import softmax
 from sklearn.base import ClusterMixin
 from sklearn.utils.validation import check_is_fitted
 
 from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.estimator.base import TableEstimator
-from nongauss.estimator.parameters import Interval, StrOptions, check_parameters
+from nongauss.estimator.parameters import check_parameters
 from nongauss.optimise.checkpoint import Checkpoint, ended, opened
-from nongauss.rectangle import choose_k as selection
-from nongauss.rectangle.columns import Cells, merge, n_distinct, names_of_rows, places_of, view
-from nongauss.rectangle.fit import Recipe
-from nongauss.rectangle.params import KINDS, FloatArray, IntArray, Rows
-from nongauss.rectangle.parts import Views, tally_of
+from nongauss.rectangle.choose_k import choose
+from nongauss.rectangle.config import (
+    CONSTRAINTS,
+    MAX_ITER,
+    MOST_ROWS,
+    N_INIT,
+    PRIOR_STRENGTH,
+    RULE_TOLERANCE,
+    TOL,
+    RectangleRecipe,
+    RuleWording,
+)
+from nongauss.rectangle.data import (
+    ColumnViews,
+    FloatArray,
+    IntArray,
+    RawCells,
+    RectangleRows,
+    learn_view,
+    merge,
+    n_distinct,
+    names_of_rows,
+    places_of,
+    read_columns,
+)
+from nongauss.rectangle.fit import ClusterTask, fit
+from nongauss.rectangle.params import RectangleParams
+from nongauss.rectangle.predict import FittedRectangles
 from nongauss.rectangle.priors import read_prior
-from nongauss.rectangle.solution import Solution, Task, Wording, joint_posterior, solve
-from nongauss.rectangle.summary import Tally, cluster_table, description
-from nongauss.rectangle.updates import State
+from nongauss.rectangle.rules import NOTHING_STATED
+from nongauss.rectangle.tables import cluster_table, description, rule_table, rule_texts, tally_of
 from nongauss.tables.encoder import TableEncoder
 from nongauss.tables.frame import read_input
 from nongauss.tables.inputs import read_inputs
 from nongauss.tables.parquet import Part
 from nongauss.tables.parted import Encode, by_parts, describe, is_parted, open_parts, sample_table
 from nongauss.tables.source import Source, Stream
-
-MOST_ROWS = 20_000
-"""Most distinct rows that a model is learned from."""
 
 
 class RectangleMixture(ClusterMixin, TableEstimator):
@@ -126,25 +143,7 @@ class RectangleMixture(ClusterMixin, TableEstimator):
     'petal length (cm)'
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_clusters": [StrOptions({"auto"}), Interval(numbers.Integral, 1, None, closed="left")],
-        "rule_columns": ["array-like", str, numbers.Integral, None],
-        "structure_columns": ["array-like", str, numbers.Integral, None],
-        "structure": [StrOptions(set(KINDS))],
-        "scaling": [StrOptions({"standard", "rank"})],
-        "prior_rules": [dict, None],
-        "prior_strength": [Interval(numbers.Real, 0, None, closed="neither")],
-        "rule_tolerance": [Interval(numbers.Real, 0, 1, closed="left")],
-        "rule_precision": [StrOptions({"auto"}), numbers.Integral, None],
-        "outliers": ["boolean"],
-        "n_init": [Interval(numbers.Integral, 1, None, closed="left")],
-        "max_iter": [Interval(numbers.Integral, 1, None, closed="left")],
-        "tol": [Interval(numbers.Real, 0, None, closed="left")],
-        "callbacks": ["array-like", None],
-        "checkpoint": [str, os.PathLike, None],
-        "random_state": ["random_state", np.random.Generator],
-        "verbose": ["verbose"],
-    }
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = CONSTRAINTS
 
     def __init__(
         self,
@@ -155,13 +154,13 @@ class RectangleMixture(ClusterMixin, TableEstimator):
         structure: str = "student_t",
         scaling: str = "standard",
         prior_rules: Mapping[str, Mapping[Any, Any]] | None = None,
-        prior_strength: float = 100.0,
-        rule_tolerance: float = 0.01,
+        prior_strength: float = PRIOR_STRENGTH,
+        rule_tolerance: float = RULE_TOLERANCE,
         rule_precision: str | int | None = "auto",
         outliers: bool = False,
-        n_init: int = 10,
-        max_iter: int = 200,
-        tol: float = 1e-5,
+        n_init: int = N_INIT,
+        max_iter: int = MAX_ITER,
+        tol: float = TOL,
         callbacks: Sequence[Callable[..., Any]] | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
         random_state: Any = None,
@@ -197,35 +196,26 @@ class RectangleMixture(ClusterMixin, TableEstimator):
         name = type(self).__name__
         seed = self._key_seed(self.random_state)
         source, rows, whole, weight = _rows_to_fit(X, sample_weight, name)
-        asked = {"rule_columns": self.rule_columns, "structure_columns": self.structure_columns}
-        (rule, rule_cells), (look, cells) = (
-            view(rows, whole, places_of(columns, whole, which), weight, self.scaling, name)
-            for which, columns in asked.items()
-        )
-        _warn_names(names_of_rows((rule, look)))
-        merged = merge(rule, rule_cells, look, cells, weight)
-        first = Cells(rule_cells.numbers[merged.first], rule_cells.labels.take(merged.first))
-        prior = read_prior(self.prior_rules, rule, float(self.prior_strength))
-        task = Task(merged.rows, first, rule, prior, bool(set(rule.places) & set(look.places)))
+        task = self._task(rows, whole, weight)
         seed, checkpoint = self._opened(seed, task.rows, whole, float(weight.sum()))
         recipe, wording = self._recipe(seed), self._wording()
-        criterion = None
+        self.criterion_ = None
         if self.n_clusters == "auto":
-            chosen, criterion = selection.choose(task, recipe, wording, checkpoint)
+            chosen, self.criterion_ = choose(task, recipe, wording, checkpoint)
             recipe = recipe._replace(n_clusters=chosen)
         self._check_number(recipe.n_clusters, task, len(weight))
-        solution = solve(task, recipe, wording, **self._watching(checkpoint))
-        self._rule, self._look = rule, look
-        self._keep(whole, task, solution, source)
-        self.criterion_ = criterion
+        result, self._fitted = fit(task, recipe, wording, self._run(checkpoint))
+        self._keep_encoder(whole)
+        self._keep_words(source, result.state)
         self.labels_ = None
         if not is_parted(X):  # of a large table only a sample has been read
-            every = rule_cells if source is None else rule.read(X, whole, name, warn=False)
-            self.labels_ = self._labels(every)
+            self.labels_ = self._fitted.labels(
+                task.views.rule.read(X, whole, name, warn=False), self.outliers
+            )
         if self.n_clusters != "auto" and self.n_clusters_ < recipe.n_clusters:
             _warn_empty(recipe.n_clusters, self.n_clusters_)
-        ended(checkpoint, solution.result.status)
-        self._record_fit(solution.result)
+        ended(checkpoint, result.status)
+        self._record_fit(result)
         return self
 
     def fit_predict(self, X: Any, y: Any = None, **fit_params: Any) -> IntArray:
@@ -240,32 +230,26 @@ class RectangleMixture(ClusterMixin, TableEstimator):
         A row that no rule holds goes to the nearest, or is -1 with `outliers`; of several rules, it goes to
         the one that it is deepest in. Near and deep are measured more finely for rules that tell more surely.
         """
-        return self._labels(self._cells(X))
+        fitted, cells = self._read(X)
+        return fitted.labels(cells, self.outliers)
 
     @by_parts
     def predict_proba(self, X: Any) -> FloatArray:
         """Probability of each cluster by the rules alone, (N, K); rows sum to 1."""
-        cells = self._cells(X)
-        return self._rules.proba(self._rules.margins(cells))
+        fitted, cells = self._read(X)
+        return fitted.proba(cells)
 
     @by_parts
     def predict_posterior(self, X: Any) -> FloatArray:
         """Probability of each cluster by rules and structure columns together, (N, K); rows sum to 1."""
-        check_is_fitted(self, "rules_")
-        name = type(self).__name__
-        cells = self._cells(X)
-        look = self._look.read(X, self._encoder, name)
-        numbers = self._rule.scaled(cells.numbers)
-        rows = Rows(
-            numbers, cells.labels, self._look.scaled(look.numbers), look.labels, np.ones(len(numbers))
-        )
-        return softmax(joint_posterior(self._rules, self._structure, cells, rows, self.structure), axis=1)
+        fitted = self._of_fit()
+        return fitted.posterior(*fitted.views.read(X, self._encoder, type(self).__name__))
 
     @by_parts
     def inside(self, X: Any) -> np.ndarray:
         """Which rules hold each row, (N, K) booleans."""
-        cells = self._cells(X)
-        return self._rules.margins(cells) >= 0
+        fitted, cells = self._read(X)
+        return fitted.inside(cells)
 
     def describe(self) -> str:
         """The rules with their sizes, precision and recall, as text; how clear the number of clusters was."""
@@ -277,40 +261,62 @@ class RectangleMixture(ClusterMixin, TableEstimator):
         tags.input_tags.categorical = False  # to scikit-learn: whole numbers would stand for classes
         return tags
 
-    def _cells(self, X: Any) -> Cells:
-        """The rule columns of X."""
+    def _of_fit(self) -> FittedRectangles:
+        """What the fit left behind; files of version 0.1.0 hold its parts one by one."""
         check_is_fitted(self, "rules_")
-        return self._rule.read(X, self._encoder, type(self).__name__)
+        own = vars(self)
+        if "_fitted" not in own:
+            views = ColumnViews(own["_rule"], own["_look"])
+            return FittedRectangles(views, own["_rules"], own["_structure"], self.structure)
+        return self._fitted
 
-    def _labels(self, cells: Cells) -> IntArray:
-        claims = self._rules.claims(self._rules.margins(cells))
-        labels = claims.argmax(axis=1)
-        return np.where(claims.max(axis=1) < 0, -1, labels) if self.outliers else labels
+    def _read(self, X: Any) -> tuple[FittedRectangles, RawCells]:
+        """What the fit left behind, and the rule columns of X."""
+        fitted = self._of_fit()
+        return fitted, fitted.views.rule.read(X, self._encoder, type(self).__name__)
+
+    def _task(self, X: Any, whole: TableEncoder, weight: FloatArray) -> ClusterTask:
+        """The rows that are learned from, and the rules stated beforehand."""
+        asked = {"rule_columns": self.rule_columns, "structure_columns": self.structure_columns}
+        both = [places_of(chosen, whole, parameter) for parameter, chosen in asked.items()]
+        every = tuple(dict.fromkeys(place for places in both for place in places))
+        columns = read_columns(X, whole, every, type(self).__name__, warn=False)
+        views = ColumnViews(*(learn_view(columns, whole, places, weight, self.scaling) for places in both))
+        _warn_names(names_of_rows(views))
+        rows, cells = merge(views, columns, weight)
+        stated = NOTHING_STATED
+        if self.prior_rules is not None:
+            stated = read_prior(self.prior_rules, views.rule, float(self.prior_strength))
+        return ClusterTask(rows, cells, views, stated)
 
     def _opened(
-        self, seed: int, rows: Rows, whole: TableEncoder, total: float
+        self, seed: int, rows: RectangleRows, whole: TableEncoder, total: float
     ) -> tuple[int, Checkpoint | None]:
         """The seed that the fit to these rows began with, and where it is kept."""
         arrays = (rows.X, rows.X_labels, rows.Y, rows.Y_labels, rows.weight)
         told = self._settings_that_matter(), whole, total
         return opened(self.checkpoint, seed, self.random_state, arrays, *told)
 
-    def _recipe(self, seed: int) -> Recipe:
+    def _recipe(self, seed: int) -> RectangleRecipe:
+        """The settings of the fit; of "auto", those of a fit of one cluster."""
         n_clusters = 1 if self.n_clusters == "auto" else int(self.n_clusters)
-        return Recipe(n_clusters, self.structure, int(self.n_init), int(self.max_iter), float(self.tol), seed)
+        return RectangleRecipe(
+            n_clusters, self.structure, int(self.n_init), int(self.max_iter), float(self.tol), seed
+        )
 
-    def _wording(self) -> Wording:
+    def _wording(self) -> RuleWording:
+        """The settings of the printed rules."""
         precision = self.rule_precision
         if precision is not None and precision != "auto":
             precision = int(precision)
-        return Wording(precision, float(self.rule_tolerance))
+        return RuleWording(precision, float(self.rule_tolerance))
 
-    def _check_number(self, K: int, task: Task, n_samples: int) -> None:
+    def _check_number(self, K: int, task: ClusterTask, n_samples: int) -> None:
         """Refuse more clusters than there are different rows, or fewer than have names."""
         rows = task.rows
-        if len(task.prior.names) > K:
+        if len(task.stated.names) > K:
             raise InputError(
-                f"prior_rules names {len(task.prior.names)} clusters, but n_clusters is {K}; "
+                f"prior_rules names {len(task.stated.names)} clusters, but n_clusters is {K}; "
                 "raise n_clusters."
             )
         for what, distinct in (
@@ -323,28 +329,18 @@ class RectangleMixture(ClusterMixin, TableEstimator):
                     f"(n_samples={n_samples}); lower n_clusters or add rows."
                 )
 
-    def _keep(self, whole: TableEncoder, task: Task, solution: Solution, source: Source | None) -> None:
-        """Set what a user reads and what a prediction needs."""
-        self._keep_encoder(whole)
-        self._rules, self._structure = solution.rules, solution.structure
-        self.rules_ = solution.rules.table()
-        self.rule_text_ = solution.rules.texts()
-        self.cluster_names_ = list(solution.rules.names)
+    def _keep_words(self, source: Source, params: RectangleParams) -> None:
+        """Set what a user reads: the rules, and how all rows of the source are judged by them."""
+        views, rules, _, kind = self._fitted
+        self.rules_, self.rule_text_ = rule_table(rules), rule_texts(rules)
+        self.cluster_names_ = list(rules.names)
         self.n_clusters_ = len(self.cluster_names_)
-        if source is None:
-            claims = solution.rules.claims(solution.rules.margins(task.cells))
-            tally = Tally.of(claims, solution.share, task.rows.weight)
-        else:
-            views = Views(whole, self._rule, self._look, type(self).__name__)
-            state = State(solution.boxes, solution.structure)
-            tally = source.sum(tally_of, views, solution.rules, state, self.structure)
-        self.clusters_ = cluster_table(solution.rules.names, tally)
+        tally = source.sum(tally_of, views, self._encoder, type(self).__name__, rules, params, kind)
+        self.clusters_ = cluster_table(rules.names, tally)
         self.inside_one_ = tally.inside_one / tally.total
 
 
-def _rows_to_fit(
-    X: Any, sample_weight: Any, name: str
-) -> tuple[Source | None, Any, TableEncoder, FloatArray]:
+def _rows_to_fit(X: Any, sample_weight: Any, name: str) -> tuple[Source, Any, TableEncoder, FloatArray]:
     """The source of a table of more rows than are learned from, these rows, its encoder, their weights.
 
     A large table in memory is a source of one part: its sample is that of the same rows in many.
@@ -354,14 +350,15 @@ def _rows_to_fit(
         whole = describe(source, name).table.encoder()
     else:
         whole, _, weight = read_inputs(X, sample_weight, name)
-        if len(weight) <= MOST_ROWS:
-            return None, X, whole, weight
         source = Stream([Part("X", read_input(X, name).source, None, weight)])
+        if len(weight) <= MOST_ROWS:
+            return source, X, whole, weight
     sampled = sample_table(source, Encode(whole, None, name), MOST_ROWS)
     return source, sampled.table, whole, sampled.rows.weight
 
 
 def _warn_names(columns: list[str]) -> None:
+    """Say which label columns are left out because they name rows."""
     if columns:
         warnings.warn(
             f"Most labels of {', '.join(map(repr, columns))} occur once; clusters and rules leave such "
@@ -372,6 +369,7 @@ def _warn_names(columns: list[str]) -> None:
 
 
 def _warn_empty(asked: int, left: int) -> None:
+    """Say how many clusters were left out."""
     warnings.warn(
         f"{asked - left} of {asked} clusters ended without rows and were left out; lower n_clusters.",
         NongaussWarning,

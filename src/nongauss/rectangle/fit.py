@@ -1,4 +1,4 @@
-"""The recipe of a fit: many starts at a gentle slope, few at a steeper one, the best to its end."""
+"""The course of a fit: EM from many starts while the bounds harden, the box step, and the printed rules."""
 
 from __future__ import annotations
 
@@ -8,182 +8,188 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nongauss.optimise.checkpoint import Checkpoint
-from nongauss.optimise.loop import repeat
-from nongauss.optimise.result import Callback, FitResult
-from nongauss.rectangle import starts
-from nongauss.rectangle.objective import cells, log_inside, posterior
-from nongauss.rectangle.objective import objective as objective_of
-from nongauss.rectangle.params import (
-    STEEPNESS,
-    Boxes,
-    FloatArray,
-    IntArray,
-    Rows,
-    Stated,
-    Structure,
-    box_prior,
-)
+from nongauss.optimise import loop
+from nongauss.optimise.result import FitResult, Run
+from nongauss.rectangle.box_search import RankedColumns, hard_boxes, rank_columns
+from nongauss.rectangle.config import CANDIDATES, COMPARED, STAGES, STEEPNESS, RectangleRecipe, RuleWording
+from nongauss.rectangle.data import ColumnViews, FloatArray, IntArray, RawCells, RectangleRows
+from nongauss.rectangle.objective import EMProblem, log_inside, objective, posterior, slope_powers
+from nongauss.rectangle.params import Boxes, RectangleParams, StatedBound, box_prior
+from nongauss.rectangle.predict import FittedRectangles, blocks
+from nongauss.rectangle.rules import Rules, StatedRules, best_slopes, printed
 from nongauss.rectangle.structure import log_density
-from nongauss.rectangle.updates import Problem, State, iterate
-
-CANDIDATES = 4
-"""Starts that are looked at for each one that is begun with."""
-
-
-class Stage(NamedTuple):
-    """A part of the course: slope, most iterations, most rows, and the share of `n_init` kept at its end."""
-
-    slope: float
-    n_iter: int
-    most_rows: int
-    kept: float
-
-
-STAGES = (
-    Stage(STEEPNESS[0], 3, 500, 1.0),
-    Stage(STEEPNESS[0], 8, 1000, 0.4),
-    Stage(STEEPNESS[1], 8, 2000, 0.2),
+from nongauss.rectangle.updates import (
+    boxes_around,
+    iterate,
+    shares_from_rules,
+    starting_shares,
+    structure_around,
 )
-"""What the starts go through before the best of them is brought to its end."""
 
-_BLOCK = 2**15  # rows judged at once
-
-
-class Recipe(NamedTuple):
-    """How a model is fitted; see the parameters of `RectangleMixture`."""
-
-    n_clusters: int
-    structure: str
-    n_init: int
-    max_iter: int
-    tol: float
-    seed: int
+LastTwo = tuple[RectangleParams, RectangleParams]
 
 
-class Fitted(NamedTuple):
-    """Soft boxes and structure of the best start (S = 1), its clusters' probabilities (K, N), and which of
-    the clusters that were asked for these are (K,)."""
+class ClusterTask(NamedTuple):
+    """What is fitted: distinct rows, scaled and in original units, and what was stated beforehand."""
 
-    boxes: Boxes
-    structure: Structure
+    rows: RectangleRows
+    cells: RawCells
+    views: ColumnViews
+    stated: StatedRules
+
+    @property
+    def is_shared(self) -> bool:
+        """Is some column both a rule and a structure column?"""
+        return bool(set(self.views.rule.places) & set(self.views.structure.places))
+
+
+class SoftClusters(NamedTuple):
+    """The best start (S = 1), probabilities of its clusters (K, N), and their numbers in the prior (K,)."""
+
+    params: RectangleParams
     share: FloatArray
     kept: IntArray
 
-    def take(self, chosen: IntArray) -> Fitted:
+    def take(self, chosen: IntArray) -> SoftClusters:
         """Some of the clusters, or all in another order; their probabilities as they are."""
-        boxes = Boxes(*(part[:, chosen] for part in self.boxes))
-        structure = Structure(*(part[:, chosen] for part in self.structure))
-        return Fitted(boxes, structure, self.share[chosen], self.kept[chosen])
+        return SoftClusters(self.params.clusters(chosen), self.share[chosen], self.kept[chosen])
 
 
 def fit(
-    rows: Rows,
-    recipe: Recipe,
-    stated: Sequence[Stated] = (),
+    task: ClusterTask, recipe: RectangleRecipe, wording: RuleWording, run: Run
+) -> tuple[FitResult, FittedRectangles]:
+    """Fit boxes and structure by EM, then find the hard boxes and print them.
+
+    The hard boxes are sought for the clusters by all columns; where rules may speak of no structure column,
+    for those by the soft boxes, since no rule could tell the others. A cluster whose rule is the best of no
+    row is left out, and the boxes are sought again. Named clusters come first, then the largest. The state
+    of the result is that of the clusters left, in the order of the rules.
+    """
+    rows, margins = task.rows, task.stated.margins(task.cells)
+    result, soft = fit_soft(rows, recipe, run, task.stated.bounds, margins)
+    size = soft.share @ rows.weight
+    soft = soft.take(np.lexsort((-size, np.minimum(soft.kept, len(task.stated.names)))))
+    ranked = rank_columns(task.views.rule, task.cells, rows.X, rows.weight)
+    while True:
+        own = soft.share.argmax(axis=0) if task.is_shared else by_soft_box(rows, soft.params.boxes)
+        rules = _rules(task, ranked, soft, own, wording)
+        margins = rules.margins(task.cells)
+        rules = rules._replace(slopes=best_slopes(margins, soft.share.T, rows.weight))
+        left = np.unique(rules.claims(margins).argmax(axis=1))
+        if len(left) == len(soft.kept):
+            fitted = FittedRectangles(task.views, rules, soft.params.structure, recipe.structure)
+            return replace(result, state=soft.params), fitted
+        soft = keep_clusters(rows, soft, left, recipe.structure)
+
+
+def _rules(
+    task: ClusterTask, ranked: RankedColumns, soft: SoftClusters, own: IntArray, wording: RuleWording
+) -> Rules:
+    """The printed rules of clusters whose rows are `own` (N,), under the names that were stated for them."""
+    stated, names = task.stated.of(soft.kept)
+    boxes = hard_boxes(ranked, soft.params.boxes, own, wording.tolerance, stated)
+    return printed(ranked, task.views.rule, boxes, names, wording.precision)
+
+
+def fit_soft(
+    rows: RectangleRows,
+    recipe: RectangleRecipe,
+    run: Run,
+    stated: Sequence[StatedBound] = (),
     margins: FloatArray | None = None,
-    *,
-    callbacks: Sequence[Callback] = (),
-    checkpoint: Checkpoint | None = None,
-    verbose: int = 0,
-) -> tuple[FitResult, Fitted]:
+) -> tuple[FitResult, SoftClusters]:
     """Maximise the objective. `margins` (N, J) are those of rules stated for the first J clusters.
 
     The trace is that of the last stage. Clusters that no row belongs to are left out.
     """
+    problem, params = _best_start(rows, recipe, stated, margins)
+
+    def step(number: int, last_two: LastTwo) -> tuple[LastTwo, dict[str, float]]:
+        """The parameters whose objective is known, and those after them."""
+        following, value = iterate(problem, last_two[1])
+        return (last_two[1], following), {"bound": float(value[0])}
+
+    tol = recipe.tol * float(rows.weight.sum())
+    rule = loop.Rule(recipe.max_iter, lambda _: tol, rises=True)
+    result = loop.run(step, (params, params), run, rule, name="best start")
+    result = replace(result, state=result.state[0])
+    share = posterior_share(rows, result.state, recipe.structure)
+    everything = SoftClusters(result.state, share, np.arange(len(share)))
+    return result, keep_clusters(rows, everything, np.unique(share.argmax(axis=0)), recipe.structure)
+
+
+def _best_start(
+    rows: RectangleRows,
+    recipe: RectangleRecipe,
+    stated: Sequence[StatedBound],
+    margins: FloatArray | None,
+) -> tuple[EMProblem, RectangleParams]:
+    """The last stage's problem, of all rows at the steepest slope, and the best of the starts there."""
     prior = box_prior(recipe.n_clusters, rows.X.shape[1], rows.X_levels.shape[1], stated)
     order = np.random.default_rng(recipe.seed).permutation(len(rows))
-    state = None
+    params = None
     for stage in STAGES:
         chosen = np.sort(order[: stage.most_rows])
         part = rows.take(chosen)
-        problem = Problem(part, cells(part, stage.slope), prior, recipe.structure)
-        if state is None:
-            state = _begin(problem, recipe, None if margins is None else margins[chosen])
-        state = _settle(problem, state, stage.n_iter, recipe.tol)
-        state = _best(problem, state, max(1, round(stage.kept * recipe.n_init)))
-    problem = Problem(rows, cells(rows, STEEPNESS[-1]), prior, recipe.structure)
-    assert state is not None
-    state = _best(problem, _settle(problem, state, 8, recipe.tol), 1)
-
-    def step(states: tuple[State, State]) -> tuple[tuple[State, State], dict[str, float]]:
-        """The state whose bound is known, and the one after it."""
-        following, value = iterate(problem, states[1])
-        return (states[1], following), {"bound": float(value[0])}
-
-    tol = recipe.tol * float(rows.weight.sum())
-    result = repeat(
-        step, (state, state), max_iter=recipe.max_iter, least_gain=lambda _: tol, rises=True,
-        callbacks=callbacks, checkpoint=checkpoint, verbose=verbose,
-    )  # fmt: skip
-    result = replace(result, state=result.state[0])
-    return result, _alive(rows, result.state, recipe.structure)
+        problem = EMProblem(part, slope_powers(part, stage.slope), prior, recipe.structure)
+        if params is None:
+            params = _starts(problem, recipe, None if margins is None else margins[chosen])
+        params = _iterated(problem, params, stage.n_iter, recipe.tol)
+        params = _best(problem, params, max(1, round(stage.kept * recipe.n_init)))
+    problem = EMProblem(rows, slope_powers(rows, STEEPNESS[-1]), prior, recipe.structure)
+    assert params is not None
+    return problem, _best(problem, _iterated(problem, params, COMPARED, recipe.tol), 1)
 
 
-def _begin(problem: Problem, recipe: Recipe, margins: FloatArray | None) -> State:
+def _starts(problem: EMProblem, recipe: RectangleRecipe, margins: FloatArray | None) -> RectangleParams:
+    """Boxes around, and structure of, partitions by k-means and mixtures, or by the stated rules."""
     rows, K, count = problem.rows, recipe.n_clusters, CANDIDATES * recipe.n_init
     if margins is None:
-        share = starts.shares(rows, K, count, recipe.seed)
+        share = starting_shares(rows, K, count, recipe.seed)
     else:
-        share = starts.shares_from_rules(rows, margins, K, count, recipe.seed)
-    structure = starts.structure_of(rows, share, recipe.structure)
-    return State(starts.boxes_around(rows, share, problem.prior), structure)
+        share = shares_from_rules(rows, margins, K, count, recipe.seed)
+    structure = structure_around(rows, share, recipe.structure)
+    return RectangleParams(boxes_around(rows, share, problem.prior), structure)
 
 
-def _settle(problem: Problem, state: State, n_iter: int, tol: float) -> State:
-    """A few iterations of all starts, until none gains."""
+def _iterated(problem: EMProblem, params: RectangleParams, n_iter: int, tol: float) -> RectangleParams:
+    """The parameters after a few iterations of all starts, fewer if none gains."""
     former = None
     for _ in range(n_iter):
-        state, value = iterate(problem, state)
+        params, value = iterate(problem, params)
         if former is not None and (value - former).max() < tol * problem.rows.weight.sum():
             break
         former = value
-    return state
+    return params
 
 
-def _best(problem: Problem, state: State, count: int) -> State:
+def _best(problem: EMProblem, params: RectangleParams, count: int) -> RectangleParams:
     """The starts with the best objective."""
-    value = objective_of(problem.rows, problem.at, state.boxes, state.structure, problem.prior, problem.kind)
-    chosen = np.argsort(-value, kind="stable")[:count]
-    return State(
-        Boxes(*(part[chosen] for part in state.boxes)), Structure(*(part[chosen] for part in state.structure))
-    )
+    return params.starts(np.argsort(-objective(problem, params), kind="stable")[:count])
 
 
-def _alive(rows: Rows, state: State, kind: str) -> Fitted:
-    """The clusters that some row belongs to."""
-    share = share_of(rows, state, kind)
-    everything = Fitted(state.boxes, state.structure, share, np.arange(len(share)))
-    return without_others(rows, everything, np.unique(share.argmax(axis=0)), kind)
-
-
-def without_others(rows: Rows, fitted: Fitted, chosen: IntArray, kind: str) -> Fitted:
+def keep_clusters(rows: RectangleRows, soft: SoftClusters, chosen: IntArray, kind: str) -> SoftClusters:
     """Some of the clusters; the rows of the others go to these."""
-    if len(chosen) == len(fitted.kept):
-        return fitted
-    left = fitted.take(chosen)
-    return left._replace(share=share_of(rows, State(left.boxes, left.structure), kind))
+    if len(chosen) == len(soft.kept):
+        return soft
+    left = soft.take(chosen)
+    return left._replace(share=posterior_share(rows, left.params, kind))
 
 
-def share_of(rows: Rows, state: State, kind: str) -> FloatArray:
-    """Posterior probability of each cluster for each row (K, N), block by block."""
-    out = np.empty((state.boxes.lower.shape[1], len(rows)))
+def posterior_share(rows: RectangleRows, params: RectangleParams, kind: str) -> FloatArray:
+    """Posterior probability of each cluster for each row (K, N), by soft boxes and structure (S = 1)."""
+    out = np.empty((params.boxes.lower.shape[1], len(rows)))
     for block in blocks(len(rows)):
         part = rows.take(block)
-        log_G = log_inside(cells(part, STEEPNESS[-1]), state.boxes)
-        out[:, block] = posterior(log_G, log_density(part, state.structure, kind)[0])[0]
+        log_G = log_inside(slope_powers(part, STEEPNESS[-1]), params.boxes)
+        out[:, block] = posterior(log_G, log_density(part, params.structure, kind)[0])[0]
     return out
 
 
-def by_soft_rule(rows: Rows, boxes: Boxes) -> IntArray:
+def by_soft_box(rows: RectangleRows, boxes: Boxes) -> IntArray:
     """The cluster of each row by the soft boxes alone, (N,)."""
     parts = [
-        log_inside(cells(rows.take(block), STEEPNESS[-1]), boxes)[0].argmax(axis=0)
+        log_inside(slope_powers(rows.take(block), STEEPNESS[-1]), boxes)[0].argmax(axis=0)
         for block in blocks(len(rows))
     ]
     return np.concatenate(parts)
-
-
-def blocks(n_rows: int) -> list[IntArray]:
-    """Row numbers in blocks."""
-    return [np.arange(start, min(start + _BLOCK, n_rows)) for start in range(0, n_rows, _BLOCK)]

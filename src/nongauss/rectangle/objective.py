@@ -1,7 +1,8 @@
 """What is maximised: how well soft rectangles hold their own rows and no others, plus how alike these look.
 
-The specification of the family; NOTATION.md has the equations. A row's side of the bounds is a logistic
-function of slope a. All starts and clusters are computed at once: shapes are (S, K, N).
+The specification of the family; NOTATION.md has the equations and the axes (Q is 2 D + L, all parameters of
+a rectangle). On which side of a bound a row lies is a logistic function of slope a. All starts and clusters
+are computed at once.
 """
 
 from __future__ import annotations
@@ -9,9 +10,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from jaxtyping import Float
 from scipy.special import logsumexp
 
-from nongauss.rectangle.params import REACH, Boxes, BoxPrior, FloatArray, Rows, Structure
+from nongauss.rectangle.data import FloatArray, RectangleRows
+from nongauss.rectangle.params import REACH, Boxes, BoxPrior, RectangleParams
 from nongauss.rectangle.structure import log_density, log_prior
 
 LEAST = 1e-8
@@ -20,57 +23,72 @@ LEAST = 1e-8
 _BLOCK = 2**17  # numbers handled at once: small enough for the cache
 
 
-class Cells(NamedTuple):
-    """What evaluations at one slope share: present, e^{-ax} and e^{ax} as (D, N, 3), levels (N, L)."""
+class SlopePowers(NamedTuple):
+    """What evaluations at one slope a share: `exp_x` (D, N, 3) of each cell present, e^{-ax} and e^{ax}.
+
+    `farthest` is the greatest |x|; `levels` (N, L) and `weight` (N,) are those of the rows.
+    """
 
     slope: float
     farthest: float
-    powers: FloatArray
+    exp_x: FloatArray
     levels: FloatArray
     weight: FloatArray
 
 
-def cells(rows: Rows, slope: float) -> Cells:
-    """Precompute for these rows. A missing cell has only zeros: it costs nothing."""
+class EMProblem(NamedTuple):
+    """What does not change while EM runs: rows, their powers, the boxes' prior, the kind of structure."""
+
+    rows: RectangleRows
+    powers: SlopePowers
+    prior: BoxPrior
+    kind: str
+
+
+def slope_powers(rows: RectangleRows, slope: float) -> SlopePowers:
+    """The powers of some rows. A missing cell has only zeros: it costs nothing."""
     present = ~np.isnan(rows.X)
     held = np.clip(np.where(present, rows.X, 0.0), -REACH, REACH)
     exponent = slope * held
-    powers = np.stack([present, present * np.exp(-exponent), present * np.exp(exponent)], axis=-1)
-    farthest = float(np.abs(held).max(initial=0.0))
-    return Cells(slope, farthest, np.ascontiguousarray(powers.transpose(1, 0, 2)), rows.X_levels, rows.weight)
+    exp_x = np.stack([present, present * np.exp(-exponent), present * np.exp(exponent)], axis=-1)
+    exp_x = np.ascontiguousarray(exp_x.transpose(1, 0, 2))
+    return SlopePowers(slope, float(np.abs(held).max(initial=0.0)), exp_x, rows.X_levels, rows.weight)
 
 
-def log_inside(at: Cells, boxes: Boxes) -> FloatArray:
-    """log G: log probability of being inside each rectangle, (S, K, N), at most -LEAST."""
-    shape = (*boxes.lower.shape[:2], at.powers.shape[1])
+def log_inside(powers: SlopePowers, boxes: Boxes) -> Float[np.ndarray, "S K N"]:
+    """log G: log probability of being inside each rectangle, at most -LEAST."""
+    shape = (*boxes.lower.shape[:2], powers.exp_x.shape[1])
     out = np.empty((shape[0] * shape[1], shape[2]))
-    factors, sets = _factors(at, boxes)
-    for part in _parts(at, len(out)):
-        out[:, part] = -_outside(at, factors, sets, part)[1]
+    factors, sets = _factors(powers, boxes)
+    for part in _parts(powers, len(out)):
+        out[:, part] = -_outside(powers, factors, sets, part)[1]
     return out.reshape(shape)
 
 
-def expected(at: Cells, boxes: Boxes, share: FloatArray, prior: BoxPrior) -> tuple[FloatArray, FloatArray]:
-    """Expected log joint density of boxes and constraints, eq. 7: values (S, K), gradient (S, K, 2 D + L).
+def expected(
+    powers: SlopePowers, boxes: Boxes, share: Float[np.ndarray, "S K N"], prior: BoxPrior
+) -> tuple[Float[np.ndarray, "S K"], Float[np.ndarray, "S K Q"]]:
+    """Expected log joint density of boxes and constraints, eq. 7, and its gradient, eqs. 8 and 9.
 
-    `share` (S, K, N) are the probabilities of the clusters.
+    Q_k = sum_n w_n [r_nk log G_nk + (1 - r_nk) log(1 - G_nk)] + log p(t_k), r being `share`, the
+    probabilities of the clusters. The last axis of the gradient is that of `Boxes.flat`.
     """
     S, K, D = boxes.lower.shape
-    a, M, N = at.slope, S * K, at.powers.shape[1]
+    a, M, N = powers.slope, S * K, powers.exp_x.shape[1]
     shares = share.reshape(M, N)
     value, sums = np.zeros(M), np.zeros((D, M, 3))
     by_sets = np.zeros((M, boxes.sets.shape[-1]))
-    factors, sets = _factors(at, boxes)
-    for part in _parts(at, M):
-        sides, outside = _outside(at, factors, sets, part)
-        own, w = shares[:, part], at.weight[part]
-        not_inside = -np.expm1(-outside)
+    factors, sets = _factors(powers, boxes)
+    for part in _parts(powers, M):
+        sides, outside = _outside(powers, factors, sets, part)
+        own, w = shares[:, part], powers.weight[part]
+        not_inside = -np.expm1(-outside)  # 1 - G
         value += (own * -outside + (1.0 - own) * np.log(not_inside)) @ w
-        pull = (own - np.exp(-outside)) / not_inside * w
+        pull = (own - np.exp(-outside)) / not_inside * w  # dQ / d log G = w (r - G) / (1 - G)
         pull[outside <= LEAST] = 0.0
         np.divide(pull, sides, out=sides)
-        sums += sides @ at.powers[:, part]
-        by_sets += pull @ at.levels[part]
+        sums += sides @ powers.exp_x[:, part]
+        by_sets += pull @ powers.levels[part]
     both, low, high = (
         factors[..., 0] * sums[..., 0],
         factors[..., 1] * sums[..., 1],
@@ -82,8 +100,14 @@ def expected(at: Cells, boxes: Boxes, share: FloatArray, prior: BoxPrior) -> tup
     return value.reshape(S, K) + more, gradient + by_prior
 
 
-def log_box_prior(boxes: Boxes, prior: BoxPrior) -> tuple[FloatArray, FloatArray]:
-    """Log prior of the boxes up to a constant: values (S, K), gradient (S, K, 2 D + L)."""
+def log_box_prior(
+    boxes: Boxes, prior: BoxPrior
+) -> tuple[Float[np.ndarray, "S K"], Float[np.ndarray, "S K Q"]]:
+    """Log prior of the boxes up to a constant, and its gradient.
+
+    -1/2 sum alpha (t - mu)^2 - 1/2 sum beta (t+ - t-)^2, over all bounds and widths. The last axis of
+    the gradient is that of `Boxes.flat`.
+    """
     D = boxes.lower.shape[-1]
     flat = boxes.flat()
     off = prior.precision * (flat - prior.centre)
@@ -96,67 +120,88 @@ def log_box_prior(boxes: Boxes, prior: BoxPrior) -> tuple[FloatArray, FloatArray
     return value, gradient
 
 
-def posterior(log_G: FloatArray, log_p: FloatArray) -> FloatArray:
-    """E-step, eq. 4: probability of each cluster for each row, (S, K, N)."""
+def posterior(
+    log_G: Float[np.ndarray, "S K N"], log_p: Float[np.ndarray, "S K N"]
+) -> Float[np.ndarray, "S K N"]:
+    """E-step, eq. 4: p(z_n = k) = softmax over k of logit G_nk + log p(y_n | k)."""
     score = log_odds(log_G) + log_p
     score -= score.max(axis=1, keepdims=True)
-    share = np.exp(score)
+    share: FloatArray = np.exp(score)
     share /= share.sum(axis=1, keepdims=True)
     return share
 
 
-def log_odds(log_G: FloatArray) -> FloatArray:
+def log_odds(log_G: Float[np.ndarray, "S K N"]) -> Float[np.ndarray, "S K N"]:
     """log G - log(1 - G)."""
-    return log_G - np.log(-np.expm1(log_G))
+    odds: FloatArray = log_G - np.log(-np.expm1(log_G))
+    return odds
 
 
-def log_joint(log_G: FloatArray, log_p: FloatArray, weight: FloatArray) -> FloatArray:
-    """Log density of structure and constraints with the clusters summed out, eq. 1 without priors: (S,)."""
+def log_joint(
+    log_G: Float[np.ndarray, "S K N"], log_p: Float[np.ndarray, "S K N"], weight: Float[np.ndarray, " N"]
+) -> Float[np.ndarray, " S"]:
+    """Log density of structure and constraints with the clusters summed out, eq. 1 without priors.
+
+    sum_n w_n [ sum_k log(1 - G_nk) + log sum_k (1/K) p(y_n | k) G_nk / (1 - G_nk) ].
+    """
     outside = np.log(-np.expm1(log_G)).sum(axis=1)
     K = log_G.shape[1]
-    return (outside + logsumexp(log_odds(log_G) + log_p, axis=1) - np.log(K)) @ weight
+    joint: FloatArray = (outside + logsumexp(log_odds(log_G) + log_p, axis=1) - np.log(K)) @ weight
+    return joint
 
 
-def objective(
-    rows: Rows, at: Cells, boxes: Boxes, structure: Structure, prior: BoxPrior, kind: str
-) -> FloatArray:
-    """What the iterations raise, eq. 1: (S,)."""
-    log_p = log_density(rows, structure, kind)[0]
-    value = log_joint(log_inside(at, boxes), log_p, rows.weight)
-    return value + log_box_prior(boxes, prior)[0].sum(axis=1) + log_prior(structure, rows.Y_labels, kind)
+def objective(problem: EMProblem, params: RectangleParams) -> Float[np.ndarray, " S"]:
+    """What the iterations raise, eq. 1 with the log priors of boxes and structure."""
+    log_G = log_inside(problem.powers, params.boxes)
+    log_p = log_density(problem.rows, params.structure, problem.kind)[0]
+    return penalised(problem, params, log_G, log_p)
 
 
-def _factors(at: Cells, boxes: Boxes) -> tuple[FloatArray, FloatArray]:
+def penalised(
+    problem: EMProblem,
+    params: RectangleParams,
+    log_G: Float[np.ndarray, "S K N"],
+    log_p: Float[np.ndarray, "S K N"],
+) -> Float[np.ndarray, " S"]:
+    """The objective from its parts: log p(T, Y, Phi) = log p(Phi, Y | T, theta) + log p(T) + log p(theta)."""
+    value = log_joint(log_G, log_p, problem.rows.weight)
+    value += log_box_prior(params.boxes, problem.prior)[0].sum(axis=1)
+    return value + log_prior(params.structure, problem.rows.Y_labels, problem.kind)
+
+
+def _factors(powers: SlopePowers, boxes: Boxes) -> tuple[FloatArray, FloatArray]:
     """e^{a(lower - upper)}, e^{a lower}, e^{-a upper} as (D, M, 3), and minus log g of the levels (M, L)."""
-    a, M = at.slope, boxes.lower.shape[0] * boxes.lower.shape[1]
+    a, M = powers.slope, boxes.lower.shape[0] * boxes.lower.shape[1]
     lower, upper, sets = (part.reshape(M, part.shape[-1]) for part in boxes)
     factors = np.exp(a * np.stack([lower - upper, lower, -upper], axis=-1))
     return factors.transpose(1, 0, 2).copy(), np.logaddexp(0.0, -a * sets)
 
 
-def _outside(at: Cells, factors: FloatArray, sets: FloatArray, part: slice) -> tuple[FloatArray, FloatArray]:
+def _outside(
+    powers: SlopePowers, factors: FloatArray, sets: FloatArray, part: slice
+) -> tuple[FloatArray, FloatArray]:
     """(1+e^-A)(1+e^-B) for each column (D, M, n), and minus log G (M, n).
 
     Logarithms cost most of it, so as many columns as cannot overflow are multiplied first. The logarithm of
     one plus a little is exact to 1e-16, far below LEAST.
     """
-    sides = factors @ at.powers[:, part].transpose(0, 2, 1)
+    sides = factors @ powers.exp_x[:, part].transpose(0, 2, 1)
     sides += 1.0
-    total = sets @ at.levels[part].T
+    total = sets @ powers.levels[part].T
     if len(sides):
-        groups = np.arange(0, len(sides), _columns_at_once(at, factors))
+        groups = np.arange(0, len(sides), _columns_at_once(powers, factors))
         total += np.log(np.multiply.reduceat(sides, groups, axis=0)).sum(axis=0)
     return sides, np.maximum(total, LEAST)
 
 
-def _columns_at_once(at: Cells, factors: FloatArray) -> int:
+def _columns_at_once(powers: SlopePowers, factors: FloatArray) -> int:
     """How many columns' sides can be multiplied below e^700: each is at most 4 e^{2 a max(|x|, |t|)}."""
     bounds = float(np.abs(np.log(factors[..., 1:])).max())
-    return max(1, int(700.0 / (2.0 * max(at.slope * at.farthest, bounds) + 2.0)))
+    return max(1, int(700.0 / (2.0 * max(powers.slope * powers.farthest, bounds) + 2.0)))
 
 
-def _parts(at: Cells, n_boxes: int) -> list[slice]:
+def _parts(powers: SlopePowers, n_boxes: int) -> list[slice]:
     """Slices of the rows whose temporary arrays stay small."""
-    D, N, _ = at.powers.shape
+    D, N, _ = powers.exp_x.shape
     step = max(64, _BLOCK // (max(D, 1) * n_boxes))
     return [slice(start, start + step) for start in range(0, N, step)]

@@ -3,51 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from nongauss.core.errors import InputError
-from nongauss.rectangle.columns import Cells, View
-from nongauss.rectangle.params import FloatArray, IntArray, Stated
-from nongauss.rectangle.rules import Condition, Rules
+from nongauss.rectangle.data import ColumnView
+from nongauss.rectangle.params import StatedBound
+from nongauss.rectangle.rules import Condition, Rules, StatedRules
 from nongauss.tables.encoder import ColumnCode
 from nongauss.tables.frame import label_of
 
 
-class Prior(NamedTuple):
-    """The stated bounds, the names of the clusters that have some, and the rules as stated."""
-
-    stated: tuple[Stated, ...]
-    names: tuple[str, ...]
-    rules: Rules
-
-    def margins(self, cells: Cells) -> FloatArray | None:
-        """How deep inside each stated rule each row is (N, J); None if nothing was stated."""
-        return self.rules.margins(cells) if self.names else None
-
-    def of(self, clusters: IntArray) -> tuple[list[Stated], tuple[str, ...]]:
-        """What was stated of some of the clusters, numbered anew, and the names of all of these."""
-        place = {int(k): i for i, k in enumerate(clusters)}
-        stated = [s._replace(cluster=place[s.cluster]) for s in self.stated if s.cluster in place]
-        names = (self.names[k] if k < len(self.names) else f"cluster {i}" for k, i in place.items())
-        return stated, tuple(names)
-
-
-def read_prior(prior_rules: Any, view: View, strength: float) -> Prior:
+def read_prior(prior_rules: Any, view: ColumnView, strength: float) -> StatedRules:
     """Check {cluster name: {column: (lower, upper) or labels}}; None or an infinite end is open.
 
     Raises InputError for columns that make no rules, for bounds that are no numbers or in the wrong order,
     and for labels that the column does not have.
     """
-    if prior_rules is None:
-        return Prior((), (), Rules((), ()))
     if not isinstance(prior_rules, Mapping) or not all(isinstance(r, Mapping) for r in prior_rules.values()):
         raise InputError(
             'prior_rules must map cluster names to rules, such as {"middle": {"age": (30, 45)}}; '
             f"got {prior_rules!r}."
         )
-    stated: list[Stated] = []
+    stated: list[StatedBound] = []
     conditions = []
     for cluster, rule in enumerate(prior_rules.values()):
         own = [_condition(view, column, value) for column, value in rule.items()]
@@ -55,10 +34,10 @@ def read_prior(prior_rules: Any, view: View, strength: float) -> Prior:
         for condition in own:
             stated += _bounds(view, cluster, condition, strength)
     names = tuple(str(name) for name in prior_rules)
-    return Prior(tuple(stated), names, Rules(names, tuple(conditions)))
+    return StatedRules(tuple(stated), names, Rules(names, tuple(conditions)))
 
 
-def _condition(view: View, column: Any, value: Any) -> Condition:
+def _condition(view: ColumnView, column: Any, value: Any) -> Condition:
     codes = view.codes
     known = [str(code.name) for code in codes]
     place = known.index(column) if column in known else _by_number(view, column)
@@ -74,7 +53,7 @@ def _condition(view: View, column: Any, value: Any) -> Condition:
     return Condition(place, code.name, lower, upper, view.scales[place].sd * view.scales[place].unit)
 
 
-def _by_number(view: View, column: Any) -> int | None:
+def _by_number(view: ColumnView, column: Any) -> int | None:
     """The rule column at a position in the user's table."""
     if isinstance(column, int | np.integer) and column in view.places:
         at = view.places.index(int(column))
@@ -110,19 +89,19 @@ def _levels(code: ColumnCode, value: Any) -> tuple[str, ...]:
     return tuple(level for level in code.levels if level in chosen)
 
 
-def _bounds(view: View, cluster: int, condition: Condition, strength: float) -> list[Stated]:
+def _bounds(view: ColumnView, cluster: int, condition: Condition, strength: float) -> list[StatedBound]:
     """The parameters that a condition states: `strength` is the precision on the scale of the fit."""
     n = len(view.numeric)
     if condition.column < n:
         scale = view.scales[condition.column]
         ends = enumerate((condition.lower, condition.upper))
         return [
-            Stated(cluster, side * n + condition.column, float(scale.apply(np.array(end))), strength)
+            StatedBound(cluster, side * n + condition.column, float(scale.apply(np.array(end))), strength)
             for side, end in ends
             if np.isfinite(end)
         ]
     before = sum(len(code.levels) for code in view.codes[n : condition.column])
     return [
-        Stated(cluster, 2 * n + before + i, 1.0 if level in condition.levels else -1.0, strength)
+        StatedBound(cluster, 2 * n + before + i, 1.0 if level in condition.levels else -1.0, strength)
         for i, level in enumerate(condition.all_levels)
     ]

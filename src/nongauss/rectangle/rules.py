@@ -1,16 +1,20 @@
-"""The printed rules: boxes in original units, what they say of new rows, and how a person would say them."""
+"""Rules: boxes in original units, what they say of rows, and where their bounds read best."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+import math
+from collections.abc import Sequence
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize
 from scipy.special import logsumexp, softmax
 
 from nongauss.core.records import persistable
-from nongauss.rectangle.columns import Cells
-from nongauss.rectangle.params import FloatArray
+from nongauss.rectangle.box_search import LOWER, SET, UPPER, Box, RankedColumns
+from nongauss.rectangle.data import ColumnView, FloatArray, IntArray, RawCells
+from nongauss.rectangle.params import StatedBound
 
 FAR = 8.0
 """Most standard deviations of a margin; a rule without conditions holds every row so deep inside."""
@@ -40,7 +44,7 @@ class Condition(NamedTuple):
         """How many conditions a person counts: each finite end, or a set of levels."""
         return 1 if self.all_levels else int(np.isfinite(self.lower)) + int(np.isfinite(self.upper))
 
-    def margin(self, cells: Cells) -> FloatArray:
+    def margin(self, cells: RawCells) -> FloatArray:
         """How deep inside each row is, in standard deviations, negative outside: (N,)."""
         n_numbers = cells.numbers.shape[1]
         if self.column < n_numbers:
@@ -50,20 +54,6 @@ class Condition(NamedTuple):
         allowed = np.array([level in self.levels for level in self.all_levels] + [True])
         codes = cells.labels.codes[:, self.column - n_numbers]
         return np.where(codes < 0, FAR, np.where(allowed[codes], LEVEL, -LEVEL))
-
-    def text(self) -> str:
-        """As a person would say it."""
-        if self.all_levels:
-            outside = [level for level in self.all_levels if level not in self.levels]
-            if len(outside) < len(self.levels):
-                return f"{self.name} not {_either(outside)}"
-            return f"{self.name} {_either(list(self.levels))}"
-        low, high = plain_number(self.lower), plain_number(self.upper)
-        if np.isinf(self.lower):
-            return f"{self.name} at most {high}"
-        if np.isinf(self.upper):
-            return f"{self.name} at least {low}"
-        return f"{self.name} {low}" if low == high else f"{self.name} {low} to {high}"
 
 
 @persistable("rectangle.Rules", "nongauss.rectangle.rules:Rules")
@@ -75,7 +65,7 @@ class Rules(NamedTuple):
     conditions: tuple[tuple[Condition, ...], ...]
     slopes: tuple[float, ...] = ()
 
-    def margins(self, cells: Cells) -> FloatArray:
+    def margins(self, cells: RawCells) -> FloatArray:
         """How deep inside each rule each row is, in standard deviations of the tightest column: (N, K)."""
         out = np.full((len(cells.numbers), len(self.conditions)), FAR)
         for k, conditions in enumerate(self.conditions):
@@ -89,32 +79,35 @@ class Rules(NamedTuple):
         The greatest is the row's cluster: that of the only rule which holds it; of several, or of none, the
         deepest or nearest by the measure of each rule, which is finer the more surely the rule tells.
         """
-        return margins * np.array(self.slopes)
+        claims: FloatArray = margins * np.array(self.slopes)
+        return claims
 
     def proba(self, margins: FloatArray) -> FloatArray:
         """Probability of each cluster by the rules alone: softmax of the claims, (N, K)."""
-        return softmax(self.claims(margins), axis=1)
+        proba: FloatArray = softmax(self.claims(margins), axis=1)
+        return proba
 
-    def texts(self) -> dict[str, str]:
-        """One sentence a cluster."""
-        return {
-            name: " and ".join(c.text() for c in conditions) or "every row"
-            for name, conditions in zip(self.names, self.conditions, strict=True)
-        }
 
-    def table(self) -> Any:
-        """One row a condition: cluster, column, lower, upper (original units), levels (None for numbers)."""
-        import pandas as pd
+class StatedRules(NamedTuple):
+    """Rules that a person states beforehand: their scaled bounds, the names of their clusters, the rules."""
 
-        lines = [
-            (name, c.name, c.lower, c.upper, c.levels or None)
-            for name, conditions in zip(self.names, self.conditions, strict=True)
-            for c in conditions
-        ]
-        table = pd.DataFrame(lines, columns=["cluster", "column", "lower", "upper", "levels"])
-        return table.astype(
-            {"cluster": object, "column": object, "lower": float, "upper": float, "levels": object}
-        )
+    bounds: tuple[StatedBound, ...]
+    names: tuple[str, ...]
+    rules: Rules
+
+    def margins(self, cells: RawCells) -> FloatArray | None:
+        """How deep inside each stated rule each row is (N, J); None if nothing was stated."""
+        return self.rules.margins(cells) if self.names else None
+
+    def of(self, clusters: IntArray) -> tuple[list[StatedBound], tuple[str, ...]]:
+        """What was stated of some of the clusters, numbered anew, and the names of all of these."""
+        place = {int(k): i for i, k in enumerate(clusters)}
+        stated = [s._replace(cluster=place[s.cluster]) for s in self.bounds if s.cluster in place]
+        names = (self.names[k] if k < len(self.names) else f"cluster {i}" for k, i in place.items())
+        return stated, tuple(names)
+
+
+NOTHING_STATED = StatedRules((), (), Rules((), ()))
 
 
 def best_slopes(margins: FloatArray, share: FloatArray, weight: FloatArray) -> tuple[float, ...]:
@@ -147,10 +140,98 @@ def _nearest(
     return float(found.fun * total), found.x @ groups
 
 
-def plain_number(x: float) -> str:
-    """A number without more digits than it has."""
-    return np.format_float_positional(x, trim="-") if 1e-4 <= abs(x) < 1e15 or x == 0 else f"{x:.12g}"
+def printed(
+    ranked: RankedColumns,
+    view: ColumnView,
+    boxes: Sequence[Box],
+    names: tuple[str, ...],
+    precision: str | int | None,
+) -> Rules:
+    """The boxes as rules in original units."""
+    conditions = tuple(
+        tuple(
+            _condition(ranked, view, box, d, precision)
+            for d in sorted({column for column, _ in box.conditions})
+        )
+        for box in boxes
+    )
+    return Rules(names, conditions)
 
 
-def _either(levels: list[str]) -> str:
-    return levels[0] if len(levels) == 1 else f"{', '.join(levels[:-1])} or {levels[-1]}"
+def _condition(
+    ranked: RankedColumns, view: ColumnView, box: Box, d: int, precision: str | int | None
+) -> Condition:
+    """One column's part of a box, its bounds put where they read best."""
+    code = view.codes[d]
+    if not ranked.grid.ordered[d]:
+        levels = tuple(
+            level for level, inside in zip(code.levels, box.conditions[d, SET], strict=True) if inside
+        )
+        return Condition(d, str(code.name), levels=levels, all_levels=code.levels)
+    bounds = {LOWER: -np.inf, UPPER: np.inf}
+    for side in (LOWER, UPPER):
+        if (d, side) in box.conditions:
+            outside, inside = _gap(ranked, box, d, side)
+            bounds[side] = bound_between(outside, inside, ranked.whole[d], precision)
+    return Condition(d, str(code.name), bounds[LOWER], bounds[UPPER], ranked.units[d])
+
+
+def _gap(ranked: RankedColumns, box: Box, d: int, side: int) -> tuple[float, float]:
+    """The nearest values outside and inside a bound, among rows that only this column could keep out.
+
+    A stated bound looks at all values, so that it stays where it is.
+    """
+    cut = int(box.conditions[d, side])
+    values = ranked.values[d]
+    step = -1 if side == LOWER else 1
+    outside, inside = cut + step, cut
+    if (d, side) not in box.held:
+        others = box.broken - box.violated((d, LOWER)) - box.violated((d, UPPER))
+        codes = ranked.grid.codes[d]
+        codes = codes[(others == 0) & (codes >= 0)]
+        beyond = codes[codes < cut] if side == LOWER else codes[codes > cut]
+        within = codes[codes >= cut] if side == LOWER else codes[codes <= cut]
+        if len(beyond):
+            outside = int(beyond.max() if side == LOWER else beyond.min())
+        if len(within):
+            inside = int(within.min() if side == LOWER else within.max())
+    return float(values[outside]), float(values[inside])
+
+
+def bound_between(outside: float, inside: float, whole: bool, precision: str | int | None) -> float:
+    """A bound between the last value outside and the first value inside; either may be the greater.
+
+    precision : "auto" takes the fewest digits that keep the rows; None the middle; an integer rounds the
+    middle to so many decimals, whatever that does. The bound belongs to the box: where values are whole, an
+    upper bound of 29 and a lower one of 30 share the gap.
+    """
+    low, high = min(outside, inside), max(outside, inside)
+    middle = low + 0.5 * (high - low)
+    if isinstance(precision, int):
+        return round(middle, precision)
+    if whole:
+        cut = math.floor(low) + 1.0 if precision is None or high - low <= 1 else roundest(low, high + 0.5)
+        return cut if inside > outside else cut - 1.0
+    return middle if precision is None else roundest(low, high)
+
+
+def roundest(low: float, high: float) -> float:
+    """The number strictly between two others with the fewest digits; of equals the nearest their middle."""
+    if not low < high:
+        return low
+    a, b = Decimal(repr(float(low))), Decimal(repr(float(high)))
+    middle = (a + b) / 2
+    for power in range(math.frexp(high - low)[1] // 3 + 3, -400, -1):
+        for digit in (10, 5, 1):
+            step = Decimal(digit).scaleb(power - 1)
+            for nearest in _multiples(middle, step):
+                if a < nearest < b:
+                    return float(nearest) + 0.0
+    return low + 0.5 * (high - low)
+
+
+def _multiples(middle: Decimal, step: Decimal) -> list[Decimal]:
+    """The two multiples of a step around a number, the nearer first."""
+    ratio = middle / step
+    around = [ratio.to_integral_value(ROUND_FLOOR) * step, ratio.to_integral_value(ROUND_CEILING) * step]
+    return sorted(around, key=lambda m: abs(m - middle))

@@ -8,8 +8,10 @@ Dirichlet for the levels, so that no cluster collapses and no iteration lowers t
 from __future__ import annotations
 
 import numpy as np
+from scipy.special import gammaln
 
-from nongauss.rectangle.params import FloatArray, Labels, Rows, Structure
+from nongauss.rectangle.data import FloatArray, LevelCodes, RectangleRows
+from nongauss.rectangle.params import ClusterStructure
 
 FREEDOM = 4.0
 """Degrees of freedom of Student's t."""
@@ -31,7 +33,7 @@ def prior_count(n_columns: int, kind: str) -> float:
     return 3.0 if kind == "diagonal" else n_columns + 2.0
 
 
-def log_density(rows: Rows, structure: Structure, kind: str) -> tuple[FloatArray, FloatArray]:
+def log_density(rows: RectangleRows, structure: ClusterStructure, kind: str) -> tuple[FloatArray, FloatArray]:
     """Log density of each row in each cluster, and its weight there in Student's t: (S, K, N) each."""
     n_starts, K, _ = structure.mean.shape
     log_p = structure.log_levels @ rows.Y_levels.T
@@ -43,7 +45,7 @@ def log_density(rows: Rows, structure: Structure, kind: str) -> tuple[FloatArray
             continue
         root, log_det = _root(structure.scatter[..., columns[:, None], columns])
         mean = structure.mean[..., columns]
-        for part in _parts(group, n_starts * K * P):
+        for part in _pieces(group, n_starts * K * P):
             z = root @ (rows.Y[part][:, columns].T - mean[..., None])
             distance = (z * z).sum(axis=-2)
             if kind == "student_t":
@@ -54,7 +56,9 @@ def log_density(rows: Rows, structure: Structure, kind: str) -> tuple[FloatArray
     return log_p, weight
 
 
-def update(rows: Rows, share: FloatArray, weight: FloatArray, former: Structure, kind: str) -> Structure:
+def update_structure(
+    rows: RectangleRows, share: FloatArray, weight: FloatArray, former: ClusterStructure, kind: str
+) -> ClusterStructure:
     """The parameters that maximise the expected log density plus log prior, given shares of rows (S, K, N).
 
     `share` holds the rows' own weights. `former` is where cells that are missing take their expectations
@@ -70,7 +74,7 @@ def update(rows: Rows, share: FloatArray, weight: FloatArray, former: Structure,
             first += pull[..., group].sum(axis=-1)[..., None] * former.mean
             second += pull[..., group].sum(axis=-1)[..., None, None] * _outer(former.mean)
             continue
-        for part in _parts(group, S * K * P):
+        for part in _pieces(group, S * K * P):
             values, rest = _filled(rows.Y[part], columns, former)
             pulled = values * pull[..., part, None]
             first += pulled.sum(axis=-2)
@@ -78,13 +82,13 @@ def update(rows: Rows, share: FloatArray, weight: FloatArray, former: Structure,
             spread += share[..., part].sum(axis=-1)[..., None, None] * rest
     mean = first / np.maximum(total, 1e-12)[..., None]
     scatter = second - total[..., None, None] * _outer(mean) + spread
-    return Structure(mean, _regular(scatter, share.sum(axis=-1), kind), _levels(rows, share))
+    return ClusterStructure(mean, _regular(scatter, share.sum(axis=-1), kind), _levels(rows, share))
 
 
-def log_prior(structure: Structure, labels: Labels, kind: str) -> FloatArray:
+def log_prior(structure: ClusterStructure, labels: LevelCodes, kind: str) -> FloatArray:
     """Log prior density of each start, up to a constant: (S,)."""
     K, P = structure.mean.shape[1:]
-    value = LEVEL_COUNT * structure.log_levels.sum(axis=(1, 2))
+    value: FloatArray = LEVEL_COUNT * structure.log_levels.sum(axis=(1, 2))
     if P:
         root, log_det = _root(structure.scatter)
         each = -0.5 * (prior_count(P, kind) * log_det + prior_variance(K, P) * (root**2).sum(axis=(-1, -2)))
@@ -104,7 +108,7 @@ def _regular(scatter: FloatArray, total: FloatArray, kind: str) -> FloatArray:
     return (scatter + own) / (total + count)[..., None, None]
 
 
-def _levels(rows: Rows, share: FloatArray) -> FloatArray:
+def _levels(rows: RectangleRows, share: FloatArray) -> FloatArray:
     """Log probabilities of the levels of each label column (S, K, Ly)."""
     counts = share @ rows.Y_levels + LEVEL_COUNT
     for offset, n in zip(rows.Y_labels.offsets, rows.Y_labels.n_levels, strict=True):
@@ -113,7 +117,7 @@ def _levels(rows: Rows, share: FloatArray) -> FloatArray:
     return np.log(counts)
 
 
-def _filled(Y: FloatArray, columns: np.ndarray, former: Structure) -> tuple[FloatArray, FloatArray]:
+def _filled(Y: FloatArray, columns: np.ndarray, former: ClusterStructure) -> tuple[FloatArray, FloatArray]:
     """Rows with gaps at their conditional means (..., n, P), and what is uncertain of them (..., P, P)."""
     P = Y.shape[1]
     if len(columns) == P:
@@ -142,17 +146,16 @@ def _root(scatter: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 def _log_t(distance: FloatArray, log_det: FloatArray, P: int) -> FloatArray:
     """Log density of Student's t in P dimensions at squared distances (..., N)."""
-    from scipy.special import gammaln
-
     half = 0.5 * (FREEDOM + P)
     constant = gammaln(half) - gammaln(0.5 * FREEDOM) - 0.5 * P * np.log(FREEDOM * np.pi)
-    return constant - 0.5 * log_det[..., None] - half * np.log1p(distance / FREEDOM)
+    log_p: FloatArray = constant - 0.5 * log_det[..., None] - half * np.log1p(distance / FREEDOM)
+    return log_p
 
 
 def _outer(mean: FloatArray) -> FloatArray:
     return mean[..., :, None] * mean[..., None, :]
 
 
-def _parts(group: np.ndarray, numbers_a_row: int) -> list[np.ndarray]:
+def _pieces(group: np.ndarray, numbers_a_row: int) -> list[np.ndarray]:
     """The rows in pieces whose temporary arrays stay small."""
     return np.array_split(group, -(-len(group) * max(numbers_a_row, 1) // _BLOCK)) if len(group) else []

@@ -1,68 +1,54 @@
-"""How it moves: one EM iteration of all starts at once, which lowers the objective of none."""
+"""How it moves: where EM begins, and one iteration of all starts, which lowers the objective of none."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import warnings
 
 import numpy as np
+from jaxtyping import Float
 from scipy.optimize import minimize
+from scipy.special import logsumexp
 
-from nongauss.rectangle.objective import (
-    Cells,
-    expected,
-    log_box_prior,
-    log_inside,
-    log_joint,
-    posterior,
-)
-from nongauss.rectangle.params import REACH, Boxes, BoxPrior, FloatArray, Rows, Structure
-from nongauss.rectangle.structure import log_density, log_prior, update
+from nongauss.rectangle.data import FloatArray, IntArray, RectangleRows
+from nongauss.rectangle.objective import EMProblem, expected, log_inside, penalised, posterior
+from nongauss.rectangle.params import REACH, Boxes, BoxPrior, ClusterStructure, RectangleParams
+from nongauss.rectangle.structure import log_density, update_structure
 
 BOX_STEPS = 12
 """L-BFGS iterations on the rectangles in each M-step; the next one goes on from there."""
 
+MIXTURE_STEPS = 30
+"""EM iterations of the Gaussian mixtures that make starts."""
 
-class State(NamedTuple):
-    """Where all starts are."""
+LLOYD_STEPS = 4
+"""Iterations of k-means: cut short, so that starts differ."""
 
-    boxes: Boxes
-    structure: Structure
-
-    def start(self, s: int) -> State:
-        """One of the starts, as S = 1."""
-        return State(self.boxes.start(s), self.structure.start(s))
+KINDS_OF_STARTS = ("diagonal", "full", "diagonal", "full", "k-means")
+"""Taken in turn."""
 
 
-class Problem(NamedTuple):
-    """What does not change from one iteration to the next."""
-
-    rows: Rows
-    at: Cells
-    prior: BoxPrior
-    kind: str
-
-
-def iterate(problem: Problem, state: State) -> tuple[State, FloatArray]:
-    """E-step and M-step; also the objective of each start where `state` is: (S,)."""
+def iterate(problem: EMProblem, params: RectangleParams) -> tuple[RectangleParams, Float[np.ndarray, " S"]]:
+    """E-step and M-step: the next parameters, and the objective of each start at those that were given."""
     rows = problem.rows
-    log_G = log_inside(problem.at, state.boxes)
-    log_p, pull = log_density(rows, state.structure, problem.kind)
-    value = log_joint(log_G, log_p, rows.weight) + log_box_prior(state.boxes, problem.prior)[0].sum(axis=1)
-    value += log_prior(state.structure, rows.Y_labels, problem.kind)
+    log_G = log_inside(problem.powers, params.boxes)
+    log_p, pull = log_density(rows, params.structure, problem.kind)
+    value = penalised(problem, params, log_G, log_p)
     share = posterior(log_G, log_p)
-    structure = update(rows, share * rows.weight, pull, state.structure, problem.kind)
-    return State(move_boxes(problem, state.boxes, share), structure), value
+    structure = update_structure(rows, share * rows.weight, pull, params.structure, problem.kind)
+    return RectangleParams(move_boxes(problem, params.boxes, share), structure), value
 
 
-def move_boxes(problem: Problem, boxes: Boxes, share: FloatArray, steps: int = BOX_STEPS) -> Boxes:
+def move_boxes(
+    problem: EMProblem, boxes: Boxes, share: Float[np.ndarray, "S K N"], steps: int = BOX_STEPS
+) -> Boxes:
     """M-step of the rectangles, eq. 7, by L-BFGS on all at once; one that lost keeps its place."""
     shape, D = boxes.flat().shape, boxes.lower.shape[-1]
     if not shape[-1]:
         return boxes
-    before = expected(problem.at, boxes, share, problem.prior)[0]
+    before = expected(problem.powers, boxes, share, problem.prior)[0]
 
     def loss(flat: FloatArray) -> tuple[float, FloatArray]:
-        value, gradient = expected(problem.at, Boxes.of(flat.reshape(shape), D), share, problem.prior)
+        value, gradient = expected(problem.powers, Boxes.of(flat.reshape(shape), D), share, problem.prior)
         return -float(value.sum()), -gradient.ravel()
 
     bounds = np.tile([-REACH, REACH], (int(np.prod(shape)), 1))
@@ -71,5 +57,113 @@ def move_boxes(problem: Problem, boxes: Boxes, share: FloatArray, steps: int = B
         loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": steps, "maxcor": 10}
     )
     moved = Boxes.of(found.x.reshape(shape), D)
-    gained = expected(problem.at, moved, share, problem.prior)[0] >= before
+    gained = expected(problem.powers, moved, share, problem.prior)[0] >= before
     return Boxes.of(np.where(gained[..., None], moved.flat(), boxes.flat()), D)
+
+
+def starting_shares(
+    rows: RectangleRows, n_clusters: int, n_starts: int, seed: int
+) -> Float[np.ndarray, "S K N"]:
+    """Partitions to start from: k-means cut short, most of them bettered by a Gaussian mixture."""
+    seeds = np.random.default_rng(seed).integers(0, 2**31, n_starts)
+    features = _features(rows)
+    hard = np.stack([_k_means(features, rows.weight, n_clusters, int(s)) for s in seeds])
+    share: FloatArray = (hard[:, None, :] == np.arange(n_clusters)[:, None]).astype(np.float64)
+    kinds = np.array([KINDS_OF_STARTS[s % len(KINDS_OF_STARTS)] for s in range(n_starts)])
+    for kind in ("diagonal", "full"):
+        chosen = np.flatnonzero(kinds == kind)
+        if len(chosen):
+            share[chosen] = _mixture(rows, share[chosen], kind)
+    return share
+
+
+def shares_from_rules(
+    rows: RectangleRows, margins: Float[np.ndarray, "N J"], n_clusters: int, n_starts: int, seed: int
+) -> Float[np.ndarray, "S K N"]:
+    """Partitions by rules that were stated for the first J clusters; the rest by k-means of other rows.
+
+    `margins`: how deep inside each stated rule a row is. Starts differ in the k-means partition, and
+    in how much is taken from the nearest stated rule where all clusters have one.
+    """
+    n_stated = margins.shape[1]
+    others = n_clusters - n_stated
+    rng = np.random.default_rng(seed)
+    out = np.zeros((n_starts, n_clusters, len(rows)))
+    nearest = np.eye(n_stated)[:, margins.argmax(axis=1)]
+    outside = (margins.max(axis=1) < 0) if others else np.zeros(len(rows), dtype=np.bool_)
+    for share in out:
+        noise = rng.dirichlet(np.ones(n_stated), len(rows)).T
+        share[:n_stated] = 0.8 * nearest + 0.2 * noise
+        if others:
+            k = min(others, int(outside.sum()))
+            share[:, outside] = 0.0
+            if k:
+                part = rows.take(np.flatnonzero(outside))
+                labels = _k_means(_features(part), part.weight, k, int(rng.integers(2**31)))
+                share[n_stated + labels, np.flatnonzero(outside)] = 1.0
+    return out
+
+
+def boxes_around(rows: RectangleRows, share: Float[np.ndarray, "S K N"], prior: BoxPrior) -> Boxes:
+    """One standard deviation to both sides of each cluster's mean; stated bounds where they were stated."""
+    w = share * rows.weight
+    present = ~np.isnan(rows.X)
+    X = np.where(present, rows.X, 0.0)
+    total = np.maximum(w @ present, 1e-12)
+    mean = (w @ X) / total
+    sd = np.sqrt(np.maximum((w @ X**2) / total - mean**2, 0.0))
+    levels = (w @ rows.X_levels) / np.maximum(w.sum(axis=-1, keepdims=True), 1e-12)
+    overall = rows.weight @ rows.X_levels / rows.weight.sum()
+    flat = np.concatenate([mean - sd, mean + sd, np.where(levels >= overall, 0.2, -0.2)], axis=-1)
+    stated = prior.precision > 1.0
+    flat = np.where(stated, prior.centre, flat)
+    return Boxes.of(np.clip(flat, -REACH, REACH), rows.X.shape[1])
+
+
+def structure_around(rows: RectangleRows, share: Float[np.ndarray, "S K N"], kind: str) -> ClusterStructure:
+    """Moments of soft clusters (S, K, N), gaps filled from the mean of all rows and the unit matrix."""
+    S, K, P = *share.shape[:2], rows.Y.shape[1]
+    total = rows.weight.sum()
+    present = ~np.isnan(rows.Y)
+    Y = np.where(present, rows.Y, 0.0)
+    mean = rows.weight @ Y / np.maximum(rows.weight @ present, 1e-12)
+    blank = ClusterStructure(
+        np.broadcast_to(mean, (S, K, P)).copy(),
+        np.broadcast_to(np.eye(P), (S, K, P, P)).copy(),
+        np.log(np.full((S, K, rows.Y_levels.shape[1]), 1.0 / max(total, 1.0))),
+    )
+    return update_structure(rows, share * rows.weight, np.ones_like(share), blank, kind)
+
+
+def _mixture(rows: RectangleRows, share: Float[np.ndarray, "S K N"], kind: str) -> Float[np.ndarray, "S K N"]:
+    """A few EM iterations of a Gaussian mixture with weights, from these shares."""
+    structure = structure_around(rows, share, kind)
+    for _ in range(MIXTURE_STEPS):
+        mass = (share @ rows.weight + 1.0) / (rows.weight.sum() + share.shape[1])
+        score = log_density(rows, structure, kind)[0] + np.log(mass)[..., None]
+        share = np.exp(score - logsumexp(score, axis=1, keepdims=True))
+        structure = update_structure(rows, share * rows.weight, np.ones_like(share), structure, kind)
+    return share
+
+
+def _features(rows: RectangleRows) -> Float[np.ndarray, "N F"]:
+    """Structure columns as k-means wants them: gaps at the mean, levels as 0/1 of a common scale."""
+    numbers = np.where(np.isnan(rows.Y), 0.0, rows.Y)
+    return np.hstack([numbers, rows.Y_levels])
+
+
+def _k_means(
+    features: Float[np.ndarray, "N F"], weight: Float[np.ndarray, " N"], n_clusters: int, seed: int
+) -> IntArray:
+    """Labels (N,) of one k-means cut short."""
+    from sklearn.cluster import KMeans
+    from sklearn.exceptions import ConvergenceWarning
+
+    if n_clusters == 1:
+        return np.zeros(len(weight), dtype=np.intp)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = KMeans(n_clusters, n_init=1, max_iter=LLOYD_STEPS, random_state=seed).fit(
+            features, sample_weight=weight
+        )
+    return np.asarray(model.labels_, dtype=np.intp)

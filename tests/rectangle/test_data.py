@@ -4,8 +4,17 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from nongauss.core.errors import InputError
-from nongauss.rectangle.columns import merge, n_distinct, names_of_rows, places_of, view
+from nongauss.rectangle.data import (
+    ColumnViews,
+    LevelCodes,
+    merge,
+    n_distinct,
+    names_of_rows,
+    places_of,
+    read_columns,
+)
 from nongauss.tables.encoder import TableEncoder
+from rectangle.small import rows, viewed
 
 
 def frame() -> pd.DataFrame:
@@ -26,7 +35,7 @@ def whole() -> TableEncoder:
 
 
 def test_a_view_reads_its_columns_as_they_are(whole):
-    rule, cells = view(frame(), whole, (0, 1, 2, 3), np.ones(5), "standard", "model")
+    rule, cells = viewed(frame(), whole)
     assert [code.name for code in rule.codes] == ["age", "pay", "job"]
     assert_array_equal(cells.numbers[:, 1], [5, np.nan, 7, 9, 5])
     assert_array_equal(cells.labels.codes[:, 0], [0, 1, 0, -1, 0])
@@ -38,15 +47,15 @@ def test_a_view_reads_its_columns_as_they_are(whole):
 def test_labels_that_name_rows_are_left_out():
     frame = pd.DataFrame({"animal": [f"a{i // 2 * 2 if i < 4 else i}" for i in range(30)], "legs": range(30)})
     whole = TableEncoder.fit(frame)
-    there, _ = view(frame, whole, (0, 1), np.ones(30), "standard", "model")
+    there, _ = viewed(frame, whole)
     assert [code.name for code in there.codes] == ["legs"]
     assert names_of_rows((there, there)) == ["animal"]
-    often, _ = view(frame, whole, (0, 1), np.full(30, 3.0), "standard", "model")
+    often, _ = viewed(frame, whole, weight=np.full(30, 3.0))
     assert names_of_rows((often,)) == []
 
 
 def test_new_rows_need_only_the_columns_of_the_view(whole):
-    rule, _ = view(frame(), whole, (0, 1), np.ones(5), "standard", "model")
+    rule, _ = viewed(frame(), whole, (0, 1))
     alone = rule.read(frame()[["job", "age"]], whole, "model")
     assert_array_equal(alone.numbers[:, 0], frame()["age"])
     with pytest.raises(InputError, match="lacks column 'age'"):
@@ -56,7 +65,7 @@ def test_new_rows_need_only_the_columns_of_the_view(whole):
 def test_arrays_may_have_all_columns_or_those_of_the_view():
     X = np.random.default_rng(0).normal(size=(9, 3))
     whole = TableEncoder.fit(X)
-    rule, _ = view(X, whole, (2, 0), np.ones(9), "standard", "model")
+    rule, _ = viewed(X, whole, (2, 0))
     assert_array_equal(rule.read(X, whole, "model").numbers, X[:, [2, 0]])
     assert_array_equal(rule.read(X[:, [2, 0]], whole, "model").numbers, X[:, [2, 0]])
     with pytest.raises(InputError, match="1 features, but model is expecting 3"):
@@ -67,19 +76,21 @@ def test_ranks_spread_values_evenly_whatever_their_scale():
     x = np.random.default_rng(0).normal(size=200)
     X = np.column_stack([x, np.exp(5 * x)])
     X[7] = 1e12
-    rule, cells = view(X, TableEncoder.fit(X), (0, 1), np.ones(200), "rank", "model")
+    rule, cells = viewed(X, scaling="rank")
     z = rule.scaled(cells.numbers)
     assert_allclose(z[:, 0], z[:, 1], atol=1e-6)
     assert np.abs(z).max() < 1.75
 
 
 def test_equal_rows_are_merged_gaps_included(whole):
-    everything = (0, 1, 2)
-    rule, cells = view(frame(), whole, everything, np.ones(5), "standard", "model")
-    merged = merge(rule, cells, rule, cells, np.array([1.0, 1, 1, 0, 2]))
-    assert sorted(merged.rows.weight) == [1, 1, 3]
-    assert set(merged.first) == {0, 1, 2}
-    assert n_distinct(merged.rows.X, merged.rows.X_labels) == 3
+    rule, _ = viewed(frame(), whole, (0, 1, 2))
+    columns = read_columns(frame(), whole, (0, 1, 2), "model")
+    rows, cells = merge(ColumnViews(rule, rule), columns, np.array([1.0, 1, 1, 0, 2]))
+    assert sorted(rows.weight) == [1, 1, 3]
+    assert sorted(cells.numbers[:, 0]) == [1, 2, 3]
+    assert_array_equal(rule.scaled(cells.numbers), rows.X)
+    assert_array_equal(cells.labels.codes, rows.X_labels.codes)
+    assert n_distinct(rows.X, rows.X_labels) == 3
 
 
 @pytest.mark.parametrize(
@@ -96,3 +107,17 @@ def test_columns_are_named_or_numbered(whole, chosen, places):
 def test_other_names_are_refused(whole, chosen, message):
     with pytest.raises(InputError, match=message):
         places_of(chosen, whole, "rule_columns")
+
+
+def test_levels_stand_side_by_side_and_a_gap_has_none():
+    coded = LevelCodes(np.array([[0, 1], [2, -1]]), (3, 2))
+    assert_array_equal(coded.one_hot(), [[1, 0, 0, 0, 1], [0, 0, 1, 0, 0]])
+
+
+def test_rows_are_grouped_by_their_gaps():
+    data = rows()
+    groups = data.groups
+    assert sorted(np.concatenate([rows_ for rows_, _ in groups])) == list(range(len(data)))
+    for members, present in groups:
+        expected = np.isin(np.arange(3), present)
+        assert (~np.isnan(data.Y[members]) == expected).all()

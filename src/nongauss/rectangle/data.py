@@ -1,0 +1,308 @@
+"""From a user's table to the rows of a fit: columns of rules, columns of structure, and their scales.
+
+Axes: N rows, D numeric rule columns, L levels of all label rule columns together, P numeric structure
+columns. "Scaled" means in standard deviations of the column, or on its rank scale.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from nongauss.core.errors import InputError
+from nongauss.core.records import persistable
+from nongauss.tables.encoder import ColumnCode, TableEncoder
+from nongauss.tables.frame import Column, as_pandas, read_input
+from nongauss.tables.rows import canonical_rows
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.intp]
+
+MOST_KNOTS = 2000
+"""Distinct values from which a rank scale is interpolated."""
+
+FEW_LABELS = 10
+"""A column of more labels than these, most of which occur once, names rows: it makes no rule or cluster."""
+
+_MISSING = 1e30  # stands for a gap while equal rows are sought
+
+
+class LevelCodes(NamedTuple):
+    """Label columns: codes (N, C), -1 where missing, and the number of levels of each column."""
+
+    codes: IntArray
+    n_levels: tuple[int, ...]
+
+    @property
+    def offsets(self) -> IntArray:
+        """Where the levels of each column begin among all levels."""
+        return np.concatenate([[0], np.cumsum(self.n_levels)[:-1]]).astype(np.intp)[: len(self.n_levels)]
+
+    def one_hot(self) -> FloatArray:
+        """Levels as 0/1 columns (N, L); a missing cell has none."""
+        out = np.zeros((len(self.codes), sum(self.n_levels)))
+        for column, offset in zip(self.codes.T, self.offsets, strict=True):
+            present = np.flatnonzero(column >= 0)
+            out[present, offset + column[present]] = 1.0
+        return out
+
+    def take(self, rows: IntArray) -> LevelCodes:
+        """The codes of the rows with these numbers."""
+        return LevelCodes(self.codes[rows], self.n_levels)
+
+
+class RawCells(NamedTuple):
+    """Cells of some columns in original units: numbers (N, D), NaN where missing, and labels."""
+
+    numbers: FloatArray
+    labels: LevelCodes
+
+    def take(self, rows: IntArray) -> RawCells:
+        """The cells of the rows with these numbers."""
+        return RawCells(self.numbers[rows], self.labels.take(rows))
+
+
+class RectangleRows:
+    """Rows, scaled, with their weights (N,). X (N, D) for the rules and Y (N, P) for the structure.
+
+    NaN is a missing cell.
+    """
+
+    def __init__(
+        self, X: FloatArray, X_labels: LevelCodes, Y: FloatArray, Y_labels: LevelCodes, weight: FloatArray
+    ):
+        self.X, self.X_labels, self.Y, self.Y_labels, self.weight = X, X_labels, Y, Y_labels, weight
+
+    def __len__(self) -> int:
+        return len(self.weight)
+
+    def take(self, rows: IntArray) -> RectangleRows:
+        """The rows with these numbers."""
+        return RectangleRows(
+            self.X[rows], self.X_labels.take(rows), self.Y[rows], self.Y_labels.take(rows), self.weight[rows]
+        )
+
+    @cached_property
+    def groups(self) -> list[tuple[IntArray, IntArray]]:
+        """(row numbers, columns present) for each pattern of missing cells in Y."""
+        present = ~np.isnan(self.Y)
+        patterns, which = np.unique(present, axis=0, return_inverse=True)
+        which = which.reshape(-1)
+        return [(np.flatnonzero(which == i), np.flatnonzero(pattern)) for i, pattern in enumerate(patterns)]
+
+    @cached_property
+    def X_levels(self) -> FloatArray:
+        """Levels of the label rule columns as 0/1 columns (N, L)."""
+        return self.X_labels.one_hot()
+
+    @cached_property
+    def Y_levels(self) -> FloatArray:
+        """Levels of the label structure columns as 0/1 columns (N, Ly)."""
+        return self.Y_labels.one_hot()
+
+
+@persistable("rectangle.ColumnScale", "nongauss.rectangle.columns:ColumnScale")
+class ColumnScale(NamedTuple):
+    """Original values to scaled ones: (x / unit - mean) / sd, or through points (knots, heights) of ranks."""
+
+    unit: float
+    mean: float
+    sd: float
+    knots: FloatArray
+    heights: FloatArray
+
+    def apply(self, x: FloatArray) -> FloatArray:
+        """Scaled values; NaN stays NaN."""
+        if len(self.knots):
+            return np.where(np.isnan(x), np.nan, np.interp(x, self.knots, self.heights))
+        return (x / self.unit - self.mean) / self.sd
+
+
+@persistable("rectangle.View", "nongauss.rectangle.columns:View")
+class ColumnView(NamedTuple):
+    """Some columns of the table: their encoder, their places, and the scales of those that hold numbers.
+
+    `numeric` and `labels` are positions among the encoder's columns; columns that say nothing are in neither.
+    """
+
+    encoder: TableEncoder
+    places: tuple[int, ...]
+    numeric: tuple[int, ...]
+    labels: tuple[int, ...]
+    scales: tuple[ColumnScale, ...]
+
+    @property
+    def codes(self) -> tuple[ColumnCode, ...]:
+        """Records of the columns used, numbers first."""
+        return tuple(self.encoder.columns[i] for i in (*self.numeric, *self.labels))
+
+    def read(self, X: Any, whole: TableEncoder, name: str, warn: bool = True) -> RawCells:
+        """These columns of a table, which may lack all others. Raises InputError."""
+        return self.cells(read_columns(X, whole, self.places, name, warn))
+
+    def cells(self, columns: Mapping[int, Column]) -> RawCells:
+        """The cells of the columns used, from the table's decoded columns by their places."""
+        numbers = [columns[self.places[i]].values for i in self.numeric]
+        codes = [columns[self.places[i]].codes for i in self.labels]
+        n_rows = len(columns[self.places[0]].missing)
+        n_levels = tuple(len(self.encoder.columns[i].levels) for i in self.labels)
+        return RawCells(
+            np.array(numbers, dtype=np.float64).reshape(len(numbers), n_rows).T.copy(),
+            LevelCodes(np.array(codes, dtype=np.intp).reshape(len(codes), n_rows).T.copy(), n_levels),
+        )
+
+    def scaled(self, numbers: FloatArray) -> FloatArray:
+        """Original numbers (N, D) on the scale of the fit, in float32's steps."""
+        out = np.empty(numbers.shape)
+        for column, scale, x in zip(out.T, self.scales, numbers.T, strict=True):
+            column[:] = scale.apply(x).astype(np.float32)
+        return out + 0.0
+
+
+@persistable("rectangle.Views")
+class ColumnViews(NamedTuple):
+    """The columns that rules speak of, and those in which the rows of a cluster are alike."""
+
+    rule: ColumnView
+    structure: ColumnView
+
+    @property
+    def places(self) -> tuple[int, ...]:
+        """Places in the table of all columns that are read."""
+        return tuple(dict.fromkeys((*self.rule.places, *self.structure.places)))
+
+    def read(
+        self, X: Any, whole: TableEncoder, name: str, warn: bool = True
+    ) -> tuple[RawCells, RectangleRows]:
+        """Cells of the rule columns in original units, and all rows scaled, each of weight 1."""
+        columns = read_columns(X, whole, self.places, name, warn)
+        cells, seen = self.rule.cells(columns), self.structure.cells(columns)
+        X, Y = self.rule.scaled(cells.numbers), self.structure.scaled(seen.numbers)
+        return cells, RectangleRows(X, cells.labels, Y, seen.labels, np.ones(len(X)))
+
+
+def read_columns(
+    X: Any, whole: TableEncoder, places: tuple[int, ...], name: str, warn: bool = True
+) -> dict[int, Column]:
+    """Decoded columns of a table by their places; the table may lack all others. Raises InputError."""
+    columns = _part_of(whole, places).read(_narrowed(X, whole, places, name), name, warn)
+    return dict(zip(places, columns, strict=True))
+
+
+def _part_of(whole: TableEncoder, places: tuple[int, ...]) -> TableEncoder:
+    """The encoder of the columns at some places."""
+    names = None if whole.feature_names is None else tuple(whole.feature_names[i] for i in places)
+    return TableEncoder(names, tuple(whole.columns[i] for i in places))
+
+
+def _narrowed(X: Any, whole: TableEncoder, places: tuple[int, ...], name: str) -> Any:
+    """The table without those columns known from `fit` that are at none of the places."""
+    frame = as_pandas(X)
+    if frame is not None and whole.feature_names is not None and hasattr(frame, "columns"):
+        known = {n for i, n in enumerate(whole.feature_names) if i not in set(places)}
+        return frame[[column for column in frame.columns if column not in known]]
+    table = read_input(X, name)
+    if len(table.labels) == whole.n_features:
+        source, chosen = table.source, list(places)
+        return source.iloc[:, chosen] if isinstance(source, pd.DataFrame) else source[:, chosen]
+    if len(table.labels) == len(places):
+        return X
+    raise InputError(
+        f"X has {len(table.labels)} features, but {name} is expecting {whole.n_features} "
+        f"features as input{'' if len(places) == whole.n_features else ' (or those of its rules)'}."
+    )
+
+
+def names_of_rows(views: Sequence[ColumnView]) -> list[str]:
+    """Label columns that are in none of the views because most of their labels occur once."""
+    columns = {i: c for v in views for i, c in zip(v.places, v.encoder.columns, strict=True)}
+    used = {v.places[i] for v in views for i in v.labels}
+    return [str(c.name) for i, c in sorted(columns.items()) if c.role == "labels" and i not in used]
+
+
+def learn_view(
+    columns: Mapping[int, Column],
+    whole: TableEncoder,
+    places: tuple[int, ...],
+    weight: FloatArray,
+    scaling: str,
+) -> ColumnView:
+    """The view of the columns at `places`, with scales learned from rows of positive weight."""
+    encoder = _part_of(whole, places)
+    numeric = tuple(i for i, c in enumerate(encoder.columns) if c.role == "numeric" and c.sd != 0)
+    most = max(FEW_LABELS, 0.5 * float(weight.sum()))
+    labels = tuple(i for i, c in enumerate(encoder.columns) if c.role == "labels" and len(c.levels) <= most)
+    scales = tuple(_scale(encoder.columns[i], columns[places[i]], weight, scaling) for i in numeric)
+    return ColumnView(encoder, places, numeric, labels, scales)
+
+
+def _scale(code: ColumnCode, column: Column, weight: FloatArray, scaling: str) -> ColumnScale:
+    """Standard deviations about the mean; or ranks, spread evenly with mean 0 and mean square 1."""
+    none = np.zeros(0)
+    if scaling == "standard":
+        return ColumnScale(code.unit, code.mean, abs(code.sd), none, none)
+    x = np.asarray(column.values)
+    used = (weight > 0) & ~np.isnan(x)
+    values, which = np.unique(x[used], return_inverse=True)
+    mass = np.bincount(which, weight[used])
+    height = (np.cumsum(mass) - 0.5 * mass) / mass.sum() - 0.5
+    height /= np.sqrt(np.average(height**2, weights=mass))
+    kept = np.unique(np.linspace(0, len(values) - 1, min(MOST_KNOTS, len(values))).astype(np.intp))
+    return ColumnScale(code.unit, code.mean, abs(code.sd), values[kept], height[kept])
+
+
+def places_of(chosen: Any, encoder: TableEncoder, parameter: str) -> tuple[int, ...]:
+    """Positions of the columns that a parameter names, by name or number; None is all. Raises InputError."""
+    if chosen is None:
+        return tuple(range(encoder.n_features))
+    items: Sequence[Any] = [chosen] if isinstance(chosen, str | int) else list(chosen)
+    known = [code.name for code in encoder.columns]
+    places = [_place(item, known, parameter) for item in items]
+    if not places:
+        raise InputError(f"{parameter} is empty; name at least one column, or give None for all.")
+    if len(set(places)) < len(places):
+        raise InputError(f"{parameter} names a column twice: {items}; name each once.")
+    return tuple(places)
+
+
+def _place(item: Any, known: list[str], parameter: str) -> int:
+    """The position of one column that a parameter names."""
+    if isinstance(item, str) and item in known:
+        return known.index(item)
+    is_number = isinstance(item, int | np.integer) and not isinstance(item, bool)
+    if is_number and -len(known) <= item < len(known):
+        return int(item) % len(known)
+    shown = ", ".join(repr(name) for name in known[:8]) + (", …" if len(known) > 8 else "")
+    raise InputError(f"{parameter} names the column {item!r}, which X does not have; it has {shown}.")
+
+
+class MergedRows(NamedTuple):
+    """Distinct rows of weight above 0, scaled and in original units."""
+
+    rows: RectangleRows
+    cells: RawCells
+
+
+def merge(views: ColumnViews, columns: Mapping[int, Column], weight: FloatArray) -> MergedRows:
+    """Rows in canonical form: scaled, equal ones merged (with the first one's cells), ordered by content."""
+    cells, seen = views.rule.cells(columns), views.structure.cells(columns)
+    X, Y = views.rule.scaled(cells.numbers), views.structure.scaled(seen.numbers)
+    everything = np.hstack([X, Y, cells.labels.codes, seen.labels.codes])
+    merged = canonical_rows(np.nan_to_num(everything, nan=_MISSING), np.zeros((len(X), 0)), weight)
+    kept = np.flatnonzero(merged.order >= 0)
+    _, at = np.unique(merged.order[kept], return_index=True)
+    first = kept[at]
+    labels = cells.labels.take(first), seen.labels.take(first)
+    return MergedRows(
+        RectangleRows(X[first], labels[0], Y[first], labels[1], merged.weight), cells.take(first)
+    )
+
+
+def n_distinct(numbers: FloatArray, labels: LevelCodes) -> int:
+    """How many different rows there are."""
+    return len(np.unique(np.hstack([np.nan_to_num(numbers, nan=_MISSING), labels.codes]), axis=0))

@@ -1,0 +1,37 @@
+import numpy as np
+from numpy.testing import assert_allclose
+from scipy.special import logsumexp
+from sklearn.datasets import load_iris
+
+from nongauss.optimise.result import Run
+from nongauss.rectangle.config import RectangleRecipe, RuleWording
+from nongauss.rectangle.data import ColumnViews, learn_view, merge, read_columns
+from nongauss.rectangle.fit import ClusterTask, fit, posterior_share
+from nongauss.rectangle.rules import NOTHING_STATED
+from nongauss.rectangle.structure import log_density
+from nongauss.tables.encoder import TableEncoder
+
+
+def iris() -> ClusterTask:
+    X = load_iris().data
+    whole = TableEncoder.fit(X)
+    columns = read_columns(X, whole, (0, 1, 2, 3), "model")
+    there = learn_view(columns, whole, (0, 1, 2, 3), np.ones(150), "standard")
+    views = ColumnViews(there, there)
+    return ClusterTask(*merge(views, columns, np.ones(150)), views, NOTHING_STATED)
+
+
+def test_the_posterior_is_rules_times_structure():
+    task = iris()
+    assert task.is_shared
+    recipe = RectangleRecipe(3, "student_t", 4, 50, 1e-5, 0)
+    result, fitted = fit(task, recipe, RuleWording("auto", 0.01), Run())
+    joint = fitted.log_joint(task.cells, task.rows)
+    proba = fitted.proba(task.cells)
+    log_p = log_density(task.rows, fitted.structure, "student_t")[0][0].T
+    assert_allclose(joint, np.log(proba) + log_p)
+    total = logsumexp(joint, axis=1) @ task.rows.weight
+    assert_allclose(fitted.log_conditional(task.cells, task.rows), total)
+    share = posterior_share(task.rows, result.state, "student_t")
+    agree = joint.argmax(axis=1) == share.argmax(axis=0)
+    assert agree.mean() > 0.97
