@@ -113,8 +113,7 @@ class RankFactorClassifier(ProbabilityClassifierMixin, TransformerMixin, RankFac
         self.n_chains, self.n_draws = n_chains, n_draws
         self.max_iter = max_iter
         self.tol = tol
-        self.callbacks = callbacks
-        self.checkpoint = checkpoint
+        self.callbacks, self.checkpoint = callbacks, checkpoint
         self.max_rows = max_rows
         self.random_state, self.verbose = random_state, verbose
 
