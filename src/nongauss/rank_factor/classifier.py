@@ -111,8 +111,7 @@ class RankFactorClassifier(ProbabilityClassifierMixin, TransformerMixin, RankFac
         self.cut = cut
         self.learning_rate = learning_rate
         self.n_chains, self.n_draws = n_chains, n_draws
-        self.max_iter = max_iter
-        self.tol = tol
+        self.max_iter, self.tol = max_iter, tol
         self.callbacks, self.checkpoint = callbacks, checkpoint
         self.max_rows = max_rows
         self.random_state, self.verbose = random_state, verbose
