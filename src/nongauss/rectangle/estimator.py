@@ -55,7 +55,7 @@ from nongauss.tables.parted import Encode, by_parts, describe, is_parted, open_p
 from nongauss.tables.source import Source, Stream
 
 
-class RectangleMixture(ClusterMixin, TableEstimator):
+class RectangleMixture(ClusterMixin, TableEstimator):  # type: ignore[misc]
     r"""Clusters that are rectangles: a readable rule for each, such as "age 30 to 45 and pay at least 60000".
 
     Every row belongs to one of K clusters: inside its own rectangle of the rule columns x, outside all
