@@ -149,7 +149,7 @@ def test_compare_puts_our_model_beside_the_baselines(table, tmp_path, monkeypatc
         return {"ridge regression": baselines(frame)["ridge regression"]}
 
     monkeypatch.setattr(
-        "nongauss.cli.fit_and_report.baselines", ridge_alone
+        "nongauss.report.baselines.baselines", ridge_alone
     )  # the others are tested in their own place
     data = tmp_path / "small.csv"
     table[["width", "height", "price"]].iloc[:24].to_csv(data, index=False)

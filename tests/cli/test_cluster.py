@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 import nongauss
 from nongauss.cli.app import app
-from nongauss.cli.cluster import cluster, rule_lines
+from nongauss.cli.cluster import fit_clusters, rule_lines
 from nongauss.core.errors import InputError
 
 
@@ -65,11 +65,11 @@ def test_json_holds_the_rules(table, tmp_path):
 )
 def test_slips_are_named(table, options, message):
     with pytest.raises(InputError, match=message):
-        cluster(table, **options)
+        fit_clusters(table, **options)
 
 
 def test_lines_of_a_report(table):
-    model, _ = cluster(table, n_clusters=2, settings=["n_init=2"])
+    model, _ = fit_clusters(table, n_clusters=2, settings=["n_init=2"])
     lines = rule_lines(model)
     assert [line[0] for line in lines] == model.cluster_names_
     assert all(line[2].endswith(" %") for line in lines)

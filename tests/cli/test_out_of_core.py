@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from nongauss import SparseGPRegressor
-from nongauss.cli import out_of_core as engines
+from nongauss.cli import out_of_core
 from nongauss.cli.app import app
 from nongauss.core.errors import InputError
 from nongauss.estimator.persistence import load
@@ -74,7 +74,7 @@ def test_a_local_cluster_starts_where_no_address_is_given(monkeypatch):
     distributed = pytest.importorskip("distributed")
     small = partial(distributed.LocalCluster, n_workers=1, processes=False)  # processes: tests/test_parted.py
     monkeypatch.setattr(distributed, "LocalCluster", small)
-    with engines.cluster(None) as where:
+    with out_of_core.dask_client(None) as where:
         assert distributed.get_client().ncores()
     assert where.startswith("Dask cluster of")
     assert "dashboard http" in where
@@ -98,7 +98,7 @@ def test_what_cannot_be_is_one_sentence(folder, tmp_path, options, message):
 
 def test_without_the_extra_dask_says_how_to_get_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(InputError, match=r"pip install 'nongauss\[dask\]'"), engines.cluster(None):
+    with pytest.raises(InputError, match=r"pip install 'nongauss\[dask\]'"), out_of_core.dask_client(None):
         pass
 
 
@@ -117,8 +117,8 @@ def test_a_part_that_fails_leaves_no_predictions(folder, streamed, tmp_path):
 @pytest.mark.filterwarnings("ignore:.*Stopped on request", "ignore:X has columns that are ignored")
 @pytest.mark.parametrize("test_size", [0.0, 0.2])
 def test_a_fit_that_is_stopped_is_not_kept(folder, test_size):
-    table = engines.sampled_table(folder, "sales")
+    table = out_of_core.sampled_table(folder, "sales")
     model = SparseGPRegressor("poisson", n_inducing=5, callbacks=[lambda progress: True], random_state=0)
     options = {"test_size": test_size, "seed": 0, "checkpoint": None}
     with pytest.raises(KeyboardInterrupt):
-        engines.fit_parts(model, table, folder, "stream", **options)
+        out_of_core.fit_parts(model, table, folder, "stream", **options)

@@ -12,7 +12,7 @@ from hypothesis.extra import numpy as hnp
 
 from nongauss.core.errors import InputError
 from nongauss.core.records import persistable, registered_class
-from nongauss.estimator.codec import decode, encode
+from nongauss.estimator.persistence import decode, encode
 
 
 def there_and_back(value):

@@ -10,7 +10,8 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.svm import LinearSVC
 
 from nongauss.core.errors import InputError
-from nongauss.report.comparison import compare, comparison_text, fit_and_score
+from nongauss.report.comparison import compare, comparison_text
+from nongauss.report.metrics import fit_and_score
 from report.stand_in import Broken, StandIn, small_data
 
 

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -191,3 +193,9 @@ def test_probabilities_that_are_none(change, message):
 def test_shares_are_shown_in_percent():
     assert format_figure("balanced_accuracy", 0.5) == "50.0 %"
     assert format_figure("log_loss", 0.5) == "0.5"
+
+
+def test_figures_alone_load_nothing_that_draws():
+    code = "import sys, nongauss.report.metrics; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert not {"matplotlib", "jinja2", "typer", "rich"} & set(done.stdout.split())

@@ -7,7 +7,7 @@ import pytest
 from sklearn.exceptions import DataConversionWarning
 
 from nongauss.core.errors import InputError
-from nongauss.estimator.codec import decode, encode
+from nongauss.estimator.persistence import decode, encode
 from nongauss.tables.labels import LabelCoder, LabelSummary
 
 ONES = np.ones(4)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,6 +14,7 @@ import typer
 if TYPE_CHECKING:
     from nongauss.cli.fit_and_report import Outcome
     from nongauss.cli.read import Table
+    from nongauss.optimise.result import Progress
 
 app = typer.Typer(
     name="nongauss",
@@ -78,7 +80,6 @@ def demo(
     with _polite() as caught:
         from nongauss.cli import choose, fit_and_report, read
         from nongauss.report.baselines import baselines
-        from nongauss.report.progress import fit_progress
 
         paths = _outputs(out, None, None)
         fit_and_report.check_outputs(paths, force=force)
@@ -112,24 +113,17 @@ def fit(
 ) -> None:
     """Fit a model to a table, print how well it does on held-out rows, save it with a report."""
     with _polite() as caught, ExitStack() as stack:
-        from nongauss.cli import choose, fit_and_report, out_of_core, read
-        from nongauss.report.progress import fit_progress
+        from nongauss.cli import choose, fit_and_report
 
         paths = _outputs(out, save, report)
         fit_and_report.check_outputs(paths, [data], force=force)
-        out_of_core.check_engine(engine, scheduler)
-        if engine == "dask":
-            where = stack.enter_context(out_of_core.cluster(scheduler))
-            typer.echo(where, err=True)
-        load = read.load_table if engine == "memory" else out_of_core.sampled_table
+        fit_and_report.check_engine(engine, scheduler)
+        load, fit_with = _engine(engine, scheduler, stack)
         table = load(data, target, model, task, set_ or ())
         callbacks = stack.enter_context(fit_progress(enabled=False if as_json else None))
         estimator = choose.build_model(table.choice, seed=seed, max_epochs=max_epochs, callbacks=callbacks)
         how: dict[str, Any] = {"test_size": test_size, "seed": seed, "checkpoint": checkpoint}
-        if engine == "memory":
-            outcome = fit_and_report.fit_and_judge(estimator, table, refit=refit, **how)
-        else:
-            outcome = out_of_core.fit_parts(estimator, table, data, engine, **how)
+        outcome = fit_with(estimator, table, data, refit=refit, **how)
         _finish(outcome, table, paths, f"{target} in {data.name}", caught, as_json)
 
 
@@ -144,7 +138,7 @@ def predict(
     """Predict each row of a table: mean, sd and 90 % interval, or the probability of each class."""
     with _polite() as caught:
         from nongauss.cli import fit_and_report, out_of_core
-        from nongauss.report.records import to_json
+        from nongauss.report.text import to_json
 
         fit_and_report.check_outputs({"--out": out}, [model, data], force=force)
         predict_all = (
@@ -176,8 +170,7 @@ def compare(
     with _polite() as caught:
         from nongauss.cli import choose, fit_and_report, read
         from nongauss.report.comparison import comparison_text
-        from nongauss.report.progress import count_progress
-        from nongauss.report.records import to_json
+        from nongauss.report.text import to_json
 
         table = read.load_table(data, target, model, task, set_ or ())
         ours = choose.family(table.choice, table.kind, table.y) if model == "auto" else [table.choice]
@@ -212,25 +205,22 @@ def cluster(
 ) -> None:
     """Find clusters, each with a rule in words, print them, save the model with a report."""
     with _polite() as caught:
-        from nongauss.cli import cluster as clustering
         from nongauss.cli import fit_and_report
-        from nongauss.report.progress import fit_progress
-        from nongauss.report.records import to_json
+        from nongauss.cli.cluster import cluster_record, fit_clusters, save_clusters
+        from nongauss.report.text import to_json
 
         paths = _outputs(out, save, report)
         fit_and_report.check_outputs(paths, [data], force=force)
+        how: dict[str, Any] = {"rules": rules, "structure": structure, "settings": set_ or (), "seed": seed}
         with fit_progress(enabled=False if as_json else None) as callbacks:
-            model, frame = clustering.cluster(
-                data, n_clusters=clusters or "auto", rules=rules, structure=structure, settings=set_ or (),
-                seed=seed, callbacks=callbacks,
-            )  # fmt: skip
+            model, frame = fit_clusters(data, n_clusters=clusters or "auto", callbacks=callbacks, **how)
         notes = _messages(caught)
-        clustering.save_and_report(
+        save_clusters(
             model, frame, data=data, model_path=paths["--save"], report_path=paths["--report"], notes=notes
         )
         if as_json:
             saved = {"notes": notes, "saved": paths["--save"], "report": paths["--report"]}
-            typer.echo(to_json(clustering.record(model, frame, data) | saved))
+            typer.echo(to_json(cluster_record(model, frame, data) | saved))
         else:
             _echo_notes(notes)
             typer.echo(model.describe())
@@ -245,8 +235,7 @@ def describe(
     """Say what is in a saved model."""
     with _polite():
         from nongauss.cli import fit_and_report
-        from nongauss.report.records import model_record, to_json
-        from nongauss.report.text import summary
+        from nongauss.report.text import model_record, summary, to_json
 
         estimator = fit_and_report.load_model(model)
         record = model_record(estimator)
@@ -260,6 +249,28 @@ def describe(
                 typer.echo("\nColumns: " + ", ".join(record["columns"]))
 
 
+def _engine(
+    engine: str, scheduler: str | None, stack: ExitStack
+) -> tuple[Callable[..., Table], Callable[..., Outcome]]:
+    """How the table is read and how a model is fitted to it and judged, in memory or past it.
+
+    A cluster that `stack` ends is started where one is asked for.
+    """
+    if engine == "memory":
+        from nongauss.cli import fit_and_report, read
+
+        return read.load_table, lambda model, table, data, **how: fit_and_report.fit_and_judge(
+            model, table, **how
+        )
+    from nongauss.cli import out_of_core
+
+    if engine == "dask":
+        typer.echo(stack.enter_context(out_of_core.dask_client(scheduler)), err=True)
+    return out_of_core.sampled_table, lambda model, table, data, *, refit, **how: out_of_core.fit_parts(
+        model, table, data, engine, **how
+    )
+
+
 def _outputs(out: Path, save: Path | None, report: Path | None) -> dict[str, Path]:
     return {"--save": save or out / "model.nongauss", "--report": report or out / "report.html"}
 
@@ -270,8 +281,7 @@ def _finish(
     """Save, report and print."""
     from nongauss.cli import fit_and_report
     from nongauss.report.metrics import metric_table
-    from nongauss.report.records import model_record, to_json
-    from nongauss.report.text import summary, text_table
+    from nongauss.report.text import model_record, summary, text_table, to_json
 
     warned = _messages(caught, known=getattr(outcome.final, "stop_reason_", None))
     model_path, report_path = paths["--save"], paths["--report"]
@@ -322,3 +332,59 @@ def _polite() -> Iterator[list[Any]]:
 def _refuse(message: str) -> None:
     typer.echo("Error: " + " ".join(message.split()), err=True)
     raise typer.Exit(2) from None
+
+
+@contextmanager
+def fit_progress(*, enabled: bool | None = None) -> Iterator[list[Callable[[Progress], None]]]:
+    """Callbacks for an estimator that move a bar on stderr; none where stderr is no terminal.
+
+    A fit that starts again from a lower iteration starts the bar again. Plain functions are given, since
+    cloning an estimator copies its callbacks and a bar cannot be copied.
+    """
+    if not _wanted(enabled):
+        yield []
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Bar
+
+    columns = (
+        TextColumn("fitting"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("bound {task.fields[bound]}"),
+        TimeElapsedColumn(),
+    )
+    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("fit", total=None, bound="…")
+
+        def move(progress: Progress) -> None:
+            bar.update(
+                task, completed=progress.iteration, total=progress.max_iter, bound=f"{progress.bound:.5g}"
+            )
+
+        yield [move]
+
+
+@contextmanager
+def count_progress(*, enabled: bool | None = None) -> Iterator[Callable[[int, int, str], None]]:
+    """A function (done, total, name) that moves a bar on stderr; without a terminal it does nothing."""
+    if not _wanted(enabled):
+        yield lambda done, total, name: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
+    from rich.progress import Progress as Bar
+
+    columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"))
+    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=None)
+
+        def move(done: int, total: int, name: str) -> None:
+            bar.update(task, completed=done, total=total, description=name)
+
+        yield move
+
+
+def _wanted(enabled: bool | None) -> bool:
+    return sys.stderr.isatty() if enabled is None else enabled

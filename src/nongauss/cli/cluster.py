@@ -10,9 +10,8 @@ import pandas as pd
 
 from nongauss.cli.choose import closest, parse_settings
 from nongauss.core.errors import InputError
-from nongauss.report.html import FrameInfo, write_report
-from nongauss.report.plots.rules import rule_figures
-from nongauss.report.records import model_record
+from nongauss.report.html import FrameInfo, rule_figures, write_report
+from nongauss.report.text import model_record
 from nongauss.tables.kinds import column_kind
 from nongauss.tables.reading import read_table
 
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from nongauss.rectangle.estimator import RectangleMixture
 
 
-def cluster(
+def fit_clusters(
     data: Path,
     *,
     n_clusters: int | str = "auto",
@@ -51,7 +50,7 @@ def cluster(
     return model.set_params(callbacks=None), frame
 
 
-def save_and_report(
+def save_clusters(
     model: RectangleMixture,
     frame: pd.DataFrame,
     *,
@@ -86,7 +85,7 @@ def save_and_report(
     )
 
 
-def record(model: RectangleMixture, frame: pd.DataFrame, data: Path) -> dict[str, Any]:
+def cluster_record(model: RectangleMixture, frame: pd.DataFrame, data: Path) -> dict[str, Any]:
     """The clusters and their rules as plain data."""
     about = {"data": data.name, "rows": len(frame), **model_record(model)}
     return about | {"clusters": model.clusters_, "rules": model.rules_, "rule_text": model.rule_text_}

@@ -15,14 +15,18 @@ from sklearn.base import clone, is_classifier, is_clusterer
 from nongauss.cli.choose import REGRESSION
 from nongauss.cli.read import Table
 from nongauss.core.errors import InputError
-from nongauss.report.baselines import baselines
-from nongauss.report.comparison import compare, fit_and_score, raise_if_stopped
-from nongauss.report.html import learned_figures, report_figures, write_report
-from nongauss.report.metrics import split_interval
-from nongauss.report.plots.features import feature_figures, feature_lines
+from nongauss.report.html import (
+    feature_figures,
+    feature_lines,
+    learned_figures,
+    report_figures,
+    write_report,
+)
+from nongauss.report.metrics import fit_and_score, raise_if_stopped, split_interval
 from nongauss.tables.frame import label_of
 from nongauss.tables.reading import read_table, write_table
 
+ENGINES = ("memory", "stream", "dask")
 _FEWEST_ROWS_TO_SPLIT = 10
 
 
@@ -225,11 +229,22 @@ def compare_table(
     progress: Callable[[int, int, str], object] | None = None,
 ) -> pd.DataFrame:
     """Cross-validated figures of models, by class name, beside the baselines; see `report.compare`."""
+    from nongauss.report.baselines import baselines
+    from nongauss.report.comparison import compare
+
     ours = {type(model).__name__: model for model in models}
     beside = baselines(table.X, classify=table.choice.task != REGRESSION, random_state=seed)
     return compare(
         {**ours, **beside}, table.X, table.y, cv=cv, levels=table.levels, random_state=seed, progress=progress
     )
+
+
+def check_engine(engine: str, scheduler: str | None) -> None:
+    """Raises InputError for an engine that there is not, and a scheduler without Dask."""
+    if engine not in ENGINES:
+        raise InputError(f"There is no engine {engine!r}; there are {', '.join(ENGINES)}.")
+    if scheduler is not None and engine != "dask":
+        raise InputError(f"--scheduler goes with --engine dask, not {engine}; give both or neither.")
 
 
 def check_outputs(outputs: Mapping[str, Path], inputs: Sequence[Path] = (), *, force: bool = False) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -16,54 +17,45 @@ from nongauss.cli.fit_and_report import Outcome, check_share, prediction_columns
 from nongauss.cli.read import Table, prepare
 from nongauss.core.errors import InputError
 from nongauss.core.files import atomic_path
-from nongauss.report.comparison import fit_and_score, raise_if_stopped
+from nongauss.report.metrics import fit_and_score, raise_if_stopped
 from nongauss.tables.parquet import ParquetParts, loaded, parquet_parts
 from nongauss.tables.parted import Encode, describe, naming, open_parts, sample_table
 from nongauss.tables.reading import PARQUET_SUFFIXES
 from nongauss.tables.source import Stream, itself
 
-ENGINES = ("memory", "stream", "dask")
-
 MOST_SAMPLED = 20_000
 """Rows from which a model is chosen, and rows by which it is judged."""
 
 
-def check_engine(engine: str, scheduler: str | None) -> None:
-    """Raises InputError for an engine that there is not, and a scheduler without Dask."""
-    if engine not in ENGINES:
-        raise InputError(f"There is no engine {engine!r}; there are {', '.join(ENGINES)}.")
-    if scheduler is not None and engine != "dask":
-        raise InputError(f"--scheduler goes with --engine dask, not {engine}; give both or neither.")
-
-
 @contextmanager
-def cluster(scheduler: str | None) -> Iterator[str]:
+def dask_client(scheduler: str | None) -> Iterator[str]:
     """A Dask client for the block: of the cluster at an address, or of one of this machine's cores.
 
     Yields a line that says where it is. Raises InputError without the extra, OSError where nobody answers.
     """
     try:
-        from distributed import Client, LocalCluster
+        distributed: Any = import_module("distributed")
     except ImportError as error:
         raise InputError(
             "--engine dask needs Dask; pip install 'nongauss[dask]', or give --engine stream."
         ) from error
     if scheduler is not None:
-        with Client(scheduler) as client:
+        with distributed.Client(scheduler) as client:
             yield f"Dask cluster at {scheduler}, dashboard {client.dashboard_link}."
         return
-    with LocalCluster(threads_per_worker=1, dashboard_address=":0") as local, Client(local) as client:
+    local_cluster = distributed.LocalCluster(threads_per_worker=1, dashboard_address=":0")
+    with local_cluster as local, distributed.Client(local) as client:
         yield f"Dask cluster of {len(local.workers)} local workers, dashboard {client.dashboard_link}."
 
 
 def sampled_table(
-    path: Path, target: str, model: str = "auto", task: str = "auto", settings: Iterable[str] = ()
+    path: str | Path, target: str, model: str = "auto", task: str = "auto", settings: Iterable[str] = ()
 ) -> Table:
     """As `load_table`, from a sample of the rows that depends on their content alone."""
     source = open_parts(path)
     encoder = describe(source, "this table").table.encoder()
     found = sample_table(source, Encode(encoder, None, "this table"), MOST_SAMPLED)
-    return prepare(found.table, target, model, task, settings, source=path.name)
+    return prepare(found.table, target, model, task, settings, source=Path(path).name)
 
 
 def fit_parts(
@@ -103,13 +95,13 @@ def _rows_of(parts: list[Any], seed: int) -> pd.DataFrame:
     for part in parts:
         frame = part.load().X
         frames.append(frame.iloc[np.sort(rng.permutation(len(frame))[:share])])
-    return pd.concat(frames, ignore_index=True)
+    rows: pd.DataFrame = pd.concat(frames, ignore_index=True)
+    return rows
 
 
 def _dask_frame(parts: ParquetParts) -> Any:
-    import dask.dataframe as dd
-
-    return dd.from_map(_frame_of, list(parts), meta=_frame_of(parts[0]).iloc[:0])
+    frames: Any = import_module("dask.dataframe")
+    return frames.from_map(_frame_of, list(parts), meta=_frame_of(parts[0]).iloc[:0])
 
 
 def _frame_of(part: Any) -> pd.DataFrame:

@@ -50,10 +50,15 @@ class Table:
         used = [pair for pair in kinds if pair[1] != constant]
         ignored = [(name, "the same value in every row") for name, kind in kinds if kind == constant]
         return FrameInfo(
-            source=self.source, target=self.target, n_rows=len(self.y), n_held_out=n_held_out,
-            target_kind=self.kind.value, used=used, ignored=[*self.ignored, *ignored],
+            source=self.source,
+            target=self.target,
+            n_rows=len(self.y),
+            n_held_out=n_held_out,
+            target_kind=self.kind.value,
+            used=used,
+            ignored=[*self.ignored, *ignored],
             notes=[*self.notes, *notes],
-        )  # fmt: skip
+        )
 
 
 def load_table(
@@ -77,16 +82,7 @@ def prepare(
     source: str = "table",
 ) -> Table:
     """As `load_table`, for a frame in memory."""
-    column = _target_column(frame, target, source)
-    notes: list[str] = []
-    missing = column.isna()
-    if missing.all():
-        raise InputError(f"The target {target!r} is missing in every row of {source}; choose another column.")
-    if task in ("auto", REGRESSION):
-        _check_numbers(column, target)
-    if missing.any():
-        notes.append(f"{int(missing.sum())} of {len(column)} rows have no {target!r} and were dropped.")
-        frame, column = frame[~missing], column[~missing]
+    frame, column, notes = _with_target(frame, target, task, source)
     kind, reason = target_kind(column)
     choice = choose(column, kind, model, task, parse_settings(settings))
     y = _numbers(column, target, kind) if choice.task == REGRESSION else _labels(column, choice.task)
@@ -102,9 +98,16 @@ def prepare(
     if X.shape[1] == 0:
         raise InputError(f"No column is left in {source} to predict {target!r} from; add inputs.")
     return Table(
-        source=source, target=target, X=X, y=y, kind=kind, choice=choice, levels=levels,
-        ignored=[(str(name), _ID_REASON) for name in ids], notes=notes,
-    )  # fmt: skip
+        source=source,
+        target=target,
+        X=X,
+        y=y,
+        kind=kind,
+        choice=choice,
+        levels=levels,
+        ignored=[(str(name), _ID_REASON) for name in ids],
+        notes=notes,
+    )
 
 
 def demo_table(settings: Iterable[str] = ()) -> Table:
@@ -115,6 +118,22 @@ def demo_table(settings: Iterable[str] = ()) -> Table:
     target = "disease progression"
     frame = bunch.data.assign(**{target: bunch.target})
     return prepare(frame, target, "tggm", REGRESSION, settings, source="diabetes data of scikit-learn")
+
+
+def _with_target(
+    frame: pd.DataFrame, target: str, task: str, source: str
+) -> tuple[pd.DataFrame, pd.Series, list[str]]:
+    """The rows that have a target, their targets, and a note on those that have none."""
+    column = _target_column(frame, target, source)
+    missing = column.isna()
+    if missing.all():
+        raise InputError(f"The target {target!r} is missing in every row of {source}; choose another column.")
+    if task in ("auto", REGRESSION):
+        _check_numbers(column, target)
+    if not missing.any():
+        return frame, column, []
+    note = f"{int(missing.sum())} of {len(column)} rows have no {target!r} and were dropped."
+    return frame[~missing], column[~missing], [note]
 
 
 def _target_column(frame: pd.DataFrame, target: str, source: str) -> pd.Series:

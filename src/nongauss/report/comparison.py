@@ -2,34 +2,27 @@
 
 from __future__ import annotations
 
-import time
-import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from sklearn.base import clone, is_classifier
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import BaseCrossValidator, KFold, StratifiedKFold, cross_val_predict
+from sklearn.base import is_classifier
+from sklearn.model_selection import BaseCrossValidator, KFold, StratifiedKFold
 from sklearn.utils import _safe_indexing
 
 from nongauss.core.errors import InputError
-from nongauss.optimise.result import Status
 from nongauss.report.metrics import (
     SHORT_LABELS,
-    FloatArray,
-    classification_metrics,
+    density_kind,
+    fit_and_score,
     format_figure,
-    regression_metrics,
 )
 from nongauss.report.text import text_table
 
-_Z90 = 1.6448536269514722  # 95th percentile of the standard normal
 _FIGURES = ("rmse", "log_density", "coverage_90", "width_90", "seconds")
 _LABEL_FIGURES = ("log_loss", "accuracy", "balanced_accuracy", "brier", "level_error", "seconds")
-_INNER_FOLDS = 5
 
 
 def compare(
@@ -123,39 +116,6 @@ def _silent(done: int, total: int, name: str) -> None:
     """Progress that nobody watches."""
 
 
-def fit_and_score(
-    estimator: Any, X_train: Any, y_train: Any, X_test: Any, y_test: Any, levels: npt.ArrayLike | None = None
-) -> tuple[Any, dict[str, float]]:
-    """Fit a clone on the training rows; return it with its figures on the test rows (see `compare`)."""
-    model = clone(estimator)
-    started = time.perf_counter()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        model.fit(X_train, y_train)
-    seconds = time.perf_counter() - started
-    raise_if_stopped(model)
-    if is_classifier(model):
-        probabilities, predicted = model.predict_proba(X_test), model.predict(X_test)
-        figures = classification_metrics(
-            y_test, probabilities, model.classes_, seconds, predicted=predicted, levels=levels
-        )
-        return model, figures
-    if density_kind(model) == "own":
-        distribution = model.predict_distribution(X_test)
-        mean = np.asarray(distribution.mean)
-        log_density, interval = distribution.log_prob(y_test), distribution.interval(0.9)
-    else:
-        mean = np.asarray(model.predict(X_test), dtype=np.float64)
-        log_density, interval = _residual_gaussian(estimator, X_train, y_train, mean, y_test)
-    return model, regression_metrics(y_test, mean, log_density, interval, seconds)
-
-
-def raise_if_stopped(model: Any) -> None:
-    """Ctrl-C ends a fit early with a usable model; here it means that the person wants all of it to end."""
-    if getattr(model, "stop_reason_", None) == Status.STOPPED.value:
-        raise KeyboardInterrupt
-
-
 def comparison_text(table: pd.DataFrame) -> str:
     """The table of `compare` as text, each figure with its standard error, failures with their reason."""
     header = ["model"]
@@ -175,11 +135,6 @@ def comparison_text(table: pd.DataFrame) -> str:
     return "\n".join(lines)
 
 
-def density_kind(estimator: Any) -> str:
-    """'own' where the model predicts a distribution, else 'residual Gaussian'."""
-    return "own" if hasattr(estimator, "predict_distribution") else "residual Gaussian"
-
-
 def _splits(cv: int | BaseCrossValidator, y: Any, seed: int | None, classify: bool) -> list[Any]:
     if not isinstance(cv, int):
         return list(cv.split(y, y))
@@ -193,22 +148,6 @@ def _splits(cv: int | BaseCrossValidator, y: Any, seed: int | None, classify: bo
         raise InputError(f"{cv} folds need a class with at least {cv} rows; lower `cv`.")
     folds = (StratifiedKFold if classify else KFold)(cv, shuffle=True, random_state=seed)
     return list(folds.split(y, y))
-
-
-def _residual_gaussian(
-    estimator: Any, X: Any, y: FloatArray, mean: FloatArray, y_test: FloatArray
-) -> tuple[FloatArray, tuple[FloatArray, FloatArray]]:
-    """Log density and 90 % interval of N(mean, v), v the mean square of out-of-fold residuals on X, y."""
-    folds = KFold(min(_INNER_FOLDS, len(y)), shuffle=True, random_state=0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        residual = y - cross_val_predict(clone(estimator), X, y, cv=folds)
-    # The floor keeps the density finite where a baseline interpolates the target exactly.
-    floor = (1e-6 * (float(np.std(y)) or 1.0)) ** 2
-    variance = max(float(np.mean(residual**2)), floor)
-    log_density = -0.5 * (np.log(2 * np.pi * variance) + (y_test - mean) ** 2 / variance)
-    half = _Z90 * np.sqrt(variance)
-    return log_density, (mean - half, mean + half)
 
 
 def _pooled(folds: list[dict[str, float]]) -> dict[str, float]:

@@ -9,16 +9,24 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import jinja2
 import numpy as np
 from sklearn.base import is_classifier, is_clusterer, is_regressor
 
 from nongauss.core.files import atomic_path
 from nongauss.report.metrics import metric_table
+from nongauss.report.plots.calibration import CalibrationDisplay
+from nongauss.report.plots.class_features import MOST_CLASSES, ClassFeaturesDisplay, feature_names
+from nongauss.report.plots.cluster_profile import ClusterProfileDisplay
+from nongauss.report.plots.confusion import draw_confusion
 from nongauss.report.plots.dependence import DependenceDisplay
-from nongauss.report.plots.labels import ReliabilityDisplay, draw_confusion
-from nongauss.report.plots.predictions import CalibrationDisplay, PredictiveDisplay, TraceDisplay
+from nongauss.report.plots.feature_columns import MOST_COLUMNS, FeatureColumnsDisplay, shown_features
+from nongauss.report.plots.parallel_rules import ParallelRulesDisplay
+from nongauss.report.plots.predictive import PredictiveDisplay
+from nongauss.report.plots.rectangles import RectangleDisplay, best_pairs
 from nongauss.report.plots.relevance import RelevanceDisplay
+from nongauss.report.plots.reliability import ReliabilityDisplay
+from nongauss.report.plots.rules import drawn_columns, number_columns
+from nongauss.report.plots.trace import TraceDisplay
 from nongauss.report.text import facts, settings
 
 if TYPE_CHECKING:
@@ -45,6 +53,8 @@ DEPENDENCE_CAPTION = (
     "How the prediction changes along the columns that matter most: its mean over rows in which all else "
     "stays. Ticks on the axis are deciles of the column."
 )
+_TEMPLATE = Path(__file__).with_name("report.html")
+_MOST_LINES, _MOST_NAMED = 40, 5
 _MOST_PANELS, _MOST_SHUFFLES = 6, 100
 
 
@@ -94,11 +104,13 @@ def write_report(
 
     Raises OSError where the file cannot be written.
     """
+    import jinja2
+
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     header, rows = metric_table(metrics or {})
-    page = environment.from_string(_TEMPLATE).render(
+    page = environment.from_string(_TEMPLATE.read_text(encoding="utf-8")).render(
         title=title,
         info=frame_info,
         facts=facts(estimator, target=frame_info.target or None),
@@ -178,6 +190,72 @@ def learned_figures(estimator: Any, X: Any, *, target: str | None = None) -> lis
     return [*figures, (DEPENDENCE_CAPTION, figure)]
 
 
+def feature_figures(estimator: Any) -> list[tuple[str, Figure]]:
+    """The report's plots of a fitted harmonium: (caption, figure)."""
+    from matplotlib.figure import Figure
+
+    figures = []
+
+    def drawn(caption: str, display: Any, height: float) -> None:
+        figure = Figure(figsize=(8.4, height), layout="constrained")
+        display.from_estimator(estimator, ax=figure.subplots())
+        figures.append((caption, figure))
+
+    if not len(estimator.components_):
+        return figures
+    if hasattr(estimator, "class_means_"):
+        caption = (
+            "Which class has which feature: bars are means over the rows of a class, lines one standard "
+            "deviation. Features in which classes differ most come first."
+        )
+        drawn(caption, ClassFeaturesDisplay, 1.4 + 0.27 * min(len(estimator.classes_), MOST_CLASSES))
+    n_columns = min(len(estimator.encoded_names_), MOST_COLUMNS)
+    caption = "Red columns are raised where a row has the feature, blue ones lowered."
+    drawn(caption, FeatureColumnsDisplay, 1.4 + 0.22 * n_columns)
+    return figures
+
+
+def feature_lines(estimator: Any, X: Any) -> list[tuple[str, str, str, str, str]]:
+    """Of each feature, as text: name, how much rows X have it, class, columns that it raises, top rows.
+
+    Rows are numbered from 0. The class is that of the largest mean, "" without classes. At most 40 features.
+    """
+    if not len(estimator.components_):
+        return []
+    hidden = estimator.transform(X)
+    use, names = hidden.mean(axis=0), feature_names(hidden.shape[1])
+    columns = estimator.top_features(_MOST_NAMED)
+    rows = np.argsort(-hidden, axis=0, kind="stable")[:_MOST_NAMED].T
+    most = np.full(len(names), "", dtype=object)
+    if hasattr(estimator, "class_means_"):
+        most = np.asarray(estimator.classes_)[estimator.class_means_.argmax(axis=0)]
+    return [
+        (names[k], f"{use[k]:.2f}", str(most[k]), ", ".join(columns[k]), ", ".join(map(str, rows[k])))
+        for k in shown_features(estimator)[:_MOST_LINES]
+    ]
+
+
+def rule_figures(estimator: Any, X: Any) -> list[tuple[str, Figure]]:
+    """The report's plots of clusters with rules: (caption, figure). Labels make no scatter plot."""
+    from matplotlib.figure import Figure
+
+    frame = number_columns(drawn_columns(X))
+    figures = []
+
+    def drawn(caption: str, display: Any, **kwargs: Any) -> None:
+        figure = Figure(figsize=(6.4, 4.6), layout="constrained")
+        display.from_estimator(estimator, X, ax=figure.subplots(), **kwargs)
+        figures.append((caption, figure))
+
+    if frame.shape[1] >= 2:
+        labels, names = estimator.predict(X), list(estimator.cluster_names_)
+        for pair in best_pairs(estimator.rules_, frame, labels, names):
+            drawn(f"Rules over {pair[0]} and {pair[1]}.", RectangleDisplay, columns=pair)
+    drawn("Each rule's bounds, and the rows of its cluster.", ParallelRulesDisplay)
+    drawn("What the clusters look like; columns that differ most first.", ClusterProfileDisplay)
+    return figures
+
+
 def _number_figures(estimator: Any, X: Any, y: Any, target: str | None) -> list[tuple[str, Figure]]:
     figure, ax = _figure()
     PredictiveDisplay.from_estimator(estimator, X, y, target=target, ax=ax)
@@ -236,147 +314,3 @@ model.rule_text_"""
 
 _FEATURE_USAGE = """model.transform(new_rows)  # a frame with the columns above; one column a feature
 model.top_features(5)"""
-
-_TEMPLATE = """<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{{ title }}</title>
-<style>
-body { font: 16px/1.5 system-ui, sans-serif; color: #1b1b1b; background: #fff; max-width: 60rem;
-       margin: 0 auto; padding: 1rem; }
-h1 { font-size: 1.6rem; line-height: 1.2; } h2 { font-size: 1.15rem; margin-top: 2rem; }
-.scroll { overflow-x: auto; }
-table { border-collapse: collapse; font-size: .92rem; }
-th, td { padding: .35rem .7rem; border-bottom: 1px solid #ddd; text-align: left; vertical-align: top; }
-td, dd, li { overflow-wrap: anywhere; }
-.figures td, .figures th { text-align: right; white-space: nowrap; }
-.figures td:first-child, .figures th:first-child { text-align: left; }
-dl { display: grid; grid-template-columns: minmax(7rem, max-content) 1fr; gap: .25rem 1rem; }
-dt { color: #555; } dd { margin: 0; }
-.plots { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 24rem), 1fr)); gap: 1rem; }
-figure { margin: 0; } img { width: 100%; height: auto; }
-figcaption, .small { font-size: .88rem; color: #555; }
-pre { background: #f4f4f4; padding: .8rem; overflow-x: auto; }
-details summary { cursor: pointer; }
-</style>
-</head>
-<body>
-<h1>{{ title }}</h1>
-<h2>What was fitted</h2>
-<dl>
-{% for label, text in facts %}
-<dt>{{ label }}</dt><dd>{{ text }}</dd>
-{% endfor %}
-<dt>Data</dt><dd>{{ info.source }}</dd>
-<dt>Rows</dt><dd>{{ info.n_rows }}{% if info.n_held_out %}, of which {{ info.n_held_out }} held out to judge
-the model{% endif %}</dd>
-{% if info.target_kind %}
-<dt>Kind of target</dt><dd>{{ info.target_kind }}</dd>
-{% endif %}
-</dl>
-{% if info.notes %}
-<ul>
-{% for note in info.notes %}
-<li>{{ note }}</li>
-{% endfor %}
-</ul>
-{% endif %}
-{% if settings %}
-<details><summary>Settings</summary>
-<dl>
-{% for name, value in settings %}
-<dt>{{ name }}</dt><dd>{{ value }}</dd>
-{% endfor %}
-</dl>
-</details>
-{% endif %}
-{% if rules %}
-<h2>Rules</h2>
-<div class="scroll"><table>
-<thead><tr><th scope="col">cluster</th><th scope="col">rows</th><th scope="col">precision</th>
-<th scope="col">recall</th><th scope="col">rule</th></tr></thead>
-<tbody>
-{% for line in rules %}
-<tr>{% for cell in line %}<td>{{ cell }}</td>{% endfor %}</tr>
-{% endfor %}
-</tbody>
-</table></div>
-<p class="small">Precision is the share of the rows inside a rule that belong to its cluster by all columns,
-recall the share of the cluster's rows that are inside.</p>
-{% elif info.target %}
-<h2>Held-out figures</h2>
-{% endif %}
-{% if rows %}
-<div class="scroll"><table class="figures">
-<thead><tr>{% for cell in header %}<th scope="col">{{ cell }}</th>{% endfor %}</tr></thead>
-<tbody>
-{% for row in rows %}
-<tr>{% for cell in row %}<td>{{ cell }}</td>{% endfor %}</tr>
-{% endfor %}
-</tbody>
-</table></div>
-{% for note in notes %}
-<p class="small">{{ note }}</p>
-{% endfor %}
-{% elif info.target %}
-<p>No rows were held out, so nothing is known yet about predictions on new rows.</p>
-{% endif %}
-{% if figures %}
-<h2>Plots</h2>
-<div class="plots">
-{% for caption, image in figures %}
-<figure><img src="data:image/png;base64,{{ image }}" alt="{{ caption }}">
-<figcaption>{{ caption }}</figcaption></figure>
-{% endfor %}
-</div>
-{% endif %}
-{% if learned or features %}
-<h2>What the model has learned</h2>
-{% endif %}
-{% if features %}
-<div class="scroll"><table>
-<thead><tr><th scope="col">feature</th><th scope="col">use</th><th scope="col">class</th>
-<th scope="col">raises</th><th scope="col">rows that have it most</th></tr></thead>
-<tbody>
-{% for line in features %}
-<tr>{% for cell in line %}<td>{{ cell }}</td>{% endfor %}</tr>
-{% endfor %}
-</tbody>
-</table></div>
-<p class="small">Use is the mean of the feature over all rows, class the one that has it most. Rows are
-numbered from 0.</p>
-{% endif %}
-{% if learned %}
-{% for caption, image in learned %}
-<figure class="learned"><img src="data:image/png;base64,{{ image }}" alt="{{ caption }}">
-<figcaption>{{ caption }}</figcaption></figure>
-{% endfor %}
-{% endif %}
-<h2>Columns</h2>
-<div class="scroll"><table>
-<thead><tr><th scope="col">column</th><th scope="col">use</th></tr></thead>
-<tbody>
-{% if info.target %}
-<tr><td>{{ info.target }}</td><td>target</td></tr>
-{% endif %}
-{% for name, kind in info.used %}
-<tr><td>{{ name }}</td><td>used{% if kind %}: {{ kind }}{% endif %}</td></tr>
-{% endfor %}
-{% for name, why in info.ignored %}
-<tr><td>{{ name }}</td><td>ignored: {{ why }}</td></tr>
-{% endfor %}
-</tbody>
-</table></div>
-{% if model_name %}
-<h2>Use the model again</h2>
-<pre>import nongauss
-
-model = nongauss.load({{ model_name }})
-{{ usage }}</pre>
-<p class="small">Or on the command line: nongauss predict MODEL DATA.csv --out PRED.csv</p>
-{% endif %}
-</body>
-</html>
-"""

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.linalg import cholesky
 from scipy.linalg.lapack import dtrtri
-from sklearn.cluster import kmeans_plusplus
 
 from nongauss.sparse_gp.data import GPRows
 from nongauss.sparse_gp.kernels import FloatArray, Kernel, Space
@@ -62,6 +61,8 @@ def inducing_inputs(X: FloatArray, n_inducing: int, seed: int) -> FloatArray:
     distinct = np.unique(X, axis=0)
     if len(distinct) <= n_inducing:
         return distinct
+    from sklearn.cluster import kmeans_plusplus  # a model that only predicts does not need it
+
     centres, _ = kmeans_plusplus(distinct, n_inducing, random_state=seed, n_local_trials=2)
     return np.unique(centres, axis=0)
 

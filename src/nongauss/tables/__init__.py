@@ -42,6 +42,6 @@ in memory `first.places(part.weight)` is the canonical row of each original row,
 **Reports.** `table = read_input(frame)` is decoded once; `model.predict(table)`, `table.with_column(name,
 cells)`, `table.take(rows)` and `table.select(names)` share what is decoded.
 
-**Files.** column, kinds/ (one file a kind), frame, encoder, scaling, learn; source, parquet, dask_source;
-rows, sample; target, labels, sparse; reading (files of CSV and Parquet).
+**Files.** column, column_code, kinds/ (one file a kind), frame, encoder, scaling, learn; source, parquet,
+dask_source; rows, sample; target, labels, sparse; reading (files of CSV and Parquet).
 """

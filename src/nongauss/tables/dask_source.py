@@ -84,7 +84,7 @@ class Cluster:
 
     def _tasks(self, name: str, work: Any, handles: Sequence[Any]) -> tuple[dict[Any, Any], list[Any]]:
         """The same where the work is a node of the graph, or a future."""
-        from dask import is_dask_collection
+        from dask.base import is_dask_collection
         from dask.core import quote
         from dask.highlevelgraph import HighLevelGraph
 
@@ -192,7 +192,7 @@ def lazily(work: Callable[[Part], Any], X: Any) -> Any:
     Its kind and width are told by two rows of gaps.
     """
     import dask.array as da
-    from dask import delayed
+    from dask.delayed import delayed
 
     gaps: Any = np.full((2, X.shape[1]), np.nan)
     is_array = not hasattr(X, "columns")
@@ -231,7 +231,7 @@ def _computed(handle: Any) -> Part:
 
 def _parts(X: Any, others: Mapping[str, Any]) -> list[Any]:
     """One delayed `Part` a partition."""
-    from dask import delayed
+    from dask.delayed import delayed
 
     tables = _delayed(X)
     columns = {}

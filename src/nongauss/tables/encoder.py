@@ -7,137 +7,19 @@ An input column becomes flat columns, each of numbers or of labels, as its kind 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.core.records import persistable
-from nongauss.tables.column import Column, ColumnSummary, listed
-from nongauss.tables.frame import match_columns, read_input
-from nongauss.tables.kinds import flat, kind_of
-from nongauss.tables.kinds.label import FEW_ROWS, MOST_LEVELS
-from nongauss.tables.rows import Counted
-from nongauss.tables.scaling import Scale
-
-Role = Literal["numeric", "labels", "constant", "empty", "identifier"]
-
-
-@persistable("tables.ColumnCode", "nongauss.data.encoder:ColumnCode")
-@dataclass(frozen=True)
-class ColumnCode:
-    """How one flat column is encoded.
-
-    `role`: "numeric", "labels", or why it is ignored ("constant", "empty", "identifier").
-    `gaps`: it had missing cells when fitted. `unit`, `mean`, `sd`: see `Scale`; sd is 0 where only the gaps
-    say anything. `levels`: the labels. `share`: the weighted share of the second of two levels. `ranks`: the
-    place of each level, of an ordered category.
-
-    `place`: the input column that it comes from, by its number; -1 is the one of its own number. `kind` is
-    the name of that column's kind, `part` says which side of it this is ("" the whole), `origin` where its
-    numbers begin.
-    """
-
-    name: str
-    role: Role
-    gaps: bool = False
-    unit: float = 1.0
-    mean: float = 0.0
-    sd: float = 0.0
-    levels: tuple[str, ...] = ()
-    share: float = 0.0
-    ranks: tuple[int, ...] = ()
-    place: int = -1
-    kind: str = ""
-    part: str = ""
-    origin: float = 0.0
-
-    @property
-    def encoded_names(self) -> tuple[str, ...]:
-        """Names of the columns that this one becomes in `as_scaled`."""
-        if self.role == "numeric":
-            return (self.name,) * (self.sd != 0) + (f"{self.name}=missing",) * self.gaps
-        if self.role == "labels":
-            shown = self.levels[1:] if self.is_pair else self.levels
-            return tuple(f"{self.name}={level}" for level in shown)
-        return ()
-
-    @property
-    def one_hot_names(self) -> tuple[str, ...]:
-        """Names of the columns that this one becomes in `as_one_hot`."""
-        if self.role == "numeric":
-            return (self.name,) * (self.sd != 0)
-        if self.role == "labels" and len(self.levels) > 1:
-            return tuple(f"{self.name}={level}" for level in self.levels[self._first_shown :])
-        return ()
-
-    @property
-    def rank_names(self) -> tuple[str, ...]:
-        """Names of the columns that this one becomes in `as_ranks`."""
-        if self.role == "labels" and len(self.levels) > 1 and self.ranks:
-            return (self.name,)
-        return self.one_hot_names
-
-    @property
-    def is_pair(self) -> bool:
-        """Two levels and no gaps: one 0/1 column says it all."""
-        return len(self.levels) == 2 and not self.gaps
-
-    @property
-    def scale(self) -> Scale:
-        """How its numbers are standardised."""
-        return Scale(self.unit, self.mean, self.sd)
-
-    @property
-    def _first_shown(self) -> int:
-        """Of two levels the second has a 0/1 column, of more each has one."""
-        return 1 if len(self.levels) == 2 else 0
-
-    @property
-    def _kind(self) -> str:
-        """The kind's name, which older records do not have."""
-        return self.kind or ("number" if self.role == "numeric" else "label")
-
-    def flat(self, column: Column) -> Column:
-        """This flat column of new rows, from the input column. Raises InputError for cells it cannot be."""
-        return flat(column, self._kind, self.part, self.origin)
-
-    def shown(self, value: Any) -> str:
-        """A value of `raw` as text, in the words of its kind: 2.5, "red", 2024-03-01.
-
-        For bounds of rules, ticks of plots, cells of reports.
-        """
-        return kind_of(self._kind).shown(value, self.part, self.origin)
-
-
-def code_of(column: ColumnSummary, counted: Counted) -> ColumnCode:
-    """How a flat column is encoded, from what all its rows tell."""
-    code = ColumnCode(
-        column.name,
-        "empty",
-        place=column.place,
-        kind=column.kind,
-        part=column.part,
-        origin=column.origin,
-    )
-    gaps, levels = column.gaps, column.levels
-    if column.numbers is not None:
-        scale = column.numbers.scale()
-        role: Role = "numeric" if scale.sd != 0 or gaps else "constant"
-        return replace(code, role=role, gaps=gaps, unit=scale.unit, mean=scale.mean, sd=scale.sd)
-    if levels is None:
-        return code
-    if len(levels) == 1 and not gaps:
-        return replace(code, role="constant")
-    if len(levels) > MOST_LEVELS or (len(levels) > FEW_ROWS and len(levels) == counted.n_rows):
-        return replace(code, role="identifier")
-    ranks = tuple(map(column.order.index, levels)) if column.order else ()
-    mass = list(levels.values())
-    share = mass[-1] / sum(mass)
-    return replace(code, role="labels", gaps=gaps, levels=tuple(levels), share=share, ranks=ranks)
+from nongauss.tables.column import Column, listed
+from nongauss.tables.column_code import ColumnCode as ColumnCode
+from nongauss.tables.frame import InputTable, match_columns, read_input
+from nongauss.tables.kinds.label import FEW_ROWS as FEW_ROWS  # former place
 
 
 @persistable("tables.TableEncoder", "nongauss.data.encoder:TableEncoder")
@@ -313,43 +195,40 @@ class TableEncoder:
     ) -> tuple[int, Iterator[tuple[ColumnCode, Column]]]:
         """Number of rows, and flat columns one after the other; what a warning should say goes to `notes`."""
         table = read_input(X, estimator_name)
-        places, n_features = self.places, self.n_features
-        names = self.feature_names
-        needed = sorted({places[i] for i in chosen}) if narrow else list(range(n_features))
-        if names is not None and table.names is not None:
-            own = [names[place] for place in needed]
-            known = set(names)
-            if narrow:
-                table = table.select([name for name in table.names if name not in known or name in set(own)])
-            found = match_columns(table, own, len(own), estimator_name, notes)
-        elif narrow and len(table.labels) == len(needed) < n_features:
-            found = list(range(len(needed)))
-        elif narrow and len(table.labels) != n_features and len(needed) < n_features:
-            raise InputError(
-                f"X has {len(table.labels)} features, but {estimator_name} is expecting {n_features} "
-                "features as input (or those of its rules)."
-            )
+        places = [self.places[i] for i in chosen]
+        if narrow:
+            table, where = self._narrowed(table, sorted(set(places)), estimator_name, notes)
         else:
-            every = match_columns(table, names, n_features, estimator_name, notes)
-            found = [every[place] for place in needed]
-        where = dict(zip(needed, found, strict=True))
+            where = match_columns(table, self.feature_names, self.n_features, estimator_name, notes)
 
         def columns() -> Iterator[tuple[ColumnCode, Column]]:
             unseen: list[str] = []
-            for i in chosen:
-                code = self.columns[i]
-                column = table.column(where[places[i]])
-                if code.role in ("numeric", "labels"):
-                    column = code.flat(column)
-                if code.role == "labels":
-                    column = Column(
-                        code.name, None, _known_codes(code, column, unseen), code.levels, code.ranks
-                    )
-                yield code, column
+            for i, place in zip(chosen, places, strict=True):
+                yield self.columns[i], self.columns[i].read(table.column(where[place]), unseen)
             if unseen:
                 notes.append(f"Labels not seen when fitting are treated as missing: {', '.join(unseen)}.")
 
         return table.n_rows, columns()
+
+    def _narrowed(
+        self, table: InputTable, needed: list[int], estimator_name: str, notes: list[str]
+    ) -> tuple[InputTable, dict[int, int] | list[int]]:
+        """A table that may lack all input columns but those `needed`, and where each of these is in it."""
+        n_features, names = self.n_features, self.feature_names
+        if names is not None and table.names is not None:
+            own = [names[place] for place in needed]
+            table = table.select([name for name in table.names if name not in names or name in own])
+            found = match_columns(table, own, len(own), estimator_name, notes)
+            return table, dict(zip(needed, found, strict=True))
+        n_columns = len(table.labels)
+        if n_columns == n_features:
+            return table, match_columns(table, names, n_features, estimator_name, notes)
+        if n_columns == len(needed):
+            return table, {place: at for at, place in enumerate(needed)}
+        raise InputError(
+            f"X has {n_columns} features, but {estimator_name} is expecting {n_features} features as input"
+            f"{'' if len(needed) == n_features else ' (or those of its rules)'}."
+        )
 
 
 def _scale_numbers(code: ColumnCode, column: Column, block: NDArray[Any], imputed: list[str]) -> None:
@@ -364,38 +243,7 @@ def _scale_numbers(code: ColumnCode, column: Column, block: NDArray[Any], impute
         imputed.append(code.name)
 
 
-def _known_codes(code: ColumnCode, column: Column, unseen: list[str]) -> NDArray[np.intp]:
-    """Codes in the levels of the fit, -1 for other labels, the first of which is noted."""
-    assert column.codes is not None
-    if column.levels == code.levels:
-        return column.codes
-    place = {level: number for number, level in enumerate(code.levels)}
-    lookup = np.array([*(place.get(level, -1) for level in column.levels), -1], dtype=np.intp)
-    codes = lookup[column.codes]
-    strange = (codes < 0) & (column.codes >= 0)
-    if strange.any():
-        row = int(np.argmax(strange))
-        unseen.append(f"{column.levels[column.codes[row]]!r} in column {code.name!r} (first in row {row})")
-    return codes
-
-
 def _say(notes: list[str], warn: bool) -> None:
     """One warning of all that is to be said of a table, laid at the door of whoever asked for the view."""
     if notes and warn:
         warnings.warn(" ".join(notes), NongaussWarning, stacklevel=3)
-
-
-def warn_ignored(codes: Sequence[ColumnCode], is_frame: bool) -> None:
-    """Say which columns of a table are left out, and why."""
-    reasons: Mapping[str, str] = {
-        "empty": "all cells are missing",
-        "constant": "only one value",
-        "identifier": f"text that differs from row to row, or more than {MOST_LEVELS} labels",
-    }
-    notes = []
-    for role, reason in reasons.items():
-        names = [code.name for code in codes if code.role == role]
-        if names and (is_frame or role != "constant"):
-            notes.append(f"{listed(names)} ({reason})")
-    if notes:
-        warnings.warn(f"X has columns that are ignored: {'; '.join(notes)}.", NongaussWarning, stacklevel=3)

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from numpy.testing import assert_allclose
 
 from nongauss.core.errors import InputError
-from nongauss.report.plots.features import (
+from nongauss.report import (
     ClassFeaturesDisplay,
     FeatureColumnsDisplay,
     feature_figures,

@@ -8,7 +8,8 @@ from matplotlib.figure import Figure
 from sklearn.linear_model import LogisticRegression
 
 from nongauss.core.errors import InputError
-from nongauss.report.plots.labels import ReliabilityDisplay, draw_confusion
+from nongauss.report.plots.confusion import draw_confusion
+from nongauss.report.plots.reliability import ReliabilityDisplay
 from report.stand_in import small_data
 
 

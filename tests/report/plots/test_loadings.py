@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from nongauss.core.errors import InputError
-from nongauss.report.plots.loadings import CoefficientDisplay, FactorNetworkDisplay, LoadingImageDisplay
+from nongauss.report import CoefficientDisplay, FactorNetworkDisplay, LoadingImageDisplay
 
 
 class Fitted:

@@ -8,7 +8,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from nongauss.core.errors import InputError
-from nongauss.report.plots.predictions import CalibrationDisplay, PredictiveDisplay, TraceDisplay
+from nongauss.report import CalibrationDisplay, PredictiveDisplay, TraceDisplay
 from report.stand_in import NormalRows, StandIn, small_data
 
 

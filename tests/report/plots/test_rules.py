@@ -7,13 +7,9 @@ import pytest
 from matplotlib.figure import Figure
 
 from nongauss.core.errors import InputError
-from nongauss.report.plots.rules import (
-    ClusterProfileDisplay,
-    ParallelRulesDisplay,
-    RectangleDisplay,
-    best_pairs,
-    rule_figures,
-)
+from nongauss.report import ClusterProfileDisplay, ParallelRulesDisplay, RectangleDisplay
+from nongauss.report.html import rule_figures
+from nongauss.report.plots.rectangles import best_pairs
 
 
 class TwoRules:

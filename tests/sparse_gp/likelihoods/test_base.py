@@ -10,7 +10,7 @@ import pytest
 
 from nongauss.core.errors import InputError
 from nongauss.core.records import is_persistable, registered_class
-from nongauss.estimator.codec import decode, encode
+from nongauss.estimator.persistence import decode, encode
 from nongauss.sparse_gp.likelihoods import (
     REGRESSION,
     Bernoulli,

@@ -106,9 +106,13 @@ class DependenceDisplay:
             raise InputError(f"Column {name!r} has no values in these rows; choose another.")
         found = _averages(estimator, _tables(rows, place, grid), output, coverage)
         display = cls(
-            column=name, grid=grid.to_numpy(), observed=numbers, coverage=coverage,
-            n_levels=0 if numbers is not None else int(cells.nunique()), **found,
-        )  # fmt: skip
+            column=name,
+            grid=grid.to_numpy(),
+            observed=numbers,
+            coverage=coverage,
+            n_levels=0 if numbers is not None else int(cells.nunique()),
+            **found,
+        )
         return display.plot(ax=ax, target=target, unit=unit, **kwargs)
 
     def plot(

@@ -4,8 +4,8 @@ import copy
 import io
 import sys
 
+from nongauss.cli.app import count_progress, fit_progress
 from nongauss.optimise.result import Progress
-from nongauss.report.progress import count_progress, fit_progress
 
 
 class Terminal(io.StringIO):

@@ -1,4 +1,4 @@
-"""Plots of a classification: how reliable its probabilities are, and which classes it confuses."""
+"""How reliable the probabilities of a classification are."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
 from nongauss.core.errors import InputError
 from nongauss.report.plots.style import BLUE, GREY, axes_or_new, figure_of, finish, vector
@@ -14,10 +13,10 @@ from nongauss.report.plots.style import BLUE, GREY, axes_or_new, figure_of, fini
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-    from sklearn.metrics import ConfusionMatrixDisplay
 
-_MOST_BINS, _FEWEST_IN_A_BIN = 10, 10
-_MOST_CLASSES_WITH_NUMBERS = 12
+
+_MOST_BINS = 10
+_FEWEST_IN_A_BIN = 10
 
 
 class ReliabilityDisplay:
@@ -87,9 +86,14 @@ class ReliabilityDisplay:
         low, high = (np.clip(self.predicted + side * 1.96 * self.chance, 0, 1) for side in (-1, 1))
         total = int(self.counts.sum())
         ax.fill_between(
-            self.predicted, low, high, color=GREY, alpha=0.18, linewidth=0,
+            self.predicted,
+            low,
+            high,
+            color=GREY,
+            alpha=0.18,
+            linewidth=0,
             label=f"chance alone, {total} predictions (95 %)",
-        )  # fmt: skip
+        )
         ax.plot([0, 1], [0, 1], color="black", linestyle="--", linewidth=1, label="perfectly calibrated")
         style = {"color": BLUE, "linewidth": 1.8, "marker": "o", "markersize": 4, "label": "this model"}
         ax.plot(self.predicted, self.observed, **{**style, **kwargs})
@@ -98,26 +102,3 @@ class ReliabilityDisplay:
         ax.legend(frameon=False, fontsize="small", loc="upper left")
         self.ax_, self.figure_ = ax, figure_of(ax)
         return self
-
-
-def draw_confusion(
-    y_true: Any, predicted: Any, classes: Any, ax: Axes | None = None
-) -> ConfusionMatrixDisplay:
-    """scikit-learn's confusion matrix in the order of `classes`; labels that are none of them come last."""
-    from sklearn.metrics import ConfusionMatrixDisplay
-
-    observed = np.asarray(y_true)
-    names = pd.unique(np.concatenate([np.asarray(classes), np.asarray(predicted), observed]))
-    display = ConfusionMatrixDisplay.from_predictions(
-        observed,
-        np.asarray(predicted),
-        labels=names,
-        include_values=len(names) <= _MOST_CLASSES_WITH_NUMBERS,
-        xticks_rotation=90 if max(len(str(name)) for name in names) * len(names) > 40 else 0,
-        cmap="Blues",
-        colorbar=False,
-        ax=axes_or_new(ax),
-    )
-    finish(display.ax_, "Observed against predicted class", "predicted", "observed")
-    display.ax_.grid(visible=False)
-    return display

@@ -1,0 +1,120 @@
+"""Every rule through all the columns that rules speak of."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from nongauss.report.plots.rules import (
+    cluster_colour,
+    drawn_columns,
+    half_step,
+    number_columns,
+    rule_ends,
+    slant_names,
+    some_row_numbers,
+    value_range,
+)
+from nongauss.report.plots.style import axes_or_new, figure_of, finish
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+_MOST_COLUMNS = 10
+
+
+class ParallelRulesDisplay:
+    """Every rule as bars through the columns that any rule speaks of, with the rows as thin lines.
+
+    Parameters
+    ----------
+    values : table of the rows. labels : (N,) cluster numbers. rules, names : as in `RectangleDisplay`; where
+    a column holds labels, `rules` has their `levels`.
+    Each column runs from its least to its greatest value, or through its levels in alphabetical order.
+    """
+
+    ax_: Axes
+    figure_: Figure
+
+    def __init__(
+        self, *, values: pd.DataFrame, labels: npt.ArrayLike, rules: pd.DataFrame, names: list[str]
+    ) -> None:
+        used = [c for c in values if c in set(rules["column"])] or list(values)
+        self.values, self.levels = _coded(values[used[:_MOST_COLUMNS]])
+        self.labels, self.rules, self.names = np.asarray(labels), rules, list(names)
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, X: Any, *, ax: Axes | None = None, **kwargs: Any
+    ) -> ParallelRulesDisplay:
+        """Plot rows X with their clusters by rule."""
+        display = cls(
+            values=drawn_columns(X),
+            labels=estimator.predict(X),
+            rules=estimator.rules_,
+            names=estimator.cluster_names_,
+        )
+        return display.plot(ax=ax, **kwargs)
+
+    def plot(self, ax: Axes | None = None, **kwargs: Any) -> ParallelRulesDisplay:
+        """Draw on `ax`, or on a new figure; `kwargs` style the lines of the rows."""
+        ax = axes_or_new(ax)
+        columns = [str(c) for c in self.values]
+        values = self.values.to_numpy(float)
+        half = [half_step(x) for x in values.T]
+        ends = np.array([value_range(x) for x in values.T]) + np.outer(half, [-1.0, 1.0])
+        scaled = (values - ends[:, 0]) / (ends[:, 1] - ends[:, 0])
+        place = np.arange(len(columns), dtype=float)
+        style = {"linewidth": 0.6, "alpha": 0.25, **kwargs}
+        kept = some_row_numbers(len(scaled), 400)
+        for k, name in enumerate(self.names):
+            own = kept[self.labels[kept] == k]
+            ax.plot(place, scaled[own].T, color=cluster_colour(k, self.names), **style)
+            ax.plot([], [], color=cluster_colour(k, self.names), linewidth=5, label=name)
+        width = 0.7 / len(self.names)
+        for k, at in product(range(len(self.names)), range(len(columns))):
+            for low, high in self._bars(k, columns[at], tuple(ends[at]), half[at]):
+                start, end = ends[at]
+                ax.bar(
+                    at + (k + 0.5) * width - 0.35,
+                    (high - low) / (end - start),
+                    width * 0.8,
+                    (low - start) / (end - start),
+                    alpha=0.85,
+                    color=cluster_colour(k, self.names),
+                )
+        plate = {"facecolor": "white", "alpha": 0.7, "linewidth": 0, "pad": 0.5}
+        for at, column in enumerate(columns):
+            for code, level in enumerate(self.levels.get(column, ())):
+                height = (code - ends[at, 0]) / (ends[at, 1] - ends[at, 0])
+                ax.text(at, height, f" {level}", fontsize="x-small", va="center", bbox=plate)
+        slant_names(ax, columns)
+        ax.set_ylim(-0.03, 1.03)
+        finish(ax, "Rules (bars) and rows (lines)", "", "share of the column's range")
+        ax.legend(frameon=False, fontsize="small", loc="upper left", bbox_to_anchor=(1.0, 1.0))
+        self.ax_, self.figure_ = ax, figure_of(ax)
+        return self
+
+    def _bars(self, k: int, column: str, ends: tuple[float, float], half: float) -> list[tuple[float, float]]:
+        """Where a rule lets rows in, in the units of the column: one interval, or one a level."""
+        own = self.rules[(self.rules["cluster"] == self.names[k]) & (self.rules["column"] == column)]
+        if not len(own):
+            return []
+        if column not in self.levels:
+            return [rule_ends(own, column, ends, half)]
+        allowed = own["levels"].iloc[0]
+        return [(i - 0.4, i + 0.4) for i, level in enumerate(self.levels[column]) if level in allowed]
+
+
+def _coded(frame: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, list[str]]]:
+    """Levels as numbers 0, 1, ... (NaN where missing), and the levels of each label column."""
+    numbers = set(number_columns(frame))
+    levels = {str(c): sorted(frame[c].dropna().unique()) for c in frame if c not in numbers}
+    coded = {c: frame[c].map({v: float(i) for i, v in enumerate(own)}) for c, own in levels.items()}
+    return frame.assign(**coded), levels
