@@ -149,12 +149,14 @@ FAMILIES = {
     "tggm": (nongauss.TGGMRegressor((4,), n_members=2, max_epochs=2, **small), np.arange(N) / N),
     "gp": (nongauss.SparseGPRegressor(n_inducing=6, max_iter=4, **small), np.arange(N) / N),
     "rank": (nongauss.RankFactorClassifier(2, max_iter=4, **small), LATE),
+    "harmonium": (nongauss.HarmoniumClassifier(4, max_epochs=2, **small), LATE),
     "rectangle": (nongauss.RectangleMixture(2, n_init=2, max_iter=10, **small), None),
 }
 
 
 @pytest.mark.parametrize("name", FAMILIES)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore:.*activations are outside")
 def test_every_family_takes_dates(name):
     model, y = FAMILIES[name]
     predicted = model.fit(TABLE, y).predict(TABLE)
