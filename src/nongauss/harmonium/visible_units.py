@@ -18,11 +18,9 @@ import scipy.sparse as sp
 from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.core.records import persistable
 from nongauss.harmonium.exponential_families import KINDS, Array, Layout, UnitBlock
-from nongauss.tables.frame import Column, InputTable, read_input, sorted_labels
-from nongauss.tables.matching import listed
-from nongauss.tables.rows import Counted
+from nongauss.tables.column import ColumnSummary, listed, sorted_labels
+from nongauss.tables.learn import Summary, as_source, learn
 from nongauss.tables.scaling import Moments
-from nongauss.tables.summary import ColumnSummary, Summary
 
 SMALL_COUNT, SPARSE = 20.0, 0.5
 """Whole numbers are counts if at least this share of them is 0 and the others have at most this mean."""
@@ -160,10 +158,8 @@ def fit_coder(X: Any, weight: Array, views: Any, estimator_name: str) -> UnitCod
 
     Numbers of a sparse table are scaled and not centred, so that its zeros stay zeros.
     """
-    table = _SparseTable(X) if sp.issparse(X) else read_input(X, estimator_name)
-    columns = tuple(ColumnSummary.of(table.column(j), weight, "X") for j in range(len(table.labels)))
-    is_frame = isinstance(table, InputTable) and table.is_frame
-    coder = coder_of(Summary(table.names, columns, Counted.of(weight), is_frame, "X"), views)
+    source = as_source(X, None, weight, estimator_name=estimator_name, accept_sparse=True)
+    coder = coder_of(learn(source, estimator_name, warn=False).summary, views)
     if not sp.issparse(X):
         return coder
     return coder._replace(
@@ -207,24 +203,6 @@ def _only_value(column: ColumnSummary) -> float:
     """The one value of a constant column of numbers, NaN for others."""
     numbers = column.numbers
     return numbers.low if numbers is not None and numbers.low == numbers.high else np.nan
-
-
-class _SparseTable:
-    """The columns of a sparse matrix one by one, as `InputTable` gives those of a dense one."""
-
-    names = None
-
-    def __init__(self, X: Any) -> None:
-        self.matrix = sp.csc_matrix(X)
-        self.matrix.sum_duplicates()
-        self.labels = tuple(f"x{j}" for j in range(X.shape[1]))
-
-    def column(self, j: int) -> Column:
-        """Column j with its zeros."""
-        out = np.zeros(self.matrix.shape[0])
-        at = slice(self.matrix.indptr[j], self.matrix.indptr[j + 1])
-        out[self.matrix.indices[at]] = self.matrix.data[at]
-        return Column(self.labels[j], out)
 
 
 def _view_units(table: Summary, columns: tuple[int, ...], kind: str | None, view: str) -> list[VisibleUnit]:

@@ -7,16 +7,23 @@ the order of the parts, whoever finishes first.
 
 from __future__ import annotations
 
+import sys
 import time
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
+from nongauss.core.errors import InputError
 from nongauss.core.memory import keep_freed_memory
-from nongauss.tables.source import MIXED, Local, itself, joined, total, with_arguments
+from nongauss.tables.frame import n_rows_of
+from nongauss.tables.parquet import split_off
+from nongauss.tables.partitions import named
+from nongauss.tables.source import MIXED, Local, Part, Stream, itself, joined, total, with_arguments
 
 GRACE = 60.0
 """Seconds without any worker after which a pass is given up."""
@@ -29,6 +36,8 @@ _LOOK = 1.0  # seconds between two looks at a pass that is under way
 
 class Cluster:
     """Parts on the workers of a `distributed.Client`. A handle is a future, a Dask delayed or a value."""
+
+    in_memory = False
 
     def __init__(self, client: Any, handles: Sequence[Any]) -> None:
         self.client, self.handles = client, handles
@@ -75,7 +84,7 @@ class Cluster:
 
     def _tasks(self, name: str, work: Any, handles: Sequence[Any]) -> tuple[dict[Any, Any], list[Any]]:
         """The same where the work is a node of the graph, or a future."""
-        from dask import is_dask_collection
+        from dask.base import is_dask_collection
         from dask.core import quote
         from dask.highlevelgraph import HighLevelGraph
 
@@ -158,3 +167,113 @@ def _keys(name: str, n: int) -> list[tuple[str, int]]:
 
 def _gone(error: Exception) -> ConnectionError:
     return ConnectionError(f"The Dask scheduler is gone ({type(error).__name__}); start the cluster again.")
+
+
+def is_dask(X: Any) -> bool:
+    """Is this a Dask collection? Where Dask was never imported, nothing is."""
+    dask = sys.modules.get("dask")
+    return dask is not None and bool(dask.is_dask_collection(X))
+
+
+def dask_source(X: Any, y: Any, weight: Any, beside: Mapping[str, Any]) -> Stream | Cluster:
+    """The partitions of a Dask collection, on the workers of the running cluster if there is one.
+
+    Target, weights and what is beside are names of columns, or collections that are partitioned alike.
+    Raises InputError.
+    """
+    handles = _parts(X, {"y": y, "sample_weight": weight, **beside})
+    client = _client()
+    return Stream(handles, _computed) if client is None else Cluster(client, handles)
+
+
+def lazily(work: Callable[[Part], Any], X: Any) -> Any:
+    """`work` of each partition of a Dask collection, one below the other, as a Dask array.
+
+    Its kind and width are told by two rows of gaps.
+    """
+    import dask.array as da
+    from dask.delayed import delayed
+
+    gaps: Any = np.full((2, X.shape[1]), np.nan)
+    is_array = not hasattr(X, "columns")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        like = work(Part("X", gaps if is_array else pd.DataFrame(gaps, columns=X.columns)))
+    handles = _delayed(X)
+    lengths = X.chunks[0] if is_array else (np.nan,) * len(handles)
+    task, given = delayed(_of_partition, pure=False), delayed(work, pure=False, traverse=False)
+    parts = [
+        da.from_delayed(task(given, like[:0], number, rows), (length, *like.shape[1:]), meta=like[:0])
+        for number, (rows, length) in enumerate(zip(handles, lengths, strict=True))
+    ]
+    return da.concatenate(parts, allow_unknown_chunksizes=True)
+
+
+def _of_partition(work: Callable[[Part], Any], nothing: Any, number: int, X: Any) -> Any:
+    return work(Part(f"partition {number}", X)) if n_rows_of(X) else nothing
+
+
+def _client() -> Any:
+    """The client of the running cluster, if there is one."""
+    distributed = sys.modules.get("distributed")
+    if distributed is None:
+        return None
+    try:
+        return distributed.get_client()
+    except ValueError:
+        return None
+
+
+def _computed(handle: Any) -> Part:
+    part: Part = handle.compute(scheduler="synchronous")
+    return part
+
+
+def _parts(X: Any, others: Mapping[str, Any]) -> list[Any]:
+    """One delayed `Part` a partition."""
+    from dask.delayed import delayed
+
+    tables = _delayed(X)
+    columns = {}
+    for what, given in others.items():
+        columns[what] = [given] * len(tables)
+        if given is not None and not isinstance(given, str):
+            if not is_dask(given):
+                raise InputError(
+                    f"{what} must be in parts like X: got {type(given).__name__}; "
+                    "pass the name of a column, or a Dask series or array."
+                )
+            columns[what] = _delayed(given)
+        if len(columns[what]) != len(tables):
+            raise InputError(
+                f"X has {len(tables)} partitions and {what} has {len(columns[what])}; partition both alike."
+            )
+    made = delayed(_assembled, pure=False)
+    rows = zip(tables, *columns.values(), strict=True)
+    return [made(f"partition {number}", list(columns), *row) for number, row in enumerate(rows)]
+
+
+def _delayed(collection: Any) -> list[Any]:
+    """The partitions of a collection as its owner counts them: blocks of whole rows, `named`.
+
+    Of a frame the optimiser would read several as one, each column in its own way.
+    """
+    if hasattr(collection, "simplify"):
+        return named(collection.simplify().to_delayed(optimize_graph=False))
+    if collection.ndim > 1:
+        collection = collection.rechunk({1: -1})
+    return named(collection.to_delayed().ravel())
+
+
+def _assembled(name: str, what: list[str], X: Any, *others: Any) -> Part:
+    given = dict(zip(what, others, strict=True))
+    names = {key: column for key, column in given.items() if isinstance(column, str)}
+    target, weight = names.pop("y", None), names.pop("sample_weight", None)
+    part = split_off(name, X, target, weight, names)
+    y, heavy = given.pop("y"), given.pop("sample_weight")
+    beside = {key: column for key, column in given.items() if column is not None and key not in names}
+    return part._replace(
+        y=y if target is None else part.y,
+        weight=heavy if weight is None else part.weight,
+        beside={**part.beside, **beside},
+    )

@@ -1,208 +1,241 @@
-"""From a user's table to a standardised matrix, and the record that repeats it for new rows.
+"""From a user's table to matrices, and the record that repeats it for new rows: four views of one table.
 
-Numeric columns are standardised by weighted mean and standard deviation, label columns become one 0/1 column
-for each level (one column for two levels), missing numbers are imputed by the mean and flagged by an
-indicator column.
+An input column becomes flat columns, each of numbers or of labels, as its kind says (see `tables.kinds`); a
+`ColumnCode` stands for each. No view, and no model, needs to know kinds.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.core.records import persistable
-from nongauss.tables.frame import Column, read_input
-from nongauss.tables.matching import listed, match_columns
-from nongauss.tables.rows import Counted
-from nongauss.tables.scaling import Scale, fit_scale
-
-Role = Literal["numeric", "labels", "constant", "empty", "identifier"]
-MOST_LEVELS = 255  # a label column with more levels is ignored
-FEW_ROWS = 20  # up to so many rows, labels that all differ may still be levels
-
-
-@persistable("tables.ColumnCode", "nongauss.data.encoder:ColumnCode")
-@dataclass(frozen=True)
-class ColumnCode:
-    """How one input column is encoded.
-
-    `role`: "numeric", "labels", or why it is ignored ("constant", "empty", "identifier").
-    `gaps`: it had missing cells when fitted. `unit`, `mean`, `sd`: see `Scale`; sd is 0 where only the gaps
-    say anything. `levels`: the labels. `share`: the weighted share of the second of two levels. `ranks`: the
-    place of each level, of an ordered category.
-    """
-
-    name: str
-    role: Role
-    gaps: bool = False
-    unit: float = 1.0
-    mean: float = 0.0
-    sd: float = 0.0
-    levels: tuple[str, ...] = ()
-    share: float = 0.0
-    ranks: tuple[int, ...] = ()
-
-    @property
-    def encoded_names(self) -> tuple[str, ...]:
-        """Names of the columns that this one becomes."""
-        if self.role == "numeric":
-            return (self.name,) * (self.sd != 0) + (f"{self.name}=missing",) * self.gaps
-        if self.role == "labels":
-            shown = self.levels[1:] if self.is_pair else self.levels
-            return tuple(f"{self.name}={level}" for level in shown)
-        return ()
-
-    @property
-    def is_pair(self) -> bool:
-        """Two levels and no gaps: one 0/1 column says it all."""
-        return len(self.levels) == 2 and not self.gaps
+from nongauss.tables.column import Column, listed
+from nongauss.tables.column_code import ColumnCode as ColumnCode
+from nongauss.tables.frame import InputTable, match_columns, read_input
+from nongauss.tables.kinds.label import FEW_ROWS as FEW_ROWS  # former place
 
 
 @persistable("tables.TableEncoder", "nongauss.data.encoder:TableEncoder")
 @dataclass(frozen=True)
 class TableEncoder:
-    """The encoding of a table, learned by `fit` and repeated by `transform`.
+    """The encoding of a table, which `tables.learn` learns; its views repeat it for any rows.
 
-    `feature_names`: the column names, or None if there were none. `columns`: one record an input column.
+    `feature_names`: names of the input columns, or None if there were none. `columns`: one record a flat
+    column; an input column has one of them or more.
+
+    The views take a table X of N rows. Frames are matched by column name, arrays by position. Each warns
+    (unless `warn` is False) about labels not seen in fitting, of extra columns, and `as_scaled` about gaps in
+    a column that had none. Each raises InputError for a missing column or unusable cells.
     """
 
     feature_names: tuple[str, ...] | None
     columns: tuple[ColumnCode, ...]
 
     @property
+    def places(self) -> tuple[int, ...]:
+        """The number of the input column that each flat column comes from, in the order of these columns.
+
+        An encoder of some of the columns counts its own input columns, in the order in which they come.
+        """
+        seen: dict[int, int] = {}
+        return tuple(
+            seen.setdefault(i if code.place < 0 else code.place, len(seen))
+            for i, code in enumerate(self.columns)
+        )
+
+    @property
     def n_features(self) -> int:
         """Number of input columns."""
-        return len(self.columns)
+        return 1 + max(self.places, default=-1)
 
     @property
     def encoded_names(self) -> tuple[str, ...]:
-        """Names of the D encoded columns, such as "age", "age=missing", "colour=red"."""
+        """Names of the D columns of `as_scaled`, such as "age", "age=missing", "colour=red"."""
         return tuple(name for code in self.columns for name in code.encoded_names)
 
     @property
+    def one_hot_names(self) -> tuple[str, ...]:
+        """Names of the columns of `as_one_hot`, such as "age", "colour=red"."""
+        return tuple(name for code in self.columns for name in code.one_hot_names)
+
+    @property
+    def rank_names(self) -> tuple[str, ...]:
+        """Names of the columns of `as_ranks`, such as "age", "size"."""
+        return tuple(name for code in self.columns for name in code.rank_names)
+
+    @property
     def ignored(self) -> tuple[str, ...]:
-        """Names of the input columns that say nothing: constant, empty, or a different text in each row."""
+        """Names of the flat columns that say nothing: constant, empty, or a different text in each row."""
         return tuple(code.name for code in self.columns if not code.encoded_names)
 
     @classmethod
     def fit(
         cls, X: Any, weight: NDArray[np.float64] | None = None, estimator_name: str = "this estimator"
     ) -> TableEncoder:
-        """Learn the encoding of `X` (N rows), where `weight` (N,) counts rows as if they were repeated.
+        """The encoder of `learn(as_source(X, None, weight))`, for weights (N,) that are checked already."""
+        from nongauss.tables.learn import as_source, learn
 
-        Rows of weight 0 leave no trace. Warns about ignored columns (constant ones only if X is a frame).
-        Raises: InputError for infinite or unusable cells, naming the column and the first bad row.
-        """
-        table = read_input(X, estimator_name)
-        w = np.ones(table.n_rows) if weight is None else np.asarray(weight, dtype=np.float64)
-        if w.shape != (table.n_rows,):
+        n_rows = read_input(X, estimator_name).n_rows
+        if weight is not None and np.shape(weight) != (n_rows,):
             raise InputError(
-                f"weight has shape {w.shape}, but X has {table.n_rows} rows; give one weight a row."
+                f"weight has shape {np.shape(weight)}, but X has {n_rows} rows; give one weight a row."
             )
-        codes = tuple(_fit_column(table.column(j), w) for j in range(len(table.labels)))
-        warn_ignored(codes, table.is_frame)
-        return cls(table.names, codes)
+        return learn(as_source(X, None, weight, estimator_name=estimator_name), estimator_name).encoder
 
-    def transform(
-        self, X: Any, estimator_name: str = "this estimator", warn: bool = True
-    ) -> NDArray[np.float64]:
-        """The encoded matrix (N, D) float64 of `X`; frames are matched by column name, arrays by position.
+    def as_scaled(
+        self,
+        X: Any,
+        estimator_name: str = "this estimator",
+        warn: bool = True,
+        dtype: type[np.floating[Any]] = np.float64,
+    ) -> NDArray[Any]:
+        """The matrix (N, D) of standardised numbers, 0/1 columns of labels and of gaps.
 
-        Warns (unless `warn` is False) about labels not seen in `fit`, about missing cells in a column that
-        had none in `fit`, and about extra columns. Raises: InputError for a missing column or unusable cells.
+        A missing number is the mean, 0. A missing label has 0 in all its columns, or the share of the second
+        of two.
         """
-        table = read_input(X, estimator_name)
         notes: list[str] = []
-        places = match_columns(table, self.feature_names, self.n_features, estimator_name, notes)
-        out = np.zeros((table.n_rows, len(self.encoded_names)))
-        at = 0
-        unseen: list[str] = []
         imputed: list[str] = []
-        for code, place in zip(self.columns, places, strict=True):
-            width = len(code.encoded_names)
-            if width:
-                column = table.column(place)
-                block = out[:, at : at + width]
-                if code.role == "numeric":
-                    _encode_numbers(code, column.as_numbers(), block, imputed)
-                else:
-                    _encode_labels(code, column.as_labels(), block, unseen)
-                at += width
-        notes += _note_unseen(unseen)
+        chosen = [i for i, code in enumerate(self.columns) if code.encoded_names]
+        n_rows, columns = self._read(X, estimator_name, chosen, notes)
+        out = np.zeros((n_rows, len(self.encoded_names)), dtype)
+        at = 0
+        for code, column in columns:
+            block = out[:, at : at + len(code.encoded_names)]
+            if code.role == "numeric":
+                _scale_numbers(code, column, block, imputed)
+            elif code.is_pair:
+                assert column.codes is not None
+                block[:, 0] = np.where(column.codes < 0, code.share, column.codes)
+            else:
+                assert column.codes is not None
+                rows = np.flatnonzero(column.codes >= 0)
+                block[rows, column.codes[rows]] = 1.0
+            at += block.shape[1]
         if imputed:
             notes.append(
                 f"Missing cells are replaced by the mean in {listed(imputed)}, where none was when fitting."
             )
-        if notes and warn:
-            warnings.warn(" ".join(notes), NongaussWarning, stacklevel=2)
+        _say(notes, warn)
         return out
 
-    def read(self, X: Any, estimator_name: str = "this estimator", warn: bool = True) -> list[Column]:
-        """The columns of `fit`, in its order, as they are: numbers with NaN, or codes of the levels of `fit`.
+    def as_one_hot(
+        self, X: Any, estimator_name: str = "this estimator", warn: bool = True
+    ) -> NDArray[np.float64]:
+        """The matrix (N, D) float64: numbers as they are, a label column as one 0/1 column a level.
 
-        A label that was not seen in `fit` is a missing cell. Warns and raises as `transform` does.
+        Two levels make one column; columns with one value are left out. NaN where a cell is missing or its
+        label was not seen in fitting.
         """
-        table = read_input(X, estimator_name)
+        return self._cells(X, estimator_name, warn, by_rank=False)
+
+    def as_ranks(
+        self, X: Any, estimator_name: str = "this estimator", warn: bool = True
+    ) -> NDArray[np.float64]:
+        """As `as_one_hot`, but an ordered category is one column of whole numbers in its order.
+
+        For models to which only the order of values counts.
+        """
+        return self._cells(X, estimator_name, warn, by_rank=True)
+
+    def raw(
+        self,
+        X: Any,
+        estimator_name: str = "this estimator",
+        warn: bool = True,
+        only: Sequence[int] | None = None,
+    ) -> list[Column]:
+        """The flat columns as they are: numbers with NaN, or codes of the levels of the fit, -1 if missing.
+
+        `only`: numbers of some flat columns; then X may lack all input columns but those that they need, and
+        an array has all of them or just these. A label that was not seen in fitting is a missing cell.
+        """
         notes: list[str] = []
-        unseen: list[str] = []
-        out = []
-        places = match_columns(table, self.feature_names, self.n_features, estimator_name, notes)
-        for code, place in zip(self.columns, places, strict=True):
-            column = table.column(place)
-            if code.role == "labels":
-                column = Column(code.name, None, _known_codes(code, column.as_labels(), unseen), code.levels)
-            out.append(column.as_numbers() if code.role == "numeric" else column)
-        notes += _note_unseen(unseen)
-        if notes and warn:
-            warnings.warn(" ".join(notes), NongaussWarning, stacklevel=2)
+        chosen = range(len(self.columns)) if only is None else list(only)
+        _, columns = self._read(X, estimator_name, chosen, notes, only is not None)
+        out = [column for _, column in columns]
+        _say(notes, warn)
         return out
 
+    transform = as_scaled
+    read = raw
 
-def _fit_column(column: Column, weight: NDArray[np.float64]) -> ColumnCode:
-    counted = weight > 0
-    present = counted & ~column.missing
-    gaps = bool((counted & column.missing).any())
-    if not present.any():
-        return ColumnCode(column.name, "empty")
-    if column.values is not None:
-        return number_code(column.name, fit_scale(column.values[present], weight[present]), gaps)
-    assert column.codes is not None
-    mass = np.bincount(column.codes[present], weights=weight[present], minlength=len(column.levels))
-    used = np.flatnonzero(mass > 0)
-    levels = {column.levels[i]: float(mass[i]) for i in used}
-    ranks = tuple(column.ranks[i] for i in used) if column.ranks else ()
-    return label_code(column.name, levels, gaps, Counted.of(weight).n_rows, ranks)
+    def _cells(self, X: Any, estimator_name: str, warn: bool, by_rank: bool) -> NDArray[np.float64]:
+        notes: list[str] = []
+        chosen = [i for i, code in enumerate(self.columns) if code.one_hot_names]
+        n_rows, columns = self._read(X, estimator_name, chosen, notes)
+        names = self.rank_names if by_rank else self.one_hot_names
+        out = np.empty((n_rows, len(names)))
+        at = 0
+        for code, column in columns:
+            width = len(code.rank_names if by_rank else code.one_hot_names)
+            block = out[:, at : at + width]
+            if column.values is not None:
+                block[:, 0] = column.values
+            else:
+                assert column.codes is not None
+                if by_rank and code.ranks:
+                    block[:, 0] = np.array(code.ranks, dtype=np.float64)[column.codes]
+                else:
+                    block[:] = column.codes[:, None] == np.arange(len(code.levels) - width, len(code.levels))
+                block[column.codes < 0] = np.nan
+            at += width
+        _say(notes, warn)
+        return out
+
+    def _read(
+        self, X: Any, estimator_name: str, chosen: Sequence[int], notes: list[str], narrow: bool = False
+    ) -> tuple[int, Iterator[tuple[ColumnCode, Column]]]:
+        """Number of rows, and flat columns one after the other; what a warning should say goes to `notes`."""
+        table = read_input(X, estimator_name)
+        places = [self.places[i] for i in chosen]
+        if narrow:
+            table, where = self._narrowed(table, sorted(set(places)), estimator_name, notes)
+        else:
+            where = match_columns(table, self.feature_names, self.n_features, estimator_name, notes)
+
+        def columns() -> Iterator[tuple[ColumnCode, Column]]:
+            unseen: list[str] = []
+            for i, place in zip(chosen, places, strict=True):
+                yield self.columns[i], self.columns[i].read(table.column(where[place]), unseen)
+            if unseen:
+                notes.append(f"Labels not seen when fitting are treated as missing: {', '.join(unseen)}.")
+
+        return table.n_rows, columns()
+
+    def _narrowed(
+        self, table: InputTable, needed: list[int], estimator_name: str, notes: list[str]
+    ) -> tuple[InputTable, dict[int, int] | list[int]]:
+        """A table that may lack all input columns but those `needed`, and where each of these is in it."""
+        n_features, names = self.n_features, self.feature_names
+        if names is not None and table.names is not None:
+            own = [names[place] for place in needed]
+            table = table.select([name for name in table.names if name not in names or name in own])
+            found = match_columns(table, own, len(own), estimator_name, notes)
+            return table, dict(zip(needed, found, strict=True))
+        n_columns = len(table.labels)
+        if n_columns == n_features:
+            return table, match_columns(table, names, n_features, estimator_name, notes)
+        if n_columns == len(needed):
+            return table, {place: at for at, place in enumerate(needed)}
+        raise InputError(
+            f"X has {n_columns} features, but {estimator_name} is expecting {n_features} features as input"
+            f"{'' if len(needed) == n_features else ' (or those of its rules)'}."
+        )
 
 
-def number_code(name: str, scale: Scale, gaps: bool) -> ColumnCode:
-    """The code of a column of numbers."""
-    role: Role = "numeric" if scale.sd != 0 or gaps else "constant"
-    return ColumnCode(name, role, gaps, scale.unit, scale.mean, scale.sd)
-
-
-def label_code(
-    name: str, levels: Mapping[str, float], gaps: bool, n_rows: float, ranks: tuple[int, ...] = ()
-) -> ColumnCode:
-    """The code of a column of labels, in order, with their weights and ranks. `n_rows`: see `Counted`."""
-    if len(levels) == 1 and not gaps:
-        return ColumnCode(name, "constant")
-    if len(levels) > MOST_LEVELS or (len(levels) > FEW_ROWS and len(levels) == n_rows):
-        return ColumnCode(name, "identifier")
-    mass = list(levels.values())
-    return ColumnCode(name, "labels", gaps, levels=tuple(levels), share=mass[-1] / sum(mass), ranks=ranks)
-
-
-def _encode_numbers(code: ColumnCode, column: Column, block: NDArray[np.float64], imputed: list[str]) -> None:
+def _scale_numbers(code: ColumnCode, column: Column, block: NDArray[Any], imputed: list[str]) -> None:
     assert column.values is not None
     missing = column.missing
     if code.sd != 0:
-        block[:, 0] = Scale(code.unit, code.mean, code.sd).apply(column.values)
+        block[:, 0] = code.scale.apply(column.values)
         block[missing, 0] = 0.0
     if code.gaps:
         block[:, -1] = missing
@@ -210,45 +243,7 @@ def _encode_numbers(code: ColumnCode, column: Column, block: NDArray[np.float64]
         imputed.append(code.name)
 
 
-def _known_codes(code: ColumnCode, column: Column, unseen: list[str]) -> NDArray[np.intp]:
-    """Codes in the levels of `fit`, -1 for other labels, the first of which is noted."""
-    assert column.codes is not None
-    place = {level: number for number, level in enumerate(code.levels)}
-    lookup = np.array([*(place.get(level, -1) for level in column.levels), -1], dtype=np.intp)
-    codes = lookup[column.codes]
-    strange = (codes < 0) & (column.codes >= 0)
-    if strange.any():
-        row = int(np.argmax(strange))
-        unseen.append(f"{column.levels[column.codes[row]]!r} in column {code.name!r} (first in row {row})")
-    return codes
-
-
-def _note_unseen(unseen: list[str]) -> list[str]:
-    if not unseen:
-        return []
-    return [f"Labels not seen when fitting are treated as missing: {', '.join(unseen)}."]
-
-
-def _encode_labels(code: ColumnCode, column: Column, block: NDArray[np.float64], unseen: list[str]) -> None:
-    codes = _known_codes(code, column, unseen)
-    if code.is_pair:
-        block[:, 0] = np.where(codes < 0, code.share, codes)
-    else:
-        rows = np.flatnonzero(codes >= 0)
-        block[rows, codes[rows]] = 1.0
-
-
-def warn_ignored(codes: tuple[ColumnCode, ...], is_frame: bool) -> None:
-    """Say which columns of a table are left out, and why."""
-    reasons = {
-        "empty": "all cells are missing",
-        "constant": "only one value",
-        "identifier": f"text that differs from row to row, or more than {MOST_LEVELS} labels",
-    }
-    notes = []
-    for role, reason in reasons.items():
-        names = [code.name for code in codes if code.role == role]
-        if names and (is_frame or role != "constant"):
-            notes.append(f"{listed(names)} ({reason})")
-    if notes:
-        warnings.warn(f"X has columns that are ignored: {'; '.join(notes)}.", NongaussWarning, stacklevel=3)
+def _say(notes: list[str], warn: bool) -> None:
+    """One warning of all that is to be said of a table, laid at the door of whoever asked for the view."""
+    if notes and warn:
+        warnings.warn(" ".join(notes), NongaussWarning, stacklevel=3)

@@ -1,79 +1,53 @@
-"""One view of any table a user passes (array, list, pandas, polars): columns of numbers or of labels."""
+"""One view of any table a user passes (array, list, pandas, polars): columns, each decoded once."""
 
 from __future__ import annotations
 
-import math
 import os
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_array
 
 from nongauss.core.errors import InputError
+from nongauss.tables.column import Column, as_pandas, label_of, listed, sorted_labels
+from nongauss.tables.kinds import decode
 
-NUMBER_KINDS = ("floating", "integer", "mixed-integer-float", "decimal")
-
-
-@dataclass(frozen=True)
-class Column:
-    """One column: either `values` (N,) float64 with NaN where missing, or labels.
-
-    Labels are `codes` (N,) into `levels`, -1 where missing; a level may occur in no row. `ranks`: the place
-    of each level in the order of an ordered category; empty for labels without an order.
-    """
-
-    name: str
-    values: NDArray[np.float64] | None
-    codes: NDArray[np.intp] | None = None
-    levels: tuple[str, ...] = ()
-    ranks: tuple[int, ...] = ()
-
-    @property
-    def missing(self) -> NDArray[np.bool_]:
-        """Which cells are missing, (N,)."""
-        if self.values is not None:
-            return np.isnan(self.values)
-        assert self.codes is not None
-        return self.codes < 0
-
-    def as_labels(self) -> Column:
-        """The same column with its numbers read as labels: 1.0 becomes "1"."""
-        if self.values is None:
-            return self
-        return _labelled(self.name, self.values, self.missing)
-
-    def as_numbers(self) -> Column:
-        """The same column as numbers; True and False become 1 and 0.
-
-        Raises: InputError naming the first row that holds text.
-        """
-        if self.values is not None:
-            return self
-        assert self.codes is not None
-        table = np.array([{"True": 1.0, "False": 0.0}.get(level, np.nan) for level in self.levels] + [np.nan])
-        values = table[self.codes]
-        text = np.isnan(values) & ~self.missing
-        if text.any():
-            row = int(np.argmax(text))
-            raise InputError(
-                f"Column {self.name!r} held numbers when the model was fitted, but holds the label "
-                f"{self.levels[self.codes[row]]!r} in row {row} (counted from 0); give numbers there."
-            )
-        return Column(self.name, values)
+__all__ = [
+    "Column",
+    "InputTable",
+    "as_pandas",
+    "check_width",
+    "label_of",
+    "listed",
+    "match_columns",
+    "n_rows_of",
+    "read_input",
+    "sorted_labels",
+    "take_rows",
+]
 
 
 @dataclass(frozen=True)
 class InputTable:
-    """A checked table. `names` is None unless it came as a frame whose column names are all strings."""
+    """A checked table, each column of which is decoded when it is first asked for, and then kept.
+
+    `names` is None unless it came as a frame whose column names are all strings; `labels` are what messages
+    call the columns. Whatever takes a table takes an `InputTable`: fits, predictions, views of an encoder.
+    `source`: the table as it came, a frame of pandas or an array; `changed`: columns put in the place of its.
+    """
 
     source: pd.DataFrame | NDArray[Any]
     names: tuple[str, ...] | None
     labels: tuple[str, ...]
+    changed: dict[int, Any] = field(default_factory=dict, compare=False, repr=False)
+    _decoded: dict[int, Column] = field(default_factory=dict, compare=False, repr=False)
+
+    def __len__(self) -> int:
+        return len(self.source)
 
     @property
     def n_rows(self) -> int:
@@ -81,36 +55,108 @@ class InputTable:
         return len(self.source)
 
     @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of rows and columns."""
+        return len(self.source), len(self.labels)
+
+    @property
     def is_frame(self) -> bool:
         """Did it come as a frame, with typed columns?"""
         return isinstance(self.source, pd.DataFrame)
 
     def column(self, index: int) -> Column:
-        """Column number `index`, read as numbers or labels.
+        """Column number `index`, decoded by the kind that takes it.
 
-        Raises: InputError (TypeError for cells that are neither) naming the column and the first bad row.
+        Raises: InputError (TypeError for cells of no kind) naming the column and the first bad row.
         """
-        name = self.labels[index]
-        if isinstance(self.source, pd.DataFrame):
-            column = _from_series(name, self.source.iloc[:, index])
-        else:
-            column = _from_array(name, self.source[:, index])
+        known = self._decoded.get(index)
+        if known is not None:
+            return known
+        column = decode(self.labels[index], self.raw(index))
         if column.values is not None:
             infinite = np.isinf(column.values)
             if infinite.any():
                 row = int(np.argmax(infinite))
                 raise InputError(
-                    f"X holds infinity ({column.values[row]}) in column {name!r}, row {row} "
+                    f"X holds infinity ({column.values[row]}) in column {column.name!r}, row {row} "
                     "(counted from 0); replace it by a number or leave the cell missing."
                 )
+        self._decoded[index] = column
         return column
+
+    def raw(self, index: int) -> Any:
+        """The cells of column number `index` as they came: a series, or an array (N,)."""
+        if index in self.changed:
+            return self.changed[index]
+        if isinstance(self.source, pd.DataFrame):
+            return self.source.iloc[:, index]
+        return self.source[:, index]
+
+    def with_column(self, column: str | int, values: Any) -> InputTable:
+        """The same table with one column, by name or number, in the place of its own; the others are shared.
+
+        `values`: one cell for each row (series, array, list), or a single cell for all rows. Raises
+        InputError for a column that is not there and for another number of cells.
+        """
+        at = self._place(column)
+        cells = _cells(values, self.n_rows, self.raw(at))
+        if len(cells) != self.n_rows:
+            raise InputError(
+                f"Column {self.labels[at]!r} would get {len(cells)} cells, but X has {self.n_rows} rows; "
+                "give one cell for each row."
+            )
+        kept = {place: column for place, column in self._decoded.items() if place != at}
+        return replace(self, changed={**self.changed, at: cells}, _decoded=kept)
+
+    def take(self, rows: Any) -> InputTable:
+        """Some rows, by their numbers (N,) or a mask; what is decoded already is not decoded again."""
+        rows = np.asarray(rows)
+        is_frame = isinstance(self.source, pd.DataFrame)
+        source: Any = self.source.iloc[rows] if is_frame else self.source[rows]  # type: ignore[union-attr]
+        changed = {place: take_rows(cells, rows) for place, cells in self.changed.items()}
+        kept = {place: column.take(rows) for place, column in self._decoded.items()}
+        return replace(self, source=source, changed=changed, _decoded=kept)
+
+    def select(self, columns: Sequence[str | int]) -> InputTable:
+        """Some columns, by name or number, in that order."""
+        places = [self._place(column) for column in columns]
+        is_frame = isinstance(self.source, pd.DataFrame)
+        source: Any = self.source.iloc[:, places] if is_frame else self.source[:, places]  # type: ignore
+        names = None if self.names is None else tuple(self.names[place] for place in places)
+        changed, kept = (
+            {new: held[old] for new, old in enumerate(places) if old in held}
+            for held in (self.changed, self._decoded)
+        )
+        return InputTable(source, names, tuple(self.labels[place] for place in places), changed, kept)
+
+    def as_frame(self) -> pd.DataFrame:
+        """The table as a frame of pandas, changed columns in their places."""
+        frame = pd.DataFrame(self.source, copy=False)
+        if not isinstance(self.source, pd.DataFrame):
+            frame.columns = pd.Index(self.labels)
+        if not self.changed:
+            return frame
+        frame = frame.copy(deep=False)
+        for place, cells in self.changed.items():
+            frame.isetitem(place, np.asarray(cells) if isinstance(cells, pd.Series) else cells)
+        return frame
+
+    def _place(self, column: str | int) -> int:
+        if isinstance(column, str):
+            if column not in self.labels:
+                raise InputError(f"X has no column {column!r}; it has {listed(self.labels)}.")
+            return self.labels.index(column)
+        return range(len(self.labels))[column]
 
 
 def read_input(X: Any, estimator_name: str = "this estimator") -> InputTable:
     """Check that `X` is a table with at least one row and one column, without reading its cells yet.
 
-    Raises: InputError, or scikit-learn's own errors for sparse, complex, one-dimensional or empty arrays.
+    An `InputTable` is given back as it is. Raises: InputError, or scikit-learn's own errors for sparse,
+    complex, one-dimensional or empty arrays.
     """
+    if isinstance(X, InputTable):
+        return X
     if isinstance(X, str | os.PathLike):
         raise InputError(
             f"X is the path {os.fspath(X)!r}, which only fit, predict and transform take; "
@@ -132,49 +178,45 @@ def read_input(X: Any, estimator_name: str = "this estimator") -> InputTable:
     return InputTable(array, None, tuple(f"x{j}" for j in range(array.shape[1])))
 
 
-def as_pandas(data: Any) -> pd.DataFrame | pd.Series[Any] | None:
-    """A pandas frame or series for any eager frame or series; None for whatever else.
+def match_columns(
+    table: InputTable,
+    feature_names: Sequence[str] | None,
+    n_features: int,
+    estimator_name: str,
+    notes: list[str],
+) -> list[int]:
+    """For each of the `n_features` columns of the fit, its position in `table`.
 
-    Raises: InputError for a lazy frame.
+    Adds to `notes` what a warning should say. Raises InputError where a column is absent.
     """
-    if isinstance(data, pd.DataFrame | pd.Series):
-        return data
-    native = nw.from_native(data, pass_through=True, allow_series=True)
-    if isinstance(native, nw.LazyFrame):
-        raise InputError("The table is lazy, its rows are not there yet; call its collect() or compute().")
-    if isinstance(native, nw.DataFrame | nw.Series):
-        converted: pd.DataFrame | pd.Series[Any] = native.to_pandas()
-        return converted
-    return None
+    if feature_names is not None and table.names is not None:
+        place = {name: j for j, name in enumerate(table.names)}
+        absent = [name for name in feature_names if name not in place]
+        if absent:
+            raise InputError(
+                f"X lacks {listed(absent)}, which {estimator_name} was fitted with; "
+                f"add it, or leave its cells missing. X has {listed(table.names)}."
+            )
+        extra = [name for name in table.names if name not in set(feature_names)]
+        if extra:
+            notes.append(f"Columns that were not there when fitting are ignored: {listed(extra)}.")
+        return [place[name] for name in feature_names]
+    check_width(len(table.labels), n_features, estimator_name)
+    if feature_names is not None:
+        notes.append(
+            f"X does not have valid feature names, but {estimator_name} was fitted with feature names."
+        )
+    elif table.names is not None:
+        notes.append(f"X has feature names, but {estimator_name} was fitted without feature names.")
+    return list(range(n_features))
 
 
-def label_of(value: Any) -> str:
-    """The text of one label: whole floats lose their point, so that 1, 1.0 and "1" are one label."""
-    if isinstance(value, bytes):
-        return value.decode("utf-8", errors="replace")
-    if isinstance(value, float | np.floating) and math.isfinite(value) and float(value).is_integer():
-        return str(int(value))
-    return str(value)
-
-
-def sorted_labels(labels: Iterable[str]) -> tuple[str, ...]:
-    """Distinct labels in order: numbers by size first, then text."""
-
-    def place(label: str) -> tuple[int, float, str]:
-        try:
-            number = float(label)
-        except ValueError:
-            number = math.nan
-        return (1, 0.0, label) if math.isnan(number) else (0, number, label)
-
-    return tuple(sorted(set(labels), key=place))
-
-
-def one_order(first: Sequence[Any], second: Sequence[Any]) -> Sequence[Any] | None:
-    """Two orders as one: the longer, if the levels of the other stand in it in their order, else None."""
-    longer, shorter = (first, second) if len(first) >= len(second) else (second, first)
-    known = set(shorter)
-    return longer if [level for level in longer if level in known] == list(shorter) else None
+def check_width(n_columns: int, n_features: int, estimator_name: str) -> None:
+    """Raises InputError, in scikit-learn's words, unless X has as many columns as the fit."""
+    if n_columns != n_features:
+        raise InputError(
+            f"X has {n_columns} features, but {estimator_name} is expecting {n_features} features as input."
+        )
 
 
 def _string_names(columns: pd.Index[Any]) -> tuple[str, ...] | None:
@@ -223,79 +265,32 @@ def _without_mask(X: Any) -> Any:
     return np.ma.filled(X.astype(object if X.dtype.kind in "OUS" else np.float64), np.nan)
 
 
-def _from_array(name: str, cells: NDArray[Any]) -> Column:
-    if cells.dtype.kind in "biuf":
-        return Column(name, cells.astype(np.float64))
-    if cells.dtype.kind in "OUS":
-        return _from_objects(name, cells.astype(object))
-    raise _not_usable(name, str(cells.dtype))
+def take_rows(X: Any, rows: NDArray[Any]) -> Any:
+    """Some rows of a table, or entries of a list: a frame of pandas, an `InputTable`, or an array."""
+    if isinstance(X, InputTable):
+        return X.take(rows)
+    frame = as_pandas(X)
+    return np.asarray(X)[rows] if frame is None else frame.iloc[rows]
 
 
-def _from_series(name: str, series: pd.Series[Any]) -> Column:
-    dtype = series.dtype
-    if isinstance(dtype, pd.CategoricalDtype):
-        codes = np.asarray(series.cat.codes, dtype=np.intp)
-        return _recoded(name, codes, list(series.cat.categories), bool(dtype.ordered))
-    if pd.api.types.is_complex_dtype(dtype):
-        raise InputError(f"Complex data not supported: column {name!r} of X; split it into two real ones.")
-    if pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_bool_dtype(dtype):
-        return Column(name, np.array(series.to_numpy(dtype=np.float64, na_value=np.nan)))
-    if pd.api.types.is_datetime64_any_dtype(dtype) or pd.api.types.is_timedelta64_dtype(dtype):
-        raise _not_usable(name, str(dtype))
-    return _from_objects(name, series.to_numpy(dtype=object))
+def n_rows_of(X: Any) -> int:
+    """Number of rows of a table."""
+    if hasattr(X, "shape"):
+        return int(X.shape[0])
+    frame = as_pandas(X)
+    return len(X if frame is None else frame)
 
 
-def _from_objects(name: str, cells: NDArray[np.object_]) -> Column:
-    """A column of Python objects: numbers, or labels (text, True and False)."""
-    missing = np.asarray(pd.isna(cells), dtype=np.bool_)
-    kind = pd.api.types.infer_dtype(cells[~missing], skipna=False)
-    if kind == "complex":
-        raise InputError(f"Complex data not supported: column {name!r} of X; split it into two real ones.")
-    if kind in ("string", "boolean", "bytes"):
-        return _labelled(name, cells, missing)
-    if kind not in (*NUMBER_KINDS, "empty"):
-        _check_mixture(name, cells, missing, kind)
-    values = np.full(len(cells), np.nan)
-    values[~missing] = cells[~missing].astype(np.float64)
-    return Column(name, values)
-
-
-def _check_mixture(name: str, cells: NDArray[np.object_], missing: NDArray[np.bool_], kind: str) -> None:
-    """Numbers beside True and False are numbers; all else is an error that names the first odd cell."""
-    number = (bool, int, float, np.number, np.bool_)
-    for row in np.flatnonzero(~missing):
-        if isinstance(cells[row], number):
-            continue
-        if isinstance(cells[row], str | bytes) and kind.startswith("mixed"):
-            raise InputError(
-                f"Column {name!r} of X mixes numbers and text, first {cells[row]!r} in row {row} "
-                "(counted from 0); make all of its cells numbers, or all of them text."
-            )
-        if kind.startswith("mixed"):
-            raise TypeError(
-                f"Column {name!r} of X, row {row} (counted from 0): argument must be a string or a number, "
-                f"not {type(cells[row]).__name__!r}."
-            )
-        raise _not_usable(name, kind)
-
-
-def _not_usable(name: str, kind: str) -> InputError:
-    return InputError(
-        f"Column {name!r} of X holds {kind} values, which have no meaning here; "
-        "turn them into numbers (such as days since a start) or text, or drop the column."
-    )
-
-
-def _labelled(name: str, cells: NDArray[Any], missing: NDArray[np.bool_]) -> Column:
-    codes, values = pd.factorize(cells)
-    return _recoded(name, np.where(missing, -1, codes), list(values))
-
-
-def _recoded(name: str, codes: NDArray[np.intp], values: list[Any], ordered: bool = False) -> Column:
-    """Labels in sorted order, whatever order they came in."""
-    texts = [label_of(value) for value in values]
-    levels = sorted_labels(texts)
-    place = {level: number for number, level in enumerate(levels)}
-    lookup = np.array([*(place[text] for text in texts), -1], dtype=np.intp)
-    ranks = tuple(texts.index(level) for level in levels) if ordered else ()
-    return Column(name, None, lookup[codes], levels, ranks)
+def _cells(values: Any, n_rows: int, former: Any) -> Any:
+    """New cells of a column, of the type of the former ones where they are a category."""
+    given = as_pandas(values)
+    cells = values if given is None else given
+    if not hasattr(cells, "__len__") or isinstance(cells, str | bytes) or np.ndim(cells) == 0:
+        cells = [cells] * n_rows
+    if isinstance(former, pd.Series):
+        dtype = getattr(cells, "dtype", None)
+        if isinstance(former.dtype, pd.CategoricalDtype) and not isinstance(dtype, pd.CategoricalDtype):
+            return pd.Series(pd.Categorical(list(cells), dtype=former.dtype))
+        return cells if isinstance(cells, pd.Series) else pd.Series(cells)
+    array = cells if isinstance(cells, np.ndarray) else np.asarray(_list_as_array(list(cells)))
+    return array.astype(object) if array.dtype.kind in "US" else array

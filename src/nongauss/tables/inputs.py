@@ -1,4 +1,4 @@
-"""What every `fit` does first with its table: learn the encoding, encode, check the weights."""
+"""Former way in of a table in memory: see `learn`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nongauss.tables.encoder import TableEncoder
-from nongauss.tables.rows import validate_weight
+from nongauss.tables.learn import as_source, learn
 
 
 class Inputs(NamedTuple):
@@ -21,14 +21,7 @@ class Inputs(NamedTuple):
 
 def read_inputs(X: Any, sample_weight: ArrayLike | None, estimator_name: str) -> Inputs:
     """Learn the encoding of X, in which rows of weight 0 leave no trace. Raises InputError."""
-    weight = None if sample_weight is None else np.asarray(sample_weight)
-    n_rows = _n_rows(X)
-    checked = validate_weight(weight, n_rows) if n_rows is not None else None
-    encoder = TableEncoder.fit(X, checked, estimator_name=estimator_name)
-    encoded = encoder.transform(X, estimator_name=estimator_name, warn=False)
-    return Inputs(encoder, encoded, validate_weight(weight, len(encoded)))
-
-
-def _n_rows(X: Any) -> int | None:
-    shape = getattr(X, "shape", None)
-    return int(shape[0]) if shape else (len(X) if hasattr(X, "__len__") else None)
+    source = as_source(X, None, sample_weight, estimator_name=estimator_name)
+    (part,) = source.each(lambda part: part)
+    encoder = learn(source, estimator_name).encoder
+    return Inputs(encoder, encoder.as_scaled(part.X, estimator_name, warn=False), part.weight)

@@ -14,7 +14,8 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from nongauss.core.errors import InputError
 from nongauss.core.records import persistable
-from nongauss.tables.frame import as_pandas, one_order
+from nongauss.tables.column import as_pandas, one_order
+from nongauss.tables.source import Part
 
 _MOST_SHOWN = 10
 
@@ -47,18 +48,8 @@ class LabelCoder:
         Raises: InputError for None, gaps, a wrong number of rows, one class, repeated `levels`; ValueError
         (scikit-learn's) for numbers that are no labels.
         """
-        labels = _labels(y, len(weight), estimator_name, warn=True)
-        check_classification_targets(labels)
-        if levels is not None:
-            return cls(_distinct(levels))
-        seen = np.unique(labels[weight > 0])
-        if len(seen) < 2:
-            raise InputError(
-                f"{estimator_name} needs at least two classes in y, got 1 class: {seen.tolist()[0]!r}; "
-                "give rows of another class."
-            )
-        declared = _declared(y) if ordered else None
-        return cls(seen if declared is None else declared)
+        summary = LabelSummary.of(y, weight, estimator_name, "y")
+        return cls(_distinct(levels)) if levels is not None else summary.coder(estimator_name, ordered)
 
     def encode(
         self,
@@ -80,7 +71,8 @@ class LabelCoder:
                 f"y holds the label {labels.tolist()[row]!r} in row {row} (counted from 0), which is none of "
                 f"the classes of {estimator_name} ({_listed(self.classes)}); correct it or drop the row."
             )
-        return np.maximum(numbers, 0).astype(np.float64)
+        found: NDArray[np.float64] = np.maximum(numbers, 0).astype(np.float64)
+        return found
 
 
 @dataclass(frozen=True)
@@ -131,9 +123,29 @@ class LabelSummary:
         return self.declared if len(order) == len(self.declared) else other.declared
 
     def coder(self, estimator_name: str, ordered: bool = False) -> LabelCoder:
-        """As `LabelCoder.fit` learns it from all the rows. Raises InputError for one class."""
-        coder = LabelCoder.fit(self.labels, self.mass, estimator_name)
-        return LabelCoder(self.declared) if ordered and self.declared is not None else coder
+        """The classes of all the rows, by the rules of `LabelCoder.fit`. Raises InputError for one class."""
+        if len(self.labels) < 2:
+            raise InputError(
+                f"{estimator_name} needs at least two classes in y, got 1 class: "
+                f"{self.labels.tolist()[0]!r}; "
+                "give rows of another class."
+            )
+        return LabelCoder(self.declared if ordered and self.declared is not None else self.labels)
+
+
+def labels_of(estimator_name: str, part: Part, weight: NDArray[np.float64]) -> LabelSummary:
+    """What a part tells of the labels of a classifier: `learn(source, name, partial(labels_of, name))`."""
+    return LabelSummary.of(part.y, weight, estimator_name, part.name)
+
+
+def class_target(
+    coder: LabelCoder, estimator_name: str, part: Part, weight: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """A part's labels as class numbers (N, 1): `Encode(encoder, partial(class_target, coder, name), name)`.
+
+    Raises: InputError naming the first row with a label that is none of the classes.
+    """
+    return coder.encode(part.y, len(weight), estimator_name, weight)[:, None]
 
 
 def _declared(y: Any) -> NDArray[Any] | None:

@@ -1,41 +1,31 @@
-"""A table in parts: row groups of Parquet files, or partitions that somebody else reads.
+"""Tables in Parquet files: each row group is a part, a small value whose `load` gives its rows.
 
-A part is a small value that can be sent to where it is read; `load` gives its rows.
+It can be sent to where it is read.
 """
 
 from __future__ import annotations
 
 import glob
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
-
-import numpy as np
-import pandas as pd
-from numpy.typing import NDArray
+from typing import Any
 
 from nongauss.core.errors import InputError
-from nongauss.tables.frame import as_pandas
+from nongauss.tables.frame import n_rows_of as n_rows_of  # former place
+from nongauss.tables.frame import take_rows as take_rows  # former place
 from nongauss.tables.reading import PARQUET_SUFFIXES
-from nongauss.tables.rows import canonical_rows
-
-
-class Part(NamedTuple):
-    """Rows as they came: table X, target y (N,) or (N, P) or None, weights (N,) or None; where they are.
-
-    Nothing of it is checked; `summary.weight_of` gives the weights as numbers.
-    """
-
-    name: str
-    X: Any
-    y: Any
-    weight: Any
+from nongauss.tables.sample import Encoded as Encoded  # former place
+from nongauss.tables.sample import FirstRows as FirstRows  # former place
+from nongauss.tables.sample import first_rows as first_rows  # former place
+from nongauss.tables.source import Part as Part
+from nongauss.tables.source import Stream
 
 
 @dataclass(frozen=True)
 class ParquetPart:
-    """A row group of a Parquet file. `target` and `weight` are columns that are taken out of it.
+    """A row group of a Parquet file. `target`, `weight` and `beside` (by name) are columns taken out of it.
 
     Rows without a value in the column `needs` are left out, and the columns `without`.
     """
@@ -45,6 +35,7 @@ class ParquetPart:
     n_rows: int
     target: str | None = None
     weight: str | None = None
+    beside: tuple[tuple[str, str], ...] = ()
     needs: str | None = None
     without: tuple[str, ...] = ()
 
@@ -66,7 +57,8 @@ class ParquetPart:
             frame = frame.reset_index()
         if self.needs is not None:
             frame = frame[frame[self.needs].notna()]
-        return split_off(self.name, frame.drop(columns=list(self.without)), self.target, self.weight)
+        frame = frame.drop(columns=list(self.without))
+        return split_off(self.name, frame, self.target, self.weight, dict(self.beside))
 
 
 class ParquetParts(tuple[ParquetPart, ...]):
@@ -78,21 +70,42 @@ class ParquetParts(tuple[ParquetPart, ...]):
         return sum(part.n_rows for part in self)
 
 
-def split_off(name: str, frame: Any, target: str | None, weight: str | None) -> Part:
-    """A table with its target and weights taken out. Raises InputError for a column that is not there."""
-    if target is None and weight is None:
-        return Part(name, frame, None, None)
+def split_off(
+    name: str,
+    frame: Any,
+    target: str | None = None,
+    weight: str | None = None,
+    beside: Mapping[str, str] | None = None,
+) -> Part:
+    """A table with target, weights and others taken out. Raises InputError for a column that is not there."""
+    wanted = {"target": target, "sample_weight": weight, **(beside or {})}
+    wanted = {what: column for what, column in wanted.items() if column is not None}
+    if not wanted:
+        return Part(name, frame)
     if not hasattr(frame, "columns"):
         raise InputError(
             f"{name} is an array, whose columns have no names; give target and weights as Dask arrays."
         )
-    for column, what in ((target, "target"), (weight, "sample_weight")):
-        if column is not None and column not in frame.columns:
+    for what, column in wanted.items():
+        if column not in frame.columns:
             shown = ", ".join(map(repr, frame.columns[:8]))
             raise InputError(f"{name} has no column {column!r} for the {what}; it has {shown}.")
-    X = frame.drop(columns=[column for column in (target, weight) if column is not None])
-    y = None if target is None else frame[target]
-    return Part(name, X, y, None if weight is None else frame[weight])
+    X = frame.drop(columns=list(wanted.values()))
+    own = {what: frame[column] for what, column in wanted.items()}
+    return Part(name, X, own.pop("target", None), own.pop("sample_weight", None), own)
+
+
+def parquet_source(X: Any, y: Any, weight: Any, beside: Mapping[str, Any]) -> Stream:
+    """The row groups of a path, or these parts, with the names of columns to take out. Raises InputError."""
+    for what, given in {"y": y, "sample_weight": weight, **beside}.items():
+        if given is not None and not isinstance(given, str):
+            raise InputError(
+                f"{what} must be the name of a column of the Parquet files, got {type(given).__name__}; "
+                "name one."
+            )
+    parts = X if isinstance(X, ParquetParts) else parquet_parts(X)
+    own = tuple((name, column) for name, column in beside.items() if column is not None)
+    return Stream([replace(part, target=y, weight=weight, beside=own) for part in parts], loaded)
 
 
 def loaded(part: Any) -> Part:
@@ -177,70 +190,3 @@ def _check_alike(first: tuple[str, dict[str, str]], other: tuple[str, dict[str, 
 def _unreadable(path: str, error: Exception) -> InputError:
     reason = str(error).splitlines()[0].rstrip(".") if str(error) else type(error).__name__
     return InputError(f"{Path(path).name} cannot be read as Parquet ({reason}); write that part again.")
-
-
-class Encoded(NamedTuple):
-    """Rows as models take them: X (N, D) and Y (N, P) float32, weight (N,) float64 and positive."""
-
-    X: NDArray[np.float32]
-    Y: NDArray[np.float32]
-    weight: NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class FirstRows:
-    """The first `most` distinct rows in canonical order, weights added up; two of them add to one.
-
-    That order is by a hash of the row's content: these rows are a random sample, and the same wherever the
-    rows are and however they are cut into parts. `table`, if not None, has the same rows as they came.
-    `checksum` is of all rows, these and the others.
-    """
-
-    rows: Encoded
-    most: int
-    table: Any = None
-    checksum: int = 0
-
-    @classmethod
-    def of(cls, rows: Encoded, most: int, table: Any = None) -> FirstRows:
-        """Of some rows."""
-        found = canonical_rows(rows.X, rows.Y, rows.weight)
-        if table is not None:
-            kept = np.flatnonzero(found.order >= 0)
-            first = kept[np.unique(found.order[kept], return_index=True)[1]][:most]
-            table = take_rows(table, first)
-        own = Encoded(found.X[:most], found.Y[:most], found.weight[:most])
-        return cls(own, most, table, found.checksum)
-
-    def __add__(self, other: FirstRows) -> FirstRows:
-        mine, its = self.rows, other.rows
-        X, Y = np.concatenate([mine.X, its.X]), np.concatenate([mine.Y, its.Y])
-        both = Encoded(X, Y, np.concatenate([mine.weight, its.weight]))
-        table: Any = None
-        if self.table is not None:
-            tables: list[Any] = [self.table, other.table]
-            table = pd.concat(tables) if hasattr(self.table, "iloc") else np.concatenate(tables)
-        checksum = (self.checksum + other.checksum) % 2**64
-        return replace(FirstRows.of(both, self.most, table), checksum=checksum)
-
-    @property
-    def are_all(self) -> bool:
-        """Is no row of the table left out?"""
-        return len(self.rows.weight) < self.most
-
-
-def first_rows(part: Encoded, most: int) -> FirstRows | None:
-    """`FirstRows` of a part; None of one without rows."""
-    return FirstRows.of(part, most) if len(part.weight) else None
-
-
-def take_rows(X: Any, rows: NDArray[Any]) -> Any:
-    """Some rows of a table, or entries of a list: a frame of pandas, or an array."""
-    frame = as_pandas(X)
-    return np.asarray(X)[rows] if frame is None else frame.iloc[rows]
-
-
-def n_rows_of(X: Any) -> int:
-    """Number of rows of a table."""
-    frame = as_pandas(X)
-    return len(X if frame is None else frame)

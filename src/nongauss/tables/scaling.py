@@ -49,37 +49,23 @@ def fit_scale(x: Floats, weight: Floats) -> Scale:
     `a*x + b` get the same standardised values for every a other than 0, unless the column is symmetric, where
     a negative `a` still mirrors it. A column whose range is rounding noise is constant (sd 0).
     """
-    unit = _power_of_two(float(np.min(x)), float(np.max(x)))
-    z = x / unit
-    low, high = float(z.min()), float(z.max())
-    if high - low <= ROUNDING_RANGE * max(abs(low), abs(high)):
-        return Scale(unit=unit, mean=low if low == high else 0.5 * (low + high), sd=0.0)
-    share = weight / weight.max()  # np.sum below, not a BLAS product: same bits whatever the threads
-    share = share / share.sum()
-    mean = float(np.sum(share * z))
-    mean += float(np.sum(share * (z - mean)))
-    z -= mean
-    sd = math.sqrt(float(np.sum(share * z * z)))
-    z /= sd
-    if float(np.sum(share * z * z * z)) < -CLEAR_SKEW:
-        sd = -sd
-    return Scale(unit=unit, mean=mean, sd=sd)
+    return Moments.of(x, weight).scale()
 
 
 @dataclass(frozen=True)
 class Moments:
-    """What `fit_scale` needs of a column, in a form that adds up over parts of the rows.
+    """What a `Scale` needs of a column, in a form that adds up over parts of the rows.
 
-    Weight, mean, and sums of w (x - mean)^2 and ^3, all in units of `unit` (they add up as Chan, Golub and
-    LeVeque 1979 and Pebay 2008 say); smallest and largest value, one that is not whole (NaN: all are), the
-    weight of those above 0, and the values themselves if they are one or two, else ().
+    Weight, mean and variance in units of `unit`, and the third moment in standard deviations, `skewness`
+    (they add up as Chan, Golub and LeVeque 1979 and Pebay 2008 say); smallest and largest value, one that is
+    not whole (NaN: all are), the weight of those above 0, and the values if they are one or two, else ().
     """
 
     unit: float
     weight: float
     mean: float
-    second: float
-    third: float
+    variance: float
+    skewness: float
     low: float
     high: float
     fraction: float
@@ -90,19 +76,21 @@ class Moments:
     def of(cls, x: Floats, weight: Floats) -> Moments:
         """Of finite values `x` (N,), at least one, with weights above 0."""
         low, high = float(x.min()), float(x.max())
-        unit = _power_of_two(low, high)
+        unit = power_of_two(low, high)
         z = x / unit
-        total = float(np.sum(weight))
-        mean = float(np.sum(weight * z)) / total
-        mean += float(np.sum(weight * (z - mean))) / total
+        share = weight / weight.max()  # np.sum below, not a BLAS product: same bits whatever the threads
+        share = share / share.sum()
+        mean = float(np.sum(share * z))
+        mean += float(np.sum(share * (z - mean)))
         z -= mean
-        square = weight * z * z
+        variance = float(np.sum(share * z * z))
+        z /= math.sqrt(variance) or 1.0
         return cls(
             unit=unit,
-            weight=total,
+            weight=float(np.sum(weight)),
             mean=mean,
-            second=float(np.sum(square)),
-            third=float(np.sum(square * z)),
+            variance=variance,
+            skewness=float(np.sum(share * z * z * z)),
             low=low,
             high=high,
             fraction=_first(x[x != np.round(x)]),
@@ -115,15 +103,16 @@ class Moments:
         a, b = self._in(unit), other._in(unit)
         total, apart = a.weight + b.weight, b.mean - a.mean
         share_a, share_b = a.weight / total, b.weight / total
-        product = apart * apart * a.weight * share_b
-        third = a.third + b.third + product * apart * (share_a - share_b)
-        third += 3.0 * apart * (share_a * b.second - share_b * a.second)
+        variance = share_a * a.variance + share_b * b.variance + share_a * share_b * apart * apart
+        third = share_a * a.skewness * a.variance**1.5 + share_b * b.skewness * b.variance**1.5
+        third += share_a * share_b * apart * (share_a - share_b) * apart * apart
+        third += 3.0 * share_a * share_b * apart * (b.variance - a.variance)
         return Moments(
             unit=unit,
             weight=total,
             mean=a.mean + apart * share_b,
-            second=a.second + b.second + product,
-            third=third,
+            variance=variance,
+            skewness=third / variance / math.sqrt(variance) if third and variance else 0.0,
             low=min(a.low, b.low),
             high=max(a.high, b.high),
             fraction=b.fraction if math.isnan(a.fraction) else a.fraction,
@@ -133,23 +122,30 @@ class Moments:
 
     def _in(self, unit: float) -> Moments:
         s = self.unit / unit
-        return replace(
-            self, unit=unit, mean=s * self.mean, second=s**2 * self.second, third=s**3 * self.third
-        )
+        return replace(self, unit=unit, mean=s * self.mean, variance=s * s * self.variance)
 
     @property
     def whole(self) -> bool:
         """Are all values whole numbers?"""
         return math.isnan(self.fraction)
 
+    def shifted(self, origin: float) -> Moments:
+        """Of the values less `origin`, to rounding; one or two values and fractions are those of before."""
+        low, high = self.low - origin, self.high - origin
+        unit = power_of_two(low, high)
+        s = self.unit / unit
+        mean = (self.unit * self.mean - origin) / unit
+        few = tuple(value - origin for value in self.few)
+        moved = replace(self, unit=unit, mean=mean, variance=s * s * self.variance, few=few)
+        return replace(moved, low=low, high=high)
+
     def scale(self) -> Scale:
-        """As `fit_scale` gives it for all the rows."""
+        """The scale of all the rows."""
         low, high = self.low / self.unit, self.high / self.unit
         if high - low <= ROUNDING_RANGE * max(abs(low), abs(high)):
             return Scale(unit=self.unit, mean=low if low == high else 0.5 * (low + high), sd=0.0)
-        sd = math.sqrt(self.second / self.weight)
-        mirrored = self.third / self.weight / sd**3 < -CLEAR_SKEW
-        return Scale(unit=self.unit, mean=self.mean, sd=-sd if mirrored else sd)
+        sd = math.sqrt(self.variance)
+        return Scale(unit=self.unit, mean=self.mean, sd=-sd if self.skewness < -CLEAR_SKEW else sd)
 
 
 def _first(x: Floats) -> float:
@@ -161,6 +157,6 @@ def _at_most_two(a: tuple[float, ...], b: tuple[float, ...]) -> tuple[float, ...
     return together if a and b and len(together) <= 2 else ()
 
 
-def _power_of_two(low: float, high: float) -> float:
+def power_of_two(low: float, high: float) -> float:
     """The largest power of two that is not above the largest absolute value."""
     return math.ldexp(1.0, math.frexp(max(abs(low), abs(high)))[1] - 1)

@@ -1,4 +1,4 @@
-"""Where rows live, and the one place where they are summed. It knows no model and no table.
+"""Where rows live, and the one place where they are summed. It knows no model and no kind of column.
 
 A source holds a table as parts. `sum(local, *args)` adds `local(part, *args)` over all parts, and
 `blocks(rng)` gives all rows in random order, some at a time. A pass keeps nothing with the rows: it is a pure
@@ -12,9 +12,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial, reduce
 from itertools import islice
 from queue import Full, Queue
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
+
+from nongauss.core.errors import InputError
+from nongauss.tables.frame import n_rows_of
+from nongauss.tables.rows import read_weight
 
 Local = Callable[..., Any]
 
@@ -27,8 +32,25 @@ AHEAD = 1
 _PATIENCE = 0.1  # seconds after which a reader looks whether it is still wanted
 
 
+class Part(NamedTuple):
+    """Rows as they came: their name in messages, table X, target y (N,) or (N, P), weights (N,), or None.
+
+    `beside`: further columns of numbers by name, such as the exposure of counts. Of a table in memory, X is
+    an `InputTable`, `weight` is checked and there is no name; of others nothing is checked.
+    """
+
+    name: str
+    X: Any
+    y: Any = None
+    weight: Any = None
+    beside: dict[str, Any] = {}  # noqa: RUF012  (never written to)
+
+
 class Source(Protocol):
     """Rows in parts, wherever they are."""
+
+    in_memory: bool
+    """Are the rows one part, in memory here? Then a sample of them is all of them."""
 
     @property
     def n_parts(self) -> int:
@@ -84,11 +106,11 @@ class Stream:
     """Parts that are read when they are needed, the next one while the last is computed on.
 
     `handles` are small values that stand for the parts; `steps` turn a handle into a part, one after the
-    other. Rows that are in memory are handles without steps.
+    other. `in_memory`: the handles are the parts themselves, so nothing is read ahead.
     """
 
-    def __init__(self, handles: Sequence[Any], *steps: Local) -> None:
-        self.handles, self.steps = handles, steps
+    def __init__(self, handles: Sequence[Any], *steps: Local, in_memory: bool = False) -> None:
+        self.handles, self.steps, self.in_memory = handles, steps, in_memory
 
     @property
     def n_parts(self) -> int:
@@ -97,7 +119,7 @@ class Stream:
 
     def map(self, function: Local, *args: Any) -> Stream:
         """The same parts with one more step."""
-        return Stream(self.handles, *self.steps, with_arguments(function, args))
+        return Stream(self.handles, *self.steps, with_arguments(function, args), in_memory=self.in_memory)
 
     def each(self, local: Local, *args: Any) -> Iterator[Any]:
         """`local(part, *args)` of one part after the other."""
@@ -117,12 +139,30 @@ class Stream:
 
     def _read(self, handles: Sequence[Any]) -> Iterator[Any]:
         parts = (self._part(handle) for handle in handles)
-        return read_ahead(parts) if self.steps else parts
+        return read_ahead(parts) if self.steps and not self.in_memory else parts
 
     def _part(self, handle: Any) -> Any:
         for step in self.steps:
             handle = step(handle)
         return handle
+
+
+def weight_of(part: Part) -> NDArray[np.float64]:
+    """The weights (N,) of a part's rows, all of which may be 0. Raises InputError."""
+    if not part.name and isinstance(part.weight, np.ndarray):
+        weight: NDArray[np.float64] = part.weight
+        return weight
+    return read_weight(part.weight, n_rows_of(part.X))
+
+
+def naming(part: Part, work: Callable[[], Any]) -> Any:
+    """`work()`; what it raises about a row is raised with the part's name, if it has one."""
+    if not part.name:
+        return work()
+    try:
+        return work()
+    except (InputError, TypeError) as error:
+        raise InputError(f"{part.name}: {error}") from error
 
 
 def with_arguments(function: Local, args: tuple[Any, ...]) -> Local:

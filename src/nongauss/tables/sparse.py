@@ -7,6 +7,7 @@ times smaller than a dense matrix and has the plain shape that compiled code wan
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +17,8 @@ from sklearn.utils.validation import check_array
 
 from nongauss.core.errors import InputError
 from nongauss.core.records import persistable
-from nongauss.tables.matching import check_width
+from nongauss.tables.frame import check_width
+from nongauss.tables.scaling import Moments, power_of_two
 
 MOST_COLUMNS = 2**24
 """Column numbers are held in float32 beside the values, which is exact up to here."""
@@ -67,7 +69,7 @@ class SparseEncoder:
         mean = np.average((matrix.data / top) ** 2, weights=counted)
         return cls(matrix.shape[1], float(top * np.sqrt(mean)))
 
-    def transform(self, X: Any, estimator_name: str = "this estimator", warn: bool = True) -> SparseRows:
+    def as_scaled(self, X: Any, estimator_name: str = "this estimator", warn: bool = True) -> SparseRows:
         """The scaled rows of `X`, sparse or dense. Raises ValueError as scikit-learn."""
         matrix = _checked(X, estimator_name)
         check_width(matrix.shape[1], self.n_features, estimator_name)
@@ -76,6 +78,134 @@ class SparseEncoder:
         index, value = np.zeros(place.shape, np.int32), np.zeros(place.shape)
         index[place], value[place] = matrix.indices, matrix.data / self.scale
         return SparseRows(index, value)
+
+    transform = as_scaled
+
+
+@dataclass(frozen=True)
+class SparseTable:
+    """A SciPy matrix (N, D) as a table of numbers without gaps: what is not stored is 0.
+
+    Its columns are summed up all at once, never made dense. Raises InputError for NaN and infinity.
+    """
+
+    matrix: Any
+
+    def __post_init__(self) -> None:
+        if not np.isfinite(self.matrix.data).all():
+            raise InputError(
+                "X is sparse and holds NaN or infinity; a sparse table has no gaps, so give a dense one."
+            )
+
+    def __len__(self) -> int:
+        return int(self.matrix.shape[0])
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of rows and columns."""
+        return self.matrix.shape[0], self.matrix.shape[1]
+
+    @cached_property
+    def labels(self) -> tuple[str, ...]:
+        """Names of the columns, as for an array."""
+        return tuple(f"x{j}" for j in range(self.matrix.shape[1]))
+
+    def moments(self, weight: NDArray[np.float64]) -> list[Moments]:
+        """The `Moments` of each column, zeros included, over the rows of `weight` (N,) above 0."""
+        kept = weight > 0
+        matrix = sparse.csc_array(self.matrix if kept.all() else sparse.csr_array(self.matrix)[kept])
+        matrix = matrix.astype(np.float64)
+        matrix.sum_duplicates()
+        weight, cells = weight[kept], _Cells.of(matrix)
+        share = weight / weight.max()
+        share = share / share.sum()
+        low, high = cells.extremes()
+        unit = np.array([power_of_two(a, b) for a, b in zip(low.tolist(), high.tolist(), strict=True)])
+        mean, variance, skewness = cells.standard_moments(unit, share)
+        two = cells.are_two(low, high)
+        fraction = cells.first_fraction()
+        positive = cells.sums((matrix.data > 0) * weight[cells.row])
+        columns = (unit, mean, variance, skewness, low, high, fraction, positive)
+        total = float(weight.sum())
+        return [
+            Moments(u, total, m, v, s, a, b, f, p, tuple({a, b}) if few else ())
+            for (u, m, v, s, a, b, f, p), few in zip(
+                zip(*(values.tolist() for values in columns), strict=True), two.tolist(), strict=True
+            )
+        ]
+
+
+class _Cells(NamedTuple):
+    """The stored cells of a CSC matrix of N rows, column by column, and where each column of D begins."""
+
+    data: NDArray[np.float64]
+    row: NDArray[Any]
+    column: NDArray[Any]
+    begin: NDArray[Any]
+    n_rows: int
+
+    @classmethod
+    def of(cls, matrix: Any) -> _Cells:
+        column = np.repeat(np.arange(matrix.shape[1]), np.diff(matrix.indptr))
+        return cls(matrix.data, matrix.indices, column, matrix.indptr, matrix.shape[0])
+
+    @property
+    def n_columns(self) -> int:
+        """D."""
+        return len(self.begin) - 1
+
+    @property
+    def counts(self) -> NDArray[Any]:
+        """Stored cells of each column, (D,)."""
+        return np.diff(self.begin)
+
+    def sums(self, values: NDArray[Any]) -> NDArray[np.float64]:
+        """The sum of one value a stored cell over each column, (D,)."""
+        return np.bincount(self.column, weights=values, minlength=self.n_columns).astype(np.float64)
+
+    def extremes(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Smallest and largest cell of each column, zeros included, (D,) each."""
+        filled = np.flatnonzero(self.counts)
+        ends = np.zeros((2, self.n_columns))
+        if len(filled):
+            for end, largest in zip(ends, (np.minimum, np.maximum), strict=True):
+                end[filled] = largest.reduceat(self.data, self.begin[:-1][filled])
+                partly = self.counts < self.n_rows
+                end[partly] = largest(end[partly], 0.0)
+        return ends[0], ends[1]
+
+    def standard_moments(
+        self, unit: NDArray[np.float64], share: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+        """Mean and variance in units, and the third moment in standard deviations: see `Moments`.
+
+        `share` (N,) of the rows. Of cells that are not stored, each sum has (0 - mean)^k times their share.
+        """
+        z, own = self.data / unit[self.column], share[self.row]
+        empty = np.where(self.counts < self.n_rows, np.maximum(1.0 - self.sums(own), 0.0), 0.0)
+        mean = self.sums(own * z)
+        mean += self.sums(own * (z - mean[self.column])) - empty * mean
+        z -= mean[self.column]
+        variance = self.sums(own * z * z) + empty * mean * mean
+        spread = np.sqrt(variance)
+        spread[spread == 0.0] = 1.0
+        z /= spread[self.column]
+        return mean, variance, self.sums(own * z * z * z) - empty * (mean / spread) ** 3
+
+    def are_two(self, low: NDArray[np.float64], high: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Has each column no cell but its smallest and largest, (D,)?"""
+        ends = (self.data == low[self.column]) | (self.data == high[self.column])
+        zero = (low == 0.0) | (high == 0.0) | (self.counts == self.n_rows)
+        whole: NDArray[np.bool_] = zero & (self.sums(ends) == self.counts)
+        return whole
+
+    def first_fraction(self) -> NDArray[np.float64]:
+        """The first cell of each column that is not whole, (D,); NaN where all are."""
+        out = np.full(self.n_columns, np.nan)
+        odd = np.flatnonzero(self.data != np.round(self.data))
+        columns, first = np.unique(self.column[odd], return_index=True)
+        out[columns] = self.data[odd[first]]
+        return out
 
 
 def joined(rows: SparseRows) -> NDArray[np.float32]:

@@ -13,8 +13,9 @@ from sklearn.utils import column_or_1d
 
 from nongauss.core.errors import InputError
 from nongauss.core.records import persistable
-from nongauss.tables.frame import as_pandas
-from nongauss.tables.scaling import Moments, Scale, fit_scale
+from nongauss.tables.column import as_pandas
+from nongauss.tables.scaling import Moments, Scale
+from nongauss.tables.source import Part
 
 _SMALLEST_SPREAD, _LARGEST_SPREAD = 1e-150, 1e150
 
@@ -42,7 +43,7 @@ class TargetScaler:
         """
         w = np.ones(len(Y)) if weight is None else np.asarray(weight, dtype=np.float64)
         counted = w > 0
-        return cls.of_scales([fit_scale(y[counted], w[counted]) for y in Y.T])
+        return cls.of_scales([Moments.of(y[counted], w[counted]).scale() for y in Y.T])
 
     @classmethod
     def of_scales(cls, scales: Sequence[Scale]) -> TargetScaler:
@@ -95,12 +96,29 @@ class TargetSummary:
         return TargetScaler.of_scales([moments.scale() for moments in self.outputs])
 
 
+def target_of(estimator_name: str, part: Part, weight: NDArray[np.float64]) -> TargetSummary:
+    """What a part tells of a target of numbers: `learn(source, name, partial(target_of, name))`."""
+    return TargetSummary.of(part.y, weight, estimator_name)
+
+
+def scaled_target(
+    scaler: TargetScaler, estimator_name: str, part: Part, weight: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """A part's standardised target (N, P): `Encode(encoder, partial(scaled_target, scaler, name), name)`.
+
+    Raises: InputError for numbers that are none.
+    """
+    Y, _ = validate_target(part.y, len(weight), estimator_name, warn=False)
+    return scaler.transform(Y)
+
+
 def validate_target(
-    y: Any, n_rows: int | None = None, estimator_name: str = "this estimator"
+    y: Any, n_rows: int | None = None, estimator_name: str = "this estimator", warn: bool = True
 ) -> tuple[NDArray[np.float64], bool]:
     """`y` as a finite float64 matrix (N, P), and whether it was one column (so predictions are (N,)).
 
-    Lists, arrays, series and frames are accepted; (N, 1) warns as in scikit-learn and counts as one column.
+    Lists, arrays, series and frames are accepted; (N, 1) warns as in scikit-learn (unless `warn` is False)
+    and counts as one column.
     `n_rows` is the number of rows of X (None: not compared).
 
     Raises: InputError for None, text, complex or infinite numbers, missing cells, or a wrong number of rows.
@@ -119,7 +137,7 @@ def validate_target(
         )
     values = _as_floats(array)
     if values.ndim == 2 and values.shape[1] == 1:
-        values = column_or_1d(values, warn=True)
+        values = column_or_1d(values, warn=warn)
     was_1d = values.ndim == 1
     matrix = values.reshape(len(values), -1) if len(values) else np.empty((0, 1))
     _check_finite(matrix, names)

@@ -1,0 +1,170 @@
+"""Columns: the cells of one as numbers or codes, and what is known of one after some rows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from nongauss.core.errors import InputError
+from nongauss.tables.scaling import Moments
+
+
+@dataclass(frozen=True)
+class Column:
+    """The cells of one column: either `values` (N,) float64 with NaN where missing, or labels.
+
+    Labels are `codes` (N,) into `levels`, -1 where missing; a level may occur in no row. `ranks`: the place
+    of each level in the order of an ordered category; empty for labels without an order. `kind`: the name of
+    the kind that decoded it (see `tables.kinds`), by which a column of values may carry its text as well.
+    """
+
+    name: str
+    values: NDArray[np.float64] | None
+    codes: NDArray[np.intp] | None = None
+    levels: tuple[str, ...] = ()
+    ranks: tuple[int, ...] = ()
+    kind: str = ""
+
+    @property
+    def missing(self) -> NDArray[np.bool_]:
+        """Which cells are missing, (N,)."""
+        if self.values is not None:
+            return np.isnan(self.values)
+        assert self.codes is not None
+        return self.codes < 0
+
+    @property
+    def n_rows(self) -> int:
+        """Number of cells."""
+        if self.values is not None:
+            return len(self.values)
+        assert self.codes is not None
+        return len(self.codes)
+
+    def take(self, rows: NDArray[Any]) -> Column:
+        """The cells of some rows, by their numbers or a mask."""
+        values = None if self.values is None else self.values[rows]
+        codes = None if self.codes is None else self.codes[rows]
+        return Column(self.name, values, codes, self.levels, self.ranks, self.kind)
+
+    def as_labels(self) -> Column:
+        """The same column with its numbers read as labels: 1.0 becomes "1"."""
+        if self.values is None:
+            return self
+        return labelled(self.name, self.values, self.missing)
+
+    def as_numbers(self) -> Column:
+        """The same column as numbers; True and False become 1 and 0.
+
+        Raises: InputError naming the first row that holds text.
+        """
+        if self.values is not None:
+            return self
+        assert self.codes is not None
+        table = np.array([{"True": 1.0, "False": 0.0}.get(level, np.nan) for level in self.levels] + [np.nan])
+        values = table[self.codes]
+        text = np.isnan(values) & ~self.missing
+        if text.any():
+            row = int(np.argmax(text))
+            raise InputError(
+                f"Column {self.name!r} held numbers when the model was fitted, but holds the label "
+                f"{self.levels[self.codes[row]]!r} in row {row} (counted from 0); give numbers there."
+            )
+        return Column(self.name, values, kind="number")
+
+
+@dataclass(frozen=True)
+class ColumnSummary:
+    """What all rows tell of one flat column: `numbers`, or the weight of each of its `levels`, in order.
+
+    Neither where every cell is missing. `order`: all levels of an ordered category, lowest first; None
+    without an order. `place`: the input column it comes from. `kind`, `part`, `origin`: see `ColumnCode`.
+    """
+
+    name: str
+    gaps: bool = False
+    numbers: Moments | None = None
+    levels: dict[str, float] | None = None
+    order: tuple[str, ...] | None = None
+    place: int = -1
+    kind: str = ""
+    part: str = ""
+    origin: float = 0.0
+
+
+def as_pandas(data: Any) -> pd.DataFrame | pd.Series[Any] | None:
+    """A pandas frame or series for any eager frame or series; None for whatever else.
+
+    Raises: InputError for a lazy frame.
+    """
+    if isinstance(data, pd.DataFrame | pd.Series):
+        return data
+    native = nw.from_native(data, pass_through=True, allow_series=True)
+    if isinstance(native, nw.LazyFrame):
+        raise InputError("The table is lazy, its rows are not there yet; call its collect() or compute().")
+    if isinstance(native, nw.DataFrame | nw.Series):
+        converted: pd.DataFrame | pd.Series[Any] = native.to_pandas()
+        return converted
+    return None
+
+
+def label_of(value: Any) -> str:
+    """The text of one label: whole floats lose their point, so that 1, 1.0 and "1" are one label."""
+    if isinstance(value, bytes):
+        return value.decode("utf-8", errors="replace")
+    if isinstance(value, float | np.floating) and math.isfinite(value) and float(value).is_integer():
+        return str(int(value))
+    return str(value)
+
+
+def sorted_labels(labels: Iterable[str]) -> tuple[str, ...]:
+    """Distinct labels in order: numbers by size first, then text."""
+
+    def place(label: str) -> tuple[int, float, str]:
+        try:
+            number = float(label)
+        except ValueError:
+            number = math.nan
+        return (1, 0.0, label) if math.isnan(number) else (0, number, label)
+
+    return tuple(sorted(set(labels), key=place))
+
+
+def one_order(first: Sequence[Any], second: Sequence[Any]) -> Sequence[Any] | None:
+    """Two orders as one: the longer, if the levels of the other stand in it in their order, else None."""
+    longer, shorter = (first, second) if len(first) >= len(second) else (second, first)
+    known = set(shorter)
+    return longer if [level for level in longer if level in known] == list(shorter) else None
+
+
+def labelled(name: str, cells: NDArray[Any], missing: NDArray[np.bool_]) -> Column:
+    """A column of labels from cells (N,) of any type."""
+    codes, values = pd.factorize(cells)
+    return recoded(name, np.where(missing, -1, codes), list(values))
+
+
+def recoded(name: str, codes: NDArray[np.intp], values: list[Any], ordered: bool = False) -> Column:
+    """A column of labels in sorted order, whatever order its `values` came in.
+
+    `codes` (N,) are into `values`; `ordered`: their order means something, so it becomes the ranks.
+    """
+    texts = [label_of(value) for value in values]
+    levels = sorted_labels(texts)
+    place = {level: number for number, level in enumerate(levels)}
+    lookup = np.array([*(place[text] for text in texts), -1], dtype=np.intp)
+    ranks = tuple(texts.index(level) for level in levels) if ordered else ()
+    return Column(name, None, lookup[codes], levels, ranks, "label")
+
+
+def listed(names: Sequence[str], most: int = 8) -> str:
+    """Names for a message: "column 'a'" or "columns 'a', 'b' and 3 more"."""
+    shown = ", ".join(repr(name) for name in names[:most])
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return f"{'column' if len(names) == 1 else 'columns'} {shown}{more}"

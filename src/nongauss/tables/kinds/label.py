@@ -1,0 +1,93 @@
+"""Columns of labels: text, categories, True and False."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from nongauss.tables.column import Column, ColumnSummary, label_of, one_order, recoded, sorted_labels
+from nongauss.tables.kinds.base import TEXT, Cells, ColumnKind, Kind
+
+MOST_LEVELS = 255  # a label column with more levels is ignored
+FEW_ROWS = 20  # up to so many rows, labels that all differ may still be levels
+FEW_TEXTS = 10  # up to so many different texts are categories even if none repeats
+
+
+@dataclass(frozen=True)
+class LabelFacts:
+    """The weight of each label of some rows, one more than `MOST_LEVELS` of them at most.
+
+    `order`: all levels of an ordered category, lowest first; None without an order, or with several.
+    """
+
+    levels: dict[str, float]
+    order: tuple[str, ...] | None
+
+    def __add__(self, other: LabelFacts) -> LabelFacts:
+        mine, its = self.levels, other.levels
+        levels = {name: mine.get(name, 0.0) + its.get(name, 0.0) for name in {**mine, **its}}
+        order = one_order(self.order, other.order) if self.order and other.order else None
+        return LabelFacts(_fewer(levels), None if order is None else tuple(order))
+
+
+class Label(Kind):
+    """Labels, with an order where they are an ordered category."""
+
+    name = "label"
+    plural = "text"
+
+    def decode(self, cells: Cells) -> Column | None:
+        """Codes into levels, which are sorted."""
+        if isinstance(cells.dtype, pd.CategoricalDtype):
+            codes = np.asarray(cells.raw.cat.codes, dtype=np.intp)
+            return recoded(cells.name, codes, list(cells.raw.cat.categories), bool(cells.dtype.ordered))
+        return cells.labels if cells.content in TEXT else None
+
+    def summarise(self, column: Column, weight: NDArray[np.float64]) -> LabelFacts:
+        """The weight of each label."""
+        assert column.codes is not None
+        mass = np.bincount(column.codes, weights=weight, minlength=len(column.levels))
+        levels = {level: float(m) for level, m in zip(column.levels, mass, strict=True) if m > 0}
+        order = tuple(column.levels[i] for i in np.argsort(column.ranks)) if column.ranks else None
+        return LabelFacts(_fewer(levels), order)
+
+    def columns(self, name: str, facts: LabelFacts, gaps: bool) -> tuple[ColumnSummary, ...]:
+        """The column itself, its levels sorted."""
+        levels = {level: facts.levels[level] for level in sorted_labels(facts.levels)}
+        return (ColumnSummary(name, gaps, None, levels, facts.order, kind=self.name),)
+
+    def flat(self, column: Column, part: str, origin: float) -> Column:
+        """The labels; numbers become their text."""
+        return column.as_labels()
+
+    def shown(self, value: Any, part: str, origin: float) -> str:
+        """The label itself."""
+        return label_of(value)
+
+    def told(self, column: pd.Series[Any]) -> tuple[ColumnKind, str] | None:
+        """Ordinal if declared so, binary with two labels, text if no label repeats, else categorical."""
+        distinct = column.nunique()
+        if isinstance(column.dtype, pd.CategoricalDtype):
+            if column.dtype.ordered:
+                return ColumnKind.ORDINAL, f"It is an ordered category with {distinct} levels in use."
+        elif pd.api.types.infer_dtype(column, skipna=True).startswith(
+            ("date", "time", "period", "interval", "complex")
+        ):
+            return None
+        if distinct == 2:
+            first, second = sorted(label_of(value) for value in column.unique())
+            return ColumnKind.BINARY, f"It holds two different labels ({first} and {second})."
+        if distinct == len(column) and distinct > FEW_TEXTS:
+            return ColumnKind.TEXT, f"It holds {distinct} texts of which none occurs twice."
+        return ColumnKind.CATEGORICAL, f"It holds {distinct} different labels without an order."
+
+
+def _fewer(levels: dict[str, float]) -> dict[str, float]:
+    """As many levels as tell that there are too many."""
+    if len(levels) <= MOST_LEVELS + 1:
+        return levels
+    return {name: levels[name] for name in sorted(levels)[: MOST_LEVELS + 1]}

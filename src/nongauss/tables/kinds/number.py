@@ -1,0 +1,118 @@
+"""Columns of numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from nongauss.core.errors import InputError
+from nongauss.tables.column import Column, ColumnSummary
+from nongauss.tables.kinds.base import TEXT, Cells, ColumnKind, Kind
+from nongauss.tables.scaling import Moments
+
+CONTENTS = ("floating", "integer", "mixed-integer-float", "decimal", "empty")
+"""What pandas calls objects that are numbers, or none at all."""
+
+MOST_GRADES = 10  # consecutive whole numbers up to so many levels are grades
+LARGEST_COUNT = 10_000  # whole numbers beyond are amounts (prices, metres) rather than counts
+CLEAR_SKEW = 1.0  # skewness from which positive numbers call for a positive likelihood
+
+
+class Number(Kind):
+    """Numbers of any type; True and False beside numbers, or in an array, count as 1 and 0."""
+
+    name = "number"
+    plural = "numbers"
+
+    def decode(self, cells: Cells) -> Column | None:
+        """Numbers as float64, NaN where missing; those that are float64 already are not copied."""
+        if isinstance(cells.dtype, pd.CategoricalDtype):
+            return None
+        values = _typed(cells)
+        if values is None:
+            content = cells.content
+            if content in TEXT:
+                return None
+            if content not in CONTENTS:
+                present = cells.objects[~cells.missing]
+                if not all(isinstance(cell, bool | int | float | np.number | np.bool_) for cell in present):
+                    return None
+            values = np.full(len(cells.objects), np.nan)
+            values[~cells.missing] = cells.objects[~cells.missing].astype(np.float64)
+        return Column(cells.name, values, kind=self.name)
+
+    def summarise(self, column: Column, weight: NDArray[np.float64]) -> Moments:
+        """Moments and extremes."""
+        assert column.values is not None
+        return Moments.of(column.values, weight)
+
+    def columns(self, name: str, facts: Moments, gaps: bool) -> tuple[ColumnSummary, ...]:
+        """The column itself."""
+        return (ColumnSummary(name, gaps, facts, kind=self.name),)
+
+    def flat(self, column: Column, part: str, origin: float) -> Column:
+        """The numbers; True and False become 1 and 0. Raises InputError for text."""
+        return column.as_numbers()
+
+    def shown(self, value: Any, part: str, origin: float) -> str:
+        """A number without more digits than it has."""
+        x = float(value)
+        return np.format_float_positional(x, trim="-") if 1e-4 <= abs(x) < 1e15 or x == 0 else f"{x:.12g}"
+
+    def told(self, column: pd.Series[Any]) -> tuple[ColumnKind, str] | None:
+        """Binary, ordinal, count, positive or real, by the values."""
+        dtype = column.dtype
+        numeric = pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_bool_dtype(dtype)
+        if not numeric and not isinstance(dtype, pd.CategoricalDtype):
+            numeric = pd.api.types.infer_dtype(column, skipna=True) in CONTENTS[:3]
+        return _told(column.to_numpy(dtype=np.float64)) if numeric else None
+
+
+def _typed(cells: Cells) -> NDArray[np.float64] | None:
+    """The values of a typed column of numbers, None of objects."""
+    raw, dtype = cells.raw, cells.dtype
+    if not isinstance(raw, pd.Series):
+        return raw.astype(np.float64, copy=False) if dtype.kind in "biuf" else None
+    if pd.api.types.is_complex_dtype(dtype):
+        raise InputError(
+            f"Complex data not supported: column {cells.name!r} of X; split it into two real ones."
+        )
+    if not pd.api.types.is_numeric_dtype(dtype) or pd.api.types.is_bool_dtype(dtype):
+        return None
+    if dtype == np.float64 and isinstance(dtype, np.dtype):
+        return np.asarray(raw.to_numpy())
+    return np.array(raw.to_numpy(dtype=np.float64, na_value=np.nan))
+
+
+def _told(values: NDArray[np.float64]) -> tuple[ColumnKind, str]:
+    levels = np.unique(values)
+    low, high = levels[0], levels[-1]
+    if bool(np.isfinite(values).all()) and bool((levels == np.round(levels)).all()):
+        if len(levels) == 2:
+            return ColumnKind.BINARY, f"It holds two different whole numbers ({low:g} and {high:g})."
+        consecutive = high - low == len(levels) - 1
+        if consecutive and len(levels) <= MOST_GRADES and len(values) >= 2 * len(levels):
+            return (
+                ColumnKind.ORDINAL,
+                f"It holds the {len(levels)} consecutive whole numbers {low:g} to {high:g}.",
+            )
+        if low >= 0 and high <= LARGEST_COUNT:
+            return ColumnKind.COUNT, f"It holds whole numbers from {low:g} to {high:g}, none negative."
+    if low > 0:
+        skew = _skewness(values)
+        if skew > CLEAR_SKEW:
+            return (
+                ColumnKind.POSITIVE,
+                f"It holds positive numbers with a long tail to the right (skewness {skew:.1f}).",
+            )
+    return ColumnKind.REAL, f"It holds numbers from {low:.4g} to {high:.4g}."
+
+
+def _skewness(values: NDArray[np.float64]) -> float:
+    z = values / np.abs(values).max()
+    z = z - z.mean()
+    spread = float(np.sqrt((z * z).mean()))
+    return float(((z / spread) ** 3).mean()) if spread > 0 else 0.0

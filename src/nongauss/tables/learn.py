@@ -1,0 +1,260 @@
+"""The one way in for a table, and the one pass that learns its kinds, scales, levels, classes and gaps.
+
+What a part tells adds up over parts. Of one part in memory it is what the rows say, to the last bit; of
+several, to the rounding of sums.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+
+from nongauss.core.errors import InputError
+from nongauss.tables.column import Column, ColumnSummary, listed
+from nongauss.tables.column_code import code_of, warn_ignored
+from nongauss.tables.dask_source import dask_source, is_dask
+from nongauss.tables.encoder import TableEncoder
+from nongauss.tables.frame import n_rows_of, read_input
+from nongauss.tables.kinds import kind_of
+from nongauss.tables.parquet import ParquetParts, parquet_source
+from nongauss.tables.rows import Counted, validate_weight
+from nongauss.tables.source import Part, Source, Stream, naming, weight_of
+from nongauss.tables.sparse import SparseTable
+
+OfTarget = Callable[[Part, NDArray[np.float64]], Any]
+
+
+def as_source(
+    X: Any,
+    y: Any = None,
+    weight: Any = None,
+    *,
+    estimator_name: str = "this estimator",
+    accept_sparse: bool = False,
+    **beside: Any,
+) -> Source:
+    """Any table as a source of `Part`s: one of a table in memory, many of Parquet files or a Dask collection.
+
+    X: whatever `read_input` takes (and a SciPy matrix with `accept_sparse`), a path, `ParquetParts`, or a
+    Dask frame or array. y (N,) or (N, P), weight (N,) and what is `beside` have one entry a row; of a table
+    in parts they are names of columns, which are taken out of it, or Dask collections partitioned alike.
+    Weights of a table in memory are checked here, its target is not. Raises InputError.
+    """
+    if is_dask(X):
+        return dask_source(X, y, weight, beside)
+    if is_parted(X):
+        return parquet_source(X, y, weight, beside)
+    if accept_sparse and issparse(X):
+        table: Any = SparseTable(X)
+    else:
+        table = read_input(X, estimator_name)
+    own = {name: given for name, given in beside.items() if given is not None}
+    return Stream([Part("", table, y, validate_weight(weight, len(table)), own)], in_memory=True)
+
+
+def is_parted(X: Any) -> bool:
+    """Is this a table in parts: a path, Parquet files, or a Dask collection?"""
+    return isinstance(X, str | os.PathLike | ParquetParts) or is_dask(X)
+
+
+@dataclass(frozen=True)
+class InputSummary:
+    """What some rows tell of one input column. `facts` are of its kind, which the part `seen_in` has told.
+
+    Where every cell is missing there is no kind.
+    """
+
+    name: str
+    gaps: bool = False
+    kind: str = ""
+    facts: Any = None
+    seen_in: str = ""
+
+    @classmethod
+    def of(cls, column: Column, weight: NDArray[np.float64], part: str) -> InputSummary:
+        """Of the rows of weight above 0."""
+        present = (weight > 0) & ~column.missing
+        gaps = bool(((weight > 0) & column.missing).any())
+        if not present.any():
+            return cls(column.name, gaps)
+        whole = bool(present.all())
+        cells, heavy = (column, weight) if whole else (column.take(present), weight[present])
+        return cls(column.name, gaps, column.kind, kind_of(column.kind).summarise(cells, heavy), part)
+
+    def __add__(self, other: InputSummary) -> InputSummary:
+        gaps = self.gaps or other.gaps
+        if not (self.kind and other.kind):
+            return replace(self if self.kind else other, gaps=gaps)
+        if self.kind != other.kind:
+            first, second = sorted((self, other), key=lambda s: kind_of(s.kind).plural, reverse=True)
+            raise InputError(
+                f"Column {self.name!r} holds {kind_of(first.kind).plural} in {first.seen_in} but "
+                f"{kind_of(second.kind).plural} in {second.seen_in}; make it one kind in all parts."
+            )
+        return replace(self, gaps=gaps, facts=self.facts + other.facts)
+
+    def columns(self, place: int) -> tuple[ColumnSummary, ...]:
+        """The flat columns that it becomes."""
+        if not self.kind:
+            return (ColumnSummary(self.name, self.gaps, place=place),)
+        found = kind_of(self.kind).columns(self.name, self.facts, self.gaps)
+        return tuple(replace(column, place=place) for column in found)
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What is known of a table after some of its parts; two of them add to one."""
+
+    names: tuple[str, ...] | None
+    inputs: tuple[InputSummary, ...]
+    counted: Counted
+    is_frame: bool
+    part: str
+
+    def __add__(self, other: Summary) -> Summary:
+        mine, its = ([column.name for column in s.inputs] for s in (self, other))
+        odd = sorted(set(mine) ^ set(its))
+        if self.names is None:  # then their places count
+            odd = odd or [a for a, b in zip(mine, its, strict=True) if a != b]
+        if odd:
+            raise InputError(
+                f"{self.part} and {other.part} differ in {listed(odd)}; give all parts the same columns."
+            )
+        found = dict(zip(its, other.inputs, strict=True))
+        inputs = tuple(column + found[column.name] for column in self.inputs)
+        return replace(self, inputs=inputs, counted=self.counted + other.counted)
+
+    @cached_property
+    def columns(self) -> tuple[ColumnSummary, ...]:
+        """What is known of each flat column."""
+        return tuple(flat for place, column in enumerate(self.inputs) for flat in column.columns(place))
+
+    @cached_property
+    def _encoder(self) -> TableEncoder:
+        return TableEncoder(self.names, tuple(code_of(column, self.counted) for column in self.columns))
+
+    def encoder(self) -> TableEncoder:
+        """The encoder of all the rows. Warns about ignored columns."""
+        warn_ignored(self._encoder.columns, self.is_frame)
+        return self._encoder
+
+    def extremes(self, encoder: TableEncoder) -> NDArray[np.float64]:
+        """The largest absolute value of each column of `as_scaled`, (D,)."""
+        out: list[float] = []
+        for code, column in zip(encoder.columns, self.columns, strict=True):
+            width = len(code.encoded_names)
+            if width and code.role == "numeric" and code.sd != 0:
+                assert column.numbers is not None
+                ends = np.array([column.numbers.low, column.numbers.high])
+                out.append(float(np.abs(code.scale.apply(ends)).max()))
+                width -= 1
+            out += [1.0] * width
+        return np.array(out)
+
+
+@dataclass(frozen=True)
+class Learned:
+    """What one pass over a table tells: of its columns, and of its target (`target`, None without).
+
+    `columns` has what is known of each flat column (see `ColumnSummary`), in the order of
+    `encoder.columns`; `counted` the rows of weight above 0.
+    """
+
+    summary: Summary = field(repr=False)
+    target: Any = None
+
+    @property
+    def encoder(self) -> TableEncoder:
+        """How the table is encoded: four views of any rows."""
+        return self.summary._encoder
+
+    @property
+    def columns(self) -> tuple[ColumnSummary, ...]:
+        """What is known of each flat column."""
+        return self.summary.columns
+
+    @property
+    def counted(self) -> Counted:
+        """Rows of weight above 0, and their weight."""
+        return self.summary.counted
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        """Names of the input columns, None for arrays."""
+        return self.summary.names
+
+    @property
+    def is_frame(self) -> bool:
+        """Did the table come as a frame?"""
+        return self.summary.is_frame
+
+    @property
+    def gaps(self) -> bool:
+        """Has any column a missing cell?"""
+        return any(column.gaps for column in self.summary.inputs)
+
+    @property
+    def extremes(self) -> NDArray[np.float64]:
+        """The largest absolute value of each column of `encoder.as_scaled`, (D,)."""
+        return self.summary.extremes(self.encoder)
+
+
+def learn(
+    source: Source,
+    estimator_name: str = "this estimator",
+    of_target: OfTarget | None = None,
+    warn: bool = True,
+) -> Learned:
+    """One pass over a table, with the sum of `of_target(part, weight)` over its parts.
+
+    Rows of weight 0 leave no trace. Warns (unless `warn` is False) about ignored columns, of arrays not about
+    constant ones. Raises: InputError for infinite or unusable cells, naming part, column and first bad row.
+    """
+    found = source.sum(_told, estimator_name, of_target)
+    if found is None:
+        raise InputError("No part of the table has a row; give at least one.")
+    learned = Learned(*found)
+    if not learned.counted.rows:
+        raise InputError("All weights are zero; give at least one row a weight above 0.")
+    if warn:
+        learned.summary.encoder()
+    return learned
+
+
+def _told(part: Part, estimator_name: str, of_target: OfTarget | None) -> tuple[Summary, Any] | None:
+    found: tuple[Summary, Any] | None = naming(part, partial(_summaries, part, estimator_name, of_target))
+    return found
+
+
+def _summaries(part: Part, estimator_name: str, of_target: OfTarget | None) -> tuple[Summary, Any] | None:
+    summary = summarise(part, estimator_name)
+    if summary is None:
+        return None
+    target = None
+    if of_target is not None and summary.counted.rows:
+        target = of_target(part, weight_of(part))
+    return summary, target
+
+
+def summarise(part: Part, estimator_name: str) -> Summary | None:
+    """The summary of a part, None of one without rows. Raises InputError."""
+    if not n_rows_of(part.X):
+        return None
+    weight = weight_of(part)
+    if isinstance(part.X, SparseTable):
+        numbers = part.X.moments(weight)
+        inputs = tuple(
+            InputSummary(name, False, "number", moments, part.name)
+            for name, moments in zip(part.X.labels, numbers, strict=True)
+        )
+        return Summary(None, inputs, Counted.of(weight), False, part.name)
+    table = read_input(part.X, estimator_name)
+    inputs = tuple(InputSummary.of(table.column(j), weight, part.name) for j in range(len(table.labels)))
+    return Summary(table.names, inputs, Counted.of(weight), table.is_frame, part.name)
