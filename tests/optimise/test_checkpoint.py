@@ -3,8 +3,10 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -13,15 +15,19 @@ import pytest
 
 from nongauss.core.device import key_from_seed
 from nongauss.core.errors import InputError
+from nongauss.core.records import leaves_of
 from nongauss.optimise.checkpoint import Checkpoint, kept, opened
-from nongauss.optimise.compiled import run
-from nongauss.optimise.result import Status
+from nongauss.optimise.compiled import compiled
+from nongauss.optimise.loop import Rule, run
+from nongauss.optimise.result import Run, Status
 
 SLOW_FIT = """
 import jax, jax.numpy as jnp
 from nongauss.core.device import key_from_seed
 from nongauss.optimise.checkpoint import Checkpoint
-from nongauss.optimise.compiled import run
+from nongauss.optimise.compiled import compiled
+from nongauss.optimise.loop import Rule, run
+from nongauss.optimise.result import Run
 
 def step(key, state, rows):
     x = jax.lax.fori_loop(0, 1000, lambda i, x: jnp.sin(x) + 0.1, state["x"])
@@ -31,8 +37,8 @@ def step(key, state, rows):
 
 def fit(checkpoint):
     state = {"x": jnp.zeros(10), "walk": key_from_seed(5)}
-    options = {"checkpoint": checkpoint, "verbose": 1, "air_seconds": 0.02}
-    return run(step, key_from_seed(0), state, None, max_iter=4000, **options)
+    watching, adapter = Run((), checkpoint, 1), compiled(step, None, air_seconds=0.02)
+    return run(adapter, state, watching, Rule(4000), name="walk", key=key_from_seed(0))
 """
 
 
@@ -40,13 +46,16 @@ def step(key, state, rows):
     return state + 1.0, {"bound": state.sum()}
 
 
+def counted(key, state, watching, most=9):
+    return run(compiled(step, None), state, watching, Rule(most), name="count", key=key_from_seed(key))
+
+
 def stop_at_once(progress):
     return True
 
 
 def stopped(path, fingerprint="a", size=3):
-    options = {"callbacks": [stop_at_once], "checkpoint": Checkpoint(path, fingerprint)}
-    return run(step, key_from_seed(0), jnp.zeros(size), None, max_iter=9, **options)
+    return counted(0, jnp.zeros(size), Run((stop_at_once,), Checkpoint(path, fingerprint)))
 
 
 def test_a_killed_fit_goes_on_to_the_same_bits(tmp_path):
@@ -71,7 +80,7 @@ def test_a_killed_fit_goes_on_to_the_same_bits(tmp_path):
     assert [row["draw"] for row in resumed.trace] == [row["draw"] for row in whole.trace]
     assert np.array_equal(resumed.state["x"], whole.state["x"])
     assert np.array_equal(*(jax.random.key_data(fit.state["walk"]) for fit in (resumed, whole)))
-    assert resumed.status is Status.MAX_ITER
+    assert resumed.status is Status.COMPLETED
     stored.end(resumed.status)
     assert list(tmp_path.iterdir()) == []  # neither the finished fit's file nor a temporary one
 
@@ -81,7 +90,7 @@ def test_a_stopped_fit_leaves_its_file_and_goes_on_with_the_stored_key(tmp_path)
     first = stopped(path)
     assert first.status is Status.STOPPED
     file = Checkpoint(os.fspath(path), "a")
-    second = run(step, key_from_seed(1), jnp.zeros(3), None, max_iter=9, checkpoint=file)
+    second = counted(1, jnp.zeros(3), Run((), file))
     file.end(second.status)
     assert first.n_iter == 1
     assert second.state.tolist() == [9.0] * 3
@@ -125,11 +134,10 @@ def test_finished_steps_are_not_taken_again(tmp_path, monkeypatch):
 
     def fit():
         seed, file = opened(path, 5, None, np.arange(3.0), {"C": 1.0})
-        first = kept(file, lambda: work("first", 1.0), {"x": np.zeros(0), "n": 0})
+        first = kept(file, "first", lambda: work("first", 1.0), {"x": np.zeros(0), "n": 0})
         calls.append("loop")
-        options = {"max_iter": 4, "checkpoint": file, "callbacks": [lambda p: calls.append(p.iteration)]}
-        looped = run(step, key_from_seed(seed), jnp.zeros(1), None, **options)
-        last = kept(file, lambda: work("last", float(looped.state[0])), {"x": np.zeros(0), "n": 0})
+        looped = counted(seed, jnp.zeros(1), Run((lambda p: calls.append(p.iteration),), file), 4)
+        last = kept(file, "last", lambda: work("last", float(looped.state[0])), {"x": np.zeros(0), "n": 0})
         file.end(looped.status)
         return first, last, looped
 
@@ -142,7 +150,7 @@ def test_finished_steps_are_not_taken_again(tmp_path, monkeypatch):
     first, last, looped = fit()
     assert calls == ["loop", "last"]
     assert (first["x"].tolist(), first["n"], last["x"].tolist()) == ([1.0, 1.0], 3, [4.0, 4.0])
-    assert (len(looped.trace), looped.status) == (4, Status.MAX_ITER)
+    assert (len(looped.trace), looped.status) == (4, Status.COMPLETED)
     assert not path.exists()
 
 
@@ -159,12 +167,79 @@ def test_steps_after_one_that_failed_keep_their_places(tmp_path, monkeypatch):
         file = Checkpoint(tmp_path / "fit", "a")
         for value in (1.0, 2.0, 3.0, 4.0):
             with contextlib.suppress(np.linalg.LinAlgError):
-                yield kept(file, partial(work, value), 0.0)
+                yield kept(file, f"work {value}", partial(work, value), 0.0)
 
     calls = []
     assert list(islice(fit(), 2)) == [1.0, 3.0]
     assert list(fit()) == [1.0, 3.0, 4.0]
     assert calls == [1.0, 3.0, 4.0]
+
+
+def test_a_name_is_that_of_one_step_of_the_fit_or_of_a_part_of_it(tmp_path):
+    file = Checkpoint(tmp_path / "fit", "a")
+    watching = Run((), file)
+    kept(file, "work", lambda: 1.0, 0.0)
+    for part in ("first", "second"):
+        own = watching.within(part).checkpoint
+        kept(own, "work", lambda: 2.0, 0.0)
+        with pytest.raises(ValueError, match=f"both named '{part}/work'"):
+            kept(own, "work", lambda: 3.0, 0.0)
+    file.write()
+    again = Checkpoint(tmp_path / "fit", "a")
+    assert kept(Run((), again).within("second").checkpoint, "work", lambda: 4.0, 0.0) == 2.0
+    assert kept(again, "work", lambda: 4.0, 0.0) == 1.0
+    assert kept(again, "more", lambda: 4.0, 0.0) == 4.0
+    assert Run().within("first") == Run()
+
+
+def test_what_came_after_a_step_that_goes_on_is_out_of_date(tmp_path, monkeypatch):
+    monkeypatch.setattr(Checkpoint, "due", lambda self: True)
+
+    def fit(callback):
+        file = Checkpoint(tmp_path / "fit", "a")
+        result = run(lambda n, x: (x + 1.0, {"bound": x}), 0.0, Run((callback,), file), Rule(3), name="loop")
+        return result.state, kept(file, "after", lambda: 10.0 * result.state, 0.0)
+
+    assert fit(stop_at_once) == (1.0, 10.0)
+    assert fit(lambda progress: None) == (3.0, 30.0)
+
+
+def test_trees_of_all_kinds_are_kept_as_they_were(tmp_path):
+    tree = {
+        "numbers": (1, 2.5, True, None),
+        "arrays": [np.arange(6.0).reshape(2, 3).T, np.zeros((0, 3), np.float32)],
+        "pair": Pair(np.arange(3), {"inside": np.ones(2)}),
+        "record": Record(np.full(2, 7.0), "name"),
+    }
+    file = Checkpoint(tmp_path / "fit", "a")
+    kept(file, "tree", lambda: tree, tree)
+    file.write()
+    like = {**tree, "record": Record(np.zeros(9), "name")}
+    found = kept(Checkpoint(tmp_path / "fit", "a"), "tree", lambda: None, like)
+    assert found["numbers"] == tree["numbers"]
+    assert found["arrays"][0].flags.f_contiguous
+    assert type(found["pair"]) is Pair
+    assert found["record"].name == "name"
+    for path, leaf in leaves_of(tree).items():
+        np.testing.assert_array_equal(leaves_of(found)[path], leaf)
+        assert np.asarray(leaves_of(found)[path]).dtype == np.asarray(leaf).dtype
+    with pytest.raises(InputError, match="other names, shapes or types"):
+        kept(Checkpoint(tmp_path / "fit", "a"), "tree", lambda: None, {"numbers": 1})
+
+
+class Pair(NamedTuple):
+    """A named tuple of trees."""
+
+    left: object
+    right: object
+
+
+@dataclass(frozen=True)
+class Record:
+    """A record with a static field."""
+
+    mean: np.ndarray
+    name: str = field(metadata={"static": True})
 
 
 def test_a_fit_is_told_by_its_arrays_settings_and_seed(tmp_path):

@@ -1,3 +1,5 @@
+"""What the loop does beside the endings, which `test_endings.py` has for every solver."""
+
 import math
 
 import numpy as np
@@ -5,78 +7,65 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from nongauss.core.seeds import generator_at, generator_state
-from nongauss.optimise.checkpoint import Checkpoint
-from nongauss.optimise.loop import repeat, run_epochs
-from nongauss.optimise.result import Status
+from nongauss.optimise.loop import Rule, in_place, run
+from nongauss.optimise.result import FitResult, Run, Status
+
+ALONE = Run()
 
 
-def halving(state):
+def halving(number, state):
     """Towards 0 from below, halving the distance."""
     return 0.5 * state, {"bound": 0.5 * state, "size": -state}
 
 
-def test_it_converges_by_the_rule_and_keeps_a_trace():
-    result = repeat(halving, -8.0, max_iter=100, least_gain=lambda bound: 0.01 * max(1.0, abs(bound)))
-    assert result.status is Status.CONVERGED
-    assert result.n_iter == len(result.trace) < 15
-    assert result.trace[-1]["bound"] == result.state
-    assert {"iteration", "bound", "objective", "seconds", "size"} == set(result.trace[-1])
+def test_a_row_of_the_trace_has_the_bound_the_objective_and_other_numbers():
+    result = run(halving, -8.0, ALONE, Rule(3), name="half")
+    assert list(result.trace[-1]) == ["iteration", "bound", "objective", "seconds", "size"]
+    assert result.trace[-1]["bound"] == result.trace[-1]["objective"] == result.state
+    both = run(lambda n, state: (state, {"bound": 2.0, "objective": 3.0}), 0, ALONE, Rule(1), name="both")
+    assert (both.trace[0]["bound"], both.trace[0]["objective"]) == (2.0, 3.0)
 
 
-def test_an_objective_that_falls_has_not_converged():
-    result = repeat(lambda n: (n + 1, {"bound": -10.0 * n}), 0, max_iter=5, least_gain=lambda _: 1.0)
-    assert (result.status, result.n_iter) == (Status.MAX_ITER, 5)
+def test_the_rule_looks_at_the_objective_and_not_at_the_bound():
+    objectives = [1.0, 2.0, 2.0]
+    infos = [{"bound": -float(n), "objective": objective} for n, objective in enumerate(objectives)]
+    rule = Rule(3, lambda _: 0.5, rises=True)
+    result = run(lambda n, state: (n, infos[n]), 0, ALONE, rule, name="both")
+    assert (result.status, result.n_iter) == (Status.CONVERGED, 3)
 
 
-def test_without_a_rule_the_schedule_is_completed_and_continued():
-    first = repeat(halving, -8.0, max_iter=3)
-    assert first.status is Status.COMPLETED
-    second = repeat(halving, first.state, max_iter=2, former=first)
-    assert second.n_iter == 5
-    assert [row["iteration"] for row in second.trace] == [1, 2, 3, 4, 5]
-    assert repeat(halving, -8.0, max_iter=3, least_gain=lambda _: 0.0).status is Status.MAX_ITER
-
-
-def test_several_runs_tell_an_observer_when_the_last_one_ends():
+def test_an_observer_sees_the_last_row_and_when_the_last_of_several_runs_ends():
     heard = []
-    first = repeat(halving, -8.0, max_iter=3, expected=6)
-    repeat(halving, -8.0, max_iter=3, former=first, expected=6, callbacks=[heard.append])
+    first = run(halving, -8.0, ALONE, Rule(3), name="first", expected=6)
+    run(halving, -8.0, Run((heard.append,)), Rule(3), name="second", former=first, expected=6)
     assert {progress.max_iter for progress in heard} == {6}
+    assert [progress.iteration for progress in heard] == [4, 5, 6]
+    assert (heard[0].bound, heard[0].info) == (-4.0, {"size": 8.0})
 
 
-@pytest.mark.parametrize(
-    ("last", "status"),
-    [
-        ({"bound": math.nan}, Status.NONFINITE),
-        ({"bound": 2.0, "other": math.inf}, Status.NONFINITE),
-        ({"bound": 0.5}, Status.BOUND_DECREASED),
-    ],
-)
-def test_bad_numbers_end_it_at_the_state_before(last, status):
-    infos = [{"bound": 1.0}, last]
-    result = repeat(lambda n: (n + 1, infos[n]), 0, max_iter=9, rises=True)
-    assert (result.status, result.state, result.n_iter) == (status, 1, 1)
+def test_the_trace_of_a_former_run_stays_as_it_is():
+    former = FitResult(None, [], Status.COMPLETED, 10)
+    result = run(halving, -8.0, ALONE, Rule(2), name="half", former=former)
+    assert [row["iteration"] for row in result.trace] == [11, 12]
+    numbers = []
+    run(lambda n, state: (numbers.append(n), {"bound": 0.0}), None, ALONE, Rule(2), name="n", former=former)
+    assert (numbers, former.trace) == ([10, 11], [])
 
 
-def test_the_model_or_a_callback_ends_it(capsys):
-    said = repeat(lambda n: (n + 1, {"bound": n, "stop": float(n == 2)}), 0, max_iter=9, verbose=1)
-    assert (said.status, said.state) == (Status.CONVERGED, 3)
-    assert "Converged" in capsys.readouterr().out
-    assert "stop" not in said.trace[0]
-    asked = repeat(halving, -8.0, max_iter=9, callbacks=[lambda progress: progress.iteration == 2])
-    assert (asked.status, asked.n_iter) == (Status.STOPPED, 2)
+def test_the_model_says_enough():
+    result = run(lambda n, state: (n + 1, {"bound": n, "stop": n == 2}), 0, ALONE, Rule(9), name="stop")
+    assert (result.status, result.state) == (Status.CONVERGED, 3)
+    assert "stop" not in result.trace[0]
 
 
-def test_ctrl_c_stops_with_what_is_there():
-    def interrupted(state):
+def test_ctrl_c_within_an_iteration_stops_at_the_one_before():
+    def interrupted(number, state):
         if state == 2:
             raise KeyboardInterrupt
         return state + 1, {"bound": float(state)}
 
-    stopped = repeat(interrupted, 0, max_iter=9)
+    stopped = run(interrupted, 0, ALONE, Rule(9), name="count")
     assert (stopped.status, stopped.state) == (Status.STOPPED, 2)
-    with pytest.raises(KeyboardInterrupt):
-        repeat(interrupted, 2, max_iter=9)
 
 
 class Late:
@@ -92,18 +81,18 @@ class Late:
 
 
 def test_ctrl_c_between_an_iteration_and_its_row_finds_state_and_trace_together():
-    def step(n):
-        return n + 1, {"bound": float(n), "other": Late() if n == 2 else 1.0}
+    def step(number, state):
+        return state + 1, {"bound": float(number), "other": Late() if number == 2 else 1.0}
 
-    stopped = repeat(step, 0, max_iter=9)
+    stopped = run(step, 0, ALONE, Rule(9), name="count")
     assert (stopped.state, stopped.n_iter, len(stopped.trace)) == (2, 2, 2)
+    judged = run(step, 0, ALONE, Rule(9, lambda _: 0.0, rises=True), name="count")
+    assert (judged.state, judged.n_iter, len(judged.trace)) == (2, 2, 2)
 
 
-def test_a_callback_that_stops_the_last_iteration_leaves_nothing_to_go_on_with():
-    rule = {"max_iter": 100, "least_gain": lambda bound: 0.01, "rises": True}
-    n_iter = repeat(halving, -8.0, **rule).n_iter
-    result = repeat(halving, -8.0, callbacks=[lambda progress: progress.iteration == n_iter], **rule)
-    assert (result.status, result.n_iter) == (Status.CONVERGED, n_iter)
+def test_a_step_on_the_host_takes_no_key():
+    with pytest.raises(TypeError, match="not a key"):
+        run(halving, -8.0, ALONE, Rule(3), name="half", key=1)
 
 
 class Walk:
@@ -123,33 +112,14 @@ class Walk:
         self.x, self.rng = at[0].copy(), generator_at(at[1])
 
 
-def test_epochs_in_place_end_at_the_last_good_state():
+def test_a_model_in_place_is_left_at_the_state_of_the_result():
     model, short = Walk([0.0, 1.0, 2.0, math.nan]), Walk([0.0, 1.0, 2.0])
-    result = run_epochs(model, 5)
+    result = run(in_place(model), None, ALONE, Rule(5), name="walk")
     assert (result.status, result.n_iter) == (Status.NONFINITE, 3)
-    assert run_epochs(short, 3).status is Status.COMPLETED
+    assert run(in_place(short), None, ALONE, Rule(3), name="walk").status is Status.COMPLETED
     assert_array_equal(model.x, short.x)
-
-
-def test_epochs_in_place_go_on_from_a_file(tmp_path):
-    whole, bounds = Walk(range(6)), range(6)
-    run_epochs(whole, 6)
-    first = run_epochs(
-        Walk(bounds), 6, checkpoint=Checkpoint(tmp_path / "walk", "a"), callbacks=[lambda p: p.iteration == 4]
-    )
-    assert first.status is Status.STOPPED
-    model, heard = Walk(bounds), []
-    options = {"callbacks": [lambda progress: heard.append(progress.iteration)]}
-    result = run_epochs(model, 6, checkpoint=Checkpoint(tmp_path / "walk", "a"), **options)
-    assert heard == [5, 6]
-    assert (result.n_iter, len(result.trace), result.status) == (6, 6, Status.COMPLETED)
-    assert_array_equal(model.x, whole.x)
-
-
-def test_a_rule_that_looks_back_sees_the_bound_before_the_interruption(tmp_path):
-    options = {"max_iter": 100, "least_gain": lambda bound: 0.01, "rises": True}
-    whole = repeat(halving, -8.0, **options)
-    file = Checkpoint(tmp_path / "half", "a")
-    repeat(halving, -8.0, callbacks=[lambda p: p.iteration == whole.n_iter - 1], checkpoint=file, **options)
-    on = repeat(halving, -8.0, checkpoint=Checkpoint(tmp_path / "half", "a"), **options)
-    assert (on.n_iter, on.state, on.status) == (whole.n_iter, whole.state, whole.status)
+    fallen, best = Walk([0.0, 1.0, -9.0]), Walk([0.0, 1.0])
+    run(in_place(fallen), None, ALONE, Rule(3, lambda _: 1e-3), name="walk")
+    run(in_place(best), None, ALONE, Rule(2), name="walk")
+    assert_array_equal(fallen.x, best.x)
+    assert fallen.rng.normal() == best.rng.normal()

@@ -12,11 +12,12 @@ import pytest
 from nongauss.core.device import double_precision, key_from_seed, record, replace
 from nongauss.core.errors import InputError
 from nongauss.core.records import value
-from nongauss.optimise import compiled as loop
+from nongauss.optimise import compiled as chunks
 from nongauss.optimise import minibatch as gradient
-from nongauss.optimise.compiled import run
+from nongauss.optimise.compiled import compiled
+from nongauss.optimise.loop import Rule, run
 from nongauss.optimise.minibatch import GradientStep, Rows, bucket, over_devices, pad_rows
-from nongauss.optimise.result import Status
+from nongauss.optimise.result import Run, Status
 
 KEY = key_from_seed(0)
 
@@ -65,9 +66,8 @@ def optimum(data, weight):
 
 def epochs(batch_size, rows, *, rate=0.02, max_iter=1, key=KEY, finish=None):
     start = State(jnp.zeros(3), jnp.zeros(104), jnp.asarray(rate))
-    return run(
-        GradientStep(LeastSquares(), Ascend(), batch_size, finish), key, start, rows, max_iter=max_iter
-    )
+    step = compiled(GradientStep(LeastSquares(), Ascend(), batch_size, finish), rows)
+    return run(step, start, Run(), Rule(max_iter), name="epochs", key=key)
 
 
 @pytest.fixture(autouse=True)
@@ -115,10 +115,10 @@ def test_the_order_is_drawn_anew_from_the_key():
 
 
 def test_data_sets_of_about_one_size_compile_once():
-    before = loop._advance._cache_size()
+    before = chunks._advance._cache_size()
     for n in (97, 100, 104):
         epochs(17, pad_rows(*table(n)))
-    assert loop._advance._cache_size() == before + 1
+    assert chunks._advance._cache_size() == before + 1
 
 
 @value

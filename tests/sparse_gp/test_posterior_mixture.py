@@ -6,6 +6,7 @@ from numpy.testing import assert_allclose
 from sklearn.datasets import load_diabetes
 
 from nongauss import SparseGPRegressor
+from nongauss.optimise.result import Run
 from nongauss.sparse_gp import inducing as blocks_module
 from nongauss.sparse_gp.data import GPRows
 from nongauss.sparse_gp.fit import fit_model, posterior_at
@@ -87,7 +88,7 @@ def test_two_modes_are_found():
     """q of one Gaussian has to choose a sign; of two components each takes one."""
     data, own = both_signs(), model(Custom(function=either_sign), offset=np.array([0.1]))
     (one, _), (two, both) = (
-        fit_model(own, data, np.zeros(0), recipe(10, 100, n_components=C), 0) for C in (1, 2)
+        fit_model(own, data, np.zeros(0), recipe(10, 100, n_components=C), 0, Run()) for C in (1, 2)
     )
     assert 0.4 < two.trace[-1]["bound"] - one.trace[-1]["bound"] < math.log(2)
     assert two.n_iter > one.n_iter

@@ -8,7 +8,7 @@ from scipy.stats import norm
 
 from nongauss import SparseGPRegressor
 from nongauss.core.errors import NongaussWarning
-from nongauss.optimise.result import FitResult, Status
+from nongauss.optimise.result import FitResult, Run, Status
 from nongauss.sparse_gp import fit as module
 from nongauss.sparse_gp.data import GPTable
 from nongauss.sparse_gp.fit import fit_models, posterior_at
@@ -65,7 +65,7 @@ def test_weights_are_the_best_there_are():
 def test_one_model_has_all_the_weight_and_a_request_to_stop_stops_all(monkeypatch):
     data, psi, few = GPTable(rows(30), SPACE, None, 0), np.array([-2.0]), recipe(30, 5)
     models = [model(), model(kernel="matern52 + matern52")]
-    both = fit_models(models, data, psi, few, 0)
+    both = fit_models(models, data, psi, few, 0, Run())
     shares = weights_of(both, data.rows)
     assert_allclose(shares.sum(), 1.0)
     alike = [both[0], both[0]._replace(model=both[1].model)]  # as good with more parameters
@@ -74,8 +74,8 @@ def test_one_model_has_all_the_weight_and_a_request_to_stop_stops_all(monkeypatc
         patch.setattr(
             module, "fit_model", lambda own, *more, **others: (NO_FIT, None) if own is models[1] else FIT
         )
-        assert [member.model for member in fit_models(models, data, psi, few, 0)] == models[:1]
-    one = fit_models(models, data, psi, few, 0, callbacks=[lambda _: True])
+        assert [member.model for member in fit_models(models, data, psi, few, 0, Run())] == models[:1]
+    one = fit_models(models, data, psi, few, 0, Run((lambda _: True,)))
     assert len(one) == 1
     assert weights_of(one, data.rows) == [1.0]
 

@@ -98,9 +98,9 @@ def cache_compiled(folder: str | os.PathLike[str] | None = None) -> Path | None:
         )
         warnings.warn(message, NongaussWarning, stacklevel=2)
         return None
-    jax.config.update("jax_compilation_cache_dir", os.fspath(path))
-    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
-    jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+    jax.config.update("jax_compilation_cache_dir", os.fspath(path))  # type: ignore[no-untyped-call]
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)  # type: ignore[no-untyped-call]
+    jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)  # type: ignore[no-untyped-call]
     return path
 
 

@@ -31,7 +31,7 @@ _WARNINGS: dict[Status, type[Warning]] = {
 _TRACE_COLUMNS = ("iteration", "bound", "objective", "seconds")
 
 
-class NongaussEstimator(BaseEstimator):
+class NongaussEstimator(BaseEstimator):  # type: ignore[misc]
     """Base class of every estimator: scikit-learn's, plus the record of how a fit went.
 
     A subclass declares `_parameter_constraints`, stores its parameters unchanged in `__init__` and ends
@@ -127,7 +127,7 @@ def trace_table(trace: list[dict[str, float]]) -> pd.DataFrame:
     return table.astype({"iteration": np.int64} | dict.fromkeys(_TRACE_COLUMNS[1:], np.float64))
 
 
-class ProbabilityClassifierMixin(ClassifierMixin):
+class ProbabilityClassifierMixin(ClassifierMixin):  # type: ignore[misc]
     """What follows from the probabilities of the classes: a class gives `predict_proba` and `classes_`."""
 
     classes_: NDArray[Any]

@@ -107,7 +107,8 @@ class _Compiled(OnDevice):
         return last if n == done else self._chunk(state, first, n).state
 
     def _chunk(self, state: Any, first: int, length: int) -> _Chunk:
-        return _advance(self.step, self.key, state, self.rows, first, length)
+        chunk: _Chunk = _advance(self.step, self.key, state, self.rows, first, length)
+        return chunk
 
 
 @partial(jax.jit, static_argnames="step")

@@ -54,7 +54,7 @@ def _told(value: Any, above: tuple[int, ...] = ()) -> str:
         parts = inside(value)
     elif is_dataclass(value) and not isinstance(value, type):
         parts = [(item.name, getattr(value, item.name)) for item in fields(value)]
-    elif type(value).__repr__ is object.__repr__:
+    elif type(value).__repr__ is object.__repr__:  # type: ignore[comparison-overlap]
         parts = getattr(value, "__dict__", {}).items()
     else:
         return re.sub(r" at 0x[0-9a-f]+", "", repr(value))

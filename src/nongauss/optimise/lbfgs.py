@@ -272,7 +272,7 @@ class _Known:
 
 
 def _hash(x: FloatArray) -> np.uint64:
-    return np.frombuffer(hashlib.blake2b(x.tobytes(), digest_size=8).digest(), np.uint64)[0]
+    return np.uint64(int.from_bytes(hashlib.blake2b(x.tobytes(), digest_size=8).digest(), "little"))
 
 
 def ascend(

@@ -167,7 +167,7 @@ def over_devices(rows: Rows) -> Rows:
     """
     if _n_sharing(rows.weight.shape[0]) == 1:
         return rows
-    by_rows = NamedSharding(_devices(), PartitionSpec("rows"))
+    by_rows = NamedSharding(_devices(), PartitionSpec("rows"))  # type: ignore[no-untyped-call]
     data, weight = jax.device_put((rows.data, rows.weight), by_rows)
     return replace(rows, data=data, weight=weight)
 
@@ -186,9 +186,9 @@ def _on_devices(local: Local, key: jax.Array, params: Any, batch: Rows) -> Mappi
 
     def own(key: jax.Array, params: Any, rows: Rows) -> Any:
         key = jax.random.fold_in(key, jax.lax.axis_index("rows"))
-        return jax.lax.psum(in_slices(local, key, params, rows), "rows")
+        return jax.lax.psum(in_slices(local, key, params, rows), "rows")  # type: ignore[no-untyped-call]
 
-    here, everywhere = PartitionSpec("rows"), PartitionSpec()
+    here, everywhere = PartitionSpec("rows"), PartitionSpec()  # type: ignore[no-untyped-call]
     split = Rows(here, here, everywhere, n_all=everywhere)  # type: ignore[arg-type]
     shared = jax.shard_map(
         own, mesh=_devices(), in_specs=(everywhere, everywhere, split), out_specs=everywhere, check_vma=False
@@ -219,7 +219,8 @@ def in_slices(local: Local, key: jax.Array, params: Any, batch: Rows) -> Mapping
 
     shapes = jax.eval_shape(one, jnp.int32(0))
     zeros = jax.tree.map(lambda shape: jnp.zeros(shape.shape, shape.dtype), shapes)
-    return jax.lax.fori_loop(jnp.int32(0), jnp.int32(-(-n_batch // SLICE)), body, zeros)
+    total: Mapping[str, Any] = jax.lax.fori_loop(jnp.int32(0), jnp.int32(-(-n_batch // SLICE)), body, zeros)
+    return total
 
 
 def bucket(n: int) -> int:

@@ -110,7 +110,7 @@ class SparseGP(TableEstimator):
         kernels[0].labels(table.space)  # a column that is not there is an error now
         told = (self._settings_that_matter(), encoder, likelihood, table.checksum)
         seed, checkpoint = opened(self.checkpoint, seed, self.random_state, tuple(table.rows), *told)
-        result, average, main = fit(table, kernels, likelihood, recipe, seed, **self._watching(checkpoint))
+        result, average, main = fit(table, kernels, likelihood, recipe, seed, self._run(checkpoint))
         self._keep_encoder(encoder)
         self.posteriors_, self.weights_ = average
         self.is_exact_ = is_exact(main, table.rows)

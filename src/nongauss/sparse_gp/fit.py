@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from nongauss.optimise.lbfgs import ascend
-from nongauss.optimise.result import FitResult, Status
+from nongauss.optimise import loop
+from nongauss.optimise.lbfgs import PATIENCE, lbfgs
+from nongauss.optimise.loop import Rule
+from nongauss.optimise.result import FitResult, Run, Status
+from nongauss.sparse_gp.buffers import recycled
 from nongauss.sparse_gp.config import GPRecipe
 from nongauss.sparse_gp.data import GPRows, GPTable
 from nongauss.sparse_gp.inducing import are_all_rows, inducing_inputs, learning_rows
@@ -38,7 +40,7 @@ def fit(
     likelihood: Likelihood,
     recipe: GPRecipe,
     seed: int,
-    **watching: Any,
+    run: Run,
 ) -> tuple[FitResult, GPAverage, FittedGP]:
     """Fit a model with each kernel and average them.
 
@@ -47,7 +49,7 @@ def fit(
     """
     known = learning_rows(table.rows, recipe.most_inducing(likelihood))
     models, psi = models_of(kernels, table.space, likelihood, known)
-    members = fit_models(models, table, psi, recipe, seed, **watching)
+    members = fit_models(models, table, psi, recipe, seed, run)
     weights = weights_of(members, table.rows)
     order = np.argsort(-weights, kind="stable")
     members = [members[c] for c in order]
@@ -71,16 +73,17 @@ def models_of(
 
 
 def fit_models(
-    models: Sequence[GPModel], table: GPTable, psi: FloatArray, recipe: GPRecipe, seed: int, **watching: Any
+    models: Sequence[GPModel], table: GPTable, psi: FloatArray, recipe: GPRecipe, seed: int, run: Run
 ) -> list[FittedGP]:
     """Each model by itself; a fit that is stopped on request is the last.
 
     Those without a bound are left out where there are others.
     """
     members: list[FittedGP] = []
-    for model in models:
+    for number, model in enumerate(models):
+        own_run = run.within(f"model {number}")
         result, posterior = fit_model(
-            model, table.rows, psi, recipe, seed, everywhere=table.everywhere, **watching
+            model, table.rows, psi, recipe, seed, own_run, everywhere=table.everywhere
         )
         members.append(FittedGP(model, result, posterior))
         if result.status is Status.STOPPED:
@@ -94,9 +97,9 @@ def fit_model(
     psi: FloatArray,
     recipe: GPRecipe,
     seed: int,
+    run: Run,
     *,
     everywhere: Source | None = None,
-    **watching: Any,
 ) -> tuple[FitResult, GPPosterior]:
     """Maximise the bound of one model: the optimiser's result, and the posterior at the best parameters.
 
@@ -110,31 +113,32 @@ def fit_model(
     is_exact = fixed and model.likelihood.conjugate and is_all
     params = start(model, psi, rows.X if is_exact else Z)
     small = len(learned_from.y) * len(Z) ** 2 < WORTH_THREADS
-    with threadpool_limits(limits=1 if small else None, user_api="blas"):
+    with threadpool_limits(limits=1 if small else None, user_api="blas"), recycled():
         bound = HyperObjective(model, learned_from, params, not fixed, is_exact)
         tol = recipe.tol * learned_from.weight.sum()
         limits = box(model, 0 if fixed else Z.size)
-        result = ascend(bound, params.flat(not fixed), limits, max_iter=recipe.max_iter, tol=tol, **watching)
+        rule = Rule(recipe.max_iter, lambda _: tol, PATIENCE)
+        steps = lbfgs(bound, limits)
+        result = loop.run(steps, params.flat(not fixed), run, rule, name="hyper-parameters")
         params = params.like(result.state)
         if recipe.n_components > 1 and not (model.likelihood.conjugate or result.status is Status.STOPPED):
             whole = bound if learned_from is rows else HyperObjective(model, rows, params, False, False)
-            return _with_mixture(whole, params, result, recipe, seed, **watching)
+            return _with_mixture(whole, params, result, recipe, seed, run)
         if is_all:
             return result, posterior_at(bound, params)
         every = everywhere or Stream([rows])
-        latents = converged_latents(every, model, params, watching.get("checkpoint"))
+        latents = converged_latents(every, model, params, run.checkpoint)
         return result, _posterior(model, params, *_stacked(latents))
 
 
 def _with_mixture(
-    bound: HyperObjective, params: GPParams, former: FitResult, recipe: GPRecipe, seed: int, **watching: Any
+    bound: HyperObjective, params: GPParams, former: FitResult, recipe: GPRecipe, seed: int, run: Run
 ) -> tuple[FitResult, GPPosterior]:
     """The mixture that q becomes at these parameters."""
     blocks, q = bound.at_rest(params)
     tol = recipe.tol * bound.rows.weight.sum()
-    result, alpha, W = fit_mixture(
-        blocks, q, former, recipe.n_components, seed, max_iter=recipe.max_iter, tol=tol, **watching
-    )
+    rule = Rule(recipe.max_iter, lambda _: tol, PATIENCE)
+    result, alpha, W = fit_mixture(blocks, q, former, recipe.n_components, seed, run, rule)
     return result, _posterior(bound.model, params, alpha, W)
 
 

@@ -24,6 +24,7 @@ from jaxtyping import Float
 from scipy.linalg import cho_solve, cholesky
 from scipy.linalg.lapack import dpotri
 
+from nongauss.sparse_gp.buffers import product, times
 from nongauss.sparse_gp.data import GPRows
 from nongauss.sparse_gp.inducing import Basis, Inducing, KernelBlocks
 from nongauss.sparse_gp.kernels import PRIOR_SD, FloatArray
@@ -79,10 +80,10 @@ class Evidence(NamedTuple):
 def weighted_gram(K: Float[np.ndarray, "M N"], beta: Float[np.ndarray, " N"]) -> Float[np.ndarray, "M M"]:
     """K diag(beta) K' (M, M), at half the price where no weight is negative."""
     if (beta >= 0).all():
-        root = K * np.sqrt(beta)
+        root = times(K, np.sqrt(beta))
         gram: FloatArray = root @ root.T
     else:
-        gram = (K * beta) @ K.T
+        gram = times(K, beta) @ K.T
     return gram
 
 
@@ -121,7 +122,7 @@ def latent_moments(
     at: Basis, alpha: Float[np.ndarray, " M"], W: Float[np.ndarray, "M M"]
 ) -> tuple[Float[np.ndarray, " N"], Float[np.ndarray, " N"], Float[np.ndarray, "M N"]]:
     """mu - c = K' alpha (N,), v = k_nn - k_n' W k_n (N,), and W K (M, N), which the gradient needs too."""
-    WK = W @ at.K
+    WK = product(W, at.K)
     variance = at.diagonal - np.einsum("mn,mn->n", at.K, WK)
     return at.K.T @ alpha, np.maximum(variance, SMALLEST_VARIANCE * at.diagonal), WK
 
@@ -176,7 +177,7 @@ def by_rows(
     g = lambda - beta (mu - c), beta: (N, L). By the chain rule with q(e) fixed
     dF = g' d(mu) - beta' d(v) / 2; so dF/dk_nn = -beta / 2.
     """
-    out: FloatArray = np.stack([q.alpha for q in latents], axis=1) @ g.T
+    out = product(np.stack([q.alpha for q in latents], axis=1), g.T)
     for WK, own in zip(products, beta.T, strict=True):
         WK *= own
         out += WK

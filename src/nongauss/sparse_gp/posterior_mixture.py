@@ -16,16 +16,17 @@ The components start where q converges from random draws of the prior: at severa
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 
-from nongauss.optimise.checkpoint import Checkpoint
-from nongauss.optimise.lbfgs import ascend
-from nongauss.optimise.result import Callback, FitResult, Status
+from nongauss.optimise import loop
+from nongauss.optimise.lbfgs import lbfgs
+from nongauss.optimise.loop import Rule
+from nongauss.optimise.result import FitResult, Run, Status
 from nongauss.prob.mixture_entropy import pairwise_entropy
 from nongauss.sparse_gp.inducing import KernelBlocks
 from nongauss.sparse_gp.kernels import FloatArray
@@ -163,12 +164,8 @@ def fit_mixture(
     former: FitResult,
     n_components: int,
     seed: int,
-    *,
-    max_iter: int,
-    tol: float,
-    callbacks: Sequence[Callback] = (),
-    checkpoint: Checkpoint | None = None,
-    verbose: int = 0,
+    run: Run,
+    rule: Rule,
 ) -> tuple[FitResult, FloatArray, FloatArray]:
     """Maximise the mixture's bound from the best Gaussian `q`: result, alpha (C, L, M), W (C, L, M, M).
 
@@ -177,17 +174,7 @@ def fit_mixture(
     bound = MixtureBound(blocks, q, n_components)
     apart = MixtureComponents(modes(bound, seed), bound.components.log_sd)
     limits = [(None, None)] * apart.mean.size + [(-LOG_SD_BOUND, LOG_SD_BOUND)] * n_components
-    result = ascend(
-        bound,
-        apart.flat(),
-        limits,
-        max_iter=max_iter,
-        tol=tol,
-        callbacks=callbacks,
-        checkpoint=checkpoint,
-        verbose=verbose,
-        former=former,
-    )
+    result = loop.run(lbfgs(bound, limits), apart.flat(), run, rule, name="mixture", former=former)
     stopped = result.status is Status.STOPPED
     if not result.trace or result.trace[-1]["bound"] < q.bound:
         former = replace(former, status=result.status) if stopped else former

@@ -10,6 +10,7 @@ import numpy as np
 from nongauss.core.records import persistable
 from nongauss.predictive.distribution import PredictiveDistribution
 from nongauss.predictive.mixture import averaged
+from nongauss.sparse_gp.buffers import recycled
 from nongauss.sparse_gp.inducing import basis, row_slices
 from nongauss.sparse_gp.kernels import FloatArray, Kernel, Space
 from nongauss.sparse_gp.likelihoods import Likelihood
@@ -35,6 +36,7 @@ class GPPosterior(NamedTuple):
     alpha: FloatArray
     W: FloatArray
 
+    @recycled()
     def mean(self, X: FloatArray) -> FloatArray:
         """Mean of each latent function at encoded rows X (N, D): (N, L)."""
         out = np.empty((len(X), len(self.offset)))
@@ -45,6 +47,7 @@ class GPPosterior(NamedTuple):
                     out[rows, l] = self.offset[l] + K.T @ self.alpha[:, l].mean(axis=0)
         return out
 
+    @recycled()
     def moments(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Mean and variance of each latent function under each component of q: (C, N, L) each."""
         n_components = len(self.alpha)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import count
 from typing import NamedTuple
 
 import numpy as np
@@ -55,6 +56,7 @@ def converged_latents(
 
     May raise LinAlgError.
     """
+    number = count()
     inverses = [at.inverse for at in inducing_of(model, params)]
 
     def latents_of(sums: SiteSums) -> tuple[LatentQ, ...]:
@@ -66,12 +68,14 @@ def converged_latents(
     def at(own: SiteSums) -> StreamedQ:
         latents = latents_of(own)
         alpha, W = np.stack([q.alpha for q in latents]), np.stack([q.W for q in latents])
-        target: SiteSums = kept(checkpoint, partial(source.sum, next_sums, model, params, alpha, W), own)
+        target: SiteSums = kept(
+            checkpoint, f"pass {next(number)}", partial(source.sum, next_sums, model, params, alpha, W), own
+        )
         return StreamedQ(latents, own, target, target.value - sum(q.divergence for q in latents))
 
     n_latent, M = len(model.kernel_of), len(params.Z)
     like = SiteSums(0.0, 0.0, np.zeros((n_latent, M, M)), np.zeros((n_latent, M)))
-    first: SiteSums = kept(checkpoint, partial(source.sum, first_sums, model, params), like)
+    first: SiteSums = kept(checkpoint, "first sites", partial(source.sum, first_sums, model, params), like)
     if model.likelihood.conjugate:
         return latents_of(first)
 

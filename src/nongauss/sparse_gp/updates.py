@@ -13,6 +13,7 @@ from typing import NamedTuple, Protocol, TypeVar
 import numpy as np
 from jaxtyping import Float
 
+from nongauss.sparse_gp.buffers import product
 from nongauss.sparse_gp.data import GPRows
 from nongauss.sparse_gp.inducing import KernelBlocks, pull_back_inducing
 from nongauss.sparse_gp.objective import (
@@ -170,7 +171,9 @@ class HyperObjective:
             ):
                 own = model.latents_of(number)
                 latents = [q.latents[l] for l in own]
-                products = [q.products[block][l] if q.products else q.latents[l].W @ at.K for l in own]
+                products = [
+                    q.products[block][l] if q.products else product(q.latents[l].W, at.K) for l in own
+                ]
                 total = by_rows(latents, products, pull[part][:, own], q.sites.precision[part][:, own])
                 by_theta, more = kernel.backward(theta, model.space, at.cache, total)
                 half = -0.5 * q.sites.precision[part][:, own].sum(axis=1)

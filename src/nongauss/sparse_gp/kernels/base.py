@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from nongauss.core.errors import InputError
 from nongauss.core.records import persistable
+from nongauss.sparse_gp.buffers import empty
 
 FloatArray = NDArray[np.float64]
 
@@ -188,7 +189,10 @@ class Sum(_Many):
     ) -> tuple[FloatArray, Any]:
         """The sum."""
         both = [part.forward(own, space, A, B) for part, own in self._pieces(theta, space)]
-        return sum((K for K, _ in both[1:]), both[0][0]), [cache for _, cache in both]
+        total = both[0][0]
+        for K, _ in both[1:]:
+            total = np.add(total, K, out=empty(*K.shape))
+        return total, [cache for _, cache in both]
 
     def backward(
         self, theta: FloatArray, space: Space, cache: Any, cotangent: FloatArray

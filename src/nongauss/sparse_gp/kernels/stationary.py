@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from nongauss.core.records import persistable
+from nongauss.sparse_gp.buffers import empty, product, times
 from nongauss.sparse_gp.kernels.base import FloatArray, Leaf, Space, chosen
 
 PIECE = 32_000
@@ -29,7 +30,7 @@ class _Stationary(Leaf):
         inverse = np.exp(-theta[1 : 1 + len(used)])[local]
         a, b = A[:, index] * inverse, B[:, index] * inverse
         left = np.column_stack([-2.0 * a, (a * a).sum(1), np.ones(len(a))])
-        square = left @ np.column_stack([b, np.ones(len(b)), (b * b).sum(1)]).T
+        square = product(left, np.column_stack([b, np.ones(len(b)), (b * b).sum(1)]).T)
         K, fall, others = self._shaped(square, math.exp(theta[0]), theta[1 + len(used) :])
         return K, (a, b, inverse, K, fall, others, A.shape[1])
 
@@ -37,8 +38,8 @@ class _Stationary(Leaf):
         self, square: FloatArray, variance: float, rest: FloatArray
     ) -> tuple[FloatArray, FloatArray, list[FloatArray]]:
         """`shape` piece by piece, k in the place of the squares."""
-        fall = square if self.falls_as_it_is else np.empty_like(square)
-        others = [np.empty_like(square) for _ in rest]
+        fall = square if self.falls_as_it_is else empty(*square.shape)
+        others = [empty(*square.shape) for _ in rest]
         for start in range(0, square.size, PIECE):
             mine, its, *more = (part.reshape(-1)[start : start + PIECE] for part in (square, fall, *others))
             np.maximum(mine, 0.0, out=mine)
@@ -56,7 +57,7 @@ class _Stationary(Leaf):
         a, b, inverse, K, fall, others, n_columns = cache
         index, local, used = chosen(self.columns, space)
         size = len(index)
-        products = (cotangent * fall) @ np.column_stack([b, b * b, np.ones(len(b))])
+        products = times(cotangent, fall) @ np.column_stack([b, b * b, np.ones(len(b))])
         first, second, total = products[:, :size], products[:, size:-1], products[:, -1:]
         by_scale = (a * a * total + second - 2.0 * a * first).sum(0)
         out = np.empty(len(theta))
@@ -125,7 +126,7 @@ class Matern32(_Stationary):
         """Both are multiples of the exponential."""
         square *= 3.0
         r = np.sqrt(square, out=square)
-        fall = np.negative(r)
+        fall = np.negative(r, out=empty(*square.shape))
         np.exp(fall, out=fall)
         fall *= 3.0 * variance
         r += 1.0
@@ -146,9 +147,9 @@ class Matern52(_Stationary):
     ) -> tuple[FloatArray, FloatArray, list[FloatArray]]:
         """Both are multiples of the exponential."""
         square *= 5.0 / 3.0
-        r = np.sqrt(square)
+        r = np.sqrt(square, out=empty(*square.shape))
         r *= math.sqrt(3.0)
-        fall = np.negative(r)
+        fall = np.negative(r, out=empty(*square.shape))
         np.exp(fall, out=fall)
         fall *= variance
         r += 1.0

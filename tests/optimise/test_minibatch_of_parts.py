@@ -7,13 +7,12 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from nongauss.core.device import double_precision, record, replace
-from nongauss.optimise import compiled as loop
 from nongauss.optimise import minibatch as gradient
-from nongauss.optimise import streamed as epochs
 from nongauss.optimise.checkpoint import Checkpoint
-from nongauss.optimise.minibatch import GradientStep, pad_rows
-from nongauss.optimise.result import Status
-from nongauss.optimise.streamed import Batch
+from nongauss.optimise.compiled import compiled
+from nongauss.optimise.loop import Rule, run
+from nongauss.optimise.minibatch import Batch, GradientStep, minibatch, pad_rows
+from nongauss.optimise.result import Run, Status
 from nongauss.tables.source import Stream
 
 RNG = np.random.default_rng(0)
@@ -50,30 +49,45 @@ def test_fifty_full_batch_steps_over_parts_are_those_in_memory(monkeypatch):
     step = GradientStep(local, update, None)
     with double_precision():
         state, key = State(np.zeros(3)), jax.random.key(0)
-        whole = loop.run(step, key, state, pad_rows((X, Y), np.ones(300)), max_iter=50)
-        parts = epochs.run(step, key, state, source(), 300, max_iter=50)
+        whole, parts = (
+            run(one, state, Run(), Rule(50), name="epochs", key=key)
+            for one in (compiled(step, pad_rows((X, Y), np.ones(300))), minibatch(step, source(), 300))
+        )
     assert_allclose(parts.state.params, whole.state.params, rtol=1e-12)
     assert parts.trace[-1]["bound"] == pytest.approx(whole.trace[-1]["bound"], rel=1e-12)
     assert parts.status is Status.COMPLETED
     assert len(parts.trace) == 50
 
 
-def run(**options):
-    step = GradientStep(local, update, 32)
+def fit(**watching):
+    step = minibatch(GradientStep(local, update, 32), source(np.float32), 300)
     state, key = State(np.zeros(3, np.float32)), jax.random.key(1)
-    return epochs.run(step, key, state, source(np.float32), 300, max_iter=8, **options)
+    return run(step, state, Run(**watching), Rule(8), name="epochs", key=key)
+
+
+def halved(key, state, rows):
+    return state, {"stop": state.params[0] > 0.5}
+
+
+def test_the_models_own_stop_is_an_early_one():
+    step = minibatch(GradientStep(local, update, None, halved), source(np.float32), 300)
+    state = State(np.zeros(3, np.float32))
+    result = run(step, state, Run(), Rule(99), name="epochs", key=jax.random.key(0))
+    assert result.status is Status.EARLY_STOPPED
+    assert 1 < result.n_iter < 99
+    assert result.state.params[0] > 0.5
 
 
 def test_a_fit_that_was_stopped_goes_on_from_its_file_as_if_it_had_not_been(tmp_path):
-    whole = run()
-    stopped = run(
-        checkpoint=Checkpoint(tmp_path / "fit", "mine"), callbacks=[lambda progress: progress.iteration == 3]
+    whole = fit()
+    stopped = fit(
+        checkpoint=Checkpoint(tmp_path / "fit", "mine"), callbacks=(lambda progress: progress.iteration == 3,)
     )
     assert stopped.status is Status.STOPPED
     assert (tmp_path / "fit").exists()
     heard = []
-    resumed = run(
-        checkpoint=Checkpoint(tmp_path / "fit", "mine"), callbacks=[lambda p: heard.append(p.iteration)]
+    resumed = fit(
+        checkpoint=Checkpoint(tmp_path / "fit", "mine"), callbacks=(lambda p: heard.append(p.iteration),)
     )
     assert heard == [4, 5, 6, 7, 8]
     assert_array_equal(resumed.state.params, whole.state.params)
