@@ -53,12 +53,19 @@ def run(*arguments):
     ("target", "options"),
     [
         ("y", ["--model", "tggm", "--max-epochs", "2"]),
-        ("n", ["--model", "sparse_gp", "--max-epochs", "2", "--set", "n_inducing=5"]),
+        pytest.param(
+            "n",
+            ["--model", "sparse_gp", "--max-epochs", "2", "--set", "n_inducing=5"],
+            marks=pytest.mark.gate,
+        ),
         ("kind", ["--model", "sparse_gp", "--max-epochs", "2", "--set", "n_inducing=5"]),
-        ("kind", ["--model", "harmonium", "--max-epochs", "2"]),
-        ("kind", ["--model", "rank_factor", "--max-epochs", "2", "--set", "n_factors=1"]),
+        pytest.param("kind", ["--model", "harmonium", "--max-epochs", "2"], marks=pytest.mark.gate),
+        pytest.param(
+            "kind",
+            ["--model", "rank_factor", "--max-epochs", "2", "--set", "n_factors=1"],
+            marks=pytest.mark.gate,
+        ),
     ],
-    ids=lambda given: given[1] if isinstance(given, list) else given,
 )
 def test_a_fit_with_its_report_reads_the_table_few_times(table, tmp_path, readings, target, options):
     run("fit", table, "--target", target, "--out", tmp_path / "out", *options)
