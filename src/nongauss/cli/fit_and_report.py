@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -88,6 +90,14 @@ def fit_and_judge(
         notes.append(f"For {names}, the predicted spread is one width, taken from out-of-fold residuals.")
     n_fitted = n if refit else len(train)
     return Outcome(final, judged, n_fitted, metrics, held_out=(parts[2], parts[3]), notes=notes)
+
+
+def keep_compiled() -> None:
+    """Keep compiled functions for the next command, where a model brings JAX and nobody has said where."""
+    if "jax" in sys.modules and "JAX_COMPILATION_CACHE_DIR" not in os.environ:
+        import nongauss
+
+        nongauss.cache_compiled()
 
 
 def _read_once(model: Any, frame: pd.DataFrame) -> Any:

@@ -160,11 +160,11 @@ def relevance(
 def _shuffles(n_rows: int, n_repeats: int, random_state: int) -> list[npt.NDArray[np.intp]]:
     """Orders of the rows, the same for every column: those of scikit-learn's `permutation_importance`."""
     seed = np.random.RandomState(random_state).randint(np.iinfo(np.int32).max + 1)
-    rng, order, orders = np.random.RandomState(seed), np.arange(n_rows), []
+    rng, order, orders = np.random.RandomState(seed), np.arange(n_rows), [np.arange(n_rows)]
     for _ in range(n_repeats):
         rng.shuffle(order)
-        orders.append(order.copy())
-    return orders
+        orders.append(orders[-1][order])  # each shuffles what the one before it has left
+    return orders[1:]
 
 
 def some_rows(estimator: Any, X: Any, max_rows: int, random_state: int) -> InputTable:
