@@ -120,21 +120,22 @@ def tggm_pass(source: Any, engine: str) -> tuple[Callable[[], Any], Any, Any]:
     from nongauss.optimise.minibatch import _on_devices, over_devices, pad_rows
     from nongauss.optimise.streamed import statistics
     from nongauss.tggm import updates
-    from nongauss.tggm.params import Config, start
-    from nongauss.tggm.parts import Folds, _batch
+    from nongauss.tggm.config import NetworkConfig
+    from nongauss.tggm.data import HeldOutInputs, _batch_of
+    from nongauss.tggm.params import start
 
-    config = Config((50,), "ml", "moments", 10, None, None)
-    nobody = Folds(np.zeros(0, np.uint64), np.zeros(0, np.int32))
-    rows = encoded(source, engine, one_output).map(_batch, nobody, 1.0)
+    config = NetworkConfig((50,), "ml", "moments", 10, None, None)
+    nobody = HeldOutInputs(np.zeros(0, np.uint64), np.zeros(0, np.int32))
+    rows = encoded(source, engine, one_output).map(_batch_of, nobody, 1.0)
     params = start(np.random.default_rng(0), config, 5, 20, np.zeros((2, 1), np.float32))
     key = np.asarray(jax.random.key_data(jax.random.key(0)))
-    arguments = (updates.Local(config), key, params)
+    arguments = (updates.GradientSums(config), key, params)
     if engine == "devices 2":
         from nongauss.tables.source import joined
 
         whole = joined(list(rows.each(same)))
         shared = over_devices(pad_rows(whole.data, whole.weight))
-        local = jax.jit(partial(_on_devices, updates.Local(config)))
+        local = jax.jit(partial(_on_devices, updates.GradientSums(config)))
         return lambda: jax.tree.map(np.asarray, local(jax.random.key(0), params, shared)), arguments, rows
     return partial(rows.sum, statistics, *arguments), arguments, rows
 

@@ -123,4 +123,5 @@ def raised(coefficients, error, low, high):
 
 if __name__ == "__main__":
     table = {f"{degree}:{r}": solve(r, degree) for degree in (1, 2) for r in range(2, 21)}
-    TARGET.write_text(json.dumps(table, indent=0) + "\n")
+    lines = ",\n".join(f"{json.dumps(name)}: {json.dumps(bound)}" for name, bound in table.items())
+    TARGET.write_text("{\n" + lines + "\n}\n")

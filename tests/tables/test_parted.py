@@ -36,9 +36,10 @@ from nongauss.sparse_gp import inducing
 from nongauss.tables.dask_source import Cluster
 from nongauss.tables.parted import describe, is_parted, labels_of, open_parts, sample
 from nongauss.tables.source import Stream, itself
-from nongauss.tggm import parts as tggm_parts
-from nongauss.tggm.params import Config, start
-from nongauss.tggm.updates import Local
+from nongauss.tggm import estimator as tggm_estimator
+from nongauss.tggm.config import NetworkConfig
+from nongauss.tggm.params import start
+from nongauss.tggm.updates import GradientSums
 from on_workers import process, shard
 
 N = 600
@@ -85,7 +86,7 @@ def folder(tmp_path_factory):
 def few_in_memory(monkeypatch):
     """Tables of some hundred rows are past memory."""
     monkeypatch.setattr(inducing, "KEPT_NUMBERS", 8 * 150)
-    monkeypatch.setattr(tggm_parts, "MOST_SAMPLED", 150)
+    monkeypatch.setattr(tggm_estimator, "MOST_SAMPLED", 150)
     monkeypatch.setattr(harmonium_data, "MOST_SAMPLED", 150)
     monkeypatch.setattr(rectangle_estimator, "MOST_ROWS", 150)
 
@@ -133,9 +134,8 @@ def test_what_all_rows_say_is_the_same_from_disk_and_in_memory(name, tmp_path, f
 @pytest.mark.parametrize("target", ["real", "label"])
 def test_a_tggm_reads_a_table_on_disk_as_one_in_memory(target, tmp_path):
     model = TGGMRegressor() if target == "real" else TGGMClassifier(class_weight="balanced")
-    more = (None,) if target == "label" else ()
-    whole = model._first_rows(X, TABLE[target], TABLE.weight, *more)[1]
-    rows = model._parts(write(columns(target), tmp_path), target, "weight")[1]
+    whole = model._learned(X, TABLE[target], TABLE.weight)[1]
+    rows = model._learned_parts(write(columns(target), tmp_path), target, "weight")[1]
     for mine, its in zip(sample(rows, 1000).rows, whole, strict=False):
         assert_allclose(mine, its, rtol=1e-6)
 
@@ -298,11 +298,11 @@ def test_the_steps_of_the_command_line_on_a_cluster_that_runs(folder, client):
 
 
 def test_a_gradient_is_the_same_where_the_part_is(client):
-    config = Config((2,), "bp", "moments", 1, None, None)
+    config = NetworkConfig((2,), "bp", "moments", 1, None, None)
     params = start(np.random.default_rng(0), config, 1, 1, np.ones((2, 1), np.float32))
     rows = TABLE[["a"]].to_numpy(np.float32), TABLE[["real"]].to_numpy(np.float32), np.zeros(N, np.int32) - 1
     batch = Batch(rows, np.ones(N, np.float32))
-    arguments = (statistics, Local(config), np.zeros(2, np.uint32), params)
+    arguments = (statistics, GradientSums(config), np.zeros(2, np.uint32), params)
     here, there = (source.sum(*arguments) for source in (Stream([batch]), Cluster(client, [batch])))
     assert_allclose(there["gradient"].W0, here["gradient"].W0, rtol=1e-5)
     assert_allclose(there["bound"], here["bound"], rtol=1e-5)

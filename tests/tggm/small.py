@@ -11,7 +11,8 @@ from scipy import stats
 from scipy.special import log_ndtr, ndtr
 
 from nongauss.tggm import mean_field as mf
-from nongauss.tggm.params import Config, Layer, Params
+from nongauss.tggm.config import NetworkConfig
+from nongauss.tggm.params import HiddenLayer, NetworkParams
 
 NUMBER = mf.posterior_phase(0)
 
@@ -29,7 +30,7 @@ def mean_field_bound(params, q, x, y, n_classes=0):
     return mf.between(params, q, prior, x, y, n_classes)
 
 
-CONFIG = Config(
+CONFIG = NetworkConfig(
     layers=(2,),
     method="ml",
     posterior="moments",
@@ -42,7 +43,7 @@ CONFIG = Config(
 def member(seed, n_hidden=2, n_outputs=1, n_inputs=2, strength=1.0, noise=0.5, hidden=0.7):
     """Parameters of one member, float64; `strength` scales W1."""
     rng = np.random.default_rng(seed)
-    return Params(
+    return NetworkParams(
         W0=rng.normal(size=(n_hidden, n_inputs)),
         b0=0.5 * rng.normal(size=n_hidden),
         W1=strength * rng.normal(size=(n_outputs, n_hidden)),
@@ -57,7 +58,7 @@ def deep_member(seed, sizes, n_outputs=1, strength=1.0, n_inputs=2):
     rng = np.random.default_rng(500 + seed)
     params = member(seed, sizes[0], n_outputs, n_inputs)
     deeper = tuple(
-        Layer(
+        HiddenLayer(
             strength * rng.normal(size=(size, below)),
             0.5 * rng.normal(size=size),
             np.log(0.7) + 0.2 * rng.normal(size=size),
@@ -100,7 +101,7 @@ def half_normal(mu, sd):
 
 def one_unit(c, sd, weight, noise, b1=0.0):
     """A member with one unit, whose drive is c at x = 1, and one output."""
-    return Params(
+    return NetworkParams(
         W0=np.array([[c]]),
         b0=np.zeros(1),
         W1=np.array([[weight]]),

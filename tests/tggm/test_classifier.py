@@ -16,7 +16,7 @@ from sklearn.metrics import log_loss
 
 from nongauss import TGGMClassifier
 from nongauss.core.errors import InputError, NongaussWarning
-from nongauss.tggm.classifier import LARGEST, shrink_of
+from nongauss.tggm.data import LARGEST, shrink_of
 
 X, Y = load_iris(return_X_y=True)
 TRAIN, TEST = slice(0, None, 2), slice(1, None, 2)

@@ -10,7 +10,7 @@ from scipy import sparse
 from nongauss import TGGMClassifier
 from nongauss.core.errors import InputError
 from nongauss.tables.sparse import SparseEncoder
-from nongauss.tggm.common import canonical
+from nongauss.tggm.data import canonical
 from nongauss.tggm.objective import filled
 
 
@@ -29,7 +29,7 @@ def test_sparse_rows_are_merged_like_dense_ones():
 @pytest.mark.parametrize("sizes", [(), (5, 0), (0,), (2.5,), ("a",)])
 def test_layers_of_whole_units_are_asked_for(sizes):
     with pytest.raises(InputError, match="a whole number of units for each hidden layer"):
-        TGGMClassifier(sizes)._settings(1.0)
+        TGGMClassifier(sizes)._settings()
 
 
 def test_a_portion_is_in_memory():
@@ -38,7 +38,7 @@ def test_a_portion_is_in_memory():
 
 
 def test_settings_become_what_the_mathematics_wants():
-    config, recipe = TGGMClassifier(7, hidden_variance=0.3)._settings(1.0)
+    config, recipe = TGGMClassifier(7, hidden_variance=0.3)._settings()
     assert config.layers == (7,)
     assert (config.hidden_variance, config.noise_variance) == (0.3, 1.0)
     assert recipe.max_epochs is None

@@ -81,7 +81,7 @@ def test_the_distribution_function_of_a_fitted_model_is_near_its_limit_of_many_p
     monkeypatch.setattr(predict, "N_POINTS", 4096)
     monkeypatch.setattr(predict, "N_SKEWED", 20)  # all units
     predict._points.cache_clear()
-    wide = predict.parts_of(ensemble.params, ensemble.config, encoded)
+    wide = predict.decomposed(ensemble.params, ensemble.config, encoded)
     predict._points.cache_clear()
     means, variances = predict.mixture(wide, ensemble.inflation, 1.0)
     z = (y[None, :, None] - ensemble.centre - ensemble.scale * means[..., 0]) / np.sqrt(variances[..., 0])
@@ -211,11 +211,11 @@ def test_a_constant_target_is_warned_about():
 def test_a_noise_floor_is_news_only_where_the_hidden_units_are_certain_too():
     X, y = made(60)
     model = TGGMRegressor(**{**SMALL, **HALF_HELD_OUT}).fit(X, y)
-    _, data = model._first_rows(X, y, None)
+    _, data = model._learned(X, y, None)
     at_floor = model.params_._replace(log_sd1=np.full_like(model.params_.log_sd1, SMALLEST_LOG_SD))
     certain = at_floor._replace(log_sd0=np.full_like(model.params_.log_sd0, SMALLEST_LOG_SD))
     for params, n_warnings in ((model.params_, 0), (at_floor, 0), (certain, 1)):
-        model.params_, model.ensemble_ = params, model.ensemble_._replace(params=params)
+        model.ensemble_ = model.ensemble_._replace(params=params)
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
             model._note_a_noise_floor(data)

@@ -12,12 +12,14 @@ from numpy.testing import assert_allclose, assert_array_equal
 from nongauss import TGGMRegressor
 from nongauss.core.device import replace
 from nongauss.optimise.checkpoint import Checkpoint
-from nongauss.optimise.result import FitResult, Status
-from nongauss.tggm import fit as recipe_of
-from nongauss.tggm.fit import Data, Recipe
+from nongauss.optimise.result import Status
+from nongauss.tggm import data as rows_of
+from nongauss.tggm import fit
+from nongauss.tggm.config import TrainingRecipe
+from nongauss.tggm.data import NetworkRows
 from tggm.small import CONFIG, ensemble_of, one_unit
 
-RECIPE = Recipe(
+RECIPE = TrainingRecipe(
     n_members=3,
     batch_size=16,
     learning_rate=0.01,
@@ -28,15 +30,18 @@ RECIPE = Recipe(
 )
 
 
+AUTO = replace(RECIPE, batch_size=None, max_epochs=None)
+
+
 def made_rows(n_rows, seed=0):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n_rows, 2)).astype(np.float32)
     Y = (np.abs(X[:, :1]) - 0.8 + 0.2 * rng.normal(size=(n_rows, 1))).astype(np.float32)
-    return Data(X, Y, np.ones(n_rows))
+    return NetworkRows(X, Y, np.ones(n_rows))
 
 
 def test_each_member_holds_out_its_own_tenth():
-    fold = recipe_of.folds(200, RECIPE)
+    fold = rows_of.folds(200, RECIPE)
     assert fold.dtype == np.int32
     assert np.bincount(fold + 1).tolist() == [140, 20, 20, 20]
     assert_array_equal(fold[:12], [0, 1, 2, -1, -1, -1, -1, -1, -1, -1, 0, 1])
@@ -44,15 +49,15 @@ def test_each_member_holds_out_its_own_tenth():
 
 @pytest.mark.parametrize(("n_rows", "fraction"), [(19, 0.1), (500, 0.0)])
 def test_few_rows_or_no_wish_hold_nothing_out(n_rows, fraction):
-    fold = recipe_of.folds(n_rows, replace(RECIPE, validation_fraction=fraction))
+    fold = rows_of.folds(n_rows, replace(RECIPE, validation_fraction=fraction))
     assert_array_equal(fold, np.full(n_rows, -1))
-    assert recipe_of.held_out(made_rows(n_rows), fold, 3) is None
+    assert rows_of.held_out(made_rows(n_rows), fold, 3) is None
 
 
 @pytest.mark.parametrize(("n_members", "fraction"), [(1, 0.9), (2, 0.8), (30, 0.1), (5, 0.001)])
 def test_every_member_has_rows_to_train_on_and_rows_to_be_judged_on(n_members, fraction):
     for n_rows in (20, 25, 40):
-        fold = recipe_of.folds(n_rows, replace(RECIPE, n_members=n_members, validation_fraction=fraction))
+        fold = rows_of.folds(n_rows, replace(RECIPE, n_members=n_members, validation_fraction=fraction))
         if (fold < 0).all():
             assert n_members > n_rows
             continue
@@ -62,27 +67,26 @@ def test_every_member_has_rows_to_train_on_and_rows_to_be_judged_on(n_members, f
 
 
 def test_batches_are_a_fiftieth_of_the_rows():
-    sizes = [recipe_of.batch_size(n, None) for n in (1, 20, 100, 1600, 5000, 10**6)]
+    sizes = [AUTO.rows_a_batch(n) for n in (1, 20, 100, 1600, 5000, 10**6)]
     assert sizes == [1, 20, 32, 32, 100, 256]
-    assert [recipe_of.batch_size(100, asked) for asked in (7, 1000)] == [7, 100]
+    assert [replace(AUTO, batch_size=asked).rows_a_batch(100) for asked in (7, 1000)] == [7, 100]
 
 
 def test_a_batch_of_all_rows_is_not_shuffled_for_devices_hold_their_own_rows():
-    assert recipe_of.make_step(CONFIG, 100, 100).batch_size is None
-    assert recipe_of.make_step(CONFIG, 99, 100).batch_size == 99
+    assert fit.epoch_of(CONFIG, 100, 100).batch_size is None
+    assert fit.epoch_of(CONFIG, 99, 100).batch_size == 99
 
 
 def test_small_tables_are_trained_longer_than_large_ones():
-    epochs = [
-        recipe_of.enough_epochs(n, recipe_of.batch_size(n, None)) for n in (100, 2000, 5000, 60_000, 10**6)
-    ]
+    epochs = [AUTO.n_epochs(n) for n in (100, 2000, 5000, 60_000, 10**6)]
     assert epochs == [1000, 240, 205, 18, 15]
+    assert RECIPE.n_epochs(100) == 3
 
 
 def test_held_out_rows_are_the_members_own_and_padding_has_no_weight():
     data = made_rows(53)._replace(weight=np.arange(1.0, 54.0))
-    fold = recipe_of.folds(53, RECIPE)
-    X, Y, weight = (np.asarray(part) for part in recipe_of.held_out(data, fold, 3))
+    fold = rows_of.folds(53, RECIPE)
+    X, Y, weight = (np.asarray(part) for part in rows_of.held_out(data, fold, 3))
     assert X.shape == (3, 16, 2)
     assert Y.shape == (3, 16, 1)
     for e in range(3):
@@ -113,60 +117,60 @@ def draws(seed, shape):
 
 
 def test_calibration_keeps_a_model_that_is_right():
-    made = recipe_of.calibrated(skewed_unit(), CONFIG, held_for(skewed_unit(), draws(0, (2, 1500))))
+    made = fit.calibrated(skewed_unit(), CONFIG, held_for(skewed_unit(), draws(0, (2, 1500))))
     assert abs(made.inflation - 1.0) < 0.1
     assert made.skewness == 1.0
 
 
 def test_calibration_widens_and_drops_skewness_that_is_not_there():
     params = skewed_unit()
-    exact = recipe_of.calibrated(params, CONFIG, None)
+    exact = fit.calibrated(params, CONFIG, None)
     assert (exact.inflation.tolist(), exact.skewness) == ([1.0], 1.0)
     mean, variance = (part[0, 0] for part in exact.moments(np.ones((1, 1))))
     normal = np.random.default_rng(0).normal(mean, np.sqrt(2.0 * variance), size=(2, 1500))
-    made = recipe_of.calibrated(params, CONFIG, held_for(params, normal))
+    made = fit.calibrated(params, CONFIG, held_for(params, normal))
     assert_allclose(made.inflation, 2.0, rtol=0.1)
     assert made.skewness == 0.0
     for factor, limit in ((100.0, 3.0), (0.01, 0.5)):
         far = mean + np.sqrt(factor) * (normal - mean)
-        assert recipe_of.calibrated(params, CONFIG, held_for(params, far)).inflation == limit
-    bp = recipe_of.calibrated(params, replace(CONFIG, method="bp"), held_for(params, normal))
+        assert fit.calibrated(params, CONFIG, held_for(params, far)).inflation == limit
+    bp = fit.calibrated(params, replace(CONFIG, method="bp"), held_for(params, normal))
     assert bp.skewness == 1.0
 
 
 def test_fit_records_and_finishes():
-    result, made = recipe_of.fit(0, made_rows(60), CONFIG, RECIPE)
+    result, made = fit.fit(0, made_rows(60), CONFIG, RECIPE)
     assert result.status is Status.COMPLETED
     assert result.n_iter == len(result.trace) == 3
     assert set(result.trace[0]) == {"iteration", "bound", "seconds", "held_out"}
     assert made.params.W0.shape == (3, 2, 2)
     assert 0.5 <= made.inflation <= 3.0
-    assert made.skewness in recipe_of.SKEWNESSES
+    assert made.skewness in fit.SKEWNESSES
 
 
 def test_weights_do_not_change_who_is_held_out():
     data = made_rows(60)
-    plain, _ = recipe_of.fit(0, data, CONFIG, RECIPE)
-    scaled, _ = recipe_of.fit(0, data._replace(weight=np.full(60, 4.0)), CONFIG, RECIPE)
+    plain, _ = fit.fit(0, data, CONFIG, RECIPE)
+    scaled, _ = fit.fit(0, data._replace(weight=np.full(60, 4.0)), CONFIG, RECIPE)
     bounds = [[row["bound"] for row in result.trace] for result in (plain, scaled)]
     assert bounds[1] == bounds[0]  # only ratios of weights matter
 
 
-def test_go_on_continues_from_the_leaves():
+def test_go_on_continues_from_the_best_parameters_and_the_momenta():
     data = made_rows(60)
-    result, trace = None, []
-    leaves = None
+    trace = []
+    former = None
     for _ in range(4):
-        former = None if result is None else FitResult(leaves, result.trace, result.status, result.n_iter)
-        result, made = recipe_of.go_on(0, data, CONFIG, RECIPE, former)
-        leaves = recipe_of.leaves_of(result.state)
+        result, made = fit.go_on(0, data, CONFIG, RECIPE, former)
+        state = fit.former_state(made.params, fit.momenta_of(result.state))
+        former = replace(result, state=state)
         trace.append(result.trace[-1]["bound"])
     assert result.n_iter == len(result.trace) == 4
     assert result.status is Status.COMPLETED
     assert trace[-1] > trace[0]
     assert int(result.state.step) == 4 * 4  # sixty rows are four batches
     assert (made.inflation.tolist(), made.skewness) == ([1.0], 1.0)
-    assert all(isinstance(leaf, np.ndarray) for leaf in leaves)
+    assert all(isinstance(leaf, np.ndarray) for leaf in jax.tree.leaves(state))
     assert_array_equal(made.params.W0, np.asarray(jax.tree.leaves(result.state.params)[0]))
 
 

@@ -62,7 +62,7 @@ def coordinate_ascent(phase, params, x, y, n_cycles=200):
 @partial(jax.jit, static_argnames="phase")
 def bounds_of(phase, params, history, x, y):
     """The bound of each of the factors (T, 4, K)."""
-    return jax.vmap(lambda one: mf.bound(phase, params, mf.Posterior(*one), x, y))(history)
+    return jax.vmap(lambda one: mf.bound(phase, params, mf.FactorisedPosterior(*one), x, y))(history)
 
 
 @partial(jax.jit, static_argnames="phase")
@@ -99,7 +99,7 @@ def test_newton_reaches_the_limit_of_coordinate_ascent(phase, make, units, n_out
         if phase.seen == "label":
             params, y = for_labels(params), np.array([float(seed)])
         history = coordinate_ascent(phase, params, x, y)
-        expected = mf.Posterior(*history[-1])
+        expected = mf.FactorisedPosterior(*history[-1])
         got, gap = settled(phase, params, np.zeros_like(expected.location), x, y)
         *bounds, reached = np.asarray(bounds_of(phase, params, np.array([*history, np.array(got)]), x, y))
         assert np.diff(bounds).min() > -1e-9 * abs(bounds[-1])

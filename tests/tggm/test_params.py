@@ -7,7 +7,7 @@ import numpy as np
 from numpy.testing import assert_allclose, assert_array_equal
 
 from nongauss.core.device import replace
-from nongauss.tggm.params import LARGEST_LOG_SD, SMALLEST_LOG_SD, Params, constrain, start
+from nongauss.tggm.params import LARGEST_LOG_SD, SMALLEST_LOG_SD, NetworkParams, constrain, start
 from tggm.small import CONFIG, member
 
 
@@ -55,4 +55,4 @@ def test_constrain_puts_fixed_variances_back_and_keeps_the_others_legal():
     assert_allclose(back.log_sd1, np.log([2.0]), rtol=1e-6)
     for name in ("W0", "b0", "W1", "b1"):
         assert getattr(kept, name) is getattr(wild, name)
-    assert isinstance(kept, Params)
+    assert isinstance(kept, NetworkParams)

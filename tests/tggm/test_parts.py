@@ -3,13 +3,13 @@ from numpy.testing import assert_array_equal
 
 from nongauss.tables.parquet import Encoded, FirstRows
 from nongauss.tables.source import Stream
-from nongauss.tggm import parts
-from nongauss.tggm.fit import Data, Recipe
-from nongauss.tggm.params import Config
+from nongauss.tggm.config import NetworkConfig, TrainingRecipe
+from nongauss.tggm.data import HeldOutInputs, NetworkRows
+from nongauss.tggm.fit import fit
 
 RNG = np.random.default_rng(0)
-CONFIG = Config((4,), "ml", "moments", 5, None, None)
-RECIPE = Recipe(2, 64, 0.01, 3, patience=10, tol=1e-4, validation_fraction=0.2)
+CONFIG = NetworkConfig((4,), "ml", "moments", 5, None, None)
+RECIPE = TrainingRecipe(2, 64, 0.01, 3, patience=10, tol=1e-4, validation_fraction=0.2)
 
 
 def rows(n):
@@ -19,12 +19,12 @@ def rows(n):
 
 def test_held_out_rows_are_told_by_their_inputs_wherever_they_are():
     all_rows = rows(300)
-    data = Data(*FirstRows.of(all_rows, 100).rows)
+    data = NetworkRows(*FirstRows.of(all_rows, 100).rows)
     fold = np.where(np.arange(100) % 4 < 2, np.arange(100) % 4, -1).astype(np.int32)
-    folds = parts._folds(data, fold)
-    assert_array_equal(folds.of(data.X), fold)
-    assert (folds.of(all_rows.X) >= 0).sum() == 50
-    assert_array_equal(folds.of(rows(20).X), np.full(20, -1))
+    folds = HeldOutInputs.of_rows(data, fold)
+    assert_array_equal(folds.folds_of(data.X), fold)
+    assert (folds.folds_of(all_rows.X) >= 0).sum() == 50
+    assert_array_equal(folds.folds_of(rows(20).X), np.full(20, -1))
 
 
 def test_a_fit_does_not_depend_on_the_unit_of_the_weights():
@@ -34,7 +34,7 @@ def test_a_fit_does_not_depend_on_the_unit_of_the_weights():
         cut = [Encoded(*(array[a:b] for array in all_rows)) for a, b in ((0, 90), (90, 300))]
         source = Stream([part._replace(weight=unit * part.weight) for part in cut])
         first = FirstRows.of(all_rows._replace(weight=unit * all_rows.weight), 100)
-        result, ensemble = parts.fit(0, source, first, CONFIG, RECIPE)
+        result, ensemble = fit(0, NetworkRows(*first.rows), CONFIG, RECIPE, source)
         found.append(ensemble.params.W0)
         assert len(result.trace) == 3
         assert "held_out" in result.trace[0]

@@ -13,7 +13,8 @@ from nongauss.core.device import double_precision, replace
 from nongauss.optimise.minibatch import Rows
 from nongauss.tables.sparse import SparseRows
 from nongauss.tggm import objective, updates
-from nongauss.tggm.params import Params
+from nongauss.tggm.config import TrainingRecipe
+from nongauss.tggm.params import NetworkParams, apart, first_state
 from tggm.small import (
     CONFIG,
     ensemble_of,
@@ -26,6 +27,7 @@ from tggm.small import (
 
 MEAN_FIELD = replace(CONFIG, posterior="mean_field")
 BP = replace(CONFIG, method="bp")
+RECIPE = TrainingRecipe(2, None, 0.1, None, patience=2, tol=0.0, validation_fraction=0.0)
 
 
 @pytest.fixture(autouse=True)
@@ -89,7 +91,7 @@ def rows():
 @pytest.mark.parametrize("config", [MEAN_FIELD, BP, CONFIG], ids=["mean_field", "bp", "moments"])
 def test_local_sums_the_rows_that_a_member_may_see(config, rows):
     members = [member(seed, 4) for seed in (0, 1)]
-    sums = jax.jit(updates.Local(config))(jax.random.key(0), ensemble_of(*members), rows)
+    sums = jax.jit(updates.GradientSums(config))(jax.random.key(0), ensemble_of(*members), rows)
     totals = []
     for number, params in enumerate(members):
         parts = [
@@ -98,7 +100,7 @@ def test_local_sums_the_rows_that_a_member_may_see(config, rows):
             if f != number
         ]
         totals.append(sum(w * float(bound) for w, (bound, _) in parts))
-        for name in Params._fields[:-1]:
+        for name in NetworkParams._fields[:-1]:
             expected = sum(w * np.asarray(getattr(slope, name)) for w, (_, slope) in parts)
             assert_allclose(getattr(sums["gradient"], name)[number], expected, rtol=1e-9, atol=1e-12)
     assert_allclose(float(sums["bound"]), np.mean(totals), rtol=1e-12)
@@ -106,14 +108,16 @@ def test_local_sums_the_rows_that_a_member_may_see(config, rows):
 
 def made_state(params, **changes):
     total = np.full(params.b0.shape[0], 10.0)
-    return replace(updates.first_state(params, total, 100.0, 0.1, 2, 0.0), **changes)
+    return replace(first_state(params, total, 100.0, RECIPE), **changes)
 
 
 def test_update_climbs_and_leaves_fixed_variances():
     params = ensemble_of(member(0, 3), member(1, 3))
     config = replace(CONFIG, hidden_variance=0.3)
     gradient = jax.tree.map(np.ones_like, params)
-    state, info = jax.jit(updates.Update(config))(made_state(params), {"gradient": gradient}, np.float64(2.0))
+    state, info = jax.jit(updates.GradientAscent(config))(
+        made_state(params), {"gradient": gradient}, np.float64(2.0)
+    )
     assert info == {}
     assert int(state.step) == 1
     assert_allclose(state.params.log_sd0, 0.5 * np.log(0.3), rtol=1e-12)
@@ -125,8 +129,10 @@ def test_update_shortens_a_wild_gradient_and_shrinks_weights():
     params = ensemble_of(member(0, 3), member(1, 3))
     wild = jax.tree.map(lambda leaf: np.zeros_like(leaf), params)
     wild.b1[0] = 1e9
-    state, _ = jax.jit(updates.Update(CONFIG))(made_state(params), {"gradient": wild}, np.float64(1.0))
-    mean = updates.apart(state.optimiser.mu, params)
+    state, _ = jax.jit(updates.GradientAscent(CONFIG))(
+        made_state(params), {"gradient": wild}, np.float64(1.0)
+    )
+    mean = apart(state.optimiser.mu, params)
     first, second = np.asarray(mean.b1[:, 0])
     assert_allclose(first, 0.1 * updates.LARGEST_GRADIENT, rtol=1e-6)
     assert second == 0.0
@@ -136,10 +142,10 @@ def test_update_shortens_a_wild_gradient_and_shrinks_weights():
 
 def test_decay_is_half_a_cosine():
     shares = np.array([0.0, 0.5, 1.0, 2.0])
-    assert_allclose([updates.decay(share) for share in shares], [1.0, 0.505, 0.01, 0.01], rtol=1e-12)
+    assert_allclose(jax.vmap(updates.decay)(shares), [1.0, 0.505, 0.01, 0.01], rtol=1e-12)
 
 
-judge = jax.jit(updates.Judge(CONFIG))
+judge = jax.jit(updates.HeldOutJudge(CONFIG))
 
 
 def held_for_two():
@@ -176,7 +182,7 @@ def test_judge_keeps_each_members_best_and_stops_when_all_are_idle():
 def test_judge_without_held_out_rows_takes_the_last_state():
     params = ensemble_of(member(0, 3))
     before = made_state(ensemble_of(member(1, 3)))
-    state, info = updates.Judge(CONFIG)(None, replace(before, params=params), Rows(None, None, None))
+    state, info = updates.HeldOutJudge(CONFIG)(None, replace(before, params=params), Rows(None, None, None))
     assert info == {}
     assert state.best is params
     assert state.epoch == 1

@@ -6,20 +6,22 @@ All come from the ratio K_{p+1} / K_p of Bessel functions, in forms that neither
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
+from jaxtyping import Float64
 from scipy.special import gammaln, kve
-
-FloatArray = NDArray[np.float64]
 
 _SMALL = 1e-150
 """Arguments below this are raised to it: b = 0 has no moment of 1/x for p <= 0."""
 
 
-def bessel_ratio(p: float, w: FloatArray) -> FloatArray:
-    """K_{p+1}(w) / K_p(w) for w > 0, of any size and for p of either sign."""
+def bessel_ratio(p: float, w: Float64[np.ndarray, "*S"]) -> Float64[np.ndarray, "*S"]:
+    """K_{p+1}(w) / K_p(w) for w > 0, of any size and for p of either sign.
+
+    K_{-q} = K_q, so that for p < -1/2 the ratio is 1 / (K_{-p}(w) / K_{-p-1}(w)).
+    """
     w = np.maximum(w, _SMALL)
     if p < -0.5:  # K is even in its order; the recurrence keeps the larger one above
         return 1.0 / bessel_ratio(-p - 1.0, w)
+    ratio: Float64[np.ndarray, "*S"]
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         ratio = kve(p + 1.0, w) / kve(abs(p), w)
     rest = ~np.isfinite(ratio)
@@ -28,19 +30,28 @@ def bessel_ratio(p: float, w: FloatArray) -> FloatArray:
     return ratio
 
 
-def moments(p: float, a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """E[x] and E[1/x], each of the shape of a and b, which are positive."""
+def moments(
+    p: float, a: Float64[np.ndarray, "*S"], b: Float64[np.ndarray, "*S"]
+) -> tuple[Float64[np.ndarray, "*S"], Float64[np.ndarray, "*S"]]:
+    """E[x] and E[1/x] for positive a and b.
+
+    With w = sqrt(a b): E[x] = sqrt(b/a) K_{p+1}(w) / K_p(w), E[1/x] = sqrt(a/b) K_{1-p}(w) / K_{-p}(w).
+    """
     w = np.maximum(np.sqrt(a * b), _SMALL)
     scale = w / a  # sqrt(b / a)
     return scale * bessel_ratio(p, w), bessel_ratio(-p, w) / scale
 
 
-def log_integral(p: float, a: FloatArray, b: FloatArray) -> FloatArray:
+def log_integral(
+    p: float, a: Float64[np.ndarray, "*S"], b: Float64[np.ndarray, "*S"]
+) -> Float64[np.ndarray, "*S"]:
     r"""log of the integral of x^{p-1} exp(-(a x + b / x) / 2): log 2 + (p/2) log(b/a) + log K_p(sqrt(ab))."""
     w = np.maximum(np.sqrt(a * b), _SMALL)
     with np.errstate(over="ignore"):
         log_k = np.log(kve(abs(p), w)) - w
     rest = ~np.isfinite(log_k)
     if rest.any():
+        # for small w, K_p(w) tends to Gamma(|p|) 2^{|p| - 1} w^{-|p|}
         log_k[rest] = gammaln(abs(p)) + (abs(p) - 1.0) * np.log(2.0) - abs(p) * np.log(w[rest])
-    return np.log(2.0) + p * (np.log(w) - np.log(a)) + log_k
+    value: Float64[np.ndarray, "*S"] = np.log(2.0) + p * (np.log(w) - np.log(a)) + log_k
+    return value

@@ -8,13 +8,14 @@ gone by 40: fixed Gauss-Legendre points serve every mean and variance.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from jaxtyping import Float64
+from numpy.typing import ArrayLike
 from scipy.special import expit, ndtr
 
 from nongauss.prob.quadrature import gauss_hermite, gauss_panels
 
-FloatArray = NDArray[np.float64]
-Expected = tuple[FloatArray, FloatArray, FloatArray]
+Expected = tuple[Float64[np.ndarray, "*S"], Float64[np.ndarray, "*S"], Float64[np.ndarray, "*S"]]
+"""A value and its derivatives by the mean and by the variance."""
 
 _WIDE = 1.5
 _N_HERMITE = 32
@@ -23,15 +24,16 @@ _BLOCK = 16_384
 _ROOT_2PI = float(np.sqrt(2.0 * np.pi))
 
 
-def log1pexp(x: ArrayLike) -> FloatArray:
-    """log(1 + e^x) without overflow."""
-    return np.logaddexp(0.0, np.asarray(x, dtype=np.float64))
+def log1pexp(x: ArrayLike | float) -> Float64[np.ndarray, "*B"]:
+    """log(1 + e^x) without overflow, elementwise."""
+    return np.asarray(np.logaddexp(0.0, np.asarray(x, dtype=np.float64)))
 
 
-def expected_log1pexp(mean: ArrayLike, variance: ArrayLike) -> Expected:
+def expected_log1pexp(mean: ArrayLike | float, variance: ArrayLike | float) -> Expected:
     """E log(1 + e^f) for f ~ N(mean, variance), and its derivatives by both: E s(f) and E s(f) s(-f) / 2.
 
-    s is the logistic function. Any equal shapes; absolute error below 1e-9.
+    s is the logistic function: E g' and E g'' / 2 of g = log(1 + e^f) (theorems of Bonnet
+    and Price). Any equal shapes; absolute error below 1e-9.
     """
     m, v = np.broadcast_arrays(np.asarray(mean, np.float64), np.asarray(variance, np.float64))
     shape, m, v = m.shape, m.ravel(), v.ravel()
@@ -42,18 +44,19 @@ def expected_log1pexp(mean: ArrayLike, variance: ArrayLike) -> Expected:
         for rows, rule in ((~wide, _narrow), (wide, _broad)):
             if rows.any():
                 out[:, start + np.flatnonzero(rows)] = rule(m[part][rows], v[part][rows])
-    value, by_mean, by_variance = out.reshape(3, *shape)
+    value, by_mean, by_variance = (part.reshape(shape) for part in out)
     return value, by_mean, by_variance
 
 
-def expected_sigmoid(mean: ArrayLike, variance: ArrayLike) -> FloatArray:
+def expected_sigmoid(mean: ArrayLike | float, variance: ArrayLike | float) -> Float64[np.ndarray, "*B"]:
     """E s(f) for f ~ N(mean, variance), to 1e-9 and never 0: P(y = 1) of a logistic model."""
     m = np.asarray(mean, np.float64)
     lower = np.maximum(expected_log1pexp(-np.abs(m), variance)[1], 1e-300)
     return np.where(m > 0, 1.0 - lower, lower)
 
 
-def _narrow(m: FloatArray, v: FloatArray) -> FloatArray:
+def _narrow(m: Float64[np.ndarray, " N"], v: Float64[np.ndarray, " N"]) -> Float64[np.ndarray, "3 N"]:
+    """Value and derivatives where the variance is small: a sum over Gauss-Hermite points m + sqrt(v) x_q."""
     points, weights = gauss_hermite(_N_HERMITE)
     f = m[:, None] + np.sqrt(v)[:, None] * points
     decay = np.exp(-np.abs(f))
@@ -63,7 +66,12 @@ def _narrow(m: FloatArray, v: FloatArray) -> FloatArray:
     return np.stack([value, np.where(f >= 0, upper, lower) @ weights, 0.5 * ((upper * lower) @ weights)])
 
 
-def _broad(m: FloatArray, v: FloatArray) -> FloatArray:
+def _broad(m: Float64[np.ndarray, " N"], v: Float64[np.ndarray, " N"]) -> Float64[np.ndarray, "3 N"]:
+    """Value and derivatives where the variance is large, by log(1 + e^f) = max(f, 0) + log(1 + e^-|f|).
+
+    E max(f, 0) = m Phi(m / sd) + sd phi(m / sd); the rest is integrated over t = |f| against both sides of 0.
+    The derivative by the mean is 1 - E s(-f) for m > 0, so that the smaller part is what is summed.
+    """
     points, weights = gauss_panels(_EDGES, _N_PANEL)
     sd = np.sqrt(v)[:, None]
     right = np.exp(-0.5 * ((points - m[:, None]) / sd) ** 2) / (sd * _ROOT_2PI)

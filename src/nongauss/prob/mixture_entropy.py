@@ -8,14 +8,18 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
+from jaxtyping import Float64
 from scipy.special import logsumexp, softmax
 
-FloatArray = NDArray[np.float64]
 
+def pairwise_entropy(
+    mean: Float64[np.ndarray, "C D"], log_sd: Float64[np.ndarray, " C"]
+) -> tuple[float, Float64[np.ndarray, "C D"], Float64[np.ndarray, " C"]]:
+    """Mean entropy of the components and what their overlap leaves of log C, with its derivatives.
 
-def pairwise_entropy(mean: FloatArray, log_sd: FloatArray) -> tuple[float, FloatArray, FloatArray]:
-    """Mean entropy of the components and what their overlap leaves of log C, with derivatives (C, D), (C,).
+    H >= D (1 + log 2 pi) / 2 + D avg_k log sd_k - avg_k log (1 / C) sum_j exp(-d_kj), d the distance
+    d_kj = |m_k - m_j|^2 / (4 (s_k^2 + s_j^2)) + (D / 2) log((s_k^2 + s_j^2) / (2 s_k s_j)).
+
 
     Overlap is measured by the Bhattacharyya distance of each pair. Exact for one component, for components
     that coincide and for components far apart (Kolchinsky and Tracey, Entropy 19 (2017), eq. 10).
@@ -38,8 +42,10 @@ def pairwise_entropy(mean: FloatArray, log_sd: FloatArray) -> tuple[float, Float
     return float(value), by_mean, size / n_components + by_sd.sum(axis=1)
 
 
-def jensen_entropy(mean: FloatArray, log_sd: FloatArray) -> float:
+def jensen_entropy(mean: Float64[np.ndarray, "C D"], log_sd: Float64[np.ndarray, " C"]) -> float:
     """Jensen's bound (Bui and Turner 2014, section 3.2): minus the log of the mean overlap of the densities.
+
+    H >= -avg_k log (1 / C) sum_j N(m_k; m_j, s_k^2 + s_j^2).
 
     For one component it is too low by D (1 - log 2) / 2. With that constant added it is exact there, but no
     bound: components far apart then have too much.

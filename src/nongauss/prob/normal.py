@@ -17,8 +17,8 @@ from math import log, pi, sqrt
 
 import jax
 import jax.numpy as jnp
-from jax import Array
 from jax.typing import ArrayLike
+from jaxtyping import Array, Float, Real
 
 HALF_LOG_2PI = 0.5 * log(2.0 * pi)
 _INV_SQRT_2PI = 1.0 / sqrt(2.0 * pi)
@@ -59,48 +59,55 @@ _VARIANCE_64 = (
 # fmt: on
 
 
-def as_float(value: ArrayLike) -> Array:
+def as_float(value: Real[ArrayLike, "*B"]) -> Float[Array, "*B"]:
     """The value as a floating array: integers are promoted, a floating dtype stays."""
     array = jnp.asarray(value)
     return array if jnp.issubdtype(array.dtype, jnp.floating) else array.astype(float)
 
 
-def _horner(coefficients: tuple[float, ...], s: Array) -> Array:
+def _horner(coefficients: tuple[float, ...], s: Float[Array, "*S"]) -> Float[Array, "*S"]:
+    """(...(c_0 s + c_1) s + ...) + c_n: the polynomial, highest power first."""
     total = jnp.full_like(s, coefficients[0])
     for coefficient in coefficients[1:]:
         total = total * s + coefficient
     return total
 
 
-def _polynomial(coefficients: tuple[float, ...], s: Array) -> Array:
+def _polynomial(coefficients: tuple[float, ...], s: Float[Array, "*S"]) -> Float[Array, "*S"]:
     """The polynomial at s, highest power first; odd and even powers are two chains that run side by side."""
     square = s * s
     return _horner(coefficients[-2::-2][::-1], square) * s + _horner(coefficients[-1::-2][::-1], square)
 
 
-def _excess_mean(z: Array) -> Array:
+def _excess_mean(z: Float[Array, "*S"]) -> Float[Array, "*S"]:
+    """E[X - z | X > z] = u P(s), u = 1 / (z + c) and s = 1 - 2 c u, for z >= 0."""
     u = 1.0 / (z + _SHIFT)
     table = _MEAN_64 if z.dtype == jnp.float64 else _MEAN_32
     return u * _polynomial(table, 1.0 - 2.0 * _SHIFT * u)
 
 
-def _excess_variance(z: Array) -> Array:
+def _excess_variance(z: Float[Array, "*S"]) -> Float[Array, "*S"]:
+    """Var[X | X > z] = u^2 Q(s), u = 1 / (z + c) and s = 1 - 2 c u, for z >= 0."""
     u = 1.0 / (z + _SHIFT)
     table = _VARIANCE_64 if z.dtype == jnp.float64 else _VARIANCE_32
     return u * u * _polynomial(table, 1.0 - 2.0 * _SHIFT * u)
 
 
-def _magnitude(a: Array) -> Array:
-    return jnp.where(a < 0, -a, a)  # like abs, but with derivative one at zero
+def _magnitude(a: Float[Array, "*S"]) -> Float[Array, "*S"]:
+    """|a|, but with derivative 1 at zero, where that of `abs` is 0."""
+    return jnp.where(a < 0, -a, a)
 
 
-def _density(z: Array) -> Array:
+def _density(z: Float[Array, "*S"]) -> Float[Array, "*S"]:
+    """phi(z) = exp(-z^2 / 2) / sqrt(2 pi)."""
     return _INV_SQRT_2PI * jnp.exp(-0.5 * z * z)
 
 
 @jax.custom_jvp
 @partial(jax.jit, inline=True)
-def unit_moments(a: Array) -> tuple[Array, Array, Array]:
+def unit_moments(
+    a: Float[Array, "*S"],
+) -> tuple[Float[Array, "*S"], Float[Array, "*S"], Float[Array, "*S"]]:
     """Hazard r, mean m = a + r and variance v = 1 - r m of N(a, 1) truncated to [0, inf), exact in the tail.
 
     For a < 0 this is the excess over z = -a. For a >= 0 the excess over z = a gives Phi(-a) as
@@ -126,28 +133,31 @@ def unit_moments(a: Array) -> tuple[Array, Array, Array]:
 def _unit_moments_jvp(
     primals: tuple[Array], tangents: tuple[Array]
 ) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
+    """r' = -r m, m' = v and v' = r (m^2 - v)."""
     (a,), (da,) = primals, tangents
     r, m, v = unit_moments(a)
     return (r, m, v), (-r * m * da, v * da, third_moment(a) * da)
 
 
 @partial(jax.jit, inline=True)
-def third_moment(a: Array) -> Array:
+def third_moment(a: Float[Array, "*S"]) -> Float[Array, "*S"]:
     """Third central moment of N(a, 1) truncated to [0, inf): r (m^2 - v), for a < 0 the slope of v."""
     r, m, v = unit_moments(a)
     z = _magnitude(a)
-    slope = jax.jvp(_excess_variance, (z,), (jnp.ones_like(z),))[1]
+    slope: Float[Array, "*S"] = jax.jvp(_excess_variance, (z,), (jnp.ones_like(z),))[1]
     return jnp.where(a < 0, -slope, r * m * m - r * v)
 
 
-def hazard(a: ArrayLike) -> Array:
+def hazard(a: Real[ArrayLike, "*B"]) -> Float[Array, "*B"]:
     """phi(a) / Phi(a), the inverse Mills ratio: tends to -a for a -> -inf, and to phi(a) for a -> inf."""
-    return unit_moments(as_float(a))[0]
+    r: Float[Array, "*B"] = unit_moments(as_float(a))[0]
+    return r
 
 
 @jax.custom_jvp
 @partial(jax.jit, inline=True)
-def _log_cdf(a: Array) -> Array:
+def _log_cdf(a: Float[Array, "*S"]) -> Float[Array, "*S"]:
+    """log Phi(a): log phi(a) - log r(a) for a < 0, else log(1 - Phi(-a)) with Phi(-a) = phi(a) / r(-a)."""
     z = _magnitude(a)
     tail_hazard = z + _excess_mean(z)
     below = a < 0
@@ -161,16 +171,20 @@ def _log_cdf(a: Array) -> Array:
 
 @_log_cdf.defjvp
 def _log_cdf_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
+    """(log Phi)' = r."""
     (a,), (da,) = primals, tangents
     return _log_cdf(a), unit_moments(a)[0] * da
 
 
-def log_cdf(a: ArrayLike) -> Array:
+def log_cdf(a: Real[ArrayLike, "*B"]) -> Float[Array, "*B"]:
     """log Phi(a), finite and exact to rounding in both tails; its derivative is the hazard."""
-    return _log_cdf(as_float(a))
+    log: Float[Array, "*B"] = _log_cdf(as_float(a))
+    return log
 
 
-def log_pdf(x: ArrayLike, mean: ArrayLike, sd: ArrayLike) -> Array:
-    """log N(x; mean, sd^2), elementwise with broadcasting; sd > 0 is a standard deviation."""
+def log_pdf(
+    x: Real[ArrayLike, "*#S"], mean: Real[ArrayLike, "*#S"], sd: Real[ArrayLike, "*#S"]
+) -> Float[Array, "*B"]:
+    """log N(x; mean, sd^2) = -((x - mean) / sd)^2 / 2 - log(2 pi) / 2 - log sd, with broadcasting; sd > 0."""
     scaled = (as_float(x) - mean) / sd
     return -0.5 * scaled * scaled - HALF_LOG_2PI - jnp.log(sd)

@@ -13,23 +13,24 @@ from importlib import resources
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from jaxtyping import Float64
+from numpy.typing import ArrayLike
 from scipy.special import ndtr
 
-FloatArray = NDArray[np.float64]
-Expected = tuple[FloatArray, FloatArray, FloatArray]
+Expected = tuple[Float64[np.ndarray, "*S"], Float64[np.ndarray, "*S"], Float64[np.ndarray, "*S"]]
+"""A value and its derivatives by the mean and by the variance."""
 
 _ROOT_2PI = float(np.sqrt(2.0 * np.pi))
 
 
 class Pieces(NamedTuple):
-    """a x^2 + b x + c on [low, high], one number a piece (R,); `error`: largest gap to log(1 + e^x)."""
+    """a x^2 + b x + c on [low, high], one number a piece; `error`: largest gap to log(1 + e^x)."""
 
-    a: FloatArray
-    b: FloatArray
-    c: FloatArray
-    low: FloatArray
-    high: FloatArray
+    a: Float64[np.ndarray, " R"]
+    b: Float64[np.ndarray, " R"]
+    c: Float64[np.ndarray, " R"]
+    low: Float64[np.ndarray, " R"]
+    high: Float64[np.ndarray, " R"]
     error: float
 
 
@@ -45,16 +46,23 @@ def bound(n_pieces: int, degree: int = 2) -> Pieces:
     return Pieces(a, b, c, edges[:-1], edges[1:], entry["error"])
 
 
-def evaluate(x: ArrayLike, n_pieces: int, degree: int = 2) -> FloatArray:
+def evaluate(x: ArrayLike | float, n_pieces: int, degree: int = 2) -> Float64[np.ndarray, "*B"]:
     """The bound itself at x; at a breakpoint, the piece to its right."""
     pieces = bound(n_pieces, degree)
     at = np.asarray(x, dtype=np.float64)
     which = np.searchsorted(pieces.high[:-1], at, side="right")
-    return (pieces.a[which] * at + pieces.b[which]) * at + pieces.c[which]
+    found: Float64[np.ndarray, "*B"] = (pieces.a[which] * at + pieces.b[which]) * at + pieces.c[which]
+    return found
 
 
-def expected_bound(mean: ArrayLike, variance: ArrayLike, n_pieces: int = 20, degree: int = 2) -> Expected:
+def expected_bound(
+    mean: ArrayLike | float, variance: ArrayLike | float, n_pieces: int = 20, degree: int = 2
+) -> Expected:
     """E bound(f) for f ~ N(mean, variance) and its derivatives by both, in closed form by truncated moments.
+
+    With z the ends of a piece on the standard scale, d0 and d1 the differences over it of the density
+    N(.; m, v) and of edge times density: its mass is the difference of Phi(z), E[f] on it is m mass - v d0,
+    and E[f^2] is (m^2 + v) mass - v (d1 + m d0).
 
     At most `bound(...).error` above E log(1 + e^f). The bound jumps at its breakpoints, which adds to the
     derivatives; so that by the variance may be negative.

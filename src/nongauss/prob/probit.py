@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import jax
 import jax.numpy as jnp
-from jax import Array
+from jaxtyping import Array, Float
 
 from nongauss.prob.normal import HALF_LOG_2PI, log_cdf
 
@@ -21,10 +21,13 @@ N_POINTS = 24
 _REACH = 6.0  # sds from the means to the ends of the grid
 
 
-def log_probabilities(mean: Array, variance: Array, n_points: int = N_POINTS) -> Array:
-    """Log probability of each class, (C,), from mean and variance (P,) of the outputs.
+def log_probabilities(
+    mean: Float[Array, " P"], variance: Float[Array, " P"], n_points: int = N_POINTS
+) -> Float[Array, " C"]:
+    """Log probability of each class from mean and variance of the outputs.
 
-    P = C >= 3: the class is the largest output. P = 1: two classes, the second if the output is positive.
+    P = C >= 3: the class is the largest output, each integral one sum over the grid, in logs. P = 1: two
+    classes, the second if the output is positive: log Phi(-m / sd) and log Phi(m / sd).
     """
     sd = jnp.sqrt(variance)
     if mean.shape[0] == 1:

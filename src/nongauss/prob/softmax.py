@@ -1,7 +1,7 @@
 """The expected log softmax under independent normals: quasi-Monte Carlo, and bounds with their derivatives.
 
-Every function of `SOFTMAX` takes y (N,) class numbers, mean and variance (N, C), and gives E[log p(y | f)]
-or a lower bound of it (N,), and the derivatives by mean and variance (N, C), on the host in float64.
+Every function of `SOFTMAX` takes class numbers y, mean and variance, and gives E[log p(y | f)] or a lower
+bound of it, and the derivatives by mean and variance, on the host in float64.
 """
 
 from __future__ import annotations
@@ -9,28 +9,33 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
+from jaxtyping import Float64, Int
 from scipy.special import logsumexp, softmax
 
 from nongauss.prob.logistic import expected_log1pexp
 from nongauss.prob.quadrature import quasi_normal
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.intp]
-Expected = tuple[FloatArray, FloatArray, FloatArray]
+Classes = Int[np.ndarray, " N"]
+Latent = Float64[np.ndarray, "N C"]
+Expected = tuple[Float64[np.ndarray, " N"], Latent, Latent]
+"""A value and its derivatives by the means and by the variances."""
 
 N_DRAWS = 32
 """Quasi-random draws of `monte_carlo`."""
 
 N_FINE = 512
-"""Those of `expected_softmax`."""
+"""Quasi-random draws of `expected_softmax`."""
 
 _BLOCK_NUMBERS = 200_000
 _SMALLEST = 1e-300
 
 
-def monte_carlo(y: IntArray, mean: FloatArray, variance: FloatArray) -> Expected:
-    """The same quasi-random draws for every row; derivatives by Price's and Bonnet's theorems. No bound."""
+def monte_carlo(y: Classes, mean: Latent, variance: Latent) -> Expected:
+    """The mean over the same quasi-random draws for every row; no bound.
+
+    With p = softmax(f): derivatives [c = y] - E p_c by the means and E(p_c^2 - p_c) / 2 by the variances
+    (theorems of Bonnet and Price).
+    """
     points = np.ascontiguousarray(quasi_normal(N_DRAWS, mean.shape[1]).T)
     value, by_mean, by_variance = np.empty(len(y)), np.empty_like(mean), np.empty_like(mean)
     for rows in _blocks(len(y), points.size):
@@ -47,14 +52,14 @@ def monte_carlo(y: IntArray, mean: FloatArray, variance: FloatArray) -> Expected
     return _with_class(y, mean, value, by_mean, by_variance)
 
 
-def jensen(y: IntArray, mean: FloatArray, variance: FloatArray) -> Expected:
+def jensen(y: Classes, mean: Latent, variance: Latent) -> Expected:
     """E log sum e^f <= log sum e^{m + v/2} (Blei and Lafferty 2007 at their optimal zeta)."""
     top = mean + 0.5 * variance
     share = softmax(top, axis=1)
     return _with_class(y, mean, -logsumexp(top, axis=1), -share, -0.5 * share)
 
 
-def tilted(y: IntArray, mean: FloatArray, variance: FloatArray) -> Expected:
+def tilted(y: Classes, mean: Latent, variance: Latent) -> Expected:
     """sum a^2 v / 2 + log sum e^{m + (1 - 2 a) v / 2} at the best a (Knowles and Minka 2011)."""
     a = softmax(mean, axis=1)
     for _ in range(60):
@@ -65,7 +70,7 @@ def tilted(y: IntArray, mean: FloatArray, variance: FloatArray) -> Expected:
     return _with_class(y, mean, value, -share, -(0.5 * a * a + share * (0.5 - a)))
 
 
-def bouchard(y: IntArray, mean: FloatArray, variance: FloatArray) -> Expected:
+def bouchard(y: Classes, mean: Latent, variance: Latent) -> Expected:
     """alpha + sum E log(1 + e^{f - alpha}) at the best alpha, by safe Newton steps (Bouchard 2007)."""
     low, high = mean.min(axis=1) - 40.0, logsumexp(mean + 0.5 * np.minimum(variance, 80.0), axis=1) + 5.0
     alpha = np.clip(logsumexp(mean, axis=1), low, high)
@@ -82,14 +87,14 @@ def bouchard(y: IntArray, mean: FloatArray, variance: FloatArray) -> Expected:
     return _with_class(y, mean, -alpha - value.sum(axis=1), -share, -curve)
 
 
-def bohning(y: IntArray, mean: FloatArray, variance: FloatArray) -> Expected:
+def bohning(y: Classes, mean: Latent, variance: Latent) -> Expected:
     """log sum e^m + sum A_cc v_c / 2, A the constant matrix that bounds every Hessian (Bohning 1992)."""
     curve = 0.25 * (1.0 - 1.0 / mean.shape[1])
     value = -logsumexp(mean, axis=1) - curve * variance.sum(axis=1)
     return _with_class(y, mean, value, -softmax(mean, axis=1), np.full_like(mean, -curve))
 
 
-def one_vs_each(y: IntArray, mean: FloatArray, variance: FloatArray) -> Expected:
+def one_vs_each(y: Classes, mean: Latent, variance: Latent) -> Expected:
     """-sum over other classes of E log(1 + e^{f_c - f_y}) (Titsias 2016); exact for two classes."""
     rows, own = np.arange(len(y)), y.astype(np.intp)
     gap, spread = mean - mean[rows, own][:, None], variance + variance[rows, own][:, None]
@@ -102,7 +107,7 @@ def one_vs_each(y: IntArray, mean: FloatArray, variance: FloatArray) -> Expected
     return -value.sum(axis=1), by_mean, by_variance
 
 
-SOFTMAX: dict[str, Callable[[IntArray, FloatArray, FloatArray], Expected]] = {
+SOFTMAX: dict[str, Callable[[Classes, Latent, Latent], Expected]] = {
     "monte_carlo": monte_carlo,
     "one_vs_each": one_vs_each,
     "tilted": tilted,
@@ -113,8 +118,10 @@ SOFTMAX: dict[str, Callable[[IntArray, FloatArray, FloatArray], Expected]] = {
 """Ways to the expected log softmax, by name."""
 
 
-def expected_softmax(mean: FloatArray, variance: FloatArray, n_points: int = N_FINE) -> FloatArray:
-    """E softmax(f): (N, C), or of a leading axis of equally weighted components; positive, rows sum to 1."""
+def expected_softmax(
+    mean: Float64[np.ndarray, "*E N C"], variance: Float64[np.ndarray, "*E N C"], n_points: int = N_FINE
+) -> Latent:
+    """E softmax(f), positive; rows sum to 1. A leading axis is one of equally weighted components."""
     stacked = mean.reshape(-1, *mean.shape[-2:]), variance.reshape(-1, *mean.shape[-2:])
     points = quasi_normal(n_points, mean.shape[-1])
     out = np.zeros(mean.shape[-2:])
@@ -123,18 +130,20 @@ def expected_softmax(mean: FloatArray, variance: FloatArray, n_points: int = N_F
             f = m[rows, None, :] + np.sqrt(v[rows, None, :]) * points
             out[rows] += softmax(f, axis=2).mean(axis=1)
     out = np.maximum(out, _SMALLEST)
-    return out / out.sum(axis=1, keepdims=True)
+    found: Latent = out / out.sum(axis=1, keepdims=True)
+    return found
 
 
 def _with_class(
-    y: IntArray, mean: FloatArray, value: FloatArray, by_mean: FloatArray, by_variance: FloatArray
+    y: Classes, mean: Latent, value: Float64[np.ndarray, " N"], by_mean: Latent, by_variance: Latent
 ) -> Expected:
-    """Add E f_y to minus the expected log sum."""
+    """Of E log softmax(f)_y = E f_y - E log sum_c e^{f_c}: the second term is given, the first is added."""
     rows = np.arange(len(y))
     by_mean[rows, y] += 1.0
     return value + mean[rows, y], by_mean, by_variance
 
 
 def _blocks(n_rows: int, per_row: int) -> list[slice]:
+    """Slices of the rows whose draws take at most `_BLOCK_NUMBERS` numbers together."""
     height = max(1, _BLOCK_NUMBERS // per_row)
     return [slice(start, min(start + height, n_rows)) for start in range(0, n_rows, height)]

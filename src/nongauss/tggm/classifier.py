@@ -6,49 +6,31 @@ import numbers
 import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from jaxtyping import Float, Float64
+from numpy.typing import ArrayLike
 from scipy.sparse import issparse
-from sklearn.base import ClassifierMixin
 
-from nongauss.core.device import replace
 from nongauss.core.errors import InputError
+from nongauss.estimator.base import ProbabilityClassifierMixin
 from nongauss.estimator.parameters import Interval, StrOptions
 from nongauss.optimise.result import FitResult
 from nongauss.tables.inputs import read_inputs
 from nongauss.tables.labels import LabelCoder
 from nongauss.tables.parquet import Encoded
-from nongauss.tables.parted import Encode, by_parts, class_numbers, describe, is_parted, labels_of, open_parts
+from nongauss.tables.parted import Encode, by_parts, class_numbers, describe, labels_of, open_parts
 from nongauss.tables.rows import validate_weight
 from nongauss.tables.source import Source
 from nongauss.tables.sparse import SparseEncoder, SparseRows
-from nongauss.tggm import fit as recipe_of
-from nongauss.tggm.common import CONSTRAINTS, TGGM, canonical
-from nongauss.tggm.fit import Data
-from nongauss.tggm.params import Config
+from nongauss.tggm.config import CONSTRAINTS
+from nongauss.tggm.data import LARGEST, LabelReading, NetworkRows, canonical, shrink_of
+from nongauss.tggm.estimator import TGGM
 from nongauss.tggm.predict import Ensemble
 
-FloatArray = NDArray[np.float64]
 
-LARGEST = 5.0
-"""Largest standardised value of a column: one that is nearly always at its mean is not blown up beyond."""
-
-
-WORD_DROPOUT = 0.5
-"""Share of the filled cells of a sparse row that a training step leaves out: no single word decides."""
-
-
-class Reading(NamedTuple):
-    """How tables are read: the encoding, a factor for each encoded column (None if sparse), the classes."""
-
-    encoder: Any
-    shrink: FloatArray | None
-    coder: LabelCoder
-
-
-class TGGMClassifier(ClassifierMixin, TGGM):
+class TGGMClassifier(ProbabilityClassifierMixin, TGGM):
     r"""Nonlinear classification with calibrated probabilities: a truncated-Gaussian graphical model.
 
     Layers of non-negative hidden units stand between inputs and one output z for each class,
@@ -140,13 +122,15 @@ verbose :
         batch_size: str | int = "auto",
         learning_rate: float = 0.003,
         max_epochs: str | int = "auto",
-        early_stopping: bool = True, validation_fraction: float = 0.1,
+        early_stopping: bool = True,
+        validation_fraction: float = 0.1,
         n_iter_no_change: int = 200,
         tol: float = 1e-4,
         callbacks: Sequence[Callable[..., Any]] | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
-        random_state: Any = None, verbose: int = 0,
-    ) -> None:  # fmt: skip
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
         self.hidden_layer_sizes = hidden_layer_sizes
         self.method = method
         self.posterior = posterior
@@ -171,17 +155,7 @@ verbose :
         A row of weight 2 counts as the row twice, one of weight 0 is not there; the order of rows is
         irrelevant. Raises ValueError.
         """
-        config, recipe = self._settings(1.0)
-        seed = self._key_seed(self.random_state)
-        if is_parted(X):
-            reading, rows = self._parts(X, y, sample_weight)
-            config = _for_labels(config, reading)
-            _, result, ensemble = self._train_parts(seed, rows, config, recipe, reading.encoder)
-        else:
-            reading, data = self._first_rows(X, y, sample_weight, None)
-            config = _for_labels(config, reading)
-            result, ensemble = self._train(seed, data, config, recipe, reading.encoder)
-        self._keep(reading, ensemble, result)
+        result, _ = self._trained(X, y, sample_weight)
         self._record_fit(result)
         return self
 
@@ -194,53 +168,38 @@ verbose :
         do not occur yet. No rows are held out and nothing stops early. Raises ValueError, also for
         `class_weight="balanced"`, which a portion cannot tell.
         """
-        config, recipe = self._settings(1.0)
-        self._check_portion(X)
         if isinstance(self.class_weight, str):
             raise InputError(
                 "class_weight='balanced' needs all rows, and partial_fit sees a portion; "
                 "give a factor for each class, such as {0: 1.0, 1: 5.0}."
             )
-        seed = self._key_seed(self.random_state)
-        former = self._former_result()
-        if former is None:
-            reading, data = self._first_rows(X, y, sample_weight, classes)
-        else:
+        if getattr(self, "_former", None) is not None:
             self._check_known(classes)
-            reading = Reading(self._encoder, self._shrink, self._coder)
-            encoded = self._encode(X)
-            data = self._rows(reading, encoded, y, validate_weight(sample_weight, len(encoded)))
-        config = _for_labels(config, reading)
-        result, ensemble = recipe_of.go_on(seed, data, config, recipe, former)
-        self._keep(reading, ensemble, result)
-        self._record_fit(result)
+        self._record_fit(self._trained_further(X, y, sample_weight, classes))
         return self
 
     @by_parts
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Any) -> np.ndarray:
         """The class of each row by the rule that `decision` names: (N,)."""
         encoded = self._encode(X)
         probabilities, outputs = self.ensemble_.classes(encoded)
         by_mean = self.decision == "mean_output"
         if by_mean and outputs.shape[1] == 1:
             outputs = np.concatenate([-outputs, outputs], axis=1)
-        chosen: NDArray[Any] = self.classes_[(outputs if by_mean else probabilities).argmax(axis=1)]
+        chosen: np.ndarray = self.classes_[(outputs if by_mean else probabilities).argmax(axis=1)]
         return chosen
 
     @by_parts
-    def predict_proba(self, X: Any) -> FloatArray:
+    def predict_proba(self, X: Any) -> Float64[np.ndarray, "N C"]:
         """Probability of each class, in the order of `classes_`: (N, C), rows sum to 1."""
-        encoded = self._encode(X)
-        return self.ensemble_.classes(encoded)[0]
+        return self.ensemble_.classes(self._encode(X))[0]
 
-    def predict_log_proba(self, X: Any) -> FloatArray:
-        """Log probability of each class: (N, C), finite."""
-        return np.log(self.predict_proba(X))
+    def _noise(self) -> float:
+        return 1.0
 
-    def _first_rows(
-        self, X: Any, y: Any, sample_weight: ArrayLike | None, levels: Any
-    ) -> tuple[Reading, Data]:
-        """Learn the encoding and the classes, and give them with the canonical rows. Changes nothing yet."""
+    def _learned(
+        self, X: Any, y: Any, sample_weight: Any, levels: Any = None
+    ) -> tuple[LabelReading, NetworkRows]:
         name = type(self).__name__
         shrink = None
         if issparse(X):
@@ -252,20 +211,10 @@ verbose :
             shrink = shrink_of(encoded[weight > 0])
             encoded *= shrink
         coder = LabelCoder.fit(y, weight, name, levels=levels)
-        reading = Reading(encoder, shrink, LabelCoder(np.sort(coder.classes)))
+        reading = LabelReading(encoder, shrink, LabelCoder(np.sort(coder.classes)))
         return reading, self._rows(reading, encoded, y, weight)
 
-    def _rows(self, reading: Reading, encoded: FloatArray | SparseRows, y: Any, weight: FloatArray) -> Data:
-        """Canonical rows, weights times those of their classes."""
-        numbers_ = reading.coder.encode(y, len(encoded), type(self).__name__, weight)
-        classes, own = reading.coder.classes, numbers_.astype(int)
-        mass = np.bincount(own, weights=weight, minlength=len(classes)).astype(np.float64)
-        weight = weight * self._class_factors(classes, mass)[own]
-        n_columns = reading.encoder.n_features if reading.shrink is None else None
-        return canonical(encoded, numbers_[:, None], weight, n_columns)
-
-    def _parts(self, X: Any, y: Any, sample_weight: Any) -> tuple[Reading, Source]:
-        """As `_first_rows`, of a table in parts."""
+    def _learned_parts(self, X: Any, y: Any, sample_weight: Any) -> tuple[LabelReading, Source]:
         name = type(self).__name__
         source = open_parts(X, y, sample_weight)
         summary, labels = describe(source, name, partial(labels_of, name))
@@ -275,7 +224,30 @@ verbose :
         rows = source.map(Encode(encoder, partial(class_numbers, coder, name), name, shrink))
         if self.class_weight is not None:
             rows = rows.map(_weighted, self._class_factors(coder.classes, labels.mass))
-        return Reading(encoder, shrink, coder), rows
+        return LabelReading(encoder, shrink, coder), rows
+
+    def _known_reading(self) -> LabelReading:
+        return LabelReading(self._encoder, self._shrink, self._coder)
+
+    def _more_rows(self, X: Any, y: Any, sample_weight: Any) -> NetworkRows:
+        encoded = self._encode(X)
+        weight = validate_weight(sample_weight, len(encoded))
+        return self._rows(self._known_reading(), encoded, y, weight)
+
+    def _rows(
+        self,
+        reading: LabelReading,
+        encoded: Float[np.ndarray, "N D"] | SparseRows,
+        y: Any,
+        weight: Float64[np.ndarray, " N"],
+    ) -> NetworkRows:
+        """Canonical rows, weights times the factors of their classes."""
+        numbers_ = reading.coder.encode(y, len(encoded), type(self).__name__, weight)
+        classes, own = reading.coder.classes, numbers_.astype(int)
+        mass = np.bincount(own, weights=weight, minlength=len(classes)).astype(np.float64)
+        weight = weight * self._class_factors(classes, mass)[own]
+        n_columns = reading.encoder.n_features if reading.shrink is None else None
+        return canonical(encoded, numbers_[:, None], weight, n_columns)
 
     def _check_known(self, classes: Any) -> None:
         """Raises InputError where a later call of `partial_fit` names other classes than the first."""
@@ -285,8 +257,10 @@ verbose :
                 f"{self.classes_.tolist()[:10]}; pass the same or none, or call fit."
             )
 
-    def _class_factors(self, classes: NDArray[Any], mass: FloatArray) -> FloatArray:
-        """The factor of each class (C,), from their weights. Raises InputError for a class that is none."""
+    def _class_factors(
+        self, classes: np.ndarray, mass: Float64[np.ndarray, " C"]
+    ) -> Float64[np.ndarray, " C"]:
+        """The factor of each class, from the weight of its rows. Raises InputError for an unknown class."""
         if self.class_weight is None:
             return np.ones(len(classes))
         if isinstance(self.class_weight, str):
@@ -313,13 +287,9 @@ verbose :
         encoded = super()._encode(X)
         return encoded if shrink is None else encoded * shrink
 
-    def _keep(self, reading: Reading, ensemble: Ensemble, result: FitResult) -> None:
-        """Set all that a prediction needs, at once: a fit that fails before leaves the former model whole."""
+    def _keep(self, reading: LabelReading, ensemble: Ensemble, result: FitResult) -> None:
         _, self._shrink, self._coder = reading
-        self._keep_encoder(reading.encoder)
-        self._former = recipe_of.leaves_of(result.state)
-        self.ensemble_ = ensemble
-        self.params_ = ensemble.params
+        self._keep_ensemble(reading.encoder, ensemble, result)
         self.classes_ = reading.coder.classes
 
     def __sklearn_tags__(self) -> Any:
@@ -328,19 +298,8 @@ verbose :
         return tags
 
 
-def _weighted(part: Encoded, factors: FloatArray) -> Encoded:
-    """Rows with their weights times those of their classes."""
+def _weighted(part: Encoded, factors: Float64[np.ndarray, " C"]) -> Encoded:
+    """The rows of a part whose weight, times the factor of their class, is above 0."""
     weight = part.weight * factors[part.Y[:, 0].astype(int)]
     kept = weight > 0
     return Encoded(part.X[kept], part.Y[kept], weight[kept])
-
-
-def _for_labels(config: Config, reading: Reading) -> Config:
-    """The settings for these classes, and for cells that are words if the table is sparse."""
-    dropout = WORD_DROPOUT if reading.shrink is None else 0.0
-    return replace(config, n_classes=len(reading.coder.classes), dropout=dropout)
-
-
-def shrink_of(encoded: FloatArray) -> FloatArray:
-    """The factor of each column (D,) that keeps its largest standardised value within `LARGEST`."""
-    return LARGEST / np.maximum(np.abs(encoded).max(axis=0, initial=0.0), LARGEST)

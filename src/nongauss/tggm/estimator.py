@@ -1,48 +1,147 @@
-"""`TGGMRegressor`, what a user calls. Wiring: tables to rows, rows to `fit`, members to distributions."""
+"""`TGGMRegressor`, and what the estimators of the family share. Wiring: tables to rows, rows to members."""
 
 from __future__ import annotations
 
 import numbers
 import os
 import warnings
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from jaxtyping import Float64
+from numpy.typing import ArrayLike
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
 from nongauss.core.errors import InputError, NongaussWarning
-from nongauss.estimator.base import DistributionRegressorMixin
-from nongauss.estimator.parameters import Interval, StrOptions
-from nongauss.optimise.result import FitResult
+from nongauss.estimator.base import DistributionRegressorMixin, TableEstimator
+from nongauss.estimator.parameters import Interval, StrOptions, check_parameters
+from nongauss.optimise.checkpoint import ended, opened
+from nongauss.optimise.result import FitResult, Status
 from nongauss.predictive.mixture import GaussianMixtureDistribution
-from nongauss.tables.encoder import TableEncoder
 from nongauss.tables.inputs import read_inputs
 from nongauss.tables.parquet import Part
-from nongauss.tables.parted import Encode, by_parts, describe, is_parted, open_parts
+from nongauss.tables.parted import Encode, by_parts, describe, is_parted, open_parts, sample
 from nongauss.tables.rows import validate_weight
 from nongauss.tables.source import Source
 from nongauss.tables.target import TargetScaler, TargetSummary, validate_target
-from nongauss.tggm import fit as recipe_of
-from nongauss.tggm.common import CONSTRAINTS, TGGM, canonical
-from nongauss.tggm.fit import Data, Recipe
-from nongauss.tggm.params import SMALLEST_LOG_SD, Config
+from nongauss.tggm import fit
+from nongauss.tggm.config import CONSTRAINTS, NetworkConfig, TrainingRecipe, settings_of
+from nongauss.tggm.data import MOST_SAMPLED, NetworkRows, RegressionReading, canonical
+from nongauss.tggm.params import SMALLEST_LOG_SD, NetworkParams
 from nongauss.tggm.predict import Ensemble
 
-FloatArray = NDArray[np.float64]
+
+class TGGM(TableEstimator):
+    """Base of the family: a subclass says how it reads a table, and has these parameters among its own."""
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = CONSTRAINTS
+    checkpoint: str | os.PathLike[str] | None
+    random_state: Any
+    ensemble_: Ensemble
+
+    @property
+    def params_(self) -> NetworkParams:
+        """Weights of all members on the standardised scale, arrays with a leading member axis."""
+        return self.ensemble_.params
+
+    @abstractmethod
+    def _noise(self) -> float | None:
+        """The noise's variance on the standardised scale; None learns it."""
+
+    @abstractmethod
+    def _learned(self, X: Any, y: Any, sample_weight: Any, levels: Any = None) -> tuple[Any, NetworkRows]:
+        """How to read tables such as this one in memory, and its canonical rows. Changes nothing yet."""
+
+    @abstractmethod
+    def _learned_parts(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Source]:
+        """How to read tables such as this one in parts, and its rows as a source of `Encoded` rows."""
+
+    @abstractmethod
+    def _known_reading(self) -> Any:
+        """How the model reads tables."""
+
+    @abstractmethod
+    def _more_rows(self, X: Any, y: Any, sample_weight: Any) -> NetworkRows:
+        """Canonical rows of another table, as the model reads it."""
+
+    @abstractmethod
+    def _keep(self, reading: Any, ensemble: Ensemble, result: FitResult) -> None:
+        """Set all that a prediction needs, at once: a fit that fails before leaves the former model whole."""
+
+    def _settings(self) -> tuple[NetworkConfig, TrainingRecipe]:
+        """The parameters, checked, as the mathematics wants them. Raises ValueError."""
+        check_parameters(self)
+        return settings_of(self.get_params(deep=False), self._noise())
+
+    def _trained(self, X: Any, y: Any, sample_weight: Any) -> tuple[FitResult, NetworkRows]:
+        """The whole fit, with its checkpoint. Also the rows, or the sample of them that is in memory."""
+        config, recipe = self._settings()
+        seed = self._key_seed(self.random_state)
+        rows: Source | None = None
+        others: tuple[Any, ...] = ()
+        if is_parted(X):
+            reading, source = self._learned_parts(X, y, sample_weight)
+            first = sample(source, MOST_SAMPLED)
+            data = NetworkRows(*first.rows)
+            if not first.are_all:
+                rows, others = source, (first.checksum,)
+        else:
+            reading, data = self._learned(X, y, sample_weight)
+        seed, checkpoint = opened(
+            self.checkpoint,
+            seed,
+            self.random_state,
+            (data.X, data.Y, data.weight),
+            self._settings_that_matter(),
+            reading.encoder,
+            *others,
+        )
+        run = self._run(checkpoint)
+        result, ensemble = fit.fit(seed, data, reading.config(config), recipe, rows, run)
+        ended(checkpoint, result.status)
+        self._keep(reading, ensemble, result)
+        return result, data
+
+    def _trained_further(self, X: Any, y: Any, sample_weight: Any, levels: Any = None) -> FitResult:
+        """One more epoch over these rows; the calibration stays. The first call learns how to read tables."""
+        config, recipe = self._settings()
+        if is_parted(X):
+            raise InputError(
+                f"partial_fit takes a portion of the rows in memory, got a {type(X).__name__}; "
+                "call fit, which reads tables in parts."
+            )
+        seed = self._key_seed(self.random_state)
+        former = self._former_result()
+        if former is None:
+            reading, data = self._learned(X, y, sample_weight, levels)
+        else:
+            reading, data = self._known_reading(), self._more_rows(X, y, sample_weight)
+        result, ensemble = fit.go_on(seed, data, reading.config(config), recipe, former)
+        if former is not None:
+            known = self.ensemble_
+            ensemble = ensemble._replace(inflation=known.inflation, skewness=known.skewness)
+        self._keep(reading, ensemble, result)
+        return result
+
+    def _former_result(self) -> FitResult | None:
+        """What `partial_fit` goes on from: the last result, if there is one."""
+        if getattr(self, "_former", None) is None:
+            return None
+        trace: list[Any] = self.trace_.to_dict("records")
+        state = fit.former_state(self.ensemble_.params, self._former)
+        return FitResult(state, trace, Status.COMPLETED, self.n_iter_)
+
+    def _keep_ensemble(self, encoder: Any, ensemble: Ensemble, result: FitResult) -> None:
+        """Set what all estimators of the family have."""
+        self._keep_encoder(encoder)
+        self._former = fit.momenta_of(result.state)
+        self.ensemble_ = ensemble
 
 
-class Reading(NamedTuple):
-    """How tables are read: the encoding of X, the scaling of y, and whether y is one-dimensional."""
-
-    encoder: TableEncoder
-    scaler: TargetScaler
-    squeeze: bool
-
-
-class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin, TGGM):
+class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin, TGGM):  # type: ignore[misc]
     r"""Nonlinear regression with skewed, input-dependent noise: a truncated-Gaussian graphical model.
 
     Layers of non-negative hidden units stand between inputs and outputs; with one layer,
@@ -94,7 +193,7 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
 
     Attributes
     ----------
-    params_ : Params
+    params_ : NetworkParams
         Weights of all members on the standardised scale, arrays with a leading member axis.
     noise_variance_ : ndarray (P,)
         Noise variance s_1^2, squared target units: the members' mean, times the inflation.
@@ -178,15 +277,7 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
         A row of weight 2 counts as the row twice, one of weight 0 is not there; the order of rows is
         irrelevant. Warns if the target is constant or the fit did not end well. Raises ValueError.
         """
-        config, recipe = self._all_settings()
-        seed = self._key_seed(self.random_state)
-        if is_parted(X):
-            reading, rows = self._parts(X, y, sample_weight)
-            data, result, ensemble = self._train_parts(seed, rows, config, recipe, reading.encoder)
-        else:
-            reading, data = self._first_rows(X, y, sample_weight)
-            result, ensemble = self._train(seed, data, config, recipe, reading.encoder)
-        self._keep(reading, ensemble, result)
+        result, data = self._trained(X, y, sample_weight)
         self._note_a_noise_floor(data)
         self._record_fit(result)
         return self
@@ -197,25 +288,11 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
         The first call (of either) fixes the encoding, the scaling and the shapes. No rows are held out: the
         calibration stays what it was, and nothing stops early. Raises ValueError.
         """
-        config, recipe = self._all_settings()
-        self._check_portion(X)
-        seed = self._key_seed(self.random_state)
-        former = self._former_result()
-        if former is None:
-            reading, data = self._first_rows(X, y, sample_weight)
-        else:
-            reading = Reading(self._encoder, self._scaler, self._squeeze)
-            data = self._more_rows(X, y, sample_weight)
-        result, ensemble = recipe_of.go_on(seed, data, config, recipe, former)
-        if former is not None:
-            known = self.ensemble_
-            ensemble = ensemble._replace(inflation=known.inflation, skewness=known.skewness)
-        self._keep(reading, ensemble, result)
-        self._record_fit(result)
+        self._record_fit(self._trained_further(X, y, sample_weight))
         return self
 
     @by_parts
-    def predict(self, X: Any, return_std: bool = False) -> FloatArray | tuple[FloatArray, FloatArray]:
+    def predict(self, X: Any, return_std: bool = False) -> Any:
         """Mean of y for each row, original units: (N,) or (N, P). With `return_std`, also its sd."""
         encoded = self._encode(X)
         mean, variance = self.ensemble_.moments(encoded)
@@ -236,20 +313,20 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
             n_components=ensemble.n_components,
         )
 
-    def _all_settings(self) -> tuple[Config, Recipe]:
-        return self._settings(None if self.noise_variance == "learn" else float(self.noise_variance))
+    def _noise(self) -> float | None:
+        return None if self.noise_variance == "learn" else float(self.noise_variance)
 
-    def _first_rows(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> tuple[Reading, Data]:
-        """Learn the encoding and the scaling, and give them with the canonical rows. Changes nothing yet."""
+    def _learned(
+        self, X: Any, y: Any, sample_weight: Any, levels: Any = None
+    ) -> tuple[RegressionReading, NetworkRows]:
         name = type(self).__name__
         encoder, encoded, weight = read_inputs(X, sample_weight, name)
         Y, squeeze = validate_target(y, len(encoded), name)
         scaler = TargetScaler.fit(Y, weight)
         _warn_if_constant(scaler)
-        return Reading(encoder, scaler, squeeze), canonical(encoded, scaler.transform(Y), weight)
+        return RegressionReading(encoder, scaler, squeeze), canonical(encoded, scaler.transform(Y), weight)
 
-    def _parts(self, X: Any, y: Any, sample_weight: Any) -> tuple[Reading, Source]:
-        """The same for a table in parts."""
+    def _learned_parts(self, X: Any, y: Any, sample_weight: Any) -> tuple[RegressionReading, Source]:
         name = type(self).__name__
         source = open_parts(X, y, sample_weight)
         summary, target = describe(source, name, partial(_target_of, name))
@@ -257,10 +334,12 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
         scaler = target.scaler()
         _warn_if_constant(scaler)
         rows = source.map(Encode(encoder, partial(_scaled, scaler, name), name, n_targets=len(scaler.centre)))
-        return Reading(encoder, scaler, target.dims == 1), rows
+        return RegressionReading(encoder, scaler, target.dims == 1), rows
 
-    def _more_rows(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> Data:
-        """Canonical rows by the encoding and the scaling that are there."""
+    def _known_reading(self) -> RegressionReading:
+        return RegressionReading(self._encoder, self._scaler, self._squeeze)
+
+    def _more_rows(self, X: Any, y: Any, sample_weight: Any) -> NetworkRows:
         encoded = self._encode(X)
         Y, _ = validate_target(y, len(encoded), type(self).__name__)
         if Y.shape[1] != len(self._scaler.centre):
@@ -270,7 +349,7 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
             )
         return canonical(encoded, self._scaler.transform(Y), validate_weight(sample_weight, len(encoded)))
 
-    def _note_a_noise_floor(self, data: Data) -> None:
+    def _note_a_noise_floor(self, data: NetworkRows) -> None:
         """Warn where nothing is left to chance: at the floor, the hidden units may still carry a spread."""
         floor = np.exp(SMALLEST_LOG_SD)
         if self.noise_variance != "learn" or np.exp(self.params_.log_sd1).min() > 1.01 * floor:
@@ -284,30 +363,32 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
                 stacklevel=3,
             )
 
-    def _keep(self, reading: Reading, ensemble: Ensemble, result: FitResult) -> None:
-        """Set all that a prediction needs, at once: a fit that fails before leaves the former model whole."""
+    def _keep(self, reading: RegressionReading, ensemble: Ensemble, result: FitResult) -> None:
         _, self._scaler, self._squeeze = reading
-        self._keep_encoder(reading.encoder)
-        self._former = recipe_of.leaves_of(result.state)
-        self.ensemble_ = ensemble._replace(centre=self._scaler.centre, scale=self._scaler.scale)
-        self.params_ = ensemble.params
+        centre, scale = self._scaler.centre, self._scaler.scale
+        self._keep_ensemble(reading.encoder, ensemble._replace(centre=centre, scale=scale), result)
         noise = np.exp(2.0 * np.asarray(ensemble.params.log_sd1, np.float64))
-        self.noise_variance_ = ensemble.inflation * noise.mean(axis=0) * self._scaler.scale**2
+        self.noise_variance_ = ensemble.inflation * noise.mean(axis=0) * scale**2
 
 
-def _target_of(name: str, part: Part, weight: FloatArray) -> TargetSummary:
+def _target_of(name: str, part: Part, weight: Float64[np.ndarray, " N"]) -> TargetSummary:
+    """What a part tells of the target. Raises InputError."""
     return TargetSummary.of(part.y, weight, name)
 
 
-def _scaled(scaler: TargetScaler, name: str, y: Any, weight: FloatArray) -> FloatArray:
+def _scaled(
+    scaler: TargetScaler, name: str, y: Any, weight: Float64[np.ndarray, " N"]
+) -> Float64[np.ndarray, "N P"]:
+    """The target of a part, standardised. Raises InputError."""
     return scaler.transform(validate_target(y, len(weight), name)[0])
 
 
 def _warn_if_constant(scaler: TargetScaler) -> None:
+    """Warn at the line that called `fit` or `partial_fit`."""
     if any(scaler.constant):
         warnings.warn(
             "The target is constant: that value is predicted everywhere, with a spread that the data "
             "cannot tell.",
             NongaussWarning,
-            stacklevel=4,
+            stacklevel=5,
         )

@@ -19,11 +19,12 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 from jax.scipy.sparse.linalg import cg
+from jaxtyping import Array, Bool, Float, Int
 
 from nongauss.core.records import value
 from nongauss.prob import truncnorm
 from nongauss.tggm.objective import LOG_2PI
-from nongauss.tggm.params import Params
+from nongauss.tggm.params import NetworkParams
 
 SETTLED = 1e-4
 """Sweeps end when no mean moves by more than this share of its standard deviation."""
@@ -32,13 +33,13 @@ _MOST_INNER = 20  # conjugate-gradient steps inside a sweep
 _INNER_ERROR = 1e-3
 
 
-class Posterior(NamedTuple):
-    """A factorised distribution: unit k is N_T(location_k, sd_k^2) with these moments. Each (K,)."""
+class FactorisedPosterior(NamedTuple):
+    """A factorised distribution: unit k is N_T(location_k, sd_k^2) with these moments."""
 
-    location: jax.Array
-    sd: jax.Array
-    mean: jax.Array
-    variance: jax.Array
+    location: Float[Array, " K"]
+    sd: Float[Array, " K"]
+    mean: Float[Array, " K"]
+    variance: Float[Array, " K"]
 
 
 @value
@@ -47,8 +48,10 @@ class Phase:
 
     seen: str
 
-    def outputs(self, params: Params, scores: jax.Array, y: jax.Array) -> jax.Array:
-        """The outputs z (P,): the numbers y themselves, or T_c s of the scores (T_c is its own inverse)."""
+    def outputs(
+        self, params: NetworkParams, scores: Float[Array, " P"], y: Float[Array, " Y"]
+    ) -> Float[Array, " P"]:
+        """The outputs z: the numbers y themselves, or T_c s of the scores (T_c is its own inverse)."""
         if self.seen == "number":
             return y
         if scores.shape[0] == 1:
@@ -57,8 +60,10 @@ class Phase:
         top = jnp.sum(own * scores)
         return top - (1.0 - own) * scores
 
-    def energy(self, params: Params, v: jax.Array, x: jax.Array, y: jax.Array) -> jax.Array:
-        """E(v) of v (K,): hidden layers from the inputs up, then the scores of a label."""
+    def energy(
+        self, params: NetworkParams, v: Float[Array, " K"], x: Float[Array, " D"], y: Float[Array, " Y"]
+    ) -> Float[Array, ""]:
+        """E(v) of v: hidden layers from the inputs up, then the scores of a label."""
         total, below, at = jnp.zeros((), v.dtype), x, 0
         for layer in params.hidden:
             size = layer.b.shape[0]
@@ -70,8 +75,17 @@ class Phase:
         error = self.outputs(params, v[at:], y) - params.W1 @ below - params.b1
         return total + 0.5 * jnp.sum((error / jnp.exp(params.log_sd1)) ** 2)
 
-    def diagonal(self, params: Params, y: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """The diagonal of P in two parts (K,): from the residual a unit is in, and from those it feeds."""
+    def slope(
+        self, params: NetworkParams, v: Float[Array, " K"], x: Float[Array, " D"], y: Float[Array, " Y"]
+    ) -> Float[Array, " K"]:
+        """The gradient P v - gamma of the energy in v."""
+        found: Float[Array, " K"] = jax.grad(self.energy, argnums=1)(params, v, x, y)
+        return found
+
+    def diagonal(
+        self, params: NetworkParams, y: Float[Array, " Y"]
+    ) -> tuple[Float[Array, " K"], Float[Array, " K"]]:
+        """The diagonal of P in two parts: from the residual a unit is in, and from those it feeds."""
         own = [jnp.exp(-2.0 * layer.log_sd) for layer in params.hidden]
         noise = jnp.exp(-2.0 * params.log_sd1)
         last = jnp.zeros_like(own[-1]) if self.seen == "nothing" else noise @ params.W1**2
@@ -81,23 +95,23 @@ class Phase:
             fed.append((noise.shape[0] - 1.0) * self._own_class(params, y) * (noise.shape[0] > 1))
         return jnp.concatenate(own), jnp.concatenate(fed)
 
-    def truncated(self, params: Params, y: jax.Array) -> jax.Array:
-        """Which of the units are not negative (K,): all but the score of the true class among several."""
+    def truncated(self, params: NetworkParams, y: Float[Array, " Y"]) -> Bool[Array, " K"]:
+        """Which of the units are not negative: all but the score of the true class among several."""
         hidden = jnp.ones(sum(layer.b.shape[0] for layer in params.hidden), bool)
         if self.seen != "label":
             return hidden
         own = self._own_class(params, y)
         return jnp.concatenate([hidden, (own == 0.0) | (own.shape[0] == 1)])
 
-    def log_normaliser(self, params: Params) -> jax.Array:
+    def log_normaliser(self, params: NetworkParams) -> Float[Array, ""]:
         """The log of the Gaussian factors in front of exp(-E)."""
         sds = [layer.log_sd for layer in params.hidden]
         if self.seen != "nothing":
             sds.append(params.log_sd1)
         return -jnp.sum(0.5 * LOG_2PI + jnp.concatenate(sds))
 
-    def _own_class(self, params: Params, y: jax.Array) -> jax.Array:
-        """1 at the output of the class, else 0: (P,)."""
+    def _own_class(self, params: NetworkParams, y: Float[Array, " Y"]) -> Float[Array, " P"]:
+        """1 at the output of the class, else 0."""
         n_outputs = params.b1.shape[0]
         return (jnp.arange(n_outputs) == y[0].astype(int)).astype(params.b1.dtype)
 
@@ -110,37 +124,52 @@ def posterior_phase(n_classes: int) -> Phase:
     return Phase("label" if n_classes else "number")
 
 
-class Climb(NamedTuple):
-    """A posterior on its way up: `slope` (K,) is the gradient of the bound in the means, `step` <= 1."""
+class NewtonState(NamedTuple):
+    """A posterior on its way up: `slope` is the gradient of the bound in the means, `step` <= 1."""
 
-    q: Posterior
-    slope: jax.Array
-    step: jax.Array
+    q: FactorisedPosterior
+    slope: Float[Array, " K"]
+    step: Float[Array, ""]
 
 
-def factors(phase: Phase, params: Params, location: jax.Array, y: jax.Array) -> Posterior:
-    """The factors at these locations (K,), each of its best width 1 / P_kk."""
+def factors(
+    phase: Phase, params: NetworkParams, location: Float[Array, " K"], y: Float[Array, " Y"]
+) -> FactorisedPosterior:
+    """The factors at these locations, each of its best variance before truncation, 1 / P_kk (eq. 22)."""
     sd = 1.0 / jnp.sqrt(sum(phase.diagonal(params, y)))
     cut = phase.truncated(params, y)
     mean, variance = truncnorm.moments(location, sd)
-    return Posterior(location, sd, jnp.where(cut, mean, location), jnp.where(cut, variance, sd**2))
+    return FactorisedPosterior(location, sd, jnp.where(cut, mean, location), jnp.where(cut, variance, sd**2))
 
 
-def best_locations(phase: Phase, params: Params, means: jax.Array, x: jax.Array, y: jax.Array) -> jax.Array:
-    """Location (K,) of each unit's best factor given the means (K,) of the others (eq. 22, 32, 42)."""
-    slope = jax.grad(phase.energy, argnums=1)(params, means, x, y)
-    return means - slope / sum(phase.diagonal(params, y))
+def best_locations(
+    phase: Phase,
+    params: NetworkParams,
+    means: Float[Array, " K"],
+    x: Float[Array, " D"],
+    y: Float[Array, " Y"],
+) -> Float[Array, " K"]:
+    """Location of each unit's best factor given the means (K,) of the others (eq. 22, 32, 42)."""
+    own, fed = phase.diagonal(params, y)
+    return means - phase.slope(params, means, x, y) / (own + fed)
 
 
-def stand(
-    phase: Phase, params: Params, location: jax.Array, step: jax.Array, x: jax.Array, y: jax.Array
-) -> Climb:
+def climb_from(
+    phase: Phase,
+    params: NetworkParams,
+    location: Float[Array, " K"],
+    step: Float[Array, ""],
+    x: Float[Array, " D"],
+    y: Float[Array, " Y"],
+) -> NewtonState:
     """The posterior at these locations, with the slope of the bound there."""
     q = factors(phase, params, location, y)
-    return Climb(q, (best_locations(phase, params, q.mean, x, y) - location) / q.sd**2, step)
+    return NewtonState(q, (best_locations(phase, params, q.mean, x, y) - location) / q.sd**2, step)
 
 
-def sweep(phase: Phase, params: Params, now: Climb, x: jax.Array, y: jax.Array) -> Climb:
+def sweep(
+    phase: Phase, params: NetworkParams, now: NewtonState, x: Float[Array, " D"], y: Float[Array, " Y"]
+) -> NewtonState:
     """One damped Newton step of all means at once.
 
     At fixed widths the bound is strictly concave in the means, with Hessian -(P + diag(1/var - P_kk)). The
@@ -152,42 +181,49 @@ def sweep(phase: Phase, params: Params, now: Climb, x: jax.Array, y: jax.Array) 
     own, fed = phase.diagonal(params, y)
     extra = jnp.maximum(1.0 / q.variance - own - fed, 0.0)
 
-    def hessian(way: jax.Array) -> jax.Array:
-        def slope(v: jax.Array) -> jax.Array:
-            return jax.grad(phase.energy, argnums=1)(params, v, x, y)
-
-        return extra * way + jax.jvp(slope, (q.mean,), (way,))[1]
+    def hessian(way: Float[Array, " K"]) -> Float[Array, " K"]:  # (P + diag(1 / var - P_kk)) way
+        curved: Float[Array, " K"] = jax.jvp(lambda v: phase.slope(params, v, x, y), (q.mean,), (way,))[1]
+        return extra * way + curved
 
     inner = min(q.mean.shape[0], _MOST_INNER)
-    way, _ = cg(hessian, now.slope, tol=_INNER_ERROR, maxiter=inner, M=lambda slope: slope / (extra + own))
+    way, _ = cg(  # type: ignore[no-untyped-call]
+        hessian, now.slope, tol=_INNER_ERROR, maxiter=inner, M=lambda slope: slope / (extra + own)
+    )
     there = q.location + now.step * way * q.sd**2 / q.variance
-    tried = stand(phase, params, there, now.step, x, y)
+    tried = climb_from(phase, params, there, now.step, x, y)
     moved = tried.q.mean - q.mean
     before, after = now.slope @ moved, tried.slope @ moved
     taken = (before >= 0.0) & (after >= -0.5 * before)
-    chosen = jax.tree.map(lambda new, old: jnp.where(taken, new, old), tried, now)
+    chosen: NewtonState = jax.tree.map(lambda new, old: jnp.where(taken, new, old), tried, now)
     return chosen._replace(step=jnp.where(taken, jnp.minimum(2.0 * now.step, 1.0), 0.25 * now.step))
 
 
 def solve(
-    phase: Phase, params: Params, first: jax.Array, x: jax.Array, y: jax.Array, n_sweeps: int
-) -> Posterior:
+    phase: Phase,
+    params: NetworkParams,
+    first: Float[Array, " K"],
+    x: Float[Array, " D"],
+    y: Float[Array, " Y"],
+    n_sweeps: int,
+) -> FactorisedPosterior:
     """The factorised distribution of one row after at most `n_sweeps` sweeps from the locations `first`."""
 
-    def unsettled(carry: tuple[jax.Array, Climb]) -> jax.Array:
+    def unsettled(carry: tuple[Int[Array, ""], NewtonState]) -> Bool[Array, ""]:
         done, now = carry
         gap = jnp.abs(now.slope) * now.q.variance / now.q.sd
         return (done < n_sweeps) & (jnp.max(gap) > SETTLED)
 
-    def body(carry: tuple[jax.Array, Climb]) -> tuple[jax.Array, Climb]:
+    def body(carry: tuple[Int[Array, ""], NewtonState]) -> tuple[Int[Array, ""], NewtonState]:
         return carry[0] + 1, sweep(phase, params, carry[1], x, y)
 
-    start = stand(phase, params, first, jnp.ones((), first.dtype), x, y)
+    start = climb_from(phase, params, first, jnp.ones((), first.dtype), x, y)
     return jax.lax.while_loop(unsettled, body, (jnp.int32(0), start))[1].q
 
 
-def forward(phase: Phase, params: Params, x: jax.Array, y: jax.Array) -> jax.Array:
-    """Locations (K,) to start from: each layer's drive at the means below it, scores at 1."""
+def forward(
+    phase: Phase, params: NetworkParams, x: Float[Array, " D"], y: Float[Array, " Y"]
+) -> Float[Array, " K"]:
+    """Locations to start from: each layer's W E[h below] + b at the means below it, scores at 1."""
     below, locations = x, []
     for layer in params.hidden:
         locations.append(layer.W @ below + layer.b)
@@ -197,23 +233,30 @@ def forward(phase: Phase, params: Params, x: jax.Array, y: jax.Array) -> jax.Arr
     return jnp.concatenate(locations)
 
 
-def entropy(phase: Phase, params: Params, q: Posterior, y: jax.Array) -> jax.Array:
-    """Entropy of the factorised posterior, by its own moments."""
+def entropy(
+    phase: Phase, params: NetworkParams, q: FactorisedPosterior, y: Float[Array, " Y"]
+) -> Float[Array, ""]:
+    """Entropy of the factorised posterior, by its own moments.
+
+    Of a factor cut at 0: log(2 pi) / 2 + log sd + log Phi(xi / sd) + E[(h - xi)^2] / (2 sd^2).
+    """
     cut = phase.truncated(params, y)
     log_partition = jnp.where(cut, truncnorm.log_partition(q.location, q.sd), 0.0)
     spread = 0.5 * (q.variance + (q.mean - q.location) ** 2) / q.sd**2
     return jnp.sum(0.5 * LOG_2PI + jnp.log(q.sd) + log_partition + spread)
 
 
-def bound(phase: Phase, params: Params, q: Posterior, x: jax.Array, y: jax.Array) -> jax.Array:
+def bound(
+    phase: Phase, params: NetworkParams, q: FactorisedPosterior, x: Float[Array, " D"], y: Float[Array, " Y"]
+) -> Float[Array, ""]:
     """Lower bound of log int exp(-E) with its factors: minus the expected energy, plus the entropy of q."""
     expected = phase.energy(params, q.mean, x, y) + 0.5 * sum(phase.diagonal(params, y)) @ q.variance
     return phase.log_normaliser(params) - expected + entropy(phase, params, q, y)
 
 
 def phases(
-    params: Params, x: jax.Array, y: jax.Array, n_classes: int, n_sweeps: int
-) -> tuple[Posterior, Posterior]:
+    params: NetworkParams, x: Float[Array, " D"], y: Float[Array, " Y"], n_classes: int, n_sweeps: int
+) -> tuple[FactorisedPosterior, FactorisedPosterior]:
     """Posterior and prior of one row; the prior starts from the posterior, as the paper found best."""
     seen = posterior_phase(n_classes)
     q = solve(seen, params, forward(seen, params, x, y), x, y, n_sweeps)
@@ -221,7 +264,9 @@ def phases(
     return q, solve(PRIOR, params, q.location[:n_hidden], x, y, n_sweeps)
 
 
-def row_bound(params: Params, x: jax.Array, y: jax.Array, n_classes: int, n_sweeps: int) -> jax.Array:
+def row_bound(
+    params: NetworkParams, x: Float[Array, " D"], y: Float[Array, " Y"], n_classes: int, n_sweeps: int
+) -> Float[Array, ""]:
     """The bound of log p(y|x), posterior minus prior, with the gradient that EM follows.
 
     Both distributions are held while differentiating: by the envelope theorem that is the gradient of the
@@ -232,8 +277,13 @@ def row_bound(params: Params, x: jax.Array, y: jax.Array, n_classes: int, n_swee
 
 
 def between(
-    params: Params, q: Posterior, prior: Posterior, x: jax.Array, y: jax.Array, n_classes: int = 0
-) -> jax.Array:
+    params: NetworkParams,
+    q: FactorisedPosterior,
+    prior: FactorisedPosterior,
+    x: Float[Array, " D"],
+    y: Float[Array, " Y"],
+    n_classes: int = 0,
+) -> Float[Array, ""]:
     """The posterior's bound minus the prior's. With one layer the second is exact: eq. 10."""
     seen = posterior_phase(n_classes)
     return bound(seen, params, q, x, y) - bound(PRIOR, params, prior, x, y)

@@ -14,8 +14,8 @@ Three objectives, each a lower bound of, or a stand-in for, log p(y|x):
 - `moment_log_likelihood`: as if z were Gaussian with its mean and covariance given x;
 - `plug_in_log_likelihood`: as if the noise alone spread it about its mean (back-propagation).
 
-Shapes: x (D,), y (P,) or the class number (1,), units M. Source: Su, Liao, Chen and Carin (ICML 2016);
-`NOTATION.md` lists errata.
+Shapes: x (D,), y (Y,): the P numbers, or the one class number of a label; M units. Source: Su, Liao, Chen and
+Carin (ICML 2016); `NOTATION.md` lists errata.
 """
 
 from __future__ import annotations
@@ -24,32 +24,40 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
 
 from nongauss.prob import normal, probit, truncnorm
 from nongauss.tables.sparse import SparseRows
-from nongauss.tggm.params import Config, Params
+from nongauss.tggm.config import NetworkConfig
+from nongauss.tggm.params import NetworkParams
 
 LOG_2PI = 2.0 * normal.HALF_LOG_2PI
 
 
-def filled(X: Any, n_inputs: int) -> jax.Array:
-    """The rows of a batch as a dense matrix (B, D), whether they come dense or as `SparseRows`."""
+def filled(X: Any, n_inputs: int) -> Float[Array, "B D"]:
+    """The rows of a batch as a dense matrix, whether they come dense or as `SparseRows`."""
     if not isinstance(X, SparseRows):
-        return X
+        dense: Float[Array, "B D"] = X
+        return dense
     empty = jnp.zeros((len(X.index), n_inputs), X.value.dtype)
     return empty.at[jnp.arange(len(X.index))[:, None], X.index].add(X.value)
 
 
-def thinned(key: jax.Array, X: Any, dropout: float) -> Any:
-    """The rows of a batch; sparse ones lack a random share of their cells, the rest make up for it."""
+def thinned(key: Key[Array, ""], X: Any, dropout: float) -> Any:
+    """The rows of a batch; sparse ones lack a random share of their cells, the rest make up for it.
+
+    A cell v becomes v / (1 - dropout) with probability 1 - dropout, else 0: its mean stays v.
+    """
     if not dropout:
         return X
     kept = jax.random.bernoulli(key, 1.0 - dropout, X.value.shape)
     return SparseRows(X.index, jnp.where(kept, X.value / (1.0 - dropout), 0.0))
 
 
-def last_drive(params: Params, x: jax.Array, spread: bool = True) -> tuple[jax.Array, jax.Array]:
-    """Location and sd of the last hidden layer's units before truncation: (M,), (M,).
+def last_drive(
+    params: NetworkParams, x: Float[Array, " D"], spread: bool = True
+) -> tuple[Float[Array, " M"], Float[Array, " M"]]:
+    """Location and sd of the last hidden layer's units before truncation.
 
     One layer: c = W0 x + b0 and s0, exactly. Deeper, the layer below counts as a Gaussian with the mean m and
     the variances v of its truncated normals (assumed density): a unit sees N(W m + b, s^2 + W^2 v) before it
@@ -65,14 +73,16 @@ def last_drive(params: Params, x: jax.Array, spread: bool = True) -> tuple[jax.A
 
 
 def output_moments(
-    params: Params, x: jax.Array, spread: bool = True
-) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """E[z|x] = W1 E[h|x] + b1 (eq. 5), and mean and variance of the last hidden layer: (P,), (M,), (M,)."""
+    params: NetworkParams, x: Float[Array, " D"], spread: bool = True
+) -> tuple[Float[Array, " P"], Float[Array, " M"], Float[Array, " M"]]:
+    """E[z|x] = W1 E[h|x] + b1 (eq. 5), and mean and variance of the last hidden layer."""
     mean, variance = truncnorm.moments(*last_drive(params, x, spread))
     return params.W1 @ mean + params.b1, mean, variance
 
 
-def plug_in_log_likelihood(params: Params, x: jax.Array, y: jax.Array, n_classes: int = 0) -> jax.Array:
+def plug_in_log_likelihood(
+    params: NetworkParams, x: Float[Array, " D"], y: Float[Array, " Y"], n_classes: int = 0
+) -> Float[Array, ""]:
     """log p(y | z ~ N(E[z|x], s1^2)): its gradient is back-propagation through the soft ReLU (sec. 3.2)."""
     mean, _, _ = output_moments(params, x, spread=False)
     if n_classes:
@@ -80,7 +90,9 @@ def plug_in_log_likelihood(params: Params, x: jax.Array, y: jax.Array, n_classes
     return jnp.sum(normal.log_pdf(y, mean, jnp.exp(params.log_sd1)))
 
 
-def moment_log_likelihood(params: Params, x: jax.Array, y: jax.Array, n_classes: int = 0) -> jax.Array:
+def moment_log_likelihood(
+    params: NetworkParams, x: Float[Array, " D"], y: Float[Array, " Y"], n_classes: int = 0
+) -> Float[Array, ""]:
     """log N(y; E[y|x], W1 diag(var h) W1' + diag s1^2): with one layer both moments of the model are exact.
 
     y sums many independent units, so the Gaussian is close, and unlike mean field it keeps the
@@ -92,16 +104,19 @@ def moment_log_likelihood(params: Params, x: jax.Array, y: jax.Array, n_classes:
     if n_classes:
         return probit.log_probabilities(mean, params.W1**2 @ hidden + noise)[y[0].astype(int)]
     error = y - mean
-    if y.shape[0] == 1:
+    if y.shape[0] == 1:  # log N(y; m, v) = -(log 2 pi + log v + (y - m)^2 / v) / 2
         variance = jnp.sum(params.W1[0] ** 2 * hidden) + noise
         return -0.5 * jnp.sum(LOG_2PI + jnp.log(variance) + error**2 / variance)
     covariance = (params.W1 * hidden[None, :]) @ params.W1.T + jnp.diag(noise)
+    # with L L' the covariance: log N = -(P log 2 pi + |L^-1 (y - E[y|x])|^2) / 2 - sum_p log L_pp
     factor = jnp.linalg.cholesky(covariance)
     scaled = jax.scipy.linalg.solve_triangular(factor, error, lower=True)
     return -0.5 * (y.shape[0] * LOG_2PI + scaled @ scaled) - jnp.sum(jnp.log(jnp.diag(factor)))
 
 
-def predictive_log_likelihood(params: Params, config: Config, x: jax.Array, y: jax.Array) -> jax.Array:
+def predictive_log_likelihood(
+    params: NetworkParams, config: NetworkConfig, x: Float[Array, " D"], y: Float[Array, " Y"]
+) -> Float[Array, ""]:
     """The density by which held-out rows judge a member: that of `predict`, up to its skewness."""
     density = plug_in_log_likelihood if config.method == "bp" else moment_log_likelihood
     return density(params, x, y, config.n_classes)

@@ -1,4 +1,4 @@
-"""What a truncated-Gaussian graphical model estimates, how it is set up and where it starts."""
+"""What a truncated-Gaussian graphical model estimates, where it starts, and the state of its training."""
 
 from __future__ import annotations
 
@@ -9,8 +9,12 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
+from jaxtyping import Array, Float, Float32, Int32
 
-from nongauss.core.records import persistable, value
+from nongauss.core.device import record
+from nongauss.core.records import persistable
+from nongauss.tggm.config import NetworkConfig, TrainingRecipe
 
 LARGEST_LOG_SD = 3.0
 """Upper end of the log standard deviations, in units of the standardised target."""
@@ -19,8 +23,12 @@ SMALLEST_LOG_SD = -9.0
 """Lower end: a noise of 1e-4 target standard deviations. It keeps a noise-free fit finite."""
 
 
+WORST = -1e30
+"""The held-out score that no epoch has: that of a member before its first one."""
+
+
 @persistable("tggm.Layer", "nongauss.tggm.params:Layer")
-class Layer(NamedTuple):
+class HiddenLayer(NamedTuple):
     """A layer of hidden units above another: `W` (E, M, M below), `b` (E, M), `log_sd` (E, M)."""
 
     W: jax.Array
@@ -29,7 +37,7 @@ class Layer(NamedTuple):
 
 
 @persistable("tggm.Params", "nongauss.tggm.params:Params")
-class Params(NamedTuple):
+class NetworkParams(NamedTuple):
     """Parameters of the members of an ensemble (leading axis E), or of one member without that axis.
 
     `W0` (E, M, D) and `b0` (E, M): input to the first hidden layer. `W1` (E, P, M) and `b1` (E, P): last
@@ -44,36 +52,17 @@ class Params(NamedTuple):
     b1: jax.Array
     log_sd0: jax.Array
     log_sd1: jax.Array
-    deeper: tuple[Layer, ...] = ()
+    deeper: tuple[HiddenLayer, ...] = ()
 
     @property
-    def hidden(self) -> tuple[Layer, ...]:
+    def hidden(self) -> tuple[HiddenLayer, ...]:
         """All hidden layers in order, from the inputs up."""
-        return (Layer(self.W0, self.b0, self.log_sd0), *self.deeper)
+        return (HiddenLayer(self.W0, self.b0, self.log_sd0), *self.deeper)
 
 
-@persistable("tggm.Config", "nongauss.tggm.params:Config")
-@value
-class Config:
-    """The settings that a compiled step depends on.
-
-    `layers`: M of each hidden layer. `method`: "ml" or "bp"; `posterior`: "moments" or "mean_field" (of
-    `ml`); `n_sweeps`: its sweeps. `hidden_variance`, `noise_variance`: a number fixes it, None learns it.
-    `n_classes`: 0 if the targets are numbers; labels have one output if there are two, else one a class.
-    `dropout`: share of the filled cells of a sparse row that a training step leaves out.
-    """
-
-    layers: tuple[int, ...]
-    method: str
-    posterior: str
-    n_sweeps: int
-    hidden_variance: float | None
-    noise_variance: float | None
-    n_classes: int = 0
-    dropout: float = 0.0
-
-
-def start(rng: np.random.Generator, config: Config, n_members: int, n_inputs: int, Y: np.ndarray) -> Params:
+def start(
+    rng: np.random.Generator, config: NetworkConfig, n_members: int, n_inputs: int, Y: np.ndarray
+) -> NetworkParams:
     """Random starting values of an ensemble for standardised targets `Y` (N, P), float32 on the host.
 
     Weights are scaled by the number of units that feed them; the spread of the biases puts the bends of the
@@ -94,7 +83,7 @@ def start(rng: np.random.Generator, config: Config, n_members: int, n_inputs: in
     def filled(number: float, size: int) -> Any:
         return np.full((n_members, size), number, np.float32)
 
-    params = Params(
+    params = NetworkParams(
         W0=normal(1.0 / math.sqrt(max(n_inputs, 1)), first, n_inputs),
         b0=normal(0.5, first),
         W1=normal(1.0 / math.sqrt(last), n_outputs, last) * varies[None, :, None],
@@ -103,13 +92,15 @@ def start(rng: np.random.Generator, config: Config, n_members: int, n_inputs: in
         log_sd1=filled(math.log(noise), n_outputs),
     )
     deeper = tuple(
-        Layer(normal(math.sqrt(2.0 / below), size, below), normal(0.5, size), filled(math.log(hidden), size))
+        HiddenLayer(
+            normal(math.sqrt(2.0 / below), size, below), normal(0.5, size), filled(math.log(hidden), size)
+        )
         for below, size in itertools.pairwise(config.layers)
     )
     return params._replace(deeper=deeper)
 
 
-def constrain(params: Params, config: Config) -> Params:
+def constrain(params: NetworkParams, config: NetworkConfig) -> NetworkParams:
     """The nearest legal parameters: standard deviations within their limits, fixed ones put back."""
 
     def legal(log_sd: jax.Array, fixed: float | None) -> jax.Array:
@@ -123,4 +114,81 @@ def constrain(params: Params, config: Config) -> Params:
         deeper=tuple(
             layer._replace(log_sd=legal(layer.log_sd, config.hidden_variance)) for layer in params.deeper
         ),
+    )
+
+
+@record
+class TrainingState:
+    """What the next epoch reads. E members; `best*` are those of the epoch with the best held-out rows.
+
+    `total` (E,): weight of the rows each member trains on, about 1 a row; `counted` (E,): the same, or in the
+    user's own units, which the prior is weighed against. `n_steps`: optimiser steps of the schedule
+    (a huge number: the learning rate stays), `rate`: its first learning rate. `patience`, `tol`: the rule for
+    stopping early.
+    """
+
+    params: NetworkParams
+    optimiser: Any
+    step: Float32[Array, ""]
+    n_steps: Float32[Array, ""]
+    rate: Float32[Array, ""]
+    total: Float32[Array, " E"]
+    counted: Float32[Array, " E"]
+    epoch: Int32[Array, ""]
+    best: NetworkParams
+    best_score: Float32[Array, " E"]
+    best_epoch: Int32[Array, " E"]
+    patience: Int32[Array, ""]
+    tol: Float32[Array, ""]
+
+
+def optimiser() -> optax.GradientTransformation:
+    """RMSProp with momentum and bias correction (Adam); its learning rate is applied in `update`."""
+    return optax.scale_by_adam(b1=0.9, b2=0.99)
+
+
+def side_by_side(params: NetworkParams) -> Float[Array, "E K"]:
+    """All numbers of each member in a row: one long array compiles faster than many short ones."""
+    return jnp.concatenate([leaf.reshape(leaf.shape[0], -1) for leaf in jax.tree.leaves(params)], axis=1)
+
+
+def apart(numbers: Float[Array, "E K"], like: NetworkParams) -> NetworkParams:
+    """Undo `side_by_side`, into arrays of the shapes of `like`."""
+    leaves, structure = jax.tree.flatten(like)
+    ends = np.cumsum([leaf[0].size for leaf in leaves])
+    parts = [
+        part.reshape(leaf.shape) for part, leaf in zip(jnp.split(numbers, ends[:-1], 1), leaves, strict=True)
+    ]
+    rebuilt: NetworkParams = jax.tree.unflatten(structure, parts)
+    return rebuilt
+
+
+def first_state(
+    params: NetworkParams,
+    total: Float[np.ndarray, " E"],
+    n_steps: float,
+    recipe: TrainingRecipe,
+    counted: Float[np.ndarray, " E"] | None = None,
+) -> TrainingState:
+    """The state before the first epoch, as host arrays: nothing is compiled to make it.
+
+    `total` and `counted` (by default the same) as in `TrainingState`.
+    """
+    n_members = params.b0.shape[0]
+    host: Any = np  # host arrays where the record says jax.Array: they become that at the first step
+    shapes = jax.eval_shape(lambda params: optimiser().init(side_by_side(params)), params)
+    return TrainingState(
+        params=params,
+        optimiser=jax.tree.map(lambda leaf: host.zeros(leaf.shape, leaf.dtype), shapes),
+        step=host.float32(0),
+        n_steps=host.float32(n_steps),
+        rate=host.float32(recipe.learning_rate),
+        total=host.asarray(total, host.float32),
+        counted=host.asarray(total if counted is None else counted, host.float32),
+        epoch=host.int32(0),
+        best=params,
+        best_score=host.full(n_members, WORST, host.float32),
+        best_epoch=host.zeros(n_members, host.int32),
+        patience=host.int32(recipe.patience),
+        tol=host.float32(recipe.tol),
     )

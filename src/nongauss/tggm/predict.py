@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from numpy.typing import NDArray
+from jaxtyping import Array, Float, Float64
 from scipy.special import log_ndtr, ndtri_exp
 from scipy.stats import qmc
 
@@ -17,8 +18,9 @@ from nongauss.core.records import persistable
 from nongauss.optimise.minibatch import bucket
 from nongauss.prob import probit, truncnorm
 from nongauss.tables.sparse import SparseRows
+from nongauss.tggm.config import NetworkConfig
 from nongauss.tggm.objective import filled, last_drive
-from nongauss.tggm.params import Config, Params
+from nongauss.tggm.params import NetworkParams
 
 N_POINTS = 64
 """Quasi-random points of the hidden units a member. See `components` for the error that this leaves."""
@@ -36,9 +38,23 @@ _MOST_NUMBERS = 2**24
 """Numbers that rows computed at once may need: wider rows, or ones of many classes, go in small blocks."""
 
 TINY = 1e-200
+"""Least probability and least variance that is divided by."""
 
-FloatArray = NDArray[np.float64]
-Parts = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
+OfMember = Callable[[NetworkParams, Any], tuple[Any, ...]]
+"""What is computed of one member at a block of rows: arrays with one entry a row."""
+
+
+class Decomposition(NamedTuple):
+    """Each member's y at each row as a sum: y = mean + shift + a Gaussian of variance `rest`.
+
+    `mean` (E, N, P). `shift` (E, N, S, P): what the units that skew y most add at S equally likely points, of
+    mean 0 and variance `share` (E, N, P). `rest` (E, N, P): variance of the other units and of the noise.
+    """
+
+    mean: Float64[np.ndarray, "E N P"]
+    shift: Float64[np.ndarray, "E N S P"]
+    share: Float64[np.ndarray, "E N P"]
+    rest: Float64[np.ndarray, "E N P"]
 
 
 @persistable("tggm.Ensemble", "nongauss.tggm.predict:Ensemble")
@@ -49,18 +65,20 @@ class Ensemble(NamedTuple):
     keeps its skewed shape, the rest of it being taken as Gaussian. `centre`, `scale` (P,): of the target.
     """
 
-    params: Params
-    config: Config
-    inflation: FloatArray
+    params: NetworkParams
+    config: NetworkConfig
+    inflation: Float64[np.ndarray, " P"]
     skewness: float
-    centre: FloatArray
-    scale: FloatArray
+    centre: Float64[np.ndarray, " P"]
+    scale: Float64[np.ndarray, " P"]
 
-    def moments(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance of y in original units at standardised rows X (N, D): (N, P) each.
+    def moments(
+        self, X: Float[np.ndarray, "N D"]
+    ) -> tuple[Float64[np.ndarray, "N P"], Float64[np.ndarray, "N P"]]:
+        """Mean and variance of y in original units at standardised rows.
 
         Exact for the mixture of members: the average of their means; the average of their variances plus
-        the spread of their means.
+        the spread of their means, E[y] = avg_e m_e and Var[y] = avg_e v_e + avg_e (m_e - E[y])^2.
         """
         mean, variance = member_moments_of(self.params, self.config, X)
         middle = mean.mean(axis=0)
@@ -72,7 +90,9 @@ class Ensemble(NamedTuple):
         """Gaussians in the mixture that stands for the density of a row."""
         return len(self.params.b1) * (1 if self.config.method == "bp" else N_POINTS)
 
-    def components(self, X: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def components(
+        self, X: Float[np.ndarray, "N D"]
+    ) -> tuple[Float64[np.ndarray, "N C"], Float64[np.ndarray, "N C P"], Float64[np.ndarray, "N C P"]]:
         """The predictive mixture of each row, original units: log weights (N, C), means and sds (N, C, P).
 
         Mean and variance are exact. What the finite number of points leaves is an error of the shape. In the
@@ -80,71 +100,81 @@ class Ensemble(NamedTuple):
         noise and 0.035 where it varies ten times as much, the worst case (tests/tggm/test_predict.py), and
         up to 0.02 in a fitted model (tests/tggm/test_estimator.py).
         """
-        means, variances = mixture(parts_of(self.params, self.config, X), self.inflation, self.skewness)
+        means, variances = mixture(decomposed(self.params, self.config, X), self.inflation, self.skewness)
         n_rows, n_outputs = len(X), len(self.centre)
         means = np.moveaxis(means, 0, 1).reshape(n_rows, -1, n_outputs)
         sds = np.sqrt(np.moveaxis(variances, 0, 1).reshape(n_rows, -1, n_outputs))
         weights = np.full(means.shape[:2], -np.log(means.shape[1]))
         return weights, self.centre + self.scale * means, np.abs(self.scale) * sds
 
-    def classes(self, X: Any) -> tuple[FloatArray, FloatArray]:
-        """Of labels: the probability of each class (N, C), rows summing to 1, and E[z|x] (N, P).
-
-        Both are averages over the members. X (N, D) is dense or `SparseRows`.
-        """
+    def classes(
+        self, X: Float[np.ndarray, "N D"] | SparseRows
+    ) -> tuple[Float64[np.ndarray, "N C"], Float64[np.ndarray, "N P"]]:
+        """Of labels: the probability of each class, rows summing to 1, and E[z|x], averaged over members."""
         probabilities, mean = _in_blocks(partial(_classes, config=self.config), _BLOCK, self.params, X)
         average = np.maximum(probabilities.mean(axis=0), TINY)
         return average / average.sum(axis=1, keepdims=True), mean.mean(axis=0)
 
 
-def mixture(parts: Parts, inflation: FloatArray, skewness: float) -> tuple[FloatArray, FloatArray]:
-    """Means and variances (E, N, S, P) of the Gaussians of each member and row, standardised scale."""
-    mean, shift, share, rest = parts
-    means = mean[:, :, None, :] + np.sqrt(inflation * skewness) * shift
-    variances = inflation * (rest + (1.0 - skewness) * share)
+def mixture(
+    parts: Decomposition, inflation: Float64[np.ndarray, " P"] | float, skewness: float
+) -> tuple[Float64[np.ndarray, "E N S P"], Float64[np.ndarray, "E N S P"]]:
+    """Means and variances of the Gaussians of each member and row, standardised scale.
+
+    With inflation a and skewness k, Gaussian s has mean m + sqrt(a k) shift_s and variance
+    a (rest + (1 - k) share): the variance of their mixture is a (rest + share), whatever k is.
+    """
+    means = parts.mean[:, :, None, :] + np.sqrt(inflation * skewness) * parts.shift
+    variances = inflation * (parts.rest + (1.0 - skewness) * parts.share)
     return means, np.broadcast_to(variances[:, :, None, :], means.shape)
 
 
-def member_moments_of(params: Params, config: Config, X: NDArray[Any]) -> tuple[FloatArray, FloatArray]:
-    """Mean and variance of each member at rows X (N, D), standardised scale: (E, N, P) each, float64."""
+def member_of(params: NetworkParams, number: int) -> NetworkParams:
+    """The ensemble that consists of one member alone."""
+    one: NetworkParams = jax.tree.map(lambda leaf: leaf[number : number + 1], params)
+    return one
+
+
+def member_moments_of(
+    params: NetworkParams, config: NetworkConfig, X: Float[np.ndarray, "N D"]
+) -> tuple[Float64[np.ndarray, "E N P"], Float64[np.ndarray, "E N P"]]:
+    """Mean and variance of each member at these rows, standardised scale."""
     mean, variance = _in_blocks(partial(_moments, config=config), _BLOCK, params, X)
     return mean, variance
 
 
-def parts_of(params: Params, config: Config, X: NDArray[Any]) -> Parts:
-    """The parts of each member's y at rows X (N, D): y = mean + shift + Gaussian of variance `rest`.
+def decomposed(params: NetworkParams, config: NetworkConfig, X: Float[np.ndarray, "N D"]) -> Decomposition:
+    """The parts of each member's y at these rows, standardised scale.
 
-    The units that skew y most are put at quasi-random points of their distributions and give `shift`
-    (E, N, S, P), with mean 0 and exact variance `share` (E, N, P); the others are in `rest` (E, N, P) with
-    the noise. With several outputs all units are put at points, which keeps the outputs' dependence.
-    Returns mean (E, N, P), shift, share, rest.
+    The units that skew y most are put at quasi-random points of their distributions. With several outputs all
+    units are, which keeps the outputs' dependence.
     """
     n_outputs, n_hidden = params.W1.shape[1:]
     if config.method == "bp":
         mean, noise = member_moments_of(params, config, X)
-        return mean, np.zeros((*mean.shape[:2], 1, n_outputs)), np.zeros_like(noise), noise
+        return Decomposition(mean, np.zeros((*mean.shape[:2], 1, n_outputs)), np.zeros_like(noise), noise)
     n_chosen = n_hidden if n_outputs > 1 else min(N_SKEWED, n_hidden)
     found = _in_blocks(partial(_units, n_chosen=n_chosen), _SMALL_BLOCK, params, X)
     mean, location, sd, center, variance, weight, rest = found
-    share = np.einsum("enpk,enk->enp", weight**2, variance)
+    share = np.einsum("enpk,enk->enp", weight**2, variance)  # sum_k W_pk^2 var(h_k)
     shift = np.empty((*mean.shape[:2], N_POINTS, n_outputs))
     for first in range(0, len(X), _SMALL_BLOCK):
         block = slice(first, first + _SMALL_BLOCK)
         shift[:, block] = _shift(
             _points(n_chosen), *(part[:, block] for part in (share, location, sd, center, weight))
         )
-    return mean, shift, share, rest
+    return Decomposition(mean, shift, share, rest)
 
 
 def _shift(
-    points: FloatArray,
-    share: FloatArray,
-    location: FloatArray,
-    sd: FloatArray,
-    mean: FloatArray,
-    weight: FloatArray,
-) -> FloatArray:
-    """What the chosen units (E, N, K) at the points (S, K) add to E[y]: (E, N, S, P), of variance `share`.
+    points: Float64[np.ndarray, "S K"],
+    share: Float64[np.ndarray, "E N P"],
+    location: Float64[np.ndarray, "E N K"],
+    sd: Float64[np.ndarray, "E N K"],
+    mean: Float64[np.ndarray, "E N K"],
+    weight: Float64[np.ndarray, "E N P K"],
+) -> Float64[np.ndarray, "E N S P"]:
+    """What the chosen units at the points add to E[y], of variance `share`.
 
     The quantile of N_T(c, sd^2) at u is c - sd Phi^-1((1 - u) Phi(c / sd)), in logs. On the host: SciPy has
     it ready, where compiling it would take longer than most people's predictions.
@@ -154,13 +184,13 @@ def _shift(
     shift = np.einsum("ensk,enpk->ensp", drawn - mean[:, :, None, :], weight)
     shift -= shift.mean(axis=2, keepdims=True)
     scale = np.sqrt(share / np.maximum((shift**2).mean(axis=2), TINY))
-    exact: FloatArray = shift * scale[:, :, None, :]
+    exact: Float64[np.ndarray, "E N S P"] = shift * scale[:, :, None, :]
     return exact
 
 
 @partial(jax.jit, static_argnames="spread")
-def _hidden(member: Params, X: Any, spread: bool) -> tuple[jax.Array, ...]:
-    """Location, sd, mean and variance of the last layer's units at rows X: (N, M) each.
+def _hidden(member: NetworkParams, X: Any, spread: bool) -> tuple[Float[Array, "N M"], ...]:
+    """Location, sd, mean and variance of the last layer's units of one member at rows X.
 
     The only part of a regression's predictions that is compiled.
     """
@@ -168,8 +198,13 @@ def _hidden(member: Params, X: Any, spread: bool) -> tuple[jax.Array, ...]:
     return location, sd, *truncnorm.moments(location, sd)
 
 
-def _moments(member: Params, X: Any, config: Config) -> tuple[FloatArray, FloatArray]:
-    """Mean and variance of y, or z, at each row for one member: (N, P) each. Exact with one layer (eq. 5)."""
+def _moments(
+    member: NetworkParams, X: Any, config: NetworkConfig
+) -> tuple[Float64[np.ndarray, "N P"], Float64[np.ndarray, "N P"]]:
+    """Mean and variance of y, or of z, at each row for one member; exact with one layer.
+
+    E[y|x] = W1 E[h|x] + b1 (eq. 5) and Var[y|x] = W1^2 Var[h|x] + s1^2, of back-propagation s1^2 alone.
+    """
     _, _, mean, variance = map(np.asarray, _hidden(member, X, spread=config.method == "ml"))
     W1, noise = np.asarray(member.W1), np.exp(2.0 * np.asarray(member.log_sd1))
     middle = mean @ W1.T + np.asarray(member.b1)
@@ -178,7 +213,7 @@ def _moments(member: Params, X: Any, config: Config) -> tuple[FloatArray, FloatA
     return middle, variance @ W1.T**2 + noise
 
 
-def _units(member: Params, X: Any, n_chosen: int) -> tuple[FloatArray, ...]:
+def _units(member: NetworkParams, X: Any, n_chosen: int) -> tuple[Float64[np.ndarray, "N ..."], ...]:
     """The K units of one member that skew y most at each row, apart from the others.
 
     Returns E[y] (N, P); location, sd, mean and variance of the chosen units (N, K) each; their weights
@@ -199,28 +234,35 @@ def _units(member: Params, X: Any, n_chosen: int) -> tuple[FloatArray, ...]:
     return mean @ W1.T + np.asarray(member.b1), location, sd, center, spread, weight, rest
 
 
-def _classes(member: Params, X: Any, config: Config) -> tuple[jax.Array, FloatArray]:
-    """The probability of each class (N, C) and E[z|x] (N, P), of one member."""
+def _classes(
+    member: NetworkParams, X: Any, config: NetworkConfig
+) -> tuple[Float[Array, "N C"], Float64[np.ndarray, "N P"]]:
+    """The probability of each class and E[z|x] of one member, z|x being taken as Gaussian."""
     mean, variance = _moments(member, X, config)
     return _probabilities(mean, variance), mean
 
 
 @jax.jit
-def _probabilities(mean: jax.Array, variance: jax.Array) -> jax.Array:
-    return jnp.exp(jax.vmap(partial(probit.log_probabilities, n_points=N_FINE))(mean, variance))
+def _probabilities(mean: Float[Array, "N P"], variance: Float[Array, "N P"]) -> Float[Array, "N C"]:
+    """The multinomial probit of each row by a fine grid."""
+    found: Float[Array, "N C"] = jnp.exp(
+        jax.vmap(partial(probit.log_probabilities, n_points=N_FINE))(mean, variance)
+    )
+    return found
 
 
 @lru_cache
-def _points(n_dimensions: int) -> NDArray[np.float64]:
-    """Scrambled Sobol points (S, K) inside the unit cube; the same in every process."""
-    points: NDArray[np.float64] = qmc.Sobol(n_dimensions, scramble=True, rng=0).random(N_POINTS)
-    return np.clip(points, 1e-12, 1.0 - 1e-12)
+def _points(n_dimensions: int) -> Float64[np.ndarray, "S K"]:
+    """Scrambled Sobol points inside the unit cube; the same in every process."""
+    points: Float64[np.ndarray, "S K"] = qmc.Sobol(n_dimensions, scramble=True, rng=0).random(N_POINTS)
+    inside: Float64[np.ndarray, "S K"] = np.clip(points, 1e-12, 1.0 - 1e-12)
+    return inside
 
 
 def _block(X: Any, first: int, n_rows: int, size: int) -> Any:
     """Rows from `first` on, floats in float64, padded by zeros to `size`, sparse ones to a usual width."""
 
-    def cut(array: NDArray[Any]) -> NDArray[Any]:
+    def cut(array: np.ndarray) -> np.ndarray:
         block = array[first : first + n_rows]
         dtype = np.float64 if block.dtype.kind == "f" else block.dtype
         wider = bucket(block.shape[1]) - block.shape[1] if isinstance(X, SparseRows) else 0
@@ -229,13 +271,15 @@ def _block(X: Any, first: int, n_rows: int, size: int) -> Any:
     return jax.device_put(jax.tree.map(cut, X))
 
 
-def _in_blocks(compute: Any, most: int, params: Params, X: Any) -> list[FloatArray]:
-    """`compute` of each member on blocks of rows in float64, padded to one of two sizes; (E, N, ...) each."""
-    blocks: list[list[FloatArray]] = []
+def _in_blocks(
+    compute: OfMember, most: int, params: NetworkParams, X: Any
+) -> list[Float64[np.ndarray, "E N ..."]]:
+    """`compute` of each member on blocks of rows in float64, padded to one of two sizes."""
+    blocks: list[list[np.ndarray]] = []
     if (params.W0.shape[-1] + N_FINE * params.b1.shape[-1]) * most > _MOST_NUMBERS:
         most = _SMALL_BLOCK
     with double_precision():
-        exact = [jax.tree.map(partial(_member, e), params) for e in range(len(params.b1))]
+        exact = [_alone(params, e) for e in range(len(params.b1))]
         for first in range(0, len(X), most):
             n_rows = min(most, len(X) - first)
             size = _SMALL_BLOCK if n_rows <= _SMALL_BLOCK else most
@@ -245,5 +289,9 @@ def _in_blocks(compute: Any, most: int, params: Params, X: Any) -> list[FloatArr
     return [np.concatenate(parts, axis=1) for parts in zip(*blocks, strict=True)]
 
 
-def _member(number: int, leaf: Any) -> jax.Array:
-    return jax.device_put(np.asarray(leaf, np.float64)[number])
+def _alone(params: NetworkParams, number: int) -> NetworkParams:
+    """The parameters of one member without the member axis, on the device in float64."""
+    one: NetworkParams = jax.tree.map(
+        lambda leaf: jax.device_put(np.asarray(leaf, np.float64)[number]), params
+    )
+    return one

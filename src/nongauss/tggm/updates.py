@@ -1,7 +1,7 @@
 """How the model moves: the gradient of a batch, one step of the optimiser, the judgement of an epoch.
 
-`local` sums over the rows of a batch, `update` moves the parameters, `judge` looks at held-out rows: the
-three functions that the mini-batch engine asks for (`nongauss.optimise.minibatch`).
+`GradientSums` adds up over the rows of a batch, `GradientAscent` moves the parameters, `HeldOutJudge` looks
+at held-out rows: `local`, `update` and `finish` of a mini-batch step (`nongauss.optimise.minibatch`).
 """
 
 from __future__ import annotations
@@ -11,15 +11,24 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
-import optax
+from jaxtyping import Array, Float, Key
 
-from nongauss.core.device import record, replace
+from nongauss.core.device import replace
 from nongauss.core.records import value
 from nongauss.optimise.minibatch import Rows
 from nongauss.tables.sparse import SparseRows
 from nongauss.tggm import mean_field, objective
-from nongauss.tggm.params import Config, Params, constrain
+from nongauss.tggm.config import NetworkConfig
+from nongauss.tggm.data import TOGETHER
+from nongauss.tggm.params import (
+    WORST,
+    NetworkParams,
+    TrainingState,
+    apart,
+    constrain,
+    optimiser,
+    side_by_side,
+)
 
 WEIGHT_PRECISION = 1e-2
 """Precision of the Gaussian prior on all weights, standardised scale: next to nothing beyond a few rows."""
@@ -31,44 +40,12 @@ draw the weights out without end."""
 LARGEST_GRADIENT = 10.0
 """A member's mean gradient (over rows) is shortened to this length: one strange row cannot throw it off."""
 
-TOGETHER = 16
-"""Held-out rows come in multiples of this, which is also how many sparse ones are dense at a time."""
-
 _FINAL_RATE = 0.01
-_WORST = -1e30
 
 
-@record
-class State:
-    """What the next epoch reads. E members; `best*` are those of the epoch with the best held-out rows.
-
-    `total` (E,): weight of the rows each member trains on, about 1 a row; `counted` (E,): the same, or in the
-    user's own units, which the prior is weighed against. `n_steps`: optimiser steps of the schedule
-    (a huge number: the learning rate stays), `rate`: its first learning rate. `patience`, `tol`: the rule for
-    stopping early.
-    """
-
-    params: Params
-    optimiser: Any
-    step: jax.Array
-    n_steps: jax.Array
-    rate: jax.Array
-    total: jax.Array
-    counted: jax.Array
-    epoch: jax.Array
-    best: Params
-    best_score: jax.Array
-    best_epoch: jax.Array
-    patience: jax.Array
-    tol: jax.Array
-
-
-def optimiser() -> optax.GradientTransformation:
-    """RMSProp with momentum and bias correction (Adam); its learning rate is applied in `update`."""
-    return optax.scale_by_adam(b1=0.9, b2=0.99)
-
-
-def row_bound(params: Params, config: Config, x: jax.Array, y: jax.Array) -> jax.Array:
+def row_bound(
+    params: NetworkParams, config: NetworkConfig, x: Float[Array, " D"], y: Float[Array, " Y"]
+) -> Float[Array, ""]:
     """The objective of one row as `config` chooses it, with the gradient that the fit follows."""
     if config.method == "ml" and config.posterior == "mean_field":
         return mean_field.row_bound(params, x, y, config.n_classes, config.n_sweeps)
@@ -76,21 +53,21 @@ def row_bound(params: Params, config: Config, x: jax.Array, y: jax.Array) -> jax
 
 
 @value
-class Local:
+class GradientSums:
     """Sums over a batch: the bound, averaged over members, and each member's gradient.
 
     `batch.data` is (X (B, D) or `SparseRows`, Y (B, P), fold (B,)); member e does not see the rows whose
     fold is e.
     """
 
-    config: Config
+    config: NetworkConfig
 
-    def __call__(self, key: jax.Array, params: Params, batch: Rows) -> dict[str, Any]:
+    def __call__(self, key: Key[Array, ""], params: NetworkParams, batch: Rows) -> dict[str, Any]:
         """Statistics of one batch; all that is random is which cells of sparse rows are left out."""
         X, Y, fold = batch.data
         X = objective.filled(objective.thinned(key, X, self.config.dropout), params.W0.shape[-1])
 
-        def member(one: Params, number: jax.Array) -> jax.Array:
+        def member(one: NetworkParams, number: jax.Array) -> jax.Array:  # sum_n w_n [fold_n != e] bound_n
             bounds = jax.vmap(partial(row_bound, one, self.config))(X, Y)
             return jnp.sum(jnp.where(fold == number, 0.0, batch.weight) * bounds)
 
@@ -99,18 +76,22 @@ class Local:
         return {"bound": jnp.mean(bounds), "gradient": gradient}
 
 
-def each(number: jax.Array, like: jax.Array) -> jax.Array:
-    """A number a member (E,), with axes added so that it multiplies arrays of that many axes."""
+def each(number: Float[Array, " E"], like: Float[Array, "E ..."]) -> Float[Array, "E ..."]:
+    """A number a member, with axes added so that it multiplies arrays of as many axes as `like`."""
     return number.reshape(number.shape + (1,) * (like.ndim - 1))
 
 
-def weight_precision(config: Config, n_below: int) -> float:
+def weight_precision(config: NetworkConfig, n_below: int) -> float:
     """Precision of the prior on the weights of units that are fed by `n_below` others."""
     return LABEL_PRECISION * n_below if config.n_classes else WEIGHT_PRECISION
 
 
-def toward_zero(gradient: Params, params: Params, config: Config, counted: jax.Array) -> Params:
-    """The gradient with that of the log prior of the weights, a row (of `counted` (E,))."""
+def toward_zero(
+    gradient: NetworkParams, params: NetworkParams, config: NetworkConfig, counted: Float[Array, " E"]
+) -> NetworkParams:
+    """The gradient a row with that of the log prior of the weights, N(W; 0, 1 / precision), shared among the
+    `counted` rows: dL/dW - precision W / counted.
+    """
 
     def pulled(slope: jax.Array, weights: jax.Array) -> jax.Array:
         precision = weight_precision(config, weights.shape[-1])
@@ -126,57 +107,47 @@ def toward_zero(gradient: Params, params: Params, config: Config, counted: jax.A
     )
 
 
-def side_by_side(params: Params) -> jax.Array:
-    """All numbers of each member in a row, (E, K): one long array compiles faster than many short ones."""
-    return jnp.concatenate([leaf.reshape(leaf.shape[0], -1) for leaf in jax.tree.leaves(params)], axis=1)
-
-
-def apart(numbers: jax.Array, like: Params) -> Params:
-    """Undo `side_by_side`, into arrays of the shapes of `like`."""
-    leaves, structure = jax.tree.flatten(like)
-    ends = np.cumsum([leaf[0].size for leaf in leaves])
-    parts = [
-        part.reshape(leaf.shape) for part, leaf in zip(jnp.split(numbers, ends[:-1], 1), leaves, strict=True)
-    ]
-    rebuilt: Params = jax.tree.unflatten(structure, parts)
-    return rebuilt
-
-
 @value
-class Update:
+class GradientAscent:
     """One step of gradient ascent on the mean bound a row, plus the log prior of the weights."""
 
-    config: Config
+    config: NetworkConfig
 
-    def __call__(self, state: State, stats: Any, scale: jax.Array) -> tuple[State, dict[str, jax.Array]]:
-        """The state after the step; `scale * gradient` estimates the sum over all rows."""
-        total = state.total
+    def __call__(
+        self, state: TrainingState, stats: Any, scale: Float[Array, ""]
+    ) -> tuple[TrainingState, dict[str, Array]]:
+        """The state after the step; `scale * gradient` estimates the sum over all rows.
 
-        gradient = jax.tree.map(lambda leaf: leaf * each(scale / total, leaf), stats["gradient"])
+        With g the mean gradient a row, shortened to at most `LARGEST_GRADIENT`, and d its direction by Adam,
+        the parameters become params + rate decay(step / n_steps) d, put back within their limits.
+        """
+        gradient = jax.tree.map(lambda leaf: leaf * each(scale / state.total, leaf), stats["gradient"])
         gradient = toward_zero(gradient, state.params, self.config, state.counted)
         slope = side_by_side(gradient)
         short = jnp.minimum(1.0, LARGEST_GRADIENT / jnp.sqrt(jnp.sum(slope**2, axis=1) + 1e-30))
         direction, moved = optimiser().update(slope * each(short, slope), state.optimiser)
         rate = state.rate * decay(state.step / state.n_steps)
-        ways = apart(direction, state.params)
-        params = jax.tree.map(lambda leaf, way: leaf + rate * way, state.params, ways)
+        moves = apart(direction, state.params)
+        params = jax.tree.map(lambda leaf, move: leaf + rate * move, state.params, moves)
         params = constrain(params, self.config)
         return replace(state, params=params, optimiser=moved, step=state.step + 1), {}
 
 
-def decay(done: jax.Array) -> jax.Array:
+def decay(done: Float[Array, ""]) -> Float[Array, ""]:
     """Factor of the learning rate at this share of the schedule: a half cosine from 1 down to 0.01."""
     half = 0.5 * (1.0 + jnp.cos(jnp.pi * jnp.clip(done, 0.0, 1.0)))
     return _FINAL_RATE + (1.0 - _FINAL_RATE) * half
 
 
 @value
-class Judge:
+class HeldOutJudge:
     """After an epoch: score each member on its held-out rows, and remember its best parameters."""
 
-    config: Config
+    config: NetworkConfig
 
-    def __call__(self, key: jax.Array, state: State, rows: Rows) -> tuple[State, dict[str, jax.Array]]:
+    def __call__(
+        self, key: Key[Array, ""], state: TrainingState, rows: Rows
+    ) -> tuple[TrainingState, dict[str, Array]]:
         """`rows.held_out` is (X (E, V, D), Y (E, V, P), weight (E, V)), or None: the last is best."""
         epoch = state.epoch + 1
         if rows.held_out is None:
@@ -198,13 +169,19 @@ class Judge:
         return state, {"held_out": jnp.mean(score), "stop": idle >= state.patience}
 
 
-def held_out_score(params: Params, config: Config, X: Any, Y: jax.Array, weight: jax.Array) -> jax.Array:
-    """Mean predictive log-likelihood of each member on rows of its own, nats a row: (E,).
+def held_out_score(
+    params: NetworkParams,
+    config: NetworkConfig,
+    X: Any,
+    Y: Float[Array, "E V Y"],
+    weight: Float[Array, "E V"],
+) -> Float[Array, " E"]:
+    """Mean predictive log-likelihood of each member on rows of its own, nats a row.
 
     Sparse rows (V a multiple of `TOGETHER`) are filled a few at a time.
     """
 
-    def member(one: Params, x: Any, y: jax.Array, w: jax.Array) -> jax.Array:
+    def member(one: NetworkParams, x: Any, y: jax.Array, w: jax.Array) -> jax.Array:
         def scores(some: tuple[Any, jax.Array]) -> jax.Array:
             rows = objective.filled(some[0], params.W0.shape[-1])
             return jax.vmap(partial(objective.predictive_log_likelihood, one, config))(rows, some[1])
@@ -214,28 +191,4 @@ def held_out_score(params: Params, config: Config, X: Any, Y: jax.Array, weight:
         few = jax.tree.map(lambda array: array.reshape(-1, TOGETHER, *array.shape[1:]), (x, y))
         return jnp.sum(w * jax.lax.map(scores, few).reshape(-1)) / jnp.sum(w)
 
-    return jnp.maximum(jax.vmap(member)(params, X, Y, weight), _WORST)
-
-
-def first_state(
-    params: Params, total: Any, n_steps: float, rate: float, patience: int, tol: float, counted: Any = None
-) -> State:
-    """The state before the first epoch, as host arrays: nothing is compiled to make it."""
-    n_members = params.b0.shape[0]
-    host: Any = np  # host arrays where the record says jax.Array: they become that at the first step
-    shapes = jax.eval_shape(lambda params: optimiser().init(side_by_side(params)), params)
-    return State(
-        params=params,
-        optimiser=jax.tree.map(lambda leaf: host.zeros(leaf.shape, leaf.dtype), shapes),
-        step=host.float32(0),
-        n_steps=host.float32(n_steps),
-        rate=host.float32(rate),
-        total=host.asarray(total, host.float32),
-        counted=host.asarray(total if counted is None else counted, host.float32),
-        epoch=host.int32(0),
-        best=params,
-        best_score=host.full(n_members, _WORST, host.float32),
-        best_epoch=host.zeros(n_members, host.int32),
-        patience=host.int32(patience),
-        tol=host.float32(tol),
-    )
+    return jnp.maximum(jax.vmap(member)(params, X, Y, weight), WORST)

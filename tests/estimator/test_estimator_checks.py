@@ -9,6 +9,7 @@ from catalogue import CATALOGUE
 
 # Many checks feed degenerate data on purpose (constant columns, one row), and we rightly warn.
 pytestmark = [
+    pytest.mark.gate,
     pytest.mark.filterwarnings("ignore::nongauss.core.errors.NongaussWarning"),
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning"),

@@ -1,0 +1,273 @@
+"""From an encoded table to the rows that the mathematics takes: canonical, dealt out to members, held out."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+from jaxtyping import Float, Float32, Float64, Int32, Int64, UInt64
+
+from nongauss.optimise.minibatch import Batch, over_devices, pad_rows
+from nongauss.tables.encoder import TableEncoder
+from nongauss.tables.labels import LabelCoder
+from nongauss.tables.parquet import Encoded
+from nongauss.tables.rows import canonical_rows, content_hash
+from nongauss.tables.source import Source
+from nongauss.tables.sparse import SparseRows, joined, parted
+from nongauss.tables.target import TargetScaler
+from nongauss.tggm.config import WORD_DROPOUT, NetworkConfig, TrainingRecipe
+
+FEWEST_TO_HOLD_OUT = 20
+"""With fewer distinct rows none is held out: a tenth of them would say nothing."""
+
+MOST_SAMPLED = 50_000
+"""Distinct rows of the sample of a table past memory: each member is judged and calibrated by a tenth of
+them."""
+
+TOGETHER = 16
+"""Held-out rows come in multiples of this, which is also how many sparse ones are dense at a time."""
+
+LARGEST = 5.0
+"""Largest standardised value of a column, for labels: one that is nearly always at its mean is not blown up
+beyond."""
+
+HeldOut = tuple[Any, jax.Array, jax.Array]
+"""Each member's held-out rows: X (E, V, D) or `SparseRows`, Y (E, V, P) and weight (E, V)."""
+
+
+class NetworkRows(NamedTuple):
+    """Canonical rows: X (N, D), Y (N, P) float32 and standardised, weight (N,) float64.
+
+    X may be `SparseRows` of `n_columns` columns; of labels, Y holds the class numbers, (N, 1).
+    """
+
+    X: Any
+    Y: Float32[np.ndarray, "N P"]
+    weight: Float[np.ndarray, " N"]
+    n_columns: int | None = None
+
+    @property
+    def n_inputs(self) -> int:
+        """D, which sparse rows do not show."""
+        return int(self.X.shape[1]) if self.n_columns is None else self.n_columns
+
+
+class RegressionReading(NamedTuple):
+    """How a regression reads tables: the encoding of X, the scaling of y, and whether y has one dimension."""
+
+    encoder: TableEncoder
+    scaler: TargetScaler
+    squeeze: bool
+
+    def config(self, config: NetworkConfig) -> NetworkConfig:
+        """The settings as they are: numbers are what they are for."""
+        return config
+
+
+class LabelReading(NamedTuple):
+    """How a classification reads tables: the encoding of X, a factor for each encoded column (None if X is
+    sparse), and the classes.
+    """
+
+    encoder: Any
+    shrink: Float64[np.ndarray, " D"] | None
+    coder: LabelCoder
+
+    def config(self, config: NetworkConfig) -> NetworkConfig:
+        """The settings for these classes, and for cells that are words if the table is sparse."""
+        dropout = WORD_DROPOUT if self.shrink is None else 0.0
+        return replace(config, n_classes=len(self.coder.classes), dropout=dropout)
+
+
+class TrainingTable(NamedTuple):
+    """What a fit trains on: `n_rows` rows, in memory on the device or as a source of `Batch`.
+
+    `total` (E,): the weight of the rows that each member trains on, about 1 a row. `counted` (E,): the
+    same as the prior sees it. `held`: the rows that each member is judged by, if some are held out.
+    """
+
+    n_rows: int
+    total: Float[np.ndarray, " E"]
+    counted: Float[np.ndarray, " E"]
+    held: HeldOut | None
+    rows: Any
+
+
+def canonical(
+    encoded: Float[np.ndarray, "N D"] | SparseRows,
+    target: Float[np.ndarray, "N P"],
+    weight: Float64[np.ndarray, " N"],
+    n_columns: int | None = None,
+) -> NetworkRows:
+    """Canonical rows of encoded inputs, dense or sparse (then of `n_columns` columns), and their targets."""
+    if isinstance(encoded, SparseRows):
+        rows = canonical_rows(joined(encoded), target, weight)
+        return NetworkRows(parted(rows.X), rows.Y, rows.weight, n_columns)
+    rows = canonical_rows(encoded, target, weight)
+    return NetworkRows(rows.X, rows.Y, rows.weight)
+
+
+def shrink_of(encoded: Float64[np.ndarray, "N D"]) -> Float64[np.ndarray, " D"]:
+    """The factor of each column that keeps its largest standardised value within `LARGEST`."""
+    shrink: Float64[np.ndarray, " D"] = LARGEST / np.maximum(
+        np.abs(encoded).max(axis=0, initial=0.0), LARGEST
+    )
+    return shrink
+
+
+def whole_table(data: NetworkRows, recipe: TrainingRecipe, are_labels: bool) -> TrainingTable:
+    """Rows in memory, put on the device. Labels of one input are held out together."""
+    n_rows, n_members = len(data.weight), recipe.n_members
+    fold = folds_by_input(data, recipe) if are_labels else folds(n_rows, recipe)
+    weight = moderate(data.weight)
+    held = held_out(data._replace(weight=weight), fold, n_members)
+    rows = pad_rows((data.X, data.Y, fold), weight, held)
+    rows = over_devices(rows) if recipe.rows_a_batch(n_rows) >= n_rows else rows
+    total = trained_on(weight, fold, n_members)
+    counted = trained_on(data.weight, fold, n_members) if are_labels else total
+    return TrainingTable(n_rows, total, counted, held, rows)
+
+
+def streamed_table(
+    rows: Source, sample: NetworkRows, recipe: TrainingRecipe, are_labels: bool
+) -> TrainingTable:
+    """A source of `Encoded` rows, of which some of the `sample` are held out.
+
+    Held-out rows are told by their inputs wherever they are, so those of one input are held out together.
+    """
+    fold = folds_by_input(sample, recipe)
+    inputs = HeldOutInputs.of_rows(sample, fold)
+    size: _Size = rows.sum(_size_of, inputs, recipe.n_members)
+    unit = weight_unit(size.weight / size.n_rows)
+    held = held_out(sample._replace(weight=sample.weight / unit), fold, recipe.n_members)
+    total = size.trained_on / unit
+    counted = size.trained_on if are_labels else total
+    return TrainingTable(size.n_rows, total, counted, held, rows.map(_batch_of, inputs, unit))
+
+
+def portion(data: NetworkRows, n_members: int, are_labels: bool) -> TrainingTable:
+    """Rows in memory on which all members train; none is held out."""
+    nobody = np.full(len(data.weight), -1, np.int32)
+    weight = moderate(data.weight)
+    total = np.full(n_members, weight.sum(), np.float32)
+    counted = np.full(n_members, data.weight.sum() if are_labels else weight.sum(), np.float32)
+    return TrainingTable(len(weight), total, counted, None, pad_rows((data.X, data.Y, nobody), weight))
+
+
+def weight_unit(mean: float) -> float:
+    """The power of two nearest to a mean weight: in this unit weights are about 1, and none overflows."""
+    return float(2.0 ** round(math.log2(mean)))
+
+
+def moderate(weight: Float[np.ndarray, " N"]) -> Float32[np.ndarray, " N"]:
+    """Weights in the unit of `weight_unit`: that of the user's is irrelevant."""
+    light: Float32[np.ndarray, " N"] = (weight / weight_unit(weight.mean())).astype(np.float32)
+    return light
+
+
+def trained_on(
+    weight: Float[np.ndarray, " N"], fold: Int32[np.ndarray, " N"], n_members: int
+) -> Float[np.ndarray, " E"]:
+    """Total weight of the rows that each member does not hold out."""
+    return np.array([weight[fold != e].sum() for e in range(n_members)])
+
+
+def folds(n_rows: int, recipe: TrainingRecipe) -> Int32[np.ndarray, " N"]:
+    """For each row the member that does not train on it, or -1.
+
+    Rows come in an order that depends on their content alone, so dealing them out in turn is a random but
+    repeatable choice, which a row's weight or its place in the user's table does not change. Each member has
+    other rows, so the share that it holds out is at most one over the number of members, and at most a half.
+    """
+    if recipe.validation_fraction == 0 or n_rows < max(FEWEST_TO_HOLD_OUT, recipe.n_members):
+        return np.full(n_rows, -1, np.int32)
+    n_folds = max(2, recipe.n_members, round(1.0 / recipe.validation_fraction))
+    turn = np.arange(n_rows, dtype=np.int32) % n_folds
+    return np.where(turn < recipe.n_members, turn, -1).astype(np.int32)
+
+
+def folds_by_input(data: NetworkRows, recipe: TrainingRecipe) -> Int32[np.ndarray, " N"]:
+    """`folds` of the distinct inputs, for each row that of its input.
+
+    Else a member would train on one label of an input, and be judged on the other.
+    """
+    group = like_inputs(data)
+    dealt: Int32[np.ndarray, " N"] = folds(int(group.max()) + 1, recipe)[group]
+    return dealt
+
+
+def like_inputs(data: NetworkRows) -> Int64[np.ndarray, " N"]:
+    """One number for all rows with the same inputs."""
+    X = joined(data.X) if isinstance(data.X, SparseRows) else data.X
+    group: Int64[np.ndarray, " N"] = canonical_rows(X, np.zeros((len(X), 0)), np.ones(len(X))).order
+    return group
+
+
+def held_out(data: NetworkRows, fold: Int32[np.ndarray, " N"], n_members: int) -> HeldOut | None:
+    """Each member's held-out rows, padded to one length by rows of weight 0: (E, V, ...) arrays."""
+    if not (fold >= 0).any():
+        return None
+    parts = [np.flatnonzero(fold == e) for e in range(n_members)]
+    length = max(len(part) for part in parts)
+    length = -(-length // TOGETHER) * TOGETHER
+    index = np.stack([np.pad(part, (0, length - len(part)), mode="edge") for part in parts])
+    real = np.arange(length)[None, :] < np.array([[len(part)] for part in parts])
+    weight = np.where(real, data.weight[index], 0.0).astype(np.float32)
+    X = jax.tree.map(lambda array: array[index], data.X)
+    held: HeldOut = jax.device_put((X, data.Y[index], weight))
+    return held
+
+
+class HeldOutInputs(NamedTuple):
+    """The inputs of held-out rows, as sorted hashes (H,), and the member that each is held out from (H,)."""
+
+    hashes: UInt64[np.ndarray, " H"]
+    member: Int32[np.ndarray, " H"]
+
+    @classmethod
+    def of_rows(cls, data: NetworkRows, fold: Int32[np.ndarray, " N"]) -> HeldOutInputs:
+        """The inputs of those dense rows whose `fold` is not -1."""
+        held = fold >= 0
+        hashes, at = np.unique(_hash_of(data.X[held]), return_index=True)
+        return cls(hashes, fold[held][at])
+
+    def folds_of(self, X: Float32[np.ndarray, "N D"]) -> Int32[np.ndarray, " N"]:
+        """For each row the member that does not train on it, or -1."""
+        if not len(self.hashes):
+            return np.full(len(X), -1, np.int32)
+        own = _hash_of(X)
+        place = np.minimum(np.searchsorted(self.hashes, own), len(self.hashes) - 1)
+        return np.where(self.hashes[place] == own, self.member[place], -1).astype(np.int32)
+
+
+def _hash_of(X: Float32[np.ndarray, "N D"]) -> UInt64[np.ndarray, " N"]:
+    """A 64-bit hash of the inputs of each row."""
+    X = np.ascontiguousarray(X)
+    return content_hash(X, X[:, :0])
+
+
+class _Size(NamedTuple):
+    """Number of rows, their weight, and that of the rows that each member trains on (E,); additive."""
+
+    n_rows: int
+    weight: float
+    trained_on: Float64[np.ndarray, " E"]
+
+
+def _size_of(part: Encoded, inputs: HeldOutInputs, n_members: int) -> _Size | None:
+    """The size of a part, None of one without rows."""
+    if not len(part.weight):
+        return None
+    fold = inputs.folds_of(part.X)
+    total = float(part.weight.sum())
+    own = np.bincount(fold[fold >= 0], weights=part.weight[fold >= 0], minlength=n_members)
+    return _Size(len(part.weight), total, (total - own).astype(np.float64))
+
+
+def _batch_of(part: Encoded, inputs: HeldOutInputs, unit: float) -> Batch:
+    """The rows of a part as a training step takes them, weights in this unit."""
+    data: tuple[Any, ...] = (part.X, part.Y, inputs.folds_of(part.X))
+    return Batch(data, (part.weight / unit).astype(np.float32))
