@@ -144,16 +144,17 @@ def harmonium_pass(source: Any, engine: str) -> tuple[Callable[[], Any], Any, An
     from nongauss.harmonium.config import UNSUPERVISED, HarmoniumRecipe
     from nongauss.harmonium.contrastive_divergence import ContrastiveLearner
     from nongauss.harmonium.data import EncodeUnits, RowSource, as_visible_rows
-    from nongauss.harmonium.visible_units import coder_of
-    from nongauss.tables.parted import describe, sample
+    from nongauss.harmonium.visible_units import unit_coder
+    from nongauss.tables.learn import learn
+    from nongauss.tables.sample import sample
     from nongauss.tables.source import Stream
 
-    summary = describe(source, "bench").table
-    coder = coder_of(summary, None)
+    learned = learn(source, "bench")
+    coder = unit_coder(learned, None)
     rows = source.map(EncodeUnits(coder, None, "bench"))
     rows = Stream(list(rows.each(same))) if engine == "memory" else rows
     first = as_visible_rows(sample(rows, 5000).rows, False)
-    n_rows = int(summary.counted.rows)
+    n_rows = int(learned.counted.rows)
     recipe = HarmoniumRecipe(100, "binary", "cd", 1, 256, False, 1.0, True, 0.0, 1.0, 0.0, 0.0, 0, 0)
     all_rows = RowSource(rows.map(as_visible_rows, False), n_rows, float(n_rows))
     learner = ContrastiveLearner(coder.layout, first, recipe, UNSUPERVISED, 4, all_rows)

@@ -6,11 +6,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.harmonium.data import decode, encode
-from nongauss.harmonium.visible_units import fit_coder
+from nongauss.harmonium.visible_units import unit_coder
+from nongauss.tables.learn import as_source, learn
 
 
 def coder_of(X, views=None):
-    return fit_coder(X, np.ones(X.shape[0]), views, "test")
+    source = as_source(X, accept_sparse=True)
+    return unit_coder(learn(source, warn=False), views, sp.issparse(X))
 
 
 FRAME = pd.DataFrame(

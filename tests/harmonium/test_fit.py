@@ -5,7 +5,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from harmonium.small import recipe, rows_of
 from nongauss.harmonium.config import PATIENCE
 from nongauss.harmonium.exponential_families import respond
-from nongauss.harmonium.fit import chain_sample, find_features, has_room, learn
+from nongauss.harmonium.fit import chain_sample, has_room, learn
 from nongauss.harmonium.objective import log_marginal, scores
 from nongauss.harmonium.updates import preactivation
 from nongauss.optimise.result import Status
@@ -64,16 +64,6 @@ def test_without_weight_on_the_labels_the_features_are_the_unsupervised_ones(met
     with_, without = (learn(layout, rows, chosen._replace(n_classes=n)).state[0] for n in (3, 0))
     assert_allclose(with_.weights, without.weights, atol=1e-4)
     assert_array_equal(with_.votes, np.zeros((3, 8)))
-
-
-@pytest.mark.parametrize("kind", ["binary", "real"])
-def test_the_number_of_features_is_found(kind):
-    layout, rows, Z = rows_of(kind, n_features=4, n_rows=600)
-    result = find_features(layout, rows, recipe(n_components=12, batch_size=256), prunes=True)
-    on = result.state.on
-    assert on.shape[1] == 4
-    alike = np.abs(np.corrcoef(on.T, Z.T)[:4, 4:])
-    assert (alike.max(axis=0) > 0.7).all()
 
 
 def test_fits_are_repeatable_and_samples_are_of_the_size_there_is_room_for(monkeypatch):

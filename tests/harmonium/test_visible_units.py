@@ -4,11 +4,12 @@ import pytest
 import scipy.sparse as sp
 
 from nongauss.core.errors import InputError, NongaussWarning
-from nongauss.harmonium.visible_units import fit_coder, resolve_views
+from nongauss.harmonium.visible_units import resolve_views, unit_coder
+from nongauss.tables.learn import as_source, learn
 
 
 def kinds(X, views=None):
-    coder = fit_coder(X, np.ones(X.shape[0]), views, "test")
+    coder = unit_coder(learn(as_source(X, accept_sparse=True), warn=False), views, sp.issparse(X))
     return [(block.view, block.kind, block.stop - block.start) for block in coder.layout], coder
 
 

@@ -6,8 +6,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_wine
 
 from nongauss import RankFactorAnalysis, RankFactorClassifier
-from nongauss.core.errors import InputError
-from nongauss.rank_factor.columns import raw_cells, raw_names
+from nongauss.core.errors import InputError, NongaussWarning
+from nongauss.rank_factor import data
 from nongauss.rank_factor.data import (
     NONE,
     CellCoding,
@@ -16,9 +16,8 @@ from nongauss.rank_factor.data import (
     neighbours_of,
     repeated,
     scale_of,
-    with_a_column,
 )
-from nongauss.tables.encoder import TableEncoder
+from nongauss.tables.learn import as_source
 from nongauss.tables.rows import canonical_rows
 from rank_factor.small import table
 
@@ -101,38 +100,6 @@ def test_a_level_of_one_row_is_noticed():
     assert has_lone_row(codes)
 
 
-def test_a_table_without_columns_gets_one():
-    assert with_a_column(np.zeros((3, 0))).shape == (3, 1)
-
-
-def test_numbers_stay_and_labels_become_zeros_and_ones_with_gaps():
-    frame = pd.DataFrame(
-        {
-            "size": [1.5, np.nan, 3e9, 4.0],
-            "colour": ["red", "blue", None, "green"],
-            "new": [True, False, True, True],
-            "same": [7.0] * 4,
-        }
-    )
-    import warnings
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        encoder = TableEncoder.fit(frame)
-    cells = raw_cells(encoder, frame, by_rank=True)
-    assert raw_names(encoder, by_rank=True) == (
-        "size",
-        "colour=blue",
-        "colour=green",
-        "colour=red",
-        "new=True",
-    )
-    assert_array_equal(cells[:, 0], frame["size"])
-    assert_array_equal(cells[2, 1:4], [np.nan] * 3)
-    assert_array_equal(cells[3, 1:4], [0, 1, 0])
-    assert_array_equal(cells[:, 4], [1, 0, 1, 1])
-
-
 @pytest.mark.parametrize("names", [("low", "middle", "high", "top"), ("d", "b", "a", "c")], ids=str)
 @pytest.mark.parametrize("kind", ["pandas", "polars"])
 def test_grades_count_by_their_order_whatever_their_names(kind, names):
@@ -151,12 +118,27 @@ def test_grades_count_by_their_order_whatever_their_names(kind, names):
     assert_array_equal(by_name.predict_proba(frame[:30]), by_number.predict_proba(numbers[:30]))
 
 
-def test_values_of_grades_have_no_distance():
-    frame = pd.DataFrame({"grade": pd.Categorical(list("abcabc"), list("cab"), ordered=True)})
-    encoder = TableEncoder.fit(frame)
-    assert raw_names(encoder, by_rank=False) == ("grade=a", "grade=b", "grade=c")
-    assert raw_cells(encoder, frame, by_rank=False).shape == (6, 3)
-    assert raw_cells(encoder, frame, by_rank=True)[:3, 0].tolist() == [1.0, 2.0, 0.0]
+def test_a_table_is_read_once_in_the_view_that_the_model_takes():
+    grade = pd.Categorical(["c", "a", "b", "c", "a", "b"], list("cab"), ordered=True)
+    frame = pd.DataFrame({"grade": grade, "size": [1.5, np.nan, 3e9, 4.0, 2.0, 0.0]})
+    source = as_source(frame, list("xyxyxz"), [1.0, 1.0, 1.0, 2.0, 1.0, 0.0])
+    ranks = data.read_table(source, "model", by_rank=True, labels=True)
+    assert_array_equal(ranks.cells[:, 0], [0, 1, 2, 0, 1, 2])
+    assert_array_equal(ranks.cells[:, 1], frame["size"])
+    assert_array_equal(ranks.classes, ["x", "y"])
+    assert_array_equal(ranks.numbers[:5], [0, 1, 0, 1, 0])
+    assert_array_equal(ranks.weight, [1, 1, 1, 2, 1, 0])
+    values = data.read_table(source, "model", by_rank=False, labels=False)
+    assert values.encoder.one_hot_names == ("grade=a", "grade=b", "grade=c", "size")
+    assert_array_equal(values.cells[:, :3], np.eye(3)[[2, 0, 1, 2, 0, 1]])
+    assert values.classes is None
+
+
+def test_a_table_without_columns_gets_one():
+    frame = pd.DataFrame({"same": [7.0, 7.0, 7.0]})
+    with pytest.warns(NongaussWarning, match="only one value"):
+        raw = data.read_table(as_source(frame), "model", by_rank=True, labels=False)
+    assert_array_equal(raw.cells, np.zeros((3, 1)))
 
 
 @pytest.mark.filterwarnings("ignore:.*largest number of iterations")

@@ -12,7 +12,7 @@ from nongauss import RankFactorAnalysis, RankFactorClassifier
 from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.rank_factor import data, fit, predict
 from nongauss.rank_factor.data import one_against_rest
-from nongauss.rank_factor.estimator import interval
+from nongauss.rank_factor.predict import interval
 from rank_factor.small import table
 
 

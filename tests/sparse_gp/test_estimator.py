@@ -5,6 +5,7 @@ import pickle
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 from safetensors import safe_open
@@ -93,6 +94,17 @@ def test_exposure_multiplies_the_rate():
         made().fit(X, f, exposure=exposure)
     with pytest.raises(InputError, match="row 3"):
         made(likelihood="poisson").fit(X, y, exposure=np.where(np.arange(150) == 3, 0.0, 1.0))
+
+
+def test_exposure_of_a_table_in_parts_is_a_column(tmp_path):
+    X, f, rng = wave(60)
+    exposure = rng.uniform(0.5, 20.0, 60)
+    y = rng.poisson(exposure * np.exp(f)).astype(float)
+    frame = pd.DataFrame({"x": X[:, 0], "hours": exposure, "calls": y})
+    frame.to_parquet(tmp_path / "t.parquet", row_group_size=25)
+    model = made(likelihood="poisson", max_iter=10).fit(tmp_path, "calls", exposure="hours")
+    whole = made(likelihood="poisson", max_iter=10).fit(frame[["x"]], y, exposure=exposure)
+    assert_allclose(model.predict(frame[["x"]]), whole.predict(frame[["x"]]), rtol=1e-5)
 
 
 @pytest.mark.parametrize(

@@ -48,5 +48,6 @@ def test_polars_frames_and_dates():
     assert column_kind(pl.DataFrame({"y": ["a", "b", "c", "c"]})) is ColumnKind.CATEGORICAL
     with pytest.raises(InputError, match="One column"):
         column_kind(pd.DataFrame({"a": [1], "b": [2]}))
+    assert column_kind(pd.Series(pd.date_range("2020-01-01", periods=5))) is ColumnKind.DATE
     with pytest.raises(InputError, match="turn them into numbers"):
-        column_kind(pd.Series(pd.date_range("2020-01-01", periods=5)))
+        column_kind(pd.Series(pd.period_range("2020-01-01", periods=5)))

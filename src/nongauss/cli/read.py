@@ -14,9 +14,8 @@ import pandas as pd
 from nongauss.cli.choose import ORDINAL, REGRESSION, Choice, choose, closest, parse_settings
 from nongauss.core.errors import InputError
 from nongauss.report.html import FrameInfo
-from nongauss.tables.encoder import FEW_ROWS
 from nongauss.tables.frame import label_of
-from nongauss.tables.kinds import ColumnKind, target_kind
+from nongauss.tables.kinds import ColumnKind, names_rows, target_kind
 from nongauss.tables.labels import LabelCoder
 from nongauss.tables.reading import read_table
 
@@ -92,7 +91,7 @@ def prepare(
     taken = f"Target {target!r} was taken for {kind.value} ({reason[:1].lower() + reason[1:].rstrip('.')})"
     notes.insert(0, f"{taken}; {_chosen(choice, levels, (model, task))}")
     X = frame.drop(columns=[target]).reset_index(drop=True)
-    ids = [name for name in X.columns if _is_id(X[name])]
+    ids = [name for name in X.columns if names_rows(X[name])]
     notes += [f"Column {str(name)!r} holds {_ID_REASON} and was ignored." for name in ids]
     X = X.drop(columns=ids)
     if X.shape[1] == 0:
@@ -208,10 +207,3 @@ def _kind_word(column: pd.Series) -> str:
         return target_kind(column)[0].value
     except InputError:
         return str(column.dtype)
-
-
-def _is_id(column: pd.Series) -> bool:
-    if pd.api.types.is_numeric_dtype(column) or column.dtype.kind in "mMb" or len(column) <= FEW_ROWS:
-        return False
-    present = column.dropna()
-    return len(present) == len(column) and present.is_unique and all(isinstance(v, str) for v in present)

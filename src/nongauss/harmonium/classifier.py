@@ -11,15 +11,16 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_softmax
 from sklearn.base import ClassifierMixin
 
+from nongauss.estimator.by_parts import by_parts
 from nongauss.estimator.parameters import check_parameters
 from nongauss.harmonium.config import CLASSIFIER_CONSTRAINTS
+from nongauss.harmonium.contrastive_divergence import heeds_labels
 from nongauss.harmonium.estimator import FloatArray, HarmoniumBase
 from nongauss.harmonium.fit import class_temperature, count_features, fit_global
 from nongauss.harmonium.impute import NO_FILLER, learn_filler
 from nongauss.harmonium.objective import scores
 from nongauss.harmonium.summaries import class_means
 from nongauss.optimise.checkpoint import ended
-from nongauss.tables.parted import by_parts
 
 
 class HarmoniumClassifier(ClassifierMixin, HarmoniumBase):
@@ -143,7 +144,7 @@ class HarmoniumClassifier(ClassifierMixin, HarmoniumBase):
             C=float(self.C), margin=float(self.margin), dropout=dropout, n_classes=n_classes
         )
         filler = NO_FILLER
-        if recipe.heeds_labels:
+        if heeds_labels(recipe):
             filler = learn_filler(layout, table.rows, seed)
             table = filler.filled_table(table)
         rows = table.rows

@@ -66,11 +66,6 @@ class HarmoniumRecipe(NamedTuple):
     n_classes: int
     seed: int
 
-    @property
-    def heeds_labels(self) -> bool:
-        """Do labels have a say in the features? With C = 0 they do not."""
-        return self.n_classes > 0 and self.C > 0.0
-
 
 class ChainEffort(NamedTuple):
     """What the chain graph may take: `work`, cells times units of an iteration; `trials`, units that it tries

@@ -50,6 +50,11 @@ from nongauss.harmonium.updates import (
 from nongauss.tables.source import Stream, itself
 
 
+def heeds_labels(recipe: HarmoniumRecipe) -> bool:
+    """Do labels have a say in the features? With C = 0 they do not."""
+    return recipe.n_classes > 0 and recipe.C > 0.0
+
+
 def n_epochs(recipe: HarmoniumRecipe, n_rows: int) -> int:
     """Epochs of the schedule."""
     if recipe.max_epochs is not None:
@@ -106,6 +111,7 @@ class ContrastiveLearner:
         all_rows: RowSource | None = None,
     ) -> None:
         self.layout, self.rows, self.recipe, self.rates = layout, rows, recipe, rates
+        self.heeds_labels = heeds_labels(recipe)
         self.rng = np.random.default_rng(recipe.seed)
         self.all_rows = all_rows or RowSource(Stream([rows]), len(rows.weight), float(rows.weight.sum()))
         n_rows, self.total = self.all_rows.n_rows, self.all_rows.weight
@@ -124,12 +130,12 @@ class ContrastiveLearner:
         self.weight_step = rates.step / np.sqrt(mean_square(rows))
         self.ridge = rates.ridge
         self.overlap = rates.overlap / self.total
-        if recipe.heeds_labels:
+        if self.heeds_labels:
             self.overlap /= max(recipe.n_classes - 1, 1)
         if recipe.units == "real":  # they do not saturate, and their sizes tell them apart
             self.ridge = self.overlap = 0.0
         self.vote_step = min(VOTE_STEP * few, MOST_VOTE_STEP)
-        self.dropout = dropout_share(recipe, rows) if recipe.heeds_labels else 0.0
+        self.dropout = dropout_share(recipe, rows) if self.heeds_labels else 0.0
         self.means = column_means(rows).astype(np.float32)
         self.mean_totals = mean_totals(layout, rows)
         chosen = self.rng.integers(0, len(rows.weight), CHAINS)
@@ -182,9 +188,9 @@ class ContrastiveLearner:
         """Move the parameters along the gradient of one batch; returns its hinge loss where labels count."""
         params, recipe, log_odds = self.params, self.recipe, self.prior.log_odds
         x = self.complete(params, log_odds, batch)
-        n = max(1, int(len(batch.weight) * CONTRAST_SHARE)) if recipe.heeds_labels else len(batch.weight)
+        n = max(1, int(len(batch.weight) * CONTRAST_SHARE)) if self.heeds_labels else len(batch.weight)
         weight = self._batch_shares(batch.weight[:n])
-        overlap = 0.0 if recipe.heeds_labels else self._overlap_price()
+        overlap = 0.0 if self.heeds_labels else self._overlap_price()
         negative = self._negative_phase(x[:n])
         at = contrast(
             params,
@@ -200,7 +206,7 @@ class ContrastiveLearner:
         gradient = [at.weights, at.visible_bias, at.hidden_bias]
         gradient += [np.zeros_like(params.votes), np.zeros_like(params.intercept)]
         info = {}
-        if recipe.heeds_labels:
+        if self.heeds_labels:
             info["hinge"] = self._add_hinge(gradient, x, batch)
         self._move(tuple(gradient))
         if self.done % EVERY == 0 and at.saturated > CROWDED:
@@ -222,7 +228,7 @@ class ContrastiveLearner:
 
     def score(self, rows: VisibleRows) -> float:
         """What held-out rows reach, a row: minus CF1 (nats), or minus the hinge loss where labels count."""
-        if not self.recipe.heeds_labels:
+        if not self.heeds_labels:
             return -self._free_energy(rows)
         log_odds, weight = self.prior.log_odds, _shares(rows.weight)
         x = self.complete(self.params, log_odds, rows)
@@ -370,7 +376,7 @@ class FullBatchObjective:
         value = -float(weight @ each) - 0.5 * float((params.votes**2).sum()) / N
         by_votes, by_intercept = -params.votes / N, np.zeros_like(params.intercept)
         by_weights, by_bias = at.weights, at.hidden_bias
-        if recipe.heeds_labels:
+        if self.learner.heeds_labels:
             assert rows.labels is not None
             labels = hinge(
                 params, recipe.units, log_odds, x, weight, rows.labels, recipe.margin, softness=SOFTNESS

@@ -5,28 +5,27 @@ Missing cells stay missing, sparse tables stay sparse.
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
-from nongauss.core.errors import InputError, NongaussWarning
+from nongauss.core.errors import InputError
 from nongauss.harmonium.config import MOST_SAMPLED
 from nongauss.harmonium.exponential_families import RANGES, Array, Layout, totals_of
-from nongauss.harmonium.visible_units import UnitCoder, VisibleUnit, coder_of, fit_coder
-from nongauss.tables.frame import Column, as_pandas, read_input
-from nongauss.tables.labels import LabelCoder
-from nongauss.tables.matching import check_width, match_columns
-from nongauss.tables.parquet import Encoded, Part, n_rows_of
-from nongauss.tables.parted import describe, is_parted, labels_of, naming, open_parts, sample
-from nongauss.tables.rows import canonical_rows, canonical_sparse, validate_weight
-from nongauss.tables.source import Source
-from nongauss.tables.summary import weight_of
+from nongauss.harmonium.visible_units import UnitCoder, VisibleUnit, unit_coder
+from nongauss.tables.column import Column
+from nongauss.tables.frame import check_width, n_rows_of
+from nongauss.tables.labels import LabelCoder, class_target, labels_of
+from nongauss.tables.learn import as_source, learn
+from nongauss.tables.rows import canonical_sparse
+from nongauss.tables.sample import Encoded, Sample, first_rows
+from nongauss.tables.source import Part, Source, naming, weight_of
+from nongauss.tables.sparse import SparseTable
 
 GAP = np.float32(3e38)
 """Stands for a missing cell while rows are put in order."""
@@ -123,96 +122,77 @@ def mean_totals(layout: Layout, rows: VisibleRows) -> Array:
 
 
 def read_table(
-    X: Any, y: Any, weight: Any, *, views: Any, has_labels: bool, estimator_name: str
+    X: Any,
+    y: Any,
+    weight: Any,
+    *,
+    views: Any,
+    has_labels: bool,
+    in_memory: bool,
+    estimator_name: str,
 ) -> HarmoniumTable:
     """Units, rows and classes of a table, dense, sparse or in parts. Raises InputError.
 
-    `has_labels`: y holds classes; else it is ignored.
+    `has_labels`: y holds classes; else it is ignored. `in_memory`: a table in parts is refused.
     """
-    if is_parted(X):
-        return _read_parts(X, y if has_labels else None, weight, views, estimator_name)
-    coder, X, weight = _read(X, weight, views, estimator_name)
-    classes = LabelCoder.fit(y, weight, estimator_name) if has_labels else None
-    labels = None if classes is None else classes.encode(y, len(weight), estimator_name, weight)
-    return HarmoniumTable(coder, _canonical(coder, X, weight, labels, estimator_name), classes, None)
-
-
-def _read(X: Any, weight: Any, views: Any, estimator_name: str) -> tuple[UnitCoder, Any, Array]:
-    """The units as the rows of weight above 0 tell them, the table, and all weights as numbers."""
-    frame = None if sp.issparse(X) else as_pandas(X)
-    X = X if frame is None else frame
-    if not hasattr(X, "shape") and not isinstance(X, list | tuple):
-        X = np.asarray(X)
-    weight = validate_weight(weight, X.shape[0] if getattr(X, "shape", ()) else len(X))
-    counted = weight > 0
-    chosen = X
-    if not counted.all():
-        chosen = X.loc[counted] if hasattr(X, "loc") else (X if hasattr(X, "shape") else np.array(X))[counted]
-    return fit_coder(chosen, weight[counted], views, estimator_name), X, weight
-
-
-def _canonical(
-    coder: UnitCoder, X: Any, weight: Array, labels: Array | None, estimator_name: str
-) -> VisibleRows:
-    """Encoded distinct rows in canonical order, weights added up."""
-    encoded, missing = encode(coder, X, estimator_name)
-    own = np.zeros((len(weight), 0)) if labels is None else labels[:, None]
-    if sp.issparse(encoded):
-        cells, Y, merged, _ = canonical_sparse(encoded, own, weight)
-        gaps = None
-    else:
-        marked = encoded if missing is None else np.where(missing, GAP, encoded)
-        rows = canonical_rows(marked, own, weight)
-        cells, Y, merged = rows.X, rows.Y, rows.weight
-        gaps = None if missing is None else cells == GAP
-        cells = cells if gaps is None else np.where(gaps, np.float32(0), cells)
-    return VisibleRows(cells, gaps, merged, None if labels is None else Y[:, 0].astype(np.int64))
-
-
-def _read_parts(X: Any, y: Any, weight: Any, views: Any, estimator_name: str) -> HarmoniumTable:
-    """Of a table in parts the first rows in canonical order are in memory, and all of them where they are."""
-    source = open_parts(X, y, weight)
-    summary, labels = describe(
-        source, estimator_name, None if y is None else partial(labels_of, estimator_name)
-    )
-    coder, classes = coder_of(summary, views), None if labels is None else labels.coder(estimator_name)
-    has_gaps = any(column.gaps for column in summary.columns)
+    y = y if has_labels else None
+    source = as_source(X, y, weight, estimator_name=estimator_name, accept_sparse=True)
+    if in_memory and not source.in_memory:
+        raise InputError(
+            f"method='lbfgs' and early_stopping of {estimator_name} take tables in memory; leave them out "
+            "for one in parts."
+        )
+    of_target = partial(labels_of, estimator_name) if has_labels else None
+    learned = learn(source, estimator_name, of_target, warn=False)
+    coder = unit_coder(learned, views, sp.issparse(X))
+    classes = learned.target.coder(estimator_name) if has_labels else None
     encoded = source.map(EncodeUnits(coder, classes, estimator_name))
-    first = sample(encoded, MOST_SAMPLED)
+    first: Sample = encoded.sum(_first_rows, None if source.in_memory else MOST_SAMPLED)
+    has_gaps = any(learned.columns[unit.column].gaps for unit in coder.units)
     all_rows = None
-    if not first.are_all:
-        n_rows = int(encoded.sum(_n_rows))
-        parts = encoded.map(as_visible_rows, has_gaps)
-        all_rows = RowSource(parts, n_rows, summary.counted.weight, first.checksum)
+    if not first.is_all:
+        parts, counted = encoded.map(as_visible_rows, has_gaps), learned.counted
+        all_rows = RowSource(parts, counted.rows, counted.weight, first.checksum)
     return HarmoniumTable(coder, as_visible_rows(first.rows, has_gaps), classes, all_rows)
+
+
+def _first_rows(part: Encoded, most: int | None) -> Sample | None:
+    """The first `most` distinct rows of a part in canonical order; of a sparse one all."""
+    if not sp.issparse(part.X):
+        return first_rows(part, most)
+    X, Y, weight, _ = canonical_sparse(*part)
+    return Sample(Encoded(X, Y, weight), None)
 
 
 @dataclass(frozen=True)
 class EncodeUnits:
-    """A `Part` as `Encoded` rows of visible units, gaps marked, labels as the target."""
+    """A `Part` as `Encoded` rows of visible units, dense with gaps marked, or CSR; labels as the target."""
 
     coder: UnitCoder
     classes: LabelCoder | None
-    name: str
+    estimator_name: str
 
     def __call__(self, part: Part) -> Encoded:
         """The rows of weight above 0. Raises InputError naming the part."""
-        found: Encoded = naming(part, partial(self._rows, part))
+        found: Encoded = naming(part, partial(self._encoded, part))
         return found
 
-    def _rows(self, part: Part) -> Encoded:
+    def _encoded(self, part: Part) -> Encoded:
+        """The rows of weight above 0, of a part that may have none."""
         n_rows, n_labels = n_rows_of(part.X), int(self.classes is not None)
         if not n_rows:
             nothing = np.zeros((0, len(self.coder.units)), np.float32)
             return Encoded(nothing, nothing[:, :n_labels], np.zeros(0))
         weight = weight_of(part)
-        X, missing = encode(self.coder, part.X, self.name)
+        table = part.X.matrix if isinstance(part.X, SparseTable) else part.X
+        X, missing = encode(self.coder, table, self.estimator_name)
         Y = np.zeros((n_rows, 0))
         if self.classes is not None:
-            Y = self.classes.encode(part.y, n_rows, self.name, weight)[:, None]
-        X = X if missing is None else np.where(missing, GAP, X)
+            Y = class_target(self.classes, self.estimator_name, part, weight)
         kept = weight > 0
-        return Encoded(X[kept] + np.float32(0), Y[kept].astype(np.float32), weight[kept])
+        if not sp.issparse(X):
+            X = (X if missing is None else np.where(missing, GAP, X)) + np.float32(0)
+        return Encoded(X[kept], Y[kept].astype(np.float32), weight[kept])
 
 
 def as_visible_rows(part: Encoded, has_gaps: bool) -> VisibleRows:
@@ -222,35 +202,20 @@ def as_visible_rows(part: Encoded, has_gaps: bool) -> VisibleRows:
     return VisibleRows(X, missing, part.weight, part.Y[:, 0].astype(np.int64) if part.Y.shape[1] else None)
 
 
-def _n_rows(part: Encoded) -> int:
-    return len(part.weight)
-
-
 # ------------------------------------------------------------- cells as visible units
 
 
 def encode(coder: UnitCoder, X: Any, estimator_name: str) -> tuple[Any, Array | None]:
-    """Units (N, D) float32, dense or CSR, and which cells are missing (N, D) or None. Raises InputError."""
+    """Units (N, D) float32, dense or CSR, and which cells are missing (N, D) or None. Raises InputError.
+
+    Labels that were not seen in fitting are missing cells, with a warning.
+    """
     if sp.issparse(X):
         return _encode_sparse(coder, X, estimator_name), None
-    table = read_input(X, estimator_name)
-    notes: list[str] = []
-    places = match_columns(table, coder.feature_names, coder.n_features, estimator_name, notes)
-    out = np.zeros((table.n_rows, len(coder.units)), np.float32)
-    by_column: dict[int, Column] = {}
-    unseen: dict[str, None] = {}
-    known: dict[int, set[str]] = {}
-    for unit in coder.units:
-        known.setdefault(unit.column, set()).update({unit.label, unit.other})
+    columns = coder.table.raw(X, estimator_name)
+    out = np.empty((columns[0].n_rows, len(coder.units)), np.float32)
     for d, unit in enumerate(coder.units):
-        if unit.column not in by_column:
-            by_column = {unit.column: table.column(places[unit.column])}
-        column = by_column[unit.column]
-        out[:, d] = _cells(unit, column, known[unit.column], unseen)
-    if unseen:
-        notes.append(f"Labels not seen when fitting are treated as missing: {', '.join(unseen)}.")
-    if notes:
-        warnings.warn(" ".join(notes), NongaussWarning, stacklevel=3)
+        out[:, d] = _cells(unit, columns[unit.column])
     missing = np.isnan(out)
     if not missing.any():
         return out, None
@@ -258,21 +223,12 @@ def encode(coder: UnitCoder, X: Any, estimator_name: str) -> tuple[Any, Array | 
     return out, missing
 
 
-def _cells(unit: VisibleUnit, column: Column, known: set[str], unseen: dict[str, None]) -> Array:
-    """Values of a unit, NaN where missing."""
+def _cells(unit: VisibleUnit, column: Column) -> Array:
+    """Values of a unit (N,), NaN where missing: is it this label, or (x / unit - mean) / sd."""
     if unit.label:
-        labels = column.as_labels()
-        assert labels.codes is not None
-        is_level = np.array([level == unit.label for level in labels.levels] + [False])
-        out = is_level[labels.codes].astype(np.float64)
-        out[labels.codes < 0] = np.nan
-        strange = [level for level in labels.levels if level not in known]
-        for level in strange:
-            rows = labels.codes == labels.levels.index(level)
-            if rows.any():
-                out[rows] = np.nan
-                unseen[f"{level!r} in column {column.name!r}"] = None
-        return out
+        assert column.codes is not None
+        is_level = np.array([level == unit.label for level in column.levels] + [np.nan])
+        return is_level[column.codes]
     values = column.as_numbers().values
     assert values is not None
     z = (values / unit.unit - unit.mean) / unit.sd
@@ -280,6 +236,7 @@ def _cells(unit: VisibleUnit, column: Column, known: set[str], unseen: dict[str,
 
 
 def _encode_sparse(coder: UnitCoder, X: Any, estimator_name: str) -> Any:
+    """Units (N, D) float32 of a sparse table: CSR where zeros stay zeros, else dense. Raises InputError."""
     check_width(X.shape[1], coder.n_features, estimator_name)
     matrix = sp.csr_matrix(X)
     if not np.isfinite(matrix.data).all():
@@ -287,7 +244,8 @@ def _encode_sparse(coder: UnitCoder, X: Any, estimator_name: str) -> Any:
             "X is sparse and holds NaN or infinity; a sparse table has no gaps, so give a dense one."
         )
     if any(unit.mean != 0.0 or unit.label for unit in coder.units):
-        out, _ = encode(coder._replace(feature_names=None), matrix.toarray(), estimator_name)
+        unnamed = replace(coder, feature_names=None, encoder=replace(coder.table, feature_names=None))
+        out, _ = encode(unnamed, matrix.toarray(), estimator_name)
         return out
     chosen = matrix[:, [unit.column for unit in coder.units]].astype(np.float64)
     scale, sd, low, high = np.array([(unit.unit, unit.sd, *RANGES[unit.kind]) for unit in coder.units]).T
@@ -300,11 +258,12 @@ def decode(coder: UnitCoder, units: Array) -> Array:
     """Expected values of the input columns in their own units, (N, columns): the inverse of `encode`.
 
     A column of labels gets the number of its likeliest level, in the order of its units (with two levels,
-    0 or 1); columns that say nothing have their one value, or NaN.
+    0 or 1); columns that say nothing have their one value, or NaN. An input column of several flat ones has
+    the first.
     """
     out = np.tile(np.array(coder.constants), (len(units), 1))
     best = np.full(out.shape, -np.inf)
-    count = np.zeros(coder.n_features, int)
+    count = np.zeros(out.shape[1], int)
     width = Counter(unit.column for unit in coder.units)
     for d, unit in enumerate(coder.units):
         j, value = unit.column, units[:, d].astype(np.float64)
@@ -317,4 +276,5 @@ def decode(coder: UnitCoder, units: Array) -> Array:
             better = value > best[:, j]
             out[better, j], best[:, j] = count[j], np.maximum(best[:, j], value)
             count[j] += 1
-    return out
+    first: list[int] = [coder.table.places.index(place) for place in range(coder.n_features)]
+    return out[:, first]

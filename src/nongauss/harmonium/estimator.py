@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.estimator.base import NongaussEstimator
+from nongauss.estimator.by_parts import by_parts
 from nongauss.estimator.parameters import StrOptions, check_parameters
 from nongauss.harmonium.ais import log_likelihood
 from nongauss.harmonium.chain_graph import ACTIVE
@@ -33,7 +34,6 @@ from nongauss.harmonium.predict import Machine
 from nongauss.harmonium.summaries import SATURATED, component_status, description, top_columns
 from nongauss.harmonium.visible_units import UnitCoder
 from nongauss.optimise.checkpoint import Checkpoint, ended, opened
-from nongauss.tables.parted import by_parts, is_parted
 
 FloatArray = NDArray[np.float64]
 
@@ -57,14 +57,16 @@ class HarmoniumBase(TransformerMixin, NongaussEstimator):
     random_state: Any
 
     def _read(self, X: Any, y: Any, weight: Any, has_labels: bool) -> HarmoniumTable:
-        """The table of a fit. Raises InputError, also for methods that have no table in parts."""
-        name = type(self).__name__
-        if is_parted(X) and (self.method == "lbfgs" or self.early_stopping):
-            raise InputError(
-                f"method='lbfgs' and early_stopping of {name} take tables in memory; leave them out for one "
-                "in parts."
-            )
-        return read_table(X, y, weight, views=self.views, has_labels=has_labels, estimator_name=name)
+        """The table of a fit. Raises InputError, also for a table in parts where the method takes none."""
+        return read_table(
+            X,
+            y,
+            weight,
+            views=self.views,
+            has_labels=has_labels,
+            in_memory=self.method == "lbfgs" or bool(self.early_stopping),
+            estimator_name=type(self).__name__,
+        )
 
     def _recipe(self, n_visible: int, seed: int) -> HarmoniumRecipe:
         """The recipe of a fit without labels to rows of `n_visible` units."""

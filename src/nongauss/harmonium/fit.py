@@ -32,6 +32,7 @@ from nongauss.harmonium.contrastive_divergence import (
     FullBatchObjective,
     batch_size,
     dropout_share,
+    heeds_labels,
     n_epochs,
 )
 from nongauss.harmonium.data import RowSource, VisibleRows, mean_totals
@@ -131,7 +132,7 @@ def learn(
     Where `rows` are a sample of the table, `all_rows` has the others too; then none is held out for early
     stopping, and mini-batches are the only method.
     """
-    rates = SUPERVISED if recipe.heeds_labels else UNSUPERVISED
+    rates = SUPERVISED if heeds_labels(recipe) else UNSUPERVISED
     epochs = n_epochs(recipe, len(rows.weight) if all_rows is None else all_rows.n_rows)
     with threadpool_limits(limits=1, user_api="blas"):
         if recipe.held_out and recipe.method != "lbfgs" and len(rows.weight) > 1:

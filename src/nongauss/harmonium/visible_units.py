@@ -1,4 +1,4 @@
-"""Which visible units the columns of a table become: their kinds, view by view.
+"""The units of the visible layer that the columns of a table become: their kinds, view by view.
 
 Label columns become one binary unit a level (one unit for two levels); numeric columns with two values are
 binary, other numbers real (standardised, in sparse tables only scaled, clipped at 5) or counts (see
@@ -9,17 +9,19 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from operator import index
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
 from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.core.records import persistable
-from nongauss.harmonium.exponential_families import KINDS, Array, Layout, UnitBlock
-from nongauss.tables.column import ColumnSummary, listed, sorted_labels
-from nongauss.tables.learn import Summary, as_source, learn
+from nongauss.harmonium.exponential_families import KINDS, Layout, UnitBlock
+from nongauss.tables.column import ColumnSummary, listed
+from nongauss.tables.encoder import ColumnCode, TableEncoder
+from nongauss.tables.learn import Learned
 from nongauss.tables.scaling import Moments
 
 SMALL_COUNT, SPARSE = 20.0, 0.5
@@ -30,7 +32,7 @@ MOST_LEVELS = 255
 
 @persistable("harmonium.Unit", "nongauss.harmonium.columns:Unit")
 class VisibleUnit(NamedTuple):
-    """One visible unit: input column, label ("" for numbers), kind, and z = (x / unit - mean) / sd.
+    """One visible unit: flat column, label ("" for numbers), kind, and z = (x / unit - mean) / sd.
 
     `other` is the first label of a column of two, which has one unit, for the second.
     """
@@ -45,11 +47,13 @@ class VisibleUnit(NamedTuple):
 
 
 @persistable("harmonium.Coder", "nongauss.harmonium.columns:Coder")
-class UnitCoder(NamedTuple):
-    """Names of the input columns (None for arrays), their labels, the D units and their blocks.
+@dataclass(frozen=True)
+class UnitCoder:
+    """The D units of a table and their blocks, and what reads its columns.
 
-    `constants`: the value of each column of numbers that has only one, NaN for others. `views`: the columns
-    of each view, in the order in which they were given.
+    `labels` and `constants` are of the flat columns: their names, and the value of each column of numbers
+    that has only one, NaN for others. `views`: the input columns of each view, in the order in which they
+    were given. `encoder`: None in records that are older than it.
     """
 
     feature_names: tuple[str, ...] | None
@@ -58,11 +62,20 @@ class UnitCoder(NamedTuple):
     layout: Layout
     constants: tuple[float, ...]
     views: dict[str, tuple[int, ...]]
+    encoder: TableEncoder | None = None
+
+    @cached_property
+    def table(self) -> TableEncoder:
+        """The encoder whose view `raw` gives the flat columns as the units take them."""
+        if self.encoder is not None:
+            return self.encoder
+        codes = [ColumnCode(label, "constant") for label in self.labels]
+        return TableEncoder(self.feature_names, _with_levels(codes, self.units))
 
     @property
     def n_features(self) -> int:
         """Number of input columns."""
-        return len(self.labels)
+        return self.table.n_features
 
     @property
     def encoded_names(self) -> tuple[str, ...]:
@@ -70,6 +83,18 @@ class UnitCoder(NamedTuple):
         return tuple(
             self.labels[unit.column] + (f"={unit.label}" if unit.label else "") for unit in self.units
         )
+
+
+def _with_levels(codes: Sequence[ColumnCode], units: Sequence[VisibleUnit]) -> tuple[ColumnCode, ...]:
+    """The codes of flat columns by which they are read as their units need them: numbers, or known levels."""
+    known: dict[int, tuple[str, ...]] = {}
+    for unit in units:
+        named = (unit.other, unit.label) if unit.other else (unit.label,) if unit.label else ()
+        known[unit.column] = known.get(unit.column, ()) + named
+    out = list(codes)
+    for j, levels in known.items():
+        out[j] = replace(out[j], role="labels" if levels else "numeric", levels=levels, ranks=())
+    return tuple(out)
 
 
 class KindTally:
@@ -127,6 +152,7 @@ def resolve_views(
 
 
 def _columns_of_view(view: Any, given: Any, n_columns: int, place: Mapping[str, int]) -> tuple[int, ...]:
+    """The numbers of the columns that a user gave for a view. Raises InputError where there are none such."""
     try:
         chosen = _numbers(given, n_columns, place)
     except TypeError:
@@ -153,50 +179,50 @@ def _numbers(given: Any, n_columns: int, place: Mapping[str, int]) -> tuple[int,
     return tuple(place.get(entry, -1) if isinstance(entry, str) else index(entry) for entry in entries)
 
 
-def fit_coder(X: Any, weight: Array, views: Any, estimator_name: str) -> UnitCoder:
-    """Learn units and layout from rows of positive weight. Warns about ignored columns; InputError.
+def unit_coder(table: Learned, views: Any, is_sparse: bool = False) -> UnitCoder:
+    """The units of a table that has been learned. Warns about columns that are ignored; InputError.
 
     Numbers of a sparse table are scaled and not centred, so that its zeros stay zeros.
     """
-    source = as_source(X, None, weight, estimator_name=estimator_name, accept_sparse=True)
-    coder = coder_of(learn(source, estimator_name, warn=False).summary, views)
-    if not sp.issparse(X):
-        return coder
-    return coder._replace(
-        units=tuple(unit._replace(mean=0.0) if unit.kind == "real" else unit for unit in coder.units)
-    )
-
-
-def coder_of(table: Summary, views: Any) -> UnitCoder:
-    """The same from what is known of the columns, which a table in parts tells as well."""
-    labels = tuple(column.name for column in table.columns)
+    columns, places = table.columns, table.encoder.places
+    names = [column.name for column in table.summary.inputs]
     units: list[VisibleUnit] = []
     layout: list[UnitBlock] = []
-    with_kinds = resolve_views(views, len(labels), labels)
-    for view, (columns, kind) in with_kinds.items():
-        own = _view_units(table, columns, kind, view)
+    by_view = resolve_views(views, len(names), names)
+    told: set[int] = set()
+    for view, (chosen, kind) in by_view.items():
+        flat = [j for place in chosen for j, its in enumerate(places) if its == place]
+        told.update(flat)
+        own = _view_units(columns, flat, kind, view)
         for name in KINDS:
             some = [unit for unit in own if unit.kind == name]
             if some:
                 layout.append(UnitBlock(view, name, len(units), len(units) + len(some)))
                 units.extend(some)
+    if is_sparse:
+        units = [unit._replace(mean=0.0) if unit.kind == "real" else unit for unit in units]
     used = {unit.column for unit in units}
-    told = {column for columns, _ in with_kinds.values() for column in columns}
-    idle = [_only_value(column) if j not in used else np.nan for j, column in enumerate(table.columns)]
-    ignored = [labels[j] for j in sorted(told - used) if table.is_frame or np.isnan(idle[j])]
-    if ignored:
-        warnings.warn(
-            f"X has columns that are ignored, with one value, none, or too many labels: {listed(ignored)}.",
-            NongaussWarning,
-            stacklevel=5,
-        )
+    idle = tuple(np.nan if j in used else _only_value(column) for j, column in enumerate(columns))
+    _warn_ignored([columns[j].name for j in sorted(told - used) if table.is_frame or np.isnan(idle[j])])
+    encoder = TableEncoder(table.names, _with_levels(table.encoder.columns, units))
     if not units:
         units, layout = (
             [VisibleUnit(0, "", "real", sd=np.inf)],
-            [UnitBlock(next(iter(with_kinds)), "real", 0, 1)],
+            [UnitBlock(next(iter(by_view)), "real", 0, 1)],
         )
-    owned = {view: columns for view, (columns, _) in with_kinds.items()}
-    return UnitCoder(table.names, labels, tuple(units), tuple(layout), tuple(idle), owned)
+    owned = {view: chosen for view, (chosen, _) in by_view.items()}
+    labels = tuple(column.name for column in columns)
+    return UnitCoder(table.names, labels, tuple(units), tuple(layout), idle, owned, encoder)
+
+
+def _warn_ignored(names: Sequence[str]) -> None:
+    """Say which columns become no unit."""
+    if names:
+        warnings.warn(
+            f"X has columns that are ignored, with one value, none, or too many labels: {listed(names)}.",
+            NongaussWarning,
+            stacklevel=6,
+        )
 
 
 def _only_value(column: ColumnSummary) -> float:
@@ -205,19 +231,21 @@ def _only_value(column: ColumnSummary) -> float:
     return numbers.low if numbers is not None and numbers.low == numbers.high else np.nan
 
 
-def _view_units(table: Summary, columns: tuple[int, ...], kind: str | None, view: str) -> list[VisibleUnit]:
+def _view_units(
+    columns: Sequence[ColumnSummary], chosen: Sequence[int], kind: str | None, view: str
+) -> list[VisibleUnit]:
     """The units of a view. Numbers of one view are counts together or not at all."""
     tally = KindTally()
-    for j in columns:
-        numbers = table.columns[j].numbers
+    for j in chosen:
+        numbers = columns[j].numbers
         if kind is None and numbers is not None:
             tally.add(numbers)
     kind = "counts" if kind is None and tally.counts else kind
     units: list[VisibleUnit] = []
-    for j in columns:
-        column = table.columns[j]
+    for j in chosen:
+        column = columns[j]
         if column.levels is not None:
-            units += _label_units(j, sorted_labels(column.levels))
+            units += _label_units(j, tuple(column.levels))
         elif column.numbers is not None:
             _check_kind(column.numbers, kind, column.name, view)
             unit = _number_unit(j, column.numbers, kind)
@@ -226,6 +254,7 @@ def _view_units(table: Summary, columns: tuple[int, ...], kind: str | None, view
 
 
 def _label_units(j: int, levels: tuple[str, ...]) -> list[VisibleUnit]:
+    """The units of a column of labels: none of one level or too many, one of two, else one a level."""
     if not 2 <= len(levels) <= MOST_LEVELS:
         return []
     if len(levels) == 2:
@@ -234,6 +263,7 @@ def _label_units(j: int, levels: tuple[str, ...]) -> list[VisibleUnit]:
 
 
 def _check_kind(numbers: Moments, kind: str | None, column: str, view: str) -> None:
+    """Raises InputError where a column holds values that the kind given for its view cannot have."""
     if kind not in ("binary", "counts"):
         return
     too_high = kind == "binary" and numbers.high > 1.0
@@ -247,6 +277,7 @@ def _check_kind(numbers: Moments, kind: str | None, column: str, view: str) -> N
 
 
 def _number_unit(j: int, numbers: Moments, kind: str | None) -> VisibleUnit | None:
+    """The unit of a column of numbers: as they are, two values at 0 and 1, or standardised; None of one."""
     low, high = numbers.low, numbers.high
     if low == high:
         return None

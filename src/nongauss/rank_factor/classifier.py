@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Self
 
@@ -12,12 +13,11 @@ from sklearn.base import TransformerMixin
 
 from nongauss.core.errors import InputError
 from nongauss.estimator.base import ProbabilityClassifierMixin
+from nongauss.estimator.by_parts import by_parts
 from nongauss.rank_factor.config import CLASSIFIER_CONSTRAINTS
 from nongauss.rank_factor.data import FloatArray
-from nongauss.rank_factor.estimator import RankFactors, interval
-from nongauss.tables.inputs import read_inputs
-from nongauss.tables.labels import LabelCoder
-from nongauss.tables.parted import by_parts
+from nongauss.rank_factor.estimator import RankFactors
+from nongauss.rank_factor.predict import interval
 
 
 class RankFactorClassifier(ProbabilityClassifierMixin, TransformerMixin, RankFactors):
@@ -32,7 +32,7 @@ class RankFactorClassifier(ProbabilityClassifierMixin, TransformerMixin, RankFac
     Parameters
     ----------
     n_factors, observation, neighbours, n_levels, epsilon, shrinkage, n_chains, n_draws, tol, callbacks,
-    max_rows, random_state, verbose
+    checkpoint, max_rows, random_state, verbose
         See `RankFactorAnalysis`.
     classifier : {"linear", "mixture"}, default "linear"
     inference : {"vb", "gibbs", "predictive"}, default "vb"
@@ -94,6 +94,7 @@ class RankFactorClassifier(ProbabilityClassifierMixin, TransformerMixin, RankFac
         max_iter: int | str = "auto",
         tol: float = 3e-3,
         callbacks: Sequence[Callable[..., Any]] | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
         max_rows: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -110,9 +111,8 @@ class RankFactorClassifier(ProbabilityClassifierMixin, TransformerMixin, RankFac
         self.cut = cut
         self.learning_rate = learning_rate
         self.n_chains, self.n_draws = n_chains, n_draws
-        self.max_iter = max_iter
-        self.tol = tol
-        self.callbacks = callbacks
+        self.max_iter, self.tol = max_iter, tol
+        self.callbacks, self.checkpoint = callbacks, checkpoint
         self.max_rows = max_rows
         self.random_state, self.verbose = random_state, verbose
 
@@ -122,19 +122,16 @@ class RankFactorClassifier(ProbabilityClassifierMixin, TransformerMixin, RankFac
         Raises InputError for a table, labels, weights or a parameter that cannot be used.
         """
         self._check()
-        name = type(self).__name__
-        X, y, sample_weight = self._within(X, y, sample_weight, labels=True)
-        inputs = read_inputs(X, sample_weight, name)
-        coder = LabelCoder.fit(y, inputs.weight, name)
-        numbers = coder.encode(y, len(inputs.weight), name, inputs.weight)
-        n_classes = len(coder.classes)
+        raw = self._read(X, y, sample_weight, labels=True)
+        assert raw.classes is not None
+        n_classes = len(raw.classes)
         settings = {
             "n_experts": int(self.n_experts) if self.classifier == "mixture" else 1,
             "n_outputs": 1 if n_classes == 2 else n_classes,
             "cut": self.inference != "gibbs" if self.cut == "auto" else bool(self.cut),
         }
-        result = self._fit(X, inputs, numbers, settings)
-        self.classes_ = coder.classes
+        result = self._fit(raw, settings)
+        self.classes_ = raw.classes
         self._record_fit(result)
         return self
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+import os
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +26,7 @@ SHARED_CONSTRAINTS: dict[str, list[Any]] = {
     "max_iter": [StrOptions({"auto"}), Interval(numbers.Integral, 1, None, closed="left")],
     "tol": [Interval(numbers.Real, 0, None, closed="left")],
     "callbacks": ["array-like", None],
+    "checkpoint": [str, os.PathLike, None],
     "random_state": ["random_state", np.random.Generator],
     "max_rows": [Interval(numbers.Integral, 2, None, closed="left"), None],
     "verbose": ["verbose"],

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,10 +17,16 @@ from numpy.typing import NDArray
 from nongauss.core.errors import InputError
 from nongauss.core.records import persistable
 from nongauss.rank_factor.config import MOST_LEVELS
+from nongauss.tables.encoder import TableEncoder
+from nongauss.tables.frame import n_rows_of, take_rows
+from nongauss.tables.labels import class_target, labels_of
+from nongauss.tables.learn import learn
 from nongauss.tables.rows import Rows as MergedRows
 from nongauss.tables.rows import canonical_rows
+from nongauss.tables.sample import Encode, sample_table
 from nongauss.tables.scaling import Scale as ColumnScale
 from nongauss.tables.scaling import fit_scale
+from nongauss.tables.source import Part, Source, Stream
 
 FloatArray = NDArray[Any]
 
@@ -195,6 +202,78 @@ class CellCoding(NamedTuple):
         return out
 
 
+class RawTable(NamedTuple):
+    """A table in memory: how it is encoded, raw cells (N, D), class numbers (N,), weights (N,), classes (C,).
+
+    Without labels the class numbers are 0 and there are no classes.
+    """
+
+    encoder: TableEncoder
+    cells: FloatArray
+    numbers: FloatArray
+    weight: FloatArray
+    classes: NDArray[Any] | None
+
+
+def read_table(source: Source, name: str, by_rank: bool, labels: bool) -> RawTable:
+    """Learn the encoding of a table of one part in memory, and encode it once. Raises InputError.
+
+    A number stays as it is, a label is 0 and 1; `by_rank`: an ordered category is a whole number.
+    """
+    learned = learn(source, name, partial(labels_of, name) if labels else None)
+    (part,) = source.each(_itself)
+    coder = learned.target.coder(name) if labels else None
+    numbers = (
+        np.zeros(len(part.weight)) if coder is None else class_target(coder, name, part, part.weight)[:, 0]
+    )
+    cells = raw_cells(learned.encoder, part.X, by_rank, name, warn=False)
+    return RawTable(learned.encoder, cells, numbers, part.weight, None if coder is None else coder.classes)
+
+
+def raw_cells(encoder: TableEncoder, X: Any, by_rank: bool, name: str, warn: bool = True) -> FloatArray:
+    """Raw cells (N, D) of a table, a column of zeros where no column says anything: such a table is legal."""
+    view = encoder.as_ranks if by_rank else encoder.as_one_hot
+    cells = view(X, name, warn)
+    return cells if cells.shape[1] else np.zeros((len(cells), 1))
+
+
+def within(source: Source, name: str, labels: bool, most: int | None, seed: int) -> Source:
+    """At most `most` rows in memory (None: all): of a table in memory by the seed, of parts by their content.
+
+    Raises InputError for parts without `most`.
+    """
+    if not source.in_memory:
+        if most is None:
+            raise InputError(
+                f"{name} needs its rows in memory, since the rank of a cell depends on all others of its "
+                "column; give max_rows for a sample of a table in parts."
+            )
+        return _sampled(source, name, labels, most)
+    (part,) = source.each(_itself)
+    n_rows = n_rows_of(part.X)
+    if most is None or n_rows <= most:
+        return source
+    chosen = np.sort(np.random.default_rng(seed).choice(n_rows, most, replace=False))
+    y = part.y if part.y is None else take_rows(part.y, chosen)
+    own = part._replace(X=take_rows(part.X, chosen), y=y, weight=part.weight[chosen])
+    return Stream([own], in_memory=True)
+
+
+def _sampled(source: Source, name: str, labels: bool, most: int) -> Source:
+    """The first `most` distinct rows of a table in parts, with their labels, as a table in memory."""
+    learned = learn(source, name, partial(labels_of, name) if labels else None, warn=False)
+    coder = learned.target.coder(name) if labels else None
+    read = None if coder is None else partial(class_target, coder, name)
+    first = sample_table(source, Encode(learned.encoder, read, name), most)
+    y = None if coder is None else coder.classes[first.rows.Y[:, 0].astype(int)]
+    return Stream([Part("", first.table, y, first.rows.weight)], in_memory=True)
+
+
+def _itself(part: Part) -> Part:
+    """The part as it is."""
+    return part
+
+
 class CodedTable(NamedTuple):
     """Training rows in canonical order, as the mathematics takes them, with class numbers and weights (N,).
 
@@ -269,11 +348,6 @@ def repeated(rows: MergedRows, why: str) -> MergedRows:
         )
     X, Y = (np.repeat(part, counts.astype(np.intp), axis=0) for part in (rows.X, rows.Y))
     return replace(rows, X=X, Y=Y, weight=np.ones(len(X)))
-
-
-def with_a_column(cells: FloatArray) -> FloatArray:
-    """The cells, or a column of zeros where no column says anything: such a table is legal."""
-    return cells if cells.shape[1] else np.zeros((len(cells), 1))
 
 
 def one_against_rest(classes: FloatArray, n_outputs: int) -> FloatArray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+import os
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Self
@@ -10,16 +11,16 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from scipy.special import ndtri
 from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.estimator.base import TableEstimator
+from nongauss.estimator.by_parts import by_parts
 from nongauss.estimator.parameters import check_parameters
+from nongauss.optimise.checkpoint import ended, opened
 from nongauss.optimise.mcmc_diagnostics import effective_size, split_rhat
 from nongauss.optimise.result import FitResult
-from nongauss.rank_factor.columns import raw_cells, raw_names
 from nongauss.rank_factor.config import (
     ANALYSIS_CONSTRAINTS,
     FEW_ROWS,
@@ -33,12 +34,19 @@ from nongauss.rank_factor.config import (
     RankRecipe,
     ShrinkagePrior,
 )
-from nongauss.rank_factor.data import CodedTable, FloatArray, code_ranks, code_values, with_a_column
+from nongauss.rank_factor.data import (
+    CodedTable,
+    FloatArray,
+    RawTable,
+    code_ranks,
+    code_values,
+    raw_cells,
+    read_table,
+    within,
+)
 from nongauss.rank_factor.fit import fit
-from nongauss.rank_factor.predict import FittedFactors
-from nongauss.rank_factor.sample import within
-from nongauss.tables.inputs import Inputs, read_inputs
-from nongauss.tables.parted import by_parts
+from nongauss.rank_factor.predict import FittedFactors, interval
+from nongauss.tables.learn import as_source
 
 ACTIVE = 0.01
 """A factor is active if its loadings' mean square is at least this share of the largest factor's."""
@@ -60,6 +68,7 @@ class RankFactors(TableEstimator):
     max_iter: Any
     tol: float
     callbacks: Any
+    checkpoint: str | os.PathLike[str] | None
     random_state: Any
     max_rows: int | None
     verbose: int
@@ -87,25 +96,28 @@ class RankFactors(TableEstimator):
                 'set it, or take inference="vb".'
             )
 
-    def _within(self, X: Any, y: Any, sample_weight: Any, labels: bool) -> tuple[Any, Any, Any]:
-        """X, y and weights of at most `max_rows` rows in memory."""
+    def _read(self, X: Any, y: Any, sample_weight: Any, labels: bool) -> RawTable:
+        """The table of at most `max_rows` rows, encoded. Raises InputError."""
         name, seed = type(self).__name__, self._key_seed(self.random_state) if self.max_rows else 0
-        return within(X, y, sample_weight, labels, self.max_rows, seed, name)
+        source = as_source(X, y if labels else None, sample_weight, estimator_name=name)
+        source = within(source, name, labels, self.max_rows, seed)
+        return read_table(source, name, self.observation == "rank", labels)
 
-    def _fit(self, X: Any, inputs: Inputs, y: FloatArray | None, settings: dict[str, Any]) -> FitResult:
-        """Fit to a table as read, and labels (N,) as class numbers or None; `settings` go to `RankConfig`."""
+    def _fit(self, raw: RawTable, settings: dict[str, Any]) -> FitResult:
+        """Fit to an encoded table; `settings` go to `RankConfig`."""
         seed = self._key_seed(self.random_state)
-        encoder, _, weight = inputs
-        by_rank = self.observation == "rank"
-        cells = with_a_column(raw_cells(encoder, X, by_rank, type(self).__name__, warn=False))
-        table = self._coded(cells, np.zeros(len(cells)) if y is None else y, weight)
-        config, recipe = self._config_of(table.rows.shape, settings), self._recipe(seed)
-        result, fitted = fit(table, config, recipe, tuple(self.callbacks or ()), int(self.verbose))
+        table = self._coded(raw)
+        config = self._config_of(table.rows.shape, settings)
+        told = self._settings_that_matter(), raw.encoder
+        seed, checkpoint = opened(self.checkpoint, seed, self.random_state, tuple(table), *told)
+        result, fitted = fit(table, config, self._recipe(seed), self._run(checkpoint))
         self._seed = seed
         self.holds_training_rows_ = table.shows_rows
-        self._keep_encoder(encoder)
-        self.encoded_names_ = raw_names(encoder, by_rank) or ("nothing",)
+        self._keep_encoder(raw.encoder)
+        names = raw.encoder.rank_names if self.observation == "rank" else raw.encoder.one_hot_names
+        self.encoded_names_ = names or ("nothing",)
         self._keep(fitted)
+        ended(checkpoint, result.status)
         return result
 
     def _config_of(self, shape: tuple[int, int], settings: dict[str, Any]) -> RankConfig:
@@ -131,15 +143,15 @@ class RankFactors(TableEstimator):
             learning_rate=float(getattr(self, "learning_rate", 0.0)),
         )
 
-    def _coded(self, cells: FloatArray, classes: FloatArray, weight: FloatArray) -> CodedTable:
-        """Raw cells (N, D), class numbers and weights (N,) as rows, apart where each has its own factors."""
+    def _coded(self, raw: RawTable) -> CodedTable:
+        """The rows as the mathematics takes them, apart where each has factors of its own."""
         by_pairs = self.observation == "rank" and self.neighbours == "pairwise"
         apart = 'inference="gibbs"' if self.inference == "gibbs" else None
         apart = apart or ('neighbours="pairwise"' if by_pairs else None)
         if self.observation == "gaussian":
-            return code_values(cells, classes, weight, apart)
+            return code_values(raw.cells, raw.numbers, raw.weight, apart)
         n_levels = int(self.n_levels) if self.neighbours == "level" else None
-        return code_ranks(cells, classes, weight, n_levels, apart)
+        return code_ranks(raw.cells, raw.numbers, raw.weight, n_levels, apart)
 
     def _keep(self, fitted: FittedFactors) -> None:
         """What `fit` found, as attributes."""
@@ -170,7 +182,7 @@ class RankFactors(TableEstimator):
     def _raw(self, X: Any) -> FloatArray:
         """Raw cells (N, D) of new rows. Raises NotFittedError, InputError."""
         by_rank = self._fitted.config.observation == "rank"
-        return with_a_column(raw_cells(self._encoder, X, by_rank, type(self).__name__))
+        return raw_cells(self._encoder, X, by_rank, type(self).__name__)
 
     @by_parts
     def transform(self, X: Any) -> FloatArray:
@@ -300,6 +312,8 @@ class RankFactorAnalysis(TransformerMixin, RankFactors):
         "vb" ends when a sweep gains less than this share of the bound.
     callbacks : list of callables, default None
         Each is given a `Progress` after each sweep; one that returns True stops the fit.
+    checkpoint : path, default None
+        File in which a fit is kept while it runs; interrupted, it goes on from there, to the same bits.
     max_rows : int or None, default None
         Learn from a random sample of so many rows at most. A table in parts (see `docs/scale.md`) needs it.
     random_state : int, RandomState, Generator or None, default None
@@ -347,6 +361,7 @@ class RankFactorAnalysis(TransformerMixin, RankFactors):
         max_iter: int | str = "auto",
         tol: float = 3e-3,
         callbacks: Sequence[Callable[..., Any]] | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
         max_rows: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -363,6 +378,7 @@ class RankFactorAnalysis(TransformerMixin, RankFactors):
         self.max_iter = max_iter
         self.tol = tol
         self.callbacks = callbacks
+        self.checkpoint = checkpoint
         self.max_rows = max_rows
         self.random_state = random_state
         self.verbose = verbose
@@ -373,18 +389,5 @@ class RankFactorAnalysis(TransformerMixin, RankFactors):
         Raises InputError for a table, weights or a parameter that cannot be used.
         """
         self._check()
-        X, _, sample_weight = self._within(X, None, sample_weight, labels=False)
-        inputs = read_inputs(X, sample_weight, type(self).__name__)
-        self._record_fit(self._fit(X, inputs, None, {}))
+        self._record_fit(self._fit(self._read(X, None, sample_weight, labels=False), {}))
         return self
-
-
-def interval(draws: FloatArray, sd: FloatArray | None, coverage: float) -> FloatArray:
-    """Central intervals of S draws (S, ...): (..., 2); of one summary with its standard deviations."""
-    if not (isinstance(coverage, numbers.Real) and 0 < coverage < 1):
-        raise InputError(f"coverage must lie between 0 and 1, got {coverage!r}; for example 0.9.")
-    tail = 0.5 - 0.5 * float(coverage)
-    if sd is None:
-        return np.moveaxis(np.quantile(draws, [tail, 1.0 - tail], axis=0), 0, -1)
-    half = -ndtri(tail) * sd
-    return np.stack([draws[0] - half, draws[0] + half], axis=-1)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, ItemsView
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils.parallel import Parallel, delayed
 
-from nongauss.optimise.loop import repeat
-from nongauss.optimise.result import Callback, FitResult, Status
+from nongauss.core.records import leaves_of, rebuilt
+from nongauss.optimise import loop
+from nongauss.optimise.course import Rule
+from nongauss.optimise.result import FitResult, Run, Status
 from nongauss.rank_factor import pairs, svm_mixture
 from nongauss.rank_factor.calibration import N_FOLDS, calibrate, chosen_rows, judged
 from nongauss.rank_factor.config import RankConfig, RankRecipe
@@ -34,6 +37,7 @@ LARGE = 2_000_000
 """From so many cells on they are held in 32 bits; all systems of equations stay in 64."""
 N_WARM = 10
 """Sweeps of variational Bayes before draws, or before training for prediction."""
+WORD = (1 << 64) - 1
 
 Sweep = Callable[[RankState, Inference], tuple[RankState, dict[str, float]]]
 
@@ -47,6 +51,19 @@ class Problem(NamedTuple):
     recipe: RankRecipe
 
 
+class ChainState(NamedTuple):
+    """Where a chain stands, all that a sweep depends on: the model, the generator's words, what was kept.
+
+    draws: the leaves of kept draws by their path in a `PosteriorDraw`, (S, ...) each; watched (T, n): a few
+    numbers of every sweep after the first half.
+    """
+
+    model: RankState
+    random: NDArray[np.uint64]
+    draws: dict[str, np.ndarray]
+    watched: FloatArray
+
+
 class Outcome(NamedTuple):
     """What came of the sweeps: draws (S,), the chain of each, numbers of every kept sweep, (chains, T, n)."""
 
@@ -57,14 +74,14 @@ class Outcome(NamedTuple):
 
 
 def fit(
-    table: CodedTable, config: RankConfig, recipe: RankRecipe, callbacks: tuple[Callback, ...], verbose: int
+    table: CodedTable, config: RankConfig, recipe: RankRecipe, run: Run
 ) -> tuple[FitResult, FittedFactors]:
     """Fit to coded rows in canonical order."""
     labels = WeightedLabels(one_against_rest(table.classes, config.n_outputs), table.weight)
     problem = Problem(table.rows, labels, config, recipe)
-    run = {"vb": _vb, "gibbs": _gibbs, "predictive": _predictive}[recipe.inference]
-    found = run(problem, callbacks, verbose)
-    curve = _calibrated(found, problem) if config.n_outputs else None
+    fitted_by = {"vb": _vb, "gibbs": _gibbs, "predictive": _predictive}[recipe.inference]
+    found = fitted_by(problem, run)
+    curve = _calibrated(found, problem, run) if config.n_outputs else None
     cells = np.dtype(cell_type(table.rows)).name
     draws = aligned(tuple(found.draws))
     return found.result, FittedFactors(table.coding, config, draws, found.chain, found.watched, curve, cells)
@@ -75,25 +92,25 @@ def cell_type(rows: RankRows) -> Any:
     return np.float32 if rows.shape[0] * rows.shape[1] >= LARGE else np.float64
 
 
-def _calibrated(found: Outcome, problem: Problem) -> Calibration:
+def _calibrated(found: Outcome, problem: Problem, run: Run) -> Calibration:
     """The classifier's curves, by rows held out; training for prediction is run once more without them."""
     rows, labels, config, recipe = problem
     chosen = chosen_rows(len(labels.weight), recipe.seed)
     if recipe.inference == "predictive":
         chosen = chosen[: max(1, len(labels.weight) // N_FOLDS)]
-        f = _held_out(problem, chosen)
+        f = _held_out(problem, chosen, Run(checkpoint=run.within("held out").checkpoint))
     else:
         f = judged(found.result.state, found.draws, rows, labels, config, cell_type(rows), chosen)
     return calibrate(f, labels.y[chosen], labels.weight[chosen])
 
 
-def _held_out(problem: Problem, chosen: np.ndarray) -> FloatArray:
+def _held_out(problem: Problem, chosen: np.ndarray, run: Run) -> FloatArray:
     """Decision values (V, C) of the chosen rows by training for prediction on the others."""
     rows, labels, config, _ = problem
     kept = np.delete(np.arange(len(labels.weight)), chosen)
     part = kept if len(kept) else chosen
     others = WeightedLabels(labels.y[part], labels.weight[part])
-    draw = _predictive(problem._replace(rows=rows.take(part), labels=others), (), 0).draws[0]
+    draw = _predictive(problem._replace(rows=rows.take(part), labels=others), run).draws[0]
     return decisions(draw, factors(draw, rows.take(chosen), config, cell_type(rows)))
 
 
@@ -158,30 +175,30 @@ def drawn(state: RankState) -> PosteriorDraw:
     return PosteriorDraw(A, None, lower, upper, scale.noise, None, beta, None, gate)
 
 
-def _vb(problem: Problem, callbacks: tuple[Callback, ...], verbose: int) -> Outcome:
+def _vb(problem: Problem, run: Run) -> Outcome:
     """Variational Bayes to convergence."""
     rows, labels, config, recipe = problem
     one_sweep, inference = sweep_of(problem), VariationalBayes(cell_type(rows))
-    result = repeat(
-        lambda state: one_sweep(state, inference),
+    result = loop.run(
+        lambda number, state: one_sweep(state, inference),
         first_state(np.random.default_rng(recipe.seed), rows, labels, config),
-        max_iter=recipe.max_iter,
-        least_gain=lambda bound: recipe.tol * max(1.0, abs(bound)),
-        callbacks=callbacks,
-        verbose=verbose,
+        run,
+        Rule(recipe.max_iter, lambda bound: recipe.tol * max(1.0, abs(bound))),
+        name="variational Bayes",
     )
     result = replace(result, state=_compared(result.state, problem))
     return Outcome(result, [summary(result.state)])
 
 
-def _gibbs(problem: Problem, callbacks: tuple[Callback, ...], verbose: int) -> Outcome:
+def _gibbs(problem: Problem, run: Run) -> Outcome:
     """Several chains, each from a start of its own; the second half of each is kept, thinned.
 
     They run on whatever backend joblib was told, all at once, with the same result; by default, and where
-    somebody watches, one after the other.
+    somebody watches or the fit is kept in a file, one after the other.
     """
-    chains = Parallel(n_jobs=1 if callbacks else None, return_as="generator")(
-        delayed(_chain)(number, problem, callbacks, verbose) for number in range(problem.recipe.n_chains)
+    alone = bool(run.callbacks) or run.checkpoint is not None
+    chains = Parallel(n_jobs=1 if alone else None, return_as="generator")(
+        delayed(_chain)(number, problem, run) for number in range(problem.recipe.n_chains)
     )
     draws: list[PosteriorDraw] = []
     chain: list[int] = []
@@ -202,27 +219,80 @@ def _gibbs(problem: Problem, callbacks: tuple[Callback, ...], verbose: int) -> O
     return Outcome(replace(result, trace=trace), draws, np.array(chain), numbers_kept)
 
 
-def _chain(
-    number: int, problem: Problem, callbacks: tuple[Callback, ...], verbose: int
-) -> tuple[FitResult, list[PosteriorDraw], list[FloatArray]]:
+def _chain(number: int, problem: Problem, run: Run) -> tuple[FitResult, list[PosteriorDraw], FloatArray]:
     """One chain, its iterations counted after those of the chains before it: draws, numbers to watch."""
     rows, labels, config, recipe = problem
-    one_sweep = sweep_of(problem)
+    one_sweep, before = sweep_of(problem), number * recipe.max_iter
     rng = np.random.default_rng([recipe.seed, number])
-    state = _warm(rng, one_sweep, first_state(rng, rows, labels, config), cell_type(rows))
-    gibbs = Gibbs(rng, cell_type(rows))
-    keep = _Keep(problem)
-    result = repeat(
-        lambda state: keep(*one_sweep(state, gibbs)),
-        state,
-        max_iter=recipe.max_iter,
-        callbacks=callbacks,
-        verbose=verbose,
-        former=FitResult(None, [], Status.COMPLETED, number * recipe.max_iter),
+    model = _warm(rng, one_sweep, first_state(rng, rows, labels, config), cell_type(rows))
+    like = _compared(model, problem)
+    none = {path: np.zeros((0, *np.shape(leaf)), np.asarray(leaf).dtype) for path, leaf in _leaves(like)}
+
+    def step(sweeps: int, chain: ChainState) -> tuple[ChainState, dict[str, float]]:
+        rng = _generator(chain.random)
+        model, info = one_sweep(chain.model, Gibbs(rng, cell_type(rows)))
+        moved = chain._replace(model=model, random=_words(rng))
+        return _kept(moved, info["bound"], sweeps - before + 1, problem), info
+
+    result = loop.run(
+        step,
+        ChainState(model, _words(rng), none, np.zeros((0, 0))),
+        run,
+        Rule(recipe.max_iter),
+        name=f"chain {number}",
+        former=FitResult(None, [], Status.COMPLETED, before),
         expected=recipe.n_chains * recipe.max_iter,
     )
-    result = replace(result, state=_compared(result.state, problem))
-    return result, keep.draws or [drawn(result.state)], keep.watched
+    end: ChainState = result.state
+    model = _compared(end.model, problem)
+    kept = [
+        rebuilt(drawn(model), {path: leaf[s][()] for path, leaf in end.draws.items()})
+        for s in range(len(end.draws[".A"]))
+    ]
+    return replace(result, state=model), kept or [drawn(model)], end.watched
+
+
+def _kept(chain: ChainState, bound: float, done: int, problem: Problem) -> ChainState:
+    """The chain after `done` sweeps with what is kept of the last one: nothing in its first half."""
+    recipe, model = problem.recipe, chain.model
+    n_burn = recipe.max_iter // 2
+    if done <= n_burn:
+        return chain
+    decided = (model.z.mean[:8] @ model.experts.beta.mean[0, :1, :-1].T).ravel()
+    numbers = np.array([[bound, (model.A.mean**2).sum(), *decided]])
+    watched = np.concatenate([chain.watched, numbers]) if len(chain.watched) else numbers
+    past, total = done - n_burn, recipe.max_iter - n_burn
+    n_kept = min(total, -(-recipe.n_draws // recipe.n_chains))
+    draws = chain.draws
+    if past * n_kept // total > (past - 1) * n_kept // total:
+        leaves = _leaves(_compared(model, problem))
+        draws = {path: np.concatenate([draws[path], np.asarray(leaf)[None]]) for path, leaf in leaves}
+    return chain._replace(draws=draws, watched=watched)
+
+
+def _leaves(model: RankState) -> ItemsView[str, Any]:
+    """The arrays and numbers of the draw that a model is, by their path."""
+    return leaves_of(drawn(model)).items()
+
+
+def _words(rng: np.random.Generator) -> NDArray[np.uint64]:
+    """The state of a PCG64 generator as six words: state and increment (128 bits each), half a word left."""
+    now = rng.bit_generator.state
+    long = [now["state"][name] >> shift & WORD for name in ("state", "inc") for shift in (64, 0)]
+    return np.array([*long, now["has_uint32"], now["uinteger"]], np.uint64)
+
+
+def _generator(words: NDArray[np.uint64]) -> np.random.Generator:
+    """The generator with that state."""
+    high, low, high_step, low_step, has_half, half = map(int, words)
+    bits = np.random.PCG64(0)
+    bits.state = {
+        "bit_generator": "PCG64",
+        "state": {"state": high << 64 | low, "inc": high_step << 64 | low_step},
+        "has_uint32": has_half,
+        "uinteger": half,
+    }
+    return np.random.Generator(bits)
 
 
 def _warm(rng: np.random.Generator, one_sweep: Sweep, state: RankState, dtype: Any) -> RankState:
@@ -233,32 +303,7 @@ def _warm(rng: np.random.Generator, one_sweep: Sweep, state: RankState, dtype: A
     return state._replace(A=Normal(state.A.mean + jitter, state.A.covariance))
 
 
-class _Keep:
-    """Collects draws after the first half of a chain, and a few numbers of every sweep from there on."""
-
-    def __init__(self, problem: Problem) -> None:
-        recipe = problem.recipe
-        self.problem = problem
-        self.n_sweeps, self.n_burn = recipe.max_iter, recipe.max_iter // 2
-        self.n_kept = min(recipe.max_iter - self.n_burn, -(-recipe.n_draws // recipe.n_chains))
-        self.done = 0
-        self.draws: list[PosteriorDraw] = []
-        self.watched: list[FloatArray] = []
-
-    def __call__(self, state: RankState, info: dict[str, float]) -> tuple[RankState, dict[str, float]]:
-        """Looks at a state in passing."""
-        self.done += 1
-        if self.done > self.n_burn:
-            square = (state.A.mean**2).sum()
-            decided = (state.z.mean[:8] @ state.experts.beta.mean[0, :1, :-1].T).ravel()
-            self.watched.append(np.array([info["bound"], square, *decided]))
-            past, total = self.done - self.n_burn, self.n_sweeps - self.n_burn
-            if past * self.n_kept // total > (past - 1) * self.n_kept // total:
-                self.draws.append(drawn(_compared(state, self.problem)))
-        return state, info
-
-
-def _predictive(problem: Problem, callbacks: tuple[Callback, ...], verbose: int) -> Outcome:
+def _predictive(problem: Problem, run: Run) -> Outcome:
     """A few sweeps of variational Bayes, then training for prediction, which is JAX."""
     from nongauss.rank_factor import unrolled_factors
 
@@ -266,5 +311,5 @@ def _predictive(problem: Problem, callbacks: tuple[Callback, ...], verbose: int)
     rng = np.random.default_rng(recipe.seed)
     first = first_state(rng, rows, labels, config)
     state = _warm(rng, sweep_of(problem), first, cell_type(rows))
-    result, draw = unrolled_factors.train(state, rows, labels, config, recipe, callbacks, verbose)
+    result, draw = unrolled_factors.train(state, rows, labels, config, recipe, run)
     return Outcome(replace(result, state=state), [draw])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -112,28 +113,34 @@ def joined(parts: list[Normal]) -> Normal:
     return Normal(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
 
 
+@cache
+def triangle(size: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Rows and columns of the elements of the upper triangle, in the order in which they are packed."""
+    return np.triu_indices(size)
+
+
 def pack(square: FloatArray) -> FloatArray:
     """The upper triangle of symmetric matrices: (.., K, K) to (.., K (K + 1) / 2)."""
-    rows, columns = np.triu_indices(square.shape[-1])
+    rows, columns = triangle(square.shape[-1])
     return square[..., rows, columns]
 
 
 def pack_twice(square: FloatArray) -> FloatArray:
     """`pack` with the elements beside the diagonal doubled: pack(S) @ pack_twice(T) is the trace of S T."""
-    rows, columns = np.triu_indices(square.shape[-1])
+    rows, columns = triangle(square.shape[-1])
     found: FloatArray = square[..., rows, columns] * np.where(rows == columns, 1.0, 2.0).astype(square.dtype)
     return found
 
 
 def outer(v: FloatArray) -> FloatArray:
     """Packed v v' of vectors (.., K)."""
-    rows, columns = np.triu_indices(v.shape[-1])
+    rows, columns = triangle(v.shape[-1])
     return v[..., rows] * v[..., columns]
 
 
 def unpack(packed: FloatArray, size: int) -> FloatArray:
     """The inverse of `pack`, in 64 bits."""
-    rows, columns = np.triu_indices(size)
+    rows, columns = triangle(size)
     out = np.empty((*packed.shape[:-1], size, size), dtype=np.float64)
     out[..., rows, columns] = packed
     out[..., columns, rows] = packed

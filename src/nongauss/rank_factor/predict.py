@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Callable, Iterator
 from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import expit, ndtri
 
+from nongauss.core.errors import InputError
 from nongauss.core.records import persistable
 from nongauss.rank_factor import data, svm_mixture
 from nongauss.rank_factor.config import RankConfig
@@ -202,3 +204,14 @@ class FittedFactors(NamedTuple):
         each = (of(draw, factors(draw, rows, self.config, self.cell_type)) for draw in self.draws)
         total: FloatArray = reduce(np.add, each)
         return total[: len(cells)] / len(self.draws)
+
+
+def interval(draws: FloatArray, sd: FloatArray | None, coverage: float) -> FloatArray:
+    """Central intervals of S draws (S, ...): (..., 2); of one summary with its standard deviations."""
+    if not (isinstance(coverage, numbers.Real) and 0 < coverage < 1):
+        raise InputError(f"coverage must lie between 0 and 1, got {coverage!r}; for example 0.9.")
+    tail = 0.5 - 0.5 * float(coverage)
+    if sd is None:
+        return np.moveaxis(np.quantile(draws, [tail, 1.0 - tail], axis=0), 0, -1)
+    half = -ndtri(tail) * sd
+    return np.stack([draws[0] - half, draws[0] + half], axis=-1)

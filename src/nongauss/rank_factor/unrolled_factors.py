@@ -16,10 +16,12 @@ import optax
 
 from nongauss.core.device import key_from_seed, record, replace
 from nongauss.core.records import value
-from nongauss.optimise import compiled
+from nongauss.optimise import loop
+from nongauss.optimise.compiled import compiled
+from nongauss.optimise.course import Rule
 from nongauss.optimise.minibatch import GradientStep, pad_rows
 from nongauss.optimise.minibatch import Rows as Batch
-from nongauss.optimise.result import Callback, FitResult, Status
+from nongauss.optimise.result import FitResult, Run
 from nongauss.rank_factor.config import RankConfig, RankRecipe
 from nongauss.rank_factor.data import RankRows
 from nongauss.rank_factor.params import Gate, RankState, WeightedLabels
@@ -257,8 +259,7 @@ def train(
     labels: WeightedLabels,
     config: RankConfig,
     recipe: RankRecipe,
-    callbacks: tuple[Callback, ...],
-    verbose: int,
+    run: Run,
 ) -> tuple[FitResult, PosteriorDraw]:
     """The optimiser's result and what predicts. At most `max_iter` epochs, fewer if the schedule is over."""
     n_rows = len(labels.weight)
@@ -268,17 +269,15 @@ def train(
     weight = (labels.weight / labels.weight.mean()).astype(np.float32)
     loss = PredictiveLoss(float(config.eps), rows.cells is not None)
     first = first_state(first_params(state), float(weight.sum()), float(n_epochs * n_batches))
-    result = compiled.run(
-        GradientStep(loss, CosineAdam(recipe.learning_rate), batch),
-        key_from_seed(recipe.seed),
+    step = GradientStep(loss, CosineAdam(recipe.learning_rate), batch)
+    result = loop.run(
+        compiled(step, pad_rows(batch_data(rows, labels), weight)),
         first,
-        pad_rows(batch_data(rows, labels), weight),
-        max_iter=n_epochs,
-        callbacks=callbacks,
-        verbose=verbose,
+        run,
+        Rule(n_epochs),
+        name="training for prediction",
+        key=key_from_seed(recipe.seed),
     )
-    if result.status is Status.MAX_ITER:
-        result = FitResult(result.state, result.trace, Status.COMPLETED, result.n_iter)
     return result, draw_of(jax.tree.map(np.asarray, result.state.params), config)
 
 

@@ -7,18 +7,18 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, ClassVar, Self
 
-import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nongauss.estimator.base import ProbabilityClassifierMixin
+from nongauss.estimator.by_parts import by_parts
 from nongauss.estimator.parameters import StrOptions
 from nongauss.sparse_gp.config import CONSTRAINTS
+from nongauss.sparse_gp.data import NumberClasses
 from nongauss.sparse_gp.estimator import SparseGP
 from nongauss.sparse_gp.kernels import FloatArray
 from nongauss.sparse_gp.likelihoods import Bernoulli, Likelihood, Multinomial, Ordinal
-from nongauss.tables.inputs import read_inputs
-from nongauss.tables.labels import LabelCoder
-from nongauss.tables.parted import by_parts, describe, is_parted, labels_of, open_parts
+from nongauss.tables.labels import labels_of
+from nongauss.tables.learn import as_source, learn
 
 
 class _SparseGPLabels(ProbabilityClassifierMixin, SparseGP):
@@ -61,20 +61,12 @@ class _SparseGPLabels(ProbabilityClassifierMixin, SparseGP):
         recipe = self._recipe()
         name = type(self).__name__
         seed = self._key_seed(self.random_state)
-        if is_parted(X):
-            source = open_parts(X, y, sample_weight)
-            summary, labels = describe(source, name, partial(labels_of, name))
-            coder = labels.coder(name, self._ordered)
-            likelihood = self._likelihood(len(coder.classes))
-            result = self._fit_parts(
-                source, summary.encoder(), partial(_numbers, coder, name), likelihood, recipe, seed
-            )
-        else:
-            inputs = read_inputs(X, sample_weight, name)
-            coder = LabelCoder.fit(y, inputs.weight, name, self._ordered)
-            numbers = coder.encode(y, len(inputs.encoded), name, inputs.weight)
-            likelihood = self._likelihood(len(coder.classes))
-            result = self._fit(inputs, numbers, np.zeros(len(numbers)), likelihood, recipe, seed)
+        source = as_source(X, y, sample_weight, estimator_name=name)
+        learned = learn(source, name, partial(labels_of, name))
+        coder = learned.target.coder(name, self._ordered)
+        likelihood = self._likelihood(len(coder.classes))
+        read = NumberClasses(coder, name)
+        result = self._fit(source, learned.encoder, read, likelihood, recipe, seed)
         self.classes_ = coder.classes
         self._record_fit(result)
         return self
@@ -94,12 +86,6 @@ class _SparseGPLabels(ProbabilityClassifierMixin, SparseGP):
 
     def _likelihood(self, n_classes: int) -> Any:
         raise TypeError("A subclass chooses its likelihood.")
-
-
-def _numbers(coder: LabelCoder, name: str, y: Any, weight: FloatArray) -> FloatArray:
-    """Class numbers beside the shift of the latent mean, which is 0: (N, 2)."""
-    numbers = coder.encode(y, len(weight), name, weight)
-    return np.stack([numbers, np.zeros(len(numbers))], axis=1)
 
 
 class SparseGPClassifier(_SparseGPLabels):

@@ -13,13 +13,10 @@ from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.sparse_gp.kernels import FloatArray, Space
 from nongauss.sparse_gp.likelihoods import Likelihood
 from nongauss.tables.encoder import TableEncoder
-from nongauss.tables.inputs import Inputs
-from nongauss.tables.parquet import Encoded, Part
-from nongauss.tables.parted import Encode, ReadTarget, sample
-from nongauss.tables.rows import canonical_rows
-from nongauss.tables.scaling import Moments
-from nongauss.tables.source import Source
-from nongauss.tables.target import TargetScaler, TargetSummary, validate_target
+from nongauss.tables.labels import LabelCoder, class_target
+from nongauss.tables.sample import Encode, Encoded, ReadPart, sample
+from nongauss.tables.source import Part, Source
+from nongauss.tables.target import TargetScaler, TargetSummary, scaled_target, validate_target
 
 
 class GPRows(NamedTuple):
@@ -48,46 +45,38 @@ class GPTable(NamedTuple):
     checksum: int
 
 
+def read_table(
+    source: Source, encoder: TableEncoder, read: ReadPart, estimator_name: str, most: int
+) -> GPTable:
+    """Encoded rows of a table. `read` makes of a part y and the latent mean's shift, (N, 2).
+
+    Of a table that is not in memory the first `most` canonical rows, and all of them where they are.
+    """
+    encoded = source.map(Encode(encoder, read, estimator_name, n_targets=2))
+    first = sample(encoded, most)
+    everywhere = None if first.is_all else encoded.map(as_rows)
+    return GPTable(as_rows(first.rows).in_float64(), space_of(encoder), everywhere, first.checksum)
+
+
 def as_rows(part: Encoded) -> GPRows:
     """Encoded rows, whose targets are y and the shift of the latent mean, in float32 as they came."""
-    X: Any = part.X
+    X: Any = with_a_column(part.X)
     y, shift = part.Y.T
     return GPRows(X, y, part.weight, shift)
 
 
-def table_in_memory(inputs: Inputs, y: FloatArray, shift: FloatArray) -> GPTable:
-    """Canonical rows of an encoded table, with targets y (N,) and the shift (N,) of the latent mean."""
-    encoded, space = with_a_column(inputs.encoded, space_of(inputs.encoder))
-    merged = canonical_rows(encoded, np.stack([y, shift], axis=1), inputs.weight)
-    own, moved = merged.Y.astype(np.float64).T
-    rows = GPRows(merged.X.astype(np.float64), own, merged.weight, moved)
-    return GPTable(rows, space, None, 0)
-
-
-def table_in_parts(
-    source: Source, encoder: TableEncoder, read: ReadTarget, estimator_name: str, most: int
-) -> GPTable:
-    """The first `most` canonical rows of a table in parts, and all of them where they are."""
-    if not encoder.encoded_names:
-        raise InputError("No column of the table tells rows apart; give one with more than one value.")
-    encoded = source.map(Encode(encoder, read, estimator_name, n_targets=2))
-    first = sample(encoded, most)
-    everywhere = None if first.are_all else encoded.map(as_rows)
-    return GPTable(as_rows(first.rows).in_float64(), space_of(encoder), everywhere, first.checksum)
-
-
-def space_of(encoder: Any) -> Space:
-    """Which input column each encoded column came from, and the names of those that are used."""
+def space_of(encoder: TableEncoder) -> Space:
+    """Which column each encoded column came from, and the names of those that are used."""
     used = [code for code in encoder.columns if code.encoded_names]
+    if not used:
+        return Space(("nothing",), (0,))
     group = tuple(number for number, code in enumerate(used) for _ in code.encoded_names)
     return Space(tuple(str(code.name) for code in used), group)
 
 
-def with_a_column(encoded: FloatArray, space: Space) -> tuple[FloatArray, Space]:
+def with_a_column(encoded: NDArray[Any]) -> NDArray[Any]:
     """The same, with a column of zeros where there is none: a table that says nothing is legal."""
-    if encoded.shape[1]:
-        return encoded, space
-    return np.zeros((len(encoded), 1)), Space(("nothing",), (0,))
+    return encoded if encoded.shape[1] else np.zeros((len(encoded), 1), encoded.dtype)
 
 
 @dataclass(frozen=True)
@@ -100,38 +89,50 @@ class SummariseTarget:
     def __call__(self, part: Part, weight: FloatArray) -> TargetSummary:
         """The summary of the part's one output. Raises InputError."""
         found = TargetSummary.of(part.y, weight, self.name)
-        check_one_output(len(found.outputs), self.name)
-        self.likelihood.check(validate_target(part.y, len(weight), self.name)[0][:, 0])
+        n_outputs = len(found.outputs)
+        if n_outputs != 1:
+            raise InputError(f"y has {n_outputs} outputs, {self.name} takes one; fit one model for each.")
+        self.likelihood.check(validate_target(part.y, len(weight), self.name, warn=False)[0][:, 0])
         return found
 
 
 @dataclass(frozen=True)
 class ScaleTarget:
-    """Puts the target of a part on the scale of the fit, (N, 2), beside the latent mean's shift of 0."""
+    """Reads the target of a part on the scale of the fit, beside its log exposure: (N, 2)."""
 
     scaler: TargetScaler
+    likelihood: Likelihood
     name: str
 
-    def __call__(self, y: Any, weight: FloatArray) -> FloatArray:
-        """The scaled target and zeros. Raises InputError."""
-        Y, _ = validate_target(y, len(weight), self.name)
-        return np.hstack([self.scaler.transform(Y), np.zeros((len(Y), 1))])
+    def __call__(self, part: Part, weight: FloatArray) -> FloatArray:
+        """The scaled target, and the shift of the latent mean. Raises InputError."""
+        Y = scaled_target(self.scaler, self.name, part, weight)
+        shift = log_exposure(part.beside.get("exposure"), len(Y), self.likelihood)
+        return np.hstack([Y, shift[:, None]])
 
 
-def check_one_output(n_outputs: int, name: str) -> None:
-    """Raises InputError for several outputs."""
-    if n_outputs != 1:
-        raise InputError(f"y has {n_outputs} outputs, {name} takes one; fit one model for each.")
+@dataclass(frozen=True)
+class NumberClasses:
+    """Reads the labels of a part as class numbers, beside the latent mean's shift, which is 0: (N, 2)."""
+
+    coder: LabelCoder
+    name: str
+
+    def __call__(self, part: Part, weight: FloatArray) -> FloatArray:
+        """Class numbers and zeros. Raises InputError."""
+        numbers = class_target(self.coder, self.name, part, weight)
+        return np.hstack([numbers, np.zeros_like(numbers)])
 
 
-def target_scaler(moments: Moments, standard: TargetScaler, likelihood: Likelihood) -> TargetScaler:
+def target_scaler(target: TargetSummary, likelihood: Likelihood) -> TargetScaler:
     """What is done to the target before the mathematics sees it. Warns of a constant one."""
+    standard, moments = target.scaler(), target.outputs[0]
     if standard.constant[0]:
         warnings.warn(
             "The target is constant: that value is predicted everywhere, with a spread that the data "
             "cannot tell.",
             NongaussWarning,
-            stacklevel=4,
+            stacklevel=3,
         )
     if likelihood.target == "standardised":
         return standard

@@ -11,22 +11,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
 
-from nongauss.core.errors import InputError
 from nongauss.estimator.base import DistributionRegressorMixin, TableEstimator
+from nongauss.estimator.by_parts import by_parts
 from nongauss.estimator.parameters import Interval, StrOptions, check_parameters
 from nongauss.optimise.checkpoint import ended, opened
 from nongauss.optimise.result import FitResult
 from nongauss.predictive.distribution import PredictiveDistribution
 from nongauss.sparse_gp.config import CONSTRAINTS, GPRecipe, recipe_of
 from nongauss.sparse_gp.data import (
-    GPTable,
     ScaleTarget,
     SummariseTarget,
-    check_one_output,
     log_exposure,
-    space_of,
-    table_in_memory,
-    table_in_parts,
+    read_table,
     target_scaler,
     with_a_column,
 )
@@ -37,11 +33,9 @@ from nongauss.sparse_gp.likelihoods import REGRESSION, Custom, Likelihood
 from nongauss.sparse_gp.predict import GPAverage, GPPosterior
 from nongauss.sparse_gp.stacking import is_exact
 from nongauss.tables.encoder import TableEncoder
-from nongauss.tables.inputs import Inputs, read_inputs
-from nongauss.tables.parted import ReadTarget, by_parts, describe, is_parted, open_parts
-from nongauss.tables.scaling import Moments
+from nongauss.tables.learn import as_source, learn
+from nongauss.tables.sample import ReadPart
 from nongauss.tables.source import Source
-from nongauss.tables.target import TargetScaler, validate_target
 
 
 class SparseGP(TableEstimator):
@@ -70,47 +64,22 @@ class SparseGP(TableEstimator):
 
     def _fit(
         self,
-        inputs: Inputs,
-        y: FloatArray,
-        shift: FloatArray,
-        likelihood: Likelihood,
-        recipe: GPRecipe,
-        seed: int,
-    ) -> FitResult:
-        """Fit to encoded rows."""
-        return self._learn(inputs.encoder, table_in_memory(inputs, y, shift), likelihood, recipe, seed)
-
-    def _fit_parts(
-        self,
         source: Source,
         encoder: TableEncoder,
-        read: ReadTarget,
+        read: ReadPart,
         likelihood: Likelihood,
         recipe: GPRecipe,
         seed: int,
-    ) -> FitResult:
-        """Fit to a table in parts: all but q is learned from rows that fit in memory."""
-        if recipe.n_components > 1 and not likelihood.conjugate:
-            raise InputError(
-                "posterior='mixture' takes tables in memory; give posterior='gaussian', or fewer rows."
-            )
-        most = most_rows(recipe.most_inducing(likelihood))
-        table = table_in_parts(source, encoder, read, type(self).__name__, most)
-        return self._learn(encoder, table, likelihood, recipe, seed)
-
-    def _learn(
-        self, encoder: TableEncoder, table: GPTable, likelihood: Likelihood, recipe: GPRecipe, seed: int
     ) -> FitResult:
         """Fit and keep what came of it; the caller adds its own and then records the result.
 
         In that order a warning that is an error leaves a whole model.
         """
-        n_rows = len(table.rows.y)
-        kernels = recipe.kernels(likelihood, recipe.inducing_for(likelihood, n_rows) >= n_rows)
-        kernels[0].labels(table.space)  # a column that is not there is an error now
+        most = most_rows(recipe.most_inducing(likelihood))
+        table = read_table(source, encoder, read, type(self).__name__, most)
         told = (self._settings_that_matter(), encoder, likelihood, table.checksum)
         seed, checkpoint = opened(self.checkpoint, seed, self.random_state, tuple(table.rows), *told)
-        result, average, main = fit(table, kernels, likelihood, recipe, seed, self._run(checkpoint))
+        result, average, main = fit(table, likelihood, recipe, seed, self._run(checkpoint))
         self._keep_encoder(encoder)
         self.posteriors_, self.weights_ = average
         self.is_exact_ = is_exact(main, table.rows)
@@ -121,7 +90,7 @@ class SparseGP(TableEstimator):
         return result
 
     def _encode(self, X: Any) -> FloatArray:
-        return with_a_column(super()._encode(X), space_of(self._encoder))[0]
+        return with_a_column(super()._encode(X))
 
 
 class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):
@@ -265,59 +234,22 @@ class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):
         """Fit to a table X (N, D) and targets y (N,), or a table in parts (see `docs/scale.md`).
 
         A row of weight 2 counts as the row twice, one of weight 0 is not there. `exposure` (N,), for counts:
-        the time, area or number at risk behind each count; rates are per unit of it. Warns if the target is
+        the time, area or number at risk behind each count; rates are per unit of it (of a table in parts the
+        name of a column). Warns if the target is
         constant or the fit did not end well. Raises ValueError.
         """
         recipe = self._recipe(int(self.n_components) if self.posterior == "mixture" else 1)
         seed = self._key_seed(self.random_state)
-        likelihood = self._likelihood()
-        of = self._of_parts if is_parted(X) else self._of_table
-        scaler, result = of(X, y, sample_weight, exposure, likelihood, recipe, seed)
+        likelihood, name = self._likelihood(), type(self).__name__
+        source = as_source(X, y, sample_weight, estimator_name=name, exposure=exposure)
+        learned = learn(source, name, SummariseTarget(likelihood, name))
+        scaler = target_scaler(learned.target, likelihood)
+        read = ScaleTarget(scaler, likelihood, name)
+        result = self._fit(source, learned.encoder, read, likelihood, recipe, seed)
         self._scaler = scaler
         self.likelihood_params_ = self._readable_params()
         self._record_fit(result)
         return self
-
-    def _of_table(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any,
-        exposure: Any,
-        likelihood: Likelihood,
-        recipe: GPRecipe,
-        seed: int,
-    ) -> tuple[TargetScaler, FitResult]:
-        name = type(self).__name__
-        inputs = read_inputs(X, sample_weight, name)
-        Y, _ = validate_target(y, len(inputs.encoded), name)
-        check_one_output(Y.shape[1], name)
-        shift = log_exposure(exposure, len(Y), likelihood)
-        likelihood.check(Y[:, 0])
-        counted = inputs.weight > 0
-        scaler = target_scaler(
-            Moments.of(Y[counted, 0], inputs.weight[counted]), TargetScaler.fit(Y, inputs.weight), likelihood
-        )
-        return scaler, self._fit(inputs, scaler.transform(Y)[:, 0], shift, likelihood, recipe, seed)
-
-    def _of_parts(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any,
-        exposure: Any,
-        likelihood: Likelihood,
-        recipe: GPRecipe,
-        seed: int,
-    ) -> tuple[TargetScaler, FitResult]:
-        name = type(self).__name__
-        if exposure is not None:
-            raise InputError("exposure takes tables in memory; give rates, or a sample of the rows.")
-        source = open_parts(X, y, sample_weight)
-        summary, target = describe(source, name, SummariseTarget(likelihood, name))
-        scaler = target_scaler(target.outputs[0], target.scaler(), likelihood)
-        read = ScaleTarget(scaler, name)
-        return scaler, self._fit_parts(source, summary.encoder(), read, likelihood, recipe, seed)
 
     @by_parts
     def predict(

@@ -11,6 +11,7 @@ from dataclasses import replace
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from nongauss.core.errors import InputError
 from nongauss.optimise import loop
 from nongauss.optimise.lbfgs import PATIENCE, lbfgs
 from nongauss.optimise.loop import Rule
@@ -35,18 +36,20 @@ WORTH_THREADS = 5e8
 
 
 def fit(
-    table: GPTable,
-    kernels: Sequence[Kernel],
-    likelihood: Likelihood,
-    recipe: GPRecipe,
-    seed: int,
-    run: Run,
+    table: GPTable, likelihood: Likelihood, recipe: GPRecipe, seed: int, run: Run
 ) -> tuple[FitResult, GPAverage, FittedGP]:
-    """Fit a model with each kernel and average them.
+    """Fit a model with each kernel of the recipe and average them.
 
     Returns how the fit of the model with the greatest share went (its status the worst of all), the average,
-    and that model.
+    and that model. Raises InputError for a kernel of columns that are not there.
     """
+    if recipe.n_components > 1 and table.everywhere is not None and not likelihood.conjugate:
+        raise InputError(
+            "posterior='mixture' takes tables in memory; give posterior='gaussian', or fewer rows."
+        )
+    n_rows = len(table.rows.y)
+    kernels = recipe.kernels(likelihood, recipe.inducing_for(likelihood, n_rows) >= n_rows)
+    kernels[0].labels(table.space)  # a column that is not there is an error now
     known = learning_rows(table.rows, recipe.most_inducing(likelihood))
     models, psi = models_of(kernels, table.space, likelihood, known)
     members = fit_models(models, table, psi, recipe, seed, run)

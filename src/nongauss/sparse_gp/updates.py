@@ -8,7 +8,7 @@ noise one step is exact. All else: the gradient of the bound where q has converg
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
@@ -54,6 +54,7 @@ def converge_q(
     return climb(bound_at(blocks, sites), steps_from, model.likelihood.first_step, enough, most_steps)
 
 
+@runtime_checkable
 class HasBound(Protocol):
     """A q and its bound."""
 

@@ -23,6 +23,7 @@ class Column:
     Labels are `codes` (N,) into `levels`, -1 where missing; a level may occur in no row. `ranks`: the place
     of each level in the order of an ordered category; empty for labels without an order. `kind`: the name of
     the kind that decoded it (see `tables.kinds`), by which a column of values may carry its text as well.
+    `note`: what a person should know of how the cells were read, "" for nothing.
     """
 
     name: str
@@ -31,6 +32,7 @@ class Column:
     levels: tuple[str, ...] = ()
     ranks: tuple[int, ...] = ()
     kind: str = ""
+    note: str = ""
 
     @property
     def missing(self) -> NDArray[np.bool_]:
@@ -52,7 +54,7 @@ class Column:
         """The cells of some rows, by their numbers or a mask."""
         values = None if self.values is None else self.values[rows]
         codes = None if self.codes is None else self.codes[rows]
-        return Column(self.name, values, codes, self.levels, self.ranks, self.kind)
+        return Column(self.name, values, codes, self.levels, self.ranks, self.kind, self.note)
 
     def as_labels(self) -> Column:
         """The same column with its numbers read as labels: 1.0 becomes "1"."""

@@ -7,6 +7,7 @@ several, to the rounding of sums.
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -16,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from nongauss.core.errors import InputError
+from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.tables.column import Column, ColumnSummary, listed
 from nongauss.tables.column_code import code_of, warn_ignored
 from nongauss.tables.dask_source import dask_source, is_dask
@@ -68,7 +69,7 @@ def is_parted(X: Any) -> bool:
 class InputSummary:
     """What some rows tell of one input column. `facts` are of its kind, which the part `seen_in` has told.
 
-    Where every cell is missing there is no kind.
+    Where every cell is missing there is no kind. `note`: see `Column`.
     """
 
     name: str
@@ -76,6 +77,7 @@ class InputSummary:
     kind: str = ""
     facts: Any = None
     seen_in: str = ""
+    note: str = ""
 
     @classmethod
     def of(cls, column: Column, weight: NDArray[np.float64], part: str) -> InputSummary:
@@ -86,7 +88,8 @@ class InputSummary:
             return cls(column.name, gaps)
         whole = bool(present.all())
         cells, heavy = (column, weight) if whole else (column.take(present), weight[present])
-        return cls(column.name, gaps, column.kind, kind_of(column.kind).summarise(cells, heavy), part)
+        facts = kind_of(column.kind).summarise(cells, heavy)
+        return cls(column.name, gaps, column.kind, facts, part, column.note)
 
     def __add__(self, other: InputSummary) -> InputSummary:
         gaps = self.gaps or other.gaps
@@ -98,7 +101,8 @@ class InputSummary:
                 f"Column {self.name!r} holds {kind_of(first.kind).plural} in {first.seen_in} but "
                 f"{kind_of(second.kind).plural} in {second.seen_in}; make it one kind in all parts."
             )
-        return replace(self, gaps=gaps, facts=self.facts + other.facts)
+        note = self.note or other.note
+        return replace(self, gaps=gaps, facts=self.facts + other.facts, note=note)
 
     def columns(self, place: int) -> tuple[ColumnSummary, ...]:
         """The flat columns that it becomes."""
@@ -141,8 +145,11 @@ class Summary:
         return TableEncoder(self.names, tuple(code_of(column, self.counted) for column in self.columns))
 
     def encoder(self) -> TableEncoder:
-        """The encoder of all the rows. Warns about ignored columns."""
+        """The encoder of all the rows. Warns about ignored columns, and of how some were read."""
         warn_ignored(self._encoder.columns, self.is_frame)
+        notes = [f"Column {column.name!r} {column.note}." for column in self.inputs if column.note]
+        if notes:
+            warnings.warn(" ".join(notes), NongaussWarning, stacklevel=4)
         return self._encoder
 
     def extremes(self, encoder: TableEncoder) -> NDArray[np.float64]:
@@ -215,7 +222,8 @@ def learn(
     """One pass over a table, with the sum of `of_target(part, weight)` over its parts.
 
     Rows of weight 0 leave no trace. Warns (unless `warn` is False) about ignored columns, of arrays not about
-    constant ones. Raises: InputError for infinite or unusable cells, naming part, column and first bad row.
+    constant ones, and of how columns were read where a person should know. Raises: InputError for infinite or
+    unusable cells, naming part, column and first bad row.
     """
     found = source.sum(_told, estimator_name, of_target)
     if found is None:

@@ -167,6 +167,8 @@ def _kind(kind: Any) -> str:
     kind = kind.value_type if t.is_dictionary(kind) else kind
     if t.is_integer(kind) or t.is_floating(kind) or t.is_decimal(kind):
         return "numbers"
+    if t.is_timestamp(kind) or t.is_date(kind):
+        return "dates"
     return "text" if t.is_string(kind) or t.is_large_string(kind) else str(kind)
 
 

@@ -218,7 +218,8 @@ class Ordinal(_Logistic):
         inside = np.log(-np.expm1(-np.diff(cuts)))
         share = np.concatenate([[0.0], inside, [0.0]])[: self.n_classes][number]
         low, high = np.r_[-np.inf, cuts][number], np.r_[cuts, np.inf][number]
-        return share - log1pexp(f[..., 0] - high) - log1pexp(low - f[..., 0])
+        out: FloatArray = share - log1pexp(f[..., 0] - high) - log1pexp(low - f[..., 0])
+        return out
 
     def probabilities(self, mean: FloatArray, variance: FloatArray, psi: FloatArray) -> FloatArray:
         """Differences of cumulative probabilities, each taken on the side where they are small: (N, C)."""

@@ -15,6 +15,7 @@ import pandas as pd
 from nongauss.core.errors import InputError
 from nongauss.tables.column import Column, as_pandas, label_of
 from nongauss.tables.kinds.base import Cells, ColumnKind, Kind, not_usable
+from nongauss.tables.kinds.date import Date
 from nongauss.tables.kinds.label import FEW_ROWS, Label
 from nongauss.tables.kinds.number import Number
 
@@ -30,7 +31,7 @@ __all__ = [
     "target_kind",
 ]
 
-KINDS: tuple[Kind, ...] = (Number(), Label())
+KINDS: tuple[Kind, ...] = (Number(), Date(), Label())
 """In the order in which they are asked."""
 
 _BY_NAME = {kind.name: kind for kind in KINDS}
@@ -73,6 +74,7 @@ def target_kind(series: Any) -> tuple[ColumnKind, str]:
     categories, True/False: binary with two values, text if no value repeats (more than 10 of them), else
     categorical. Numbers: two whole numbers: binary; 3 to 10 consecutive whole numbers, each twice on average:
     ordinal; whole numbers from 0 to 10,000: count; positive with skewness above 1: positive; else real.
+    Dates, and texts that all are: date.
 
     Raises: InputError for a table with several columns, cells of no kind, or mixed cells.
     """

@@ -29,6 +29,7 @@ class ColumnKind(enum.Enum):
     BINARY = "binary"
     CATEGORICAL = "categorical"
     TEXT = "text"
+    DATE = "date"
     CONSTANT = "constant"
 
 
@@ -99,7 +100,7 @@ class Kind(ABC):
         """
 
     def plain(self, column: Column) -> Column:
-        """A column of this kind as numbers or labels, for a model that was fitted to such a one."""
+        """A column of this kind as numbers or labels, for a model that was fitted to such a column."""
         return column
 
     @abstractmethod
