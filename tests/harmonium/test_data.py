@@ -76,3 +76,19 @@ def test_real_columns_survive_extreme_units():
     X = np.column_stack([np.linspace(0, 1, 9) * 1e-200, np.linspace(-3, 9, 9) * 1e150])
     encoded, _ = encode(coder_of(X), X, "test")
     assert_allclose(np.abs(encoded.std(axis=0)), 1.0, rtol=1e-5)
+
+
+def test_dates_are_units_of_their_view_and_come_back_as_days_since_the_first():
+    days = np.random.default_rng(0).permutation(900)[:200]
+    frame = pd.DataFrame(
+        {"size": np.arange(200.0), "when": pd.Timestamp("2020-01-01") + pd.to_timedelta(days, "D")}
+    )
+    coder = coder_of(frame, {"dates": ["when"], "sizes": ["size"]})
+    assert coder.n_features == 2
+    assert {block.view for block in coder.layout if block.kind == "binary"} == {"dates"}
+    assert "when (weekday)=Monday" in coder.encoded_names
+    encoded, missing = encode(coder, frame, "test")
+    assert missing is None
+    back = decode(coder, encoded)
+    assert back.shape == (200, 2)
+    assert_allclose(back, np.column_stack([np.arange(200.0), days - days.min()]), atol=1e-3)

@@ -60,32 +60,30 @@ def test_draws_have_their_means_and_counts_their_totals():
 
 
 @pytest.mark.parametrize("prior", [-1.0, 0.5, ALWAYS_ON])
-@pytest.mark.parametrize("drive", [-1.7, 0.3])
-def test_the_posterior_of_a_real_unit_is_exact(prior, drive):
-    mass = quad(lambda h: np.exp(drive * h - h * h / 2) / np.sqrt(2 * np.pi), -12, 12)[0]
-    moment = quad(lambda h: h * np.exp(drive * h - h * h / 2) / np.sqrt(2 * np.pi), -12, 12)[0]
+@pytest.mark.parametrize("S", [-1.7, 0.3])
+def test_the_posterior_of_a_real_unit_is_exact(prior, S):
+    mass = quad(lambda h: np.exp(S * h - h * h / 2) / np.sqrt(2 * np.pi), -12, 12)[0]
+    moment = quad(lambda h: h * np.exp(S * h - h * h / 2) / np.sqrt(2 * np.pi), -12, 12)[0]
     on = np.exp(prior) * mass / (1 + np.exp(prior) * mass)
-    at = respond("real", np.array([[drive]]), np.array([prior]))
+    at = respond("real", np.array([[S]]), np.array([prior]))
     assert_allclose(at.on, on)
     assert_allclose(at.mean, on * moment / mass)
-    assert_allclose(
-        log_factor("real", np.array([[drive]]), np.array([prior])), np.log1p(np.exp(prior) * mass)
-    )
+    assert_allclose(log_factor("real", np.array([[S]]), np.array([prior])), np.log1p(np.exp(prior) * mass))
 
 
 @pytest.mark.parametrize("units", ["binary", "real"])
 def test_the_slope_is_the_derivative_of_the_mean(units):
-    drive, prior = np.array([[-2.0, 0.1, 1.5]]), np.array([0.3, -1.0, 0.0])
+    S, prior = np.array([[-2.0, 0.1, 1.5]]), np.array([0.3, -1.0, 0.0])
     step = 1e-6
-    up, down = (respond(units, drive + e, prior).mean for e in (step, -step))
-    assert_allclose(respond(units, drive, prior).slope, (up - down) / (2 * step), atol=1e-9)
+    up, down = (respond(units, S + e, prior).mean for e in (step, -step))
+    assert_allclose(respond(units, S, prior).slope, (up - down) / (2 * step), atol=1e-9)
 
 
 @pytest.mark.parametrize("units", ["binary", "real"])
 def test_drawn_hidden_units_have_their_means(units):
-    drive, prior = np.full((40_000, 1), 0.8, np.float32), np.array([-0.4])
-    drawn = sample_hidden(np.random.default_rng(0), units, drive, prior)
-    assert_allclose(drawn.mean(), respond(units, drive[:1], prior).mean[0, 0], atol=0.04)
+    S, prior = np.full((40_000, 1), 0.8, np.float32), np.array([-0.4])
+    drawn = sample_hidden(np.random.default_rng(0), units, S, prior)
+    assert_allclose(drawn.mean(), respond(units, S[:1], prior).mean[0, 0], atol=0.04)
     if units == "binary":
         assert_allclose(drawn.mean(), expit(0.4), atol=0.02)
 

@@ -115,22 +115,22 @@ def test_the_restraint_is_the_gradient_of_what_it_says():
     p, ridge, overlap = params(), 0.3, 200.0
 
     def penalty():
-        drive = preactivation(p, X)
-        mean = respond("binary", drive, PRIOR).mean
-        S, h = drive - WEIGHT @ drive, mean - WEIGHT @ mean
+        S = preactivation(p, X)
+        mean = respond("binary", S, PRIOR).mean
+        S, h = S - WEIGHT @ S, mean - WEIGHT @ mean
         covariance = (h * WEIGHT[:, None]).T @ h
         spread = np.sqrt(np.diag(covariance) + LEAST_VARIANCE)
         r = covariance / np.outer(spread, spread) * (1 - np.eye(K))
         return -0.5 * ridge * (WEIGHT @ S**2).sum() - overlap / 16 * (r**8).sum()
 
     at = respond("binary", preactivation(p, X), PRIOR)
-    by_drive = restraint_slope(ridge, overlap, preactivation(p, X), at, WEIGHT)
-    assert_allclose(X.T @ by_drive, differences(penalty, p.weights), atol=1e-8)
-    assert_allclose(by_drive.sum(axis=0), differences(penalty, p.hidden_bias), atol=1e-8)
+    by_S = restraint_slope(ridge, overlap, preactivation(p, X), at, WEIGHT)
+    assert_allclose(X.T @ by_S, differences(penalty, p.weights), atol=1e-8)
+    assert_allclose(by_S.sum(axis=0), differences(penalty, p.hidden_bias), atol=1e-8)
     free, bound = (
         contrast(p, "binary", BINARY, PRIOR, X, WEIGHT, None, None, *r) for r in ((), (0.3, 200.0))
     )
-    assert_allclose(bound.weights - free.weights, X.T @ by_drive, atol=1e-12)
+    assert_allclose(bound.weights - free.weights, X.T @ by_S, atol=1e-12)
 
 
 def test_missing_cells_end_where_mean_field_stands_still():

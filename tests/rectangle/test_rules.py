@@ -84,7 +84,7 @@ def test_bounds_lie_in_the_gap_whatever_the_offset_of_single_precision_data(offs
     (low,), (high,) = rules.conditions
     assert low.upper == high.lower
     assert X[2, 0] < low.upper < X[3, 0]
-    assert rule_texts(rules)["low"] == f"x0 at most {offset + 0.5:.10g}"
+    assert rule_texts(rules, there.codes)["low"] == f"x0 at most {offset + 0.5:.10g}"
 
 
 def test_only_rows_that_the_other_conditions_let_in_hold_a_bound():

@@ -13,13 +13,14 @@ from nongauss.rectangle.tables import (
     cluster_table,
     condition_text,
     description,
-    plain_number,
     rule_table,
     rule_texts,
     tally_of,
 )
-from nongauss.tables.parquet import Part
+from nongauss.tables.column_code import ColumnCode
+from nongauss.tables.source import Part
 
+CODES = (ColumnCode("age", "numeric"), ColumnCode("job", "labels", levels=("a", "b", "c")))
 AGE = Condition(0, "age", 30.0, 45.0, unit=10.0)
 JOB = Condition(1, "job", levels=("a",), all_levels=("a", "b", "c"))
 
@@ -37,12 +38,12 @@ JOB = Condition(1, "job", levels=("a",), all_levels=("a", "b", "c"))
     ],
 )
 def test_conditions_are_said_plainly(condition, text):
-    assert condition_text(condition) == text
+    assert condition_text(condition, CODES[condition.column]) == text
 
 
 def test_rules_as_sentences_and_as_a_table():
     rules = Rules(("young", "rest"), ((AGE, JOB), ()))
-    assert rule_texts(rules) == {"young": "age 30 to 45 and job a", "rest": "every row"}
+    assert rule_texts(rules, CODES) == {"young": "age 30 to 45 and job a", "rest": "every row"}
     table = rule_table(rules)
     assert table["column"].tolist() == ["age", "job"]
     assert table["levels"].tolist() == [None, ("a",)]
@@ -52,8 +53,8 @@ def test_rules_as_sentences_and_as_a_table():
 @pytest.mark.parametrize(
     ("x", "text"), [(30.0, "30"), (1e5 + 0.25, "100000.25"), (-0.5, "-0.5"), (2e-9, "2e-09")]
 )
-def test_numbers_have_no_empty_digits(x, text):
-    assert plain_number(x) == text
+def test_bounds_have_no_empty_digits(x, text):
+    assert condition_text(Condition(0, "age", lower=x), CODES[0]) == f"age at least {text}"
 
 
 def test_precision_and_recall_are_those_of_the_rule():

@@ -148,7 +148,8 @@ def read_table(
     classes = learned.target.coder(estimator_name) if has_labels else None
     encoded = source.map(EncodeUnits(coder, classes, estimator_name))
     first: Sample = encoded.sum(_first_rows, None if source.in_memory else MOST_SAMPLED)
-    has_gaps = any(learned.columns[unit.column].gaps for unit in coder.units)
+    columns = learned.columns
+    has_gaps = any(columns[unit.column].gaps for unit in coder.units)
     all_rows = None
     if not first.is_all:
         parts, counted = encoded.map(as_visible_rows, has_gaps), learned.counted

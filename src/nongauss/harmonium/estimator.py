@@ -164,7 +164,8 @@ class HarmoniumBase(TransformerMixin, NongaussEstimator):
         """Expected table (N, columns) given hidden means (N, K), in the units of the columns.
 
         Probabilities for columns of 0 and 1, expected counts; for label columns the number of the likeliest
-        level (see `encoded_names_`); columns that were ignored have their one value, or NaN.
+        level (see `encoded_names_`); for dates the days since the first; columns that were ignored have
+        their one value, or NaN.
         """
         check_is_fitted(self, "machine_")
         H = np.asarray(H, dtype=np.float64)

@@ -85,6 +85,12 @@ class UnitCoder:
         )
 
 
+def _read_as_it_is(column: ColumnSummary) -> ColumnCode:
+    """The code of a flat column that has no unit."""
+    place, kind, part, origin = column.place, column.kind, column.part, column.origin
+    return ColumnCode(column.name, "constant", place=place, kind=kind, part=part, origin=origin)
+
+
 def _with_levels(codes: Sequence[ColumnCode], units: Sequence[VisibleUnit]) -> tuple[ColumnCode, ...]:
     """The codes of flat columns by which they are read as their units need them: numbers, or known levels."""
     known: dict[int, tuple[str, ...]] = {}
@@ -184,14 +190,14 @@ def unit_coder(table: Learned, views: Any, is_sparse: bool = False) -> UnitCoder
 
     Numbers of a sparse table are scaled and not centred, so that its zeros stay zeros.
     """
-    columns, places = table.columns, table.encoder.places
+    columns = table.columns
     names = [column.name for column in table.summary.inputs]
     units: list[VisibleUnit] = []
     layout: list[UnitBlock] = []
     by_view = resolve_views(views, len(names), names)
     told: set[int] = set()
     for view, (chosen, kind) in by_view.items():
-        flat = [j for place in chosen for j, its in enumerate(places) if its == place]
+        flat = [j for place in chosen for j, column in enumerate(columns) if column.place == place]
         told.update(flat)
         own = _view_units(columns, flat, kind, view)
         for name in KINDS:
@@ -204,7 +210,7 @@ def unit_coder(table: Learned, views: Any, is_sparse: bool = False) -> UnitCoder
     used = {unit.column for unit in units}
     idle = tuple(np.nan if j in used else _only_value(column) for j, column in enumerate(columns))
     _warn_ignored([columns[j].name for j in sorted(told - used) if table.is_frame or np.isnan(idle[j])])
-    encoder = TableEncoder(table.names, _with_levels(table.encoder.columns, units))
+    encoder = TableEncoder(table.names, _with_levels([_read_as_it_is(column) for column in columns], units))
     if not units:
         units, layout = (
             [VisibleUnit(0, "", "real", sd=np.inf)],

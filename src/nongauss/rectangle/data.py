@@ -11,13 +11,13 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from nongauss.core.errors import InputError
 from nongauss.core.records import persistable
-from nongauss.tables.encoder import ColumnCode, TableEncoder
-from nongauss.tables.frame import Column, as_pandas, read_input
+from nongauss.tables.column import Column
+from nongauss.tables.column_code import ColumnCode
+from nongauss.tables.encoder import TableEncoder
 from nongauss.tables.rows import canonical_rows
 
 FloatArray = NDArray[np.float64]
@@ -125,7 +125,7 @@ class ColumnScale(NamedTuple):
 
 @persistable("rectangle.View", "nongauss.rectangle.columns:View")
 class ColumnView(NamedTuple):
-    """Some columns of the table: their encoder, their places, and the scales of those that hold numbers.
+    """Some columns of the table: their encoder, their places among all, and the scales of those with numbers.
 
     `numeric` and `labels` are positions among the encoder's columns; columns that say nothing are in neither.
     """
@@ -190,32 +190,14 @@ def read_columns(
     X: Any, whole: TableEncoder, places: tuple[int, ...], name: str, warn: bool = True
 ) -> dict[int, Column]:
     """Decoded columns of a table by their places; the table may lack all others. Raises InputError."""
-    columns = _part_of(whole, places).read(_narrowed(X, whole, places, name), name, warn)
-    return dict(zip(places, columns, strict=True))
+    return dict(zip(places, whole.raw(X, name, warn, only=places), strict=True))
 
 
 def _part_of(whole: TableEncoder, places: tuple[int, ...]) -> TableEncoder:
     """The encoder of the columns at some places."""
-    names = None if whole.feature_names is None else tuple(whole.feature_names[i] for i in places)
-    return TableEncoder(names, tuple(whole.columns[i] for i in places))
-
-
-def _narrowed(X: Any, whole: TableEncoder, places: tuple[int, ...], name: str) -> Any:
-    """The table without those columns known from `fit` that are at none of the places."""
-    frame = as_pandas(X)
-    if frame is not None and whole.feature_names is not None and hasattr(frame, "columns"):
-        known = {n for i, n in enumerate(whole.feature_names) if i not in set(places)}
-        return frame[[column for column in frame.columns if column not in known]]
-    table = read_input(X, name)
-    if len(table.labels) == whole.n_features:
-        source, chosen = table.source, list(places)
-        return source.iloc[:, chosen] if isinstance(source, pd.DataFrame) else source[:, chosen]
-    if len(table.labels) == len(places):
-        return X
-    raise InputError(
-        f"X has {len(table.labels)} features, but {name} is expecting {whole.n_features} "
-        f"features as input{'' if len(places) == whole.n_features else ' (or those of its rules)'}."
-    )
+    inputs, names = dict.fromkeys(whole.places[i] for i in places), whole.feature_names
+    own = None if names is None else tuple(names[i] for i in inputs)
+    return TableEncoder(own, tuple(whole.columns[i] for i in places))
 
 
 def names_of_rows(views: Sequence[ColumnView]) -> list[str]:
@@ -257,26 +239,29 @@ def _scale(code: ColumnCode, column: Column, weight: FloatArray, scaling: str) -
 
 
 def places_of(chosen: Any, encoder: TableEncoder, parameter: str) -> tuple[int, ...]:
-    """Positions of the columns that a parameter names, by name or number; None is all. Raises InputError."""
+    """Places of the encoder's columns that come from those of X which a parameter names, by name or number.
+
+    None is all. Raises InputError.
+    """
     if chosen is None:
-        return tuple(range(encoder.n_features))
+        return tuple(range(len(encoder.columns)))
     items: Sequence[Any] = [chosen] if isinstance(chosen, str | int) else list(chosen)
-    known = [code.name for code in encoder.columns]
-    places = [_place(item, known, parameter) for item in items]
-    if not places:
+    if not items:
         raise InputError(f"{parameter} is empty; name at least one column, or give None for all.")
-    if len(set(places)) < len(places):
+    inputs = [_input_of(item, encoder, parameter) for item in items]
+    if len(set(inputs)) < len(inputs):
         raise InputError(f"{parameter} names a column twice: {items}; name each once.")
-    return tuple(places)
+    return tuple(i for column in inputs for i, place in enumerate(encoder.places) if place == column)
 
 
-def _place(item: Any, known: list[str], parameter: str) -> int:
-    """The position of one column that a parameter names."""
+def _input_of(item: Any, encoder: TableEncoder, parameter: str) -> int:
+    """The number of the column of X that a parameter names."""
+    known = encoder.feature_names or [code.name for code in encoder.columns]
     if isinstance(item, str) and item in known:
         return known.index(item)
     is_number = isinstance(item, int | np.integer) and not isinstance(item, bool)
-    if is_number and -len(known) <= item < len(known):
-        return int(item) % len(known)
+    if is_number and -encoder.n_features <= item < encoder.n_features:
+        return int(item) % encoder.n_features
     shown = ", ".join(repr(name) for name in known[:8]) + (", …" if len(known) > 8 else "")
     raise InputError(f"{parameter} names the column {item!r}, which X does not have; it has {shown}.")
 

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.estimator.base import TableEstimator
+from nongauss.estimator.by_parts import by_parts
 from nongauss.estimator.parameters import check_parameters
 from nongauss.optimise.checkpoint import Checkpoint, ended, opened
 from nongauss.rectangle.choose_k import choose
@@ -48,14 +49,12 @@ from nongauss.rectangle.priors import read_prior
 from nongauss.rectangle.rules import NOTHING_STATED
 from nongauss.rectangle.tables import cluster_table, description, rule_table, rule_texts, tally_of
 from nongauss.tables.encoder import TableEncoder
-from nongauss.tables.frame import read_input
-from nongauss.tables.inputs import read_inputs
-from nongauss.tables.parquet import Part
-from nongauss.tables.parted import Encode, by_parts, describe, is_parted, open_parts, sample_table
-from nongauss.tables.source import Source, Stream
+from nongauss.tables.learn import as_source, learn
+from nongauss.tables.sample import Encode, sample_table
+from nongauss.tables.source import Source, itself
 
 
-class RectangleMixture(ClusterMixin, TableEstimator):
+class RectangleMixture(ClusterMixin, TableEstimator):  # type: ignore[misc]
     r"""Clusters that are rectangles: a readable rule for each, such as "age 30 to 45 and pay at least 60000".
 
     Every row belongs to one of K clusters: inside its own rectangle of the rule columns x, outside all
@@ -195,7 +194,9 @@ class RectangleMixture(ClusterMixin, TableEstimator):
         check_parameters(self)
         name = type(self).__name__
         seed = self._key_seed(self.random_state)
-        source, rows, whole, weight = _rows_to_fit(X, sample_weight, name)
+        source = as_source(X, None, sample_weight, estimator_name=name)
+        whole = learn(source, name).encoder
+        rows, weight = _rows_to_fit(source, whole, name)
         task = self._task(rows, whole, weight)
         seed, checkpoint = self._opened(seed, task.rows, whole, float(weight.sum()))
         recipe, wording = self._recipe(seed), self._wording()
@@ -207,11 +208,6 @@ class RectangleMixture(ClusterMixin, TableEstimator):
         result, self._fitted = fit(task, recipe, wording, self._run(checkpoint))
         self._keep_encoder(whole)
         self._keep_words(source, result.state)
-        self.labels_ = None
-        if not is_parted(X):  # of a large table only a sample has been read
-            self.labels_ = self._fitted.labels(
-                task.views.rule.read(X, whole, name, warn=False), self.outliers
-            )
         if self.n_clusters != "auto" and self.n_clusters_ < recipe.n_clusters:
             _warn_empty(recipe.n_clusters, self.n_clusters_)
         ended(checkpoint, result.status)
@@ -220,8 +216,9 @@ class RectangleMixture(ClusterMixin, TableEstimator):
 
     def fit_predict(self, X: Any, y: Any = None, **fit_params: Any) -> IntArray:
         """`fit`, then the cluster of each row by its rule, (N,)."""
-        labels = self.fit(X, y, **fit_params).labels_
-        return self.predict(X) if labels is None else labels
+        found: IntArray | None = self.fit(X, y, **fit_params).labels_
+        labels: IntArray = self.predict(X) if found is None else found
+        return labels
 
     @by_parts
     def predict(self, X: Any) -> IntArray:
@@ -332,29 +329,27 @@ class RectangleMixture(ClusterMixin, TableEstimator):
     def _keep_words(self, source: Source, params: RectangleParams) -> None:
         """Set what a user reads: the rules, and how all rows of the source are judged by them."""
         views, rules, _, kind = self._fitted
-        self.rules_, self.rule_text_ = rule_table(rules), rule_texts(rules)
+        self.rules_, self.rule_text_ = rule_table(rules), rule_texts(rules, views.rule.codes)
         self.cluster_names_ = list(rules.names)
         self.n_clusters_ = len(self.cluster_names_)
         tally = source.sum(tally_of, views, self._encoder, type(self).__name__, rules, params, kind)
         self.clusters_ = cluster_table(rules.names, tally)
         self.inside_one_ = tally.inside_one / tally.total
+        self.labels_ = None
+        if source.in_memory:
+            (part,) = source.each(itself)
+            cells = views.rule.read(part.X, self._encoder, type(self).__name__, warn=False)
+            self.labels_ = self._fitted.labels(cells, self.outliers)
 
 
-def _rows_to_fit(X: Any, sample_weight: Any, name: str) -> tuple[Source, Any, TableEncoder, FloatArray]:
-    """The source of a table of more rows than are learned from, these rows, its encoder, their weights.
-
-    A large table in memory is a source of one part: its sample is that of the same rows in many.
-    """
-    if is_parted(X):
-        source = open_parts(X, None, sample_weight)
-        whole = describe(source, name).table.encoder()
-    else:
-        whole, _, weight = read_inputs(X, sample_weight, name)
-        source = Stream([Part("X", read_input(X, name).source, None, weight)])
-        if len(weight) <= MOST_ROWS:
-            return source, X, whole, weight
+def _rows_to_fit(source: Source, whole: TableEncoder, name: str) -> tuple[Any, FloatArray]:
+    """The rows that are learned from, and their weights: a small table in memory as it is, else a sample."""
+    if source.in_memory:
+        (part,) = source.each(itself)
+        if len(part.X) <= MOST_ROWS:
+            return part.X, part.weight
     sampled = sample_table(source, Encode(whole, None, name), MOST_ROWS)
-    return source, sampled.table, whole, sampled.rows.weight
+    return sampled.table, sampled.rows.weight
 
 
 def _warn_names(columns: list[str]) -> None:

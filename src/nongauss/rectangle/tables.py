@@ -11,38 +11,35 @@ from nongauss.rectangle.data import ColumnViews, FloatArray
 from nongauss.rectangle.fit import posterior_share
 from nongauss.rectangle.params import RectangleParams
 from nongauss.rectangle.rules import Condition, Rules
+from nongauss.tables.column_code import ColumnCode
 from nongauss.tables.encoder import TableEncoder
-from nongauss.tables.parquet import Part, n_rows_of
-from nongauss.tables.summary import weight_of
+from nongauss.tables.frame import n_rows_of
+from nongauss.tables.source import Part, weight_of
 
 
-def rule_texts(rules: Rules) -> dict[str, str]:
-    """One sentence a cluster."""
+def rule_texts(rules: Rules, codes: Sequence[ColumnCode]) -> dict[str, str]:
+    """One sentence a cluster. `codes` of the rule columns say how their values are printed."""
     return {
-        name: " and ".join(condition_text(c) for c in conditions) or "every row"
+        name: " and ".join(condition_text(c, codes[c.column]) for c in conditions) or "every row"
         for name, conditions in zip(rules.names, rules.conditions, strict=True)
     }
 
 
-def condition_text(condition: Condition) -> str:
-    """A condition as a person would say it."""
+def condition_text(condition: Condition, code: ColumnCode) -> str:
+    """A condition as a person would say it, its bounds in the words of the column's kind."""
     name, levels = condition.name, condition.levels
     if condition.all_levels:
         outside = [level for level in condition.all_levels if level not in levels]
         if len(outside) < len(levels):
             return f"{name} not {_either(outside)}"
         return f"{name} {_either(list(levels))}"
-    low, high = plain_number(condition.lower), plain_number(condition.upper)
     if np.isinf(condition.lower):
-        return f"{name} at most {high}"
+        return f"{name} at most {code.shown(condition.upper)}"
+    low = code.shown(condition.lower)
     if np.isinf(condition.upper):
         return f"{name} at least {low}"
+    high = code.shown(condition.upper)
     return f"{name} {low}" if low == high else f"{name} {low} to {high}"
-
-
-def plain_number(x: float) -> str:
-    """A number without more digits than it has."""
-    return np.format_float_positional(x, trim="-") if 1e-4 <= abs(x) < 1e15 or x == 0 else f"{x:.12g}"
 
 
 def _either(levels: list[str]) -> str:

@@ -155,7 +155,8 @@ class TableEncoder:
         """The flat columns as they are: numbers with NaN, or codes of the levels of the fit, -1 if missing.
 
         `only`: numbers of some flat columns; then X may lack all input columns but those that they need, and
-        an array has all of them or just these. A label that was not seen in fitting is a missing cell.
+        an array has all of them or just these, in that order. A label that was not seen in fitting is a
+        missing cell.
         """
         notes: list[str] = []
         chosen = range(len(self.columns)) if only is None else list(only)
@@ -197,7 +198,7 @@ class TableEncoder:
         table = read_input(X, estimator_name)
         places = [self.places[i] for i in chosen]
         if narrow:
-            table, where = self._narrowed(table, sorted(set(places)), estimator_name, notes)
+            table, where = self._narrowed(table, list(dict.fromkeys(places)), estimator_name, notes)
         else:
             where = match_columns(table, self.feature_names, self.n_features, estimator_name, notes)
 
