@@ -1,4 +1,4 @@
-"""Real worker processes on loopback."""
+"""Real worker processes on loopback; partitions that cannot be computed are named."""
 
 import os
 import signal
@@ -10,11 +10,11 @@ from numpy.testing import assert_array_equal
 
 from nongauss.core.errors import InputError
 from nongauss.tables import dask_source as cluster_module
-from nongauss.tables.dask_source import Cluster
+from nongauss.tables.dask_source import Cluster, named
 from nongauss.tables.source import Stream, total
-from on_workers import Sent, fails, gram, made, too_slow
+from on_workers import Sent, fails, gram, made, shard, too_slow
 
-distributed = pytest.importorskip("distributed")
+dask, distributed = pytest.importorskip("dask"), pytest.importorskip("distributed")
 
 RNG = np.random.default_rng(0)
 PARTS = [RNG.normal(size=(n, 3)) for n in (40, 1, 25, 60, 33, 12, 50)]
@@ -89,3 +89,44 @@ def test_no_worker_left_is_one_sentence(monkeypatch):
         cluster.close()
         with pytest.raises(ConnectionError, match="The Dask scheduler is gone"):
             source.sum(gram, np.zeros(3))
+
+
+HERE = {"scheduler": "synchronous"}
+
+
+def handles(*shards, below=0):
+    """Partitions i of shard i + what is `below` them all."""
+    base = dask.delayed(shard)(below)
+    return [dask.delayed(np.add)(dask.delayed(shard)(number), base) for number in shards]
+
+
+def test_what_fails_for_one_partition_names_it_and_chains_its_cause():
+    parts = named(handles(0, 1, -1, 2))
+    for number in (0, 1, 3):
+        np.testing.assert_array_equal(
+            parts[number].compute(**HERE), handles(0, 1, -1, 2)[number].compute(**HERE)
+        )
+    with pytest.raises(InputError) as caught:
+        parts[2].compute(**HERE)
+    assert str(caught.value) == (
+        "partition 2: Dask cannot compute it (OSError: the store has no shard -1); "
+        "mend what it is made from, or leave it out."
+    )
+    assert isinstance(caught.value.__cause__, OSError)
+
+
+@pytest.mark.parametrize("parts", [handles(0, 1, below=-1), handles(0, -2)])
+def test_what_several_need_and_memory_that_is_short_stay_as_they_are(parts):
+    with pytest.raises((OSError, MemoryError), match=r"^(the store has no|no room for)"):
+        dask.compute(*named(parts), **HERE)
+
+
+def test_keys_are_those_of_before_and_rows_on_workers_are_not_made_again(client):
+    frame = pytest.importorskip("dask.dataframe").from_map(shard, range(4), meta=shard(0))
+    held = client.persist(frame)
+    parts = named(held.to_delayed(optimize_graph=False))
+    assert [part.key for part in parts] == held.__dask_keys__()
+    del held
+    assert sum(len(part) for part in client.gather(client.compute(parts))) == 4 * len(shard(0))
+    with pytest.raises(InputError, match="partition 1: Dask cannot compute it"):
+        client.gather(client.compute(named(handles(0, -1))))

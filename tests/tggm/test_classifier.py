@@ -16,7 +16,8 @@ from sklearn.metrics import log_loss
 
 from nongauss import TGGMClassifier
 from nongauss.core.errors import InputError, NongaussWarning
-from nongauss.tggm.data import LARGEST, shrink_of
+from nongauss.tables.sample import sample
+from nongauss.tggm.data import LARGEST
 
 X, Y = load_iris(return_X_y=True)
 TRAIN, TEST = slice(0, None, 2), slice(1, None, 2)
@@ -174,6 +175,8 @@ def test_4_three_hundred_columns_in_units_of_ten_thousand():
 
 
 def test_rare_columns_are_not_blown_up():
-    encoded = np.array([[0.1, 20.0], [-4.0, -1.0]])
-    assert_allclose(shrink_of(encoded), [1.0, LARGEST / 20.0])
-    assert_allclose(shrink_of(np.zeros((0, 2))), [1.0, 1.0])
+    rare = np.column_stack([np.arange(1000) % 7, np.arange(1000) == 3, np.arange(1000)])
+    reading, rows = small()._learned(rare.astype(float), np.arange(1000) % 2, None)
+    largest = np.abs(sample(rows, None).rows.X).max(axis=0)
+    assert_allclose(reading.shrink, [1.0, LARGEST / np.sqrt(999.0), 1.0])
+    assert_allclose(largest[1], LARGEST, rtol=1e-6)

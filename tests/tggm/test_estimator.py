@@ -14,6 +14,7 @@ from scipy.special import ndtr
 import nongauss
 from nongauss import TGGMRegressor
 from nongauss.core.errors import InputError, NongaussWarning
+from nongauss.tables.sample import sample
 from nongauss.tggm import predict
 from nongauss.tggm.params import SMALLEST_LOG_SD
 
@@ -211,7 +212,8 @@ def test_a_constant_target_is_warned_about():
 def test_a_noise_floor_is_news_only_where_the_hidden_units_are_certain_too():
     X, y = made(60)
     model = TGGMRegressor(**{**SMALL, **HALF_HELD_OUT}).fit(X, y)
-    _, data = model._learned(X, y, None)
+    reading, rows = model._learned(X, y, None)
+    data = reading.rows(sample(rows, None).rows)
     at_floor = model.params_._replace(log_sd1=np.full_like(model.params_.log_sd1, SMALLEST_LOG_SD))
     certain = at_floor._replace(log_sd0=np.full_like(model.params_.log_sd0, SMALLEST_LOG_SD))
     for params, n_warnings in ((model.params_, 0), (at_floor, 0), (certain, 1)):

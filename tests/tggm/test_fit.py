@@ -142,7 +142,7 @@ def test_fit_records_and_finishes():
     result, made = fit.fit(0, made_rows(60), CONFIG, RECIPE)
     assert result.status is Status.COMPLETED
     assert result.n_iter == len(result.trace) == 3
-    assert set(result.trace[0]) == {"iteration", "bound", "seconds", "held_out"}
+    assert set(result.trace[0]) == {"iteration", "bound", "objective", "seconds", "held_out"}
     assert made.params.W0.shape == (3, 2, 2)
     assert 0.5 <= made.inflation <= 3.0
     assert made.skewness in fit.SKEWNESSES

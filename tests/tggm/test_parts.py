@@ -1,7 +1,7 @@
 import numpy as np
 from numpy.testing import assert_array_equal
 
-from nongauss.tables.parquet import Encoded, FirstRows
+from nongauss.tables.sample import Encoded, Sample
 from nongauss.tables.source import Stream
 from nongauss.tggm.config import NetworkConfig, TrainingRecipe
 from nongauss.tggm.data import HeldOutInputs, NetworkRows
@@ -19,7 +19,7 @@ def rows(n):
 
 def test_held_out_rows_are_told_by_their_inputs_wherever_they_are():
     all_rows = rows(300)
-    data = NetworkRows(*FirstRows.of(all_rows, 100).rows)
+    data = NetworkRows(*Sample.of(all_rows, 100).rows)
     fold = np.where(np.arange(100) % 4 < 2, np.arange(100) % 4, -1).astype(np.int32)
     folds = HeldOutInputs.of_rows(data, fold)
     assert_array_equal(folds.folds_of(data.X), fold)
@@ -33,7 +33,7 @@ def test_a_fit_does_not_depend_on_the_unit_of_the_weights():
     for unit in (1.0, 64.0):
         cut = [Encoded(*(array[a:b] for array in all_rows)) for a, b in ((0, 90), (90, 300))]
         source = Stream([part._replace(weight=unit * part.weight) for part in cut])
-        first = FirstRows.of(all_rows._replace(weight=unit * all_rows.weight), 100)
+        first = Sample.of(all_rows._replace(weight=unit * all_rows.weight), 100)
         result, ensemble = fit(0, NetworkRows(*first.rows), CONFIG, RECIPE, source)
         found.append(ensemble.params.W0)
         assert len(result.trace) == 3

@@ -182,7 +182,9 @@ def test_judge_keeps_each_members_best_and_stops_when_all_are_idle():
 def test_judge_without_held_out_rows_takes_the_last_state():
     params = ensemble_of(member(0, 3))
     before = made_state(ensemble_of(member(1, 3)))
-    state, info = updates.HeldOutJudge(CONFIG)(None, replace(before, params=params), Rows(None, None, None))
+    state, info = updates.HeldOutJudge(CONFIG)(
+        jax.random.key(0), replace(before, params=params), Rows(None, None, None)
+    )
     assert info == {}
     assert state.best is params
     assert state.epoch == 1

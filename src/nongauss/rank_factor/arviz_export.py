@@ -41,6 +41,7 @@ def sampled(rng: np.random.Generator, draw: PosteriorDraw) -> tuple[PosteriorDra
 
 
 def _normals(rng: np.random.Generator, mean: FloatArray, covariance: FloatArray | None) -> FloatArray:
+    """N_SAMPLED draws of independent normals: (N_SAMPLED, .., K)."""
     assert covariance is not None
     root = np.linalg.cholesky(covariance)
     return mean + (root @ rng.standard_normal((N_SAMPLED, *mean.shape, 1)))[..., 0]
@@ -55,6 +56,7 @@ def by_chain(
     index = [np.flatnonzero(chain == number)[:length] for number in numbers]
 
     def stacked(of: Any) -> np.ndarray:
+        """One array of each draw, by chain and draw."""
         return np.array([[of(draws[i]) for i in part] for part in index])
 
     variables = {"loadings": stacked(lambda draw: draw.A)}

@@ -91,6 +91,7 @@ def _sums(
     n_levels = state.scale.lower.shape[1] if config.is_level else 0
 
     def sums_of(part: slice | Numbers) -> CellSums:
+        """The sums over some rows, at the factors of the fit."""
         z, block = state.z.take(part), rows.take(part)
         at = inference.quadratics(z, loadings, block, config)
         return cell_sums(at, z, block, labels.weight[part], n_levels)
@@ -140,6 +141,7 @@ def _platt(f: FloatArray, y: FloatArray, weight: FloatArray) -> tuple[float, flo
     size = float(np.sqrt(weight @ f**2 / weight.sum())) or 1.0
 
     def loss(x: FloatArray) -> tuple[float, FloatArray]:
+        """Cross-entropy of the targets, ridged, and its gradient; x: slope by the size of f, and offset."""
         t = x[0] * f / size + x[1]
         error = weight * (expit(t) - target)
         value = -(weight * (target * log_expit(t) + (1.0 - target) * log_expit(-t))).sum()

@@ -21,11 +21,9 @@ from nongauss.tables.encoder import TableEncoder
 from nongauss.tables.frame import n_rows_of, take_rows
 from nongauss.tables.labels import class_target, labels_of
 from nongauss.tables.learn import learn
-from nongauss.tables.rows import Rows as MergedRows
-from nongauss.tables.rows import canonical_rows
+from nongauss.tables.rows import Rows, canonical_rows
 from nongauss.tables.sample import Encode, sample_table
-from nongauss.tables.scaling import Scale as ColumnScale
-from nongauss.tables.scaling import fit_scale
+from nongauss.tables.scaling import Scale, fit_scale
 from nongauss.tables.source import Part, Source, Stream
 
 FloatArray = NDArray[Any]
@@ -187,7 +185,7 @@ class CellCoding(NamedTuple):
 
     def standardised(self, X: FloatArray) -> FloatArray:
         """Values (N, D) in standard deviations from the mean of their column."""
-        return np.stack([ColumnScale(*scale).apply(X[:, i]) for i, scale in enumerate(self.scales)], axis=1)
+        return np.stack([Scale(*scale).apply(X[:, i]) for i, scale in enumerate(self.scales)], axis=1)
 
     def typical(self, scores: FloatArray, table: FloatArray) -> FloatArray:
         """Cells in original units with these scores (N, D), given the levels' mean scores (D, Q)."""
@@ -316,16 +314,16 @@ def code_values(cells: FloatArray, classes: FloatArray, weight: FloatArray, apar
     return CodedTable(coding, RankRows(None, values), _first_column(merged), merged.weight, False)
 
 
-def _first_column(merged: MergedRows) -> FloatArray:
+def _first_column(merged: Rows) -> FloatArray:
     """The class numbers (N,) of merged rows."""
     return merged.Y[:, 0].astype(np.float64)
 
 
-def scale_of(column: FloatArray, weight: FloatArray) -> ColumnScale:
+def scale_of(column: FloatArray, weight: FloatArray) -> Scale:
     """The scale of a column without mirroring: a column that rises with a factor has a positive loading."""
     used = (weight > 0) & ~np.isnan(column)
     scale = fit_scale(column[used], weight[used])
-    return ColumnScale(scale.unit, scale.mean, abs(scale.sd) or 1.0)
+    return Scale(scale.unit, scale.mean, abs(scale.sd) or 1.0)
 
 
 def has_lone_row(codes: NDArray[np.uint8]) -> bool:
@@ -336,7 +334,7 @@ def has_lone_row(codes: NDArray[np.uint8]) -> bool:
     return any(bool((np.bincount(column[column != NONE]) == 1).any()) for column in codes.T)
 
 
-def repeated(rows: MergedRows, why: str) -> MergedRows:
+def repeated(rows: Rows, why: str) -> Rows:
     """Rows as often as they count: draws of equal rows differ. InputError for weights that forbid it."""
     counts = np.rint(rows.weight)
     if not np.array_equal(counts, rows.weight) or counts.sum() > MOST_REPEATED:

@@ -51,7 +51,7 @@ class Problem(NamedTuple):
     recipe: RankRecipe
 
 
-class ChainState(NamedTuple):
+class GibbsChain(NamedTuple):
     """Where a chain stands, all that a sweep depends on: the model, the generator's words, what was kept.
 
     draws: the leaves of kept draws by their path in a `PosteriorDraw`, (S, ...) each; watched (T, n): a few
@@ -64,7 +64,7 @@ class ChainState(NamedTuple):
     watched: FloatArray
 
 
-class Outcome(NamedTuple):
+class FactorOutcome(NamedTuple):
     """What came of the sweeps: draws (S,), the chain of each, numbers of every kept sweep, (chains, T, n)."""
 
     result: FitResult
@@ -92,7 +92,7 @@ def cell_type(rows: RankRows) -> Any:
     return np.float32 if rows.shape[0] * rows.shape[1] >= LARGE else np.float64
 
 
-def _calibrated(found: Outcome, problem: Problem, run: Run) -> Calibration:
+def _calibrated(found: FactorOutcome, problem: Problem, run: Run) -> Calibration:
     """The classifier's curves, by rows held out; training for prediction is run once more without them."""
     rows, labels, config, recipe = problem
     chosen = chosen_rows(len(labels.weight), recipe.seed)
@@ -175,7 +175,7 @@ def drawn(state: RankState) -> PosteriorDraw:
     return PosteriorDraw(A, None, lower, upper, scale.noise, None, beta, None, gate)
 
 
-def _vb(problem: Problem, run: Run) -> Outcome:
+def _vb(problem: Problem, run: Run) -> FactorOutcome:
     """Variational Bayes to convergence."""
     rows, labels, config, recipe = problem
     one_sweep, inference = sweep_of(problem), VariationalBayes(cell_type(rows))
@@ -187,10 +187,10 @@ def _vb(problem: Problem, run: Run) -> Outcome:
         name="variational Bayes",
     )
     result = replace(result, state=_compared(result.state, problem))
-    return Outcome(result, [summary(result.state)])
+    return FactorOutcome(result, [summary(result.state)])
 
 
-def _gibbs(problem: Problem, run: Run) -> Outcome:
+def _gibbs(problem: Problem, run: Run) -> FactorOutcome:
     """Several chains, each from a start of its own; the second half of each is kept, thinned.
 
     They run on whatever backend joblib was told, all at once, with the same result; by default, and where
@@ -216,7 +216,7 @@ def _gibbs(problem: Problem, run: Run) -> Outcome:
     assert result is not None
     shortest = min(len(each) for each in watched)
     numbers_kept = np.array([each[:shortest] for each in watched])
-    return Outcome(replace(result, trace=trace), draws, np.array(chain), numbers_kept)
+    return FactorOutcome(replace(result, trace=trace), draws, np.array(chain), numbers_kept)
 
 
 def _chain(number: int, problem: Problem, run: Run) -> tuple[FitResult, list[PosteriorDraw], FloatArray]:
@@ -228,7 +228,8 @@ def _chain(number: int, problem: Problem, run: Run) -> tuple[FitResult, list[Pos
     like = _compared(model, problem)
     none = {path: np.zeros((0, *np.shape(leaf)), np.asarray(leaf).dtype) for path, leaf in _leaves(like)}
 
-    def step(sweeps: int, chain: ChainState) -> tuple[ChainState, dict[str, float]]:
+    def step(sweeps: int, chain: GibbsChain) -> tuple[GibbsChain, dict[str, float]]:
+        """One sweep; `sweeps` counts those of all chains before it."""
         rng = _generator(chain.random)
         model, info = one_sweep(chain.model, Gibbs(rng, cell_type(rows)))
         moved = chain._replace(model=model, random=_words(rng))
@@ -236,14 +237,14 @@ def _chain(number: int, problem: Problem, run: Run) -> tuple[FitResult, list[Pos
 
     result = loop.run(
         step,
-        ChainState(model, _words(rng), none, np.zeros((0, 0))),
+        GibbsChain(model, _words(rng), none, np.zeros((0, 0))),
         run,
         Rule(recipe.max_iter),
         name=f"chain {number}",
         former=FitResult(None, [], Status.COMPLETED, before),
         expected=recipe.n_chains * recipe.max_iter,
     )
-    end: ChainState = result.state
+    end: GibbsChain = result.state
     model = _compared(end.model, problem)
     kept = [
         rebuilt(drawn(model), {path: leaf[s][()] for path, leaf in end.draws.items()})
@@ -252,7 +253,7 @@ def _chain(number: int, problem: Problem, run: Run) -> tuple[FitResult, list[Pos
     return replace(result, state=model), kept or [drawn(model)], end.watched
 
 
-def _kept(chain: ChainState, bound: float, done: int, problem: Problem) -> ChainState:
+def _kept(chain: GibbsChain, bound: float, done: int, problem: Problem) -> GibbsChain:
     """The chain after `done` sweeps with what is kept of the last one: nothing in its first half."""
     recipe, model = problem.recipe, chain.model
     n_burn = recipe.max_iter // 2
@@ -303,7 +304,7 @@ def _warm(rng: np.random.Generator, one_sweep: Sweep, state: RankState, dtype: A
     return state._replace(A=Normal(state.A.mean + jitter, state.A.covariance))
 
 
-def _predictive(problem: Problem, run: Run) -> Outcome:
+def _predictive(problem: Problem, run: Run) -> FactorOutcome:
     """A few sweeps of variational Bayes, then training for prediction, which is JAX."""
     from nongauss.rank_factor import unrolled_factors
 
@@ -312,4 +313,4 @@ def _predictive(problem: Problem, run: Run) -> Outcome:
     first = first_state(rng, rows, labels, config)
     state = _warm(rng, sweep_of(problem), first, cell_type(rows))
     result, draw = unrolled_factors.train(state, rows, labels, config, recipe, run)
-    return Outcome(replace(result, state=state), [draw])
+    return FactorOutcome(replace(result, state=state), [draw])

@@ -31,6 +31,7 @@ def turned(draw: PosteriorDraw, order: NDArray[np.intp], sign: FloatArray) -> Po
     both = sign[:, None] * sign
 
     def covariance(C: FloatArray | None, rank: NDArray[np.intp], square: FloatArray) -> FloatArray | None:
+        """A covariance with its last two axes in that order, times the products of signs."""
         return None if C is None else C[..., rank[:, None], rank] * square
 
     last = np.append(order, len(order))

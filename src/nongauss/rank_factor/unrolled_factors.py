@@ -19,8 +19,7 @@ from nongauss.core.records import value
 from nongauss.optimise import loop
 from nongauss.optimise.compiled import compiled
 from nongauss.optimise.course import Rule
-from nongauss.optimise.minibatch import GradientStep, pad_rows
-from nongauss.optimise.minibatch import Rows as Batch
+from nongauss.optimise.minibatch import GradientStep, Rows, pad_rows
 from nongauss.optimise.result import FitResult, Run
 from nongauss.rank_factor.config import RankConfig, RankRecipe
 from nongauss.rank_factor.data import RankRows
@@ -91,6 +90,7 @@ def factors(A: jax.Array, cells: NeighbourCells, eps: float) -> jax.Array:
 def _rank_step(
     A: jax.Array, squares: jax.Array, z: jax.Array, cells: NeighbourCells, eps: float
 ) -> jax.Array:
+    """One re-weighted least-squares step of each row; in NumPy it is `predict._unrolled`."""
     score = z @ A.T
     lower = cells.lower + eps - score
     upper = score + eps - cells.upper
@@ -117,12 +117,14 @@ def _solve(packed: jax.Array, linear: jax.Array) -> jax.Array:
     factor = jnp.linalg.cholesky(jax.lax.stop_gradient(precision))
 
     def solve(_: Any, b: jax.Array) -> jax.Array:
+        """L'^-1 L^-1 b with the factor L of the precision, which is not differentiated."""
         half = jax.lax.linalg.triangular_solve(factor, b[..., None], left_side=True, lower=True)
         return jax.lax.linalg.triangular_solve(factor, half, left_side=True, lower=True, transpose_a=True)[
             ..., 0
         ]
 
     def product(z: jax.Array) -> jax.Array:
+        """(I + P) z of each row, which is."""
         return jnp.einsum("bkl,bl->bk", precision, z)
 
     found: jax.Array = jax.lax.custom_linear_solve(product, linear, solve, symmetric=True)
@@ -147,7 +149,7 @@ def decisions(params: UnrolledParams, z: jax.Array) -> jax.Array:
 
 
 @record
-class TrainingState:
+class UnrolledState:
     """What the next batch needs."""
 
     params: UnrolledParams
@@ -167,11 +169,12 @@ class PredictiveLoss:
     eps: float
     is_rank: bool
 
-    def __call__(self, key: jax.Array, params: UnrolledParams, batch: Batch) -> dict[str, Any]:
+    def __call__(self, key: jax.Array, params: UnrolledParams, batch: Rows) -> dict[str, Any]:
         """Statistics of one batch; nothing here is random."""
         y = batch.data[-1]
 
         def gain(moving: UnrolledParams) -> tuple[jax.Array, Any]:
+            """Minus the weighted loss of the batch, and the scores by which levels move."""
             if self.is_rank:
                 cells = rank_cells(params.table, *batch.data[:2])
                 z = factors(moving.A, cells, self.eps)
@@ -216,8 +219,8 @@ class CosineAdam:
     learning_rate: float
 
     def __call__(
-        self, state: TrainingState, stats: Any, scale: jax.Array
-    ) -> tuple[TrainingState, dict[str, jax.Array]]:
+        self, state: UnrolledState, stats: Any, scale: jax.Array
+    ) -> tuple[UnrolledState, dict[str, jax.Array]]:
         """The state after the step; `scale * gradient` estimates the sum over all rows."""
         params = state.params
         share = scale / state.total
@@ -240,12 +243,12 @@ def optimiser() -> optax.GradientTransformation:
     return optax.scale_by_adam()
 
 
-def first_state(params: UnrolledParams, total: float, n_steps: float) -> TrainingState:
+def first_state(params: UnrolledParams, total: float, n_steps: float) -> UnrolledState:
     """The state before the first batch."""
     shapes = jax.eval_shape(optimiser().init, params)
     zeros = jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), shapes)
     host: Any = np
-    return TrainingState(params, zeros, host.float32(0), host.float32(n_steps), host.float32(total))
+    return UnrolledState(params, zeros, host.float32(0), host.float32(n_steps), host.float32(total))
 
 
 MOST_IN_BATCH = 256

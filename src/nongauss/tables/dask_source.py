@@ -12,6 +12,7 @@ import time
 import uuid
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -22,7 +23,6 @@ from nongauss.core.errors import InputError
 from nongauss.core.memory import keep_freed_memory
 from nongauss.tables.frame import n_rows_of
 from nongauss.tables.parquet import split_off
-from nongauss.tables.partitions import named
 from nongauss.tables.source import MIXED, Local, Part, Stream, itself, joined, total, with_arguments
 
 GRACE = 60.0
@@ -92,7 +92,7 @@ class Cluster:
         graph: dict[Any, Any] = HighLevelGraph.merge(*(handle.dask for handle in lazy)).to_dict()
         keys = _keys(name, len(handles))
         for key, handle in zip(keys, handles, strict=True):
-            graph[key] = (_of_part, work, handle.key if is_dask_collection(handle) else quote(handle))
+            graph[key] = (_of_part, work, handle.key if is_dask_collection(handle) else quote(handle))  # type: ignore[no-untyped-call]
         return graph, keys
 
     def _ahead(self, function: Local, args: tuple[Any, ...], handles: Sequence[Any]) -> Iterator[Any]:
@@ -201,12 +201,13 @@ def lazily(work: Callable[[Part], Any], X: Any) -> Any:
         like = work(Part("X", gaps if is_array else pd.DataFrame(gaps, columns=X.columns)))
     handles = _delayed(X)
     lengths = X.chunks[0] if is_array else (np.nan,) * len(handles)
+    of: Any = da.from_delayed
     task, given = delayed(_of_partition, pure=False), delayed(work, pure=False, traverse=False)
     parts = [
-        da.from_delayed(task(given, like[:0], number, rows), (length, *like.shape[1:]), meta=like[:0])
+        of(task(given, like[:0], number, rows), (length, *like.shape[1:]), meta=like[:0])
         for number, (rows, length) in enumerate(zip(handles, lengths, strict=True))
     ]
-    return da.concatenate(parts, allow_unknown_chunksizes=True)
+    return da.concatenate(parts, allow_unknown_chunksizes=True)  # type: ignore[no-untyped-call]
 
 
 def _of_partition(work: Callable[[Part], Any], nothing: Any, number: int, X: Any) -> Any:
@@ -277,3 +278,59 @@ def _assembled(name: str, what: list[str], X: Any, *others: Any) -> Part:
         weight=heavy if weight is None else part.weight,
         beside={**part.beside, **beside},
     )
+
+
+def named(handles: Sequence[Any]) -> list[Any]:
+    """The same delayed partitions, which raise InputError naming the partition where one cannot be computed.
+
+    What fails before a partition is there fails in a task of its owner's, and Dask raises that task's error,
+    which knows nothing of partitions. So every such task is told the name of the partition that it is for.
+    Tasks keep their keys and what they depend on, so they are shared with other collections as before. What
+    several partitions need is left as it is. `Task` is the class of Dask's written specification of graphs
+    (docs.dask.org, "Specification"), though it has no public place to import it from yet.
+    """
+    from dask._task_spec import Task, TaskRef, convert_legacy_graph
+    from dask.delayed import Delayed
+    from dask.highlevelgraph import HighLevelGraph
+
+    graph: dict[Any, Any] = HighLevelGraph.merge(*(handle.dask for handle in handles)).to_dict()
+    tasks = convert_legacy_graph(graph)
+    for key, number in _owners(tasks, [handle.key for handle in handles]).items():
+        task = tasks[key]
+        if number is not None and type(task) is Task:  # kinds of their own mean something to the scheduler
+            needed = sorted(task.dependencies, key=str)
+            attempt = partial(_attempt, f"partition {number}", task, needed)
+            graph[key] = Task(key, attempt, *map(TaskRef, needed), _data_producer=task.data_producer)
+    layer = f"partitions-{uuid.uuid4().hex}"
+    whole = HighLevelGraph.from_collections(layer, graph, dependencies=())
+    return [Delayed(handle.key, whole, layer=layer) for handle in handles]  # type: ignore[no-untyped-call]
+
+
+def _owners(tasks: Mapping[Any, Any], ends: Sequence[Any]) -> dict[Any, int | None]:
+    """The one partition that each task is for, partition i being `ends[i]`; None of what several need."""
+    owner: dict[Any, int | None] = {}
+    for number, end in enumerate(ends):
+        waiting = [end]
+        while waiting:
+            key = waiting.pop()
+            if key not in tasks or owner.get(key, -1) in (number, None):
+                continue
+            owner[key] = None if key in owner else number
+            waiting += tasks[key].dependencies
+    return owner
+
+
+def _attempt(name: str, task: Callable[[Mapping[Any, Any]], Any], needed: Sequence[Any], *values: Any) -> Any:
+    """The task's result. InputErrors, memory that is short and what tells Dask's scheduler something pass."""
+    try:
+        return task(dict(zip(needed, values, strict=True)))
+    except (InputError, MemoryError):
+        raise
+    except Exception as error:
+        if type(error).__module__.split(".")[0] == "distributed":
+            raise
+        lines = str(error).splitlines()
+        told = ": ".join([type(error).__name__, *lines[:1]]).rstrip(".")
+        raise InputError(
+            f"{name}: Dask cannot compute it ({told}); mend what it is made from, or leave it out."
+        ) from error

@@ -11,21 +11,21 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from jaxtyping import Float, Float64
 from numpy.typing import ArrayLike
-from scipy.sparse import issparse
+from scipy.sparse import csr_array, issparse
 
 from nongauss.core.errors import InputError
 from nongauss.estimator.base import ProbabilityClassifierMixin
+from nongauss.estimator.by_parts import by_parts
 from nongauss.estimator.parameters import Interval, StrOptions
 from nongauss.optimise.result import FitResult
-from nongauss.tables.inputs import read_inputs
-from nongauss.tables.labels import LabelCoder
-from nongauss.tables.parquet import Encoded
-from nongauss.tables.parted import Encode, by_parts, class_numbers, describe, labels_of, open_parts
+from nongauss.tables.labels import LabelCoder, LabelSummary, class_target, labels_of
+from nongauss.tables.learn import as_source, learn
 from nongauss.tables.rows import validate_weight
-from nongauss.tables.source import Source
+from nongauss.tables.sample import Encode, Encoded
+from nongauss.tables.source import Source, itself
 from nongauss.tables.sparse import SparseEncoder, SparseRows
 from nongauss.tggm.config import CONSTRAINTS
-from nongauss.tggm.data import LARGEST, LabelReading, NetworkRows, canonical, shrink_of
+from nongauss.tggm.data import LARGEST, LabelReading, NetworkRows, canonical
 from nongauss.tggm.estimator import TGGM
 from nongauss.tggm.predict import Ensemble
 
@@ -197,34 +197,34 @@ verbose :
     def _noise(self) -> float:
         return 1.0
 
-    def _learned(
-        self, X: Any, y: Any, sample_weight: Any, levels: Any = None
-    ) -> tuple[LabelReading, NetworkRows]:
+    def _learned(self, X: Any, y: Any, sample_weight: Any, levels: Any = None) -> tuple[LabelReading, Source]:
         name = type(self).__name__
-        shrink = None
-        if issparse(X):
-            weight = validate_weight(sample_weight, X.shape[0])
-            encoder: Any = SparseEncoder.fit(X, weight, name)
-            encoded: Any = encoder.transform(X, name)
+        X = csr_array(X) if issparse(X) else X
+        source = as_source(X, y, sample_weight, estimator_name=name, accept_sparse=True)
+        encoder, labels, shrink = self._told_by(source, issparse(X))
+        if levels is None:
+            coder = labels.coder(name)
         else:
-            encoder, encoded, weight = read_inputs(X, sample_weight, name)
-            shrink = shrink_of(encoded[weight > 0])
-            encoded *= shrink
-        coder = LabelCoder.fit(y, weight, name, levels=levels)
+            coder = LabelCoder.fit(labels.labels, labels.mass, name, levels=levels)
         reading = LabelReading(encoder, shrink, LabelCoder(np.sort(coder.classes)))
-        return reading, self._rows(reading, encoded, y, weight)
-
-    def _learned_parts(self, X: Any, y: Any, sample_weight: Any) -> tuple[LabelReading, Source]:
-        name = type(self).__name__
-        source = open_parts(X, y, sample_weight)
-        summary, labels = describe(source, name, partial(labels_of, name))
-        encoder = summary.encoder()
-        coder = labels.coder(name)
-        shrink = LARGEST / np.maximum(summary.extremes(encoder), LARGEST)
-        rows = source.map(Encode(encoder, partial(class_numbers, coder, name), name, shrink))
+        rows = source.map(Encode(encoder, partial(class_target, reading.coder, name), name, shrink))
         if self.class_weight is not None:
-            rows = rows.map(_weighted, self._class_factors(coder.classes, labels.mass))
-        return LabelReading(encoder, shrink, coder), rows
+            classes = reading.coder.classes
+            mass = np.array([labels.mass[labels.labels == label].sum() for label in classes])
+            rows = rows.map(_weighted, self._class_factors(classes, mass))
+        return reading, rows
+
+    def _told_by(
+        self, source: Source, is_sparse: bool
+    ) -> tuple[Any, LabelSummary, Float64[np.ndarray, " D"] | None]:
+        """The encoding of a table, its labels, and the factor of each encoded column (sparse: None)."""
+        name = type(self).__name__
+        if is_sparse:
+            (part,) = source.each(itself)
+            encoder = SparseEncoder.fit(part.X.matrix, part.weight, name)
+            return encoder, labels_of(name, part, part.weight), None
+        learned = learn(source, name, partial(labels_of, name))
+        return learned.encoder, learned.target, LARGEST / np.maximum(learned.extremes, LARGEST)
 
     def _known_reading(self) -> LabelReading:
         return LabelReading(self._encoder, self._shrink, self._coder)

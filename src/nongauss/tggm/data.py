@@ -13,8 +13,8 @@ from jaxtyping import Float, Float32, Float64, Int32, Int64, UInt64
 from nongauss.optimise.minibatch import Batch, over_devices, pad_rows
 from nongauss.tables.encoder import TableEncoder
 from nongauss.tables.labels import LabelCoder
-from nongauss.tables.parquet import Encoded
 from nongauss.tables.rows import canonical_rows, content_hash
+from nongauss.tables.sample import Encoded
 from nongauss.tables.source import Source
 from nongauss.tables.sparse import SparseRows, joined, parted
 from nongauss.tables.target import TargetScaler
@@ -66,6 +66,10 @@ class RegressionReading(NamedTuple):
         """The settings as they are: numbers are what they are for."""
         return config
 
+    def rows(self, encoded: Encoded) -> NetworkRows:
+        """Canonical rows as the network takes them."""
+        return NetworkRows(*encoded)
+
 
 class LabelReading(NamedTuple):
     """How a classification reads tables: the encoding of X, a factor for each encoded column (None if X is
@@ -80,6 +84,12 @@ class LabelReading(NamedTuple):
         """The settings for these classes, and for cells that are words if the table is sparse."""
         dropout = WORD_DROPOUT if self.shrink is None else 0.0
         return replace(config, n_classes=len(self.coder.classes), dropout=dropout)
+
+    def rows(self, encoded: Encoded) -> NetworkRows:
+        """Canonical rows as the network takes them; sparse ones come with index and value joined."""
+        if self.shrink is not None:
+            return NetworkRows(*encoded)
+        return NetworkRows(parted(encoded.X), encoded.Y, encoded.weight, self.encoder.n_features)
 
 
 class TrainingTable(NamedTuple):
@@ -108,14 +118,6 @@ def canonical(
         return NetworkRows(parted(rows.X), rows.Y, rows.weight, n_columns)
     rows = canonical_rows(encoded, target, weight)
     return NetworkRows(rows.X, rows.Y, rows.weight)
-
-
-def shrink_of(encoded: Float64[np.ndarray, "N D"]) -> Float64[np.ndarray, " D"]:
-    """The factor of each column that keeps its largest standardised value within `LARGEST`."""
-    shrink: Float64[np.ndarray, " D"] = LARGEST / np.maximum(
-        np.abs(encoded).max(axis=0, initial=0.0), LARGEST
-    )
-    return shrink
 
 
 def whole_table(data: NetworkRows, recipe: TrainingRecipe, are_labels: bool) -> TrainingTable:

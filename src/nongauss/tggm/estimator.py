@@ -11,22 +11,21 @@ from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from jaxtyping import Float64
 from numpy.typing import ArrayLike
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
 from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.estimator.base import DistributionRegressorMixin, TableEstimator
+from nongauss.estimator.by_parts import by_parts
 from nongauss.estimator.parameters import Interval, StrOptions, check_parameters
 from nongauss.optimise.checkpoint import ended, opened
 from nongauss.optimise.result import FitResult, Status
 from nongauss.predictive.mixture import GaussianMixtureDistribution
-from nongauss.tables.inputs import read_inputs
-from nongauss.tables.parquet import Part
-from nongauss.tables.parted import Encode, by_parts, describe, is_parted, open_parts, sample
+from nongauss.tables.learn import as_source, is_parted, learn
 from nongauss.tables.rows import validate_weight
+from nongauss.tables.sample import Encode, sample
 from nongauss.tables.source import Source
-from nongauss.tables.target import TargetScaler, TargetSummary, validate_target
+from nongauss.tables.target import TargetScaler, scaled_target, target_of, validate_target
 from nongauss.tggm import fit
 from nongauss.tggm.config import CONSTRAINTS, NetworkConfig, TrainingRecipe, settings_of
 from nongauss.tggm.data import MOST_SAMPLED, NetworkRows, RegressionReading, canonical
@@ -52,12 +51,11 @@ class TGGM(TableEstimator):
         """The noise's variance on the standardised scale; None learns it."""
 
     @abstractmethod
-    def _learned(self, X: Any, y: Any, sample_weight: Any, levels: Any = None) -> tuple[Any, NetworkRows]:
-        """How to read tables such as this one in memory, and its canonical rows. Changes nothing yet."""
+    def _learned(self, X: Any, y: Any, sample_weight: Any, levels: Any = None) -> tuple[Any, Source]:
+        """How to read tables such as this one, and its rows as a source of `Encoded`. Changes nothing yet.
 
-    @abstractmethod
-    def _learned_parts(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Source]:
-        """How to read tables such as this one in parts, and its rows as a source of `Encoded` rows."""
+        `levels`: classes of which some may not occur. Raises InputError.
+        """
 
     @abstractmethod
     def _known_reading(self) -> Any:
@@ -65,7 +63,7 @@ class TGGM(TableEstimator):
 
     @abstractmethod
     def _more_rows(self, X: Any, y: Any, sample_weight: Any) -> NetworkRows:
-        """Canonical rows of another table, as the model reads it."""
+        """Canonical rows of another table in memory, as the model reads it."""
 
     @abstractmethod
     def _keep(self, reading: Any, ensemble: Ensemble, result: FitResult) -> None:
@@ -80,16 +78,9 @@ class TGGM(TableEstimator):
         """The whole fit, with its checkpoint. Also the rows, or the sample of them that is in memory."""
         config, recipe = self._settings()
         seed = self._key_seed(self.random_state)
-        rows: Source | None = None
-        others: tuple[Any, ...] = ()
-        if is_parted(X):
-            reading, source = self._learned_parts(X, y, sample_weight)
-            first = sample(source, MOST_SAMPLED)
-            data = NetworkRows(*first.rows)
-            if not first.are_all:
-                rows, others = source, (first.checksum,)
-        else:
-            reading, data = self._learned(X, y, sample_weight)
+        reading, rows = self._learned(X, y, sample_weight)
+        first = sample(rows, MOST_SAMPLED)
+        data = reading.rows(first.rows)
         seed, checkpoint = opened(
             self.checkpoint,
             seed,
@@ -97,10 +88,12 @@ class TGGM(TableEstimator):
             (data.X, data.Y, data.weight),
             self._settings_that_matter(),
             reading.encoder,
-            *others,
+            *(() if first.is_all else (first.checksum,)),
         )
         run = self._run(checkpoint)
-        result, ensemble = fit.fit(seed, data, reading.config(config), recipe, rows, run)
+        result, ensemble = fit.fit(
+            seed, data, reading.config(config), recipe, None if first.is_all else rows, run
+        )
         ended(checkpoint, result.status)
         self._keep(reading, ensemble, result)
         return result, data
@@ -116,7 +109,8 @@ class TGGM(TableEstimator):
         seed = self._key_seed(self.random_state)
         former = self._former_result()
         if former is None:
-            reading, data = self._learned(X, y, sample_weight, levels)
+            reading, rows = self._learned(X, y, sample_weight, levels)
+            data = reading.rows(sample(rows, None).rows)
         else:
             reading, data = self._known_reading(), self._more_rows(X, y, sample_weight)
         result, ensemble = fit.go_on(seed, data, reading.config(config), recipe, former)
@@ -318,23 +312,15 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
 
     def _learned(
         self, X: Any, y: Any, sample_weight: Any, levels: Any = None
-    ) -> tuple[RegressionReading, NetworkRows]:
+    ) -> tuple[RegressionReading, Source]:
         name = type(self).__name__
-        encoder, encoded, weight = read_inputs(X, sample_weight, name)
-        Y, squeeze = validate_target(y, len(encoded), name)
-        scaler = TargetScaler.fit(Y, weight)
+        source = as_source(X, y, sample_weight, estimator_name=name)
+        learned = learn(source, name, partial(target_of, name))
+        scaler = learned.target.scaler()
         _warn_if_constant(scaler)
-        return RegressionReading(encoder, scaler, squeeze), canonical(encoded, scaler.transform(Y), weight)
-
-    def _learned_parts(self, X: Any, y: Any, sample_weight: Any) -> tuple[RegressionReading, Source]:
-        name = type(self).__name__
-        source = open_parts(X, y, sample_weight)
-        summary, target = describe(source, name, partial(_target_of, name))
-        encoder = summary.encoder()
-        scaler = target.scaler()
-        _warn_if_constant(scaler)
-        rows = source.map(Encode(encoder, partial(_scaled, scaler, name), name, n_targets=len(scaler.centre)))
-        return RegressionReading(encoder, scaler, target.dims == 1), rows
+        target = partial(scaled_target, scaler, name)
+        encode = Encode(learned.encoder, target, name, n_targets=len(scaler.centre))
+        return RegressionReading(learned.encoder, scaler, learned.target.dims == 1), source.map(encode)
 
     def _known_reading(self) -> RegressionReading:
         return RegressionReading(self._encoder, self._scaler, self._squeeze)
@@ -369,18 +355,6 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
         self._keep_ensemble(reading.encoder, ensemble._replace(centre=centre, scale=scale), result)
         noise = np.exp(2.0 * np.asarray(ensemble.params.log_sd1, np.float64))
         self.noise_variance_ = ensemble.inflation * noise.mean(axis=0) * scale**2
-
-
-def _target_of(name: str, part: Part, weight: Float64[np.ndarray, " N"]) -> TargetSummary:
-    """What a part tells of the target. Raises InputError."""
-    return TargetSummary.of(part.y, weight, name)
-
-
-def _scaled(
-    scaler: TargetScaler, name: str, y: Any, weight: Float64[np.ndarray, " N"]
-) -> Float64[np.ndarray, "N P"]:
-    """The target of a part, standardised. Raises InputError."""
-    return scaler.transform(validate_target(y, len(weight), name)[0])
 
 
 def _warn_if_constant(scaler: TargetScaler) -> None:
