@@ -20,7 +20,7 @@ from nongauss.rank_factor.estimator import RankFactors
 from nongauss.rank_factor.predict import interval
 
 
-class RankFactorClassifier(ProbabilityClassifierMixin, TransformerMixin, RankFactors):
+class RankFactorClassifier(ProbabilityClassifierMixin, TransformerMixin, RankFactors):  # type: ignore[misc]
     r"""Classification on sparse factors that depend only on the order of each column's values.
 
     The factors of `RankFactorAnalysis` with a Bayesian support vector machine on them, exp(-2 [1 - y

@@ -276,7 +276,7 @@ class RankFactors(TableEstimator):
         return {}
 
 
-class RankFactorAnalysis(TransformerMixin, RankFactors):
+class RankFactorAnalysis(TransformerMixin, RankFactors):  # type: ignore[misc]
     r"""Sparse factors that depend only on the order of each column's values.
 
     w = A z with z ~ N(0, I) stands behind the table; column i shows x_i = g_i(w_i), with g_i increasing and

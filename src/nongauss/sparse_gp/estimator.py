@@ -93,7 +93,7 @@ class SparseGP(TableEstimator):
         return with_a_column(super()._encode(X))
 
 
-class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):
+class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):  # type: ignore[misc]
     r"""Nonlinear regression for real, heavy-tailed, positive or count targets: a sparse Gaussian process.
 
     A latent function f with a Gaussian-process prior stands behind the target, y ~ p(y | f(x)). M inducing
