@@ -167,6 +167,15 @@ def test_every_family_takes_dates(name):
     assert list(model.feature_names_in_) == list(TABLE)
 
 
+def test_rules_print_dates():
+    when = np.where(np.arange(N) < N // 2, DAYS, DAYS + pd.Timedelta(days=4000))
+    table = pd.DataFrame({"when": when, "x": X + 8.0 * (np.arange(N) < N // 2)})
+    model = nongauss.RectangleMixture(2, rule_columns=["when"], n_init=3, random_state=0).fit(table)
+    text = " ".join(model.rule_text_.values())
+    assert "when at most 20" in text
+    assert "when at least 20" in text
+
+
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_the_command_line_takes_dates(tmp_path):
     table = TABLE.assign(y=np.arange(N) / N + 0.1 * X, when=TABLE.when.dt.strftime("%Y-%m-%d"))

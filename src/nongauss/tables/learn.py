@@ -82,8 +82,9 @@ class InputSummary:
     @classmethod
     def of(cls, column: Column, weight: NDArray[np.float64], part: str) -> InputSummary:
         """Of the rows of weight above 0."""
-        present = (weight > 0) & ~column.missing
-        gaps = bool(((weight > 0) & column.missing).any())
+        counted, missing = weight > 0, column.missing
+        present = counted & ~missing
+        gaps = bool((counted & missing).any())
         if not present.any():
             return cls(column.name, gaps)
         whole = bool(present.all())
