@@ -71,7 +71,7 @@ def test_integer_weights_equal_repetition_and_zero_weight_equals_removal():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         weighted.as_scaled(X, warn=False)
-    with pytest.raises(InputError, match=r"weight has shape \(2,\)"):
+    with pytest.raises(InputError, match=r"sample_weight.shape == \(2,\), expected"):
         encoder_of(X, np.ones(2))
 
 
