@@ -118,8 +118,7 @@ def gp_pass(source: Any, engine: str) -> tuple[Callable[[], Any], Any, Any]:
 def tggm_pass(source: Any, engine: str) -> tuple[Callable[[], Any], Any, Any]:
     import jax
 
-    from nongauss.optimise.minibatch import _on_devices, over_devices, pad_rows
-    from nongauss.optimise.streamed import statistics
+    from nongauss.optimise.minibatch import _on_devices, over_devices, pad_rows, statistics
     from nongauss.tggm import updates
     from nongauss.tggm.config import NetworkConfig
     from nongauss.tggm.data import HeldOutInputs, _batch_of

@@ -3,13 +3,8 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.special import gammaln
 
-from nongauss.predictive.grid import grid_predictive
-from nongauss.predictive.latent import (
-    beta_predictive,
-    gamma_predictive,
-    laplace_predictive,
-    poisson_predictive,
-)
+from nongauss.predictive.law import GridDistribution
+from predictive import laws
 
 M, V = np.array([-0.5, 1.0]), np.array([0.1, 0.6])
 
@@ -20,17 +15,17 @@ def beta(y, f):
 
 
 CASES = {
-    "real": (lambda y, f: -np.abs(y - f) / 0.4 - np.log(0.8), laplace_predictive(M, V, 0.4), 0.3),
-    "positive": (lambda y, f: -f - y * np.exp(-f), gamma_predictive(M, V, 1.0), 0.8),
-    "unit": (beta, beta_predictive(M, V, 9.0), 0.4),
-    "count": (lambda y, f: y * f - np.exp(f) - gammaln(y + 1), poisson_predictive(M, V), 2.0),
+    "real": (lambda y, f: -np.abs(y - f) / 0.4 - np.log(0.8), laws.laplace()(M, V), 0.3),
+    "positive": (lambda y, f: -f - y * np.exp(-f), laws.exponential(M, V), 0.8),
+    "unit": (beta, laws.beta(9.0)(M, V), 0.4),
+    "count": (lambda y, f: y * f - np.exp(f) - gammaln(y + 1), laws.poisson(M, V), 2.0),
 }
 
 
 @pytest.mark.parametrize("support", CASES)
 def test_a_known_likelihood_given_as_a_function(support):
     function, known, y = CASES[support]
-    ours = grid_predictive(M, V, function, support)
+    ours = GridDistribution(function, support, M, V)
     assert_allclose(ours.mean, known.mean, rtol=2e-3)
     assert_allclose(ours.variance, known.variance, rtol=2e-2)
     assert_allclose(ours.cdf(y), known.cdf(y), atol=2e-3)

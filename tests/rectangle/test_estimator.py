@@ -188,6 +188,20 @@ def test_permuted_columns_and_single_precision_with_an_offset(iris):
     assert adjusted_rand_score(far.labels_, model.labels_) > 0.95
 
 
+def test_rules_print_dates_and_take_them():
+    early = np.arange(100) < 50
+    when = pd.Timestamp("2020-01-01") + pd.to_timedelta(np.where(early, 0, 4000) + np.arange(100), "D")
+    frame = pd.DataFrame({"when": when, "x": np.random.default_rng(0).normal(size=100) + 8.0 * early})
+    model = RectangleMixture(2, rule_columns="when", n_init=2, random_state=0).fit(frame)
+    assert sorted(model.rule_text_.values()) == ["when at least 2025-06-23", "when at most 2025-06-22"]
+    assert_array_equal(model.predict(frame[["when"]]), model.labels_)
+    stated = {"past": {"when": (None, "2025-01-01")}, "now": {"when": (pd.Timestamp("2025-01-01"), None)}}
+    model = RectangleMixture(2, rule_columns="when", prior_rules=stated, n_init=2, random_state=0).fit(frame)
+    assert_array_equal(model.labels_ == 0, early)
+    with pytest.raises(InputError, match=r"\(lower, upper\)"):
+        model.set_params(prior_rules={"past": {"when": (None, "soon")}}).fit(frame)
+
+
 def test_rows_that_no_rule_holds_can_be_outliers():
     X, _ = load_wine(return_X_y=True)
     model = RectangleMixture(3, outliers=True, random_state=0).fit(X)

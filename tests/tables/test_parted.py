@@ -29,7 +29,7 @@ from nongauss import (
 from nongauss.cli import out_of_core as engines
 from nongauss.core.errors import InputError
 from nongauss.harmonium import data as harmonium_data
-from nongauss.optimise.streamed import Batch, statistics
+from nongauss.optimise.minibatch import Batch, statistics
 from nongauss.rank_factor import fit as rank_factor_fit
 from nongauss.rectangle import estimator as rectangle_estimator
 from nongauss.sparse_gp import inducing

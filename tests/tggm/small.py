@@ -11,7 +11,8 @@ from scipy import stats
 from scipy.special import log_ndtr, ndtr
 
 from nongauss.tggm import mean_field as mf
-from nongauss.tggm.config import NetworkConfig
+from nongauss.tggm.config import NetworkConfig, TrainingRecipe
+from nongauss.tggm.data import NetworkRows
 from nongauss.tggm.params import HiddenLayer, NetworkParams
 
 NUMBER = mf.posterior_phase(0)
@@ -38,6 +39,24 @@ CONFIG = NetworkConfig(
     hidden_variance=None,
     noise_variance=None,
 )
+
+
+RECIPE = TrainingRecipe(
+    n_members=3,
+    batch_size=16,
+    learning_rate=0.01,
+    max_epochs=3,
+    patience=10,
+    tol=0.0,
+    validation_fraction=0.1,
+)
+
+
+def made_rows(n_rows, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n_rows, 2)).astype(np.float32)
+    Y = (np.abs(X[:, :1]) - 0.8 + 0.2 * rng.normal(size=(n_rows, 1))).astype(np.float32)
+    return NetworkRows(X, Y, np.ones(n_rows))
 
 
 def member(seed, n_hidden=2, n_outputs=1, n_inputs=2, strength=1.0, noise=0.5, hidden=0.7):

@@ -180,3 +180,8 @@ def test_rare_columns_are_not_blown_up():
     largest = np.abs(sample(rows, None).rows.X).max(axis=0)
     assert_allclose(reading.shrink, [1.0, LARGEST / np.sqrt(999.0), 1.0])
     assert_allclose(largest[1], LARGEST, rtol=1e-6)
+
+
+def test_a_portion_is_in_memory():
+    with pytest.raises(InputError, match="a portion of the rows in memory, got a str; call fit"):
+        TGGMClassifier().partial_fit("rows.parquet", "y")

@@ -6,96 +6,19 @@ import shutil
 
 import jax
 import numpy as np
-import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from nongauss import TGGMRegressor
 from nongauss.core.device import replace
 from nongauss.optimise.checkpoint import Checkpoint
 from nongauss.optimise.result import Status
-from nongauss.tggm import data as rows_of
 from nongauss.tggm import fit
-from nongauss.tggm.config import TrainingRecipe
-from nongauss.tggm.data import NetworkRows
-from tggm.small import CONFIG, ensemble_of, one_unit
-
-RECIPE = TrainingRecipe(
-    n_members=3,
-    batch_size=16,
-    learning_rate=0.01,
-    max_epochs=3,
-    patience=10,
-    tol=0.0,
-    validation_fraction=0.1,
-)
-
-
-AUTO = replace(RECIPE, batch_size=None, max_epochs=None)
-
-
-def made_rows(n_rows, seed=0):
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n_rows, 2)).astype(np.float32)
-    Y = (np.abs(X[:, :1]) - 0.8 + 0.2 * rng.normal(size=(n_rows, 1))).astype(np.float32)
-    return NetworkRows(X, Y, np.ones(n_rows))
-
-
-def test_each_member_holds_out_its_own_tenth():
-    fold = rows_of.folds(200, RECIPE)
-    assert fold.dtype == np.int32
-    assert np.bincount(fold + 1).tolist() == [140, 20, 20, 20]
-    assert_array_equal(fold[:12], [0, 1, 2, -1, -1, -1, -1, -1, -1, -1, 0, 1])
-
-
-@pytest.mark.parametrize(("n_rows", "fraction"), [(19, 0.1), (500, 0.0)])
-def test_few_rows_or_no_wish_hold_nothing_out(n_rows, fraction):
-    fold = rows_of.folds(n_rows, replace(RECIPE, validation_fraction=fraction))
-    assert_array_equal(fold, np.full(n_rows, -1))
-    assert rows_of.held_out(made_rows(n_rows), fold, 3) is None
-
-
-@pytest.mark.parametrize(("n_members", "fraction"), [(1, 0.9), (2, 0.8), (30, 0.1), (5, 0.001)])
-def test_every_member_has_rows_to_train_on_and_rows_to_be_judged_on(n_members, fraction):
-    for n_rows in (20, 25, 40):
-        fold = rows_of.folds(n_rows, replace(RECIPE, n_members=n_members, validation_fraction=fraction))
-        if (fold < 0).all():
-            assert n_members > n_rows
-            continue
-        own = [(fold == e).sum() for e in range(n_members)]
-        assert min(own) >= 1
-        assert max(own) <= (n_rows + 1) / 2
-
-
-def test_batches_are_a_fiftieth_of_the_rows():
-    sizes = [AUTO.rows_a_batch(n) for n in (1, 20, 100, 1600, 5000, 10**6)]
-    assert sizes == [1, 20, 32, 32, 100, 256]
-    assert [replace(AUTO, batch_size=asked).rows_a_batch(100) for asked in (7, 1000)] == [7, 100]
+from tggm.small import CONFIG, RECIPE, ensemble_of, made_rows, one_unit
 
 
 def test_a_batch_of_all_rows_is_not_shuffled_for_devices_hold_their_own_rows():
     assert fit.epoch_of(CONFIG, 100, 100).batch_size is None
     assert fit.epoch_of(CONFIG, 99, 100).batch_size == 99
-
-
-def test_small_tables_are_trained_longer_than_large_ones():
-    epochs = [AUTO.n_epochs(n) for n in (100, 2000, 5000, 60_000, 10**6)]
-    assert epochs == [1000, 240, 205, 18, 15]
-    assert RECIPE.n_epochs(100) == 3
-
-
-def test_held_out_rows_are_the_members_own_and_padding_has_no_weight():
-    data = made_rows(53)._replace(weight=np.arange(1.0, 54.0))
-    fold = rows_of.folds(53, RECIPE)
-    X, Y, weight = (np.asarray(part) for part in rows_of.held_out(data, fold, 3))
-    assert X.shape == (3, 16, 2)
-    assert Y.shape == (3, 16, 1)
-    for e in range(3):
-        own = fold == e
-        count = own.sum()
-        assert_array_equal(X[e, :count], data.X[own])
-        assert_array_equal(Y[e, :count], data.Y[own])
-        assert_array_equal(weight[e, :count], data.weight[own].astype(np.float32))
-        assert not weight[e, count:].any()
 
 
 def held_for(params, Y):

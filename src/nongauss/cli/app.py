@@ -87,6 +87,7 @@ def demo(
         ridge = {"ridge regression": baselines(table.X)["ridge regression"]}
         with fit_progress(enabled=False if as_json else None) as callbacks:
             model = choose.build_model(table.choice, seed=seed, max_epochs=max_epochs, callbacks=callbacks)
+            fit_and_report.keep_compiled()
             outcome = fit_and_report.fit_and_judge(model, table, seed=seed, rivals=ridge)
         _finish(outcome, table, paths, "Diabetes progression after one year", caught, as_json)
 
@@ -122,6 +123,7 @@ def fit(
         table = load(data, target, model, task, set_ or ())
         callbacks = stack.enter_context(fit_progress(enabled=False if as_json else None))
         estimator = choose.build_model(table.choice, seed=seed, max_epochs=max_epochs, callbacks=callbacks)
+        fit_and_report.keep_compiled()
         how: dict[str, Any] = {"test_size": test_size, "seed": seed, "checkpoint": checkpoint}
         outcome = fit_with(estimator, table, data, refit=refit, **how)
         _finish(outcome, table, paths, f"{target} in {data.name}", caught, as_json)
@@ -175,6 +177,7 @@ def compare(
         table = read.load_table(data, target, model, task, set_ or ())
         ours = choose.family(table.choice, table.kind, table.y) if model == "auto" else [table.choice]
         estimators = [choose.build_model(choice, seed=seed, max_epochs=max_epochs) for choice in ours]
+        fit_and_report.keep_compiled()
         with count_progress(enabled=False if as_json else None) as progress:
             result = fit_and_report.compare_table(estimators, table, cv=cv, seed=seed, progress=progress)
         notes = [*table.notes, *_messages(caught)]

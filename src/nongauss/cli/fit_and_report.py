@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +17,7 @@ from sklearn.base import clone, is_classifier, is_clusterer
 from nongauss.cli.choose import REGRESSION
 from nongauss.cli.read import Table
 from nongauss.core.errors import InputError
+from nongauss.estimator.base import NongaussEstimator
 from nongauss.report.html import (
     feature_figures,
     feature_lines,
@@ -23,7 +26,7 @@ from nongauss.report.html import (
     write_report,
 )
 from nongauss.report.metrics import fit_and_score, raise_if_stopped, split_interval
-from nongauss.tables.frame import label_of
+from nongauss.tables.frame import label_of, read_input
 from nongauss.tables.reading import read_table, write_table
 
 ENGINES = ("memory", "stream", "dask")
@@ -38,7 +41,7 @@ class Outcome:
     judged: Any
     n_rows: int
     metrics: dict[str, dict[str, float]] = field(default_factory=dict)
-    held_out: tuple[pd.DataFrame, Any] | None = None
+    held_out: tuple[Any, Any] | None = None
     notes: list[str] = field(default_factory=list)
 
 
@@ -64,18 +67,20 @@ def fit_and_judge(
     kept = with_checkpoint(model, checkpoint)
     train, test = _split(table, test_size, seed)
     if len(test) == 0:
-        final = kept.fit(table.X, table.y)
+        final = kept.fit(_rows_for(model, table), table.y)
         raise_if_stopped(final)
         why = "No rows were held out" if test_size == 0 else f"{n} rows{_too_few(n)}"
         return Outcome(final, final, n, notes=[f"{why}, so there are no held-out figures."])
-    parts = table.X.iloc[train], table.y[train], table.X.iloc[test], table.y[test]
+    own = [_read_once(model, table.X.iloc[rows]) for rows in (train, test)]
+    parts = own[0], table.y[train], own[1], table.y[test]
     beside = None if checkpoint is None else checkpoint.with_name(checkpoint.name + ".held-out")
     first = with_checkpoint(model, beside) if refit else kept
     judged, figures = fit_and_score(first, *parts, levels=table.levels)
     metrics = {type(model).__name__: figures}
     for name, rival in (rivals or {}).items():
-        metrics[name] = fit_and_score(rival, *parts, levels=table.levels)[1]
-    final = kept.fit(table.X, table.y) if refit else judged
+        theirs = table.X.iloc[train], table.y[train], table.X.iloc[test], table.y[test]
+        metrics[name] = fit_and_score(rival, *theirs, levels=table.levels)[1]
+    final = kept.fit(_rows_for(model, table), table.y) if refit else judged
     raise_if_stopped(final)
     note = f"Held-out figures are from a fit on {len(train)} rows, judged on the other {len(test)}; "
     note += f"the saved model was then fitted on all {n}." if refit else "the saved model is that fit."
@@ -85,6 +90,24 @@ def fit_and_judge(
         notes.append(f"For {names}, the predicted spread is one width, taken from out-of-fold residuals.")
     n_fitted = n if refit else len(train)
     return Outcome(final, judged, n_fitted, metrics, held_out=(parts[2], parts[3]), notes=notes)
+
+
+def keep_compiled() -> None:
+    """Keep compiled functions for the next command, where a model brings JAX and nobody has said where."""
+    if "jax" in sys.modules and "JAX_COMPILATION_CACHE_DIR" not in os.environ:
+        import nongauss
+
+        nongauss.cache_compiled()
+
+
+def _read_once(model: Any, frame: pd.DataFrame) -> Any:
+    """A frame as a model takes it: ours share what was decoded between a fit, its figures and its plots."""
+    return read_input(frame) if isinstance(model, NongaussEstimator) else frame
+
+
+def _rows_for(model: Any, table: Table) -> Any:
+    """All rows of a table, as `_read_once`."""
+    return table.rows if isinstance(model, NongaussEstimator) else table.X
 
 
 def _too_few(n: int) -> str:
@@ -151,6 +174,7 @@ def save_and_report(
     save(_without_live_parts(outcome.final), model_path)
     X, y = outcome.held_out if outcome.held_out is not None else (None, None)
     figures = report_figures(outcome.judged, X, y, target=table.target, traced=outcome.final)
+    rows = _rows_for(outcome.final, table)
     has_features = hasattr(outcome.final, "top_features")
     write_report(
         report_path,
@@ -161,9 +185,9 @@ def save_and_report(
         figures=figures,
         learned=[
             *(feature_figures(outcome.final) if has_features else []),
-            *learned_figures(outcome.final, table.X, target=table.target),
+            *learned_figures(outcome.final, rows, target=table.target),
         ],
-        features=feature_lines(outcome.final, table.X) if has_features else [],
+        features=feature_lines(outcome.final, rows) if has_features else [],
         model_path=model_path,
     )
 
@@ -185,32 +209,32 @@ def predict_table(model: Any, data: str | Path, out: str | Path) -> int:
     frame = read_table(data)
     if len(frame) == 0:
         raise InputError(f"{Path(data).name} has no rows to predict; give at least one.")
-    predictions = prediction_columns(model, frame)
+    predictions = prediction_columns(model, _read_once(model, frame))
     Path(out).parent.mkdir(parents=True, exist_ok=True)
     write_table(pd.DataFrame(predictions), out)
     return len(frame)
 
 
-def prediction_columns(model: Any, frame: pd.DataFrame) -> dict[str, Any]:
+def prediction_columns(model: Any, frame: Any) -> dict[str, Any]:
     """The columns that are written for the rows of `frame`; see `predict_table`."""
     if is_clusterer(model):
         return _cluster_columns(model, frame)
     return _class_columns(model, frame) if is_classifier(model) else _number_columns(model, frame)
 
 
-def _class_columns(model: Any, frame: pd.DataFrame) -> dict[str, Any]:
+def _class_columns(model: Any, frame: Any) -> dict[str, Any]:
     probabilities = model.predict_proba(frame)
     names = [f"p_{label_of(label)}" for label in model.classes_.tolist()]
     return {"predicted": model.predict(frame), **dict(zip(names, probabilities.T, strict=True))}
 
 
-def _cluster_columns(model: Any, frame: pd.DataFrame) -> dict[str, Any]:
+def _cluster_columns(model: Any, frame: Any) -> dict[str, Any]:
     probabilities, names = model.predict_proba(frame), model.cluster_names_
     cluster = [None if label < 0 else names[label] for label in model.predict(frame)]
     return {"cluster": cluster, **{f"p_{name}": p for name, p in zip(names, probabilities.T, strict=True)}}
 
 
-def _number_columns(model: Any, frame: pd.DataFrame) -> dict[str, Any]:
+def _number_columns(model: Any, frame: Any) -> dict[str, Any]:
     distribution = model.predict_distribution(frame)
     lower, upper = split_interval(distribution.interval(0.9))
     columns = {"mean": distribution.mean, "sd": distribution.std, "lower_90": lower, "upper_90": upper}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import pandas as pd
 from nongauss.cli.choose import ORDINAL, REGRESSION, Choice, choose, closest, parse_settings
 from nongauss.core.errors import InputError
 from nongauss.report.html import FrameInfo
-from nongauss.tables.frame import label_of
+from nongauss.tables.frame import InputTable, label_of, read_input
 from nongauss.tables.kinds import ColumnKind, names_rows, target_kind
 from nongauss.tables.labels import LabelCoder
 from nongauss.tables.reading import read_table
@@ -41,6 +42,11 @@ class Table:
     levels: npt.NDArray[Any] | None = None
     ignored: Sequence[tuple[str, str]] = ()
     notes: Sequence[str] = ()
+
+    @cached_property
+    def rows(self) -> InputTable:
+        """The inputs with each column decoded once, however many ask for it."""
+        return read_input(self.X)
 
     def info(self, n_held_out: int = 0, notes: Sequence[str] = ()) -> FrameInfo:
         """The table as the report shows it."""

@@ -70,11 +70,6 @@ class NongaussEstimator(BaseEstimator):  # type: ignore[misc]
         """Who watches a fit, and where it is kept."""
         return Run(tuple(self.callbacks or ()), checkpoint, int(self.verbose))
 
-    def _watching(self, checkpoint: Any) -> dict[str, Any]:
-        """Who watches a fit, and where it is kept: what every recipe takes beside its rows."""
-        callbacks = tuple(self.callbacks or ())
-        return {"callbacks": callbacks, "checkpoint": checkpoint, "verbose": int(self.verbose)}
-
     @staticmethod
     def _key_seed(random_state: Any) -> int:
         """The integer from which a fit makes its one key; see `key_seed`."""

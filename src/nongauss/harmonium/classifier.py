@@ -23,7 +23,7 @@ from nongauss.harmonium.summaries import class_means
 from nongauss.optimise.checkpoint import ended
 
 
-class HarmoniumClassifier(ClassifierMixin, HarmoniumBase):
+class HarmoniumClassifier(ClassifierMixin, HarmoniumBase):  # type: ignore[misc]
     r"""Classification by latent features that are learned with a large margin between classes.
 
     A harmonium (see `Harmonium`) whose feature means E[z | x] feed a multiclass linear classifier; both are

@@ -38,7 +38,7 @@ from nongauss.optimise.checkpoint import Checkpoint, ended, opened
 FloatArray = NDArray[np.float64]
 
 
-class HarmoniumBase(TransformerMixin, NongaussEstimator):
+class HarmoniumBase(TransformerMixin, NongaussEstimator):  # type: ignore[misc]
     """What both harmoniums say of a fit; a subclass says what it learns and stores the parameters."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = CONSTRAINTS

@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
@@ -30,6 +30,8 @@ from nongauss.optimise.fingerprint import fingerprint
 from nongauss.optimise.result import Status
 
 _FORMAT = "nongauss-checkpoint-3"
+
+T = TypeVar("T")
 
 COST = 0.05
 """Most of the time that writing may take."""
@@ -240,21 +242,16 @@ def entry_of(checkpoint: Checkpoint | None, name: str) -> Entry:
     return Entry(None) if checkpoint is None else checkpoint.entry(name)
 
 
-def unnamed(checkpoint: Checkpoint | None) -> str:
-    """A name for a step whose caller has none yet: its number in the order of asking."""
-    return "" if checkpoint is None else f"step {len(checkpoint._file.asked)}"
-
-
-def kept(checkpoint: Checkpoint | None, *named: Any) -> Any:
-    """`kept(checkpoint, name, work, like)`: the result of `work()`, a tree like `like`, or what the file has.
+def kept(checkpoint: Checkpoint | None, name: str, work: Callable[[], T], like: T) -> T:
+    """The result of `work()`, a tree like `like`, or what the file has of it.
 
     `name` is that of the step, one of its own in the fit.
     """
-    name, work, like = named if len(named) == 3 else (unnamed(checkpoint), *named)
     entry = entry_of(checkpoint, name)
     found = entry.load(Snapshot(like, [], 0, 0.0))
     if found is not None:
-        return found.state
+        before: T = found.state
+        return before
     result = work()
     entry.end(Snapshot(result, [], 0, 0.0), Status.COMPLETED)
     return result

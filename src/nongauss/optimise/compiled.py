@@ -11,8 +11,7 @@ maximised), perhaps "stop" (a boolean: the model's own rule says enough) and oth
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -20,10 +19,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from nongauss.optimise import loop
-from nongauss.optimise.checkpoint import Checkpoint, unnamed
-from nongauss.optimise.course import Course, Rule
-from nongauss.optimise.result import Callback, FitResult, Run, Status
+from nongauss.optimise.course import Adapter, Course
+from nongauss.optimise.result import Status
 
 Step = Callable[[jax.Array, Any, Any], tuple[Any, Mapping[str, jax.Array]]]
 
@@ -43,7 +40,7 @@ class _Chunk(NamedTuple):
     infos: dict[str, jax.Array]
 
 
-def compiled(step: Step, rows: Any, air_seconds: float = AIR_SECONDS) -> loop.Adapter:
+def compiled(step: Step, rows: Any, air_seconds: float = AIR_SECONDS) -> Adapter:
     """The adapter of a compiled step on these rows.
 
     Iteration i gets the key `fold_in(key, i)`: how iterations are cut into chunks changes no result. A chunk
@@ -184,35 +181,3 @@ def _as_it_was(array: np.ndarray, leaf: Any) -> jax.Array:
     """The array on the device, as a key where the leaf is one."""
     device: jax.Array = jax.device_put(array)
     return jax.random.wrap_key_data(device, impl=jax.random.key_impl(leaf)) if _is_key(leaf) else device
-
-
-def run(
-    step: Step,
-    key: jax.Array,
-    state: Any,
-    rows: Any,
-    *,
-    max_iter: int,
-    tol: float | None = None,
-    patience: int = 1,
-    check_decrease: bool = False,
-    callbacks: Sequence[Callback] = (),
-    checkpoint: Checkpoint | None = None,
-    verbose: int = 0,
-    start: FitResult | None = None,
-    air_seconds: float = AIR_SECONDS,
-) -> FitResult:
-    """`loop.run` of a compiled step, for callers that have no name for it yet; `max_iter` counts `start`."""
-    to_do = max_iter - (0 if start is None else start.n_iter)
-    least_gain = None if tol is None else lambda bound: tol * max(1.0, abs(bound))
-    result = loop.run(
-        compiled(step, rows, air_seconds),
-        state,
-        Run(tuple(callbacks), checkpoint, verbose),
-        Rule(to_do, least_gain, patience, check_decrease),
-        name=unnamed(checkpoint),
-        key=key,
-        former=start,
-    )
-    ended = Status.MAX_ITER if result.status is Status.COMPLETED else result.status
-    return replace(result, status=ended)

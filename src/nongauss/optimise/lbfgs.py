@@ -13,10 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from nongauss.optimise import loop
-from nongauss.optimise.checkpoint import Checkpoint, unnamed
-from nongauss.optimise.course import Course, Rule
-from nongauss.optimise.result import Callback, FitResult, Run, Status
+from nongauss.optimise.course import Adapter, Course
+from nongauss.optimise.result import Status
 
 FloatArray = NDArray[np.float64]
 Objective = Callable[[FloatArray], tuple[float, FloatArray, float]]
@@ -58,7 +56,7 @@ class Tried(NamedTuple):
     gradient: FloatArray
 
 
-def lbfgs(objective: Objective, bounds: Box) -> loop.Adapter:
+def lbfgs(objective: Objective, bounds: Box) -> Adapter:
     """The adapter of a climb of `objective` within `bounds`; the state of the run is the point x.
 
     objective : x -> (value to maximise, its gradient, the bound for the trace). Where it raises LinAlgError
@@ -216,7 +214,8 @@ class _Known:
 
     def __call__(self, x: FloatArray) -> tuple[float, FloatArray, float]:
         """Value, gradient and bound at x; minus infinity where there is no value."""
-        point, (done, memory) = _hash(x), self.done
+        done, memory = self.done
+        point = np.uint64(0) if self.save is None else _hash(x)
         if done < len(self.again) and self.again[done][0] == point:
             one = self.again[done]
         else:
@@ -273,27 +272,3 @@ class _Known:
 
 def _hash(x: FloatArray) -> np.uint64:
     return np.uint64(int.from_bytes(hashlib.blake2b(x.tobytes(), digest_size=8).digest(), "little"))
-
-
-def ascend(
-    objective: Objective,
-    x: FloatArray,
-    bounds: Box,
-    *,
-    max_iter: int,
-    tol: float,
-    patience: int = PATIENCE,
-    callbacks: Sequence[Callback] = (),
-    checkpoint: Checkpoint | None = None,
-    verbose: int = 0,
-    former: FitResult | None = None,
-) -> FitResult:
-    """`loop.run` of L-BFGS, for callers that have no name for it yet."""
-    return loop.run(
-        lbfgs(objective, bounds),
-        x,
-        Run(tuple(callbacks), checkpoint, verbose),
-        Rule(max_iter, lambda value: tol, patience),
-        name=unnamed(checkpoint),
-        former=former,
-    )

@@ -10,12 +10,12 @@ which go to the trace.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol, cast
 
-from nongauss.optimise.checkpoint import Checkpoint, Entry, Snapshot, entry_of, unnamed
+from nongauss.optimise.checkpoint import Entry, Snapshot, entry_of
 from nongauss.optimise.course import Adapter, Course, Info, Rule
-from nongauss.optimise.result import Callback, FitResult, Run, Status, say
+from nongauss.optimise.result import FitResult, Run, Status, say
 
 __all__ = ["Adapter", "Course", "InPlace", "Rule", "in_place", "run"]
 
@@ -162,41 +162,3 @@ class _InPlace:
 
     def ended(self, state: Any) -> None:
         self.model.restore(state)
-
-
-def repeat(
-    step: Callable[[Any], tuple[Any, Info]],
-    state: Any,
-    *,
-    max_iter: int,
-    least_gain: Callable[[float], float] | None = None,
-    rises: bool = False,
-    callbacks: Sequence[Callback] = (),
-    checkpoint: Checkpoint | None = None,
-    verbose: int = 0,
-    former: FitResult | None = None,
-    expected: int | None = None,
-) -> FitResult:
-    """`run` of a step that does not ask for its number, for callers that have no name for it yet."""
-    return run(
-        lambda number, state: step(state),
-        state,
-        Run(tuple(callbacks), checkpoint, verbose),
-        Rule(max_iter, least_gain, rises=rises),
-        name=unnamed(checkpoint),
-        former=former,
-        expected=expected,
-    )
-
-
-def run_epochs(
-    model: InPlace,
-    max_epochs: int,
-    *,
-    callbacks: Sequence[Callback] = (),
-    checkpoint: Checkpoint | None = None,
-    verbose: int = 0,
-) -> FitResult:
-    """`run` of a model that changes in place, for callers that have no name for it yet."""
-    watching = Run(tuple(callbacks), checkpoint, verbose)
-    return run(in_place(model), None, watching, Rule(max_epochs), name=unnamed(checkpoint))

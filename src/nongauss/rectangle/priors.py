@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from nongauss.core.errors import InputError
 from nongauss.rectangle.data import ColumnView
@@ -13,6 +14,7 @@ from nongauss.rectangle.params import StatedBound
 from nongauss.rectangle.rules import Condition, Rules, StatedRules
 from nongauss.tables.column_code import ColumnCode
 from nongauss.tables.frame import label_of
+from nongauss.tables.kinds import decode
 
 
 def read_prior(prior_rules: Any, view: ColumnView, strength: float) -> StatedRules:
@@ -68,13 +70,25 @@ def _ends(code: ColumnCode, value: Any) -> tuple[float, float]:
         raise InputError(wrong)
     try:
         lower, upper = (
-            end if value[i] is None else float(value[i]) for i, end in enumerate((-np.inf, np.inf))
+            end if value[i] is None else _end(code, value[i]) for i, end in enumerate((-np.inf, np.inf))
         )
-    except (TypeError, ValueError) as error:
+    except (InputError, TypeError, ValueError) as error:
         raise InputError(wrong) from error
     if not lower < upper:
         raise InputError(f"{wrong[:-1]}, where the lower end must be below the upper one.")
     return lower, upper
+
+
+def _end(code: ColumnCode, value: Any) -> float:
+    """A bound as a number of the column: what its kind reads, such as a date, or a number as text."""
+    if isinstance(value, float) and np.isinf(value):
+        return value
+    try:
+        return float(np.asarray(code.read(decode(code.name, pd.Series([value])), []).values)[0])
+    except InputError:
+        if code.kind not in ("", "number"):
+            raise
+        return float(value)
 
 
 def _levels(code: ColumnCode, value: Any) -> tuple[str, ...]:

@@ -23,7 +23,7 @@ from nongauss.report.plots.feature_columns import MOST_COLUMNS, FeatureColumnsDi
 from nongauss.report.plots.parallel_rules import ParallelRulesDisplay
 from nongauss.report.plots.predictive import PredictiveDisplay
 from nongauss.report.plots.rectangles import RectangleDisplay, best_pairs
-from nongauss.report.plots.relevance import RelevanceDisplay
+from nongauss.report.plots.relevance import RelevanceDisplay, some_rows
 from nongauss.report.plots.reliability import ReliabilityDisplay
 from nongauss.report.plots.rules import drawn_columns, number_columns
 from nongauss.report.plots.trace import TraceDisplay
@@ -165,9 +165,10 @@ def learned_figures(estimator: Any, X: Any, *, target: str | None = None) -> lis
     """
     from matplotlib.figure import Figure
 
+    rows = some_rows(estimator, X, len(X), 0)
     figure, ax = _figure()
     n_repeats = int(np.clip(_MOST_SHUFFLES // X.shape[1], 1, 5))
-    relevance = RelevanceDisplay.from_estimator(estimator, X, n_repeats=n_repeats, ax=ax)
+    relevance = RelevanceDisplay.from_estimator(estimator, rows, n_repeats=n_repeats, ax=ax)
     figures = [(RELEVANCE_CAPTION, figure)]
     shown = [j for j in relevance.top(_MOST_PANELS) if relevance.share[j] > 0]
     if not shown:
@@ -177,7 +178,7 @@ def learned_figures(estimator: Any, X: Any, *, target: str | None = None) -> lis
     figure = Figure(figsize=(3.7 * wide, 3.1 * high), layout="constrained")
     panels = figure.subplots(high, wide, sharey=True, squeeze=False).ravel()
     for number, (panel, j) in enumerate(zip(panels, shown, strict=False)):
-        DependenceDisplay.from_estimator(estimator, X, relevance.columns[j], target=target, ax=panel)
+        DependenceDisplay.from_estimator(estimator, rows, relevance.columns[j], target=target, ax=panel)
         if number % wide:
             panel.set_ylabel("")
         if panel.get_legend():

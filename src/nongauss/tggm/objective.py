@@ -54,7 +54,7 @@ def thinned(key: Key[Array, ""], X: Any, dropout: float) -> Any:
     return SparseRows(X.index, jnp.where(kept, X.value / (1.0 - dropout), 0.0))
 
 
-def last_drive(
+def last_preactivation(
     params: NetworkParams, x: Float[Array, " D"], spread: bool = True
 ) -> tuple[Float[Array, " M"], Float[Array, " M"]]:
     """Location and sd of the last hidden layer's units before truncation.
@@ -76,7 +76,7 @@ def output_moments(
     params: NetworkParams, x: Float[Array, " D"], spread: bool = True
 ) -> tuple[Float[Array, " P"], Float[Array, " M"], Float[Array, " M"]]:
     """E[z|x] = W1 E[h|x] + b1 (eq. 5), and mean and variance of the last hidden layer."""
-    mean, variance = truncnorm.moments(*last_drive(params, x, spread))
+    mean, variance = truncnorm.moments(*last_preactivation(params, x, spread))
     return params.W1 @ mean + params.b1, mean, variance
 
 

@@ -19,7 +19,7 @@ from nongauss.optimise.minibatch import bucket
 from nongauss.prob import probit, truncnorm
 from nongauss.tables.sparse import SparseRows
 from nongauss.tggm.config import NetworkConfig
-from nongauss.tggm.objective import filled, last_drive
+from nongauss.tggm.objective import filled, last_preactivation
 from nongauss.tggm.params import NetworkParams
 
 N_POINTS = 64
@@ -194,7 +194,9 @@ def _hidden(member: NetworkParams, X: Any, spread: bool) -> tuple[Float[Array, "
 
     The only part of a regression's predictions that is compiled.
     """
-    location, sd = jax.vmap(partial(last_drive, member, spread=spread))(filled(X, member.W0.shape[-1]))
+    location, sd = jax.vmap(partial(last_preactivation, member, spread=spread))(
+        filled(X, member.W0.shape[-1])
+    )
     return location, sd, *truncnorm.moments(location, sd)
 
 

@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 from matplotlib.figure import Figure
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.linear_model import LinearRegression
 
 from nongauss.core.errors import InputError
 from nongauss.report.plots.relevance import RelevanceDisplay, relevance
@@ -92,3 +93,16 @@ def test_only_the_first_are_drawn_of_many(ax):
     assert "4 of 30" in ax.get_title(loc="left")
     with pytest.raises(InputError, match="2 columns"):
         RelevanceDisplay(columns=["a", "b"], share=[1.0])
+
+
+def test_the_shuffles_are_those_of_scikit_learn():
+    from sklearn.inspection import permutation_importance
+
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    model = LinearRegression().fit(X, X @ [1.0, -2.0, 0.0])
+
+    def lost(model, shuffled, before):
+        return -0.5 * np.mean((model.predict(shuffled) - before) ** 2) / before.var()
+
+    theirs = permutation_importance(model, X, model.predict(X), scoring=lost, n_repeats=3, random_state=4)
+    np.testing.assert_allclose(relevance(model, X, n_repeats=3, random_state=4), theirs.importances_mean)

@@ -12,8 +12,9 @@ from sklearn.base import is_classifier
 
 from nongauss.core.errors import InputError
 from nongauss.report.metrics import FloatArray
-from nongauss.report.plots.relevance import column_names, shortened, some_rows
+from nongauss.report.plots.relevance import as_asked, shortened, some_rows
 from nongauss.report.plots.style import BLUE, CLASS_COLOURS, GREY, axes_or_new, figure_of, finish
+from nongauss.tables.frame import InputTable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -98,10 +99,10 @@ class DependenceDisplay:
         every = some_rows(estimator, X, len(X), random_state)
         rows = some_rows(estimator, every, max_rows, random_state)
         place = _place(rows, column)
-        cells = pd.Series(every.iloc[:, place] if hasattr(every, "iloc") else every[:, place]).infer_objects()
+        cells = pd.Series(every.raw(place)).infer_objects()
         numbers = _numbers(cells)
         grid = _levels(cells) if numbers is None else _steps(numbers, grid_size)
-        name = column_names(rows)[place]
+        name = rows.labels[place]
         if len(grid) == 0:
             raise InputError(f"Column {name!r} has no values in these rows; choose another.")
         found = _averages(estimator, _tables(rows, place, grid), output, coverage)
@@ -190,7 +191,7 @@ def _text(label: Any) -> str:
     return f"{label:g}" if isinstance(label, float) else str(label)
 
 
-def _averages(estimator: Any, tables: Iterator[Any], output: int, coverage: float) -> dict[str, Any]:
+def _averages(estimator: Any, tables: Iterator[InputTable], output: int, coverage: float) -> dict[str, Any]:
     """What a display holds of the predictions of each of G tables."""
     if is_classifier(estimator):
         p = np.stack([_probabilities(estimator, rows).mean(axis=0) for rows in tables], axis=1)
@@ -200,25 +201,28 @@ def _averages(estimator: Any, tables: Iterator[Any], output: int, coverage: floa
     return {"average": average[None], **dict(zip(("lower", "upper"), ends, strict=False))}
 
 
-def _probabilities(estimator: Any, rows: Any) -> FloatArray:
+def _probabilities(estimator: Any, rows: InputTable) -> FloatArray:
     """Of the classes shown: (N, P)."""
-    p: FloatArray = np.asarray(estimator.predict_proba(rows), dtype=np.float64)
+    p: FloatArray = np.asarray(estimator.predict_proba(as_asked(estimator, rows)), dtype=np.float64)
     return p[:, 1:] if p.shape[1] == 2 else p
 
 
-def _number_and_ends(estimator: Any, rows: Any, output: int, coverage: float) -> FloatArray:
+def _number_and_ends(estimator: Any, rows: InputTable, output: int, coverage: float) -> FloatArray:
     """Mean and, where the model knows a distribution, the ends of the interval: (N, 1) or (N, 3)."""
     if not hasattr(estimator, "predict_distribution"):
-        return np.asarray(estimator.predict(rows), dtype=np.float64).reshape(len(rows), -1)[:, [output]]
-    distribution = estimator.predict_distribution(rows)
+        return np.asarray(estimator.predict(as_asked(estimator, rows)), dtype=np.float64).reshape(
+            len(rows), -1
+        )[:, [output]]
+    distribution = estimator.predict_distribution(as_asked(estimator, rows))
     mean = np.asarray(distribution.mean).reshape(len(rows), -1)[:, output]
     ends = np.asarray(distribution.interval(coverage)).reshape(len(rows), 2, -1)[:, :, output]
     return np.column_stack([mean, ends])
 
 
-def _place(rows: Any, column: str | int) -> int:
+def _place(rows: InputTable, column: str | int) -> int:
     """The position of a column given by name or number."""
-    names: list[Any] = list(rows.columns) if hasattr(rows, "columns") else column_names(rows)
+    frame = rows.source
+    names: list[Any] = list(frame.columns) if isinstance(frame, pd.DataFrame) else list(rows.labels)
     if column in names:
         return names.index(column)
     if isinstance(column, int) and 0 <= column < len(names):
@@ -254,14 +258,7 @@ def _levels(cells: pd.Series[Any]) -> pd.Series[Any]:
     return grid
 
 
-def _tables(rows: Any, place: int, grid: pd.Series[Any]) -> Iterator[Any]:
+def _tables(rows: InputTable, place: int, grid: pd.Series[Any]) -> Iterator[InputTable]:
     """All rows with the first value of the grid in the column, then with the second, and so on."""
     for at in range(len(grid)):
-        values = grid.iloc[[at] * len(rows)]
-        if hasattr(rows, "iloc"):
-            table = rows.copy()
-            table.isetitem(place, values.set_axis(rows.index))
-        else:
-            table = rows.astype(np.float64) if rows.dtype.kind in "biu" else rows.copy()
-            table[:, place] = values
-        yield table
+        yield rows.with_column(place, grid.iloc[[at] * len(rows)])

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 from sklearn.base import is_classifier
-from sklearn.inspection import permutation_importance
-from sklearn.utils import _safe_indexing
 
 from nongauss.core.errors import InputError
+from nongauss.estimator.base import NongaussEstimator
 from nongauss.report.metrics import FloatArray
 from nongauss.report.plots.style import BLUE, GREY, axes_or_new, figure_of, finish, vector
+from nongauss.tables.frame import InputTable, read_input
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -70,7 +72,7 @@ class RelevanceDisplay:
         rows = some_rows(estimator, X, max_rows, random_state)
         share = relevance(estimator, rows, max_rows=max_rows, n_repeats=n_repeats, random_state=random_state)
         scales = getattr(estimator, "lengthscales_", None)
-        display = cls(columns=column_names(rows), share=share, lengthscales=scales)
+        display = cls(columns=rows.labels, share=share, lengthscales=scales)
         return display.plot(ax=ax, max_columns=max_columns, **kwargs)
 
     def top(self, most: int) -> list[int]:
@@ -133,8 +135,8 @@ def relevance(
     n_repeats : number of shuffles of each column. random_state : seed of both.
 
     Raises InputError where X has no rows. Where all predictions are equal, every share is 0.
-    Source: Jansen, Comput. Phys. Commun. 117 (1999). The shuffles are scikit-learn's
-    `permutation_importance`.
+    Source: Jansen, Comput. Phys. Commun. 117 (1999). The shuffles are those of
+    scikit-learn's `permutation_importance`.
     """
     rows = some_rows(estimator, X, max_rows, random_state)
     before = _prediction(estimator, rows)
@@ -147,46 +149,69 @@ def relevance(
     else:
         weight = np.divide(1.0, spread, out=np.zeros_like(spread), where=spread > 0) / (spread > 0).sum()
 
-    def lost(model: Any, shuffled: Any, before: FloatArray) -> float:
-        change = (_prediction(model, shuffled) - before) ** 2
-        return float(-0.5 * change.mean(axis=0) @ weight)
-
-    result = permutation_importance(
-        estimator, rows, before, scoring=lost, n_repeats=n_repeats, random_state=random_state
-    )
-    share: FloatArray = result.importances_mean
+    orders = _shuffles(len(rows), n_repeats, random_state)
+    share = np.zeros(rows.shape[1])
+    for column, order in product(range(len(share)), orders):
+        change = (_prediction(estimator, rows.permuted(column, order)) - before) ** 2
+        share[column] += 0.5 * change.mean(axis=0) @ weight / n_repeats
     return share
 
 
-def some_rows(estimator: Any, X: Any, max_rows: int, random_state: int) -> Any:
-    """At most `max_rows` random rows of X, as a pandas frame or an array, with the columns of the fit alone.
+def _shuffles(n_rows: int, n_repeats: int, random_state: int) -> list[npt.NDArray[np.intp]]:
+    """Orders of the rows, the same for every column: those of scikit-learn's `permutation_importance`."""
+    seed = np.random.RandomState(random_state).randint(np.iinfo(np.int32).max + 1)
+    rng, order, orders = np.random.RandomState(seed), np.arange(n_rows), [np.arange(n_rows)]
+    for _ in range(n_repeats):
+        rng.shuffle(order)
+        orders.append(orders[-1][order])  # each shuffles what the one before it has left
+    return orders[1:]
+
+
+def some_rows(estimator: Any, X: Any, max_rows: int, random_state: int) -> InputTable:
+    """At most `max_rows` random rows of X, with the columns of the fit alone; each is decoded once.
 
     Raises InputError where there are none.
     """
-    if not hasattr(X, "iloc"):
-        X = X.to_pandas() if hasattr(X, "to_pandas") else np.asarray(X)
-    if X.ndim != 2 or len(X) == 0:
-        raise InputError(f"`X` must be a table with at least one row, got shape {X.shape}.")
+    if not isinstance(X, InputTable):
+        if not hasattr(X, "iloc"):
+            X = X.to_pandas() if hasattr(X, "to_pandas") else np.asarray(X)
+        if X.ndim != 2 or len(X) == 0:
+            raise InputError(f"`X` must be a table with at least one row, got shape {X.shape}.")
+    rows = read_input(X, type(estimator).__name__)
     names = getattr(estimator, "feature_names_in_", None)
-    if hasattr(X, "iloc") and names is not None and set(names) <= set(X.columns):
-        X = X[list(names)]
-    if len(X) > max_rows:
-        chosen = np.random.RandomState(random_state).permutation(len(X))[:max_rows]
-        X = _safe_indexing(X, np.sort(chosen))
-    return X
+    if rows.names is not None and names is not None and set(names) <= set(rows.names):
+        rows = rows.select(list(names))
+    if len(rows) > max_rows:
+        chosen = np.random.RandomState(random_state).permutation(len(rows))[:max_rows]
+        rows = rows.take(np.sort(chosen))
+    return rows
 
 
-def column_names(rows: Any) -> list[str]:
-    """The names of a frame's columns; of an array's, x0, x1 and so on."""
-    if hasattr(rows, "columns"):
-        return [str(name) for name in rows.columns]
-    return [f"x{j}" for j in range(rows.shape[1])]
+def as_asked(estimator: Any, rows: InputTable) -> Any:
+    """The rows in the form in which a model is asked: one of ours takes a table that is decoded once.
+
+    Any other gets the frame or the array that they came as, changed columns in their places.
+    """
+    if isinstance(estimator, NongaussEstimator):
+        return rows
+    source = rows.source
+    if not rows.changed:
+        return source
+    if isinstance(source, pd.DataFrame):
+        frame = source.copy(deep=False)
+        for place, cells in rows.changed.items():
+            frame.isetitem(place, pd.Series(cells).set_axis(frame.index).array)
+        return frame
+    array = source.astype(np.float64) if source.dtype.kind in "biu" else source.copy()
+    for place, cells in rows.changed.items():
+        array[:, place] = cells
+    return array
 
 
-def _prediction(estimator: Any, rows: Any) -> FloatArray:
+def _prediction(estimator: Any, rows: InputTable) -> FloatArray:
     """Class probabilities or predicted numbers: (N, P)."""
     call = estimator.predict_proba if is_classifier(estimator) else estimator.predict
-    values = np.asarray(call(rows), dtype=np.float64)
+    values = np.asarray(call(as_asked(estimator, rows)), dtype=np.float64)
     return values.reshape(len(values), -1)
 
 
