@@ -294,7 +294,7 @@ def test_searches_and_chains_run_on_the_cluster(client, monkeypatch):
 
 
 def test_the_steps_of_the_command_line_on_a_cluster_that_runs(folder, client):
-    with engines.cluster(client.scheduler.address) as where:
+    with engines.dask_client(client.scheduler.address) as where:
         assert where.startswith(f"Dask cluster at {client.scheduler.address}, dashboard http")
         table = engines.sampled_table(folder, "count")
         first, second = (

@@ -20,13 +20,13 @@ from scipy.sparse import issparse
 from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.tables.column import Column, ColumnSummary, listed
 from nongauss.tables.column_code import code_of, warn_ignored
-from nongauss.tables.dask_source import dask_source, is_dask
+from nongauss.tables.dask_source import dask_source
 from nongauss.tables.encoder import TableEncoder
 from nongauss.tables.frame import n_rows_of, read_input
 from nongauss.tables.kinds import kind_of
 from nongauss.tables.parquet import ParquetParts, parquet_source
 from nongauss.tables.rows import Counted, validate_weight
-from nongauss.tables.source import Part, Source, Stream, naming, weight_of
+from nongauss.tables.source import Part, Source, Stream, is_dask, naming, weight_of
 from nongauss.tables.sparse import SparseTable
 
 OfTarget = Callable[[Part, NDArray[np.float64]], Any]
