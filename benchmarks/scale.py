@@ -46,12 +46,12 @@ def write_parts(folder: Path, n_rows: int) -> None:
 def opened(folder: Path, engine: str) -> Iterator[tuple[Any, Any]]:
     """The raw parts where the engine has them, and its client."""
     from nongauss.tables.dask_source import Cluster
+    from nongauss.tables.learn import as_source
     from nongauss.tables.parquet import loaded, parquet_parts
-    from nongauss.tables.parted import open_parts
     from nongauss.tables.source import Stream
 
     if not engine.startswith("dask"):
-        source = open_parts(folder, "count")
+        source = as_source(folder, "count")
         yield source if engine == "stream" else Stream(list(source.each(same))), None
         return
     from distributed import Client, LocalCluster
@@ -82,20 +82,21 @@ def pin(core: int) -> None:
 
 def encoded(source: Any, engine: str, read: Any) -> Any:
     """Encoded rows: held by the engine, or read and encoded in each pass where it streams."""
-    from nongauss.tables.parted import Encode, describe
+    from nongauss.tables.learn import learn
+    from nongauss.tables.sample import Encode
     from nongauss.tables.source import Stream
 
-    encoder = describe(source, "bench").table.encoder()
+    encoder = learn(source, "bench").encoder
     rows = source.map(Encode(encoder, read, "bench"))
     return Stream(list(rows.each(same))) if engine in ("memory", "devices 2") else rows
 
 
-def two_outputs(y: Any, weight: Any) -> np.ndarray:
-    return np.stack([np.asarray(y), np.zeros(len(weight))], axis=1)
+def two_outputs(part: Any, weight: Any) -> np.ndarray:
+    return np.stack([np.asarray(part.y), np.zeros(len(weight))], axis=1)
 
 
-def one_output(y: Any, weight: Any) -> np.ndarray:
-    return np.asarray(y)[:, None] - 1.0
+def one_output(part: Any, weight: Any) -> np.ndarray:
+    return np.asarray(part.y)[:, None] - 1.0
 
 
 def gp_pass(source: Any, engine: str) -> tuple[Callable[[], Any], Any, Any]:
@@ -164,9 +165,10 @@ def rectangle_pass(source: Any, engine: str) -> tuple[Callable[[], Any], Any, An
     from nongauss import RectangleMixture
     from nongauss.rectangle.params import Boxes, RectangleParams
     from nongauss.rectangle.tables import tally_of
-    from nongauss.tables.parted import Encode, describe, sample_table
+    from nongauss.tables.learn import learn
+    from nongauss.tables.sample import Encode, sample_table
 
-    whole = describe(source, "bench").table.encoder()
+    whole = learn(source, "bench").encoder
     first = sample_table(source, Encode(whole, None, "bench"), 1000).table
     model = RectangleMixture(5, n_init=1, max_iter=3, random_state=0).fit(first)
     shape = (1, model.n_clusters_, len(COLUMNS))

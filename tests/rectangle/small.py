@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from encoding import encoder_of
 from nongauss.rectangle.data import ColumnView, LevelCodes, RawCells, RectangleRows, learn_view, read_columns
 from nongauss.rectangle.params import Boxes, ClusterStructure
 from nongauss.tables.encoder import TableEncoder
@@ -61,7 +62,7 @@ def viewed(
     scaling: str = "standard",
 ) -> tuple[ColumnView, RawCells]:
     """The view of some columns of a table (None: all), and their cells."""
-    whole = TableEncoder.fit(X) if whole is None else whole
+    whole = encoder_of(X) if whole is None else whole
     places = tuple(range(whole.n_features)) if places is None else places
     columns = read_columns(X, whole, places, "model")
     weight = np.ones(len(X)) if weight is None else weight

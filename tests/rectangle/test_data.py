@@ -3,6 +3,7 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from encoding import encoder_of
 from nongauss.core.errors import InputError
 from nongauss.rectangle.data import (
     ColumnViews,
@@ -31,7 +32,7 @@ def frame() -> pd.DataFrame:
 @pytest.fixture
 def whole() -> TableEncoder:
     with pytest.warns(UserWarning, match="'one'"):
-        return TableEncoder.fit(frame())
+        return encoder_of(frame())
 
 
 def test_a_view_reads_its_columns_as_they_are(whole):
@@ -46,7 +47,7 @@ def test_a_view_reads_its_columns_as_they_are(whole):
 
 def test_labels_that_name_rows_are_left_out():
     frame = pd.DataFrame({"animal": [f"a{i // 2 * 2 if i < 4 else i}" for i in range(30)], "legs": range(30)})
-    whole = TableEncoder.fit(frame)
+    whole = encoder_of(frame)
     there, _ = viewed(frame, whole)
     assert [code.name for code in there.codes] == ["legs"]
     assert names_of_rows((there, there)) == ["animal"]
@@ -64,7 +65,7 @@ def test_new_rows_need_only_the_columns_of_the_view(whole):
 
 def test_arrays_may_have_all_columns_or_those_of_the_view():
     X = np.random.default_rng(0).normal(size=(9, 3))
-    whole = TableEncoder.fit(X)
+    whole = encoder_of(X)
     rule, _ = viewed(X, whole, (2, 0))
     assert_array_equal(rule.read(X, whole, "model").numbers, X[:, [2, 0]])
     assert_array_equal(rule.read(X[:, [2, 0]], whole, "model").numbers, X[:, [2, 0]])

@@ -3,18 +3,18 @@ from numpy.testing import assert_allclose
 from scipy.special import logsumexp
 from sklearn.datasets import load_iris
 
+from encoding import encoder_of
 from nongauss.optimise.result import Run
 from nongauss.rectangle.config import RectangleRecipe, RuleWording
 from nongauss.rectangle.data import ColumnViews, learn_view, merge, read_columns
 from nongauss.rectangle.fit import ClusterTask, fit, posterior_share
 from nongauss.rectangle.rules import NOTHING_STATED
 from nongauss.rectangle.structure import log_density
-from nongauss.tables.encoder import TableEncoder
 
 
 def iris() -> ClusterTask:
     X = load_iris().data
-    whole = TableEncoder.fit(X)
+    whole = encoder_of(X)
     columns = read_columns(X, whole, (0, 1, 2, 3), "model")
     there = learn_view(columns, whole, (0, 1, 2, 3), np.ones(150), "standard")
     views = ColumnViews(there, there)

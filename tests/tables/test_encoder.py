@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from encoding import encoder_of
 from nongauss.core.errors import InputError, NongaussWarning
-from nongauss.tables.encoder import TableEncoder
 
 
 def frame(n=12):
@@ -23,14 +23,14 @@ def frame(n=12):
 
 def test_frame_columns_are_encoded_and_named():
     X = frame()
-    encoder = TableEncoder.fit(X)
+    encoder = encoder_of(X)
     assert encoder.feature_names == tuple(X.columns)
     assert encoder.n_features == 5
     assert encoder.encoded_names == (
         *("colour=blue", "colour=green", "colour=red", "smoker=True", "city=Oslo"),
         *("age", "age=missing", "height"),
     )
-    Z = encoder.transform(X)
+    Z = encoder.as_scaled(X)
     assert Z.dtype == np.float64
     np.testing.assert_array_equal(Z[:2, :5], [[0, 0, 1, 1, 0], [0, 1, 0, 0, 1]])
     np.testing.assert_allclose(Z[:, 5].mean(), 0, atol=1e-14)
@@ -42,85 +42,83 @@ def test_frame_columns_are_encoded_and_named():
 def test_polars_gives_the_same_matrix():
     pl = pytest.importorskip("polars")
     X = frame()
-    encoder = TableEncoder.fit(X)
-    Z = encoder.transform(X)
+    encoder = encoder_of(X)
+    Z = encoder.as_scaled(X)
     other = pl.DataFrame({name: [None if pd.isna(v) else v for v in X[name]] for name in X})
-    np.testing.assert_array_equal(encoder.transform(other), Z)
-    assert TableEncoder.fit(other).encoded_names == encoder.encoded_names
+    np.testing.assert_array_equal(encoder.as_scaled(other), Z)
+    assert encoder_of(other).encoded_names == encoder.encoded_names
 
 
 @pytest.mark.parametrize("scale", [1e6, -3.7, 1e300, -1e-300])
 def test_any_units_give_the_same_matrix(scale):
     X = np.random.RandomState(0).gamma(2.0, size=(30, 3))
     X[3, 1] = np.nan
-    Z = TableEncoder.fit(X).transform(X)
+    Z = encoder_of(X).as_scaled(X)
     moved = X * scale + (5.0 if 1 < abs(scale) < 1e7 else 0.0)
-    np.testing.assert_allclose(TableEncoder.fit(moved).transform(moved), Z, atol=1e-12)
+    np.testing.assert_allclose(encoder_of(moved).as_scaled(moved), Z, atol=1e-12)
 
 
 def test_integer_weights_equal_repetition_and_zero_weight_equals_removal():
     X = frame()
     X.loc[5, ["colour", "height"]] = [None, np.nan]
     weight = np.resize([2.0, 1.0, 0.0, 3.0, 1.0, 0.0], len(X))
-    weighted = TableEncoder.fit(X, weight)
+    weighted = encoder_of(X, weight)
     repeated = X.loc[np.repeat(np.arange(len(X)), weight.astype(int))]
-    expected = TableEncoder.fit(repeated)
+    expected = encoder_of(repeated)
     assert weighted.encoded_names == expected.encoded_names
     assert "height=missing" not in weighted.encoded_names
-    np.testing.assert_allclose(weighted.transform(repeated), expected.transform(repeated), atol=1e-13)
+    np.testing.assert_allclose(weighted.as_scaled(repeated), expected.as_scaled(repeated), atol=1e-13)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        weighted.transform(X, warn=False)
-    with pytest.raises(InputError, match=r"weight has shape \(2,\)"):
-        TableEncoder.fit(X, np.ones(2))
+        weighted.as_scaled(X, warn=False)
+    with pytest.raises(InputError, match=r"sample_weight.shape == \(2,\), expected"):
+        encoder_of(X, np.ones(2))
 
 
 def test_constant_and_empty_columns_are_ignored():
     X = pd.DataFrame({"v": [1.0, 2.0, 4.0], "one": 1, "same": "a", "none": [None] * 3, "gap": [5, None, 5]})
     with pytest.warns(NongaussWarning, match=r"column 'none' \(all cells.*columns 'one', 'same' \(only one"):
-        encoder = TableEncoder.fit(X)
+        encoder = encoder_of(X)
     assert encoder.ignored == ("one", "same", "none")
     assert encoder.encoded_names == ("v", "gap=missing")
-    np.testing.assert_array_equal(encoder.transform(X)[:, 1], [0, 1, 0])
-    np.testing.assert_array_equal(
-        encoder.transform(X)[:, 0], TableEncoder.fit(X[["v"]]).transform(X[["v"]])[:, 0]
-    )
-    quiet = TableEncoder.fit(np.ones((3, 2)))  # an array: no warning
+    np.testing.assert_array_equal(encoder.as_scaled(X)[:, 1], [0, 1, 0])
+    np.testing.assert_array_equal(encoder.as_scaled(X)[:, 0], encoder_of(X[["v"]]).as_scaled(X[["v"]])[:, 0])
+    quiet = encoder_of(np.ones((3, 2)))  # an array: no warning
     assert quiet.ignored == ("x0", "x1")
-    assert quiet.transform(np.zeros((4, 2))).shape == (4, 0)
+    assert quiet.as_scaled(np.zeros((4, 2))).shape == (4, 0)
     with pytest.warns(NongaussWarning, match="'x1' .all cells are missing"):
-        TableEncoder.fit(np.array([[1.0, np.nan], [2.0, np.nan]]))
+        encoder_of(np.array([[1.0, np.nan], [2.0, np.nan]]))
 
 
 def test_identifiers_are_ignored():
     n = 40
     X = pd.DataFrame({"id": [f"row {i}" for i in range(n)], "v": np.arange(n)})
     with pytest.warns(NongaussWarning, match="'id' .text that differs from row to row"):
-        assert TableEncoder.fit(X).encoded_names == ("v",)
-    twice = TableEncoder.fit(pd.concat([X, X[:1]]))
-    assert twice.encoded_names == TableEncoder.fit(X, np.where(np.arange(n) == 0, 2.0, 1.0)).encoded_names
+        assert encoder_of(X).encoded_names == ("v",)
+    twice = encoder_of(pd.concat([X, X[:1]]))
+    assert twice.encoded_names == encoder_of(X, np.where(np.arange(n) == 0, 2.0, 1.0)).encoded_names
 
 
 def test_frames_are_matched_by_name():
     X = frame()
-    encoder = TableEncoder.fit(X)
-    Z = encoder.transform(X)
-    np.testing.assert_array_equal(encoder.transform(X[X.columns[::-1]]), Z)
+    encoder = encoder_of(X)
+    Z = encoder.as_scaled(X)
+    np.testing.assert_array_equal(encoder.as_scaled(X[X.columns[::-1]]), Z)
     with pytest.warns(NongaussWarning, match="ignored: column 'extra'"):
-        np.testing.assert_array_equal(encoder.transform(X.assign(extra=[{}] * len(X))), Z)
+        np.testing.assert_array_equal(encoder.as_scaled(X.assign(extra=[{}] * len(X))), Z)
     with pytest.raises(InputError, match="X lacks column 'city', which Model was fitted with"):
-        encoder.transform(X.drop(columns="city"), estimator_name="Model")
+        encoder.as_scaled(X.drop(columns="city"), estimator_name="Model")
 
 
 def test_new_labels_and_new_gaps():
     X = frame()
-    encoder = TableEncoder.fit(X)
+    encoder = encoder_of(X)
     new = X.astype({"colour": object})[:3]
     new.loc[1, "colour"] = "pink"
     new.loc[2, "city"] = "Rome"
     new.loc[0, "height"] = np.nan
     with pytest.warns(NongaussWarning) as caught:
-        Z = encoder.transform(new)
+        Z = encoder.as_scaled(new)
     assert len(caught) == 1
     text = str(caught[0].message)
     assert "'pink' in column 'colour' (first in row 1)" in text
@@ -134,38 +132,38 @@ def test_new_labels_and_new_gaps():
 
 def test_arrays_are_matched_by_position():
     X = np.random.RandomState(0).randn(10, 2)
-    encoder = TableEncoder.fit(X)
+    encoder = encoder_of(X)
     with pytest.raises(
         ValueError, match="X has 3 features, but TGGMRegressor is expecting 2 features as input"
     ):
-        encoder.transform(np.zeros((1, 3)), estimator_name="TGGMRegressor")
+        encoder.as_scaled(np.zeros((1, 3)), estimator_name="TGGMRegressor")
     with pytest.raises(InputError, match="column 'x1', row 1"):
-        encoder.transform([[0, 0], [0, -np.inf]])
+        encoder.as_scaled([[0, 0], [0, -np.inf]])
     named = pd.DataFrame(X, columns=["a", "b"])
     with pytest.warns(NongaussWarning, match="X has feature names, but"):
-        np.testing.assert_array_equal(encoder.transform(named), encoder.transform(X))
+        np.testing.assert_array_equal(encoder.as_scaled(named), encoder.as_scaled(X))
     with pytest.warns(NongaussWarning, match="does not have valid feature names"):
-        TableEncoder.fit(named).transform(X)
+        encoder_of(named).as_scaled(X)
     unnamed = pd.DataFrame(X)
-    assert TableEncoder.fit(unnamed).feature_names is None
-    np.testing.assert_array_equal(TableEncoder.fit(unnamed).transform(X), encoder.transform(X))
+    assert encoder_of(unnamed).feature_names is None
+    np.testing.assert_array_equal(encoder_of(unnamed).as_scaled(X), encoder.as_scaled(X))
 
 
 def test_a_column_that_changes_its_type():
-    numbers = TableEncoder.fit(pd.DataFrame({"a": [1.0, 2.0, 5.0]}))
+    numbers = encoder_of(pd.DataFrame({"a": [1.0, 2.0, 5.0]}))
     with pytest.raises(InputError, match=r"Column 'a' held numbers.*'many' in row 1"):
-        numbers.transform(pd.DataFrame({"a": ["0", "many"]}).replace("0", None))
-    labels = TableEncoder.fit(pd.DataFrame({"a": pd.Categorical([1, 2, 3])}))
-    np.testing.assert_array_equal(labels.transform(pd.DataFrame({"a": [3.0, 1.0]})), [[0, 0, 1], [1, 0, 0]])
-    np.testing.assert_array_equal(labels.transform(pd.DataFrame({"a": [None]})), [[0, 0, 0]])
+        numbers.as_scaled(pd.DataFrame({"a": ["0", "many"]}).replace("0", None))
+    labels = encoder_of(pd.DataFrame({"a": pd.Categorical([1, 2, 3])}))
+    np.testing.assert_array_equal(labels.as_scaled(pd.DataFrame({"a": [3.0, 1.0]})), [[0, 0, 1], [1, 0, 0]])
+    np.testing.assert_array_equal(labels.as_scaled(pd.DataFrame({"a": [None]})), [[0, 0, 0]])
 
 
 def test_columns_can_be_read_as_they_are_in_the_order_and_levels_of_the_fit():
     frame = pd.DataFrame({"age": [1.0, np.nan, 3.0], "job": ["b", "a", None]})
-    encoder = TableEncoder.fit(frame)
+    encoder = encoder_of(frame)
     with pytest.warns(NongaussWarning, match="'c' in column 'job'"):
-        age, job = encoder.read(pd.DataFrame({"job": ["a", "c", "b"], "age": [1, 2, 3]}))
+        age, job = encoder.raw(pd.DataFrame({"job": ["a", "c", "b"], "age": [1, 2, 3]}))
     np.testing.assert_array_equal(age.values, [1.0, 2.0, 3.0])
     np.testing.assert_array_equal(job.codes, [0, -1, 1])
     assert job.levels == ("a", "b")
-    np.testing.assert_array_equal(encoder.read(frame)[1].codes, [1, 0, -1])
+    np.testing.assert_array_equal(encoder.raw(frame)[1].codes, [1, 0, -1])

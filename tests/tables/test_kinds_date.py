@@ -9,9 +9,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from typer.testing import CliRunner
 
 import nongauss
+from encoding import encoder_of as whole_encoder
 from nongauss.cli.app import app
 from nongauss.core.errors import InputError, NongaussWarning
-from nongauss.tables.encoder import TableEncoder
 from nongauss.tables.frame import read_input
 from nongauss.tables.kinds import ColumnKind, column_kind, names_rows
 from nongauss.tables.learn import as_source, learn
@@ -122,10 +122,10 @@ def test_new_rows_are_taken_for_what_the_fit_took_them():
     for odd, shown in (("soon", "'soon'"), (3.0, "3.0")):
         with pytest.raises(InputError, match=f"'when' held dates when .* holds {shown} in row 0"):
             encoder.as_scaled(pd.DataFrame({"when": [odd], "x": [0.0]}))
-    labels = TableEncoder.fit(pd.DataFrame({"a": ["2024-01-01", "soon", "late"] * 2}))
+    labels = whole_encoder(pd.DataFrame({"a": ["2024-01-01", "soon", "late"] * 2}))
     for date in ("2024-01-01", dt.date(2024, 1, 1)):
         assert_array_equal(labels.as_scaled(pd.DataFrame({"a": [date]})), [[1, 0, 0]])
-    numbers = TableEncoder.fit(pd.DataFrame({"a": [1.0, 2.0]}))
+    numbers = whole_encoder(pd.DataFrame({"a": [1.0, 2.0]}))
     with pytest.raises(InputError, match="held numbers when the model was fitted, but holds the label '2024"):
         numbers.as_scaled(pd.DataFrame({"a": [dt.date(2024, 1, 1)]}))
     for text in ("2024-02-30", "2024-13-01", "20240101"):
@@ -165,6 +165,15 @@ def test_every_family_takes_dates(name):
     assert_array_equal(model.predict(read_input(TABLE)), predicted)
     assert model.n_features_in_ == 3
     assert list(model.feature_names_in_) == list(TABLE)
+
+
+def test_rules_print_dates():
+    when = np.where(np.arange(N) < N // 2, DAYS, DAYS + pd.Timedelta(days=4000))
+    table = pd.DataFrame({"when": when, "x": X + 8.0 * (np.arange(N) < N // 2)})
+    model = nongauss.RectangleMixture(2, rule_columns=["when"], n_init=3, random_state=0).fit(table)
+    text = " ".join(model.rule_text_.values())
+    assert "when at most 20" in text
+    assert "when at least 20" in text
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

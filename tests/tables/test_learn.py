@@ -10,9 +10,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
+from encoding import encoder_of
 from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.tables import kinds
-from nongauss.tables.encoder import TableEncoder
 from nongauss.tables.frame import read_input
 from nongauss.tables.labels import LabelCoder, class_target, labels_of
 from nongauss.tables.learn import as_source, learn, summarise
@@ -70,7 +70,7 @@ def test_of_one_part_in_memory_scales_are_those_of_its_rows_to_the_last_bit():
         kept = (WEIGHT > 0) & TABLE[code.name].notna().to_numpy()
         unit, mean, sd = scale_of(TABLE[code.name].to_numpy()[kept], WEIGHT[kept])
         assert (code.unit, code.mean, abs(code.sd)) == (unit, mean, sd)
-    assert TableEncoder.fit(TABLE, WEIGHT) == encoder
+    assert encoder_of(TABLE, WEIGHT) == encoder
 
 
 @ignores

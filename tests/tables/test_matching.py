@@ -3,8 +3,7 @@ import pandas as pd
 import pytest
 
 from nongauss.core.errors import InputError
-from nongauss.tables.frame import read_input
-from nongauss.tables.matching import check_width, listed, match_columns
+from nongauss.tables.frame import check_width, listed, match_columns, read_input
 
 
 def matched(X, feature_names):

@@ -7,8 +7,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from nongauss.core.errors import InputError
-from nongauss.tables.parquet import Encoded, FirstRows, first_rows, parquet_parts, split_off
+from nongauss.tables.parquet import parquet_parts, split_off
 from nongauss.tables.rows import canonical_rows
+from nongauss.tables.sample import Encoded, Sample, first_rows
 
 FRAME = pd.DataFrame({"a": [1.0, 2.0, 3.0, 4.0, 5.0], "b": list("xyxyx"), "w": [1, 1, 2, 0, 1]})
 
@@ -101,14 +102,14 @@ def test_the_first_rows_are_those_of_the_whole_table_however_it_is_cut():
         total = None
         for a, b in itertools.pairwise(cuts):
             at = order[a:b]
-            part = FirstRows.of(Encoded(X[at], Y[at], weight[at]), 20, X[at])
+            part = Sample.of(Encoded(X[at], Y[at], weight[at]), 20, X[at])
             total = part if total is None else total + part
         assert_array_equal(total.rows.X, whole.X[:20])
         assert_array_equal(total.rows.Y, whole.Y[:20])
         assert_allclose(total.rows.weight, whole.weight[:20], rtol=1e-12)
         assert_array_equal(total.table, total.rows.X)
-        assert not total.are_all
-        assert total.checksum == FirstRows.of(Encoded(X, Y, weight), 20).checksum
+        assert not total.is_all
+        assert total.checksum == Sample.of(Encoded(X, Y, weight), 20).checksum
     assert first_rows(Encoded(X[:0], Y[:0], weight[:0]), 5) is None
 
 
@@ -116,11 +117,11 @@ def test_the_first_rows_are_those_of_the_whole_table_however_it_is_cut():
 def test_the_checksum_is_of_rows_outside_the_sample_too(changed):
     rng = np.random.default_rng(0)
     X, Y = rng.normal(size=(200, 2)).astype(np.float32), rng.normal(size=(200, 1)).astype(np.float32)
-    own = FirstRows.of(Encoded(X, Y, np.ones(200)), 20)
+    own = Sample.of(Encoded(X, Y, np.ones(200)), 20)
     last = int(np.flatnonzero((canonical_rows(X, Y, np.ones(200)).X[-1] == X).all(axis=1))[0])
     rows = {"X": X.copy(), "Y": Y.copy(), "weight": np.ones(200)}
     rows[changed][last] *= 1.5
-    other = FirstRows.of(Encoded(**rows), 20)
+    other = Sample.of(Encoded(**rows), 20)
     if changed == "weight":
         assert_array_equal(other.rows.X, own.rows.X)
     assert other.checksum != own.checksum

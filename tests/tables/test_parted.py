@@ -34,7 +34,9 @@ from nongauss.rank_factor import fit as rank_factor_fit
 from nongauss.rectangle import estimator as rectangle_estimator
 from nongauss.sparse_gp import inducing
 from nongauss.tables.dask_source import Cluster
-from nongauss.tables.parted import describe, is_parted, labels_of, open_parts, sample
+from nongauss.tables.labels import labels_of
+from nongauss.tables.learn import as_source, is_parted, learn
+from nongauss.tables.sample import sample
 from nongauss.tables.source import Stream, itself
 from nongauss.tggm import estimator as tggm_estimator
 from nongauss.tggm.config import NetworkConfig
@@ -172,9 +174,9 @@ def test_an_ordered_category_keeps_its_order_on_disk(tmp_path):
     grade = pd.Categorical(["high"] * 4 + ["low"] * 4 + ["mid"] * 4, levels, ordered=True)
     frame = pd.DataFrame({"size": grade, "grade": grade})
     frame.to_parquet(tmp_path / "1.parquet", row_group_size=4)  # a level a part
-    table, labels = describe(open_parts(tmp_path, "grade"), "test", partial(labels_of, "test"))
-    assert labels.coder("test", ordered=True).classes.tolist() == levels
-    (code,) = table.encoder().columns
+    learned = learn(as_source(tmp_path, "grade"), "test", partial(labels_of, "test"))
+    assert learned.target.coder("test", ordered=True).classes.tolist() == levels
+    (code,) = learned.encoder.columns
     assert dict(zip(code.levels, code.ranks, strict=True)) == {"low": 0, "mid": 1, "high": 2}
 
 
@@ -292,7 +294,7 @@ def test_searches_and_chains_run_on_the_cluster(client, monkeypatch):
 
 
 def test_the_steps_of_the_command_line_on_a_cluster_that_runs(folder, client):
-    with engines.cluster(client.scheduler.address) as where:
+    with engines.dask_client(client.scheduler.address) as where:
         assert where.startswith(f"Dask cluster at {client.scheduler.address}, dashboard http")
         table = engines.sampled_table(folder, "count")
         first, second = (
@@ -372,4 +374,4 @@ def test_without_a_cluster_a_dask_frame_is_read_part_by_part_and_parts_may_be_em
         used = frame[[*X.columns, *([target] if target else [])]]
         lazy = answers(model.fit(used, target), used)
         assert_allclose(lazy.compute(scheduler="synchronous"), answers(model, X), rtol=1e-12, atol=1e-14)
-    assert [len(part.X) for part in open_parts(frame).each(itself)] == [0, 250, 0, 350]
+    assert [len(part.X) for part in as_source(frame).each(itself)] == [0, 250, 0, 350]

@@ -27,11 +27,11 @@ def test_rows_hold_the_matrix_over_the_root_mean_square_of_what_is_filled():
     dense[4] = 0.0  # a row without words
     X = sparse.csr_array(dense)
     encoder = SparseEncoder.fit(X, np.ones(30))
-    rows = encoder.transform(X)
+    rows = encoder.as_scaled(X)
     assert_allclose(encoder.scale, np.sqrt((dense[dense > 0] ** 2).mean()), rtol=1e-12)
     assert_allclose(filled(rows, 8), dense / encoder.scale, rtol=1e-12)
     assert_array_equal(parted(joined(rows)).index, rows.index)
-    assert_allclose(filled(encoder.transform(dense), 8), dense / encoder.scale, rtol=1e-12)
+    assert_allclose(filled(encoder.as_scaled(dense), 8), dense / encoder.scale, rtol=1e-12)
     assert len(encoder.encoded_names) == 8
 
 
@@ -46,7 +46,7 @@ def test_weights_count_rows():
 @pytest.mark.parametrize("size", [0.0, 1e-200, 1e200])
 def test_extreme_matrices(size):
     X = counts() * size
-    rows = SparseEncoder.fit(X, np.ones(30)).transform(X)
+    rows = SparseEncoder.fit(X, np.ones(30)).as_scaled(X)
     assert np.isfinite(rows.value).all()
     assert np.abs(rows.value).max() == 0.0 if size == 0.0 else np.abs(rows.value).max() < 20.0
 
@@ -55,8 +55,8 @@ def test_what_is_refused():
     X = counts()
     encoder = SparseEncoder.fit(X, np.ones(30))
     with pytest.raises(InputError, match="expecting 8 features"):
-        encoder.transform(counts(shape=(3, 7)))
+        encoder.as_scaled(counts(shape=(3, 7)))
     bad = X.copy()
     bad.data[0] = np.nan
     with pytest.raises(ValueError, match="NaN"):
-        encoder.transform(bad)
+        encoder.as_scaled(bad)

@@ -68,7 +68,7 @@ def test_sparse_rows_are_merged_like_dense_ones():
     dense = np.array([[0.0, 2.0, 0.0], [1.0, 0.0, 3.0], [0.0, 2.0, 0.0], [1.0, 0.0, 3.0]])
     target, weight = np.array([[0.0], [1.0], [0.0], [0.0]]), np.array([1.0, 2.0, 3.0, 1.0])
     encoder = SparseEncoder.fit(sparse.csr_array(dense), weight)
-    data = canonical(encoder.transform(sparse.csr_array(dense)), target, weight, 3)
+    data = canonical(encoder.as_scaled(sparse.csr_array(dense)), target, weight, 3)
     plain = canonical(dense / encoder.scale, target, weight)
     assert sorted(data.weight) == sorted(plain.weight) == [1.0, 2.0, 4.0]
     assert data.n_inputs == plain.n_inputs == 3

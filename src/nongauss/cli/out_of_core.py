@@ -18,10 +18,11 @@ from nongauss.cli.read import Table, prepare
 from nongauss.core.errors import InputError
 from nongauss.core.files import atomic_path
 from nongauss.report.metrics import fit_and_score, raise_if_stopped
+from nongauss.tables.learn import as_source, learn
 from nongauss.tables.parquet import ParquetParts, loaded, parquet_parts
-from nongauss.tables.parted import Encode, describe, naming, open_parts, sample_table
 from nongauss.tables.reading import PARQUET_SUFFIXES
-from nongauss.tables.source import Stream, itself
+from nongauss.tables.sample import Encode, sample_table
+from nongauss.tables.source import Stream, itself, naming
 
 MOST_SAMPLED = 20_000
 """Rows from which a model is chosen, and rows by which it is judged."""
@@ -52,8 +53,8 @@ def sampled_table(
     path: str | Path, target: str, model: str = "auto", task: str = "auto", settings: Iterable[str] = ()
 ) -> Table:
     """As `load_table`, from a sample of the rows that depends on their content alone."""
-    source = open_parts(path)
-    encoder = describe(source, "this table").table.encoder()
+    source = as_source(path)
+    encoder = learn(source, "this table").encoder
     found = sample_table(source, Encode(encoder, None, "this table"), MOST_SAMPLED)
     return prepare(found.table, target, model, task, settings, source=Path(path).name)
 

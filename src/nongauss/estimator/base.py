@@ -98,7 +98,7 @@ class TableEstimator(NongaussEstimator):
     def _encode(self, X: Any) -> FloatArray:
         """New rows as `fit` encoded its own: (N, D). Raises NotFittedError, InputError."""
         check_is_fitted(self, "encoded_names_")
-        encoded: FloatArray = self._encoder.transform(X, estimator_name=type(self).__name__)
+        encoded: FloatArray = self._encoder.as_scaled(X, estimator_name=type(self).__name__)
         return encoded
 
     def __sklearn_tags__(self) -> Any:

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from nongauss.core.errors import InputError
-from nongauss.tables.dask_source import is_dask, lazily
+from nongauss.tables.dask_source import lazily
 from nongauss.tables.learn import as_source, is_parted
-from nongauss.tables.source import Part, naming
+from nongauss.tables.source import Part, is_dask, naming
 
 
 def by_parts(method: Callable[..., Any]) -> Callable[..., Any]:

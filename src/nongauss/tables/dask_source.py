@@ -23,7 +23,7 @@ from nongauss.core.errors import InputError
 from nongauss.core.memory import keep_freed_memory
 from nongauss.tables.frame import n_rows_of
 from nongauss.tables.parquet import split_off
-from nongauss.tables.source import MIXED, Local, Part, Stream, itself, joined, total, with_arguments
+from nongauss.tables.source import MIXED, Local, Part, Stream, is_dask, itself, joined, total, with_arguments
 
 GRACE = 60.0
 """Seconds without any worker after which a pass is given up."""
@@ -167,12 +167,6 @@ def _keys(name: str, n: int) -> list[tuple[str, int]]:
 
 def _gone(error: Exception) -> ConnectionError:
     return ConnectionError(f"The Dask scheduler is gone ({type(error).__name__}); start the cluster again.")
-
-
-def is_dask(X: Any) -> bool:
-    """Is this a Dask collection? Where Dask was never imported, nothing is."""
-    dask = sys.modules.get("dask")
-    return dask is not None and bool(dask.is_dask_collection(X))
 
 
 def dask_source(X: Any, y: Any, weight: Any, beside: Mapping[str, Any]) -> Stream | Cluster:

@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.core.records import persistable
 from nongauss.tables.column import Column, listed
-from nongauss.tables.column_code import ColumnCode as ColumnCode
+from nongauss.tables.column_code import ColumnCode
 from nongauss.tables.frame import InputTable, match_columns, read_input
-from nongauss.tables.kinds.label import FEW_ROWS as FEW_ROWS  # former place
 
 
 @persistable("tables.TableEncoder", "nongauss.data.encoder:TableEncoder")
@@ -74,20 +73,6 @@ class TableEncoder:
     def ignored(self) -> tuple[str, ...]:
         """Names of the flat columns that say nothing: constant, empty, or a different text in each row."""
         return tuple(code.name for code in self.columns if not code.encoded_names)
-
-    @classmethod
-    def fit(
-        cls, X: Any, weight: NDArray[np.float64] | None = None, estimator_name: str = "this estimator"
-    ) -> TableEncoder:
-        """The encoder of `learn(as_source(X, None, weight))`, for weights (N,) that are checked already."""
-        from nongauss.tables.learn import as_source, learn
-
-        n_rows = read_input(X, estimator_name).n_rows
-        if weight is not None and np.shape(weight) != (n_rows,):
-            raise InputError(
-                f"weight has shape {np.shape(weight)}, but X has {n_rows} rows; give one weight a row."
-            )
-        return learn(as_source(X, None, weight, estimator_name=estimator_name), estimator_name).encoder
 
     def as_scaled(
         self,
@@ -164,9 +149,6 @@ class TableEncoder:
         out = [column for _, column in columns]
         _say(notes, warn)
         return out
-
-    transform = as_scaled
-    read = raw
 
     def _cells(self, X: Any, estimator_name: str, warn: bool, by_rank: bool) -> NDArray[np.float64]:
         notes: list[str] = []

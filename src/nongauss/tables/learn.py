@@ -20,13 +20,13 @@ from scipy.sparse import issparse
 from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.tables.column import Column, ColumnSummary, listed
 from nongauss.tables.column_code import code_of, warn_ignored
-from nongauss.tables.dask_source import dask_source, is_dask
+from nongauss.tables.dask_source import dask_source
 from nongauss.tables.encoder import TableEncoder
 from nongauss.tables.frame import n_rows_of, read_input
 from nongauss.tables.kinds import kind_of
 from nongauss.tables.parquet import ParquetParts, parquet_source
 from nongauss.tables.rows import Counted, validate_weight
-from nongauss.tables.source import Part, Source, Stream, naming, weight_of
+from nongauss.tables.source import Part, Source, Stream, is_dask, naming, weight_of
 from nongauss.tables.sparse import SparseTable
 
 OfTarget = Callable[[Part, NDArray[np.float64]], Any]
@@ -82,8 +82,9 @@ class InputSummary:
     @classmethod
     def of(cls, column: Column, weight: NDArray[np.float64], part: str) -> InputSummary:
         """Of the rows of weight above 0."""
-        present = (weight > 0) & ~column.missing
-        gaps = bool(((weight > 0) & column.missing).any())
+        counted, missing = weight > 0, column.missing
+        present = counted & ~missing
+        gaps = bool((counted & missing).any())
         if not present.any():
             return cls(column.name, gaps)
         whole = bool(present.all())

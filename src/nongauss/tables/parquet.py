@@ -13,14 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from nongauss.core.errors import InputError
-from nongauss.tables.frame import n_rows_of as n_rows_of  # former place
-from nongauss.tables.frame import take_rows as take_rows  # former place
 from nongauss.tables.reading import PARQUET_SUFFIXES
-from nongauss.tables.sample import Encoded as Encoded  # former place
-from nongauss.tables.sample import FirstRows as FirstRows  # former place
-from nongauss.tables.sample import first_rows as first_rows  # former place
-from nongauss.tables.source import Part as Part
-from nongauss.tables.source import Stream
+from nongauss.tables.source import Part, Stream
 
 
 @dataclass(frozen=True)

@@ -123,11 +123,6 @@ class Sample:
         """Is no row of the table left out?"""
         return self.most is None or len(self.rows.weight) < self.most
 
-    @property
-    def are_all(self) -> bool:
-        """`is_all`, by its former name."""
-        return self.is_all
-
     def places(self, weight: NDArray[np.float64]) -> NDArray[np.int64]:
         """For each row of a table in memory, its number among the distinct rows; -1 for those of weight 0.
 
@@ -137,10 +132,6 @@ class Sample:
         out = np.full(len(weight), -1, dtype=np.int64)
         out[weight > 0] = self.order
         return out
-
-
-FirstRows = Sample
-"""Former name."""
 
 
 def first_rows(part: Encoded, most: int | None) -> Sample | None:

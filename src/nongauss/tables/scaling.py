@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 ROUNDING_RANGE = 16 * 2.0**-52  # a range below this share of the largest value is rounding noise
+_LOOK = 100  # values looked at before all are
 CLEAR_SKEW = 1e-6  # a third moment (in standard deviations) beyond this fixes the direction
 
 
@@ -75,6 +76,7 @@ class Moments:
     @classmethod
     def of(cls, x: Floats, weight: Floats) -> Moments:
         """Of finite values `x` (N,), at least one, with weights above 0."""
+        x = np.ascontiguousarray(x)
         low, high = float(x.min()), float(x.max())
         unit = power_of_two(low, high)
         z = x / unit
@@ -93,9 +95,9 @@ class Moments:
             skewness=float(np.sum(share * z * z * z)),
             low=low,
             high=high,
-            fraction=_first(x[x != np.round(x)]),
-            positive=float(np.sum(weight[x > 0])),
-            few=tuple({low, high}) if bool(((x == low) | (x == high)).all()) else (),
+            fraction=_first_fraction(x),
+            positive=float(np.sum(weight) if low > 0 else np.sum(weight, where=x > 0) if high > 0 else 0.0),
+            few=tuple({low, high}) if _are(x[:_LOOK], low, high) and _are(x, low, high) else (),
         )
 
     def __add__(self, other: Moments) -> Moments:
@@ -148,8 +150,18 @@ class Moments:
         return Scale(unit=self.unit, mean=self.mean, sd=-sd if self.skewness < -CLEAR_SKEW else sd)
 
 
-def _first(x: Floats) -> float:
-    return float(x[0]) if len(x) else math.nan
+def _first_fraction(x: Floats) -> float:
+    """The first value that is not whole, NaN if all are. It is mostly among the first."""
+    for some in (x[:_LOOK], x[_LOOK:]):
+        odd = some != np.round(some)
+        if odd.any():
+            return float(some[np.argmax(odd)])
+    return math.nan
+
+
+def _are(x: Floats, low: float, high: float) -> bool:
+    """Is every value one of these two?"""
+    return bool(((x == low) | (x == high)).all())
 
 
 def _at_most_two(a: tuple[float, ...], b: tuple[float, ...]) -> tuple[float, ...]:

@@ -7,6 +7,7 @@ function of its arguments, so a part that was lost is read again and nothing cha
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial, reduce
@@ -145,6 +146,12 @@ class Stream:
         for step in self.steps:
             handle = step(handle)
         return handle
+
+
+def is_dask(X: Any) -> bool:
+    """Is this a Dask collection? Where Dask was never imported, nothing is."""
+    dask = sys.modules.get("dask")
+    return dask is not None and bool(dask.is_dask_collection(X))
 
 
 def weight_of(part: Part) -> NDArray[np.float64]:

@@ -79,8 +79,6 @@ class SparseEncoder:
         index[place], value[place] = matrix.indices, matrix.data / self.scale
         return SparseRows(index, value)
 
-    transform = as_scaled
-
 
 @dataclass(frozen=True)
 class SparseTable:
