@@ -83,8 +83,7 @@ def pin(core: int) -> None:
 def encoded(source: Any, engine: str, read: Any) -> Any:
     """Encoded rows: held by the engine, or read and encoded in each pass where it streams."""
     from nongauss.tables.learn import learn
-    from nongauss.tables.sample import Encode
-    from nongauss.tables.source import Stream
+    from nongauss.tables.source import Encode, Stream
 
     encoder = learn(source, "bench").encoder
     rows = source.map(Encode(encoder, read, "bench"))
@@ -146,8 +145,7 @@ def harmonium_pass(source: Any, engine: str) -> tuple[Callable[[], Any], Any, An
     from nongauss.harmonium.data import EncodeUnits, RowSource, as_visible_rows
     from nongauss.harmonium.visible_units import unit_coder
     from nongauss.tables.learn import learn
-    from nongauss.tables.sample import sample
-    from nongauss.tables.source import Stream
+    from nongauss.tables.source import Stream, sample
 
     learned = learn(source, "bench")
     coder = unit_coder(learned, None)
@@ -166,7 +164,7 @@ def rectangle_pass(source: Any, engine: str) -> tuple[Callable[[], Any], Any, An
     from nongauss.rectangle.params import Boxes, RectangleParams
     from nongauss.rectangle.tables import tally_of
     from nongauss.tables.learn import learn
-    from nongauss.tables.sample import Encode, sample_table
+    from nongauss.tables.source import Encode, sample_table
 
     whole = learn(source, "bench").encoder
     first = sample_table(source, Encode(whole, None, "bench"), 1000).table

@@ -2,10 +2,10 @@ import numbers
 
 import pytest
 
-from nongauss.estimator.base import NongaussEstimator
-from nongauss.estimator.parameters import (
+from nongauss.estimator.base import (
     Interval,
     InvalidParameterError,
+    NongaussEstimator,
     StrOptions,
     check_parameters,
 )

@@ -16,8 +16,7 @@ from nongauss.tables import kinds
 from nongauss.tables.frame import read_input
 from nongauss.tables.labels import LabelCoder, class_target, labels_of
 from nongauss.tables.learn import as_source, learn, summarise
-from nongauss.tables.sample import Encode, sample, sample_table
-from nongauss.tables.source import Part
+from nongauss.tables.source import Encode, Part, sample, sample_table
 from nongauss.tables.target import TargetScaler, scaled_target, target_of
 
 RNG = np.random.default_rng(0)

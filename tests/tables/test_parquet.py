@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from nongauss.core.errors import InputError
 from nongauss.tables.parquet import parquet_parts, split_off
 from nongauss.tables.rows import canonical_rows
-from nongauss.tables.sample import Encoded, Sample, first_rows
+from nongauss.tables.source import Encoded, Sample, first_rows
 
 FRAME = pd.DataFrame({"a": [1.0, 2.0, 3.0, 4.0, 5.0], "b": list("xyxyx"), "w": [1, 1, 2, 0, 1]})
 

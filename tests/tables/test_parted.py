@@ -36,8 +36,7 @@ from nongauss.sparse_gp import inducing
 from nongauss.tables.dask_source import Cluster
 from nongauss.tables.labels import labels_of
 from nongauss.tables.learn import as_source, is_parted, learn
-from nongauss.tables.sample import sample
-from nongauss.tables.source import Stream, itself
+from nongauss.tables.source import Stream, itself, sample
 from nongauss.tggm import estimator as tggm_estimator
 from nongauss.tggm.config import NetworkConfig
 from nongauss.tggm.params import start

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
 from nongauss.core.errors import InputError
-from nongauss.tables.sparse import SparseEncoder, SparseRows, joined, parted
+from nongauss.tables.sparse import SparseEncoder, SparseRows, as_one_array, from_one_array
 
 
 def counts(seed=0, shape=(30, 8)):
@@ -30,7 +30,7 @@ def test_rows_hold_the_matrix_over_the_root_mean_square_of_what_is_filled():
     rows = encoder.as_scaled(X)
     assert_allclose(encoder.scale, np.sqrt((dense[dense > 0] ** 2).mean()), rtol=1e-12)
     assert_allclose(filled(rows, 8), dense / encoder.scale, rtol=1e-12)
-    assert_array_equal(parted(joined(rows)).index, rows.index)
+    assert_array_equal(from_one_array(as_one_array(rows)).index, rows.index)
     assert_allclose(filled(encoder.as_scaled(dense), 8), dense / encoder.scale, rtol=1e-12)
     assert len(encoder.encoded_names) == 8
 

@@ -16,7 +16,7 @@ from sklearn.metrics import log_loss
 
 from nongauss import TGGMClassifier
 from nongauss.core.errors import InputError, NongaussWarning
-from nongauss.tables.sample import sample
+from nongauss.tables.source import sample
 from nongauss.tggm.data import LARGEST
 
 X, Y = load_iris(return_X_y=True)

@@ -8,8 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
 from nongauss.core.device import replace
-from nongauss.tables.sample import Encoded, Sample
-from nongauss.tables.source import Stream
+from nongauss.tables.source import Encoded, Sample, Stream
 from nongauss.tables.sparse import SparseEncoder
 from nongauss.tggm import data as rows_of
 from nongauss.tggm.config import NetworkConfig, TrainingRecipe

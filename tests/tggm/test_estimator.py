@@ -14,7 +14,7 @@ from scipy.special import ndtr
 import nongauss
 from nongauss import TGGMRegressor
 from nongauss.core.errors import InputError, NongaussWarning
-from nongauss.tables.sample import sample
+from nongauss.tables.source import sample
 from nongauss.tggm import predict
 from nongauss.tggm.params import SMALLEST_LOG_SD
 

@@ -21,8 +21,7 @@ from nongauss.report.metrics import fit_and_score, raise_if_stopped
 from nongauss.tables.learn import as_source, learn
 from nongauss.tables.parquet import ParquetParts, loaded, parquet_parts
 from nongauss.tables.reading import PARQUET_SUFFIXES
-from nongauss.tables.sample import Encode, sample_table
-from nongauss.tables.source import Stream, itself, naming
+from nongauss.tables.source import Encode, Stream, itself, naming, sample_table
 
 MOST_SAMPLED = 20_000
 """Rows from which a model is chosen, and rows by which it is judged."""

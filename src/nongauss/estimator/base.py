@@ -1,4 +1,7 @@
-"""The face that all estimators share: how a fit is recorded, seeds, and shorthands for distributions."""
+"""The face that all estimators share: parameters as declared, how a fit is recorded, shorthands.
+
+The only file that touches scikit-learn's private words for constraints of parameters.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +23,39 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from nongauss.predictive.distribution import FloatArray, PredictiveDistribution
+
+from sklearn.utils._param_validation import (
+    Hidden,
+    Interval,
+    InvalidParameterError,
+    Options,
+    StrOptions,
+    validate_parameter_constraints,
+)
+
+__all__ = [
+    "Hidden",
+    "Interval",
+    "InvalidParameterError",
+    "Options",
+    "StrOptions",
+    "check_parameters",
+    "validate_parameter_constraints",
+]
+
+
+def check_parameters(estimator: Any) -> None:
+    """Check an estimator's own parameters against its `_parameter_constraints`.
+
+    Parameters of nested estimators are theirs to check. Raises `InvalidParameterError` (a ValueError
+    and a TypeError) that names the class, the parameter, what is allowed and what was got.
+    """
+    validate_parameter_constraints(
+        estimator._parameter_constraints,
+        estimator.get_params(deep=False),
+        caller_name=type(estimator).__name__,
+    )
+
 
 _WARNINGS: dict[Status, type[Warning]] = {
     Status.MAX_ITER: ConvergenceWarning,

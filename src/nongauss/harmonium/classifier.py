@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_softmax
 from sklearn.base import ClassifierMixin
 
+from nongauss.estimator.base import check_parameters
 from nongauss.estimator.by_parts import by_parts
-from nongauss.estimator.parameters import check_parameters
 from nongauss.harmonium.config import CLASSIFIER_CONSTRAINTS
 from nongauss.harmonium.contrastive_divergence import heeds_labels
 from nongauss.harmonium.estimator import FloatArray, HarmoniumBase

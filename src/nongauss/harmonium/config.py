@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nongauss.estimator.parameters import Interval, StrOptions
+from nongauss.estimator.base import Interval, StrOptions
 
 CONSTRAINTS: dict[str, list[Any]] = {
     "n_components": [StrOptions({"infinite"}), Interval(numbers.Integral, 1, None, closed="left")],

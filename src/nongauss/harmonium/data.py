@@ -23,8 +23,7 @@ from nongauss.tables.frame import check_width, n_rows_of
 from nongauss.tables.labels import LabelCoder, class_target, labels_of
 from nongauss.tables.learn import as_source, learn
 from nongauss.tables.rows import canonical_sparse
-from nongauss.tables.sample import Encoded, Sample, first_rows
-from nongauss.tables.source import Part, Source, naming, weight_of
+from nongauss.tables.source import Encoded, Part, Sample, Source, first_rows, naming, weight_of
 from nongauss.tables.sparse import SparseTable
 
 GAP = np.float32(3e38)

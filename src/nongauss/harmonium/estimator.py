@@ -14,9 +14,8 @@ from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from nongauss.core.errors import InputError, NongaussWarning
-from nongauss.estimator.base import NongaussEstimator
+from nongauss.estimator.base import NongaussEstimator, StrOptions, check_parameters
 from nongauss.estimator.by_parts import by_parts
-from nongauss.estimator.parameters import StrOptions, check_parameters
 from nongauss.harmonium.ais import log_likelihood
 from nongauss.harmonium.chain_graph import ACTIVE
 from nongauss.harmonium.config import CONSTRAINTS, LARGEST_TRUNCATION, HarmoniumRecipe

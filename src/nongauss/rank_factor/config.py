@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nongauss.core.records import persistable
-from nongauss.estimator.parameters import Interval, StrOptions
+from nongauss.estimator.base import Interval, StrOptions
 
 MOST_LEVELS = 254
 """Most levels of a column: a level's number takes 8 bits, and one number says that there is none."""

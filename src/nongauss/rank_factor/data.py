@@ -22,9 +22,8 @@ from nongauss.tables.frame import n_rows_of, take_rows
 from nongauss.tables.labels import class_target, labels_of
 from nongauss.tables.learn import learn
 from nongauss.tables.rows import Rows, canonical_rows
-from nongauss.tables.sample import Encode, sample_table
 from nongauss.tables.scaling import Scale, fit_scale
-from nongauss.tables.source import Part, Source, Stream
+from nongauss.tables.source import Encode, Part, Source, Stream, sample_table
 
 FloatArray = NDArray[Any]
 

@@ -15,9 +15,8 @@ from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from nongauss.core.errors import InputError, NongaussWarning
-from nongauss.estimator.base import TableEstimator
+from nongauss.estimator.base import TableEstimator, check_parameters
 from nongauss.estimator.by_parts import by_parts
-from nongauss.estimator.parameters import check_parameters
 from nongauss.optimise.checkpoint import ended, opened
 from nongauss.optimise.mcmc_diagnostics import effective_size, split_rhat
 from nongauss.optimise.result import FitResult

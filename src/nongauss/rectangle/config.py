@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nongauss.estimator.parameters import Interval, StrOptions
+from nongauss.estimator.base import Interval, StrOptions
 
 KINDS = ("student_t", "full", "diagonal", "shared")
 """Distributions of the numeric structure columns within a cluster."""

@@ -13,9 +13,8 @@ from sklearn.base import ClusterMixin
 from sklearn.utils.validation import check_is_fitted
 
 from nongauss.core.errors import InputError, NongaussWarning
-from nongauss.estimator.base import TableEstimator
+from nongauss.estimator.base import TableEstimator, check_parameters
 from nongauss.estimator.by_parts import by_parts
-from nongauss.estimator.parameters import check_parameters
 from nongauss.optimise.checkpoint import Checkpoint, ended, opened
 from nongauss.rectangle.choose_k import choose
 from nongauss.rectangle.config import (
@@ -50,8 +49,7 @@ from nongauss.rectangle.rules import NOTHING_STATED
 from nongauss.rectangle.tables import cluster_table, description, rule_table, rule_texts, tally_of
 from nongauss.tables.encoder import TableEncoder
 from nongauss.tables.learn import as_source, learn
-from nongauss.tables.sample import Encode, sample_table
-from nongauss.tables.source import Source, itself
+from nongauss.tables.source import Encode, Source, itself, sample_table
 
 
 class RectangleMixture(ClusterMixin, TableEstimator):  # type: ignore[misc]

@@ -11,8 +11,7 @@ from nongauss.rectangle.data import ColumnViews, FloatArray
 from nongauss.rectangle.fit import posterior_share
 from nongauss.rectangle.params import RectangleParams
 from nongauss.rectangle.rules import Condition, Rules
-from nongauss.tables.column_code import ColumnCode
-from nongauss.tables.encoder import TableEncoder
+from nongauss.tables.encoder import ColumnCode, TableEncoder
 from nongauss.tables.frame import n_rows_of
 from nongauss.tables.source import Part, weight_of
 

@@ -9,9 +9,8 @@ from typing import Any, ClassVar, Self
 
 from numpy.typing import ArrayLike, NDArray
 
-from nongauss.estimator.base import ProbabilityClassifierMixin
+from nongauss.estimator.base import ProbabilityClassifierMixin, StrOptions
 from nongauss.estimator.by_parts import by_parts
-from nongauss.estimator.parameters import StrOptions
 from nongauss.sparse_gp.config import CONSTRAINTS
 from nongauss.sparse_gp.data import NumberClasses
 from nongauss.sparse_gp.estimator import SparseGP

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from nongauss.estimator.parameters import Interval, StrOptions
+from nongauss.estimator.base import Interval, StrOptions
 from nongauss.sparse_gp.kernels import Kernel, Sum, parse
 from nongauss.sparse_gp.likelihoods import Likelihood
 

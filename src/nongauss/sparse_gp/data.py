@@ -14,8 +14,7 @@ from nongauss.sparse_gp.kernels import FloatArray, Space
 from nongauss.sparse_gp.likelihoods import Likelihood
 from nongauss.tables.encoder import TableEncoder
 from nongauss.tables.labels import LabelCoder, class_target
-from nongauss.tables.sample import Encode, Encoded, ReadPart, sample
-from nongauss.tables.source import Part, Source
+from nongauss.tables.source import Encode, Encoded, Part, ReadPart, Source, sample
 from nongauss.tables.target import TargetScaler, TargetSummary, scaled_target, validate_target
 
 

@@ -11,9 +11,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
 
-from nongauss.estimator.base import DistributionRegressorMixin, TableEstimator
+from nongauss.estimator.base import (
+    DistributionRegressorMixin,
+    Interval,
+    StrOptions,
+    TableEstimator,
+    check_parameters,
+)
 from nongauss.estimator.by_parts import by_parts
-from nongauss.estimator.parameters import Interval, StrOptions, check_parameters
 from nongauss.optimise.checkpoint import ended, opened
 from nongauss.optimise.result import FitResult
 from nongauss.predictive.distribution import PredictiveDistribution
@@ -34,8 +39,7 @@ from nongauss.sparse_gp.predict import GPAverage, GPPosterior
 from nongauss.sparse_gp.stacking import is_exact
 from nongauss.tables.encoder import TableEncoder
 from nongauss.tables.learn import as_source, learn
-from nongauss.tables.sample import ReadPart
-from nongauss.tables.source import Source
+from nongauss.tables.source import ReadPart, Source
 
 
 class SparseGP(TableEstimator):

@@ -1,7 +1,7 @@
 """Host side, no JAX: any table to columns to rows. A table has one way in.
 
     from nongauss.tables.learn import as_source, learn
-    from nongauss.tables.sample import Encode, sample
+    from nongauss.tables.source import Encode, sample
     from nongauss.tables.target import scaled_target, target_of
 
     source = as_source(X, y, sample_weight, estimator_name=name)           # memory, Parquet or Dask: parts
@@ -42,6 +42,6 @@ in memory `first.places(part.weight)` is the canonical row of each original row,
 **Reports.** `table = read_input(frame)` is decoded once; `model.predict(table)`, `table.with_column(name,
 cells)`, `table.take(rows)` and `table.select(names)` share what is decoded.
 
-**Files.** column, column_code, kinds/ (one file a kind), frame, encoder, scaling, learn; source, parquet,
+**Files.** column, kinds/ (one file a kind), frame, encoder, scaling, learn; source (samples too), parquet,
 dask_source; rows, sample; target, labels, sparse; reading (files of CSV and Parquet).
 """

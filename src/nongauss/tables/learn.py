@@ -19,9 +19,8 @@ from scipy.sparse import issparse
 
 from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.tables.column import Column, ColumnSummary, listed
-from nongauss.tables.column_code import code_of, warn_ignored
 from nongauss.tables.dask_source import dask_source
-from nongauss.tables.encoder import TableEncoder
+from nongauss.tables.encoder import TableEncoder, code_of, warn_ignored
 from nongauss.tables.frame import n_rows_of, read_input
 from nongauss.tables.kinds import kind_of
 from nongauss.tables.parquet import ParquetParts, parquet_source

@@ -206,13 +206,13 @@ class _Cells(NamedTuple):
         return out
 
 
-def joined(rows: SparseRows) -> NDArray[np.float32]:
+def as_one_array(rows: SparseRows) -> NDArray[np.float32]:
     """Index and value side by side, (N, 2 K): one array, in which equal rows have equal bits."""
     return np.concatenate([rows.index, rows.value], axis=1, dtype=np.float32, casting="unsafe")
 
 
-def parted(both: NDArray[np.float32]) -> SparseRows:
-    """Undo `joined`."""
+def from_one_array(both: NDArray[np.float32]) -> SparseRows:
+    """Undo `as_one_array`."""
     width = both.shape[1] // 2
     return SparseRows(both[:, :width].astype(np.int32), np.ascontiguousarray(both[:, width:]))
 

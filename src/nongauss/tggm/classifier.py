@@ -14,15 +14,13 @@ from numpy.typing import ArrayLike
 from scipy.sparse import csr_array, issparse
 
 from nongauss.core.errors import InputError
-from nongauss.estimator.base import ProbabilityClassifierMixin
+from nongauss.estimator.base import Interval, ProbabilityClassifierMixin, StrOptions
 from nongauss.estimator.by_parts import by_parts
-from nongauss.estimator.parameters import Interval, StrOptions
 from nongauss.optimise.result import FitResult
 from nongauss.tables.labels import LabelCoder, LabelSummary, class_target, labels_of
 from nongauss.tables.learn import as_source, learn
 from nongauss.tables.rows import validate_weight
-from nongauss.tables.sample import Encode, Encoded
-from nongauss.tables.source import Source, itself
+from nongauss.tables.source import Encode, Encoded, Source, itself
 from nongauss.tables.sparse import SparseEncoder, SparseRows
 from nongauss.tggm.config import CONSTRAINTS
 from nongauss.tggm.data import LARGEST, LabelReading, NetworkRows, canonical

@@ -12,7 +12,7 @@ import numpy as np
 
 from nongauss.core.errors import InputError
 from nongauss.core.records import persistable, value
-from nongauss.estimator.parameters import Interval, StrOptions
+from nongauss.estimator.base import Interval, StrOptions
 
 CONSTRAINTS: dict[str, list[Any]] = {
     "hidden_layer_sizes": ["array-like", Interval(numbers.Integral, 1, None, closed="left")],

@@ -14,9 +14,8 @@ from nongauss.optimise.minibatch import Batch, over_devices, pad_rows
 from nongauss.tables.encoder import TableEncoder
 from nongauss.tables.labels import LabelCoder
 from nongauss.tables.rows import canonical_rows, content_hash
-from nongauss.tables.sample import Encoded
-from nongauss.tables.source import Source
-from nongauss.tables.sparse import SparseRows, joined, parted
+from nongauss.tables.source import Encoded, Source
+from nongauss.tables.sparse import SparseRows, as_one_array, from_one_array
 from nongauss.tables.target import TargetScaler
 from nongauss.tggm.config import WORD_DROPOUT, NetworkConfig, TrainingRecipe
 
@@ -89,7 +88,7 @@ class LabelReading(NamedTuple):
         """Canonical rows as the network takes them; sparse ones come with index and value joined."""
         if self.shrink is not None:
             return NetworkRows(*encoded)
-        return NetworkRows(parted(encoded.X), encoded.Y, encoded.weight, self.encoder.n_features)
+        return NetworkRows(from_one_array(encoded.X), encoded.Y, encoded.weight, self.encoder.n_features)
 
 
 class TrainingTable(NamedTuple):
@@ -114,8 +113,8 @@ def canonical(
 ) -> NetworkRows:
     """Canonical rows of encoded inputs, dense or sparse (then of `n_columns` columns), and their targets."""
     if isinstance(encoded, SparseRows):
-        rows = canonical_rows(joined(encoded), target, weight)
-        return NetworkRows(parted(rows.X), rows.Y, rows.weight, n_columns)
+        rows = canonical_rows(as_one_array(encoded), target, weight)
+        return NetworkRows(from_one_array(rows.X), rows.Y, rows.weight, n_columns)
     rows = canonical_rows(encoded, target, weight)
     return NetworkRows(rows.X, rows.Y, rows.weight)
 
@@ -203,7 +202,7 @@ def folds_by_input(data: NetworkRows, recipe: TrainingRecipe) -> Int32[np.ndarra
 
 def like_inputs(data: NetworkRows) -> Int64[np.ndarray, " N"]:
     """One number for all rows with the same inputs."""
-    X = joined(data.X) if isinstance(data.X, SparseRows) else data.X
+    X = as_one_array(data.X) if isinstance(data.X, SparseRows) else data.X
     group: Int64[np.ndarray, " N"] = canonical_rows(X, np.zeros((len(X), 0)), np.ones(len(X))).order
     return group
 

@@ -15,16 +15,20 @@ from numpy.typing import ArrayLike
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
 from nongauss.core.errors import InputError, NongaussWarning
-from nongauss.estimator.base import DistributionRegressorMixin, TableEstimator
+from nongauss.estimator.base import (
+    DistributionRegressorMixin,
+    Interval,
+    StrOptions,
+    TableEstimator,
+    check_parameters,
+)
 from nongauss.estimator.by_parts import by_parts
-from nongauss.estimator.parameters import Interval, StrOptions, check_parameters
 from nongauss.optimise.checkpoint import ended, opened
 from nongauss.optimise.result import FitResult, Status
 from nongauss.predictive.mixture import GaussianMixtureDistribution
 from nongauss.tables.learn import as_source, is_parted, learn
 from nongauss.tables.rows import validate_weight
-from nongauss.tables.sample import Encode, sample
-from nongauss.tables.source import Source
+from nongauss.tables.source import Encode, Source, sample
 from nongauss.tables.target import TargetScaler, scaled_target, target_of, validate_target
 from nongauss.tggm import fit
 from nongauss.tggm.config import CONSTRAINTS, NetworkConfig, TrainingRecipe, settings_of

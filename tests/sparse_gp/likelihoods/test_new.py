@@ -11,7 +11,7 @@ from scipy.special import gamma
 import nongauss
 from nongauss import SparseGPRegressor
 from nongauss.core.records import persistable
-from nongauss.estimator.parameters import StrOptions
+from nongauss.estimator.base import StrOptions
 from nongauss.predictive.law import LatentDistribution
 from nongauss.sparse_gp.likelihoods import (
     REGRESSION,

@@ -13,8 +13,7 @@ import numpy as np
 import pandas as pd
 
 from nongauss.core.errors import InputError
-from nongauss.tables.column import Column, as_pandas, label_of
-from nongauss.tables.kinds.base import Cells, ColumnKind, Kind, not_usable
+from nongauss.tables.column import Cells, Column, ColumnKind, Kind, as_pandas, label_of, not_usable
 from nongauss.tables.kinds.date import Date
 from nongauss.tables.kinds.label import FEW_ROWS, Label
 from nongauss.tables.kinds.number import Number

@@ -11,8 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from nongauss.core.errors import InputError
-from nongauss.tables.column import Column, ColumnSummary, label_of, labelled
-from nongauss.tables.kinds.base import Cells, ColumnKind, Kind
+from nongauss.tables.column import Cells, Column, ColumnKind, ColumnSummary, Kind, label_of, labelled
 from nongauss.tables.scaling import Moments
 
 ISO = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d([.,]\d+)?)?(Z|[+-]\d\d:?\d\d)?)?")

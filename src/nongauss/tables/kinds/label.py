@@ -9,8 +9,18 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from nongauss.tables.column import Column, ColumnSummary, label_of, one_order, recoded, sorted_labels
-from nongauss.tables.kinds.base import TEXT, Cells, ColumnKind, Kind
+from nongauss.tables.column import (
+    TEXT,
+    Cells,
+    Column,
+    ColumnKind,
+    ColumnSummary,
+    Kind,
+    label_of,
+    one_order,
+    recoded,
+    sorted_labels,
+)
 
 MOST_LEVELS = 255  # a label column with more levels is ignored
 FEW_ROWS = 20  # up to so many rows, labels that all differ may still be levels

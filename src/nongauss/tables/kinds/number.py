@@ -9,8 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from nongauss.core.errors import InputError
-from nongauss.tables.column import Column, ColumnSummary
-from nongauss.tables.kinds.base import TEXT, Cells, ColumnKind, Kind
+from nongauss.tables.column import TEXT, Cells, Column, ColumnKind, ColumnSummary, Kind
 from nongauss.tables.scaling import Moments
 
 CONTENTS = ("floating", "integer", "mixed-integer-float", "decimal", "empty")
