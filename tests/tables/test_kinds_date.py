@@ -200,3 +200,13 @@ def test_the_command_line_takes_dates(tmp_path):
     result = CliRunner().invoke(app, ["predict", where[1], str(tmp_path / "t.csv"), "--out", out])
     assert result.exit_code == 0, result.output
     assert len(pd.read_csv(out)) == N
+
+
+def test_clusters_of_the_command_line_print_dates(tmp_path):
+    late = np.arange(N) > N // 2
+    table = pd.DataFrame({"when": DAYS.strftime("%Y-%m-%d"), "x": X + 8.0 * late})
+    table.to_csv(tmp_path / "t.csv", index=False)
+    result = CliRunner().invoke(
+        app, ["cluster", str(tmp_path / "t.csv"), "--clusters", "2", "--out", str(tmp_path)]
+    )
+    assert result.exit_code == 0, result.output

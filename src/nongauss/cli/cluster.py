@@ -66,11 +66,16 @@ def save_clusters(
         path.parent.mkdir(parents=True, exist_ok=True)
     save(model, model_path)
     roles = _roles(model)
+    encoder = model._encoder  # a column of dates is several: its days, and its parts of the calendar
+    kinds = {
+        str(code.name): column_kind(frame.iloc[:, place]).value
+        for code, place in zip(encoder.columns, encoder.places, strict=True)
+    }
     info = FrameInfo(
         source=data.name,
         target="",
         n_rows=len(frame),
-        used=[(c, f"{column_kind(frame[c]).value}, {role}") for c, role in roles.items() if role],
+        used=[(c, f"{kinds[c]}, {role}") for c, role in roles.items() if role],
         ignored=[(c, "says nothing, or was not asked for") for c, role in roles.items() if not role],
         notes=notes,
     )
