@@ -113,7 +113,7 @@ def test_newton_reaches_the_limit_of_coordinate_ascent(phase, make, units, n_out
 def test_a_sweep_never_lowers_the_bound_and_few_are_enough():
     params = member(1, 8, 2, strength=4.0)
     x, y = row(1, params)
-    first = mf.forward(NUMBER, params, x, y)
+    first = mf.first_locations(NUMBER, params, x)
     found = [mean_field_bound(params, solve(NUMBER, params, first, x, y, n), x, y) for n in range(25)]
     bounds = np.array(found, float)
     assert np.diff(bounds).min() > -1e-8

@@ -12,9 +12,10 @@ from numpy.testing import assert_allclose
 from nongauss.core.device import double_precision, replace
 from nongauss.optimise.minibatch import Rows
 from nongauss.tables.sparse import SparseRows
-from nongauss.tggm import objective, updates
+from nongauss.tggm import updates
 from nongauss.tggm.config import TrainingRecipe
-from nongauss.tggm.params import NetworkParams, apart, first_state
+from nongauss.tggm.data import filled
+from nongauss.tggm.params import NetworkParams, first_state, unravelled
 from tggm.small import (
     CONFIG,
     ensemble_of,
@@ -61,7 +62,7 @@ def bp_gradient(params, x, y):
 
 @partial(jax.jit, static_argnames="config")
 def value_and_gradient(params, config, x, y):
-    return jax.value_and_grad(partial(updates.row_bound, config=config, x=x, y=y))(params)
+    return jax.value_and_grad(partial(updates.row_objective, config=config, x=x, y=y))(params)
 
 
 @pytest.mark.parametrize("n_outputs", [1, 3])
@@ -132,7 +133,7 @@ def test_update_shortens_a_wild_gradient_and_shrinks_weights():
     state, _ = jax.jit(updates.GradientAscent(CONFIG))(
         made_state(params), {"gradient": wild}, np.float64(1.0)
     )
-    mean = apart(state.optimiser.mu, params)
+    mean = unravelled(state.optimiser.mu, params)
     first, second = np.asarray(mean.b1[:, 0])
     assert_allclose(first, 0.1 * updates.LARGEST_GRADIENT, rtol=1e-6)
     assert second == 0.0
@@ -201,7 +202,7 @@ def test_sparse_held_out_rows_are_never_dense_all_at_once():
     params = ensemble_of(*(member(seed, 3, n_inputs=2000) for seed in (0, 1)))
     X = SparseRows(rng.integers(0, 2000, (2, 320, 4)), rng.normal(size=(2, 320, 4)))
     rows = rng.normal(size=(2, 320, 1)), rng.uniform(size=(2, 320))
-    dense = np.stack([objective.filled(SparseRows(*part), 2000) for part in zip(*X, strict=True)])
+    dense = np.stack([filled(SparseRows(*part), 2000) for part in zip(*X, strict=True)])
     score = jax.jit(updates.held_out_score, static_argnums=1)
     made = score.lower(params, CONFIG, X, *rows).compile()
     assert_allclose(made(params, X, *rows), score(params, CONFIG, dense, *rows), rtol=1e-12)
