@@ -28,6 +28,11 @@ from tggm.small import (
 
 MEAN_FIELD = replace(CONFIG, posterior="mean_field")
 BP = replace(CONFIG, method="bp")
+CONFIGS = [
+    pytest.param(MEAN_FIELD, id="mean_field", marks=pytest.mark.gate),
+    pytest.param(BP, id="bp"),
+    pytest.param(CONFIG, id="moments"),
+]
 RECIPE = TrainingRecipe(2, None, 0.1, None, patience=2, tol=0.0, validation_fraction=0.0)
 
 
@@ -66,7 +71,7 @@ def value_and_gradient(params, config, x, y):
 
 
 @pytest.mark.parametrize("n_outputs", [1, 3])
-@pytest.mark.parametrize("config", [MEAN_FIELD, BP, CONFIG], ids=["mean_field", "bp", "moments"])
+@pytest.mark.parametrize("config", CONFIGS)
 def test_gradient_of_the_fit(config, n_outputs):
     params = member(11, 4, n_outputs)
     x, y = row(11, params)
@@ -89,7 +94,7 @@ def rows():
     return Rows(data, np.array([1.0, 2.0, 1.0, 0.5, 3.0, 1.0, 0.0]), np.int32(7))
 
 
-@pytest.mark.parametrize("config", [MEAN_FIELD, BP, CONFIG], ids=["mean_field", "bp", "moments"])
+@pytest.mark.parametrize("config", CONFIGS)
 def test_local_sums_the_rows_that_a_member_may_see(config, rows):
     members = [member(seed, 4) for seed in (0, 1)]
     sums = jax.jit(updates.GradientSums(config))(jax.random.key(0), ensemble_of(*members), rows)
