@@ -19,6 +19,6 @@ def test_a_stated_width_is_not_shrunk():
     prior = box_prior(1, 1, 0, stated)
     at = Boxes(np.full((1, 1, 1), -0.5), np.full((1, 1, 1), 1.5), np.zeros((1, 1, 0)))
     assert_allclose(log_box_prior(at, prior)[1], 0.0, atol=1e-12)
-    free = log_box_prior(at, box_prior(1, 1, 0))[1]
+    free = log_box_prior(at, box_prior(1, 1, 0, ()))[1]
     assert (free[..., 0] > 0).all()
     assert (free[..., 1] < 0).all()

@@ -80,7 +80,7 @@ def test_bounds_lie_in_the_gap_whatever_the_offset_of_single_precision_data(offs
     X = (np.array([[0.1], [0.2], [0.3], [0.7], [0.8]]) + offset).astype(np.float32).astype(float)
     there, _, at = table(X)
     own = np.array([0, 0, 0, 1, 1])
-    rules = printed(at, there, hard_boxes(at, wide(2, 1), own, 0.0), ("low", "high"), "auto")
+    rules = printed(at, there, hard_boxes(at, wide(2, 1), own, 0.0, ()), ("low", "high"), "auto")
     (low,), (high,) = rules.conditions
     assert low.upper == high.lower
     assert X[2, 0] < low.upper < X[3, 0]
@@ -95,7 +95,7 @@ def test_only_rows_that_the_other_conditions_let_in_hold_a_bound():
     boxes = Boxes(
         np.array([[[-16.0, -16], [-16, -16]]]), np.array([[[-0.9, -0.5], [16, 16]]]), np.zeros((1, 2, 0))
     )
-    found = hard_boxes(at, boxes, own, 0.0)
+    found = hard_boxes(at, boxes, own, 0.0, ())
     rules = printed(at, there, found, ("a", "b"), "auto")
     assert rules.margins(table(X)[1])[own == 0, 0].min() >= 0
     assert rules.margins(table(X)[1])[own == 1, 0].max() < 0

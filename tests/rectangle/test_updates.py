@@ -23,7 +23,7 @@ from rectangle.small import blobs, boxes, labels, rows, structure
 @pytest.mark.parametrize("slope", [5.0, 20.0])
 def test_no_iteration_lowers_the_objective_of_any_start(kind, slope):
     data = rows(60)
-    problem = EMProblem(data, slope_powers(data, slope), box_prior(3, 2, 3), kind)
+    problem = EMProblem(data, slope_powers(data, slope), box_prior(3, 2, 3, ()), kind)
     share = starting_shares(data, 3, 4, seed=0)
     params = RectangleParams(boxes_around(data, share, problem.prior), structure_around(data, share, kind))
     values = []
@@ -37,7 +37,7 @@ def test_no_iteration_lowers_the_objective_of_any_start(kind, slope):
 
 def test_no_rectangle_loses_by_a_step():
     data, box = rows(60), boxes()
-    problem = EMProblem(data, slope_powers(data, 10.0), box_prior(3, 2, 3), "full")
+    problem = EMProblem(data, slope_powers(data, 10.0), box_prior(3, 2, 3, ()), "full")
     share = posterior(log_inside(problem.powers, box), log_density(data, structure(), "full")[0])
     before = expected(problem.powers, box, share, problem.prior)[0]
     after = expected(problem.powers, move_boxes(problem, box, share), share, problem.prior)[0]

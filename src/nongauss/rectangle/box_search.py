@@ -246,7 +246,7 @@ def rank_columns(view: ColumnView, cells: RawCells, X: FloatArray, weight: Float
 
 
 def hard_boxes(
-    ranked: RankedColumns, boxes: Boxes, own: IntArray, tolerance: float, stated: Sequence[StatedBound] = ()
+    ranked: RankedColumns, boxes: Boxes, own: IntArray, tolerance: float, stated: Sequence[StatedBound]
 ) -> list[Box]:
     """The box step, from soft boxes (S = 1) and the cluster of each row (N,); stated bounds stay."""
     held = [_held(ranked, stated, k) for k in range(boxes.lower.shape[1])]

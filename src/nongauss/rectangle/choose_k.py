@@ -81,6 +81,7 @@ def _penalty(fitted: FittedRectangles, task: ClusterTask) -> float:
     each = P + sum(n - 1 for n in task.rows.Y_labels.n_levels)
     each += 0 if task.is_shared else P * (P + 1) // 2
     bounds = sum(condition.n_bounds for rule in fitted.rules.conditions for condition in rule)
+    # (K each + bounds) log(N) / 2 [+ N log K]
     cut = total * float(np.log(K)) if task.is_shared else 0.0
     return cut + 0.5 * float(np.log(total)) * (K * each + bounds)
 

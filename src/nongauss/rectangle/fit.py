@@ -95,8 +95,8 @@ def fit_soft(
     rows: RectangleRows,
     recipe: RectangleRecipe,
     run: Run,
-    stated: Sequence[StatedBound] = (),
-    margins: FloatArray | None = None,
+    stated: Sequence[StatedBound],
+    margins: FloatArray | None,
 ) -> tuple[FitResult, SoftClusters]:
     """Maximise the objective. `margins` (N, J) are those of rules stated for the first J clusters.
 

@@ -61,7 +61,7 @@ def log_inside(powers: SlopePowers, boxes: Boxes) -> Float[np.ndarray, "S K N"]:
     out = np.empty((shape[0] * shape[1], shape[2]))
     factors, sets = _factors(powers, boxes)
     for part in _parts(powers, len(out)):
-        out[:, part] = -_outside(powers, factors, sets, part)[1]
+        out[:, part] = -_sides_and_minus_log_G(powers, factors, sets, part)[1]
     return out.reshape(shape)
 
 
@@ -74,21 +74,24 @@ def expected(
     probabilities of the clusters. The last axis of the gradient is that of `Boxes.flat`.
     """
     S, K, D = boxes.lower.shape
-    a, M, N = powers.slope, S * K, powers.exp_x.shape[1]
-    shares = share.reshape(M, N)
-    value, sums = np.zeros(M), np.zeros((D, M, 3))
-    by_sets = np.zeros((M, boxes.sets.shape[-1]))
+    a, n_boxes, N = powers.slope, S * K, powers.exp_x.shape[1]
+    shares = share.reshape(n_boxes, N)
+    value, sums = np.zeros(n_boxes), np.zeros((D, n_boxes, 3))
+    by_sets = np.zeros((n_boxes, boxes.sets.shape[-1]))
     factors, sets = _factors(powers, boxes)
-    for part in _parts(powers, M):
-        sides, outside = _outside(powers, factors, sets, part)
+    for part in _parts(powers, n_boxes):
+        sides, minus_log_G = _sides_and_minus_log_G(powers, factors, sets, part)
         own, w = shares[:, part], powers.weight[part]
-        not_inside = -np.expm1(-outside)  # 1 - G
-        value += (own * -outside + (1.0 - own) * np.log(not_inside)) @ w
-        pull = (own - np.exp(-outside)) / not_inside * w  # dQ / d log G = w (r - G) / (1 - G)
-        pull[outside <= LEAST] = 0.0
-        np.divide(pull, sides, out=sides)
+        one_minus_G = -np.expm1(-minus_log_G)
+        value += (own * -minus_log_G + (1.0 - own) * np.log(one_minus_G)) @ w
+        by_log_G = (own - np.exp(-minus_log_G)) / one_minus_G * w  # dQ/dlogG = w (r - G) / (1 - G)
+        by_log_G[minus_log_G <= LEAST] = 0.0
+        np.divide(by_log_G, sides, out=sides)
         sums += sides @ powers.exp_x[:, part]
-        by_sets += pull @ powers.levels[part]
+        by_sets += by_log_G @ powers.levels[part]
+    # dlogG/dt- = -a (e^{a(t- - t+)} + e^{a t- - ax}) / sides
+    # dlogG/dt+ =  a (e^{a(t- - t+)} + e^{ax - a t+}) / sides
+    # dlogG/ds  =  a (1 - g(s)) for the row's levels
     both, low, high = (
         factors[..., 0] * sums[..., 0],
         factors[..., 1] * sums[..., 1],
@@ -144,9 +147,9 @@ def log_joint(
 
     sum_n w_n [ sum_k log(1 - G_nk) + log sum_k (1/K) p(y_n | k) G_nk / (1 - G_nk) ].
     """
-    outside = np.log(-np.expm1(log_G)).sum(axis=1)
+    log_all_outside = np.log(-np.expm1(log_G)).sum(axis=1)
     K = log_G.shape[1]
-    joint: FloatArray = (outside + logsumexp(log_odds(log_G) + log_p, axis=1) - np.log(K)) @ weight
+    joint: FloatArray = (log_all_outside + logsumexp(log_odds(log_G) + log_p, axis=1) - np.log(K)) @ weight
     return joint
 
 
@@ -166,25 +169,28 @@ def penalised(
     """The objective from its parts: log p(T, Y, Phi) = log p(Phi, Y | T, theta) + log p(T) + log p(theta)."""
     value = log_joint(log_G, log_p, problem.rows.weight)
     value += log_box_prior(params.boxes, problem.prior)[0].sum(axis=1)
-    return value + log_prior(params.structure, problem.rows.Y_labels, problem.kind)
+    return value + log_prior(params.structure, problem.kind)
 
 
 def _factors(powers: SlopePowers, boxes: Boxes) -> tuple[FloatArray, FloatArray]:
-    """e^{a(lower - upper)}, e^{a lower}, e^{-a upper} as (D, M, 3), and minus log g of the levels (M, L)."""
-    a, M = powers.slope, boxes.lower.shape[0] * boxes.lower.shape[1]
-    lower, upper, sets = (part.reshape(M, part.shape[-1]) for part in boxes)
+    """e^{a(lower - upper)}, e^{a lower}, e^{-a upper} as (D, S K, 3), and minus log g of levels (S K, L)."""
+    a, n_boxes = powers.slope, boxes.lower.shape[0] * boxes.lower.shape[1]
+    lower, upper, sets = (part.reshape(n_boxes, part.shape[-1]) for part in boxes)
     factors = np.exp(a * np.stack([lower - upper, lower, -upper], axis=-1))
     return factors.transpose(1, 0, 2).copy(), np.logaddexp(0.0, -a * sets)
 
 
-def _outside(
+def _sides_and_minus_log_G(
     powers: SlopePowers, factors: FloatArray, sets: FloatArray, part: slice
 ) -> tuple[FloatArray, FloatArray]:
-    """(1+e^-A)(1+e^-B) for each column (D, M, n), and minus log G (M, n).
+    """(1+e^-A)(1+e^-B) for each column (D, S K, n), and minus log G, at least LEAST (S K, n).
 
+    A = a (x - t-) and B = a (t+ - x) are the depths inside the two bounds.
     Logarithms cost most of it, so as many columns as cannot overflow are multiplied first. The logarithm of
     one plus a little is exact to 1e-16, far below LEAST.
     """
+    # sides = (1+e^-A)(1+e^-B) = 1 + e^{a(t- - t+)} + e^{a t-} e^{-ax} + e^{-a t+} e^{ax}
+    # log G = -sum_d log sides - sum_l log(1+e^{-a s_l}), l over the row's levels
     sides = factors @ powers.exp_x[:, part].transpose(0, 2, 1)
     sides += 1.0
     total = sets @ powers.levels[part].T

@@ -85,7 +85,7 @@ class BoxPrior(NamedTuple):
     width_precision: FloatArray
 
 
-def box_prior(n_clusters: int, n_numeric: int, n_levels: int, stated: Sequence[StatedBound] = ()) -> BoxPrior:
+def box_prior(n_clusters: int, n_numeric: int, n_levels: int, stated: Sequence[StatedBound]) -> BoxPrior:
     """The weak prior, with the stated bounds in their places: these do not feel the pull on the width."""
     centre = np.zeros((n_clusters, 2 * n_numeric + n_levels))
     precision = np.full(centre.shape, ALPHA)

@@ -127,6 +127,7 @@ def _nearest(
     margins: FloatArray, share: FloatArray, weight: FloatArray, groups: FloatArray
 ) -> tuple[float, FloatArray]:
     """Cross-entropy in nats and slopes (K,), one for each group (G, K) of rules: a convex problem."""
+    # loss = sum_n w_n [log sum_k e^{s_k m_nk} - sum_k r_nk s_k m_nk] / sum_n w_n
     total = weight.sum()
 
     def loss(slopes: FloatArray) -> tuple[float, FloatArray]:

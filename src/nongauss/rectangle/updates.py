@@ -31,10 +31,10 @@ def iterate(problem: EMProblem, params: RectangleParams) -> tuple[RectangleParam
     """E-step and M-step: the next parameters, and the objective of each start at those that were given."""
     rows = problem.rows
     log_G = log_inside(problem.powers, params.boxes)
-    log_p, pull = log_density(rows, params.structure, problem.kind)
+    log_p, t_weight = log_density(rows, params.structure, problem.kind)
     value = penalised(problem, params, log_G, log_p)
     share = posterior(log_G, log_p)
-    structure = update_structure(rows, share * rows.weight, pull, params.structure, problem.kind)
+    structure = update_structure(rows, share * rows.weight, t_weight, params.structure, problem.kind)
     return RectangleParams(move_boxes(problem, params.boxes, share), structure), value
 
 
