@@ -6,7 +6,8 @@ from nongauss.optimise.result import Run, Status
 from nongauss.rectangle import fit as course
 from nongauss.rectangle.config import RectangleRecipe, Stage
 from nongauss.rectangle.data import RectangleRows
-from nongauss.rectangle.fit import by_soft_box, fit_soft, keep_clusters
+from nongauss.rectangle.fit import fit_soft, keep_clusters
+from nongauss.rectangle.predict import by_soft_box
 from rectangle.small import blobs, labels, rows
 
 RECIPE = RectangleRecipe(4, "student_t", 5, 200, 1e-5, 0)

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from nongauss.rectangle import objective as o
-from nongauss.rectangle.params import Boxes, RectangleParams, box_prior
+from nongauss.rectangle.params import RectangleParams, SoftBoxes, box_prior
 from nongauss.rectangle.structure import log_density, log_prior
 from rectangle.small import boxes, rows, structure
 
@@ -62,13 +62,13 @@ def test_the_gradient_equals_finite_differences():
     data, prior = rows(), box_prior(3, 2, 3, ())
     at, flat = o.slope_powers(data, 4.0), boxes().flat()
     share = np.random.default_rng(0).dirichlet(np.ones(3), (2, len(data))).transpose(0, 2, 1)
-    value, gradient = o.expected(at, Boxes.of(flat, 2), share, prior)
+    value, gradient = o.expected(at, SoftBoxes.of(flat, 2), share, prior)
     assert value.shape == (2, 3)
     numeric = np.empty_like(flat)
     for place in np.ndindex(flat.shape):
         step = np.zeros_like(flat)
         step[place] = 1e-6
-        up, down = (o.expected(at, Boxes.of(flat + sign * step, 2), share, prior)[0] for sign in (1, -1))
+        up, down = (o.expected(at, SoftBoxes.of(flat + sign * step, 2), share, prior)[0] for sign in (1, -1))
         numeric[place] = (up - down).sum() / 2e-6
     assert_allclose(gradient, numeric, rtol=1e-6, atol=1e-5)
 
@@ -86,7 +86,7 @@ def test_blocks_of_rows_change_nothing(monkeypatch):
 def test_gross_values_overflow_nowhere():
     data = rows(gaps=False)
     data.X[0] = 1e9
-    wide = Boxes(np.full((1, 2, 2), -16.0), np.full((1, 2, 2), 16.0), np.zeros((1, 2, 3)))
+    wide = SoftBoxes(np.full((1, 2, 2), -16.0), np.full((1, 2, 2), 16.0), np.zeros((1, 2, 3)))
     at = o.slope_powers(data, 20.0)
     value, gradient = o.expected(at, wide, np.full((1, 2, 40), 0.5), box_prior(2, 2, 3, ()))
     assert np.isfinite(value).all()

@@ -6,7 +6,7 @@ from sklearn.metrics import adjusted_rand_score
 from nongauss.rectangle.config import KINDS
 from nongauss.rectangle.data import RectangleRows
 from nongauss.rectangle.objective import EMProblem, expected, log_inside, posterior, slope_powers
-from nongauss.rectangle.params import Boxes, RectangleParams, StatedBound, box_prior
+from nongauss.rectangle.params import RectangleParams, SoftBoxes, StatedBound, box_prior
 from nongauss.rectangle.structure import log_density
 from nongauss.rectangle.updates import (
     boxes_around,
@@ -50,7 +50,7 @@ def test_bounds_that_are_stated_very_strongly_are_where_they_were_stated():
         3, 2, 3, [StatedBound(k, i, stated.flat()[0, k, i], 1e9) for k in range(3) for i in range(7)]
     )
     problem = EMProblem(data, slope_powers(data, 10.0), prior, "full")
-    start = Boxes.of(stated.flat()[:1] + 0.1, 2)
+    start = SoftBoxes.of(stated.flat()[:1] + 0.1, 2)
     moved = move_boxes(problem, start, np.full((1, 3, 60), 1 / 3), steps=50)
     assert_allclose(moved.flat()[0], stated.flat()[0], atol=1e-5)
 

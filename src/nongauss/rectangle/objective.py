@@ -14,7 +14,7 @@ from jaxtyping import Float
 from scipy.special import logsumexp
 
 from nongauss.rectangle.data import FloatArray, RectangleRows
-from nongauss.rectangle.params import REACH, Boxes, BoxPrior, RectangleParams
+from nongauss.rectangle.params import REACH, BoxPrior, RectangleParams, SoftBoxes
 from nongauss.rectangle.structure import log_density, log_prior
 
 LEAST = 1e-8
@@ -55,7 +55,7 @@ def slope_powers(rows: RectangleRows, slope: float) -> SlopePowers:
     return SlopePowers(slope, float(np.abs(held).max(initial=0.0)), exp_x, rows.X_levels, rows.weight)
 
 
-def log_inside(powers: SlopePowers, boxes: Boxes) -> Float[np.ndarray, "S K N"]:
+def log_inside(powers: SlopePowers, boxes: SoftBoxes) -> Float[np.ndarray, "S K N"]:
     """log G: log probability of being inside each rectangle, at most -LEAST."""
     shape = (*boxes.lower.shape[:2], powers.exp_x.shape[1])
     out = np.empty((shape[0] * shape[1], shape[2]))
@@ -66,12 +66,12 @@ def log_inside(powers: SlopePowers, boxes: Boxes) -> Float[np.ndarray, "S K N"]:
 
 
 def expected(
-    powers: SlopePowers, boxes: Boxes, share: Float[np.ndarray, "S K N"], prior: BoxPrior
+    powers: SlopePowers, boxes: SoftBoxes, share: Float[np.ndarray, "S K N"], prior: BoxPrior
 ) -> tuple[Float[np.ndarray, "S K"], Float[np.ndarray, "S K Q"]]:
     """Expected log joint density of boxes and constraints, eq. 7, and its gradient, eqs. 8 and 9.
 
     Q_k = sum_n w_n [r_nk log G_nk + (1 - r_nk) log(1 - G_nk)] + log p(t_k), r being `share`, the
-    probabilities of the clusters. The last axis of the gradient is that of `Boxes.flat`.
+    probabilities of the clusters. The last axis of the gradient is that of `SoftBoxes.flat`.
     """
     S, K, D = boxes.lower.shape
     a, n_boxes, N = powers.slope, S * K, powers.exp_x.shape[1]
@@ -104,12 +104,12 @@ def expected(
 
 
 def log_box_prior(
-    boxes: Boxes, prior: BoxPrior
+    boxes: SoftBoxes, prior: BoxPrior
 ) -> tuple[Float[np.ndarray, "S K"], Float[np.ndarray, "S K Q"]]:
     """Log prior of the boxes up to a constant, and its gradient.
 
     -1/2 sum alpha (t - mu)^2 - 1/2 sum beta (t+ - t-)^2, over all bounds and widths. The last axis of
-    the gradient is that of `Boxes.flat`.
+    the gradient is that of `SoftBoxes.flat`.
     """
     D = boxes.lower.shape[-1]
     flat = boxes.flat()
@@ -172,7 +172,7 @@ def penalised(
     return value + log_prior(params.structure, problem.kind)
 
 
-def _factors(powers: SlopePowers, boxes: Boxes) -> tuple[FloatArray, FloatArray]:
+def _factors(powers: SlopePowers, boxes: SoftBoxes) -> tuple[FloatArray, FloatArray]:
     """e^{a(lower - upper)}, e^{a lower}, e^{-a upper} as (D, S K, 3), and minus log g of levels (S K, L)."""
     a, n_boxes = powers.slope, boxes.lower.shape[0] * boxes.lower.shape[1]
     lower, upper, sets = (part.reshape(n_boxes, part.shape[-1]) for part in boxes)
