@@ -79,9 +79,10 @@ def _penalty(fitted: FittedRectangles, task: ClusterTask) -> float:
     K, P = (int(n) for n in fitted.structure.mean.shape[1:])
     total = float(task.rows.weight.sum())
     each = P + sum(n - 1 for n in task.rows.Y_labels.n_levels)
-    each += 0 if task.is_shared else P * (P + 1) // 2
+    each += 0 if task.views_overlap else P * (P + 1) // 2
     bounds = sum(condition.n_bounds for rule in fitted.rules.conditions for condition in rule)
-    cut = total * float(np.log(K)) if task.is_shared else 0.0
+    # (K each + bounds) log(N) / 2 [+ N log K]
+    cut = total * float(np.log(K)) if task.views_overlap else 0.0
     return cut + 0.5 * float(np.log(total)) * (K * each + bounds)
 
 

@@ -44,9 +44,8 @@ from nongauss.rectangle.data import (
 from nongauss.rectangle.fit import ClusterTask, fit
 from nongauss.rectangle.params import RectangleParams
 from nongauss.rectangle.predict import FittedRectangles
-from nongauss.rectangle.priors import read_prior
-from nongauss.rectangle.rules import NOTHING_STATED
-from nongauss.rectangle.tables import cluster_table, description, rule_table, rule_texts, tally_of
+from nongauss.rectangle.stated_rules import NOTHING_STATED, read_prior
+from nongauss.rectangle.summaries import cluster_table, description, rule_table, rule_texts, tally_of
 from nongauss.tables.encoder import TableEncoder
 from nongauss.tables.learn import as_source, learn
 from nongauss.tables.source import Encode, Source, itself, sample_table
@@ -109,7 +108,8 @@ class RectangleMixture(ClusterMixin, TableEstimator):  # type: ignore[misc]
         The rule of each cluster as a sentence.
     clusters_ : DataFrame
         For each cluster: rows (their weight), inside (of its rule), precision (share of the rows inside that
-        belong to the cluster by all columns), recall (share of the cluster's rows that are inside).
+        belong to the cluster by soft boxes and structure, not `predict_posterior`), recall (share of the
+        cluster's rows that are inside).
     labels_ : ndarray (N,)
         Cluster of each row by its rule; None after a fit to a table in parts.
     cluster_names_, n_clusters_ : names of the clusters, and their number. Those with stated rules come first,
