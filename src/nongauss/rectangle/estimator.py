@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.estimator.base import TableEstimator, check_parameters
 from nongauss.estimator.by_parts import by_parts
-from nongauss.optimise.checkpoint import Checkpoint, ended, opened
+from nongauss.optimise.checkpoint import Checkpoint, close_checkpoint, open_checkpoint
 from nongauss.rectangle.choose_k import choose
 from nongauss.rectangle.config import (
     CONSTRAINTS,
@@ -208,7 +208,7 @@ class RectangleMixture(ClusterMixin, TableEstimator):  # type: ignore[misc]
         self._keep_words(source, result.state)
         if self.n_clusters != "auto" and self.n_clusters_ < recipe.n_clusters:
             _warn_empty(recipe.n_clusters, self.n_clusters_)
-        ended(checkpoint, result.status)
+        close_checkpoint(checkpoint, result.status)
         self._record_fit(result)
         return self
 
@@ -290,7 +290,7 @@ class RectangleMixture(ClusterMixin, TableEstimator):  # type: ignore[misc]
         """The seed that the fit to these rows began with, and where it is kept."""
         arrays = (rows.X, rows.X_labels, rows.Y, rows.Y_labels, rows.weight)
         told = self._settings_that_matter(), whole, total
-        return opened(self.checkpoint, seed, self.random_state, arrays, *told)
+        return open_checkpoint(self.checkpoint, seed, self.random_state, arrays, *told)
 
     def _recipe(self, seed: int) -> RectangleRecipe:
         """The settings of the fit; of "auto", those of a fit of one cluster."""

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nongauss.optimise import loop
+from nongauss.optimise.course import Rule
 from nongauss.optimise.result import FitResult, Run
 from nongauss.rectangle.box_search import RankedColumns, hard_boxes, rank_columns
 from nongauss.rectangle.config import CANDIDATES, COMPARED, STAGES, STEEPNESS, RectangleRecipe, RuleWording
@@ -110,7 +111,7 @@ def fit_soft(
         return (last_two[1], following), {"bound": float(value[0])}
 
     tol = recipe.tol * float(rows.weight.sum())
-    rule = loop.Rule(recipe.max_iter, lambda _: tol, rises=True)
+    rule = Rule(recipe.max_iter, lambda _: tol, rises=True)
     result = loop.run(step, (params, params), run, rule, name="best start")
     result = replace(result, state=result.state[0])
     share = soft_posterior(rows, result.state, recipe.structure)
