@@ -137,6 +137,7 @@ def test_10_counts_near_1e5_are_predicted_to_a_percent():
     assert_allclose(model.predict(X), rate, rtol=0.01)
 
 
+@pytest.mark.gate
 def test_27_steps_do_not_break_it():
     x = np.linspace(-10, 10, 200)[:, None]
     y = np.repeat([0.0, 1.0, 2.0], [67, 66, 67])
@@ -182,6 +183,7 @@ def test_several_outputs_are_refused_with_the_remedy():
         made().fit([[0.0], [1.0]], [[0.0, 1.0], [1.0, 2.0]])
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("likelihood", REGRESSION)
 def test_stress(likelihood):
     rng = np.random.default_rng(0)

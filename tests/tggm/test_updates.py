@@ -10,7 +10,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from nongauss.core.device import double_precision, replace
-from nongauss.optimise.minibatch import Rows
+from nongauss.optimise.minibatch import PaddedRows
 from nongauss.tables.sparse import SparseRows
 from nongauss.tggm import updates
 from nongauss.tggm.config import TrainingRecipe
@@ -91,7 +91,7 @@ def test_gradient_of_the_fit(config, n_outputs):
 def rows():
     rng = np.random.default_rng(0)
     data = rng.normal(size=(7, 2)), rng.normal(size=(7, 1)), np.array([0, 1, -1, -1, 0, 1, -1], np.int32)
-    return Rows(data, np.array([1.0, 2.0, 1.0, 0.5, 3.0, 1.0, 0.0]), np.int32(7))
+    return PaddedRows(data, np.array([1.0, 2.0, 1.0, 0.5, 3.0, 1.0, 0.0]), np.int32(7))
 
 
 @pytest.mark.parametrize("config", CONFIGS)
@@ -158,7 +158,7 @@ def held_for_two():
     """Four rows for each of two members, some of them padding."""
     rng = np.random.default_rng(0)
     held = rng.normal(size=(2, 4, 2)), rng.normal(size=(2, 4, 1)), np.array([[1, 1, 1, 0], [2.0, 1, 0, 0]])
-    return Rows(None, np.ones(1), np.int32(1), held)
+    return PaddedRows(None, np.ones(1), np.int32(1), held)
 
 
 def test_judge_keeps_each_members_best_and_stops_when_all_are_idle():
@@ -189,7 +189,7 @@ def test_judge_without_held_out_rows_takes_the_last_state():
     params = ensemble_of(member(0, 3))
     before = made_state(ensemble_of(member(1, 3)))
     state, info = updates.HeldOutJudge(CONFIG)(
-        jax.random.key(0), replace(before, params=params), Rows(None, None, None)
+        jax.random.key(0), replace(before, params=params), PaddedRows(None, None, None)
     )
     assert info == {}
     assert state.best is params

@@ -23,7 +23,7 @@ from nongauss.estimator.base import (
     check_parameters,
 )
 from nongauss.estimator.by_parts import by_parts
-from nongauss.optimise.checkpoint import ended, opened
+from nongauss.optimise.checkpoint import close_checkpoint, open_checkpoint
 from nongauss.optimise.result import FitResult, Status
 from nongauss.predictive.mixture import GaussianMixtureDistribution
 from nongauss.tables.learn import as_source, is_parted, learn
@@ -85,7 +85,7 @@ class TGGM(TableEstimator):
         reading, rows = self._read_table(X, y, sample_weight)
         first = sample(rows, MOST_SAMPLED)
         data = reading.rows(first.rows)
-        seed, checkpoint = opened(
+        seed, checkpoint = open_checkpoint(
             self.checkpoint,
             seed,
             self.random_state,
@@ -98,7 +98,7 @@ class TGGM(TableEstimator):
         result, ensemble = fit.fit(
             seed, data, reading.completed(config), recipe, None if first.is_all else rows, run
         )
-        ended(checkpoint, result.status)
+        close_checkpoint(checkpoint, result.status)
         self._keep(reading, ensemble, result)
         return result, data
 

@@ -17,8 +17,8 @@ from nongauss.core.records import persistable
 from nongauss.optimise import loop
 from nongauss.optimise.compiled import compiled
 from nongauss.optimise.course import Rule
-from nongauss.optimise.minibatch import GradientStep, minibatch
-from nongauss.optimise.result import FitResult, Run
+from nongauss.optimise.minibatch import Epoch, minibatch
+from nongauss.optimise.result import NOBODY, FitResult, Run
 from nongauss.tables.source import Source
 from nongauss.tggm import predict, updates
 from nongauss.tggm.config import NetworkConfig, TrainingRecipe
@@ -31,8 +31,6 @@ SKEWNESSES = (1.0, 0.75, 0.5, 0.25, 0.0)
 
 MOST_TO_CALIBRATE = 2000
 """Held-out rows of each member that are looked at for that."""
-
-NOBODY = Run()
 """A fit that nobody watches and that is not kept."""
 
 _NO_END = 1e30
@@ -124,10 +122,10 @@ def _continued(state: TrainingState, former: FormerState) -> TrainingState:
     )
 
 
-def epoch_of(config: NetworkConfig, size: int, n_rows: int) -> GradientStep:
+def epoch_of(config: NetworkConfig, size: int, n_rows: int) -> Epoch:
     """One epoch: mini-batches of `size` rows, or all `n_rows` at once, then the members are judged."""
     at_once = None if size >= n_rows else size
-    return GradientStep(
+    return Epoch(
         updates.GradientSums(config), updates.GradientAscent(config), at_once, updates.HeldOutJudge(config)
     )
 

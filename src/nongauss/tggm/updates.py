@@ -15,7 +15,7 @@ from jaxtyping import Array, Float, Key, Shaped
 
 from nongauss.core.device import replace
 from nongauss.core.records import value
-from nongauss.optimise.minibatch import Rows
+from nongauss.optimise.minibatch import PaddedRows
 from nongauss.tables.sparse import SparseRows
 from nongauss.tggm import mean_field, objective
 from nongauss.tggm.config import NetworkConfig
@@ -62,7 +62,7 @@ class GradientSums:
 
     config: NetworkConfig
 
-    def __call__(self, key: Key[Array, ""], params: NetworkParams, batch: Rows) -> dict[str, Any]:
+    def __call__(self, key: Key[Array, ""], params: NetworkParams, batch: PaddedRows) -> dict[str, Any]:
         """Statistics of one batch; all that is random is which cells of sparse rows are left out."""
         X, Y, fold = batch.data
         X = filled(thinned(key, X, self.config.dropout), params.W0.shape[-1])
@@ -146,7 +146,7 @@ class HeldOutJudge:
     config: NetworkConfig
 
     def __call__(
-        self, key: Key[Array, ""], state: TrainingState, rows: Rows
+        self, key: Key[Array, ""], state: TrainingState, rows: PaddedRows
     ) -> tuple[TrainingState, dict[str, Array]]:
         """`rows.held_out` is (X (E, V, D), Y (E, V, P), weight (E, V)), or None: the last is best."""
         epoch = state.epoch + 1
