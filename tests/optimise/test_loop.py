@@ -124,3 +124,14 @@ def test_a_model_in_place_is_left_at_the_state_of_the_result():
     run(in_place(best), None, ALONE, Rule(2), name="walk")
     assert_array_equal(fallen.x, best.x)
     assert fallen.rng.normal() == best.rng.normal()
+
+
+def test_a_number_that_is_only_watched_settles_wherever_it_stands():
+    bounds = [-1.0, -5.0, -3.0, -2.5, -2.5]  # highest at the first iteration
+
+    def step(number, state):
+        return state + 1, {"bound": bounds[min(number, 4)]}
+
+    for climbs, status, state in ((True, Status.MAX_ITER, 1), (False, Status.CONVERGED, 5)):
+        result = run(step, 0, Run(), Rule(9, lambda bound: 1e-3, climbs=climbs), name="steps")
+        assert (result.status, result.state) == (status, state)

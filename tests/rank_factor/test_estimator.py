@@ -239,3 +239,39 @@ def test_factors_go_by_number_or_name_and_mistakes_are_named():
         model.top_columns(0, -1)
     back = model.inverse_transform(model.transform(X))
     assert np.corrcoef(back[:, 0], X[:, 0])[0, 1] > 0.7
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_sweeps_whose_bound_is_highest_at_the_start_converge_to_where_they_settle():
+    rng = np.random.default_rng(1)
+    zeros_and_ones = (rng.normal(size=(80, 1)) + rng.normal(size=(80, 6)) > 0).astype(float)
+    short, long = (
+        RankFactorAnalysis(2, max_iter=most, random_state=0).fit(zeros_and_ones) for most in (60, 300)
+    )
+    assert short.converged_
+    assert short.trace_["bound"].iloc[-1] < short.trace_["bound"].max()
+    assert short.n_iter_ == long.n_iter_ == len(short.trace_)
+    before, first = (
+        RankFactorAnalysis(2, max_iter=sweeps, random_state=0, tol=0).fit(zeros_and_ones).loadings_
+        for sweeps in (short.n_iter_ - 1, 1)
+    )
+    size = np.abs(short.loadings_).to_numpy().max()
+    assert np.abs(short.loadings_ - before).to_numpy().max() < 0.05 * size
+    assert np.abs(short.loadings_ - first).to_numpy().max() > 0.5 * size
+
+
+@pytest.mark.parametrize("stop_at", [21, 25, 31])
+def test_a_stop_in_any_half_of_a_later_chain_keeps_the_draws_of_the_first(stop_at):
+    seen = []
+    model = RankFactorAnalysis(
+        2,
+        inference="gibbs",
+        max_iter=20,
+        n_draws=10,
+        random_state=0,
+        callbacks=[lambda progress: seen.append(progress) or len(seen) == stop_at],
+    )
+    with pytest.warns(NongaussWarning, match="Stopped on request"):
+        model.fit(np.random.default_rng(0).normal(size=(40, 3)))
+    assert len(model.draws_) >= 2
+    assert np.isfinite(model.transform(np.zeros((2, 3)))).all()

@@ -211,3 +211,24 @@ def test_clusters_of_the_command_line_print_dates(tmp_path):
         app, ["cluster", str(tmp_path / "t.csv"), "--clusters", "2", "--out", str(tmp_path)]
     )
     assert result.exit_code == 0, result.output
+
+
+def test_texts_that_are_dates_in_some_parts_only_are_labels_in_all(tmp_path):
+    for number, cells in enumerate(
+        (["2020-01-01", "2020-02-02"], ["none", "2020-02-02"], ["2020-01-01"] * 2)
+    ):
+        pd.DataFrame({"d": cells * 5, "v": np.arange(10.0)}).to_parquet(tmp_path / f"{number}.parquet")
+    whole = pd.concat([pd.read_parquet(file) for file in sorted(tmp_path.iterdir())], ignore_index=True)
+    disk, memory = learn(as_source(tmp_path)).encoder, learn(as_source(whole)).encoder
+    assert disk.encoded_names == memory.encoded_names == ("d=2020-01-01", "d=2020-02-02", "d=none", "v")
+
+
+def test_a_text_among_dates_that_is_none_counts_as_missing_and_is_named():
+    frame = pd.DataFrame({"d": pd.date_range("2020-01-01", periods=30).astype(str), "v": np.arange(30.0)})
+    encoder = whole_encoder(frame)
+    odd = frame.assign(d=["2020-01-05", "", "hello", *frame["d"][3:]])
+    with pytest.warns(NongaussWarning, match=r"treated as missing: '' in column 'd' \(first in row 1\)"):
+        days = encoder.raw(odd)[0].values
+    assert_array_equal(days[:4], [4.0, np.nan, np.nan, 3.0])
+    with pytest.raises(InputError, match="held dates when the model was fitted"):
+        encoder.raw(frame.assign(d="hello"))

@@ -37,12 +37,15 @@ class Rule:
         `max_iter` is a schedule, whose end is COMPLETED.
     patience : over how many iterations the gain is taken.
     rises : an objective that falls is an error of the model.
+    climbs : the step seeks a higher objective. If not, the number is only watched: the fit has converged when
+        it changes by no more than `least_gain`, wherever it stands, and the last state is the result.
     """
 
     max_iter: int
     least_gain: Callable[[float], float] | None = None
     patience: int = 1
     rises: bool = False
+    climbs: bool = True
 
 
 class Adapter(Protocol):
@@ -206,8 +209,9 @@ class Course:
         return FitResult(state, self.trace_rows[: self.n_former + n_done], self.status, self.offset + n_done)
 
     def _slack(self, objective: float) -> float:
-        """The fall from the best objective that does not count; of a schedule, any."""
-        return math.inf if self.rule.least_gain is None else self.rule.least_gain(objective)
+        """The fall from the best objective that does not count: any, of a schedule or a number watched."""
+        rule = self.rule
+        return math.inf if rule.least_gain is None or not rule.climbs else rule.least_gain(objective)
 
     def _judged(self, info: Info) -> tuple[Status | None, bool]:
         """Why the run should end after this iteration, if it should, and whether the iteration is kept."""
@@ -222,7 +226,7 @@ class Course:
             return None, True
         gain, least = objective - self.objectives[-rule.patience], rule.least_gain(objective)
         is_still = (gain if rule.rises else abs(gain)) <= least
-        has_fallen = self.highest - objective > least
+        has_fallen = self.highest - objective > self._slack(objective)
         return (Status.CONVERGED if is_still and not has_fallen else None), True
 
     def _keep(self, infos: Sequence[Info], state_after: Callable[[int], Any]) -> None:
@@ -244,10 +248,10 @@ class Course:
     def _best_of(self, infos: Sequence[Info], state: Any, state_after: Callable[[int], Any]) -> _Best:
         """The best state so far: the last, unless the objective has fallen to it by more than the slack.
 
-        Of a schedule it is always the last.
+        Of a schedule, or a number that is only watched, it is always the last.
         """
         last, former = _objective(infos[-1]), self.done[2]
-        if self.rule.least_gain is None:
+        if math.isinf(self._slack(last)):
             return _Best(last, state)
         objectives = [_objective(info) for info in infos]
         highest = max(objectives)

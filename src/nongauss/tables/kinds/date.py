@@ -126,10 +126,14 @@ class Date(Kind):
         return tuple(out)
 
     def flat(self, column: Column, part: str, origin: float) -> Column:
-        """Days since `origin`, or the labels of a calendar part. Raises InputError for what is no date."""
-        days = _days(column)
+        """Days since `origin`, or the labels of a calendar part.
+
+        Texts among dates that are none are missing cells, the first of which is noted with the days. Raises
+        InputError for numbers, and for texts of which none is a date.
+        """
+        days, note = _days(column)
         if part not in PARTS:
-            return Column(column.name, days - origin, kind="number")
+            return Column(column.name, days - origin, kind="number", note=note)
         missing = np.isnan(days)
         of = {"weekday": _weekdays, "month": lambda d: _months(d) % 12, "hour": _hours}[part]
         codes = np.full(len(days), -1, dtype=np.intp)
@@ -156,8 +160,8 @@ class Date(Kind):
             return str(day)
         return _text(np.floor(day + 0.5) if part == "day" else day)
 
-    def told(self, column: pd.Series[Any]) -> tuple[ColumnKind, str] | None:
-        """A date."""
+    def describe_target(self, column: pd.Series[Any]) -> tuple[ColumnKind, str] | None:
+        """A date, with the first and the last day; None where a cell is none."""
         found = self.decode(Cells("the column", column))
         if found is None or found.values is None:
             return None
@@ -198,6 +202,7 @@ def _days_of_texts(texts: tuple[str, ...]) -> tuple[NDArray[np.float64], str]:
 
 
 def _zone_note(zone: str) -> str:
+    """What a warning says of dates of another zone than UTC."""
     return f"has dates of the time zone {zone}, which are taken in UTC"
 
 
@@ -207,11 +212,14 @@ def _since_1970(stamps: NDArray[np.datetime64]) -> NDArray[np.float64]:
     return days
 
 
-def _days(column: Column) -> NDArray[np.float64]:
-    """The days since 1970 of any column. Raises InputError naming the first row that is no date."""
+def _days(column: Column) -> tuple[NDArray[np.float64], str]:
+    """The days since 1970 of any column, and where the first text among them is no date (NaN), "" for none.
+
+    Raises InputError naming the first row that is no date, of numbers and of texts without any date.
+    """
     if column.kind == Date.name:
         assert column.values is not None
-        return column.values
+        return column.values, ""
     if column.values is not None:
         odd, shown = ~np.isnan(column.values), column.values.astype(object)
     else:
@@ -224,11 +232,13 @@ def _days(column: Column) -> NDArray[np.float64]:
         )
     if odd.any():
         row = int(np.argmax(odd))
+        if column.values is None and not np.isnan(days).all():
+            return days, f"{shown[row]!r} in column {column.name!r} (first in row {row})"
         raise InputError(
             f"Column {column.name!r} held dates when the model was fitted, but holds {shown[row]!r} in row "
             f"{row} (counted from 0); give dates there, such as 2024-03-31."
         )
-    return column.values if column.values is not None else days
+    return (column.values if column.values is not None else days), ""
 
 
 def _weekdays(days: NDArray[np.float64]) -> NDArray[np.intp]:
