@@ -12,7 +12,7 @@ from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from sklearn.mixture import GaussianMixture
 from sklearn.tree import DecisionTreeClassifier
 
-from nongauss.rectangle.box_search import Box, Grid, search_boxes
+from nongauss.rectangle.box_search import Grid, HardBox, search_boxes
 from nongauss.rectangle.rules import best_slopes
 
 
@@ -92,7 +92,7 @@ def box_step(Z: np.ndarray, labels: np.ndarray, tolerance: float = 0.01) -> Answ
             low, high = np.searchsorted(v, mean - 2 * sd), np.searchsorted(v, mean + 2 * sd, "right") - 1
             conditions |= {(d, 0): int(low)} if low > 0 else {}
             conditions |= {(d, 1): int(high)} if high < len(v) - 1 else {}
-        boxes.append(Box(grid, own, conditions))
+        boxes.append(HardBox(grid, own, conditions))
     boxes = search_boxes(grid, boxes, tolerance)
     depth = np.array([_depth(Z, values, box) for box in boxes])
     inside = (np.array([box.broken for box in boxes]) == 0).sum(axis=0)
@@ -102,7 +102,7 @@ def box_step(Z: np.ndarray, labels: np.ndarray, tolerance: float = 0.01) -> Answ
     return Answer(claims.argmax(axis=1), conditions, float((inside == 1).mean()))
 
 
-def _depth(Z: np.ndarray, values: list[np.ndarray], box: Box) -> np.ndarray:
+def _depth(Z: np.ndarray, values: list[np.ndarray], box: HardBox) -> np.ndarray:
     """How deep inside a box each row is."""
     out = np.full(len(Z), 8.0)
     for (d, side), at in box.conditions.items():

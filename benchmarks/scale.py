@@ -161,8 +161,8 @@ def harmonium_pass(source: Any, engine: str) -> tuple[Callable[[], Any], Any, An
 
 def rectangle_pass(source: Any, engine: str) -> tuple[Callable[[], Any], Any, Any]:
     from nongauss import RectangleMixture
-    from nongauss.rectangle.params import Boxes, RectangleParams
-    from nongauss.rectangle.tables import tally_of
+    from nongauss.rectangle.params import RectangleParams, SoftBoxes
+    from nongauss.rectangle.summaries import tally_of
     from nongauss.tables.learn import learn
     from nongauss.tables.source import Encode, sample_table
 
@@ -170,7 +170,7 @@ def rectangle_pass(source: Any, engine: str) -> tuple[Callable[[], Any], Any, An
     first = sample_table(source, Encode(whole, None, "bench"), 1000).table
     model = RectangleMixture(5, n_init=1, max_iter=3, random_state=0).fit(first)
     shape = (1, model.n_clusters_, len(COLUMNS))
-    boxes = Boxes(np.full(shape, -1.0), np.full(shape, 1.0), np.zeros((*shape[:2], 0)))
+    boxes = SoftBoxes(np.full(shape, -1.0), np.full(shape, 1.0), np.zeros((*shape[:2], 0)))
     views, rules, structure, kind = model._fitted
     arguments = (views, whole, "bench", rules, RectangleParams(boxes, structure), kind)
     return partial(source.sum, tally_of, *arguments), arguments, source

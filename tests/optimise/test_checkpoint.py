@@ -16,9 +16,10 @@ import pytest
 from nongauss.core.device import key_from_seed
 from nongauss.core.errors import InputError
 from nongauss.core.records import leaves_of
-from nongauss.optimise.checkpoint import Checkpoint, kept, opened
+from nongauss.optimise.checkpoint import Checkpoint, computed_once, open_checkpoint
 from nongauss.optimise.compiled import compiled
-from nongauss.optimise.loop import Rule, run
+from nongauss.optimise.course import Rule
+from nongauss.optimise.loop import run
 from nongauss.optimise.result import Run, Status
 
 SLOW_FIT = """
@@ -26,7 +27,8 @@ import jax, jax.numpy as jnp
 from nongauss.core.device import key_from_seed
 from nongauss.optimise.checkpoint import Checkpoint
 from nongauss.optimise.compiled import compiled
-from nongauss.optimise.loop import Rule, run
+from nongauss.optimise.course import Rule
+from nongauss.optimise.loop import run
 from nongauss.optimise.result import Run
 
 def step(key, state, rows):
@@ -133,11 +135,13 @@ def test_finished_steps_are_not_taken_again(tmp_path, monkeypatch):
         return {"x": np.full(2, value), "n": 3}
 
     def fit():
-        seed, file = opened(path, 5, None, np.arange(3.0), {"C": 1.0})
-        first = kept(file, "first", lambda: work("first", 1.0), {"x": np.zeros(0), "n": 0})
+        seed, file = open_checkpoint(path, 5, None, np.arange(3.0), {"C": 1.0})
+        first = computed_once(file, "first", lambda: work("first", 1.0), {"x": np.zeros(0), "n": 0})
         calls.append("loop")
         looped = counted(seed, jnp.zeros(1), Run((lambda p: calls.append(p.iteration),), file), 4)
-        last = kept(file, "last", lambda: work("last", float(looped.state[0])), {"x": np.zeros(0), "n": 0})
+        last = computed_once(
+            file, "last", lambda: work("last", float(looped.state[0])), {"x": np.zeros(0), "n": 0}
+        )
         file.end(looped.status)
         return first, last, looped
 
@@ -167,7 +171,7 @@ def test_steps_after_one_that_failed_keep_their_places(tmp_path, monkeypatch):
         file = Checkpoint(tmp_path / "fit", "a")
         for value in (1.0, 2.0, 3.0, 4.0):
             with contextlib.suppress(np.linalg.LinAlgError):
-                yield kept(file, f"work {value}", partial(work, value), 0.0)
+                yield computed_once(file, f"work {value}", partial(work, value), 0.0)
 
     calls = []
     assert list(islice(fit(), 2)) == [1.0, 3.0]
@@ -178,17 +182,17 @@ def test_steps_after_one_that_failed_keep_their_places(tmp_path, monkeypatch):
 def test_a_name_is_that_of_one_step_of_the_fit_or_of_a_part_of_it(tmp_path):
     file = Checkpoint(tmp_path / "fit", "a")
     watching = Run((), file)
-    kept(file, "work", lambda: 1.0, 0.0)
+    computed_once(file, "work", lambda: 1.0, 0.0)
     for part in ("first", "second"):
         own = watching.within(part).checkpoint
-        kept(own, "work", lambda: 2.0, 0.0)
+        computed_once(own, "work", lambda: 2.0, 0.0)
         with pytest.raises(ValueError, match=f"both named '{part}/work'"):
-            kept(own, "work", lambda: 3.0, 0.0)
+            computed_once(own, "work", lambda: 3.0, 0.0)
     file.write()
     again = Checkpoint(tmp_path / "fit", "a")
-    assert kept(Run((), again).within("second").checkpoint, "work", lambda: 4.0, 0.0) == 2.0
-    assert kept(again, "work", lambda: 4.0, 0.0) == 1.0
-    assert kept(again, "more", lambda: 4.0, 0.0) == 4.0
+    assert computed_once(Run((), again).within("second").checkpoint, "work", lambda: 4.0, 0.0) == 2.0
+    assert computed_once(again, "work", lambda: 4.0, 0.0) == 1.0
+    assert computed_once(again, "more", lambda: 4.0, 0.0) == 4.0
     assert Run().within("first") == Run()
 
 
@@ -198,7 +202,7 @@ def test_what_came_after_a_step_that_goes_on_is_out_of_date(tmp_path, monkeypatc
     def fit(callback):
         file = Checkpoint(tmp_path / "fit", "a")
         result = run(lambda n, x: (x + 1.0, {"bound": x}), 0.0, Run((callback,), file), Rule(3), name="loop")
-        return result.state, kept(file, "after", lambda: 10.0 * result.state, 0.0)
+        return result.state, computed_once(file, "after", lambda: 10.0 * result.state, 0.0)
 
     assert fit(stop_at_once) == (1.0, 10.0)
     assert fit(lambda progress: None) == (3.0, 30.0)
@@ -212,10 +216,10 @@ def test_trees_of_all_kinds_are_kept_as_they_were(tmp_path):
         "record": Record(np.full(2, 7.0), "name"),
     }
     file = Checkpoint(tmp_path / "fit", "a")
-    kept(file, "tree", lambda: tree, tree)
+    computed_once(file, "tree", lambda: tree, tree)
     file.write()
     like = {**tree, "record": Record(np.zeros(9), "name")}
-    found = kept(Checkpoint(tmp_path / "fit", "a"), "tree", lambda: None, like)
+    found = computed_once(Checkpoint(tmp_path / "fit", "a"), "tree", lambda: None, like)
     assert found["numbers"] == tree["numbers"]
     assert found["arrays"][0].flags.f_contiguous
     assert type(found["pair"]) is Pair
@@ -224,7 +228,7 @@ def test_trees_of_all_kinds_are_kept_as_they_were(tmp_path):
         np.testing.assert_array_equal(leaves_of(found)[path], leaf)
         assert np.asarray(leaves_of(found)[path]).dtype == np.asarray(leaf).dtype
     with pytest.raises(InputError, match="other names, shapes or types"):
-        kept(Checkpoint(tmp_path / "fit", "a"), "tree", lambda: None, {"numbers": 1})
+        computed_once(Checkpoint(tmp_path / "fit", "a"), "tree", lambda: None, {"numbers": 1})
 
 
 class Pair(NamedTuple):
@@ -244,7 +248,7 @@ class Record:
 
 def test_a_fit_is_told_by_its_arrays_settings_and_seed(tmp_path):
     def told(*settings, x=1.0, seed=5, random_state=5):
-        return opened(tmp_path / "none", seed, random_state, np.full(2, x), *settings)[1].fingerprint
+        return open_checkpoint(tmp_path / "none", seed, random_state, np.full(2, x), *settings)[1].fingerprint
 
     own = told("a", print_me)
     assert told("a", print_me) == own
@@ -255,16 +259,16 @@ def test_a_fit_is_told_by_its_arrays_settings_and_seed(tmp_path):
 
 def test_a_path_may_begin_at_home(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", os.fspath(tmp_path))
-    file = opened("~/fit", 5, 5, np.zeros(1))[1]
+    file = open_checkpoint("~/fit", 5, 5, np.zeros(1))[1]
     file.write()
     assert (tmp_path / "fit").exists()
-    assert opened("~/fit", 5, 5, np.zeros(1))[1].path == file.path
+    assert open_checkpoint("~/fit", 5, 5, np.zeros(1))[1].path == file.path
 
 
 def test_a_fit_without_a_seed_of_its_own_goes_on_with_its_first(tmp_path):
     path = tmp_path / "fit"
     for seed in (5, 6):
-        found, file = opened(path, seed, None, np.zeros(1))
+        found, file = open_checkpoint(path, seed, None, np.zeros(1))
         assert found == 5
         file.write()
 

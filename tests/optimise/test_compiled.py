@@ -12,7 +12,7 @@ from nongauss.core.records import value
 from nongauss.optimise import compiled as chunks
 from nongauss.optimise import course, loop
 from nongauss.optimise.compiled import compiled
-from nongauss.optimise.loop import Rule
+from nongauss.optimise.course import Rule
 from nongauss.optimise.result import Run, Status
 
 KEY = key_from_seed(0)
@@ -134,7 +134,8 @@ ENDLESS = """
 import jax, jax.numpy as jnp
 from nongauss.core.device import key_from_seed
 from nongauss.optimise.compiled import compiled
-from nongauss.optimise.loop import Rule, run
+from nongauss.optimise.course import Rule
+from nongauss.optimise.loop import run
 from nongauss.optimise.result import Run
 
 def step(key, state, rows):

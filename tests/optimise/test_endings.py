@@ -17,9 +17,10 @@ from nongauss.core.records import value
 from nongauss.core.seeds import generator_at, generator_state
 from nongauss.optimise.checkpoint import Checkpoint
 from nongauss.optimise.compiled import compiled
+from nongauss.optimise.course import Rule
 from nongauss.optimise.lbfgs import lbfgs
-from nongauss.optimise.loop import Rule, in_place, run
-from nongauss.optimise.minibatch import Batch, GradientStep, minibatch
+from nongauss.optimise.loop import in_place, run
+from nongauss.optimise.minibatch import Batch, Epoch, minibatch
 from nongauss.optimise.result import Run, Status
 from nongauss.tables.source import Stream
 
@@ -105,7 +106,7 @@ def towards(state, stats, scale):
 def over_parts(flaws):
     rows = TARGET + np.random.default_rng(0).normal(size=(40, 3)).astype(np.float32)
     parts = [Batch((rows[a : a + 20],), np.ones(20, np.float32)) for a in (0, 20)]
-    return minibatch(GradientStep(Local(flaws), towards, None), Stream(parts), 40)
+    return minibatch(Epoch(Local(flaws), towards, None), Stream(parts), 40)
 
 
 def hill(x):

@@ -7,7 +7,8 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from nongauss.core.seeds import generator_at, generator_state
-from nongauss.optimise.loop import Rule, in_place, run
+from nongauss.optimise.course import Rule
+from nongauss.optimise.loop import in_place, run
 from nongauss.optimise.result import FitResult, Run, Status
 
 ALONE = Run()

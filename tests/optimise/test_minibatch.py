@@ -15,8 +15,9 @@ from nongauss.core.records import value
 from nongauss.optimise import compiled as chunks
 from nongauss.optimise import minibatch as gradient
 from nongauss.optimise.compiled import compiled
-from nongauss.optimise.loop import Rule, run
-from nongauss.optimise.minibatch import GradientStep, Rows, bucket, over_devices, pad_rows
+from nongauss.optimise.course import Rule
+from nongauss.optimise.loop import run
+from nongauss.optimise.minibatch import Epoch, PaddedRows, bucket, over_devices, pad_rows
 from nongauss.optimise.result import Run, Status
 
 KEY = key_from_seed(0)
@@ -66,7 +67,7 @@ def optimum(data, weight):
 
 def epochs(batch_size, rows, *, rate=0.02, max_iter=1, key=KEY, finish=None):
     start = State(jnp.zeros(3), jnp.zeros(104), jnp.asarray(rate))
-    step = compiled(GradientStep(LeastSquares(), Ascend(), batch_size, finish), rows)
+    step = compiled(Epoch(LeastSquares(), Ascend(), batch_size, finish), rows)
     return run(step, start, Run(), Rule(max_iter), name="epochs", key=key)
 
 
@@ -100,7 +101,7 @@ def test_an_epoch_meets_each_row_once_and_the_bound_is_their_sum(batch_size):
 )
 def test_padding_changes_nothing_and_its_content_does_not_count(batch_size, same):
     data, weight = table(100)
-    bare = Rows(jax.tree.map(jnp.asarray, data), jnp.asarray(weight), jnp.int32(100))
+    bare = PaddedRows(jax.tree.map(jnp.asarray, data), jnp.asarray(weight), jnp.int32(100))
     padded = pad_rows(data, weight)
     noisy = replace(padded, weight=jnp.where(jnp.arange(104) < 100, padded.weight, 5.0))
     expected = epochs(batch_size, bare).state.params
@@ -160,7 +161,7 @@ def test_fifty_steps_in_slices_are_those_of_all_rows_at_once(monkeypatch):
 
     def fifty():
         state = State(jnp.zeros(3), jnp.zeros(104), jnp.asarray(0.1))
-        step = jax.jit(lambda state: GradientStep(LeastSquares(), Ascend(), None)(KEY, state, rows))
+        step = jax.jit(lambda state: Epoch(LeastSquares(), Ascend(), None)(KEY, state, rows))
         for _ in range(50):
             state, info = step(state)
         return state, info["bound"]
@@ -185,7 +186,7 @@ def layers(key, params, batch):
 
 def sums(W, rows):
     """What a step that takes all rows finds."""
-    step = GradientStep(layers, lambda state, stats, scale: (stats, {}), None)
+    step = Epoch(layers, lambda state, stats, scale: (stats, {}), None)
     return step(KEY, State(W, W, W), rows)[0]
 
 

@@ -10,8 +10,9 @@ from nongauss.core.device import double_precision, record, replace
 from nongauss.optimise import minibatch as gradient
 from nongauss.optimise.checkpoint import Checkpoint
 from nongauss.optimise.compiled import compiled
-from nongauss.optimise.loop import Rule, run
-from nongauss.optimise.minibatch import Batch, GradientStep, minibatch, pad_rows
+from nongauss.optimise.course import Rule
+from nongauss.optimise.loop import run
+from nongauss.optimise.minibatch import Batch, Epoch, minibatch, pad_rows
 from nongauss.optimise.result import Run, Status
 from nongauss.tables.source import Stream
 
@@ -46,7 +47,7 @@ def source(dtype=np.float64):
 
 def test_fifty_full_batch_steps_over_parts_are_those_in_memory(monkeypatch):
     monkeypatch.setattr(gradient, "SLICE", 50)
-    step = GradientStep(local, update, None)
+    step = Epoch(local, update, None)
     with double_precision():
         state, key = State(np.zeros(3)), jax.random.key(0)
         whole, parts = (
@@ -60,7 +61,7 @@ def test_fifty_full_batch_steps_over_parts_are_those_in_memory(monkeypatch):
 
 
 def fit(**watching):
-    step = minibatch(GradientStep(local, update, 32), source(np.float32), 300)
+    step = minibatch(Epoch(local, update, 32), source(np.float32), 300)
     state, key = State(np.zeros(3, np.float32)), jax.random.key(1)
     return run(step, state, Run(**watching), Rule(8), name="epochs", key=key)
 
@@ -70,7 +71,7 @@ def halved(key, state, rows):
 
 
 def test_the_models_own_stop_is_an_early_one():
-    step = minibatch(GradientStep(local, update, None, halved), source(np.float32), 300)
+    step = minibatch(Epoch(local, update, None, halved), source(np.float32), 300)
     state = State(np.zeros(3, np.float32))
     result = run(step, state, Run(), Rule(99), name="epochs", key=jax.random.key(0))
     assert result.status is Status.EARLY_STOPPED

@@ -8,7 +8,7 @@ import numpy as np
 
 from encoding import encoder_of
 from nongauss.rectangle.data import ColumnView, LevelCodes, RawCells, RectangleRows, learn_view, read_columns
-from nongauss.rectangle.params import Boxes, ClusterStructure
+from nongauss.rectangle.params import ClusterStructure, SoftBoxes
 from nongauss.tables.encoder import TableEncoder
 
 
@@ -30,11 +30,11 @@ def rows(n_rows: int = 40, *, gaps: bool = True, seed: int = 0) -> RectangleRows
     return RectangleRows(X, X_labels, Y, Y_labels, rng.uniform(0.5, 2.0, n_rows))
 
 
-def boxes(n_starts: int = 2, K: int = 3, seed: int = 1) -> Boxes:
+def boxes(n_starts: int = 2, K: int = 3, seed: int = 1) -> SoftBoxes:
     rng = np.random.default_rng(seed)
     flat = rng.normal(size=(n_starts, K, 7))
     flat[..., 2:4] += 2.0
-    return Boxes.of(flat, 2)
+    return SoftBoxes.of(flat, 2)
 
 
 def structure(n_starts: int = 2, K: int = 3, seed: int = 2) -> ClusterStructure:

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from nongauss.rectangle.box_search import LOWER, SET, UPPER, Box, Grid, best_interval, search_boxes
+from nongauss.rectangle.box_search import LOWER, SET, UPPER, Grid, HardBox, best_interval, search_boxes
 
 
 def grid(
@@ -32,7 +32,7 @@ def test_the_best_interval_is_the_best_of_all(seed):
 def test_a_box_counts_its_own_rows_less_others_and_gaps_break_nothing():
     codes = np.array([[0, 1, 2, 3, -1], [0, 1, 0, 1, 0]])
     own = np.array([False, True, True, False, True])
-    box = Box(
+    box = HardBox(
         grid(codes, (True, False)), own, {(0, LOWER): 1, (0, UPPER): 2, (1, SET): np.array([True, False])}
     )
     assert (box.broken == 0).tolist() == [False, False, True, False, True]
@@ -48,7 +48,7 @@ def test_the_step_finds_the_boxes_and_drops_columns_of_noise():
     own = (X[:, 0] > 0) & (X[:, 1] < 0.5)
     codes = X.argsort(axis=0).argsort(axis=0).T
     loose = {(d, side): (20 if side == LOWER else 380) for d in range(30) for side in (LOWER, UPPER)}
-    inside, outside = search_boxes(g := grid(codes), [Box(g, own, loose), Box(g, ~own, {})], 0.0)[:2]
+    inside, outside = search_boxes(g := grid(codes), [HardBox(g, own, loose), HardBox(g, ~own, {})], 0.0)[:2]
     assert set(inside.conditions) == {(0, LOWER), (1, UPPER)}
     assert ((inside.broken == 0) == own).all()
     assert outside.value <= (~own).sum()
@@ -62,7 +62,7 @@ def test_tolerance_buys_fewer_conditions_and_never_costs_more():
 
     def held(tolerance):
         g = grid(codes)
-        return search_boxes(g, [Box(g, own, {(0, LOWER): 140, (1, UPPER): 299})], tolerance)[0]
+        return search_boxes(g, [HardBox(g, own, {(0, LOWER): 140, (1, UPPER): 299})], tolerance)[0]
 
     exact, loose = held(0.0), held(0.03)
     assert len(loose.conditions) < len(exact.conditions)
@@ -74,10 +74,12 @@ def test_brevity_empties_no_small_cluster_and_lets_no_large_one_hold_every_row()
     """The tolerance is worth four rows, twice the small cluster."""
     codes = np.arange(200)[None]
     own = np.isin(codes[0], [100, 101])
-    box = search_boxes(g := grid(codes), [Box(g, own, {(0, LOWER): 99, (0, UPPER): 102})], 0.02)[0]
+    box = search_boxes(g := grid(codes), [HardBox(g, own, {(0, LOWER): 99, (0, UPPER): 102})], 0.02)[0]
     assert box.value > 0
     last = codes[0] >= 198
-    large, small = search_boxes(g, [Box(g, ~last, {(0, UPPER): 197}), Box(g, last, {(0, LOWER): 198})], 0.02)
+    large, small = search_boxes(
+        g, [HardBox(g, ~last, {(0, UPPER): 197}), HardBox(g, last, {(0, LOWER): 198})], 0.02
+    )
     assert large.conditions == {(0, UPPER): 197}
     assert small.conditions == {(0, LOWER): 198}
 
@@ -85,7 +87,7 @@ def test_brevity_empties_no_small_cluster_and_lets_no_large_one_hold_every_row()
 def test_stated_conditions_stay():
     codes = np.arange(10)[None]
     g = grid(codes)
-    box = Box(g, codes[0] >= 5, {(0, LOWER): 3}, held=[(0, LOWER)])
+    box = HardBox(g, codes[0] >= 5, {(0, LOWER): 3}, held=[(0, LOWER)])
     search_boxes(g, [box], 0.5)
     assert box.conditions == {(0, LOWER): 3}
 
@@ -95,5 +97,5 @@ def test_weights_count_like_repeated_rows():
     own = np.array([True, True, False, True])
     weights = np.array([1.0, 1.0, 3.0, 1.0])
     g = grid(codes, weight=weights)
-    box = search_boxes(g, [Box(g, own, {})], 0.0)[0]
+    box = search_boxes(g, [HardBox(g, own, {})], 0.0)[0]
     assert box.value == 2.0

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from nongauss.rectangle import objective as o
-from nongauss.rectangle.params import Boxes, RectangleParams, box_prior
+from nongauss.rectangle.params import RectangleParams, SoftBoxes, box_prior
 from nongauss.rectangle.structure import log_density, log_prior
 from rectangle.small import boxes, rows, structure
 
@@ -45,7 +45,7 @@ def test_the_e_step_and_the_objective_equal_brute_force():
     """Every assignment of every row, by the definition of the constraint: inside its own, outside the
     others."""
     data, box, look = rows(12), boxes(), structure()
-    at, prior = o.slope_powers(data, 3.0), box_prior(3, 2, 3)
+    at, prior = o.slope_powers(data, 3.0), box_prior(3, 2, 3, ())
     log_G, log_p = o.log_inside(at, box), log_density(data, look, "student_t")[0]
     joint = np.empty((2, 3, 12))
     for k in range(3):
@@ -54,27 +54,27 @@ def test_the_e_step_and_the_objective_equal_brute_force():
     assert_allclose(o.posterior(log_G, log_p), joint / joint.sum(axis=1, keepdims=True), rtol=1e-7)
     total = np.log(joint.sum(axis=1)) @ data.weight
     problem = o.EMProblem(data, at, prior, "student_t")
-    total += o.log_box_prior(box, prior)[0].sum(axis=1) + log_prior(look, data.Y_labels, "student_t")
+    total += o.log_box_prior(box, prior)[0].sum(axis=1) + log_prior(look, "student_t")
     assert_allclose(o.objective(problem, RectangleParams(box, look)), total, rtol=1e-9)
 
 
 def test_the_gradient_equals_finite_differences():
-    data, prior = rows(), box_prior(3, 2, 3)
+    data, prior = rows(), box_prior(3, 2, 3, ())
     at, flat = o.slope_powers(data, 4.0), boxes().flat()
     share = np.random.default_rng(0).dirichlet(np.ones(3), (2, len(data))).transpose(0, 2, 1)
-    value, gradient = o.expected(at, Boxes.of(flat, 2), share, prior)
+    value, gradient = o.expected(at, SoftBoxes.of(flat, 2), share, prior)
     assert value.shape == (2, 3)
     numeric = np.empty_like(flat)
     for place in np.ndindex(flat.shape):
         step = np.zeros_like(flat)
         step[place] = 1e-6
-        up, down = (o.expected(at, Boxes.of(flat + sign * step, 2), share, prior)[0] for sign in (1, -1))
+        up, down = (o.expected(at, SoftBoxes.of(flat + sign * step, 2), share, prior)[0] for sign in (1, -1))
         numeric[place] = (up - down).sum() / 2e-6
     assert_allclose(gradient, numeric, rtol=1e-6, atol=1e-5)
 
 
 def test_blocks_of_rows_change_nothing(monkeypatch):
-    data, box, prior = rows(300), boxes(), box_prior(3, 2, 3)
+    data, box, prior = rows(300), boxes(), box_prior(3, 2, 3, ())
     at = o.slope_powers(data, 5.0)
     share = np.full((2, 3, 300), 1 / 3)
     whole = o.expected(at, box, share, prior)
@@ -86,8 +86,8 @@ def test_blocks_of_rows_change_nothing(monkeypatch):
 def test_gross_values_overflow_nowhere():
     data = rows(gaps=False)
     data.X[0] = 1e9
-    wide = Boxes(np.full((1, 2, 2), -16.0), np.full((1, 2, 2), 16.0), np.zeros((1, 2, 3)))
+    wide = SoftBoxes(np.full((1, 2, 2), -16.0), np.full((1, 2, 2), 16.0), np.zeros((1, 2, 3)))
     at = o.slope_powers(data, 20.0)
-    value, gradient = o.expected(at, wide, np.full((1, 2, 40), 0.5), box_prior(2, 2, 3))
+    value, gradient = o.expected(at, wide, np.full((1, 2, 40), 0.5), box_prior(2, 2, 3, ()))
     assert np.isfinite(value).all()
     assert np.isfinite(gradient).all()

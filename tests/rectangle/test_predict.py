@@ -7,8 +7,9 @@ from encoding import encoder_of
 from nongauss.optimise.result import Run
 from nongauss.rectangle.config import RectangleRecipe, RuleWording
 from nongauss.rectangle.data import ColumnViews, learn_view, merge, read_columns
-from nongauss.rectangle.fit import ClusterTask, fit, posterior_share
-from nongauss.rectangle.rules import NOTHING_STATED
+from nongauss.rectangle.fit import ClusterTask, fit
+from nongauss.rectangle.predict import soft_posterior
+from nongauss.rectangle.stated_rules import NOTHING_STATED
 from nongauss.rectangle.structure import log_density
 
 
@@ -23,7 +24,7 @@ def iris() -> ClusterTask:
 
 def test_the_posterior_is_rules_times_structure():
     task = iris()
-    assert task.is_shared
+    assert task.views_overlap
     recipe = RectangleRecipe(3, "student_t", 4, 50, 1e-5, 0)
     result, fitted = fit(task, recipe, RuleWording("auto", 0.01), Run())
     joint = fitted.log_joint(task.cells, task.rows)
@@ -32,6 +33,6 @@ def test_the_posterior_is_rules_times_structure():
     assert_allclose(joint, np.log(proba) + log_p)
     total = logsumexp(joint, axis=1) @ task.rows.weight
     assert_allclose(fitted.log_conditional(task.cells, task.rows), total)
-    share = posterior_share(task.rows, result.state, "student_t")
+    share = soft_posterior(task.rows, result.state, "student_t")
     agree = joint.argmax(axis=1) == share.argmax(axis=0)
     assert agree.mean() > 0.97

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from nongauss.rectangle.box_search import LOWER, UPPER, hard_boxes, is_whole, rank_columns
 from nongauss.rectangle.data import RawCells
-from nongauss.rectangle.params import Boxes, StatedBound
+from nongauss.rectangle.params import SoftBoxes, StatedBound
 from nongauss.rectangle.rules import (
     FAR,
     Condition,
@@ -20,7 +20,7 @@ from nongauss.rectangle.rules import (
     printed,
     roundest,
 )
-from nongauss.rectangle.tables import rule_texts
+from nongauss.rectangle.summaries import rule_texts
 from rectangle.small import labels, viewed
 
 AGE = Condition(0, "age", 30.0, 45.0, unit=10.0)
@@ -71,8 +71,8 @@ def table(X: np.ndarray):
     return there, cells, rank_columns(there, cells, there.scaled(cells.numbers), np.ones(len(X)))
 
 
-def wide(K: int, D: int) -> Boxes:
-    return Boxes(np.full((1, K, D), -16.0), np.full((1, K, D), 16.0), np.zeros((1, K, 0)))
+def wide(K: int, D: int) -> SoftBoxes:
+    return SoftBoxes(np.full((1, K, D), -16.0), np.full((1, K, D), 16.0), np.zeros((1, K, 0)))
 
 
 @pytest.mark.parametrize("offset", [0.0, 1e5])
@@ -80,7 +80,7 @@ def test_bounds_lie_in_the_gap_whatever_the_offset_of_single_precision_data(offs
     X = (np.array([[0.1], [0.2], [0.3], [0.7], [0.8]]) + offset).astype(np.float32).astype(float)
     there, _, at = table(X)
     own = np.array([0, 0, 0, 1, 1])
-    rules = printed(at, there, hard_boxes(at, wide(2, 1), own, 0.0), ("low", "high"), "auto")
+    rules = printed(at, there, hard_boxes(at, wide(2, 1), own, 0.0, ()), ("low", "high"), "auto")
     (low,), (high,) = rules.conditions
     assert low.upper == high.lower
     assert X[2, 0] < low.upper < X[3, 0]
@@ -92,10 +92,10 @@ def test_only_rows_that_the_other_conditions_let_in_hold_a_bound():
     X = np.array([[0.0, 0.5], [1, 0.25], [3, 8.5], [7, 9.5], [9, 0.75], [10, 0.5], [11, 9.0]])
     there, _, at = table(X)
     own = np.array([0, 0, 1, 1, 1, 1, 1])
-    boxes = Boxes(
+    boxes = SoftBoxes(
         np.array([[[-16.0, -16], [-16, -16]]]), np.array([[[-0.9, -0.5], [16, 16]]]), np.zeros((1, 2, 0))
     )
-    found = hard_boxes(at, boxes, own, 0.0)
+    found = hard_boxes(at, boxes, own, 0.0, ())
     rules = printed(at, there, found, ("a", "b"), "auto")
     assert rules.margins(table(X)[1])[own == 0, 0].min() >= 0
     assert rules.margins(table(X)[1])[own == 1, 0].max() < 0

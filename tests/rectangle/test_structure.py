@@ -34,11 +34,11 @@ def test_em_never_lowers_likelihood_plus_prior_gaps_and_weights_included(kind):
     look = update_structure(data, share, np.ones_like(share), look, kind)
     former = -np.inf
     for _ in range(30):
-        log_p, pull = log_density(data, look, kind)
-        value = (share * log_p).sum(axis=(1, 2)) + log_prior(look, data.Y_labels, kind)
+        log_p, t_weight = log_density(data, look, kind)
+        value = (share * log_p).sum(axis=(1, 2)) + log_prior(look, kind)
         assert (value >= former - 1e-9).all()
         former = value
-        look = update_structure(data, share, pull, look, kind)
+        look = update_structure(data, share, t_weight, look, kind)
     # At the end the update stands still.
     assert_allclose(
         update_structure(data, share, log_density(data, look, kind)[1], look, kind).mean, look.mean, atol=1e-2

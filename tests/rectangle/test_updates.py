@@ -6,7 +6,7 @@ from sklearn.metrics import adjusted_rand_score
 from nongauss.rectangle.config import KINDS
 from nongauss.rectangle.data import RectangleRows
 from nongauss.rectangle.objective import EMProblem, expected, log_inside, posterior, slope_powers
-from nongauss.rectangle.params import Boxes, RectangleParams, StatedBound, box_prior
+from nongauss.rectangle.params import RectangleParams, SoftBoxes, StatedBound, box_prior
 from nongauss.rectangle.structure import log_density
 from nongauss.rectangle.updates import (
     boxes_around,
@@ -23,7 +23,7 @@ from rectangle.small import blobs, boxes, labels, rows, structure
 @pytest.mark.parametrize("slope", [5.0, 20.0])
 def test_no_iteration_lowers_the_objective_of_any_start(kind, slope):
     data = rows(60)
-    problem = EMProblem(data, slope_powers(data, slope), box_prior(3, 2, 3), kind)
+    problem = EMProblem(data, slope_powers(data, slope), box_prior(3, 2, 3, ()), kind)
     share = starting_shares(data, 3, 4, seed=0)
     params = RectangleParams(boxes_around(data, share, problem.prior), structure_around(data, share, kind))
     values = []
@@ -37,7 +37,7 @@ def test_no_iteration_lowers_the_objective_of_any_start(kind, slope):
 
 def test_no_rectangle_loses_by_a_step():
     data, box = rows(60), boxes()
-    problem = EMProblem(data, slope_powers(data, 10.0), box_prior(3, 2, 3), "full")
+    problem = EMProblem(data, slope_powers(data, 10.0), box_prior(3, 2, 3, ()), "full")
     share = posterior(log_inside(problem.powers, box), log_density(data, structure(), "full")[0])
     before = expected(problem.powers, box, share, problem.prior)[0]
     after = expected(problem.powers, move_boxes(problem, box, share), share, problem.prior)[0]
@@ -50,7 +50,7 @@ def test_bounds_that_are_stated_very_strongly_are_where_they_were_stated():
         3, 2, 3, [StatedBound(k, i, stated.flat()[0, k, i], 1e9) for k in range(3) for i in range(7)]
     )
     problem = EMProblem(data, slope_powers(data, 10.0), prior, "full")
-    start = Boxes.of(stated.flat()[:1] + 0.1, 2)
+    start = SoftBoxes.of(stated.flat()[:1] + 0.1, 2)
     moved = move_boxes(problem, start, np.full((1, 3, 60), 1 / 3), steps=50)
     assert_allclose(moved.flat()[0], stated.flat()[0], atol=1e-5)
 

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from nongauss.core.errors import NongaussWarning
 from nongauss.core.seeds import key_seed
+from nongauss.optimise.course import COLUMNS
 from nongauss.optimise.result import FitResult, Run, Status
 
 if TYPE_CHECKING:
@@ -64,7 +65,6 @@ _WARNINGS: dict[Status, type[Warning]] = {
     Status.STALLED: NongaussWarning,
     Status.STOPPED: NongaussWarning,
 }
-_TRACE_COLUMNS = ("iteration", "bound", "objective", "seconds")
 
 
 class NongaussEstimator(BaseEstimator):  # type: ignore[misc]
@@ -152,10 +152,10 @@ def trace_table(trace: list[dict[str, float]]) -> pd.DataFrame:
     """
     import pandas as pd
 
-    others = dict.fromkeys(name for row in trace for name in row if name not in _TRACE_COLUMNS)
+    others = dict.fromkeys(name for row in trace for name in row if name not in COLUMNS)
     trace = [{"objective": row["bound"]} | row for row in trace]
-    table = pd.DataFrame(trace, columns=[*_TRACE_COLUMNS, *others])
-    return table.astype({"iteration": np.int64} | dict.fromkeys(_TRACE_COLUMNS[1:], np.float64))
+    table = pd.DataFrame(trace, columns=[*COLUMNS, *others])
+    return table.astype({"iteration": np.int64} | dict.fromkeys(COLUMNS[1:], np.float64))
 
 
 class ProbabilityClassifierMixin(ClassifierMixin):  # type: ignore[misc]

@@ -20,7 +20,7 @@ from nongauss.harmonium.fit import class_temperature, count_features, fit_global
 from nongauss.harmonium.impute import NO_FILLER, learn_filler
 from nongauss.harmonium.objective import scores
 from nongauss.harmonium.summaries import class_means
-from nongauss.optimise.checkpoint import ended
+from nongauss.optimise.checkpoint import close_checkpoint
 
 
 class HarmoniumClassifier(ClassifierMixin, HarmoniumBase):  # type: ignore[misc]
@@ -155,7 +155,7 @@ class HarmoniumClassifier(ClassifierMixin, HarmoniumBase):  # type: ignore[misc]
         self.classes_ = classes
         self.class_means_, self.class_spreads_ = class_means(hidden, rows.weight, rows.labels, n_classes)
         self.temperature_ = class_temperature(machine, rows, recipe)
-        ended(checkpoint, result.status)
+        close_checkpoint(checkpoint, result.status)
         self._record_fit(result)
         return self
 

@@ -32,7 +32,7 @@ from nongauss.harmonium.fit import fit_chain, fit_global, has_room
 from nongauss.harmonium.predict import Machine
 from nongauss.harmonium.summaries import SATURATED, component_status, description, top_columns
 from nongauss.harmonium.visible_units import UnitCoder
-from nongauss.optimise.checkpoint import Checkpoint, ended, opened
+from nongauss.optimise.checkpoint import Checkpoint, close_checkpoint, open_checkpoint
 
 FloatArray = NDArray[np.float64]
 
@@ -97,7 +97,7 @@ class HarmoniumBase(TransformerMixin, NongaussEstimator):  # type: ignore[misc]
         cells = (X.data, X.indices, X.indptr) if sp.issparse(X) else X
         told = self._settings_that_matter(), table.coder, all_rows and all_rows[1:]
         arrays = (cells, rows.missing, rows.weight, rows.labels)
-        return opened(self.checkpoint, seed, self.random_state, arrays, *told)
+        return open_checkpoint(self.checkpoint, seed, self.random_state, arrays, *told)
 
     def _keep(
         self, coder: UnitCoder, machine: Machine, rows: VisibleRows, reasons: tuple[str, ...] | None
@@ -387,7 +387,7 @@ class Harmonium(HarmoniumBase):
         else:
             result, machine = fit_global(coder.layout, rows, recipe, run, all_rows=table.all_rows)
         self._keep(coder, machine, rows, reasons)
-        ended(checkpoint, result.status)
+        close_checkpoint(checkpoint, result.status)
         self._record_fit(result)
         return self
 

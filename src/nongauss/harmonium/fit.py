@@ -43,12 +43,10 @@ from nongauss.harmonium.params import HarmoniumParams
 from nongauss.harmonium.predict import Machine
 from nongauss.harmonium.updates import filled_by_mean_field, preactivation, with_dropout
 from nongauss.optimise import loop
+from nongauss.optimise.course import Rule
 from nongauss.optimise.lbfgs import PATIENCE, lbfgs
-from nongauss.optimise.loop import Rule, in_place
-from nongauss.optimise.result import FitResult, Run, Status
-
-NOBODY = Run()
-"""The run of a fit that nobody watches and nothing keeps."""
+from nongauss.optimise.loop import in_place
+from nongauss.optimise.result import NOBODY, FitResult, Run, Status
 
 LEARNING, COUNTING = "contrastive divergence", "chain graph"
 """Names of the two loops of a fit in its checkpoint."""

@@ -193,7 +193,7 @@ class Entry:
         self.checkpoint, self.name = checkpoint, name
 
     @property
-    def is_kept(self) -> bool:
+    def has_file(self) -> bool:
         """Is there a file?"""
         return self.checkpoint is not None
 
@@ -242,7 +242,7 @@ def entry_of(checkpoint: Checkpoint | None, name: str) -> Entry:
     return Entry(None) if checkpoint is None else checkpoint.entry(name)
 
 
-def kept(checkpoint: Checkpoint | None, name: str, work: Callable[[], T], like: T) -> T:
+def computed_once(checkpoint: Checkpoint | None, name: str, work: Callable[[], T], like: T) -> T:
     """The result of `work()`, a tree like `like`, or what the file has of it.
 
     `name` is that of the step, one of its own in the fit.
@@ -257,7 +257,7 @@ def kept(checkpoint: Checkpoint | None, name: str, work: Callable[[], T], like: 
     return result
 
 
-def opened(
+def open_checkpoint(
     path: str | os.PathLike[str] | None, seed: int, random_state: Any, arrays: Any, *settings: Any
 ) -> tuple[int, Checkpoint | None]:
     """The seed that a fit to these arrays (a pytree) with these settings began with, and where it is kept.
@@ -277,10 +277,10 @@ def opened(
     begun_with = seed if isinstance(random_state, numbers.Integral) else "any"
     own = fingerprint(arrays, nongauss.__version__, begun_with, *settings)
     checkpoint = Checkpoint(file, own)
-    return kept(checkpoint, "seed", lambda: seed, seed), checkpoint
+    return computed_once(checkpoint, "seed", lambda: seed, seed), checkpoint
 
 
-def ended(checkpoint: Checkpoint | None, status: Status) -> None:
+def close_checkpoint(checkpoint: Checkpoint | None, status: Status) -> None:
     """A fit that may have a file has ended."""
     if checkpoint is not None:
         checkpoint.end(status)

@@ -180,7 +180,7 @@ class Course:
 
     def finish(self, result: FitResult) -> None:
         """The run is over: the file gets its result or, if it was stopped, all that it goes on from."""
-        if not self.entry.is_kept or self.n_iter < self.again.n_iter:
+        if not self.entry.has_file or self.n_iter < self.again.n_iter:
             return
         now = self.snapshot()
         if result.status is not Status.STOPPED:

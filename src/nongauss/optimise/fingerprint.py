@@ -24,13 +24,13 @@ def fingerprint(arrays: Any, *settings: Any) -> str:
     digest = hashlib.sha256()
     for array in map(np.ascontiguousarray, leaves_of(arrays).values()):
         digest.update(repr((array.shape, array.dtype)).encode() + array.tobytes())
-    digest.update(_told(settings).encode())
+    digest.update(_as_text(settings).encode())
     return digest.hexdigest()
 
 
 _INSIDE: tuple[tuple[tuple[type, ...], Callable[[Any], Iterable[Any]]], ...] = (
     ((Mapping,), lambda mapping: mapping.items()),
-    ((set, frozenset), lambda items: sorted(map(_told, items))),
+    ((set, frozenset), lambda items: sorted(map(_as_text, items))),
     ((list, tuple), lambda items: items),
     ((CodeType,), lambda code: (code.co_code, code.co_names, code.co_consts)),
     ((FunctionType,), lambda f: (f.__code__, f.__defaults__, f.__kwdefaults__, f.__closure__)),
@@ -41,14 +41,14 @@ _INSIDE: tuple[tuple[tuple[type, ...], Callable[[Any], Iterable[Any]]], ...] = (
 """What tells apart values whose print leaves something out, or is another in each process."""
 
 
-def _told(value: Any, above: tuple[int, ...] = ()) -> str:
+def _as_text(value: Any, above: tuple[int, ...] = ()) -> str:
     """All that a setting is, as text; `above` are the values that this one is in."""
     value = inspect.unwrap(value) if callable(value) else value
     if id(value) in above:
         return "itself"
     if isinstance(value, np.ndarray) or type(value).__module__.startswith("jaxlib."):  # which are its arrays
         array = np.asarray(value)
-        return _told(("array", array.shape, str(array.dtype), array.tolist()), (*above, id(value)))
+        return _as_text(("array", array.shape, str(array.dtype), array.tolist()), (*above, id(value)))
     inside = next((parts for kinds, parts in _INSIDE if isinstance(value, kinds)), None)
     if inside is not None:
         parts = inside(value)
@@ -58,4 +58,4 @@ def _told(value: Any, above: tuple[int, ...] = ()) -> str:
         parts = getattr(value, "__dict__", {}).items()
     else:
         return re.sub(r" at 0x[0-9a-f]+", "", repr(value))
-    return f"{type(value).__qualname__}({', '.join(_told(part, (*above, id(value))) for part in parts)})"
+    return f"{type(value).__qualname__}({', '.join(_as_text(part, (*above, id(value))) for part in parts)})"

@@ -18,7 +18,7 @@ from nongauss.optimise.result import Status
 
 FloatArray = NDArray[np.float64]
 Objective = Callable[[FloatArray], tuple[float, FloatArray, float]]
-Box = Sequence[tuple[float | None, float | None]]
+Bounds = Sequence[tuple[float | None, float | None]]
 
 MEMORY = 50
 """Pairs of steps from which the curvature is estimated."""
@@ -56,7 +56,7 @@ class Tried(NamedTuple):
     gradient: FloatArray
 
 
-def lbfgs(objective: Objective, bounds: Box) -> Adapter:
+def lbfgs(objective: Objective, bounds: Bounds) -> Adapter:
     """The adapter of a climb of `objective` within `bounds`; the state of the run is the point x.
 
     objective : x -> (value to maximise, its gradient, the bound for the trace). Where it raises LinAlgError
@@ -81,7 +81,7 @@ class _Lbfgs:
 
     replays = True
 
-    def __init__(self, objective: Objective, bounds: Box) -> None:
+    def __init__(self, objective: Objective, bounds: Bounds) -> None:
         self.known, self.bounds = _Known(objective), bounds
 
     def begin(self, state: Any, key: Any) -> FloatArray:
@@ -105,7 +105,7 @@ class _Lbfgs:
     def drive(self, course: Course) -> None:
         """L-BFGS, begun again where a line search finds nothing although there was progress."""
         self.course, self.x = course, course.state
-        self.known.save = course.save if course.entry.is_kept else None
+        self.known.save = course.save if course.entry.has_file else None
         self.value, self.slope, _ = self.known(self.x)
         if not np.isfinite(self.value):
             course.end(Status.NONFINITE)

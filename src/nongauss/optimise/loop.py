@@ -17,7 +17,7 @@ from nongauss.optimise.checkpoint import Entry, Snapshot, entry_of
 from nongauss.optimise.course import Adapter, Course, Info, Rule
 from nongauss.optimise.result import FitResult, Run, Status, say
 
-__all__ = ["Adapter", "Course", "InPlace", "Rule", "in_place", "run"]
+__all__ = ["InPlace", "in_place", "run"]
 
 Step = Callable[[int, Any], tuple[Any, Info]]
 
@@ -78,7 +78,7 @@ def run(
 
 def _found(entry: Entry, adapter: Adapter, now: Snapshot) -> Snapshot | None:
     """What the file has of the run, with states as the adapter wants them."""
-    found = entry.load(now._replace(state=adapter.packed(now.state))) if entry.is_kept else None
+    found = entry.load(now._replace(state=adapter.packed(now.state))) if entry.has_file else None
     if found is None:
         return None
     try:

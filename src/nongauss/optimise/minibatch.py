@@ -3,7 +3,7 @@
 The model gives `local(key, params, batch) -> stats`, a pytree that is a SUM over the rows of the batch (its
 gradients or sufficient statistics, each row times its weight) with "bound" among its entries, and
 `update(state, stats, scale) -> (state, info)`, where `scale * stats` estimates the sum over all rows.
-`GradientStep` runs an epoch on rows in memory and is a step for `compiled`; `minibatch` is the adapter for
+`Epoch` runs an epoch on rows in memory and is a step for `compiled`; `minibatch` is the adapter for
 rows that live in a `Source`. There, where a batch is to hold all rows, `local` runs where the parts are and
 only its sums come here; else blocks of rows come here, a few parts shuffled together, and are cut into
 batches.
@@ -37,7 +37,7 @@ _MULTIPLE = 8
 
 
 @record
-class Rows:
+class PaddedRows:
     """N_padded rows, of which the first `n_rows` are real; the others have weight 0.
 
     data : pytree of arrays, each (N_padded, ...)
@@ -54,16 +54,16 @@ class Rows:
     n_all: Any = None
 
 
-Local = Callable[[jax.Array, Any, Rows], Mapping[str, Any]]
+Local = Callable[[jax.Array, Any, PaddedRows], Mapping[str, Any]]
 Update = Callable[[Any, Mapping[str, Any], jax.Array], tuple[Any, Mapping[str, jax.Array]]]
-Finish = Callable[[jax.Array, Any, Rows], tuple[Any, Mapping[str, jax.Array]]]
+Finish = Callable[[jax.Array, Any, PaddedRows], tuple[Any, Mapping[str, jax.Array]]]
 
 
 @value
-class GradientStep:
+class Epoch:
     """A step for the loop that runs one epoch; `local`, `update`, `finish` are hashable values or functions.
 
-    The state must have `.params`. A batch is a `Rows` with `batch_size` rows, the last one of the epoch
+    The state must have `.params`. A batch is a `PaddedRows` with `batch_size` rows, the last one of the epoch
     filled up with rows of weight 0 that repeat a real row. If all rows fit in one batch they are used in
     their order. `batch_size=None` is all rows.
 
@@ -79,7 +79,7 @@ class GradientStep:
     batch_size: int | None
     finish: Finish | None = None
 
-    def __call__(self, key: jax.Array, state: Any, rows: Rows) -> tuple[Any, dict[str, jax.Array]]:
+    def __call__(self, key: jax.Array, state: Any, rows: PaddedRows) -> tuple[Any, dict[str, jax.Array]]:
         """One epoch: the step of the loop."""
         keys = split_named(key, "order", "local", "finish")
         n_padded = rows.weight.shape[0]
@@ -94,7 +94,7 @@ class GradientStep:
         return state, info
 
     def _batch(
-        self, key: jax.Array, state: Any, batch: Rows, real: jax.Array, n_devices: int = 1
+        self, key: jax.Array, state: Any, batch: PaddedRows, real: jax.Array, n_devices: int = 1
     ) -> tuple[Any, dict[str, jax.Array]]:
         """One update from one batch; `real` (B,) says which of its rows count."""
         n_batch = real.sum(dtype=jnp.int32)
@@ -107,7 +107,7 @@ class GradientStep:
         return state, {**info, "bound": stats["bound"]}
 
     def _epoch(
-        self, keys: dict[str, jax.Array], state: Any, rows: Rows, size: int
+        self, keys: dict[str, jax.Array], state: Any, rows: PaddedRows, size: int
     ) -> tuple[Any, dict[str, jax.Array]]:
         """Batches of `size` rows from a random order of the real rows; their number is not compiled in."""
         order = jnp.pad(_random_order(keys["order"], rows), (0, size))
@@ -134,8 +134,8 @@ class GradientStep:
         return state, {name: sum_ if name == "bound" else sum_ / n_batches for name, sum_ in total.items()}
 
 
-def pad_rows(data: Any, weight: np.ndarray, held_out: Any = None) -> Rows:
-    """`Rows` of host arrays (N, ...), padded up to a bucket: data sets of about one size compile once.
+def pad_rows(data: Any, weight: np.ndarray, held_out: Any = None) -> PaddedRows:
+    """`PaddedRows` of host arrays (N, ...), padded up to a bucket: data sets of about one size compile once.
 
     Padding repeats the first row (legal values, weight 0) and adds at most an eighth of N, or what lacks to
     64 rows. Raises InputError for no rows, or arrays of unequal length.
@@ -151,7 +151,7 @@ def pad_rows(data: Any, weight: np.ndarray, held_out: Any = None) -> Rows:
         return np.concatenate([array, np.repeat(array[:1], extra, axis=0)])
 
     padded = np.concatenate([np.asarray(weight), np.zeros(extra, np.asarray(weight).dtype)])
-    return Rows(
+    return PaddedRows(
         jax.tree.map(lambda array: jax.device_put(pad(array)), data),
         jax.device_put(padded),
         jax.device_put(np.int32(n_rows)),
@@ -159,7 +159,7 @@ def pad_rows(data: Any, weight: np.ndarray, held_out: Any = None) -> Rows:
     )
 
 
-def over_devices(rows: Rows) -> Rows:
+def over_devices(rows: PaddedRows) -> PaddedRows:
     """The rows shared out evenly over all devices of the process, so that a sum over them is one of sums.
 
     A step that takes all rows at once then runs on all devices, and the compiler adds the sums up. With one
@@ -181,22 +181,22 @@ def _devices() -> Mesh:
     return Mesh(np.asarray(jax.devices()), ("rows",))
 
 
-def _on_devices(local: Local, key: jax.Array, params: Any, batch: Rows) -> Mapping[str, Any]:
+def _on_devices(local: Local, key: jax.Array, params: Any, batch: PaddedRows) -> Mapping[str, Any]:
     """`local` of a batch, each device going over its own rows, which the compiler does not see to."""
 
-    def own(key: jax.Array, params: Any, rows: Rows) -> Any:
+    def own(key: jax.Array, params: Any, rows: PaddedRows) -> Any:
         key = jax.random.fold_in(key, jax.lax.axis_index("rows"))
         return jax.lax.psum(in_slices(local, key, params, rows), "rows")  # type: ignore[no-untyped-call]
 
     here, everywhere = PartitionSpec("rows"), PartitionSpec()  # type: ignore[no-untyped-call]
-    split = Rows(here, here, everywhere, n_all=everywhere)  # type: ignore[arg-type]
+    split = PaddedRows(here, here, everywhere, n_all=everywhere)  # type: ignore[arg-type]
     shared = jax.shard_map(
         own, mesh=_devices(), in_specs=(everywhere, everywhere, split), out_specs=everywhere, check_vma=False
     )
     return shared(key, params, batch)  # type: ignore[no-any-return]
 
 
-def in_slices(local: Local, key: jax.Array, params: Any, batch: Rows) -> Mapping[str, Any]:
+def in_slices(local: Local, key: jax.Array, params: Any, batch: PaddedRows) -> Mapping[str, Any]:
     """`local` of a batch; of one over `SLICE` rows, the sum over slices of it, with a key each.
 
     Slices are of one shape: the last one begins early, and its rows that were met before have weight 0.
@@ -231,7 +231,7 @@ def bucket(n: int) -> int:
     return size
 
 
-def _random_order(key: jax.Array, rows: Rows) -> jax.Array:
+def _random_order(key: jax.Array, rows: PaddedRows) -> jax.Array:
     """(N_padded,) indices: the real rows in random order, then the padding.
 
     Random bits and index share one 64-bit number: sorting one array is many times faster than sorting pairs.
@@ -252,7 +252,7 @@ class Batch(NamedTuple):
     weight: Any
 
 
-def minibatch(step: GradientStep, source: Source, n_rows: int, held_out: Any = None) -> Adapter:
+def minibatch(step: Epoch, source: Source, n_rows: int, held_out: Any = None) -> Adapter:
     """The adapter of epochs over a source of `Batch` parts with `n_rows` rows in all.
 
     Epoch i depends on the state and `fold_in(key, i)` alone, so a fit that goes on from its checkpoint ends
@@ -264,7 +264,7 @@ def minibatch(step: GradientStep, source: Source, n_rows: int, held_out: Any = N
 class _OverSource(OnDevice):
     """Epochs in which every row of the source is used once."""
 
-    def __init__(self, step: GradientStep, source: Source, n_rows: int, held_out: Any) -> None:
+    def __init__(self, step: Epoch, source: Source, n_rows: int, held_out: Any) -> None:
         self.step, self.source, self.n_rows = step, source, n_rows
         self.batches = replace(step, finish=None)
         self.held_out = jax.tree.map(jax.device_put, held_out)
@@ -284,7 +284,7 @@ class _OverSource(OnDevice):
         else:
             state, info = self._by_blocks(keys, state)
         if self.step.finish is not None:
-            nothing = Rows(None, np.zeros(0), np.int32(0), self.held_out)  # type: ignore[arg-type]
+            nothing = PaddedRows(None, np.zeros(0), np.int32(0), self.held_out)  # type: ignore[arg-type]
             state, more = _finished(self.step, keys["finish"], state, nothing)
             info = info | dict(more)
         return state, {name: float(value) for name, value in info.items()}
@@ -310,18 +310,18 @@ class _OverSource(OnDevice):
 
 
 @partial(jax.jit, static_argnames="step")
-def _moved(step: GradientStep, key: jax.Array, state: Any, rows: Rows) -> tuple[Any, dict[str, Any]]:
+def _moved(step: Epoch, key: jax.Array, state: Any, rows: PaddedRows) -> tuple[Any, dict[str, Any]]:
     return step(key, state, rows)
 
 
 @partial(jax.jit, static_argnames="step")
-def _finished(step: GradientStep, key: jax.Array, state: Any, rows: Rows) -> tuple[Any, Mapping[str, Any]]:
+def _finished(step: Epoch, key: jax.Array, state: Any, rows: PaddedRows) -> tuple[Any, Mapping[str, Any]]:
     assert step.finish is not None
     return step.finish(key, state, rows)
 
 
 @partial(jax.jit, static_argnames="step")
-def _updated(step: GradientStep, state: Any, stats: Any) -> tuple[Any, Mapping[str, Any]]:
+def _updated(step: Epoch, state: Any, stats: Any) -> tuple[Any, Mapping[str, Any]]:
     return step.update(state, stats, jnp.ones(()))
 
 
@@ -339,5 +339,5 @@ def statistics(part: Batch, local: Local, key: np.ndarray, params: Any) -> Mappi
 
 
 @partial(jax.jit, static_argnames="local")
-def _local(local: Local, key: jax.Array, params: Any, rows: Rows) -> Mapping[str, Any]:
+def _local(local: Local, key: jax.Array, params: Any, rows: PaddedRows) -> Mapping[str, Any]:
     return in_slices(local, key, params, rows)

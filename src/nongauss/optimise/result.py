@@ -82,8 +82,12 @@ class Run:
     verbose: int = 0
 
     def within(self, part: str) -> Run:
-        """The same, for the steps of one part of the fit, whose names in the file begin with `part`."""
+        """This run with step names prefixed by `part`."""
         return self if self.checkpoint is None else replace(self, checkpoint=self.checkpoint.within(part))
+
+
+NOBODY = Run()
+"""The run of a fit that nobody watches and nothing keeps."""
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.estimator.base import TableEstimator, check_parameters
 from nongauss.estimator.by_parts import by_parts
-from nongauss.optimise.checkpoint import ended, opened
+from nongauss.optimise.checkpoint import close_checkpoint, open_checkpoint
 from nongauss.optimise.result import FitResult
 from nongauss.rank_factor.config import (
     ANALYSIS_CONSTRAINTS,
@@ -108,7 +108,7 @@ class RankFactors(TableEstimator):
         table = self._coded(raw)
         config = self._config_of(table.rows.shape, settings)
         told = self._settings_that_matter(), raw.encoder
-        seed, checkpoint = opened(self.checkpoint, seed, self.random_state, tuple(table), *told)
+        seed, checkpoint = open_checkpoint(self.checkpoint, seed, self.random_state, tuple(table), *told)
         result, fitted = fit(table, config, self._recipe(seed), self._run(checkpoint))
         self._seed = seed
         self.holds_training_rows_ = table.shows_rows
@@ -116,7 +116,7 @@ class RankFactors(TableEstimator):
         names = raw.encoder.rank_names if self.observation == "rank" else raw.encoder.one_hot_names
         self.encoded_names_ = names or ("nothing",)
         self._keep(fitted)
-        ended(checkpoint, result.status)
+        close_checkpoint(checkpoint, result.status)
         return result
 
     def _config_of(self, shape: tuple[int, int], settings: dict[str, Any]) -> RankConfig:

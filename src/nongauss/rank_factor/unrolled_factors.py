@@ -19,7 +19,7 @@ from nongauss.core.records import value
 from nongauss.optimise import loop
 from nongauss.optimise.compiled import compiled
 from nongauss.optimise.course import Rule
-from nongauss.optimise.minibatch import GradientStep, Rows, pad_rows
+from nongauss.optimise.minibatch import Epoch, PaddedRows, pad_rows
 from nongauss.optimise.result import FitResult, Run
 from nongauss.rank_factor.config import RankConfig, RankRecipe
 from nongauss.rank_factor.data import RankRows
@@ -169,7 +169,7 @@ class PredictiveLoss:
     eps: float
     is_rank: bool
 
-    def __call__(self, key: jax.Array, params: UnrolledParams, batch: Rows) -> dict[str, Any]:
+    def __call__(self, key: jax.Array, params: UnrolledParams, batch: PaddedRows) -> dict[str, Any]:
         """Statistics of one batch; nothing here is random."""
         y = batch.data[-1]
 
@@ -272,7 +272,7 @@ def train(
     weight = (labels.weight / labels.weight.mean()).astype(np.float32)
     loss = PredictiveLoss(float(config.eps), rows.cells is not None)
     first = first_state(first_params(state), float(weight.sum()), float(n_epochs * n_batches))
-    step = GradientStep(loss, CosineAdam(recipe.learning_rate), batch)
+    step = Epoch(loss, CosineAdam(recipe.learning_rate), batch)
     result = loop.run(
         compiled(step, pad_rows(batch_data(rows, labels), weight)),
         first,

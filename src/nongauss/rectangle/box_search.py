@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nongauss.rectangle.data import ColumnView, FloatArray, IntArray, RawCells
-from nongauss.rectangle.params import Boxes, StatedBound
+from nongauss.rectangle.params import SoftBoxes, StatedBound
 
 BoolArray = NDArray[np.bool_]
 LOWER, UPPER, SET = 0, 1, 2
@@ -35,7 +35,7 @@ class Grid(NamedTuple):
     weight: FloatArray
 
 
-class Box:
+class HardBox:
     """The box of one cluster while it is sought.
 
     `conditions` maps (column, side) to the least code inside (LOWER), the greatest (UPPER), or the levels
@@ -83,9 +83,9 @@ class Box:
             self.conditions[key] = where
         self.broken += self.violated(key)
 
-    def copy(self) -> Box:
+    def copy(self) -> HardBox:
         """A box with the same conditions that can be changed by itself."""
-        out = Box.__new__(Box)
+        out = HardBox.__new__(HardBox)
         out.grid, out.held, out.gain = self.grid, self.held, self.gain
         out.conditions, out.broken = dict(self.conditions), self.broken.copy()
         return out
@@ -157,7 +157,7 @@ def best_interval(totals: FloatArray, lows: BoolArray, highs: BoolArray) -> tupl
     return int(np.flatnonzero(inside <= inside.min() + tie)[0]), high
 
 
-def search_boxes(grid: Grid, boxes: list[Box], tolerance: float) -> list[Box]:
+def search_boxes(grid: Grid, boxes: list[HardBox], tolerance: float) -> list[HardBox]:
     """Better the boxes: drop what gains by going, search everything, then spend the tolerance on fewer
     conditions.
 
@@ -186,7 +186,7 @@ def search_boxes(grid: Grid, boxes: list[Box], tolerance: float) -> list[Box]:
         budget -= loss
 
 
-def _drop_while_free(box: Box) -> None:
+def _drop_while_free(box: HardBox) -> None:
     """Drop, dearest gain first, every condition that costs nothing."""
     while box.free:
         losses = {key: box.loss(key) for key in box.free}
@@ -196,7 +196,7 @@ def _drop_while_free(box: Box) -> None:
         box.put(key, None)
 
 
-def _one_less(box: Box) -> list[tuple[float, Box]]:
+def _one_less(box: HardBox) -> list[tuple[float, HardBox]]:
     """Each way to drop one condition and search the others again, with what it costs.
 
     A box that is worth having stays so, and keeps a condition: brevity empties no small cluster, nor lets a
@@ -246,18 +246,18 @@ def rank_columns(view: ColumnView, cells: RawCells, X: FloatArray, weight: Float
 
 
 def hard_boxes(
-    ranked: RankedColumns, boxes: Boxes, own: IntArray, tolerance: float, stated: Sequence[StatedBound] = ()
-) -> list[Box]:
+    ranked: RankedColumns, boxes: SoftBoxes, own: IntArray, tolerance: float, stated: Sequence[StatedBound]
+) -> list[HardBox]:
     """The box step, from soft boxes (S = 1) and the cluster of each row (N,); stated bounds stay."""
     held = [_held(ranked, stated, k) for k in range(boxes.lower.shape[1])]
     found = [
-        Box(ranked.grid, own == k, _conditions(ranked, boxes, k), held[k])
+        HardBox(ranked.grid, own == k, _conditions(ranked, boxes, k), held[k])
         for k in range(boxes.lower.shape[1])
     ]
     return search_boxes(ranked.grid, found, tolerance)
 
 
-def _conditions(ranked: RankedColumns, boxes: Boxes, k: int) -> dict[Key, Any]:
+def _conditions(ranked: RankedColumns, boxes: SoftBoxes, k: int) -> dict[Key, Any]:
     """Where a soft box cuts the values; a box that holds none is as good as none."""
     out: dict[Key, Any] = {}
     for d, z in enumerate(ranked.scaled):

@@ -13,8 +13,8 @@ from functools import partial
 
 import numpy as np
 
-from nongauss.optimise.checkpoint import Checkpoint, kept
-from nongauss.optimise.result import Run, Status
+from nongauss.optimise.checkpoint import Checkpoint, computed_once
+from nongauss.optimise.result import NOBODY, Status
 from nongauss.rectangle.config import RectangleRecipe, RuleWording
 from nongauss.rectangle.data import FloatArray, LevelCodes, RectangleRows, n_distinct
 from nongauss.rectangle.fit import ClusterTask, fit
@@ -53,7 +53,7 @@ def choose(
     small = _reduced(task, recipe.seed)
 
     def criterion(K: int) -> float:
-        result, fitted = fit(small, recipe._replace(n_clusters=K, structure=KIND), wording, Run())
+        result, fitted = fit(small, recipe._replace(n_clusters=K, structure=KIND), wording, NOBODY)
         if result.status is Status.STOPPED:
             raise KeyboardInterrupt
         return fitted.log_conditional(small.cells, small.rows) - _penalty(fitted, small)
@@ -66,7 +66,7 @@ def choose(
     values: dict[int, float] = {}
     best = max(1, len(task.stated.names))
     for K in range(best, most + 1):
-        values[K] = kept(checkpoint, f"{K} clusters", partial(criterion, K), 0.0)
+        values[K] = computed_once(checkpoint, f"{K} clusters", partial(criterion, K), 0.0)
         if values[K] > values.get(best, -np.inf) + WORTH:
             best = K
         if K - best >= PATIENCE:
@@ -79,9 +79,10 @@ def _penalty(fitted: FittedRectangles, task: ClusterTask) -> float:
     K, P = (int(n) for n in fitted.structure.mean.shape[1:])
     total = float(task.rows.weight.sum())
     each = P + sum(n - 1 for n in task.rows.Y_labels.n_levels)
-    each += 0 if task.is_shared else P * (P + 1) // 2
+    each += 0 if task.views_overlap else P * (P + 1) // 2
     bounds = sum(condition.n_bounds for rule in fitted.rules.conditions for condition in rule)
-    cut = total * float(np.log(K)) if task.is_shared else 0.0
+    # (K each + bounds) log(N) / 2 [+ N log K]
+    cut = total * float(np.log(K)) if task.views_overlap else 0.0
     return cut + 0.5 * float(np.log(total)) * (K * each + bounds)
 
 

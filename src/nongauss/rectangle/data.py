@@ -18,6 +18,7 @@ from nongauss.core.records import persistable
 from nongauss.tables.column import Column
 from nongauss.tables.encoder import ColumnCode, TableEncoder
 from nongauss.tables.rows import canonical_rows
+from nongauss.tables.scaling import Scale
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
@@ -119,7 +120,7 @@ class ColumnScale(NamedTuple):
         """Scaled values; NaN stays NaN."""
         if len(self.knots):
             return np.where(np.isnan(x), np.nan, np.interp(x, self.knots, self.heights))
-        return (x / self.unit - self.mean) / self.sd
+        return Scale(self.unit, self.mean, self.sd).apply(x)
 
 
 @persistable("rectangle.View", "nongauss.rectangle.columns:View")
@@ -179,7 +180,10 @@ class ColumnViews(NamedTuple):
         self, X: Any, whole: TableEncoder, name: str, warn: bool = True
     ) -> tuple[RawCells, RectangleRows]:
         """Cells of the rule columns in original units, and all rows scaled, each of weight 1."""
-        columns = read_columns(X, whole, self.places, name, warn)
+        return self.scaled_rows(read_columns(X, whole, self.places, name, warn))
+
+    def scaled_rows(self, columns: Mapping[int, Column]) -> tuple[RawCells, RectangleRows]:
+        """The same from the table's decoded columns by their places."""
         cells, seen = self.rule.cells(columns), self.structure.cells(columns)
         X, Y = self.rule.scaled(cells.numbers), self.structure.scaled(seen.numbers)
         return cells, RectangleRows(X, cells.labels, Y, seen.labels, np.ones(len(X)))
@@ -274,17 +278,15 @@ class MergedRows(NamedTuple):
 
 def merge(views: ColumnViews, columns: Mapping[int, Column], weight: FloatArray) -> MergedRows:
     """Rows in canonical form: scaled, equal ones merged (with the first one's cells), ordered by content."""
-    cells, seen = views.rule.cells(columns), views.structure.cells(columns)
-    X, Y = views.rule.scaled(cells.numbers), views.structure.scaled(seen.numbers)
-    everything = np.hstack([X, Y, cells.labels.codes, seen.labels.codes])
-    merged = canonical_rows(np.nan_to_num(everything, nan=_MISSING), np.zeros((len(X), 0)), weight)
+    cells, rows = views.scaled_rows(columns)
+    everything = np.hstack([rows.X, rows.Y, rows.X_labels.codes, rows.Y_labels.codes])
+    merged = canonical_rows(np.nan_to_num(everything, nan=_MISSING), np.zeros((len(rows), 0)), weight)
     kept = np.flatnonzero(merged.order >= 0)
     _, at = np.unique(merged.order[kept], return_index=True)
     first = kept[at]
-    labels = cells.labels.take(first), seen.labels.take(first)
-    return MergedRows(
-        RectangleRows(X[first], labels[0], Y[first], labels[1], merged.weight), cells.take(first)
-    )
+    distinct = rows.take(first)
+    distinct.weight = merged.weight
+    return MergedRows(distinct, cells.take(first))
 
 
 def n_distinct(numbers: FloatArray, labels: LevelCodes) -> int:

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.estimator.base import TableEstimator, check_parameters
 from nongauss.estimator.by_parts import by_parts
-from nongauss.optimise.checkpoint import Checkpoint, ended, opened
+from nongauss.optimise.checkpoint import Checkpoint, close_checkpoint, open_checkpoint
 from nongauss.rectangle.choose_k import choose
 from nongauss.rectangle.config import (
     CONSTRAINTS,
@@ -44,9 +44,8 @@ from nongauss.rectangle.data import (
 from nongauss.rectangle.fit import ClusterTask, fit
 from nongauss.rectangle.params import RectangleParams
 from nongauss.rectangle.predict import FittedRectangles
-from nongauss.rectangle.priors import read_prior
-from nongauss.rectangle.rules import NOTHING_STATED
-from nongauss.rectangle.tables import cluster_table, description, rule_table, rule_texts, tally_of
+from nongauss.rectangle.stated_rules import NOTHING_STATED, read_prior
+from nongauss.rectangle.summaries import cluster_table, description, rule_table, rule_texts, tally_of
 from nongauss.tables.encoder import TableEncoder
 from nongauss.tables.learn import as_source, learn
 from nongauss.tables.source import Encode, Source, itself, sample_table
@@ -109,7 +108,8 @@ class RectangleMixture(ClusterMixin, TableEstimator):  # type: ignore[misc]
         The rule of each cluster as a sentence.
     clusters_ : DataFrame
         For each cluster: rows (their weight), inside (of its rule), precision (share of the rows inside that
-        belong to the cluster by all columns), recall (share of the cluster's rows that are inside).
+        belong to the cluster by soft boxes and structure, not `predict_posterior`), recall (share of the
+        cluster's rows that are inside).
     labels_ : ndarray (N,)
         Cluster of each row by its rule; None after a fit to a table in parts.
     cluster_names_, n_clusters_ : names of the clusters, and their number. Those with stated rules come first,
@@ -208,7 +208,7 @@ class RectangleMixture(ClusterMixin, TableEstimator):  # type: ignore[misc]
         self._keep_words(source, result.state)
         if self.n_clusters != "auto" and self.n_clusters_ < recipe.n_clusters:
             _warn_empty(recipe.n_clusters, self.n_clusters_)
-        ended(checkpoint, result.status)
+        close_checkpoint(checkpoint, result.status)
         self._record_fit(result)
         return self
 
@@ -290,7 +290,7 @@ class RectangleMixture(ClusterMixin, TableEstimator):  # type: ignore[misc]
         """The seed that the fit to these rows began with, and where it is kept."""
         arrays = (rows.X, rows.X_labels, rows.Y, rows.Y_labels, rows.weight)
         told = self._settings_that_matter(), whole, total
-        return opened(self.checkpoint, seed, self.random_state, arrays, *told)
+        return open_checkpoint(self.checkpoint, seed, self.random_state, arrays, *told)
 
     def _recipe(self, seed: int) -> RectangleRecipe:
         """The settings of the fit; of "auto", those of a fit of one cluster."""

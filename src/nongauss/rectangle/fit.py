@@ -9,15 +9,16 @@ from typing import NamedTuple
 import numpy as np
 
 from nongauss.optimise import loop
+from nongauss.optimise.course import Rule
 from nongauss.optimise.result import FitResult, Run
 from nongauss.rectangle.box_search import RankedColumns, hard_boxes, rank_columns
 from nongauss.rectangle.config import CANDIDATES, COMPARED, STAGES, STEEPNESS, RectangleRecipe, RuleWording
 from nongauss.rectangle.data import ColumnViews, FloatArray, IntArray, RawCells, RectangleRows
-from nongauss.rectangle.objective import EMProblem, log_inside, objective, posterior, slope_powers
-from nongauss.rectangle.params import Boxes, RectangleParams, StatedBound, box_prior
-from nongauss.rectangle.predict import FittedRectangles, blocks
-from nongauss.rectangle.rules import Rules, StatedRules, best_slopes, printed
-from nongauss.rectangle.structure import log_density
+from nongauss.rectangle.objective import EMProblem, objective, slope_powers
+from nongauss.rectangle.params import RectangleParams, StatedBound, box_prior
+from nongauss.rectangle.predict import FittedRectangles, by_soft_box, soft_posterior
+from nongauss.rectangle.rules import Rules, best_slopes, printed
+from nongauss.rectangle.stated_rules import StatedRules
 from nongauss.rectangle.updates import (
     boxes_around,
     iterate,
@@ -38,7 +39,7 @@ class ClusterTask(NamedTuple):
     stated: StatedRules
 
     @property
-    def is_shared(self) -> bool:
+    def views_overlap(self) -> bool:
         """Is some column both a rule and a structure column?"""
         return bool(set(self.views.rule.places) & set(self.views.structure.places))
 
@@ -60,10 +61,10 @@ def fit(
 ) -> tuple[FitResult, FittedRectangles]:
     """Fit boxes and structure by EM, then find the hard boxes and print them.
 
-    The hard boxes are sought for the clusters by all columns; where rules may speak of no structure column,
-    for those by the soft boxes, since no rule could tell the others. A cluster whose rule is the best of no
-    row is left out, and the boxes are sought again. Named clusters come first, then the largest. The state
-    of the result is that of the clusters left, in the order of the rules.
+    The hard boxes are sought for the clusters by `soft_posterior`; where rules may speak of no structure
+    column, for those by the soft boxes, since no rule could tell the others. A cluster whose rule is the
+    best of no row is left out, and the boxes are sought again. Named clusters come first, then the largest.
+    The state of the result is that of the clusters left, in the order of the rules.
     """
     rows, margins = task.rows, task.stated.margins(task.cells)
     result, soft = fit_soft(rows, recipe, run, task.stated.bounds, margins)
@@ -71,7 +72,7 @@ def fit(
     soft = soft.take(np.lexsort((-size, np.minimum(soft.kept, len(task.stated.names)))))
     ranked = rank_columns(task.views.rule, task.cells, rows.X, rows.weight)
     while True:
-        own = soft.share.argmax(axis=0) if task.is_shared else by_soft_box(rows, soft.params.boxes)
+        own = soft.share.argmax(axis=0) if task.views_overlap else by_soft_box(rows, soft.params.boxes)
         rules = _rules(task, ranked, soft, own, wording)
         margins = rules.margins(task.cells)
         rules = rules._replace(slopes=best_slopes(margins, soft.share.T, rows.weight))
@@ -95,8 +96,8 @@ def fit_soft(
     rows: RectangleRows,
     recipe: RectangleRecipe,
     run: Run,
-    stated: Sequence[StatedBound] = (),
-    margins: FloatArray | None = None,
+    stated: Sequence[StatedBound],
+    margins: FloatArray | None,
 ) -> tuple[FitResult, SoftClusters]:
     """Maximise the objective. `margins` (N, J) are those of rules stated for the first J clusters.
 
@@ -110,10 +111,10 @@ def fit_soft(
         return (last_two[1], following), {"bound": float(value[0])}
 
     tol = recipe.tol * float(rows.weight.sum())
-    rule = loop.Rule(recipe.max_iter, lambda _: tol, rises=True)
+    rule = Rule(recipe.max_iter, lambda _: tol, rises=True)
     result = loop.run(step, (params, params), run, rule, name="best start")
     result = replace(result, state=result.state[0])
-    share = posterior_share(rows, result.state, recipe.structure)
+    share = soft_posterior(rows, result.state, recipe.structure)
     everything = SoftClusters(result.state, share, np.arange(len(share)))
     return result, keep_clusters(rows, everything, np.unique(share.argmax(axis=0)), recipe.structure)
 
@@ -173,23 +174,4 @@ def keep_clusters(rows: RectangleRows, soft: SoftClusters, chosen: IntArray, kin
     if len(chosen) == len(soft.kept):
         return soft
     left = soft.take(chosen)
-    return left._replace(share=posterior_share(rows, left.params, kind))
-
-
-def posterior_share(rows: RectangleRows, params: RectangleParams, kind: str) -> FloatArray:
-    """Posterior probability of each cluster for each row (K, N), by soft boxes and structure (S = 1)."""
-    out = np.empty((params.boxes.lower.shape[1], len(rows)))
-    for block in blocks(len(rows)):
-        part = rows.take(block)
-        log_G = log_inside(slope_powers(part, STEEPNESS[-1]), params.boxes)
-        out[:, block] = posterior(log_G, log_density(part, params.structure, kind)[0])[0]
-    return out
-
-
-def by_soft_box(rows: RectangleRows, boxes: Boxes) -> IntArray:
-    """The cluster of each row by the soft boxes alone, (N,)."""
-    parts = [
-        log_inside(slope_powers(rows.take(block), STEEPNESS[-1]), boxes)[0].argmax(axis=0)
-        for block in blocks(len(rows))
-    ]
-    return np.concatenate(parts)
+    return left._replace(share=soft_posterior(rows, left.params, kind))

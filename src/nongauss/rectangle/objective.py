@@ -14,7 +14,7 @@ from jaxtyping import Float
 from scipy.special import logsumexp
 
 from nongauss.rectangle.data import FloatArray, RectangleRows
-from nongauss.rectangle.params import REACH, Boxes, BoxPrior, RectangleParams
+from nongauss.rectangle.params import REACH, BoxPrior, RectangleParams, SoftBoxes
 from nongauss.rectangle.structure import log_density, log_prior
 
 LEAST = 1e-8
@@ -55,40 +55,43 @@ def slope_powers(rows: RectangleRows, slope: float) -> SlopePowers:
     return SlopePowers(slope, float(np.abs(held).max(initial=0.0)), exp_x, rows.X_levels, rows.weight)
 
 
-def log_inside(powers: SlopePowers, boxes: Boxes) -> Float[np.ndarray, "S K N"]:
+def log_inside(powers: SlopePowers, boxes: SoftBoxes) -> Float[np.ndarray, "S K N"]:
     """log G: log probability of being inside each rectangle, at most -LEAST."""
     shape = (*boxes.lower.shape[:2], powers.exp_x.shape[1])
     out = np.empty((shape[0] * shape[1], shape[2]))
     factors, sets = _factors(powers, boxes)
     for part in _parts(powers, len(out)):
-        out[:, part] = -_outside(powers, factors, sets, part)[1]
+        out[:, part] = -_sides_and_minus_log_G(powers, factors, sets, part)[1]
     return out.reshape(shape)
 
 
 def expected(
-    powers: SlopePowers, boxes: Boxes, share: Float[np.ndarray, "S K N"], prior: BoxPrior
+    powers: SlopePowers, boxes: SoftBoxes, share: Float[np.ndarray, "S K N"], prior: BoxPrior
 ) -> tuple[Float[np.ndarray, "S K"], Float[np.ndarray, "S K Q"]]:
     """Expected log joint density of boxes and constraints, eq. 7, and its gradient, eqs. 8 and 9.
 
     Q_k = sum_n w_n [r_nk log G_nk + (1 - r_nk) log(1 - G_nk)] + log p(t_k), r being `share`, the
-    probabilities of the clusters. The last axis of the gradient is that of `Boxes.flat`.
+    probabilities of the clusters. The last axis of the gradient is that of `SoftBoxes.flat`.
     """
     S, K, D = boxes.lower.shape
-    a, M, N = powers.slope, S * K, powers.exp_x.shape[1]
-    shares = share.reshape(M, N)
-    value, sums = np.zeros(M), np.zeros((D, M, 3))
-    by_sets = np.zeros((M, boxes.sets.shape[-1]))
+    a, n_boxes, N = powers.slope, S * K, powers.exp_x.shape[1]
+    shares = share.reshape(n_boxes, N)
+    value, sums = np.zeros(n_boxes), np.zeros((D, n_boxes, 3))
+    by_sets = np.zeros((n_boxes, boxes.sets.shape[-1]))
     factors, sets = _factors(powers, boxes)
-    for part in _parts(powers, M):
-        sides, outside = _outside(powers, factors, sets, part)
+    for part in _parts(powers, n_boxes):
+        sides, minus_log_G = _sides_and_minus_log_G(powers, factors, sets, part)
         own, w = shares[:, part], powers.weight[part]
-        not_inside = -np.expm1(-outside)  # 1 - G
-        value += (own * -outside + (1.0 - own) * np.log(not_inside)) @ w
-        pull = (own - np.exp(-outside)) / not_inside * w  # dQ / d log G = w (r - G) / (1 - G)
-        pull[outside <= LEAST] = 0.0
-        np.divide(pull, sides, out=sides)
+        one_minus_G = -np.expm1(-minus_log_G)
+        value += (own * -minus_log_G + (1.0 - own) * np.log(one_minus_G)) @ w
+        by_log_G = (own - np.exp(-minus_log_G)) / one_minus_G * w  # dQ/dlogG = w (r - G) / (1 - G)
+        by_log_G[minus_log_G <= LEAST] = 0.0
+        np.divide(by_log_G, sides, out=sides)
         sums += sides @ powers.exp_x[:, part]
-        by_sets += pull @ powers.levels[part]
+        by_sets += by_log_G @ powers.levels[part]
+    # dlogG/dt- = -a (e^{a(t- - t+)} + e^{a t- - ax}) / sides
+    # dlogG/dt+ =  a (e^{a(t- - t+)} + e^{ax - a t+}) / sides
+    # dlogG/ds  =  a (1 - g(s)) for the row's levels
     both, low, high = (
         factors[..., 0] * sums[..., 0],
         factors[..., 1] * sums[..., 1],
@@ -101,12 +104,12 @@ def expected(
 
 
 def log_box_prior(
-    boxes: Boxes, prior: BoxPrior
+    boxes: SoftBoxes, prior: BoxPrior
 ) -> tuple[Float[np.ndarray, "S K"], Float[np.ndarray, "S K Q"]]:
     """Log prior of the boxes up to a constant, and its gradient.
 
     -1/2 sum alpha (t - mu)^2 - 1/2 sum beta (t+ - t-)^2, over all bounds and widths. The last axis of
-    the gradient is that of `Boxes.flat`.
+    the gradient is that of `SoftBoxes.flat`.
     """
     D = boxes.lower.shape[-1]
     flat = boxes.flat()
@@ -144,9 +147,9 @@ def log_joint(
 
     sum_n w_n [ sum_k log(1 - G_nk) + log sum_k (1/K) p(y_n | k) G_nk / (1 - G_nk) ].
     """
-    outside = np.log(-np.expm1(log_G)).sum(axis=1)
+    log_all_outside = np.log(-np.expm1(log_G)).sum(axis=1)
     K = log_G.shape[1]
-    joint: FloatArray = (outside + logsumexp(log_odds(log_G) + log_p, axis=1) - np.log(K)) @ weight
+    joint: FloatArray = (log_all_outside + logsumexp(log_odds(log_G) + log_p, axis=1) - np.log(K)) @ weight
     return joint
 
 
@@ -166,25 +169,28 @@ def penalised(
     """The objective from its parts: log p(T, Y, Phi) = log p(Phi, Y | T, theta) + log p(T) + log p(theta)."""
     value = log_joint(log_G, log_p, problem.rows.weight)
     value += log_box_prior(params.boxes, problem.prior)[0].sum(axis=1)
-    return value + log_prior(params.structure, problem.rows.Y_labels, problem.kind)
+    return value + log_prior(params.structure, problem.kind)
 
 
-def _factors(powers: SlopePowers, boxes: Boxes) -> tuple[FloatArray, FloatArray]:
-    """e^{a(lower - upper)}, e^{a lower}, e^{-a upper} as (D, M, 3), and minus log g of the levels (M, L)."""
-    a, M = powers.slope, boxes.lower.shape[0] * boxes.lower.shape[1]
-    lower, upper, sets = (part.reshape(M, part.shape[-1]) for part in boxes)
+def _factors(powers: SlopePowers, boxes: SoftBoxes) -> tuple[FloatArray, FloatArray]:
+    """e^{a(lower - upper)}, e^{a lower}, e^{-a upper} as (D, S K, 3), and minus log g of levels (S K, L)."""
+    a, n_boxes = powers.slope, boxes.lower.shape[0] * boxes.lower.shape[1]
+    lower, upper, sets = (part.reshape(n_boxes, part.shape[-1]) for part in boxes)
     factors = np.exp(a * np.stack([lower - upper, lower, -upper], axis=-1))
     return factors.transpose(1, 0, 2).copy(), np.logaddexp(0.0, -a * sets)
 
 
-def _outside(
+def _sides_and_minus_log_G(
     powers: SlopePowers, factors: FloatArray, sets: FloatArray, part: slice
 ) -> tuple[FloatArray, FloatArray]:
-    """(1+e^-A)(1+e^-B) for each column (D, M, n), and minus log G (M, n).
+    """(1+e^-A)(1+e^-B) for each column (D, S K, n), and minus log G, at least LEAST (S K, n).
 
+    A = a (x - t-) and B = a (t+ - x) are the depths inside the two bounds.
     Logarithms cost most of it, so as many columns as cannot overflow are multiplied first. The logarithm of
     one plus a little is exact to 1e-16, far below LEAST.
     """
+    # sides = (1+e^-A)(1+e^-B) = 1 + e^{a(t- - t+)} + e^{a t-} e^{-ax} + e^{-a t+} e^{ax}
+    # log G = -sum_d log sides - sum_l log(1+e^{-a s_l}), l over the row's levels
     sides = factors @ powers.exp_x[:, part].transpose(0, 2, 1)
     sides += 1.0
     total = sets @ powers.levels[part].T

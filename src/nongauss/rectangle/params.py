@@ -21,7 +21,7 @@ ALPHA, BETA = 0.1, 1.0
 """The paper's precisions, for bounds that nobody has stated: around the column's mean, and of the width."""
 
 
-class Boxes(NamedTuple):
+class SoftBoxes(NamedTuple):
     """Soft rectangles: lower and upper (S, K, D), and how much each level belongs, sets (S, K, L)."""
 
     lower: FloatArray
@@ -33,7 +33,7 @@ class Boxes(NamedTuple):
         return np.concatenate(self, axis=-1)
 
     @classmethod
-    def of(cls, flat: FloatArray, n_numeric: int) -> Boxes:
+    def of(cls, flat: FloatArray, n_numeric: int) -> SoftBoxes:
         """The boxes whose parameters side by side are (S, K, 2 D + L)."""
         lower, upper, sets = np.split(flat, [n_numeric, 2 * n_numeric], axis=-1)
         return cls(lower, upper, sets)
@@ -54,18 +54,18 @@ class ClusterStructure(NamedTuple):
 class RectangleParams(NamedTuple):
     """Boxes and structure of all starts."""
 
-    boxes: Boxes
+    boxes: SoftBoxes
     structure: ClusterStructure
 
     def starts(self, chosen: IntArray) -> RectangleParams:
         """The starts with these numbers."""
         boxes, structure = ([part[chosen] for part in parts] for parts in self)
-        return RectangleParams(Boxes(*boxes), ClusterStructure(*structure))
+        return RectangleParams(SoftBoxes(*boxes), ClusterStructure(*structure))
 
     def clusters(self, chosen: IntArray) -> RectangleParams:
         """The clusters with these numbers, in this order, of all starts."""
         boxes, structure = ([part[:, chosen] for part in parts] for parts in self)
-        return RectangleParams(Boxes(*boxes), ClusterStructure(*structure))
+        return RectangleParams(SoftBoxes(*boxes), ClusterStructure(*structure))
 
 
 class StatedBound(NamedTuple):
@@ -85,7 +85,7 @@ class BoxPrior(NamedTuple):
     width_precision: FloatArray
 
 
-def box_prior(n_clusters: int, n_numeric: int, n_levels: int, stated: Sequence[StatedBound] = ()) -> BoxPrior:
+def box_prior(n_clusters: int, n_numeric: int, n_levels: int, stated: Sequence[StatedBound]) -> BoxPrior:
     """The weak prior, with the stated bounds in their places: these do not feel the pull on the width."""
     centre = np.zeros((n_clusters, 2 * n_numeric + n_levels))
     precision = np.full(centre.shape, ALPHA)

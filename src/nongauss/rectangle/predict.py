@@ -1,4 +1,8 @@
-"""What a fitted mixture says about rows: clusters by the rules alone, and by rules and structure together."""
+"""What a mixture says about rows: clusters by the rules alone, by rules and structure, and by soft boxes.
+
+Two posteriors: `FittedRectangles.posterior` is that of the printed rules and the structure, which a user
+sees; `soft_posterior` is that of the soft boxes, which EM maximises, and the structure.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +12,10 @@ import numpy as np
 from scipy.special import logsumexp, softmax
 
 from nongauss.core.records import persistable
+from nongauss.rectangle.config import STEEPNESS
 from nongauss.rectangle.data import ColumnViews, FloatArray, IntArray, RawCells, RectangleRows
-from nongauss.rectangle.params import ClusterStructure
+from nongauss.rectangle.objective import log_inside, posterior, slope_powers
+from nongauss.rectangle.params import ClusterStructure, RectangleParams, SoftBoxes
 from nongauss.rectangle.rules import Rules
 from nongauss.rectangle.structure import log_density
 
@@ -40,7 +46,7 @@ class FittedRectangles(NamedTuple):
         return self.rules.proba(self.rules.margins(cells))
 
     def posterior(self, cells: RawCells, rows: RectangleRows) -> FloatArray:
-        """p(cluster | rule columns, structure columns), (N, K)."""
+        """p(cluster | rule columns, structure columns) by the printed rules and the structure, (N, K)."""
         proba: FloatArray = softmax(self.log_joint(cells, rows), axis=1)
         return proba
 
@@ -62,3 +68,22 @@ class FittedRectangles(NamedTuple):
 def blocks(n_rows: int) -> list[IntArray]:
     """Numbers of rows that are judged at once, block after block."""
     return [np.arange(start, min(start + _BLOCK, n_rows)) for start in range(0, n_rows, _BLOCK)]
+
+
+def soft_posterior(rows: RectangleRows, params: RectangleParams, kind: str) -> FloatArray:
+    """Posterior probability of each cluster for each row (K, N), by soft boxes and structure (S = 1)."""
+    out = np.empty((params.boxes.lower.shape[1], len(rows)))
+    for block in blocks(len(rows)):
+        part = rows.take(block)
+        log_G = log_inside(slope_powers(part, STEEPNESS[-1]), params.boxes)
+        out[:, block] = posterior(log_G, log_density(part, params.structure, kind)[0])[0]
+    return out
+
+
+def by_soft_box(rows: RectangleRows, boxes: SoftBoxes) -> IntArray:
+    """The cluster of each row by the soft boxes alone, (N,)."""
+    parts = [
+        log_inside(slope_powers(rows.take(block), STEEPNESS[-1]), boxes)[0].argmax(axis=0)
+        for block in blocks(len(rows))
+    ]
+    return np.concatenate(parts)

@@ -12,9 +12,8 @@ from scipy.optimize import minimize
 from scipy.special import logsumexp, softmax
 
 from nongauss.core.records import persistable
-from nongauss.rectangle.box_search import LOWER, SET, UPPER, Box, RankedColumns
-from nongauss.rectangle.data import ColumnView, FloatArray, IntArray, RawCells
-from nongauss.rectangle.params import StatedBound
+from nongauss.rectangle.box_search import LOWER, SET, UPPER, HardBox, RankedColumns
+from nongauss.rectangle.data import ColumnView, FloatArray, RawCells
 
 FAR = 8.0
 """Most standard deviations of a margin; a rule without conditions holds every row so deep inside."""
@@ -88,28 +87,6 @@ class Rules(NamedTuple):
         return proba
 
 
-class StatedRules(NamedTuple):
-    """Rules that a person states beforehand: their scaled bounds, the names of their clusters, the rules."""
-
-    bounds: tuple[StatedBound, ...]
-    names: tuple[str, ...]
-    rules: Rules
-
-    def margins(self, cells: RawCells) -> FloatArray | None:
-        """How deep inside each stated rule each row is (N, J); None if nothing was stated."""
-        return self.rules.margins(cells) if self.names else None
-
-    def of(self, clusters: IntArray) -> tuple[list[StatedBound], tuple[str, ...]]:
-        """What was stated of some of the clusters, numbered anew, and the names of all of these."""
-        place = {int(k): i for i, k in enumerate(clusters)}
-        stated = [s._replace(cluster=place[s.cluster]) for s in self.bounds if s.cluster in place]
-        names = (self.names[k] if k < len(self.names) else f"cluster {i}" for k, i in place.items())
-        return stated, tuple(names)
-
-
-NOTHING_STATED = StatedRules((), (), Rules((), ()))
-
-
 def best_slopes(margins: FloatArray, share: FloatArray, weight: FloatArray) -> tuple[float, ...]:
     """The slopes from 0.5 to 50 at which the rules' probabilities come nearest the posterior's (N, K).
 
@@ -127,6 +104,7 @@ def _nearest(
     margins: FloatArray, share: FloatArray, weight: FloatArray, groups: FloatArray
 ) -> tuple[float, FloatArray]:
     """Cross-entropy in nats and slopes (K,), one for each group (G, K) of rules: a convex problem."""
+    # loss = sum_n w_n [log sum_k e^{s_k m_nk} - sum_k r_nk s_k m_nk] / sum_n w_n
     total = weight.sum()
 
     def loss(slopes: FloatArray) -> tuple[float, FloatArray]:
@@ -143,7 +121,7 @@ def _nearest(
 def printed(
     ranked: RankedColumns,
     view: ColumnView,
-    boxes: Sequence[Box],
+    boxes: Sequence[HardBox],
     names: tuple[str, ...],
     precision: str | int | None,
 ) -> Rules:
@@ -159,7 +137,7 @@ def printed(
 
 
 def _condition(
-    ranked: RankedColumns, view: ColumnView, box: Box, d: int, precision: str | int | None
+    ranked: RankedColumns, view: ColumnView, box: HardBox, d: int, precision: str | int | None
 ) -> Condition:
     """One column's part of a box, its bounds put where they read best."""
     code = view.codes[d]
@@ -176,7 +154,7 @@ def _condition(
     return Condition(d, str(code.name), bounds[LOWER], bounds[UPPER], ranked.units[d])
 
 
-def _gap(ranked: RankedColumns, box: Box, d: int, side: int) -> tuple[float, float]:
+def _gap(ranked: RankedColumns, box: HardBox, d: int, side: int) -> tuple[float, float]:
     """The nearest values outside and inside a bound, among rows that only this column could keep out.
 
     A stated bound looks at all values, so that it stays where it is.

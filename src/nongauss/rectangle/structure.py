@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import gammaln
 
-from nongauss.rectangle.data import FloatArray, LevelCodes, RectangleRows
+from nongauss.rectangle.data import FloatArray, RectangleRows
 from nongauss.rectangle.params import ClusterStructure
 
 FREEDOM = 4.0
@@ -34,11 +34,11 @@ def prior_count(n_columns: int, kind: str) -> float:
 
 
 def log_density(rows: RectangleRows, structure: ClusterStructure, kind: str) -> tuple[FloatArray, FloatArray]:
-    """Log density of each row in each cluster, and its weight there in Student's t: (S, K, N) each."""
+    """Log density of each row in each cluster, and its weight there in Student's t (else 1): (S, K, N)."""
     n_starts, K, _ = structure.mean.shape
     log_p = structure.log_levels @ rows.Y_levels.T
     log_p = log_p.reshape(n_starts, K, len(rows))
-    weight = np.ones_like(log_p)
+    t_weight = np.ones_like(log_p)
     for group, columns in rows.groups:
         P = len(columns)
         if not P:
@@ -50,43 +50,46 @@ def log_density(rows: RectangleRows, structure: ClusterStructure, kind: str) -> 
             distance = (z * z).sum(axis=-2)
             if kind == "student_t":
                 log_p[..., part] += _log_t(distance, log_det, P)
-                weight[..., part] = (FREEDOM + P) / (FREEDOM + distance)
+                t_weight[..., part] = (FREEDOM + P) / (FREEDOM + distance)  # u = (nu+P)/(nu+d^2)
             else:
                 log_p[..., part] -= 0.5 * (distance + log_det[..., None] + P * np.log(2 * np.pi))
-    return log_p, weight
+    return log_p, t_weight
 
 
 def update_structure(
-    rows: RectangleRows, share: FloatArray, weight: FloatArray, former: ClusterStructure, kind: str
+    rows: RectangleRows, share: FloatArray, t_weight: FloatArray, former: ClusterStructure, kind: str
 ) -> ClusterStructure:
     """The parameters that maximise the expected log density plus log prior, given shares of rows (S, K, N).
 
-    `share` holds the rows' own weights. `former` is where cells that are missing take their expectations
-    from.
+    `share` holds the rows' own weights, `t_weight` those of Student's t. `former` is where cells that are
+    missing take their expectations from.
     """
     S, K, P = former.mean.shape
-    pull = share * weight
-    total = pull.sum(axis=-1)
+    # m = sum r u E[y] / sum r u
+    # Sigma = (sum r u (E[y]-m)(E[y]-m)' + sum r Cov[y_gone|y_seen] + v I) / (sum r + c), eq. 10 and the prior
+    share_t = share * t_weight
+    total = share_t.sum(axis=-1)
     first, second, spread = np.zeros((S, K, P)), np.zeros((S, K, P, P)), np.zeros((S, K, P, P))
     for group, columns in rows.groups:
         if not len(columns):
             spread += share[..., group].sum(axis=-1)[..., None, None] * former.scatter
-            first += pull[..., group].sum(axis=-1)[..., None] * former.mean
-            second += pull[..., group].sum(axis=-1)[..., None, None] * _outer(former.mean)
+            first += share_t[..., group].sum(axis=-1)[..., None] * former.mean
+            second += share_t[..., group].sum(axis=-1)[..., None, None] * _outer(former.mean)
             continue
         for part in _pieces(group, S * K * P):
             values, rest = _filled(rows.Y[part], columns, former)
-            pulled = values * pull[..., part, None]
-            first += pulled.sum(axis=-2)
-            second += np.swapaxes(pulled, -1, -2) @ values
+            weighted = values * share_t[..., part, None]
+            first += weighted.sum(axis=-2)
+            second += np.swapaxes(weighted, -1, -2) @ values
             spread += share[..., part].sum(axis=-1)[..., None, None] * rest
     mean = first / np.maximum(total, 1e-12)[..., None]
     scatter = second - total[..., None, None] * _outer(mean) + spread
     return ClusterStructure(mean, _regular(scatter, share.sum(axis=-1), kind), _levels(rows, share))
 
 
-def log_prior(structure: ClusterStructure, labels: LevelCodes, kind: str) -> FloatArray:
+def log_prior(structure: ClusterStructure, kind: str) -> FloatArray:
     """Log prior density of each start, up to a constant: (S,)."""
+    # -(c log|Sigma| + v tr Sigma^-1)/2 + LEVEL_COUNT sum log p
     K, P = structure.mean.shape[1:]
     value: FloatArray = LEVEL_COUNT * structure.log_levels.sum(axis=(1, 2))
     if P:
@@ -123,6 +126,7 @@ def _filled(Y: FloatArray, columns: np.ndarray, former: ClusterStructure) -> tup
     if len(columns) == P:
         return Y, np.zeros((P, P))
     gone = np.setdiff1d(np.arange(P), columns)
+    # E[y_g|y_s] = m_g + S_gs S_ss^-1 (y_s - m_s);  Cov[y_g|y_s] = S_gg - S_gs S_ss^-1 S_sg
     present = former.scatter[..., columns[:, None], columns]
     across = former.scatter[..., gone[:, None], columns]
     gain = np.swapaxes(np.linalg.solve(present, np.swapaxes(across, -1, -2)), -1, -2)

@@ -11,7 +11,7 @@ from scipy.special import logsumexp
 
 from nongauss.rectangle.data import FloatArray, IntArray, RectangleRows
 from nongauss.rectangle.objective import EMProblem, expected, log_inside, penalised, posterior
-from nongauss.rectangle.params import REACH, Boxes, BoxPrior, ClusterStructure, RectangleParams
+from nongauss.rectangle.params import REACH, BoxPrior, ClusterStructure, RectangleParams, SoftBoxes
 from nongauss.rectangle.structure import log_density, update_structure
 
 BOX_STEPS = 12
@@ -31,16 +31,16 @@ def iterate(problem: EMProblem, params: RectangleParams) -> tuple[RectangleParam
     """E-step and M-step: the next parameters, and the objective of each start at those that were given."""
     rows = problem.rows
     log_G = log_inside(problem.powers, params.boxes)
-    log_p, pull = log_density(rows, params.structure, problem.kind)
+    log_p, t_weight = log_density(rows, params.structure, problem.kind)
     value = penalised(problem, params, log_G, log_p)
     share = posterior(log_G, log_p)
-    structure = update_structure(rows, share * rows.weight, pull, params.structure, problem.kind)
+    structure = update_structure(rows, share * rows.weight, t_weight, params.structure, problem.kind)
     return RectangleParams(move_boxes(problem, params.boxes, share), structure), value
 
 
 def move_boxes(
-    problem: EMProblem, boxes: Boxes, share: Float[np.ndarray, "S K N"], steps: int = BOX_STEPS
-) -> Boxes:
+    problem: EMProblem, boxes: SoftBoxes, share: Float[np.ndarray, "S K N"], steps: int = BOX_STEPS
+) -> SoftBoxes:
     """M-step of the rectangles, eq. 7, by L-BFGS on all at once; one that lost keeps its place."""
     shape, D = boxes.flat().shape, boxes.lower.shape[-1]
     if not shape[-1]:
@@ -48,7 +48,7 @@ def move_boxes(
     before = expected(problem.powers, boxes, share, problem.prior)[0]
 
     def loss(flat: FloatArray) -> tuple[float, FloatArray]:
-        value, gradient = expected(problem.powers, Boxes.of(flat.reshape(shape), D), share, problem.prior)
+        value, gradient = expected(problem.powers, SoftBoxes.of(flat.reshape(shape), D), share, problem.prior)
         return -float(value.sum()), -gradient.ravel()
 
     bounds = np.tile([-REACH, REACH], (int(np.prod(shape)), 1))
@@ -56,9 +56,9 @@ def move_boxes(
     found = minimize(
         loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": steps, "maxcor": 10}
     )
-    moved = Boxes.of(found.x.reshape(shape), D)
+    moved = SoftBoxes.of(found.x.reshape(shape), D)
     gained = expected(problem.powers, moved, share, problem.prior)[0] >= before
-    return Boxes.of(np.where(gained[..., None], moved.flat(), boxes.flat()), D)
+    return SoftBoxes.of(np.where(gained[..., None], moved.flat(), boxes.flat()), D)
 
 
 def starting_shares(
@@ -104,7 +104,7 @@ def shares_from_rules(
     return out
 
 
-def boxes_around(rows: RectangleRows, share: Float[np.ndarray, "S K N"], prior: BoxPrior) -> Boxes:
+def boxes_around(rows: RectangleRows, share: Float[np.ndarray, "S K N"], prior: BoxPrior) -> SoftBoxes:
     """One standard deviation to both sides of each cluster's mean; stated bounds where they were stated."""
     w = share * rows.weight
     present = ~np.isnan(rows.X)
@@ -117,7 +117,7 @@ def boxes_around(rows: RectangleRows, share: Float[np.ndarray, "S K N"], prior: 
     flat = np.concatenate([mean - sd, mean + sd, np.where(levels >= overall, 0.2, -0.2)], axis=-1)
     stated = prior.precision > 1.0
     flat = np.where(stated, prior.centre, flat)
-    return Boxes.of(np.clip(flat, -REACH, REACH), rows.X.shape[1])
+    return SoftBoxes.of(np.clip(flat, -REACH, REACH), rows.X.shape[1])
 
 
 def structure_around(rows: RectangleRows, share: Float[np.ndarray, "S K N"], kind: str) -> ClusterStructure:

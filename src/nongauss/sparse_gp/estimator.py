@@ -19,7 +19,7 @@ from nongauss.estimator.base import (
     check_parameters,
 )
 from nongauss.estimator.by_parts import by_parts
-from nongauss.optimise.checkpoint import ended, opened
+from nongauss.optimise.checkpoint import close_checkpoint, open_checkpoint
 from nongauss.optimise.result import FitResult
 from nongauss.predictive.distribution import PredictiveDistribution
 from nongauss.sparse_gp.config import CONSTRAINTS, GPRecipe, recipe_of
@@ -82,7 +82,7 @@ class SparseGP(TableEstimator):
         most = most_rows(recipe.most_inducing(likelihood))
         table = read_table(source, encoder, read, type(self).__name__, most)
         told = (self._settings_that_matter(), encoder, likelihood, table.checksum)
-        seed, checkpoint = opened(self.checkpoint, seed, self.random_state, tuple(table.rows), *told)
+        seed, checkpoint = open_checkpoint(self.checkpoint, seed, self.random_state, tuple(table.rows), *told)
         result, average, main = fit(table, likelihood, recipe, seed, self._run(checkpoint))
         self._keep_encoder(encoder)
         self.posteriors_, self.weights_ = average
@@ -90,7 +90,7 @@ class SparseGP(TableEstimator):
         self.holds_training_rows_ = shares_a_row(main.posterior.Z, table.rows.X)
         self.kernel_params_, self.lengthscales_ = main.posterior.readable()
         self.bound_ = main.bound
-        ended(checkpoint, result.status)
+        close_checkpoint(checkpoint, result.status)
         return result
 
     def _encode(self, X: Any) -> FloatArray:

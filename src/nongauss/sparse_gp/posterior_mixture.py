@@ -24,8 +24,8 @@ import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 
 from nongauss.optimise import loop
+from nongauss.optimise.course import Rule
 from nongauss.optimise.lbfgs import lbfgs
-from nongauss.optimise.loop import Rule
 from nongauss.optimise.result import FitResult, Run, Status
 from nongauss.prob.mixture_entropy import pairwise_entropy
 from nongauss.sparse_gp.inducing import KernelBlocks

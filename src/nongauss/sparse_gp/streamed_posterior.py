@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nongauss.optimise.checkpoint import Checkpoint, kept
+from nongauss.optimise.checkpoint import Checkpoint, computed_once
 from nongauss.sparse_gp.data import GPRows
 from nongauss.sparse_gp.inducing import Basis, bases_of, inducing_of, row_slices
 from nongauss.sparse_gp.kernels import FloatArray
@@ -68,14 +68,16 @@ def converged_latents(
     def at(own: SiteSums) -> StreamedQ:
         latents = latents_of(own)
         alpha, W = np.stack([q.alpha for q in latents]), np.stack([q.W for q in latents])
-        target: SiteSums = kept(
+        target: SiteSums = computed_once(
             checkpoint, f"pass {next(number)}", partial(source.sum, next_sums, model, params, alpha, W), own
         )
         return StreamedQ(latents, own, target, target.value - sum(q.divergence for q in latents))
 
     n_latent, M = len(model.kernel_of), len(params.Z)
     like = SiteSums(0.0, 0.0, np.zeros((n_latent, M, M)), np.zeros((n_latent, M)))
-    first: SiteSums = kept(checkpoint, "first sites", partial(source.sum, first_sums, model, params), like)
+    first: SiteSums = computed_once(
+        checkpoint, "first sites", partial(source.sum, first_sums, model, params), like
+    )
     if model.likelihood.conjugate:
         return latents_of(first)
 

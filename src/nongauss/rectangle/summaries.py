@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nongauss.rectangle.data import ColumnViews, FloatArray
-from nongauss.rectangle.fit import posterior_share
 from nongauss.rectangle.params import RectangleParams
+from nongauss.rectangle.predict import soft_posterior
 from nongauss.rectangle.rules import Condition, Rules
 from nongauss.tables.encoder import ColumnCode, TableEncoder
 from nongauss.tables.frame import n_rows_of
@@ -63,7 +63,7 @@ def rule_table(rules: Rules) -> Any:
 
 class RuleTally(NamedTuple):
     """Weights of rows, which add up over parts: in all, and inside exactly one rule; of each cluster (K,)
-    those that its rule claims, that are inside it, that belong to it by all columns, and both.
+    those that its rule claims, that are inside it, that belong to it by `soft_posterior`, and both.
     """
 
     total: float
@@ -75,7 +75,7 @@ class RuleTally(NamedTuple):
 
     @classmethod
     def of(cls, claims: FloatArray, share: FloatArray, weight: FloatArray) -> RuleTally:
-        """The tally of rows with these claims of the rules (N, K) and probabilities by all columns (K, N)."""
+        """The tally of rows with these claims of the rules (N, K) and `soft_posterior` (K, N)."""
         inside, which = claims >= 0, np.arange(claims.shape[1])
         belongs = share.argmax(axis=0)[:, None] == which
         return cls(
@@ -101,7 +101,7 @@ def tally_of(
     if not n_rows_of(part.X):
         return None
     cells, rows = views.read(part.X, whole, name, warn=False)
-    share = posterior_share(rows, params, kind)
+    share = soft_posterior(rows, params, kind)
     return RuleTally.of(rules.claims(rules.margins(cells)), share, weight_of(part))
 
 

@@ -3,18 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from nongauss.core.errors import InputError
-from nongauss.rectangle.data import ColumnView
+from nongauss.rectangle.data import ColumnView, FloatArray, IntArray, RawCells
 from nongauss.rectangle.params import StatedBound
-from nongauss.rectangle.rules import Condition, Rules, StatedRules
+from nongauss.rectangle.rules import Condition, Rules
 from nongauss.tables.column import label_of
 from nongauss.tables.encoder import ColumnCode
 from nongauss.tables.kinds import decode
+
+
+class StatedRules(NamedTuple):
+    """Rules that a person states beforehand: their scaled bounds, the names of their clusters, the rules."""
+
+    bounds: tuple[StatedBound, ...]
+    names: tuple[str, ...]
+    rules: Rules
+
+    def margins(self, cells: RawCells) -> FloatArray | None:
+        """How deep inside each stated rule each row is (N, J); None if nothing was stated."""
+        return self.rules.margins(cells) if self.names else None
+
+    def of(self, clusters: IntArray) -> tuple[list[StatedBound], tuple[str, ...]]:
+        """What was stated of some of the clusters, numbered anew, and the names of all of these."""
+        place = {int(k): i for i, k in enumerate(clusters)}
+        stated = [s._replace(cluster=place[s.cluster]) for s in self.bounds if s.cluster in place]
+        names = (self.names[k] if k < len(self.names) else f"cluster {i}" for k, i in place.items())
+        return stated, tuple(names)
+
+
+NOTHING_STATED = StatedRules((), (), Rules((), ()))
 
 
 def read_prior(prior_rules: Any, view: ColumnView, strength: float) -> StatedRules:

@@ -8,7 +8,7 @@ from sklearn.datasets import load_iris
 
 from nongauss import RectangleMixture
 from nongauss.rectangle.rules import Condition, Rules
-from nongauss.rectangle.tables import (
+from nongauss.rectangle.summaries import (
     RuleTally,
     cluster_table,
     condition_text,
