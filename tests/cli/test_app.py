@@ -144,6 +144,7 @@ def test_files_that_exist_are_kept(fitted):
     assert report.read_bytes() == before
 
 
+@pytest.mark.gate
 def test_compare_puts_our_model_beside_the_baselines(table, tmp_path, monkeypatch):
     def ridge_alone(frame, **_):
         return {"ridge regression": baselines(frame)["ridge regression"]}
@@ -165,6 +166,7 @@ def test_compare_puts_our_model_beside_the_baselines(table, tmp_path, monkeypatc
         assert name in every.stdout
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize(
     ("column", "kind", "task", "model"),
     [
@@ -203,6 +205,7 @@ def test_one_row_is_fitted_with_a_note(tmp_path):
     assert "No rows were held out" in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.gate
 def test_demo_fits_real_data_next_to_ridge(tmp_path):
     result = run("demo", "--out", tmp_path, *QUICK)
     assert result.exit_code == 0, result.output
@@ -247,6 +250,7 @@ def test_a_file_that_is_not_there(tmp_path):
     assert "folder" in refused(run("fit", tmp_path, *where))
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize(
     ("name", "content"),
     [

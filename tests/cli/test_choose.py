@@ -13,12 +13,12 @@ from nongauss.tables.kinds import ColumnKind
 NUMBERS = pd.Series([0.0, 1.0, 2.0, 9.0])
 
 
-def test_every_model_is_public_and_every_kind_but_text_has_one():
+def test_every_model_is_public_and_every_kind_but_text_and_date_has_one():
     for tasks in models.MODELS.values():
         for task, (module, name) in tasks.items():
             assert task in models.TASKS
             assert getattr(nongauss, name).__module__ == module
-    assert set(ColumnKind) - set(models.AUTO) == {ColumnKind.TEXT}
+    assert set(ColumnKind) - set(models.AUTO) == {ColumnKind.TEXT, ColumnKind.DATE}
     for model, task in [*models.AUTO.values(), *((m, t) for t, m in models.FOR_TASK.items())]:
         assert task in models.MODELS[model]
 

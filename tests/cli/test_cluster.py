@@ -46,6 +46,7 @@ def test_clusters_are_printed_saved_reported_and_predicted(table, tmp_path):
     assert "petal width at most" in told.output
 
 
+@pytest.mark.gate
 def test_json_holds_the_rules(table, tmp_path):
     done = run("cluster", table, "--clusters", 2, "--set", "n_init=2", "--out", tmp_path, "--json")
     record = json.loads(done.stdout)

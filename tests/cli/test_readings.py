@@ -73,6 +73,7 @@ def test_a_fit_with_its_report_reads_the_table_few_times(table, tmp_path, readin
     assert max(readings.values()) <= MOST_READINGS, readings
 
 
+@pytest.mark.gate
 def test_predictions_read_it_once(table, tmp_path, readings):
     out = tmp_path / "out"
     run("fit", table, "--target", "kind", "--out", out, "--max-epochs", "2", "--set", "n_inducing=5")

@@ -88,6 +88,7 @@ def test_12_one_row_or_equal_rows_are_one_cluster(X):
         model().fit(X)
 
 
+@pytest.mark.gate
 def test_21_and_22_frames_of_every_kind_and_narrow_numbers(fitted):
     found, frame, truth = fitted
     assert adjusted_rand_score(truth, found.labels_) == 1.0
@@ -99,6 +100,7 @@ def test_21_and_22_frames_of_every_kind_and_narrow_numbers(fitted):
         assert_array_equal(model().fit(X.astype(kind)).predict(X.astype(kind)), expected.labels_)
 
 
+@pytest.mark.gate
 def test_25_a_new_process_without_the_data_predicts_the_same(fitted, tmp_path):
     found, frame, _ = fitted
     saved, inputs, outputs = tmp_path / "m.nongauss", tmp_path / "X.pkl", tmp_path / "p.npy"

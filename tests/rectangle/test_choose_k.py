@@ -9,7 +9,7 @@ from nongauss.rectangle import fit
 from rectangle.small import blobs
 
 
-@pytest.mark.parametrize("K", [2, 4])
+@pytest.mark.parametrize("K", [2, pytest.param(4, marks=pytest.mark.gate)])
 def test_the_number_of_clear_boxes_is_found(K):
     model = RectangleMixture(n_init=2, random_state=0).fit(blobs(200, K, seed=K)[0])
     assert model.n_clusters_ == K
@@ -17,6 +17,7 @@ def test_the_number_of_clear_boxes_is_found(K):
     assert model.inside_one_ == 1.0
 
 
+@pytest.mark.gate
 def test_columns_of_few_values_make_no_clusters_of_their_own():
     """A density would be without bounds at each of the years."""
     rng = np.random.default_rng(0)
@@ -27,10 +28,12 @@ def test_columns_of_few_values_make_no_clusters_of_their_own():
     assert adjusted_rand_score(truth, model.labels_) == 1.0
 
 
+@pytest.mark.gate
 def test_iris_has_three():
     assert RectangleMixture(n_init=4, random_state=0).fit(load_iris().data).n_clusters_ == 3
 
 
+@pytest.mark.gate
 def test_rules_on_other_columns_are_worth_their_bounds():
     X, truth = blobs(150, 3, seed=1)
     Y = np.random.default_rng(0).normal(size=(150, 2)) + 5.0 * np.array([[0, 0], [1, 0], [0, 1]])[truth]
@@ -38,6 +41,7 @@ def test_rules_on_other_columns_are_worth_their_bounds():
     assert model.fit(np.hstack([X, Y])).n_clusters_ == 3
 
 
+@pytest.mark.gate
 def test_rows_without_clusters_have_one():
     X = np.random.default_rng(0).normal(size=(200, 3))
     assert RectangleMixture(n_init=2, random_state=0).fit(X).n_clusters_ == 1

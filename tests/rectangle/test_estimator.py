@@ -143,6 +143,7 @@ def test_a_stated_rule_keeps_its_name_and_place():
     assert np.abs(cuts[np.isfinite(cuts)]).max() < 0.05
 
 
+@pytest.mark.gate
 def test_noise_columns_leave_no_condition_behind():
     X, truth = blobs(150, 3)
     noise = np.random.default_rng(1).normal(size=(150, 100))
@@ -158,6 +159,7 @@ def test_one_gross_outlier_takes_no_cluster_with_rank_scaling():
     assert adjusted_rand_score(y, model.labels_[:-1]) > 0.8
 
 
+@pytest.mark.gate
 def test_units_do_not_matter_and_bounds_follow_them(iris):
     _, X, _ = iris
     scale, shift = np.array([1e6, 2.0, 1e-3, 10.0]), np.array([0.0, 1e5, 5.0, -3.0])
@@ -180,6 +182,7 @@ def test_tiny_units_and_a_constant_column_change_nothing():
         RectangleMixture(2).fit(np.vstack([X, [np.inf, 0.0]]))
 
 
+@pytest.mark.gate
 def test_permuted_columns_and_single_precision_with_an_offset(iris):
     model, X, _ = iris
     backwards = RectangleMixture(3, random_state=0).fit(X[X.columns[::-1]])
@@ -210,6 +213,7 @@ def test_rows_that_no_rule_holds_can_be_outliers():
     assert_array_equal(model.labels_ == -1, nowhere)
 
 
+@pytest.mark.gate
 def test_tolerance_zero_words_more(iris):
     model, X, _ = iris
     exact = RectangleMixture(3, rule_tolerance=0.0, random_state=0).fit(X)

@@ -46,6 +46,7 @@ def test_ways_of_two_classes_agree(expectation):
     assert abs(other.bound_ - exact.bound_) < 0.02 * 150
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("expectation", ["one_vs_each", "tilted", "bohning"])
 def test_softmax_bounds_lie_below_the_sampled_one(expectation):
     X, y = load_iris(return_X_y=True)
@@ -85,6 +86,7 @@ def test_a_rare_class():
     assert abs(chances[:, 0].mean() - 2 / 80) < 0.05
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("n_classes", [2, 4])
 @pytest.mark.parametrize("kind", [SparseGPClassifier, SparseGPOrdinalClassifier])
 def test_stress(kind, n_classes):

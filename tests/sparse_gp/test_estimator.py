@@ -69,6 +69,7 @@ def test_saved_and_loaded_is_the_same_and_small(likelihood, tmp_path):
     assert (tmp_path / "m").stat().st_size < 100_000
 
 
+@pytest.mark.gate
 def test_a_function_is_a_likelihood():
     X, f, rng = wave(100)
     y = rng.poisson(np.exp(f + 1)).astype(float)
@@ -137,6 +138,7 @@ def test_10_counts_near_1e5_are_predicted_to_a_percent():
     assert_allclose(model.predict(X), rate, rtol=0.01)
 
 
+@pytest.mark.gate
 def test_27_steps_do_not_break_it():
     x = np.linspace(-10, 10, 200)[:, None]
     y = np.repeat([0.0, 1.0, 2.0], [67, 66, 67])
@@ -182,6 +184,7 @@ def test_several_outputs_are_refused_with_the_remedy():
         made().fit([[0.0], [1.0]], [[0.0, 1.0], [1.0, 2.0]])
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("likelihood", REGRESSION)
 def test_stress(likelihood):
     rng = np.random.default_rng(0)

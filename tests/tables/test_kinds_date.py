@@ -176,6 +176,7 @@ def test_rules_print_dates():
     assert "when at least 20" in text
 
 
+@pytest.mark.gate
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_the_command_line_takes_dates(tmp_path):
     table = TABLE.assign(y=np.arange(N) / N + 0.1 * X, when=TABLE.when.dt.strftime("%Y-%m-%d"))

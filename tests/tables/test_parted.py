@@ -135,12 +135,13 @@ def test_what_all_rows_say_is_the_same_from_disk_and_in_memory(name, tmp_path, f
 @pytest.mark.parametrize("target", ["real", "label"])
 def test_a_tggm_reads_a_table_on_disk_as_one_in_memory(target, tmp_path):
     model = TGGMRegressor() if target == "real" else TGGMClassifier(class_weight="balanced")
-    whole = sample(model._learned(X, TABLE[target], TABLE.weight)[1], 1000)
-    rows = sample(model._learned(write(columns(target), tmp_path), target, "weight")[1], 1000)
+    whole = sample(model._read_table(X, TABLE[target], TABLE.weight)[1], 1000)
+    rows = sample(model._read_table(write(columns(target), tmp_path), target, "weight")[1], 1000)
     for mine, its in zip(rows.rows, whole.rows, strict=True):
         assert_allclose(mine, its, rtol=1e-6)
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("name", ["tggm", "rectangle", "harmonium_labels"])
 def test_tables_past_memory_are_learned_from_as_well(name, tmp_path, few_in_memory):
     model, target = ESTIMATORS[name]
@@ -153,6 +154,7 @@ def test_tables_past_memory_are_learned_from_as_well(name, tmp_path, few_in_memo
         assert model.clusters_["rows"].sum() == N
 
 
+@pytest.mark.gate
 def test_rules_are_learned_from_the_same_rows_wherever_they_are(tmp_path, client, few_in_memory):
     model, _ = ESTIMATORS["rectangle"]
     path = write(columns(None), tmp_path)
@@ -207,6 +209,7 @@ def test_what_cannot_be_in_parts_is_one_sentence(folder):
         model.predict_interval(folder)
 
 
+@pytest.mark.gate
 def test_without_the_extra_all_that_is_in_memory_or_on_disk_works(folder):
     code = (
         "import sys; sys.modules.update(dask=None, distributed=None)\n"
@@ -230,6 +233,7 @@ def frame_of(folder, target):
     return dd.read_parquet(folder, columns=[*X.columns, *([target] if target else [])], split_row_groups=True)
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("name", ["gp", "rectangle"])
 def test_a_cluster_gives_the_model_of_the_disk_and_lazy_answers(
     name, folder, tmp_path, client, few_in_memory
@@ -243,6 +247,7 @@ def test_a_cluster_gives_the_model_of_the_disk_and_lazy_answers(
     assert lazy.ndim == expected.ndim
 
 
+@pytest.mark.gate
 def test_arrays_and_a_target_of_their_own(client, few_in_memory):
     import dask.array as da
 
@@ -261,6 +266,7 @@ def test_arrays_and_a_target_of_their_own(client, few_in_memory):
         model.fit(array, "real")
 
 
+@pytest.mark.gate
 def test_a_frame_and_its_columns_are_partitioned_alike_however_dask_would_read_them(folder, client):
     import dask.dataframe as dd
 
@@ -273,6 +279,7 @@ def test_a_frame_and_its_columns_are_partitioned_alike_however_dask_would_read_t
     assert_allclose(lazy.compute(), expected, rtol=1e-6)
 
 
+@pytest.mark.gate
 def test_searches_and_chains_run_on_the_cluster(client, monkeypatch):
     model, _ = ESTIMATORS["gp"]
     search = GridSearchCV(
@@ -292,6 +299,7 @@ def test_searches_and_chains_run_on_the_cluster(client, monkeypatch):
     assert chains.trace_["seconds"].is_monotonic_increasing
 
 
+@pytest.mark.gate
 def test_the_steps_of_the_command_line_on_a_cluster_that_runs(folder, client):
     with engines.dask_client(client.scheduler.address) as where:
         assert where.startswith(f"Dask cluster at {client.scheduler.address}, dashboard http")
@@ -306,6 +314,7 @@ def test_the_steps_of_the_command_line_on_a_cluster_that_runs(folder, client):
     assert "150 rows from 2 of 8 parts" in first.notes[0]
 
 
+@pytest.mark.gate
 def test_a_gradient_is_the_same_where_the_part_is(client):
     config = NetworkConfig((2,), "bp", "moments", 1, None, None)
     params = start(np.random.default_rng(0), config, 1, 1, np.ones((2, 1), np.float32))
@@ -342,6 +351,7 @@ def test_a_partition_that_dask_cannot_compute_is_named_by_fit_and_by_lazy_predic
             assert len(str(caught.value).splitlines()) == 1
 
 
+@pytest.mark.gate
 def test_killing_a_worker_in_a_fit_changes_nothing(folder, client, few_in_memory):
     model, target = ESTIMATORS["gp"]
     frame = frame_of(folder, target)
@@ -363,6 +373,7 @@ def cut(place):
     return TABLE[first:last].astype({"b": object})
 
 
+@pytest.mark.gate
 def test_without_a_cluster_a_dask_frame_is_read_part_by_part_and_parts_may_be_empty(few_in_memory):
     dask, dd = pytest.importorskip("dask"), pytest.importorskip("dask.dataframe")
     assert not is_parted(X)

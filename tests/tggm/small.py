@@ -27,8 +27,8 @@ def mean_field(params, x, y, n_sweeps, n_classes=0):
 @partial(jax.jit, static_argnames="n_classes")
 def mean_field_bound(params, q, x, y, n_classes=0):
     """The evidence lower bound of a model with one layer, at any posterior q; its prior is exact."""
-    prior = mf.factors(mf.PRIOR, params, params.W0 @ x + params.b0, y)
-    return mf.between(params, q, prior, x, y, n_classes)
+    prior = mf.factorised_at(mf.PRIOR, params, params.W0 @ x + params.b0, y)
+    return mf.bound_difference(params, q, prior, x, y, n_classes)
 
 
 CONFIG = NetworkConfig(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import jax
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -9,12 +10,11 @@ from scipy import sparse
 
 from nongauss.core.device import replace
 from nongauss.tables.source import Encoded, Sample, Stream
-from nongauss.tables.sparse import SparseEncoder
+from nongauss.tables.sparse import SparseEncoder, SparseRows
 from nongauss.tggm import data as rows_of
 from nongauss.tggm.config import NetworkConfig, TrainingRecipe
-from nongauss.tggm.data import HeldOutInputs, NetworkRows, canonical
+from nongauss.tggm.data import HeldOutInputs, NetworkRows, canonical, filled, thinned
 from nongauss.tggm.fit import fit
-from nongauss.tggm.objective import filled
 from tggm.small import RECIPE, made_rows
 
 RNG = np.random.default_rng(0)
@@ -102,3 +102,16 @@ def test_a_fit_does_not_depend_on_the_unit_of_the_weights():
         assert len(result.trace) == 3
         assert "held_out" in result.trace[0]
     assert_array_equal(*found)
+
+
+def test_half_of_the_words_are_left_out_and_the_rest_make_up_for_it():
+    words = SparseRows(
+        np.tile(np.arange(50), (400, 1)), np.where(np.arange(50) < 40, 3.0, 0.0) * np.ones((400, 1))
+    )
+    one, other = (thinned(jax.random.key(seed), words, 0.5) for seed in (0, 1))
+    assert_array_equal(one.index, words.index)
+    assert set(np.unique(one.value)) == {0.0, 6.0}
+    assert abs(np.mean(one.value[:, :40]) - 3.0) < 5 * 3.0 / np.sqrt(16_000)
+    assert not one.value[:, 40:].any()
+    assert 0.4 < np.mean(np.asarray(one.value == other.value)[:, :40]) < 0.6
+    assert thinned(jax.random.key(0), words, 0.0) is words

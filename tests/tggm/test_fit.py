@@ -98,7 +98,7 @@ def test_go_on_continues_from_the_best_parameters_and_the_momenta():
 
 
 def test_a_fit_goes_on_from_a_checkpoint_to_the_same_bits(tmp_path, monkeypatch):
-    """What a killed process leaves is its last checkpoint; `tests/inference/test_checkpoint.py` kills one."""
+    """What a killed process leaves is its last checkpoint; `tests/optimise/test_checkpoint.py` kills one."""
     monkeypatch.setattr(Checkpoint, "due", lambda self: True)
     data, made = made_rows(60), {"random_state": 3, "max_epochs": 25, "n_members": 2}
     written, left, first = tmp_path / "written", tmp_path / "left", []

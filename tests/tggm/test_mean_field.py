@@ -82,12 +82,12 @@ jitted_row_bound = jax.jit(mf.row_bound, static_argnames=("n_classes", "n_sweeps
 # units, outputs, size of weights (noise sd 0.5): some are coupled far more strongly than by their prior
 CASES = [
     (NUMBER, member, 5, 3, 1.0),
-    (NUMBER, member, 20, 1, 1.0),
-    (NUMBER, member, 5, 1, 12.0),
-    (NUMBER, deep_member, (3, 4, 2), 3, 1.5),
-    (mf.PRIOR, deep_member, (3, 4, 2), 3, 1.5),
-    (LABEL, member, 5, 1, 2.0),
-    (LABEL, deep_member, (4, 3), 3, 1.0),
+    pytest.param(NUMBER, member, 20, 1, 1.0, marks=pytest.mark.gate),
+    pytest.param(NUMBER, member, 5, 1, 12.0, marks=pytest.mark.gate),
+    pytest.param(NUMBER, deep_member, (3, 4, 2), 3, 1.5, marks=pytest.mark.gate),
+    pytest.param(mf.PRIOR, deep_member, (3, 4, 2), 3, 1.5, marks=pytest.mark.gate),
+    pytest.param(LABEL, member, 5, 1, 2.0, marks=pytest.mark.gate),
+    pytest.param(LABEL, deep_member, (4, 3), 3, 1.0, marks=pytest.mark.gate),
 ]
 
 
@@ -113,7 +113,7 @@ def test_newton_reaches_the_limit_of_coordinate_ascent(phase, make, units, n_out
 def test_a_sweep_never_lowers_the_bound_and_few_are_enough():
     params = member(1, 8, 2, strength=4.0)
     x, y = row(1, params)
-    first = mf.forward(NUMBER, params, x, y)
+    first = mf.first_locations(NUMBER, params, x)
     found = [mean_field_bound(params, solve(NUMBER, params, first, x, y, n), x, y) for n in range(25)]
     bounds = np.array(found, float)
     assert np.diff(bounds).min() > -1e-8
@@ -173,6 +173,7 @@ def exact_deep(params, x, y):
     return logs[0] - logs[1], points, shares
 
 
+@pytest.mark.gate
 def test_deep_gradient_with_exact_expectations():
     """Eq. 33 to 38: finite differences of the exact log likelihood are two expectations of energy slopes."""
     params = deep_member(3, (1, 1), 1)
@@ -207,6 +208,7 @@ def test_both_phases_of_depth_are_bounds():
     assert_allclose(jitted_row_bound(params, x, y, 0, 60), bounds[0] - bounds[1], rtol=1e-10)
 
 
+@pytest.mark.gate
 def test_a_layer_that_hears_nothing_is_a_model_of_one_layer():
     params = deep_member(1, (3, 2), 2)
     layer = params.deeper[0]._replace(W=np.zeros((2, 3)))
@@ -217,7 +219,7 @@ def test_a_layer_that_hears_nothing_is_a_model_of_one_layer():
     assert_allclose(bounds[1], bounds[0], rtol=1e-9)
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("n_classes", [2, pytest.param(3, marks=pytest.mark.gate)])
 def test_the_bound_of_a_label_is_below_its_probability(n_classes):
     """One unit: P(class) is an integral over it of a probit, by quadrature."""
     params = for_labels(member(2, 1, 1 if n_classes == 2 else 3, strength=0.5))

@@ -5,11 +5,10 @@ from __future__ import annotations
 import jax
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 from scipy import stats
 
 from nongauss.core.device import double_precision, replace
-from nongauss.tables.sparse import SparseRows
 from nongauss.tggm import mean_field as mf
 from nongauss.tggm import objective
 from tggm.small import (
@@ -64,7 +63,7 @@ def test_the_bound_is_below_for_many_models_and_any_posterior():
         x, y = row(seed, params)
         exact = closed_form_log_likelihood(params, x, y)
         q, bound = posterior_and_bound(params, x, y)
-        poor = mf.factors(NUMBER, params, q.location + 0.7, y)
+        poor = mf.factorised_at(NUMBER, params, q.location + 0.7, y)
         assert float(mean_field_bound(params, poor, x, y)) < bound <= exact + 1e-9
 
 
@@ -183,16 +182,3 @@ def test_precision_follows_the_arguments():
         rough = mean_field_bound(low, q, x.astype(np.float32), y.astype(np.float32))
     assert rough.dtype == np.float32
     assert_allclose(float(rough), bound, rtol=1e-5)
-
-
-def test_half_of_the_words_are_left_out_and_the_rest_make_up_for_it():
-    words = SparseRows(
-        np.tile(np.arange(50), (400, 1)), np.where(np.arange(50) < 40, 3.0, 0.0) * np.ones((400, 1))
-    )
-    one, other = (objective.thinned(jax.random.key(seed), words, 0.5) for seed in (0, 1))
-    assert_array_equal(one.index, words.index)
-    assert set(np.unique(one.value)) == {0.0, 6.0}
-    assert abs(np.mean(one.value[:, :40]) - 3.0) < 5 * 3.0 / np.sqrt(16_000)
-    assert not one.value[:, 40:].any()
-    assert 0.4 < np.mean(np.asarray(one.value == other.value)[:, :40]) < 0.6
-    assert objective.thinned(jax.random.key(0), words, 0.0) is words

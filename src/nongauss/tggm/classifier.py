@@ -192,14 +192,16 @@ verbose :
         """Probability of each class, in the order of `classes_`: (N, C), rows sum to 1."""
         return self.ensemble_.classes(self._encode(X))[0]
 
-    def _noise(self) -> float:
+    def _fixed_noise_variance(self) -> float:
         return 1.0
 
-    def _learned(self, X: Any, y: Any, sample_weight: Any, levels: Any = None) -> tuple[LabelReading, Source]:
+    def _read_table(
+        self, X: Any, y: Any, sample_weight: Any, levels: Any = None
+    ) -> tuple[LabelReading, Source]:
         name = type(self).__name__
         X = csr_array(X) if issparse(X) else X
         source = as_source(X, y, sample_weight, estimator_name=name, accept_sparse=True)
-        encoder, labels, shrink = self._told_by(source, issparse(X))
+        encoder, labels, shrink = self._encoder_and_labels(source, issparse(X))
         if levels is None:
             coder = labels.coder(name)
         else:
@@ -212,7 +214,7 @@ verbose :
             rows = rows.map(_weighted, self._class_factors(classes, mass))
         return reading, rows
 
-    def _told_by(
+    def _encoder_and_labels(
         self, source: Source, is_sparse: bool
     ) -> tuple[Any, LabelSummary, Float64[np.ndarray, " D"] | None]:
         """The encoding of a table, its labels, and the factor of each encoded column (sparse: None)."""

@@ -40,8 +40,9 @@ LEAST_BATCH, MOST_BATCH = 32, 256
 STEPS = (4000, 12_000)
 """Fewest and most optimiser steps of a fit whose number of epochs is left to it."""
 
-SEEN = 1_024_000
-"""Rows of which these steps are made, if that is between the two: a boundary of few rows takes longer."""
+ROWS_SEEN = 1_024_000
+"""Rows an "auto" fit looks at: steps = ROWS_SEEN / batch size, held within `STEPS` (small batches need more
+steps)."""
 
 EPOCHS = (15, 1000)
 """Fewest and most epochs of such a fit, whatever its steps."""
@@ -94,11 +95,11 @@ class TrainingRecipe:
         return min(size, max(n_rows, 1))
 
     def n_epochs(self, n_rows: int) -> int:
-        """Epochs. By default as many as make `SEEN` rows and `STEPS` steps, within `EPOCHS`."""
+        """Epochs. By default as many as make `ROWS_SEEN` rows and `STEPS` steps, within `EPOCHS`."""
         if self.max_epochs is not None:
             return self.max_epochs
         size = self.rows_a_batch(n_rows)
-        steps = np.clip(SEEN / size, *STEPS)
+        steps = np.clip(ROWS_SEEN / size, *STEPS)
         return int(np.clip(math.ceil(steps * size / n_rows), *EPOCHS))
 
 

@@ -7,8 +7,9 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float, Float32, Float64, Int32, Int64, UInt64
+from jaxtyping import Array, Float, Float32, Float64, Int32, Int64, Key, UInt64
 
 from nongauss.optimise.minibatch import Batch, over_devices, pad_rows
 from nongauss.tables.encoder import TableEncoder
@@ -61,7 +62,7 @@ class RegressionReading(NamedTuple):
     scaler: TargetScaler
     squeeze: bool
 
-    def config(self, config: NetworkConfig) -> NetworkConfig:
+    def completed(self, config: NetworkConfig) -> NetworkConfig:
         """The settings as they are: numbers are what they are for."""
         return config
 
@@ -79,7 +80,7 @@ class LabelReading(NamedTuple):
     shrink: Float64[np.ndarray, " D"] | None
     coder: LabelCoder
 
-    def config(self, config: NetworkConfig) -> NetworkConfig:
+    def completed(self, config: NetworkConfig) -> NetworkConfig:
         """The settings for these classes, and for cells that are words if the table is sparse."""
         dropout = WORD_DROPOUT if self.shrink is None else 0.0
         return replace(config, n_classes=len(self.coder.classes), dropout=dropout)
@@ -91,11 +92,32 @@ class LabelReading(NamedTuple):
         return NetworkRows(from_one_array(encoded.X), encoded.Y, encoded.weight, self.encoder.n_features)
 
 
+def filled(X: Any, n_inputs: int) -> Float[Array, "B D"]:
+    """The rows of a batch as a dense matrix, whether they come dense or as `SparseRows`."""
+    if not isinstance(X, SparseRows):
+        dense: Float[Array, "B D"] = X
+        return dense
+    empty = jnp.zeros((len(X.index), n_inputs), X.value.dtype)
+    return empty.at[jnp.arange(len(X.index))[:, None], X.index].add(X.value)
+
+
+def thinned(key: Key[Array, ""], X: Any, dropout: float) -> Any:
+    """The rows of a batch; sparse ones lack a random share of their cells, the rest make up for it.
+
+    A cell v becomes v / (1 - dropout) with probability 1 - dropout, else 0: its mean stays v.
+    """
+    if not dropout:
+        return X
+    kept = jax.random.bernoulli(key, 1.0 - dropout, X.value.shape)
+    return SparseRows(X.index, jnp.where(kept, X.value / (1.0 - dropout), 0.0))
+
+
 class TrainingTable(NamedTuple):
     """What a fit trains on: `n_rows` rows, in memory on the device or as a source of `Batch`.
 
-    `total` (E,): the weight of the rows that each member trains on, about 1 a row. `counted` (E,): the
-    same as the prior sees it. `held`: the rows that each member is judged by, if some are held out.
+    `total` (E,): the weight of the rows that each member trains on, about 1 a row.
+    `counted` (E,): total weight that the prior is divided by, the user's own units for labels, `total` for
+    numbers. `held`: the rows that each member is judged by, if some are held out.
     """
 
     n_rows: int
@@ -123,7 +145,7 @@ def whole_table(data: NetworkRows, recipe: TrainingRecipe, are_labels: bool) -> 
     """Rows in memory, put on the device. Labels of one input are held out together."""
     n_rows, n_members = len(data.weight), recipe.n_members
     fold = folds_by_input(data, recipe) if are_labels else folds(n_rows, recipe)
-    weight = moderate(data.weight)
+    weight = weights_near_one(data.weight)
     held = held_out(data._replace(weight=weight), fold, n_members)
     rows = pad_rows((data.X, data.Y, fold), weight, held)
     rows = over_devices(rows) if recipe.rows_a_batch(n_rows) >= n_rows else rows
@@ -149,10 +171,10 @@ def streamed_table(
     return TrainingTable(size.n_rows, total, counted, held, rows.map(_batch_of, inputs, unit))
 
 
-def portion(data: NetworkRows, n_members: int, are_labels: bool) -> TrainingTable:
+def table_without_holdout(data: NetworkRows, n_members: int, are_labels: bool) -> TrainingTable:
     """Rows in memory on which all members train; none is held out."""
     nobody = np.full(len(data.weight), -1, np.int32)
-    weight = moderate(data.weight)
+    weight = weights_near_one(data.weight)
     total = np.full(n_members, weight.sum(), np.float32)
     counted = np.full(n_members, data.weight.sum() if are_labels else weight.sum(), np.float32)
     return TrainingTable(len(weight), total, counted, None, pad_rows((data.X, data.Y, nobody), weight))
@@ -163,7 +185,7 @@ def weight_unit(mean: float) -> float:
     return float(2.0 ** round(math.log2(mean)))
 
 
-def moderate(weight: Float[np.ndarray, " N"]) -> Float32[np.ndarray, " N"]:
+def weights_near_one(weight: Float[np.ndarray, " N"]) -> Float32[np.ndarray, " N"]:
     """Weights in the unit of `weight_unit`: that of the user's is irrelevant."""
     light: Float32[np.ndarray, " N"] = (weight / weight_unit(weight.mean())).astype(np.float32)
     return light

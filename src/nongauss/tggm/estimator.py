@@ -51,11 +51,11 @@ class TGGM(TableEstimator):
         return self.ensemble_.params
 
     @abstractmethod
-    def _noise(self) -> float | None:
+    def _fixed_noise_variance(self) -> float | None:
         """The noise's variance on the standardised scale; None learns it."""
 
     @abstractmethod
-    def _learned(self, X: Any, y: Any, sample_weight: Any, levels: Any = None) -> tuple[Any, Source]:
+    def _read_table(self, X: Any, y: Any, sample_weight: Any, levels: Any = None) -> tuple[Any, Source]:
         """How to read tables such as this one, and its rows as a source of `Encoded`. Changes nothing yet.
 
         `levels`: classes of which some may not occur. Raises InputError.
@@ -76,13 +76,13 @@ class TGGM(TableEstimator):
     def _settings(self) -> tuple[NetworkConfig, TrainingRecipe]:
         """The parameters, checked, as the mathematics wants them. Raises ValueError."""
         check_parameters(self)
-        return settings_of(self.get_params(deep=False), self._noise())
+        return settings_of(self.get_params(deep=False), self._fixed_noise_variance())
 
     def _trained(self, X: Any, y: Any, sample_weight: Any) -> tuple[FitResult, NetworkRows]:
         """The whole fit, with its checkpoint. Also the rows, or the sample of them that is in memory."""
         config, recipe = self._settings()
         seed = self._key_seed(self.random_state)
-        reading, rows = self._learned(X, y, sample_weight)
+        reading, rows = self._read_table(X, y, sample_weight)
         first = sample(rows, MOST_SAMPLED)
         data = reading.rows(first.rows)
         seed, checkpoint = open_checkpoint(
@@ -96,7 +96,7 @@ class TGGM(TableEstimator):
         )
         run = self._run(checkpoint)
         result, ensemble = fit.fit(
-            seed, data, reading.config(config), recipe, None if first.is_all else rows, run
+            seed, data, reading.completed(config), recipe, None if first.is_all else rows, run
         )
         close_checkpoint(checkpoint, result.status)
         self._keep(reading, ensemble, result)
@@ -113,11 +113,11 @@ class TGGM(TableEstimator):
         seed = self._key_seed(self.random_state)
         former = self._former_result()
         if former is None:
-            reading, rows = self._learned(X, y, sample_weight, levels)
+            reading, rows = self._read_table(X, y, sample_weight, levels)
             data = reading.rows(sample(rows, None).rows)
         else:
             reading, data = self._known_reading(), self._more_rows(X, y, sample_weight)
-        result, ensemble = fit.go_on(seed, data, reading.config(config), recipe, former)
+        result, ensemble = fit.go_on(seed, data, reading.completed(config), recipe, former)
         if former is not None:
             known = self.ensemble_
             ensemble = ensemble._replace(inflation=known.inflation, skewness=known.skewness)
@@ -311,10 +311,10 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
             n_components=ensemble.n_components,
         )
 
-    def _noise(self) -> float | None:
+    def _fixed_noise_variance(self) -> float | None:
         return None if self.noise_variance == "learn" else float(self.noise_variance)
 
-    def _learned(
+    def _read_table(
         self, X: Any, y: Any, sample_weight: Any, levels: Any = None
     ) -> tuple[RegressionReading, Source]:
         name = type(self).__name__

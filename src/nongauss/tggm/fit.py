@@ -22,7 +22,7 @@ from nongauss.optimise.result import NOBODY, FitResult, Run
 from nongauss.tables.source import Source
 from nongauss.tggm import predict, updates
 from nongauss.tggm.config import NetworkConfig, TrainingRecipe
-from nongauss.tggm.data import HeldOut, NetworkRows, portion, streamed_table, whole_table
+from nongauss.tggm.data import HeldOut, NetworkRows, streamed_table, table_without_holdout, whole_table
 from nongauss.tggm.params import NetworkParams, TrainingState, first_state, start
 from nongauss.tggm.predict import Ensemble
 
@@ -56,28 +56,28 @@ class FormerState(NamedTuple):
 
 def fit(
     seed: int,
-    data: NetworkRows,
+    sample: NetworkRows,
     config: NetworkConfig,
     recipe: TrainingRecipe,
-    rows: Source | None = None,
+    all_rows: Source | None = None,
     run: Run = NOBODY,
 ) -> tuple[FitResult, Ensemble]:
     """Train the ensemble: the loop's result, and the calibrated members on the standardised scale.
 
-    `data` are all rows, or where `rows` are given a sample of that source of `Encoded` rows. The epochs are a
-    schedule, which early stopping may cut short.
+    `all_rows` is a source of `Encoded` rows, of which `sample` holds some in memory; None where `sample`
+    holds all. The epochs are a schedule, which early stopping may cut short.
     """
     are_labels = config.n_classes > 0
-    if rows is None:
-        table = whole_table(data, recipe, are_labels)
+    if all_rows is None:
+        table = whole_table(sample, recipe, are_labels)
     else:
-        table = streamed_table(rows, data, recipe, are_labels)
+        table = streamed_table(all_rows, sample, recipe, are_labels)
     size, max_epochs = recipe.rows_a_batch(table.n_rows), recipe.n_epochs(table.n_rows)
-    params = start(np.random.default_rng(seed), config, recipe.n_members, data.n_inputs, data.Y)
+    params = start(np.random.default_rng(seed), config, recipe.n_members, sample.n_inputs, sample.Y)
     n_steps = float(max_epochs * math.ceil(table.n_rows / size))
     state = first_state(params, table.total, n_steps, recipe, table.counted)
     epoch = epoch_of(config, size, table.n_rows)
-    if rows is None:
+    if all_rows is None:
         step = compiled(epoch, table.rows)
     else:
         step = minibatch(epoch, table.rows, table.n_rows, table.held)
@@ -94,7 +94,7 @@ def go_on(
     `former` is the last result, its state a `FormerState`; None starts anew. No row is held out.
     Raises InputError if the network has another shape by now.
     """
-    table = portion(data, recipe.n_members, config.n_classes > 0)
+    table = table_without_holdout(data, recipe.n_members, config.n_classes > 0)
     params = start(np.random.default_rng(seed), config, recipe.n_members, data.n_inputs, data.Y)
     state = first_state(params, table.total, _NO_END, recipe, table.counted)
     if former is not None:
@@ -154,6 +154,7 @@ def calibrated(params: NetworkParams, config: NetworkConfig, held: HeldOut | Non
     mean, variance = mean.reshape(shape), variance.reshape(shape)
     own = np.arange(len(X))
     square = (Y - mean[own, own]) ** 2 - mean.var(axis=0)
+    # a - b = sum_en w_en [(y_en - m_e(x_en))^2 - var_e'(m_e'(x_en))] / V_e(x_en) / sum_en w_en
     ratio = (weight[..., None] * square / variance[own, own]).sum((0, 1)) / weight.sum()
     inflation = np.where((Y[:1, :1] == Y).all((0, 1)), 1.0, np.clip(ratio, 0.5, 3.0))  # constant: as it is
     if config.method == "bp":

@@ -92,6 +92,7 @@ class Phase:
         fed = [above @ layer.W**2 for above, layer in zip(own[1:], params.deeper, strict=True)] + [last]
         if self.seen == "label":
             own.append(noise)
+            # (T_c' T_c - I)_kk = C - 1 for the class's own score, 0 else (s1 = 1)
             fed.append((noise.shape[0] - 1.0) * self._own_class(params, y) * (noise.shape[0] > 1))
         return jnp.concatenate(own), jnp.concatenate(fed)
 
@@ -132,7 +133,7 @@ class NewtonState(NamedTuple):
     step: Float[Array, ""]
 
 
-def factors(
+def factorised_at(
     phase: Phase, params: NetworkParams, location: Float[Array, " K"], y: Float[Array, " Y"]
 ) -> FactorisedPosterior:
     """The factors at these locations, each of its best variance before truncation, 1 / P_kk (eq. 22)."""
@@ -154,7 +155,7 @@ def best_locations(
     return means - phase.slope(params, means, x, y) / (own + fed)
 
 
-def climb_from(
+def newton_state(
     phase: Phase,
     params: NetworkParams,
     location: Float[Array, " K"],
@@ -163,7 +164,8 @@ def climb_from(
     y: Float[Array, " Y"],
 ) -> NewtonState:
     """The posterior at these locations, with the slope of the bound there."""
-    q = factors(phase, params, location, y)
+    q = factorised_at(phase, params, location, y)
+    # dB/dm_k = (xi_k(m) - xi_k) / v_k, with v = sd^2
     return NewtonState(q, (best_locations(phase, params, q.mean, x, y) - location) / q.sd**2, step)
 
 
@@ -189,8 +191,9 @@ def sweep(
     way, _ = cg(  # type: ignore[no-untyped-call]
         hessian, now.slope, tol=_INNER_ERROR, maxiter=inner, M=lambda slope: slope / (extra + own)
     )
+    # d xi_k / d m_k = v_k / var_k, the variances before and after truncation
     there = q.location + now.step * way * q.sd**2 / q.variance
-    tried = climb_from(phase, params, there, now.step, x, y)
+    tried = newton_state(phase, params, there, now.step, x, y)
     moved = tried.q.mean - q.mean
     before, after = now.slope @ moved, tried.slope @ moved
     taken = (before >= 0.0) & (after >= -0.5 * before)
@@ -216,13 +219,11 @@ def solve(
     def body(carry: tuple[Int[Array, ""], NewtonState]) -> tuple[Int[Array, ""], NewtonState]:
         return carry[0] + 1, sweep(phase, params, carry[1], x, y)
 
-    start = climb_from(phase, params, first, jnp.ones((), first.dtype), x, y)
+    start = newton_state(phase, params, first, jnp.ones((), first.dtype), x, y)
     return jax.lax.while_loop(unsettled, body, (jnp.int32(0), start))[1].q
 
 
-def forward(
-    phase: Phase, params: NetworkParams, x: Float[Array, " D"], y: Float[Array, " Y"]
-) -> Float[Array, " K"]:
+def first_locations(phase: Phase, params: NetworkParams, x: Float[Array, " D"]) -> Float[Array, " K"]:
     """Locations to start from: each layer's W E[h below] + b at the means below it, scores at 1."""
     below, locations = x, []
     for layer in params.hidden:
@@ -259,7 +260,7 @@ def phases(
 ) -> tuple[FactorisedPosterior, FactorisedPosterior]:
     """Posterior and prior of one row; the prior starts from the posterior, as the paper found best."""
     seen = posterior_phase(n_classes)
-    q = solve(seen, params, forward(seen, params, x, y), x, y, n_sweeps)
+    q = solve(seen, params, first_locations(seen, params, x), x, y, n_sweeps)
     n_hidden = sum(layer.b.shape[0] for layer in params.hidden)
     return q, solve(PRIOR, params, q.location[:n_hidden], x, y, n_sweeps)
 
@@ -273,10 +274,10 @@ def row_bound(
     optimised bounds, the two expectations of eq. 14.
     """
     held = jax.lax.stop_gradient(phases(jax.lax.stop_gradient(params), x, y, n_classes, n_sweeps))
-    return between(params, *held, x, y, n_classes)
+    return bound_difference(params, *held, x, y, n_classes)
 
 
-def between(
+def bound_difference(
     params: NetworkParams,
     q: FactorisedPosterior,
     prior: FactorisedPosterior,

@@ -20,38 +20,15 @@ Carin (ICML 2016); `NOTATION.md` lists errata.
 
 from __future__ import annotations
 
-from typing import Any
-
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Key
+from jaxtyping import Array, Float
 
 from nongauss.prob import normal, probit, truncnorm
-from nongauss.tables.sparse import SparseRows
 from nongauss.tggm.config import NetworkConfig
 from nongauss.tggm.params import NetworkParams
 
 LOG_2PI = 2.0 * normal.HALF_LOG_2PI
-
-
-def filled(X: Any, n_inputs: int) -> Float[Array, "B D"]:
-    """The rows of a batch as a dense matrix, whether they come dense or as `SparseRows`."""
-    if not isinstance(X, SparseRows):
-        dense: Float[Array, "B D"] = X
-        return dense
-    empty = jnp.zeros((len(X.index), n_inputs), X.value.dtype)
-    return empty.at[jnp.arange(len(X.index))[:, None], X.index].add(X.value)
-
-
-def thinned(key: Key[Array, ""], X: Any, dropout: float) -> Any:
-    """The rows of a batch; sparse ones lack a random share of their cells, the rest make up for it.
-
-    A cell v becomes v / (1 - dropout) with probability 1 - dropout, else 0: its mean stays v.
-    """
-    if not dropout:
-        return X
-    kept = jax.random.bernoulli(key, 1.0 - dropout, X.value.shape)
-    return SparseRows(X.index, jnp.where(kept, X.value / (1.0 - dropout), 0.0))
 
 
 def last_preactivation(

@@ -121,10 +121,10 @@ def constrain(params: NetworkParams, config: NetworkConfig) -> NetworkParams:
 class TrainingState:
     """What the next epoch reads. E members; `best*` are those of the epoch with the best held-out rows.
 
-    `total` (E,): weight of the rows each member trains on, about 1 a row; `counted` (E,): the same, or in the
-    user's own units, which the prior is weighed against. `n_steps`: optimiser steps of the schedule
-    (a huge number: the learning rate stays), `rate`: its first learning rate. `patience`, `tol`: the rule for
-    stopping early.
+    `total` (E,): weight of the rows each member trains on, about 1 a row; `counted` (E,): the total weight
+    that the prior is divided by, the user's own units for labels, `total` for numbers. `n_steps`: optimiser
+    steps of the schedule (a huge number: the learning rate stays), `rate`: its first learning rate.
+    `patience`, `tol`: the rule for stopping early.
     """
 
     params: NetworkParams
@@ -147,13 +147,13 @@ def optimiser() -> optax.GradientTransformation:
     return optax.scale_by_adam(b1=0.9, b2=0.99)
 
 
-def side_by_side(params: NetworkParams) -> Float[Array, "E K"]:
+def ravelled(params: NetworkParams) -> Float[Array, "E K"]:
     """All numbers of each member in a row: one long array compiles faster than many short ones."""
     return jnp.concatenate([leaf.reshape(leaf.shape[0], -1) for leaf in jax.tree.leaves(params)], axis=1)
 
 
-def apart(numbers: Float[Array, "E K"], like: NetworkParams) -> NetworkParams:
-    """Undo `side_by_side`, into arrays of the shapes of `like`."""
+def unravelled(numbers: Float[Array, "E K"], like: NetworkParams) -> NetworkParams:
+    """Undo `ravelled`, into arrays of the shapes of `like`."""
     leaves, structure = jax.tree.flatten(like)
     ends = np.cumsum([leaf[0].size for leaf in leaves])
     parts = [
@@ -176,7 +176,7 @@ def first_state(
     """
     n_members = params.b0.shape[0]
     host: Any = np  # host arrays where the record says jax.Array: they become that at the first step
-    shapes = jax.eval_shape(lambda params: optimiser().init(side_by_side(params)), params)
+    shapes = jax.eval_shape(lambda params: optimiser().init(ravelled(params)), params)
     return TrainingState(
         params=params,
         optimiser=jax.tree.map(lambda leaf: host.zeros(leaf.shape, leaf.dtype), shapes),

@@ -19,7 +19,8 @@ from nongauss.optimise.minibatch import bucket
 from nongauss.prob import probit, truncnorm
 from nongauss.tables.sparse import SparseRows
 from nongauss.tggm.config import NetworkConfig
-from nongauss.tggm.objective import filled, last_preactivation
+from nongauss.tggm.data import filled
+from nongauss.tggm.objective import last_preactivation
 from nongauss.tggm.params import NetworkParams
 
 N_POINTS = 64

@@ -11,7 +11,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Key
+from jaxtyping import Array, Float, Key, Shaped
 
 from nongauss.core.device import replace
 from nongauss.core.records import value
@@ -19,23 +19,23 @@ from nongauss.optimise.minibatch import PaddedRows
 from nongauss.tables.sparse import SparseRows
 from nongauss.tggm import mean_field, objective
 from nongauss.tggm.config import NetworkConfig
-from nongauss.tggm.data import TOGETHER
+from nongauss.tggm.data import TOGETHER, filled, thinned
 from nongauss.tggm.params import (
     WORST,
     NetworkParams,
     TrainingState,
-    apart,
     constrain,
     optimiser,
-    side_by_side,
+    ravelled,
+    unravelled,
 )
 
 WEIGHT_PRECISION = 1e-2
 """Precision of the Gaussian prior on all weights, standardised scale: next to nothing beyond a few rows."""
 
 LABEL_PRECISION = 2e-2
-"""The same for labels, for each unit or input that feeds a weight's unit: labels that can be separated would
-draw the weights out without end."""
+"""Prior precision of a classifier's weights, times the number of inputs of the weight's unit: labels that can
+be separated would draw the weights out without end."""
 
 LARGEST_GRADIENT = 10.0
 """A member's mean gradient (over rows) is shortened to this length: one strange row cannot throw it off."""
@@ -43,7 +43,7 @@ LARGEST_GRADIENT = 10.0
 _FINAL_RATE = 0.01
 
 
-def row_bound(
+def row_objective(
     params: NetworkParams, config: NetworkConfig, x: Float[Array, " D"], y: Float[Array, " Y"]
 ) -> Float[Array, ""]:
     """The objective of one row as `config` chooses it, with the gradient that the fit follows."""
@@ -65,10 +65,10 @@ class GradientSums:
     def __call__(self, key: Key[Array, ""], params: NetworkParams, batch: PaddedRows) -> dict[str, Any]:
         """Statistics of one batch; all that is random is which cells of sparse rows are left out."""
         X, Y, fold = batch.data
-        X = objective.filled(objective.thinned(key, X, self.config.dropout), params.W0.shape[-1])
+        X = filled(thinned(key, X, self.config.dropout), params.W0.shape[-1])
 
         def member(one: NetworkParams, number: jax.Array) -> jax.Array:  # sum_n w_n [fold_n != e] bound_n
-            bounds = jax.vmap(partial(row_bound, one, self.config))(X, Y)
+            bounds = jax.vmap(partial(row_objective, one, self.config))(X, Y)
             return jnp.sum(jnp.where(fold == number, 0.0, batch.weight) * bounds)
 
         numbers = jnp.arange(params.b0.shape[0])
@@ -76,8 +76,8 @@ class GradientSums:
         return {"bound": jnp.mean(bounds), "gradient": gradient}
 
 
-def each(number: Float[Array, " E"], like: Float[Array, "E ..."]) -> Float[Array, "E ..."]:
-    """A number a member, with axes added so that it multiplies arrays of as many axes as `like`."""
+def each(number: Shaped[Array, " E"], like: Shaped[Array, "E ..."]) -> Shaped[Array, "E ..."]:
+    """A number a member, with axes added so that it is broadcast against arrays of as many axes as `like`."""
     return number.reshape(number.shape + (1,) * (like.ndim - 1))
 
 
@@ -123,11 +123,11 @@ class GradientAscent:
         """
         gradient = jax.tree.map(lambda leaf: leaf * each(scale / state.total, leaf), stats["gradient"])
         gradient = toward_zero(gradient, state.params, self.config, state.counted)
-        slope = side_by_side(gradient)
+        slope = ravelled(gradient)
         short = jnp.minimum(1.0, LARGEST_GRADIENT / jnp.sqrt(jnp.sum(slope**2, axis=1) + 1e-30))
         direction, moved = optimiser().update(slope * each(short, slope), state.optimiser)
         rate = state.rate * decay(state.step / state.n_steps)
-        moves = apart(direction, state.params)
+        moves = unravelled(direction, state.params)
         params = jax.tree.map(lambda leaf, move: leaf + rate * move, state.params, moves)
         params = constrain(params, self.config)
         return replace(state, params=params, optimiser=moved, step=state.step + 1), {}
@@ -156,7 +156,7 @@ class HeldOutJudge:
         better = score > state.best_score + state.tol
 
         def choose(new: jax.Array, old: jax.Array) -> jax.Array:
-            return jnp.where(better.reshape((-1,) + (1,) * (new.ndim - 1)), new, old)
+            return jnp.where(each(better, new), new, old)
 
         state = replace(
             state,
@@ -183,7 +183,7 @@ def held_out_score(
 
     def member(one: NetworkParams, x: Any, y: jax.Array, w: jax.Array) -> jax.Array:
         def scores(some: tuple[Any, jax.Array]) -> jax.Array:
-            rows = objective.filled(some[0], params.W0.shape[-1])
+            rows = filled(some[0], params.W0.shape[-1])
             return jax.vmap(partial(objective.predictive_log_likelihood, one, config))(rows, some[1])
 
         if not isinstance(x, SparseRows):
