@@ -49,6 +49,7 @@ print(*(sum(event.endswith(name) for event in events) for name in ("cache_hits",
 """
 
 
+@pytest.mark.gate
 def test_compiled_functions_are_kept_for_the_next_process(tmp_path):
     told = os.environ | {"XDG_CACHE_HOME": str(tmp_path)}
     said = []

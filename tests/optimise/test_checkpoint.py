@@ -60,6 +60,7 @@ def stopped(path, fingerprint="a", size=3):
     return counted(0, jnp.zeros(size), Run((stop_at_once,), Checkpoint(path, fingerprint)))
 
 
+@pytest.mark.gate
 def test_a_killed_fit_goes_on_to_the_same_bits(tmp_path):
     path = tmp_path / "fit.safetensors"
     main = f"\nfit(Checkpoint({os.fspath(path)!r}, 'slow', every_seconds=0.0))"

@@ -148,6 +148,7 @@ print(result.status.name, result.n_iter == len(result.trace) > 0, flush=True)
 """
 
 
+@pytest.mark.gate
 def test_ctrl_c_gives_the_result_so_far():
     process = subprocess.Popen([sys.executable, "-c", ENDLESS], stdout=subprocess.PIPE, text=True)
     try:

@@ -206,6 +206,7 @@ def test_what_a_step_needs_does_not_grow_with_the_rows_past_a_slice():
     assert 2_000_000 < temporary(65_536) < 1.1 * temporary(16_384)
 
 
+@pytest.mark.gate
 def test_each_of_two_devices_goes_over_its_own_rows_and_their_sum_is_that_of_one():
     code = (
         "from test_minibatch import gradient, jax, large, np, sums, temporary\n"
@@ -221,6 +222,7 @@ def test_each_of_two_devices_goes_over_its_own_rows_and_their_sum_is_that_of_one
     assert on_two_devices(code) == ["2", "True"]
 
 
+@pytest.mark.gate
 def test_a_sum_over_two_devices_is_that_of_one():
     code = (
         "import jax, numpy as np\n"

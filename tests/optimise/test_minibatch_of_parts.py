@@ -79,6 +79,7 @@ def test_the_models_own_stop_is_an_early_one():
     assert result.state.params[0] > 0.5
 
 
+@pytest.mark.gate
 def test_a_fit_that_was_stopped_goes_on_from_its_file_as_if_it_had_not_been(tmp_path):
     whole = fit()
     stopped = fit(

@@ -101,7 +101,9 @@ def assert_same(model, other, table):
         assert_array_equal(mine, its)
 
 
-@pytest.mark.parametrize("name", FITS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name == "gp" else pytest.mark.gate) for name in FITS]
+)
 def test_a_fit_that_was_stopped_goes_on_to_the_same_bits(name, tmp_path):
     model, table, target, last = FITS[name]
     everything, rest, path = Observer(), Observer(), tmp_path / "fit"
@@ -117,6 +119,7 @@ def test_a_fit_that_was_stopped_goes_on_to_the_same_bits(name, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.gate
 def test_numbers_of_clusters_that_were_tried_are_not_tried_again(tmp_path, monkeypatch):
     monkeypatch.setattr(Checkpoint, "due", lambda self: True)
     model = RectangleMixture(n_init=2, random_state=0)
@@ -196,6 +199,7 @@ told = [lambda progress: print(progress.iteration, flush=True)]
 """
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize(
     ("model", "target"),
     [

@@ -124,7 +124,7 @@ class Checkpoint:
         return self._file.steps.get(name)
 
     def keep(self, name: str, snapshot: Snapshot) -> None:
-        """This is the last step now, and where it stands."""
+        """Record where step `name` stands and drop all later steps."""
         assert self._file.steps is not None
         self.forget_after(name)
         arrays = {path: _to_numpy(leaf) for path, leaf in leaves_of(_arrays_of(snapshot)).items()}

@@ -33,9 +33,8 @@ class Rule:
     """When a fit ends, if neither a failure nor a person nor the model ends it.
 
     max_iter : most iterations of this call of `run`.
-    least_gain : of an objective, the gain at or below which it has converged, and the fall beyond which it
-    has
-        not. None: `max_iter` is a schedule, whose end is COMPLETED.
+    least_gain : gain at or below which the objective has converged; a fall of more than this is a fall. None:
+        `max_iter` is a schedule, whose end is COMPLETED.
     patience : over how many iterations the gain is taken.
     rises : an objective that falls is an error of the model.
     """
@@ -79,7 +78,10 @@ class Course:
     """A run under way: its trace, its state, its rule, and all who are told of it.
 
     `done` are the iterations of this call, the state after them and the best state: one value, so that
-    Ctrl-C, wherever it comes, finds them together.
+    Ctrl-C, wherever it comes, finds them together. Before them the fit has had `offset` iterations, which
+    took `seconds_before`; their rows are the first `n_former` of `trace_rows`. `objectives` begins with that
+    of the first state (minus infinity where it is unknown) and `n_own` of this run from before this call.
+    `replayed_until` is where the file stands, if its iterations are taken again to get there.
     """
 
     says_enough = Status.CONVERGED
@@ -96,17 +98,18 @@ class Course:
         total: int | None,
     ) -> None:
         self.run, self.rule, self.entry, self.adapter = run, rule, entry, adapter
-        self.rows: list[dict[str, float]] = list(now.trace)
-        self.n_rows, self.offset, self.before = len(self.rows), now.n_iter, now.seconds
+        self.trace_rows: list[dict[str, float]] = list(now.trace)
+        self.n_former, self.offset, self.seconds_before = len(self.trace_rows), now.n_iter, now.seconds
         self.n_todo = rule.max_iter + first - now.n_iter
         self.total = now.n_iter + self.n_todo if total is None else total
-        own = [row["objective"] for row in self.rows[self.n_rows - (now.n_iter - first) :]]
+        # objectives of this run's own iterations, former results left out
+        own = [row["objective"] for row in self.trace_rows[self.n_former - (now.n_iter - first) :]]
         self.objectives, self.n_own = [-math.inf, *own], len(own)
         self.highest = max(self.objectives)
         best = now.state if now.best is None else now.best
         self.done: tuple[int, Any, _Best] = 0, now.state, _Best(self.highest, best)
         self.began = self.printed = time.perf_counter()
-        self.air, self.again = self.before, Snapshot(None, [], 0, 0.0)
+        self.seconds_at_last_keep, self.replayed_until = self.seconds_before, Snapshot(None, [], 0, 0.0)
         self.status: Status | None = self._schedule_ended() if self.n_todo <= 0 else None
 
     @property
@@ -141,7 +144,7 @@ class Course:
 
     def replay(self, found: Snapshot) -> None:
         """The iterations up to those of `found` are taken again: nobody is told of them a second time."""
-        self.again, self.before = found, found.seconds
+        self.replayed_until, self.seconds_before = found, found.seconds
 
     def record(self, state: Any, info: Info) -> bool:
         """One more iteration. Does the run go on?"""
@@ -175,12 +178,12 @@ class Course:
 
     def save(self) -> None:
         """Write where the run stands, if it is time to."""
-        if self.n_iter >= self.again.n_iter:
+        if self.n_iter >= self.replayed_until.n_iter:
             self.entry.save(self.snapshot)
 
     def finish(self, result: FitResult) -> None:
         """The run is over: the file gets its result or, if it was stopped, all that it goes on from."""
-        if not self.entry.has_file or self.n_iter < self.again.n_iter:
+        if not self.entry.has_file or self.n_iter < self.replayed_until.n_iter:
             return
         now = self.snapshot()
         if result.status is not Status.STOPPED:
@@ -190,7 +193,7 @@ class Course:
     def snapshot(self) -> Snapshot:
         """Where the run stands, as the file has it."""
         n_done, state, best = self.done
-        trace, packed = self.rows[: self.n_rows + n_done], self.adapter.packed(state)
+        trace, packed = self.trace_rows[: self.n_former + n_done], self.adapter.packed(state)
         other = None if best.state is state else self.adapter.packed(best.state)
         return Snapshot(packed, trace, self.offset + n_done, self._seconds(), other)
 
@@ -200,7 +203,7 @@ class Course:
         assert self.status is not None
         if best.objective - self.objectives[self.n_own + n_done] > self._slack(best.objective):
             state = best.state
-        return FitResult(state, self.rows[: self.n_rows + n_done], self.status, self.offset + n_done)
+        return FitResult(state, self.trace_rows[: self.n_former + n_done], self.status, self.offset + n_done)
 
     def _slack(self, objective: float) -> float:
         """The fall from the best objective that does not count; of a schedule, any."""
@@ -228,16 +231,21 @@ class Course:
         for i, info in enumerate(infos, start=1):
             row = {"iteration": self.offset + n_done + i, "bound": float(info["bound"])}
             row["objective"] = _objective(info)
-            row["seconds"] = self.air + (now - self.air) * i / len(infos)
-            if row["iteration"] <= self.again.n_iter:
-                row["seconds"] = self.again.trace[int(row["iteration"]) - self.again.n_iter - 1]["seconds"]
+            row["seconds"] = self.seconds_at_last_keep + (now - self.seconds_at_last_keep) * i / len(infos)
+            n_ahead = self.replayed_until.n_iter - int(row["iteration"])
+            if n_ahead >= 0:
+                row["seconds"] = self.replayed_until.trace[-1 - n_ahead]["seconds"]
             others = {name: float(number) for name, number in info.items() if name not in NO_FIGURES}
-            self.rows.append(row | others)
+            self.trace_rows.append(row | others)
         state = state_after(len(infos))
         self.done = n_done + len(infos), state, self._best_of(infos, state, state_after)
-        self.air = now
+        self.seconds_at_last_keep = now
 
     def _best_of(self, infos: Sequence[Info], state: Any, state_after: Callable[[int], Any]) -> _Best:
+        """The best state so far: the last, unless the objective has fallen to it by more than the slack.
+
+        Of a schedule it is always the last.
+        """
         last, former = _objective(infos[-1]), self.done[2]
         if self.rule.least_gain is None:
             return _Best(last, state)
@@ -251,8 +259,8 @@ class Course:
 
     def _tell(self) -> bool:
         """Word to everyone of the last iteration. Does anyone ask to stop?"""
-        row, now = self.rows[self.n_rows + self.n_done - 1], time.perf_counter()
-        if self.n_iter <= self.again.n_iter:
+        row, now = self.trace_rows[self.n_former + self.n_done - 1], time.perf_counter()
+        if self.n_iter <= self.replayed_until.n_iter:
             return False
         others = {name: number for name, number in row.items() if name not in COLUMNS}
         progress = Progress(self.n_iter, self.total, row["bound"], row["seconds"], others)
@@ -266,7 +274,7 @@ class Course:
         return Status.COMPLETED if self.rule.least_gain is None else Status.MAX_ITER
 
     def _seconds(self) -> float:
-        return self.before + time.perf_counter() - self.began
+        return self.seconds_before + time.perf_counter() - self.began
 
 
 def _objective(info: Info) -> float:

@@ -41,7 +41,7 @@ class Remembers(Protocol):
         """What it remembers, a pytree that stays as it is."""
 
     def restore(self, at: Any) -> None:
-        """Remember that."""
+        """Go back to what `snapshot` gave."""
 
 
 Evaluation = tuple[np.uint64, float, float, FloatArray]
@@ -60,8 +60,7 @@ def lbfgs(objective: Objective, bounds: Bounds) -> Adapter:
     """The adapter of a climb of `objective` within `bounds`; the state of the run is the point x.
 
     objective : x -> (value to maximise, its gradient, the bound for the trace). Where it raises LinAlgError
-    or
-        FloatingPointError, or is not finite, the line search turns back.
+        or FloatingPointError, or is not finite, the line search turns back.
     bounds : one (low, high) for each element of x; None is open.
 
     The trace has the value as "objective". An iterate is accepted only if it has a value and that is no fall;

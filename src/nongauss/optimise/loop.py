@@ -88,10 +88,20 @@ def _found(entry: Entry, adapter: Adapter, now: Snapshot) -> Snapshot | None:
         raise entry.refuse() from error
 
 
-class _Plain:
-    """The adapter of a function on the host."""
+class OnHost:
+    """What adapters of steps on the host share: the state is a tree of arrays there, as a file takes it."""
 
     replays = False
+
+    def packed(self, state: Any) -> Any:
+        return state
+
+    def unpacked(self, packed: Any, state: Any) -> Any:
+        return packed
+
+
+class _Plain(OnHost):
+    """The adapter of a function on the host."""
 
     def __init__(self, step: Any) -> None:
         self.step: Step = step
@@ -100,12 +110,6 @@ class _Plain:
         if key is not None:
             raise TypeError("A step on the host gets the number of its iteration, not a key.")
         return state
-
-    def packed(self, state: Any) -> Any:
-        return state
-
-    def unpacked(self, packed: Any, state: Any) -> Any:
-        return packed
 
     def drive(self, course: Course) -> None:
         while course.goes_on:
@@ -136,22 +140,14 @@ def in_place(model: InPlace) -> Adapter:
     return _InPlace(model)
 
 
-class _InPlace:
+class _InPlace(OnHost):
     """The model, and the snapshot at which it stands."""
-
-    replays = False
 
     def __init__(self, model: InPlace) -> None:
         self.model, self.now = model, model.snapshot()
 
     def begin(self, state: Any, key: Any) -> Any:
         return self.now if state is None else state
-
-    def packed(self, state: Any) -> Any:
-        return state
-
-    def unpacked(self, packed: Any, state: Any) -> Any:
-        return packed
 
     def drive(self, course: Course) -> None:
         if course.state is not self.now:

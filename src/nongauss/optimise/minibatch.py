@@ -3,7 +3,7 @@
 The model gives `local(key, params, batch) -> stats`, a pytree that is a SUM over the rows of the batch (its
 gradients or sufficient statistics, each row times its weight) with "bound" among its entries, and
 `update(state, stats, scale) -> (state, info)`, where `scale * stats` estimates the sum over all rows.
-`Epoch` runs an epoch on rows in memory and is a step for `compiled`; `minibatch` is the adapter for
+`Epoch` does this for rows in memory and is a step for `compiled`; `minibatch` is the adapter for
 rows that live in a `Source`. There, where a batch is to hold all rows, `local` runs where the parts are and
 only its sums come here; else blocks of rows come here, a few parts shuffled together, and are cut into
 batches.

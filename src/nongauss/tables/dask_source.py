@@ -7,6 +7,7 @@ the order of the parts, whoever finishes first.
 
 from __future__ import annotations
 
+import ctypes
 import sys
 import time
 import uuid
@@ -20,7 +21,6 @@ import numpy as np
 import pandas as pd
 
 from nongauss.core.errors import InputError
-from nongauss.core.memory import keep_freed_memory
 from nongauss.tables.frame import n_rows_of
 from nongauss.tables.parquet import split_off
 from nongauss.tables.source import MIXED, Local, Part, Stream, is_dask, itself, joined, total, with_arguments
@@ -32,6 +32,12 @@ BRANCHES = 8
 """Records that are added at once."""
 
 _LOOK = 1.0  # seconds between two looks at a pass that is under way
+
+_MMAP_THRESHOLD, _TRIM_THRESHOLD = -3, -1
+"""Names of parameters of malloc in malloc.h."""
+
+LARGEST_KEPT = 2**25
+"""Largest size of an array whose memory a worker keeps when it is freed, 32 MiB."""
 
 
 class Cluster:
@@ -147,6 +153,20 @@ class Cluster:
             f"No worker has been left on the Dask cluster {self.client.scheduler.address} for {GRACE:.0f} "
             "seconds; start workers and fit again."
         )
+
+
+def keep_freed_memory() -> bool:
+    """Have the GNU C library keep freed arrays of up to `LARGEST_KEPT` bytes for the next ones. Does it?
+
+    It gives them back to the system, to be cleared and mapped again, until one of their size was freed, and
+    in Dask's workers, which set MALLOC_TRIM_THRESHOLD_, always; that took a third of a pass or evaluation
+    (mallopt(3), M_MMAP_THRESHOLD). Other C libraries have no such choice.
+    """
+    try:
+        mallopt = ctypes.CDLL(None).mallopt
+    except (AttributeError, OSError, TypeError):
+        return False
+    return bool(mallopt(_MMAP_THRESHOLD, LARGEST_KEPT) and mallopt(_TRIM_THRESHOLD, 2 * LARGEST_KEPT))
 
 
 def _of_part(work: Callable[[Any], Any], part: Any) -> Any:
