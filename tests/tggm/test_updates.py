@@ -202,6 +202,7 @@ def test_a_score_that_is_no_number_is_never_the_best():
     assert state.best_epoch.tolist() == [0, 1]
 
 
+@pytest.mark.gate
 def test_sparse_held_out_rows_are_never_dense_all_at_once():
     rng = np.random.default_rng(0)
     params = ensemble_of(*(member(seed, 3, n_inputs=2000) for seed in (0, 1)))
