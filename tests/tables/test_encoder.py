@@ -167,3 +167,31 @@ def test_columns_can_be_read_as_they_are_in_the_order_and_levels_of_the_fit():
     np.testing.assert_array_equal(job.codes, [0, -1, 1])
     assert job.levels == ("a", "b")
     np.testing.assert_array_equal(encoder.raw(frame)[1].codes, [1, 0, -1])
+
+
+@pytest.mark.parametrize("view", ["as_one_hot", "as_ranks"])
+def test_two_labels_are_one_column_and_a_missing_one_is_nan(view):
+    X = pd.DataFrame(
+        {
+            "pair": ["b", "a", None, "b"],
+            "three": ["r", "g", "b", None],
+            "grade": pd.Categorical(["low", None, "high", "mid"], ["low", "mid", "high"], ordered=True),
+        }
+    )
+    encoder = encoder_of(X)
+    cells = getattr(encoder, view)(X)
+    nan = np.nan
+    pair, three = [1, 0, nan, 1], [[0, 0, 1], [0, 1, 0], [1, 0, 0], [nan] * 3]
+    grade = [[0, 1, 0], [nan] * 3, [1, 0, 0], [0, 0, 1]]  # levels sorted: high, low, mid
+    names = ["pair=b", "three=b", "three=g", "three=r", "grade=high", "grade=low", "grade=mid"]
+    if view == "as_ranks":
+        grade, names = [[0], [nan], [2], [1]], [*names[:4], "grade"]
+    assert list(encoder.one_hot_names if view == "as_one_hot" else encoder.rank_names) == names
+    np.testing.assert_array_equal(cells, np.column_stack([pair, three, grade]))
+    assert cells.dtype == np.float64
+    new = pd.DataFrame({"pair": ["c", "a"], "three": ["x", "r"], "grade": ["low", "worst"]})
+    with pytest.warns(NongaussWarning, match="not seen when fitting .* 'c' in column 'pair'"):
+        cells = getattr(encoder, view)(new)
+    np.testing.assert_array_equal(cells[:, :4], [[nan] * 4, [0, 0, 0, 1]])
+    np.testing.assert_array_equal(cells[0, 4:], grade[0])
+    assert np.isnan(cells[1, 4:]).all()

@@ -3,7 +3,8 @@ import pandas as pd
 import pytest
 
 from nongauss.core.errors import InputError
-from nongauss.tables.frame import as_pandas, label_of, read_input, sorted_labels
+from nongauss.tables.column import as_pandas, label_of, sorted_labels
+from nongauss.tables.frame import read_input
 
 
 def column(values):

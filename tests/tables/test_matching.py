@@ -3,7 +3,8 @@ import pandas as pd
 import pytest
 
 from nongauss.core.errors import InputError
-from nongauss.tables.frame import check_width, listed, match_columns, read_input
+from nongauss.tables.column import listed
+from nongauss.tables.frame import check_width, match_columns, read_input
 
 
 def matched(X, feature_names):

@@ -26,8 +26,9 @@ from nongauss.report.html import (
     write_report,
 )
 from nongauss.report.metrics import fit_and_score, raise_if_stopped, split_interval
-from nongauss.tables.frame import label_of, read_input
-from nongauss.tables.reading import read_table, write_table
+from nongauss.tables.column import label_of
+from nongauss.tables.files import read_table, write_table
+from nongauss.tables.frame import read_input
 
 ENGINES = ("memory", "stream", "dask")
 _FEWEST_ROWS_TO_SPLIT = 10

@@ -18,9 +18,9 @@ from nongauss.cli.read import Table, prepare
 from nongauss.core.errors import InputError
 from nongauss.core.files import atomic_path
 from nongauss.report.metrics import fit_and_score, raise_if_stopped
+from nongauss.tables.files import PARQUET_SUFFIXES
 from nongauss.tables.learn import as_source, learn
 from nongauss.tables.parquet import ParquetParts, loaded, parquet_parts
-from nongauss.tables.reading import PARQUET_SUFFIXES
 from nongauss.tables.source import Encode, Stream, itself, naming, sample_table
 
 MOST_SAMPLED = 20_000

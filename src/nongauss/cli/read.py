@@ -15,10 +15,11 @@ import pandas as pd
 from nongauss.cli.choose import ORDINAL, REGRESSION, Choice, choose, closest, parse_settings
 from nongauss.core.errors import InputError
 from nongauss.report.html import FrameInfo
-from nongauss.tables.frame import InputTable, label_of, read_input
+from nongauss.tables.column import label_of
+from nongauss.tables.files import read_table
+from nongauss.tables.frame import InputTable, read_input
 from nongauss.tables.kinds import ColumnKind, names_rows, target_kind
 from nongauss.tables.labels import LabelCoder
-from nongauss.tables.reading import read_table
 
 _ID_REASON = "a different text in every row (an id)"
 _MOST_LEVELS_SHOWN = 10

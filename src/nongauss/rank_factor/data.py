@@ -21,7 +21,7 @@ from nongauss.tables.encoder import TableEncoder
 from nongauss.tables.frame import n_rows_of, take_rows
 from nongauss.tables.labels import class_target, labels_of
 from nongauss.tables.learn import learn
-from nongauss.tables.rows import Rows, canonical_rows
+from nongauss.tables.rows import CanonicalRows, canonical_rows
 from nongauss.tables.scaling import Scale, fit_scale
 from nongauss.tables.source import Encode, Part, Source, Stream, sample_table
 
@@ -313,7 +313,7 @@ def code_values(cells: FloatArray, classes: FloatArray, weight: FloatArray, apar
     return CodedTable(coding, RankRows(None, values), _first_column(merged), merged.weight, False)
 
 
-def _first_column(merged: Rows) -> FloatArray:
+def _first_column(merged: CanonicalRows) -> FloatArray:
     """The class numbers (N,) of merged rows."""
     return merged.Y[:, 0].astype(np.float64)
 
@@ -333,7 +333,7 @@ def has_lone_row(codes: NDArray[np.uint8]) -> bool:
     return any(bool((np.bincount(column[column != NONE]) == 1).any()) for column in codes.T)
 
 
-def repeated(rows: Rows, why: str) -> Rows:
+def repeated(rows: CanonicalRows, why: str) -> CanonicalRows:
     """Rows as often as they count: draws of equal rows differ. InputError for weights that forbid it."""
     counts = np.rint(rows.weight)
     if not np.array_equal(counts, rows.weight) or counts.sum() > MOST_REPEATED:

@@ -12,8 +12,8 @@ from nongauss.core.errors import InputError
 from nongauss.rectangle.data import ColumnView, FloatArray, IntArray, RawCells
 from nongauss.rectangle.params import StatedBound
 from nongauss.rectangle.rules import Condition, Rules
+from nongauss.tables.column import label_of
 from nongauss.tables.encoder import ColumnCode
-from nongauss.tables.frame import label_of
 from nongauss.tables.kinds import decode
 
 

@@ -268,8 +268,8 @@ class Kind(ABC):
         """The text of one value of a flat column, for rules, plots and reports."""
 
     @abstractmethod
-    def told(self, column: pd.Series[Any]) -> tuple[ColumnKind, str] | None:
-        """What cells without gaps, of two values at least, are, and a sentence why; None: another kind."""
+    def describe_target(self, column: pd.Series[Any]) -> tuple[ColumnKind, str] | None:
+        """The kind of a target with these cells (two values at least, no gaps), and why; None: of another."""
 
 
 def not_usable(name: str, what: str) -> InputError:

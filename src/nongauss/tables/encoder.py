@@ -228,13 +228,9 @@ class TableEncoder:
         return tuple(code.name for code in self.columns if not code.encoded_names)
 
     def as_scaled(
-        self,
-        X: Any,
-        estimator_name: str = "this estimator",
-        warn: bool = True,
-        dtype: type[np.floating[Any]] = np.float64,
-    ) -> NDArray[Any]:
-        """The matrix (N, D) of standardised numbers, 0/1 columns of labels and of gaps.
+        self, X: Any, estimator_name: str = "this estimator", warn: bool = True
+    ) -> NDArray[np.float64]:
+        """The matrix (N, D) float64 of standardised numbers, 0/1 columns of labels and of gaps.
 
         A missing number is the mean, 0. A missing label has 0 in all its columns, or the share of the second
         of two.
@@ -243,7 +239,7 @@ class TableEncoder:
         imputed: list[str] = []
         chosen = [i for i, code in enumerate(self.columns) if code.encoded_names]
         n_rows, columns = self._read(X, estimator_name, chosen, notes)
-        out = np.zeros((n_rows, len(self.encoded_names)), dtype)
+        out = np.zeros((n_rows, len(self.encoded_names)))
         at = 0
         for code, column in columns:
             block = out[:, at : at + len(code.encoded_names)]
@@ -368,6 +364,10 @@ class TableEncoder:
 
 
 def _scale_numbers(code: ColumnCode, column: Column, block: NDArray[Any], imputed: list[str]) -> None:
+    """Fill the encoded columns of a flat column of numbers: standardised, gaps 0; then the flag of gaps.
+
+    The name of a column with gaps that had none when fitting is noted in `imputed`.
+    """
     assert column.values is not None
     missing = column.missing
     if code.sd != 0:

@@ -13,22 +13,8 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_array
 
 from nongauss.core.errors import InputError
-from nongauss.tables.column import Column, as_pandas, label_of, listed, sorted_labels
+from nongauss.tables.column import Column, as_pandas, listed
 from nongauss.tables.kinds import decode
-
-__all__ = [
-    "Column",
-    "InputTable",
-    "as_pandas",
-    "check_width",
-    "label_of",
-    "listed",
-    "match_columns",
-    "n_rows_of",
-    "read_input",
-    "sorted_labels",
-    "take_rows",
-]
 
 
 @dataclass(frozen=True)

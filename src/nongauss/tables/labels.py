@@ -16,6 +16,7 @@ from nongauss.core.errors import InputError
 from nongauss.core.records import persistable
 from nongauss.tables.column import as_pandas, one_order
 from nongauss.tables.source import Part
+from nongauss.tables.target import check_given, check_length
 
 _MOST_SHOWN = 10
 
@@ -62,7 +63,7 @@ class LabelCoder:
 
         Raises: InputError naming the first row with a label that is none of the classes.
         """
-        labels = _labels(y, n_rows, estimator_name, warn=False)
+        labels = _valid_labels(y, n_rows, estimator_name, warn=False)
         numbers = pd.Index(self.classes).get_indexer(pd.Index(labels))
         strange = (numbers < 0) if weight is None else (numbers < 0) & (weight > 0)
         if strange.any():
@@ -89,8 +90,8 @@ class LabelSummary:
 
     @classmethod
     def of(cls, y: Any, weight: NDArray[np.float64], estimator_name: str, part: str) -> LabelSummary:
-        """Of labels y (N,), those of weight 0 left out. Raises InputError."""
-        labels = _labels(y, len(weight), estimator_name, warn=True)
+        """The weight of each label of y (N,) in rows of weight above 0. Raises InputError."""
+        labels = _valid_labels(y, len(weight), estimator_name, warn=True)
         check_classification_targets(labels)
         distinct, which = np.unique(labels[weight > 0], return_inverse=True)
         mass = np.bincount(which.ravel(), weights=weight[weight > 0], minlength=len(distinct))
@@ -111,7 +112,7 @@ class LabelSummary:
         return LabelSummary(labels, mass.astype(np.float64), self._order(other), self.seen_in)
 
     def _order(self, other: LabelSummary) -> NDArray[Any] | None:
-        """The levels of both. Raises InputError where they cannot be told."""
+        """The levels of both, in one order. Raises InputError where there is none."""
         if self.declared is None or other.declared is None:
             return None
         order = one_order(self.declared.tolist(), other.declared.tolist())
@@ -160,6 +161,7 @@ def _declared(y: Any) -> NDArray[Any] | None:
 
 
 def _distinct(levels: Sequence[Any] | ArrayLike) -> NDArray[Any]:
+    """Classes that the user names, (C,). Raises InputError unless there are two or more, each named once."""
     classes = _plain(np.asarray(levels))
     if classes.ndim != 1 or len(classes) < 2 or len(pd.unique(classes)) < len(classes):
         raise InputError(
@@ -169,22 +171,15 @@ def _distinct(levels: Sequence[Any] | ArrayLike) -> NDArray[Any]:
     return classes
 
 
-def _labels(y: Any, n_rows: int, estimator_name: str, warn: bool) -> NDArray[Any]:
-    """Labels (N,) without gaps, of one type."""
-    if y is None:
-        raise InputError(f"{estimator_name} requires y to be passed, but the target y is None.")
-    if hasattr(y, "toarray"):
-        raise TypeError("y is sparse, but a dense target is required; use y.toarray().")
+def _valid_labels(y: Any, n_rows: int, estimator_name: str, warn: bool) -> NDArray[Any]:
+    """A target y as labels (N,) of one type, without gaps. Raises InputError."""
+    check_given(y, estimator_name)
     array = _as_array(y)
     if array.ndim == 2 and array.shape[1] == 1:
         array = column_or_1d(array, warn=warn)
     if array.ndim != 1:
         raise InputError(f"y must hold one label a row, shape (n_rows,), got {array.shape}; reshape it.")
-    if len(array) != n_rows:
-        raise InputError(
-            f"Found input variables with inconsistent numbers of samples: X has {n_rows} rows, "
-            f"y has {len(array)}; give one y for each row of X."
-        )
+    check_length(n_rows, len(array))
     _check_present(array)
     return _plain(array)
 
@@ -232,5 +227,6 @@ def _plain(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def _listed(classes: NDArray[Any]) -> str:
+    """The first ten classes as a message shows them."""
     shown = ", ".join(map(repr, classes[:_MOST_SHOWN].tolist()))
     return shown + (", …" if len(classes) > _MOST_SHOWN else "")

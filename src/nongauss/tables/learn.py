@@ -66,9 +66,10 @@ def is_parted(X: Any) -> bool:
 
 @dataclass(frozen=True)
 class InputSummary:
-    """What some rows tell of one input column. `facts` are of its kind, which the part `seen_in` has told.
+    """What some rows tell of one input column. `facts` are what its kind's `summarise` gives.
 
-    Where every cell is missing there is no kind. `note`: see `Column`.
+    `seen_in`: the first part in which the column has a cell. Where every cell is missing there is neither a
+    kind nor facts. `note`: see `Column`.
     """
 
     name: str
@@ -80,7 +81,7 @@ class InputSummary:
 
     @classmethod
     def of(cls, column: Column, weight: NDArray[np.float64], part: str) -> InputSummary:
-        """Of the rows of weight above 0."""
+        """What a part's rows of weight above 0 tell of one column; `weight` (N,) has all its rows."""
         counted, missing = weight > 0, column.missing
         present = counted & ~missing
         gaps = bool((counted & missing).any())
@@ -141,21 +142,22 @@ class Summary:
         return tuple(flat for place, column in enumerate(self.inputs) for flat in column.columns(place))
 
     @cached_property
-    def _encoder(self) -> TableEncoder:
+    def encoder(self) -> TableEncoder:
+        """The encoder of all the rows."""
         return TableEncoder(self.names, tuple(code_of(column, self.counted) for column in self.columns))
 
-    def encoder(self) -> TableEncoder:
-        """The encoder of all the rows. Warns about ignored columns, and of how some were read."""
-        warn_ignored(self._encoder.columns, self.is_frame)
+    def warn(self) -> None:
+        """Warn about the columns that the encoder ignores, and of how others were read."""
+        warn_ignored(self.encoder.columns, self.is_frame)
         notes = [f"Column {column.name!r} {column.note}." for column in self.inputs if column.note]
         if notes:
             warnings.warn(" ".join(notes), NongaussWarning, stacklevel=4)
-        return self._encoder
 
-    def extremes(self, encoder: TableEncoder) -> NDArray[np.float64]:
+    @property
+    def extremes(self) -> NDArray[np.float64]:
         """The largest absolute value of each column of `as_scaled`, (D,)."""
         out: list[float] = []
-        for code, column in zip(encoder.columns, self.columns, strict=True):
+        for code, column in zip(self.encoder.columns, self.columns, strict=True):
             width = len(code.encoded_names)
             if width and code.role == "numeric" and code.sd != 0:
                 assert column.numbers is not None
@@ -180,7 +182,7 @@ class Learned:
     @property
     def encoder(self) -> TableEncoder:
         """How the table is encoded: four views of any rows."""
-        return self.summary._encoder
+        return self.summary.encoder
 
     @property
     def columns(self) -> tuple[ColumnSummary, ...]:
@@ -210,7 +212,7 @@ class Learned:
     @property
     def extremes(self) -> NDArray[np.float64]:
         """The largest absolute value of each column of `encoder.as_scaled`, (D,)."""
-        return self.summary.extremes(self.encoder)
+        return self.summary.extremes
 
 
 def learn(
@@ -225,23 +227,30 @@ def learn(
     constant ones, and of how columns were read where a person should know. Raises: InputError for infinite or
     unusable cells, naming part, column and first bad row.
     """
-    found = source.sum(_told, estimator_name, of_target)
+    found = source.sum(_summary_of_part, estimator_name, of_target)
     if found is None:
         raise InputError("No part of the table has a row; give at least one.")
     learned = Learned(*found)
     if not learned.counted.rows:
         raise InputError("All weights are zero; give at least one row a weight above 0.")
     if warn:
-        learned.summary.encoder()
+        learned.summary.warn()
     return learned
 
 
-def _told(part: Part, estimator_name: str, of_target: OfTarget | None) -> tuple[Summary, Any] | None:
-    found: tuple[Summary, Any] | None = naming(part, partial(_summaries, part, estimator_name, of_target))
+def _summary_of_part(
+    part: Part, estimator_name: str, of_target: OfTarget | None
+) -> tuple[Summary, Any] | None:
+    """The summaries of a part's columns and of its target, None of one without rows; errors name the part."""
+    found: tuple[Summary, Any] | None = naming(
+        part, partial(_columns_and_target, part, estimator_name, of_target)
+    )
     return found
 
 
-def _summaries(part: Part, estimator_name: str, of_target: OfTarget | None) -> tuple[Summary, Any] | None:
+def _columns_and_target(
+    part: Part, estimator_name: str, of_target: OfTarget | None
+) -> tuple[Summary, Any] | None:
     summary = summarise(part, estimator_name)
     if summary is None:
         return None

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from nongauss.core.errors import InputError
-from nongauss.tables.reading import PARQUET_SUFFIXES
+from nongauss.tables.files import PARQUET_SUFFIXES
 from nongauss.tables.source import Part, Stream
 
 

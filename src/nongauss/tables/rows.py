@@ -18,7 +18,7 @@ CHUNK = 8192  # rows handled at once: small enough for the cache, large enough f
 
 
 @dataclass(frozen=True)
-class Rows:
+class CanonicalRows:
     """Distinct rows. X (N, D) and Y (N, P) float32, weight (N,) float64 and positive.
 
     `order` has one entry for each original row: its index in X and Y, or -1 if its weight was 0. `checksum`
@@ -42,7 +42,7 @@ class Counted:
 
     @classmethod
     def of(cls, weight: NDArray[np.float64]) -> Counted:
-        """Of the weights of some rows."""
+        """The count of rows with these weights, (N,)."""
         above = weight[weight > 0]
         return cls(len(above), float(above.sum()), bool((above == np.round(above)).all()))
 
@@ -69,7 +69,7 @@ def validate_weight(sample_weight: ArrayLike | None, n_rows: int) -> NDArray[np.
 
 
 def read_weight(sample_weight: ArrayLike | None, n_rows: int) -> NDArray[np.float64]:
-    """The same of some rows of a table, all of whose weights may be zero."""
+    """Weights as `validate_weight`, but all may be zero: for one part of a table."""
     if sample_weight is None:
         return np.ones(n_rows)
     try:
@@ -97,14 +97,15 @@ def read_weight(sample_weight: ArrayLike | None, n_rows: int) -> NDArray[np.floa
     return weight
 
 
-def canonical_rows(X: NDArray[Any], Y: NDArray[Any], weight: NDArray[np.float64]) -> Rows:
+def canonical_rows(X: NDArray[Any], Y: NDArray[Any], weight: NDArray[np.float64]) -> CanonicalRows:
     """Round X (N, D) and Y (N, P) to float32, drop weight-0 rows, merge equal rows, order them by content.
 
     float32 rounds away the noise of about 1e-15 which a change of units leaves in standardised values. The
     order is that of a 64-bit hash of the row, so it is arbitrary but the same for the same set of rows.
     """
     kept = np.flatnonzero(weight > 0)
-    x, y = _quantised(X, kept), _quantised(Y, kept)
+    whole = len(kept) == len(weight)
+    x, y = (rounded(block if whole else block[kept]) for block in (X, Y))
     kept_weight = np.asarray(weight, dtype=np.float64)[kept]
     hashes = content_hash(x, y)
     sort = np.lexsort((kept_weight, hashes))  # by weight inside equal rows: their sum is then repeatable
@@ -113,7 +114,7 @@ def canonical_rows(X: NDArray[Any], Y: NDArray[Any], weight: NDArray[np.float64]
     order = np.full(len(weight), -1, dtype=np.int64)
     order[kept[sort]] = group
     chosen = sort[first]
-    return Rows(
+    return CanonicalRows(
         X=x[chosen],
         Y=y[chosen],
         weight=np.bincount(group, weights=kept_weight[sort]).astype(np.float64),
@@ -122,10 +123,9 @@ def canonical_rows(X: NDArray[Any], Y: NDArray[Any], weight: NDArray[np.float64]
     )
 
 
-def _quantised(values: NDArray[Any], kept: NDArray[np.int64]) -> NDArray[np.float32]:
-    """float32 copy of the kept rows, in C order, with -0.0 turned into 0.0."""
-    rows = values if len(kept) == len(values) else values[kept]
-    out = np.array(rows, dtype=np.float32, order="C")
+def rounded(values: NDArray[Any]) -> NDArray[np.float32]:
+    """A float32 copy in C order, with -0.0 turned into 0.0."""
+    out = np.array(values, dtype=np.float32, order="C")
     out += np.float32(0.0)
     return out
 
@@ -139,12 +139,7 @@ def content_hash(x: NDArray[np.float32], y: NDArray[np.float32]) -> NDArray[np.u
         for block in (x, y):
             for bits in np.ascontiguousarray(block[part].view(np.uint32).T):
                 state ^= bits
-                state += np.uint64(0x9E3779B97F4A7C15)
-                state ^= state >> np.uint64(30)
-                state *= np.uint64(0xBF58476D1CE4E5B9)
-                state ^= state >> np.uint64(27)
-                state *= np.uint64(0x94D049BB133111EB)
-                state ^= state >> np.uint64(31)
+                _mix(state)
         out[part] = state
     return out
 
@@ -189,7 +184,7 @@ def _differs_from_previous(
 def canonical_sparse(
     X: Any, Y: NDArray[Any], weight: NDArray[np.float64]
 ) -> tuple[Any, NDArray[np.float32], NDArray[np.float64], NDArray[np.int64]]:
-    """`canonical_rows` for a CSR matrix X (N, D): X, Y, weight of distinct rows, and `order` as in `Rows`.
+    """`canonical_rows` for a CSR matrix X (N, D): X, Y and weight of distinct rows, and their `order`.
 
     Rows are equal if their 64-bit hashes are: a sum over their non-zero cells, so that it needs no dense row.
     """
@@ -198,7 +193,7 @@ def canonical_sparse(
     X.eliminate_zeros()
     cells = _mixed(X.indices.astype(np.uint64) << np.uint64(32) | X.data.view(np.uint32).astype(np.uint64))
     sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(cells, dtype=np.uint64)])
-    y = _quantised(Y, np.arange(len(weight)))
+    y = rounded(Y)
     hashes = _mixed(sums[X.indptr[1:]] - sums[X.indptr[:-1]]) ^ content_hash(y[:, :0], y)
     kept = np.flatnonzero(weight > 0)
     sort = kept[np.lexsort((weight[kept], hashes[kept]))]
@@ -212,11 +207,17 @@ def canonical_sparse(
 
 
 def _mixed(bits: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """The SplitMix64 finaliser."""
-    state = bits + np.uint64(0x9E3779B97F4A7C15)
+    """A mixed copy of 64-bit numbers."""
+    state = bits.copy()
+    _mix(state)
+    return state
+
+
+def _mix(state: NDArray[np.uint64]) -> None:
+    """One step of SplitMix64 in place: the increment by the golden ratio, then its finaliser."""
+    state += np.uint64(0x9E3779B97F4A7C15)
     state ^= state >> np.uint64(30)
     state *= np.uint64(0xBF58476D1CE4E5B9)
     state ^= state >> np.uint64(27)
     state *= np.uint64(0x94D049BB133111EB)
     state ^= state >> np.uint64(31)
-    return state

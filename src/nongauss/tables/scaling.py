@@ -132,7 +132,7 @@ class Moments:
         return math.isnan(self.fraction)
 
     def shifted(self, origin: float) -> Moments:
-        """Of the values less `origin`, to rounding; one or two values and fractions are those of before."""
+        """Moments of `x - origin`, to rounding; `fraction` and `positive` stay those of x."""
         low, high = self.low - origin, self.high - origin
         unit = power_of_two(low, high)
         s = self.unit / unit

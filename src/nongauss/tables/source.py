@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from nongauss.core.errors import InputError
 from nongauss.tables.frame import n_rows_of, take_rows
-from nongauss.tables.rows import canonical_rows, read_weight
+from nongauss.tables.rows import canonical_rows, read_weight, rounded
 from nongauss.tables.sparse import SparseRows, SparseTable, as_one_array
 
 Local = Callable[..., Any]
@@ -267,7 +267,7 @@ class Encode:
         kept = weight > 0
         if not kept.all():
             X, Y, weight = X[kept], Y[kept], weight[kept]
-        return Encoded(_rounded(X), _rounded(Y), weight)
+        return Encoded(rounded(X), rounded(Y), weight)
 
     def _cells(self, X: Any) -> NDArray[Any]:
         """The encoded matrix (N, D), in float32 where nothing more is computed from it."""
@@ -277,13 +277,6 @@ class Encode:
             return as_one_array(found)
         out: NDArray[Any] = found if self.factors is None else found * self.factors
         return out
-
-
-def _rounded(values: NDArray[Any]) -> NDArray[np.float32]:
-    """A float32 copy, with -0.0 turned into 0.0."""
-    out = np.array(values, dtype=np.float32, order="C")
-    out += np.float32(0.0)
-    return out
 
 
 @dataclass(frozen=True)
@@ -304,7 +297,7 @@ class Sample:
 
     @classmethod
     def of(cls, rows: Encoded, most: int | None, table: Any = None) -> Sample:
-        """Of some rows."""
+        """The first `most` distinct of these encoded rows; `table` has the same rows as they came."""
         found = canonical_rows(rows.X, rows.Y, rows.weight)
         if table is not None:
             kept = np.flatnonzero(found.order >= 0)
@@ -355,15 +348,17 @@ def sample(rows: Source, most: int | None) -> Sample:
 
 
 def sample_table(source: Source, encode: Encode, most: int | None) -> Sample:
-    """The same of the rows as they came, told apart by their encoding, in memory as well: `table`.
+    """The first `most` distinct rows of a source as `sample` takes them, with the user's rows in `.table`.
 
-    `rows.weight` are their weights; the table is an `InputTable` or a frame of pandas.
+    Of a table in memory, too, there are `most` rows at most. Rows are equal if `encode` makes them equal;
+    `.rows.weight` are their weights. The table is an `InputTable` or a frame of pandas.
     """
     found: Sample = source.sum(_first_of_table, encode, most)
     return found
 
 
 def _first_of_table(part: Part, encode: Encode, most: int | None) -> Sample | None:
+    """`Sample` of a part with its own rows in `.table`; None of one without rows."""
     if not n_rows_of(part.X):
         return None
     kept = np.flatnonzero(weight_of(part) > 0)

@@ -1,7 +1,8 @@
 """Sparse matrices such as word counts: checked, scaled without centring, and cut into rows of equal length.
 
 A row is kept as the numbers of its filled columns and their values, padded to the longest row. That is a few
-times smaller than a dense matrix and has the plain shape that compiled code wants; `dense` fills a batch.
+times smaller than a dense matrix and has the plain shape that compiled code wants, which fills a batch of
+dense rows at a time.
 """
 
 from __future__ import annotations

@@ -81,7 +81,7 @@ class TargetSummary:
 
     @classmethod
     def of(cls, y: Any, weight: NDArray[np.float64], estimator_name: str) -> TargetSummary:
-        """Of the rows of weight above 0, at least one. Raises InputError."""
+        """Moments of y (N,) or (N, P) over the rows of weight above 0, one at least. Raises InputError."""
         Y, was_1d = validate_target(y, len(weight), estimator_name)
         counted = weight > 0
         outputs = tuple(Moments.of(column[counted], weight[counted]) for column in Y.T)
@@ -123,18 +123,14 @@ def validate_target(
 
     Raises: InputError for None, text, complex or infinite numbers, missing cells, or a wrong number of rows.
     """
-    if y is None:
-        raise InputError(f"{estimator_name} requires y to be passed, but the target y is None.")
+    check_given(y, estimator_name)
     array, names = _as_array(y)
     if array.ndim not in (1, 2) or (array.ndim == 2 and array.shape[1] == 0):
         raise InputError(
             f"y must have shape (n_rows,) or (n_rows, n_outputs), got {array.shape}; reshape it."
         )
-    if n_rows is not None and len(array) != n_rows:
-        raise InputError(
-            f"Found input variables with inconsistent numbers of samples: X has {n_rows} rows, "
-            f"y has {len(array)}; give one y for each row of X."
-        )
+    if n_rows is not None:
+        check_length(n_rows, len(array))
     values = _as_floats(array)
     if values.ndim == 2 and values.shape[1] == 1:
         values = column_or_1d(values, warn=warn)
@@ -142,6 +138,23 @@ def validate_target(
     matrix = values.reshape(len(values), -1) if len(values) else np.empty((0, 1))
     _check_finite(matrix, names)
     return matrix, was_1d
+
+
+def check_given(y: Any, estimator_name: str) -> None:
+    """Raises InputError, in scikit-learn's words, without a target, and TypeError for a sparse one."""
+    if y is None:
+        raise InputError(f"{estimator_name} requires y to be passed, but the target y is None.")
+    if hasattr(y, "toarray") and as_pandas(y) is None:
+        raise TypeError("y is sparse, but a dense target is required; use y.toarray().")
+
+
+def check_length(n_rows: int, n_targets: int) -> None:
+    """Raises InputError, in scikit-learn's words, unless a target has one entry for each row of X."""
+    if n_targets != n_rows:
+        raise InputError(
+            f"Found input variables with inconsistent numbers of samples: X has {n_rows} rows, "
+            f"y has {n_targets}; give one y for each row of X."
+        )
 
 
 def _as_array(y: Any) -> tuple[NDArray[Any], tuple[str, ...]]:
@@ -153,8 +166,6 @@ def _as_array(y: Any) -> tuple[NDArray[Any], tuple[str, ...]]:
         return stacked, tuple(str(name) for name in frame.columns)
     if isinstance(frame, pd.Series):
         return _series_array(frame), ()
-    if hasattr(y, "toarray"):
-        raise TypeError("y is sparse, but a dense target is required; use y.toarray().")
     if isinstance(y, np.ma.MaskedArray):
         return np.ma.filled(y.astype(np.float64), np.nan), ()
     try:
@@ -164,6 +175,7 @@ def _as_array(y: Any) -> tuple[NDArray[Any], tuple[str, ...]]:
 
 
 def _series_array(series: pd.Series[Any]) -> NDArray[Any]:
+    """The cells of a series: numbers as float64 with NaN for gaps, dates as they are, others as objects."""
     if pd.api.types.is_numeric_dtype(series.dtype) and not pd.api.types.is_complex_dtype(series.dtype):
         return np.asarray(series.to_numpy(dtype=np.float64, na_value=np.nan))
     if pd.api.types.is_datetime64_any_dtype(series.dtype) or pd.api.types.is_timedelta64_dtype(series.dtype):
@@ -172,6 +184,7 @@ def _series_array(series: pd.Series[Any]) -> NDArray[Any]:
 
 
 def _as_floats(array: NDArray[Any]) -> NDArray[np.float64]:
+    """A target's cells as float64, gaps as NaN. Raises InputError for what is no real number."""
     kind = array.dtype.kind
     if kind == "c":
         raise InputError("Complex data not supported: y must be real numbers.")
@@ -197,6 +210,7 @@ def _as_floats(array: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def _check_finite(matrix: NDArray[np.float64], names: tuple[str, ...]) -> None:
+    """Raises InputError naming the first row and output of a target (N, P) that is NaN or infinite."""
     bad = ~np.isfinite(matrix)
     if bad.any():
         row = int(np.argmax(bad.any(axis=1)))

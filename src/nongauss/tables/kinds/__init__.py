@@ -83,9 +83,9 @@ def target_kind(series: Any) -> tuple[ColumnKind, str]:
         only = f"only the value {label_of(column.iloc[0])}" if distinct else "no value at all"
         return ColumnKind.CONSTANT, f"It holds {only}."
     for kind in KINDS:
-        told = kind.told(column)
-        if told is not None:
-            return told
+        described = kind.describe_target(column)
+        if described is not None:
+            return described
     content = pd.api.types.infer_dtype(column, skipna=True)
     raise InputError(f"The column holds {content} values, which have no kind here; turn them into numbers.")
 

@@ -156,8 +156,8 @@ class Date(Kind):
             return str(day)
         return _text(np.floor(day + 0.5) if part == "day" else day)
 
-    def told(self, column: pd.Series[Any]) -> tuple[ColumnKind, str] | None:
-        """A date."""
+    def describe_target(self, column: pd.Series[Any]) -> tuple[ColumnKind, str] | None:
+        """A date, with the first and the last day; None where a cell is none."""
         found = self.decode(Cells("the column", column))
         if found is None or found.values is None:
             return None
@@ -198,6 +198,7 @@ def _days_of_texts(texts: tuple[str, ...]) -> tuple[NDArray[np.float64], str]:
 
 
 def _zone_note(zone: str) -> str:
+    """What a warning says of dates of another zone than UTC."""
     return f"has dates of the time zone {zone}, which are taken in UTC"
 
 

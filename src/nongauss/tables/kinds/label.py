@@ -78,7 +78,7 @@ class Label(Kind):
         """The label itself."""
         return label_of(value)
 
-    def told(self, column: pd.Series[Any]) -> tuple[ColumnKind, str] | None:
+    def describe_target(self, column: pd.Series[Any]) -> tuple[ColumnKind, str] | None:
         """Ordinal if declared so, binary with two labels, text if no label repeats, else categorical."""
         distinct = column.nunique()
         if isinstance(column.dtype, pd.CategoricalDtype):

@@ -61,13 +61,13 @@ class Number(Kind):
         x = float(value)
         return np.format_float_positional(x, trim="-") if 1e-4 <= abs(x) < 1e15 or x == 0 else f"{x:.12g}"
 
-    def told(self, column: pd.Series[Any]) -> tuple[ColumnKind, str] | None:
+    def describe_target(self, column: pd.Series[Any]) -> tuple[ColumnKind, str] | None:
         """Binary, ordinal, count, positive or real, by the values."""
         dtype = column.dtype
         numeric = pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_bool_dtype(dtype)
         if not numeric and not isinstance(dtype, pd.CategoricalDtype):
             numeric = pd.api.types.infer_dtype(column, skipna=True) in CONTENTS[:3]
-        return _told(column.to_numpy(dtype=np.float64)) if numeric else None
+        return _kind_of_numbers(column.to_numpy(dtype=np.float64)) if numeric else None
 
 
 def _typed(cells: Cells) -> NDArray[np.float64] | None:
@@ -86,7 +86,8 @@ def _typed(cells: Cells) -> NDArray[np.float64] | None:
     return np.array(raw.to_numpy(dtype=np.float64, na_value=np.nan))
 
 
-def _told(values: NDArray[np.float64]) -> tuple[ColumnKind, str]:
+def _kind_of_numbers(values: NDArray[np.float64]) -> tuple[ColumnKind, str]:
+    """Binary, ordinal, count, positive or real, and a sentence why: the rules of `kinds.target_kind`."""
     levels = np.unique(values)
     low, high = levels[0], levels[-1]
     if bool(np.isfinite(values).all()) and bool((levels == np.round(levels)).all()):
@@ -111,6 +112,7 @@ def _told(values: NDArray[np.float64]) -> tuple[ColumnKind, str]:
 
 
 def _skewness(values: NDArray[np.float64]) -> float:
+    """The third moment of standardised values, 0 of equal ones."""
     z = values / np.abs(values).max()
     z = z - z.mean()
     spread = float(np.sqrt((z * z).mean()))

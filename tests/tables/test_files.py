@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from nongauss.core.errors import InputError, NongaussWarning
-from nongauss.tables.reading import read_table, write_table
+from nongauss.tables.files import read_table, write_table
 
 EXPECTED = pd.DataFrame({"a": [1.5, 2.25, -3.0], "name": ["Ann", "Bo", "Cé"]})
 
