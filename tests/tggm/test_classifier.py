@@ -91,6 +91,7 @@ def test_9_labels_of_any_type(fitted):
         assert_array_equal(model.predict(X), names[fitted.predict(X)])
 
 
+@pytest.mark.gate
 def test_32_separable_classes_stay_finite():
     x = np.r_[np.linspace(-2, -1, 20), np.linspace(1, 2, 20)][:, None]
     model = small(max_epochs=200).fit(x, x[:, 0] > 0)

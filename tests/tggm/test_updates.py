@@ -70,7 +70,7 @@ def value_and_gradient(params, config, x, y):
     return jax.value_and_grad(partial(updates.row_objective, config=config, x=x, y=y))(params)
 
 
-@pytest.mark.parametrize("n_outputs", [1, 3])
+@pytest.mark.parametrize("n_outputs", [pytest.param(1, marks=pytest.mark.gate), 3])
 @pytest.mark.parametrize("config", CONFIGS)
 def test_gradient_of_the_fit(config, n_outputs):
     params = member(11, 4, n_outputs)
