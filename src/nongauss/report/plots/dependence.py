@@ -107,27 +107,11 @@ class DependenceDisplay:
         every = some_rows(estimator, X, len(X), random_state)
         rows = some_rows(estimator, every, max_rows, random_state)
         place = _place(rows, column)
-        cells = pd.Series(every.raw(place)).infer_objects()
-        name, axis = rows.labels[place], _dates(every, place)
-        numbers = _numbers(cells) if axis is None else axis.observed
-        places = None if axis is None else _own_steps(axis.observed, grid_size)
-        if axis is not None and places is not None:
-            grid = cells.iloc[axis.first_rows(places)]
-        else:
-            grid = _levels(cells) if numbers is None else _steps(numbers, grid_size)
+        name, (grid, axis) = rows.labels[place], _grid(every, place, grid_size)
         if len(grid) == 0:
             raise InputError(f"Column {name!r} has no values in these rows; choose another.")
         found = _averages(estimator, _tables(rows, place, grid), output, coverage)
-        display = cls(
-            column=name,
-            grid=grid.to_numpy(),
-            observed=numbers,
-            coverage=coverage,
-            n_levels=0 if numbers is not None else int(cells.nunique()),
-            places=places,
-            shown=None if axis is None else axis.shown,
-            **found,
-        )
+        display = cls(column=name, grid=grid.to_numpy(), coverage=coverage, **axis, **found)
         return display.plot(ax=ax, target=target, unit=unit, **kwargs)
 
     def plot(
@@ -221,6 +205,20 @@ def _print_by(shown: Callable[[float], str], ax: Axes, observed: FloatArray) -> 
 
 def _text(label: Any) -> str:
     return f"{label:g}" if isinstance(label, float) else str(label)
+
+
+def _grid(rows: InputTable, place: int, size: int) -> tuple[pd.Series[Any], dict[str, Any]]:
+    """The cells of a grid in one column, and what a display holds of its axis."""
+    cells = pd.Series(rows.raw(place)).infer_objects()
+    dates = _dates(rows, place)
+    if dates is not None:
+        places = _own_steps(dates.observed, size)
+        own = cells.iloc[dates.first_rows(places)]
+        return own, {"observed": dates.observed, "places": places, "shown": dates.shown}
+    numbers = _numbers(cells)
+    if numbers is not None:
+        return _steps(numbers, size), {"observed": numbers}
+    return _levels(cells), {"n_levels": int(cells.nunique())}
 
 
 def _averages(estimator: Any, tables: Iterator[InputTable], output: int, coverage: float) -> dict[str, Any]:
