@@ -17,8 +17,8 @@ from common import write_results, write_table
 from sklearn.datasets import load_wine
 
 from nongauss import RankFactorAnalysis
-from nongauss.optimise.mcmc_diagnostics import effective_size
 from nongauss.rank_factor.data import find_levels
+from nongauss.rank_factor.mcmc_diagnostics import effective_size
 from nongauss.rank_factor.pairs import find_pairs
 
 N_SWEEPS, N_NUTS = 2000, 300

@@ -24,6 +24,7 @@ def test_double_inside_and_the_users_setting_outside_even_after_an_error():
     assert dict(jax.config.values) == before
 
 
+@pytest.mark.gate
 def test_importing_changes_no_setting_of_jax():
     program = """
 import jax

@@ -63,6 +63,7 @@ def test_units_do_not_all_learn_what_tells_few_classes_apart():
     assert model.score(X, y) > 0.97
 
 
+@pytest.mark.gate
 def test_rows_without_one_of_the_views_are_still_told_apart(monkeypatch):
     """Better than by a classifier that never had to do without one and takes cells for their means."""
     X, y = load_digits(return_X_y=True)
@@ -83,6 +84,7 @@ def test_rows_without_one_of_the_views_are_still_told_apart(monkeypatch):
     assert scores[0][1] > 0.9
 
 
+@pytest.mark.gate
 def test_units_that_the_labels_made_alike_are_told_also_where_their_number_was_found(monkeypatch):
     X, y = load_wine(return_X_y=True)
     n_found = HarmoniumClassifier(random_state=0).fit(X, y).n_active_

@@ -9,6 +9,7 @@ from nongauss.core.errors import InputError
 from nongauss.harmonium.exponential_families import saturated_share
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize(("kind", "n_features"), [("real", 5), ("binary", 4)])
 def test_the_number_of_features_follows_the_data_at_one_default(kind, n_features):
     X, Z = table(n_features, 1000, kind)
@@ -34,6 +35,7 @@ def test_tables_too_wide_for_the_chain_are_read_globally(monkeypatch):
     assert model.machine_.prior.gamma.shape == (5, 2)
 
 
+@pytest.mark.gate
 def test_a_finite_number_is_kept_in_both_readings():
     X, _ = table(3, 300, "binary", n_columns=20)
     for reading in ("global", "chain"):
@@ -52,6 +54,7 @@ def test_real_units_have_sizes():
         Harmonium(units="real", reading="chain").fit(X)
 
 
+@pytest.mark.gate
 def test_features_of_more_data_have_a_higher_likelihood_than_noise():
     X, _ = table(3, 500, "binary", n_columns=40)
     model = Harmonium(random_state=0).fit(X[:400])
@@ -67,6 +70,7 @@ def test_y_is_ignored():
     assert_allclose(Harmonium(3, max_epochs=2, random_state=0).fit(X, np.arange(100)).transform(X), a)
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize(
     ("load", "n_units"), [(load_iris, 4), (load_wine, 30), (load_breast_cancer, 30), (load_digits, 30)]
 )

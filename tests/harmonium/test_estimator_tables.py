@@ -24,6 +24,7 @@ def two_views():
     return model, X, Z
 
 
+@pytest.mark.gate
 def test_views_share_features_and_one_predicts_the_other(two_views):
     model, X, Z = two_views
     assert model.n_active_ == 3
@@ -37,6 +38,7 @@ def test_views_share_features_and_one_predicts_the_other(two_views):
         model.predict_view(X, "sound")
 
 
+@pytest.mark.gate
 def test_single_gaps_hardly_move_the_features(two_views):
     model, X, _ = two_views
     full = model.transform(X)
@@ -48,6 +50,7 @@ def test_single_gaps_hardly_move_the_features(two_views):
         model.score_samples(gaps)
 
 
+@pytest.mark.gate
 def test_reconstructions_explain_the_table(two_views):
     model, X, _ = two_views
     back = model.inverse_transform(model.transform(X))
@@ -95,6 +98,7 @@ def test_14_real_columns_are_not_taken_for_probabilities():
         Harmonium(4, views={"all": (slice(0, 4), "binary")}).fit(X)
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("make", [np.asarray, sp.csr_matrix])
 def test_14_thin_and_empty_rows_and_constant_columns_are_legal(make):
     rng = np.random.default_rng(0)

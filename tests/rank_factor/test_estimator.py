@@ -31,7 +31,7 @@ WAYS = [
     {},
     {"classifier": "mixture", "n_experts": 3},
     {"inference": "gibbs", "max_iter": 20},
-    {"inference": "predictive", "max_iter": 25},
+    pytest.param({"inference": "predictive", "max_iter": 25}, marks=pytest.mark.gate),
 ]
 
 

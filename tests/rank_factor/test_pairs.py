@@ -96,6 +96,7 @@ def watched(A, z, psi, share, beta) -> np.ndarray:
     )  # fmt: skip
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("T", [1, 2], ids=["factors", "mixture"])
 def test_draws_agree_with_weighted_draws_of_the_prior(T):
     """The joint distribution by another route: prior draws weighted by the hinges of ranks and labels."""

@@ -66,7 +66,10 @@ def assert_same(model, other):
         assert_array_equal(model.predict_proba(X), other.predict_proba(X))
 
 
-@pytest.mark.parametrize("name", FITS)
+LONG = {"predictive": pytest.mark.gate, "gibbs_second_chain": pytest.mark.gate}
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=LONG.get(name, ())) for name in FITS])
 def test_a_fit_that_was_stopped_goes_on_to_the_same_bits(name, tmp_path):
     model, target, last = FITS[name]
     path, everything, rest = tmp_path / "fit", [], []
@@ -80,6 +83,7 @@ def test_a_fit_that_was_stopped_goes_on_to_the_same_bits(name, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.gate
 def test_what_was_trained_is_not_trained_again_where_calibration_was_interrupted(tmp_path, monkeypatch):
     monkeypatch.setattr(Checkpoint, "due", lambda self: True)
     model = RankFactorClassifier(inference="predictive", max_iter=40, **QUICK)

@@ -1,6 +1,7 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 from numpy.testing import assert_allclose
 
 from nongauss.core.device import double_precision
@@ -25,6 +26,7 @@ def test_the_steps_settle_on_the_mode_of_the_row():
     assert_allclose(slope @ draw.A + z, 0.0, atol=1e-6)
 
 
+@pytest.mark.gate
 def test_the_derivative_of_a_solution_is_that_of_the_inverse():
     with double_precision():
         rng = np.random.default_rng(0)
@@ -43,6 +45,7 @@ def test_the_derivative_of_a_solution_is_that_of_the_inverse():
             assert_allclose(a, b, rtol=1e-8)
 
 
+@pytest.mark.gate
 def test_predictions_on_the_host_are_those_of_training():
     state, rows, _, config = problem(n_outputs=1)
     params = unrolled_factors.first_params(state)
@@ -70,6 +73,7 @@ def test_values_with_gaps_have_factors_too():
     assert np.isfinite(z.mean).all()
 
 
+@pytest.mark.gate
 def test_training_lowers_its_loss_and_completes_its_schedule():
     state, rows, labels, config = problem(n_outputs=1, n_experts=2)
     recipe = RankRecipe("predictive", 60, 0.0, 0, 1, 1, 0.01)

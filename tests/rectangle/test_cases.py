@@ -88,6 +88,7 @@ def test_12_one_row_or_equal_rows_are_one_cluster(X):
         model().fit(X)
 
 
+@pytest.mark.gate
 def test_21_and_22_frames_of_every_kind_and_narrow_numbers(fitted):
     found, frame, truth = fitted
     assert adjusted_rand_score(truth, found.labels_) == 1.0

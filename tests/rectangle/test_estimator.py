@@ -143,6 +143,7 @@ def test_a_stated_rule_keeps_its_name_and_place():
     assert np.abs(cuts[np.isfinite(cuts)]).max() < 0.05
 
 
+@pytest.mark.gate
 def test_noise_columns_leave_no_condition_behind():
     X, truth = blobs(150, 3)
     noise = np.random.default_rng(1).normal(size=(150, 100))

@@ -69,6 +69,7 @@ def test_saved_and_loaded_is_the_same_and_small(likelihood, tmp_path):
     assert (tmp_path / "m").stat().st_size < 100_000
 
 
+@pytest.mark.gate
 def test_a_function_is_a_likelihood():
     X, f, rng = wave(100)
     y = rng.poisson(np.exp(f + 1)).astype(float)

@@ -30,6 +30,7 @@ def faults(how):
     return int(done.stdout)
 
 
+@pytest.mark.gate
 def test_freed_arrays_are_used_again():
     kept, as_it_is = faults("kept"), faults("as it is")
     assert kept < as_it_is - 10_000 or not keep_freed_memory()

@@ -43,6 +43,7 @@ def test_iris(fitted):
     assert_allclose(np.exp(fitted.predict_log_proba(X[TEST])), probabilities, rtol=1e-12)
 
 
+@pytest.mark.gate
 def test_probabilities_are_those_of_draws_from_the_model(fitted):
     """One layer, one member at a time: h from its truncated normals, z from h, the largest wins."""
     rng, rows = np.random.default_rng(0), X[[60, 75, 110]]
@@ -91,6 +92,7 @@ def test_9_labels_of_any_type(fitted):
         assert_array_equal(model.predict(X), names[fitted.predict(X)])
 
 
+@pytest.mark.gate
 def test_32_separable_classes_stay_finite():
     x = np.r_[np.linspace(-2, -1, 20), np.linspace(1, 2, 20)][:, None]
     model = small(max_epochs=200).fit(x, x[:, 0] > 0)

@@ -90,6 +90,7 @@ def test_held_out_rows_are_told_by_their_inputs_wherever_they_are():
     assert_array_equal(folds.folds_of(rows(20).X), np.full(20, -1))
 
 
+@pytest.mark.gate
 def test_a_fit_does_not_depend_on_the_unit_of_the_weights():
     all_rows = rows(300)
     found = []

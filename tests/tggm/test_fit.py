@@ -6,6 +6,7 @@ import shutil
 
 import jax
 import numpy as np
+import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from nongauss import TGGMRegressor
@@ -79,6 +80,7 @@ def test_weights_do_not_change_who_is_held_out():
     assert bounds[1] == bounds[0]  # only ratios of weights matter
 
 
+@pytest.mark.gate
 def test_go_on_continues_from_the_best_parameters_and_the_momenta():
     data = made_rows(60)
     trace = []

@@ -195,6 +195,7 @@ def test_deep_gradient_with_exact_expectations():
     assert abs(float(prior_phase.deeper[0].W[0, 0])) > 1e-2  # no small matter: it may not be dropped
 
 
+@pytest.mark.gate
 def test_both_phases_of_depth_are_bounds():
     params = deep_member(3, (1, 1), 1)
     x, y = row(3, params)
@@ -219,7 +220,8 @@ def test_a_layer_that_hears_nothing_is_a_model_of_one_layer():
     assert_allclose(bounds[1], bounds[0], rtol=1e-9)
 
 
-@pytest.mark.parametrize("n_classes", [2, pytest.param(3, marks=pytest.mark.gate)])
+@pytest.mark.gate
+@pytest.mark.parametrize("n_classes", [2, 3])
 def test_the_bound_of_a_label_is_below_its_probability(n_classes):
     """One unit: P(class) is an integral over it of a probit, by quadrature."""
     params = for_labels(member(2, 1, 1 if n_classes == 2 else 3, strength=0.5))
@@ -249,6 +251,7 @@ def exact_probit(z, own):
     return inside @ stats.norm.pdf(t) * (t[1] - t[0])
 
 
+@pytest.mark.gate
 def test_mean_field_is_the_exact_em_gradient_for_one_unit():
     params = member(12, 1, 2)
     x, y = row(12, params)

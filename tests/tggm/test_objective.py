@@ -43,7 +43,15 @@ def posterior_and_bound(params, x, y, n_sweeps=60):
     return q, float(mean_field_bound(params, q, x, y))
 
 
-@pytest.mark.parametrize(("seed", "n_hidden", "n_outputs"), [(0, 1, 1), (1, 1, 2), (2, 2, 1), (3, 2, 2)])
+@pytest.mark.parametrize(
+    ("seed", "n_hidden", "n_outputs"),
+    [
+        pytest.param(0, 1, 1, marks=pytest.mark.gate),
+        pytest.param(1, 1, 2, marks=pytest.mark.gate),
+        pytest.param(2, 2, 1, marks=pytest.mark.gate),
+        (3, 2, 2),
+    ],
+)
 def test_eq_4_and_the_bound_below_it(seed, n_hidden, n_outputs):
     params = member(seed, n_hidden, n_outputs)
     x, y = row(seed, params)
@@ -57,6 +65,7 @@ def test_eq_4_and_the_bound_below_it(seed, n_hidden, n_outputs):
         assert bound > exact - 0.5
 
 
+@pytest.mark.gate
 def test_the_bound_is_below_for_many_models_and_any_posterior():
     for seed in range(12):
         params = member(seed, 2, 1 + seed % 2, strength=2.0)
@@ -141,7 +150,7 @@ def test_two_layers_by_moments_are_near_the_exact_ones():
         assert abs(np.sqrt(variance[0]) / sd - 1.0) < 0.1
 
 
-@pytest.mark.parametrize("n_outputs", [1, 4])
+@pytest.mark.parametrize("n_outputs", [1, pytest.param(4, marks=pytest.mark.gate)])
 def test_labels_by_moments_against_draws_of_the_gaussian(n_outputs):
     params = for_labels(member(6, 5, n_outputs))
     x, _ = row(6, params)

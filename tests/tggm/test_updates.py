@@ -70,7 +70,7 @@ def value_and_gradient(params, config, x, y):
     return jax.value_and_grad(partial(updates.row_objective, config=config, x=x, y=y))(params)
 
 
-@pytest.mark.parametrize("n_outputs", [1, 3])
+@pytest.mark.parametrize("n_outputs", [pytest.param(1, marks=pytest.mark.gate), 3])
 @pytest.mark.parametrize("config", CONFIGS)
 def test_gradient_of_the_fit(config, n_outputs):
     params = member(11, 4, n_outputs)
@@ -202,6 +202,7 @@ def test_a_score_that_is_no_number_is_never_the_best():
     assert state.best_epoch.tolist() == [0, 1]
 
 
+@pytest.mark.gate
 def test_sparse_held_out_rows_are_never_dense_all_at_once():
     rng = np.random.default_rng(0)
     params = ensemble_of(*(member(seed, 3, n_inputs=2000) for seed in (0, 1)))

@@ -78,7 +78,10 @@ def update_sticks(on: Array, n_rows: float, alpha: float) -> Array:
 
 
 def stick_bound(gamma: Array, on: Array, n_rows: float, alpha: float) -> float:
-    """What `update_sticks` maximises: E log p(z, v) - E log q(v) with the multinomial bound, nats."""
+    """What `update_sticks` maximises: E log p(z, v) - E log q(v) with the multinomial bound, nats.
+
+    No fit computes it: it is the specification that tests compare `update_sticks` with.
+    """
     rest, _ = multinomial_bound(gamma)
     log_v = digamma(gamma[:, 0]) - digamma(gamma.sum(axis=1))
     log_w = digamma(gamma[:, 1]) - digamma(gamma.sum(axis=1))

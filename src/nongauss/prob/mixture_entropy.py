@@ -48,7 +48,8 @@ def jensen_entropy(mean: Float64[np.ndarray, "C D"], log_sd: Float64[np.ndarray,
     H >= -avg_k log (1 / C) sum_j N(m_k; m_j, s_k^2 + s_j^2).
 
     For one component it is too low by D (1 - log 2) / 2. With that constant added it is exact there, but no
-    bound: components far apart then have too much.
+    bound: components far apart then have too much. No fit computes it: it is the specification that tests and
+    a benchmark compare `pairwise_entropy` with.
     """
     size = mean.shape[1]
     square = np.exp(2.0 * log_sd)

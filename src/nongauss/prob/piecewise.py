@@ -47,7 +47,10 @@ def bound(n_pieces: int, degree: int = 2) -> Pieces:
 
 
 def evaluate(x: ArrayLike | float, n_pieces: int, degree: int = 2) -> Float64[np.ndarray, "*B"]:
-    """The bound itself at x; at a breakpoint, the piece to its right."""
+    """The bound itself at x; at a breakpoint, the piece to its right.
+
+    No fit computes it: it is the specification that tests compare `bound` and `expected_bound` with.
+    """
     pieces = bound(n_pieces, degree)
     at = np.asarray(x, dtype=np.float64)
     which = np.searchsorted(pieces.high[:-1], at, side="right")

@@ -18,7 +18,6 @@ from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.estimator.base import TableEstimator, check_parameters
 from nongauss.estimator.by_parts import by_parts
 from nongauss.optimise.checkpoint import close_checkpoint, open_checkpoint
-from nongauss.optimise.mcmc_diagnostics import effective_size, split_rhat
 from nongauss.optimise.result import FitResult
 from nongauss.rank_factor.config import (
     ANALYSIS_CONSTRAINTS,
@@ -44,6 +43,7 @@ from nongauss.rank_factor.data import (
     within,
 )
 from nongauss.rank_factor.fit import fit
+from nongauss.rank_factor.mcmc_diagnostics import effective_size, split_rhat
 from nongauss.rank_factor.predict import FittedFactors, interval
 from nongauss.tables.learn import as_source
 

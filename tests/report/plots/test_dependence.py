@@ -143,3 +143,48 @@ def test_what_cannot_be_drawn(ax):
         DependenceDisplay.from_estimator(model, X, 1, ax=ax)
     with pytest.raises(InputError, match=r"shape \(1, 2\)"):
         DependenceDisplay(column="a", grid=[1, 2], average=[[1.0]])
+
+
+@pytest.mark.parametrize("form", ["typed", "text", "zone", "hours"])
+def test_dates_are_printed_on_the_axis(ax, form):
+    days = pd.Series(pd.date_range("2024-01-01", periods=120, freq="7h" if form == "hours" else "D"))
+    when = days.dt.strftime("%Y-%m-%d") if form == "text" else days
+    frame = pd.DataFrame({"when": days.dt.tz_localize("UTC") if form == "zone" else when})
+    frame.loc[5, "when"] = None
+    y = np.arange(120.0)
+    model = DaysSince().fit(frame.drop(index=5), y[:-1])
+    display = DependenceDisplay.from_estimator(model, frame, "when", max_rows=10, ax=ax)
+    assert len(display.grid) == 15
+    assert pd.Series(display.grid).isin(frame["when"]).all()
+    assert (np.diff(display.average[0]) > 0).all()
+    np.testing.assert_allclose(display.average[0], display.places)
+    ax.figure.canvas.draw()
+    texts = [tick.get_text() for tick in ax.get_xticklabels()]
+    assert any(text.startswith("2024-0") for text in texts)
+    assert all(len(display.shown(place)) == 10 for place in display.places) is (form != "hours")
+
+
+class DaysSince(StandIn):
+    """Predicts the days since 1970."""
+
+    def fit(self, X, y):
+        return self
+
+    def predict(self, X):
+        stamps = pd.to_datetime(X["when"], utc=True).dt.tz_localize(None)
+        days = (stamps - pd.Timestamp("1970-01-01")) / pd.Timedelta("1D")
+        return np.nan_to_num(days.to_numpy(dtype=float))
+
+    def predict_distribution(self, X):
+        return NormalRows(self.predict(X), np.ones(len(X)))
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_dates_of_one_of_our_models(ax):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"when": pd.date_range("2023-03-05", periods=90), "x": rng.normal(size=90)})
+    model = SparseGPRegressor(n_inducing=10, max_iter=20, tol=0.1, random_state=0)
+    model.fit(frame, np.arange(90) / 10 + rng.normal(size=90))
+    display = DependenceDisplay.from_estimator(model, frame, "when", ax=ax)
+    assert display.shown(display.places[0]) == "2023-03-09"
+    assert display.average[0, -1] > display.average[0, 0] + 3

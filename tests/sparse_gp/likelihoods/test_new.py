@@ -63,6 +63,7 @@ def by_quad(function, m, v):
     )[0]
 
 
+@pytest.mark.gate
 def test_its_law_is_the_integral_of_scipys():
     at = Weibull().predictive(MEAN, VARIANCE, PSI, scale=3.0)
     y = np.array([2.0, 0.7])

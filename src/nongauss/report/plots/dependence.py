@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from nongauss.report.metrics import FloatArray
 from nongauss.report.plots.relevance import as_asked, shortened, some_rows
 from nongauss.report.plots.style import BLUE, CLASS_COLOURS, GREY, axes_or_new, figure_of, finish
 from nongauss.tables.frame import InputTable
+from nongauss.tables.kinds import kind_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,12 +32,14 @@ class DependenceDisplay:
     Parameters
     ----------
     column : its name.
-    grid : (G,) values of the column, numbers or labels.
+    grid : (G,) values of the column: numbers, labels or dates.
     average : (P, G) mean over the rows of what is predicted, where all rows have the value of the grid.
     classes : the P classes whose probability is shown, None where numbers are predicted (then P is 1).
     lower, upper : (G,) ends of the band, or None.
     observed : (N,) the column's own numbers, whose deciles are marked on the axis; None for labels.
     coverage : nominal probability of the band. n_levels : number of the column's labels, shown or not.
+    places : (G,) where a grid of dates stands on the axis, in the units of `observed`; None: where it says.
+    shown : the text of a place on the axis; None: a number.
 
     The band is the mean over the rows of the lower and of the upper end of the central predictive interval:
     where the target of a typical row falls, its noise and what the model does not know included. It is no
@@ -59,9 +63,12 @@ class DependenceDisplay:
         observed: FloatArray | None = None,
         coverage: float = 0.9,
         n_levels: int = 0,
+        places: FloatArray | None = None,
+        shown: Callable[[float], str] | None = None,
     ) -> None:
         self.column, self.coverage, self.n_levels = column, coverage, n_levels
         self.grid = np.asarray(grid)
+        self.places, self.shown = self.grid if places is None else places, shown
         self.classes = None if classes is None else list(classes)
         self.average = np.asarray(average, dtype=np.float64)
         self.lower, self.upper, self.observed = lower, upper, observed
@@ -92,28 +99,19 @@ class DependenceDisplay:
         """Predict rows like those of X with all values of a grid in `column` (name or number), and plot.
 
         Numbers: 15 (`grid_size`) even places from the 5 % to the 95 % quantile, or the column's own values if
-        they are fewer. Labels: the 12 most frequent. Of more than `max_rows` rows a random part is averaged.
-        `output` is the target shown where there are several. A classifier shows the probability of each
-        class, of two classes the second. Raises InputError for a column that is not there or is empty.
+        they are fewer. Dates: those of the column that are nearest to such places. Labels: the 12 most
+        frequent. Of more than `max_rows` rows a random part is averaged. `output` is the target shown where
+        there are several. A classifier shows the probability of each class, of two classes the second. Raises
+        InputError for a column that is not there or is empty.
         """
         every = some_rows(estimator, X, len(X), random_state)
         rows = some_rows(estimator, every, max_rows, random_state)
         place = _place(rows, column)
-        cells = pd.Series(every.raw(place)).infer_objects()
-        numbers = _numbers(cells)
-        grid = _levels(cells) if numbers is None else _steps(numbers, grid_size)
-        name = rows.labels[place]
+        name, (grid, axis) = rows.labels[place], _grid(every, place, grid_size)
         if len(grid) == 0:
             raise InputError(f"Column {name!r} has no values in these rows; choose another.")
         found = _averages(estimator, _tables(rows, place, grid), output, coverage)
-        display = cls(
-            column=name,
-            grid=grid.to_numpy(),
-            observed=numbers,
-            coverage=coverage,
-            n_levels=0 if numbers is not None else int(cells.nunique()),
-            **found,
-        )
+        display = cls(column=name, grid=grid.to_numpy(), coverage=coverage, **axis, **found)
         return display.plot(ax=ax, target=target, unit=unit, **kwargs)
 
     def plot(
@@ -147,15 +145,23 @@ class DependenceDisplay:
         assert self.observed is not None
         if self.lower is not None and self.upper is not None:
             ax.fill_between(
-                self.grid, self.lower, self.upper, color=BLUE, alpha=0.15, linewidth=0, label=self._band_name
+                self.places,
+                self.lower,
+                self.upper,
+                color=BLUE,
+                alpha=0.15,
+                linewidth=0,
+                label=self._band_name,
             )
         own = len(self.grid) == len(np.unique(self.observed))
         look = {"linewidth": 2, "marker": "o" if own else None, "markersize": 4}
         for values, colour, label in self._curves():
-            ax.plot(self.grid, values, **{"color": colour, "label": label, **look, **style})
+            ax.plot(self.places, values, **{"color": colour, "label": label, **look, **style})
         deciles = np.quantile(self.observed, np.linspace(0.1, 0.9, 9))
-        deciles = deciles[(deciles >= self.grid[0]) & (deciles <= self.grid[-1])]
+        deciles = deciles[(deciles >= self.places[0]) & (deciles <= self.places[-1])]
         ax.vlines(deciles, 0, 0.03, transform=ax.get_xaxis_transform(), color=GREY, linewidth=1)
+        if self.shown is not None:
+            _print_by(self.shown, ax, self.observed)
 
     def _plot_labels(self, ax: Axes, style: dict[str, Any]) -> None:
         """One point a label, with the band as a bar."""
@@ -187,8 +193,32 @@ class DependenceDisplay:
             yield self.average[row], colour, None if alone else _text(self.classes[row])
 
 
+def _print_by(shown: Callable[[float], str], ax: Axes, observed: FloatArray) -> None:
+    """Ticks of the x axis in the words of the column's kind, at whole numbers where all values are whole."""
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+    whole = bool((observed == np.round(observed)).all())
+    ax.xaxis.set_major_locator(MaxNLocator(5, integer=whole))
+    ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: shown(float(value))))
+    ax.tick_params(axis="x", labelrotation=20, labelsize="small")
+
+
 def _text(label: Any) -> str:
     return f"{label:g}" if isinstance(label, float) else str(label)
+
+
+def _grid(rows: InputTable, place: int, size: int) -> tuple[pd.Series[Any], dict[str, Any]]:
+    """The cells of a grid in one column, and what a display holds of its axis."""
+    cells = pd.Series(rows.raw(place)).infer_objects()
+    dates = _dates(rows, place)
+    if dates is not None:
+        places = _own_steps(dates.observed, size)
+        own = cells.iloc[dates.first_rows(places)]
+        return own, {"observed": dates.observed, "places": places, "shown": dates.shown}
+    numbers = _numbers(cells)
+    if numbers is not None:
+        return _steps(numbers, size), {"observed": numbers}
+    return _levels(cells), {"n_levels": int(cells.nunique())}
 
 
 def _averages(estimator: Any, tables: Iterator[InputTable], output: int, coverage: float) -> dict[str, Any]:
@@ -240,7 +270,46 @@ def _numbers(cells: pd.Series[Any]) -> FloatArray | None:
     return None if 1 <= len(np.unique(numbers)) <= 2 else numbers
 
 
+@dataclass(frozen=True)
+class _DateAxis:
+    """A column of dates as numbers: those of all cells (N,), NaN where missing, and the text of one."""
+
+    values: FloatArray
+    shown: Callable[[float], str]
+
+    @property
+    def observed(self) -> FloatArray:
+        """The numbers of the cells that are not missing."""
+        return self.values[np.isfinite(self.values)]
+
+    def first_rows(self, places: FloatArray) -> list[int]:
+        """For each of these numbers, the first row that has it."""
+        return [int(np.argmax(self.values == place)) for place in places]
+
+
+def _dates(rows: InputTable, place: int) -> _DateAxis | None:
+    """The axis of a column that holds dates, in days since 1970; None of another, and of cells of no kind."""
+    try:
+        column = rows.column(place)
+    except (InputError, TypeError):  # a model of another library may know what the cells are
+        return None
+    if column.kind != "date" or column.values is None or column.missing.all():
+        return None
+    kind, present = kind_of(column.kind), ~column.missing
+    facts = kind.summarise(column.take(present), np.ones(int(present.sum())))
+    (days, *_) = kind.columns(column.name, facts, gaps=False)
+    return _DateAxis(column.values, lambda day: kind.shown(day - days.origin, days.part, days.origin))
+
+
+def _own_steps(numbers: FloatArray, size: int) -> FloatArray:
+    """The numbers that are nearest to the even places of `_steps`, in order, each once."""
+    own = np.unique(numbers)
+    wanted = _steps(numbers, size).to_numpy(dtype=np.float64)
+    return np.unique(own[np.abs(own[:, None] - wanted).argmin(axis=0)])
+
+
 def _steps(numbers: FloatArray, size: int) -> pd.Series[Any]:
+    """`size` even places from the 5 % to the 95 % quantile, or the numbers themselves if they are fewer."""
     own = np.unique(numbers)
     if len(own) <= size:
         return pd.Series(own)
