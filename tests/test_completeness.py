@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -28,6 +29,19 @@ def test_every_public_estimator_is_in_the_catalogue():
     public = [getattr(nongauss, name) for name in nongauss.__all__]
     estimators = {c.__name__ for c in public if inspect.isclass(c) and issubclass(c, BaseEstimator)}
     assert estimators == {entry.name for entry in CATALOGUE}
+
+
+PAGES = [*TESTS.parent.glob("*.md"), *(TESTS.parent / "docs").glob("*.md"), *SOURCE.rglob("NOTATION.md")]
+
+
+@pytest.mark.parametrize("page", [*PAGES, *MODULES], ids=lambda p: p.name)
+def test_a_file_that_is_named_exists(page):
+    root = TESTS.parent
+    folders = (root, SOURCE, TESTS, page.parent, TESTS / page.parent.name)
+    for name in re.findall(
+        r"`([\w.-]+/[\w./-]+\.(?:py|md))(?:::?\w+)?`", page.read_text(encoding="utf-8")
+    ):
+        assert any((folder / name).exists() for folder in folders), f"{page.name} names {name}"
 
 
 def _own_length(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
