@@ -38,9 +38,7 @@ PAGES = [*TESTS.parent.glob("*.md"), *(TESTS.parent / "docs").glob("*.md"), *SOU
 def test_a_file_that_is_named_exists(page):
     root = TESTS.parent
     folders = (root, SOURCE, TESTS, page.parent, TESTS / page.parent.name)
-    for name in re.findall(
-        r"`([\w.-]+/[\w./-]+\.(?:py|md))(?:::?\w+)?`", page.read_text(encoding="utf-8")
-    ):
+    for name in re.findall(r"`([\w.-]+/[\w./-]+\.(?:py|md))(?:::?\w+)?`", page.read_text(encoding="utf-8")):
         assert any((folder / name).exists() for folder in folders), f"{page.name} names {name}"
 
 
