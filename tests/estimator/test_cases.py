@@ -34,6 +34,7 @@ def wave() -> tuple[np.ndarray, np.ndarray]:
     return x[:, None], 5 + np.sin(6 * x)
 
 
+@pytest.mark.gate
 def test_3_target_in_millions(entry):
     X, y = wave()
     mean, std = entry.longer(60).fit(X, y).predict(X, return_std=True)
@@ -42,6 +43,7 @@ def test_3_target_in_millions(entry):
     assert_allclose(large_std, 1e6 * std, rtol=1e-6)
 
 
+@pytest.mark.gate
 def test_4_three_hundred_columns_in_units_of_ten_thousand(entry):
     rng = np.random.RandomState(0)
     X = rng.rand(60, 300)
@@ -58,6 +60,7 @@ def test_5_repeated_inputs_learn_the_noise(entry):
     assert 0.05 < np.median(std) < 0.25
 
 
+@pytest.mark.gate
 def test_7_identical_columns_without_noise(entry):
     column = np.random.RandomState(0).uniform(-4, 4, 200)
     X = np.column_stack([column, column, column])
@@ -133,6 +136,7 @@ def test_24_weights_of_another_length_are_refused(entry):
         entry.make().fit(X, y, sample_weight=np.ones(len(X) - 1))
 
 
+@pytest.mark.gate
 def test_25_a_new_process_without_the_data_predicts_the_same(entry, tmp_path):
     X, y = wave()
     estimator = entry.make().fit(X, y)

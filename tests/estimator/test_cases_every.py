@@ -24,6 +24,7 @@ every = pytest.mark.parametrize("entry", CATALOGUE, ids=lambda e: e.name)
 every_other = pytest.mark.parametrize("entry", OTHERS, ids=lambda e: e.name)  # regressors: test_cases.py
 every_classifier = pytest.mark.parametrize("entry", CLASSIFIERS, ids=lambda e: e.name)
 pytestmark = [
+    pytest.mark.gate,
     pytest.mark.filterwarnings("ignore::nongauss.core.errors.NongaussWarning"),
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
 ]

@@ -61,6 +61,7 @@ def test_fit_leaves_its_input_alone(entry):
     assert_array_equal(y, y_before)
 
 
+@pytest.mark.gate
 @every
 def test_row_order_does_not_matter(entry):
     estimator, X, y = fitted(entry)
@@ -68,6 +69,7 @@ def test_row_order_does_not_matter(entry):
     assert_allclose(entry.said(entry.make().fit(X[order], y[order]), X), entry.said(estimator, X), rtol=1e-7)
 
 
+@pytest.mark.gate
 @every
 def test_integer_weights_repeat_rows_and_zeros_remove_them(entry):
     X, y = entry.data()
@@ -104,6 +106,7 @@ def test_pickled_predicts_the_same_bits(entry):
     assert_array_equal(entry.said(pickle.loads(pickle.dumps(estimator)), X), entry.said(estimator, X))
 
 
+@pytest.mark.gate
 @every
 def test_lists_and_integers_are_accepted(entry):
     X, y = entry.data()
@@ -114,6 +117,7 @@ def test_lists_and_integers_are_accepted(entry):
     assert_allclose(entry.said(entry.make().fit(X_int, y_int), X_int), expected, rtol=1e-9)
 
 
+@pytest.mark.gate
 @every_supervised
 def test_a_column_vector_target_means_the_same_with_a_warning(entry):
     estimator, X, y = fitted(entry)
@@ -174,6 +178,7 @@ def test_draws_have_the_moments_they_claim(entry):
     assert_allclose(draws.std(axis=1), std, rtol=0.1)
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("entry", SEVERAL_OUTPUTS, ids=lambda e: e.name)
 def test_several_outputs(entry):
     X, y = entry.data()
