@@ -71,7 +71,7 @@ class ChainState(NamedTuple):
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """Of each unit that there was, whether it is active, or why it was removed."""
+        """For each unit that there was: is it active, or why was it removed?"""
         return tuple(REASONS[fate] for fate in self.fates)
 
 

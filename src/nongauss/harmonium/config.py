@@ -140,7 +140,7 @@ HIDDEN = 0.5
 """With several views, this share of a batch hides one of them, drawn at random, from the classes."""
 
 SOFTNESS = 0.1
-"""Of the hinge that L-BFGS climbs: all classes tie at the start, where the hinge itself has no gradient."""
+"""Softness of the hinge that L-BFGS climbs: all classes tie at the start, where a hinge has no gradient."""
 
 LIGHTEST = 1e-30
 """Rows lighter than this, against the average, count as this: within float32."""

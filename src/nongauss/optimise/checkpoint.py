@@ -88,7 +88,7 @@ class Checkpoint:
     _file: _File = field(default_factory=_File, init=False, repr=False)
 
     def within(self, part: str) -> Checkpoint:
-        """The same file for one part of the fit, the names of whose steps begin with `part`."""
+        """This file for one part of the fit: names of steps are prefixed by `part`."""
         own = copy.copy(self)
         own._part = f"{self._part}{part}/"
         return own

@@ -137,7 +137,7 @@ def expected_softmax(
 def _with_class(
     y: Classes, mean: Latent, value: Float64[np.ndarray, " N"], by_mean: Latent, by_variance: Latent
 ) -> Expected:
-    """Of E log softmax(f)_y = E f_y - E log sum_c e^{f_c}: the second term is given, the first is added."""
+    """E log softmax(f)_y = E f_y - E log sum_c e^{f_c}, whose second term is given, and its derivatives."""
     rows = np.arange(len(y))
     by_mean[rows, y] += 1.0
     return value + mean[rows, y], by_mean, by_variance

@@ -45,11 +45,11 @@ CLASSIFIER_CONSTRAINTS: dict[str, list[Any]] = {
 }
 
 MOST_FACTORS, MOST_FACTORS_OF_FEW, FEW_ROWS = 20, 10, 100
-"""Of n_factors="auto": most factors, and most below so many rows."""
+"""For n_factors="auto": the most factors, and the most where rows are fewer than so many."""
 MARGIN, MARGIN_OF_PAIRS = 1.0, 10.0
-"""Of epsilon="auto": the margin of a rank, and that of the rules "pairwise" and "extremes"."""
+"""For epsilon="auto": the margin of a rank, and that of the rules "pairwise" and "extremes"."""
 ITERATIONS = {"vb": 100, "gibbs": 500, "predictive": 500}
-"""Of max_iter="auto", by inference."""
+"""For max_iter="auto": sweeps or epochs by the kind of inference."""
 
 SLAB = 1.0
 """Precision of a second, normal prior of the loadings of ranks, whose scale no order of values can tell."""

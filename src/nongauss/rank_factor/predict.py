@@ -41,7 +41,7 @@ N_STEPS = 15
 EVEN = 24
 """Rows go by multiples of this: the last bits of a product of matrices differ for rows that are left over."""
 SOFT = 0.1
-"""Of the unrolled steps: |u| in a weight is sqrt(u^2 + SOFT^2)."""
+"""Softness of the hinge in unrolled steps: |u| in a weight is sqrt(u^2 + SOFT^2)."""
 
 
 @persistable("rank_factor.Draw", "nongauss.rank_factor.predict:Draw")
@@ -148,7 +148,7 @@ class Calibration(NamedTuple):
     offset: FloatArray
 
     def probabilities(self, f: FloatArray) -> FloatArray:
-        """Of decision values (N, C): (N, C), each output by itself."""
+        """Probabilities (N, C) from decision values (N, C), each output by itself."""
         found: FloatArray = expit(self.slope * f + self.offset)
         return found
 

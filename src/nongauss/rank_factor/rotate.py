@@ -27,7 +27,7 @@ def order_like(A: FloatArray, reference: FloatArray) -> tuple[NDArray[np.intp], 
 
 
 def turned(draw: PosteriorDraw, order: NDArray[np.intp], sign: FloatArray) -> PosteriorDraw:
-    """The same draw with its factors in this order and with these signs."""
+    """A draw with its factors in this order and with these signs."""
     both = sign[:, None] * sign
 
     def covariance(C: FloatArray | None, rank: NDArray[np.intp], square: FloatArray) -> FloatArray | None:

@@ -33,7 +33,7 @@ RANK_WEIGHT, LABEL_WEIGHT = 1.0, 3.0
 PULL = 1e-3
 """Weight decay of loadings and coefficients."""
 MEMORY = 0.9
-"""Of the moving average of the levels' mean scores."""
+"""Decay of the moving average of the levels' mean scores."""
 
 
 class UnrolledParams(NamedTuple):
@@ -53,7 +53,7 @@ class UnrolledParams(NamedTuple):
 
 
 class NeighbourCells(NamedTuple):
-    """Of cells (B, D): scores of the lower and the upper neighbour, and 1 where there is one, else 0."""
+    """For cells (B, D): scores of the lower and the upper neighbour, and 1 where there is one, else 0."""
 
     lower: jax.Array
     upper: jax.Array

@@ -37,7 +37,7 @@ from nongauss.rank_factor.vb_and_gibbs import Inference
 
 
 class FactorPass(NamedTuple):
-    """Of a sweep: factors as a new row has them, and sums over cells at factors that know the labels.
+    """What a sweep gives: factors as a new row has them, and sums over cells at factors that know the labels.
 
     `cell_loss` is the summed loss (B1) of the cells.
     """

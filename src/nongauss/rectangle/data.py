@@ -183,7 +183,7 @@ class ColumnViews(NamedTuple):
         return self.scaled_rows(read_columns(X, whole, self.places, name, warn))
 
     def scaled_rows(self, columns: Mapping[int, Column]) -> tuple[RawCells, RectangleRows]:
-        """The same from the table's decoded columns by their places."""
+        """Cells of the rule columns and scaled rows, from decoded columns by their places in the table."""
         cells, seen = self.rule.cells(columns), self.structure.cells(columns)
         X, Y = self.rule.scaled(cells.numbers), self.structure.scaled(seen.numbers)
         return cells, RectangleRows(X, cells.labels, Y, seen.labels, np.ones(len(X)))

@@ -217,7 +217,7 @@ def feature_figures(estimator: Any) -> list[tuple[str, Figure]]:
 
 
 def feature_lines(estimator: Any, X: Any) -> list[tuple[str, str, str, str, str]]:
-    """Of each feature, as text: name, how much rows X have it, class, columns that it raises, top rows.
+    """A line for each feature: name, how much rows X have it, class, columns that it raises, top rows.
 
     Rows are numbered from 0. The class is that of the largest mean, "" without classes. At most 40 features.
     """

@@ -31,7 +31,7 @@ class GPRows(NamedTuple):
         return GPRows(*(part[index] for part in self))
 
     def in_float64(self) -> GPRows:
-        """The same numbers in float64."""
+        """These rows with all numbers in float64."""
         return GPRows(*(part.astype(np.float64, copy=False) for part in self))
 
 
@@ -74,7 +74,7 @@ def space_of(encoder: TableEncoder) -> Space:
 
 
 def with_a_column(encoded: NDArray[Any]) -> NDArray[Any]:
-    """The same, with a column of zeros where there is none: a table that says nothing is legal."""
+    """The encoded matrix, with a column of zeros where it has none: a table that says nothing is legal."""
     return encoded if encoded.shape[1] else np.zeros((len(encoded), 1), encoded.dtype)
 
 

@@ -32,7 +32,7 @@ from nongauss.sparse_gp.likelihoods import Expectation
 from nongauss.sparse_gp.params import GaussianSites, GPModel, GPParams, first_sites
 
 SMALLEST_VARIANCE = 1e-10
-"""Of f, relative to its prior variance: rounding leaves less."""
+"""Least variance of f, relative to its prior variance: rounding leaves less."""
 
 LATENT_SD = 3.0
 """Prior sd of the log variance of a function that is not on the target's scale: labels that are nearly

@@ -41,7 +41,7 @@ DRAWS = 4
 """Draws of the prior from which q converges, for each component."""
 
 SEARCH_TOL, SEARCH_STEPS = 1e-4, 20
-"""Of the search for modes: nats a row below which a step of the sites is not worth another; most steps."""
+"""In the search for modes: nats a row below which a step of the sites is not worth another; most steps."""
 
 OTHER_MODE = 1.0
 """Distance, in standard deviations of the single Gaussian, from which a converged mean is another mode."""

@@ -24,7 +24,7 @@ SMALLEST_REST = 1e-9
 """Share of what is known of f_n that is not from the row's own target: rounding leaves less."""
 
 MOST_STEPS, ENOUGH = 500, 1e-5
-"""Of the weights: most steps, and the change below which they stand."""
+"""For the weights of the average: most steps, and the change below which they stand."""
 
 
 class FittedGP(NamedTuple):

@@ -35,7 +35,7 @@ CLOSE_TOL = 3e-5
 """Nats a row below which a step of the sites is not worth another while the rest still moves."""
 
 LAST_TOL, LAST_STEPS = 1e-9, 50
-"""The same, and the most steps, for the q that predicts."""
+"""For the q that predicts: nats a row below which a step is not worth another, and the most steps."""
 
 
 def converge_q(

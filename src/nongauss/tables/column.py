@@ -60,13 +60,13 @@ class Column:
         return Column(self.name, values, codes, self.levels, self.ranks, self.kind, self.note)
 
     def as_labels(self) -> Column:
-        """The same column with its numbers read as labels: 1.0 becomes "1"."""
+        """This column with its numbers read as labels: 1.0 becomes "1"."""
         if self.values is None:
             return self
         return labelled(self.name, self.values, self.missing)
 
     def as_numbers(self) -> Column:
-        """The same column as numbers; True and False become 1 and 0.
+        """This column as numbers; True and False become 1 and 0.
 
         Raises: InputError naming the first row that holds text.
         """

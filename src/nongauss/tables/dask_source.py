@@ -89,7 +89,7 @@ class Cluster:
         return {given: with_arguments(function, args), **graph}, keys
 
     def _tasks(self, name: str, work: Any, handles: Sequence[Any]) -> tuple[dict[Any, Any], list[Any]]:
-        """The same where the work is a node of the graph, or a future."""
+        """One task for each handle, where the work is a node of the graph or a future; and their keys."""
         from dask.base import is_dask_collection
         from dask.core import quote
         from dask.highlevelgraph import HighLevelGraph
@@ -295,7 +295,7 @@ def _assembled(name: str, what: list[str], X: Any, *others: Any) -> Part:
 
 
 def named(handles: Sequence[Any]) -> list[Any]:
-    """The same delayed partitions, which raise InputError naming the partition where one cannot be computed.
+    """Delayed partitions like the given ones, which raise InputError naming one that cannot be computed.
 
     What fails before a partition is there fails in a task of its owner's, and Dask raises that task's error,
     which knows nothing of partitions. So every such task is told the name of the partition that it is for.

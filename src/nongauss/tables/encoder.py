@@ -93,7 +93,7 @@ class ColumnCode:
 
     @property
     def _first_shown(self) -> int:
-        """Of two levels the second has a 0/1 column, of more each has one."""
+        """Number of the first level with a 0/1 column: of two levels the second has one, of more each."""
         return 1 if len(self.levels) == 2 else 0
 
     @property

@@ -79,7 +79,7 @@ class InputTable:
         return self.source[:, index]
 
     def with_column(self, column: str | int, values: Any) -> InputTable:
-        """The same table with one column, by name or number, in the place of its own; the others are shared.
+        """This table with one column, by name or number, in the place of its own; the others are shared.
 
         `values`: one cell for each row (series, array, list), or a single cell for all rows. Raises
         InputError for a column that is not there and for another number of cells.
@@ -95,7 +95,7 @@ class InputTable:
         return replace(self, changed={**self.changed, at: cells}, _decoded=kept)
 
     def permuted(self, column: str | int, order: NDArray[np.intp]) -> InputTable:
-        """The same table with the cells of one column dealt out in another order (N,) of the rows.
+        """This table with the cells of one column dealt out in another order (N,) of the rows.
 
         What is decoded already is not decoded again.
         """

@@ -64,6 +64,15 @@ def is_parted(X: Any) -> bool:
     return isinstance(X, str | os.PathLike | ParquetParts) or is_dask(X)
 
 
+def check_in_memory(X: Any, method: str) -> None:
+    """Raises InputError where a method that takes rows in memory is given a table in parts."""
+    if is_parted(X):
+        raise InputError(
+            f"{method} takes a portion of the rows in memory, got a {type(X).__name__}; "
+            "call fit, which reads tables in parts."
+        )
+
+
 LABEL = "label"
 """The kind that any column of texts can be."""
 

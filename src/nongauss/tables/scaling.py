@@ -75,7 +75,7 @@ class Moments:
 
     @classmethod
     def of(cls, x: Floats, weight: Floats) -> Moments:
-        """Of finite values `x` (N,), at least one, with weights above 0."""
+        """Moments of finite values `x` (N,), at least one, with weights above 0."""
         x = np.ascontiguousarray(x)
         low, high = float(x.min()), float(x.max())
         unit = power_of_two(low, high)

@@ -122,7 +122,7 @@ class Stream:
         return len(self.handles)
 
     def map(self, function: Local, *args: Any) -> Stream:
-        """The same parts with one more step."""
+        """This source with one more step, `function`, after which its parts are read."""
         return Stream(self.handles, *self.steps, with_arguments(function, args), in_memory=self.in_memory)
 
     def each(self, local: Local, *args: Any) -> Iterator[Any]:
@@ -186,7 +186,7 @@ def _called(function: Local, args: tuple[Any, ...], part: Any) -> Any:
 
 
 def read_ahead(items: Iterable[Any]) -> Iterator[Any]:
-    """The same items, made by a thread of their own that keeps `AHEAD` of them ready.
+    """The given items, made by a thread of their own that keeps `AHEAD` of them ready.
 
     What goes wrong in there is raised here; a consumer that leaves early ends the thread.
     """

@@ -26,7 +26,7 @@ from nongauss.estimator.by_parts import by_parts
 from nongauss.optimise.checkpoint import close_checkpoint, open_checkpoint
 from nongauss.optimise.result import FitResult, Status
 from nongauss.predictive.mixture import GaussianMixtureDistribution
-from nongauss.tables.learn import as_source, is_parted, learn
+from nongauss.tables.learn import as_source, check_in_memory, learn
 from nongauss.tables.rows import validate_weight
 from nongauss.tables.source import Encode, Source, sample
 from nongauss.tables.target import TargetScaler, scaled_target, target_of, validate_target
@@ -105,11 +105,7 @@ class TGGM(TableEstimator):
     def _trained_further(self, X: Any, y: Any, sample_weight: Any, levels: Any = None) -> FitResult:
         """One more epoch over these rows; the calibration stays. The first call learns how to read tables."""
         config, recipe = self._settings()
-        if is_parted(X):
-            raise InputError(
-                f"partial_fit takes a portion of the rows in memory, got a {type(X).__name__}; "
-                "call fit, which reads tables in parts."
-            )
+        check_in_memory(X, "partial_fit")
         seed = self._key_seed(self.random_state)
         former = self._former_result()
         if former is None:

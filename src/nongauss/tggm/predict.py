@@ -111,7 +111,7 @@ class Ensemble(NamedTuple):
     def classes(
         self, X: Float[np.ndarray, "N D"] | SparseRows
     ) -> tuple[Float64[np.ndarray, "N C"], Float64[np.ndarray, "N P"]]:
-        """Of labels: the probability of each class, rows summing to 1, and E[z|x], averaged over members."""
+        """For labels: the probability of each class, rows summing to 1, and E[z|x], averaged over members."""
         probabilities, mean = _in_blocks(partial(_classes, config=self.config), _BLOCK, self.params, X)
         average = np.maximum(probabilities.mean(axis=0), TINY)
         return average / average.sum(axis=1, keepdims=True), mean.mean(axis=0)

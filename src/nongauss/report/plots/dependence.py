@@ -232,7 +232,7 @@ def _averages(estimator: Any, tables: Iterator[InputTable], output: int, coverag
 
 
 def _probabilities(estimator: Any, rows: InputTable) -> FloatArray:
-    """Of the classes shown: (N, P)."""
+    """Probabilities of the classes that are shown, (N, P)."""
     p: FloatArray = np.asarray(estimator.predict_proba(as_asked(estimator, rows)), dtype=np.float64)
     return p[:, 1:] if p.shape[1] == 2 else p
 

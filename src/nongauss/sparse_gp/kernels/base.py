@@ -116,11 +116,11 @@ class _Many(Kernel):
 
     @property
     def n_leaves(self) -> int:
-        """Those of the parts."""
+        """Number of leaves of all parts together."""
         return sum(part.n_leaves for part in self.parts)
 
     def labels(self, space: Space) -> tuple[str, ...]:
-        """Those of the parts; a second part of the same name is numbered."""
+        """Labels of the parameters of all parts; a second part of the same name is numbered."""
         out: list[str] = []
         for part in self.parts:
             for label in part.labels(space):
@@ -129,15 +129,15 @@ class _Many(Kernel):
         return tuple(out)
 
     def prior_mean(self, space: Space) -> FloatArray:
-        """Those of the parts."""
+        """Prior means of the parameters of all parts, one after the other."""
         return np.concatenate([part.prior_mean(space) for part in self.parts])
 
     def prior_sd(self, space: Space, of_variance: float) -> FloatArray:
-        """Those of the parts."""
+        """Prior standard deviations of the parameters of all parts, one after the other."""
         return np.concatenate([part.prior_sd(space, of_variance) for part in self.parts])
 
     def start(self, space: Space, shift: float = 0.0) -> FloatArray:
-        """Those of the parts."""
+        """Start values of the parameters of all parts, one after the other."""
         return np.concatenate([part.start(space, shift) for part in self.parts])
 
     def _pieces(self, theta: FloatArray, space: Space) -> list[tuple[Kernel, FloatArray]]:
@@ -175,7 +175,7 @@ class Sum(_Many):
         return sum(part.variance(own, space) for part, own in self._pieces(theta, space))
 
     def lengthscales(self, theta: FloatArray, space: Space) -> dict[str, float]:
-        """Of one term with the same variance and the same mean squared slope, which is variance / l^2."""
+        """Length-scales of one term with the same variance and mean squared slope, which is variance / l^2."""
         totals: dict[str, tuple[float, float]] = {}
         for part, own in self._pieces(theta, space):
             size = part.variance(own, space)
@@ -311,7 +311,7 @@ class Leaf(Kernel):
         return (f"{self.name} variance", *scales, *(f"{self.name} {word}" for word in self.extra))
 
     def lengthscales(self, theta: FloatArray, space: Space) -> dict[str, float]:
-        """Those of the columns it looks at."""
+        """Length-scales of the columns that the kernel looks at."""
         used = chosen(self.columns, space)[2]
         scales = np.exp(theta[1 : 1 + len(used)])
         return {space.names[g]: float(scale) for g, scale in zip(used, scales, strict=True)}

@@ -171,7 +171,7 @@ class RationalQuadratic(_Stationary):
     def shape(
         square: FloatArray, variance: float, rest: FloatArray
     ) -> tuple[FloatArray, FloatArray, list[FloatArray]]:
-        """And the derivative by log a."""
+        """Value, derivative by the squared distance, and derivative by log a."""
         alpha = math.exp(rest[0])
         base = 1.0 + square / (2.0 * alpha)
         K = variance * base**-alpha

@@ -159,7 +159,7 @@ def _full_codes(codes: FloatArray, alone: NDArray[np.bool_]) -> FloatArray:
 
 @persistable("sparse_gp.kernels.Constant", "nongauss.sparse_gp.kernels:Constant")
 class Constant(Leaf):
-    """The same covariance everywhere: an unknown level."""
+    """One covariance everywhere: an unknown level."""
 
     name = "constant"
 
