@@ -47,7 +47,7 @@ def rank_loss(
 def value_loss(
     square: Float[np.ndarray, "B D"], present: Bool[np.ndarray, "B D"], noise: Float[np.ndarray, " D"]
 ) -> Float[np.ndarray, " B"]:
-    """For observed values, in place of (B1): <(x - w)^2> / noise + log noise, summed over a row's cells: (B,).
+    """For observed values, in place of (B1): <(x - w)^2> / noise + log noise, over a row's cells: (B,).
 
     Twice the expected negative log density, without its constant. `square` (B, D) is <(x - w)^2>.
     """

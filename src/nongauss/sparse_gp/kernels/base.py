@@ -175,7 +175,7 @@ class Sum(_Many):
         return sum(part.variance(own, space) for part, own in self._pieces(theta, space))
 
     def lengthscales(self, theta: FloatArray, space: Space) -> dict[str, float]:
-        """Length-scales of one term with the same variance and mean squared slope, which is variance / l^2."""
+        """Scales of one term with the same variance and mean squared slope, that is variance / l^2."""
         totals: dict[str, tuple[float, float]] = {}
         for part, own in self._pieces(theta, space):
             size = part.variance(own, space)
