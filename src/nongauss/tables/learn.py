@@ -52,7 +52,7 @@ def as_source(
     if is_parted(X):
         return parquet_source(X, y, weight, beside)
     if accept_sparse and issparse(X):
-        table: Any = SparseTable(X)
+        table: Any = SparseTable(X.tocsr())
     else:
         table = read_input(X, estimator_name)
     own = {name: given for name, given in beside.items() if given is not None}

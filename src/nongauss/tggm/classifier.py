@@ -190,7 +190,8 @@ verbose :
     @by_parts
     def predict_proba(self, X: Any) -> Float64[np.ndarray, "N C"]:
         """Probability of each class, in the order of `classes_`: (N, C), rows sum to 1."""
-        return self.ensemble_.classes(self._encode(X))[0]
+        encoded = self._encode(X)
+        return self.ensemble_.classes(encoded)[0]
 
     def _fixed_noise_variance(self) -> float:
         return 1.0
