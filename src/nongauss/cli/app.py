@@ -14,7 +14,7 @@ from nongauss.cli.conduct import check_outputs, echo_notes, messages, output_pat
 from nongauss.cli.progress import count_progress, fit_progress
 
 if TYPE_CHECKING:
-    from nongauss.cli.fit_and_report import Outcome
+    from nongauss.cli.judge import Outcome
     from nongauss.cli.read import Table
 
 app = typer.Typer(
@@ -49,7 +49,7 @@ def demo(
 ) -> None:
     """Fit a regression on a real data set that ships with scikit-learn, next to ridge regression."""
     with polite() as caught:
-        from nongauss.cli import choose, fit_and_report, read
+        from nongauss.cli import choose, fit_and_report, judge, read
         from nongauss.report.baselines import baselines
 
         paths = output_paths(out, None, None)
@@ -59,7 +59,7 @@ def demo(
         with fit_progress(enabled=False if as_json else None) as callbacks:
             model = choose.build_model(table.choice, seed=seed, max_epochs=max_epochs, callbacks=callbacks)
             fit_and_report.keep_compiled()
-            outcome = fit_and_report.fit_and_judge(model, table, seed=seed, rivals=ridge)
+            outcome = judge.fit_and_judge(model, table, seed=seed, rivals=ridge)
         _finish(outcome, table, paths, "Diabetes progression after one year", caught, as_json)
 
 
@@ -229,11 +229,9 @@ def _engine(
     A cluster that `stack` ends is started where one is asked for.
     """
     if engine == "memory":
-        from nongauss.cli import fit_and_report, read
+        from nongauss.cli import judge, read
 
-        return read.load_table, lambda model, table, data, **how: fit_and_report.fit_and_judge(
-            model, table, **how
-        )
+        return read.load_table, lambda model, table, data, **how: judge.fit_and_judge(model, table, **how)
     from nongauss.cli import out_of_core
 
     if engine == "dask":

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from nongauss.cli.fit_and_report import Outcome, check_share, with_checkpoint
+from nongauss.cli.judge import Outcome, check_share, with_checkpoint
 from nongauss.cli.predict import prediction_columns
 from nongauss.cli.read import NOTHING, Declared, Table, prepare
 from nongauss.core.errors import InputError
