@@ -14,7 +14,7 @@ import typer
 if TYPE_CHECKING:
     from nongauss.cli.fit_and_report import Outcome
     from nongauss.cli.read import Table
-    from nongauss.optimise.result import Progress
+    from nongauss.optimise.course import Progress
 
 app = typer.Typer(
     name="nongauss",
