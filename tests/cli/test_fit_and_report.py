@@ -51,23 +51,6 @@ def test_share_held_out_must_make_sense(test_size):
         workflow.fit_and_judge(StandIn(), prepare(frame(), "y"), test_size=test_size)
 
 
-def test_outputs_are_checked_before_any_work(tmp_path):
-    there, new = tmp_path / "there", tmp_path / "new"
-    there.write_text("x")
-    workflow.check_outputs({"--out": new})
-    workflow.check_outputs({"--out": there}, force=True)
-    for outputs, inputs, force, message in (
-        ({"--out": there}, [], False, "--force"),
-        ({"--out": there}, [there], True, "write over the input"),
-        ({"--out": tmp_path}, [], True, "is a folder"),
-        ({"--save": new, "--report": tmp_path / "." / "new"}, [], True, "same file"),
-        ({"--save": there / "deeper" / "model"}, [], True, "no folder"),
-    ):
-        with pytest.raises(InputError, match=message):
-            workflow.check_outputs(outputs, inputs, force=force)
-    assert there.read_text() == "x"
-
-
 def labelled(n=60, text=True):
     table = frame(n)
     grade = np.digitize(table["y"], [1.5, 4.0])
@@ -117,22 +100,6 @@ def test_ordered_classes_are_also_judged_by_their_distance(category):
     assert {"LogisticRegression", "class shares", "logistic regression"} <= set(result.index)
     assert (result["reason"] == "").all()
     assert "level_error" in result
-
-
-@pytest.mark.parametrize("text", [False, True])
-def test_predictions_of_a_classifier_have_a_column_for_each_class(tmp_path, text):
-    table = labelled(text=text)
-    model = LogisticRegression().fit(table[["a", "b", "c"]], table["y"])
-    data, out = tmp_path / "data.csv", tmp_path / "new" / "pred.csv"
-    table[["a", "b", "c"]].to_csv(data, index=False)
-    assert workflow.predict_table(model, data, out) == 60
-    written = pd.read_csv(out)
-    assert list(written) == [
-        "predicted",
-        *(f"p_{name}" for name in (["low", "mid", "top"] if text else [1, 2, 3])),
-    ]
-    np.testing.assert_allclose(written.iloc[:, 1:], model.predict_proba(table[["a", "b", "c"]]))
-    assert (written["predicted"] == model.predict(table[["a", "b", "c"]])).all()
 
 
 def test_the_model_is_saved_before_the_report_is_drawn(tmp_path, monkeypatch):

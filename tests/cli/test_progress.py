@@ -4,7 +4,7 @@ import copy
 import io
 import sys
 
-from nongauss.cli.app import count_progress, fit_progress
+from nongauss.cli.progress import count_progress, fit_progress
 from nongauss.optimise.course import Progress
 
 

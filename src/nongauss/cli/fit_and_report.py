@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from sklearn.base import clone, is_classifier, is_clusterer
+from sklearn.base import clone
 
 from nongauss.cli.choose import REGRESSION
 from nongauss.cli.read import Table
@@ -25,9 +25,7 @@ from nongauss.report.html import (
     report_figures,
     write_report,
 )
-from nongauss.report.metrics import fit_and_score, raise_if_stopped, split_interval
-from nongauss.tables.column import label_of
-from nongauss.tables.files import read_table, write_table
+from nongauss.report.metrics import fit_and_score, raise_if_stopped
 from nongauss.tables.frame import read_input
 
 ENGINES = ("memory", "stream", "dask")
@@ -72,7 +70,7 @@ def fit_and_judge(
         raise_if_stopped(final)
         why = "No rows were held out" if test_size == 0 else f"{n} rows{_too_few(n)}"
         return Outcome(final, final, n, notes=[f"{why}, so there are no held-out figures."])
-    own = [_read_once(model, table.X.iloc[rows]) for rows in (train, test)]
+    own = [read_once(model, table.X.iloc[rows]) for rows in (train, test)]
     parts = own[0], table.y[train], own[1], table.y[test]
     beside = None if checkpoint is None else checkpoint.with_name(checkpoint.name + ".held-out")
     first = with_checkpoint(model, beside) if refit else kept
@@ -101,13 +99,13 @@ def keep_compiled() -> None:
         nongauss.cache_compiled()
 
 
-def _read_once(model: Any, frame: pd.DataFrame) -> Any:
+def read_once(model: Any, frame: pd.DataFrame) -> Any:
     """A frame as a model takes it: ours share what was decoded between a fit, its figures and its plots."""
     return read_input(frame) if isinstance(model, NongaussEstimator) else frame
 
 
 def _rows_for(model: Any, table: Table) -> Any:
-    """All rows of a table, as `_read_once`."""
+    """All rows of a table, as `read_once`."""
     return table.rows if isinstance(model, NongaussEstimator) else table.X
 
 
@@ -149,13 +147,6 @@ def with_checkpoint(model: Any, checkpoint: Path | None) -> Any:
     if "checkpoint" not in copy.get_params(deep=False):
         raise InputError(f"{type(model).__name__} cannot go on from a file; leave out --checkpoint.")
     return copy.set_params(checkpoint=str(checkpoint))
-
-
-def load_model(path: Path) -> Any:
-    """The estimator in a model file."""
-    from nongauss.estimator.persistence import load
-
-    return load(path)
 
 
 def save_and_report(
@@ -200,51 +191,6 @@ def _without_live_parts(model: Any) -> Any:
     return model.set_params(**live)
 
 
-def predict_table(model: Any, data: str | Path, out: str | Path) -> int:
-    """Predict every row of a table and write it; return the number of rows.
-
-    A regression writes mean, sd and 90 % interval, a classification the class and the probability of each, a
-    clustering the cluster by its rule (empty where no rule may hold a row) and the probability of each.
-    The model itself checks the columns by name. Row i of `out` belongs to row i of `data`.
-    """
-    frame = read_table(data)
-    if len(frame) == 0:
-        raise InputError(f"{Path(data).name} has no rows to predict; give at least one.")
-    predictions = prediction_columns(model, _read_once(model, frame))
-    Path(out).parent.mkdir(parents=True, exist_ok=True)
-    write_table(pd.DataFrame(predictions), out)
-    return len(frame)
-
-
-def prediction_columns(model: Any, frame: Any) -> dict[str, Any]:
-    """The columns that are written for the rows of `frame`; see `predict_table`."""
-    if is_clusterer(model):
-        return _cluster_columns(model, frame)
-    return _class_columns(model, frame) if is_classifier(model) else _number_columns(model, frame)
-
-
-def _class_columns(model: Any, frame: Any) -> dict[str, Any]:
-    probabilities = model.predict_proba(frame)
-    names = [f"p_{label_of(label)}" for label in model.classes_.tolist()]
-    return {"predicted": model.predict(frame), **dict(zip(names, probabilities.T, strict=True))}
-
-
-def _cluster_columns(model: Any, frame: Any) -> dict[str, Any]:
-    probabilities, names = model.predict_proba(frame), model.cluster_names_
-    cluster = [None if label < 0 else names[label] for label in model.predict(frame)]
-    return {"cluster": cluster, **{f"p_{name}": p for name, p in zip(names, probabilities.T, strict=True)}}
-
-
-def _number_columns(model: Any, frame: Any) -> dict[str, Any]:
-    distribution = model.predict_distribution(frame)
-    lower, upper = split_interval(distribution.interval(0.9))
-    columns = {"mean": distribution.mean, "sd": distribution.std, "lower_90": lower, "upper_90": upper}
-    arrays = {name: np.asarray(values).reshape(len(frame), -1) for name, values in columns.items()}
-    n_outputs = arrays["mean"].shape[1]
-    suffix = [""] if n_outputs == 1 else [f"_{output}" for output in range(n_outputs)]
-    return {f"{n}{s}": a[:, i] for i, s in enumerate(suffix) for n, a in arrays.items()}
-
-
 def compare_table(
     models: Sequence[Any],
     table: Table,
@@ -270,24 +216,3 @@ def check_engine(engine: str, scheduler: str | None) -> None:
         raise InputError(f"There is no engine {engine!r}; there are {', '.join(ENGINES)}.")
     if scheduler is not None and engine != "dask":
         raise InputError(f"--scheduler goes with --engine dask, not {engine}; give both or neither.")
-
-
-def check_outputs(outputs: Mapping[str, Path], inputs: Sequence[Path] = (), *, force: bool = False) -> None:
-    """Refuse, before any work, to write over an input, over each other, or over files without `force`."""
-    seen: dict[Path, str] = {}
-    for option, path in outputs.items():
-        place = path.resolve()
-        if path.is_dir():
-            raise InputError(f"{option} must be a file, but {path} is a folder; add a file name.")
-        if place in seen:
-            raise InputError(f"{option} and {seen[place]} are the same file, {path}; give two names.")
-        if any(place == item.resolve() for item in inputs):
-            raise InputError(f"{option} would write over the input {path}; give another name.")
-        folder = next(parent for parent in place.parents if parent.exists())
-        if not folder.is_dir():
-            raise InputError(
-                f"{option} would be in {folder}, which is a file and no folder; give another name."
-            )
-        if path.exists() and not force:
-            raise InputError(f"{path} already exists; give --force to replace it, or another {option}.")
-        seen[place] = option
