@@ -5,7 +5,7 @@ import io
 import sys
 
 from nongauss.cli.progress import count_progress, fit_progress
-from nongauss.optimise.result import Progress
+from nongauss.optimise.course import Progress
 
 
 class Terminal(io.StringIO):

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from nongauss.optimise.result import Progress
+    from nongauss.optimise.course import Progress
 
 
 @contextmanager
