@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nongauss.core.records import persistable
-from nongauss.optimise.result import FitResult
+from nongauss.optimise.course import FitResult
 from nongauss.predictive.distribution import PredictiveDistribution
 from nongauss.predictive.mixture import averaged
 from nongauss.sparse_gp.buffers import recycled
