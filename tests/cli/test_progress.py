@@ -4,8 +4,8 @@ import copy
 import io
 import sys
 
-from nongauss.cli.app import count_progress, fit_progress
-from nongauss.optimise.result import Progress
+from nongauss.cli.progress import count_progress, fit_progress
+from nongauss.optimise.course import Progress
 
 
 class Terminal(io.StringIO):

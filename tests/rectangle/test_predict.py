@@ -4,7 +4,7 @@ from scipy.special import logsumexp
 from sklearn.datasets import load_iris
 
 from encoding import encoder_of
-from nongauss.optimise.result import Run
+from nongauss.optimise.course import Run
 from nongauss.rectangle.config import RectangleRecipe, RuleWording
 from nongauss.rectangle.data import ColumnViews, learn_view, merge, read_columns
 from nongauss.rectangle.fit import ClusterTask, fit

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from nongauss.optimise.result import Run, Status
+from nongauss.optimise.course import Run, Status
 from nongauss.sparse_gp import inducing, updates
 from nongauss.sparse_gp.fit import fit_model
 from nongauss.sparse_gp.inducing import learning_rows

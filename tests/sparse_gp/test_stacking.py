@@ -8,7 +8,7 @@ from scipy.stats import norm
 
 from nongauss import SparseGPRegressor
 from nongauss.core.errors import NongaussWarning
-from nongauss.optimise.result import FitResult, Run, Status
+from nongauss.optimise.course import FitResult, Run, Status
 from nongauss.sparse_gp import fit as module
 from nongauss.sparse_gp.data import GPTable
 from nongauss.sparse_gp.fit import fit_models, posterior_at

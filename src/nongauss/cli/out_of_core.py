@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from nongauss.cli.fit_and_report import Outcome, check_share, prediction_columns, with_checkpoint
-from nongauss.cli.read import Table, prepare
+from nongauss.cli.judge import Outcome, check_share, with_checkpoint
+from nongauss.cli.predict import prediction_columns
+from nongauss.cli.read import NOTHING, Declared, Table, prepare
 from nongauss.core.errors import InputError
 from nongauss.core.files import atomic_path
 from nongauss.report.metrics import fit_and_score, raise_if_stopped
@@ -49,13 +50,18 @@ def dask_client(scheduler: str | None) -> Iterator[str]:
 
 
 def sampled_table(
-    path: str | Path, target: str, model: str = "auto", task: str = "auto", settings: Iterable[str] = ()
+    path: str | Path,
+    target: str,
+    model: str = "auto",
+    task: str = "auto",
+    settings: Iterable[str] = (),
+    declared: Declared = NOTHING,
 ) -> Table:
     """As `load_table`, from a sample of the rows that depends on their content alone."""
     source = as_source(path)
     encoder = learn(source, "this table").encoder
     found = sample_table(source, Encode(encoder, None, "this table"), MOST_SAMPLED)
-    return prepare(found.table, target, model, task, settings, source=Path(path).name)
+    return prepare(found.table, target, model, task, settings, declared, source=Path(path).name)
 
 
 def fit_parts(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -27,11 +27,35 @@ _LARGEST_WHOLE = 2.0**53  # beyond, a float64 does not tell whole numbers apart
 
 
 @dataclass(frozen=True)
+class Declared:
+    """What a person says of a table; it goes before what the table looks like.
+
+    `kind`: of the target, a word of `ColumnKind`. `levels`: of a target of grades, from lowest to highest.
+    `exposure`, `censored`, `group`: columns that are no inputs: the time or size that each count is of; which
+    rows have a target that is only a bound ("COLUMN", or "COLUMN=VALUE" with the value that says so); rows
+    that belong together and are held out together. `ignore`: columns to leave out. `missing`: cells that
+    stand for a gap, "COLUMN=VALUE" each.
+    """
+
+    kind: str | None = None
+    levels: tuple[str, ...] = ()
+    exposure: str | None = None
+    censored: str | None = None
+    group: str | None = None
+    ignore: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+
+
+NOTHING = Declared()
+
+
+@dataclass(frozen=True)
 class Table:
     """Rows ready to fit: inputs `X`, target `y` (N,), the choice of a model, and what was done to get there.
 
     `y` holds numbers for a regression, else labels (an ordered category keeps its type); `levels` are
-    the labels from lowest to highest where the task is ordinal.
+    the labels from lowest to highest where the task is ordinal. `fit_params` are arrays (N,) that `fit` takes
+    by name beside X and y, such as `exposure`. `groups` (N,) says which rows belong together, None without.
     """
 
     source: str
@@ -43,6 +67,8 @@ class Table:
     levels: npt.NDArray[Any] | None = None
     ignored: Sequence[tuple[str, str]] = ()
     notes: Sequence[str] = ()
+    fit_params: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict)
+    groups: npt.NDArray[Any] | None = None
 
     @cached_property
     def rows(self) -> InputTable:
@@ -68,14 +94,19 @@ class Table:
 
 
 def load_table(
-    path: str | Path, target: str, model: str = "auto", task: str = "auto", settings: Iterable[str] = ()
+    path: str | Path,
+    target: str,
+    model: str = "auto",
+    task: str = "auto",
+    settings: Iterable[str] = (),
+    declared: Declared = NOTHING,
 ) -> Table:
     """Read a table, take out its target, drop rows and columns that no model can use, choose the model.
 
-    `model`, `task` and `settings` ("name=value") go before what the target's kind calls for. Raises
-    InputError where the target is not there, has no values, or has no model.
+    `model`, `task`, `settings` ("name=value") and what is `declared` go before what the target looks like.
+    Raises InputError where the target is not there, has no values, or has no model.
     """
-    return prepare(read_table(path), target, model, task, settings, source=Path(path).name)
+    return prepare(read_table(path), target, model, task, settings, declared, source=Path(path).name)
 
 
 def prepare(
@@ -84,11 +115,13 @@ def prepare(
     model: str = "auto",
     task: str = "auto",
     settings: Iterable[str] = (),
+    declared: Declared = NOTHING,
     *,
     source: str = "table",
 ) -> Table:
     """As `load_table`, for a frame in memory."""
     frame, column, notes = _with_target(frame, target, task, source)
+    frame, beside = _taken_out(frame, declared, target, source)
     kind, reason = target_kind(column)
     choice = choose(column, kind, model, task, parse_settings(settings))
     y = _numbers(column, target, kind) if choice.task == REGRESSION else _labels(column, choice.task)
@@ -113,7 +146,24 @@ def prepare(
         levels=levels,
         ignored=[(str(name), _ID_REASON) for name in ids],
         notes=notes,
+        fit_params={name: beside[name] for name in ("exposure",) if name in beside},
+        groups=beside.get("group"),
     )
+
+
+def _taken_out(
+    frame: pd.DataFrame, declared: Declared, target: str, source: str
+) -> tuple[pd.DataFrame, dict[str, npt.NDArray[Any]]]:
+    """The table without the columns that are declared to be no inputs, and these by what they are for."""
+    places = {"exposure": declared.exposure, "censored": declared.censored, "group": declared.group}
+    named = {what: (name or "").split("=")[0] for what, name in places.items() if name}
+    for name in (*named.values(), *declared.ignore):
+        if name == target:
+            raise InputError(f"Column {name!r} is the target and cannot be something else too; name another.")
+        if name not in frame.columns:
+            raise InputError(f"{source} has no column {name!r};{closest(name, frame.columns)}")
+    beside = {what: frame[name].to_numpy() for what, name in named.items()}
+    return frame.drop(columns=list({*named.values(), *declared.ignore})), beside
 
 
 def demo_table(settings: Iterable[str] = ()) -> Table:

@@ -17,8 +17,8 @@ from sklearn.utils.validation import check_is_fitted
 from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.estimator.base import TableEstimator, check_parameters
 from nongauss.estimator.by_parts import by_parts
-from nongauss.optimise.checkpoint import close_checkpoint, open_checkpoint
-from nongauss.optimise.result import FitResult
+from nongauss.optimise.course import FitResult
+from nongauss.optimise.loop import close_checkpoint, open_checkpoint
 from nongauss.rank_factor.config import (
     ANALYSIS_CONSTRAINTS,
     FEW_ROWS,

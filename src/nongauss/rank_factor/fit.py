@@ -12,8 +12,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from nongauss.core.records import leaves_of, rebuilt
 from nongauss.optimise import loop
-from nongauss.optimise.course import Rule
-from nongauss.optimise.result import FitResult, Run, Status
+from nongauss.optimise.course import FitResult, Rule, Run, Status
 from nongauss.rank_factor import pairs, svm_mixture
 from nongauss.rank_factor.calibration import N_FOLDS, calibrate, chosen_rows, judged
 from nongauss.rank_factor.config import RankConfig, RankRecipe

@@ -15,7 +15,8 @@ from sklearn.utils.validation import check_is_fitted
 from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.estimator.base import TableEstimator, check_parameters
 from nongauss.estimator.by_parts import by_parts
-from nongauss.optimise.checkpoint import Checkpoint, close_checkpoint, open_checkpoint
+from nongauss.optimise.checkpoint import Checkpoint
+from nongauss.optimise.loop import close_checkpoint, open_checkpoint
 from nongauss.rectangle.choose_k import choose
 from nongauss.rectangle.config import (
     CONSTRAINTS,

@@ -9,8 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nongauss.optimise import loop
-from nongauss.optimise.course import Rule
-from nongauss.optimise.result import FitResult, Run
+from nongauss.optimise.course import FitResult, Rule, Run
 from nongauss.rectangle.box_search import RankedColumns, hard_boxes, rank_columns
 from nongauss.rectangle.config import CANDIDATES, COMPARED, STAGES, STEEPNESS, RectangleRecipe, RuleWording
 from nongauss.rectangle.data import ColumnViews, FloatArray, IntArray, RawCells, RectangleRows

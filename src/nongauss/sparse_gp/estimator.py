@@ -19,8 +19,8 @@ from nongauss.estimator.base import (
     check_parameters,
 )
 from nongauss.estimator.by_parts import by_parts
-from nongauss.optimise.checkpoint import close_checkpoint, open_checkpoint
-from nongauss.optimise.result import FitResult
+from nongauss.optimise.course import FitResult
+from nongauss.optimise.loop import close_checkpoint, open_checkpoint
 from nongauss.predictive.distribution import PredictiveDistribution
 from nongauss.sparse_gp.config import CONSTRAINTS, GPRecipe, recipe_of
 from nongauss.sparse_gp.data import (

@@ -13,9 +13,8 @@ from threadpoolctl import threadpool_limits
 
 from nongauss.core.errors import InputError
 from nongauss.optimise import loop
-from nongauss.optimise.course import Rule
+from nongauss.optimise.course import FitResult, Rule, Run, Status
 from nongauss.optimise.lbfgs import PATIENCE, lbfgs
-from nongauss.optimise.result import FitResult, Run, Status
 from nongauss.sparse_gp.buffers import recycled
 from nongauss.sparse_gp.config import GPRecipe
 from nongauss.sparse_gp.data import GPRows, GPTable

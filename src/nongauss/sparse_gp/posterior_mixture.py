@@ -24,9 +24,8 @@ import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 
 from nongauss.optimise import loop
-from nongauss.optimise.course import Rule
+from nongauss.optimise.course import FitResult, Rule, Run, Status
 from nongauss.optimise.lbfgs import lbfgs
-from nongauss.optimise.result import FitResult, Run, Status
 from nongauss.prob.mixture_entropy import pairwise_entropy
 from nongauss.sparse_gp.inducing import KernelBlocks
 from nongauss.sparse_gp.kernels import FloatArray

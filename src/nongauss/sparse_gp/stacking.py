@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nongauss.optimise.result import FitResult
+from nongauss.optimise.course import FitResult
 from nongauss.sparse_gp.data import GPRows
 from nongauss.sparse_gp.inducing import KernelBlocks, learning_rows
 from nongauss.sparse_gp.kernels import FloatArray
