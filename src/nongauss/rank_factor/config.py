@@ -59,7 +59,7 @@ OFFSET_PRECISION = 0.01
 """Prior precision of an expert's offset, which is not shrunk."""
 
 
-@persistable("rank_factor.Prior", "nongauss.rank_factor.updates:Prior")
+@persistable("rank_factor.Prior", "nongauss.rank_factor.shrinkage:Prior")
 class ShrinkagePrior(NamedTuple):
     """Shapes r of the local variances and s of their rates: the shrinkage factor's near 1 and near 0."""
 
