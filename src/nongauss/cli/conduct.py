@@ -15,6 +15,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
+from nongauss.cli.options import Outputs
 from nongauss.cli.progress import Silent, display, of_fit
 from nongauss.core.errors import InputError
 
@@ -46,6 +47,11 @@ class Command:
         if not self.as_json:
             with self.shown.aside():
                 typer.echo(text)
+
+    def aside(self, text: str) -> None:
+        """Print on stderr, for a person."""
+        with self.shown.aside():
+            typer.echo(text, err=True)
 
     def notes(self, known: str = "") -> list[str]:
         """What was warned of, each once and on one line, without what only repeats what is `known`."""
@@ -98,7 +104,7 @@ class Commands(TyperGroup):
 
 
 @contextmanager
-def command(*, as_json: bool = False, quiet: bool = False) -> Iterator[Command]:
+def command(quiet: bool = False, as_json: bool = False) -> Iterator[Command]:
     """A command from its first step to its end, which is an exit code of 0, or a sentence and another one.
 
     Warnings are collected. Bad input ends with 2; Ctrl-C with 130 and SIGTERM with 143, as shells have it.
@@ -153,27 +159,30 @@ def _end(here: Command, message: str, code: int = 2) -> None:
     raise typer.Exit(code) from None
 
 
-def output_paths(out: Path, save: Path | None, report: Path | None) -> dict[str, Path]:
-    """Where model and report go, by the option that says so."""
-    return {"--save": save or out / "model.nongauss", "--report": report or out / "report.html"}
-
-
-def check_outputs(outputs: Mapping[str, Path], inputs: Sequence[Path] = (), *, force: bool = False) -> None:
+def check_outputs(outputs: Outputs, inputs: Sequence[Path] = ()) -> None:
     """Refuse, before any work, to write over an input, over each other, or over files without `force`."""
     seen: dict[Path, str] = {}
-    for option, path in outputs.items():
-        place = path.resolve()
+    for option, path in outputs.paths.items():
+        place = _place(path)
         if path.is_dir():
             raise InputError(f"{option} must be a file, but {path} is a folder; add a file name.")
         if place in seen:
             raise InputError(f"{option} and {seen[place]} are the same file, {path}; give two names.")
-        if any(place == item.resolve() for item in inputs):
+        if any(place == _place(item) for item in inputs):
             raise InputError(f"{option} would write over the input {path}; give another name.")
         folder = next(parent for parent in place.parents if parent.exists())
         if not folder.is_dir():
             raise InputError(
                 f"{option} would be in {folder}, which is a file and no folder; give another name."
             )
-        if path.exists() and not force:
+        if path.exists() and not outputs.force:
             raise InputError(f"{path} already exists; give --force to replace it, or another {option}.")
         seen[place] = option
+
+
+def _place(path: Path) -> Path:
+    """The file that a path means. Raises InputError where links go in a circle."""
+    try:
+        return path.resolve()
+    except RuntimeError as error:
+        raise InputError(f"{path} is a link that leads back to itself; give another name.") from error

@@ -13,6 +13,7 @@ import pandas as pd
 from nongauss.cli.choose import REGRESSION
 from nongauss.cli.conduct import Command
 from nongauss.cli.judge import Outcome, rows_for
+from nongauss.cli.options import Outputs
 from nongauss.cli.read import Table
 from nongauss.core.files import atomic_paths
 from nongauss.report.html import (
@@ -34,19 +35,19 @@ def keep_compiled() -> None:
         nongauss.cache_compiled()
 
 
-def finish(here: Command, outcome: Outcome, table: Table, paths: Mapping[str, Path], title: str) -> None:
+def finish(here: Command, outcome: Outcome, table: Table, outputs: Outputs, title: str) -> None:
     """Save, report and print what came of a fit."""
     known = getattr(outcome.final, "stop_reason_", "")
     here.step("drawing the report")
-    save_and_report(outcome, table, paths=paths, title=title, notes=here.notes(known))
+    save_and_report(outcome, table, paths=outputs.paths, title=title, notes=here.notes(known))
     record: dict[str, Any] = {"data": table.source, "target": table.target, "kind": table.kind.value}
     record |= {"task": table.choice.task, "rows": len(table.y)}
     record |= {**model_record(outcome.final), "held_out": outcome.metrics}
-    record |= {"saved": paths["--save"], "report": paths["--report"]}
+    record |= outputs.as_record()
     texts = [summary(outcome.final, target=table.target, n_rows=outcome.n_rows)]
     if outcome.metrics:
         texts.append("Held-out rows\n" + text_table(*metric_table(outcome.metrics)))
-    texts.append(f"Saved the model to {paths['--save']} and the report to {paths['--report']}.")
+    texts.append(str(outputs))
     here.finish(record, lambda: "\n\n".join(texts), before=[*table.notes, *outcome.notes], known=known)
 
 

@@ -1,9 +1,13 @@
-"""The options of the commands, by name: each is said once, for every command that takes it."""
+"""The options of the commands, by name: each is said once, and those that go together make one value."""
 
 from __future__ import annotations
 
+import csv
+import inspect
+from collections.abc import Callable, Sequence
+from functools import wraps
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, NamedTuple, get_type_hints
 
 import typer
 
@@ -76,3 +80,118 @@ Quantiles = Annotated[Texts, typer.Option(help="Quantiles, with commas: .05,.5,.
 
 Quiet = Annotated[bool, typer.Option("--quiet", help="Show no progress.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+
+
+class Outputs(NamedTuple):
+    """Where the files of a command go, by the option that says so, and whether older ones are replaced."""
+
+    paths: dict[str, Path]
+    force: bool
+
+    def __str__(self) -> str:
+        return f"Saved the model to {self.paths['--save']} and the report to {self.paths['--report']}."
+
+    def as_record(self) -> dict[str, Path]:
+        """What JSON says of it."""
+        return {"saved": self.paths["--save"], "report": self.paths["--report"]}
+
+
+class Talk(NamedTuple):
+    """How a command speaks."""
+
+    quiet: bool
+    as_json: bool
+
+
+class Choices(NamedTuple):
+    """The model that a person asks for."""
+
+    model: str
+    task: str
+    settings: Sequence[str]
+    seed: int
+    max_epochs: int | None
+
+
+def outputs(out: Out = Path("."), save: Save = None, report: Report = None, force: Force = False) -> Outputs:
+    """Of a command that writes a model and a report."""
+    paths = {"--save": save or out / "model.nongauss", "--report": report or out / "report.html"}
+    return Outputs(paths, force)
+
+
+def choices(
+    model: Model = "auto",
+    task: Task = "auto",
+    set_: Settings = None,
+    seed: Seed = 0,
+    max_epochs: Epochs = None,
+) -> Choices:
+    """Of a command that chooses a model by the target."""
+    return Choices(model, task, set_ or (), seed, max_epochs)
+
+
+def declared(
+    kind: Kind = None,
+    levels: Levels = None,
+    exposure: Exposure = None,
+    censored: Censored = None,
+    group: Group = None,
+    ignore: Ignore = None,
+    missing: Missing = None,
+) -> Any:
+    """Of a command that reads a table with a target: what a person says of it, a `cli.read.Declared`."""
+    from nongauss.cli.read import Declared
+
+    return Declared(
+        kind=kind,
+        levels=listed(levels),
+        exposure=exposure,
+        censored=censored,
+        group=group,
+        ignore=listed(ignore),
+        missing=tuple(missing or ()),
+    )
+
+
+def talk(quiet: Quiet = False, as_json: Json = False) -> Talk:
+    """Of every command that takes its time."""
+    return Talk(quiet, as_json)
+
+
+def listed(texts: Sequence[str] | None) -> tuple[str, ...]:
+    """Names joined by commas, in one text or several; one with a comma in it stands in quotation marks."""
+    rows = csv.reader(texts or (), skipinitialspace=True)
+    return tuple(name.strip() for row in rows for name in row if name.strip())
+
+
+def grouped(**groups: Callable[..., Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """A decorator: the command's parameter of each of these names is made from the options of its group.
+
+    A group is a function of options that returns one value. What `typer` sees is one flat list of options.
+    """
+
+    def decorate(run: Callable[..., None]) -> Callable[..., None]:
+        own, hints = inspect.signature(run).parameters, get_type_hints(run, include_extras=True)
+        flat: list[inspect.Parameter] = []
+        for name, parameter in own.items():
+            group = groups.get(name)
+            named = {name: parameter} if group is None else inspect.signature(group).parameters
+            kinds = hints if group is None else get_type_hints(group, include_extras=True)
+            flat += [
+                part.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=kinds[part.name])
+                for part in named.values()
+            ]
+
+        @wraps(run)
+        def command(**given: Any) -> None:
+            values = {
+                name: group(**{part: given.pop(part) for part in inspect.signature(group).parameters})
+                for name, group in groups.items()
+            }
+            run(**given, **values)
+
+        command.__signature__ = inspect.Signature(flat)  # type: ignore[attr-defined]
+        command.__annotations__ = {part.name: part.annotation for part in flat}
+        return command
+
+    return decorate
