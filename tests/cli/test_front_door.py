@@ -1,4 +1,4 @@
-"""Messy files as people have them are read, understood and spoken of as is right: benchmarks/front_door.py."""
+"""Messy files as people have them are read, understood and spoken of as is right."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LARGE = ("a_hundred_thousand_labels", "five_thousand_columns", "digit_codes")
 
 
 def _imported():
-    """The benchmark, whose modules import each other by plain names, and its files that need no data folder."""
+    """The benchmark, whose modules import each other by plain names, and its files without a data folder."""
     sys.path.insert(0, str(BENCHMARKS))
     try:
         module = importlib.import_module("front_door")
