@@ -39,71 +39,71 @@ def stamped(n: int = 300, seed: int = 0) -> pd.DataFrame:
     return clean
 
 
-def dated(write: Callable[[pd.Timestamp], str], seed: int) -> File:
+def dated(write: Callable[[pd.Timestamp], str]) -> File:
     """The seasonal table with its dates written in some way."""
-    clean = seasonal(seed=seed)
+    clean = seasonal()
     cells = texts(clean) | {"day": [write(day) for day in clean["day"]]}
     return File(written(cells), "y", clean, ("real",), uses={"day": "date"}, fit=GOOD)
 
 
-def timed(write: Callable[[pd.Timestamp], str], seed: int) -> tuple[pd.DataFrame, dict[str, list[str]]]:
+def timed(write: Callable[[pd.Timestamp], str]) -> tuple[pd.DataFrame, dict[str, list[str]]]:
     """The table of minutes with its time stamps written in some way."""
-    clean = stamped(seed=seed)
+    clean = stamped()
     return clean, texts(clean) | {"at": [write(stamp) for stamp in clean["at"]]}
 
 
 @messy(DATES)
 def dates_iso() -> File:
     """2022-12-31."""
-    return dated(lambda day: f"{day:%Y-%m-%d}", 1)
+    return dated(lambda day: f"{day:%Y-%m-%d}")
 
 
 @messy(DATES)
 def dates_european() -> File:
     """31.12.2022."""
-    return dated(lambda day: f"{day:%d.%m.%Y}", 2)
+    return dated(lambda day: f"{day:%d.%m.%Y}")
 
 
 @messy(DATES)
 def dates_american() -> File:
     """12/31/2022."""
-    return dated(lambda day: f"{day:%m/%d/%Y}", 3)
+    return dated(lambda day: f"{day:%m/%d/%Y}")
 
 
 @messy(DATES)
 def dates_without_noughts() -> File:
     """1/7/22, the day first, as a spreadsheet in Britain shows them."""
-    return dated(lambda day: f"{day.day}/{day.month}/{day:%y}", 4)
+    return dated(lambda day: f"{day.day}/{day.month}/{day:%y}")
 
 
 @messy(DATES)
 def dates_with_slashes_by_year() -> File:
     """2022/12/31."""
-    return dated(lambda day: f"{day:%Y/%m/%d}", 5)
+    return dated(lambda day: f"{day:%Y/%m/%d}")
 
 
 @messy(DATES)
 def dates_short_months() -> File:
     """31-Dec-2022."""
-    return dated(lambda day: f"{day.day:02d}-{MONTHS[day.month - 1]}-{day.year}", 6)
+    return dated(lambda day: f"{day.day:02d}-{MONTHS[day.month - 1]}-{day.year}")
 
 
 @messy(DATES)
 def dates_long_months() -> File:
     """December 31, 2022."""
-    return dated(lambda day: f"{MONTH_NAMES[day.month - 1]} {day.day}, {day.year}", 7)
+    return dated(lambda day: f"{MONTH_NAMES[day.month - 1]} {day.day}, {day.year}")
 
 
 @messy(DATES)
 def dates_compact() -> File:
     """20221231: no number of twenty millions."""
-    return dated(lambda day: f"{day:%Y%m%d}", 8)
+    return dated(lambda day: f"{day:%Y%m%d}")
 
 
 @messy(DATES)
 def dates_by_month() -> File:
     """2022-12."""
-    clean = seasonal(seed=9)
+    clean = seasonal()
     clean["day"] = clean["day"].dt.to_period("M").dt.to_timestamp()
     cells = texts(clean) | {"day": [f"{day:%Y-%m}" for day in clean["day"]]}
     return File(written(cells), "y", clean, ("real",), uses={"day": "date"}, fit=GOOD)
@@ -112,7 +112,7 @@ def dates_by_month() -> File:
 @messy(DATES)
 def dates_repeated() -> File:
     """Thirty days with ten rows each: dates, no categories."""
-    clean = seasonal(seed=10)
+    clean = seasonal()
     clean["day"] = np.random.default_rng(10).permutation(
         np.repeat(np.sort(clean["day"].unique())[::8][:30], 10)
     )
@@ -125,7 +125,7 @@ def dates_repeated() -> File:
 @messy(DATES)
 def dates_ambiguous() -> File:
     """No day beyond the twelfth: which is the month is warned of, with the reading."""
-    clean = seasonal(seed=11)
+    clean = seasonal()
     clean["day"] = [day.replace(day=day.day % 12 + 1) for day in clean["day"]]
     cells = texts(clean) | {"day": [f"{day:%d/%m/%Y}" for day in clean["day"]]}
     return File(
@@ -142,7 +142,7 @@ def dates_ambiguous() -> File:
 @messy(DATES)
 def dates_with_junk() -> File:
     """Three cells of 300 that are no dates."""
-    clean = seasonal(seed=12)
+    clean = seasonal()
     cells = texts(clean) | {"day": [f"{day:%d.%m.%Y}" for day in clean["day"]]}
     for row, text in ((5, "unknown"), (50, "31.02.2022"), (200, "?")):
         cells["day"][row] = text
@@ -161,21 +161,21 @@ def dates_with_junk() -> File:
 @messy(DATES)
 def times() -> File:
     """12.02.2024 17:05."""
-    clean, cells = timed(lambda at: f"{at:%d.%m.%Y %H:%M}", 13)
+    clean, cells = timed(lambda at: f"{at:%d.%m.%Y %H:%M}")
     return File(written(cells), "y", clean, ("real",), uses={"at": "date"}, fit=GOOD)
 
 
 @messy(DATES)
 def times_with_am_pm() -> File:
     """2/12/2024 5:05 PM."""
-    clean, cells = timed(lambda at: f"{at.month}/{at.day}/{at.year} {at:%I:%M %p}", 14)
+    clean, cells = timed(lambda at: f"{at.month}/{at.day}/{at.year} {at:%I:%M %p}")
     return File(written(cells), "y", clean, ("real",), uses={"at": "date"}, fit=GOOD)
 
 
 @messy(DATES)
 def times_with_zone() -> File:
     """2024-02-12T17:05:00+02:00: the zone is said."""
-    clean, cells = timed(lambda at: f"{at + pd.Timedelta(hours=2):%Y-%m-%dT%H:%M:%S}+02:00", 15)
+    clean, cells = timed(lambda at: f"{at + pd.Timedelta(hours=2):%Y-%m-%dT%H:%M:%S}+02:00")
     return File(
         written(cells),
         "y",
@@ -190,7 +190,7 @@ def times_with_zone() -> File:
 @messy(DATES)
 def times_unix() -> File:
     """Seconds since 1970 in a column named timestamp."""
-    clean, cells = timed(lambda at: str(int(at.timestamp())), 16)
+    clean, cells = timed(lambda at: str(int(at.timestamp())))
     cells = {"timestamp" if name == "at" else name: column for name, column in cells.items()}
     clean = clean.rename(columns={"at": "timestamp"})
     return File(
@@ -201,7 +201,7 @@ def times_unix() -> File:
 @messy(DATES)
 def clock_times() -> File:
     """17:05 alone: a time of day, not left out."""
-    clean, cells = timed(lambda at: f"{at:%H:%M}", 17)
+    clean, cells = timed(lambda at: f"{at:%H:%M}")
     clean["at"] = clean["at"].dt.hour
     return File(
         written(cells),
@@ -217,7 +217,7 @@ def clock_times() -> File:
 @messy(DATES)
 def date_as_target() -> File:
     """A date is refused as a target, with what to do."""
-    clean = seasonal(seed=18)
+    clean = seasonal()
     cells = texts(clean) | {"day": [f"{day:%d.%m.%Y}" for day in clean["day"]]}
     return File(written(cells), "day", clean, refused=named("day", "date"))
 

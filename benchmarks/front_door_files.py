@@ -45,6 +45,7 @@ class File:
     columns whose cells count only where `clean` has a value; those of `unread` columns do not count. `says`:
     patterns, each to be found in one sentence; `never`: patterns to be found in none. `refused`: the sentence
     of a refusal. `either`: a refusal or a right reading will do. `verdict`: a pattern of the verdict.
+    `later`: new rows, to be predicted after the fit, with gaps in a column that has none.
     """
 
     data: bytes
@@ -63,6 +64,7 @@ class File:
     fit: Fit | None = None
     reference: Mapping[str, str] = field(default_factory=dict)
     verdict: str = ""
+    later: pd.DataFrame | None = None
 
 
 @dataclass(frozen=True)

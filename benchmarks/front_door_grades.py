@@ -22,11 +22,9 @@ from front_door_files import (
     written,
 )
 
-DRESSED, COUNTS, FAR = "target with units", "counts", "whole numbers far from 0"
-CODES, GRADES, SHARES = "class codes", "grades", "shares"
+GRADES, SHARES = "grades", "shares"
 ZEROS, CENSORED, TEXT, WORTH = "amounts with zeros", "censored times", "text targets", "hopeless tables"
 SENTENCE = "the delivery was late but staff were kind and the box was not damaged at all"
-LABEL = Fit("accuracy", 0.05, 0.1, 0.8)
 
 
 # ---------------------------------------------------------------- grades

@@ -26,9 +26,8 @@ from front_door_files import (
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_linnerud, load_wine
 
 DRESSED, COUNTS, FAR = "target with units", "counts", "whole numbers far from 0"
-CODES, GRADES, SHARES = "class codes", "grades", "shares"
-ZEROS, CENSORED, TEXT, WORTH = "amounts with zeros", "censored times", "text targets", "hopeless tables"
-SENTENCE = "the delivery was late but staff were kind and the box was not damaged at all"
+CODES = "class codes"
+GAPS = "a gap at prediction"
 LABEL = Fit("accuracy", 0.05, 0.1, 0.8)
 
 
@@ -328,3 +327,51 @@ def mushroom_letters(path: Path) -> File:
         says=[named("veil_type")],
         fit=Fit("accuracy", 0.03, 0.1, 0.95),
     )
+
+
+# ---------------------------------------------------------------- gaps
+
+
+def with_gaps(made: pd.DataFrame, column: str) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The first 300 rows, and the others with a column emptied."""
+    return made.iloc[:300], made.iloc[300:].assign(**{column: np.nan}).reset_index(drop=True)
+
+
+@messy(GAPS)
+def gap_in_amounts() -> File:
+    """A real target; later the column that tells most of it is empty."""
+    made, f = line(600, seed=70)
+    made["y"] = (f + 0.3 * np.random.default_rng(70).normal(size=600)).round(3)
+    clean, later = with_gaps(made, "x1")
+    return File(written(texts(clean)), "y", clean, ("real",), fit=Fit("r2", 0.03, 0.1, 0.8), later=later)
+
+
+@messy(GAPS)
+def gap_in_costs() -> File:
+    """A positive target; later the column that tells most of it is empty."""
+    made, f = line(600, seed=71)
+    made["cost"] = np.exp(3 + 0.8 * f + 0.2 * np.random.default_rng(71).normal(size=600)).round(2)
+    clean, later = with_gaps(made, "x1")
+    return File(
+        written(texts(clean)), "cost", clean, ("positive",), fit=Fit("r2", 0.05, 0.1, 0.6), later=later
+    )
+
+
+@messy(GAPS)
+def gap_in_visits() -> File:
+    """Counts; later the column that tells most of them is empty."""
+    made, f = line(600, seed=72)
+    made["visits"] = np.random.default_rng(72).poisson(np.exp(1.5 + 0.8 * f))
+    clean, later = with_gaps(made, "x1")
+    return File(
+        written(texts(clean)), "visits", clean, ("count",), fit=Fit("r2", 0.05, 0.1, 0.5), later=later
+    )
+
+
+@messy(GAPS)
+def gap_in_labels() -> File:
+    """A label; later the column that tells most of it is empty."""
+    made, f = line(600, seed=73)
+    made["won"] = np.where(2 * f + 0.3 * np.random.default_rng(73).normal(size=600) > 0, "yes", "no")
+    clean, later = with_gaps(made, "x1")
+    return File(written(texts(clean)), "won", clean, ("label",), fit=LABEL, later=later)
