@@ -7,7 +7,7 @@ from sklearn.exceptions import ConvergenceWarning
 from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.core.seeds import key_seed
 from nongauss.estimator.base import DistributionRegressorMixin, NongaussEstimator, trace_table
-from nongauss.optimise.result import FitResult, Status
+from nongauss.optimise.course import FitResult, Status
 from nongauss.predictive.mixture import GaussianMixtureDistribution
 
 EXPECTED_WARNING = {

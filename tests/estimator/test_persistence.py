@@ -15,7 +15,7 @@ from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.core.records import persistable
 from nongauss.estimator.base import NongaussEstimator
 from nongauss.estimator.persistence import load, save
-from nongauss.optimise.result import FitResult, Status
+from nongauss.optimise.course import FitResult, Status
 
 
 @persistable("test.Line")

@@ -8,7 +8,7 @@ from nongauss.harmonium.exponential_families import respond
 from nongauss.harmonium.fit import chain_sample, has_room, learn
 from nongauss.harmonium.objective import log_marginal, scores
 from nongauss.harmonium.updates import preactivation
-from nongauss.optimise.result import Status
+from nongauss.optimise.course import Status
 
 
 @pytest.mark.parametrize("method", ["cd", "mean_field", "pcd", "lbfgs"])

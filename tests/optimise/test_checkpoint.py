@@ -16,11 +16,10 @@ import pytest
 from nongauss.core.device import key_from_seed
 from nongauss.core.errors import InputError
 from nongauss.core.records import leaves_of
-from nongauss.optimise.checkpoint import Checkpoint, computed_once, open_checkpoint
+from nongauss.optimise.checkpoint import Checkpoint, computed_once
 from nongauss.optimise.compiled import compiled
-from nongauss.optimise.course import Rule
-from nongauss.optimise.loop import run
-from nongauss.optimise.result import Run, Status
+from nongauss.optimise.course import Rule, Run, Status
+from nongauss.optimise.loop import open_checkpoint, run
 
 SLOW_FIT = """
 import jax, jax.numpy as jnp
@@ -29,7 +28,7 @@ from nongauss.optimise.checkpoint import Checkpoint
 from nongauss.optimise.compiled import compiled
 from nongauss.optimise.course import Rule
 from nongauss.optimise.loop import run
-from nongauss.optimise.result import Run
+from nongauss.optimise.course import Run
 
 def step(key, state, rows):
     x = jax.lax.fori_loop(0, 1000, lambda i, x: jnp.sin(x) + 0.1, state["x"])

@@ -12,8 +12,7 @@ from nongauss.core.records import value
 from nongauss.optimise import compiled as chunks
 from nongauss.optimise import course, loop
 from nongauss.optimise.compiled import compiled
-from nongauss.optimise.course import Rule
-from nongauss.optimise.result import Run, Status
+from nongauss.optimise.course import Rule, Run, Status
 
 KEY = key_from_seed(0)
 TARGET = np.array([1.0, -2.0, 3.0])
@@ -136,7 +135,7 @@ from nongauss.core.device import key_from_seed
 from nongauss.optimise.compiled import compiled
 from nongauss.optimise.course import Rule
 from nongauss.optimise.loop import run
-from nongauss.optimise.result import Run
+from nongauss.optimise.course import Run
 
 def step(key, state, rows):
     slow = jax.lax.fori_loop(0, 2000, lambda i, x: jnp.sin(x) + 0.1, state)

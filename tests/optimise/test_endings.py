@@ -17,11 +17,10 @@ from nongauss.core.records import value
 from nongauss.core.seeds import generator_at, generator_state
 from nongauss.optimise.checkpoint import Checkpoint
 from nongauss.optimise.compiled import compiled
-from nongauss.optimise.course import Rule
+from nongauss.optimise.course import NOBODY, Rule, Run, Status
 from nongauss.optimise.lbfgs import lbfgs
 from nongauss.optimise.loop import in_place, run
 from nongauss.optimise.minibatch import Batch, Epoch, minibatch
-from nongauss.optimise.result import NOBODY, Run, Status
 from nongauss.tables.source import Stream
 
 TARGET = np.array([1.0, -2.0, 3.0], np.float32)

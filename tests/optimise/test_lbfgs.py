@@ -4,10 +4,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import rosen, rosen_der
 
 from nongauss.optimise.checkpoint import Checkpoint
-from nongauss.optimise.course import Rule
+from nongauss.optimise.course import Rule, Run, Status
 from nongauss.optimise.lbfgs import PATIENCE, lbfgs
 from nongauss.optimise.loop import run
-from nongauss.optimise.result import Run, Status
 
 OPEN = [(None, None)] * 2
 

@@ -7,9 +7,8 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from nongauss.core.seeds import generator_at, generator_state
-from nongauss.optimise.course import Rule
+from nongauss.optimise.course import FitResult, Rule, Run, Status
 from nongauss.optimise.loop import in_place, run
-from nongauss.optimise.result import FitResult, Run, Status
 
 ALONE = Run()
 

@@ -15,10 +15,9 @@ from nongauss.core.records import value
 from nongauss.optimise import compiled as chunks
 from nongauss.optimise import minibatch as gradient
 from nongauss.optimise.compiled import compiled
-from nongauss.optimise.course import Rule
+from nongauss.optimise.course import Rule, Run, Status
 from nongauss.optimise.loop import run
 from nongauss.optimise.minibatch import Epoch, PaddedRows, bucket, over_devices, pad_rows
-from nongauss.optimise.result import Run, Status
 
 KEY = key_from_seed(0)
 

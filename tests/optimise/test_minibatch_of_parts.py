@@ -10,10 +10,9 @@ from nongauss.core.device import double_precision, record, replace
 from nongauss.optimise import minibatch as gradient
 from nongauss.optimise.checkpoint import Checkpoint
 from nongauss.optimise.compiled import compiled
-from nongauss.optimise.course import Rule
+from nongauss.optimise.course import Rule, Run, Status
 from nongauss.optimise.loop import run
 from nongauss.optimise.minibatch import Batch, Epoch, minibatch, pad_rows
-from nongauss.optimise.result import Run, Status
 from nongauss.tables.source import Stream
 
 RNG = np.random.default_rng(0)

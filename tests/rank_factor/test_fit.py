@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from nongauss.optimise.result import Run, Status
+from nongauss.optimise.course import Run, Status
 from nongauss.rank_factor import fit
 from nongauss.rank_factor.config import RankRecipe
 from rank_factor.small import coded, problem

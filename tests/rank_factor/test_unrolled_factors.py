@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from nongauss.core.device import double_precision
-from nongauss.optimise.result import Run, Status
+from nongauss.optimise.course import Run, Status
 from nongauss.rank_factor import predict, unrolled_factors
 from nongauss.rank_factor.config import RankConfig, RankRecipe
 from nongauss.rank_factor.data import NONE, RankRows

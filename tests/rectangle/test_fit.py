@@ -2,7 +2,7 @@ import numpy as np
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import adjusted_rand_score
 
-from nongauss.optimise.result import Run, Status
+from nongauss.optimise.course import Run, Status
 from nongauss.rectangle import fit as course
 from nongauss.rectangle.config import RectangleRecipe, Stage
 from nongauss.rectangle.data import RectangleRows

@@ -147,4 +147,4 @@ def test_a_text_target_is_told_with_its_likely_cause():
     assert "units or dates in a form that was not read" in understand_target(amounts, "y").reason
     assert "free text" in understand_target([f"she came on foot today {i}" for i in range(70)], "y").reason
     mixed = ["1", "2", "x"] * 20
-    assert "the first 'x' in row 3" in understand_target(mixed, "y").reason
+    assert "'x' in row 3 below the names (20 of 60" in understand_target(mixed, "y").reason

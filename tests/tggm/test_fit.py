@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from nongauss import TGGMRegressor
 from nongauss.core.device import replace
 from nongauss.optimise.checkpoint import Checkpoint
-from nongauss.optimise.result import Status
+from nongauss.optimise.course import Status
 from nongauss.tggm import fit
 from tggm.small import CONFIG, RECIPE, ensemble_of, made_rows, one_unit
 

@@ -176,7 +176,7 @@ def _check_is_target(found: TargetKind, target: str, task: str) -> None:
     if found.kind is ColumnKind.DATE:
         raise InputError(f"{what} Give the days since a start, or the length of time, as a number instead.")
     raise InputError(
-        f"{what} Correct or empty such cells, choose another column, or give --kind label if these are classes."
+        f"{what} Correct or empty the cells, choose another column, or give --kind label if it holds classes."
     )
 
 
@@ -240,6 +240,8 @@ def _target_column(frame: pd.DataFrame, target: str, source: str) -> pd.Series:
     repeated = frame.columns[frame.columns.duplicated()]
     if len(repeated):
         raise InputError(f"{source} has more than one column named {str(repeated[0])!r}; rename one.")
+    if not target:
+        raise InputError(f"Give --target, the column to predict; in {source}{closest('', frame.columns)}")
     if target not in frame.columns:
         raise InputError(f"{source} has no column {target!r};{closest(target, frame.columns)}")
     return frame[target]

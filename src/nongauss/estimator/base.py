@@ -16,8 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from nongauss.core.errors import NongaussWarning
 from nongauss.core.seeds import key_seed
-from nongauss.optimise.course import COLUMNS
-from nongauss.optimise.result import FitResult, Run, Status
+from nongauss.optimise.course import COLUMNS, FitResult, Run, Status
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -20,7 +20,7 @@ from nongauss.harmonium.fit import class_temperature, count_features, fit_global
 from nongauss.harmonium.impute import NO_FILLER, learn_filler
 from nongauss.harmonium.objective import scores
 from nongauss.harmonium.summaries import class_means
-from nongauss.optimise.checkpoint import close_checkpoint
+from nongauss.optimise.loop import close_checkpoint
 
 
 class HarmoniumClassifier(ClassifierMixin, HarmoniumBase):  # type: ignore[misc]

@@ -32,7 +32,8 @@ from nongauss.harmonium.fit import fit_chain, fit_global, has_room
 from nongauss.harmonium.predict import Machine
 from nongauss.harmonium.summaries import SATURATED, component_status, description, top_columns
 from nongauss.harmonium.visible_units import UnitCoder
-from nongauss.optimise.checkpoint import Checkpoint, close_checkpoint, open_checkpoint
+from nongauss.optimise.checkpoint import Checkpoint
+from nongauss.optimise.loop import close_checkpoint, open_checkpoint
 
 FloatArray = NDArray[np.float64]
 

@@ -43,10 +43,9 @@ from nongauss.harmonium.params import HarmoniumParams
 from nongauss.harmonium.predict import Machine
 from nongauss.harmonium.updates import filled_by_mean_field, preactivation, with_dropout
 from nongauss.optimise import loop
-from nongauss.optimise.course import Rule
+from nongauss.optimise.course import NOBODY, FitResult, Rule, Run, Status
 from nongauss.optimise.lbfgs import PATIENCE, lbfgs
 from nongauss.optimise.loop import in_place
-from nongauss.optimise.result import NOBODY, FitResult, Run, Status
 
 LEARNING, COUNTING = "contrastive divergence", "chain graph"
 """Names of the two loops of a fit in its checkpoint."""

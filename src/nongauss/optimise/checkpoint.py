@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import copy
 import json
-import numbers
 import os
 import time
 from collections.abc import Callable, Mapping
@@ -22,12 +21,10 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
-import nongauss
 from nongauss.core.errors import InputError
 from nongauss.core.files import atomic_path
 from nongauss.core.records import leaves_of, rebuilt
-from nongauss.optimise.fingerprint import fingerprint
-from nongauss.optimise.result import Status
+from nongauss.optimise.course import Snapshot, Status
 
 _FORMAT = "nongauss-checkpoint-3"
 
@@ -35,20 +32,6 @@ T = TypeVar("T")
 
 COST = 0.05
 """Most of the time that writing may take."""
-
-
-class Snapshot(NamedTuple):
-    """Where a step stands: its state, the rows of its trace, iterations, seconds, and how it ended if it has.
-
-    States are trees of arrays on the host. `best` is the best state where that is not the last one.
-    """
-
-    state: Any
-    trace: list[dict[str, float]]
-    n_iter: int
-    seconds: float
-    best: Any = None
-    status: Status | None = None
 
 
 class _Kept(NamedTuple):
@@ -187,23 +170,18 @@ class Checkpoint:
 
 
 class Entry:
-    """One step of a fit, and its place in the file; without a file nothing is ever found or written."""
+    """One step of a fit, and its place in the file."""
 
-    def __init__(self, checkpoint: Checkpoint | None, name: str = "") -> None:
+    def __init__(self, checkpoint: Checkpoint, name: str) -> None:
         self.checkpoint, self.name = checkpoint, name
-
-    @property
-    def has_file(self) -> bool:
-        """Is there a file?"""
-        return self.checkpoint is not None
 
     def load(self, like: Snapshot) -> Snapshot | None:
         """What was kept, its states built like that of `like` (shapes may have changed), or None.
 
         Raises InputError if it is of another form.
         """
-        kept = None if self.checkpoint is None else self.checkpoint.kept(self.name)
-        if self.checkpoint is None or kept is None:
+        kept = self.checkpoint.kept(self.name)
+        if kept is None:
             return None
         tree = _arrays_of(like._replace(best=like.state if kept.progress["has_best"] else None))
         leaves = leaves_of(tree)
@@ -218,28 +196,20 @@ class Entry:
 
     def refuse(self) -> InputError:
         """The error to raise where the file has this step in another form."""
-        assert self.checkpoint is not None
         return self.checkpoint.refuse("holds arrays of other names, shapes or types than this fit")
 
     def save(self, snapshot: Callable[[], Snapshot]) -> None:
         """Write where the step stands, if it is time to."""
-        if self.checkpoint is not None and self.checkpoint.due():
+        if self.checkpoint.due():
             self.checkpoint.keep(self.name, snapshot())
             self.checkpoint.write()
 
     def end(self, snapshot: Snapshot, status: Status) -> None:
         """The step has ended; one that was stopped is written as it is, to go on from."""
-        if self.checkpoint is None:
-            return
         stopped = status is Status.STOPPED
         self.checkpoint.keep(self.name, snapshot if stopped else snapshot._replace(status=status))
         if stopped or self.checkpoint.due():
             self.checkpoint.write()
-
-
-def entry_of(checkpoint: Checkpoint | None, name: str) -> Entry:
-    """The step of this name of a fit that may have no file."""
-    return Entry(None) if checkpoint is None else checkpoint.entry(name)
 
 
 def computed_once(checkpoint: Checkpoint | None, name: str, work: Callable[[], T], like: T) -> T:
@@ -247,7 +217,9 @@ def computed_once(checkpoint: Checkpoint | None, name: str, work: Callable[[], T
 
     `name` is that of the step, one of its own in the fit.
     """
-    entry = entry_of(checkpoint, name)
+    if checkpoint is None:
+        return work()
+    entry = checkpoint.entry(name)
     found = entry.load(Snapshot(like, [], 0, 0.0))
     if found is not None:
         before: T = found.state
@@ -255,35 +227,6 @@ def computed_once(checkpoint: Checkpoint | None, name: str, work: Callable[[], T
     result = work()
     entry.end(Snapshot(result, [], 0, 0.0), Status.COMPLETED)
     return result
-
-
-def open_checkpoint(
-    path: str | os.PathLike[str] | None, seed: int, random_state: Any, arrays: Any, *settings: Any
-) -> tuple[int, Checkpoint | None]:
-    """The seed that a fit to these arrays (a pytree) with these settings began with, and where it is kept.
-
-    A `random_state` that is no integer gives each call a seed of its own; a fit that goes on has that of its
-    first call. Without a `path` there is nothing to go on from.
-    Raises InputError where no file can be written, and for the file of another fit.
-    """
-    if path is None:
-        return seed, None
-    file = Path(path).expanduser().resolve()
-    folder = file.parent
-    if not (folder.is_dir() and os.access(folder, os.W_OK)):
-        raise InputError(
-            f"checkpoint cannot be written to {folder}: no such folder, or no right to write there."
-        )
-    begun_with = seed if isinstance(random_state, numbers.Integral) else "any"
-    own = fingerprint(arrays, nongauss.__version__, begun_with, *settings)
-    checkpoint = Checkpoint(file, own)
-    return computed_once(checkpoint, "seed", lambda: seed, seed), checkpoint
-
-
-def close_checkpoint(checkpoint: Checkpoint | None, status: Status) -> None:
-    """A fit that may have a file has ended."""
-    if checkpoint is not None:
-        checkpoint.end(status)
 
 
 def _arrays_of(snapshot: Snapshot) -> tuple[Any, Any]:

@@ -19,8 +19,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from nongauss.optimise.course import Adapter, Course
-from nongauss.optimise.result import Status
+from nongauss.optimise.course import Course, Status
+from nongauss.optimise.loop import Adapter
 
 Step = Callable[[jax.Array, Any, Any], tuple[Any, Mapping[str, jax.Array]]]
 

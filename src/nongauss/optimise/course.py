@@ -1,17 +1,22 @@
-"""A run of the loop under way: one trace, one stop rule, one finite check, one word to those who watch."""
+"""A run of the loop under way: one trace, one stop rule, one finite check, one word to those who watch.
+
+Importing this loads no JAX.
+"""
 
 from __future__ import annotations
 
+import enum
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from nongauss.optimise.checkpoint import Entry, Snapshot
-from nongauss.optimise.result import FitResult, Progress, Run, Status, say
+if TYPE_CHECKING:
+    from nongauss.optimise.checkpoint import Checkpoint, Entry
+    from nongauss.optimise.loop import Adapter
 
 Info = Mapping[str, Any]
 
@@ -26,6 +31,109 @@ COLUMNS = ("iteration", "bound", "objective", "seconds")
 
 NO_FIGURES = ("bound", "objective", "stop", "finite")
 """Entries of an info that have a place of their own."""
+
+
+class Status(enum.Enum):
+    """How a fit ended. The value is the sentence that the user reads: cause and remedy."""
+
+    CONVERGED = "Converged: the objective no longer improves by more than `tol`."
+    EARLY_STOPPED = "Stopped early: rows held out from training no longer improve; the best state is kept."
+    COMPLETED = (
+        "Completed its schedule of steps or sweeps; raise `max_epochs` (or `max_iter`) for a longer one."
+    )
+    MAX_ITER = (
+        "Reached the largest number of iterations before converging; "
+        "raise `max_iter` (or `max_epochs`) or loosen `tol`."
+    )
+    NONFINITE = (
+        "The objective became infinite or not a number; the last finite state is kept. "
+        "Lower the learning rate, or look for extreme values in the data."
+    )
+    BOUND_DECREASED = (
+        "The bound fell although this method cannot lower it; the last good state is kept. "
+        "Please report this with the data that caused it."
+    )
+    STALLED = (
+        "The line search found no better point although the objective has a slope there: points without a "
+        "finite value bar its way; the best state is kept. Look for extreme values in the data, rescale the "
+        "target, or choose another likelihood."
+    )
+    STOPPED = "Stopped on request (Ctrl-C or a callback); the last state is kept."
+
+    @property
+    def converged(self) -> bool:
+        """Did the fit come to the end that it was meant to have?"""
+        return self in (Status.CONVERGED, Status.EARLY_STOPPED, Status.COMPLETED)
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a callback sees each time the loop comes up for air. Returning True from it stops the fit."""
+
+    iteration: int
+    max_iter: int
+    bound: float
+    seconds: float
+    info: Mapping[str, float] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        """One line, as `verbose` prints it."""
+        extras = "".join(f"  {name} {number:.6g}" for name, number in self.info.items())
+        where = f"iteration {self.iteration}/{self.max_iter}"
+        return f"{where}  bound {self.bound:.8g}{extras}  {self.seconds:.1f} s"
+
+
+def say(what: object) -> None:
+    """Print a line at once: what `verbose` asks for."""
+    print(what, flush=True)  # noqa: T201
+
+
+Callback = Callable[[Progress], "bool | None"]
+
+
+@dataclass(frozen=True)
+class Run:
+    """Who watches a fit and where it is kept: one value for all loops of the fit.
+
+    `within` gives the run of a part of the fit (a member of an ensemble, a label), in which the names of
+    steps are its own.
+    """
+
+    callbacks: tuple[Callback, ...] = ()
+    checkpoint: Checkpoint | None = None
+    verbose: int = 0
+
+    def within(self, part: str) -> Run:
+        """This run with step names prefixed by `part`."""
+        return self if self.checkpoint is None else replace(self, checkpoint=self.checkpoint.within(part))
+
+
+NOBODY = Run()
+"""The run of a fit that nobody watches and nothing keeps."""
+
+
+@dataclass(frozen=True)
+class FitResult:
+    """What the loop returns: `trace` has a mapping for each iteration, with the `COLUMNS`."""
+
+    state: Any
+    trace: list[dict[str, float]]
+    status: Status
+    n_iter: int
+
+
+class Snapshot(NamedTuple):
+    """Where a step stands: its state, the rows of its trace, iterations, seconds, and how it ended if it has.
+
+    States are trees of arrays on the host. `best` is the best state where that is not the last one.
+    """
+
+    state: Any
+    trace: list[dict[str, float]]
+    n_iter: int
+    seconds: float
+    best: Any = None
+    status: Status | None = None
 
 
 @dataclass(frozen=True)
@@ -46,28 +154,6 @@ class Rule:
     patience: int = 1
     rises: bool = False
     climbs: bool = True
-
-
-class Adapter(Protocol):
-    """A step that drives the course itself."""
-
-    replays: bool
-    """Does it take its iterations again from the beginning when a fit goes on from a file?"""
-
-    def begin(self, state: Any, key: Any) -> Any:
-        """The state before the first iteration, as the adapter wants it."""
-
-    def packed(self, state: Any) -> Any:
-        """All that the next iteration depends on, as a tree of arrays on the host."""
-
-    def unpacked(self, packed: Any, state: Any) -> Any:
-        """The state that was packed, one like `state`. Raises ValueError if it is not like it."""
-
-    def drive(self, course: Course) -> None:
-        """Iterate and tell the course of it, until it says that this is the end."""
-
-    def ended(self, state: Any) -> None:
-        """The run is over, at this state."""
 
 
 class _Best(NamedTuple):
@@ -94,7 +180,7 @@ class Course:
         self,
         run: Run,
         rule: Rule,
-        entry: Entry,
+        entry: Entry | None,
         adapter: Adapter,
         now: Snapshot,
         first: int,
@@ -181,12 +267,12 @@ class Course:
 
     def save(self) -> None:
         """Write where the run stands, if it is time to."""
-        if self.n_iter >= self.replayed_until.n_iter:
+        if self.entry is not None and self.n_iter >= self.replayed_until.n_iter:
             self.entry.save(self.snapshot)
 
     def finish(self, result: FitResult) -> None:
         """The run is over: the file gets its result or, if it was stopped, all that it goes on from."""
-        if not self.entry.has_file or self.n_iter < self.replayed_until.n_iter:
+        if self.entry is None or self.n_iter < self.replayed_until.n_iter:
             return
         now = self.snapshot()
         if result.status is not Status.STOPPED:

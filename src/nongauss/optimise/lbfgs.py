@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from nongauss.optimise.course import Adapter, Course
-from nongauss.optimise.result import Status
+from nongauss.optimise.course import Course, Status
+from nongauss.optimise.loop import Adapter
 
 FloatArray = NDArray[np.float64]
 Objective = Callable[[FloatArray], tuple[float, FloatArray, float]]
@@ -104,7 +104,7 @@ class _Lbfgs:
     def drive(self, course: Course) -> None:
         """L-BFGS, begun again where a line search finds nothing although there was progress."""
         self.course, self.x = course, course.state
-        self.known.save = course.save if course.entry.has_file else None
+        self.known.save = course.save if course.entry is not None else None
         self.value, self.slope, _ = self.known(self.x)
         if not np.isfinite(self.value):
             course.end(Status.NONFINITE)

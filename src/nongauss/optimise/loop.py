@@ -10,16 +10,43 @@ which go to the trace.
 
 from __future__ import annotations
 
+import numbers
+import os
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, Protocol, cast
 
-from nongauss.optimise.checkpoint import Entry, Snapshot, entry_of
-from nongauss.optimise.course import Adapter, Course, Info, Rule
-from nongauss.optimise.result import FitResult, Run, Status, say
+import nongauss
+from nongauss.core.errors import InputError
+from nongauss.optimise.checkpoint import Checkpoint, Entry, computed_once
+from nongauss.optimise.course import Course, FitResult, Info, Rule, Run, Snapshot, Status, say
+from nongauss.optimise.fingerprint import fingerprint
 
-__all__ = ["InPlace", "in_place", "run"]
+__all__ = ["Adapter", "InPlace", "close_checkpoint", "in_place", "open_checkpoint", "run"]
 
 Step = Callable[[int, Any], tuple[Any, Info]]
+
+
+class Adapter(Protocol):
+    """A step that drives the course itself."""
+
+    replays: bool
+    """Does it take its iterations again from the beginning when a fit goes on from a file?"""
+
+    def begin(self, state: Any, key: Any) -> Any:
+        """The state before the first iteration, as the adapter wants it."""
+
+    def packed(self, state: Any) -> Any:
+        """All that the next iteration depends on, as a tree of arrays on the host."""
+
+    def unpacked(self, packed: Any, state: Any) -> Any:
+        """The state that was packed, one like `state`. Raises ValueError if it is not like it."""
+
+    def drive(self, course: Course) -> None:
+        """Iterate and tell the course of it, until it says that this is the end."""
+
+    def ended(self, state: Any) -> None:
+        """The run is over, at this state."""
 
 
 def run(
@@ -51,7 +78,8 @@ def run(
     KeyboardInterrupt if Ctrl-C comes before the first iteration is done (later, it ends as STOPPED).
     """
     adapter = cast(Adapter, step) if hasattr(step, "drive") else _Plain(step)
-    entry, state = entry_of(run.checkpoint, name), adapter.begin(state, key)
+    entry = None if run.checkpoint is None else run.checkpoint.entry(name)
+    state = adapter.begin(state, key)
     trace = list(former.trace) if former else []
     now = Snapshot(state, trace, former.n_iter if former else 0, trace[-1]["seconds"] if trace else 0.0)
     found = _found(entry, adapter, now)
@@ -76,16 +104,45 @@ def run(
     return result
 
 
-def _found(entry: Entry, adapter: Adapter, now: Snapshot) -> Snapshot | None:
+def _found(entry: Entry | None, adapter: Adapter, now: Snapshot) -> Snapshot | None:
     """What the file has of the run, with states as the adapter wants them."""
-    found = entry.load(now._replace(state=adapter.packed(now.state))) if entry.has_file else None
-    if found is None:
+    found = None if entry is None else entry.load(now._replace(state=adapter.packed(now.state)))
+    if entry is None or found is None:
         return None
     try:
         best = None if found.best is None else adapter.unpacked(found.best, now.state)
         return found._replace(state=adapter.unpacked(found.state, now.state), best=best)
     except ValueError as error:
         raise entry.refuse() from error
+
+
+def open_checkpoint(
+    path: str | os.PathLike[str] | None, seed: int, random_state: Any, arrays: Any, *settings: Any
+) -> tuple[int, Checkpoint | None]:
+    """The seed that a fit to these arrays (a pytree) with these settings began with, and where it is kept.
+
+    A `random_state` that is no integer gives each call a seed of its own; a fit that goes on has that of its
+    first call. Without a `path` there is nothing to go on from.
+    Raises InputError where no file can be written, and for the file of another fit.
+    """
+    if path is None:
+        return seed, None
+    file = Path(path).expanduser().resolve()
+    folder = file.parent
+    if not (folder.is_dir() and os.access(folder, os.W_OK)):
+        raise InputError(
+            f"checkpoint cannot be written to {folder}: no such folder, or no right to write there."
+        )
+    begun_with = seed if isinstance(random_state, numbers.Integral) else "any"
+    own = fingerprint(arrays, nongauss.__version__, begun_with, *settings)
+    checkpoint = Checkpoint(file, own)
+    return computed_once(checkpoint, "seed", lambda: seed, seed), checkpoint
+
+
+def close_checkpoint(checkpoint: Checkpoint | None, status: Status) -> None:
+    """A fit that may have a file has ended."""
+    if checkpoint is not None:
+        checkpoint.end(status)
 
 
 class OnHost:

@@ -25,8 +25,8 @@ from nongauss.core.device import double_precision, record, replace, split_named
 from nongauss.core.errors import InputError
 from nongauss.core.records import value
 from nongauss.optimise.compiled import OnDevice
-from nongauss.optimise.course import Adapter, Course
-from nongauss.optimise.result import Status
+from nongauss.optimise.course import Course, Status
+from nongauss.optimise.loop import Adapter
 from nongauss.tables.source import Source
 
 SLICE = 8192

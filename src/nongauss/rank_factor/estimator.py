@@ -17,8 +17,8 @@ from sklearn.utils.validation import check_is_fitted
 from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.estimator.base import TableEstimator, check_parameters
 from nongauss.estimator.by_parts import by_parts
-from nongauss.optimise.checkpoint import close_checkpoint, open_checkpoint
-from nongauss.optimise.result import FitResult
+from nongauss.optimise.course import FitResult
+from nongauss.optimise.loop import close_checkpoint, open_checkpoint
 from nongauss.rank_factor.config import (
     ANALYSIS_CONSTRAINTS,
     FEW_ROWS,
@@ -43,8 +43,7 @@ from nongauss.rank_factor.data import (
     within,
 )
 from nongauss.rank_factor.fit import fit
-from nongauss.rank_factor.mcmc_diagnostics import effective_size, split_rhat
-from nongauss.rank_factor.predict import FittedFactors, interval
+from nongauss.rank_factor.predict import FittedFactors, effective_size, interval, split_rhat
 from nongauss.tables.learn import as_source
 
 ACTIVE = 0.01

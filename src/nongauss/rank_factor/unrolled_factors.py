@@ -18,9 +18,8 @@ from nongauss.core.device import key_from_seed, record, replace
 from nongauss.core.records import value
 from nongauss.optimise import loop
 from nongauss.optimise.compiled import compiled
-from nongauss.optimise.course import Rule
+from nongauss.optimise.course import FitResult, Rule, Run
 from nongauss.optimise.minibatch import Epoch, PaddedRows, pad_rows
-from nongauss.optimise.result import FitResult, Run
 from nongauss.rank_factor.config import RankConfig, RankRecipe
 from nongauss.rank_factor.data import RankRows
 from nongauss.rank_factor.params import Gate, RankState, WeightedLabels

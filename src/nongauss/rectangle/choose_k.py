@@ -14,7 +14,7 @@ from functools import partial
 import numpy as np
 
 from nongauss.optimise.checkpoint import Checkpoint, computed_once
-from nongauss.optimise.result import NOBODY, Status
+from nongauss.optimise.course import NOBODY, Status
 from nongauss.rectangle.config import RectangleRecipe, RuleWording
 from nongauss.rectangle.data import FloatArray, LevelCodes, RectangleRows, n_distinct
 from nongauss.rectangle.fit import ClusterTask, fit

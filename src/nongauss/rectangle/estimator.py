@@ -15,7 +15,8 @@ from sklearn.utils.validation import check_is_fitted
 from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.estimator.base import TableEstimator, check_parameters
 from nongauss.estimator.by_parts import by_parts
-from nongauss.optimise.checkpoint import Checkpoint, close_checkpoint, open_checkpoint
+from nongauss.optimise.checkpoint import Checkpoint
+from nongauss.optimise.loop import close_checkpoint, open_checkpoint
 from nongauss.rectangle.choose_k import choose
 from nongauss.rectangle.config import (
     CONSTRAINTS,
@@ -43,9 +44,15 @@ from nongauss.rectangle.data import (
 )
 from nongauss.rectangle.fit import ClusterTask, fit
 from nongauss.rectangle.params import RectangleParams
-from nongauss.rectangle.predict import FittedRectangles
-from nongauss.rectangle.stated_rules import NOTHING_STATED, read_prior
-from nongauss.rectangle.summaries import cluster_table, description, rule_table, rule_texts, tally_of
+from nongauss.rectangle.predict import (
+    FittedRectangles,
+    cluster_table,
+    description,
+    rule_table,
+    rule_texts,
+    tally_of,
+)
+from nongauss.rectangle.rules import NOTHING_STATED, read_prior
 from nongauss.tables.encoder import TableEncoder
 from nongauss.tables.learn import as_source, learn
 from nongauss.tables.source import Encode, Source, itself, sample_table

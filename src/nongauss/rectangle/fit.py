@@ -9,16 +9,14 @@ from typing import NamedTuple
 import numpy as np
 
 from nongauss.optimise import loop
-from nongauss.optimise.course import Rule
-from nongauss.optimise.result import FitResult, Run
+from nongauss.optimise.course import FitResult, Rule, Run
 from nongauss.rectangle.box_search import RankedColumns, hard_boxes, rank_columns
 from nongauss.rectangle.config import CANDIDATES, COMPARED, STAGES, STEEPNESS, RectangleRecipe, RuleWording
 from nongauss.rectangle.data import ColumnViews, FloatArray, IntArray, RawCells, RectangleRows
 from nongauss.rectangle.objective import EMProblem, objective, slope_powers
 from nongauss.rectangle.params import RectangleParams, StatedBound, box_prior
 from nongauss.rectangle.predict import FittedRectangles, by_soft_box, soft_posterior
-from nongauss.rectangle.rules import Rules, best_slopes, printed
-from nongauss.rectangle.stated_rules import StatedRules
+from nongauss.rectangle.rules import Rules, StatedRules, best_slopes, printed
 from nongauss.rectangle.updates import (
     boxes_around,
     iterate,

@@ -15,7 +15,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
 
 from nongauss.core.errors import InputError
-from nongauss.optimise.result import Status
+from nongauss.optimise.course import Status
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -16,7 +16,7 @@ from scipy.sparse import csr_array, issparse
 from nongauss.core.errors import InputError
 from nongauss.estimator.base import Interval, ProbabilityClassifierMixin, StrOptions
 from nongauss.estimator.by_parts import by_parts
-from nongauss.optimise.result import FitResult
+from nongauss.optimise.course import FitResult
 from nongauss.tables.labels import LabelCoder, LabelSummary, class_target, labels_of
 from nongauss.tables.learn import as_source, learn
 from nongauss.tables.rows import validate_weight

@@ -23,8 +23,8 @@ from nongauss.estimator.base import (
     check_parameters,
 )
 from nongauss.estimator.by_parts import by_parts
-from nongauss.optimise.checkpoint import close_checkpoint, open_checkpoint
-from nongauss.optimise.result import FitResult, Status
+from nongauss.optimise.course import FitResult, Status
+from nongauss.optimise.loop import close_checkpoint, open_checkpoint
 from nongauss.predictive.mixture import GaussianMixtureDistribution
 from nongauss.tables.learn import as_source, check_in_memory, learn
 from nongauss.tables.rows import validate_weight

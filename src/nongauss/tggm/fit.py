@@ -16,9 +16,8 @@ from nongauss.core.errors import InputError
 from nongauss.core.records import persistable
 from nongauss.optimise import loop
 from nongauss.optimise.compiled import compiled
-from nongauss.optimise.course import Rule
+from nongauss.optimise.course import NOBODY, FitResult, Rule, Run
 from nongauss.optimise.minibatch import Epoch, minibatch
-from nongauss.optimise.result import NOBODY, FitResult, Run
 from nongauss.tables.source import Source
 from nongauss.tggm import predict, updates
 from nongauss.tggm.config import NetworkConfig, TrainingRecipe

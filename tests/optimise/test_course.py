@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from nongauss.core.errors import InputError, NongaussWarning
-from nongauss.optimise.result import Progress, Status
+from nongauss.optimise.course import Progress, Status
 
 
 @pytest.mark.parametrize("status", Status)
@@ -27,5 +27,5 @@ def test_progress_is_frozen():
 
 
 def test_importing_loads_no_jax():
-    code = "import sys, nongauss.core.errors, nongauss.optimise.result; sys.exit('jax' in sys.modules)"
+    code = "import sys, nongauss.core.errors, nongauss.optimise.course; sys.exit('jax' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
