@@ -55,7 +55,9 @@ def demo(
         fit_and_report.keep_compiled()
         here.step("fitting")
         outcome = judge.fit_and_judge(model, table, seed=seed, rivals=ridge)
-        fit_and_report.finish(here, outcome, table, outputs, "Diabetes progression after one year", asked="tggm")
+        fit_and_report.finish(
+            here, outcome, table, outputs, "Diabetes progression after one year", asked="tggm"
+        )
 
 
 @app.command()

@@ -56,8 +56,8 @@ def about_of(outcome: Outcome, table: Table, asked: str) -> About:
         source=table.source,
         n_rows=outcome.n_rows,
         n_held_out=0 if outcome.held_out is None else len(outcome.held_out[1]),
-        columns=[tuple(pair) for pair in info.used],
-        ignored=[tuple(pair) for pair in info.ignored],
+        columns=[(name, kind) for name, kind in info.used],
+        ignored=[(name, reason) for name, reason in info.ignored],
         figures=outcome.metrics,
         verdict=[],
         marginal=Marginal.of(table.y, labels=table.choice.task != REGRESSION),
@@ -82,13 +82,13 @@ def model_description(model: Any, path: Path) -> dict[str, Any]:
         **model_record(model),
         "classes": None if classes is None else [label_of(label) for label in classes.tolist()],
         "columns_used": [list(pair) for pair in about.columns],
-        "became_of": model._became(),
+        "auto_became": model._became(),
         "fitted": fitted_values(model),
     }
 
 
 def fitted_values(model: Any) -> dict[str, Any]:
-    """The readable results of a fit by name: numbers, texts, tables of few of them; of large arrays the shape."""
+    """The readable results of a fit by name: numbers, texts, a few together; of large arrays the shape."""
     found = {}
     for name, value in vars(model).items():
         if not name.endswith("_") or name.startswith("_") or name in _TOLD_ELSEWHERE:
@@ -132,7 +132,7 @@ def description_text(model: Any, path: Path) -> str:
 def _about_lines(about: About) -> list[tuple[str, str]]:
     """What the model was fitted to, as pairs of label and text."""
     if about.target is None:
-        return []
+        return [("Target", "not known: the model was saved from Python, or by an older version")]
     held = f", judged on {about.n_held_out} held out" if about.n_held_out else ", none held out"
     model = f"auto, which became {about.became}" if about.asked == "auto" else f"{about.asked}, as asked"
     return [

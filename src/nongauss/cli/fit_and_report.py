@@ -36,7 +36,9 @@ def keep_compiled() -> None:
         nongauss.cache_compiled()
 
 
-def finish(here: Command, outcome: Outcome, table: Table, outputs: Outputs, title: str, *, asked: str) -> None:
+def finish(
+    here: Command, outcome: Outcome, table: Table, outputs: Outputs, title: str, *, asked: str
+) -> None:
     """Save, report and print what came of a fit; `asked` is the model that was asked for."""
     outcome.final.about_ = about_of(outcome, table, asked)
     known = getattr(outcome.final, "stop_reason_", "")

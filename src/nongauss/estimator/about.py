@@ -1,4 +1,4 @@
-"""What is known of a fitted model beyond the model itself: its target, its rows, how good it was found to be."""
+"""What is known of a fitted model beyond the model itself: its target, its rows, how good it was."""
 
 from __future__ import annotations
 
@@ -52,9 +52,10 @@ class Marginal:
 class About:
     """What `nongauss fit` knew of a model that it saved; whatever is not known is empty.
 
-    `kind` of the target and why it was taken for that; `asked` and `became`: the model that was asked for and
-    the one that was fitted. `n_rows` fitted, `n_held_out` judged by; `columns`: (name, kind) of those that the
-    model looks at, `ignored`: (name, reason). `figures` of the held-out rows by model. `fitted_at`: UTC.
+    `kind` of the target; `asked` and `became`: the model that was asked for and the one that was fitted.
+    `n_rows` fitted, `n_held_out` judged by. `columns`: (name, kind) of those that the model looks at,
+    `ignored`: (name, reason), `beside`: columns by what they are for, such as exposure. `figures` of the
+    held-out rows by model, the `verdict` in sentences. `marginal`: the law of the target. `fitted_at`: UTC.
     """
 
     target: str | None = None

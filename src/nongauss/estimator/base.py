@@ -90,7 +90,7 @@ class NongaussEstimator(BaseEstimator):  # type: ignore[misc]
 
         Warns `ConvergenceWarning` when the iterations ran out, `NongaussWarning` when the fit broke off.
         """
-        vars(self).pop("about_", None)  # it was of another fit
+        self.__dict__.pop("about_", None)  # it was of another fit
         self.n_iter_ = int(result.n_iter)
         self.converged_ = result.status.converged
         self.stop_reason_ = result.status.value
