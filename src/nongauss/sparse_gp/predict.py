@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nongauss.core.records import persistable
+from nongauss.predictive.combined import mixture
 from nongauss.predictive.distribution import PredictiveDistribution
-from nongauss.predictive.mixture import averaged
 from nongauss.sparse_gp.buffers import recycled
 from nongauss.sparse_gp.inducing import basis, row_slices
 from nongauss.sparse_gp.kernels import FloatArray, Kernel, Space
@@ -94,4 +94,4 @@ class GPAverage(NamedTuple):
             mean += shift[:, None]
             psi = posterior.psi
             parts.append(posterior.likelihood.predictive(mean, variance, psi, centre=centre, scale=scale))
-        return parts[0] if len(parts) == 1 else averaged(parts, self.weights)
+        return mixture(parts, self.weights)
