@@ -1,23 +1,21 @@
-"""From a table to a judged, saved and reported model, and to predictions: the steps of the command line."""
+"""What comes after a fit: the model file, the report, the comparison."""
 
 from __future__ import annotations
 
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import pandas as pd
-from sklearn.base import clone
 
 from nongauss.cli.choose import REGRESSION
+from nongauss.cli.conduct import Command
+from nongauss.cli.judge import Outcome, rows_for
+from nongauss.cli.options import Outputs
 from nongauss.cli.read import Table
-from nongauss.core.errors import InputError
-from nongauss.estimator.base import NongaussEstimator
+from nongauss.core.files import atomic_paths
 from nongauss.report.html import (
     feature_figures,
     feature_lines,
@@ -25,70 +23,8 @@ from nongauss.report.html import (
     report_figures,
     write_report,
 )
-from nongauss.report.metrics import fit_and_score, raise_if_stopped
-from nongauss.tables.frame import read_input
-
-ENGINES = ("memory", "stream", "dask")
-_FEWEST_ROWS_TO_SPLIT = 10
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """A fit and its judgement: `judged` has not seen the held-out rows, `final` is the one to keep."""
-
-    final: Any
-    judged: Any
-    n_rows: int
-    metrics: dict[str, dict[str, float]] = field(default_factory=dict)
-    held_out: tuple[Any, Any] | None = None
-    notes: list[str] = field(default_factory=list)
-
-
-def fit_and_judge(
-    model: Any,
-    table: Table,
-    *,
-    test_size: float = 0.2,
-    seed: int = 0,
-    refit: bool = True,
-    rivals: Mapping[str, Any] | None = None,
-    checkpoint: Path | None = None,
-) -> Outcome:
-    """Fit on a random part of the rows, judge on the rest, then refit on all rows.
-
-    Labels are held out in proportion, but never all rows of one. With fewer than 10 rows, or `test_size` 0,
-    nothing is held out and there are no figures. `rivals` are fitted and judged on the same rows.
-    `checkpoint` is the file from which an interrupted fit of the kept model goes on; the fit that is only
-    judged has its own beside it. Raises InputError for a `test_size` outside [0, 1).
-    """
-    check_share(test_size)
-    n = len(table.y)
-    kept = with_checkpoint(model, checkpoint)
-    train, test = _split(table, test_size, seed)
-    if len(test) == 0:
-        final = kept.fit(_rows_for(model, table), table.y)
-        raise_if_stopped(final)
-        why = "No rows were held out" if test_size == 0 else f"{n} rows{_too_few(n)}"
-        return Outcome(final, final, n, notes=[f"{why}, so there are no held-out figures."])
-    own = [read_once(model, table.X.iloc[rows]) for rows in (train, test)]
-    parts = own[0], table.y[train], own[1], table.y[test]
-    beside = None if checkpoint is None else checkpoint.with_name(checkpoint.name + ".held-out")
-    first = with_checkpoint(model, beside) if refit else kept
-    judged, figures = fit_and_score(first, *parts, levels=table.levels)
-    metrics = {type(model).__name__: figures}
-    for name, rival in (rivals or {}).items():
-        theirs = table.X.iloc[train], table.y[train], table.X.iloc[test], table.y[test]
-        metrics[name] = fit_and_score(rival, *theirs, levels=table.levels)[1]
-    final = kept.fit(_rows_for(model, table), table.y) if refit else judged
-    raise_if_stopped(final)
-    note = f"Held-out figures are from a fit on {len(train)} rows, judged on the other {len(test)}; "
-    note += f"the saved model was then fitted on all {n}." if refit else "the saved model is that fit."
-    notes = [note]
-    if rivals and table.choice.task == REGRESSION:
-        names = ", ".join(rivals)
-        notes.append(f"For {names}, the predicted spread is one width, taken from out-of-fold residuals.")
-    n_fitted = n if refit else len(train)
-    return Outcome(final, judged, n_fitted, metrics, held_out=(parts[2], parts[3]), notes=notes)
+from nongauss.report.metrics import metric_table
+from nongauss.report.text import model_record, summary, text_table
 
 
 def keep_compiled() -> None:
@@ -99,89 +35,67 @@ def keep_compiled() -> None:
         nongauss.cache_compiled()
 
 
-def read_once(model: Any, frame: pd.DataFrame) -> Any:
-    """A frame as a model takes it: ours share what was decoded between a fit, its figures and its plots."""
-    return read_input(frame) if isinstance(model, NongaussEstimator) else frame
-
-
-def _rows_for(model: Any, table: Table) -> Any:
-    """All rows of a table, as `read_once`."""
-    return table.rows if isinstance(model, NongaussEstimator) else table.X
-
-
-def _too_few(n: int) -> str:
-    """Why none of n rows could be held out."""
-    if n < _FEWEST_ROWS_TO_SPLIT:
-        return f" are too few to hold any out ({_FEWEST_ROWS_TO_SPLIT} are needed)"
-    return " with no label twice leave none to hold out"
-
-
-def _split(table: Table, test_size: float, seed: int) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-    """Sorted row numbers to fit on (at least 2, and one of each class) and to hold out (none of few rows)."""
-    n = len(table.y)
-    order = np.random.default_rng(seed).permutation(n)
-    n_test = min(max(1, round(test_size * n)), n - 2) if test_size > 0 and n >= _FEWEST_ROWS_TO_SPLIT else 0
-    if table.choice.task == REGRESSION:
-        test = order[:n_test]
-    else:
-        # Equal steps through the rows in order of class, the first of each class left out.
-        label = pd.factorize(np.asarray(table.y))[0][order]
-        by_class = np.argsort(label, kind="stable")
-        spare = order[by_class[1:][np.diff(label[by_class]) == 0]]
-        n_test = min(n_test, len(spare))
-        test = spare[((np.arange(n_test) + 0.5) * len(spare) / max(n_test, 1)).astype(np.intp)]
-    return np.setdiff1d(np.arange(n), test), np.sort(test)
-
-
-def check_share(test_size: float) -> None:
-    """Raises InputError for a held-out share that is none."""
-    if not 0 <= test_size < 1:
-        raise InputError(f"The held-out share must be at least 0 and below 1, got {test_size}.")
-
-
-def with_checkpoint(model: Any, checkpoint: Path | None) -> Any:
-    """A clone that keeps its state in the file `checkpoint`."""
-    copy = clone(model)
-    if checkpoint is None:
-        return copy
-    if "checkpoint" not in copy.get_params(deep=False):
-        raise InputError(f"{type(model).__name__} cannot go on from a file; leave out --checkpoint.")
-    return copy.set_params(checkpoint=str(checkpoint))
+def finish(here: Command, outcome: Outcome, table: Table, outputs: Outputs, title: str) -> None:
+    """Save, report and print what came of a fit."""
+    known = getattr(outcome.final, "stop_reason_", "")
+    here.step("drawing the report")
+    save_and_report(outcome, table, paths=outputs.paths, title=title, notes=here.notes(known))
+    record: dict[str, Any] = {"data": table.source, "target": table.target, "kind": table.kind.value}
+    record |= {"task": table.choice.task, "rows": len(table.y)}
+    record |= {**model_record(outcome.final), "held_out": outcome.metrics}
+    record |= outputs.as_record()
+    texts = [summary(outcome.final, target=table.target, n_rows=outcome.n_rows)]
+    if outcome.metrics:
+        texts.append("Held-out rows\n" + text_table(*metric_table(outcome.metrics)))
+    texts.append(str(outputs))
+    here.finish(record, lambda: "\n\n".join(texts), before=[*table.notes, *outcome.notes], known=known)
 
 
 def save_and_report(
-    outcome: Outcome,
-    table: Table,
-    *,
-    model_path: Path,
-    report_path: Path,
-    title: str,
-    notes: Sequence[str] = (),
+    outcome: Outcome, table: Table, *, paths: Mapping[str, Path], title: str, notes: Sequence[str] = ()
 ) -> None:
-    """Write the model file, then the HTML report."""
+    """Write the model file and the HTML report."""
+    X, y = outcome.held_out if outcome.held_out is not None else (None, None)
+
+    def draw(report_path: Path) -> None:
+        figures = report_figures(outcome.judged, X, y, target=table.target, traced=outcome.final)
+        rows = rows_for(outcome.final, table)
+        has_features = hasattr(outcome.final, "top_features")
+        write_report(
+            report_path,
+            title=title,
+            estimator=outcome.final,
+            frame_info=table.info(0 if y is None else len(y), [*outcome.notes, *notes]),
+            metrics=outcome.metrics,
+            figures=figures,
+            learned=[
+                *(feature_figures(outcome.final) if has_features else []),
+                *learned_figures(outcome.final, rows, target=table.target),
+            ],
+            features=feature_lines(outcome.final, rows) if has_features else [],
+            model_path=paths["--save"],
+        )
+
+    write_both(_without_live_parts(outcome.final), paths, draw)
+
+
+def write_both(model: Any, paths: Mapping[str, Path], draw: Callable[[Path], None]) -> None:
+    """Write the model file and the report that `draw` makes: both, or neither where the command is stopped.
+
+    A report that cannot be drawn does not cost the model.
+    """
     from nongauss.estimator.persistence import save
 
-    for path in (model_path, report_path):
+    places = [paths["--save"], paths["--report"]]
+    for path in places:
         path.parent.mkdir(parents=True, exist_ok=True)
-    save(_without_live_parts(outcome.final), model_path)
-    X, y = outcome.held_out if outcome.held_out is not None else (None, None)
-    figures = report_figures(outcome.judged, X, y, target=table.target, traced=outcome.final)
-    rows = _rows_for(outcome.final, table)
-    has_features = hasattr(outcome.final, "top_features")
-    write_report(
-        report_path,
-        title=title,
-        estimator=outcome.final,
-        frame_info=table.info(0 if y is None else len(y), [*outcome.notes, *notes]),
-        metrics=outcome.metrics,
-        figures=figures,
-        learned=[
-            *(feature_figures(outcome.final) if has_features else []),
-            *learned_figures(outcome.final, rows, target=table.target),
-        ],
-        features=feature_lines(outcome.final, rows) if has_features else [],
-        model_path=model_path,
-    )
+    with atomic_paths(places) as (model_file, report_file):
+        save(model, model_file)
+        try:
+            draw(report_file)
+        except Exception:
+            os.replace(model_file, places[0].resolve())
+            raise
 
 
 def _without_live_parts(model: Any) -> Any:
@@ -208,11 +122,3 @@ def compare_table(
     return compare(
         {**ours, **beside}, table.X, table.y, cv=cv, levels=table.levels, random_state=seed, progress=progress
     )
-
-
-def check_engine(engine: str, scheduler: str | None) -> None:
-    """Raises InputError for an engine that there is not, and a scheduler without Dask."""
-    if engine not in ENGINES:
-        raise InputError(f"There is no engine {engine!r}; there are {', '.join(ENGINES)}.")
-    if scheduler is not None and engine != "dask":
-        raise InputError(f"--scheduler goes with --engine dask, not {engine}; give both or neither.")

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from sklearn.base import is_classifier, is_clusterer
 
-from nongauss.cli.fit_and_report import read_once
+from nongauss.cli.judge import read_once
 from nongauss.core.errors import InputError
 from nongauss.report.metrics import split_interval
 from nongauss.tables.column import label_of
