@@ -270,7 +270,7 @@ def censored_declared() -> File:
         "days",
         clean,
         ("time", "positive"),
-        declared={"censored": "event"},
+        declared={"censored": "event=0"},
         uses={"event": "left out"},
         fit=Fit("r2", 0.1, 0.1),
     )
