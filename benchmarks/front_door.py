@@ -85,9 +85,8 @@ def wrong_fit(file: File, folder: Path, path: Path) -> tuple[list[str], dict[str
     if "error" in ours:
         return [f"fit: {ours['error']}"], {}
     clean = folder / "clean.parquet"
-    gone = [
-        name for name, use in file.uses.items() if use == "left out" and name not in file.declared.values()
-    ]
+    said = [value.partition("=")[0] for value in file.declared.values()]
+    gone = [name for name, use in file.uses.items() if use == "left out" and name not in said]
     dropped = [*gone, file.reference.get("drop", "")]
     file.clean.drop(columns=dropped, errors="ignore").to_parquet(clean, index=False)
     options = dict(file.declared)
@@ -95,7 +94,7 @@ def wrong_fit(file: File, folder: Path, path: Path) -> tuple[list[str], dict[str
         options["kind"] = file.kinds[0]
     if "levels" in file.reference:
         options["levels"] = file.reference["levels"]
-    theirs = reference(clean, file.target, folder, options)
+    theirs = reference(clean, file.target, folder / "clean", options)
     if "error" in theirs:
         return [f"fit of the clean table: {theirs['error']}"], {}
     a, b = figures(ours), figures(theirs)
@@ -108,6 +107,9 @@ def wrong_fit(file: File, folder: Path, path: Path) -> tuple[list[str], dict[str
         "clean_likelihood": likelihood(theirs),
         "cpu_seconds": ours["cpu_seconds"],
         "verdict": verdict(ours),
+        "beside": [name for name in ours.get("held_out") or {} if name != ours.get("model")],
+        "coverage_90": a.get("coverage_90"),
+        "n_rows": a.get("n_rows"),
     }
     for name in ("log_density", "log_loss"):
         if name in a and name in b:
@@ -160,7 +162,13 @@ def wrong_figures(file: File, out: Mapping[str, Any]) -> list[str]:
         short = sign * (out["clean_nats"] - out["messy_nats"])
         if short > fit.nats:
             wrong.append(f"fit: {out['nats']} is {short:.3f} nats a row worse than of the clean table")
-    if file.verdict and not found(file.verdict, [out["verdict"]]):
+    if not out["verdict"]:
+        wrong.append("no verdict")
+    if len(out["beside"]) == 0:
+        wrong.append("no baseline beside")
+    if out.get("coverage_90") is not None and out["coverage_90"] < 0.88 - 3 * np.sqrt(0.09 / out["n_rows"]):
+        wrong.append(f"90 % intervals hold {100 * out['coverage_90']:.0f} % of {out['n_rows']:.0f} rows")
+    if out["verdict"] and file.verdict and not found(file.verdict, [out["verdict"]]):
         wrong.append(f"verdict: expected {file.verdict!r}, came {out['verdict'] or 'none'!r}")
     return wrong
 
