@@ -193,9 +193,8 @@ def wrong_later(file: File, folder: Path) -> tuple[dict[str, float], list[str]]:
         band = 3 * np.sqrt(0.9 * 0.1 / len(y)) + 0.02
         wrong = [] if share >= 0.9 - band else [f"gaps: 90 % intervals hold {100 * share:.0f} %"]
         return {"coverage_90": share}, wrong
-    p = came[[c for c in came if c.startswith("p")]]
-    at = [next(i for i, c in enumerate(p) if c.endswith(str(label))) for label in y]
-    loss = float(-np.log(p.to_numpy()[np.arange(len(y)), at]).mean())
+    p = np.array([came.loc[row, f"p_{label}"] for row, label in enumerate(y)], dtype=float)
+    loss = float(-np.log(p).mean())
     known = y.value_counts(normalize=True)
     least = float(-(known * np.log(known)).sum())
     wrong = [] if loss <= least + 0.1 else [f"gaps: log loss {loss:.2f}, {least:.2f} without any column"]
