@@ -198,6 +198,8 @@ def _target_column(frame: pd.DataFrame, target: str, source: str) -> pd.Series:
     repeated = frame.columns[frame.columns.duplicated()]
     if len(repeated):
         raise InputError(f"{source} has more than one column named {str(repeated[0])!r}; rename one.")
+    if not target:
+        raise InputError(f"Give --target, the column to predict; in {source}{closest('', frame.columns)}")
     if target not in frame.columns:
         raise InputError(f"{source} has no column {target!r};{closest(target, frame.columns)}")
     return frame[target]
