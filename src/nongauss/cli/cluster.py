@@ -14,7 +14,7 @@ from nongauss.core.errors import InputError
 from nongauss.report.html import FrameInfo, rule_figures, write_report
 from nongauss.report.text import model_record
 from nongauss.tables.files import read_table
-from nongauss.tables.kinds import column_kind
+from nongauss.tables.target_kinds import column_kind
 
 if TYPE_CHECKING:
     from nongauss.rectangle.estimator import RectangleMixture
