@@ -28,6 +28,8 @@ from common import RESULTS, parser, write_results, write_table
 from front_door_check import found, seen, wrong_before
 from front_door_files import File, Recipe, every_recipe
 
+from nongauss.core.errors import InputError
+
 # ---------------------------------------------------------------- fits
 
 
@@ -115,6 +117,8 @@ def wrong_fit(file: File, folder: Path, path: Path) -> tuple[list[str], dict[str
         if name in a and name in b:
             out |= {"nats": name, "messy_nats": a[name], "clean_nats": b[name]}
     wrong = wrong_figures(file, out)
+    if file.kinds[0] not in ("label", "grade"):
+        wrong += wrong_predictions(file, path, folder)
     if file.later is not None:
         out["gaps"], more = wrong_later(file, folder)
         wrong += more
@@ -173,20 +177,57 @@ def wrong_figures(file: File, out: Mapping[str, Any]) -> list[str]:
     return wrong
 
 
-def wrong_later(file: File, folder: Path) -> tuple[dict[str, float], list[str]]:
-    """Predict rows with a gap in a column that had none: are intervals and probabilities still honest?"""
+def predicted(folder: Path, rows: Path) -> pd.DataFrame:
+    """What `nongauss predict` writes for rows, with the model in a folder; InputError with its sentence."""
     from typer.testing import CliRunner
 
     from nongauss.cli.app import app
 
-    assert file.later is not None
-    given, out = folder / "later.csv", folder / "predicted.csv"
-    file.later.drop(columns=file.target).to_csv(given, index=False)
-    arguments = ["predict", str(folder / "model.nongauss"), str(given), "--out", str(out), "--force"]
+    out = folder / "predicted.csv"
+    arguments = ["predict", str(folder / "model.nongauss"), str(rows), "--out", str(out), "--force"]
     done = CliRunner().invoke(app, arguments)
     if done.exit_code != 0:
-        return {}, [f"predict: {' '.join(done.stderr.split())[-400:]}"]
-    came, y = pd.read_csv(out), file.later[file.target]
+        raise InputError(" ".join(done.stderr.split())[-400:] or repr(done.exception))
+    return pd.read_csv(out)
+
+
+def wrong_predictions(file: File, path: Path, folder: Path) -> list[str]:
+    """Predict the rows of the file itself: are numbers in the units of the target and within its bounds?"""
+    try:
+        came = predicted(folder, path)
+    except InputError as error:
+        return [f"predict: {error}"]
+    y = file.clean[file.target].to_numpy(float) if file.truth is None else file.truth
+    known = ~np.isnan(y)
+    mean, y = came["mean"].to_numpy(float)[known], y[known]
+    wrong = []
+    if file.truth is not None:
+        share = 1 - np.mean((np.log(mean) - np.log(y)) ** 2) / np.var(np.log(y))
+        if not share >= file.least:
+            wrong.append(f"predict: R² of logs {share:.2f} to the truth, expected {file.least} at least")
+        if abs(shift := float(np.mean(np.log(mean) - np.log(y)))) > 0.15:
+            wrong.append(f"predict: logs are off by {shift:.2f} on average")
+    elif not abs(mean.mean() - y.mean()) < 0.4 * y.std() + 1e-9 * abs(y.mean()):
+        wrong.append(f"predict: means are {mean.mean():.6g} on average, the target {y.mean():.6g}")
+    if file.support is not None:
+        low, high = (came[next(c for c in came if c.startswith(side))] for side in ("lower", "upper"))
+        outside = (low < file.support[0] - 1e-9) | (high > file.support[1] + 1e-9)
+        if outside.any():
+            wrong.append(
+                f"predict: {outside.sum()} intervals leave {file.support}, first {low[0]}, {high[0]}"
+            )
+    return wrong
+
+
+def wrong_later(file: File, folder: Path) -> tuple[dict[str, float], list[str]]:
+    """Predict rows with a gap in a column that had none: are intervals and probabilities still honest?"""
+    assert file.later is not None
+    given = folder / "later.csv"
+    file.later.drop(columns=file.target).to_csv(given, index=False)
+    try:
+        came, y = predicted(folder, given), file.later[file.target]
+    except InputError as error:
+        return {}, [f"predict: {error}"]
     if file.kinds[0] != "label":
         low, high = (came[next(c for c in came if c.startswith(side))] for side in ("lower", "upper"))
         share = float(((low <= y) & (y <= high)).mean())
