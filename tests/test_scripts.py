@@ -1,4 +1,4 @@
-"""Benchmarks and examples name only what the package has: they are run by hand, so nothing else would tell."""
+"""Benchmarks and examples name only what the package has: they run by hand, so nothing else would tell."""
 
 from __future__ import annotations
 
