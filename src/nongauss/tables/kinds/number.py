@@ -219,13 +219,12 @@ class Number(Kind):
         return (ColumnSummary(name, gaps, facts, kind=self.name),)
 
     def flat(self, column: Column, part: str, origin: float) -> Column:
-        """The numbers; True and False become 1 and 0. Raises InputError for text."""
-        return column.as_numbers()
+        """The numbers. Labels are read by the kind of quantities (see `tables.kinds.flat`)."""
+        return column
 
     def shown(self, value: Any, part: str, origin: float) -> str:
         """A number without more digits than it has."""
-        x = float(value)
-        return np.format_float_positional(x, trim="-") if 1e-4 <= abs(x) < 1e15 or x == 0 else f"{x:.12g}"
+        return shown_number(float(value))
 
     def describe_target(self, column: pd.Series[Any]) -> tuple[ColumnKind, str] | None:
         """Binary, ordinal, count, positive or real, by the values."""
@@ -233,7 +232,12 @@ class Number(Kind):
         numeric = pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_bool_dtype(dtype)
         if not numeric and not isinstance(dtype, pd.CategoricalDtype):
             numeric = pd.api.types.infer_dtype(column, skipna=True) in CONTENTS[:3]
-        return _kind_of_numbers(column.to_numpy(dtype=np.float64)) if numeric else None
+        return describe_numbers(column.to_numpy(dtype=np.float64)) if numeric else None
+
+
+def shown_number(x: float) -> str:
+    """A number without more digits than it has."""
+    return np.format_float_positional(x, trim="-") if 1e-4 <= abs(x) < 1e15 or x == 0 else f"{x:.12g}"
 
 
 def _typed(cells: Cells) -> NDArray[np.float64] | None:
@@ -252,7 +256,7 @@ def _typed(cells: Cells) -> NDArray[np.float64] | None:
     return np.array(raw.to_numpy(dtype=np.float64, na_value=np.nan))
 
 
-def _kind_of_numbers(values: NDArray[np.float64]) -> tuple[ColumnKind, str]:
+def describe_numbers(values: NDArray[np.float64]) -> tuple[ColumnKind, str]:
     """Binary, ordinal, count, positive or real, and a sentence why: the rules of `kinds.target_kind`."""
     levels = np.unique(values)
     low, high = levels[0], levels[-1]
