@@ -10,8 +10,10 @@ from numpy.testing import assert_array_equal
 
 from encoding import encoder_of
 from nongauss.core.errors import InputError, NongaussWarning
-from nongauss.tables.kinds import ColumnKind, column_kind, decode
+from nongauss.tables.column import ColumnKind
+from nongauss.tables.kinds import decode
 from nongauss.tables.number_text import COMMA, POINT, read_numbers, unit_key
+from nongauss.tables.target_kinds import column_kind
 
 nan = np.nan
 CELLS = [  # text, number in point style, number in comma style, pattern of the unit
@@ -235,7 +237,7 @@ def test_texts_that_are_numbers_have_the_kind_of_numbers():
         column_kind([f"${x:,.2f}" for x in np.exp(np.random.RandomState(0).randn(200))])
         is ColumnKind.POSITIVE
     )
-    assert column_kind(["4%", "5%", "6%", "4%", "5%", "6%"]) is ColumnKind.ORDINAL
+    assert column_kind(["4%", "5.5%", "60%", "4%", "5%", "6%"]) is ColumnKind.SHARE
 
 
 def test_parts_of_a_column_of_quantities(tmp_path):

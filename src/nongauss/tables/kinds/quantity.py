@@ -12,9 +12,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from nongauss.core.errors import InputError
-from nongauss.tables.column import Cells, Column, ColumnKind, ColumnSummary, Kind
+from nongauss.tables.column import Cells, Column, ColumnSummary, Kind
 from nongauss.tables.kinds.label import MOST_LEVELS
-from nongauss.tables.kinds.number import Moments, describe_numbers, shown_number
+from nongauss.tables.kinds.number import Moments, shown_number
 from nongauss.tables.number_text import (
     COMMA,
     MARK,
@@ -104,13 +104,6 @@ class Quantity(Kind):
         text = shown_number(float(value))
         sign, text = ("-", text[1:]) if text.startswith("-") else ("", text)
         return sign + pattern.replace(MARK, text)
-
-    def describe_target(self, column: pd.Series[Any]) -> tuple[ColumnKind, str] | None:
-        """As of numbers; None where the texts are none."""
-        found = self.decode(Cells("the column", column))
-        if found is None or found.values is None:
-            return None
-        return describe_numbers(found.values[~found.missing])
 
 
 _CONTENTS = ("string", "mixed", "mixed-integer")
