@@ -31,6 +31,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from nongauss.core.errors import NongaussWarning
 from nongauss.core.seeds import key_seed
+from nongauss.estimator.about import About
 from nongauss.optimise.course import COLUMNS, FitResult, Run, Status
 
 if TYPE_CHECKING:
@@ -155,6 +156,8 @@ class NongaussEstimator(BaseEstimator):  # type: ignore[misc]
     verbose: int
     holds_training_rows_: bool = False
     """Whether rows of the training table, as encoded, are part of the model and so of its file."""
+    about_: About | None = None
+    """What is known of the fit beyond the model, where `nongauss fit` made it; saved with the model."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -166,6 +169,7 @@ class NongaussEstimator(BaseEstimator):  # type: ignore[misc]
 
         Warns `ConvergenceWarning` when the iterations ran out, `NongaussWarning` when the fit broke off.
         """
+        self.__dict__.pop("about_", None)  # it was of another fit
         self.n_iter_ = int(result.n_iter)
         self.converged_ = result.status.converged
         self.stop_reason_ = result.status.value
@@ -179,6 +183,12 @@ class NongaussEstimator(BaseEstimator):  # type: ignore[misc]
         """The parameters that make a fit what it is: not who watches it, where it is kept, or its seed."""
         beside = ("callbacks", "checkpoint", "random_state", "verbose")
         return {name: value for name, value in self.get_params(deep=False).items() if name not in beside}
+
+    def _became(self) -> dict[str, Any]:
+        """What the fit took for parameters that leave the choice to it, by their names, where it is known."""
+        values = self.get_params(deep=False).items()
+        left = [name for name, value in values if isinstance(value, str) and value in ("auto", "learn")]
+        return {name: getattr(self, f"{name}_") for name in left if hasattr(self, f"{name}_")}
 
     def _run(self, checkpoint: Any) -> Run:
         """Who watches a fit, and where it is kept."""
