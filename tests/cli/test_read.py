@@ -25,7 +25,7 @@ def test_rows_without_target_and_ids_are_dropped_with_a_note():
     notes = " ".join(ready.notes)
     assert "Left out: 1 id: code (a different text in every row (an id))." in notes
     assert "--model NAME or --task NAME to overrule" in notes
-    assert "58 rows (2 more have no target)" in ready.before.text()
+    assert "58 rows (2 more have no target)" in str(ready.before)
     used = ready.info().used
     assert [(name, kind.partition(":")[0]) for name, kind in used] == [
         *((name, "number") for name in "abc"),

@@ -51,6 +51,7 @@ def demo(
         check_outputs(outputs)
         here.step("reading the data set")
         table = read.demo_table(set_ or ())
+        here.say(f"{table.before}\n")
         ridge = {"ridge regression": baselines(table.X)["ridge regression"]}
         model = choose.build_model(table.choice, seed=seed, max_epochs=max_epochs, callbacks=here.callbacks)
         fit_and_report.keep_compiled()
@@ -90,6 +91,7 @@ def fit(
             here.aside(stack.enter_context(out_of_core.dask_client(scheduler)))
         load = read.load_table if engine == "memory" else out_of_core.sampled_table
         table = load(data, target or "", choices.model, choices.task, choices.settings, declared)
+        here.say(f"{table.before}\n")
         estimator = choose.build_model(
             table.choice, seed=choices.seed, max_epochs=choices.max_epochs, callbacks=here.callbacks
         )
@@ -152,6 +154,7 @@ def compare(
 
         here.step(f"reading {data.name}")
         table = read.load_table(data, target or "", choices.model, choices.task, choices.settings, declared)
+        here.say(f"{table.before}\n")
         is_open = choices.model == "auto"
         ours = choose.family(table.choice, table.kind, table.y) if is_open else [table.choice]
         how: dict[str, Any] = {"seed": choices.seed, "max_epochs": choices.max_epochs}
@@ -164,7 +167,8 @@ def compare(
         record: dict[str, Any] = {"target": target, "kind": table.kind.value, "task": table.choice.task}
         record |= {"rows": len(table.y), "folds": cv}
         record |= {"sorted_by": result.attrs["sorted_by"], "models": result}
-        here.finish(record, lambda: comparison_text(result), before=table.notes)
+        record |= {"table": table.before.record()}
+        here.finish(record, lambda: comparison_text(result), before=table.notes if here.as_json else ())
 
 
 @app.command()

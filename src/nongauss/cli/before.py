@@ -52,7 +52,7 @@ class Before:
     asked: frozenset[str]
     notes: Sequence[str]
 
-    def text(self) -> str:
+    def __str__(self) -> str:
         """The block as a person reads it."""
         rows = f"{self.n_rows:,} rows" + (
             f" ({self.n_dropped:,} more have no target)" if self.n_dropped else ""

@@ -43,12 +43,13 @@ def finish(here: Command, outcome: Outcome, table: Table, outputs: Outputs, titl
     record: dict[str, Any] = {"data": table.source, "target": table.target, "kind": table.kind.value}
     record |= {"task": table.choice.task, "rows": len(table.y)}
     record |= {**model_record(outcome.final), "held_out": outcome.metrics}
-    record |= outputs.as_record()
+    record |= {"table": table.before.record(), **outputs.as_record()}
     texts = [summary(outcome.final, target=table.target, n_rows=outcome.n_rows)]
     if outcome.metrics:
         texts.append("Held-out rows\n" + text_table(*metric_table(outcome.metrics)))
     texts.append(str(outputs))
-    here.finish(record, lambda: "\n\n".join(texts), before=[*table.notes, *outcome.notes], known=known)
+    said = table.notes if here.as_json else ()  # else they stand in the block before the fit
+    here.finish(record, lambda: "\n\n".join(texts), before=[*said, *outcome.notes], known=known)
 
 
 def save_and_report(

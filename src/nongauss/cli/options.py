@@ -42,6 +42,7 @@ Censored = Annotated[
 ]
 Group = Annotated[str | None, typer.Option(help="Column of rows that belong together, held out together.")]
 Ignore = Annotated[Texts, typer.Option(help="Columns to leave out, with commas.")]
+Use = Annotated[Texts, typer.Option(help="Columns that are inputs whatever they look like, with commas.")]
 Missing = Annotated[Texts, typer.Option(help="COLUMN=VALUE: cells that stand for a gap. Repeat for more.")]
 Split = Annotated[
     str, typer.Option(help="Rows held out: random, last (of the file), or by COLUMN (its highest values).")
@@ -137,6 +138,7 @@ def declared(
     censored: Censored = None,
     group: Group = None,
     ignore: Ignore = None,
+    use: Use = None,
     missing: Missing = None,
 ) -> Any:
     """Of a command that reads a table with a target: what a person says of it, a `cli.read.Declared`."""
@@ -149,6 +151,7 @@ def declared(
         censored=censored,
         group=group,
         ignore=listed(ignore),
+        use=listed(use),
         missing=tuple(missing or ()),
     )
 
