@@ -107,6 +107,19 @@ def as_pandas(data: Any) -> pd.DataFrame | pd.Series[Any] | None:
     return None
 
 
+def without_mask(array: Any) -> Any:
+    """Masked cells of a masked array are missing cells; whatever else comes back as it is."""
+    if not isinstance(array, np.ma.MaskedArray):
+        return array
+    if array.dtype.kind in "fc":
+        return np.ma.filled(array, np.nan)
+    if array.dtype.kind in "mM":
+        return np.ma.filled(array, np.array("NaT", array.dtype))
+    if not np.ma.is_masked(array):
+        return np.asarray(array)
+    return np.ma.filled(array.astype(np.float64 if array.dtype.kind in "iub" else object), np.nan)
+
+
 def label_of(value: Any) -> str:
     """The text of one label: whole floats lose their point, so that 1, 1.0 and "1" are one label."""
     if isinstance(value, bytes):
