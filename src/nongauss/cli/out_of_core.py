@@ -18,7 +18,7 @@ from nongauss.cli.predict import prediction_columns
 from nongauss.cli.read import NOTHING, Declared, Table, prepare
 from nongauss.core.errors import InputError
 from nongauss.core.files import atomic_path
-from nongauss.report.metrics import fit_and_score, raise_if_stopped
+from nongauss.report.scoring import fit_and_score, raise_if_stopped
 from nongauss.tables.files import PARQUET_SUFFIXES
 from nongauss.tables.learn import as_source, learn
 from nongauss.tables.parquet import ParquetParts, loaded, parquet_parts

@@ -1,0 +1,170 @@
+"""Which rows are held out: at random, of groups that stay together, the last in time, or fold after fold."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from nongauss.cli.choose import REGRESSION
+from nongauss.cli.read import Table
+from nongauss.core.errors import InputError
+from nongauss.report.evidence import Dependence, blocks
+
+Rows = npt.NDArray[np.intp]
+
+RANDOM, LAST, BY = "random", "last", "by"
+FEW_ROWS = 300
+"""Below so many rows, one fifth says too little of a model: every row is held out once, by five fits."""
+
+_FEWEST_ROWS = 10
+_FOLDS = 5
+_FEWEST_DATES = 10
+
+
+@dataclass(frozen=True)
+class Split:
+    """Folds, pairs (rows to fit, rows to hold out) in ascending order, and how held-out rows hang together.
+
+    `text` says how rows were held out. Without folds nothing is held out, and `text` says why.
+    """
+
+    text: str
+    folds: Sequence[tuple[Rows, Rows]] = ()
+    dependence: Dependence = field(default_factory=Dependence)
+
+    def first(self) -> Split:
+        """The first fold alone."""
+        _, test = self.folds[0]
+        groups = self.dependence.groups
+        own = None if groups is None else groups[: len(test)]
+        return Split(self.text, self.folds[:1], Dependence(own))
+
+
+def read_split(text: str) -> tuple[str, str | None]:
+    """What `--split` says: "random", "last", or ("random", column) for "by COLUMN" or by:COLUMN.
+
+    Raises InputError for anything else.
+    """
+    word = text.strip()
+    if word in (RANDOM, LAST):
+        return word, None
+    head, column = word[:2], word[2:].lstrip(" :=")
+    if head == BY and column and word[2] in " :=":
+        return RANDOM, column
+    raise InputError(f'--split must be random, last or "by COLUMN", got {text!r}.')
+
+
+def check_share(test_size: float) -> None:
+    """Raises InputError for a held-out share that is none."""
+    if not 0 <= test_size < 1:
+        raise InputError(f"The held-out share must be at least 0 and below 1, got {test_size}.")
+
+
+def split_rows(table: Table, how: str, share: float, seed: int, *, several: bool = True) -> Split:
+    """Which rows of a table are held out: `how` is "random" or "last", `share` a part of the rows.
+
+    At random, labels are held out in proportion, but never all rows of one; rows of a group stay together.
+    With fewer than 300 rows and `several`, each row is held out once. Of fewer than 10 rows, or with share 0,
+    none is.
+    """
+    check_share(share)
+    n = len(table.y)
+    if share == 0:
+        return Split("No rows were held out.")
+    if n < _FEWEST_ROWS:
+        return Split(f"{n} rows are too few to hold any out ({_FEWEST_ROWS} are needed).")
+    if how == LAST:
+        return _last(table, share)
+    if how != RANDOM:
+        raise InputError(f"There is no split {how!r}; there are {RANDOM} and {LAST}.")
+    n_folds = _FOLDS if several and n < FEW_ROWS else 1
+    fold = _dealt(table, share, seed, n_folds)
+    tests = [np.flatnonzero(fold == k) for k in range(n_folds)]
+    tests = [test for test in tests if len(test)]
+    if not tests:
+        return Split(f"{n} rows with no label twice leave none to hold out.")
+    folds = [(np.setdiff1d(np.arange(n), test), test) for test in tests]
+    groups = None if table.groups is None else np.concatenate([table.groups[test] for test in tests])
+    text = "at random" if groups is None else "at random, those of a group together"
+    return Split(text, folds, Dependence(groups, len(folds)))
+
+
+def _dealt(table: Table, share: float, seed: int, n_folds: int) -> Rows:
+    """The fold in which each row is held out, -1 for none (N,)."""
+    n, rng = len(table.y), np.random.default_rng(seed)
+    if table.groups is not None:
+        return _groups_dealt(table.groups, share, rng, n_folds)
+    order = rng.permutation(n)
+    fold = np.full(n, -1, dtype=np.intp)
+    spare = order
+    if table.choice.task != REGRESSION:
+        # In order of class, the first row of each class left out.
+        label = pd.factorize(np.asarray(table.y))[0][order]
+        by_class = np.argsort(label, kind="stable")
+        spare = order[by_class[1:][np.diff(label[by_class]) == 0]]
+    if n_folds > 1:
+        fold[spare] = np.arange(len(spare)) % n_folds
+        return fold
+    n_test = min(max(1, round(share * n)), n - 2, len(spare))
+    # Equal steps through the rows, which hold out classes in proportion.
+    fold[spare[((np.arange(n_test) + 0.5) * len(spare) / max(n_test, 1)).astype(np.intp)]] = 0
+    return fold
+
+
+def _groups_dealt(groups: npt.NDArray[Any], share: float, rng: np.random.Generator, n_folds: int) -> Rows:
+    """As `_dealt`, whole groups at a time: each, in random order, to the fold with the fewest rows so far."""
+    which = pd.factorize(groups, use_na_sentinel=False)[0]
+    sizes = np.bincount(which)
+    if len(sizes) < 2:
+        raise InputError("All rows are of one group, so none can be held out; give another column.")
+    fold_of = np.full(len(sizes), -1, dtype=np.intp)
+    taken = np.zeros(min(n_folds, len(sizes)))
+    for group in rng.permutation(len(sizes)):
+        if n_folds == 1:
+            if taken[0] > 0 and taken[0] + sizes[group] > share * len(which):
+                continue
+            if taken[0] + sizes[group] >= len(which):
+                continue
+        k = int(np.argmin(taken))
+        fold_of[group] = k
+        taken[k] += sizes[group]
+    return fold_of[which]
+
+
+def _last(table: Table, share: float) -> Split:
+    """The last rows by the only date column there is, else in the order of the file."""
+    n, dates = len(table.y), date_columns(table)
+    order, by = np.arange(n), "in the order of the file"
+    if len(dates) == 1:
+        ((name, days),) = dates.items()
+        order, by = np.argsort(days, kind="stable"), f"by {name!r}"
+        order = np.concatenate([order[np.isnan(days[order])], order[~np.isnan(days[order])]])
+    n_test = min(max(1, round(share * n)), n - 2)
+    test = order[n - n_test :]
+    train = np.sort(order[: n - n_test])
+    return Split(f"the last {by}", [(train, test)], Dependence(blocks(n_test)))
+
+
+def date_columns(table: Table) -> dict[str, npt.NDArray[np.float64]]:
+    """The days of each column of dates, (N,) with NaN for gaps, by the name of the column."""
+    out = {}
+    for number, name in enumerate(table.X.columns):
+        column = table.rows.column(number)
+        if column.kind == "date" and column.values is not None:
+            out[str(name)] = column.values
+    return out
+
+
+def time_order(table: Table) -> str | None:
+    """The name of a column of dates in whose order the rows stand, None if there is none."""
+    for name, days in date_columns(table).items():
+        known = days[~np.isnan(days)]
+        steps = np.diff(known)
+        if len(np.unique(known)) >= _FEWEST_DATES and ((steps >= 0).all() or (steps <= 0).all()):
+            return name
+    return None
