@@ -18,8 +18,8 @@ from sklearn.datasets import load_wine
 
 from nongauss import RankFactorAnalysis
 from nongauss.rank_factor.data import find_levels
-from nongauss.rank_factor.mcmc_diagnostics import effective_size
 from nongauss.rank_factor.pairs import find_pairs
+from nongauss.rank_factor.predict import effective_size
 
 N_SWEEPS, N_NUTS = 2000, 300
 MARGINS = (1.0, 10.0)

@@ -7,9 +7,7 @@ from nongauss.rank_factor.config import RankConfig, ShrinkagePrior
 from nongauss.rank_factor.data import NONE, RankRows
 from nongauss.rank_factor.fit import first_state
 from nongauss.rank_factor.params import Normal, WeightedLabels, first_shrinkage
-from nongauss.rank_factor.shrinkage import expected
-from nongauss.rank_factor.updates import sweep
-from nongauss.rank_factor.vb_and_gibbs import VariationalBayes
+from nongauss.rank_factor.updates import VariationalBayes, expected_shrinkage, sweep
 from rank_factor.small import problem, random_normal, table
 
 
@@ -105,7 +103,7 @@ def test_the_bound_of_the_shrinkage_never_falls():
         bounds = []
         for _ in range(30):
             bounds.append(objective.shrinkage_bound(now, square, prior))
-            now = expected(now, square, prior)
+            now = expected_shrinkage(now, square, prior)
         assert np.diff(bounds).min() > -1e-9 * abs(bounds[0])
 
 
@@ -114,7 +112,7 @@ def test_the_bound_of_the_shrinkage_is_under_the_log_density_of_a_coefficient(c)
     rng, n = np.random.default_rng(0), 400_000
     now, square = first_shrinkage((1, 1)), np.array([[c * c]])
     for _ in range(50):
-        now = expected(now, square, ShrinkagePrior())
+        now = expected_shrinkage(now, square, ShrinkagePrior())
     phi = rng.gamma(0.5, 1.0, n) / rng.gamma(0.5, 1.0, n)
     xi = rng.gamma(0.5, 1.0, n) * phi / np.maximum(rng.gamma(0.5, 1.0, n), 1e-300)
     with np.errstate(divide="ignore", over="ignore"):

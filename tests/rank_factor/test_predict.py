@@ -1,10 +1,9 @@
 import numpy as np
 from numpy.testing import assert_allclose
 
-from nongauss.rank_factor import calibration, predict, rotate
+from nongauss.rank_factor import calibration, predict
 from nongauss.rank_factor.fit import drawn, summary
-from nongauss.rank_factor.updates import sweep
-from nongauss.rank_factor.vb_and_gibbs import VariationalBayes
+from nongauss.rank_factor.updates import VariationalBayes, sweep
 from rank_factor.small import problem
 
 
@@ -35,11 +34,11 @@ def test_factors_of_a_row_do_not_depend_on_the_rows_beside_it():
 def test_a_turned_draw_says_the_same_and_is_turned_back():
     state, rows, _, config = problem(n_outputs=1)
     draw = summary(state)
-    turned = rotate.turned(draw, np.array([1, 0]), np.array([-1.0, 1.0]))
+    turned = predict.turned(draw, np.array([1, 0]), np.array([-1.0, 1.0]))
     plain, other = (predict.factors(d, rows, config, np.float64) for d in (draw, turned))
     assert_allclose(other.mean, plain.mean[:, [1, 0]] * [-1.0, 1.0], atol=1e-12)
     assert_allclose(predict.decisions(turned, other), predict.decisions(draw, plain), atol=1e-12)
-    first, second = rotate.aligned((draw, turned))
+    first, second = predict.aligned((draw, turned))
     assert_allclose(first.A, second.A)
     sizes = (first.A**2).sum(axis=0)
     assert (np.diff(sizes) <= 0).all()

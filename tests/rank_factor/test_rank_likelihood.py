@@ -3,7 +3,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.integrate import quad
 
-from nongauss.rank_factor import data, hinge_augmentation, objective, rank_likelihood
+from nongauss.rank_factor import data, objective, rank_likelihood
 from nongauss.rank_factor.config import RankConfig
 from nongauss.rank_factor.data import NONE, Neighbours, RankRows
 from nongauss.rank_factor.params import NeighbourScores, Normal, pack
@@ -29,14 +29,14 @@ def cells() -> tuple[np.ndarray, np.ndarray, Neighbours]:
 
 def test_the_quadratic_is_the_log_density_given_the_weights():
     score, table, near = cells()
-    at = hinge_augmentation.hinges(score, table, table, near, 0.7)
+    at = rank_likelihood.hinges(score, table, table, near, 0.7)
     assert_allclose(at.lower[0, 0], 0.7 - 1.0 - 0.3)
     assert_allclose(at.upper[0, 0], 0.7 + 0.3 - 1.5)
-    g = hinge_augmentation.expected_weights(at, (np.full((1, 4), 0.2),) * 2, 1e-3)
-    precision, linear = hinge_augmentation.quadratic(at, g, score)
+    g = rank_likelihood.expected_weights(at, (np.full((1, 4), 0.2),) * 2, 1e-3)
+    precision, linear = rank_likelihood.quadratic(at, g, score)
 
     def log_density(w: np.ndarray) -> np.ndarray:
-        here = hinge_augmentation.hinges(w, table, table, near, 0.7)
+        here = rank_likelihood.hinges(w, table, table, near, 0.7)
         lower = np.where(here.has_lower, -0.5 * g[0] * here.lower**2 - here.lower, 0.0)
         return lower + np.where(here.has_upper, -0.5 * g[1] * here.upper**2 - here.upper, 0.0)
 
@@ -49,12 +49,12 @@ def test_the_quadratic_is_the_log_density_given_the_weights():
 
 def test_a_cell_without_neighbours_says_nothing():
     score, table, near = cells()
-    at = hinge_augmentation.hinges(score, table, table, near, 1.0)
+    at = rank_likelihood.hinges(score, table, table, near, 1.0)
     zero = (np.zeros((1, 4)),) * 2
-    g = hinge_augmentation.expected_weights(at, zero, 1e-3)
-    precision, linear = hinge_augmentation.quadratic(at, g, score)
+    g = rank_likelihood.expected_weights(at, zero, 1e-3)
+    precision, linear = rank_likelihood.quadratic(at, g, score)
     assert precision[0, 3] == linear[0, 3] == 0
-    drawn = hinge_augmentation.drawn_weights(np.random.default_rng(0), at)
+    drawn = rank_likelihood.drawn_weights(np.random.default_rng(0), at)
     assert drawn[0][0, 3] == drawn[1][0, 3] == 0
     lost = sum(objective.rank_loss(u, zero[0], has)[0] for u, has in at.sides)
     assert_allclose(lost, 2 * np.maximum([at.lower[0, [0, 2]], at.upper[0, :2]], 0).sum())

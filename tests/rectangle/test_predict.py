@@ -8,9 +8,9 @@ from nongauss.optimise.course import Run
 from nongauss.rectangle.config import RectangleRecipe, RuleWording
 from nongauss.rectangle.data import ColumnViews, learn_view, merge, read_columns
 from nongauss.rectangle.fit import ClusterTask, fit
+from nongauss.rectangle.objective import log_density
 from nongauss.rectangle.predict import soft_posterior
-from nongauss.rectangle.stated_rules import NOTHING_STATED
-from nongauss.rectangle.structure import log_density
+from nongauss.rectangle.rules import NOTHING_STATED
 
 
 def iris() -> ClusterTask:

@@ -4,7 +4,8 @@ from numpy.testing import assert_allclose
 from scipy.stats import multivariate_normal, multivariate_t
 
 from nongauss.rectangle.config import KINDS
-from nongauss.rectangle.structure import FREEDOM, log_density, log_prior, prior_variance, update_structure
+from nongauss.rectangle.objective import FREEDOM, log_density, log_prior, prior_variance
+from nongauss.rectangle.updates import update_structure
 from rectangle.small import rows, structure
 
 

@@ -7,10 +7,10 @@ from nongauss.rectangle.config import KINDS
 from nongauss.rectangle.data import RectangleRows
 from nongauss.rectangle.objective import EMProblem, expected, log_inside, posterior, slope_powers
 from nongauss.rectangle.params import RectangleParams, SoftBoxes, StatedBound, box_prior
-from nongauss.rectangle.structure import log_density
 from nongauss.rectangle.updates import (
     boxes_around,
     iterate,
+    log_density,
     move_boxes,
     shares_from_rules,
     starting_shares,

@@ -3,10 +3,11 @@ import pytest
 from numpy.testing import assert_allclose
 
 from nongauss.optimise.course import Run, Status
-from nongauss.sparse_gp import inducing, updates
+from nongauss.sparse_gp import params as stored
+from nongauss.sparse_gp import updates
 from nongauss.sparse_gp.fit import fit_model
-from nongauss.sparse_gp.inducing import learning_rows
 from nongauss.sparse_gp.likelihoods import Bernoulli, HeteroscedasticGaussian, Poisson
+from nongauss.sparse_gp.params import learning_rows
 from nongauss.sparse_gp.updates import HyperObjective
 from sparse_gp.small import differences, model, params, recipe, rows
 
@@ -54,7 +55,7 @@ def test_a_callback_stops_it():
 
 
 def test_too_many_rows_are_sampled_for_the_hyper_parameters(monkeypatch):
-    monkeypatch.setattr(inducing, "KEPT_NUMBERS", 100)
+    monkeypatch.setattr(stored, "KEPT_NUMBERS", 100)
     data = rows(60)
     assert len(learning_rows(data, 5).y) == 20
     assert learning_rows(data, 1) is data

@@ -7,9 +7,8 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
 
 from nongauss.sparse_gp.fit import posterior_at
-from nongauss.sparse_gp.inducing import JITTER, KernelBlocks, basis, inducing
 from nongauss.sparse_gp.objective import exact_evidence, latent, latent_moments, spread_factor, weighted_gram
-from nongauss.sparse_gp.params import first_sites
+from nongauss.sparse_gp.params import JITTER, KernelBlocks, basis, first_sites, inducing
 from nongauss.sparse_gp.updates import HyperObjective, converge_q
 from sparse_gp.small import SPACE, differences, model, params, rows
 

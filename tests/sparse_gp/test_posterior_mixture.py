@@ -7,7 +7,7 @@ from sklearn.datasets import load_diabetes
 
 from nongauss import SparseGPRegressor
 from nongauss.optimise.course import Run
-from nongauss.sparse_gp import inducing as blocks_module
+from nongauss.sparse_gp import params as blocks_module
 from nongauss.sparse_gp.data import GPRows
 from nongauss.sparse_gp.fit import fit_model, posterior_at
 from nongauss.sparse_gp.likelihoods import Custom, HeteroscedasticGaussian, Poisson

@@ -1,7 +1,7 @@
 import numpy as np
 from numpy.testing import assert_allclose
 
-from nongauss.sparse_gp import inducing
+from nongauss.sparse_gp import params as stored
 from nongauss.sparse_gp.fit import posterior_at
 from nongauss.sparse_gp.likelihoods import HeteroscedasticGaussian
 from nongauss.sparse_gp.predict import GPPosterior
@@ -27,7 +27,7 @@ def test_mean_alone_is_the_mean_of_the_moments():
 def test_blocks_change_nothing(monkeypatch):
     own, data = fitted()
     expected = own.moments(data.X)
-    monkeypatch.setattr(inducing, "BLOCK_NUMBERS", 17)
+    monkeypatch.setattr(stored, "BLOCK_NUMBERS", 17)
     assert_allclose(own.moments(data.X), expected)
 
 

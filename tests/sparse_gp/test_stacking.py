@@ -12,10 +12,10 @@ from nongauss.optimise.course import FitResult, Run, Status
 from nongauss.sparse_gp import fit as module
 from nongauss.sparse_gp.data import GPTable
 from nongauss.sparse_gp.fit import fit_models, posterior_at
-from nongauss.sparse_gp.inducing import KernelBlocks
 from nongauss.sparse_gp.objective import bound_at
-from nongauss.sparse_gp.params import GaussianSites, first_sites
-from nongauss.sparse_gp.stacking import FittedGP, best_weights, left_out, weights_of
+from nongauss.sparse_gp.params import GaussianSites, KernelBlocks, first_sites
+from nongauss.sparse_gp.predict import FittedGP
+from nongauss.sparse_gp.stacking import best_weights, left_out, weights_of
 from nongauss.sparse_gp.updates import HyperObjective
 from sparse_gp.small import SPACE, model, params, recipe, rows
 

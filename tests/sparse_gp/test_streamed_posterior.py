@@ -2,13 +2,12 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from nongauss.sparse_gp import inducing
+from nongauss.sparse_gp import params as stored
 from nongauss.sparse_gp import streamed_posterior as passes
 from nongauss.sparse_gp.data import GPRows
-from nongauss.sparse_gp.inducing import KernelBlocks
 from nongauss.sparse_gp.kernels import Matern52, Space
 from nongauss.sparse_gp.likelihoods import REGRESSION
-from nongauss.sparse_gp.params import GPModel, first_sites, start
+from nongauss.sparse_gp.params import GPModel, KernelBlocks, first_sites, start
 from nongauss.sparse_gp.updates import LAST_STEPS, LAST_TOL, converge_q
 from nongauss.tables.source import Stream
 
@@ -21,7 +20,7 @@ ROWS = GPRows(
 
 @pytest.mark.parametrize("name", ["poisson", "gaussian", "student_t"])
 def test_q_from_sums_over_parts_is_that_of_sites_that_are_kept(name, monkeypatch):
-    monkeypatch.setattr(inducing, "BLOCK_NUMBERS", 50)
+    monkeypatch.setattr(stored, "BLOCK_NUMBERS", 50)
     likelihood = REGRESSION[name](expectation="auto")
     offset, psi = likelihood.start(ROWS.y, ROWS.weight)
     model = GPModel((Matern52(),), (0,) * likelihood.n_latent, Space(("x",), (0,)), likelihood, offset)

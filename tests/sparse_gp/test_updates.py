@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from nongauss.sparse_gp.inducing import KernelBlocks
 from nongauss.sparse_gp.likelihoods import (
     Bernoulli,
     Gaussian,
@@ -14,7 +13,7 @@ from nongauss.sparse_gp.likelihoods import (
     StudentT,
 )
 from nongauss.sparse_gp.objective import bound_at
-from nongauss.sparse_gp.params import first_sites
+from nongauss.sparse_gp.params import KernelBlocks, first_sites
 from nongauss.sparse_gp.updates import converge_q
 from sparse_gp.small import model, params, rows
 

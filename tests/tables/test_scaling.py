@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from nongauss.tables.scaling import Moments, fit_scale
+from nongauss.tables.kinds.number import Moments, fit_scale
 
 
 def test_weighted_moments_equal_those_of_repeated_values():

@@ -21,8 +21,8 @@ from nongauss.core.records import persistable
 from nongauss.harmonium.exponential_families import KINDS, Layout, UnitBlock
 from nongauss.tables.column import ColumnSummary, listed
 from nongauss.tables.encoder import ColumnCode, TableEncoder
+from nongauss.tables.kinds.number import Moments
 from nongauss.tables.learn import Learned
-from nongauss.tables.scaling import Moments
 
 SMALL_COUNT, SPARSE = 20.0, 0.5
 """Whole numbers are counts if at least this share of them is 0 and the others have at most this mean."""

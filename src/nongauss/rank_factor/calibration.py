@@ -21,8 +21,7 @@ from nongauss.rank_factor.data import FloatArray, RankRows
 from nongauss.rank_factor.params import RankState, WeightedLabels, solve, unpack
 from nongauss.rank_factor.predict import Calibration, PosteriorDraw, decisions, factors
 from nongauss.rank_factor.rank_likelihood import CellSums, cell_sums, with_loading_prior
-from nongauss.rank_factor.updates import level_loadings, share_logs
-from nongauss.rank_factor.vb_and_gibbs import VariationalBayes
+from nongauss.rank_factor.updates import VariationalBayes, level_loadings, share_logs
 
 Numbers = NDArray[np.intp]
 

@@ -19,10 +19,10 @@ from nongauss.core.records import persistable
 from nongauss.rank_factor.config import MOST_LEVELS
 from nongauss.tables.encoder import TableEncoder
 from nongauss.tables.frame import n_rows_of, take_rows
+from nongauss.tables.kinds.number import Scale, fit_scale
 from nongauss.tables.labels import class_target, labels_of
 from nongauss.tables.learn import learn
 from nongauss.tables.rows import CanonicalRows, canonical_rows
-from nongauss.tables.scaling import Scale, fit_scale
 from nongauss.tables.source import Encode, Part, Source, Stream, sample_table
 
 FloatArray = NDArray[Any]

@@ -43,8 +43,7 @@ from nongauss.rank_factor.data import (
     within,
 )
 from nongauss.rank_factor.fit import fit
-from nongauss.rank_factor.mcmc_diagnostics import effective_size, split_rhat
-from nongauss.rank_factor.predict import FittedFactors, interval
+from nongauss.rank_factor.predict import FittedFactors, effective_size, interval, split_rhat
 from nongauss.tables.learn import as_source
 
 ACTIVE = 0.01

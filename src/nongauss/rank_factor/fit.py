@@ -26,11 +26,16 @@ from nongauss.rank_factor.params import (
     first_factors,
     first_shrinkage,
 )
-from nongauss.rank_factor.predict import Calibration, FittedFactors, PosteriorDraw, decisions, factors
+from nongauss.rank_factor.predict import (
+    Calibration,
+    FittedFactors,
+    PosteriorDraw,
+    aligned,
+    decisions,
+    factors,
+)
 from nongauss.rank_factor.rank_likelihood import level_scores, mean_by_level, neighbour_extremes
-from nongauss.rank_factor.rotate import aligned
-from nongauss.rank_factor.updates import sweep
-from nongauss.rank_factor.vb_and_gibbs import Gibbs, Inference, VariationalBayes
+from nongauss.rank_factor.updates import Gibbs, Inference, VariationalBayes, sweep
 
 LARGE = 2_000_000
 """From so many cells on they are held in 32 bits; all systems of equations stay in 64."""

@@ -33,8 +33,7 @@ from nongauss.rank_factor.params import (
     unpack,
 )
 from nongauss.rank_factor.rank_likelihood import with_loading_prior, with_prior
-from nongauss.rank_factor.updates import label_system, share_logs, update_experts
-from nongauss.rank_factor.vb_and_gibbs import Gibbs, Inference
+from nongauss.rank_factor.updates import Gibbs, Inference, label_system, share_logs, update_experts
 
 CHUNK = 20_000
 """Pairs that are handled at once."""

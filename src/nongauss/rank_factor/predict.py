@@ -1,4 +1,8 @@
-"""What a fit says about new rows: factors from ranks or values alone, decision values, probabilities."""
+"""What a fit says about new rows: factors from ranks or values alone, decision values, probabilities.
+
+The model is the same for every permutation and reflection of its factors, so draws are put in one order,
+with one sign. `split_rhat` and `effective_size` tell whether chains are long enough.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,8 @@ from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment
 from scipy.special import expit, ndtri
 
 from nongauss.core.errors import InputError
@@ -15,7 +21,6 @@ from nongauss.core.records import persistable
 from nongauss.rank_factor import data, svm_mixture
 from nongauss.rank_factor.config import RankConfig
 from nongauss.rank_factor.data import CellCoding, FloatArray, RankRows
-from nongauss.rank_factor.hinge_augmentation import expected_weights, hinges, quadratic
 from nongauss.rank_factor.params import (
     Experts,
     Gate,
@@ -30,8 +35,11 @@ from nongauss.rank_factor.rank_likelihood import (
     CellQuadratics,
     LoadingMoments,
     expected_quadratics,
+    expected_weights,
+    hinges,
     moments_of,
     moments_of_draw,
+    quadratic,
     with_prior,
     z_system,
 )
@@ -215,3 +223,88 @@ def interval(draws: FloatArray, sd: FloatArray | None, coverage: float) -> Float
         return np.moveaxis(np.quantile(draws, [tail, 1.0 - tail], axis=0), 0, -1)
     half = -ndtri(tail) * sd
     return np.stack([draws[0] - half, draws[0] + half], axis=-1)
+
+
+def canonical_order(A: FloatArray) -> tuple[NDArray[np.intp], FloatArray]:
+    """Order (K,) by falling size of the loadings (D, K), and signs that make the largest of each positive."""
+    order = np.argsort(-(A**2).sum(axis=0), kind="stable")
+    largest = A[np.abs(A).argmax(axis=0), np.arange(A.shape[1])]
+    return order, np.where(largest < 0, -1.0, 1.0)[order]
+
+
+def order_like(A: FloatArray, reference: FloatArray) -> tuple[NDArray[np.intp], FloatArray]:
+    """The order and signs of loadings (D, K) that bring them nearest to a reference, by one assignment."""
+    size = np.sqrt((A**2).sum(axis=0)[:, None] * (reference**2).sum(axis=0)) + 1e-300
+    cosine = (A.T @ reference) / size
+    own, like = linear_sum_assignment(-np.abs(cosine))
+    order = own[np.argsort(like)]
+    return order, np.where(cosine[order, np.arange(len(order))] < 0, -1.0, 1.0)
+
+
+def turned(draw: PosteriorDraw, order: NDArray[np.intp], sign: FloatArray) -> PosteriorDraw:
+    """A draw with its factors in this order and with these signs."""
+    both = sign[:, None] * sign
+
+    def covariance(C: FloatArray | None, rank: NDArray[np.intp], square: FloatArray) -> FloatArray | None:
+        """A covariance with its last two axes in that order, times the products of signs."""
+        return None if C is None else C[..., rank[:, None], rank] * square
+
+    last = np.append(order, len(order))
+    signs = np.append(sign, 1.0)
+    gate = draw.gate
+    return draw._replace(
+        A=draw.A[:, order] * sign.astype(draw.A.dtype),
+        covariance=covariance(draw.covariance, order, both),
+        means=None if draw.means is None else draw.means[..., order] * sign,
+        beta=draw.beta[..., last] * signs,
+        beta_covariance=covariance(draw.beta_covariance, last, signs[:, None] * signs),
+        gate=None if gate is None else gate._replace(mean=gate.mean[:, order] * sign),
+    )
+
+
+def aligned(draws: tuple[PosteriorDraw, ...]) -> tuple[PosteriorDraw, ...]:
+    """All draws in the order of the first, which is put in canonical order."""
+    first = turned(draws[0], *canonical_order(draws[0].A))
+    return (first, *(turned(draw, *order_like(draw.A, first.A)) for draw in draws[1:]))
+
+
+def split_rhat(chains: FloatArray) -> float:
+    """Potential scale reduction of chains (C, T), each cut in two halves (Gelman et al. 2013, eq. 11.4).
+
+    NaN for fewer than 4 iterations, or without any variance.
+    """
+    half = chains.shape[1] // 2
+    if half < 2:
+        return float("nan")
+    parts = np.concatenate([chains[:, :half], chains[:, -half:]])
+    within = parts.var(axis=1, ddof=1).mean()
+    between = half * parts.mean(axis=1).var(ddof=1)
+    if within <= 0.0:
+        return float("nan")
+    return float(np.sqrt(((half - 1) / half * within + between / half) / within))
+
+
+def effective_size(chains: FloatArray) -> float:
+    """Effective number of independent draws in chains (C, T), by Geyer's initial monotone sequence.
+
+    Autocorrelations from all chains together (Gelman et al. 2013, section 11.5). NaN as for `split_rhat`.
+    """
+    n_chains, n = chains.shape
+    if n < 4:
+        return float("nan")
+    centred = chains - chains.mean(axis=1, keepdims=True)
+    size = 1 << (2 * n - 1).bit_length()
+    power = np.abs(np.fft.rfft(centred, size, axis=1)) ** 2
+    autocovariance = np.fft.irfft(power, size, axis=1)[:, :n] / n
+    within = autocovariance[:, 0].mean() * n / (n - 1)
+    if within <= 0.0:
+        return float("nan")
+    between = chains.mean(axis=1).var(ddof=1) if n_chains > 1 else 0.0
+    total = (n - 1) / n * within + between
+    rho = 1.0 - (within - autocovariance.mean(axis=0) * n / (n - 1)) / total
+    rho[0] = 1.0
+    pairs = rho[: n // 2 * 2].reshape(-1, 2).sum(axis=1)
+    negative = np.flatnonzero(pairs < 0)
+    pairs = np.minimum.accumulate(pairs[: negative[0]] if len(negative) else pairs)
+    time = max(2.0 * pairs.sum() - 1.0, 1.0 / np.log10(max(n_chains * n, 10)))
+    return float(n_chains * n / time)

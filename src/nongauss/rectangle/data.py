@@ -17,8 +17,8 @@ from nongauss.core.errors import InputError
 from nongauss.core.records import persistable
 from nongauss.tables.column import Column
 from nongauss.tables.encoder import ColumnCode, TableEncoder
+from nongauss.tables.kinds.number import Scale
 from nongauss.tables.rows import canonical_rows
-from nongauss.tables.scaling import Scale
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]

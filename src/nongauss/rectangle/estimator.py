@@ -44,9 +44,15 @@ from nongauss.rectangle.data import (
 )
 from nongauss.rectangle.fit import ClusterTask, fit
 from nongauss.rectangle.params import RectangleParams
-from nongauss.rectangle.predict import FittedRectangles
-from nongauss.rectangle.stated_rules import NOTHING_STATED, read_prior
-from nongauss.rectangle.summaries import cluster_table, description, rule_table, rule_texts, tally_of
+from nongauss.rectangle.predict import (
+    FittedRectangles,
+    cluster_table,
+    description,
+    rule_table,
+    rule_texts,
+    tally_of,
+)
+from nongauss.rectangle.rules import NOTHING_STATED, read_prior
 from nongauss.tables.encoder import TableEncoder
 from nongauss.tables.learn import as_source, learn
 from nongauss.tables.source import Encode, Source, itself, sample_table

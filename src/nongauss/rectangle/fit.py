@@ -16,8 +16,7 @@ from nongauss.rectangle.data import ColumnViews, FloatArray, IntArray, RawCells,
 from nongauss.rectangle.objective import EMProblem, objective, slope_powers
 from nongauss.rectangle.params import RectangleParams, StatedBound, box_prior
 from nongauss.rectangle.predict import FittedRectangles, by_soft_box, soft_posterior
-from nongauss.rectangle.rules import Rules, best_slopes, printed
-from nongauss.rectangle.stated_rules import StatedRules
+from nongauss.rectangle.rules import Rules, StatedRules, best_slopes, printed
 from nongauss.rectangle.updates import (
     boxes_around,
     iterate,

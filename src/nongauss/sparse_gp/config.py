@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -47,6 +47,15 @@ class GPRecipe:
     tol: float = 1e-3
     n_components: int = 1
 
+    @classmethod
+    def of(cls, estimator: Any, n_components: int = 1) -> GPRecipe:
+        """The settings of an estimator by their names. Raises InputError for a text that is no kernel."""
+        named = {field.name: getattr(estimator, field.name) for field in fields(cls)[:-1]}
+        chosen: dict[str, Any] = {name: None if value == "auto" else value for name, value in named.items()}
+        if isinstance(estimator.kernel, str):
+            chosen["kernel"] = parse(estimator.kernel)
+        return cls(**chosen, n_components=n_components)
+
     def kernels(self, likelihood: Likelihood, every_row: bool) -> list[Kernel]:
         """The kernel of each model that is fitted. `every_row`: is each row an inducing input?"""
         kernel = self.kernel
@@ -67,22 +76,3 @@ class GPRecipe:
         if self.n_inducing is None and likelihood.conjugate and n_rows <= MOST_EXACT:
             return n_rows
         return self.most_inducing(likelihood)
-
-
-def recipe_of(
-    kernel: str | Kernel,
-    n_scales: str | int,
-    n_inducing: str | int,
-    max_iter: int,
-    tol: float,
-    n_components: int = 1,
-) -> GPRecipe:
-    """The settings of an estimator as the fit takes them. Raises InputError for a text that is no kernel."""
-    return GPRecipe(
-        parse(kernel) if isinstance(kernel, str) else kernel,
-        None if n_scales == "auto" else int(n_scales),
-        None if n_inducing == "auto" else int(n_inducing),
-        int(max_iter),
-        float(tol),
-        n_components,
-    )

@@ -22,7 +22,7 @@ from nongauss.estimator.by_parts import by_parts
 from nongauss.optimise.course import FitResult
 from nongauss.optimise.loop import close_checkpoint, open_checkpoint
 from nongauss.predictive.distribution import PredictiveDistribution
-from nongauss.sparse_gp.config import CONSTRAINTS, GPRecipe, recipe_of
+from nongauss.sparse_gp.config import CONSTRAINTS, GPRecipe
 from nongauss.sparse_gp.data import (
     ScaleTarget,
     SummariseTarget,
@@ -32,11 +32,10 @@ from nongauss.sparse_gp.data import (
     with_a_column,
 )
 from nongauss.sparse_gp.fit import fit
-from nongauss.sparse_gp.inducing import most_rows, shares_a_row
 from nongauss.sparse_gp.kernels import FloatArray
 from nongauss.sparse_gp.likelihoods import REGRESSION, Custom, Likelihood
+from nongauss.sparse_gp.params import most_rows, shares_a_row
 from nongauss.sparse_gp.predict import GPAverage, GPPosterior
-from nongauss.sparse_gp.stacking import is_exact
 from nongauss.tables.encoder import TableEncoder
 from nongauss.tables.learn import as_source, learn
 from nongauss.tables.source import ReadPart, Source
@@ -46,11 +45,6 @@ class SparseGP(TableEstimator):
     """Base of the sparse Gaussian processes: a subclass reads its target and has these parameters."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = CONSTRAINTS
-    kernel: Any
-    n_scales: Any
-    n_inducing: Any
-    max_iter: int
-    tol: float
     checkpoint: str | os.PathLike[str] | None
     random_state: Any
     posteriors_: tuple[GPPosterior, ...]
@@ -64,7 +58,7 @@ class SparseGP(TableEstimator):
     def _recipe(self, n_components: int = 1) -> GPRecipe:
         """The settings, checked. Raises InputError."""
         check_parameters(self)
-        return recipe_of(self.kernel, self.n_scales, self.n_inducing, self.max_iter, self.tol, n_components)
+        return GPRecipe.of(self, n_components)
 
     def _fit(
         self,
@@ -86,7 +80,7 @@ class SparseGP(TableEstimator):
         result, average, main = fit(table, likelihood, recipe, seed, self._run(checkpoint))
         self._keep_encoder(encoder)
         self.posteriors_, self.weights_ = average
-        self.is_exact_ = is_exact(main, table.rows)
+        self.is_exact_ = main.is_exact(table.rows)
         self.holds_training_rows_ = shares_a_row(main.posterior.Z, table.rows.X)
         self.kernel_params_, self.lengthscales_ = main.posterior.readable()
         self.bound_ = main.bound

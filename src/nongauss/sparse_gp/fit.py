@@ -18,14 +18,21 @@ from nongauss.optimise.lbfgs import PATIENCE, lbfgs
 from nongauss.sparse_gp.buffers import recycled
 from nongauss.sparse_gp.config import GPRecipe
 from nongauss.sparse_gp.data import GPRows, GPTable
-from nongauss.sparse_gp.inducing import are_all_rows, inducing_inputs, learning_rows
 from nongauss.sparse_gp.kernels import FloatArray, Kernel, Space
 from nongauss.sparse_gp.likelihoods import Likelihood
 from nongauss.sparse_gp.objective import LatentQ, exact_evidence
-from nongauss.sparse_gp.params import GPModel, GPParams, box, start
+from nongauss.sparse_gp.params import (
+    GPModel,
+    GPParams,
+    are_all_rows,
+    box,
+    inducing_inputs,
+    learning_rows,
+    start,
+)
 from nongauss.sparse_gp.posterior_mixture import fit_mixture
-from nongauss.sparse_gp.predict import GPAverage, GPPosterior
-from nongauss.sparse_gp.stacking import FittedGP, weights_of
+from nongauss.sparse_gp.predict import FittedGP, GPAverage, GPPosterior
+from nongauss.sparse_gp.stacking import weights_of
 from nongauss.sparse_gp.streamed_posterior import converged_latents
 from nongauss.sparse_gp.updates import HyperObjective
 from nongauss.tables.source import Source, Stream
@@ -52,7 +59,7 @@ def fit(
     known = learning_rows(table.rows, recipe.most_inducing(likelihood))
     models, psi = models_of(kernels, table.space, likelihood, known)
     members = fit_models(models, table, psi, recipe, seed, run)
-    weights = weights_of(members, table.rows)
+    weights = weights_of(members, table.rows) if len(members) > 1 else np.ones(1)
     order = np.argsort(-weights, kind="stable")
     members = [members[c] for c in order]
     statuses = [member.result.status for member in members]

@@ -26,10 +26,17 @@ from scipy.linalg.lapack import dpotri
 
 from nongauss.sparse_gp.buffers import product, times
 from nongauss.sparse_gp.data import GPRows
-from nongauss.sparse_gp.inducing import Basis, Inducing, KernelBlocks
 from nongauss.sparse_gp.kernels import PRIOR_SD, FloatArray
 from nongauss.sparse_gp.likelihoods import Expectation
-from nongauss.sparse_gp.params import GaussianSites, GPModel, GPParams, first_sites
+from nongauss.sparse_gp.params import (
+    Basis,
+    GaussianSites,
+    GPModel,
+    GPParams,
+    Inducing,
+    KernelBlocks,
+    first_sites,
+)
 
 SMALLEST_VARIANCE = 1e-10
 """Least variance of f, relative to its prior variance: rounding leaves less."""

@@ -27,10 +27,9 @@ from nongauss.optimise import loop
 from nongauss.optimise.course import FitResult, Rule, Run, Status
 from nongauss.optimise.lbfgs import lbfgs
 from nongauss.prob.mixture_entropy import pairwise_entropy
-from nongauss.sparse_gp.inducing import KernelBlocks
 from nongauss.sparse_gp.kernels import FloatArray
 from nongauss.sparse_gp.objective import SMALLEST_VARIANCE, QAtSites, spread_factor
-from nongauss.sparse_gp.params import GaussianSites
+from nongauss.sparse_gp.params import GaussianSites, KernelBlocks
 from nongauss.sparse_gp.updates import converge_q
 
 LOG_SD_BOUND = 3.0

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from nongauss.core.records import persistable
+from nongauss.optimise.course import FitResult
 from nongauss.predictive.distribution import PredictiveDistribution
 from nongauss.predictive.mixture import averaged
 from nongauss.sparse_gp.buffers import recycled
-from nongauss.sparse_gp.inducing import basis, row_slices
+from nongauss.sparse_gp.data import GPRows
 from nongauss.sparse_gp.kernels import FloatArray, Kernel, Space
 from nongauss.sparse_gp.likelihoods import Likelihood
 from nongauss.sparse_gp.objective import latent_moments
+from nongauss.sparse_gp.params import GPModel, basis, row_slices
 
 
 @persistable("sparse_gp.Posterior", "nongauss.sparse_gp.predict:Posterior")
@@ -71,6 +74,23 @@ class GPPosterior(NamedTuple):
 
     def _latents_of(self, kernel: int) -> list[int]:
         return [l for l, own in enumerate(self.kernel_of) if own == kernel]
+
+
+class FittedGP(NamedTuple):
+    """One of the models that are averaged, fitted."""
+
+    model: GPModel
+    result: FitResult
+    posterior: GPPosterior
+
+    @property
+    def bound(self) -> float:
+        """At the end of the fit; NaN where there was none."""
+        return float(self.result.trace[-1]["bound"]) if self.result.trace else math.nan
+
+    def is_exact(self, rows: GPRows) -> bool:
+        """Is it the exact Gaussian process of the rows that it was fitted to?"""
+        return self.model.likelihood.conjugate and len(self.posterior.Z) == len(rows.y)
 
 
 class GPAverage(NamedTuple):

@@ -8,17 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
-from nongauss.optimise.course import FitResult
 from nongauss.sparse_gp.data import GPRows
-from nongauss.sparse_gp.inducing import KernelBlocks, learning_rows
 from nongauss.sparse_gp.kernels import FloatArray
 from nongauss.sparse_gp.objective import latent_moments
-from nongauss.sparse_gp.params import GPModel, GPParams, first_sites
-from nongauss.sparse_gp.predict import GPPosterior
+from nongauss.sparse_gp.params import GPParams, KernelBlocks, first_sites, learning_rows
+from nongauss.sparse_gp.predict import FittedGP
 
 SMALLEST_REST = 1e-9
 """Share of what is known of f_n that is not from the row's own target: rounding leaves less."""
@@ -27,36 +24,16 @@ MOST_STEPS, ENOUGH = 500, 1e-5
 """For the weights of the average: most steps, and the change below which they stand."""
 
 
-class FittedGP(NamedTuple):
-    """One of the models that are averaged, fitted."""
-
-    model: GPModel
-    result: FitResult
-    posterior: GPPosterior
-
-    @property
-    def bound(self) -> float:
-        """At the end of the fit; NaN where there was none."""
-        return float(self.result.trace[-1]["bound"]) if self.result.trace else math.nan
-
-
-def is_exact(member: FittedGP, rows: GPRows) -> bool:
-    """Is a model the exact Gaussian process of the rows that it was fitted to?"""
-    return member.model.likelihood.conjugate and len(member.posterior.Z) == len(rows.y)
-
-
 def weights_of(members: Sequence[FittedGP], rows: GPRows) -> FloatArray:
-    """The share of each member in the average (C,); several must have Gaussian noise.
+    """The share of each of several members with Gaussian noise in their average: (C,).
 
     Rows left out flatter a model whose hyper-parameters have seen them, by about a nat for each of these
     (Akaike 1974).
     """
-    if len(members) == 1:
-        return np.ones(1)
     widths = [len(member.posterior.Z) * member.model.n_leaves for member in members]
     learned_from = [learning_rows(rows, width).weight.sum() for width in widths]
     flattery = [sum(m.model.sizes) / weight for m, weight in zip(members, learned_from, strict=True)]
-    if not is_exact(members[0], rows):
+    if not members[0].is_exact(rows):
         rows = learning_rows(rows, max(widths))
     log_density = np.stack([left_out(member, rows) for member in members])
     return best_weights(log_density - np.reshape(flattery, (-1, 1)), rows.weight)
@@ -64,7 +41,7 @@ def weights_of(members: Sequence[FittedGP], rows: GPRows) -> FloatArray:
 
 def left_out(member: FittedGP, rows: GPRows) -> FloatArray:
     """log p(y_n | all rows but n) of rows that the member was fitted to, with Gaussian noise: (N,)."""
-    residual, total = (_left_out_exactly if is_exact(member, rows) else _left_out)(member, rows)
+    residual, total = (_left_out_exactly if member.is_exact(rows) else _left_out)(member, rows)
     out: FloatArray = -0.5 * (np.log(2.0 * math.pi * total) + residual**2 / total)
     return out
 

@@ -16,10 +16,19 @@ import numpy as np
 
 from nongauss.optimise.checkpoint import Checkpoint, computed_once
 from nongauss.sparse_gp.data import GPRows
-from nongauss.sparse_gp.inducing import Basis, bases_of, inducing_of, row_slices
 from nongauss.sparse_gp.kernels import FloatArray
 from nongauss.sparse_gp.objective import LatentQ, latent, latent_moments, weighted_gram
-from nongauss.sparse_gp.params import GaussianSites, GPModel, GPParams, first_sites, sites_at
+from nongauss.sparse_gp.params import (
+    Basis,
+    GaussianSites,
+    GPModel,
+    GPParams,
+    bases_of,
+    first_sites,
+    inducing_of,
+    row_slices,
+    sites_at,
+)
 from nongauss.sparse_gp.updates import LAST_STEPS, LAST_TOL, climb
 from nongauss.tables.source import Source, added
 

@@ -15,7 +15,6 @@ from jaxtyping import Float
 
 from nongauss.sparse_gp.buffers import product
 from nongauss.sparse_gp.data import GPRows
-from nongauss.sparse_gp.inducing import KernelBlocks, pull_back_inducing
 from nongauss.sparse_gp.objective import (
     QAtSites,
     bound_at,
@@ -24,7 +23,16 @@ from nongauss.sparse_gp.objective import (
     exact_evidence,
     log_prior,
 )
-from nongauss.sparse_gp.params import INPUT_UNIT, GaussianSites, GPModel, GPParams, first_sites, sites_at
+from nongauss.sparse_gp.params import (
+    INPUT_UNIT,
+    GaussianSites,
+    GPModel,
+    GPParams,
+    KernelBlocks,
+    first_sites,
+    pull_back_inducing,
+    sites_at,
+)
 
 MOST_STEPS = 3
 """Steps of the sites at each evaluation of the bound."""

@@ -42,7 +42,7 @@ in memory `first.places(part.weight)` is the canonical row of each original row,
 **Reports.** `table = read_input(frame)` is decoded once; `model.predict(table)`, `table.with_column(name,
 cells)`, `table.take(rows)` and `table.select(names)` share what is decoded.
 
-**Files.** column (and the contract of a kind), kinds/ (one file a kind), frame, encoder (and `ColumnCode`),
-scaling, learn; source (parts, `Encode`, samples), parquet, dask_source; rows (canonical order, weights);
-target, labels, sparse; files (CSV and Parquet, read and written).
+**Files.** column (and the contract of a kind), kinds/ (one file a kind; numbers and their scale), frame,
+encoder (and `ColumnCode`), learn; source (parts, `Encode`, samples), parquet, dask_source; rows (canonical
+order, weights); target, labels, sparse; files (CSV and Parquet, read and written).
 """

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import enum
 import math
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 import numpy as np
@@ -16,7 +17,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from nongauss.core.errors import InputError
-from nongauss.tables.scaling import Moments
+
+if TYPE_CHECKING:
+    from nongauss.tables.kinds.number import Moments
 
 
 @dataclass(frozen=True)
@@ -175,6 +178,8 @@ def listed(names: Sequence[str], most: int = 8) -> str:
     return f"{'column' if len(names) == 1 else 'columns'} {shown}{more}"
 
 
+_DIGIT = re.compile(r"\d")
+
 TEXT = ("string", "boolean", "bytes")
 """What pandas calls cells that are labels."""
 
@@ -221,6 +226,17 @@ class Cells:
     def content(self) -> str:
         """What pandas calls the type of the objects that are there: "string", "integer", "mixed", ..."""
         return str(pd.api.types.infer_dtype(self.objects[~self.missing], skipna=False))
+
+    @cached_property
+    def may_be_values(self) -> bool:
+        """Can the cells be numbers or dates? Not texts without a digit, nor categories."""
+        if isinstance(self.dtype, pd.CategoricalDtype):
+            return False
+        if not isinstance(self.raw, pd.Series) and self.dtype.kind not in "OUS":
+            return True
+        if pd.api.types.is_numeric_dtype(self.dtype) or self.content != "string":
+            return True
+        return any(_DIGIT.search(level) for level in self.labels.levels)
 
     @cached_property
     def labels(self) -> Column:

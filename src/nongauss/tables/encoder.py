@@ -20,8 +20,8 @@ from nongauss.tables.column import Column, ColumnSummary, listed
 from nongauss.tables.frame import InputTable, match_columns, read_input
 from nongauss.tables.kinds import flat, kind_of
 from nongauss.tables.kinds.label import FEW_ROWS, MOST_LEVELS
+from nongauss.tables.kinds.number import Scale
 from nongauss.tables.rows import Counted
-from nongauss.tables.scaling import Scale
 
 Role = Literal["numeric", "labels", "constant", "empty", "identifier"]
 

@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_array
 from nongauss.core.errors import InputError
 from nongauss.core.records import persistable
 from nongauss.tables.frame import check_width
-from nongauss.tables.scaling import Moments, power_of_two
+from nongauss.tables.kinds.number import Moments, power_of_two
 
 MOST_COLUMNS = 2**24
 """Column numbers are held in float32 beside the values, which is exact up to here."""

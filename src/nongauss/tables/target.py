@@ -14,7 +14,7 @@ from sklearn.utils import column_or_1d
 from nongauss.core.errors import InputError
 from nongauss.core.records import persistable
 from nongauss.tables.column import as_pandas
-from nongauss.tables.scaling import Moments, Scale
+from nongauss.tables.kinds.number import Moments, Scale
 from nongauss.tables.source import Part
 
 _SMALLEST_SPREAD, _LARGEST_SPREAD = 1e-150, 1e150

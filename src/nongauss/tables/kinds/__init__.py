@@ -47,7 +47,7 @@ def decode(name: str, raw: Any) -> Column:
     Raises: InputError for cells of no kind, naming the column and the first bad row; TypeError for objects.
     """
     cells = Cells(name, raw)
-    for kind in KINDS:
+    for kind in KINDS if cells.may_be_values else (_BY_NAME["label"],):
         column = kind.decode(cells)
         if column is not None:
             return column

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from nongauss.core.errors import InputError
 from nongauss.tables.column import Cells, Column, ColumnKind, ColumnSummary, Kind, label_of, labelled
-from nongauss.tables.scaling import Moments
+from nongauss.tables.kinds.number import Moments
 
 ISO = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d([.,]\d+)?)?(Z|[+-]\d\d:?\d\d)?)?")
 """A date as ISO 8601 writes it, perhaps with a time and its distance from UTC."""

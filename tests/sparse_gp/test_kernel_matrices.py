@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from nongauss.sparse_gp import inducing as module
-from nongauss.sparse_gp.inducing import KernelBlocks, are_all_rows, inducing_inputs
+from nongauss.sparse_gp import params as module
 from nongauss.sparse_gp.likelihoods import Gaussian, Poisson
+from nongauss.sparse_gp.params import KernelBlocks, are_all_rows, inducing_inputs
 from nongauss.sparse_gp.updates import HyperObjective
 from sparse_gp.small import model, params, rows
 
