@@ -50,16 +50,14 @@ def demo(
     """Fit a regression on a real data set that ships with scikit-learn, next to ridge regression."""
     with polite() as caught:
         from nongauss.cli import choose, fit_and_report, judge, read
-        from nongauss.report.baselines import baselines
 
         paths = output_paths(out, None, None)
         check_outputs(paths, force=force)
         table = read.demo_table(set_ or ())
-        ridge = {"ridge regression": baselines(table.X)["ridge regression"]}
         with fit_progress(enabled=False if as_json else None) as callbacks:
             model = choose.build_model(table.choice, seed=seed, max_epochs=max_epochs, callbacks=callbacks)
             fit_and_report.keep_compiled()
-            outcome = judge.fit_and_judge(model, table, seed=seed, rivals=ridge)
+            outcome = judge.fit_and_judge(model, table, seed=seed)
         _finish(outcome, table, paths, "Diabetes progression after one year", caught, as_json)
 
 

@@ -48,15 +48,15 @@ def save_and_report(
     for path in (model_path, report_path):
         path.parent.mkdir(parents=True, exist_ok=True)
     save(_without_live_parts(outcome.final), model_path)
-    X, y = outcome.held_out if outcome.held_out is not None else (None, None)
-    figures = report_figures(outcome.judged, X, y, target=table.target, traced=outcome.final)
+    figures = report_figures(outcome.judged, scores=outcome.scores, target=table.target, traced=outcome.final)
     rows = rows_for(outcome.final, table)
     has_features = hasattr(outcome.final, "top_features")
     write_report(
         report_path,
         title=title,
         estimator=outcome.final,
-        frame_info=table.info(0 if y is None else len(y), [*outcome.notes, *notes]),
+        frame_info=table.info(outcome.n_held_out, [*outcome.notes, *notes]),
+        verdict=outcome.verdict,
         metrics=outcome.metrics,
         figures=figures,
         learned=[
@@ -88,7 +88,8 @@ def compare_table(
     from nongauss.report.comparison import compare
 
     ours = {type(model).__name__: model for model in models}
-    beside = baselines(table.X, classify=table.choice.task != REGRESSION, random_state=seed)
+    counts = table.kind is ColumnKind.COUNT and table.choice.model != "tggm"
+    beside = baselines(classify=table.choice.task != REGRESSION, counts=counts, random_state=seed)
     return compare(
         {**ours, **beside}, table.X, table.y, cv=cv, levels=table.levels, random_state=seed, progress=progress
     )

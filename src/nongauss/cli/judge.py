@@ -161,7 +161,8 @@ def _how_judged(plan: Split, n: int, refit: bool) -> str:
             f"{plan.text} ({sum(len(test) for _, test in plan.folds)} in all); {kept}"
         )
     ((train, test),) = plan.folds
-    return f"Held-out figures are from a fit on {len(train)} rows, judged on the other {len(test)}, {plan.text}; {kept}"
+    split = f"a fit on {len(train)} rows, judged on the other {len(test)}, {plan.text}"
+    return f"Held-out figures are from {split}; {kept}"
 
 
 def _fitted(model: Any, whole: Part) -> Any:

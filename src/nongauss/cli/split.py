@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,11 +19,10 @@ from nongauss.report.evidence import Dependence, blocks
 Rows = npt.NDArray[np.intp]
 
 RANDOM, LAST, BY = "random", "last", "by"
-FEW_ROWS = 300
-"""Below so many rows, one fifth says too little of a model: every row is held out once, by five fits."""
+ENOUGH_ROWS = 200
+"""Held-out rows that can tell a model of some worth from none; parts are held out in turn until there are."""
 
 _FEWEST_ROWS = 10
-_FOLDS = 5
 _FEWEST_DATES = 10
 
 
@@ -82,23 +82,23 @@ def split_rows(table: Table, how: str, share: float, seed: int, *, several: bool
         return _last(table, share)
     if how != RANDOM:
         raise InputError(f"There is no split {how!r}; there are {RANDOM} and {LAST}.")
-    n_folds = _FOLDS if several and n < FEW_ROWS else 1
-    fold = _dealt(table, share, seed, n_folds)
-    tests = [np.flatnonzero(fold == k) for k in range(n_folds)]
-    tests = [test for test in tests if len(test)]
+    n_parts = max(2, round(1.0 / share))
+    n_tests = min(n_parts, math.ceil(ENOUGH_ROWS / (share * n))) if several and share <= 0.5 else 1
+    part = _dealt(table, share, seed, n_parts if n_tests > 1 else 1)
+    tests = [test for k in range(n_tests) if len(test := np.flatnonzero(part == k))]
     if not tests:
         return Split(f"{n} rows with no label twice leave none to hold out.")
     folds = [(np.setdiff1d(np.arange(n), test), test) for test in tests]
     groups = None if table.groups is None else np.concatenate([table.groups[test] for test in tests])
     text = "at random" if groups is None else "at random, those of a group together"
-    return Split(text, folds, Dependence(groups, len(folds)))
+    return Split(text, folds, Dependence(groups, len(folds) > 1))
 
 
-def _dealt(table: Table, share: float, seed: int, n_folds: int) -> Rows:
-    """The fold in which each row is held out, -1 for none (N,)."""
+def _dealt(table: Table, share: float, seed: int, n_parts: int) -> Rows:
+    """The part in which each row is held out, -1 for none (N,)."""
     n, rng = len(table.y), np.random.default_rng(seed)
     if table.groups is not None:
-        return _groups_dealt(table.groups, share, rng, n_folds)
+        return _groups_dealt(table.groups, share, rng, n_parts)
     order = rng.permutation(n)
     fold = np.full(n, -1, dtype=np.intp)
     spare = order
@@ -107,8 +107,8 @@ def _dealt(table: Table, share: float, seed: int, n_folds: int) -> Rows:
         label = pd.factorize(np.asarray(table.y))[0][order]
         by_class = np.argsort(label, kind="stable")
         spare = order[by_class[1:][np.diff(label[by_class]) == 0]]
-    if n_folds > 1:
-        fold[spare] = np.arange(len(spare)) % n_folds
+    if n_parts > 1:
+        fold[spare] = np.arange(len(spare)) % n_parts
         return fold
     n_test = min(max(1, round(share * n)), n - 2, len(spare))
     # Equal steps through the rows, which hold out classes in proportion.
@@ -116,16 +116,16 @@ def _dealt(table: Table, share: float, seed: int, n_folds: int) -> Rows:
     return fold
 
 
-def _groups_dealt(groups: npt.NDArray[Any], share: float, rng: np.random.Generator, n_folds: int) -> Rows:
-    """As `_dealt`, whole groups at a time: each, in random order, to the fold with the fewest rows so far."""
+def _groups_dealt(groups: npt.NDArray[Any], share: float, rng: np.random.Generator, n_parts: int) -> Rows:
+    """As `_dealt`, whole groups at a time: each, in random order, to the part with the fewest rows so far."""
     which = pd.factorize(groups, use_na_sentinel=False)[0]
     sizes = np.bincount(which)
     if len(sizes) < 2:
         raise InputError("All rows are of one group, so none can be held out; give another column.")
     fold_of = np.full(len(sizes), -1, dtype=np.intp)
-    taken = np.zeros(min(n_folds, len(sizes)))
+    taken = np.zeros(min(n_parts, len(sizes)))
     for group in rng.permutation(len(sizes)):
-        if n_folds == 1:
+        if n_parts == 1:
             if taken[0] > 0 and taken[0] + sizes[group] > share * len(which):
                 continue
             if taken[0] + sizes[group] >= len(which):

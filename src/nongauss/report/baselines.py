@@ -27,6 +27,7 @@ from nongauss.tables.frame import n_rows_of, take_rows
 from nongauss.tables.learn import as_source, learn
 
 _FOLDS = 5
+_TREE_FOLDS = 3
 _FEWEST_FOR_LAW = 4
 _MOST_ROWS_FOR_FOLDS = 20_000
 _MOST_ROWS_TO_CHOOSE = 1_000
@@ -89,7 +90,9 @@ def _regressors(counts: bool, atoms: tuple[float, ...], seed: int | None) -> dic
     return {
         MEAN: LawRegressor(mean, DummyClassifier(strategy="prior"), view="none", **how),
         LOG_LINEAR if counts else RIDGE: LawRegressor(linear, classifiers[LOGISTIC].classifier, **how),
-        TREES: LawRegressor(tree_ways, classifiers[TREES].classifier, view="trees", **how),
+        TREES: LawRegressor(
+            tree_ways, classifiers[TREES].classifier, view="trees", n_folds=_TREE_FOLDS, **how
+        ),
         NETWORK: LawRegressor(network, classifiers[NETWORK].classifier, **how),
     }
 
@@ -103,7 +106,9 @@ def _classifiers(seed: int | None) -> dict[str, Any]:
     return {
         SHARES: TemperedClassifier(DummyClassifier(strategy="prior"), view="none"),
         LOGISTIC: TemperedClassifier(LogisticRegression(max_iter=1000)),
-        TREES: TemperedClassifier(HistGradientBoostingClassifier(random_state=seed), view="trees"),
+        TREES: TemperedClassifier(
+            HistGradientBoostingClassifier(random_state=seed), view="trees", n_folds=_TREE_FOLDS
+        ),
         NETWORK: TemperedClassifier(MLPClassifier(max_iter=1000, random_state=seed)),
     }
 
@@ -224,15 +229,17 @@ class LawRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """The regressor and its law, of rows whose target is none of the atoms."""
         scales = ("counts",) if self.counts else scales_for(y)
         ways = {scale: self.ways[scale] for scale in scales if scale in self.ways}
+        some = np.sort(np.random.default_rng(0).permutation(len(y))[:_MOST_ROWS_TO_CHOOSE])
         if len(ways) > 1:
-            some = np.random.default_rng(0).permutation(len(y))[:_MOST_ROWS_TO_CHOOSE]
-            scores = {
-                s: self._law(s, way, take_rows(matrix, some), y[some], None)[1] for s, way in ways.items()
-            }
-            best = max(scores, key=lambda scale: scores[scale])
-            ways = {best: ways[best]}
-        ((self.scale_, way),) = ways.items()
-        self.law_, _ = self._law(self.scale_, way, matrix, y, exposure)
+            share = None if exposure is None else exposure[some]
+            tried = {s: self._law(s, way, take_rows(matrix, some), y[some], share) for s, way in ways.items()}
+            self.scale_ = max(tried, key=lambda scale: tried[scale][1])
+            self.law_ = tried[self.scale_][0]
+        else:
+            (self.scale_,) = ways
+        way = ways[self.scale_]
+        if len(ways) == 1 or len(some) < len(y):
+            self.law_, _ = self._law(self.scale_, way, matrix, y, exposure)
         self.regressor_ = self._regressor(way, matrix, y, exposure)
 
     def _regressor(self, way: Any, matrix: Any, y: FloatArray, exposure: FloatArray | None) -> Any:

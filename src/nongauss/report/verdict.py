@@ -78,6 +78,11 @@ class Setting:
     other_models: Sequence[str] = ()
     lowest: float = -math.inf
 
+    @property
+    def margin(self) -> float:
+        """Nats a row that count as nothing: N^(-4/5), to which a law of N values is known without columns."""
+        return float(max(self.n_fitted, 1) ** -0.8)
+
 
 def no_verdict(why: str) -> Verdict:
     """The verdict on a model of which nothing is known."""
@@ -106,7 +111,8 @@ def verdict(model: Scores, rivals: Mapping[str, Scores], setting: Setting) -> Ve
 
 
 def _difference(model: Scores, other: Scores, name: str, setting: Setting) -> Difference:
-    return difference(model.log_score, other.log_score, setting.dependence, baseline=name)
+    how: dict[str, Any] = {"baseline": name, "margin": setting.margin}
+    return difference(model.log_score, other.log_score, setting.dependence, **how)
 
 
 def _against_constant(model: Scores, constant: Scores, setting: Setting) -> tuple[Difference, Difference]:
@@ -114,7 +120,7 @@ def _against_constant(model: Scores, constant: Scores, setting: Setting) -> tupl
     how: dict[str, Any] = {"baseline": setting.constant, "alpha": ALPHA / 2}
     error = "wrong labels" if isinstance(model, LabelScores) else "squared error"
     return (
-        difference(model.log_score, constant.log_score, setting.dependence, **how),
+        difference(model.log_score, constant.log_score, setting.dependence, margin=setting.margin, **how),
         difference(-model.error, -constant.error, setting.dependence, measure=error, **how),
     )
 
@@ -192,7 +198,7 @@ def _others_that_find(rivals: Mapping[str, Scores], setting: Setting) -> list[Di
     found = []
     for name, scores in rivals.items():
         if name != setting.constant:
-            item = difference(scores.log_score, constant.log_score, setting.dependence, baseline=name)
+            item = _difference(scores, constant, name, setting)
             found += [item] if item.sign > 0 else []
     return found
 
