@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 from sklearn.base import clone
 
 from nongauss.cli.choose import MODELS, REGRESSION
-from nongauss.cli.read import Table
-from nongauss.cli.split import LAST, RANDOM, Split, split_rows, time_order
+from nongauss.cli.read import Declared, Table, prepare
+from nongauss.cli.split import LAST, RANDOM, HeldOut, Split, split_rows, time_order
 from nongauss.core.errors import InputError
 from nongauss.estimator.base import NongaussEstimator
 from nongauss.report.evidence import Dependence
@@ -21,11 +22,15 @@ from nongauss.report.leak import leaking_columns, too_good
 from nongauss.report.metrics import format_figure
 from nongauss.report.scoring import Scores, fit_timed, raise_if_stopped
 from nongauss.report.verdict import Setting, Verdict, no_verdict, verdict
+from nongauss.tables.column import listed
+from nongauss.tables.files import read_table
 from nongauss.tables.frame import read_input
+from nongauss.tables.kinds import decode
 
 _MOST_SECONDS_FOR_FOLDS = 20.0
 _MOST_ROWS_AGAIN = 50_000
 _LAST_SHARE = 0.2
+A_FIFTH = HeldOut()
 
 
 @dataclass(frozen=True)
@@ -53,37 +58,62 @@ def fit_and_judge(
     model: Any,
     table: Table,
     *,
-    split: str = RANDOM,
-    test: Table | None = None,
-    test_size: float = 0.2,
+    held_out: HeldOut = A_FIFTH,
     seed: int = 0,
     refit: bool = True,
     checkpoint: Path | None = None,
 ) -> Outcome:
     """Fit on a part of the rows, judge on the rest beside the usual models, then refit on all rows.
 
-    `split` is "random" or "last", see `split_rows`; `test` holds the rows to judge by instead. Without
+    See `split_rows` for which rows these are; those of a test file are judged by a fit on all. Without
     `refit` the model that was judged is kept. `checkpoint` is the file from which an interrupted fit of the
-    kept model goes on; the fit that is only judged has its own beside it. Raises InputError for a `test_size`
-    outside [0, 1).
+    kept model goes on; the fit that is only judged has its own beside it.
     """
     kept, whole = with_checkpoint(model, checkpoint), part_of(model, table)
-    if test is not None:
-        found = judge(kept, whole, part_of(model, test), seed=seed)
-        note = f"Held-out figures are of the {len(test.y)} rows of {test.source}, none of which was fitted."
-        return outcome_of(found, found.model, table, len(table.y), [note], Dependence(test.groups))
-    plan = split_rows(table, split, test_size, seed, several=refit and checkpoint is None)
+    if held_out.test is not None:
+        return _judge_on_file(kept, whole, table, held_out, seed)
+    plan = split_rows(table, held_out, seed, several=refit and checkpoint is None)
     if not plan.folds:
         final = _fitted(kept, whole)
         why = f"{plan.text[:-1]}, so there are no held-out figures."
         return Outcome(final, final, len(table.y), verdict=no_verdict(plan.text), notes=[why])
     beside = None if checkpoint is None else checkpoint.with_name(checkpoint.name + ".held-out")
     found, plan = _judge_folds(with_checkpoint(model, beside) if refit else kept, whole, plan, seed)
-    forward, said = _forward_in_time(model, whole, table, split, found)
+    forward, said = _forward_in_time(model, whole, table, held_out, found)
     final = _fitted(kept, whole) if refit else found.model
     n_fitted = len(table.y) if refit else len(plan.folds[0][0])
     notes = [_how_judged(plan, len(table.y), refit), *said]
     return outcome_of(found, final, table, n_fitted, notes, plan.dependence, forward)
+
+
+def _judge_on_file(model: Any, whole: Part, table: Table, held_out: HeldOut, seed: int) -> Outcome:
+    """The outcome of a fit on all rows that the rows of a file judge."""
+    assert held_out.test is not None
+    frame = read_table(held_out.test)
+    test, groups = rows_like(table, frame, held_out.declared, held_out.test.name)
+    found = judge(model, whole, replace(test, X=read_once(model, test.X)), seed=seed)
+    note = (
+        f"Held-out figures are of the {len(test.y)} rows of {held_out.test.name}; none of them was fitted to."
+    )
+    return outcome_of(found, found.model, table, len(table.y), [note], Dependence(groups))
+
+
+def rows_like(
+    table: Table, frame: pd.DataFrame, declared: Declared, source: str
+) -> tuple[Part, npt.NDArray[Any] | None]:
+    """The labelled rows of another frame with the columns, kinds and target of a table; and their groups.
+
+    Raises InputError where a column is not there.
+    """
+    lacking = [name for name in table.X.columns if name not in frame.columns]
+    if lacking:
+        raise InputError(f"{source} lacks {listed(lacking)}, which {table.source} has; add it.")
+    understood = table.understood
+    declared = replace(declared, kind=understood.kind.value, levels=understood.levels)
+    held = prepare(frame, table.target, table.choice.model, table.choice.task, (), declared, source=source)
+    there = ~decode(table.target, frame[table.target]).missing
+    X = frame.loc[there, list(table.X.columns)].reset_index(drop=True)
+    return Part(X, held.y, held.fit_params), held.groups
 
 
 def _judge_folds(model: Any, whole: Part, plan: Split, seed: int) -> tuple[Judgement, Split]:
@@ -128,10 +158,10 @@ def outcome_of(
 
 
 def _forward_in_time(
-    model: Any, whole: Part, table: Table, split: str, found: Judgement
+    model: Any, whole: Part, table: Table, held_out: HeldOut, found: Judgement
 ) -> tuple[dict[str, dict[str, float]], list[str]]:
     """Where a column of dates is in order: figures of the last fifth, predicted from the rows before."""
-    name = time_order(table) if split == RANDOM and table.groups is None else None
+    name = time_order(table) if held_out.how == RANDOM and table.groups is None else None
     if name is None:
         return {}, []
     warning = (
@@ -140,7 +170,7 @@ def _forward_in_time(
     )
     if len(table.y) > _MOST_ROWS_AGAIN:
         return {}, [f"{warning}."]
-    ((train, test),) = split_rows(table, LAST, _LAST_SHARE, 0).folds
+    ((train, test),) = split_rows(table, HeldOut(LAST, _LAST_SHARE), 0).folds
     part = whole.take(train)
     fitted, seconds = fit_timed(model, part.X, part.y, part.taken_by(model.fit))
     figures = scored(fitted, whole.take(test)).figures(seconds, table.levels)

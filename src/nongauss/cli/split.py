@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from nongauss.cli.choose import REGRESSION
-from nongauss.cli.read import Table
+from nongauss.cli.read import NOTHING, Declared, Table
 from nongauss.core.errors import InputError
 from nongauss.report.evidence import Dependence, blocks
 
@@ -45,18 +46,35 @@ class Split:
         return Split(self.text, self.folds[:1], Dependence(own))
 
 
-def read_split(text: str) -> tuple[str, str | None]:
-    """What `--split` says: "random", "last", or ("random", column) for "by COLUMN" or by:COLUMN.
+@dataclass(frozen=True)
+class HeldOut:
+    """What a person asks to be judged by: a `share` of the rows, "random" or "last", or the file `test`.
 
-    Raises InputError for anything else.
+    `declared` is what was said of the table, which holds of that file too.
     """
-    word = text.strip()
-    if word in (RANDOM, LAST):
-        return word, None
-    head, column = word[:2], word[2:].lstrip(" :=")
-    if head == BY and column and word[2] in " :=":
-        return RANDOM, column
-    raise InputError(f'--split must be random, last or "by COLUMN", got {text!r}.')
+
+    how: str = RANDOM
+    share: float = 0.2
+    test: Path | None = None
+    declared: Declared = NOTHING
+
+
+def declared_split(
+    split: str, test: Path | None, share: float, declared: Declared
+) -> tuple[HeldOut, Declared]:
+    """What `--split` and `--test` ask for; "by COLUMN" declares groups. Raises InputError for nonsense."""
+    check_share(share)
+    word = split.strip()
+    if test is not None and word != RANDOM:
+        raise InputError(
+            "--test gives the rows to judge by, so --split has none to choose; give one of them."
+        )
+    if word.startswith(BY) and word[len(BY) :].strip(" :=") and word[len(BY)] in " :=":
+        declared = replace(declared, group=word[len(BY) :].strip(" :="))
+        word = RANDOM
+    if word not in (RANDOM, LAST):
+        raise InputError(f'--split is random, last or "by COLUMN", got {split!r}.')
+    return HeldOut(word, share, test, declared), declared
 
 
 def check_share(test_size: float) -> None:
@@ -65,23 +83,21 @@ def check_share(test_size: float) -> None:
         raise InputError(f"The held-out share must be at least 0 and below 1, got {test_size}.")
 
 
-def split_rows(table: Table, how: str, share: float, seed: int, *, several: bool = True) -> Split:
-    """Which rows of a table are held out: `how` is "random" or "last", `share` a part of the rows.
+def split_rows(table: Table, held_out: HeldOut, seed: int, *, several: bool = True) -> Split:
+    """Which rows of a table are held out.
 
     At random, labels are held out in proportion, but never all rows of one; rows of a group stay together.
     With fewer than 300 rows and `several`, each row is held out once. Of fewer than 10 rows, or with share 0,
     none is.
     """
+    share, n = held_out.share, len(table.y)
     check_share(share)
-    n = len(table.y)
     if share == 0:
         return Split("No rows were held out.")
     if n < _FEWEST_ROWS:
         return Split(f"{n} rows are too few to hold any out ({_FEWEST_ROWS} are needed).")
-    if how == LAST:
+    if held_out.how == LAST:
         return _last(table, share)
-    if how != RANDOM:
-        raise InputError(f"There is no split {how!r}; there are {RANDOM} and {LAST}.")
     n_parts = max(2, round(1.0 / share))
     n_tests = min(n_parts, math.ceil(ENOUGH_ROWS / (share * n))) if several and share <= 0.5 else 1
     part = _dealt(table, share, seed, n_parts if n_tests > 1 else 1)

@@ -20,10 +20,10 @@ LEVELS = (0.5, 0.8, 0.9)
 
 ALPHA = 0.05
 OF_SEVERAL_FITS = 1.25
-"""What the variance of a mean is multiplied by where fits share rows, as those of folds do: they err together.
+"""What the variance of a mean is multiplied by where fits share rows, as those of folds do.
 
-By simulation, the standard error of the mean gain of ridge regressions of 60
-to 250 rows over five folds is 1.0 to 1.2 times that of independent rows, which this makes 1.12.
+By simulation, the standard error of the mean gain of ridge regressions of 60 to 250 rows over five folds
+is 1.0 to 1.2 times that of independent rows, which this makes 1.12.
 """
 _SAME = 1e-12
 

@@ -20,7 +20,7 @@ _MOST_CELLS = 20_000_000
 """Rows times columns (times classes) that a usual model is fitted to; of more, a sample of the rows."""
 _FEWEST_SAMPLED = 1_000
 _MOST_ATOMS = 10
-_JUMP = 1e-9
+_JUMP = 1e-6
 
 
 @dataclass(frozen=True)

@@ -364,7 +364,7 @@ class AtomRows:
 
     def _of_rest(self, mass: FloatArray) -> FloatArray:
         """The quantile of the continuous law below which it holds this much of its own mass."""
-        return self._rest.at_levels(np.clip(mass / np.maximum(self._chance[:, -1], 1e-300), 0.0, 1.0))
+        return self._rest.at_levels(np.clip(mass / np.maximum(self._chance[:, -1], 1e-300), 0.0, 1.0 - 1e-12))
 
     def interval(self, coverage: float = 0.9) -> FloatArray:
         """Central interval: (N, 2)."""

@@ -10,8 +10,8 @@ import numpy as np
 
 from nongauss.core.records import persistable
 from nongauss.optimise.course import FitResult
+from nongauss.predictive.combined import mixture
 from nongauss.predictive.distribution import PredictiveDistribution
-from nongauss.predictive.mixture import averaged
 from nongauss.sparse_gp.buffers import recycled
 from nongauss.sparse_gp.data import GPRows
 from nongauss.sparse_gp.kernels import FloatArray, Kernel, Space
@@ -114,4 +114,4 @@ class GPAverage(NamedTuple):
             mean += shift[:, None]
             psi = posterior.psi
             parts.append(posterior.likelihood.predictive(mean, variance, psi, centre=centre, scale=scale))
-        return parts[0] if len(parts) == 1 else averaged(parts, self.weights)
+        return mixture(parts, self.weights)
