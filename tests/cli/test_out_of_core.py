@@ -83,7 +83,7 @@ def test_a_local_cluster_starts_where_no_address_is_given(monkeypatch):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--engine", "spark"], "There is no engine 'spark'; there are memory, stream, dask."),
+        (["--engine", "spark"], "There is no engine 'spark'; there are: 'memory', 'stream', 'dask'."),
         (["--scheduler", "tcp://1"], "--scheduler goes with --engine dask, not memory"),
         (["--engine", "stream", "--target", "sale"], "did you mean 'sales'?"),
     ],

@@ -45,6 +45,7 @@ def demo(
     """Fit a regression on a real data set that ships with scikit-learn, next to ridge regression."""
     with command(*talk) as here:
         from nongauss.cli import choose, fit_and_report, judge, read
+        from nongauss.cli.describe import about_of
 
         check_outputs(outputs)
         here.step("reading the data set")
@@ -53,6 +54,7 @@ def demo(
         fit_and_report.keep_compiled()
         here.step("fitting")
         outcome = judge.fit_and_judge(model, table, seed=seed)
+        outcome.final.about_ = about_of(outcome, table, "tggm")
         fit_and_report.finish(here, outcome, table, outputs, "Diabetes progression after one year")
 
 
@@ -79,6 +81,7 @@ def fit(
     """Fit a model to a table, print how well it does on held-out rows, save it with a report."""
     with command(*talk) as here, ExitStack() as stack:
         from nongauss.cli import choose, fit_and_report, judge, out_of_core, read
+        from nongauss.cli.describe import about_of
         from nongauss.cli.split import declared_split
 
         check_outputs(outputs, [data])
@@ -100,6 +103,7 @@ def fit(
             outcome = judge.fit_and_judge(estimator, table, refit=refit, **how)
         else:
             outcome = out_of_core.fit_parts(estimator, table, data, engine, **how)
+        outcome.final.about_ = about_of(outcome, table, choices.model, declared)
         fit_and_report.finish(here, outcome, table, outputs, f"{target} in {data.name}")
 
 
@@ -110,20 +114,25 @@ def predict(
     data: options.Data,
     *,
     out: options.Predictions,
+    id_: options.Id = None,
+    keep: options.Keep = None,
+    coverage: options.Coverage = None,
+    quantiles: options.Quantiles = None,
     force: options.Force = False,
     talk: options.Talk,
 ) -> None:
-    """Predict each row of a table: mean, sd and 90 % interval, or the probability of each class."""
+    """Predict each row of a table: mean, sd and intervals, or the probability of each class."""
     with command(*talk) as here:
         from nongauss.cli import out_of_core
-        from nongauss.cli.predict import predict_table
+        from nongauss.cli.predict import predict_table, wanted
         from nongauss.estimator.persistence import load
 
         check_outputs(options.Outputs({"--out": out}, force), [model, data])
+        what = wanted(id_, *map(options.listed, (keep, coverage, quantiles)))
         here.step(f"predicting the rows of {data.name}")
         is_past_memory = out_of_core.is_past_memory(data, out)
         predict_all = out_of_core.predict_parts if is_past_memory else predict_table
-        n_rows = predict_all(load(model), data, out)
+        n_rows = predict_all(load(model), data, out, what)
         here.finish({"rows": n_rows, "out": out}, lambda: f"Wrote {n_rows} predictions to {out}.")
 
 
@@ -191,14 +200,8 @@ def cluster(
 def describe(model: options.ModelFile, as_json: options.Json = False) -> None:
     """Say what is in a saved model."""
     with command(quiet=True, as_json=as_json) as here:
+        from nongauss.cli.describe import description_text, model_description
         from nongauss.estimator.persistence import load
-        from nongauss.report.text import model_record, summary
 
         estimator = load(model)
-        record = model_record(estimator)
-        texts = [summary(estimator)]
-        if hasattr(estimator, "describe"):
-            texts.append(estimator.describe())
-        if record["columns"]:
-            texts.append("Columns: " + ", ".join(record["columns"]))
-        here.finish({"file": model, **record}, lambda: "\n\n".join(texts))
+        here.finish(model_description(estimator, model), lambda: description_text(estimator, model))

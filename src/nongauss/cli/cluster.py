@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import pandas as pd
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def fit_clusters(
     data: Path,
     *,
-    n_clusters: int | str = "auto",
+    n_clusters: int | Literal["auto"] = "auto",
     rules: str | None = None,
     structure: str | None = None,
     settings: Iterable[str] = (),

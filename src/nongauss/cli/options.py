@@ -78,7 +78,7 @@ Clusters = Annotated[int | None, typer.Option(min=1, help="Number of clusters; c
 Folds = Annotated[int, typer.Option(help="Number of folds.")]
 
 Predictions = Annotated[Path, typer.Option(help="Table to write: CSV (also .gz) or Parquet.")]
-Id = Annotated[str | None, typer.Option(help="Column that names the rows, written first.")]
+Id = Annotated[str | None, typer.Option("--id", help="Column that names the rows, written first.")]
 Keep = Annotated[Texts, typer.Option(help="Columns to write before the predictions, with commas.")]
 Coverage = Annotated[Texts, typer.Option(help="Intervals, in per cent, with commas: 50,90. By default 90.")]
 Quantiles = Annotated[Texts, typer.Option(help="Quantiles, with commas: .05,.5,.95.")]

@@ -16,7 +16,7 @@ import pandas as pd
 
 from nongauss.cli.choose import closest
 from nongauss.cli.judge import Outcome, outcome_of, rows_like, with_checkpoint
-from nongauss.cli.predict import prediction_columns
+from nongauss.cli.predict import USUAL, Wanted, prediction_frame
 from nongauss.cli.read import NOTHING, Declared, Table, prepare
 from nongauss.cli.split import LAST, HeldOut
 from nongauss.core.errors import InputError
@@ -163,7 +163,7 @@ def is_past_memory(data: Path, out: Path) -> bool:
     return data.exists() and all(path.name.endswith(PARQUET_SUFFIXES) for path in (data, out))
 
 
-def predict_parts(model: Any, data: Path, out: Path) -> int:
+def predict_parts(model: Any, data: Path, out: Path, what: Wanted = USUAL) -> int:
     """Predict part after part, each a row group of `out`, which is written whole or not at all.
 
     Returns the number of rows. Row i of `out` belongs to row i of `data`, files in the order of their names.
@@ -177,7 +177,7 @@ def predict_parts(model: Any, data: Path, out: Path) -> int:
         writer = None
         try:
             for part in Stream(parts, loaded).each(itself):
-                frame = pd.DataFrame(naming(part, partial(prediction_columns, model, part.X)))
+                frame = naming(part, partial(prediction_frame, model, part.X, what))
                 if writer is None:
                     schema = _schema_of(frame)
                     writer = pq.ParquetWriter(temporary, schema)

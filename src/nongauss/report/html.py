@@ -247,7 +247,7 @@ def rule_figures(estimator: Any, X: Any) -> list[tuple[str, Figure]]:
     """The report's plots of clusters with rules: (caption, figure). Labels make no scatter plot."""
     from matplotlib.figure import Figure
 
-    frame = number_columns(drawn_columns(X))
+    frame = number_columns(drawn_columns(X, estimator))
     figures = []
 
     def drawn(caption: str, display: Any, **kwargs: Any) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,7 @@ from nongauss.tables.column import label_of
 BETTER, NO_BETTER, WORSE, UNKNOWN = "better", "no better", "worse", "unknown"
 _CLEAR_BAND = 0.2  # width of a chance band below which "calibrated" can be said without a reserve
 _MOST_CLASSES = 20
+_JUMP = 1e-6  # probability of a single value that is mass
 
 
 @dataclass(frozen=True)
@@ -189,6 +190,8 @@ def _beside(item: Difference) -> str:
     if item.impossible:
         return f"Worse than {item.baseline}: {_nats(item)}."
     word = {1: "Better than", -1: "Worse than", 0: "No different from"}[item.sign]
+    if item.sign == 0 and replace(item, margin=0.0).sign != 0:
+        word = "Hardly different from"
     return f"{word} {item.baseline}: {_nats(item)}."
 
 
@@ -212,6 +215,8 @@ def _calibration(model: Scores, dependence: Dependence) -> tuple[list[Coverage],
     held = " / ".join(f"{100 * c.held:.0f}" for c in coverage)
     band = " / ".join(_band(c) for c in coverage)
     fact = f"{shown} % intervals held {held} % (chance band {band})"
+    if (model.mass > _JUMP).all():
+        fact += "; at the ends of intervals, whole numbers count in part"
     signs = {c.sign for c in coverage} - {0}
     lean = above_median(model.pit, dependence)
     said = []
