@@ -207,6 +207,8 @@ def format_figure(name: str, value: float | None) -> str:
         return f"{value:.0f}"
     if name.startswith("coverage") or name.endswith("accuracy"):
         return f"{100 * value:.1f} %"
+    if name == "r2":
+        return f"{value:.3f}"
     if name == "seconds":
         return f"{value:.2f}"
     return f"{value:.4g}"
