@@ -60,7 +60,11 @@ def demo(
 
 @app.command()
 @options.grouped(
-    declared=options.declared, choices=options.choices, outputs=options.outputs, talk=options.talk
+    declared=options.declared,
+    choices=options.choices,
+    apart=options.apart,
+    outputs=options.outputs,
+    talk=options.talk,
 )
 def fit(
     data: options.Data,
@@ -68,9 +72,7 @@ def fit(
     *,
     declared: Any,
     choices: options.Choices,
-    split: options.Split = "random",
-    test: options.Test = None,
-    test_size: options.TestSize = 0.2,
+    apart: options.Apart,
     refit: options.Refit = True,
     outputs: options.Outputs,
     checkpoint: options.Checkpoint = None,
@@ -90,7 +92,7 @@ def fit(
         if engine == "dask":
             here.aside(stack.enter_context(out_of_core.dask_client(scheduler)))
         load = read.load_table if engine == "memory" else out_of_core.sampled_table
-        held_out, declared = declared_split(split, test, test_size, declared)
+        held_out, declared = declared_split(*apart, declared)
         table = load(data, target or "", choices.model, choices.task, choices.settings, declared)
         estimator = choose.build_model(
             table.choice, seed=choices.seed, max_epochs=choices.max_epochs, callbacks=here.callbacks

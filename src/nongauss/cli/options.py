@@ -108,6 +108,14 @@ class Talk(NamedTuple):
     as_json: bool
 
 
+class Apart(NamedTuple):
+    """The rows that a person asks to be judged by."""
+
+    split: str
+    test: Path | None
+    share: float
+
+
 class Choices(NamedTuple):
     """The model that a person asks for."""
 
@@ -133,6 +141,11 @@ def choices(
 ) -> Choices:
     """Of a command that chooses a model by the target."""
     return Choices(model, task, set_ or (), seed, max_epochs)
+
+
+def apart(split: Split = "random", test: Test = None, test_size: TestSize = 0.2) -> Apart:
+    """Of a command that judges a fit."""
+    return Apart(split, test, test_size)
 
 
 def declared(
