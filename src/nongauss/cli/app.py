@@ -46,24 +46,26 @@ def demo(
     with command(*talk) as here:
         from nongauss.cli import choose, fit_and_report, judge, read
         from nongauss.cli.describe import about_of
-        from nongauss.report.baselines import baselines
 
         check_outputs(outputs)
         here.step("reading the data set")
         table = read.demo_table(set_ or ())
         here.say(f"{table.before}\n")
-        ridge = {"ridge regression": baselines(table.X)["ridge regression"]}
         model = choose.build_model(table.choice, seed=seed, max_epochs=max_epochs, callbacks=here.callbacks)
         fit_and_report.keep_compiled()
         here.step("fitting")
-        outcome = judge.fit_and_judge(model, table, seed=seed, rivals=ridge)
+        outcome = judge.fit_and_judge(model, table, seed=seed)
         outcome.final.about_ = about_of(outcome, table, "tggm")
         fit_and_report.finish(here, outcome, table, outputs, "Diabetes progression after one year")
 
 
 @app.command()
 @options.grouped(
-    declared=options.declared, choices=options.choices, outputs=options.outputs, talk=options.talk
+    declared=options.declared,
+    choices=options.choices,
+    apart=options.apart,
+    outputs=options.outputs,
+    talk=options.talk,
 )
 def fit(
     data: options.Data,
@@ -71,7 +73,7 @@ def fit(
     *,
     declared: Any,
     choices: options.Choices,
-    test_size: options.TestSize = 0.2,
+    apart: options.Apart,
     refit: options.Refit = True,
     outputs: options.Outputs,
     checkpoint: options.Checkpoint = None,
@@ -83,6 +85,7 @@ def fit(
     with command(*talk) as here, ExitStack() as stack:
         from nongauss.cli import choose, fit_and_report, judge, out_of_core, read
         from nongauss.cli.describe import about_of
+        from nongauss.cli.split import declared_split
 
         check_outputs(outputs, [data])
         out_of_core.check_engine(engine, scheduler)
@@ -90,6 +93,7 @@ def fit(
         if engine == "dask":
             here.aside(stack.enter_context(out_of_core.dask_client(scheduler)))
         load = read.load_table if engine == "memory" else out_of_core.sampled_table
+        held_out, declared = declared_split(*apart, declared)
         table = load(data, target or "", choices.model, choices.task, choices.settings, declared)
         here.say(f"{table.before}\n")
         estimator = choose.build_model(
@@ -98,7 +102,7 @@ def fit(
         fit_and_report.keep_compiled()
         here.goes_on_from(checkpoint)
         here.step("fitting")
-        how: dict[str, Any] = {"test_size": test_size, "seed": choices.seed, "checkpoint": checkpoint}
+        how: dict[str, Any] = {"held_out": held_out, "seed": choices.seed, "checkpoint": checkpoint}
         if engine == "memory":
             outcome = judge.fit_and_judge(estimator, table, refit=refit, **how)
         else:

@@ -45,9 +45,14 @@ Ignore = Annotated[Texts, typer.Option(help="Columns to leave out, with commas."
 Use = Annotated[Texts, typer.Option(help="Columns that are inputs whatever they look like, with commas.")]
 Missing = Annotated[Texts, typer.Option(help="COLUMN=VALUE: cells that stand for a gap. Repeat for more.")]
 Split = Annotated[
-    str, typer.Option(help="Rows held out: random, last (of the file), or by COLUMN (its highest values).")
+    str,
+    typer.Option(
+        help='Rows held out: random, last (in time, else in the file), or "by COLUMN", whole groups.'
+    ),
 ]
-Test = Annotated[Path | None, typer.Option(help="Table of rows to judge by, in place of held-out ones.")]
+Test = Annotated[
+    Path | None, typer.Option(help="Table of rows to judge by; then all rows of DATA are fitted.")
+]
 TestSize = Annotated[float, typer.Option(help="Share of rows held out to judge the model.")]
 
 Out = Annotated[Path, typer.Option(help="Folder for the model file and the report.")]
@@ -104,6 +109,14 @@ class Talk(NamedTuple):
     as_json: bool
 
 
+class Apart(NamedTuple):
+    """The rows that a person asks to be judged by."""
+
+    split: str
+    test: Path | None
+    share: float
+
+
 class Choices(NamedTuple):
     """The model that a person asks for."""
 
@@ -129,6 +142,11 @@ def choices(
 ) -> Choices:
     """Of a command that chooses a model by the target."""
     return Choices(model, task, set_ or (), seed, max_epochs)
+
+
+def apart(split: Split = "random", test: Test = None, test_size: TestSize = 0.2) -> Apart:
+    """Of a command that judges a fit."""
+    return Apart(split, test, test_size)
 
 
 def declared(

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.sparse_gp.kernels import FloatArray, Space
 from nongauss.sparse_gp.likelihoods import Likelihood
+from nongauss.tables.column import without_mask
 from nongauss.tables.encoder import TableEncoder
 from nongauss.tables.labels import LabelCoder, class_target
 from nongauss.tables.source import Encode, Encoded, Part, ReadPart, Source, sample
@@ -149,7 +150,7 @@ def log_exposure(exposure: ArrayLike | None, n_rows: int, likelihood: Likelihood
             f"exposure is for counts, but the likelihood is {likelihood.name}; drop it, or take 'poisson'."
         )
     try:
-        values = np.asarray(exposure, dtype=np.float64)
+        values = np.asarray(without_mask(exposure), dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InputError(f"exposure must be numbers, one for each row: {error}.") from error
     values = np.full(n_rows, float(values)) if values.ndim == 0 else values
