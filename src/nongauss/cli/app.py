@@ -96,13 +96,12 @@ def fit(
         held_out, declared = declared_split(*apart, declared)
         table = load(data, target or "", choices.model, choices.task, choices.settings, declared)
         here.say(f"{table.before}\n")
-        estimator = choose.build_model(
-            table.choice, seed=choices.seed, max_epochs=choices.max_epochs, callbacks=here.callbacks
-        )
+        how: dict[str, Any] = {"max_epochs": choices.max_epochs, "callbacks": here.callbacks}
+        estimator = choose.build_model(table.choice, seed=choices.seed, **how)
         fit_and_report.keep_compiled()
         here.goes_on_from(checkpoint)
         here.step("fitting")
-        how: dict[str, Any] = {"held_out": held_out, "seed": choices.seed, "checkpoint": checkpoint}
+        how = {"held_out": held_out, "seed": choices.seed, "checkpoint": checkpoint}
         if engine == "memory":
             outcome = judge.fit_and_judge(estimator, table, refit=refit, **how)
         else:
