@@ -51,6 +51,16 @@ class PredictiveDistribution(ABC):
         """The number of rows N."""
 
     @property
+    def is_discrete(self) -> bool:
+        """Is all probability at whole numbers, so that `log_prob` is of probabilities?"""
+        return False
+
+    @property
+    def atoms(self) -> tuple[float, ...]:
+        """Single values with a probability of their own beside a density; there `log_prob` is of it."""
+        return ()
+
+    @property
     @final
     def std(self) -> FloatArray:
         """Standard deviation: (N, P)."""
@@ -85,3 +95,24 @@ def checked_levels(q: npt.ArrayLike) -> FloatArray:
     if levels.ndim > 1 or not np.all((levels >= 0.0) & (levels <= 1.0)):
         raise InputError(f"q must be a number or a list of numbers between 0 and 1: got {q!r}.")
     return levels
+
+
+def checked_target(y: npt.ArrayLike, shape: tuple[int, ...]) -> FloatArray:
+    """`y` as floats of this shape, (N,) or (N, P); one number stands for all. InputError on shape or NaN."""
+    try:
+        target = np.asarray(y, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"y must hold numbers only: {error}.") from error
+    if target.ndim == 0:
+        target = np.full(shape, float(target))
+    if target.shape == (*shape, 1):
+        target = target[..., 0]
+    if target.shape != shape:
+        raise InputError(
+            f"y does not fit this distribution: got shape {np.shape(y)}, expected {shape}; "
+            "pass one target for each row that was predicted."
+        )
+    missing = np.isnan(target.reshape(len(target), -1)).any(axis=1)
+    if missing.any():
+        raise InputError(f"y has a missing value in row {int(missing.argmax())}; leave that row out.")
+    return target

@@ -17,6 +17,7 @@ from nongauss.predictive.distribution import (
     PredictiveDistribution,
     checked_count,
     checked_levels,
+    checked_target,
 )
 
 Components = Callable[[int, int], tuple[npt.ArrayLike, npt.ArrayLike, npt.ArrayLike]]
@@ -161,41 +162,33 @@ class GaussianMixtureDistribution(PredictiveDistribution):
 
     def _checked_target(self, y: npt.ArrayLike) -> FloatArray:
         """`y` as (N, P) floats; one number stands for all. Raises `InputError` on shape or NaN."""
-        expected = self._mean.shape
-        try:
-            target = np.asarray(y, dtype=np.float64)
-        except (TypeError, ValueError) as error:
-            raise InputError(f"y must hold numbers only: {error}.") from error
-        if target.ndim == 0:
-            target = np.full(expected, float(target))
-        elif self._squeeze and target.ndim == 1:
-            target = target[:, None]
-        if target.shape != expected:
-            wanted = expected[:1] if self._squeeze else expected
-            raise InputError(
-                f"y does not fit this distribution: got shape {np.shape(y)}, expected {wanted}; "
-                "pass one target for each row that was predicted."
-            )
-        missing = np.isnan(target).any(axis=1)
-        if missing.any():
-            raise InputError(f"y has a missing value in row {int(missing.argmax())}; leave that row out.")
-        return target
+        if self._squeeze:
+            return checked_target(y, self._mean.shape[:1])[:, None]
+        return checked_target(y, self._mean.shape)
 
 
-def averaged(
+def mixed_gaussians(
     parts: Sequence[GaussianMixtureDistribution], weights: FloatArray
 ) -> GaussianMixtureDistribution:
-    """The mixture of several distributions of the same rows, with weights (C,) that sum to 1."""
-    mean = sum(w * part._mean for w, part in zip(weights, parts, strict=True))
-    variance = sum(
-        w * (part._variance + (part._mean - mean) ** 2) for w, part in zip(weights, parts, strict=True)
-    )
+    """The mixture of C distributions of the same N rows, weights (C, N), columns summing to 1.
+
+    A part of k N rows counts as k distributions, whose rows come one after the other.
+    """
+    n_rows, n_outputs = weights.shape[1], parts[0]._mean.shape[1]
+    means = np.concatenate([part._mean.reshape(-1, n_rows, n_outputs) for part in parts])
+    variances = np.concatenate([part._variance.reshape(-1, n_rows, n_outputs) for part in parts])
+    share = weights[:, :, None]
+    mean = (share * means).sum(axis=0)
+    variance = (share * (variances + (means - mean) ** 2)).sum(axis=0)
+    places = [(part, begin) for part in parts for begin in range(0, len(part), n_rows)]
     with np.errstate(divide="ignore"):
         logs = np.log(weights)
 
     def components(start: int, stop: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-        every = [part._components(start, stop) for part in parts]
-        log_weights = [np.asarray(own[0]) + log for own, log in zip(every, logs, strict=True)]
+        every = [part._components(begin + start, begin + stop) for part, begin in places]
+        log_weights = [
+            np.asarray(own[0]) + log[start:stop, None] for own, log in zip(every, logs, strict=True)
+        ]
         means, sds = (np.concatenate([own[i] for own in every], axis=1) for i in (1, 2))
         return np.concatenate(log_weights, axis=1), means, sds
 

@@ -11,13 +11,13 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
-from nongauss.core.errors import InputError
 from nongauss.core.seeds import key_seed
 from nongauss.predictive.distribution import (
     FloatArray,
     PredictiveDistribution,
     checked_count,
     checked_levels,
+    checked_target,
 )
 
 LARGEST_EXPONENT = 300.0
@@ -72,6 +72,11 @@ class RowwiseDistribution(PredictiveDistribution):
         """The rows, in groups that are treated at once."""
         for start in range(0, len(self), 50_000):
             yield np.arange(start, min(start + 50_000, len(self)))
+
+    @property
+    def is_discrete(self) -> bool:
+        """Is y a count?"""
+        return self._support == "count"
 
     @property
     def mean(self) -> FloatArray:
@@ -177,21 +182,7 @@ class RowwiseDistribution(PredictiveDistribution):
 
     def _checked(self, y: npt.ArrayLike) -> FloatArray:
         """`y` as (N,) in the units of the subclass; one number stands for all. InputError on shape or NaN."""
-        try:
-            target = np.asarray(y, dtype=np.float64)
-        except (TypeError, ValueError) as error:
-            raise InputError(f"y must hold numbers only: {error}.") from error
-        if target.ndim == 0:
-            target = np.full(len(self), float(target))
-        if target.shape != (len(self),):
-            raise InputError(
-                f"y does not fit this distribution: got shape {target.shape}, expected ({len(self)},); "
-                "pass one target for each row that was predicted."
-            )
-        if np.isnan(target).any():
-            row = int(np.isnan(target).argmax())
-            raise InputError(f"y has a missing value in row {row}; leave that row out.")
-        return (target - self._centre) / self._scale
+        return (checked_target(y, (len(self),)) - self._centre) / self._scale
 
     def _inside(self, y: FloatArray) -> npt.NDArray[np.bool_]:
         """Where y is a value of the support."""

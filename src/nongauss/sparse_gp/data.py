@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit
 
 from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.sparse_gp.kernels import FloatArray, Space
 from nongauss.sparse_gp.likelihoods import Likelihood
 from nongauss.tables.encoder import TableEncoder
 from nongauss.tables.labels import LabelCoder, class_target
-from nongauss.tables.source import Encode, Encoded, Part, ReadPart, Source, sample
+from nongauss.tables.source import Encode, Encoded, Part, Source, sample
 from nongauss.tables.target import TargetScaler, TargetSummary, scaled_target, validate_target
 
 
@@ -44,24 +45,35 @@ class GPTable(NamedTuple):
     checksum: int
 
 
+class ReadTarget(Protocol):
+    """Reads the target of a part as columns of numbers (N, P) which may be rounded, and takes them back."""
+
+    n_columns: ClassVar[int]
+
+    def __call__(self, part: Part, weight: FloatArray) -> FloatArray:
+        """What is known of the target, and the latent mean's shift last: (N, P). Raises InputError."""
+
+    def target(self, columns: NDArray[Any]) -> NDArray[Any]:
+        """y from the rounded columns but the last: (N,), or (N, 2) of censored rows."""
+
+
 def read_table(
-    source: Source, encoder: TableEncoder, read: ReadPart, estimator_name: str, most: int
+    source: Source, encoder: TableEncoder, read: ReadTarget, estimator_name: str, most: int
 ) -> GPTable:
-    """Encoded rows of a table. `read` makes of a part y and the latent mean's shift, (N, 2).
+    """Encoded rows of a table, with the target that `read` makes of a part.
 
     Of a table that is not in memory the first `most` canonical rows, and all of them where they are.
     """
-    encoded = source.map(Encode(encoder, read, estimator_name, n_targets=2))
+    encoded = source.map(Encode(encoder, read, estimator_name, n_targets=read.n_columns))
     first = sample(encoded, most)
-    everywhere = None if first.is_all else encoded.map(as_rows)
-    return GPTable(as_rows(first.rows).in_float64(), space_of(encoder), everywhere, first.checksum)
+    everywhere = None if first.is_all else encoded.map(as_rows, read)
+    return GPTable(as_rows(first.rows, read).in_float64(), space_of(encoder), everywhere, first.checksum)
 
 
-def as_rows(part: Encoded) -> GPRows:
-    """Encoded rows, whose targets are y and the shift of the latent mean, in float32 as they came."""
+def as_rows(part: Encoded, read: ReadTarget) -> GPRows:
+    """Encoded rows with y and the shift of the latent mean, in float32 as they came."""
     X: Any = with_a_column(part.X)
-    y, shift = part.Y.T
-    return GPRows(X, y, part.weight, shift)
+    return GPRows(X, read.target(part.Y[:, :-1]), part.weight, part.Y[:, -1])
 
 
 def space_of(encoder: TableEncoder) -> Space:
@@ -97,17 +109,30 @@ class SummariseTarget:
 
 @dataclass(frozen=True)
 class ScaleTarget:
-    """Reads the target of a part on the scale of the fit, beside its log exposure: (N, 2)."""
+    """Reads the target of a part on the scale of the fit, beside its log exposure: (N, 2).
+
+    Shares are read as logits, which keep their digits near 0 and 1.
+    """
 
     scaler: TargetScaler
     likelihood: Likelihood
     name: str
 
+    n_columns: ClassVar[int] = 2
+
     def __call__(self, part: Part, weight: FloatArray) -> FloatArray:
         """The scaled target, and the shift of the latent mean. Raises InputError."""
         Y = scaled_target(self.scaler, self.name, part, weight)
+        if self.likelihood.support == "unit":
+            with np.errstate(divide="ignore"):
+                Y = np.log(Y) - np.log1p(-Y)
         shift = log_exposure(part.beside.get("exposure"), len(Y), self.likelihood)
         return np.hstack([Y, shift[:, None]])
+
+    def target(self, columns: NDArray[Any]) -> NDArray[Any]:
+        """The one column, of which logits are taken back in float64."""
+        y = columns[:, 0]
+        return expit(y.astype(np.float64)) if self.likelihood.support == "unit" else y
 
 
 @dataclass(frozen=True)
@@ -117,10 +142,16 @@ class NumberClasses:
     coder: LabelCoder
     name: str
 
+    n_columns: ClassVar[int] = 2
+
     def __call__(self, part: Part, weight: FloatArray) -> FloatArray:
         """Class numbers and zeros. Raises InputError."""
         numbers = class_target(self.coder, self.name, part, weight)
         return np.hstack([numbers, np.zeros_like(numbers)])
+
+    def target(self, columns: NDArray[Any]) -> NDArray[Any]:
+        """The one column."""
+        return columns[:, 0]
 
 
 def target_scaler(target: TargetSummary, likelihood: Likelihood) -> TargetScaler:

@@ -24,6 +24,7 @@ from nongauss.optimise.loop import close_checkpoint, open_checkpoint
 from nongauss.predictive.distribution import PredictiveDistribution
 from nongauss.sparse_gp.config import CONSTRAINTS, GPRecipe
 from nongauss.sparse_gp.data import (
+    ReadTarget,
     ScaleTarget,
     SummariseTarget,
     log_exposure,
@@ -38,7 +39,7 @@ from nongauss.sparse_gp.params import most_rows, shares_a_row
 from nongauss.sparse_gp.predict import GPAverage, GPPosterior
 from nongauss.tables.encoder import TableEncoder
 from nongauss.tables.learn import as_source, learn
-from nongauss.tables.source import ReadPart, Source
+from nongauss.tables.source import Source
 
 
 class SparseGP(TableEstimator):
@@ -64,10 +65,11 @@ class SparseGP(TableEstimator):
         self,
         source: Source,
         encoder: TableEncoder,
-        read: ReadPart,
+        read: ReadTarget,
         likelihood: Likelihood,
         recipe: GPRecipe,
         seed: int,
+        scale: float = 1.0,
     ) -> FitResult:
         """Fit and keep what came of it; the caller adds its own and then records the result.
 
@@ -75,6 +77,7 @@ class SparseGP(TableEstimator):
         """
         most = most_rows(recipe.most_inducing(likelihood))
         table = read_table(source, encoder, read, type(self).__name__, most)
+        likelihood = likelihood.adapted(table.rows.y, table.rows.weight, scale)
         told = (self._settings_that_matter(), encoder, likelihood, table.checksum)
         seed, checkpoint = open_checkpoint(self.checkpoint, seed, self.random_state, tuple(table.rows), *told)
         result, average, main = fit(table, likelihood, recipe, seed, self._run(checkpoint))
@@ -243,7 +246,7 @@ class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):  
         learned = learn(source, name, SummariseTarget(likelihood, name))
         scaler = target_scaler(learned.target, likelihood)
         read = ScaleTarget(scaler, likelihood, name)
-        result = self._fit(source, learned.encoder, read, likelihood, recipe, seed)
+        result = self._fit(source, learned.encoder, read, likelihood, recipe, seed, float(scaler.scale[0]))
         self._scaler = scaler
         self.likelihood_params_ = self._readable_params()
         self._record_fit(result)
@@ -257,7 +260,7 @@ class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):  
         if not return_std and exposure is None:
             encoded = self._encode(X)
             average = GPAverage(self.posteriors_, self.weights_)
-            if self.posterior_.likelihood.target == "standardised":
+            if self.posterior_.likelihood.mean_is_latent:
                 return self._scaler.inverse_mean(average.mean(encoded)[:, None])[:, 0]
             return self._law(encoded, np.zeros(len(encoded))).mean
         distribution = self.predict_distribution(X, exposure)

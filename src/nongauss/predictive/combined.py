@@ -1,0 +1,307 @@
+"""Laws made of laws: mixtures of several for the same rows, and rows of which each has one of several."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, final
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import logsumexp
+
+from nongauss.core.errors import InputError
+from nongauss.core.seeds import key_seed
+from nongauss.predictive.distribution import (
+    FloatArray,
+    PredictiveDistribution,
+    checked_count,
+    checked_levels,
+    checked_target,
+)
+from nongauss.predictive.mixture import GaussianMixtureDistribution, mixed_gaussians
+
+_SLACK = 1e-9  # of the width between the components' quantiles: how much rounding they may have
+
+
+def mixture(
+    parts: Sequence[PredictiveDistribution], weights: npt.ArrayLike | None = None, n_rows: int | None = None
+) -> PredictiveDistribution:
+    """The law of a row that is drawn from one of several laws: p(y) = sum_c w_c p_c(y), exactly.
+
+    Parameters
+    ----------
+    parts : laws of the same N rows. A part of C N rows counts as C laws, whose rows come one law after the
+        other. All are discrete (counts) or none is: a probability is not added to a density. Laws with masses
+        at single values, such as 0, go with those without.
+    weights : (C,) or (N, C) of all laws, at least 0 and summing to 1; None: equal.
+    n_rows : N; None: that of the first part.
+
+    Mixtures of mixtures of Gaussians are ones. Raises InputError for parts that do not go together.
+    """
+    n_rows = len(parts[0]) if n_rows is None else n_rows
+    _check_alike(parts)
+    n_laws = 0 if n_rows == 0 else sum(len(part) // n_rows for part in parts)
+    if n_rows and any(len(part) % n_rows for part in parts):
+        raise InputError(f"Laws of {[len(part) for part in parts]} rows are no laws of the same {n_rows}.")
+    if n_laws <= 1:
+        return parts[0]
+    shares = np.full(n_laws, 1.0 / n_laws) if weights is None else np.asarray(weights, np.float64)
+    if shares.shape not in ((n_laws,), (n_rows, n_laws)) or not (
+        (shares >= 0.0).all() and np.allclose(shares.sum(axis=-1), 1.0, atol=1e-9)
+    ):
+        raise InputError(
+            f"The weights of {n_laws} laws must be at least 0 and sum to 1: got {np.asarray(weights)!r}."
+        )
+    shares = np.ascontiguousarray(np.broadcast_to(shares, (n_rows, n_laws)).T)
+    if all(isinstance(part, GaussianMixtureDistribution) for part in parts):
+        return mixed_gaussians(parts, shares)  # type: ignore[arg-type]
+    return MixtureDistribution(parts, shares)
+
+
+def by_rows(
+    parts: Sequence[PredictiveDistribution], rows: Sequence[npt.NDArray[np.intp]]
+) -> PredictiveDistribution:
+    """The laws of N rows, of which those numbered `rows[k]` are the rows of `parts[k]`, in that order.
+
+    The numbers of all parts are 0..N-1, each once. Raises InputError for a discrete part beside others.
+    """
+    _check_alike(parts)
+    return parts[0] if len(parts) == 1 else ByRowDistribution(parts, rows)
+
+
+def _check_alike(parts: Sequence[PredictiveDistribution]) -> None:
+    """Refuse laws of which some are discrete and some not, or which have other numbers of outputs."""
+    if len({part.is_discrete for part in parts}) > 1:
+        raise InputError(
+            "Laws of counts and laws with densities cannot be combined: the probability of a value is not "
+            "a density; combine models of one kind of target."
+        )
+    if len({part.mean.shape[1:] for part in parts}) > 1:
+        raise InputError("Laws of several numbers of outputs cannot be combined; fit all to the same y.")
+
+
+@final
+class MixtureDistribution(PredictiveDistribution):
+    """Each row is drawn from one of C laws: `mixture` makes it.
+
+    Parameters
+    ----------
+    parts : laws of whole multiples of N rows, one law's N rows after the other's.
+    weights : (C, N) of all laws, each column summing to 1.
+    """
+
+    def __init__(self, parts: Sequence[PredictiveDistribution], weights: FloatArray) -> None:
+        self._parts, self._weights = tuple(parts), weights
+        # (C, N) or (C, N, 1): beside values with an axis of outputs
+        self._shares = weights.reshape(*weights.shape, *(1,) * (parts[0].mean.ndim - 1))
+
+    def __len__(self) -> int:
+        return int(self._weights.shape[1])
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(n_rows={len(self)}, n_laws={len(self._weights)})"
+
+    @property
+    def is_discrete(self) -> bool:
+        """Are all laws discrete?"""
+        return self._parts[0].is_discrete
+
+    @property
+    def atoms(self) -> tuple[float, ...]:
+        """Values that have a probability of their own under some law."""
+        return tuple(sorted({atom for part in self._parts for atom in part.atoms}))
+
+    @property
+    def mean(self) -> FloatArray:
+        """Expectation, exact: (N, P)."""
+        return self._average([part.mean for part in self._parts])
+
+    @property
+    def variance(self) -> FloatArray:
+        """Variance, exact: that of a law, on average, and that of the laws' means, (N, P)."""
+        means = self._by_law([part.mean for part in self._parts])
+        within = self._average([part.variance for part in self._parts])
+        mean = (self._shares * means).sum(axis=0)
+        out: FloatArray = within + (self._shares * (means - mean) ** 2).sum(axis=0)
+        return out
+
+    def cdf(self, y: npt.ArrayLike) -> FloatArray:
+        """P(Y <= y) of each output alone: (N, P)."""
+        found = self._average(self._each(y, lambda part, own: part.cdf(own)))
+        below: FloatArray = np.minimum(found, 1.0)  # weights sum to 1 only up to rounding
+        return below
+
+    def log_prob(self, y: npt.ArrayLike) -> FloatArray:
+        """Log density at `y`, joint over the outputs: (N,); the log probability where y is one of `atoms`."""
+        target = checked_target(y, self._shape)
+
+        def log_prob(part: PredictiveDistribution, own: FloatArray) -> FloatArray:
+            found = part.log_prob(own)
+            others = [atom for atom in self.atoms if atom not in part.atoms]
+            if others:  # here the others have a probability, beside which a density counts for nothing
+                found = np.where(np.isin(own, others), -np.inf, found)
+            return found
+
+        terms = self._by_law(self._each(target, log_prob))
+        out: FloatArray = logsumexp(terms, axis=0, b=self._weights)
+        return out
+
+    def quantile(self, q: npt.ArrayLike) -> FloatArray:
+        """Quantiles of each output alone: (N, P) or (N, Q, P). The smallest value with cdf >= q."""
+        levels = checked_levels(q)
+        every = self._by_law([part.quantile(levels.ravel()) for part in self._parts])
+        out = np.empty_like(every[0])
+        for j, level in enumerate(levels.ravel()):
+            own = every[:, :, j]
+            low = np.where(self._shares > 0.0, own, np.inf).min(axis=0)
+            high = np.where(self._shares > 0.0, own, -np.inf).max(axis=0)
+            out[:, j] = low if level == 0.0 else high if level == 1.0 else self._root(level, low, high)
+        return out if levels.ndim else out[:, 0]
+
+    def sample(self, n: int = 1, random_state: Any = None) -> FloatArray:
+        """`n` joint draws for each row: (N, n, P). Equal `random_state`, equal draws."""
+        n_draws = checked_count(n)
+        rng = np.random.default_rng(key_seed(random_state))
+        edges = np.cumsum(self._weights, axis=0)[:-1].T  # (N, C - 1)
+        law = (rng.random((len(self), n_draws))[..., None] >= edges[:, None, :]).sum(axis=2)
+        turn = np.zeros_like(law)  # which draw of its law each draw is
+        for c in range(len(self._weights)):
+            chosen = law == c
+            turn[chosen] = (np.cumsum(chosen, axis=1) - 1)[chosen]
+        seeds = rng.integers(0, 2**32, len(self._parts))
+        most = int(turn.max(initial=-1)) + 1
+        every = self._by_law(
+            [part.sample(most, int(seed)) for part, seed in zip(self._parts, seeds, strict=True)]
+        )
+        out: FloatArray = every[law, np.arange(len(self))[:, None], turn]
+        return out
+
+    @property
+    def _shape(self) -> tuple[int, ...]:
+        """(N,) or (N, P)."""
+        return (len(self), *self._parts[0].mean.shape[1:])
+
+    def _each(
+        self, y: npt.ArrayLike, say: Callable[[PredictiveDistribution, FloatArray], FloatArray]
+    ) -> list[FloatArray]:
+        """What each part says of the target, repeated for each of its laws."""
+        target = checked_target(y, self._shape)
+        n_laws = (len(part) // len(self) for part in self._parts)
+        return [
+            say(part, np.tile(target, (n, *(1,) * (target.ndim - 1))))
+            for part, n in zip(self._parts, n_laws, strict=True)
+        ]
+
+    def _by_law(self, of_parts: Sequence[FloatArray]) -> FloatArray:
+        """Values of all parts' rows, by law and row: (C, N, ...)."""
+        return np.concatenate([own.reshape(-1, len(self), *own.shape[1:]) for own in of_parts])
+
+    def _average(self, of_parts: Sequence[FloatArray]) -> FloatArray:
+        """The average over laws by their weights: (N, P)."""
+        out: FloatArray = (self._shares * self._by_law(of_parts)).sum(axis=0)
+        return out
+
+    def _root(self, level: float, low: FloatArray, high: FloatArray) -> FloatArray:
+        """Where the mixture's cdf reaches `level`, which is between the laws' own quantiles."""
+        return self._whole_root(level, low, high) if self.is_discrete else self._smooth_root(level, low, high)
+
+    def _whole_root(self, level: float, low: FloatArray, high: FloatArray) -> FloatArray:
+        """The smallest whole number that is enough, by halving."""
+        low = low - 1.0  # not enough
+        while (high - low > 1.0).any():
+            middle = np.floor(0.5 * (low + high))
+            enough = self.cdf(middle) >= level
+            is_open = high - low > 1.0
+            high = np.where(is_open & enough, middle, high)
+            low = np.where(is_open & ~enough, middle, low)
+        return high
+
+    def _smooth_root(self, level: float, low: FloatArray, high: FloatArray) -> FloatArray:
+        """The root of cdf - level, and the atom itself where the cdf jumps over the level."""
+        from scipy.optimize.elementwise import find_root
+
+        point = 0.5 * (low + high)
+
+        def excess(t: FloatArray, index: FloatArray) -> FloatArray:
+            place = index.astype(np.intp)
+            point.flat[place] = t
+            return self.cdf(point).ravel()[place] - level
+
+        slack = _SLACK * (high - low + np.abs(low) + np.abs(high)) + np.finfo(np.float64).tiny
+        ends = (low - slack).ravel(), (high + slack).ravel()
+        found = find_root(excess, ends, args=(np.arange(point.size, dtype=np.float64),))
+        root = np.where(found.success, found.x, 0.5 * (low + high).ravel()).reshape(low.shape)
+        for atom in self.atoms:
+            jumps = (self.cdf(np.full(self._shape, np.nextafter(atom, -np.inf))) < level) & (
+                self.cdf(np.full(self._shape, atom)) >= level
+            )
+            root = np.where(jumps, atom, root)
+        return root
+
+
+@final
+class ByRowDistribution(PredictiveDistribution):
+    """Rows of which each has the law of one of several parts: `by_rows` makes it."""
+
+    def __init__(self, parts: Sequence[PredictiveDistribution], rows: Sequence[npt.NDArray[np.intp]]) -> None:
+        self._parts, self._rows = tuple(parts), tuple(rows)
+
+    def __len__(self) -> int:
+        return sum(map(len, self._rows))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(n_rows={len(self)}, parts={list(self._parts)})"
+
+    @property
+    def is_discrete(self) -> bool:
+        """Are all laws discrete?"""
+        return self._parts[0].is_discrete
+
+    @property
+    def atoms(self) -> tuple[float, ...]:
+        """Values that have a probability of their own in some row."""
+        return tuple(sorted({atom for part in self._parts for atom in part.atoms}))
+
+    @property
+    def mean(self) -> FloatArray:
+        """Expectation: (N, P)."""
+        return self._placed([part.mean for part in self._parts])
+
+    @property
+    def variance(self) -> FloatArray:
+        """Variance: (N, P)."""
+        return self._placed([part.variance for part in self._parts])
+
+    def quantile(self, q: npt.ArrayLike) -> FloatArray:
+        """Quantiles of each output alone: (N, P) for one level, (N, Q, P) for levels (Q,)."""
+        return self._placed([part.quantile(q) for part in self._parts])
+
+    def cdf(self, y: npt.ArrayLike) -> FloatArray:
+        """P(Y <= y) of each output alone: (N, P)."""
+        target = self._checked(y)
+        return self._placed([part.cdf(target[own]) for part, own in self._pairs()])
+
+    def log_prob(self, y: npt.ArrayLike) -> FloatArray:
+        """Log density at `y`, joint over the outputs: (N,)."""
+        target = self._checked(y)
+        return self._placed([part.log_prob(target[own]) for part, own in self._pairs()])
+
+    def sample(self, n: int = 1, random_state: Any = None) -> FloatArray:
+        """`n` joint draws for each row: (N, n, P). Equal `random_state`, equal draws."""
+        seeds = np.random.default_rng(key_seed(random_state)).integers(0, 2**32, len(self._parts))
+        return self._placed(
+            [part.sample(n, int(seed)) for part, seed in zip(self._parts, seeds, strict=True)]
+        )
+
+    def _pairs(self) -> zip[tuple[PredictiveDistribution, npt.NDArray[np.intp]]]:
+        return zip(self._parts, self._rows, strict=True)
+
+    def _checked(self, y: npt.ArrayLike) -> FloatArray:
+        return checked_target(y, (len(self), *self._parts[0].mean.shape[1:]))
+
+    def _placed(self, of_parts: Sequence[FloatArray]) -> FloatArray:
+        """The values of all parts' rows in their places."""
+        out = np.empty((len(self), *of_parts[0].shape[1:]))
+        for values, own in zip(of_parts, self._rows, strict=True):
+            out[own] = values
+        return out
