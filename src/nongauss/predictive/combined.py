@@ -150,7 +150,7 @@ class MixtureDistribution(PredictiveDistribution):
         """Quantiles of each output alone: (N, P) or (N, Q, P). The smallest value with cdf >= q."""
         levels = checked_levels(q)
         every = self._by_law([part.quantile(levels.ravel()) for part in self._parts])
-        out = np.empty_like(every[0])
+        out: FloatArray = np.empty(every.shape[1:])
         for j, level in enumerate(levels.ravel()):
             own = every[:, :, j]
             low = np.where(self._shares > 0.0, own, np.inf).min(axis=0)
@@ -194,7 +194,9 @@ class MixtureDistribution(PredictiveDistribution):
 
     def _by_law(self, of_parts: Sequence[FloatArray]) -> FloatArray:
         """Values of all parts' rows, by law and row: (C, N, ...)."""
-        return np.concatenate([own.reshape(-1, len(self), *own.shape[1:]) for own in of_parts])
+        return np.concatenate(
+            [own.reshape(len(own) // len(self), len(self), *own.shape[1:]) for own in of_parts]
+        )
 
     def _average(self, of_parts: Sequence[FloatArray]) -> FloatArray:
         """The average over laws by their weights: (N, P)."""
