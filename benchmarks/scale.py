@@ -162,7 +162,7 @@ def harmonium_pass(source: Any, engine: str) -> tuple[Callable[[], Any], Any, An
 def rectangle_pass(source: Any, engine: str) -> tuple[Callable[[], Any], Any, Any]:
     from nongauss import RectangleMixture
     from nongauss.rectangle.params import RectangleParams, SoftBoxes
-    from nongauss.rectangle.summaries import tally_of
+    from nongauss.rectangle.predict import tally_of
     from nongauss.tables.learn import learn
     from nongauss.tables.source import Encode, sample_table
 

@@ -44,7 +44,7 @@ SHAPED = [
 ]
 """Modules whose array shapes are checked at each call."""
 
-_NEEDED = ["distributed", "dask.dataframe", "nongauss.sparse_gp.estimator", "nongauss.rectangle.summaries"]
+_NEEDED = ["distributed", "dask.dataframe", "nongauss.sparse_gp.estimator", "nongauss.rectangle.predict"]
 """What the workers of a cluster need, but for JAX, which is not to be forked."""
 
 

@@ -77,7 +77,7 @@ def test_fit_reports_saves_and_says_what_it_did(fitted):
     assert "RMSE" in result.stdout
     assert "'serial' holds a different text in every row" in result.stdout
     assert "the saved model was then fitted on all 60" in result.stdout
-    assert result.stderr == ""  # no progress bar outside a terminal
+    assert all(re.match(r"\d+ s  ", line) for line in result.stderr.splitlines())  # a log, and no bar
     assert sorted(p.name for p in (folder / "out").iterdir()) == ["model.nongauss", "report.html"]
     page = (folder / "out" / "report.html").read_text(encoding="utf-8")
     assert page.count("data:image/png") == 6
@@ -133,6 +133,32 @@ def test_json_is_one_object_and_nothing_else(fitted, tmp_path):
     assert record["held_out"]["TGGMRegressor"]["n_rows"] == 12
     assert any("'serial'" in note for note in record["notes"])
     assert (tmp_path / "m.nongauss").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["fit", "nowhere.csv", "--target", "y"], "There is no file 'nowhere.csv'"),
+        (["fit", "nowhere.csv", "--taget", "y"], "--target"),
+        (["fit", "nowhere.csv", "--seed", "one"], "Invalid value for '--seed'"),
+        (["fti", "nowhere.csv"], "Did you mean 'fit'?"),
+        (["describe", "nowhere"], "There is no file 'nowhere'"),
+    ],
+)
+def test_an_error_is_json_too_where_json_is_asked_for(tmp_path, monkeypatch, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    result = run(*arguments, "--json")
+    assert (result.exit_code, result.stderr) == (2, "")
+    record = json.loads(result.stdout)
+    assert list(record) == ["error"]
+    assert message in record["error"]
+
+
+def test_without_a_target_the_columns_are_named(fitted):
+    _, data, _ = fitted
+    message = refused(run("fit", data, "--out", data.parent / "other"))
+    assert "Give --target" in message
+    assert "'width', 'height', 'colour', 'serial', 'price'" in message
 
 
 def test_files_that_exist_are_kept(fitted):

@@ -8,7 +8,7 @@ import nongauss
 from nongauss.cli import choose as models
 from nongauss.cli.choose import Choice, build_model, choose, family, parse_settings
 from nongauss.core.errors import InputError
-from nongauss.tables.kinds import ColumnKind
+from nongauss.tables.column import ColumnKind
 
 NUMBERS = pd.Series([0.0, 1.0, 2.0, 9.0])
 
@@ -29,14 +29,14 @@ def test_every_model_is_public_and_every_kind_but_text_and_date_has_one():
         (ColumnKind.REAL, {}, "tggm", "regression", {}),
         (ColumnKind.POSITIVE, {}, "sparse_gp", "regression", {"likelihood": "gamma"}),
         (ColumnKind.COUNT, {}, "sparse_gp", "regression", {"likelihood": "negative_binomial"}),
-        (ColumnKind.ORDINAL, {}, "sparse_gp", "ordinal", {}),
+        (ColumnKind.GRADE, {}, "sparse_gp", "ordinal", {}),
         (ColumnKind.BINARY, {}, "sparse_gp", "classification", {}),
-        (ColumnKind.CATEGORICAL, {}, "sparse_gp", "classification", {}),
+        (ColumnKind.LABEL, {}, "sparse_gp", "classification", {}),
         (ColumnKind.REAL, {"model": "sparse_gp"}, "sparse_gp", "regression", {}),
         (ColumnKind.COUNT, {"model": "tggm"}, "tggm", "regression", {}),
         (ColumnKind.COUNT, {"task": "ordinal"}, "sparse_gp", "ordinal", {}),
-        (ColumnKind.ORDINAL, {"model": "tggm"}, "tggm", "regression", {}),
-        (ColumnKind.ORDINAL, {"task": "classification"}, "sparse_gp", "classification", {}),
+        (ColumnKind.GRADE, {"model": "tggm"}, "tggm", "regression", {}),
+        (ColumnKind.GRADE, {"task": "classification"}, "sparse_gp", "classification", {}),
         (ColumnKind.BINARY, {"task": "regression"}, "tggm", "regression", {}),
         (ColumnKind.TEXT, {"task": "classification"}, "sparse_gp", "classification", {}),
         (ColumnKind.COUNT, {"settings": {"likelihood": "poisson"}}, "sparse_gp", "regression",

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 from nongauss.cli.conduct import check_outputs
+from nongauss.cli.options import Outputs, listed
 from nongauss.core.errors import InputError
 
 
 def test_outputs_are_checked_before_any_work(tmp_path):
     there, new = tmp_path / "there", tmp_path / "new"
     there.write_text("x")
-    check_outputs({"--out": new})
-    check_outputs({"--out": there}, force=True)
+    check_outputs(Outputs({"--out": new}, force=False))
+    check_outputs(Outputs({"--out": there}, force=True))
     for outputs, inputs, force, message in (
         ({"--out": there}, [], False, "--force"),
         ({"--out": there}, [there], True, "write over the input"),
@@ -21,5 +24,18 @@ def test_outputs_are_checked_before_any_work(tmp_path):
         ({"--save": there / "deeper" / "model"}, [], True, "no folder"),
     ):
         with pytest.raises(InputError, match=message):
-            check_outputs(outputs, inputs, force=force)
+            check_outputs(Outputs(outputs, force), inputs)
     assert there.read_text() == "x"
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 13), reason="later versions follow such links to nowhere")
+def test_a_link_in_a_circle_gets_a_sentence(tmp_path):
+    (tmp_path / "a").symlink_to(tmp_path / "b")
+    (tmp_path / "b").symlink_to(tmp_path / "a")
+    with pytest.raises(InputError, match="leads back to itself"):
+        check_outputs(Outputs({"--out": tmp_path / "a"}, force=True))
+
+
+def test_names_are_joined_by_commas():
+    assert listed(None) == ()
+    assert listed(["a, b", 'c,"d, e"', " "]) == ("a", "b", "c", "d, e")

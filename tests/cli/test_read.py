@@ -36,7 +36,10 @@ def test_rows_without_target_and_ids_are_dropped_with_a_note():
         ({"target": "Y_"}, "did you mean 'y'"),
         ({"target": "zzz"}, "there are: 'a', 'b', 'c', 'y'"),
         ({"table": frame().assign(y=np.nan)}, "missing in every row"),
-        ({"table": frame().assign(y=[f"text {i}" for i in range(60)])}, "no model for a target of kind text"),
+        (
+            {"table": frame().assign(y=[f"text {i}" for i in range(60)])},
+            "60 different texts in 60 rows.*--kind label",
+        ),
         ({"table": frame().assign(y=["no", "yes"] * 30), "task": "regression"}, "no numbers"),
         ({"table": frame()[["y"]]}, "No column is left"),
         ({"table": frame().iloc[:0]}, "no rows"),
@@ -69,7 +72,7 @@ def test_numbers_asked_for_as_numbers_overrule_the_kind():
         (pd.array([True, False], dtype="boolean"), "classification", [False, True]),
         (pd.array([7, 5], dtype="Int64"), "classification", [5, 7]),
         (["c", "a", "b"], "classification", ["a", "b", "c"]),
-        ([2, 1, 3], "ordinal", [1, 2, 3]),
+        ([2, 1, 3], "classification", [1, 2, 3]),
     ],
 )
 def test_labels_keep_their_type(y, task, labels):
@@ -106,13 +109,15 @@ def test_the_likelihood_is_named_and_can_be_set():
 def test_one_bad_cell_among_numbers_is_named():
     y = [f"{i}.5" for i in range(60)]
     y[7], y[9] = "n/k", None
-    with pytest.raises(InputError, match=r"holds numbers, but 'n/k' in row 8 below the names.*\(1 of 59\)"):
+    with pytest.raises(
+        InputError, match=r"holds numbers, but 'n/k' in row 8 below the names.*\(1 of 59 cells"
+    ):
         prepare(frame().assign(y=y), "y")
     mixed = frame().assign(y=["1", "2", "x"] * 20)
     with pytest.raises(InputError, match="'x' in row 3"):
         prepare(mixed, "y")
     assert np.unique(prepare(mixed, "y", task="classification").y).tolist() == ["1", "2", "x"]
-    assert prepare(frame().assign(y=["1", "x", "y"] * 20), "y").kind.value == "categorical"
+    assert prepare(frame().assign(y=["1", "x", "y"] * 20), "y").kind.value == "label"
 
 
 def test_texts_that_all_differ_are_an_id_only_in_many_rows():

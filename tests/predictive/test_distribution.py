@@ -3,9 +3,9 @@ import pytest
 from scipy import integrate, stats
 
 from nongauss.core.errors import InputError
-from nongauss.predictive import mixture
+from nongauss.predictive import combined, mixture
 from nongauss.predictive.distribution import PredictiveDistribution
-from nongauss.predictive.mixture import GaussianMixtureDistribution, averaged
+from nongauss.predictive.mixture import GaussianMixtureDistribution
 
 
 class Source:
@@ -69,13 +69,13 @@ def test_a_mixture_agrees_with_quadrature_of_its_own_density():
 def test_an_average_is_the_mixture_of_its_parts():
     parts = [random_source(4, size, 2, seed=size).distribution() for size in (2, 3)]
     weights, y = np.array([0.3, 0.7]), np.random.default_rng(1).normal(size=(4, 2))
-    d = averaged(parts, weights)
+    d = combined.mixture(parts, weights)
     second = sum(w * (part.variance + part.mean**2) for w, part in zip(weights, parts, strict=True))
     np.testing.assert_allclose(d.mean, 0.3 * parts[0].mean + 0.7 * parts[1].mean)
     np.testing.assert_allclose(d.variance, second - d.mean**2)
     for of in (lambda part: part.cdf(y), lambda part: np.exp(part.log_prob(y))):
         np.testing.assert_allclose(of(d), 0.3 * of(parts[0]) + 0.7 * of(parts[1]))
-    alone = averaged(parts, np.array([0.0, 1.0]))
+    alone = combined.mixture(parts, np.array([0.0, 1.0]))
     np.testing.assert_allclose(alone.quantile([0.1, 0.8]), parts[1].quantile([0.1, 0.8]))
 
 

@@ -7,8 +7,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 from nongauss.rectangle import objective as o
+from nongauss.rectangle.objective import log_density, log_prior
 from nongauss.rectangle.params import RectangleParams, SoftBoxes, box_prior
-from nongauss.rectangle.structure import log_density, log_prior
 from rectangle.small import boxes, rows, structure
 
 

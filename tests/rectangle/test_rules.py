@@ -11,6 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from nongauss.rectangle.box_search import LOWER, UPPER, hard_boxes, is_whole, rank_columns
 from nongauss.rectangle.data import RawCells
 from nongauss.rectangle.params import SoftBoxes, StatedBound
+from nongauss.rectangle.predict import rule_texts
 from nongauss.rectangle.rules import (
     FAR,
     Condition,
@@ -20,7 +21,6 @@ from nongauss.rectangle.rules import (
     printed,
     roundest,
 )
-from nongauss.rectangle.summaries import rule_texts
 from rectangle.small import labels, viewed
 
 AGE = Condition(0, "age", 30.0, 45.0, unit=10.0)

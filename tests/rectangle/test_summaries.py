@@ -7,8 +7,7 @@ from pandas.testing import assert_frame_equal
 from sklearn.datasets import load_iris
 
 from nongauss import RectangleMixture
-from nongauss.rectangle.rules import Condition, Rules
-from nongauss.rectangle.summaries import (
+from nongauss.rectangle.predict import (
     RuleTally,
     cluster_table,
     condition_text,
@@ -17,6 +16,7 @@ from nongauss.rectangle.summaries import (
     rule_texts,
     tally_of,
 )
+from nongauss.rectangle.rules import Condition, Rules
 from nongauss.tables.encoder import ColumnCode
 from nongauss.tables.source import Part
 

@@ -12,9 +12,11 @@ import nongauss
 from encoding import encoder_of as whole_encoder
 from nongauss.cli.app import app
 from nongauss.core.errors import InputError, NongaussWarning
+from nongauss.tables.column import ColumnKind
 from nongauss.tables.frame import read_input
-from nongauss.tables.kinds import ColumnKind, column_kind, names_rows
 from nongauss.tables.learn import as_source, learn
+from nongauss.tables.roles import names_rows
+from nongauss.tables.target_kinds import column_kind
 
 N = 240
 RNG = np.random.default_rng(0)

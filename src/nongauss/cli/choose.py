@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from nongauss.core.errors import InputError
-from nongauss.tables.kinds import ColumnKind
+from nongauss.tables.column import ColumnKind, TargetKind
 
 REGRESSION, CLASSIFICATION, ORDINAL = "regression", "classification", "ordinal"
 TASKS = (REGRESSION, CLASSIFICATION, ORDINAL)
@@ -38,10 +38,13 @@ AUTO = {
     ColumnKind.REAL: ("tggm", REGRESSION),
     ColumnKind.CONSTANT: ("tggm", REGRESSION),
     ColumnKind.POSITIVE: ("sparse_gp", REGRESSION),
+    ColumnKind.ZEROS: ("sparse_gp", REGRESSION),
     ColumnKind.COUNT: ("sparse_gp", REGRESSION),
-    ColumnKind.ORDINAL: ("sparse_gp", ORDINAL),
+    ColumnKind.SHARE: ("sparse_gp", REGRESSION),
+    ColumnKind.TIME: ("sparse_gp", REGRESSION),
+    ColumnKind.GRADE: ("sparse_gp", ORDINAL),
     ColumnKind.BINARY: ("sparse_gp", CLASSIFICATION),
-    ColumnKind.CATEGORICAL: ("sparse_gp", CLASSIFICATION),
+    ColumnKind.LABEL: ("sparse_gp", CLASSIFICATION),
 }
 
 #: The model that `auto` takes where a task was asked for that is not the one of the target's kind.
@@ -73,34 +76,108 @@ def choose(
     for name, known, what in ((model, MODELS, "model"), (task, TASKS, "task")):
         if name not in ("auto", *known):
             raise InputError(f"There is no {what} {name!r};{closest(name, ['auto', *known])}")
+    given = dict(settings or {})
+    model, task = _by_likelihood(given.get("likelihood"), model, task)
     usual_model, usual_task = AUTO.get(kind, (None, None))
     if task == "auto":
         task = _task_of(model, kind) if model != "auto" else usual_task or ""
     if model == "auto":
         model = (usual_model if task == usual_task else FOR_TASK.get(task)) or ""
+        model = _that_has(given, model, task)
     if not model:
         raise InputError(
             f"There is no model for a target of kind {kind.value}; choose another column, or say what it is: "
-            "--task classification for labels."
+            "--kind label for labels."
         )
     if task not in MODELS[model]:
         others = [name for name, tasks in MODELS.items() if task in tasks]
         raise InputError(f"The model {model!r} has no {task}; give --model {' or '.join(others)}.")
     usual = likelihood_for(kind, column) if (model, task) == ("sparse_gp", REGRESSION) else {}
-    return Choice(model, task, {**usual, **(settings or {})})
+    return Choice(model, task, {**usual, **given})
 
 
-def likelihood_for(kind: ColumnKind, column: pd.Series) -> dict[str, str]:
+def candidates(found: TargetKind, column: Any) -> list[Choice]:
+    """The choice for a target's kind and for each kind that is near, without repetitions.
+
+    What weighs models by evidence begins here; `auto` takes the first.
+    """
+    out: list[Choice] = []
+    for kind in (found.kind, *(kind for kind, _ in found.near)):
+        if kind in AUTO:
+            choice = choose(column, kind)
+            out += [choice] * (choice not in out)
+    return out
+
+
+def likelihood_for(kind: ColumnKind, column: Any) -> dict[str, str]:
     """The likelihood for numbers of this kind, as a setting; none where the default serves.
 
-    Counts whose variance is not above their mean have no use for the negative binomial's dispersion.
+    Counts whose variance is not above their mean have no use for the negative binomial's dispersion; shares
+    of exactly 0 or 1 need masses there.
     """
-    if kind is ColumnKind.POSITIVE:
+    if kind in (ColumnKind.POSITIVE, ColumnKind.TIME):
         return {"likelihood": "gamma"}
-    if kind is ColumnKind.COUNT:
-        counts = column.to_numpy(dtype=np.float64)
-        return {"likelihood": "poisson" if counts.var() <= counts.mean() else "negative_binomial"}
+    if kind is ColumnKind.ZEROS:
+        return _if_there("hurdle_gamma")
+    values = (
+        pd.Series(column).to_numpy(dtype=np.float64) if kind in (ColumnKind.COUNT, ColumnKind.SHARE) else None
+    )
+    if kind is ColumnKind.COUNT and values is not None:
+        return {"likelihood": "poisson" if values.var() <= values.mean() else "negative_binomial"}
+    if kind is ColumnKind.SHARE and values is not None:
+        at_ends = bool(((values <= 0) | (values >= 1)).any())
+        return _if_there("zero_one_beta" if at_ends else "beta")
     return {}
+
+
+def likelihoods() -> dict[str, Any]:
+    """The likelihoods that a model of numbers may be given, by name."""
+    from nongauss.sparse_gp.likelihoods import REGRESSION as known
+
+    return known
+
+
+def _if_there(name: str) -> dict[str, str]:
+    """A likelihood as a setting, if there is one of this name."""
+    return {"likelihood": name} if name in likelihoods() else {}
+
+
+def _by_likelihood(likelihood: Any, model: str, task: str) -> tuple[str, str]:
+    """The model and the task where a likelihood was asked for by name: those that have it.
+
+    Raises InputError for a likelihood that there is not, naming the closest, and for a model without any.
+    """
+    if not isinstance(likelihood, str):
+        return model, task
+    if likelihood not in likelihoods():
+        raise InputError(f"There is no likelihood {likelihood!r};{closest(likelihood, likelihoods())}")
+    if task not in ("auto", REGRESSION):
+        raise InputError(f"The likelihood {likelihood!r} is of numbers, not for {task}; leave out --task.")
+    if model not in ("auto", "sparse_gp"):
+        raise InputError(
+            f"The model {model!r} has no likelihood {likelihood!r}, sparse_gp has; give --model sparse_gp."
+        )
+    return "sparse_gp", REGRESSION
+
+
+def _that_has(settings: Mapping[str, Any], model: str, task: str) -> str:
+    """The first model of a task that has parameters of these names: `model` itself if it does, or if none."""
+    others = [name for name, tasks in MODELS.items() if task in tasks and name != model]
+    for name in (model, *others):
+        if name and settings.keys() <= _parameters(name, task).keys():
+            return name
+    return model
+
+
+def _parameters(model: str, task: str) -> dict[str, Any]:
+    """Parameters of a model, with their defaults."""
+    found: dict[str, Any] = _class_of(model, task)().get_params(deep=False)
+    return found
+
+
+def _class_of(model: str, task: str) -> Any:
+    module, class_name = MODELS[model][task]
+    return getattr(importlib.import_module(module), class_name)
 
 
 def _task_of(model: str, kind: ColumnKind) -> str:
@@ -128,18 +205,28 @@ def build_model(
     callbacks: Sequence[Callable[..., Any]] = (),
 ) -> Any:
     """The chosen model, unfitted. Raises InputError for a parameter it does not have, naming the closest."""
-    module, class_name = MODELS[choice.model][choice.task]
-    model = getattr(importlib.import_module(module), class_name)()
+    model = _class_of(choice.model, choice.task)()
+    class_name = type(model).__name__
     known = model.get_params(deep=False)
-    for name in choice.settings:
+    for name, value in choice.settings.items():
         if name not in known:
             raise InputError(f"{class_name} has no parameter {name!r};{closest(name, known)}")
+        _check_word(model, name, value)
     values: dict[str, Any] = {"random_state": seed}
     if callbacks:
         values["callbacks"] = list(callbacks)
     if max_epochs is not None:
         values["max_epochs" if "max_epochs" in known else "max_iter"] = max_epochs
     return model.set_params(**{**values, **choice.settings})
+
+
+def _check_word(model: Any, name: str, value: Any) -> None:
+    """Raises InputError for a word that is none of those that a parameter takes, naming the closest."""
+    allowed = getattr(model, "_parameter_constraints", {}).get(name, [])
+    words = {word for item in allowed for word in getattr(item, "options", ())}
+    if isinstance(value, str) and words and str not in allowed and value not in words:
+        of = type(model).__name__
+        raise InputError(f"{of} has no {name} {value!r};{closest(value, sorted(map(str, words)))}")
 
 
 def parse_settings(settings: Iterable[str]) -> dict[str, Any]:

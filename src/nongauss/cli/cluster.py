@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from nongauss.cli.choose import closest, parse_settings
+from nongauss.cli.fit_and_report import write_both
 from nongauss.core.errors import InputError
 from nongauss.report.html import FrameInfo, rule_figures, write_report
 from nongauss.report.text import model_record
 from nongauss.tables.files import read_table
-from nongauss.tables.kinds import column_kind
+from nongauss.tables.target_kinds import column_kind
 
 if TYPE_CHECKING:
     from nongauss.rectangle.estimator import RectangleMixture
@@ -55,16 +56,10 @@ def save_clusters(
     frame: pd.DataFrame,
     *,
     data: Path,
-    model_path: Path,
-    report_path: Path,
+    paths: Mapping[str, Path],
     notes: Sequence[str] = (),
 ) -> None:
-    """Write the model file, then the HTML report."""
-    from nongauss.estimator.persistence import save
-
-    for path in (model_path, report_path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-    save(model, model_path)
+    """Write the model file and the HTML report."""
     roles = _roles(model)
     encoder = model._encoder  # a column of dates is several: its days, and its parts of the calendar
     kinds = {
@@ -79,15 +74,19 @@ def save_clusters(
         ignored=[(c, "says nothing, or was not asked for") for c, role in roles.items() if not role],
         notes=notes,
     )
-    write_report(
-        report_path,
-        title=f"Clusters of {data.name}",
-        estimator=model,
-        frame_info=info,
-        rules=rule_lines(model),
-        figures=rule_figures(model, frame),
-        model_path=model_path,
-    )
+
+    def draw(report_path: Path) -> None:
+        write_report(
+            report_path,
+            title=f"Clusters of {data.name}",
+            estimator=model,
+            frame_info=info,
+            rules=rule_lines(model),
+            figures=rule_figures(model, frame),
+            model_path=paths["--save"],
+        )
+
+    write_both(model, paths, draw)
 
 
 def cluster_record(model: RectangleMixture, frame: pd.DataFrame, data: Path) -> dict[str, Any]:

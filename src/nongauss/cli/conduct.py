@@ -1,73 +1,188 @@
-"""How every command behaves: warnings become notes, bad input one sentence, outputs are checked first."""
+"""How every command behaves: what it says, refusals in one sentence, signals, checks of outputs."""
 
 from __future__ import annotations
 
+import json
+import signal
+import sys
+import threading
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import typer
+from typer.core import TyperGroup
 
+from nongauss.cli.options import Outputs
+from nongauss.cli.progress import Silent, display, of_fit
 from nongauss.core.errors import InputError
 
-
-def echo_notes(notes: list[str]) -> None:
-    """Print what was guessed, dropped or warned of, a line each, before the result."""
-    for note in notes:
-        typer.echo(f"note: {note}")
-    if notes:
-        typer.echo()
+_MISUSE: Any = typer.BadParameter.__mro__[1]  # typer's error for any misuse, which it does not name
+_STOPPED_BY: dict[int, str] = {signal.SIGINT: "Ctrl-C", signal.SIGTERM: "SIGTERM"}
 
 
-def messages(caught: list[Any], known: str | None = None) -> list[str]:
-    """Each warning once, on one line, without those that only repeat what is `known`."""
-    texts = dict.fromkeys(" ".join(str(item.message).split()) for item in caught)
-    return [text for text in texts if known is None or known not in text]
+class Command:
+    """A command under way. `as_json`: one JSON object is all that it prints on stdout."""
+
+    def __init__(self, caught: list[Any], shown: Silent, *, as_json: bool) -> None:
+        self._caught, self.shown, self.as_json = caught, shown, as_json
+        self.callbacks = [] if type(shown) is Silent else [of_fit(shown)]
+        self.stopped_by: int | None = None
+        self.kept = "no file was written"
+
+    def step(self, name: str) -> None:
+        """Begin a step. A signal that something on the way has swallowed takes effect here."""
+        if self.stopped_by is not None:
+            raise KeyboardInterrupt
+        self.shown.step(name)
+
+    def counted(self, done: int, total: int, name: str) -> None:
+        """`done` of `total` parts of the step are over, the last being `name`."""
+        self.shown.at(done, total, name)
+
+    def say(self, text: str) -> None:
+        """Print on stdout, where a person reads; nothing with --json."""
+        if not self.as_json:
+            with self.shown.aside():
+                typer.echo(text)
+
+    def aside(self, text: str) -> None:
+        """Print on stderr, for a person."""
+        with self.shown.aside():
+            typer.echo(text, err=True)
+
+    def notes(self, known: str = "") -> list[str]:
+        """What was warned of, each once and on one line, without what only repeats what is `known`."""
+        texts = dict.fromkeys(" ".join(str(item.message).split()) for item in self._caught)
+        return [text for text in texts if not known or known not in text]
+
+    def goes_on_from(self, checkpoint: Path | None) -> None:
+        """From here on an interrupted command leaves what it has done in a file."""
+        if checkpoint is not None:
+            self.kept = f"what was done is in {checkpoint}: the same command goes on from there"
+
+    def finish(
+        self,
+        record: Mapping[str, Any],
+        text: Callable[[], str],
+        *,
+        before: Sequence[str] = (),
+        known: str = "",
+    ) -> None:
+        """Print the result: the record as JSON, or the notes, a line each, and the text.
+
+        Notes are those `before` and, after them, what was warned of beyond what is `known`.
+        """
+        from nongauss.report.text import to_json
+
+        self.shown.close()
+        notes = [*before, *self.notes(known)]
+        if self.as_json:
+            typer.echo(to_json({**record, "notes": notes}))
+            return
+        for note in notes:
+            typer.echo(f"note: {note}")
+        typer.echo("\n" + text() if notes else text())
+
+
+class Commands(TyperGroup):
+    """The group of all commands. With --json a command line that cannot be read is told of in JSON too."""
+
+    def main(self, args: Sequence[str] | None = None, *more: Any, **others: Any) -> Any:
+        """Run the command that `args` name."""
+        given = sys.argv[1:] if args is None else list(args)
+        if "--json" not in given or not others.get("standalone_mode", True):
+            return super().main(args, *more, **others)
+        try:
+            code = super().main(args, *more, **{**others, "standalone_mode": False})
+        except _MISUSE as error:
+            typer.echo(json.dumps({"error": error.format_message()}, ensure_ascii=False))
+            code = 2
+        sys.exit(code or 0)
 
 
 @contextmanager
-def polite() -> Iterator[list[Any]]:
-    """Collect warnings; turn bad input into one sentence on stderr and exit code 2."""
+def command(quiet: bool = False, as_json: bool = False) -> Iterator[Command]:
+    """A command from its first step to its end, which is an exit code of 0, or a sentence and another one.
+
+    Warnings are collected. Bad input ends with 2; Ctrl-C with 130 and SIGTERM with 143, as shells have it.
+    """
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)  # whatever filters the shell has set
+        here = Command(caught, display(silent=as_json or quiet), as_json=as_json)
         try:
-            yield caught
+            with _stoppable(here):
+                yield here
+        except BrokenPipeError:
+            raise  # nobody reads on: an end in silence, as of any program in a pipe
         except OSError as error:
             named = error.filename is not None and error.strerror
-            refuse(f"{error.filename}: {error.strerror}." if named else str(error))
+            _end(here, f"{error.filename}: {error.strerror}." if named else str(error))
         except ValueError as error:
-            refuse(str(error))
+            _end(here, str(error))
+        except KeyboardInterrupt:
+            number = here.stopped_by or signal.SIGINT
+            _end(here, f"Stopped by {_STOPPED_BY[number]}; {here.kept}.", 128 + number)
+        finally:
+            here.shown.close()
 
 
-def refuse(message: str) -> None:
-    """Print one sentence on stderr and end with exit code 2."""
-    typer.echo("Error: " + " ".join(message.split()), err=True)
-    raise typer.Exit(2) from None
+@contextmanager
+def _stoppable(here: Command) -> Iterator[None]:
+    """SIGTERM is what Ctrl-C is, a KeyboardInterrupt, so that fits end and temporary files go in one way."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(number: int, frame: Any) -> None:
+        here.stopped_by = number
+        raise KeyboardInterrupt
+
+    former = {number: signal.signal(number, stop) for number in _STOPPED_BY}
+    try:
+        yield
+    finally:
+        for number, handler in former.items():
+            signal.signal(number, handler if handler is not None else signal.SIG_DFL)
 
 
-def output_paths(out: Path, save: Path | None, report: Path | None) -> dict[str, Path]:
-    """Where model and report go, by the option that says so."""
-    return {"--save": save or out / "model.nongauss", "--report": report or out / "report.html"}
+def _end(here: Command, message: str, code: int = 2) -> None:
+    """Print one sentence on stderr (with --json, an object with it on stdout) and end."""
+    here.shown.close()
+    sentence = " ".join(message.split())
+    if here.as_json:
+        typer.echo(json.dumps({"error": sentence}, ensure_ascii=False))
+    else:
+        typer.echo(f"Error: {sentence}", err=True)
+    raise typer.Exit(code) from None
 
 
-def check_outputs(outputs: Mapping[str, Path], inputs: Sequence[Path] = (), *, force: bool = False) -> None:
+def check_outputs(outputs: Outputs, inputs: Sequence[Path] = ()) -> None:
     """Refuse, before any work, to write over an input, over each other, or over files without `force`."""
     seen: dict[Path, str] = {}
-    for option, path in outputs.items():
-        place = path.resolve()
+    for option, path in outputs.paths.items():
+        place = _place(path)
         if path.is_dir():
             raise InputError(f"{option} must be a file, but {path} is a folder; add a file name.")
         if place in seen:
             raise InputError(f"{option} and {seen[place]} are the same file, {path}; give two names.")
-        if any(place == item.resolve() for item in inputs):
+        if any(place == _place(item) for item in inputs):
             raise InputError(f"{option} would write over the input {path}; give another name.")
         folder = next(parent for parent in place.parents if parent.exists())
         if not folder.is_dir():
             raise InputError(
                 f"{option} would be in {folder}, which is a file and no folder; give another name."
             )
-        if path.exists() and not force:
+        if path.exists() and not outputs.force:
             raise InputError(f"{path} already exists; give --force to replace it, or another {option}.")
         seen[place] = option
+
+
+def _place(path: Path) -> Path:
+    """The file that a path means. Raises InputError where links go in a circle."""
+    try:
+        return path.resolve()
+    except RuntimeError as error:
+        raise InputError(f"{path} is a link that leads back to itself; give another name.") from error

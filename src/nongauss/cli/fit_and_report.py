@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from nongauss.cli.choose import REGRESSION
+from nongauss.cli.conduct import Command
+from nongauss.cli.describe import about_of
 from nongauss.cli.judge import Outcome, rows_for
+from nongauss.cli.options import Outputs
 from nongauss.cli.read import Table
-from nongauss.core.errors import InputError
+from nongauss.core.files import atomic_paths
 from nongauss.report.html import (
     feature_figures,
     feature_lines,
@@ -21,8 +24,8 @@ from nongauss.report.html import (
     report_figures,
     write_report,
 )
-
-ENGINES = ("memory", "stream", "dask")
+from nongauss.report.metrics import metric_table
+from nongauss.report.text import model_record, summary, text_table
 
 
 def keep_compiled() -> None:
@@ -33,39 +36,70 @@ def keep_compiled() -> None:
         nongauss.cache_compiled()
 
 
-def save_and_report(
-    outcome: Outcome,
-    table: Table,
-    *,
-    model_path: Path,
-    report_path: Path,
-    title: str,
-    notes: Sequence[str] = (),
+def finish(
+    here: Command, outcome: Outcome, table: Table, outputs: Outputs, title: str, *, asked: str
 ) -> None:
-    """Write the model file, then the HTML report."""
+    """Save, report and print what came of a fit; `asked` is the model that was asked for."""
+    outcome.final.about_ = about_of(outcome, table, asked)
+    known = getattr(outcome.final, "stop_reason_", "")
+    here.step("drawing the report")
+    save_and_report(outcome, table, paths=outputs.paths, title=title, notes=here.notes(known))
+    record: dict[str, Any] = {"data": table.source, "target": table.target, "kind": table.kind.value}
+    record |= {"task": table.choice.task, "rows": len(table.y)}
+    record |= {**model_record(outcome.final), "held_out": outcome.metrics}
+    record |= outputs.as_record()
+    texts = [summary(outcome.final, target=table.target, n_rows=outcome.n_rows)]
+    if outcome.metrics:
+        texts.append("Held-out rows\n" + text_table(*metric_table(outcome.metrics)))
+    texts.append(str(outputs))
+    here.finish(record, lambda: "\n\n".join(texts), before=[*table.notes, *outcome.notes], known=known)
+
+
+def save_and_report(
+    outcome: Outcome, table: Table, *, paths: Mapping[str, Path], title: str, notes: Sequence[str] = ()
+) -> None:
+    """Write the model file and the HTML report."""
+    X, y = outcome.held_out if outcome.held_out is not None else (None, None)
+
+    def draw(report_path: Path) -> None:
+        figures = report_figures(outcome.judged, X, y, target=table.target, traced=outcome.final)
+        rows = rows_for(outcome.final, table)
+        has_features = hasattr(outcome.final, "top_features")
+        write_report(
+            report_path,
+            title=title,
+            estimator=outcome.final,
+            frame_info=table.info(0 if y is None else len(y), [*outcome.notes, *notes]),
+            metrics=outcome.metrics,
+            figures=figures,
+            learned=[
+                *(feature_figures(outcome.final) if has_features else []),
+                *learned_figures(outcome.final, rows, target=table.target),
+            ],
+            features=feature_lines(outcome.final, rows) if has_features else [],
+            model_path=paths["--save"],
+        )
+
+    write_both(_without_live_parts(outcome.final), paths, draw)
+
+
+def write_both(model: Any, paths: Mapping[str, Path], draw: Callable[[Path], None]) -> None:
+    """Write the model file and the report that `draw` makes: both, or neither where the command is stopped.
+
+    A report that cannot be drawn does not cost the model.
+    """
     from nongauss.estimator.persistence import save
 
-    for path in (model_path, report_path):
+    places = [paths["--save"], paths["--report"]]
+    for path in places:
         path.parent.mkdir(parents=True, exist_ok=True)
-    save(_without_live_parts(outcome.final), model_path)
-    X, y = outcome.held_out if outcome.held_out is not None else (None, None)
-    figures = report_figures(outcome.judged, X, y, target=table.target, traced=outcome.final)
-    rows = rows_for(outcome.final, table)
-    has_features = hasattr(outcome.final, "top_features")
-    write_report(
-        report_path,
-        title=title,
-        estimator=outcome.final,
-        frame_info=table.info(0 if y is None else len(y), [*outcome.notes, *notes]),
-        metrics=outcome.metrics,
-        figures=figures,
-        learned=[
-            *(feature_figures(outcome.final) if has_features else []),
-            *learned_figures(outcome.final, rows, target=table.target),
-        ],
-        features=feature_lines(outcome.final, rows) if has_features else [],
-        model_path=model_path,
-    )
+    with atomic_paths(places) as (model_file, report_file):
+        save(model, model_file)
+        try:
+            draw(report_file)
+        except Exception:
+            os.replace(model_file, places[0].resolve())
+            raise
 
 
 def _without_live_parts(model: Any) -> Any:
@@ -92,11 +126,3 @@ def compare_table(
     return compare(
         {**ours, **beside}, table.X, table.y, cv=cv, levels=table.levels, random_state=seed, progress=progress
     )
-
-
-def check_engine(engine: str, scheduler: str | None) -> None:
-    """Raises InputError for an engine that there is not, and a scheduler without Dask."""
-    if engine not in ENGINES:
-        raise InputError(f"There is no engine {engine!r}; there are {', '.join(ENGINES)}.")
-    if scheduler is not None and engine != "dask":
-        raise InputError(f"--scheduler goes with --engine dask, not {engine}; give both or neither.")

@@ -1,11 +1,17 @@
-"""The options of the commands, by name: each is said once, for every command that takes it."""
+"""The options of the commands, by name: each is said once, and those that go together make one value."""
 
 from __future__ import annotations
 
+import csv
+import inspect
+from collections.abc import Callable, Sequence
+from functools import wraps
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, NamedTuple, get_type_hints
 
 import typer
+
+Texts = list[str] | None
 
 Data = Annotated[
     Path,
@@ -13,26 +19,179 @@ Data = Annotated[
         metavar="DATA", help="Table: CSV (also gzipped) or Parquet; with --engine, a folder or pattern."
     ),
 ]
-Target = Annotated[str, typer.Option(help="Column to predict.")]
-Model = Annotated[str, typer.Option(help="auto (by the target's kind), tggm or sparse_gp.")]
+ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="Model file that `fit` saved.")]
+Target = Annotated[str | None, typer.Option(help="Column to predict; without it, the columns are named.")]
+Model = Annotated[
+    str, typer.Option(help="auto (by the target's kind), tggm, sparse_gp, harmonium or rank_factor.")
+]
 Task = Annotated[
     str, typer.Option(help="auto (by the target's kind), regression, classification or ordinal.")
 ]
+
+Kind = Annotated[
+    str | None,
+    typer.Option(help="What the target is, where its cells say otherwise: real, positive, count, ..."),
+]
+Levels = Annotated[
+    Texts, typer.Option(help="Levels of the target from lowest to highest, with commas: poor,fair,good.")
+]
+Exposure = Annotated[str | None, typer.Option(help="Column of the time or size that each count is of.")]
+Censored = Annotated[
+    str | None,
+    typer.Option(help="Column that says where the target is only a bound: COLUMN, or COLUMN=VALUE."),
+]
+Group = Annotated[str | None, typer.Option(help="Column of rows that belong together, held out together.")]
+Ignore = Annotated[Texts, typer.Option(help="Columns to leave out, with commas.")]
+Missing = Annotated[Texts, typer.Option(help="COLUMN=VALUE: cells that stand for a gap. Repeat for more.")]
+Split = Annotated[
+    str, typer.Option(help="Rows held out: random, last (of the file), or by COLUMN (its highest values).")
+]
+Test = Annotated[Path | None, typer.Option(help="Table of rows to judge by, in place of held-out ones.")]
+TestSize = Annotated[float, typer.Option(help="Share of rows held out to judge the model.")]
+
 Out = Annotated[Path, typer.Option(help="Folder for the model file and the report.")]
 Save = Annotated[Path | None, typer.Option(help="Model file; by default model.nongauss in --out.")]
 Report = Annotated[Path | None, typer.Option(help="Report; by default report.html in --out.")]
+Checkpoint = Annotated[Path | None, typer.Option(help="File to go on from after an interruption.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace files that exist.")]
+
 Seed = Annotated[int, typer.Option(min=0, help="Seed of the split and of the fit.")]
 Epochs = Annotated[int | None, typer.Option(min=1, help="Most epochs of a fit.")]
+Refit = Annotated[bool, typer.Option(help="Fit the saved model on all rows after judging.")]
+Settings = Annotated[Texts, typer.Option("--set", help="A parameter of the model, name=value.")]
+Engine = Annotated[
+    str, typer.Option(help="memory, or for Parquet files past it: stream (from disk), dask (on a cluster).")
+]
+Scheduler = Annotated[str | None, typer.Option(help="Address of a Dask scheduler; a local one by default.")]
+
 RuleColumns = Annotated[str | None, typer.Option(help="Columns of the rules, with commas; all by default.")]
 LookColumns = Annotated[
     str | None,
     typer.Option(help="Columns in which rows of a cluster are alike, with commas; all by default."),
 ]
 Clusters = Annotated[int | None, typer.Option(min=1, help="Number of clusters; chosen by default.")]
-Settings = Annotated[list[str] | None, typer.Option("--set", help="A parameter of the model, name=value.")]
-Engine = Annotated[
-    str, typer.Option(help="memory, or for Parquet files past it: stream (from disk), dask (on a cluster).")
-]
-Scheduler = Annotated[str | None, typer.Option(help="Address of a Dask scheduler; a local one by default.")]
-Force = Annotated[bool, typer.Option("--force", help="Replace files that exist.")]
+Folds = Annotated[int, typer.Option(help="Number of folds.")]
+
+Predictions = Annotated[Path, typer.Option(help="Table to write: CSV (also .gz) or Parquet.")]
+Id = Annotated[str | None, typer.Option(help="Column that names the rows, written first.")]
+Keep = Annotated[Texts, typer.Option(help="Columns to write before the predictions, with commas.")]
+Coverage = Annotated[Texts, typer.Option(help="Intervals, in per cent, with commas: 50,90. By default 90.")]
+Quantiles = Annotated[Texts, typer.Option(help="Quantiles, with commas: .05,.5,.95.")]
+
+Quiet = Annotated[bool, typer.Option("--quiet", help="Show no progress.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+
+
+class Outputs(NamedTuple):
+    """Where the files of a command go, by the option that says so, and whether older ones are replaced."""
+
+    paths: dict[str, Path]
+    force: bool
+
+    def __str__(self) -> str:
+        return f"Saved the model to {self.paths['--save']} and the report to {self.paths['--report']}."
+
+    def as_record(self) -> dict[str, Path]:
+        """What JSON says of it."""
+        return {"saved": self.paths["--save"], "report": self.paths["--report"]}
+
+
+class Talk(NamedTuple):
+    """How a command speaks."""
+
+    quiet: bool
+    as_json: bool
+
+
+class Choices(NamedTuple):
+    """The model that a person asks for."""
+
+    model: str
+    task: str
+    settings: Sequence[str]
+    seed: int
+    max_epochs: int | None
+
+
+def outputs(out: Out = Path("."), save: Save = None, report: Report = None, force: Force = False) -> Outputs:
+    """Of a command that writes a model and a report."""
+    paths = {"--save": save or out / "model.nongauss", "--report": report or out / "report.html"}
+    return Outputs(paths, force)
+
+
+def choices(
+    model: Model = "auto",
+    task: Task = "auto",
+    set_: Settings = None,
+    seed: Seed = 0,
+    max_epochs: Epochs = None,
+) -> Choices:
+    """Of a command that chooses a model by the target."""
+    return Choices(model, task, set_ or (), seed, max_epochs)
+
+
+def declared(
+    kind: Kind = None,
+    levels: Levels = None,
+    exposure: Exposure = None,
+    censored: Censored = None,
+    group: Group = None,
+    ignore: Ignore = None,
+    missing: Missing = None,
+) -> Any:
+    """Of a command that reads a table with a target: what a person says of it, a `cli.read.Declared`."""
+    from nongauss.cli.read import Declared
+
+    return Declared(
+        kind=kind,
+        levels=listed(levels),
+        exposure=exposure,
+        censored=censored,
+        group=group,
+        ignore=listed(ignore),
+        missing=tuple(missing or ()),
+    )
+
+
+def talk(quiet: Quiet = False, as_json: Json = False) -> Talk:
+    """Of every command that takes its time."""
+    return Talk(quiet, as_json)
+
+
+def listed(texts: Sequence[str] | None) -> tuple[str, ...]:
+    """Names joined by commas, in one text or several; one with a comma in it stands in quotation marks."""
+    rows = csv.reader(texts or (), skipinitialspace=True)
+    return tuple(name.strip() for row in rows for name in row if name.strip())
+
+
+def grouped(**groups: Callable[..., Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """A decorator: the command's parameter of each of these names is made from the options of its group.
+
+    A group is a function of options that returns one value. What `typer` sees is one flat list of options.
+    """
+
+    def decorate(run: Callable[..., None]) -> Callable[..., None]:
+        own, hints = inspect.signature(run).parameters, get_type_hints(run, include_extras=True)
+        flat: list[inspect.Parameter] = []
+        for name, parameter in own.items():
+            group = groups.get(name)
+            named = {name: parameter} if group is None else inspect.signature(group).parameters
+            kinds = hints if group is None else get_type_hints(group, include_extras=True)
+            flat += [
+                part.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=kinds[part.name])
+                for part in named.values()
+            ]
+
+        @wraps(run)
+        def command(**given: Any) -> None:
+            values = {
+                name: group(**{part: given.pop(part) for part in inspect.signature(group).parameters})
+                for name, group in groups.items()
+            }
+            run(**given, **values)
+
+        command.__signature__ = inspect.Signature(flat)  # type: ignore[attr-defined]
+        command.__annotations__ = {part.name: part.annotation for part in flat}
+        return command
+
+    return decorate

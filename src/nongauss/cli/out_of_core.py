@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from nongauss.cli.choose import closest
 from nongauss.cli.judge import Outcome, check_share, with_checkpoint
 from nongauss.cli.predict import prediction_columns
 from nongauss.cli.read import NOTHING, Declared, Table, prepare
@@ -24,8 +25,18 @@ from nongauss.tables.learn import as_source, learn
 from nongauss.tables.parquet import ParquetParts, loaded, parquet_parts
 from nongauss.tables.source import Encode, Stream, itself, naming, sample_table
 
+ENGINES = ("memory", "stream", "dask")
+
 MOST_SAMPLED = 20_000
 """Rows from which a model is chosen, and rows by which it is judged."""
+
+
+def check_engine(engine: str, scheduler: str | None) -> None:
+    """Raises InputError for an engine that there is not, and a scheduler without Dask."""
+    if engine not in ENGINES:
+        raise InputError(f"There is no engine {engine!r};{closest(engine, ENGINES)}")
+    if scheduler is not None and engine != "dask":
+        raise InputError(f"--scheduler goes with --engine dask, not {engine}; give both or neither.")
 
 
 @contextmanager

@@ -1,67 +1,148 @@
-"""What a person sees of work under way: bars on a terminal."""
+"""What a person sees of work under way, on stderr: a bar on a terminal, else a line every few seconds."""
 
 from __future__ import annotations
 
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from nongauss.optimise.course import Progress
 
+FIRST_LINE = 2.0
+"""Seconds of silence in a log before the first line."""
 
-@contextmanager
-def fit_progress(*, enabled: bool | None = None) -> Iterator[list[Callable[[Progress], None]]]:
-    """Callbacks for an estimator that move a bar on stderr; none where stderr is no terminal.
+NEXT_LINE = 5.0
+"""Seconds between the lines of a log after it."""
 
-    A fit that starts again from a lower iteration starts the bar again. Plain functions are given, since
-    cloning an estimator copies its callbacks and a bar cannot be copied.
+
+class Silent:
+    """Shows nothing: with --json and --quiet."""
+
+    def step(self, name: str) -> None:
+        """The command begins a step, such as "reading data.csv"."""
+
+    def at(self, done: int, total: int | None, said: str) -> None:
+        """`done` of `total` iterations, folds or parts of the step are over; `said` is what else there is."""
+
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """Text may be printed in the block."""
+        yield
+
+    def close(self) -> None:
+        """The command is over."""
+
+
+class Log(Silent):
+    """Lines such as "12 s  fitting: iteration 30 of 400, objective -123.4": at each step, and between steps.
+
+    A command that is over within `FIRST_LINE` seconds prints nothing. The lines between steps come from a
+    thread, so that they come while a file is read, too.
     """
-    if not _wanted(enabled):
-        yield []
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
-    from rich.progress import Progress as Bar
 
-    columns = (
-        TextColumn("fitting"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("bound {task.fields[bound]}"),
-        TimeElapsedColumn(),
-    )
-    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("fit", total=None, bound="…")
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+        self._began = time.perf_counter()
+        self._step, self._detail, self._printed = "starting", "", False
+        self._lock, self._over = threading.Lock(), threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True, name="nongauss progress")
+        self._thread.start()
 
-        def move(progress: Progress) -> None:
-            bar.update(
-                task, completed=progress.iteration, total=progress.max_iter, bound=f"{progress.bound:.5g}"
-            )
+    def step(self, name: str) -> None:
+        """A line at once, if there was one before."""
+        with self._lock:
+            self._step, self._detail = name, ""
+            if self._printed:
+                self._print()
 
-        yield [move]
+    def at(self, done: int, total: int | None, said: str) -> None:
+        """What the next line will say."""
+        count = f"{done} of {total}" if total else str(done)
+        with self._lock:
+            self._detail = f": {count}, {said}" if said else f": {count}"
+
+    def close(self) -> None:
+        """No line comes after this."""
+        self._over.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        wait = FIRST_LINE
+        while not self._over.wait(wait):
+            with self._lock:
+                self._print()
+            wait = NEXT_LINE
+
+    def _print(self) -> None:
+        seconds = time.perf_counter() - self._began
+        self._printed = True
+        try:
+            self._stream.write(f"{seconds:.0f} s  {self._step}{self._detail}\n")
+            self._stream.flush()
+        except (OSError, ValueError):  # nobody reads it any more
+            self._over.set()
 
 
-@contextmanager
-def count_progress(*, enabled: bool | None = None) -> Iterator[Callable[[int, int, str], None]]:
-    """A function (done, total, name) that moves a bar on stderr; without a terminal it does nothing."""
-    if not _wanted(enabled):
-        yield lambda done, total, name: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
-    from rich.progress import Progress as Bar
+class Bar(Silent):
+    """A bar of the step under way, which goes when the command is over."""
 
-    columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"))
-    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("", total=None)
+    def __init__(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
+        from rich.progress import Progress as RichProgress
 
-        def move(done: int, total: int, name: str) -> None:
-            bar.update(task, completed=done, total=total, description=name)
+        columns = (
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[said]}"),
+            TimeElapsedColumn(),
+        )
+        self._bar = RichProgress(*columns, console=Console(stderr=True), transient=True)
+        self._task = self._bar.add_task("starting", total=None, said="")
+        self._bar.start()
 
-        yield move
+    def step(self, name: str) -> None:
+        """The bar begins again."""
+        self._bar.reset(self._task, total=None, description=name, said="")
+
+    def at(self, done: int, total: int | None, said: str) -> None:
+        """A fit that starts again from a lower iteration starts the bar again."""
+        self._bar.update(self._task, completed=done, total=total, said=said)
+
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """The bar makes room."""
+        self._bar.stop()
+        try:
+            yield
+        finally:
+            self._bar.start()
+
+    def close(self) -> None:
+        """The bar goes."""
+        self._bar.stop()
 
 
-def _wanted(enabled: bool | None) -> bool:
-    return sys.stderr.isatty() if enabled is None else enabled
+def display(*, silent: bool) -> Silent:
+    """What shows progress here: nothing on request, a bar on a terminal, lines of a log in a pipe."""
+    if silent:
+        return Silent()
+    return Bar() if sys.stderr.isatty() else Log(sys.stderr)
+
+
+def of_fit(shown: Silent) -> Callable[[Progress], None]:
+    """A callback for an estimator.
+
+    It is a plain function, since cloning an estimator copies its callbacks, and a bar cannot be copied.
+    """
+
+    def move(progress: Progress) -> None:
+        shown.at(progress.iteration, progress.max_iter, f"objective {progress.bound:.6g}")
+
+    return move

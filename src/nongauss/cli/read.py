@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -15,15 +15,16 @@ import pandas as pd
 from nongauss.cli.choose import ORDINAL, REGRESSION, Choice, choose, closest, parse_settings
 from nongauss.core.errors import InputError
 from nongauss.report.html import FrameInfo
-from nongauss.tables.column import label_of
+from nongauss.tables.column import ColumnKind, TargetKind, label_of
 from nongauss.tables.files import read_table
 from nongauss.tables.frame import InputTable, read_input
-from nongauss.tables.kinds import ColumnKind, names_rows, target_kind
+from nongauss.tables.kinds import decode
 from nongauss.tables.labels import LabelCoder
+from nongauss.tables.roles import names_rows
+from nongauss.tables.target_kinds import NUMBERS, column_kind, target_values, understand_target
 
 _ID_REASON = "a different text in every row (an id)"
 _MOST_LEVELS_SHOWN = 10
-_LARGEST_WHOLE = 2.0**53  # beyond, a float64 does not tell whole numbers apart
 
 
 @dataclass(frozen=True)
@@ -33,8 +34,8 @@ class Declared:
     `kind`: of the target, a word of `ColumnKind`. `levels`: of a target of grades, from lowest to highest.
     `exposure`, `censored`, `group`: columns that are no inputs: the time or size that each count is of; which
     rows have a target that is only a bound ("COLUMN", or "COLUMN=VALUE" with the value that says so); rows
-    that belong together and are held out together. `ignore`: columns to leave out. `missing`: cells that
-    stand for a gap, "COLUMN=VALUE" each.
+    that belong together and are held out together. `ignore`: columns to leave out; `use`: columns that are
+    inputs whatever they look like. `missing`: cells that stand for a gap, "COLUMN=VALUE" each.
     """
 
     kind: str | None = None
@@ -43,6 +44,7 @@ class Declared:
     censored: str | None = None
     group: str | None = None
     ignore: tuple[str, ...] = ()
+    use: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
 
 
@@ -62,13 +64,18 @@ class Table:
     target: str
     X: pd.DataFrame
     y: Any
-    kind: ColumnKind
+    understood: TargetKind
     choice: Choice
     levels: npt.NDArray[Any] | None = None
     ignored: Sequence[tuple[str, str]] = ()
     notes: Sequence[str] = ()
     fit_params: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict)
     groups: npt.NDArray[Any] | None = None
+
+    @property
+    def kind(self) -> ColumnKind:
+        """The kind of the target."""
+        return self.understood.kind
 
     @cached_property
     def rows(self) -> InputTable:
@@ -120,17 +127,15 @@ def prepare(
     source: str = "table",
 ) -> Table:
     """As `load_table`, for a frame in memory."""
-    frame, column, notes = _with_target(frame, target, task, source)
+    found = _understood(_target_column(frame, target, source), target, declared)
+    _check_is_target(found, target, task)
+    frame, column, notes = _with_target(frame, target, source)
     frame, beside = _taken_out(frame, declared, target, source)
-    kind, reason = target_kind(column)
-    choice = choose(column, kind, model, task, parse_settings(settings))
-    y = _numbers(column, target, kind) if choice.task == REGRESSION else _labels(column, choice.task)
-    levels = None
-    if choice.task == ORDINAL:
-        levels = LabelCoder.fit(y, np.ones(len(y)), f"The target {target!r}", ordered=True).classes
-    taken = f"Target {target!r} was taken for {kind.value} ({reason[:1].lower() + reason[1:].rstrip('.')})"
-    notes.insert(0, f"{taken}; {_chosen(choice, levels, (model, task))}")
     X = frame.drop(columns=[target]).reset_index(drop=True)
+    values = target_values(column, found, target)
+    choice = choose(values, found.kind, model, task, parse_settings(settings))
+    y, levels, found = _for_task(column, found, choice.task, target)
+    notes = [_on_target(found, target, choice, levels, (model, task)), *found.notes, *notes]
     ids = [name for name in X.columns if names_rows(X[name])]
     notes += [f"Column {str(name)!r} holds {_ID_REASON} and was ignored." for name in ids]
     X = X.drop(columns=ids)
@@ -141,7 +146,7 @@ def prepare(
         target=target,
         X=X,
         y=y,
-        kind=kind,
+        understood=found,
         choice=choice,
         levels=levels,
         ignored=[(str(name), _ID_REASON) for name in ids],
@@ -149,6 +154,47 @@ def prepare(
         fit_params={name: beside[name] for name in ("exposure",) if name in beside},
         groups=beside.get("group"),
     )
+
+
+def _understood(column: pd.Series, target: str, declared: Declared) -> TargetKind:
+    """What the target is, as it looks or as it was declared."""
+    return understand_target(
+        column,
+        target,
+        kind=declared.kind,
+        levels=declared.levels,
+        counted=declared.exposure is not None,
+        censored=declared.censored is not None,
+    )
+
+
+def _check_is_target(found: TargetKind, target: str, task: str) -> None:
+    """Raises InputError for a target that no model predicts, unless it was asked to be labels."""
+    if task not in ("auto", REGRESSION) or found.kind not in (ColumnKind.TEXT, ColumnKind.DATE):
+        return
+    what = f"The target {target!r} cannot be predicted as it is. {found.reason}"
+    if found.kind is ColumnKind.DATE:
+        raise InputError(f"{what} Give the days since a start, or the length of time, as a number instead.")
+    raise InputError(
+        f"{what} Correct or empty the cells, choose another column, or give --kind label if it holds classes."
+    )
+
+
+def _for_task(
+    column: pd.Series, found: TargetKind, task: str, target: str
+) -> tuple[Any, npt.NDArray[Any] | None, TargetKind]:
+    """The target as a task takes it, its levels in order where it is ordinal, and what it was taken for."""
+    if task == REGRESSION:
+        if found.kind in NUMBERS or found.kind is ColumnKind.CONSTANT:
+            return target_values(column, found, target), None, found
+        return _numbers(column, target, found.kind), None, found
+    if task != ORDINAL:
+        return target_values(column, replace(found, kind=ColumnKind.LABEL), target), None, found
+    if found.kind is not ColumnKind.GRADE:
+        found = understand_target(column, target, kind=ColumnKind.GRADE)
+    y = target_values(column, found, target)
+    coder = LabelCoder.fit(y, np.ones(len(y)), f"The target {target!r}", ordered=True)
+    return y, coder.classes, found
 
 
 def _taken_out(
@@ -176,16 +222,12 @@ def demo_table(settings: Iterable[str] = ()) -> Table:
     return prepare(frame, target, "tggm", REGRESSION, settings, source="diabetes data of scikit-learn")
 
 
-def _with_target(
-    frame: pd.DataFrame, target: str, task: str, source: str
-) -> tuple[pd.DataFrame, pd.Series, list[str]]:
+def _with_target(frame: pd.DataFrame, target: str, source: str) -> tuple[pd.DataFrame, pd.Series, list[str]]:
     """The rows that have a target, their targets, and a note on those that have none."""
-    column = _target_column(frame, target, source)
-    missing = column.isna()
+    column = frame[target]
+    missing = pd.Series(decode(target, column).missing, index=column.index)
     if missing.all():
         raise InputError(f"The target {target!r} is missing in every row of {source}; choose another column.")
-    if task in ("auto", REGRESSION):
-        _check_numbers(column, target)
     if not missing.any():
         return frame, column, []
     note = f"{int(missing.sum())} of {len(column)} rows have no {target!r} and were dropped."
@@ -198,9 +240,23 @@ def _target_column(frame: pd.DataFrame, target: str, source: str) -> pd.Series:
     repeated = frame.columns[frame.columns.duplicated()]
     if len(repeated):
         raise InputError(f"{source} has more than one column named {str(repeated[0])!r}; rename one.")
+    if not target:
+        raise InputError(f"Give --target, the column to predict; in {source}{closest('', frame.columns)}")
     if target not in frame.columns:
         raise InputError(f"{source} has no column {target!r};{closest(target, frame.columns)}")
     return frame[target]
+
+
+def _on_target(
+    found: TargetKind,
+    target: str,
+    choice: Choice,
+    levels: npt.NDArray[Any] | None,
+    asked: tuple[str, str],
+) -> str:
+    """The note on the target: what it was taken for and why, the model, and how to overrule both."""
+    why = found.reason[:1].lower() + found.reason[1:].rstrip(".")
+    return f"Target {target!r} was taken for {found.kind.value} ({why}); {_chosen(choice, levels, asked)}"
 
 
 def _chosen(choice: Choice, levels: npt.NDArray[Any] | None, asked: tuple[str, str]) -> str:
@@ -218,49 +274,23 @@ def _chosen(choice: Choice, levels: npt.NDArray[Any] | None, asked: tuple[str, s
     return f"{what}; give {' or '.join(options)} to overrule." if options else f"{what}, as asked."
 
 
-def _check_numbers(column: pd.Series, target: str) -> None:
-    """Raise InputError for a few bad cells among numbers, which would make text of the whole column."""
-    if pd.api.types.is_numeric_dtype(column.dtype) or isinstance(column.dtype, pd.CategoricalDtype):
-        return
-    bad = (column.notna() & pd.to_numeric(column, errors="coerce").isna()).to_numpy()
-    n_bad, n_present = int(bad.sum()), int(column.notna().sum())
-    if n_bad and 2 * n_bad < n_present:
-        row = int(np.argmax(bad))
-        raise InputError(
-            f"The target {target!r} holds numbers, but {str(column.iloc[row])!r} in row {row + 1} below the "
-            f"names; correct or empty such cells ({n_bad} of {n_present}), or give --task classification "
-            "to take all of them for labels."
-        )
-
-
 def _numbers(column: pd.Series, target: str, kind: ColumnKind) -> npt.NDArray[np.float64]:
-    """The target of a regression."""
-    values = pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
-    bad = np.flatnonzero(np.isnan(values))
-    if bad.size:
+    """The numbers of a target that is none of numbers, as it was asked: 0 and 1, grades."""
+    cells = decode(target, column).as_labels()
+    try:
+        values = [float({"True": "1", "False": "0"}.get(level, level)) for level in cells.levels]
+    except ValueError:
         raise InputError(
             f"The target {target!r} was taken for {kind.value} and has values that are no numbers, "
-            f"the first {str(column.iloc[bad[0]])!r}; choose a numeric column, or give --task classification."
-        )
-    return values
-
-
-def _labels(column: pd.Series, task: str) -> Any:
-    """The target of a classification: an ordered category as it is, whole numbers as such, else objects."""
-    if task == ORDINAL and isinstance(column.dtype, pd.CategoricalDtype) and column.dtype.ordered:
-        return column.reset_index(drop=True)
-    if pd.api.types.is_bool_dtype(column.dtype):
-        return column.to_numpy(dtype=np.bool_)
-    if pd.api.types.is_numeric_dtype(column.dtype):
-        values = column.to_numpy(dtype=np.float64)
-        whole = (np.abs(values) < _LARGEST_WHOLE) & (values == np.round(values))
-        return values.astype(np.int64) if whole.all() else values
-    return column.to_numpy(dtype=object)
+            f"such as {cells.levels[-1]!r}; choose a numeric column, or give --task classification."
+        ) from None
+    assert cells.codes is not None
+    return np.asarray(values)[cells.codes]
 
 
 def _kind_word(column: pd.Series) -> str:
     """The kind of a column in a word; the name of its type where it has no kind (dates)."""
     try:
-        return target_kind(column)[0].value
+        return column_kind(column).value
     except InputError:
         return str(column.dtype)

@@ -2,7 +2,9 @@
 
 The specification of the family; NOTATION.md has the equations and the axes (Q is 2 D + L, all parameters of
 a rectangle). On which side of a bound a row lies is a logistic function of slope a. All starts and clusters
-are computed at once.
+are computed at once. What clusters look like is Student's t or a Gaussian for the numbers, and one
+distribution over levels for each label column; missing cells are integrated out. Priors are part of it, an
+inverse Wishart for the scatter and a Dirichlet for the levels, so that no cluster collapses.
 """
 
 from __future__ import annotations
@@ -11,16 +13,23 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
-from scipy.special import logsumexp
+from scipy.special import gammaln, logsumexp
 
 from nongauss.rectangle.data import FloatArray, RectangleRows
-from nongauss.rectangle.params import REACH, BoxPrior, RectangleParams, SoftBoxes
-from nongauss.rectangle.structure import log_density, log_prior
+from nongauss.rectangle.params import REACH, BoxPrior, ClusterStructure, RectangleParams, SoftBoxes
 
 LEAST = 1e-8
 """A row is inside with probability 1 - LEAST at most; one without any rule cell is so everywhere."""
 
 _BLOCK = 2**17  # numbers handled at once: small enough for the cache
+
+FREEDOM = 4.0
+"""Degrees of freedom of Student's t."""
+
+LEVEL_COUNT = 0.5
+"""Rows that the prior adds to each level of a label column."""
+
+_PIECE = 2**18  # numbers of a structure's rows handled at once
 
 
 class SlopePowers(NamedTuple):
@@ -169,7 +178,8 @@ def penalised(
     """The objective from its parts: log p(T, Y, Phi) = log p(Phi, Y | T, theta) + log p(T) + log p(theta)."""
     value = log_joint(log_G, log_p, problem.rows.weight)
     value += log_box_prior(params.boxes, problem.prior)[0].sum(axis=1)
-    return value + log_prior(params.structure, problem.kind)
+    total: Float[np.ndarray, " S"] = value + log_prior(params.structure, problem.kind)
+    return total
 
 
 def _factors(powers: SlopePowers, boxes: SoftBoxes) -> tuple[FloatArray, FloatArray]:
@@ -211,3 +221,75 @@ def _parts(powers: SlopePowers, n_boxes: int) -> list[slice]:
     D, N, _ = powers.exp_x.shape
     step = max(64, _BLOCK // (max(D, 1) * n_boxes))
     return [slice(start, start + step) for start in range(0, N, step)]
+
+
+def prior_variance(n_clusters: int, n_columns: int) -> float:
+    """Variance that the prior expects within a cluster, as a share of the column's: K clusters of that size
+    fill the volume of the rows (Fraley and Raftery, J. Classification 2007, section 4)."""
+    return float(n_clusters ** (-2.0 / max(n_columns, 1)))
+
+
+def prior_count(n_columns: int, kind: str) -> float:
+    """Rows that the prior of the scatter is worth: twice the exponent of its determinant."""
+    return 3.0 if kind == "diagonal" else n_columns + 2.0
+
+
+def log_density(
+    rows: RectangleRows, structure: ClusterStructure, kind: str
+) -> tuple[Float[np.ndarray, "S K N"], Float[np.ndarray, "S K N"]]:
+    """Log density of each row in each cluster, and its weight there in Student's t (else 1): (S, K, N)."""
+    n_starts, K, _ = structure.mean.shape
+    log_p = structure.log_levels @ rows.Y_levels.T
+    log_p = log_p.reshape(n_starts, K, len(rows))
+    t_weight = np.ones_like(log_p)
+    for group, columns in rows.groups:
+        P = len(columns)
+        if not P:
+            continue
+        root, log_det = _root(structure.scatter[..., columns[:, None], columns])
+        mean = structure.mean[..., columns]
+        for part in pieces(group, n_starts * K * P):
+            z = root @ (rows.Y[part][:, columns].T - mean[..., None])
+            distance = (z * z).sum(axis=-2)
+            if kind == "student_t":
+                log_p[..., part] += _log_t(distance, log_det, P)
+                t_weight[..., part] = (FREEDOM + P) / (FREEDOM + distance)  # u = (nu+P)/(nu+d^2)
+            else:
+                log_p[..., part] -= 0.5 * (distance + log_det[..., None] + P * np.log(2 * np.pi))
+    return log_p, t_weight
+
+
+def log_prior(structure: ClusterStructure, kind: str) -> Float[np.ndarray, " S"]:
+    """Log prior density of each start, up to a constant: (S,)."""
+    # -(c log|Sigma| + v tr Sigma^-1)/2 + LEVEL_COUNT sum log p
+    K, P = structure.mean.shape[1:]
+    value: FloatArray = LEVEL_COUNT * structure.log_levels.sum(axis=(1, 2))
+    if P:
+        root, log_det = _root(structure.scatter)
+        each = -0.5 * (prior_count(P, kind) * log_det + prior_variance(K, P) * (root**2).sum(axis=(-1, -2)))
+        value = value + (each.mean(axis=1) if kind == "shared" else each.sum(axis=1))
+    return value
+
+
+def _root(
+    scatter: Float[np.ndarray, "S K P P"],
+) -> tuple[Float[np.ndarray, "S K P P"], Float[np.ndarray, "S K"]]:
+    """Inverse of the Cholesky factor, and the log determinant."""
+    factor = np.linalg.cholesky(scatter)
+    log_det = 2.0 * np.log(np.diagonal(factor, axis1=-2, axis2=-1)).sum(axis=-1)
+    return np.linalg.inv(factor), log_det
+
+
+def _log_t(
+    distance: Float[np.ndarray, "S K N"], log_det: Float[np.ndarray, "S K"], P: int
+) -> Float[np.ndarray, "S K N"]:
+    """Log density of Student's t in P dimensions at squared distances (..., N)."""
+    half = 0.5 * (FREEDOM + P)
+    constant = gammaln(half) - gammaln(0.5 * FREEDOM) - 0.5 * P * np.log(FREEDOM * np.pi)
+    log_p: FloatArray = constant - 0.5 * log_det[..., None] - half * np.log1p(distance / FREEDOM)
+    return log_p
+
+
+def pieces(group: np.ndarray, numbers_a_row: int) -> list[np.ndarray]:
+    """The rows in pieces whose temporary arrays stay small."""
+    return np.array_split(group, -(-len(group) * max(numbers_a_row, 1) // _PIECE)) if len(group) else []

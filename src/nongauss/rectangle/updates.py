@@ -1,4 +1,4 @@
-"""How it moves: where EM begins, and one iteration of all starts, which lowers the objective of none."""
+"""How it moves: where EM begins, one iteration of all starts, which lowers the objective of none."""
 
 from __future__ import annotations
 
@@ -10,9 +10,104 @@ from scipy.optimize import minimize
 from scipy.special import logsumexp
 
 from nongauss.rectangle.data import FloatArray, IntArray, RectangleRows
-from nongauss.rectangle.objective import EMProblem, expected, log_inside, penalised, posterior
+from nongauss.rectangle.objective import (
+    LEVEL_COUNT,
+    EMProblem,
+    expected,
+    log_density,
+    log_inside,
+    penalised,
+    pieces,
+    posterior,
+    prior_count,
+    prior_variance,
+)
 from nongauss.rectangle.params import REACH, BoxPrior, ClusterStructure, RectangleParams, SoftBoxes
-from nongauss.rectangle.structure import log_density, update_structure
+
+
+def update_structure(
+    rows: RectangleRows,
+    share: Float[np.ndarray, "S K N"],
+    t_weight: Float[np.ndarray, "S K N"],
+    former: ClusterStructure,
+    kind: str,
+) -> ClusterStructure:
+    """The parameters that maximise the expected log density plus log prior, given shares of rows (S, K, N).
+
+    `share` holds the rows' own weights, `t_weight` those of Student's t. `former` is where cells that are
+    missing take their expectations from.
+    """
+    S, K, P = former.mean.shape
+    # m = sum r u E[y] / sum r u
+    # Sigma = (sum r u (E[y]-m)(E[y]-m)' + sum r Cov[y_gone|y_seen] + v I) / (sum r + c), eq. 10 and the prior
+    share_t = share * t_weight
+    total = share_t.sum(axis=-1)
+    first, second, spread = np.zeros((S, K, P)), np.zeros((S, K, P, P)), np.zeros((S, K, P, P))
+    for group, columns in rows.groups:
+        if not len(columns):
+            spread += share[..., group].sum(axis=-1)[..., None, None] * former.scatter
+            first += share_t[..., group].sum(axis=-1)[..., None] * former.mean
+            second += share_t[..., group].sum(axis=-1)[..., None, None] * _outer(former.mean)
+            continue
+        for part in pieces(group, S * K * P):
+            values, rest = _filled(rows.Y[part], columns, former)
+            weighted = values * share_t[..., part, None]
+            first += weighted.sum(axis=-2)
+            second += np.swapaxes(weighted, -1, -2) @ values
+            spread += share[..., part].sum(axis=-1)[..., None, None] * rest
+    mean = first / np.maximum(total, 1e-12)[..., None]
+    scatter = second - total[..., None, None] * _outer(mean) + spread
+    return ClusterStructure(mean, _regular(scatter, share.sum(axis=-1), kind), _levels(rows, share))
+
+
+def _regular(
+    scatter: Float[np.ndarray, "S K P P"], total: Float[np.ndarray, "S K"], kind: str
+) -> Float[np.ndarray, "S K P P"]:
+    """Sums of squares (S, K, P, P) as scatter matrices, the prior included."""
+    K, P = scatter.shape[1:3]
+    count, own = prior_count(P, kind), prior_variance(K, P) * np.eye(P)
+    if kind == "diagonal":
+        scatter = scatter * np.eye(P)
+    if kind == "shared":
+        pooled = (scatter.sum(axis=1) + own) / (total.sum(axis=1) + count)[:, None, None]
+        return np.broadcast_to(pooled[:, None], scatter.shape).copy()
+    return (scatter + own) / (total + count)[..., None, None]
+
+
+def _levels(rows: RectangleRows, share: Float[np.ndarray, "S K N"]) -> Float[np.ndarray, "S K L"]:
+    """Log probabilities of the levels of each label column (S, K, Ly)."""
+    counts = share @ rows.Y_levels + LEVEL_COUNT
+    for offset, n in zip(rows.Y_labels.offsets, rows.Y_labels.n_levels, strict=True):
+        block = counts[..., offset : offset + n]
+        block /= block.sum(axis=-1, keepdims=True)
+    return np.log(counts)
+
+
+def _filled(Y: FloatArray, columns: np.ndarray, former: ClusterStructure) -> tuple[FloatArray, FloatArray]:
+    """Rows with gaps at their conditional means (..., n, P), and what is uncertain of them (..., P, P)."""
+    P = Y.shape[1]
+    if len(columns) == P:
+        return Y, np.zeros((P, P))
+    gone = np.setdiff1d(np.arange(P), columns)
+    # E[y_g|y_s] = m_g + S_gs S_ss^-1 (y_s - m_s);  Cov[y_g|y_s] = S_gg - S_gs S_ss^-1 S_sg
+    present = former.scatter[..., columns[:, None], columns]
+    across = former.scatter[..., gone[:, None], columns]
+    gain = np.swapaxes(np.linalg.solve(present, np.swapaxes(across, -1, -2)), -1, -2)
+    values = np.empty((*former.mean.shape[:2], len(Y), P))
+    values[..., columns] = Y[:, columns]
+    off = Y[:, columns] - former.mean[..., None, columns]
+    values[..., gone] = former.mean[..., None, gone] + off @ np.swapaxes(gain, -1, -2)
+    rest = np.zeros_like(former.scatter)
+    rest[..., gone[:, None], gone] = former.scatter[..., gone[:, None], gone] - gain @ np.swapaxes(
+        across, -1, -2
+    )
+    return values, rest
+
+
+def _outer(mean: FloatArray) -> FloatArray:
+    """m m' of each cluster: (S, K, P, P)."""
+    return mean[..., :, None] * mean[..., None, :]
+
 
 BOX_STEPS = 12
 """L-BFGS iterations on the rectangles in each M-step; the next one goes on from there."""

@@ -90,6 +90,10 @@ class SparseGP(TableEstimator):
         close_checkpoint(checkpoint, result.status)
         return result
 
+    def _became(self) -> dict[str, Any]:
+        n_inducing = {"n_inducing": len(self.posteriors_[0].Z)} if self.n_inducing == "auto" else {}
+        return super()._became() | n_inducing
+
     def _encode(self, X: Any) -> FloatArray:
         return with_a_column(super()._encode(X))
 

@@ -185,17 +185,39 @@ TEXT = ("string", "boolean", "bytes")
 
 
 class ColumnKind(enum.Enum):
-    """What a column is to a reader and as a target; the value is the word for it in messages."""
+    """What a column is to a reader and as a target; the value is the word for it in messages and options."""
 
     REAL = "real"
     POSITIVE = "positive"
+    ZEROS = "positive with zeros"
     COUNT = "count"
-    ORDINAL = "ordinal"
+    SHARE = "share"
+    GRADE = "grade"
     BINARY = "binary"
-    CATEGORICAL = "categorical"
-    TEXT = "text"
+    LABEL = "label"
+    TIME = "censored time"
     DATE = "date"
+    TEXT = "text"
     CONSTANT = "constant"
+
+
+@dataclass(frozen=True)
+class TargetKind:
+    """What a target is. `reason`, and the reasons of the kinds that are `near`, are sentences on "It".
+
+    `levels`: of grades, from lowest to highest, as text. `order`: how their order was told, "" where it was
+    declared or does not matter. `scale`: what its numbers are divided by, 100 for percent. `notes`: what a
+    person should know besides. `declared`: a person said so.
+    """
+
+    kind: ColumnKind
+    reason: str
+    near: tuple[tuple[ColumnKind, str], ...] = ()
+    notes: tuple[str, ...] = ()
+    levels: tuple[str, ...] = ()
+    order: str = ""
+    scale: float = 1.0
+    declared: bool = False
 
 
 @dataclass(frozen=True)
@@ -282,10 +304,6 @@ class Kind(ABC):
     @abstractmethod
     def shown(self, value: Any, part: str, origin: float) -> str:
         """The text of one value of a flat column, for rules, plots and reports."""
-
-    @abstractmethod
-    def describe_target(self, column: pd.Series[Any]) -> tuple[ColumnKind, str] | None:
-        """The kind of a target with these cells (two values at least, no gaps), and why; None: of another."""
 
 
 def not_usable(name: str, what: str) -> InputError:

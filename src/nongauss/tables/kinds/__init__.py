@@ -13,22 +13,12 @@ import numpy as np
 import pandas as pd
 
 from nongauss.core.errors import InputError
-from nongauss.tables.column import Cells, Column, ColumnKind, Kind, as_pandas, label_of, not_usable
+from nongauss.tables.column import Cells, Column, Kind, not_usable
 from nongauss.tables.kinds.date import Date
-from nongauss.tables.kinds.label import FEW_ROWS, Label
+from nongauss.tables.kinds.label import Label
 from nongauss.tables.kinds.number import Number
 
-__all__ = [
-    "KINDS",
-    "ColumnKind",
-    "Kind",
-    "column_kind",
-    "decode",
-    "flat",
-    "kind_of",
-    "names_rows",
-    "target_kind",
-]
+__all__ = ["KINDS", "Kind", "decode", "flat", "kind_of"]
 
 KINDS: tuple[Kind, ...] = (Number(), Date(), Label())
 """In the order in which they are asked."""
@@ -59,65 +49,6 @@ def flat(column: Column, kind: str, part: str, origin: float) -> Column:
     if column.kind and column.kind != kind:
         column = _BY_NAME[column.kind].plain(column)
     return _BY_NAME[kind].flat(column, part, origin)
-
-
-def column_kind(series: Any) -> ColumnKind:
-    """The kind of one column (series, array or list); see `target_kind` for the rules."""
-    return target_kind(series)[0]
-
-
-def target_kind(series: Any) -> tuple[ColumnKind, str]:
-    """The kind of one column and a sentence that says why. Missing cells are left out.
-
-    The first rule that applies: at most one value: constant. An ordered categorical: ordinal. Text, unordered
-    categories, True/False: binary with two values, text if no value repeats (more than 10 of them), else
-    categorical. Numbers: two whole numbers: binary; 3 to 10 consecutive whole numbers, each twice on average:
-    ordinal; whole numbers from 0 to 10,000: count; positive with skewness above 1: positive; else real.
-    Dates, and texts that all are: date.
-
-    Raises: InputError for a table with several columns, cells of no kind, or mixed cells.
-    """
-    column = _series(series).dropna()
-    distinct = column.nunique()
-    if distinct <= 1:
-        only = f"only the value {label_of(column.iloc[0])}" if distinct else "no value at all"
-        return ColumnKind.CONSTANT, f"It holds {only}."
-    for kind in KINDS:
-        described = kind.describe_target(column)
-        if described is not None:
-            return described
-    content = pd.api.types.infer_dtype(column, skipna=True)
-    raise InputError(f"The column holds {content} values, which have no kind here; turn them into numbers.")
-
-
-def names_rows(series: Any) -> bool:
-    """Are the cells of a column texts that all differ, of more than `FEW_ROWS` rows without a gap: an id?
-
-    A kind that takes such texts for values, as dates are, has the word.
-    """
-    column = _series(series)
-    if len(column) <= FEW_ROWS or pd.api.types.is_numeric_dtype(column) or column.dtype.kind in "mMb":
-        return False
-    present = column.dropna()
-    texts = len(present) == len(column) and present.is_unique and all(isinstance(v, str) for v in present)
-    return texts and target_kind(present)[0] is ColumnKind.TEXT
-
-
-def _series(given: Any) -> pd.Series[Any]:
-    """One column as a series. Raises InputError for a table of several."""
-    column = as_pandas(given)
-    if isinstance(column, pd.DataFrame):
-        if column.shape[1] != 1:
-            raise InputError(
-                f"One column is needed to tell its kind, got {column.shape[1]}; pass one of them."
-            )
-        column = column.iloc[:, 0]
-    if column is None:
-        if not isinstance(given, pd.api.extensions.ExtensionArray):
-            values = np.asarray(given)
-            given = values.ravel() if values.ndim == 2 and values.shape[1] == 1 else values
-        column = pd.Series(given)
-    return column
 
 
 def _refusal(cells: Cells) -> Exception:

@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from nongauss.core.errors import InputError
-from nongauss.tables.column import Cells, Column, ColumnKind, ColumnSummary, Kind, label_of, labelled
+from nongauss.tables.column import Cells, Column, ColumnSummary, Kind, label_of, labelled
 from nongauss.tables.kinds.number import Moments
 
 ISO = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d([.,]\d+)?)?(Z|[+-]\d\d:?\d\d)?)?")
@@ -159,14 +159,6 @@ class Date(Kind):
         if not np.isfinite(day):
             return str(day)
         return _text(np.floor(day + 0.5) if part == "day" else day)
-
-    def describe_target(self, column: pd.Series[Any]) -> tuple[ColumnKind, str] | None:
-        """A date, with the first and the last day; None where a cell is none."""
-        found = self.decode(Cells("the column", column))
-        if found is None or found.values is None:
-            return None
-        low, high = _text(float(found.values.min())), _text(float(found.values.max()))
-        return ColumnKind.DATE, f"It holds dates from {low} to {high}."
 
 
 def _typed(name: str, stamps: pd.Series[Any]) -> Column:

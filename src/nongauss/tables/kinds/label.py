@@ -13,7 +13,6 @@ from nongauss.tables.column import (
     TEXT,
     Cells,
     Column,
-    ColumnKind,
     ColumnSummary,
     Kind,
     label_of,
@@ -24,7 +23,6 @@ from nongauss.tables.column import (
 
 MOST_LEVELS = 255  # a label column with more levels is ignored
 FEW_ROWS = 20  # up to so many rows, labels that all differ may still be levels
-FEW_TEXTS = 10  # up to so many different texts are categories even if none repeats
 
 
 @dataclass(frozen=True)
@@ -77,23 +75,6 @@ class Label(Kind):
     def shown(self, value: Any, part: str, origin: float) -> str:
         """The label itself."""
         return label_of(value)
-
-    def describe_target(self, column: pd.Series[Any]) -> tuple[ColumnKind, str] | None:
-        """Ordinal if declared so, binary with two labels, text if no label repeats, else categorical."""
-        distinct = column.nunique()
-        if isinstance(column.dtype, pd.CategoricalDtype):
-            if column.dtype.ordered:
-                return ColumnKind.ORDINAL, f"It is an ordered category with {distinct} levels in use."
-        elif pd.api.types.infer_dtype(column, skipna=True).startswith(
-            ("date", "time", "period", "interval", "complex")
-        ):
-            return None
-        if distinct == 2:
-            first, second = sorted(label_of(value) for value in column.unique())
-            return ColumnKind.BINARY, f"It holds two different labels ({first} and {second})."
-        if distinct == len(column) and distinct > FEW_TEXTS:
-            return ColumnKind.TEXT, f"It holds {distinct} texts of which none occurs twice."
-        return ColumnKind.CATEGORICAL, f"It holds {distinct} different labels without an order."
 
 
 def _fewer(levels: dict[str, float]) -> dict[str, float]:

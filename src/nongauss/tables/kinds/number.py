@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from nongauss.core.errors import InputError
-from nongauss.tables.column import TEXT, Cells, Column, ColumnKind, ColumnSummary, Kind
+from nongauss.tables.column import TEXT, Cells, Column, ColumnSummary, Kind
 
 Floats = NDArray[np.float64]
 
@@ -21,10 +21,6 @@ MIRROR_SKEW = 1e-6  # a third moment (in standard deviations) beyond this fixes 
 
 CONTENTS = ("floating", "integer", "mixed-integer-float", "decimal", "empty")
 """What pandas calls objects that are numbers, or none at all."""
-
-MOST_GRADES = 10  # consecutive whole numbers up to so many levels are grades
-LARGEST_COUNT = 10_000  # whole numbers beyond are amounts (prices, metres) rather than counts
-CLEAR_SKEW = 1.0  # skewness from which positive numbers call for a positive likelihood
 
 
 @dataclass(frozen=True)
@@ -227,14 +223,6 @@ class Number(Kind):
         x = float(value)
         return np.format_float_positional(x, trim="-") if 1e-4 <= abs(x) < 1e15 or x == 0 else f"{x:.12g}"
 
-    def describe_target(self, column: pd.Series[Any]) -> tuple[ColumnKind, str] | None:
-        """Binary, ordinal, count, positive or real, by the values."""
-        dtype = column.dtype
-        numeric = pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_bool_dtype(dtype)
-        if not numeric and not isinstance(dtype, pd.CategoricalDtype):
-            numeric = pd.api.types.infer_dtype(column, skipna=True) in CONTENTS[:3]
-        return _kind_of_numbers(column.to_numpy(dtype=np.float64)) if numeric else None
-
 
 def _typed(cells: Cells) -> NDArray[np.float64] | None:
     """The values of a typed column of numbers, None of objects."""
@@ -250,36 +238,3 @@ def _typed(cells: Cells) -> NDArray[np.float64] | None:
     if dtype == np.float64 and isinstance(dtype, np.dtype):
         return np.asarray(raw.to_numpy())
     return np.array(raw.to_numpy(dtype=np.float64, na_value=np.nan))
-
-
-def _kind_of_numbers(values: NDArray[np.float64]) -> tuple[ColumnKind, str]:
-    """Binary, ordinal, count, positive or real, and a sentence why: the rules of `kinds.target_kind`."""
-    levels = np.unique(values)
-    low, high = levels[0], levels[-1]
-    if bool(np.isfinite(values).all()) and bool((levels == np.round(levels)).all()):
-        if len(levels) == 2:
-            return ColumnKind.BINARY, f"It holds two different whole numbers ({low:g} and {high:g})."
-        consecutive = high - low == len(levels) - 1
-        if consecutive and len(levels) <= MOST_GRADES and len(values) >= 2 * len(levels):
-            return (
-                ColumnKind.ORDINAL,
-                f"It holds the {len(levels)} consecutive whole numbers {low:g} to {high:g}.",
-            )
-        if low >= 0 and high <= LARGEST_COUNT:
-            return ColumnKind.COUNT, f"It holds whole numbers from {low:g} to {high:g}, none negative."
-    if low > 0:
-        skew = _skewness(values)
-        if skew > CLEAR_SKEW:
-            return (
-                ColumnKind.POSITIVE,
-                f"It holds positive numbers with a long tail to the right (skewness {skew:.1f}).",
-            )
-    return ColumnKind.REAL, f"It holds numbers from {low:.4g} to {high:.4g}."
-
-
-def _skewness(values: NDArray[np.float64]) -> float:
-    """The third moment of standardised values, 0 of equal ones."""
-    z = values / np.abs(values).max()
-    z = z - z.mean()
-    spread = float(np.sqrt((z * z).mean()))
-    return float(((z / spread) ** 3).mean()) if spread > 0 else 0.0

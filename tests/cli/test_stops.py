@@ -1,0 +1,94 @@
+"""Ctrl-C and SIGTERM in the middle of a command: all of its files or none, one sentence, an exit code."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import nongauss
+
+# The log of the command has a line at once and then without end, so that a test knows where it is.
+TALKATIVE = """
+from nongauss.cli import progress
+progress.FIRST_LINE = progress.NEXT_LINE = 0.002
+from nongauss.cli import app
+app()
+"""
+LONG = ["--set", "max_iter=100000", "--set", "tol=0.0", "--set", "n_inducing=60"]
+FIT = ["fit", "data.csv", "--target", "y", "--model", "sparse_gp", "--out", "out"]
+CLUSTER = ["cluster", "data.csv", "--out", "out"]
+
+
+def stopped(folder, arguments, moment, number):
+    """The exit code and stderr of a command that gets a signal when its log says `moment`."""
+    command = [sys.executable, "-c", TALKATIVE, *arguments]
+    with subprocess.Popen(
+        command, cwd=folder, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=os.environ.copy()
+    ) as process:
+        said = []
+        for line in process.stderr:
+            said.append(line)
+            if moment in line:
+                process.send_signal(number)
+                break
+        else:
+            pytest.fail(f"never came to {moment!r}: {said[-3:]}")
+        said += process.stderr.readlines()
+        assert process.stdout.read() == ""
+        return process.wait(timeout=60), said
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("stops")
+    rng = np.random.RandomState(0)
+    X = rng.normal(size=(300, 3))
+    table = pd.DataFrame(X, columns=["a", "b", "c"]).assign(y=X[:, 0] + 0.1 * rng.normal(size=300))
+    table.to_csv(folder / "data.csv", index=False)
+    nongauss.save(
+        nongauss.SparseGPRegressor(n_inducing=5).fit(table[["a", "b", "c"]], table["y"]), folder / "m"
+    )
+    pd.concat([table] * 300).to_csv(folder / "many.csv", index=False)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("arguments", "moment", "number"),
+    [
+        (FIT, "starting", signal.SIGTERM),
+        (FIT, "reading", signal.SIGINT),
+        ([*FIT, *LONG], "fitting: 3 of", signal.SIGTERM),
+        ([*FIT, *LONG], "fitting: 3 of", signal.SIGINT),
+        (FIT, "drawing", signal.SIGTERM),
+        (FIT, "drawing", signal.SIGINT),
+        (CLUSTER, "clustering", signal.SIGTERM),
+        (CLUSTER, "drawing", signal.SIGTERM),
+        (["predict", "m", "many.csv", "--out", "out.csv"], "predicting", signal.SIGTERM),
+    ],
+)
+def test_all_files_or_none(folder, arguments, moment, number):
+    before = sorted(path.name for path in folder.iterdir())
+    code, said = stopped(folder, arguments, moment, number)
+    assert code == 128 + number, said[-3:]
+    name = {signal.SIGINT: "Ctrl-C", signal.SIGTERM: "SIGTERM"}[number]
+    assert said[-1] == f"Error: Stopped by {name}; no file was written.\n"
+    assert not any("Traceback" in line for line in said)
+    left = [path.name for path in (folder / "out").iterdir()] if (folder / "out").exists() else []
+    assert left == []
+    assert sorted(path.name for path in folder.iterdir() if path.name != "out") == [
+        name for name in before if name != "out"
+    ]
+
+
+def test_a_stopped_fit_says_that_its_checkpoint_goes_on(folder):
+    long = [*FIT, *LONG, "--checkpoint", "state", "--no-refit"]
+    code, said = stopped(folder, long, "fitting: 3 of", signal.SIGTERM)
+    assert code == 143
+    assert said[-1].startswith("Error: Stopped by SIGTERM; what was done is in state")
+    assert (folder / "state").exists()
