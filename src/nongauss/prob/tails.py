@@ -18,7 +18,8 @@ def log1mexp(x: ArrayLike) -> Array:
     x = np.asarray(x, dtype=np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):
         near, far = np.log(-np.expm1(x)), np.log1p(-np.exp(x))
-    return np.where(x > -0.6931471805599453, near, far)
+    out: Array = np.where(x > -0.6931471805599453, near, far)
+    return out
 
 
 def log_between(below: tuple[ArrayLike, ArrayLike], above: tuple[ArrayLike, ArrayLike]) -> Array:
@@ -30,7 +31,8 @@ def log_between(below: tuple[ArrayLike, ArrayLike], above: tuple[ArrayLike, Arra
     with np.errstate(invalid="ignore"):
         low = below_b + log1mexp(np.minimum(below_a - below_b, 0.0))
         high = above_a + log1mexp(np.minimum(above_b - above_a, 0.0))
-    return np.where(below_b <= above_a, low, high)
+    out: Array = np.where(below_b <= above_a, low, high)
+    return out
 
 
 def log_normal_interval(a: ArrayLike, b: ArrayLike) -> Array:
@@ -40,7 +42,8 @@ def log_normal_interval(a: ArrayLike, b: ArrayLike) -> Array:
     low, high = np.where(flip, -b, a), np.where(flip, -a, b)
     top, bottom = log_ndtr(high), log_ndtr(low)
     with np.errstate(invalid="ignore"):
-        return top + log1mexp(np.minimum(bottom - top, 0.0))
+        out: Array = top + log1mexp(np.minimum(bottom - top, 0.0))
+    return out
 
 
 def log_gamma_tails(a: float, x: ArrayLike) -> tuple[Array, Array]:

@@ -6,7 +6,12 @@ from nongauss.sparse_gp.likelihoods.base import Expectation, Likelihood
 from nongauss.sparse_gp.likelihoods.count import NegativeBinomial, Poisson
 from nongauss.sparse_gp.likelihoods.custom import Custom
 from nongauss.sparse_gp.likelihoods.heavy_tailed import Laplace, StudentT
-from nongauss.sparse_gp.likelihoods.interval import Censored, Discretised, DiscretisedStudentT
+from nongauss.sparse_gp.likelihoods.interval import (
+    Censored,
+    Discretised,
+    DiscretisedStudentT,
+    check_censoring,
+)
 from nongauss.sparse_gp.likelihoods.label import Bernoulli, Multinomial, Ordinal
 from nongauss.sparse_gp.likelihoods.masses import (
     HurdleGamma,
@@ -44,6 +49,7 @@ __all__ = [
     "ZeroInflatedNegativeBinomial",
     "ZeroInflatedPoisson",
     "ZeroOneBeta",
+    "check_censoring",
 ]
 
 _REAL = (Gaussian, HeteroscedasticGaussian, Laplace, StudentT)

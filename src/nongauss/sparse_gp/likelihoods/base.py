@@ -331,6 +331,14 @@ class Likelihood(ABC):
         """P(y = c) for each class (N, C) given latent moments (N, L) or (C, N, L), as in `predictive`."""
         raise TypeError(f"The {self.name} likelihood predicts numbers; ask for its predictive distribution.")
 
+    def readable(self, psi: FloatArray, scale: float) -> dict[str, float]:
+        """The parameters by name, in units of a target that came divided by `scale`."""
+        unit = {"noise_variance": scale**2, "scale": scale}
+        return {
+            name: float(np.exp(number)) * unit.get(name, 1.0)
+            for name, number in zip(self.param_names, psi, strict=True)
+        }
+
     def _unsaid(self, what: str) -> TypeError:
         """The error of a likelihood that is asked for what it does not say."""
         return TypeError(f"The {self.name} likelihood does not say {what} of y given f; give it that method.")

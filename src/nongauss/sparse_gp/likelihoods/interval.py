@@ -4,7 +4,7 @@
 
 taken from both tails, so that nothing cancels. Its expectation is an integral over the latent values: by
 Gauss-Hermite points where the latent normal is narrower than the likelihood, else by the trapezoid rule, with
-points as fine as the likelihood is sharp. With z the standardised latent value and l = log P, the derivatives are
+points as fine as the likelihood is sharp. With z the standardised latent value and l = log P,
 
     dE[l]/dm = E[l z] / sd,    dE[l]/dv = E[l (z^2 - 1)] / (2 v)           (Stein's lemma)
 """
@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
+from typing import ClassVar
 
 import numpy as np
 from scipy.optimize import minimize
@@ -44,14 +45,14 @@ _PSI_STEP = 1e-4  # of differences by the parameters
 _LOWEST = -1e100
 _START_ROWS = 2000  # from which the constant part of f is started
 
-_EDGES = {"real": (-np.inf, np.inf), "positive": (0.0, np.inf), "unit": (0.0, 1.0)}
+EDGES = {"real": (-np.inf, np.inf), "positive": (0.0, np.inf), "unit": (0.0, 1.0)}
 
 
 def log_interval(
     of: Likelihood, low: FloatArray, high: FloatArray, f: FloatArray, psi: FloatArray
 ) -> FloatArray:
     """log P(low < Y <= high | f) for f (..., L); the ends may lie outside the support, or be infinite."""
-    lowest, highest = _EDGES[of.support]
+    lowest, highest = EDGES[of.support]
     tails = []
     for end in (low, high):
         inside = (end > lowest) & (end < highest)
@@ -83,15 +84,16 @@ def expected_log_interval(
     n_params = len(psi) if with_params else 0
     shapes = ((), mean.shape[1:], mean.shape[1:], (n_params,))
     out = Expectation(*(np.empty((len(low), *shape)) for shape in shapes))
+    extra = sd**2 - variance  # that a narrow normal is given, and taken back from the value
     for rows, z, weights in points_by_width(sd[:, 0] * of.sharpness(mean, sd, psi), mean.shape[1]):
         f = mean[rows, None, :] + sd[rows, None, :] * z
         ends = low[rows, None], high[rows, None]
         values = log_interval(of, *ends, f, psi)
         middle = values @ weights
-        out.value[rows] = middle
         values = values - middle[:, None]  # less their middle, so that nothing cancels
         out.d_mean[rows] = values @ (weights[:, None] * z) / sd[rows]
         out.d_variance[rows] = values @ (weights[:, None] * (z**2 - 1.0)) / (2.0 * sd[rows] ** 2)
+        out.value[rows] = middle - (extra[rows] * out.d_variance[rows]).sum(axis=1)
         for k, unit in enumerate(np.eye(len(psi))[:n_params]):
             sides = [log_interval(of, *ends, f, psi + step * unit) for step in (_PSI_STEP, -_PSI_STEP)]
             out.d_params[rows, k] = (sides[0] - sides[1]) @ weights / (2.0 * _PSI_STEP)
@@ -126,9 +128,10 @@ def _grid(z: FloatArray, weights: FloatArray, n_others: int) -> tuple[FloatArray
     return points, weights[places[:, 0]] * share[places[:, 1:]].prod(axis=1)
 
 
+@persistable("sparse_gp.likelihoods.Censored")
 @dataclass(frozen=True, kw_only=True)
 class Censored(Likelihood):
-    """`of`, with rows of which only an interval is known: y (N, 2), its ends, which are equal where y is known.
+    """`of`, with rows of which only an interval is known: y (N, 2) has its ends, equal where y is known.
 
     A fit uses it; what predicts is `of`, the law of a target that is not censored.
     """
@@ -160,7 +163,14 @@ class Censored(Likelihood):
         return self.of.is_standard(latent)
 
     def adapted(self, y: FloatArray, weight: FloatArray, scale: float) -> Likelihood:
-        """With what is censored adapted to the ends that are numbers."""
+        """Adapted to the ends that are numbers. InputError if all rows are limits of one side."""
+        lowest, highest = EDGES[self.of.support]
+        for side, name in ((y[:, 0] <= lowest, "left"), (y[:, 1] >= highest, "right")):
+            if side.all():
+                raise InputError(
+                    f"Every row is {name}-censored, so nothing says how far the true values go; "
+                    "add rows with a known value or a limit on the other side."
+                )
         return Censored(of=self.of.adapted(self.guess(y), weight, scale))
 
     def start(self, y: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -189,7 +199,8 @@ class Censored(Likelihood):
         known = y[:, 0] == y[:, 1]
         rest = ~known
         at = self.of.expected_log_prob(y[known, 0], mean[known], variance[known], psi, with_params)
-        of = expected_log_interval(self.of, *y[rest].T, mean[rest], variance[rest], psi, with_params)
+        low, high = y[rest].T
+        of = expected_log_interval(self.of, low, high, mean[rest], variance[rest], psi, with_params)
         out = Expectation(np.empty(len(y)), *(np.empty((len(y), part.shape[1])) for part in of[1:]))
         for part, exact, between in zip(out, at, of, strict=True):
             part[known], part[rest] = exact, between
@@ -200,13 +211,14 @@ class Censored(Likelihood):
         known = y[:, 0] == y[:, 1]
         out = np.empty(len(y))
         out[known] = self.of.log_prob(y[known, 0], f[known], psi)
-        out[~known] = log_interval(self.of, *y[~known].T, f[~known], psi)
+        low, high = y[~known].T
+        out[~known] = log_interval(self.of, low, high, f[~known], psi)
         return out
 
     def guess(self, y: FloatArray) -> FloatArray:
         """A number for each row (N,): the middle of its interval, or the end that is inside the support."""
         low, high = y.T
-        lowest, highest = _EDGES[self.of.support]
+        lowest, highest = EDGES[self.of.support]
         low_in, high_in = low > lowest, high < highest
         with np.errstate(invalid="ignore"):
             middle = 0.5 * (low + high)
@@ -217,7 +229,7 @@ class Censored(Likelihood):
 
 def check_censoring(of: Likelihood) -> None:
     """Raises InputError for a likelihood that has no distribution function of a real number."""
-    if of.support not in _EDGES or type(of).cdf is Likelihood.cdf:
+    if of.support not in EDGES or type(of).cdf is Likelihood.cdf:
         raise InputError(
             f"censoring and y_upper are not for the {of.name} likelihood, but for real and positive numbers "
             "and shares: take 'gaussian', 'student_t', 'gamma', 'log_normal' or 'beta'."
@@ -238,7 +250,7 @@ class Discretised(Likelihood):
     name = "discretised"
     support = "whole"
     target = "standardised"
-    param_names = Gaussian.param_names
+    param_names: ClassVar[tuple[str, ...]] = Gaussian.param_names
 
     @property
     def noise(self) -> Likelihood:
@@ -269,8 +281,8 @@ class Discretised(Likelihood):
         self, y: FloatArray, mean: FloatArray, variance: FloatArray, psi: FloatArray, with_params: bool
     ) -> Expectation:
         """That of the log probability of the interval that is rounded to y."""
-        ends = y - self.half, y + self.half
-        return expected_log_interval(self.noise, *ends, mean, variance, psi, with_params)
+        low, high = y - self.half, y + self.half
+        return expected_log_interval(self.noise, low, high, mean, variance, psi, with_params)
 
     def log_prob(self, y: FloatArray, f: FloatArray, psi: FloatArray) -> FloatArray:
         """Log probability of what is rounded to y."""

@@ -1,12 +1,12 @@
-"""Targets with values of their own probability: masses at 0 or 1, beside a likelihood of the rest or within it.
+"""Targets with masses at 0 or 1, beside a likelihood of the rest or within it.
 
-Each question has a latent function of its own, with a kernel of its own: f_1 of the rest, f_2 of whether y is at
-a mass, and f_3, where there are two masses, of which. For a hurdle, with s the logistic function,
+Each question has a latent function and a kernel of its own: f_1 of the rest, f_2 of whether y is at a
+mass, and f_3, where there are two masses, of which. For a hurdle, with s the logistic function,
 
     log p(y | f) = log s(f_2) + log s(+-f_3)       y at a mass (without f_3 where there is one)
     log p(y | f) = log s(-f_2) + log p(y | f_1)    y elsewhere
 
-so the bound is the sum of the bounds of two or three models: of Bernoulli processes, and of the rest on the rows
+so the bound is the sum of the bounds of several models: of Bernoulli processes, and of the rest on the rows
 that are at no mass. Where the rest can be 0 as well (zero inflation) a row at 0 has a term in both functions.
 """
 
@@ -43,6 +43,9 @@ from nongauss.sparse_gp.likelihoods.positive import Beta, Gamma, LogNormal
 GATE = Bernoulli()
 """What is known of whether y is at a mass, and at which of two."""
 
+_WIDTH = 0.35
+"""Of log p(0) as a function of the log rate, where a zero may be of either kind."""
+
 _REST_GUESS = 0.5  # a value that any likelihood of the rest takes, where its log density is not used
 
 
@@ -78,6 +81,10 @@ class _WithMasses(Likelihood):
         """The rest's."""
         return self.rest.log_prior(psi)
 
+    def readable(self, psi: FloatArray, scale: float) -> dict[str, float]:
+        """The rest's."""
+        return self.rest.readable(psi, scale)
+
     def questions(self, y: FloatArray) -> Iterator[tuple[int, IntArray, FloatArray]]:
         """(latent function, rows that tell of it, their 0 or 1) of each question but the rest's."""
         at = np.isin(y, self.masses)
@@ -99,6 +106,11 @@ class _WithMasses(Likelihood):
 
     def adapted(self, y: FloatArray, weight: FloatArray, scale: float) -> Likelihood:
         """With the rest adapted to its rows."""
+        rows = self._of_rest(y)
+        return replace(self, rest=self.rest.adapted(y[rows], weight[rows], scale))
+
+    def _of_rest(self, y: FloatArray) -> IntArray:
+        """`others`, of which there has to be one. Raises InputError."""
         rows = self.others(y)
         if not len(rows):
             values = " or ".join(f"{value:g}" for value in self.masses)
@@ -106,11 +118,11 @@ class _WithMasses(Likelihood):
                 f"Every y is {values}: the {self.name} likelihood has no row to learn other values from; "
                 "predict whether it is one or the other by a classifier, or find rows with other values."
             )
-        return replace(self, rest=self.rest.adapted(y[rows], weight[rows], scale))
+        return rows
 
     def start(self, y: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Each function where it would start alone."""
-        rows = self.others(y)
+        rows = self._of_rest(y)
         offset, psi = self.rest.start(y[rows], weight[rows])
         gates = [GATE.start(label, weight[own])[0] for _, own, label in self.questions(y)]
         return np.concatenate([offset, *gates]), psi
@@ -284,7 +296,7 @@ class _ZeroInflated(_WithMasses):
         n_params = len(psi) if with_params else 0
         shapes = ((), (2,), (2,), (n_params,))
         out = Expectation(*(np.empty((len(mean), *shape)) for shape in shapes))
-        for rows, z, weights in points_by_width(np.sqrt(variance[:, 0]), 1):
+        for rows, z, weights in points_by_width(np.sqrt(variance[:, 0]) / _WIDTH, 1):
             f = mean[rows, :1] + np.sqrt(variance[rows, :1]) * z[:, 0]
             at = self._zeros_at(f, mean[rows, 1:], variance[rows, 1:], weights, psi, with_params)
             for part, own in zip(out, at, strict=True):
@@ -300,7 +312,7 @@ class _ZeroInflated(_WithMasses):
         psi: FloatArray,
         with_params: bool,
     ) -> Expectation:
-        """`_zeros` by given points f_1 (N, Q) with weights (Q,); mean and variance (N, 1) are those of f_2."""
+        """`_zeros` by given points f_1 (N, Q), weights (Q,); mean and variance (N, 1) are those of f_2."""
         flat = f.reshape(-1, 1)
         at = self.rest.own_expectation(np.zeros(len(flat)), flat, np.zeros_like(flat), psi, with_params)
         log_p, slope, half_curve = (
@@ -318,7 +330,8 @@ class _ZeroInflated(_WithMasses):
     def log_prob(self, y: FloatArray, f: FloatArray, psi: FloatArray) -> FloatArray:
         """log(s(f_2) [y = 0] + s(-f_2) p(y | f_1))."""
         own = self.rest.log_prob(y, f[..., :1], psi) - log1pexp(f[..., 1])
-        return np.where(y == 0, np.logaddexp(-log1pexp(-f[..., 1]), own), own)
+        out: FloatArray = np.where(y == 0, np.logaddexp(-log1pexp(-f[..., 1]), own), own)
+        return out
 
 
 @persistable("sparse_gp.likelihoods.ZeroInflatedPoisson")

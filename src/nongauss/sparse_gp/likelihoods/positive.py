@@ -174,6 +174,10 @@ class LogNormal(Gaussian):
         spread = math.sqrt(float(np.average((log_y - centre) ** 2, weights=weight)))
         return replace(self, centre=centre, unit=spread if spread > _NO_SPREAD else 1.0)
 
+    def readable(self, psi: FloatArray, scale: float) -> dict[str, float]:
+        """The variance in units of log y."""
+        return {self.param_names[0]: math.exp(psi[0]) * self.unit**2}
+
     def standardised(self, y: FloatArray) -> FloatArray:
         """(log y - centre) / unit."""
         out: FloatArray = (np.log(y) - self.centre) / self.unit
