@@ -158,7 +158,9 @@ def test_a_straight_line_is_that_of_a_tobit_fit():
         return -np.where(above == 1, stats.norm.logsf(y, m, sd), stats.norm.logpdf(y, m, sd)).sum()
 
     tobit = minimize(loss, [0.0, 1.0, 0.0]).x
-    fitted = SparseGPRegressor("gaussian", kernel="linear", random_state=0).fit(X, y, censoring=above)
+    fitted = SparseGPRegressor("gaussian", kernel="linear + constant", random_state=0).fit(
+        X, y, censoring=above
+    )
     at = np.array([[-2.0], [0.0], [2.0]])
     assert_allclose(fitted.predict(at), tobit[0] + tobit[1] * at[:, 0], atol=0.05)
     assert_allclose(np.sqrt(fitted.likelihood_params_["noise_variance"]), np.exp(tobit[2]), rtol=0.05)

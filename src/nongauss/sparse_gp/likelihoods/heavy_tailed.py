@@ -87,8 +87,8 @@ class Laplace(_HeavyTailed):
         return np.where(z < 0, small, large), np.where(z < 0, large, small)
 
     def sharpness(self, mean: FloatArray, sd: FloatArray, psi: FloatArray) -> FloatArray:
-        """6 / b: its kinks want fine points."""
-        return np.full_like(mean[..., 0], 6.0 * math.exp(-psi[0]))
+        """4 / b: its kinks want fine points."""
+        return np.full_like(mean[..., 0], 4.0 * math.exp(-psi[0]))
 
     def draw(self, f: FloatArray, psi: FloatArray, rng: np.random.Generator) -> FloatArray:
         """Laplace draws."""
