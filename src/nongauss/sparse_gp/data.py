@@ -14,6 +14,7 @@ from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.sparse_gp.kernels import FloatArray, Space
 from nongauss.sparse_gp.likelihoods import Likelihood
 from nongauss.sparse_gp.likelihoods.interval import EDGES
+from nongauss.tables.column import without_mask
 from nongauss.tables.encoder import TableEncoder
 from nongauss.tables.labels import LabelCoder, class_target
 from nongauss.tables.source import Encode, Encoded, Part, Source, sample
@@ -221,7 +222,7 @@ def check_limits(y: FloatArray, limit: NDArray[np.bool_], likelihood: Likelihood
 def numbers_by_row(given: ArrayLike, n_rows: int, name: str) -> FloatArray:
     """Numbers as float64 (N,); one stands for all. Raises InputError."""
     try:
-        values = np.asarray(given, dtype=np.float64)
+        values = np.asarray(without_mask(given), dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InputError(f"{name} must be numbers, one for each row: {error}.") from error
     values = np.full(n_rows, float(values)) if values.ndim == 0 else values
