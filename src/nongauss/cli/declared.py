@@ -93,12 +93,14 @@ def _column_of(text: str, frame: pd.DataFrame) -> str:
     return text if text in frame.columns else text.partition("=")[0]
 
 
-def beside_of(columns: Mapping[str, pd.Series], declared: Declared, y: Any) -> Beside:
-    """What columns beside the inputs say of rows with a target y (N,). Raises InputError for bad cells."""
+def beside_of(
+    columns: Mapping[str, pd.Series], keep: NDArray[np.bool_], declared: Declared, y: Any
+) -> Beside:
+    """What columns beside the inputs say of the rows `keep`, whose target is y. Raises InputError."""
     params: dict[str, NDArray[Any]] = {}
     notes: list[str] = []
     groups = None
-    read = {what: decode(str(cells.name), cells) for what, cells in columns.items()}
+    read = {what: decode(str(cells.name), cells[keep]) for what, cells in columns.items()}
     if "exposure" in read:
         params["exposure"] = _exposure(read["exposure"])
     if "censored" in read:

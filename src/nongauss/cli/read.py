@@ -38,17 +38,33 @@ class Table:
     y, such as `exposure`. `groups` (N,) says which rows belong together, None without.
     """
 
-    source: str
-    target: str
     X: pd.DataFrame
     y: Any
-    understood: TargetKind
-    choice: Choice
     before: Before
     levels: npt.NDArray[Any] | None = None
     notes: Sequence[str] = ()
     fit_params: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict)
     groups: npt.NDArray[Any] | None = None
+
+    @property
+    def source(self) -> str:
+        """Where the rows came from."""
+        return self.before.source
+
+    @property
+    def target(self) -> str:
+        """The name of the target."""
+        return self.before.target
+
+    @property
+    def understood(self) -> TargetKind:
+        """What the target was taken for."""
+        return self.before.understood
+
+    @property
+    def choice(self) -> Choice:
+        """The model and its task."""
+        return self.before.choice
 
     @property
     def kind(self) -> ColumnKind:
@@ -112,48 +128,33 @@ def prepare(
     `codes_as_labels`: numbers that are codes become labels in `X`; not where other rows stay as they are.
     """
     _check_target(frame, target, source)
-    frame = without_gap_values(frame, declared)
-    column = frame[target].reset_index(drop=True)
-    inputs, others = taken_out(frame.reset_index(drop=True), declared, target, source)
-    found = _understood(column, target, declared, inputs)
-    _check_is_target(found, target, task)
+    frame = without_gap_values(frame, declared).reset_index(drop=True)
+    column, (inputs, others) = frame[target], taken_out(frame, declared, target, source)
+    found = _understood(column, target, declared, inputs, task)
     keep = _rows_with_target(column, target, source)
-    column, inputs = column[keep], inputs[keep]
-    values = target_values(column, found, target)
-    beside = beside_of({what: cells[keep] for what, cells in others.items()}, declared, values)
-    given = parse_settings(settings)
+    column, inputs, n_dropped = column[keep], inputs[keep], int((~keep).sum())
+    values, given = target_values(column, found, target), parse_settings(settings)
+    beside = beside_of(others, keep, declared, values)
     choice = choose(values, found.kind, model, task, given, needs=beside.fit_params)
     y, levels, found = _for_task(column, found, choice.task, target)
-    X, roles = _inputs(inputs, y, target, declared, codes_as_labels)
-    _check_some_used(roles, target, source)
-    asked = frozenset(name for name, value in (("model", model), ("task", task)) if value != "auto")
+    X, roles = _inputs(inputs, y, (target, source), declared, codes_as_labels)
+    asked = {name for name, value in (("model", model), ("task", task)) if value != "auto"}
     notes = (*found.notes, *beside.notes, *grouped_notes(roles))
     before = Before(
         source=source,
         n_rows=len(y),
-        n_dropped=len(frame) - len(y),
+        n_dropped=n_dropped,
         target=target,
         understood=found,
         roles=roles,
         choice=choice,
         candidates=candidates(choice, found, values, beside.fit_params),
         beside={what: str(cells.name) for what, cells in others.items()},
-        asked=asked | given.keys(),
+        asked=frozenset(asked | given.keys()),
         notes=notes,
     )
-    return Table(
-        source=source,
-        target=target,
-        X=X,
-        y=y,
-        understood=found,
-        choice=choice,
-        before=before,
-        levels=levels,
-        notes=[*before.summary(), *left_out_notes(roles), *notes],
-        fit_params=beside.fit_params,
-        groups=beside.groups,
-    )
+    said = (*before.summary(), *left_out_notes(roles), *notes)
+    return Table(X, y, before, levels, said, beside.fit_params, beside.groups)
 
 
 def demo_table(settings: Iterable[str] = ()) -> Table:
@@ -179,9 +180,11 @@ def _check_target(frame: pd.DataFrame, target: str, source: str) -> None:
         raise InputError(f"{source} has no column {target!r};{closest(target, frame.columns)}")
 
 
-def _understood(column: pd.Series, target: str, declared: Declared, inputs: pd.DataFrame) -> TargetKind:
-    """What the target is, as it looks or as it was declared."""
-    return understand_target(
+def _understood(
+    column: pd.Series, target: str, declared: Declared, inputs: pd.DataFrame, task: str
+) -> TargetKind:
+    """What the target is, as it looks or as it was declared. Raises InputError where no model predicts it."""
+    found = understand_target(
         column,
         target,
         kind=declared.kind,
@@ -190,6 +193,8 @@ def _understood(column: pd.Series, target: str, declared: Declared, inputs: pd.D
         censored=declared.censored is not None,
         inputs=read_input(inputs) if inputs.shape[1] else None,
     )
+    _check_is_target(found, target, task)
+    return found
 
 
 def _check_is_target(found: TargetKind, target: str, task: str) -> None:
@@ -228,9 +233,13 @@ def _for_task(
 
 
 def _inputs(
-    frame: pd.DataFrame, y: Any, target: str, declared: Declared, codes_as_labels: bool
+    frame: pd.DataFrame, y: Any, names: tuple[str, str], declared: Declared, codes_as_labels: bool
 ) -> tuple[pd.DataFrame, tuple[ColumnRole, ...]]:
-    """The columns that a model gets, and what each column is for, those to be ignored at the end."""
+    """The columns that a model gets, and what each column is for, those to be ignored at the end.
+
+    `names`: of the target and of the table. Raises InputError where no column is left.
+    """
+    target, source = names
     asked = [name for name in declared.ignore if name in frame.columns]
     X = frame.drop(columns=asked).reset_index(drop=True)
     roles: tuple[ColumnRole, ...] = ()
@@ -242,6 +251,7 @@ def _inputs(
             column = decode(role.name, X[role.name]).as_labels()
             texts = np.array([*column.levels, None], dtype=object)
             X = X.assign(**{role.name: texts[column.codes]})
+    _check_some_used(roles, target, source)
     return X, (*roles, *(ColumnRole(str(name), "ignored", False) for name in asked))
 
 
