@@ -152,7 +152,7 @@ def bound_at(blocks: KernelBlocks, sites: GaussianSites) -> QAtSites:
             made.append(WK)
         if blocks.keeps_products:
             products.append(made)
-    mean = centred + (model.offset + rows.shift[:, None])
+    mean = centred + model.centre(rows.shift)
     psi = blocks.params.psi
     expectation = model.likelihood.expected_log_prob(rows.y, mean, variance, psi, with_params=True)
     bound = float(rows.weight @ expectation.value) - sum(q.divergence for q in latents)
@@ -210,10 +210,10 @@ def log_prior(
     Log length-scales and variances are normal about the kernel's own mean; so none runs off on its own. How
     large f is is known roughly where the target is standardised, and hardly where f is a logit or a log rate.
     """
-    of_variance = PRIOR_SD if model.likelihood.target == "standardised" else LATENT_SD
     value, by_psi = model.likelihood.log_prior(params.psi)
     by_thetas = []
-    for kernel, theta in zip(model.kernels, params.thetas, strict=True):
+    for number, (kernel, theta) in enumerate(zip(model.kernels, params.thetas, strict=True)):
+        of_variance = PRIOR_SD if model.likelihood.is_standard(model.latents_of(number)[0]) else LATENT_SD
         sd = kernel.prior_sd(model.space, of_variance)
         z = (theta - kernel.prior_mean(model.space)) / sd
         value -= 0.5 * float(z @ z)

@@ -9,14 +9,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from nongauss.core.errors import InputError
-from nongauss.tables.column import Cells, Column, ColumnSummary, Kind
+from nongauss.tables.column import Cells, Column, ColumnSummary, Kind, distinct_texts
 from nongauss.tables.kinds.label import MOST_LEVELS
 from nongauss.tables.kinds.number import Moments, shown_number
 from nongauss.tables.number_text import (
-    COMMA,
     MARK,
     POINT,
     NumberTexts,
@@ -24,6 +24,7 @@ from nongauss.tables.number_text import (
     is_known_unit,
     is_missing_word,
     read_numbers,
+    two_readings,
     unit_key,
 )
 
@@ -64,10 +65,11 @@ class Quantity(Kind):
             return _spans(cells)
         if isinstance(cells.dtype, pd.CategoricalDtype) or cells.content not in _CONTENTS:
             return None
-        codes, texts, numbers = _texts_of(cells)
+        codes, distinct, numbers = _texts_of(cells)
         n_numbers = int((~np.isnan(numbers)).sum())
-        if not texts or not (n_numbers or _worth_reading(texts)):
+        if not len(distinct) or not (n_numbers or _worth_reading(distinct)):
             return None
+        texts = distinct.to_pylist()
         count = np.bincount(codes[codes >= 0], minlength=len(texts))
         reading = read_column(texts, count, n_numbers=n_numbers)
         cells.notes.extend(reading.notes)
@@ -138,7 +140,7 @@ def read_column(
     if share < ENOUGH:
         return TextReading(None, notes=notes if units.mixed else _mostly(texts, count, values, share))
     if votes.open:
-        notes += (_two_readings(texts, found, style),)
+        notes += (two_readings(texts, found, style),)
     return TextReading(values, units.form, notes)
 
 
@@ -216,32 +218,33 @@ def _spans(cells: Cells) -> Column:
     return Column(cells.name, spans / _DAY, kind=Quantity.name, unit=f"{POINT}{MARK} days")
 
 
-def _texts_of(cells: Cells) -> tuple[NDArray[np.intp], list[str], NDArray[np.float64]]:
+def _texts_of(cells: Cells) -> tuple[NDArray[np.intp], Any, NDArray[np.float64]]:
     """The codes (N,) of the cells that are texts into different texts; the others as numbers (N,).
 
     No texts where a cell is neither.
     """
+    if cells.content == "string":
+        codes, texts = cells.texts
+        return codes, texts, np.full(len(codes), np.nan)
     objects = cells.objects
     numbers = np.full(len(objects), np.nan)
-    if cells.content == "string":
-        codes, texts = pd.factorize(objects)
-        return codes.astype(np.intp), list(texts), numbers
-    plain = (int, float, np.number, Decimal)
-    text = np.fromiter((isinstance(cell, str) for cell in objects), bool, len(objects))
-    number = np.fromiter(
-        (isinstance(cell, plain) and not isinstance(cell, bool) for cell in objects), bool, len(objects)
-    )
-    number &= ~cells.missing
+    text, number = (_are(objects, types) for types in (str, (int, float, np.number, Decimal)))
+    number &= ~_are(objects, bool) & ~cells.missing
     if not (text | number | cells.missing).all():
-        return np.full(len(objects), -1), [], numbers
+        return np.full(len(objects), -1), pa.array([], pa.large_string()), numbers
     numbers[number] = objects[number].astype(np.float64)
-    codes, texts = pd.factorize(np.where(text, objects, np.array(None, dtype=object)))
-    return codes.astype(np.intp), list(texts), numbers
+    codes, texts = distinct_texts(np.where(text, objects, np.array(None, dtype=object)))
+    return codes, texts, numbers
 
 
-def _worth_reading(texts: list[str]) -> bool:
+def _are(objects: NDArray[np.object_], types: Any) -> NDArray[np.bool_]:
+    """Which objects (N,) are of some types."""
+    return np.fromiter((isinstance(cell, types) for cell in objects), np.bool_, len(objects))
+
+
+def _worth_reading(texts: Any) -> bool:
     """Is one of some of the texts a number?"""
-    found = read_numbers(texts[:: max(len(texts) // _SAMPLE, 1)])
+    found = read_numbers(texts.take(np.arange(0, len(texts), max(len(texts) // _SAMPLE, 1))))
     return bool((~np.isnan(found.point) | ~np.isnan(found.comma)).any())
 
 
@@ -292,16 +295,4 @@ def _mostly(
     return (
         f"is taken for labels, though {share:.0%} of its cells are numbers: {others} are not; "
         "correct or empty these cells",
-    )
-
-
-def _two_readings(texts: Sequence[str], found: NumberTexts, style: str) -> str:
-    """The note on numbers that are thousands in one style and decimals in the other."""
-    point, comma = found.point, found.comma
-    at = int(np.flatnonzero(~np.isnan(point) & ~np.isnan(comma) & (point != comma))[0])
-    number = shown_number(float(found.of_style(style)[at]))
-    other = shown_number(float(found.of_style(COMMA if style == POINT else POINT)[at]))
-    return (
-        f"holds numbers such as {texts[at]!r}, read as {number} and not as {other}, which no cell settles; "
-        "write them without marks between thousands if that is wrong"
     )
