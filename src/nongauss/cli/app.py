@@ -1,4 +1,4 @@
-"""The command line: `nongauss demo | fit | predict | compare | cluster | describe`. Wiring, imported late."""
+"""The command line: `nongauss demo | fit | predict | score | compare | cluster | describe`. Wiring only."""
 
 from __future__ import annotations
 
@@ -137,6 +137,27 @@ def predict(
         predict_all = out_of_core.predict_parts if is_past_memory else predict_table
         n_rows = predict_all(load(model), data, out, what)
         here.finish({"rows": n_rows, "out": out}, lambda: f"Wrote {n_rows} predictions to {out}.")
+
+
+@app.command()
+@options.grouped(talk=options.talk)
+def score(
+    model: options.ModelFile,
+    data: options.Data,
+    *,
+    target: options.ScoredTarget = None,
+    talk: options.Talk,
+) -> None:
+    """Say how good a saved model is on a table whose target is known."""
+    with command(*talk) as here:
+        from nongauss.cli.score import score_table
+        from nongauss.estimator.persistence import load
+
+        estimator = load(model)
+        here.step(f"scoring the rows of {data.name}")
+        sheet = score_table(estimator, data, target)
+        record = {"model": type(estimator).__name__, "file": model, "data": data.name, **sheet.record()}
+        here.finish(record, sheet.text, before=sheet.notes)
 
 
 @app.command()

@@ -21,6 +21,9 @@ Data = Annotated[
 ]
 ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="Model file that `fit` saved.")]
 Target = Annotated[str | None, typer.Option(help="Column to predict; without it, the columns are named.")]
+ScoredTarget = Annotated[
+    str | None, typer.Option("--target", help="Column of the target; by default its name in training.")
+]
 Model = Annotated[
     str, typer.Option(help="auto (by the target's kind), tggm, sparse_gp, harmonium or rank_factor.")
 ]
