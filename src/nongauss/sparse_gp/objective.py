@@ -102,8 +102,8 @@ def latent(
 ) -> LatentQ:
     """q from sums over rows: K diag(beta) K' (M, M) and K lambda (M,). LinAlgError if it is no density.
 
-    S^-1 = I + L^-1 gram L^-T, m = S L^-1 linear, KL = (tr S + m'm - M - log det S) / 2. `is_positive`: no beta
-    is negative, so that the eigenvalues of S^-1 are 1 at least, whatever rounding has left of them.
+    S^-1 = I + L^-1 gram L^-T, m = S L^-1 linear, KL = (tr S + m'm - M - log det S) / 2. `is_positive`: no
+    beta is negative, so that the eigenvalues of S^-1 are 1 at least, whatever rounding has left of them.
     """
     size = len(inverse)
     precision = inverse @ gram @ inverse.T
