@@ -229,6 +229,8 @@ def encode(value: Any, tensors: Tensors, where: str) -> Any:
         return _encode_record(value, tensors, where)
     if type(value) in (list, tuple, dict, slice):
         return _encode_container(value, tensors, where)
+    if isinstance(value, NongaussEstimator):
+        return {"$": "estimator", **_encode_estimator(value, tensors)}
     if isinstance(value, pd.DataFrame):
         return _encode_table(value, tensors, where)
     if isinstance(value, np.generic):
@@ -256,6 +258,8 @@ def decode(tree: Any, tensors: Mapping[str, np.ndarray], class_of: ClassOf) -> A
         return _decode_array(tree, tensors)
     if kind == "table":
         return _decode_table(tree, tensors)
+    if kind == "estimator":
+        return _decode_estimator(_estimator_class(str(tree["class"]), Path("the file")), tree, tensors)
     if kind in ("enum", "record"):
         return _decode_record(tree, tensors, class_of)
     if kind in ("tuple", "slice", "dict"):
