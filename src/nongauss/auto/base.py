@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
+from nongauss.auto.forest_classes import ForestClasses
 from nongauss.auto.inputs import Arcsinh
 from nongauss.auto.local_law import LocalLaw
 from nongauss.auto.search import Clock, Contender, Judge, Search, TrainingRows, mean_and_error
@@ -30,7 +31,7 @@ class Member(NamedTuple):
     name: str
     model: int
     change: Arcsinh | None
-    local: LocalLaw | None
+    local: LocalLaw | ForestClasses | None
     share: float
 
 
@@ -66,6 +67,9 @@ class Auto(TableEstimator):
         members = []
         for contender in chosen:
             base = by_name[contender.base] if contender.base else contender
+            if base.model is None:
+                members.append(Member(contender.name, -1, None, contender.local, contender.share))
+                continue
             if not any(base.model is known for known in models):
                 models.append(base.model)
             place = next(i for i, known in enumerate(models) if known is base.model)
@@ -107,7 +111,7 @@ class Auto(TableEstimator):
             warnings.simplefilter("ignore")
             for member in self._members:
                 key = member.model, member.change is not None
-                if key not in out:
+                if member.model >= 0 and key not in out:
                     own = table if member.change is None else member.change(table)
                     out[key] = getattr(self._models[member.model], method)(own)
         return out
@@ -119,16 +123,17 @@ class Auto(TableEstimator):
 def read_rows(
     part: Any, encoder: TableEncoder, y: FloatArray, target: Any, scaled: FloatArray, name: str
 ) -> TrainingRows:
-    """A part's rows in canonical form: rows of weight 0 gone, equal rows one with their weights added."""
+    """A part's rows in canonical form: rows of weight 0 gone, equal rows one with their weights added.
+
+    y (N,) and `target` (N,) are kept as they are; rows are told apart by the target as it is `scaled` (N,).
+    """
     table = read_input(part.X, name)
     X = encoder.as_scaled(table, name, warn=False)
     rows = canonical_rows(X, scaled[:, None], part.weight)
     kept = np.flatnonzero(rows.order >= 0)[::-1]
     index = np.empty(len(rows.X), np.intp)
     index[rows.order[kept]] = kept  # of equal rows the first
-    return TrainingRows(
-        table.take(index), rows.X.astype(np.float64), y[index], np.asarray(target)[index], rows.weight
-    )
+    return TrainingRows(table.take(index), rows.X.astype(np.float64), y[index], target[index], rows.weight)
 
 
 def in_memory(source: Any, name: str) -> Any:

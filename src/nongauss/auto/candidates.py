@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from nongauss.core.errors import InputError
 from nongauss.predictive.distribution import FloatArray
@@ -37,7 +38,7 @@ class Candidate:
     """One law that may be chosen.
 
     `build(seed)` gives an estimator; `left_out(estimator, X, y, weight)` what the fitted one says of each of
-    its rows without that row (a law, or probabilities of labels); `n_parameters(estimator)` how many numbers
+    its rows without that row (a law, or `ClassShares`); `n_parameters(estimator)` how many numbers
     the rows chose beside, each of which flatters by about a nat in all.
 
     `cost`: seconds for 500 rows, about. `local`: may its residuals have a local law? `is_floor`: is it so
@@ -57,6 +58,24 @@ class Candidate:
     most_rows: float = np.inf
     fewest_rows: int = 2
 
+
+class ClassShares(NamedTuple):
+    """Probabilities (N, C) of the classes (C,) of a model, which may have others than the whole."""
+
+    classes: Any
+    probabilities: FloatArray
+
+    def of(self, classes: Any) -> FloatArray:
+        """The probabilities of these classes, in their order; every one above 0, rows summing to 1."""
+        place = pd.Index(self.classes).get_indexer(pd.Index(classes))
+        found = np.where(place >= 0, self.probabilities[:, place], 0.0)
+        found = np.maximum(found, SMALLEST_SHARE)
+        shares: FloatArray = found / found.sum(axis=1, keepdims=True)
+        return shares
+
+
+SMALLEST_SHARE = 1e-9
+"""Least probability of a class."""
 
 REGISTRY: dict[str, Candidate] = {}
 """Every candidate by its name, in the order in which they are tried: the most gain for its cost first."""
@@ -128,10 +147,20 @@ def _tggm_law(model: Any, X: Any, y: FloatArray, weight: FloatArray) -> Any:
     return found(model, X, y, weight)
 
 
-def _tggm_probabilities(model: Any, X: Any, y: FloatArray, weight: FloatArray) -> Any:
+def _gp_shares(model: Any, X: Any, labels: Any, weight: FloatArray) -> ClassShares:
+    return ClassShares(model.classes_, left_out_probabilities(model, X, _codes(model, labels), weight))
+
+
+def _tggm_shares(model: Any, X: Any, labels: Any, weight: FloatArray) -> ClassShares:
     from nongauss.tggm.left_out import left_out_probabilities as found
 
-    return found(model, X, y, weight)
+    return ClassShares(model.classes_, found(model, X, _codes(model, labels), weight))
+
+
+def _codes(model: Any, labels: Any) -> FloatArray:
+    """The number of each label in the classes of a model."""
+    codes: FloatArray = pd.Index(model.classes_).get_indexer(pd.Index(np.asarray(labels))).astype(np.float64)
+    return codes
 
 
 def _none(model: Any) -> int:
@@ -195,11 +224,11 @@ def _register_labels() -> None:
     ]
     for name, kinds, build, cost in models:
         floor = name == "linear labels"
-        found = Candidate(name, frozenset(kinds), build, left_out_probabilities, n_parameters, cost)
+        found = Candidate(name, frozenset(kinds), build, _gp_shares, n_parameters, cost)
         register(replace(found, is_floor=floor))
     tggm = _tggm("TGGMClassifier")
     most = {"most_rows": 20_000, "fewest_rows": 40}
-    register(Candidate("tggm labels", frozenset(both), tggm, _tggm_probabilities, _none, 6.0, **most))  # type: ignore[arg-type]
+    register(Candidate("tggm labels", frozenset(both), tggm, _tggm_shares, _none, 6.0, **most))  # type: ignore[arg-type]
 
 
 _register_numbers()

@@ -71,16 +71,24 @@ class LeafForest(NamedTuple):
 
 
 def grow(
-    X: FloatArray, targets: FloatArray, weight: FloatArray, leaf: int, seed: int, n_jobs: int | None = None
+    X: FloatArray,
+    targets: FloatArray,
+    weight: FloatArray,
+    leaf: int,
+    seed: int,
+    n_jobs: int | None = None,
+    max_features: float | str = 1.0,
 ) -> tuple[LeafForest, csr_array]:
     """A forest on X (N, D) whose leaves are alike in all `targets` (N, P), and the rows' own weights.
 
     The weights of each training row (N, N) come from the trees that did not draw it. `leaf`: fewest rows of a
-    leaf. A row of weight w is drawn as w rows are.
+    leaf; `max_features`: columns that each split looks at, as in scikit-learn.
     """
     from sklearn.ensemble import RandomForestRegressor
 
-    made = RandomForestRegressor(N_TREES, min_samples_leaf=leaf, random_state=seed, n_jobs=n_jobs)
+    made = RandomForestRegressor(
+        N_TREES, min_samples_leaf=leaf, max_features=max_features, random_state=seed, n_jobs=n_jobs
+    )
     made.fit(X, targets if targets.shape[1] > 1 else targets[:, 0], sample_weight=weight)
     drawn = np.stack([np.bincount(own, minlength=len(X)) for own in made.estimators_samples_], axis=1)
     counts = drawn * weight[:, None]

@@ -212,7 +212,7 @@ class Search:
                 model.fit(table, rows.target, sample_weight=rows.weight)
                 judged = rows.first(MOST_JUDGED)
                 own = table.take(np.arange(len(judged))) if len(judged) < len(rows) else table
-                left_out = candidate.left_out(model, own, judged.y, judged.weight)
+                left_out = candidate.left_out(model, own, judged.target, judged.weight)
                 log_density = self.judge(left_out, judged)
             model.set_params(callbacks=None)
         except KeyboardInterrupt:
