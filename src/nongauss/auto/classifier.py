@@ -136,8 +136,7 @@ class AutoClassifier(ProbabilityClassifierMixin, Auto):
         codes = coder.encode(part.y, len(part.weight), name, part.weight)
         target: Any = classes[codes.astype(np.intp)]
         if ordered:
-            target = pd.Categorical.from_codes(codes.astype(np.intp), pd.Index(classes), ordered=True)  #
-            type: ignore[arg - type]
+            target = pd.Categorical(target, categories=list(classes), ordered=True)
         rows = read_rows(part, learned.encoder, codes, target, codes, name)
         kind = GRADES if ordered else LABELS
         search = self._search(rows, partial(_log_prob, classes), seed)
