@@ -1,8 +1,8 @@
-"""The automatic regressor and each family alone on the published splits: log density, error, coverage, seconds.
+"""The automatic regressor and each family alone on published splits: density, error, coverage, seconds.
 
     python benchmarks/auto.py --data DIR [--sets boston yacht] [--splits 3]
 
-Seconds are of the processor, for the whole fit. Partial results are kept after each split: `results/auto.json`.
+Seconds are of the processor, for the whole fit. Results are kept after each split: `results/auto.json`.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ import warnings
 from typing import Any
 
 import numpy as np
+from common import RESULTS, judged, load_splits, parser
 
 import nongauss
-from common import RESULTS, judged, load_splits, parser
 
 SETS = ["boston", "concrete", "energy", "yacht"]
 MODELS: dict[str, Any] = {

@@ -17,6 +17,7 @@ from nongauss.auto.candidates import (
     DENSITIES,
     POSITIVE,
     REAL,
+    REGISTRY,
     UNIT,
     UNIT_WITH_ENDS,
     ZEROS,
@@ -159,7 +160,7 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
         scaler = learned.target.scaler()
         scaled = scaler.transform(Y)[:, 0]
         rows = read_rows(part, learned.encoder, Y[:, 0], Y[:, 0], scaled, name)
-        kind = target_kind(rows.y)
+        kind = target_kind(rows.y, self.candidates)
         chosen = candidates_for(kind, len(rows), self.candidates)
         if scaler.constant[0]:
             chosen = _only_constant(chosen)
@@ -225,16 +226,27 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
         return out
 
 
-def target_kind(y: FloatArray) -> str:
-    """What numbers (N,) are as a target: one of the kinds of the candidates."""
+def target_kind(y: FloatArray, names: Any = "auto") -> str:
+    """What numbers (N,) are as a target: one of the kinds of the candidates.
+
+    Candidates that a person names, all of them laws with a density, go before the look of the numbers.
+    """
     kind = understand_target(y).kind
+    plain = POSITIVE if y.min() > 0.0 else REAL
+    if not isinstance(names, str) and len(names) and all(_has_density(name) for name in names):
+        return UNIT if plain == POSITIVE and y.max() < 1.0 else plain
     if kind is ColumnKind.COUNT:
         return COUNT
     if kind is ColumnKind.ZEROS:
         return ZEROS
     if kind is ColumnKind.SHARE and y.max() <= 1.0:
         return UNIT if y.min() > 0.0 and y.max() < 1.0 else UNIT_WITH_ENDS
-    return POSITIVE if y.min() > 0.0 else REAL
+    return plain
+
+
+def _has_density(name: Any) -> bool:
+    """Is this the name of a candidate for numbers with a density?"""
+    return name in REGISTRY and not REGISTRY[name].kinds.isdisjoint(DENSITIES)
 
 
 def _only_constant(chosen: Sequence[Candidate]) -> list[Candidate]:
