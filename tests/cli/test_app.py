@@ -231,16 +231,6 @@ def test_one_row_is_fitted_with_a_note(tmp_path):
     assert "No rows were held out" in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
-@pytest.mark.gate
-def test_demo_fits_real_data_next_to_ridge(tmp_path):
-    result = run("demo", "--out", tmp_path, *QUICK)
-    assert result.exit_code == 0, result.output
-    assert "ridge regression" in result.stdout
-    assert "TGGMRegressor" in result.stdout
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["model.nongauss", "report.html"]
-    assert "--force" in refused(run("demo", "--out", tmp_path, *QUICK))
-
-
 ROWS = "".join(f"{i}.5,{2 * i}.25\n" for i in range(20))
 
 

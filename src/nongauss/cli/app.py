@@ -43,6 +43,7 @@ def demo(*, seed: options.Seed = 0, outputs: options.Outputs, talk: options.Talk
 
         check_outputs(outputs)
         table = demo_table(seed)
+        here.say(f"{table.before}\n")
         model = choose.build_model(table.choice, seed=seed, callbacks=here.callbacks)
         here.step("fitting")
         outcome, rival = beside_gaussian(judge.fit_and_judge(model, table, seed=seed), table, seed)
@@ -87,13 +88,13 @@ def fit(
         load = read.load_table if engine == "memory" else out_of_core.sampled_table
         held_out, declared = declared_split(*apart, declared)
         table = load(data, target or "", choices.model, choices.task, choices.settings, declared)
-        estimator = choose.build_model(
-            table.choice, seed=choices.seed, max_epochs=choices.max_epochs, callbacks=here.callbacks
-        )
+        how: dict[str, Any] = {"max_epochs": choices.max_epochs, "callbacks": here.callbacks}
+        estimator = choose.build_model(table.choice, seed=choices.seed, **how)
+        here.say(f"{table.before}\n")
         fit_and_report.keep_compiled()
         here.goes_on_from(checkpoint)
         here.step("fitting")
-        how: dict[str, Any] = {"held_out": held_out, "seed": choices.seed, "checkpoint": checkpoint}
+        how = {"held_out": held_out, "seed": choices.seed, "checkpoint": checkpoint}
         if engine == "memory":
             outcome = judge.fit_and_judge(estimator, table, refit=refit, **how)
         else:
@@ -170,6 +171,7 @@ def compare(
 
         here.step(f"reading {data.name}")
         table = read.load_table(data, target or "", choices.model, choices.task, choices.settings, declared)
+        here.say(f"{table.before}\n")
         is_open = choices.model == "auto"
         ours = choose.family(table.choice, table.kind, table.y) if is_open else [table.choice]
         how: dict[str, Any] = {"seed": choices.seed, "max_epochs": choices.max_epochs}
@@ -182,7 +184,8 @@ def compare(
         record: dict[str, Any] = {"target": target, "kind": table.kind.value, "task": table.choice.task}
         record |= {"rows": len(table.y), "folds": cv}
         record |= {"sorted_by": result.attrs["sorted_by"], "models": result}
-        here.finish(record, lambda: comparison_text(result), before=table.notes)
+        record |= {"table": table.before.record()}
+        here.finish(record, lambda: comparison_text(result), before=table.notes if here.as_json else ())
 
 
 @app.command()

@@ -58,7 +58,11 @@ def beside_gaussian(outcome: Outcome, table: Table, seed: int) -> tuple[Outcome,
     from nongauss.sparse_gp.estimator import SparseGPRegressor
 
     whole = part_of(outcome.judged, table)
-    alike: dict[str, Any] = {"n_inducing": len(outcome.judged.posterior_.Z), "n_scales": 1, "random_state": seed}
+    alike: dict[str, Any] = {
+        "n_inducing": len(outcome.judged.posterior_.Z),
+        "n_scales": 1,
+        "random_state": seed,
+    }
     plan = split_rows(table, A_FIFTH, seed)
     found, seconds = [], 0.0
     for train, test in plan.folds:
