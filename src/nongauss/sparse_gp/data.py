@@ -25,7 +25,7 @@ MOST_VALUES = 20_000
 """Values of the target that its median is taken of."""
 
 FAR, ABSURD = 20.0, 5.0
-"""Values beyond `ABSURD` times `FAR` robust standard deviations from the median do not tell the target's scale."""
+"""Values beyond `ABSURD` times `FAR` robust sds from the median do not tell the scale of the target."""
 
 
 class GPRows(NamedTuple):
