@@ -167,10 +167,10 @@ def _meaning(column: Column, used: Sequence[str]) -> Callable[[str], int] | None
         return int
     if len(used) > 2:
         return None
-    last = {"true", "yes", "y", "1"} & set(words)
-    top = used[words.index(last.pop())] if last else used[-1]
-    if column.values is None and not {"true", "yes", "y"} & set(words):
+    yes = [level for level, word in zip(used, words, strict=True) if word in ("true", "yes", "y")]
+    if column.values is None and not yes:
         return None
+    top = yes[0] if yes else used[-1]
     if is_named(column.name, CENSORED_WORDS):
         return lambda level: int(level == top)
     if is_named(column.name, SEEN_WORDS):

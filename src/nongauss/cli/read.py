@@ -30,7 +30,9 @@ __all__ = ["NOTHING", "Declared", "Table", "demo_table", "load_table", "prepare"
 
 @dataclass(frozen=True)
 class Table:
-    """Rows ready to fit: inputs `X`, target `y` (N,), the choice of a model, and what was done to get there.
+    """Rows ready to fit: inputs, target `y` (N,), the choice of a model, and what was done to get there.
+
+    The inputs are `rows`, each column of which is decoded once however many ask for it, and `X`, a frame.
 
     `y` holds numbers for a regression, else labels (grades of text are an ordered category); `levels` are the
     labels from lowest to highest where the task is ordinal. `before` is what is said before a fit: what each
@@ -38,7 +40,7 @@ class Table:
     y, such as `exposure`. `groups` (N,) says which rows belong together, None without.
     """
 
-    X: pd.DataFrame
+    rows: InputTable
     y: Any
     before: Before
     levels: npt.NDArray[Any] | None = None
@@ -77,9 +79,9 @@ class Table:
         return [(role.name, role.reason) for role in self.before.roles if not role.used]
 
     @cached_property
-    def rows(self) -> InputTable:
-        """The inputs with each column decoded once, however many ask for it."""
-        return read_input(self.X)
+    def X(self) -> pd.DataFrame:
+        """The inputs as a frame."""
+        return self.rows.as_frame()
 
     def info(self, n_held_out: int = 0, notes: Sequence[str] = ()) -> FrameInfo:
         """The table as the report shows it."""
@@ -137,7 +139,7 @@ def prepare(
     beside = beside_of(others, keep, declared, values)
     choice = choose(values, found.kind, model, task, given, needs=beside.fit_params)
     y, levels, found = _for_task(column, found, choice.task, target)
-    X, roles = _inputs(inputs, y, (target, source), declared, codes_as_labels)
+    rows, roles = _inputs(inputs, y, (target, source), declared, codes_as_labels)
     asked = {name for name, value in (("model", model), ("task", task)) if value != "auto"}
     notes = (*found.notes, *beside.notes, *grouped_notes(roles))
     before = Before(
@@ -154,7 +156,7 @@ def prepare(
         notes=notes,
     )
     said = (*before.summary(), *left_out_notes(roles), *notes)
-    return Table(X, y, before, levels, said, beside.fit_params, beside.groups)
+    return Table(rows, y, before, levels, said, beside.fit_params, beside.groups)
 
 
 def demo_table(settings: Iterable[str] = ()) -> Table:
@@ -234,7 +236,7 @@ def _for_task(
 
 def _inputs(
     frame: pd.DataFrame, y: Any, names: tuple[str, str], declared: Declared, codes_as_labels: bool
-) -> tuple[pd.DataFrame, tuple[ColumnRole, ...]]:
+) -> tuple[InputTable, tuple[ColumnRole, ...]]:
     """The columns that a model gets, and what each column is for, those to be ignored at the end.
 
     `names`: of the target and of the table. Raises InputError where no column is left.
@@ -242,22 +244,22 @@ def _inputs(
     target, source = names
     asked = [name for name in declared.ignore if name in frame.columns]
     X = frame.drop(columns=asked).reset_index(drop=True)
-    roles: tuple[ColumnRole, ...] = ()
-    if X.shape[1]:
-        roles = understand_columns(read_input(X), target=y, target_name=target, use=declared.use)
-    X = X.loc[:, [role.used for role in roles]]
+    _check_some_left(X.shape[1] > 0, (), target, source)
+    table = read_input(X)
+    roles = understand_columns(table, target=y, target_name=target, use=declared.use)
+    used = [place for place, role in enumerate(roles) if role.used]
+    _check_some_left(bool(used), roles, target, source)
+    rows = table.select(used)
     for role in roles:
         if role.as_label and codes_as_labels:
-            column = decode(role.name, X[role.name]).as_labels()
-            texts = np.array([*column.levels, None], dtype=object)
-            X = X.assign(**{role.name: texts[column.codes]})
-    _check_some_used(roles, target, source)
-    return X, (*roles, *(ColumnRole(str(name), "ignored", False) for name in asked))
+            column = rows.column(rows.labels.index(role.name)).as_labels()
+            rows = rows.with_column(role.name, np.array([*column.levels, None], dtype=object)[column.codes])
+    return rows, (*roles, *(ColumnRole(str(name), "ignored", False) for name in asked))
 
 
-def _check_some_used(roles: Sequence[ColumnRole], target: str, source: str) -> None:
+def _check_some_left(is_any: bool, roles: Sequence[ColumnRole], target: str, source: str) -> None:
     """Raises InputError where no column is left, with what was left out and why."""
-    if any(role.used for role in roles):
+    if is_any:
         return
     why = " ".join(left_out_notes(roles))
     remedy = "add inputs, or give --use NAME for one of them" if roles else "add inputs"

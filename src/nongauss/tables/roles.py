@@ -282,7 +282,7 @@ def _same_order(x: FloatArray, y: FloatArray) -> bool:
     if len(x) > 2 * _LOOK and not _same_order(x[:_LOOK], y[:_LOOK]):
         return False
     for sign in (1.0, -1.0):
-        if bool((np.diff(y[np.lexsort((sign * y, sign * x))]) * sign >= 0).all()):
+        if bool((np.diff(y[np.lexsort((y, sign * x))]) >= 0).all()):
             return bool(x.max() > x.min() and y.max() > y.min())
     return False
 
