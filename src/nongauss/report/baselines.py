@@ -10,7 +10,14 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import minimize_scalar
 from scipy.special import softmax
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, TransformerMixin, clone
+from sklearn.base import (
+    BaseEstimator,
+    ClassifierMixin,
+    RegressorMixin,
+    TransformerMixin,
+    clone,
+    is_classifier,
+)
 from sklearn.exceptions import ConvergenceWarning
 
 from nongauss.core.errors import InputError
@@ -32,6 +39,7 @@ _FEWEST_FOR_LAW = 4
 _MOST_ROWS_FOR_FOLDS = 20_000
 _MOST_ROWS_TO_CHOOSE = 1_000
 _MOST_TREE_LABELS = 250
+_FEWEST_OF_CLASS = 10
 
 #: Names of the baselines, as tables and sentences have them.
 MEAN, SHARES, RIDGE, LOG_LINEAR, LOGISTIC = (
@@ -60,7 +68,7 @@ def baselines(
     trees, network, each sharpened or flattened by one factor that its out-of-fold probabilities call for.
 
     Columns are read as the house reads them. Settings are scikit-learn's own, but that the penalties of the
-    linear regressions are picked on left-out rows and that iterations suffice.
+    linear regressions are picked on left-out rows, that trees stop early, and that iterations suffice.
     """
     return _classifiers(random_state) if classify else _regressors(counts, tuple(atoms), random_state)
 
@@ -76,9 +84,9 @@ def _regressors(counts: bool, atoms: tuple[float, ...], seed: int | None) -> dic
     ridge = RidgeCV(alphas=np.logspace(-3, 5, 25))
     ways = {"identity": ridge, "log": LogScale(ridge), "logit": ridge}
     linear = {"counts": PenalisedPoisson()} if counts else ways
-    trees = HistGradientBoostingRegressor(random_state=seed)
-    poisson = HistGradientBoostingRegressor(loss="poisson", random_state=seed)
-    gamma = HistGradientBoostingRegressor(loss="gamma", random_state=seed)
+    trees = HistGradientBoostingRegressor(early_stopping=True, random_state=seed)
+    poisson = clone(trees).set_params(loss="poisson")
+    gamma = clone(trees).set_params(loss="gamma")
     tree_ways = {"counts": poisson} if counts else {"identity": trees, "log": gamma, "logit": trees}
     scaled = TransformedTargetRegressor(
         MLPRegressor(max_iter=1000, random_state=seed), transformer=StandardScaler()
@@ -107,7 +115,9 @@ def _classifiers(seed: int | None) -> dict[str, Any]:
         SHARES: TemperedClassifier(DummyClassifier(strategy="prior"), view="none"),
         LOGISTIC: TemperedClassifier(LogisticRegression(max_iter=1000)),
         TREES: TemperedClassifier(
-            HistGradientBoostingClassifier(random_state=seed), view="trees", n_folds=_TREE_FOLDS
+            HistGradientBoostingClassifier(early_stopping=True, random_state=seed),
+            view="trees",
+            n_folds=_TREE_FOLDS,
         ),
         NETWORK: TemperedClassifier(MLPClassifier(max_iter=1000, random_state=seed)),
     }
@@ -156,11 +166,16 @@ class TableColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return [*labels, False]
 
 
-def _ready(model: Any, columns: TableColumns) -> Any:
-    """A clone of a model, told which columns hold labels where it asks for that."""
+def _ready(model: Any, columns: TableColumns, y: Any) -> Any:
+    """A clone of a model, told which columns hold labels, that stops early only where each class allows it."""
     copy = clone(model)
-    if columns.view == "trees" and "categorical_features" in copy.get_params(deep=False):
+    known = copy.get_params(deep=False)
+    if columns.view == "trees" and "categorical_features" in known:
         copy.set_params(categorical_features=columns.is_label)
+    if "early_stopping" in known and is_classifier(copy):
+        counts = np.unique(np.asarray(y), return_counts=True)[1]
+        # A tenth of the rows is set apart, which is to hold every class.
+        copy.set_params(early_stopping=bool(known["early_stopping"] and counts.min() >= _FEWEST_OF_CLASS))
     return copy
 
 
@@ -169,7 +184,7 @@ def _fitted(model: Any, columns: TableColumns, matrix: Any, y: Any, weight: Any 
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.simplefilter("ignore", UserWarning)
         beside = {} if weight is None else {"sample_weight": weight}
-        return _ready(model, columns).fit(matrix, y, **beside)
+        return _ready(model, columns, y).fit(matrix, y, **beside)
 
 
 def _inner_folds(n: int, n_folds: int) -> list[tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]]:
