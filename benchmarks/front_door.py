@@ -28,6 +28,8 @@ from common import RESULTS, parser, write_results, write_table
 from front_door_check import found, seen, wrong_before
 from front_door_files import File, Recipe, every_recipe
 
+from nongauss.core.errors import InputError
+
 # ---------------------------------------------------------------- fits
 
 
@@ -85,9 +87,8 @@ def wrong_fit(file: File, folder: Path, path: Path) -> tuple[list[str], dict[str
     if "error" in ours:
         return [f"fit: {ours['error']}"], {}
     clean = folder / "clean.parquet"
-    gone = [
-        name for name, use in file.uses.items() if use == "left out" and name not in file.declared.values()
-    ]
+    said = [value.partition("=")[0] for value in file.declared.values()]
+    gone = [name for name, use in file.uses.items() if use == "left out" and name not in said]
     dropped = [*gone, file.reference.get("drop", "")]
     file.clean.drop(columns=dropped, errors="ignore").to_parquet(clean, index=False)
     options = dict(file.declared)
@@ -95,7 +96,7 @@ def wrong_fit(file: File, folder: Path, path: Path) -> tuple[list[str], dict[str
         options["kind"] = file.kinds[0]
     if "levels" in file.reference:
         options["levels"] = file.reference["levels"]
-    theirs = reference(clean, file.target, folder, options)
+    theirs = reference(clean, file.target, folder / "clean", options)
     if "error" in theirs:
         return [f"fit of the clean table: {theirs['error']}"], {}
     a, b = figures(ours), figures(theirs)
@@ -108,11 +109,16 @@ def wrong_fit(file: File, folder: Path, path: Path) -> tuple[list[str], dict[str
         "clean_likelihood": likelihood(theirs),
         "cpu_seconds": ours["cpu_seconds"],
         "verdict": verdict(ours),
+        "beside": [name for name in ours.get("held_out") or {} if name != ours.get("model")],
+        "coverage_90": a.get("coverage_90"),
+        "n_rows": a.get("n_rows"),
     }
     for name in ("log_density", "log_loss"):
         if name in a and name in b:
             out |= {"nats": name, "messy_nats": a[name], "clean_nats": b[name]}
     wrong = wrong_figures(file, out)
+    if file.kinds[0] not in ("label", "grade"):
+        wrong += wrong_predictions(file, path, folder)
     if file.later is not None:
         out["gaps"], more = wrong_later(file, folder)
         wrong += more
@@ -160,34 +166,76 @@ def wrong_figures(file: File, out: Mapping[str, Any]) -> list[str]:
         short = sign * (out["clean_nats"] - out["messy_nats"])
         if short > fit.nats:
             wrong.append(f"fit: {out['nats']} is {short:.3f} nats a row worse than of the clean table")
-    if file.verdict and not found(file.verdict, [out["verdict"]]):
+    if not out["verdict"]:
+        wrong.append("no verdict")
+    if len(out["beside"]) == 0:
+        wrong.append("no baseline beside")
+    if out.get("coverage_90") is not None and out["coverage_90"] < 0.88 - 3 * np.sqrt(0.09 / out["n_rows"]):
+        wrong.append(f"90 % intervals hold {100 * out['coverage_90']:.0f} % of {out['n_rows']:.0f} rows")
+    if out["verdict"] and file.verdict and not found(file.verdict, [out["verdict"]]):
         wrong.append(f"verdict: expected {file.verdict!r}, came {out['verdict'] or 'none'!r}")
+    return wrong
+
+
+def predicted(folder: Path, rows: Path) -> pd.DataFrame:
+    """What `nongauss predict` writes for rows, with the model in a folder; InputError with its sentence."""
+    from typer.testing import CliRunner
+
+    from nongauss.cli.app import app
+
+    out = folder / "predicted.csv"
+    arguments = ["predict", str(folder / "model.nongauss"), str(rows), "--out", str(out), "--force"]
+    done = CliRunner().invoke(app, arguments)
+    if done.exit_code != 0:
+        raise InputError(" ".join(done.stderr.split())[-400:] or repr(done.exception))
+    return pd.read_csv(out)
+
+
+def wrong_predictions(file: File, path: Path, folder: Path) -> list[str]:
+    """Predict the rows of the file itself: are numbers in the units of the target and within its bounds?"""
+    try:
+        came = predicted(folder, path)
+    except InputError as error:
+        return [f"predict: {error}"]
+    y = file.clean[file.target].to_numpy(float) if file.truth is None else file.truth
+    known = ~np.isnan(y)
+    mean, y = came["mean"].to_numpy(float)[known], y[known]
+    wrong = []
+    if file.truth is not None:
+        share = 1 - np.mean((np.log(mean) - np.log(y)) ** 2) / np.var(np.log(y))
+        if not share >= file.least:
+            wrong.append(f"predict: R² of logs {share:.2f} to the truth, expected {file.least} at least")
+        if abs(shift := float(np.mean(np.log(mean) - np.log(y)))) > 0.15:
+            wrong.append(f"predict: logs are off by {shift:.2f} on average")
+    elif not abs(mean.mean() - y.mean()) < 0.4 * y.std() + 1e-9 * abs(y.mean()):
+        wrong.append(f"predict: means are {mean.mean():.6g} on average, the target {y.mean():.6g}")
+    if file.support is not None:
+        low, high = (came[next(c for c in came if c.startswith(side))] for side in ("lower", "upper"))
+        outside = (low < file.support[0] - 1e-9) | (high > file.support[1] + 1e-9)
+        if outside.any():
+            wrong.append(
+                f"predict: {outside.sum()} intervals leave {file.support}, first {low[0]}, {high[0]}"
+            )
     return wrong
 
 
 def wrong_later(file: File, folder: Path) -> tuple[dict[str, float], list[str]]:
     """Predict rows with a gap in a column that had none: are intervals and probabilities still honest?"""
-    from typer.testing import CliRunner
-
-    from nongauss.cli.app import app
-
     assert file.later is not None
-    given, out = folder / "later.csv", folder / "predicted.csv"
+    given = folder / "later.csv"
     file.later.drop(columns=file.target).to_csv(given, index=False)
-    arguments = ["predict", str(folder / "model.nongauss"), str(given), "--out", str(out), "--force"]
-    done = CliRunner().invoke(app, arguments)
-    if done.exit_code != 0:
-        return {}, [f"predict: {' '.join(done.stderr.split())[-400:]}"]
-    came, y = pd.read_csv(out), file.later[file.target]
+    try:
+        came, y = predicted(folder, given), file.later[file.target]
+    except InputError as error:
+        return {}, [f"predict: {error}"]
     if file.kinds[0] != "label":
         low, high = (came[next(c for c in came if c.startswith(side))] for side in ("lower", "upper"))
         share = float(((low <= y) & (y <= high)).mean())
         band = 3 * np.sqrt(0.9 * 0.1 / len(y)) + 0.02
         wrong = [] if share >= 0.9 - band else [f"gaps: 90 % intervals hold {100 * share:.0f} %"]
         return {"coverage_90": share}, wrong
-    p = came[[c for c in came if c.startswith("p")]]
-    at = [next(i for i, c in enumerate(p) if c.endswith(str(label))) for label in y]
-    loss = float(-np.log(p.to_numpy()[np.arange(len(y)), at]).mean())
+    p = np.array([came.loc[row, f"p_{label}"] for row, label in enumerate(y)], dtype=float)
+    loss = float(-np.log(p).mean())
     known = y.value_counts(normalize=True)
     least = float(-(known * np.log(known)).sum())
     wrong = [] if loss <= least + 0.1 else [f"gaps: log loss {loss:.2f}, {least:.2f} without any column"]

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from front_door_files import File
 
-from nongauss.cli.read import load_table
+from nongauss.cli import read
 from nongauss.core.errors import InputError
 
 KINDS = {"binary": "label", "censored time": "time"}
@@ -65,7 +65,12 @@ def seen(path: Path, file: File) -> Seen:
 
 def understood(path: Path, target: str, declared: Mapping[str, str]) -> Any:
     """The table made ready, with what is declared; a split is declared to the command alone."""
-    return load_table(path, target)
+    said: dict[str, Any] = {name: value for name, value in declared.items() if name != "split"}
+    if not hasattr(read, "Declared"):
+        return read.load_table(path, target)
+    if "levels" in said:
+        said["levels"] = tuple(said["levels"].split(","))
+    return read.load_table(path, target, declared=read.Declared(**said))
 
 
 def lines_before(table: Any) -> list[str]:

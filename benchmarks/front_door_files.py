@@ -46,6 +46,8 @@ class File:
     patterns, each to be found in one sentence; `never`: patterns to be found in none. `refused`: the sentence
     of a refusal. `either`: a refusal or a right reading will do. `verdict`: a pattern of the verdict.
     `later`: new rows, to be predicted after the fit, with gaps in a column that has none.
+    `support`: where every interval must lie. `truth` (N,): what predictions of the rows of the file are
+    compared with, by R² on the log scale, of which `least` is asked; the target where it is None.
     """
 
     data: bytes
@@ -65,6 +67,9 @@ class File:
     reference: Mapping[str, str] = field(default_factory=dict)
     verdict: str = ""
     later: pd.DataFrame | None = None
+    support: tuple[float, float] | None = None
+    truth: np.ndarray | None = None
+    least: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -175,6 +175,7 @@ def open_shares() -> File:
         share(52, False),
         ("share",),
         fit=Fit("r2", 0.03, 0.05, 0.4),
+        support=(0, 1),
     )
 
 
@@ -182,7 +183,12 @@ def open_shares() -> File:
 def shares_with_ends() -> File:
     """Shares of which some are exactly 0 and 1."""
     return File(
-        written(texts(share(53, True))), "share", share(53, True), ("share",), fit=Fit("r2", 0.03, 0.05, 0.4)
+        written(texts(share(53, True))),
+        "share",
+        share(53, True),
+        ("share",),
+        fit=Fit("r2", 0.03, 0.05, 0.4),
+        support=(0, 1),
     )
 
 
@@ -191,7 +197,14 @@ def percent_numbers() -> File:
     """0 to 100 without a sign, by the name of percent."""
     clean = share(54, True).rename(columns={"share": "percent_used"})
     clean["percent_used"] = (100 * clean["percent_used"]).round(1)
-    return File(written(texts(clean)), "percent_used", clean, ("share",), fit=Fit("r2", 0.03, 0.1, 0.4))
+    return File(
+        written(texts(clean)),
+        "percent_used",
+        clean,
+        ("share",),
+        fit=Fit("r2", 0.03, 0.1, 0.4),
+        support=(0, 100),
+    )
 
 
 # ---------------------------------------------------------------- zeros, censored
@@ -210,6 +223,7 @@ def rain() -> File:
         clean,
         ("positive with zeros",),
         fit=Fit("r2", 0.05, 0.1, 0.3),
+        support=(0, np.inf),
     )
 
 
@@ -227,6 +241,7 @@ def claims_mostly_zero() -> File:
         ("positive with zeros",),
         fit=Fit("r2", 0.05, 0.1, -10),
         verdict="no better|not better|not distinguish|cannot be told|no worse",
+        support=(0, np.inf),
     )
 
 
@@ -235,22 +250,30 @@ def skewed_amounts() -> File:
     """Positive, skewed, no zeros."""
     clean, f = line(seed=57)
     clean["cost"] = np.exp(4 + 0.8 * f + 0.4 * np.random.default_rng(57).normal(size=300)).round(2)
-    return File(written(texts(clean)), "cost", clean, ("positive",), fit=Fit("r2", 0.05, 0.1, 0.4))
+    return File(
+        written(texts(clean)),
+        "cost",
+        clean,
+        ("positive",),
+        fit=Fit("r2", 0.05, 0.1, 0.4),
+        support=(0, np.inf),
+    )
 
 
-def times_and_events(seed: int) -> pd.DataFrame:
-    """Times to an event, a third of them censored (event 0)."""
+def times_and_events(seed: int) -> tuple[pd.DataFrame, np.ndarray]:
+    """Times to an event, a third of them censored (event 0), and the times that are not seen (N,)."""
     clean, f = line(seed=seed)
     rng = np.random.default_rng(seed)
     time = np.exp(2.5 + 0.8 * f + 0.4 * rng.normal(size=300))
-    end = rng.uniform(5, 60, 300)
-    return clean.assign(days=np.minimum(time, end).round(2) + 0.01, event=(time <= end).astype(int))
+    end = rng.uniform(3, 40, 300)
+    seen = clean.assign(days=np.minimum(time, end).round(2) + 0.01, event=(time <= end).astype(int))
+    return seen, time
 
 
 @messy(CENSORED)
 def censored_unsaid() -> File:
     """A time beside a column `event`, of which nothing is declared: warned of, with the option."""
-    clean = times_and_events(58)
+    clean, _ = times_and_events(58)
     return File(
         written(texts(clean)),
         "days",
@@ -264,15 +287,17 @@ def censored_unsaid() -> File:
 @messy(CENSORED)
 def censored_declared() -> File:
     """The same, declared: the event is no input."""
-    clean = times_and_events(59)
+    clean, truth = times_and_events(59)
     return File(
         written(texts(clean)),
         "days",
         clean,
         ("time", "positive"),
-        declared={"censored": "event"},
+        declared={"censored": "event=0"},
         uses={"event": "left out"},
         fit=Fit("r2", 0.1, 0.1),
+        truth=truth,
+        least=0.4,
     )
 
 

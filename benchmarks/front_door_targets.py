@@ -65,6 +65,7 @@ def percent_target() -> File:
         clean,
         ("share", "real"),
         fit=Fit("r2", 0.03, 0.1, 0.6),
+        support=(0, 100),
     )
 
 
@@ -116,7 +117,14 @@ def visits() -> File:
     """Visits from 0 to 7: counts, of which there may be an eighth."""
     clean, f = line(seed=34)
     clean["visits"] = np.random.default_rng(34).poisson(np.exp(0.1 + 0.45 * f)).clip(max=7)
-    return File(written(texts(clean)), "visits", clean, ("count",), fit=Fit("r2", 0.03, 0.05, 0.05))
+    return File(
+        written(texts(clean)),
+        "visits",
+        clean,
+        ("count",),
+        fit=Fit("r2", 0.03, 0.05, 0.05),
+        support=(0, np.inf),
+    )
 
 
 @messy(COUNTS)
@@ -125,7 +133,8 @@ def claims_with_exposure() -> File:
     clean, f = line(400, seed=35)
     rng = np.random.default_rng(35)
     clean["months"] = rng.integers(1, 25, 400).astype(float)
-    clean["claims"] = rng.poisson(clean["months"] / 12 * np.exp(-0.9 + 0.5 * f)).clip(max=4)
+    mean = clean["months"].to_numpy() / 12 * np.exp(-0.6 + 0.5 * f)
+    clean["claims"] = rng.poisson(mean)
     return File(
         written(texts(clean)),
         "claims",
@@ -134,6 +143,8 @@ def claims_with_exposure() -> File:
         declared={"exposure": "months"},
         uses={"months": "left out"},
         fit=Fit("r2", 0.03, 0.05, -0.2),
+        truth=mean,
+        least=0.5,
     )
 
 

@@ -210,7 +210,7 @@ def sampling_error(model: Any, rows: Rows) -> float:
     """How much too high, in nats a row, the fit's own few draws put the bound of the softmax."""
     posterior = model.posterior_
     mean, variance = (part[0] for part in posterior.moments(model._encode(rows.X)))
-    own = posterior.likelihood.expect(rows.y, mean, variance, posterior.psi).value
+    own = posterior.likelihood.expected_log_prob(rows.y, mean, variance, posterior.psi).value
     rng, many = np.random.default_rng(0), np.zeros(len(rows.y))
     for _ in range(DRAWS):
         f = mean + np.sqrt(variance) * rng.standard_normal(mean.shape)

@@ -20,7 +20,7 @@ from common import write_results, write_table
 from distributed import Client, LocalCluster
 
 from nongauss import SparseGPRegressor
-from nongauss.sparse_gp import inducing
+from nongauss.sparse_gp import params as gp_params
 
 N_PARTS, ROWS = 20, 5_000
 
@@ -58,7 +58,7 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     options.add_argument("--kills", type=int, default=10)
     n_kills = options.parse_args().kills
-    inducing.KEPT_NUMBERS = 50 * 2000  # hyper-parameters from 2,000 rows: what is tested are passes
+    gp_params.KEPT_NUMBERS = 50 * 2000  # hyper-parameters from 2,000 rows: what is tested are passes
     model = SparseGPRegressor("poisson", n_inducing=50, max_iter=20, random_state=0)
     expected, seconds, _ = fitted(model)
     rng = np.random.default_rng(0)

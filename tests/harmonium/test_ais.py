@@ -6,10 +6,9 @@ from harmonium.small import BINARY, log_z, params, states
 from nongauss.core.errors import InputError
 from nongauss.harmonium.ais import annealed_log_partition, log_likelihood
 from nongauss.harmonium.exponential_families import UnitBlock
-from nongauss.harmonium.impute import NO_FILLER
 from nongauss.harmonium.objective import chain_log_joint, log_marginal
 from nongauss.harmonium.params import FeaturePrior, HarmoniumParams
-from nongauss.harmonium.predict import Machine
+from nongauss.harmonium.predict import NO_FILLER, Machine
 
 PRIOR = FeaturePrior(np.array([0.4, -0.7, 0.0]), np.zeros((0, 2)))
 

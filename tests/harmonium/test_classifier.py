@@ -8,7 +8,7 @@ from sklearn.model_selection import train_test_split
 from harmonium.small import table
 from nongauss import HarmoniumClassifier
 from nongauss.core.errors import NongaussWarning
-from nongauss.harmonium import summaries
+from nongauss.harmonium import predict
 from nongauss.harmonium.chain_graph import DUPLICATE
 
 
@@ -89,7 +89,7 @@ def test_units_that_the_labels_made_alike_are_told_also_where_their_number_was_f
     X, y = load_wine(return_X_y=True)
     n_found = HarmoniumClassifier(random_state=0).fit(X, y).n_active_
     assert 3 <= n_found < 13
-    monkeypatch.setattr(summaries, "ALIKE", 0.0)
+    monkeypatch.setattr(predict, "ALIKE", 0.0)
     quick = HarmoniumClassifier(max_epochs=9, callbacks=[lambda progress: True], random_state=0)
     with pytest.warns(NongaussWarning, match="Stopped on request"):
         quick.fit(X, y)

@@ -5,7 +5,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from nongauss.harmonium.data import VisibleRows
 from nongauss.harmonium.exponential_families import UnitBlock
-from nongauss.harmonium.impute import LEAST_NOISE, learn_filler
+from nongauss.harmonium.predict import LEAST_NOISE, learn_filler
 
 LAYOUT = (UnitBlock("a", "real", 0, 6), UnitBlock("b", "binary", 6, 8))
 

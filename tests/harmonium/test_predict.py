@@ -5,9 +5,8 @@ from scipy.special import expit
 
 from harmonium.small import BINARY, params, states
 from nongauss.harmonium.exponential_families import UnitBlock
-from nongauss.harmonium.impute import NO_FILLER, Filler
 from nongauss.harmonium.params import FeaturePrior
-from nongauss.harmonium.predict import Machine
+from nongauss.harmonium.predict import NO_FILLER, Filler, Machine
 
 PRIOR = FeaturePrior(np.zeros(3), np.zeros((0, 2)))
 

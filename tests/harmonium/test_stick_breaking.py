@@ -4,13 +4,8 @@ from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 from scipy.special import digamma, zeta
 
-from nongauss.harmonium.stick_breaking import (
-    expected_log_rest,
-    multinomial_bound,
-    stick_bound,
-    stick_log_odds,
-    update_sticks,
-)
+from nongauss.harmonium.objective import expected_log_rest, multinomial_bound, stick_bound
+from nongauss.harmonium.updates import stick_log_odds, update_sticks
 
 GAMMA = np.array([[3.0, 2.0], [1.5, 1.0], [4.0, 0.7], [1.0, 1.0]])
 

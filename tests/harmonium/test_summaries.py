@@ -2,7 +2,7 @@ import numpy as np
 from numpy.testing import assert_allclose
 
 from nongauss.harmonium.chain_graph import ACTIVE, DUPLICATE
-from nongauss.harmonium.summaries import OFF, ON, class_means, component_status, description, top_columns
+from nongauss.harmonium.predict import OFF, ON, class_means, component_status, description, top_columns
 
 
 def test_each_unit_is_in_use_or_has_a_reason():

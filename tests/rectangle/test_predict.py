@@ -5,7 +5,7 @@ from sklearn.datasets import load_iris
 
 from encoding import encoder_of
 from nongauss.optimise.course import Run
-from nongauss.rectangle.config import RectangleRecipe, RuleWording
+from nongauss.rectangle.config import RectangleRecipe
 from nongauss.rectangle.data import ColumnViews, learn_view, merge, read_columns
 from nongauss.rectangle.fit import ClusterTask, fit
 from nongauss.rectangle.objective import log_density
@@ -26,7 +26,7 @@ def test_the_posterior_is_rules_times_structure():
     task = iris()
     assert task.views_overlap
     recipe = RectangleRecipe(3, "student_t", 4, 50, 1e-5, 0)
-    result, fitted = fit(task, recipe, RuleWording("auto", 0.01), Run())
+    result, fitted = fit(task, recipe, Run())
     joint = fitted.log_joint(task.cells, task.rows)
     proba = fitted.proba(task.cells)
     log_p = log_density(task.rows, fitted.structure, "student_t")[0][0].T

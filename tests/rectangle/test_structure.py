@@ -1,9 +1,11 @@
+from typing import get_args
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy.stats import multivariate_normal, multivariate_t
 
-from nongauss.rectangle.config import KINDS
+from nongauss.rectangle.config import StructureKind
 from nongauss.rectangle.objective import FREEDOM, log_density, log_prior, prior_variance
 from nongauss.rectangle.updates import update_structure
 from rectangle.small import rows, structure
@@ -27,7 +29,7 @@ def test_densities_equal_scipys_and_gaps_are_integrated_out(kind):
             assert got[s, k, n] == pytest.approx(expected, rel=1e-9)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", get_args(StructureKind))
 def test_em_never_lowers_likelihood_plus_prior_gaps_and_weights_included(kind):
     """With shares held: each update is an EM step of its own for Student's t and for missing cells."""
     data, look = rows(), structure()

@@ -1,9 +1,11 @@
+from typing import get_args
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import adjusted_rand_score
 
-from nongauss.rectangle.config import KINDS
+from nongauss.rectangle.config import StructureKind
 from nongauss.rectangle.data import RectangleRows
 from nongauss.rectangle.objective import EMProblem, expected, log_inside, posterior, slope_powers
 from nongauss.rectangle.params import RectangleParams, SoftBoxes, StatedBound, box_prior
@@ -19,7 +21,7 @@ from nongauss.rectangle.updates import (
 from rectangle.small import blobs, boxes, labels, rows, structure
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", get_args(StructureKind))
 @pytest.mark.parametrize("slope", [5.0, 20.0])
 def test_no_iteration_lowers_the_objective_of_any_start(kind, slope):
     data = rows(60)

@@ -55,7 +55,9 @@ def demo(
         fit_and_report.keep_compiled()
         here.step("fitting")
         outcome = judge.fit_and_judge(model, table, seed=seed, rivals=ridge)
-        fit_and_report.finish(here, outcome, table, outputs, "Diabetes progression after one year")
+        fit_and_report.finish(
+            here, outcome, table, outputs, "Diabetes progression after one year", asked="tggm"
+        )
 
 
 @app.command()
@@ -98,7 +100,7 @@ def fit(
             outcome = judge.fit_and_judge(estimator, table, refit=refit, **how)
         else:
             outcome = out_of_core.fit_parts(estimator, table, data, engine, **how)
-        fit_and_report.finish(here, outcome, table, outputs, f"{target} in {data.name}")
+        fit_and_report.finish(here, outcome, table, outputs, f"{target} in {data.name}", asked=choices.model)
 
 
 @app.command()
@@ -189,14 +191,8 @@ def cluster(
 def describe(model: options.ModelFile, as_json: options.Json = False) -> None:
     """Say what is in a saved model."""
     with command(quiet=True, as_json=as_json) as here:
+        from nongauss.cli.describe import description_text, model_description
         from nongauss.estimator.persistence import load
-        from nongauss.report.text import model_record, summary
 
         estimator = load(model)
-        record = model_record(estimator)
-        texts = [summary(estimator)]
-        if hasattr(estimator, "describe"):
-            texts.append(estimator.describe())
-        if record["columns"]:
-            texts.append("Columns: " + ", ".join(record["columns"]))
-        here.finish({"file": model, **record}, lambda: "\n\n".join(texts))
+        here.finish(model_description(estimator, model), lambda: description_text(estimator, model))

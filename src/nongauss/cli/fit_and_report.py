@@ -12,6 +12,7 @@ import pandas as pd
 
 from nongauss.cli.choose import REGRESSION
 from nongauss.cli.conduct import Command
+from nongauss.cli.describe import about_of
 from nongauss.cli.judge import Outcome, rows_for
 from nongauss.cli.options import Outputs
 from nongauss.cli.read import Table
@@ -35,8 +36,11 @@ def keep_compiled() -> None:
         nongauss.cache_compiled()
 
 
-def finish(here: Command, outcome: Outcome, table: Table, outputs: Outputs, title: str) -> None:
-    """Save, report and print what came of a fit."""
+def finish(
+    here: Command, outcome: Outcome, table: Table, outputs: Outputs, title: str, *, asked: str
+) -> None:
+    """Save, report and print what came of a fit; `asked` is the model that was asked for."""
+    outcome.final.about_ = about_of(outcome, table, asked)
     known = getattr(outcome.final, "stop_reason_", "")
     here.step("drawing the report")
     save_and_report(outcome, table, paths=outputs.paths, title=title, notes=here.notes(known))

@@ -5,9 +5,24 @@ The only file that touches scikit-learn's private words for constraints of param
 
 from __future__ import annotations
 
+import numbers
+import os
+import types
 import warnings
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    ClassVar,
+    Literal,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -16,6 +31,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from nongauss.core.errors import NongaussWarning
 from nongauss.core.seeds import key_seed
+from nongauss.estimator.about import About
 from nongauss.estimator.gaps import over_gaps
 from nongauss.optimise.course import COLUMNS, FitResult, Run, Status
 
@@ -47,6 +63,64 @@ __all__ = [
     "validate_parameter_constraints",
 ]
 
+T = TypeVar("T")
+
+PositiveInt = Annotated[int, Interval(numbers.Integral, 1, None, closed="left")]
+PositiveFloat = Annotated[float, Interval(numbers.Real, 0, None, closed="neither")]
+NonNegativeFloat = Annotated[float, Interval(numbers.Real, 0, None, closed="left")]
+Share = Annotated[float, Interval(numbers.Real, 0, 1, closed="neither")]
+Callbacks = Annotated[Sequence[Callable[..., Any]] | None, "array-like", None]
+CheckpointPath = Annotated[str | os.PathLike[str] | None, str, os.PathLike, None]
+RandomState = Annotated[Any, "random_state", np.random.Generator]
+Verbosity = Annotated[int, "verbose"]
+"""Types of parameters, each with what scikit-learn is told of them: see `constraints_of`."""
+
+
+def constraints_of(init: Callable[..., None]) -> dict[str, list[Any]]:
+    """What scikit-learn is told of an estimator's parameters, from their types in its `__init__`.
+
+    A `Literal` is a choice of words, an `Annotated` type says all itself, a union allows what any part does.
+    """
+    hints = get_type_hints(init, include_extras=True)
+    return {name: _constraints(hint) for name, hint in hints.items() if name != "return"}
+
+
+def _constraints(hint: Any) -> list[Any]:
+    """The constraints of one type, any of which may hold."""
+    origin = get_origin(hint)
+    if origin is Annotated:
+        return list(hint.__metadata__)
+    if origin is Literal:
+        return [StrOptions(set(get_args(hint)))]
+    if origin in (Union, types.UnionType):
+        return [constraint for part in get_args(hint) for constraint in _constraints(part)]
+    told = {bool: "boolean", int: numbers.Integral, float: numbers.Real}
+    if hint in told:
+        return [told[hint]]
+    return [None] if hint is type(None) else [origin or hint]
+
+
+def settings_of(record: Callable[..., T], estimator: Any, **derived: Any) -> T:
+    """A record of the settings of a fit: `derived`, and its other fields from parameters of their names.
+
+    Numbers become Python's own. A word such as "auto", where the field is a number or None, becomes None:
+    it is left to the fit. Fields that are neither derived nor parameters keep their defaults.
+    """
+    chosen = estimator.get_params(deep=False)
+    hints = get_type_hints(record)
+    own = {name: _setting(hints[name], chosen[name]) for name in hints if name in chosen}
+    return record(**(own | derived))
+
+
+def _setting(hint: Any, chosen: Any) -> Any:
+    """A parameter's value as a field of this type holds it."""
+    kinds = get_args(hint) or (hint,)
+    if isinstance(chosen, str):
+        return None if str not in kinds and type(None) in kinds else chosen
+    if isinstance(chosen, numbers.Integral) and int in kinds:
+        return int(chosen)
+    return float(chosen) if isinstance(chosen, numbers.Real) and float in kinds else chosen
+
 
 def check_parameters(estimator: Any) -> None:
     """Check an estimator's own parameters against its `_parameter_constraints`.
@@ -73,10 +147,11 @@ _WARNINGS: dict[Status, type[Warning]] = {
 class NongaussEstimator(BaseEstimator):  # type: ignore[misc]
     """Base class of every estimator: scikit-learn's, plus the record of how a fit went.
 
-    A subclass declares `_parameter_constraints`, stores its parameters unchanged in `__init__` and ends
-    `fit` with `_record_fit`.
+    A subclass states its parameters, their types and defaults in `__init__`, stores them there unchanged and
+    ends `fit` with `_record_fit`. What the types do not allow is refused: see `constraints_of`.
     """
 
+    _parameter_constraints: ClassVar[dict[str, list[Any]]]
     n_iter_: int
     converged_: bool
     stop_reason_: str
@@ -85,12 +160,20 @@ class NongaussEstimator(BaseEstimator):  # type: ignore[misc]
     verbose: int
     holds_training_rows_: bool = False
     """Whether rows of the training table, as encoded, are part of the model and so of its file."""
+    about_: About | None = None
+    """What is known of the fit beyond the model, where `nongauss fit` made it; saved with the model."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "__init__" in vars(cls) and "_parameter_constraints" not in vars(cls):
+            cls._parameter_constraints = constraints_of(cls.__init__)
 
     def _record_fit(self, result: FitResult) -> None:
         """Set `n_iter_`, `converged_`, `stop_reason_` and `trace_` from `result`, and warn if it matters.
 
         Warns `ConvergenceWarning` when the iterations ran out, `NongaussWarning` when the fit broke off.
         """
+        self.__dict__.pop("about_", None)  # it was of another fit
         self.n_iter_ = int(result.n_iter)
         self.converged_ = result.status.converged
         self.stop_reason_ = result.status.value
@@ -104,6 +187,12 @@ class NongaussEstimator(BaseEstimator):  # type: ignore[misc]
         """The parameters that make a fit what it is: not who watches it, where it is kept, or its seed."""
         beside = ("callbacks", "checkpoint", "random_state", "verbose")
         return {name: value for name, value in self.get_params(deep=False).items() if name not in beside}
+
+    def _became(self) -> dict[str, Any]:
+        """What the fit took for parameters that leave the choice to it, by their names, where it is known."""
+        values = self.get_params(deep=False).items()
+        left = [name for name, value in values if isinstance(value, str) and value in ("auto", "learn")]
+        return {name: getattr(self, f"{name}_") for name in left if hasattr(self, f"{name}_")}
 
     def _run(self, checkpoint: Any) -> Run:
         """Who watches a fit, and where it is kept."""
@@ -134,18 +223,19 @@ class TableEstimator(NongaussEstimator):
             del self.feature_names_in_
         self.encoded_names_ = encoder.encoded_names
 
-    def _keep_donors(self, donors: Donors | None) -> None:
-        """Keep training rows whose cells stand in for missing ones of new rows."""
+    def _keep_donors(self, donors: Donors | None, holds_rows_anyway: bool = False) -> None:
+        """Keep training rows whose cells stand in for missing ones of new rows; say so."""
         self._donors = donors
-        self.holds_training_rows_ |= donors is not None
+        self.holds_training_rows_ = holds_rows_anyway or donors is not None
 
     def _encode(self, X: Any) -> FloatArray:
         """New rows as `fit` encoded its own, gaps filled by the mean: (N, D).
 
         Raises NotFittedError, InputError.
         """
-        encoded = self._encoder.as_scaled(self._read(X), estimator_name=type(self).__name__)
-        return self._as_rows(encoded)
+        encoded = self._encoder.as_scaled(self._new_rows(X), estimator_name=type(self).__name__)
+        rows: FloatArray = self._as_rows(encoded)
+        return rows
 
     def _over_gaps(self, X: Any, say: Callable[..., Any], *beside: Any) -> Any:
         """`say(rows, *beside)` of new rows; where cells are missing, over what these may be.
@@ -156,11 +246,11 @@ class TableEstimator(NongaussEstimator):
         donors = getattr(self, "_donors", None)
         if donors is None:
             return say(self._encode(X), *beside)
-        encoded, missing = self._encoder.as_scaled_with_gaps(self._read(X), type(self).__name__)
+        encoded, missing = self._encoder.as_scaled_with_gaps(self._new_rows(X), type(self).__name__)
         return over_gaps(donors, self._as_rows(encoded), missing, say, beside)
 
-    def _read(self, X: Any) -> Any:
-        """New rows as a table. Raises NotFittedError, InputError."""
+    def _new_rows(self, X: Any) -> Any:
+        """New rows as the encoder takes them. Raises NotFittedError."""
         check_is_fitted(self, "encoded_names_")
         return X
 

@@ -91,6 +91,13 @@ def load(path: PathLike) -> Any:
         ) from error
 
 
+def manifest_of(path: PathLike) -> dict[str, Any]:
+    """What a file that `load` reads says of itself: its format, the version that wrote it, the class."""
+    with safe_open(Path(path).expanduser(), framework="numpy") as file:
+        manifest: dict[str, Any] = json.loads(file.metadata()["nongauss"])
+    return manifest
+
+
 def _encode_estimator(estimator: NongaussEstimator, tensors: Tensors) -> dict[str, Any]:
     """Class, parameters and everything that `fit` left behind."""
     name = type(estimator).__name__

@@ -1,7 +1,7 @@
 r"""The chain graph, equation (5): p(v) prod_d p(z_d | v) p(x_d | z_d), each p(x | z) normalised.
 
 Variational Bayes: q(z) = prod Bernoulli(nu), weights of a unit in a view normal with a precision of their
-own that is found by empirical Bayes (automatic relevance determination), sticks as in `stick_breaking.py`.
+own that is found by empirical Bayes (automatic relevance determination), sticks as in `objective.py`.
 The log partition of a visible unit is replaced by a quadratic (`posterior.py`), so that no step size is
 needed. Here p(x | z) charges a feature for existing: one that does not pay for its weights, its stick and its
 entropy is removed.
@@ -26,7 +26,7 @@ from nongauss.harmonium.posterior import (
     natural_moments,
     surrogate,
 )
-from nongauss.harmonium.stick_breaking import stick_log_odds
+from nongauss.harmonium.updates import stick_log_odds
 
 WARM = 10
 """Iterations before the first unit may be removed."""

@@ -17,9 +17,8 @@ from nongauss.harmonium.config import CLASSIFIER_CONSTRAINTS
 from nongauss.harmonium.contrastive_divergence import heeds_labels
 from nongauss.harmonium.estimator import FloatArray, HarmoniumBase
 from nongauss.harmonium.fit import class_temperature, count_features, fit_global
-from nongauss.harmonium.impute import NO_FILLER, learn_filler
 from nongauss.harmonium.objective import scores
-from nongauss.harmonium.summaries import class_means
+from nongauss.harmonium.predict import NO_FILLER, class_means, learn_filler
 from nongauss.optimise.loop import close_checkpoint
 
 
@@ -29,7 +28,7 @@ class HarmoniumClassifier(ClassifierMixin, HarmoniumBase):  # type: ignore[misc]
     A harmonium (see `Harmonium`) whose feature means E[z | x] feed a multiclass linear classifier; both are
     learned together: contrastive divergence of the columns plus C times the Crammer-Singer loss
     max_y [margin 1(y != y_d) + f_y - f_{y_d}] of each row. With several views a step hides one of them in
-    half of its rows; cells that are missing are taken for what the others let expect (see `impute.py`).
+    half of its rows; cells that are missing are taken for what the others let expect (see `Filler`).
 
     Parameters
     ----------

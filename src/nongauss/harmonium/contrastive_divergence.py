@@ -35,7 +35,6 @@ from nongauss.harmonium.data import RowSource, VisibleRows, column_means, mean_s
 from nongauss.harmonium.exponential_families import ALWAYS_ON, Array, Layout, dense, respond, totals_of
 from nongauss.harmonium.objective import contrastive_free_energy
 from nongauss.harmonium.params import FeaturePrior, HarmoniumParams, start
-from nongauss.harmonium.stick_breaking import stick_log_odds
 from nongauss.harmonium.updates import (
     Adam,
     Contrast,
@@ -44,6 +43,7 @@ from nongauss.harmonium.updates import (
     gibbs_sweep,
     hinge,
     preactivation,
+    stick_log_odds,
     with_dropout,
     with_hidden_views,
 )

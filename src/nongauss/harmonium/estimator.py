@@ -29,8 +29,7 @@ from nongauss.harmonium.data import (
 )
 from nongauss.harmonium.exponential_families import dense, saturated_share
 from nongauss.harmonium.fit import fit_chain, fit_global, has_room
-from nongauss.harmonium.predict import Machine
-from nongauss.harmonium.summaries import SATURATED, component_status, description, top_columns
+from nongauss.harmonium.predict import SATURATED, Machine, component_status, description, top_columns
 from nongauss.harmonium.visible_units import UnitCoder
 from nongauss.optimise.checkpoint import Checkpoint
 from nongauss.optimise.loop import close_checkpoint, open_checkpoint

@@ -37,10 +37,9 @@ from nongauss.harmonium.contrastive_divergence import (
 )
 from nongauss.harmonium.data import RowSource, VisibleRows, mean_totals
 from nongauss.harmonium.exponential_families import Layout, dense, respond
-from nongauss.harmonium.impute import NO_FILLER, Filler
 from nongauss.harmonium.objective import scores
 from nongauss.harmonium.params import HarmoniumParams
-from nongauss.harmonium.predict import Machine
+from nongauss.harmonium.predict import NO_FILLER, Filler, Machine
 from nongauss.harmonium.updates import filled_by_mean_field, preactivation, with_dropout
 from nongauss.optimise import loop
 from nongauss.optimise.course import NOBODY, FitResult, Rule, Run, Status

@@ -1,4 +1,4 @@
-"""Gradients of the globally normalised model by contrastive divergence, the hinge's, and Adam; in float32.
+"""Gradients of the globally normalised model by contrastive divergence, the hinge's, Adam; sticks; float32.
 
 The gradients are written by hand: with sparse rows every product with the data is one of scipy's sparse times
 dense products, several times cheaper than the same rows made dense for compiled code. B rows of a batch, D
@@ -24,7 +24,15 @@ from nongauss.harmonium.exponential_families import (
     saturated_share,
     totals_of,
 )
-from nongauss.harmonium.objective import centred, scores, softened, worst_rival
+from nongauss.harmonium.objective import (
+    centred,
+    expected_log_pi,
+    expected_log_rest,
+    multinomial_bound,
+    scores,
+    softened,
+    worst_rival,
+)
 from nongauss.harmonium.params import HarmoniumParams
 
 FILL_SWEEPS = 3
@@ -35,6 +43,9 @@ LEAST_VARIANCE = 1e-4
 
 DECAY_1, DECAY_2, TINY = 0.9, 0.999, 1e-8
 """Adam's memory of the mean and of the square of a gradient."""
+
+SWEEPS = 30
+"""Most updates of gamma, the sticks; they stop earlier when gamma no longer moves."""
 
 
 class Contrast(NamedTuple):
@@ -290,3 +301,31 @@ class Adam:
             np.divide(mean, spare, out=spare)
             spare *= rate * np.sqrt(second) / first
             array += spare
+
+
+def update_sticks(on: Float[np.ndarray, " K"], n_rows: float, alpha: float) -> Float[np.ndarray, "K 2"]:
+    """gamma (K, 2) that maximises the bound, given how many rows `on` (K,) have each feature.
+
+    Coordinate ascent with the multinomial (NOTATION.md has the equations).
+    """
+    off = n_rows - on
+    gamma = np.stack([alpha + on, 1.0 + off], axis=1)
+    for _ in range(SWEEPS):
+        _, q = multinomial_bound(gamma)
+        after = np.cumsum(q[:, ::-1], axis=1)[:, ::-1] - q
+        first = alpha + np.cumsum(on[::-1])[::-1] + (np.tril(after, -1) * off[:, None]).sum(axis=0)
+        new = np.stack([first, 1.0 + off @ q], axis=1)
+        moved = float(np.abs(new / gamma - 1.0).max())
+        gamma = new
+        if moved < 1e-6:
+            break
+    return gamma
+
+
+def stick_log_odds(
+    on: Float[np.ndarray, " K"], n_rows: float, alpha: float, accurate: bool = True
+) -> tuple[Float[np.ndarray, " K"], Float[np.ndarray, "K 2"]]:
+    """(E log pi - E log(1 - pi) (K,), gamma (K, 2)). Features must be in order, the most used first."""
+    gamma = update_sticks(on, n_rows, alpha)
+    rest = expected_log_rest(gamma) if accurate else multinomial_bound(gamma)[0]
+    return expected_log_pi(gamma) - rest, gamma

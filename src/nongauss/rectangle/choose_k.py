@@ -15,7 +15,7 @@ import numpy as np
 
 from nongauss.optimise.checkpoint import Checkpoint, computed_once
 from nongauss.optimise.course import NOBODY, Status
-from nongauss.rectangle.config import RectangleRecipe, RuleWording
+from nongauss.rectangle.config import RectangleRecipe, StructureKind
 from nongauss.rectangle.data import FloatArray, LevelCodes, RectangleRows, n_distinct
 from nongauss.rectangle.fit import ClusterTask, fit
 from nongauss.rectangle.predict import FittedRectangles
@@ -36,7 +36,7 @@ FEW_VALUES = 10
 """A column of numbers with at most so many different values, ten rows for each, counts as levels: a density
 would find a cluster of no width at every value."""
 
-KIND = "full"
+KIND: StructureKind = "full"
 """Structure model of the criterion."""
 
 MOST_ROWS = 5000
@@ -44,7 +44,7 @@ MOST_ROWS = 5000
 
 
 def choose(
-    task: ClusterTask, recipe: RectangleRecipe, wording: RuleWording, checkpoint: Checkpoint | None = None
+    task: ClusterTask, recipe: RectangleRecipe, checkpoint: Checkpoint | None = None
 ) -> tuple[int, dict[int, float]]:
     """The number of clusters, and the criterion in nats of each number tried; greater is better.
 
@@ -53,7 +53,7 @@ def choose(
     small = _reduced(task, recipe.seed)
 
     def criterion(K: int) -> float:
-        result, fitted = fit(small, recipe._replace(n_clusters=K, structure=KIND), wording, NOBODY)
+        result, fitted = fit(small, recipe._replace(n_clusters=K, structure=KIND), NOBODY)
         if result.status is Status.STOPPED:
             raise KeyboardInterrupt
         return fitted.log_conditional(small.cells, small.rows) - _penalty(fitted, small)

@@ -1,44 +1,11 @@
-"""What a user chooses: the parameters with what they may be, and the frozen settings of one fit."""
+"""What a user chooses: the frozen settings of one fit. `RectangleMixture.__init__` has the limits."""
 
 from __future__ import annotations
 
-import numbers
-import os
-from typing import Any, NamedTuple
+from typing import Literal, NamedTuple
 
-import numpy as np
-
-from nongauss.estimator.base import Interval, StrOptions
-
-KINDS = ("student_t", "full", "diagonal", "shared")
+StructureKind = Literal["student_t", "full", "diagonal", "shared"]
 """Distributions of the numeric structure columns within a cluster."""
-
-PRIOR_STRENGTH = 100.0
-RULE_TOLERANCE = 0.01
-N_INIT = 10
-MAX_ITER = 200
-TOL = 1e-5
-
-CONSTRAINTS: dict[str, list[Any]] = {
-    "n_clusters": [StrOptions({"auto"}), Interval(numbers.Integral, 1, None, closed="left")],
-    "rule_columns": ["array-like", str, numbers.Integral, None],
-    "structure_columns": ["array-like", str, numbers.Integral, None],
-    "structure": [StrOptions(set(KINDS))],
-    "scaling": [StrOptions({"standard", "rank"})],
-    "prior_rules": [dict, None],
-    "prior_strength": [Interval(numbers.Real, 0, None, closed="neither")],
-    "rule_tolerance": [Interval(numbers.Real, 0, 1, closed="left")],
-    "rule_precision": [StrOptions({"auto"}), numbers.Integral, None],
-    "outliers": ["boolean"],
-    "n_init": [Interval(numbers.Integral, 1, None, closed="left")],
-    "max_iter": [Interval(numbers.Integral, 1, None, closed="left")],
-    "tol": [Interval(numbers.Real, 0, None, closed="left")],
-    "callbacks": ["array-like", None],
-    "checkpoint": [str, os.PathLike, None],
-    "random_state": ["random_state", np.random.Generator],
-    "verbose": ["verbose"],
-}
-"""What scikit-learn is told of the parameters of `RectangleMixture`."""
 
 MOST_ROWS = 20_000
 """Most distinct rows that a model is learned from."""
@@ -71,18 +38,16 @@ COMPARED = 8
 
 
 class RectangleRecipe(NamedTuple):
-    """How boxes and structure are fitted: parameters of `RectangleMixture` by name, and the seed."""
+    """How boxes and structure are fitted and rules printed: parameters by name, and the seed.
+
+    `n_clusters` is 1 where their number is still to be chosen.
+    """
 
     n_clusters: int
-    structure: str
+    structure: StructureKind
     n_init: int
     max_iter: int
     tol: float
     seed: int
-
-
-class RuleWording(NamedTuple):
-    """How rules are printed: digits of the bounds, and the share of rows that fewer conditions may cost."""
-
-    precision: str | int | None
-    tolerance: float
+    rule_precision: str | int | None = "auto"
+    rule_tolerance: float = 0.01

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
+import numbers
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, Self
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,21 +13,27 @@ from sklearn.base import ClusterMixin
 from sklearn.utils.validation import check_is_fitted
 
 from nongauss.core.errors import InputError, NongaussWarning
-from nongauss.estimator.base import TableEstimator, check_parameters
+from nongauss.estimator.base import (
+    Callbacks,
+    CheckpointPath,
+    Interval,
+    NonNegativeFloat,
+    PositiveFloat,
+    PositiveInt,
+    RandomState,
+    TableEstimator,
+    Verbosity,
+    check_parameters,
+    settings_of,
+)
 from nongauss.estimator.by_parts import by_parts
 from nongauss.optimise.checkpoint import Checkpoint
 from nongauss.optimise.loop import close_checkpoint, open_checkpoint
 from nongauss.rectangle.choose_k import choose
 from nongauss.rectangle.config import (
-    CONSTRAINTS,
-    MAX_ITER,
     MOST_ROWS,
-    N_INIT,
-    PRIOR_STRENGTH,
-    RULE_TOLERANCE,
-    TOL,
     RectangleRecipe,
-    RuleWording,
+    StructureKind,
 )
 from nongauss.rectangle.data import (
     ColumnViews,
@@ -56,6 +62,9 @@ from nongauss.rectangle.rules import NOTHING_STATED, read_prior
 from nongauss.tables.encoder import TableEncoder
 from nongauss.tables.learn import as_source, learn
 from nongauss.tables.source import Encode, Source, itself, sample_table
+
+Columns = Annotated[Any, "array-like", str, numbers.Integral, None]
+"""Names or positions of columns of a table; None: all."""
 
 
 class RectangleMixture(ClusterMixin, TableEstimator):  # type: ignore[misc]
@@ -147,28 +156,26 @@ class RectangleMixture(ClusterMixin, TableEstimator):  # type: ignore[misc]
     'petal length (cm)'
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = CONSTRAINTS
-
     def __init__(
         self,
-        n_clusters: int | str = "auto",
+        n_clusters: PositiveInt | Literal["auto"] = "auto",
         *,
-        rule_columns: Any = None,
-        structure_columns: Any = None,
-        structure: str = "student_t",
-        scaling: str = "standard",
-        prior_rules: Mapping[str, Mapping[Any, Any]] | None = None,
-        prior_strength: float = PRIOR_STRENGTH,
-        rule_tolerance: float = RULE_TOLERANCE,
-        rule_precision: str | int | None = "auto",
+        rule_columns: Columns = None,
+        structure_columns: Columns = None,
+        structure: StructureKind = "student_t",
+        scaling: Literal["standard", "rank"] = "standard",
+        prior_rules: Annotated[Mapping[str, Mapping[Any, Any]], dict] | None = None,
+        prior_strength: PositiveFloat = 100.0,
+        rule_tolerance: Annotated[float, Interval(numbers.Real, 0, 1, closed="left")] = 0.01,
+        rule_precision: Literal["auto"] | int | None = "auto",
         outliers: bool = False,
-        n_init: int = N_INIT,
-        max_iter: int = MAX_ITER,
-        tol: float = TOL,
-        callbacks: Sequence[Callable[..., Any]] | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
+        n_init: PositiveInt = 10,
+        max_iter: PositiveInt = 200,
+        tol: NonNegativeFloat = 1e-5,
+        callbacks: Callbacks = None,
+        checkpoint: CheckpointPath = None,
+        random_state: RandomState = None,
+        verbose: Verbosity = 0,
     ) -> None:
         self.n_clusters = n_clusters
         self.rule_columns = rule_columns
@@ -204,13 +211,14 @@ class RectangleMixture(ClusterMixin, TableEstimator):  # type: ignore[misc]
         rows, weight = _rows_to_fit(source, whole, name)
         task = self._task(rows, whole, weight)
         seed, checkpoint = self._opened(seed, task.rows, whole, float(weight.sum()))
-        recipe, wording = self._recipe(seed), self._wording()
+        n_clusters = 1 if self.n_clusters == "auto" else int(self.n_clusters)
+        recipe = settings_of(RectangleRecipe, self, n_clusters=n_clusters, seed=seed)
         self.criterion_ = None
         if self.n_clusters == "auto":
-            chosen, self.criterion_ = choose(task, recipe, wording, checkpoint)
+            chosen, self.criterion_ = choose(task, recipe, checkpoint)
             recipe = recipe._replace(n_clusters=chosen)
         self._check_number(recipe.n_clusters, task, len(weight))
-        result, self._fitted = fit(task, recipe, wording, self._run(checkpoint))
+        result, self._fitted = fit(task, recipe, self._run(checkpoint))
         self._keep_encoder(whole)
         self._keep_words(source, result.state)
         if self.n_clusters != "auto" and self.n_clusters_ < recipe.n_clusters:
@@ -298,20 +306,6 @@ class RectangleMixture(ClusterMixin, TableEstimator):  # type: ignore[misc]
         arrays = (rows.X, rows.X_labels, rows.Y, rows.Y_labels, rows.weight)
         told = self._settings_that_matter(), whole, total
         return open_checkpoint(self.checkpoint, seed, self.random_state, arrays, *told)
-
-    def _recipe(self, seed: int) -> RectangleRecipe:
-        """The settings of the fit; of "auto", those of a fit of one cluster."""
-        n_clusters = 1 if self.n_clusters == "auto" else int(self.n_clusters)
-        return RectangleRecipe(
-            n_clusters, self.structure, int(self.n_init), int(self.max_iter), float(self.tol), seed
-        )
-
-    def _wording(self) -> RuleWording:
-        """The settings of the printed rules."""
-        precision = self.rule_precision
-        if precision is not None and precision != "auto":
-            precision = int(precision)
-        return RuleWording(precision, float(self.rule_tolerance))
 
     def _check_number(self, K: int, task: ClusterTask, n_samples: int) -> None:
         """Refuse more clusters than there are different rows, or fewer than have names."""

@@ -11,7 +11,7 @@ import numpy as np
 from nongauss.optimise import loop
 from nongauss.optimise.course import FitResult, Rule, Run
 from nongauss.rectangle.box_search import RankedColumns, hard_boxes, rank_columns
-from nongauss.rectangle.config import CANDIDATES, COMPARED, STAGES, STEEPNESS, RectangleRecipe, RuleWording
+from nongauss.rectangle.config import CANDIDATES, COMPARED, STAGES, STEEPNESS, RectangleRecipe
 from nongauss.rectangle.data import ColumnViews, FloatArray, IntArray, RawCells, RectangleRows
 from nongauss.rectangle.objective import EMProblem, objective, slope_powers
 from nongauss.rectangle.params import RectangleParams, StatedBound, box_prior
@@ -54,9 +54,7 @@ class SoftClusters(NamedTuple):
         return SoftClusters(self.params.clusters(chosen), self.share[chosen], self.kept[chosen])
 
 
-def fit(
-    task: ClusterTask, recipe: RectangleRecipe, wording: RuleWording, run: Run
-) -> tuple[FitResult, FittedRectangles]:
+def fit(task: ClusterTask, recipe: RectangleRecipe, run: Run) -> tuple[FitResult, FittedRectangles]:
     """Fit boxes and structure by EM, then find the hard boxes and print them.
 
     The hard boxes are sought for the clusters by `soft_posterior`; where rules may speak of no structure
@@ -71,7 +69,7 @@ def fit(
     ranked = rank_columns(task.views.rule, task.cells, rows.X, rows.weight)
     while True:
         own = soft.share.argmax(axis=0) if task.views_overlap else by_soft_box(rows, soft.params.boxes)
-        rules = _rules(task, ranked, soft, own, wording)
+        rules = _rules(task, ranked, soft, own, recipe)
         margins = rules.margins(task.cells)
         rules = rules._replace(slopes=best_slopes(margins, soft.share.T, rows.weight))
         left = np.unique(rules.claims(margins).argmax(axis=1))
@@ -82,12 +80,12 @@ def fit(
 
 
 def _rules(
-    task: ClusterTask, ranked: RankedColumns, soft: SoftClusters, own: IntArray, wording: RuleWording
+    task: ClusterTask, ranked: RankedColumns, soft: SoftClusters, own: IntArray, recipe: RectangleRecipe
 ) -> Rules:
     """The printed rules of clusters whose rows are `own` (N,), under the names that were stated for them."""
     stated, names = task.stated.of(soft.kept)
-    boxes = hard_boxes(ranked, soft.params.boxes, own, wording.tolerance, stated)
-    return printed(ranked, task.views.rule, boxes, names, wording.precision)
+    boxes = hard_boxes(ranked, soft.params.boxes, own, recipe.rule_tolerance, stated)
+    return printed(ranked, task.views.rule, boxes, names, recipe.rule_precision)
 
 
 def fit_soft(

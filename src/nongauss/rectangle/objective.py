@@ -178,7 +178,8 @@ def penalised(
     """The objective from its parts: log p(T, Y, Phi) = log p(Phi, Y | T, theta) + log p(T) + log p(theta)."""
     value = log_joint(log_G, log_p, problem.rows.weight)
     value += log_box_prior(params.boxes, problem.prior)[0].sum(axis=1)
-    return value + log_prior(params.structure, problem.kind)
+    total: Float[np.ndarray, " S"] = value + log_prior(params.structure, problem.kind)
+    return total
 
 
 def _factors(powers: SlopePowers, boxes: SoftBoxes) -> tuple[FloatArray, FloatArray]:

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.sparse_gp.kernels import FloatArray, Space
 from nongauss.sparse_gp.likelihoods import Likelihood
+from nongauss.tables.completion import Donors, completed_rows
 from nongauss.tables.encoder import TableEncoder
 from nongauss.tables.labels import LabelCoder, class_target
 from nongauss.tables.source import Encode, Encoded, Part, ReadPart, Source, sample
@@ -36,12 +37,16 @@ class GPRows(NamedTuple):
 
 
 class GPTable(NamedTuple):
-    """A table as a fit takes it: canonical rows, the columns of X, and all rows where these are more."""
+    """A table as a fit takes it: canonical rows, the columns of X, and all rows where these are more.
+
+    `donors`: rows whose cells stand in for missing ones.
+    """
 
     rows: GPRows
     space: Space
     everywhere: Source | None
     checksum: int
+    donors: Donors | None
 
 
 def read_table(
@@ -51,10 +56,11 @@ def read_table(
 
     Of a table that is not in memory the first `most` canonical rows, and all of them where they are.
     """
-    encoded = source.map(Encode(encoder, read, estimator_name, n_targets=2))
+    encoded = completed_rows(encoder, source.map(Encode(encoder, read, estimator_name, n_targets=2)))
     first = sample(encoded, most)
     everywhere = None if first.is_all else encoded.map(as_rows)
-    return GPTable(as_rows(first.rows).in_float64(), space_of(encoder), everywhere, first.checksum)
+    rows, donors = as_rows(first.rows).in_float64(), Donors.of(encoder, first.rows)
+    return GPTable(rows, space_of(encoder), everywhere, first.checksum, donors)
 
 
 def as_rows(part: Encoded) -> GPRows:

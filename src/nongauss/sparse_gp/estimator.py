@@ -37,6 +37,7 @@ from nongauss.sparse_gp.likelihoods import REGRESSION, Custom, Likelihood
 from nongauss.sparse_gp.params import most_rows, shares_a_row
 from nongauss.sparse_gp.predict import GPAverage, GPPosterior
 from nongauss.tables.encoder import TableEncoder
+from nongauss.tables.frame import read_input
 from nongauss.tables.learn import as_source, learn
 from nongauss.tables.source import ReadPart, Source
 
@@ -81,14 +82,18 @@ class SparseGP(TableEstimator):
         self._keep_encoder(encoder)
         self.posteriors_, self.weights_ = average
         self.is_exact_ = main.is_exact(table.rows)
-        self.holds_training_rows_ = shares_a_row(main.posterior.Z, table.rows.X)
+        self._keep_donors(table.donors, shares_a_row(main.posterior.Z, table.rows.X))
         self.kernel_params_, self.lengthscales_ = main.posterior.readable()
         self.bound_ = main.bound
         close_checkpoint(checkpoint, result.status)
         return result
 
-    def _encode(self, X: Any) -> FloatArray:
-        return with_a_column(super()._encode(X))
+    def _became(self) -> dict[str, Any]:
+        n_inducing = {"n_inducing": len(self.posteriors_[0].Z)} if self.n_inducing == "auto" else {}
+        return super()._became() | n_inducing
+
+    def _as_rows(self, encoded: Any) -> Any:
+        return with_a_column(encoded)
 
 
 class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):  # type: ignore[misc]
@@ -255,18 +260,23 @@ class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):  
     ) -> FloatArray | tuple[FloatArray, FloatArray]:
         """Mean of y for each row, original units: (N,). With `return_std`, also its standard deviation."""
         if not return_std and exposure is None:
-            encoded = self._encode(X)
-            average = GPAverage(self.posteriors_, self.weights_)
-            if self.posterior_.likelihood.target == "standardised":
-                return self._scaler.inverse_mean(average.mean(encoded)[:, None])[:, 0]
-            return self._law(encoded, np.zeros(len(encoded))).mean
+            mean: FloatArray = self._over_gaps(X, self._mean)
+            return mean
         distribution = self.predict_distribution(X, exposure)
         return (distribution.mean, distribution.std) if return_std else distribution.mean
 
     def predict_distribution(self, X: Any, exposure: ArrayLike | None = None) -> PredictiveDistribution:
         """The whole distribution of y for each row, discrete for counts. `exposure` as in `fit`."""
-        encoded = self._encode(X)
-        return self._law(encoded, log_exposure(exposure, len(encoded), self.posterior_.likelihood))
+        table = read_input(self._new_rows(X), type(self).__name__)
+        shift = log_exposure(exposure, len(table), self.posterior_.likelihood)
+        law: PredictiveDistribution = self._over_gaps(table, self._law, shift)
+        return law
+
+    def _mean(self, encoded: FloatArray) -> FloatArray:
+        if self.posterior_.likelihood.target == "standardised":
+            average = GPAverage(self.posteriors_, self.weights_)
+            return self._scaler.inverse_mean(average.mean(encoded)[:, None])[:, 0]
+        return self._law(encoded, np.zeros(len(encoded))).mean
 
     def _law(self, encoded: FloatArray, shift: FloatArray) -> PredictiveDistribution:
         centre, scale = float(self._scaler.centre[0]), float(self._scaler.scale[0])

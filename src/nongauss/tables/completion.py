@@ -90,7 +90,7 @@ class Donors:
         if not isinstance(encoder, TableEncoder):
             return None
         most = max(1, min(MOST_DONORS, MOST_CELLS // max(1, rows.X.shape[1])))
-        X, Y, weight = (np.array(part[:most]) for part in rows)
+        X, Y, weight = rows.X[:most].copy(), rows.Y[:most].copy(), rows.weight[:most].copy()
         return cls(X, Y, weight, donor_columns(encoder))
 
     def completions(self, X: FloatArray, missing: BoolArray, n: int = N_COMPLETIONS) -> FloatArray:
@@ -119,7 +119,7 @@ class Donors:
                 if law is None:
                     continue
                 rows = np.flatnonzero(missing[:, j])
-                uniform = _uniform(_hashes(self.X, self.Y)[rows], j, sweep)
+                uniform = _uniform(_hashes(self.X, self.Y)[rows], int(j), sweep)
                 own = np.hstack([now[rows], Y[rows]])
                 now[np.ix_(rows, law.values)] = law.draw(own, np.zeros(len(rows), np.intp), uniform)
         return replace(self, X=rounded(now))
@@ -236,7 +236,7 @@ def _drawn(
             law = laws[int(j)]
             if law is None or not len(rows):
                 continue
-            uniform = np.tile(_uniform(hashes[rows], j, sweep), n)
+            uniform = np.tile(_uniform(hashes[rows], int(j), sweep), n)
             own = (np.arange(n)[:, None] * n_rows + rows).ravel()
             given = np.hstack([now[own], np.tile(Y[rows], (n, 1))])
             drawn = law.draw(given, tree[own], (turn[own] + uniform) / turns)

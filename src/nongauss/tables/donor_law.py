@@ -1,8 +1,8 @@
 """The law of one encoded column given others, by donors: rows that are alike in what is known.
 
-A ridge regression predicts the column's cells, and a few trees, grown on that prediction and the other columns,
-part the donors; one of the leaf gives its cell, a number moved by the difference of the two predictions.
-That is predictive mean matching (Little 1988; van Buuren 2018, section 3.4) within leaves that also take up
+A ridge regression predicts the column's cells, and a few trees, grown on that prediction and the other
+columns, part the donors; one of the leaf gives its cell, a number moved by the difference of the two
+predictions. That is predictive mean matching (Little 1988; van Buuren 2018, section 3.4) within leaves that also take up
 what is not linear (Doove, van Buuren and Dusseldorp 2014).
 """
 
@@ -37,7 +37,8 @@ class _Tree(NamedTuple):
         first, last = self.bounds[leaf], self.bounds[leaf + 1]
         at = self.mass[first] + uniform * (self.mass[last] - self.mass[first])
         place = np.searchsorted(self.mass, at, side="right") - 1
-        return self.order[np.clip(place, first, last - 1)]
+        donor: NDArray[np.intp] = self.order[np.clip(place, first, last - 1)]
+        return donor
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,175 @@
+"""What is kept of a fit with its model, and what `nongauss describe` says of a model file."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+import nongauss
+from nongauss.cli.choose import REGRESSION
+from nongauss.cli.judge import Outcome
+from nongauss.cli.read import Table
+from nongauss.estimator.about import About, Marginal
+from nongauss.report.metrics import metric_table
+from nongauss.report.text import align, facts, model_record, settings, text_table
+from nongauss.tables.column import label_of
+
+_TOLD_ELSEWHERE = {
+    "n_features_in_",
+    "feature_names_in_",
+    "encoded_names_",
+    "holds_training_rows_",
+    "n_iter_",
+    "converged_",
+    "stop_reason_",
+    "trace_",
+    "about_",
+    "classes_",
+    "weights_",
+    "labels_",
+}
+_MOST_NUMBERS = 20
+_MOST_CLASSES = 20
+
+
+def about_of(outcome: Outcome, table: Table, asked: str) -> About:
+    """What is kept with the model of this fit. `asked`: the model that was asked for, maybe "auto".
+
+    The time is that of SOURCE_DATE_EPOCH where it is set, for files that are to be the same again.
+    """
+    info = table.info()
+    seconds = int(os.environ.get("SOURCE_DATE_EPOCH", time.time()))
+    return About(
+        target=table.target,
+        kind=table.kind.value,
+        task=table.choice.task,
+        asked=asked,
+        became=type(outcome.final).__name__,
+        source=table.source,
+        n_rows=outcome.n_rows,
+        n_held_out=0 if outcome.held_out is None else len(outcome.held_out[1]),
+        columns=[(name, kind) for name, kind in info.used],
+        ignored=[(name, reason) for name, reason in info.ignored],
+        figures=outcome.metrics,
+        verdict=[],
+        marginal=Marginal.of(table.y, labels=table.choice.task != REGRESSION),
+        fitted_at=datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds"),
+        version=nongauss.__version__,
+    )
+
+
+def model_description(model: Any, path: Path) -> dict[str, Any]:
+    """All that is known of a model from a file, for JSON."""
+    from nongauss.estimator.persistence import manifest_of
+
+    manifest = manifest_of(path)
+    about = model.about_ or About()
+    known = {name: value for name, value in asdict(about).items() if name != "marginal"}
+    classes = getattr(model, "classes_", None)
+    return {
+        "file": path,
+        "format_version": manifest["format_version"],
+        "package_version": manifest["package_version"],
+        **known,
+        **model_record(model),
+        "classes": None if classes is None else [label_of(label) for label in classes.tolist()],
+        "columns_used": [list(pair) for pair in about.columns],
+        "auto_became": model._became(),
+        "fitted": fitted_values(model),
+    }
+
+
+def fitted_values(model: Any) -> dict[str, Any]:
+    """The readable results of a fit by name: numbers, texts, a few together; of large arrays the shape."""
+    found = {}
+    for name, value in vars(model).items():
+        if not name.endswith("_") or name.startswith("_") or name in _TOLD_ELSEWHERE:
+            continue
+        if isinstance(value, np.ndarray) and value.size > _MOST_NUMBERS:
+            found[name] = "array of " + " x ".join(str(n) for n in value.shape)
+        elif isinstance(value, (bool, int, float, str, np.generic, np.ndarray)) or _is_plain(value):
+            found[name] = value
+    return found
+
+
+def _is_plain(value: Any) -> bool:
+    """Is it a short mapping or sequence of numbers and texts?"""
+    items = value.values() if isinstance(value, Mapping) else value
+    if isinstance(items, (str, pd.DataFrame)) or not hasattr(items, "__len__"):
+        return False
+    return all(isinstance(item, (bool, int, float, str, np.generic)) for item in items)
+
+
+def description_text(model: Any, path: Path) -> str:
+    """The same for a person."""
+    from nongauss.estimator.persistence import manifest_of
+
+    manifest, about = manifest_of(path), model.about_ or About()
+    head = [("File", f"{path}, format {manifest['format_version']}, nongauss {manifest['package_version']}")]
+    sections = [align([*head, *_about_lines(about), *facts(model), *_class_line(model)])]
+    sections += _column_sections(model, about)
+    became = model._became()
+    changed = [(n, f"{v}, which became {became[n]}" if n in became else v) for n, v in settings(model)]
+    sections.append("Settings\n" + align(changed, indent="  "))
+    values = [(name.rstrip("_"), _short(value)) for name, value in fitted_values(model).items()]
+    if values:
+        sections.append("Fitted\n" + align(values, indent="  "))
+    if hasattr(model, "describe"):
+        sections.append(model.describe())
+    if about.figures:
+        sections.append("Held-out rows\n" + text_table(*metric_table(about.figures)))
+    return "\n\n".join([*sections, *(["\n".join(about.verdict)] if about.verdict else [])])
+
+
+def _about_lines(about: About) -> list[tuple[str, str]]:
+    """What the model was fitted to, as pairs of label and text."""
+    if about.target is None:
+        return [("Target", "not known: the model was saved from Python, or by an older version")]
+    held = f", judged on {about.n_held_out} held out" if about.n_held_out else ", none held out"
+    model = f"auto, which became {about.became}" if about.asked == "auto" else f"{about.asked}, as asked"
+    return [
+        ("Target", f"{about.target} ({about.kind}), {about.task}"),
+        ("Table", f"{about.source}, {about.n_rows} rows{held}"),
+        ("Fitted at", str(about.fitted_at)),
+        ("Asked for", model),
+    ]
+
+
+def _class_line(model: Any) -> list[tuple[str, str]]:
+    classes = getattr(model, "classes_", None)
+    if classes is None:
+        return []
+    shown = [label_of(label) for label in classes[:_MOST_CLASSES].tolist()]
+    return [("Classes", ", ".join(shown) + (f", … ({len(classes)})" if len(classes) > len(shown) else ""))]
+
+
+def _column_sections(model: Any, about: About) -> list[str]:
+    """The columns by kind, and those that were left out, where it is known; else their names."""
+    if not about.columns:
+        names = getattr(model, "feature_names_in_", None)
+        return [] if names is None else ["Columns: " + ", ".join(str(name) for name in names)]
+    kinds: dict[str, list[str]] = {}
+    for name, kind in about.columns:
+        kinds.setdefault(kind, []).append(name)
+    lines = [(f"{kind} ({len(names)})", ", ".join(names)) for kind, names in kinds.items()]
+    lines += [("left out", f"{name}: {reason}") for name, reason in about.ignored]
+    return ["Columns\n" + align(lines, indent="  ")]
+
+
+def _short(value: Any) -> str:
+    """A fitted value on a line, numbers to four digits."""
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {_short(item)}" for name, item in value.items())
+    if isinstance(value, np.ndarray):
+        return _short(value.tolist())
+    if isinstance(value, (list, tuple)):
+        return ", ".join(_short(item) for item in value)
+    return f"{value:.4g}" if isinstance(value, (float, np.floating)) else str(value)

@@ -1,0 +1,76 @@
+"""What is known of a fitted model beyond the model itself: its target, its rows, how good it was."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from nongauss.core.records import persistable
+
+_MOST_QUANTILES = 200
+_MOST_REPEATED = 2000
+
+
+@persistable("estimator.Marginal")
+@dataclass(frozen=True)
+class Marginal:
+    """The law of a training target when no column is looked at: `values` (K,), each with its `weights` (K,).
+
+    Numbers are quantiles at the middles of equal steps of probability, values that did occur; labels are all
+    labels with their numbers of rows.
+    """
+
+    values: npt.NDArray[Any]
+    weights: npt.NDArray[np.float64]
+
+    @classmethod
+    def of(cls, y: Any, *, labels: bool) -> Marginal:
+        """Of targets (N,). Of numbers at most N / 2 quantiles are kept, and at most 200."""
+        y = np.asarray(y)
+        if labels:
+            values, counts = np.unique(y.astype(str) if y.dtype == object else y, return_counts=True)
+            return cls(values, counts.astype(np.float64))
+        n = min(max(2, len(y) // 2), _MOST_QUANTILES)
+        values = np.quantile(y, (np.arange(n) + 0.5) / n, method="inverted_cdf")
+        return cls(values, np.full(n, 1.0 / n))
+
+    def sample(self) -> npt.NDArray[Any]:
+        """Targets of about this law, for a model that is fitted to them: each value at least once."""
+        if np.ptp(self.weights) == 0:
+            return self.values
+        share = self.weights * min(1.0, _MOST_REPEATED / self.weights.sum())
+        repeated: npt.NDArray[Any] = np.repeat(self.values, np.maximum(1, np.round(share)).astype(np.intp))
+        return repeated
+
+
+@persistable("estimator.About")
+@dataclass(frozen=True)
+class About:
+    """What `nongauss fit` knew of a model that it saved; whatever is not known is empty.
+
+    `kind` of the target; `asked` and `became`: the model that was asked for and the one that was fitted.
+    `n_rows` fitted, `n_held_out` judged by. `columns`: (name, kind) of those that the model looks at,
+    `ignored`: (name, reason), `beside`: columns by what they are for, such as exposure. `figures` of the
+    held-out rows by model, the `verdict` in sentences. `marginal`: the law of the target. `fitted_at`: UTC.
+    """
+
+    target: str | None = None
+    kind: str | None = None
+    task: str | None = None
+    asked: str | None = None
+    became: str | None = None
+    source: str | None = None
+    n_rows: int | None = None
+    n_held_out: int = 0
+    columns: Sequence[tuple[str, str]] = ()
+    ignored: Sequence[tuple[str, str]] = ()
+    beside: Mapping[str, str] = field(default_factory=dict)
+    figures: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    verdict: Sequence[str] = ()
+    marginal: Marginal | None = None
+    fitted_at: str | None = None
+    version: str | None = None

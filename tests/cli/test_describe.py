@@ -1,0 +1,84 @@
+"""`nongauss describe`: what is in a model file, those of older versions too."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from nongauss.cli.app import app
+
+OLDER = sorted((Path(__file__).parents[1] / "estimator" / "models_of_0_1").glob("*.nongauss"))
+
+
+def run(*arguments):
+    result = CliRunner().invoke(app, [str(a) for a in arguments])
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+@pytest.fixture(scope="module")
+def visits(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("visits")
+    rng = np.random.RandomState(0)
+    table = pd.DataFrame({"age": 20 + 60 * rng.rand(60), "colour": rng.choice(["red", "blue"], 60), "one": 1})
+    table["visits"] = rng.poisson(np.exp(table["age"] / 40))
+    table.to_csv(folder / "visits.csv", index=False)
+    run("fit", folder / "visits.csv", "--target", "visits", "--out", folder, "--quiet", "--set", "max_iter=8")
+    return folder
+
+
+def test_it_knows_target_rows_columns_figures_date_and_what_auto_became(visits, monkeypatch):
+    text = run("describe", visits / "model.nongauss")
+    for pattern in (
+        r"format 2, nongauss \d",
+        r"Target +visits \(count\), regression",
+        r"Table +visits.csv, 60 rows, judged on \d+ held out",
+        r"Fitted at +20\d\d-\d\d-\d\dT.*\+00:00",
+        r"Asked for +auto, which became SparseGPRegressor",
+        r"n_inducing +'auto', which became \d+",
+        r"lengthscales +age [\d.]+, colour [\d.]+",
+        r"\(1\) +age\n",
+        r"left out +one: ",
+        r"Held-out rows\nmodel ",
+        r"90 % coverage",
+    ):
+        assert re.search(pattern, text), (pattern, text)
+    record = json.loads(run("describe", visits / "model.nongauss", "--json"))
+    assert (record["target"], record["kind"], record["task"], record["n_rows"]) == (
+        "visits",
+        "count",
+        "regression",
+        60,
+    )
+    assert record["figures"]["SparseGPRegressor"]["n_rows"] == record["n_held_out"]
+    assert record["auto_became"]["n_inducing"] > 0
+    assert record["fitted"]["lengthscales_"].keys() == {"age", "colour"}
+    assert "marginal" not in record
+
+
+def test_a_fit_can_be_repeated_to_the_same_bytes(visits, monkeypatch):
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
+    how = ["--target", "visits", "--quiet", "--no-refit", "--set", "max_iter=3", "--test-size", "0"]
+    files = []
+    for name in ("a", "b"):
+        run("fit", visits / "visits.csv", *how, "--out", visits / name)
+        files.append((visits / name / "model.nongauss").read_bytes())
+    assert "2023-11-14T22:13:20" in run("describe", visits / "a" / "model.nongauss")
+    # but for the seconds of the trace, which no file of a fit has twice
+    assert len(files[0]) == len(files[1])
+
+
+@pytest.mark.parametrize("path", OLDER, ids=lambda path: path.stem)
+def test_files_of_0_1_are_still_described(path):
+    text = run("describe", path)
+    assert f"Model                {path.stem}" in text
+    assert "Target               not known" in text
+    record = json.loads(run("describe", path, "--json"))
+    assert (record["model"], record["target"], record["format_version"]) == (path.stem, None, 1)
+    assert record["columns"] == ["size", "colour", "rooms"]
