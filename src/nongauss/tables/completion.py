@@ -30,13 +30,13 @@ MOST_DONORS = 1000
 MOST_CELLS = 2_000_000
 """Cells of these rows: of wide tables fewer rows are kept."""
 
-N_COMPLETIONS = 16
+N_COMPLETIONS = 20
 """Times that a row with gaps is completed for a prediction."""
 
 N_SWEEPS = 4
 """Rounds over the gaps of a row that has several."""
 
-N_TREES, MANY_COLUMNS, FEW_TREES = 8, 100, 2
+N_TREES, MANY_COLUMNS, FEW_TREES = 10, 100, 2
 """Trees for each column, and those where there are many columns."""
 
 
@@ -226,7 +226,6 @@ def _drawn(
     number = np.repeat(np.arange(n), n_rows)  # of the completion
     trees = laws.n_trees
     tree = number % trees if n > 1 else (hashes % np.uint64(trees)).astype(np.intp)
-    turn, turns = number // trees, -(-n // trees)  # draws by one tree fall evenly into its leaf
     _begin_with_donors(
         laws.columns, donors, weight, now, np.tile(missing, (n, 1)), np.tile(several, n), hashes
     )
@@ -236,10 +235,10 @@ def _drawn(
             law = laws[int(j)]
             if law is None or not len(rows):
                 continue
-            uniform = np.tile(_uniform(hashes[rows], int(j), sweep), n)
+            uniform = _even(hashes[rows], int(j), sweep, n).ravel()
             own = (np.arange(n)[:, None] * n_rows + rows).ravel()
             given = np.hstack([now[own], np.tile(Y[rows], (n, 1))])
-            drawn = law.draw(given, tree[own], (turn[own] + uniform) / turns)
+            drawn = law.draw(given, tree[own], uniform)
             now[np.ix_(own, law.values)] = drawn
     return now.reshape(n, n_rows, X.shape[1])
 
@@ -266,6 +265,12 @@ def _begin_with_donors(
         own = missing[rows, j]
         if own.any() and column.values:
             now[np.ix_(rows[own], column.values)] = donors[np.ix_(donor[own], column.values)]
+
+
+def _even(hashes: NDArray[np.uint64], column: int, sweep: int, n: int) -> FloatArray:
+    """n numbers in [0, 1) for each row, one in each n-th of it, in random order: (n, R)."""
+    order = np.argsort([_uniform(hashes, column, (i + 1) * 1_000 + sweep) for i in range(n)], axis=0)
+    return (order + _uniform(hashes, column, sweep)) / n
 
 
 def _hashes(X: NDArray[np.float32], Y: NDArray[np.float32]) -> NDArray[np.uint64]:

@@ -2,8 +2,8 @@
 
 A ridge regression predicts the column's cells, and a few trees, grown on that prediction and the other
 columns, part the donors; one of the leaf gives its cell, a number moved by the difference of the two
-predictions. That is predictive mean matching (Little 1988; van Buuren 2018, section 3.4) within leaves that also take up
-what is not linear (Doove, van Buuren and Dusseldorp 2014).
+predictions. That is predictive mean matching (Little 1988; van Buuren 2018, section 3.4) within leaves that
+also take up what is not linear (Doove, van Buuren and Dusseldorp 2014).
 """
 
 from __future__ import annotations
@@ -21,6 +21,9 @@ MOST_PREDICTORS = 30
 
 LEAF = 5
 """Fewest donors in a leaf."""
+
+NOISE = 6.0
+"""What a split must gain, in variances of what the tree explains, times the number of donors."""
 
 
 class _Tree(NamedTuple):
@@ -79,7 +82,9 @@ class ColumnLaw:
         Z = both[:, given]
         slope, level = _ridge(Z, cells, weight)
         predicted = Z @ slope + level
-        trees = tuple(_tree(np.hstack([predicted, Z]), cells, weight, t) for t in range(n_trees))
+        rest = cells - predicted if moves else cells
+        goal, features = _goals(rest, weight), np.hstack([predicted, Z])
+        trees = tuple(_tree(features, goal, rest[:, 0], weight, t) for t in range(n_trees))
         steps = np.unique(cells[:, 0])
         steps_repeat = len(steps) < 0.5 * len(cells)
         return cls(
@@ -113,8 +118,8 @@ class ColumnLaw:
 
 
 def _most_correlated(
-    both: FloatArray, cells: FloatArray, weight: FloatArray, given: NDArray[np.intp], n_targets: int
-) -> NDArray[np.intp]:
+    both: FloatArray, cells: FloatArray, weight: FloatArray, given: NDArray[np.int64], n_targets: int
+) -> NDArray[np.int64]:
     """Those of the given columns that vary and are most correlated with the cells; the targets always."""
     share = weight / weight.sum()
     Z = both[:, given] - share @ both[:, given]
@@ -145,18 +150,31 @@ def _ridge(Z: FloatArray, cells: FloatArray, weight: FloatArray) -> tuple[FloatA
     return (model.coef_.reshape(cells.shape[1], -1) / scale).T, np.atleast_1d(model.intercept_)
 
 
-def _tree(features: FloatArray, cells: FloatArray, weight: FloatArray, seed: int) -> _Tree:
-    """A tree of the cells on the features, donors weighted anew at random (the Bayesian bootstrap)."""
+def _tree(features: FloatArray, goal: FloatArray, rank: FloatArray, weight: FloatArray, seed: int) -> _Tree:
+    """A tree of the goals (n, L) on the features, donors weighted anew at random (the Bayesian bootstrap).
+
+    A split must explain more than one of pure noise would. Donors of a leaf are in the order of their `rank`.
+    """
     from sklearn.tree import DecisionTreeRegressor
 
     drawn = weight / weight.mean() * np.random.default_rng(seed).exponential(size=len(weight))
-    tree = DecisionTreeRegressor(min_samples_leaf=LEAF, random_state=seed)
-    tree.fit(features.astype(np.float32), cells, sample_weight=drawn)
+    least = NOISE / len(goal)
+    tree = DecisionTreeRegressor(min_samples_leaf=LEAF, min_impurity_decrease=least, random_state=seed)
+    tree.fit(features.astype(np.float32), goal, sample_weight=drawn)
     leaf = tree.apply(features.astype(np.float32))
-    order = np.argsort(leaf, kind="stable")
+    order = np.lexsort((rank, leaf))
     bounds = np.searchsorted(leaf[order], np.arange(tree.tree_.node_count + 1))
     mass = np.concatenate([[0.0], np.cumsum(weight[order])])
     return _Tree(tree, order, bounds, mass)
+
+
+def _goals(rest: FloatArray, weight: FloatArray) -> FloatArray:
+    """What a tree explains of rests (n, L) of sd 1: each, and its square, so that their spread counts."""
+    share = weight / weight.sum()
+    both = np.hstack([rest - share @ rest, (rest - share @ rest) ** 2])
+    both = both - share @ both
+    sd = np.sqrt(share @ both**2)
+    return both[:, sd > 0] / sd[sd > 0] if (sd > 0).any() else np.zeros((len(rest), 1))
 
 
 def _nearest(steps: FloatArray, values: FloatArray) -> FloatArray:
