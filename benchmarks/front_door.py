@@ -15,7 +15,6 @@ import json
 import sys
 import tempfile
 import time
-import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -56,8 +55,7 @@ def fitted(path: Path, target: str, folder: Path, options: Mapping[str, str]) ->
     with without_plots():
         done = CliRunner().invoke(app, arguments)
     if done.exit_code != 0:
-        trace = "" if done.exc_info is None else "".join(traceback.format_exception(*done.exc_info)[-2:])
-        return {"error": " ".join(done.stderr.split())[-400:] or trace}
+        return {"error": " ".join(done.stderr.split())[-400:] or repr(done.exception)}
     record = json.loads(done.stdout.strip().splitlines()[-1])
     return {**record, "cpu_seconds": round(time.process_time() - began, 1)}
 

@@ -56,6 +56,7 @@ def seen(path: Path, file: File) -> Seen:
     said = [*map(str, info.notes), *(str(w.message) for w in caught), *lines_before(table)]
     said += [f"{name}: {reason}" for name, reason in left_out.items()]
     said += [f"Column {column.name!r} {column.note}" for column in columns.values() if column.note]
+    said += [f"Column {c.name!r}: missing are {c.lost}" for c in columns.values() if getattr(c, "lost", "")]
     kept = {name: column for name, column in columns.items() if name not in left_out}
     word = table.kind.value
     levels = [] if table.levels is None else [str(level) for level in np.asarray(table.levels).tolist()]

@@ -102,7 +102,12 @@ def mixed_units() -> File:
     cells = texts(clean)
     cells["weight"] = [f"{plain(g / 1000)} kg" if g >= 1000 else f"{plain(g)} g" for g in grams]
     return File(
-        written(cells), "y", clean, REAL, uses={"weight": "number"}, says=[named("weight", r"\bk?g\b", r"kg")]
+        written(cells),
+        "y",
+        clean,
+        REAL,
+        uses={"weight": "number|label"},
+        says=[named("weight", r"\bk?g\b", r"kg")],
     )
 
 
@@ -248,8 +253,8 @@ def a_fifth_words() -> File:
         "progression",
         clean.drop(columns="bmi"),
         REAL,
-        uses={"bmi": "number|left out"},
-        says=[named("bmi", "low|high|normal|text|number")],
+        uses={"bmi": "number|label|left out"},
+        says=[named("bmi", "low|high|normal")],
     )
 
 

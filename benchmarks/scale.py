@@ -153,7 +153,7 @@ def harmonium_pass(source: Any, engine: str) -> tuple[Callable[[], Any], Any, An
     rows = Stream(list(rows.each(same))) if engine == "memory" else rows
     first = as_visible_rows(sample(rows, 5000).rows, False)
     n_rows = int(learned.counted.rows)
-    recipe = HarmoniumRecipe(100, "binary", "cd", 1, 256, False, 1.0, True, 0.0, 1.0, 0.0, 0.0, 0, 0)
+    recipe = HarmoniumRecipe(100, "binary", "cd", 1, 256, False, 1.0, "accurate", 0.0, seed=0)
     all_rows = RowSource(rows.map(as_visible_rows, False), n_rows, float(n_rows))
     learner = ContrastiveLearner(coder.layout, first, recipe, UNSUPERVISED, 4, all_rows)
     return partial(learner.epoch, 0), None, rows

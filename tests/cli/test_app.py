@@ -256,7 +256,7 @@ ROWS = "".join(f"{i}.5,{2 * i}.25\n" for i in range(20))
         (b"x,y\n1,\n2,\n", "missing in every row"),
         (
             b"x,y\n" + b"".join(b"%d,text %d\n" % (i, i) for i in range(12)),
-            "no model for a target of kind text",
+            "different texts in",
         ),
         (b"x,y\n1,2.5\n2,n/k\n3,3.5\n", "'n/k' in row 2 below the names"),
         (b"code,y\n" + b"".join(b"c%d,%d.5\n" % (i, i) for i in range(21)), "No column is left"),

@@ -7,7 +7,8 @@ from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
 
 from nongauss.cli import fit_and_report, judge
-from nongauss.cli.read import prepare
+from nongauss.cli.read import Declared, prepare
+from nongauss.cli.split import HeldOut, split_rows
 from nongauss.core.errors import InputError
 from report.stand_in import StandIn, small_data
 
@@ -19,36 +20,114 @@ def frame(n=60):
 
 def test_held_out_rows_are_not_seen_and_the_kept_model_has_seen_all():
     ready = prepare(frame(), "y")
-    outcome = judge.fit_and_judge(StandIn(), ready, test_size=0.25, seed=3, rivals={"other": StandIn()})
-    X, y = outcome.held_out
-    assert len(y) == 15
-    seen = ready.X.index.difference(X.index)
-    expected = StandIn().fit(ready.X.loc[seen], ready.y[seen]).predict(X)
-    np.testing.assert_allclose(outcome.judged.predict(X), expected)
-    np.testing.assert_allclose(outcome.final.predict(X), StandIn().fit(ready.X, ready.y).predict(X))
-    assert outcome.metrics["StandIn"]["rmse"] == pytest.approx(np.sqrt(np.mean((expected - y) ** 2)))
-    assert set(outcome.metrics) == {"StandIn", "other"}
+    outcome = judge.fit_and_judge(StandIn(), ready, seed=3)
+    errors = []
+    for train, test in split_rows(ready, HeldOut(), 3).folds:
+        fitted = StandIn().fit(ready.X.iloc[train], ready.y[train])
+        errors.append(fitted.predict(ready.X.iloc[test]) - ready.y[test])
+    assert outcome.n_held_out == 60
+    assert outcome.metrics["StandIn"]["rmse"] == pytest.approx(np.sqrt(np.mean(np.concatenate(errors) ** 2)))
+    np.testing.assert_allclose(
+        outcome.final.predict(ready.X), StandIn().fit(ready.X, ready.y).predict(ready.X)
+    )
+    assert set(outcome.metrics) == {"StandIn", "mean of the target", "ridge regression"}
+    assert "from 5 fits" in outcome.notes[0]
     assert "fitted on all 60" in outcome.notes[0]
+    assert outcome.verdict.worth == "better"
 
 
 def test_without_refit_the_judged_model_is_kept():
     outcome = judge.fit_and_judge(StandIn(), prepare(frame(), "y"), refit=False)
     assert outcome.final is outcome.judged
-    assert outcome.n_rows == 48
+    assert (outcome.n_rows, outcome.n_held_out) == (48, 12)
 
 
-@pytest.mark.parametrize(("rows", "test_size"), [(9, 0.2), (60, 0)])
-def test_nothing_is_held_out_of_few_rows_or_on_request(rows, test_size):
-    outcome = judge.fit_and_judge(StandIn(), prepare(frame(rows), "y", "tggm"), test_size=test_size)
+def test_a_fit_that_takes_long_is_not_repeated(monkeypatch):
+    monkeypatch.setattr(judge, "_MOST_SECONDS_FOR_FOLDS", 0.0)
+    outcome = judge.fit_and_judge(StandIn(), prepare(frame(), "y"))
+    assert outcome.n_held_out == 12
+    assert "a fit on 48 rows" in outcome.notes[0]
+
+
+@pytest.mark.parametrize(("rows", "share"), [(9, 0.2), (60, 0)])
+def test_nothing_is_held_out_of_few_rows_or_on_request(rows, share):
+    outcome = judge.fit_and_judge(StandIn(), prepare(frame(rows), "y", "tggm"), held_out=HeldOut(share=share))
     assert outcome.metrics == {}
-    assert outcome.held_out is None
+    assert outcome.n_held_out == 0
     assert "no held-out figures" in outcome.notes[0]
+    assert outcome.verdict.worth == "unknown"
+    assert "--test" in outcome.verdict.advice[0]
 
 
-@pytest.mark.parametrize("test_size", [-0.1, 1, 1.5, float("nan")])
-def test_share_held_out_must_make_sense(test_size):
-    with pytest.raises(InputError, match="held-out share"):
-        judge.fit_and_judge(StandIn(), prepare(frame(), "y"), test_size=test_size)
+def test_rows_of_a_file_judge_a_fit_on_all(tmp_path):
+    table, other = prepare(frame(60), "y"), frame(90).iloc[60:]
+    path = tmp_path / "other.csv"
+    other[["y", "c", "b", "a"]].to_csv(path, index=False)
+    outcome = judge.fit_and_judge(StandIn(), table, held_out=HeldOut(test=path))
+    expected = StandIn().fit(table.X, table.y).predict(other[["a", "b", "c"]])
+    assert outcome.metrics["StandIn"]["rmse"] == pytest.approx(np.sqrt(np.mean((expected - other["y"]) ** 2)))
+    assert outcome.n_rows == 60
+    assert "30 rows of other.csv" in outcome.notes[0]
+    other.drop(columns="b").to_csv(path, index=False)
+    with pytest.raises(InputError, match=r"other\.csv lacks column 'b'"):
+        judge.fit_and_judge(StandIn(), table, held_out=HeldOut(test=path))
+
+
+def test_rows_in_time_order_are_warned_of_with_the_figure_of_the_last_fifth():
+    rng = np.random.RandomState(0)
+    table = pd.DataFrame({"day": pd.date_range("2026-01-01", periods=120), "a": rng.normal(size=120)})
+    table["y"] = np.cumsum(rng.normal(size=120))
+
+    class Days(StandIn):
+        """Takes the nearest day's value, which knows all of its neighbours and nothing of the future."""
+
+        def fit(self, X, y):
+            self.days_, self.y_ = X["day"].to_numpy(), y
+            return self
+
+        def predict_distribution(self, X):
+            from report.stand_in import NormalRows
+
+            near = np.abs(X["day"].to_numpy()[:, None] - self.days_).argmin(axis=1)
+            return NormalRows(self.y_[near], np.ones(len(X)))
+
+    outcome = judge.fit_and_judge(Days(), prepare(table, "y"))
+    forward = outcome.metrics["Days, last fifth"]
+    assert forward["rmse"] > 1.5 * outcome.metrics["Days"]["rmse"]
+    assert forward["n_rows"] == 24
+    warning = outcome.notes[1]
+    assert "'day'" in warning
+    assert "--split last" in warning
+    assert f"{forward['rmse']:.4g}" in warning
+    asked = judge.fit_and_judge(Days(), prepare(table, "y"), held_out=HeldOut("last"))
+    assert asked.metrics["Days"]["rmse"] == pytest.approx(forward["rmse"])
+    assert len(asked.notes) == 1
+
+
+def test_exposure_goes_with_the_rows_to_fits_and_predictions():
+    rng = np.random.RandomState(0)
+    table = pd.DataFrame({"a": rng.normal(size=80), "time": rng.uniform(0.5, 20, 80)})
+    table["y"] = rng.poisson(table["time"])
+
+    class Rates(StandIn):
+        def fit(self, X, y, exposure=None):
+            assert len(exposure) == len(y)
+            self.rate_ = float(y.sum() / exposure.sum())
+            return self
+
+        def predict_distribution(self, X, exposure=None):
+            from nongauss.report.residual_law import LawRows, NegativeBinomialLaw
+
+            return LawRows(NegativeBinomialLaw(1e8), self.rate_ * exposure)
+
+    ready = prepare(table, "y", declared=Declared(kind="count", exposure="time"))
+    outcome = judge.fit_and_judge(Rates(), ready)
+    assert set(outcome.metrics) == {"Rates", "mean of the target", "log-linear regression"}
+    # The constant rate times the exposure is the truth, for the model as for the constant baseline.
+    assert outcome.metrics["mean of the target"]["rmse"] == pytest.approx(
+        outcome.metrics["Rates"]["rmse"], rel=0.02
+    )
+    assert outcome.verdict.worth == "no better"
 
 
 def labelled(n=60, text=True):
@@ -57,31 +136,20 @@ def labelled(n=60, text=True):
     return table.assign(y=np.array(["low", "mid", "top"])[grade] if text else grade + 1)
 
 
-def test_labels_are_held_out_in_proportion_and_never_all_of_one():
-    table = labelled(100)
-    table["y"] = ["a"] * 80 + ["b"] * 19 + ["c"]
-    outcome = judge.fit_and_judge(DummyClassifier(), prepare(table, "y"), seed=1)
-    assert pd.Series(outcome.held_out[1]).value_counts().to_dict() == {"a": 16, "b": 4}
-    assert list(outcome.judged.classes_) == ["a", "b", "c"]
-    again = judge.fit_and_judge(DummyClassifier(), prepare(table, "y"), seed=2)
-    assert not again.held_out[0].index.equals(outcome.held_out[0].index)
-
-
 def test_labels_of_which_none_occurs_twice_are_all_fitted():
     table = frame(10).assign(y=list("abcdefghij"))
     outcome = judge.fit_and_judge(DummyClassifier(), prepare(table, "y", task="classification"))
-    assert outcome.held_out is None
+    assert outcome.n_held_out == 0
     assert "no label twice" in outcome.notes[0]
 
 
 def test_a_classifier_is_judged_by_its_probabilities():
-    outcome = judge.fit_and_judge(
-        LogisticRegression(), prepare(labelled(), "y"), rivals={"shares": DummyClassifier()}
-    )
-    ours, theirs = outcome.metrics["LogisticRegression"], outcome.metrics["shares"]
+    outcome = judge.fit_and_judge(LogisticRegression(), prepare(labelled(), "y"))
+    assert list(outcome.metrics) == ["LogisticRegression", "class shares", "logistic regression"]
+    ours, theirs = outcome.metrics["LogisticRegression"], outcome.metrics["class shares"]
     assert ours["log_loss"] < theirs["log_loss"]
     assert "level_error" not in ours
-    assert not any("width" in note for note in outcome.notes)
+    assert outcome.verdict.worth == "better"
 
 
 @pytest.mark.parametrize("category", [False, True])
@@ -89,12 +157,12 @@ def test_ordered_classes_are_also_judged_by_their_distance(category):
     table = labelled(text=category)
     if category:
         table["y"] = pd.Categorical(table["y"], ["top", "spare", "mid", "low"], ordered=True)
-    ready = prepare(table, "y")
+    ready = prepare(table, "y", task="ordinal")
     assert ready.levels.tolist() == (["top", "spare", "mid", "low"] if category else [1, 2, 3])
     outcome = judge.fit_and_judge(LogisticRegression(), ready)
-    X, y = outcome.held_out
+    scores = outcome.scores
     place = {level: number for number, level in enumerate(ready.levels.tolist())}
-    steps = [abs(place[p] - place[t]) for p, t in zip(outcome.judged.predict(X), y, strict=True)]
+    steps = [abs(place[p] - place[t]) for p, t in zip(scores.predicted, scores.y, strict=True)]
     assert outcome.metrics["LogisticRegression"]["level_error"] == pytest.approx(np.mean(steps))
     result = fit_and_report.compare_table([LogisticRegression()], ready, cv=2, seed=0)
     assert {"LogisticRegression", "class shares", "logistic regression"} <= set(result.index)

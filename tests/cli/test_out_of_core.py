@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 from nongauss import SparseGPRegressor
 from nongauss.cli import out_of_core
 from nongauss.cli.app import app
+from nongauss.cli.split import HeldOut
 from nongauss.core.errors import InputError
 from nongauss.estimator.persistence import load
 
@@ -59,6 +60,8 @@ def test_a_table_is_fitted_from_disk_judged_on_other_parts_and_predicted_part_by
     assert name == "SparseGPRegressor"
     assert figures["coverage_90"] > 0.5
     assert any("from 2 of 8 parts" in note for note in record["notes"])
+    assert list(record["held_out"]) == [name, "mean of the target", "log-linear regression"]
+    assert record["verdict"]["worth"] in ("better", "no better")
     assert (file.parent / "report.html").exists()
     out = tmp_path / "pred.parquet"
     done = run("predict", file, folder, "--out", out)
@@ -83,7 +86,7 @@ def test_a_local_cluster_starts_where_no_address_is_given(monkeypatch):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--engine", "spark"], "There is no engine 'spark'; there are memory, stream, dask."),
+        (["--engine", "spark"], "There is no engine 'spark'; there are: 'memory', 'stream', 'dask'."),
         (["--scheduler", "tcp://1"], "--scheduler goes with --engine dask, not memory"),
         (["--engine", "stream", "--target", "sale"], "did you mean 'sales'?"),
     ],
@@ -119,6 +122,6 @@ def test_a_part_that_fails_leaves_no_predictions(folder, streamed, tmp_path):
 def test_a_fit_that_is_stopped_is_not_kept(folder, test_size):
     table = out_of_core.sampled_table(folder, "sales")
     model = SparseGPRegressor("poisson", n_inducing=5, callbacks=[lambda progress: True], random_state=0)
-    options = {"test_size": test_size, "seed": 0, "checkpoint": None}
+    options = {"held_out": HeldOut(share=test_size), "seed": 0, "checkpoint": None}
     with pytest.raises(KeyboardInterrupt):
         out_of_core.fit_parts(model, table, folder, "stream", **options)

@@ -6,8 +6,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
+from typer.testing import CliRunner
 
-from nongauss.cli.predict import predict_table
+import nongauss
+from nongauss.cli.app import app
+from nongauss.cli.predict import predict_table, prediction_frame
+from nongauss.core.errors import InputError
+from nongauss.estimator.about import About
 from report.stand_in import small_data
 
 
@@ -32,3 +37,91 @@ def test_predictions_of_a_classifier_have_a_column_for_each_class(tmp_path, text
     ]
     np.testing.assert_allclose(written.iloc[:, 1:], model.predict_proba(table[["a", "b", "c"]]))
     assert (written["predicted"] == model.predict(table[["a", "b", "c"]])).all()
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    """A folder with a model of counts, one of labels and their table."""
+    folder = tmp_path_factory.mktemp("saved")
+    rng = np.random.RandomState(0)
+    table = pd.DataFrame({"key": [f"{i:03d}x" for i in range(60)], "mean": rng.rand(60), "a": rng.rand(60)})
+    table["n"] = rng.poisson(np.exp(1 + table["a"]))
+    table["who"] = np.where(table["a"] + 0.1 * rng.rand(60) > 0.5, "me", "you")
+    table.to_csv(folder / "t.csv", index=False)
+    table.to_parquet(folder / "t.parquet", row_group_size=17)
+    X = table[["mean", "a"]]
+    model = nongauss.SparseGPRegressor(likelihood="poisson", n_inducing=6).fit(X, table["n"])
+    labels = nongauss.SparseGPClassifier(n_inducing=6).fit(X, table["who"])
+    for each, target, other, name in ((model, "n", "who", "counts"), (labels, "who", "n", "labels")):
+        each.about_ = About(target=target, ignored=[("key", "an id"), (other, "left out")])
+        nongauss.save(each, folder / name)
+    return folder
+
+
+def predicted(folder, *arguments, data="t.csv", out="p.csv", model="counts"):
+    command = ["predict", folder / model, folder / data, "--out", folder / out, "--force", *arguments]
+    result = CliRunner().invoke(app, [str(a) for a in command])
+    assert result.exit_code == 0, result.output
+    return pd.read_parquet(folder / out) if out.endswith("parquet") else pd.read_csv(folder / out)
+
+
+def refused(folder, *arguments, model="counts"):
+    command = ["predict", folder / model, folder / "t.csv", "--out", folder / "no.csv", *arguments]
+    result = CliRunner().invoke(app, [str(a) for a in command])
+    assert result.exit_code == 2, result.output
+    assert not (folder / "no.csv").exists()
+    return result.stderr
+
+
+@pytest.mark.parametrize(("data", "out"), [("t.csv", "p.csv"), ("t.parquet", "p.parquet")])
+def test_keys_come_first_and_intervals_and_quantiles_are_those_asked_for(saved, data, out):
+    how = ["--id", "key", "--keep", "n,a", "--coverage", "50,90", "--quantiles", ".05,.5,.95"]
+    found = predicted(saved, *how, data=data, out=out)
+    assert list(found) == [
+        *("key", "n", "a", "mean", "sd", "lower_50", "upper_50", "lower_90", "upper_90"),
+        *("q_0.05", "q_0.5", "q_0.95"),
+    ]
+    table = pd.read_csv(saved / "t.csv")
+    assert found[["key", "n", "a"]].equals(table[["key", "n", "a"]])
+    law = nongauss.load(saved / "counts").predict_distribution(table[["mean", "a"]])
+    np.testing.assert_allclose(found["mean"], law.mean)
+    np.testing.assert_allclose(found[["lower_50", "upper_50"]], law.interval(0.5))
+    np.testing.assert_allclose(found["q_0.5"], law.quantile(0.5))
+    assert (found["q_0.05"] == found["lower_90"]).all()
+
+
+def test_the_usual_columns_without_options(saved):
+    assert list(predicted(saved)) == ["mean", "sd", "lower_90", "upper_90"]
+    labels = predicted(saved, "--id", "key", model="labels")
+    assert list(labels) == ["key", "predicted", "p_me", "p_you"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--keep", "mean"], "Column 'mean' cannot be kept"),
+        (["--id", "kez"], "did you mean 'key'?"),
+        (["--coverage", "0.9"], "intervals of 50 and 90 %; got '0.9'"),
+        (["--coverage", "many"], "got 'many'"),
+        (["--quantiles", "5"], "above 0 and below 1"),
+    ],
+)
+def test_what_cannot_be_written_gets_a_sentence(saved, arguments, message):
+    assert message in refused(saved, *arguments)
+
+
+def test_labels_have_no_intervals(saved):
+    assert "gives no intervals" in refused(saved, "--coverage", "50", model="labels")
+
+
+def test_predictions_are_in_the_units_of_the_table(saved):
+    model = nongauss.load(saved / "counts")
+    model.about_ = About(scale=100.0, beside={"exposure": "time"})
+    frame = pd.read_csv(saved / "t.csv").assign(time=3.0)
+    frame = frame[["mean", "a", "time"]]
+    plain = model.predict_distribution(frame[["mean", "a"]], 3.0 * np.ones(60))
+    found = prediction_frame(model, frame)
+    np.testing.assert_allclose(found["mean"], 100 * plain.mean)
+    np.testing.assert_allclose(found["upper_90"], 100 * plain.interval(0.9)[:, 1])
+    with pytest.raises(InputError, match="exposure in column 'time'"):
+        prediction_frame(model, frame.drop(columns="time"))

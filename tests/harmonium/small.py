@@ -64,11 +64,11 @@ def recipe(**changes) -> HarmoniumRecipe:
         batch_size=64,
         has_sticks=False,
         alpha=1.0,
-        accurate=True,
+        stick_expectation="accurate",
         C=300.0,
         margin=1.0,
         dropout=None,
-        held_out=0.0,
+        validation_fraction=0.0,
         n_classes=0,
         seed=0,
     )

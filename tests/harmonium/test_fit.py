@@ -85,7 +85,9 @@ def test_fits_are_repeatable_and_samples_are_of_the_size_there_is_room_for(monke
 def test_a_fit_that_is_watched_ends_early_with_its_best_epoch(n_classes):
     _, _, Z = rows_of()
     layout, rows, _ = rows_of(labels=np.random.default_rng(0).integers(0, 2, len(Z)))
-    chosen = recipe(n_components=40, n_classes=n_classes, max_epochs=400, held_out=0.3, dropout=0.0)
+    chosen = recipe(
+        n_components=40, n_classes=n_classes, max_epochs=400, validation_fraction=0.3, dropout=0.0
+    )
     result = learn(layout, rows, chosen)
     scores_ = [row["held_out"] for row in result.trace]
     assert result.status is Status.EARLY_STOPPED

@@ -251,3 +251,22 @@ def test_saved_rules_are_the_same(iris, tmp_path):
     pd.testing.assert_frame_equal(again.rules_, model.rules_)
     assert again.describe() == model.describe()
     assert_array_equal(again.predict_posterior(X), model.predict_posterior(X))
+
+
+def test_a_part_of_a_date_makes_rules_by_itself():
+    """Clusters that the month alone parts; other parts of the same date are not spoken of."""
+    rng = np.random.default_rng(0)
+    n = 200
+    day = pd.Timestamp("2019-01-01") + pd.to_timedelta(rng.integers(0, 1400, n), unit="D")
+    summer = day.month.isin([6, 7, 8])
+    X = pd.DataFrame({"day": day, "x": rng.normal(size=n) + 6 * summer})
+    model = RectangleMixture(
+        2, rule_columns=["day (month)"], structure_columns=["x"], n_init=3, random_state=0
+    )
+    text = set(model.fit(X).rule_text_.values())
+    assert "day (month) June, July or August" in text
+    assert (model.predict(X[["day"]]) == model.labels_).all()
+    with pytest.raises(InputError, match="twice"):
+        model.set_params(rule_columns=["day", "day (month)"]).fit(X)
+    with pytest.raises(InputError, match="which X does not have"):
+        model.set_params(rule_columns=["day (year)"]).fit(X)

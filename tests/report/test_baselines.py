@@ -3,8 +3,11 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import lognorm, poisson
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss
 
-from nongauss.report.baselines import baselines
+from nongauss.report.baselines import TemperedClassifier, baselines
 
 
 @pytest.fixture(scope="module")
@@ -31,21 +34,34 @@ def table():
     return frame, y, n // 2
 
 
+def quick(models):
+    """The same with fewer iterations and smaller leaves, for few rows."""
+    for name in ("gradient-boosted trees", "neural network"):
+        model = models[name]
+        inner = [model.classifier, *getattr(model, "ways", {}).values()]
+        for part in inner:
+            known = part.get_params()
+            wanted = {"max_iter": 20, "min_samples_leaf": 5} if name.startswith("gradient") else {}
+            if "regressor__max_iter" in known:
+                wanted = {"regressor__max_iter": 200}
+            part.set_params(**wanted)
+    return models
+
+
 def test_regressors_take_labels_gaps_and_new_labels(table):
     frame, y, half = table
-    models = baselines(frame)
-    models["neural network"].regressor[-1].set_params(max_iter=200)
-    models["gradient-boosted trees"][-1].set_params(max_iter=20, min_samples_leaf=5)
-    for name, model in models.items():
-        prediction = model.fit(frame[:half], y[:half]).predict(frame[half:])
-        assert np.mean((prediction - y[half:]) ** 2) < 0.5 * np.var(y), name
+    for name, model in quick(baselines()).items():
+        law = model.fit(frame[:half], y[:half]).predict_distribution(frame[half:])
+        share = np.mean((law.mean - y[half:]) ** 2) / np.var(y)
+        assert share < 0.5 or (name == "mean of the target" and share == pytest.approx(1, abs=0.1)), name
+        lower, upper = law.interval(0.9).T
+        assert 0.75 < np.mean((lower <= y[half:]) & (y[half:] <= upper)) <= 1, name
 
 
 def test_classifiers_take_labels_gaps_and_new_labels(table):
     frame, y, half = table
     label = np.array(["low", "mid", "high"])[np.digitize(y, [0.5, 2.0])]
-    models = baselines(frame, classify=True)
-    models["gradient-boosted trees"][-1].set_params(max_iter=20, min_samples_leaf=5)
+    models = quick(baselines(classify=True))
     shares = models.pop("class shares").fit(frame[:half], label[:half])
     np.testing.assert_allclose(
         shares.predict_proba(frame[half:])[0], [np.mean(label[:half] == name) for name in shares.classes_]
@@ -53,4 +69,40 @@ def test_classifiers_take_labels_gaps_and_new_labels(table):
     for name, model in models.items():
         model.fit(frame[:half], label[:half])
         assert np.mean(model.predict(frame[half:]) == label[half:]) > 0.8, name
-        assert model.predict_proba(frame[half:]).shape == (half, 3)
+        p = model.predict_proba(frame[half:])
+        np.testing.assert_allclose(p.sum(axis=1), 1)
+        assert p.shape == (half, 3)
+
+
+def test_probabilities_that_are_too_sure_are_flattened():
+    rng = np.random.RandomState(0)
+    X = rng.normal(size=(300, 40))
+    label = (X[:, 0] + 2 * rng.normal(size=300) > 0).astype(int)
+    loose = LogisticRegression(C=1e6, max_iter=2000)
+    tempered = TemperedClassifier(loose).fit(X[:150], label[:150])
+    assert tempered.temperature_ > 1.5
+    plain = log_loss(label[150:], loose.fit(X[:150], label[:150]).predict_proba(X[150:]))
+    assert log_loss(label[150:], tempered.predict_proba(X[150:])) < plain
+
+
+def test_counts_zeros_and_exposure_have_laws_of_their_own():
+    rng = np.random.RandomState(1)
+    X, time = rng.normal(size=(1500, 2)), rng.uniform(0.2, 5.0, size=1500)
+    mean = time * np.exp(0.7 * X[:, 0])
+    y = rng.poisson(mean).astype(float)
+    model = baselines(counts=True)["log-linear regression"].fit(X[:500], y[:500], exposure=time[:500])
+    found = model.predict_distribution(X[500:], exposure=time[500:]).log_prob(y[500:])
+    assert found.mean() == pytest.approx(poisson.logpmf(y, mean)[500:].mean(), abs=0.02)
+    claims = np.where(rng.random(1500) < 0.9, 0.0, np.exp(1 + X[:, 0] + 0.5 * rng.normal(size=1500)))
+    with np.errstate(divide="ignore"):
+        truth = np.where(
+            claims > 0, np.log(0.1) + lognorm.logpdf(claims, 0.5, scale=np.exp(1 + X[:, 0])), np.log(0.9)
+        )
+    models = baselines(atoms=(0.0,))
+    fitted = {
+        name: models[name].fit(X[:500], claims[:500]) for name in ("mean of the target", "ridge regression")
+    }
+    scores = {n: m.predict_distribution(X[500:]).log_prob(claims[500:]).mean() for n, m in fitted.items()}
+    assert scores["ridge regression"] == pytest.approx(truth[500:].mean(), abs=0.03)
+    assert scores["mean of the target"] < scores["ridge regression"] - 0.03
+    assert fitted["ridge regression"].predict(X[500:]).mean() == pytest.approx(claims.mean(), rel=0.3)

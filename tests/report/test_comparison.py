@@ -11,7 +11,7 @@ from sklearn.svm import LinearSVC
 
 from nongauss.core.errors import InputError
 from nongauss.report.comparison import compare, comparison_text
-from nongauss.report.metrics import fit_and_score
+from nongauss.report.scoring import fit_and_score
 from report.stand_in import Broken, StandIn, small_data
 
 
@@ -35,7 +35,7 @@ def test_table_is_sorted_and_a_failure_keeps_its_reason():
     assert table.attrs["sorted_by"] == "log_density"
     assert table.loc["broken", "reason"] == "fold 1: RuntimeError: no luck"
     assert table.loc["broken", ["rmse", "log_density", "seconds"]].isna().all()
-    assert list(table["density"]) == ["own", "residual Gaussian", "own"]
+    assert list(table["density"]) == ["own", "residuals", "own"]
     assert table.loc["good", "rmse"] == pytest.approx(0.3, rel=0.2)
     assert 0.8 < table.loc["good", "coverage_90"] <= 1
     assert seen[-1] == (9, 9, "")
@@ -104,7 +104,7 @@ def test_classifiers_are_sorted_by_log_loss_on_stratified_folds(form):
     assert shown == ["log_loss", "accuracy", "balanced_accuracy", "brier", "seconds", "reason"]
     text = comparison_text(table)
     assert "Best first by log loss" in text
-    assert "Gaussian" not in text
+    assert "residuals" not in text
 
 
 def test_levels_add_the_error_in_levels():

@@ -98,12 +98,6 @@ def test_polars_and_arrow_frames_look_like_pandas():
             InputError,
             "Column 'a' of X mixes numbers and text, first 'b' in row 1",
         ),
-        (
-            pd.DataFrame({"a": pd.timedelta_range("1D", periods=2)}),
-            InputError,
-            "Column 'a' of X holds timedelta64",
-        ),
-        (np.array([["3"]], dtype="m8[D]"), InputError, "holds timedelta64"),
         (pd.DataFrame({"a": pd.period_range("2020", periods=2)}), InputError, "holds period values"),
         (np.array([[1.0], [np.inf]]), InputError, r"infinity \(inf\) in column 'x0', row 1"),
         (pd.DataFrame([[1, 2]], columns=["a", "a"]), InputError, "more than one column named 'a'"),

@@ -229,7 +229,7 @@ def test_a_text_among_dates_that_is_none_counts_as_missing_and_is_named():
     frame = pd.DataFrame({"d": pd.date_range("2020-01-01", periods=30).astype(str), "v": np.arange(30.0)})
     encoder = whole_encoder(frame)
     odd = frame.assign(d=["2020-01-05", "", "hello", *frame["d"][3:]])
-    with pytest.warns(NongaussWarning, match=r"treated as missing: '' in column 'd' \(first in row 1\)"):
+    with pytest.warns(NongaussWarning, match=r"treated as missing: '' \(first in row 1\) in column 'd'"):
         days = encoder.raw(odd)[0].values
     assert_array_equal(days[:4], [4.0, np.nan, np.nan, 3.0])
     with pytest.raises(InputError, match="held dates when the model was fitted"):

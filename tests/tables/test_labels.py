@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 from sklearn.exceptions import DataConversionWarning
 
-from nongauss.core.errors import InputError
+from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.estimator.persistence import decode, encode
 from nongauss.tables.labels import LabelCoder, LabelSummary
 
@@ -29,7 +29,9 @@ TEXT = ["b", "a", "c", "a"]
     ids=lambda y: f"{type(y).__module__}-{getattr(y, 'dtype', '')}",
 )
 def test_text_is_sorted_whatever_it_comes_in(y):
-    coder = LabelCoder.fit(y, ONES, ordered=True)
+    with pytest.warns(NongaussWarning, match="order of the classes as a < b < c, which is a guess"):
+        LabelCoder.fit(y, ONES, ordered=True)
+    coder = LabelCoder.fit(y, ONES)
     assert coder.classes.tolist() == ["a", "b", "c"]
     np.testing.assert_array_equal(coder.encode(y, 4), [1.0, 0.0, 2.0, 0.0])
 
@@ -60,6 +62,21 @@ def test_an_ordered_category_keeps_its_order_and_its_unused_levels():
     assert LabelCoder.fit(y, ONES).classes.tolist() == ["high", "low", "mid"]
     grades = pd.Categorical([3, 1, 1, 3], [3, 2, 1], ordered=True)
     assert LabelCoder.fit(grades, ONES, ordered=True).classes.tolist() == [3, 2, 1]
+
+
+def test_an_order_that_is_known_is_taken_and_one_that_is_guessed_is_said():
+    def order(y):
+        return LabelCoder.fit(y, ONES, ordered=True).classes.tolist()
+
+    assert order(["low", "high", "medium", "low"]) == ["low", "medium", "high"]
+    assert order(["10", "9", "2", "9"]) == ["2", "9", "10"]
+    assert order([2.5, 1.0, 2.5, 1.0]) == [1.0, 2.5]
+    listed = pd.Categorical(TEXT, categories=["c", "x", "b", "a"])
+    with pytest.warns(NongaussWarning, match="c < b < a.*as the category lists them.*ordered=True"):
+        assert order(listed) == ["c", "b", "a"]
+    for y in ([2.5, 1.0, 1.5, 3.5], [2.5, 1.0, 2.5, 1.0]):  # all different; not for grades
+        with pytest.raises(ValueError, match="continuous"):
+            LabelCoder.fit(y, ONES, ordered=len(set(y)) > 2)
 
 
 def test_of_numbers_those_that_occur_are_classes():

@@ -143,7 +143,7 @@ def test_words_for_kinds():
 
 
 def test_a_text_target_is_told_with_its_likely_cause():
-    amounts = [f"{i} florins" for i in range(70)]
+    amounts = [f"{i}-{i + 9} florins" for i in range(70)]
     assert "units or dates in a form that was not read" in understand_target(amounts, "y").reason
     assert "free text" in understand_target([f"she came on foot today {i}" for i in range(70)], "y").reason
     mixed = ["1", "2", "x"] * 20

@@ -46,7 +46,7 @@ RECIPE = TrainingRecipe(
     batch_size=16,
     learning_rate=0.01,
     max_epochs=3,
-    patience=10,
+    n_iter_no_change=10,
     tol=0.0,
     validation_fraction=0.1,
 )

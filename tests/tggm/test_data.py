@@ -19,7 +19,7 @@ from tggm.small import RECIPE, made_rows
 
 RNG = np.random.default_rng(0)
 STREAMED = NetworkConfig((4,), "ml", "moments", 5, None, None)
-OF_PARTS = TrainingRecipe(2, 64, 0.01, 3, patience=10, tol=1e-4, validation_fraction=0.2)
+OF_PARTS = TrainingRecipe(2, 64, 0.01, 3, n_iter_no_change=10, tol=1e-4, validation_fraction=0.2)
 
 
 def test_each_member_holds_out_its_own_tenth():

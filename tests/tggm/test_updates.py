@@ -33,7 +33,7 @@ CONFIGS = [
     pytest.param(BP, id="bp"),
     pytest.param(CONFIG, id="moments"),
 ]
-RECIPE = TrainingRecipe(2, None, 0.1, None, patience=2, tol=0.0, validation_fraction=0.0)
+RECIPE = TrainingRecipe(2, None, 0.1, None, n_iter_no_change=2, tol=0.0, validation_fraction=0.0)
 
 
 @pytest.fixture(autouse=True)

@@ -45,24 +45,26 @@ def demo(
     """Fit a regression on a real data set that ships with scikit-learn, next to ridge regression."""
     with command(*talk) as here:
         from nongauss.cli import choose, fit_and_report, judge, read
-        from nongauss.report.baselines import baselines
+        from nongauss.cli.describe import about_of
 
         check_outputs(outputs)
         here.step("reading the data set")
         table = read.demo_table(set_ or ())
-        ridge = {"ridge regression": baselines(table.X)["ridge regression"]}
         model = choose.build_model(table.choice, seed=seed, max_epochs=max_epochs, callbacks=here.callbacks)
         fit_and_report.keep_compiled()
         here.step("fitting")
-        outcome = judge.fit_and_judge(model, table, seed=seed, rivals=ridge)
-        fit_and_report.finish(
-            here, outcome, table, outputs, "Diabetes progression after one year", asked="tggm"
-        )
+        outcome = judge.fit_and_judge(model, table, seed=seed)
+        outcome.final.about_ = about_of(outcome, table, "tggm")
+        fit_and_report.finish(here, outcome, table, outputs, "Diabetes progression after one year")
 
 
 @app.command()
 @options.grouped(
-    declared=options.declared, choices=options.choices, outputs=options.outputs, talk=options.talk
+    declared=options.declared,
+    choices=options.choices,
+    apart=options.apart,
+    outputs=options.outputs,
+    talk=options.talk,
 )
 def fit(
     data: options.Data,
@@ -70,7 +72,7 @@ def fit(
     *,
     declared: Any,
     choices: options.Choices,
-    test_size: options.TestSize = 0.2,
+    apart: options.Apart,
     refit: options.Refit = True,
     outputs: options.Outputs,
     checkpoint: options.Checkpoint = None,
@@ -81,6 +83,8 @@ def fit(
     """Fit a model to a table, print how well it does on held-out rows, save it with a report."""
     with command(*talk) as here, ExitStack() as stack:
         from nongauss.cli import choose, fit_and_report, judge, out_of_core, read
+        from nongauss.cli.describe import about_of
+        from nongauss.cli.split import declared_split
 
         check_outputs(outputs, [data])
         out_of_core.check_engine(engine, scheduler)
@@ -88,6 +92,7 @@ def fit(
         if engine == "dask":
             here.aside(stack.enter_context(out_of_core.dask_client(scheduler)))
         load = read.load_table if engine == "memory" else out_of_core.sampled_table
+        held_out, declared = declared_split(*apart, declared)
         table = load(data, target or "", choices.model, choices.task, choices.settings, declared)
         estimator = choose.build_model(
             table.choice, seed=choices.seed, max_epochs=choices.max_epochs, callbacks=here.callbacks
@@ -95,12 +100,13 @@ def fit(
         fit_and_report.keep_compiled()
         here.goes_on_from(checkpoint)
         here.step("fitting")
-        how: dict[str, Any] = {"test_size": test_size, "seed": choices.seed, "checkpoint": checkpoint}
+        how: dict[str, Any] = {"held_out": held_out, "seed": choices.seed, "checkpoint": checkpoint}
         if engine == "memory":
             outcome = judge.fit_and_judge(estimator, table, refit=refit, **how)
         else:
             outcome = out_of_core.fit_parts(estimator, table, data, engine, **how)
-        fit_and_report.finish(here, outcome, table, outputs, f"{target} in {data.name}", asked=choices.model)
+        outcome.final.about_ = about_of(outcome, table, choices.model, declared)
+        fit_and_report.finish(here, outcome, table, outputs, f"{target} in {data.name}")
 
 
 @app.command()
@@ -110,20 +116,25 @@ def predict(
     data: options.Data,
     *,
     out: options.Predictions,
+    id_: options.Id = None,
+    keep: options.Keep = None,
+    coverage: options.Coverage = None,
+    quantiles: options.Quantiles = None,
     force: options.Force = False,
     talk: options.Talk,
 ) -> None:
-    """Predict each row of a table: mean, sd and 90 % interval, or the probability of each class."""
+    """Predict each row of a table: mean, sd and intervals, or the probability of each class."""
     with command(*talk) as here:
         from nongauss.cli import out_of_core
-        from nongauss.cli.predict import predict_table
+        from nongauss.cli.predict import predict_table, wanted
         from nongauss.estimator.persistence import load
 
         check_outputs(options.Outputs({"--out": out}, force), [model, data])
+        what = wanted(id_, *map(options.listed, (keep, coverage, quantiles)))
         here.step(f"predicting the rows of {data.name}")
         is_past_memory = out_of_core.is_past_memory(data, out)
         predict_all = out_of_core.predict_parts if is_past_memory else predict_table
-        n_rows = predict_all(load(model), data, out)
+        n_rows = predict_all(load(model), data, out, what)
         here.finish({"rows": n_rows, "out": out}, lambda: f"Wrote {n_rows} predictions to {out}.")
 
 

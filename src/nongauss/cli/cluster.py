@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import pandas as pd
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def fit_clusters(
     data: Path,
     *,
-    n_clusters: int | str = "auto",
+    n_clusters: int | Literal["auto"] = "auto",
     rules: str | None = None,
     structure: str | None = None,
     settings: Iterable[str] = (),
@@ -39,7 +39,7 @@ def fit_clusters(
     frame = read_table(data)
     if len(frame) == 0:
         raise InputError(f"{data.name} has no rows; give at least one.")
-    model = RectangleMixture(n_clusters, random_state=seed, callbacks=list(callbacks) or None)
+    model = RectangleMixture(random_state=seed, callbacks=list(callbacks) or None)
     values = parse_settings(settings)
     known = model.get_params()
     for name in values:
@@ -47,7 +47,7 @@ def fit_clusters(
             raise InputError(f"RectangleMixture has no parameter {name!r};{closest(name, known)}")
     columns = {"rule_columns": rules, "structure_columns": structure}
     chosen = {name: _columns(text, frame, name) for name, text in columns.items() if text is not None}
-    model.set_params(**chosen, **values).fit(frame)
+    model.set_params(**{"n_clusters": n_clusters, **chosen, **values}).fit(frame)
     return model.set_params(callbacks=None), frame
 
 

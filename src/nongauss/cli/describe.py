@@ -16,11 +16,12 @@ import pandas as pd
 import nongauss
 from nongauss.cli.choose import REGRESSION
 from nongauss.cli.judge import Outcome
-from nongauss.cli.read import Table
+from nongauss.cli.read import NOTHING, Declared, Table
 from nongauss.estimator.about import About, Marginal
 from nongauss.report.metrics import metric_table
 from nongauss.report.text import align, facts, model_record, settings, text_table
 from nongauss.tables.column import label_of
+from nongauss.tables.target_kinds import NUMBERS
 
 _TOLD_ELSEWHERE = {
     "n_features_in_",
@@ -40,26 +41,30 @@ _MOST_NUMBERS = 20
 _MOST_CLASSES = 20
 
 
-def about_of(outcome: Outcome, table: Table, asked: str) -> About:
+def about_of(outcome: Outcome, table: Table, asked: str, declared: Declared = NOTHING) -> About:
     """What is kept with the model of this fit. `asked`: the model that was asked for, maybe "auto".
 
     The time is that of SOURCE_DATE_EPOCH where it is set, for files that are to be the same again.
     """
-    info = table.info()
+    info, is_number = table.info(), table.choice.task == REGRESSION and table.kind in NUMBERS
+    beside = {name: getattr(declared, name) for name in ("exposure", "censored", "group")}
     seconds = int(os.environ.get("SOURCE_DATE_EPOCH", time.time()))
     return About(
         target=table.target,
         kind=table.kind.value,
         task=table.choice.task,
+        levels=table.understood.levels,
+        scale=table.understood.scale if is_number else 1.0,
+        beside={name: column for name, column in beside.items() if column is not None},
         asked=asked,
         became=type(outcome.final).__name__,
         source=table.source,
         n_rows=outcome.n_rows,
-        n_held_out=0 if outcome.held_out is None else len(outcome.held_out[1]),
+        n_held_out=outcome.n_held_out,
         columns=[(name, kind) for name, kind in info.used],
         ignored=[(name, reason) for name, reason in info.ignored],
         figures=outcome.metrics,
-        verdict=[],
+        verdict=outcome.verdict.lines,
         marginal=Marginal.of(table.y, labels=table.choice.task != REGRESSION),
         fitted_at=datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds"),
         version=nongauss.__version__,
@@ -135,8 +140,11 @@ def _about_lines(about: About) -> list[tuple[str, str]]:
         return [("Target", "not known: the model was saved from Python, or by an older version")]
     held = f", judged on {about.n_held_out} held out" if about.n_held_out else ", none held out"
     model = f"auto, which became {about.became}" if about.asked == "auto" else f"{about.asked}, as asked"
+    levels = f", levels {' < '.join(about.levels)}" if about.levels else ""
+    beside = [(what.capitalize(), column) for what, column in about.beside.items()]
     return [
-        ("Target", f"{about.target} ({about.kind}), {about.task}"),
+        ("Target", f"{about.target} ({about.kind}), {about.task}{levels}"),
+        *beside,
         ("Table", f"{about.source}, {about.n_rows} rows{held}"),
         ("Fitted at", str(about.fitted_at)),
         ("Asked for", model),

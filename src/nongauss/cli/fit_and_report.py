@@ -12,7 +12,6 @@ import pandas as pd
 
 from nongauss.cli.choose import REGRESSION
 from nongauss.cli.conduct import Command
-from nongauss.cli.describe import about_of
 from nongauss.cli.judge import Outcome, rows_for
 from nongauss.cli.options import Outputs
 from nongauss.cli.read import Table
@@ -26,6 +25,7 @@ from nongauss.report.html import (
 )
 from nongauss.report.metrics import metric_table
 from nongauss.report.text import model_record, summary, text_table
+from nongauss.tables.column import ColumnKind
 
 
 def keep_compiled() -> None:
@@ -36,42 +36,57 @@ def keep_compiled() -> None:
         nongauss.cache_compiled()
 
 
-def finish(
-    here: Command, outcome: Outcome, table: Table, outputs: Outputs, title: str, *, asked: str
-) -> None:
-    """Save, report and print what came of a fit; `asked` is the model that was asked for."""
-    outcome.final.about_ = about_of(outcome, table, asked)
+def finish(here: Command, outcome: Outcome, table: Table, outputs: Outputs, title: str) -> None:
+    """Print what came of a fit, its verdict with it, then save, draw the report and say where they are."""
     known = getattr(outcome.final, "stop_reason_", "")
+    notes = [*table.notes, *outcome.notes]
+    for note in notes:
+        here.say(f"note: {note}")
+    here.say("\n" * bool(notes) + outcome_text(outcome, table))
     here.step("drawing the report")
     save_and_report(outcome, table, paths=outputs.paths, title=title, notes=here.notes(known))
-    record: dict[str, Any] = {"data": table.source, "target": table.target, "kind": table.kind.value}
-    record |= {"task": table.choice.task, "rows": len(table.y)}
-    record |= {**model_record(outcome.final), "held_out": outcome.metrics}
-    record |= outputs.as_record()
+    record = outcome_record(outcome, table) | outputs.as_record()
+    before = notes if here.as_json else []
+    here.finish(record, lambda: str(outputs), before=before, known=known)
+
+
+def outcome_text(outcome: Outcome, table: Table) -> str:
+    """What a person reads after a fit: what was fitted, the held-out figures, the verdict."""
     texts = [summary(outcome.final, target=table.target, n_rows=outcome.n_rows)]
     if outcome.metrics:
         texts.append("Held-out rows\n" + text_table(*metric_table(outcome.metrics)))
-    texts.append(str(outputs))
-    here.finish(record, lambda: "\n\n".join(texts), before=[*table.notes, *outcome.notes], known=known)
+    texts.append("Verdict\n" + "\n".join(f"  {line}" for line in outcome.verdict.lines))
+    return "\n\n".join(texts) + "\n"
+
+
+def outcome_record(outcome: Outcome, table: Table) -> dict[str, Any]:
+    """The same for `--json`."""
+    record: dict[str, Any] = {"data": table.source, "target": table.target, "kind": table.kind.value}
+    record |= {"task": table.choice.task, "rows": len(table.y)}
+    return record | {
+        **model_record(outcome.final),
+        "held_out": outcome.metrics,
+        "verdict": outcome.verdict.record(),
+    }
 
 
 def save_and_report(
     outcome: Outcome, table: Table, *, paths: Mapping[str, Path], title: str, notes: Sequence[str] = ()
 ) -> None:
     """Write the model file and the HTML report."""
-    X, y = outcome.held_out if outcome.held_out is not None else (None, None)
 
     def draw(report_path: Path) -> None:
-        figures = report_figures(outcome.judged, X, y, target=table.target, traced=outcome.final)
+        how: dict[str, Any] = {"target": table.target, "traced": outcome.final}
         rows = rows_for(outcome.final, table)
         has_features = hasattr(outcome.final, "top_features")
         write_report(
             report_path,
             title=title,
             estimator=outcome.final,
-            frame_info=table.info(0 if y is None else len(y), [*outcome.notes, *notes]),
+            frame_info=table.info(outcome.n_held_out, [*outcome.notes, *notes]),
+            verdict=outcome.verdict,
             metrics=outcome.metrics,
-            figures=figures,
+            figures=report_figures(outcome.judged, scores=outcome.scores, **how),
             learned=[
                 *(feature_figures(outcome.final) if has_features else []),
                 *learned_figures(outcome.final, rows, target=table.target),
@@ -122,7 +137,8 @@ def compare_table(
     from nongauss.report.comparison import compare
 
     ours = {type(model).__name__: model for model in models}
-    beside = baselines(table.X, classify=table.choice.task != REGRESSION, random_state=seed)
+    counts = table.kind is ColumnKind.COUNT and table.choice.model != "tggm"
+    beside = baselines(classify=table.choice.task != REGRESSION, counts=counts, random_state=seed)
     return compare(
         {**ours, **beside}, table.X, table.y, cv=cv, levels=table.levels, random_state=seed, progress=progress
     )

@@ -1,9 +1,8 @@
-"""A fit that is judged on rows it has not seen: how rows are held out, fitted and compared."""
+"""A fit that is judged on rows it has not seen, beside the usual models on the same rows."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,73 +11,200 @@ import numpy.typing as npt
 import pandas as pd
 from sklearn.base import clone
 
-from nongauss.cli.choose import REGRESSION
-from nongauss.cli.read import Table
+from nongauss.cli.choose import MODELS, REGRESSION
+from nongauss.cli.read import Declared, Table, prepare
+from nongauss.cli.split import LAST, RANDOM, HeldOut, Split, split_rows, time_order
 from nongauss.core.errors import InputError
 from nongauss.estimator.base import NongaussEstimator
-from nongauss.report.metrics import fit_and_score, raise_if_stopped
+from nongauss.report.evidence import Dependence
+from nongauss.report.judgement import Judgement, Part, judge, pooled, scored
+from nongauss.report.leak import leaking_columns, too_good
+from nongauss.report.metrics import format_figure
+from nongauss.report.scoring import Scores, fit_timed, raise_if_stopped
+from nongauss.report.verdict import Setting, Verdict, no_verdict, verdict
+from nongauss.tables.column import listed
+from nongauss.tables.files import read_table
 from nongauss.tables.frame import read_input
+from nongauss.tables.kinds import decode
 
-_FEWEST_ROWS_TO_SPLIT = 10
+_MOST_SECONDS_FOR_FOLDS = 20.0
+_MOST_ROWS_AGAIN = 50_000
+_LAST_SHARE = 0.2
+A_FIFTH = HeldOut()
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """A fit and its judgement: `judged` has not seen the held-out rows, `final` is the one to keep."""
+    """A fit and its judgement: `judged` has not seen the held-out rows, `final` is the one to keep.
+
+    `metrics` are figures by model, `scores` the model's of the held-out rows, None where there are none.
+    """
 
     final: Any
     judged: Any
     n_rows: int
     metrics: dict[str, dict[str, float]] = field(default_factory=dict)
-    held_out: tuple[Any, Any] | None = None
+    scores: Scores | None = None
+    verdict: Verdict = field(default_factory=Verdict)
     notes: list[str] = field(default_factory=list)
+
+    @property
+    def n_held_out(self) -> int:
+        """Number of rows that the model was judged by."""
+        return 0 if self.scores is None else len(self.scores.y)
 
 
 def fit_and_judge(
     model: Any,
     table: Table,
     *,
-    test_size: float = 0.2,
+    held_out: HeldOut = A_FIFTH,
     seed: int = 0,
     refit: bool = True,
-    rivals: Mapping[str, Any] | None = None,
     checkpoint: Path | None = None,
 ) -> Outcome:
-    """Fit on a random part of the rows, judge on the rest, then refit on all rows.
+    """Fit on a part of the rows, judge on the rest beside the usual models, then refit on all rows.
 
-    Labels are held out in proportion, but never all rows of one. With fewer than 10 rows, or `test_size` 0,
-    nothing is held out and there are no figures. `rivals` are fitted and judged on the same rows.
-    `checkpoint` is the file from which an interrupted fit of the kept model goes on; the fit that is only
-    judged has its own beside it. Raises InputError for a `test_size` outside [0, 1).
+    See `split_rows` for which rows these are; those of a test file are judged by a fit on all. Without
+    `refit` the model that was judged is kept. `checkpoint` is the file from which an interrupted fit of the
+    kept model goes on; the fit that is only judged has its own beside it.
     """
-    check_share(test_size)
-    n = len(table.y)
-    kept = with_checkpoint(model, checkpoint)
-    train, test = _split(table, test_size, seed)
-    if len(test) == 0:
-        final = kept.fit(rows_for(model, table), table.y)
-        raise_if_stopped(final)
-        why = "No rows were held out" if test_size == 0 else f"{n} rows{_too_few(n)}"
-        return Outcome(final, final, n, notes=[f"{why}, so there are no held-out figures."])
-    own = [read_once(model, table.X.iloc[rows]) for rows in (train, test)]
-    parts = own[0], table.y[train], own[1], table.y[test]
+    kept, whole = with_checkpoint(model, checkpoint), part_of(model, table)
+    if held_out.test is not None:
+        return _judge_on_file(kept, whole, table, held_out, seed)
+    plan = split_rows(table, held_out, seed, several=refit and checkpoint is None)
+    if not plan.folds:
+        final = _fitted(kept, whole)
+        why = f"{plan.text[:-1]}, so there are no held-out figures."
+        return Outcome(final, final, len(table.y), verdict=no_verdict(plan.text), notes=[why])
     beside = None if checkpoint is None else checkpoint.with_name(checkpoint.name + ".held-out")
-    first = with_checkpoint(model, beside) if refit else kept
-    judged, figures = fit_and_score(first, *parts, levels=table.levels)
-    metrics = {type(model).__name__: figures}
-    for name, rival in (rivals or {}).items():
-        theirs = table.X.iloc[train], table.y[train], table.X.iloc[test], table.y[test]
-        metrics[name] = fit_and_score(rival, *theirs, levels=table.levels)[1]
-    final = kept.fit(rows_for(model, table), table.y) if refit else judged
+    found, plan = _judge_folds(with_checkpoint(model, beside) if refit else kept, whole, plan, seed)
+    forward, said = _forward_in_time(model, whole, table, held_out, found)
+    final = _fitted(kept, whole) if refit else found.model
+    n_fitted = len(table.y) if refit else len(plan.folds[0][0])
+    notes = [_how_judged(plan, len(table.y), refit), *said]
+    return outcome_of(found, final, table, n_fitted, notes, plan.dependence, forward)
+
+
+def _judge_on_file(model: Any, whole: Part, table: Table, held_out: HeldOut, seed: int) -> Outcome:
+    """The outcome of a fit on all rows that the rows of a file judge."""
+    assert held_out.test is not None
+    frame = read_table(held_out.test)
+    test, groups = rows_like(table, frame, held_out.declared, held_out.test.name)
+    found = judge(model, whole, replace(test, X=read_once(model, test.X)), seed=seed)
+    note = (
+        f"Held-out figures are of the {len(test.y)} rows of {held_out.test.name}; none of them was fitted to."
+    )
+    return outcome_of(found, found.model, table, len(table.y), [note], Dependence(groups))
+
+
+def rows_like(
+    table: Table, frame: pd.DataFrame, declared: Declared, source: str
+) -> tuple[Part, npt.NDArray[Any] | None]:
+    """The labelled rows of another frame with the columns, kinds and target of a table; and their groups.
+
+    Raises InputError where a column is not there.
+    """
+    lacking = [name for name in table.X.columns if name not in frame.columns]
+    if lacking:
+        raise InputError(f"{source} lacks {listed(lacking)}, which {table.source} has; add it.")
+    understood = table.understood
+    declared = replace(declared, kind=understood.kind.value, levels=understood.levels)
+    held = prepare(frame, table.target, table.choice.model, table.choice.task, (), declared, source=source)
+    there = ~decode(table.target, frame[table.target]).missing
+    X = frame.loc[there, list(table.X.columns)].reset_index(drop=True)
+    return Part(X, held.y, held.fit_params), held.groups
+
+
+def _judge_folds(model: Any, whole: Part, plan: Split, seed: int) -> tuple[Judgement, Split]:
+    """The judgement of all folds as one; of the first alone where its fit took long."""
+    found = []
+    for train, test in plan.folds:
+        found.append(judge(model, whole.take(train), whole.take(test), seed=seed))
+        if len(plan.folds) > 1 and found[0].seconds[""] > _MOST_SECONDS_FOR_FOLDS:
+            return found[0], plan.first()
+    return (pooled(found) if len(found) > 1 else found[0]), plan
+
+
+def outcome_of(
+    found: Judgement,
+    final: Any,
+    table: Table,
+    n_fitted: int,
+    notes: list[str],
+    dependence: Dependence,
+    forward: dict[str, dict[str, float]] | None = None,
+) -> Outcome:
+    """Figures and verdict of a judgement; `forward` are further figures, of other rows."""
+    metrics = found.figures(table.levels) | (forward or {})
+    leaks: list[str] = []
+    if found.constant in found.rivals and too_good(found.scores, found.rivals[found.constant]):
+        leaks = leaking_columns(found.model, table.X, table.y)
+    numbers = table.choice.task == REGRESSION
+    setting = Setting(
+        target=table.target,
+        constant=found.constant,
+        n_fitted=n_fitted,
+        n_columns=table.X.shape[1],
+        dependence=dependence,
+        leaks=leaks,
+        other_models=[
+            m for m, tasks in MODELS.items() if m != table.choice.model and table.choice.task in tasks
+        ],
+        lowest=float(np.min(table.y)) if numbers else -np.inf,
+    )
+    said = verdict(found.scores, found.rivals, setting)
+    return Outcome(final, found.model, n_fitted, metrics, found.scores, said, [*notes, *found.notes])
+
+
+def _forward_in_time(
+    model: Any, whole: Part, table: Table, held_out: HeldOut, found: Judgement
+) -> tuple[dict[str, dict[str, float]], list[str]]:
+    """Where a column of dates is in order: figures of the last fifth, predicted from the rows before."""
+    name = time_order(table) if held_out.how == RANDOM and table.groups is None else None
+    if name is None:
+        return {}, []
+    warning = (
+        f"Rows stand in the order of the dates in {name!r}, and those held out at random have neighbours in "
+        "time among the rows that were fitted to; for what comes later, give --split last"
+    )
+    if len(table.y) > _MOST_ROWS_AGAIN:
+        return {}, [f"{warning}."]
+    ((train, test),) = split_rows(table, HeldOut(LAST, _LAST_SHARE), 0).folds
+    part = whole.take(train)
+    fitted, seconds = fit_timed(model, part.X, part.y, part.taken_by(model.fit))
+    figures = scored(fitted, whole.take(test)).figures(seconds, table.levels)
+    label = f"{type(model).__name__}, last fifth"
+    key = "rmse" if "rmse" in figures else "log_loss"
+    at_random = format_figure(key, found.scores.figures()[key])
+    word = {"rmse": "RMSE", "log_loss": "log loss"}[key]
+    said = f"{warning}: the last fifth, predicted from the rows before it, has {word} "
+    return {label: figures}, [f"{said}{format_figure(key, figures[key])} instead of {at_random}."]
+
+
+def _how_judged(plan: Split, n: int, refit: bool) -> str:
+    """A sentence on the rows that the figures are of."""
+    kept = f"the saved model was then fitted on all {n}." if refit else "the saved model is that fit."
+    if len(plan.folds) > 1:
+        return (
+            f"Held-out figures are from {len(plan.folds)} fits, each judged on rows that it had not seen, "
+            f"{plan.text} ({sum(len(test) for _, test in plan.folds)} in all); {kept}"
+        )
+    ((train, test),) = plan.folds
+    split = f"a fit on {len(train)} rows, judged on the other {len(test)}, {plan.text}"
+    return f"Held-out figures are from {split}; {kept}"
+
+
+def _fitted(model: Any, whole: Part) -> Any:
+    """The model fitted to all rows."""
+    final = model.fit(whole.X, whole.y, **whole.taken_by(model.fit))
     raise_if_stopped(final)
-    note = f"Held-out figures are from a fit on {len(train)} rows, judged on the other {len(test)}; "
-    note += f"the saved model was then fitted on all {n}." if refit else "the saved model is that fit."
-    notes = [note]
-    if rivals and table.choice.task == REGRESSION:
-        names = ", ".join(rivals)
-        notes.append(f"For {names}, the predicted spread is one width, taken from out-of-fold residuals.")
-    n_fitted = n if refit else len(train)
-    return Outcome(final, judged, n_fitted, metrics, held_out=(parts[2], parts[3]), notes=notes)
+    return final
+
+
+def part_of(model: Any, table: Table) -> Part:
+    """All rows of a table as a model takes them."""
+    return Part(rows_for(model, table), table.y, table.fit_params)
 
 
 def read_once(model: Any, frame: pd.DataFrame) -> Any:
@@ -89,36 +215,6 @@ def read_once(model: Any, frame: pd.DataFrame) -> Any:
 def rows_for(model: Any, table: Table) -> Any:
     """All rows of a table, as `read_once`."""
     return table.rows if isinstance(model, NongaussEstimator) else table.X
-
-
-def _too_few(n: int) -> str:
-    """Why none of n rows could be held out."""
-    if n < _FEWEST_ROWS_TO_SPLIT:
-        return f" are too few to hold any out ({_FEWEST_ROWS_TO_SPLIT} are needed)"
-    return " with no label twice leave none to hold out"
-
-
-def _split(table: Table, test_size: float, seed: int) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-    """Sorted row numbers to fit on (at least 2, and one of each class) and to hold out (none of few rows)."""
-    n = len(table.y)
-    order = np.random.default_rng(seed).permutation(n)
-    n_test = min(max(1, round(test_size * n)), n - 2) if test_size > 0 and n >= _FEWEST_ROWS_TO_SPLIT else 0
-    if table.choice.task == REGRESSION:
-        test = order[:n_test]
-    else:
-        # Equal steps through the rows in order of class, the first of each class left out.
-        label = pd.factorize(np.asarray(table.y))[0][order]
-        by_class = np.argsort(label, kind="stable")
-        spare = order[by_class[1:][np.diff(label[by_class]) == 0]]
-        n_test = min(n_test, len(spare))
-        test = spare[((np.arange(n_test) + 0.5) * len(spare) / max(n_test, 1)).astype(np.intp)]
-    return np.setdiff1d(np.arange(n), test), np.sort(test)
-
-
-def check_share(test_size: float) -> None:
-    """Raises InputError for a held-out share that is none."""
-    if not 0 <= test_size < 1:
-        raise InputError(f"The held-out share must be at least 0 and below 1, got {test_size}.")
 
 
 def with_checkpoint(model: Any, checkpoint: Path | None) -> Any:

@@ -44,9 +44,14 @@ Group = Annotated[str | None, typer.Option(help="Column of rows that belong toge
 Ignore = Annotated[Texts, typer.Option(help="Columns to leave out, with commas.")]
 Missing = Annotated[Texts, typer.Option(help="COLUMN=VALUE: cells that stand for a gap. Repeat for more.")]
 Split = Annotated[
-    str, typer.Option(help="Rows held out: random, last (of the file), or by COLUMN (its highest values).")
+    str,
+    typer.Option(
+        help='Rows held out: random, last (in time, else in the file), or "by COLUMN", whole groups.'
+    ),
 ]
-Test = Annotated[Path | None, typer.Option(help="Table of rows to judge by, in place of held-out ones.")]
+Test = Annotated[
+    Path | None, typer.Option(help="Table of rows to judge by; then all rows of DATA are fitted.")
+]
 TestSize = Annotated[float, typer.Option(help="Share of rows held out to judge the model.")]
 
 Out = Annotated[Path, typer.Option(help="Folder for the model file and the report.")]
@@ -73,7 +78,7 @@ Clusters = Annotated[int | None, typer.Option(min=1, help="Number of clusters; c
 Folds = Annotated[int, typer.Option(help="Number of folds.")]
 
 Predictions = Annotated[Path, typer.Option(help="Table to write: CSV (also .gz) or Parquet.")]
-Id = Annotated[str | None, typer.Option(help="Column that names the rows, written first.")]
+Id = Annotated[str | None, typer.Option("--id", help="Column that names the rows, written first.")]
 Keep = Annotated[Texts, typer.Option(help="Columns to write before the predictions, with commas.")]
 Coverage = Annotated[Texts, typer.Option(help="Intervals, in per cent, with commas: 50,90. By default 90.")]
 Quantiles = Annotated[Texts, typer.Option(help="Quantiles, with commas: .05,.5,.95.")]
@@ -103,6 +108,14 @@ class Talk(NamedTuple):
     as_json: bool
 
 
+class Apart(NamedTuple):
+    """The rows that a person asks to be judged by."""
+
+    split: str
+    test: Path | None
+    share: float
+
+
 class Choices(NamedTuple):
     """The model that a person asks for."""
 
@@ -128,6 +141,11 @@ def choices(
 ) -> Choices:
     """Of a command that chooses a model by the target."""
     return Choices(model, task, set_ or (), seed, max_epochs)
+
+
+def apart(split: Split = "random", test: Test = None, test_size: TestSize = 0.2) -> Apart:
+    """Of a command that judges a fit."""
+    return Apart(split, test, test_size)
 
 
 def declared(

@@ -11,16 +11,21 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from nongauss.cli.choose import closest
-from nongauss.cli.judge import Outcome, check_share, with_checkpoint
-from nongauss.cli.predict import prediction_columns
+from nongauss.cli.judge import Outcome, outcome_of, rows_like, with_checkpoint
+from nongauss.cli.predict import USUAL, Wanted, prediction_frame
 from nongauss.cli.read import NOTHING, Declared, Table, prepare
+from nongauss.cli.split import LAST, HeldOut
 from nongauss.core.errors import InputError
 from nongauss.core.files import atomic_path
-from nongauss.report.metrics import fit_and_score, raise_if_stopped
-from nongauss.tables.files import PARQUET_SUFFIXES
+from nongauss.report.evidence import Dependence
+from nongauss.report.judgement import beside_usual
+from nongauss.report.scoring import fit_timed
+from nongauss.report.verdict import no_verdict
+from nongauss.tables.files import PARQUET_SUFFIXES, read_table
 from nongauss.tables.learn import as_source, learn
 from nongauss.tables.parquet import ParquetParts, loaded, parquet_parts
 from nongauss.tables.source import Encode, Stream, itself, naming, sample_table
@@ -76,32 +81,53 @@ def sampled_table(
 
 
 def fit_parts(
-    model: Any, table: Table, path: Path, engine: str, *, test_size: float, seed: int, checkpoint: Path | None
+    model: Any,
+    table: Table,
+    path: Path,
+    engine: str,
+    *,
+    held_out: HeldOut,
+    seed: int,
+    checkpoint: Path | None,
 ) -> Outcome:
     """Fit on most parts of the table, judge on a sample of the others; the model that was judged is kept.
 
-    Rows without a target and columns of ids are left out. A table of one part, or `test_size` 0, leaves
-    nothing to judge by.
+    The usual models beside it are fitted to a sample of the same parts. Rows without a target and columns of
+    ids are left out. A table of one part, or a share of 0, leaves nothing to judge by.
     """
-    check_share(test_size)
     ids = tuple(name for name, _ in table.ignored)
     parts = [replace(part, needs=table.target, without=ids) for part in parquet_parts(path)]
-    order = np.random.default_rng(seed).permutation(len(parts))
-    n_held = min(len(parts) - 1, max(1, round(test_size * len(parts)))) if test_size else 0
-    train = ParquetParts(parts[i] for i in np.sort(order[n_held:]))
-    kept = with_checkpoint(model, checkpoint)
+    held, fitted = _dealt(len(parts), held_out, seed)
+    train = ParquetParts(parts[i] for i in fitted)
     X = train if engine == "stream" else _dask_frame(train)
-    if not n_held:
-        final = kept.fit(X, table.target)
-        raise_if_stopped(final)
-        notes = ["No part of the table was held out, so there are no held-out figures."]
-        return Outcome(final, final, train.n_rows, notes=notes)
-    rows = _rows_of([parts[i] for i in order[:n_held]], seed)
-    held = prepare(rows, table.target, table.choice.model, table.choice.task, source=path.name)
-    X_test, y_test = rows[list(table.X.columns)], held.y
-    final, figures = fit_and_score(kept, X, table.target, X_test, y_test, levels=table.levels)
-    note = f"Held-out figures are of {len(y_test)} rows from {n_held} of {len(parts)} parts, not fitted to."
-    return Outcome(final, final, train.n_rows, {type(model).__name__: figures}, (X_test, y_test), [note])
+    final, seconds = fit_timed(with_checkpoint(model, checkpoint), X, table.target)
+    if held_out.test is not None:
+        rows, where = read_table(held_out.test), f"of {held_out.test.name}"
+    elif len(held):
+        rows, where = _rows_of([parts[i] for i in held], seed), f"from {len(held)} of {len(parts)} parts"
+    else:
+        why = "No part of the table was held out."
+        note = f"{why[:-1]}, so there are no held-out figures."
+        return Outcome(final, final, train.n_rows, verdict=no_verdict(why), notes=[note])
+    test, groups = rows_like(table, rows, held_out.declared, path.name)
+    sample, _ = rows_like(table, _rows_of(list(train), seed), held_out.declared, path.name)
+    found = beside_usual(final, sample, test, seconds=seconds, seed=seed)
+    notes = [f"Held-out figures are of {len(test.y)} rows {where}, not fitted to."]
+    if groups is not None:
+        notes.append("Parts are held out whole: a group with rows in several can be on both sides.")
+    if len(sample.y) < train.n_rows:
+        notes.append(f"The usual models beside it were fitted to {len(sample.y)} of the {train.n_rows} rows.")
+    return outcome_of(found, final, table, train.n_rows, notes, Dependence(groups))
+
+
+def _dealt(n_parts: int, held_out: HeldOut, seed: int) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """Numbers of the parts to hold out and of those to fit: at random, or the last; none for a test file."""
+    order = np.random.default_rng(seed).permutation(n_parts)
+    if held_out.how == LAST:
+        order = np.arange(n_parts)[::-1]
+    none = held_out.test is not None or not held_out.share
+    n_held = 0 if none else min(n_parts - 1, max(1, round(held_out.share * n_parts)))
+    return order[:n_held], np.sort(order[n_held:])
 
 
 def _rows_of(parts: list[Any], seed: int) -> pd.DataFrame:
@@ -137,7 +163,7 @@ def is_past_memory(data: Path, out: Path) -> bool:
     return data.exists() and all(path.name.endswith(PARQUET_SUFFIXES) for path in (data, out))
 
 
-def predict_parts(model: Any, data: Path, out: Path) -> int:
+def predict_parts(model: Any, data: Path, out: Path, what: Wanted = USUAL) -> int:
     """Predict part after part, each a row group of `out`, which is written whole or not at all.
 
     Returns the number of rows. Row i of `out` belongs to row i of `data`, files in the order of their names.
@@ -151,7 +177,7 @@ def predict_parts(model: Any, data: Path, out: Path) -> int:
         writer = None
         try:
             for part in Stream(parts, loaded).each(itself):
-                frame = pd.DataFrame(naming(part, partial(prediction_columns, model, part.X)))
+                frame = naming(part, partial(prediction_frame, model, part.X, what))
                 if writer is None:
                     schema = _schema_of(frame)
                     writer = pq.ParquetWriter(temporary, schema)

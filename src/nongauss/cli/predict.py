@@ -1,42 +1,136 @@
-"""What a saved model says of a table: predictions written row by row."""
+"""What a saved model says of the rows of a table, written as a table."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.base import is_classifier, is_clusterer
+from sklearn.base import is_classifier, is_clusterer, is_regressor
 
+from nongauss.cli.choose import closest
 from nongauss.cli.judge import read_once
 from nongauss.core.errors import InputError
+from nongauss.estimator.about import About
 from nongauss.report.metrics import split_interval
 from nongauss.tables.column import label_of
 from nongauss.tables.files import read_table, write_table
 
 
-def predict_table(model: Any, data: str | Path, out: str | Path) -> int:
+@dataclass(frozen=True)
+class Wanted:
+    """Which columns are written: those of the table to `keep`, intervals in per cent, levels of quantiles."""
+
+    keep: tuple[str, ...] = ()
+    coverage: tuple[float, ...] = ()
+    quantiles: tuple[float, ...] = ()
+
+
+USUAL = Wanted()
+"""No column kept; of a regression, the interval of 90 %."""
+
+
+def wanted(id_: str | None, keep: Sequence[str], coverage: Sequence[str], quantiles: Sequence[str]) -> Wanted:
+    """From the texts of the options. Raises InputError for one that is no number or out of its range."""
+    kept = tuple(dict.fromkeys([*([] if id_ is None else [id_]), *keep]))
+    return Wanted(
+        kept, _between("--coverage", coverage, 1.0, 100.0), _between("--quantiles", quantiles, 0.0, 1.0)
+    )
+
+
+def _between(option: str, texts: Sequence[str], low: float, high: float) -> tuple[float, ...]:
+    numbers = []
+    for text in texts:
+        try:
+            number = float(text)
+        except ValueError:
+            number = np.nan
+        if not low < number < high:
+            example = "50,90 for intervals of 50 and 90 %" if high == 100.0 else ".05,.5,.95"
+            raise InputError(
+                f"{option} takes numbers above {low:g} and below {high:g}, such as {example}; got {text!r}."
+            )
+        numbers.append(number)
+    return tuple(dict.fromkeys(numbers))
+
+
+def predict_table(model: Any, data: str | Path, out: str | Path, what: Wanted = USUAL) -> int:
     """Predict every row of a table and write it; return the number of rows.
 
-    A regression writes mean, sd and 90 % interval, a classification the class and the probability of each, a
-    clustering the cluster by its rule (empty where no rule may hold a row) and the probability of each.
-    The model itself checks the columns by name. Row i of `out` belongs to row i of `data`.
+    A regression writes mean, sd and intervals (90 % unless others are wanted), a classification the class and
+    the probability of each, a clustering the cluster by its rule (empty where no rule may hold a row) and the
+    probability of each; before them the columns that are kept. The model itself checks the columns by name.
+    Row i of `out` belongs to row i of `data`.
     """
     frame = read_table(data)
     if len(frame) == 0:
         raise InputError(f"{Path(data).name} has no rows to predict; give at least one.")
-    predictions = prediction_columns(model, read_once(model, frame))
+    predictions = prediction_frame(model, frame, what)
     Path(out).parent.mkdir(parents=True, exist_ok=True)
-    write_table(pd.DataFrame(predictions), out)
+    write_table(predictions, out)
     return len(frame)
 
 
-def prediction_columns(model: Any, frame: Any) -> dict[str, Any]:
+def prediction_frame(model: Any, frame: pd.DataFrame, what: Wanted = USUAL) -> pd.DataFrame:
     """The columns that are written for the rows of `frame`; see `predict_table`."""
+    check_wanted(model, [str(name) for name in frame.columns], what)
+    rows = read_once(model, inputs_of(model, frame, what.keep))
+    columns = prediction_columns(model, rows, what, beside_of(model, frame))
+    clash = next((name for name in what.keep if name in columns), None)
+    if clash is not None:
+        raise InputError(
+            f"Column {clash!r} cannot be kept: the predictions have a column of that name; rename it in the "
+            "table, or leave it out of --keep."
+        )
+    kept = {name: frame[name].reset_index(drop=True) for name in what.keep}
+    return pd.DataFrame({**kept, **columns})
+
+
+def check_wanted(model: Any, names: Sequence[str], what: Wanted) -> None:
+    """Raises InputError for a column to keep that is not there, and for intervals of what has none."""
+    for name in what.keep:
+        if name not in names:
+            raise InputError(f"There is no column {name!r} to keep;{closest(name, names)}")
+    if (what.coverage or what.quantiles) and not is_regressor(model):
+        raise InputError(f"{type(model).__name__} gives no intervals; leave out --coverage and --quantiles.")
+
+
+def inputs_of(model: Any, frame: pd.DataFrame, others: Sequence[str] = ()) -> pd.DataFrame:
+    """The table without columns that are known to be no inputs, so that nothing is said of these.
+
+    They are the target, what was left out of the fit or stands beside the inputs, and `others`.
+    """
+    about = getattr(model, "about_", None) or About()
+    known = {about.target, *(name for name, _ in about.ignored), *about.beside.values(), *others}
+    used = set(getattr(model, "feature_names_in_", ()))
+    return frame.drop(columns=[name for name in frame.columns if name in known - used])
+
+
+def beside_of(model: Any, frame: pd.DataFrame) -> dict[str, Any]:
+    """Columns that the model's predictions take beside the inputs: the exposure. Raises InputError."""
+    name = (getattr(model, "about_", None) or About()).beside.get("exposure")
+    if name is None:
+        return {}
+    if name not in frame.columns:
+        raise InputError(
+            f"The model was fitted with the exposure in column {name!r}, which the table does not have; add "
+            "it (1 in every row for a prediction of each unit of it)."
+        )
+    return {"exposure": pd.to_numeric(frame[name]).to_numpy(dtype=np.float64)}
+
+
+def prediction_columns(
+    model: Any, frame: Any, what: Wanted = USUAL, beside: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """What the model says of the rows of `frame`, by the names of the columns that are written."""
     if is_clusterer(model):
         return _cluster_columns(model, frame)
-    return _class_columns(model, frame) if is_classifier(model) else _number_columns(model, frame)
+    if is_classifier(model):
+        return _class_columns(model, frame)
+    return _number_columns(model, frame, what, beside or {})
 
 
 def _class_columns(model: Any, frame: Any) -> dict[str, Any]:
@@ -51,11 +145,16 @@ def _cluster_columns(model: Any, frame: Any) -> dict[str, Any]:
     return {"cluster": cluster, **{f"p_{name}": p for name, p in zip(names, probabilities.T, strict=True)}}
 
 
-def _number_columns(model: Any, frame: Any) -> dict[str, Any]:
-    distribution = model.predict_distribution(frame)
-    lower, upper = split_interval(distribution.interval(0.9))
-    columns = {"mean": distribution.mean, "sd": distribution.std, "lower_90": lower, "upper_90": upper}
-    arrays = {name: np.asarray(values).reshape(len(frame), -1) for name, values in columns.items()}
+def _number_columns(model: Any, frame: Any, what: Wanted, beside: Mapping[str, Any]) -> dict[str, Any]:
+    """Mean, sd, intervals and quantiles, in the units of the target as it stood in the table."""
+    distribution = model.predict_distribution(frame, **beside)
+    columns = {"mean": distribution.mean, "sd": distribution.std}
+    for percent in what.coverage or (90.0,):
+        lower, upper = split_interval(distribution.interval(percent / 100.0))
+        columns |= {f"lower_{percent:g}": lower, f"upper_{percent:g}": upper}
+    columns |= {f"q_{level:g}": distribution.quantile(level) for level in what.quantiles}
+    scale = (getattr(model, "about_", None) or About()).scale
+    arrays = {name: scale * np.asarray(values).reshape(len(frame), -1) for name, values in columns.items()}
     n_outputs = arrays["mean"].shape[1]
     suffix = [""] if n_outputs == 1 else [f"_{output}" for output in range(n_outputs)]
     return {f"{n}{s}": a[:, i] for i, s in enumerate(suffix) for n, a in arrays.items()}

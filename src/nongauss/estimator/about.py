@@ -52,7 +52,8 @@ class Marginal:
 class About:
     """What `nongauss fit` knew of a model that it saved; whatever is not known is empty.
 
-    `kind` of the target; `asked` and `became`: the model that was asked for and the one that was fitted.
+    `kind` of the target, its `levels` from lowest to highest, the `scale` by which a table's numbers are
+    divided (100 of per cent); `asked` and `became`: the model that was asked for and the one that was fitted.
     `n_rows` fitted, `n_held_out` judged by. `columns`: (name, kind) of those that the model looks at,
     `ignored`: (name, reason), `beside`: columns by what they are for, such as exposure. `figures` of the
     held-out rows by model, the `verdict` in sentences. `marginal`: the law of the target. `fitted_at`: UTC.
@@ -61,6 +62,8 @@ class About:
     target: str | None = None
     kind: str | None = None
     task: str | None = None
+    levels: Sequence[str] = ()
+    scale: float = 1.0
     asked: str | None = None
     became: str | None = None
     source: str | None = None

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, Self
+import numbers
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_softmax
 from sklearn.base import ClassifierMixin
 
-from nongauss.estimator.base import check_parameters
+from nongauss.estimator.base import (
+    Callbacks,
+    CheckpointPath,
+    Interval,
+    NonNegativeFloat,
+    PositiveFloat,
+    PositiveInt,
+    RandomState,
+    Share,
+    Verbosity,
+    check_parameters,
+)
 from nongauss.estimator.by_parts import by_parts
-from nongauss.harmonium.config import CLASSIFIER_CONSTRAINTS
 from nongauss.harmonium.contrastive_divergence import heeds_labels
 from nongauss.harmonium.estimator import FloatArray, HarmoniumBase
 from nongauss.harmonium.fit import class_temperature, count_features, fit_global
@@ -76,30 +86,28 @@ class HarmoniumClassifier(ClassifierMixin, HarmoniumBase):  # type: ignore[misc]
     (3, 3)
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = CLASSIFIER_CONSTRAINTS
-
     def __init__(
         self,
-        n_components: int | str = "infinite",
+        n_components: PositiveInt | Literal["infinite"] = "infinite",
         *,
-        C: float = 300.0,
-        margin: float = 1.0,
-        dropout: float | str = "auto",
-        reading: str = "auto",
-        truncation: int | str = "auto",
-        units: str = "binary",
-        views: Mapping[str, Any] | None = None,
-        method: str = "cd",
-        alpha: float = 1.0,
-        stick_expectation: str = "accurate",
-        batch_size: int = 256,
-        max_epochs: int | None = None,
+        C: NonNegativeFloat = 300.0,
+        margin: NonNegativeFloat = 1.0,
+        dropout: Annotated[float, Interval(numbers.Real, 0, 1, closed="left")] | Literal["auto"] = "auto",
+        reading: Literal["auto", "global"] = "auto",
+        truncation: PositiveInt | Literal["auto"] = "auto",
+        units: Literal["binary", "real"] = "binary",
+        views: Annotated[Mapping[str, Any], dict] | None = None,
+        method: Literal["cd", "mean_field", "pcd", "lbfgs"] = "cd",
+        alpha: PositiveFloat = 1.0,
+        stick_expectation: Literal["accurate", "multinomial"] = "accurate",
+        batch_size: PositiveInt = 256,
+        max_epochs: PositiveInt | None = None,
         early_stopping: bool = False,
-        validation_fraction: float = 0.1,
-        callbacks: Sequence[Callable[..., Any]] | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
+        validation_fraction: Share = 0.1,
+        callbacks: Callbacks = None,
+        checkpoint: CheckpointPath = None,
+        random_state: RandomState = None,
+        verbose: Verbosity = 0,
     ) -> None:
         self.n_components = n_components
         self.C, self.margin, self.dropout = C, margin, dropout
@@ -133,15 +141,11 @@ class HarmoniumClassifier(ClassifierMixin, HarmoniumBase):  # type: ignore[misc]
         coder, layout = table.coder, table.coder.layout
         seed, checkpoint = self._opened(seed, table)
         run = self._run(checkpoint)
-        recipe = self._recipe(len(coder.units), seed)
+        recipe = self._recipe(len(coder.units), seed, n_classes)
         without: tuple[str, ...] = ()
         if self.n_components == "infinite" and self.units == "binary" and self.reading == "auto":
-            found, without = count_features(layout, table.rows, recipe, run, n_classes)
+            found, without = count_features(layout, table.rows, recipe, run)
             recipe = recipe._replace(n_components=found, has_sticks=False)
-        dropout = None if self.dropout == "auto" else float(self.dropout)
-        recipe = recipe._replace(
-            C=float(self.C), margin=float(self.margin), dropout=dropout, n_classes=n_classes
-        )
         filler = NO_FILLER
         if heeds_labels(recipe):
             filler = learn_filler(layout, table.rows, seed)

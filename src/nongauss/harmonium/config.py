@@ -1,41 +1,8 @@
-"""What a user chooses of a harmonium, and defaults: constraints, the recipe of a fit, rates."""
+"""What a user chooses of a harmonium, and defaults: the recipe of a fit, rates."""
 
 from __future__ import annotations
 
-import numbers
-import os
-from typing import Any, NamedTuple
-
-import numpy as np
-
-from nongauss.estimator.base import Interval, StrOptions
-
-CONSTRAINTS: dict[str, list[Any]] = {
-    "n_components": [StrOptions({"infinite"}), Interval(numbers.Integral, 1, None, closed="left")],
-    "truncation": [StrOptions({"auto"}), Interval(numbers.Integral, 1, None, closed="left")],
-    "units": [StrOptions({"binary", "real"})],
-    "views": [dict, None],
-    "method": [StrOptions({"cd", "mean_field", "pcd", "lbfgs"})],
-    "alpha": [Interval(numbers.Real, 0, None, closed="neither")],
-    "stick_expectation": [StrOptions({"accurate", "multinomial"})],
-    "batch_size": [Interval(numbers.Integral, 1, None, closed="left")],
-    "max_epochs": [Interval(numbers.Integral, 1, None, closed="left"), None],
-    "early_stopping": ["boolean"],
-    "validation_fraction": [Interval(numbers.Real, 0, 1, closed="neither")],
-    "callbacks": ["array-like", None],
-    "checkpoint": [str, os.PathLike, None],
-    "random_state": ["random_state", np.random.Generator],
-    "verbose": ["verbose"],
-}
-"""Parameters of both estimators, for scikit-learn."""
-
-CLASSIFIER_CONSTRAINTS: dict[str, list[Any]] = {
-    "reading": [StrOptions({"auto", "global"})],
-    "margin": [Interval(numbers.Real, 0, None, closed="left")],
-    "C": [Interval(numbers.Real, 0, None, closed="left")],
-    "dropout": [StrOptions({"auto"}), Interval(numbers.Real, 0, 1, closed="left")],
-    **CONSTRAINTS,
-}
+from typing import NamedTuple
 
 LARGEST_TRUNCATION = 200
 MOST_SAMPLED = 50_000
@@ -47,8 +14,7 @@ MOST_SAMPLED = 50_000
 class HarmoniumRecipe(NamedTuple):
     """How a model is fitted; see the parameters of `Harmonium` and `HarmoniumClassifier`.
 
-    `held_out`: share of the rows that tells when to stop, 0 without early stopping. `dropout`: None where
-    the rows decide.
+    `validation_fraction` is 0 without early stopping, `dropout` None where the rows decide.
     """
 
     n_components: int
@@ -58,13 +24,13 @@ class HarmoniumRecipe(NamedTuple):
     batch_size: int
     has_sticks: bool
     alpha: float
-    accurate: bool
-    C: float
-    margin: float
-    dropout: float | None
-    held_out: float
-    n_classes: int
+    stick_expectation: str
+    validation_fraction: float
     seed: int
+    n_classes: int = 0
+    C: float = 0.0
+    margin: float = 1.0
+    dropout: float | None = 0.0
 
 
 class ChainEffort(NamedTuple):

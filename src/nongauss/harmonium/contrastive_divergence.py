@@ -302,7 +302,9 @@ class ContrastiveLearner:
         """Set the prior to that of sticks whose units are on in a share `use` (K,) of the rows."""
         order = np.argsort(-use, kind="stable")
         N = self.total
-        odds, gamma = stick_log_odds(N * use[order], N, self.recipe.alpha, self.recipe.accurate)
+        odds, gamma = stick_log_odds(
+            N * use[order], N, self.recipe.alpha, self.recipe.stick_expectation == "accurate"
+        )
         place = np.empty_like(order)
         place[order] = np.arange(len(order))
         self.prior = FeaturePrior(odds[place].astype(np.float32), gamma[place])

@@ -229,9 +229,8 @@ def _cells(unit: VisibleUnit, column: Column) -> Array:
         assert column.codes is not None
         is_level = np.array([level == unit.label for level in column.levels] + [np.nan])
         return is_level[column.codes]
-    values = column.as_numbers().values
-    assert values is not None
-    z = (values / unit.unit - unit.mean) / unit.sd
+    assert column.values is not None
+    z = (column.values / unit.unit - unit.mean) / unit.sd
     return np.clip(z, *RANGES[unit.kind])
 
 

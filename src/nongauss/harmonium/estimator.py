@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, Self
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,11 +14,22 @@ from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from nongauss.core.errors import InputError, NongaussWarning
-from nongauss.estimator.base import NongaussEstimator, StrOptions, check_parameters
+from nongauss.estimator.base import (
+    Callbacks,
+    CheckpointPath,
+    NongaussEstimator,
+    PositiveFloat,
+    PositiveInt,
+    RandomState,
+    Share,
+    Verbosity,
+    check_parameters,
+    settings_of,
+)
 from nongauss.estimator.by_parts import by_parts
 from nongauss.harmonium.ais import log_likelihood
 from nongauss.harmonium.chain_graph import ACTIVE
-from nongauss.harmonium.config import CONSTRAINTS, LARGEST_TRUNCATION, HarmoniumRecipe
+from nongauss.harmonium.config import LARGEST_TRUNCATION, HarmoniumRecipe
 from nongauss.harmonium.data import (
     HarmoniumTable,
     VisibleRows,
@@ -40,16 +51,11 @@ FloatArray = NDArray[np.float64]
 class HarmoniumBase(TransformerMixin, NongaussEstimator):  # type: ignore[misc]
     """What both harmoniums say of a fit; a subclass says what it learns and stores the parameters."""
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = CONSTRAINTS
     n_components: Any
     truncation: Any
     units: str
     views: Any
     method: str
-    alpha: float
-    stick_expectation: str
-    batch_size: int
-    max_epochs: int | None
     early_stopping: bool
     validation_fraction: float
     checkpoint: str | os.PathLike[str] | None
@@ -67,26 +73,19 @@ class HarmoniumBase(TransformerMixin, NongaussEstimator):  # type: ignore[misc]
             estimator_name=type(self).__name__,
         )
 
-    def _recipe(self, n_visible: int, seed: int) -> HarmoniumRecipe:
-        """The recipe of a fit without labels to rows of `n_visible` units."""
+    def _recipe(self, n_visible: int, seed: int, n_classes: int = 0) -> HarmoniumRecipe:
+        """The recipe of a fit to rows of `n_visible` units."""
         n_components = self.n_components
         if n_components == "infinite":
             is_auto = self.truncation == "auto"
             n_components = min(LARGEST_TRUNCATION, max(10, n_visible)) if is_auto else self.truncation
-        return HarmoniumRecipe(
+        return settings_of(
+            HarmoniumRecipe,
+            self,
             n_components=int(n_components),
-            units=self.units,
-            method=self.method,
-            max_epochs=None if self.max_epochs is None else int(self.max_epochs),
-            batch_size=int(self.batch_size),
             has_sticks=self.n_components == "infinite",
-            alpha=float(self.alpha),
-            accurate=self.stick_expectation == "accurate",
-            C=0.0,
-            margin=1.0,
-            dropout=0.0,
-            held_out=float(self.validation_fraction) if self.early_stopping else 0.0,
-            n_classes=0,
+            validation_fraction=float(self.validation_fraction) if self.early_stopping else 0.0,
+            n_classes=n_classes,
             seed=seed,
         )
 
@@ -322,30 +321,25 @@ class Harmonium(HarmoniumBase):
     2
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "reading": [StrOptions({"auto", "global", "chain"})],
-        **CONSTRAINTS,
-    }
-
     def __init__(
         self,
-        n_components: int | str = "infinite",
+        n_components: PositiveInt | Literal["infinite"] = "infinite",
         *,
-        truncation: int | str = "auto",
-        units: str = "binary",
-        views: Mapping[str, Any] | None = None,
-        reading: str = "auto",
-        method: str = "cd",
-        alpha: float = 1.0,
-        stick_expectation: str = "accurate",
-        batch_size: int = 256,
-        max_epochs: int | None = None,
+        truncation: PositiveInt | Literal["auto"] = "auto",
+        units: Literal["binary", "real"] = "binary",
+        views: Annotated[Mapping[str, Any], dict] | None = None,
+        reading: Literal["auto", "global", "chain"] = "auto",
+        method: Literal["cd", "mean_field", "pcd", "lbfgs"] = "cd",
+        alpha: PositiveFloat = 1.0,
+        stick_expectation: Literal["accurate", "multinomial"] = "accurate",
+        batch_size: PositiveInt = 256,
+        max_epochs: PositiveInt | None = None,
         early_stopping: bool = False,
-        validation_fraction: float = 0.1,
-        callbacks: Sequence[Callable[..., Any]] | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
+        validation_fraction: Share = 0.1,
+        callbacks: Callbacks = None,
+        checkpoint: CheckpointPath = None,
+        random_state: RandomState = None,
+        verbose: Verbosity = 0,
     ) -> None:
         self.n_components = n_components
         self.truncation = truncation

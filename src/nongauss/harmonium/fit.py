@@ -77,14 +77,15 @@ def fit_chain(
 
 
 def count_features(
-    layout: Layout, rows: VisibleRows, recipe: HarmoniumRecipe, run: Run, n_classes: int
+    layout: Layout, rows: VisibleRows, recipe: HarmoniumRecipe, run: Run
 ) -> tuple[int, tuple[str, ...]]:
     """How many features the columns call for, at least one a class, and why it does without others.
 
     They are counted to the end, however few epochs the classes are to be learned in, or KeyboardInterrupt.
     Nobody is told of the iterations; the checkpoint keeps them.
     """
-    recipe, unwatched = recipe._replace(max_epochs=None), Run(checkpoint=run.checkpoint)
+    n_classes, unwatched = recipe.n_classes, Run(checkpoint=run.checkpoint)
+    recipe = recipe._replace(max_epochs=None, n_classes=0, C=0.0, dropout=0.0)
     result = find_features(layout, rows, recipe, unwatched, prunes=True, effort=QUICK)
     if result.status is Status.STOPPED:
         raise KeyboardInterrupt
@@ -131,7 +132,7 @@ def learn(
     rates = SUPERVISED if heeds_labels(recipe) else UNSUPERVISED
     epochs = n_epochs(recipe, len(rows.weight) if all_rows is None else all_rows.n_rows)
     with threadpool_limits(limits=1, user_api="blas"):
-        if recipe.held_out and recipe.method != "lbfgs" and len(rows.weight) > 1:
+        if recipe.validation_fraction and recipe.method != "lbfgs" and len(rows.weight) > 1:
             return _learn_with_early_stopping(layout, rows, recipe, rates, run)
         learner = ContrastiveLearner(layout, rows, recipe, rates, epochs, all_rows)
         if recipe.method == "lbfgs":
@@ -149,7 +150,7 @@ def _learn_with_early_stopping(
 ) -> FitResult:
     """Epochs until held-out rows no longer gain; the best epoch is the result."""
     order = np.random.default_rng(recipe.seed).permutation(len(rows.weight))
-    cut = min(len(order) - 1, max(1, round(recipe.held_out * len(order))))
+    cut = min(len(order) - 1, max(1, round(recipe.validation_fraction * len(order))))
     held, kept = rows.take(np.sort(order[:cut])), rows.take(np.sort(order[cut:]))
     epochs = n_epochs(recipe, len(kept.weight))
     judged = EarlyStoppingLearner(ContrastiveLearner(layout, kept, recipe, rates, epochs), held)

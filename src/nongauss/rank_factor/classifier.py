@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Self
+import numbers
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 import pandas as pd
@@ -12,9 +12,19 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import TransformerMixin
 
 from nongauss.core.errors import InputError
-from nongauss.estimator.base import ProbabilityClassifierMixin
+from nongauss.estimator.base import (
+    Callbacks,
+    CheckpointPath,
+    Interval,
+    NonNegativeFloat,
+    PositiveFloat,
+    PositiveInt,
+    ProbabilityClassifierMixin,
+    RandomState,
+    Verbosity,
+)
 from nongauss.estimator.by_parts import by_parts
-from nongauss.rank_factor.config import CLASSIFIER_CONSTRAINTS
+from nongauss.rank_factor.config import LevelCount
 from nongauss.rank_factor.data import FloatArray
 from nongauss.rank_factor.estimator import RankFactors
 from nongauss.rank_factor.predict import interval
@@ -73,31 +83,29 @@ class RankFactorClassifier(ProbabilityClassifierMixin, TransformerMixin, RankFac
     (2, 3)
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = CLASSIFIER_CONSTRAINTS
-
     def __init__(
         self,
-        n_factors: int | str = "auto",
+        n_factors: PositiveInt | Literal["auto"] = "auto",
         *,
-        observation: str = "rank",
-        classifier: str = "linear",
-        inference: str = "vb",
-        neighbours: str = "level",
-        n_levels: int = 8,
-        n_experts: int = 10,
-        epsilon: float | str = "auto",
-        shrinkage: tuple[float, float] = (0.5, 0.5),
-        cut: bool | str = "auto",
-        learning_rate: float = 0.01,
-        n_chains: int = 2,
-        n_draws: int = 50,
-        max_iter: int | str = "auto",
-        tol: float = 3e-3,
-        callbacks: Sequence[Callable[..., Any]] | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
-        max_rows: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
+        observation: Literal["rank", "gaussian"] = "rank",
+        classifier: Literal["linear", "mixture"] = "linear",
+        inference: Literal["vb", "gibbs", "predictive"] = "vb",
+        neighbours: Literal["level", "pairwise", "extremes"] = "level",
+        n_levels: LevelCount = 8,
+        n_experts: PositiveInt = 10,
+        epsilon: PositiveFloat | Literal["auto"] = "auto",
+        shrinkage: Annotated[tuple[float, float], "array-like"] = (0.5, 0.5),
+        cut: bool | Literal["auto"] = "auto",
+        learning_rate: PositiveFloat = 0.01,
+        n_chains: PositiveInt = 2,
+        n_draws: PositiveInt = 50,
+        max_iter: PositiveInt | Literal["auto"] = "auto",
+        tol: NonNegativeFloat = 3e-3,
+        callbacks: Callbacks = None,
+        checkpoint: CheckpointPath = None,
+        max_rows: Annotated[int, Interval(numbers.Integral, 2, None, closed="left")] | None = None,
+        random_state: RandomState = None,
+        verbose: Verbosity = 0,
     ) -> None:
         self.n_factors = n_factors
         self.observation = observation

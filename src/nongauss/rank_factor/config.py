@@ -3,46 +3,15 @@
 from __future__ import annotations
 
 import numbers
-import os
-from typing import Any, NamedTuple
-
-import numpy as np
+from typing import Annotated, NamedTuple
 
 from nongauss.core.records import persistable
-from nongauss.estimator.base import Interval, StrOptions
+from nongauss.estimator.base import Interval
 
 MOST_LEVELS = 254
 """Most levels of a column: a level's number takes 8 bits, and one number says that there is none."""
 
-SHARED_CONSTRAINTS: dict[str, list[Any]] = {
-    "n_factors": [StrOptions({"auto"}), Interval(numbers.Integral, 1, None, closed="left")],
-    "observation": [StrOptions({"rank", "gaussian"})],
-    "neighbours": [StrOptions({"level", "pairwise", "extremes"})],
-    "n_levels": [Interval(numbers.Integral, 2, MOST_LEVELS, closed="both")],
-    "epsilon": [StrOptions({"auto"}), Interval(numbers.Real, 0, None, closed="neither")],
-    "shrinkage": ["array-like"],
-    "n_chains": [Interval(numbers.Integral, 1, None, closed="left")],
-    "n_draws": [Interval(numbers.Integral, 1, None, closed="left")],
-    "max_iter": [StrOptions({"auto"}), Interval(numbers.Integral, 1, None, closed="left")],
-    "tol": [Interval(numbers.Real, 0, None, closed="left")],
-    "callbacks": ["array-like", None],
-    "checkpoint": [str, os.PathLike, None],
-    "random_state": ["random_state", np.random.Generator],
-    "max_rows": [Interval(numbers.Integral, 2, None, closed="left"), None],
-    "verbose": ["verbose"],
-}
-ANALYSIS_CONSTRAINTS: dict[str, list[Any]] = {
-    "inference": [StrOptions({"vb", "gibbs"})],
-    **SHARED_CONSTRAINTS,
-}
-CLASSIFIER_CONSTRAINTS: dict[str, list[Any]] = {
-    "inference": [StrOptions({"vb", "gibbs", "predictive"})],
-    "classifier": [StrOptions({"linear", "mixture"})],
-    "n_experts": [Interval(numbers.Integral, 1, None, closed="left")],
-    "cut": ["boolean", StrOptions({"auto"})],
-    "learning_rate": [Interval(numbers.Real, 0, None, closed="neither")],
-    **SHARED_CONSTRAINTS,
-}
+LevelCount = Annotated[int, Interval(numbers.Integral, 2, MOST_LEVELS, closed="both")]
 
 MOST_FACTORS, MOST_FACTORS_OF_FEW, FEW_ROWS = 20, 10, 100
 """For n_factors="auto": the most factors, and the most where rows are fewer than so many."""
@@ -107,4 +76,4 @@ class RankRecipe(NamedTuple):
     seed: int
     n_chains: int
     n_draws: int
-    learning_rate: float
+    learning_rate: float = 0.0

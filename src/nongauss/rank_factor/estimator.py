@@ -5,8 +5,8 @@ from __future__ import annotations
 import numbers
 import os
 import warnings
-from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Self
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 import pandas as pd
@@ -15,19 +15,30 @@ from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from nongauss.core.errors import InputError, NongaussWarning
-from nongauss.estimator.base import TableEstimator, check_parameters
+from nongauss.estimator.base import (
+    Callbacks,
+    CheckpointPath,
+    Interval,
+    NonNegativeFloat,
+    PositiveFloat,
+    PositiveInt,
+    RandomState,
+    TableEstimator,
+    Verbosity,
+    check_parameters,
+    settings_of,
+)
 from nongauss.estimator.by_parts import by_parts
 from nongauss.optimise.course import FitResult
 from nongauss.optimise.loop import close_checkpoint, open_checkpoint
 from nongauss.rank_factor.config import (
-    ANALYSIS_CONSTRAINTS,
     FEW_ROWS,
     ITERATIONS,
     MARGIN,
     MARGIN_OF_PAIRS,
     MOST_FACTORS,
     MOST_FACTORS_OF_FEW,
-    SHARED_CONSTRAINTS,
+    LevelCount,
     RankConfig,
     RankRecipe,
     ShrinkagePrior,
@@ -53,7 +64,6 @@ ACTIVE = 0.01
 class RankFactors(TableEstimator):
     """Base of the two estimators: a subclass says whether there are labels."""
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = SHARED_CONSTRAINTS
     n_factors: Any
     observation: str
     inference: str
@@ -61,15 +71,10 @@ class RankFactors(TableEstimator):
     n_levels: int
     epsilon: Any
     shrinkage: Any
-    n_chains: int
-    n_draws: int
     max_iter: Any
-    tol: float
-    callbacks: Any
     checkpoint: str | os.PathLike[str] | None
     random_state: Any
     max_rows: int | None
-    verbose: int
 
     def _check(self) -> None:
         """Refuse parameters that are impossible alone or together. Raises InputError; warns of "extremes"."""
@@ -108,7 +113,9 @@ class RankFactors(TableEstimator):
         config = self._config_of(table.rows.shape, settings)
         told = self._settings_that_matter(), raw.encoder
         seed, checkpoint = open_checkpoint(self.checkpoint, seed, self.random_state, tuple(table), *told)
-        result, fitted = fit(table, config, self._recipe(seed), self._run(checkpoint))
+        max_iter = ITERATIONS[self.inference] if self.max_iter == "auto" else int(self.max_iter)
+        recipe = settings_of(RankRecipe, self, max_iter=max_iter, seed=seed)
+        result, fitted = fit(table, config, recipe, self._run(checkpoint))
         self._seed = seed
         self.holds_training_rows_ = table.shows_rows
         self._keep_encoder(raw.encoder)
@@ -127,19 +134,7 @@ class RankFactors(TableEstimator):
         usual = MARGIN if by_levels else MARGIN_OF_PAIRS
         eps = usual if self.epsilon == "auto" else float(self.epsilon)
         prior = ShrinkagePrior(*map(float, self.shrinkage))
-        return RankConfig(K, self.observation, self.neighbours, eps, prior=prior, **settings)
-
-    def _recipe(self, seed: int) -> RankRecipe:
-        """How the fit is run."""
-        return RankRecipe(
-            inference=self.inference,
-            max_iter=ITERATIONS[self.inference] if self.max_iter == "auto" else int(self.max_iter),
-            tol=float(self.tol),
-            seed=seed,
-            n_chains=int(self.n_chains),
-            n_draws=int(self.n_draws),
-            learning_rate=float(getattr(self, "learning_rate", 0.0)),
-        )
+        return settings_of(RankConfig, self, n_factors=K, eps=eps, prior=prior, **settings)
 
     def _coded(self, raw: RawTable) -> CodedTable:
         """The rows as the mathematics takes them, apart where each has factors of its own."""
@@ -342,27 +337,25 @@ class RankFactorAnalysis(TransformerMixin, RankFactors):  # type: ignore[misc]
     (178, 3)
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = ANALYSIS_CONSTRAINTS
-
     def __init__(
         self,
-        n_factors: int | str = "auto",
+        n_factors: PositiveInt | Literal["auto"] = "auto",
         *,
-        observation: str = "rank",
-        inference: str = "vb",
-        neighbours: str = "level",
-        n_levels: int = 8,
-        epsilon: float | str = "auto",
-        shrinkage: tuple[float, float] = (0.5, 0.5),
-        n_chains: int = 2,
-        n_draws: int = 50,
-        max_iter: int | str = "auto",
-        tol: float = 3e-3,
-        callbacks: Sequence[Callable[..., Any]] | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
-        max_rows: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
+        observation: Literal["rank", "gaussian"] = "rank",
+        inference: Literal["vb", "gibbs"] = "vb",
+        neighbours: Literal["level", "pairwise", "extremes"] = "level",
+        n_levels: LevelCount = 8,
+        epsilon: PositiveFloat | Literal["auto"] = "auto",
+        shrinkage: Annotated[tuple[float, float], "array-like"] = (0.5, 0.5),
+        n_chains: PositiveInt = 2,
+        n_draws: PositiveInt = 50,
+        max_iter: PositiveInt | Literal["auto"] = "auto",
+        tol: NonNegativeFloat = 3e-3,
+        callbacks: Callbacks = None,
+        checkpoint: CheckpointPath = None,
+        max_rows: Annotated[int, Interval(numbers.Integral, 2, None, closed="left")] | None = None,
+        random_state: RandomState = None,
+        verbose: Verbosity = 0,
     ) -> None:
         self.n_factors = n_factors
         self.observation = observation

@@ -242,19 +242,29 @@ def _scale(code: ColumnCode, column: Column, weight: FloatArray, scaling: str) -
 
 
 def places_of(chosen: Any, encoder: TableEncoder, parameter: str) -> tuple[int, ...]:
-    """Places of the encoder's columns that come from those of X which a parameter names, by name or number.
+    """Places of the encoder's columns that a parameter names; None is all. Raises InputError.
 
-    None is all. Raises InputError.
+    A name or number of a column of X is all columns that come from it; a name of their own, such as "day
+    (month)" of the dates in "day", is that one.
     """
     if chosen is None:
         return tuple(range(len(encoder.columns)))
     items: Sequence[Any] = [chosen] if isinstance(chosen, str | int) else list(chosen)
     if not items:
         raise InputError(f"{parameter} is empty; name at least one column, or give None for all.")
-    inputs = [_input_of(item, encoder, parameter) for item in items]
-    if len(set(inputs)) < len(inputs):
+    found = [place for item in items for place in _places_of_one(item, encoder, parameter)]
+    if len(set(found)) < len(found):
         raise InputError(f"{parameter} names a column twice: {items}; name each once.")
-    return tuple(i for column in inputs for i, place in enumerate(encoder.places) if place == column)
+    return tuple(found)
+
+
+def _places_of_one(item: Any, encoder: TableEncoder, parameter: str) -> list[int]:
+    """Places of the encoder's columns that one name or number stands for."""
+    own = [code.name for code in encoder.columns]
+    if isinstance(item, str) and item in own and item not in (encoder.feature_names or own):
+        return [own.index(item)]
+    column = _input_of(item, encoder, parameter)
+    return [i for i, place in enumerate(encoder.places) if place == column]
 
 
 def _input_of(item: Any, encoder: TableEncoder, parameter: str) -> int:

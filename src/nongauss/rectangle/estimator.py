@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numbers
 import warnings
-from collections.abc import Mapping
-from typing import Annotated, Any, Literal, Self
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -63,6 +63,9 @@ from nongauss.tables.encoder import TableEncoder
 from nongauss.tables.learn import as_source, learn
 from nongauss.tables.source import Encode, Source, itself, sample_table
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 Columns = Annotated[Any, "array-like", str, numbers.Integral, None]
 """Names or positions of columns of a table; None: all."""
 
@@ -86,7 +89,8 @@ class RectangleMixture(ClusterMixin, TableEstimator):  # type: ignore[misc]
         Number K of clusters, of which those that end without rows are left out. "auto": the number, up to 10,
         whose rules explain the structure columns best.
     rule_columns, structure_columns : list of names or positions, default None (all)
-        Columns that the rules may speak of, and columns in which rows of a cluster are alike.
+        Columns that the rules may speak of, and columns in which rows of a cluster are alike. Of a column of
+        dates its parts by themselves, too: "day (month)".
     structure : {"student_t", "full", "diagonal", "shared"}, default "student_t"
         How the structure columns are spread within a cluster: Student's t with 4 degrees of freedom, which
         outliers do not move; a Gaussian with a covariance of its own, with variances alone, or with one
@@ -284,6 +288,23 @@ class RectangleMixture(ClusterMixin, TableEstimator):  # type: ignore[misc]
         """What the fit left behind, and the rule columns of X."""
         fitted = self._of_fit()
         return fitted, fitted.views.rule.read(X, self._encoder, type(self).__name__)
+
+    def _rule_values(self, X: Any) -> pd.DataFrame:
+        """The rule columns of X as bounds are measured in them: numbers, or the levels of labels as text."""
+        import pandas as pd
+
+        fitted, cells = self._read(X)
+        codes, n_numbers = fitted.views.rule.codes, cells.numbers.shape[1]
+        values = {str(code.name): x for code, x in zip(codes, cells.numbers.T, strict=False)}
+        for code, numbers_of in zip(codes[n_numbers:], cells.labels.codes.T, strict=True):
+            values[str(code.name)] = np.array([*code.levels, None], dtype=object)[numbers_of]
+        return pd.DataFrame(values)
+
+    def _rule_words(self) -> dict[str, Callable[[float], str]]:
+        """How the values of rule columns are written that are no plain numbers, such as dates, by name."""
+        view = self._of_fit().views.rule
+        codes = view.codes[: len(view.numeric)]
+        return {str(code.name): code.shown for code in codes if code.kind not in ("", "number")}
 
     def _task(self, X: Any, whole: TableEncoder, weight: FloatArray) -> ClusterTask:
         """The rows that are learned from, and the rules stated beforehand."""

@@ -311,7 +311,7 @@ def _stated_end(code: ColumnCode, value: Any) -> float:
     if isinstance(value, float) and np.isinf(value):
         return value
     try:
-        return float(np.asarray(code.read(decode(code.name, pd.Series([value])), []).values)[0])
+        return float(np.asarray(code.read(decode(code.name, pd.Series([value])), [], []).values)[0])
     except InputError:
         if code.kind not in ("", "number"):
             raise

@@ -1,133 +1,390 @@
-"""The models that ours must beat: scikit-learn's usual ones, ready for a table with labels and gaps."""
+"""The models that ours must beat: scikit-learn's usual ones, for any table, each with an honest law."""
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
-from sklearn.base import BaseEstimator, TransformerMixin
+from scipy.optimize import minimize_scalar
+from scipy.special import softmax
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, TransformerMixin, clone
+from sklearn.exceptions import ConvergenceWarning
+
+from nongauss.core.errors import InputError
+from nongauss.report.residual_law import (
+    AtomRows,
+    FloatArray,
+    Law,
+    LawRows,
+    best_law,
+    candidates,
+    scales_for,
+)
+from nongauss.tables.frame import n_rows_of, take_rows
+from nongauss.tables.learn import as_source, learn
+
+_FOLDS = 5
+_TREE_FOLDS = 3
+_FEWEST_FOR_LAW = 4
+_MOST_ROWS_FOR_FOLDS = 20_000
+_MOST_ROWS_TO_CHOOSE = 1_000
+_MOST_TREE_LABELS = 250
+
+#: Names of the baselines, as tables and sentences have them.
+MEAN, SHARES, RIDGE, LOG_LINEAR, LOGISTIC = (
+    "mean of the target",
+    "class shares",
+    "ridge regression",
+    "log-linear regression",
+    "logistic regression",
+)
+TREES, NETWORK = "gradient-boosted trees", "neural network"
 
 
 def baselines(
-    frame: pd.DataFrame, *, classify: bool = False, random_state: int | None = 0
+    *,
+    classify: bool = False,
+    counts: bool = False,
+    atoms: Sequence[float] = (),
+    random_state: int | None = 0,
 ) -> dict[str, BaseEstimator]:
-    """Linear model, gradient-boosted trees and neural network, ready for the columns of `frame`.
+    """The usual models by name, from the one that looks at no column to boosted trees and a neural network.
 
-    The linear model is ridge regression, with `classify` logistic regression; then the class shares, which
-    look at no column, stand beside them. Category, string and bool columns are encoded, gaps imputed with an
-    indicator (trees take gaps as they are), numbers scaled, and the target scaled for ridge and network.
-    Settings are scikit-learn's own, but that ridge picks its penalty by cross-validation and that logistic
-    regression and network get up to 1000 iterations. Columns that are neither numbers nor labels (dates)
-    are left out.
+    Regressors: the mean, ridge regression (of `counts` log-linear, Poisson regression), trees, network; each
+    predicts a distribution, the law of what its out-of-fold predictions missed (`residual_law`). `atoms` are
+    single values that the target takes with a probability of their own, such as no claim at all; a classifier
+    of the same sort predicts which of them, if any. Classifiers: the class shares, logistic regression,
+    trees, network, each sharpened or flattened by one factor that its out-of-fold probabilities call for.
+
+    Columns are read as the house reads them. Settings are scikit-learn's own, but that the penalties of the
+    linear regressions are picked on left-out rows and that iterations suffice.
     """
-    numbers = [c for c in frame.columns if _is_number(frame[c])]
-    labels = [c for c in frame.columns if c not in numbers and not _is_date(frame[c])]
-    return (_classifiers if classify else _regressors)(numbers, labels, random_state)
+    return _classifiers(random_state) if classify else _regressors(counts, tuple(atoms), random_state)
 
 
-def _regressors(numbers: list[Any], labels: list[Any], seed: int | None) -> dict[str, BaseEstimator]:
+def _regressors(counts: bool, atoms: tuple[float, ...], seed: int | None) -> dict[str, BaseEstimator]:
     from sklearn.compose import TransformedTargetRegressor
+    from sklearn.dummy import DummyClassifier, DummyRegressor
     from sklearn.ensemble import HistGradientBoostingRegressor
     from sklearn.linear_model import RidgeCV
     from sklearn.neural_network import MLPRegressor
     from sklearn.preprocessing import StandardScaler
 
-    def scaled(regressor: Any) -> Any:
-        return TransformedTargetRegressor(_scaled(numbers, labels, regressor), transformer=StandardScaler())
-
-    trees = HistGradientBoostingRegressor(categorical_features=_mask(numbers, labels), random_state=seed)
+    ridge = RidgeCV(alphas=np.logspace(-3, 5, 25))
+    ways = {"identity": ridge, "log": LogScale(ridge), "logit": ridge}
+    linear = {"counts": PenalisedPoisson()} if counts else ways
+    trees = HistGradientBoostingRegressor(random_state=seed)
+    poisson = HistGradientBoostingRegressor(loss="poisson", random_state=seed)
+    gamma = HistGradientBoostingRegressor(loss="gamma", random_state=seed)
+    tree_ways = {"counts": poisson} if counts else {"identity": trees, "log": gamma, "logit": trees}
+    scaled = TransformedTargetRegressor(
+        MLPRegressor(max_iter=1000, random_state=seed), transformer=StandardScaler()
+    )
+    network = dict.fromkeys(linear, scaled)
+    classifiers = _classifiers(seed)
+    how: dict[str, Any] = {"counts": counts, "atoms": atoms}
+    mean = dict.fromkeys(linear, DummyRegressor())
     return {
-        "ridge regression": scaled(RidgeCV(alphas=np.logspace(-3, 4, 22))),
-        "gradient-boosted trees": _tree_pipeline(numbers, labels, trees),
-        "neural network": scaled(MLPRegressor(max_iter=1000, random_state=seed)),
+        MEAN: LawRegressor(mean, DummyClassifier(strategy="prior"), view="none", **how),
+        LOG_LINEAR if counts else RIDGE: LawRegressor(linear, classifiers[LOGISTIC].classifier, **how),
+        TREES: LawRegressor(
+            tree_ways, classifiers[TREES].classifier, view="trees", n_folds=_TREE_FOLDS, **how
+        ),
+        NETWORK: LawRegressor(network, classifiers[NETWORK].classifier, **how),
     }
 
 
-def _classifiers(numbers: list[Any], labels: list[Any], seed: int | None) -> dict[str, BaseEstimator]:
+def _classifiers(seed: int | None) -> dict[str, Any]:
     from sklearn.dummy import DummyClassifier
     from sklearn.ensemble import HistGradientBoostingClassifier
     from sklearn.linear_model import LogisticRegression
     from sklearn.neural_network import MLPClassifier
 
-    trees = HistGradientBoostingClassifier(categorical_features=_mask(numbers, labels), random_state=seed)
     return {
-        "class shares": DummyClassifier(strategy="prior"),
-        "logistic regression": _scaled(numbers, labels, LogisticRegression(max_iter=1000)),
-        "gradient-boosted trees": _tree_pipeline(numbers, labels, trees),
-        "neural network": _scaled(numbers, labels, MLPClassifier(max_iter=1000, random_state=seed)),
+        SHARES: TemperedClassifier(DummyClassifier(strategy="prior"), view="none"),
+        LOGISTIC: TemperedClassifier(LogisticRegression(max_iter=1000)),
+        TREES: TemperedClassifier(
+            HistGradientBoostingClassifier(random_state=seed), view="trees", n_folds=_TREE_FOLDS
+        ),
+        NETWORK: TemperedClassifier(MLPClassifier(max_iter=1000, random_state=seed)),
     }
 
 
-def _is_number(column: pd.Series) -> bool:
-    return pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
+class TableColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """The columns of any table as scikit-learn's models take them, decoded as the house decodes them.
 
+    `view`: "scaled" for standardised numbers, 0/1 columns of labels and of gaps; "trees" for numbers as they
+    are with NaN for gaps, and labels as codes; "none" for no column at all; "given" for the table as it is.
+    """
 
-def _is_date(column: pd.Series) -> bool:
-    return column.dtype.kind in "mM"
+    def __init__(self, view: str = "scaled") -> None:
+        self.view = view
 
-
-def _as_text(frame: pd.DataFrame) -> pd.DataFrame:
-    """Labels as plain strings with None for gaps, whatever kind of column they came in."""
-    text = frame.astype(object)
-    return text.map(str, na_action="ignore").where(text.notna(), None)
-
-
-class _EmptyColumnsToZero(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Columns with no value among the rows fitted become 0, which no tree splits; gaps elsewhere stay."""
-
-    def fit(self, X: pd.DataFrame, y: Any = None) -> _EmptyColumnsToZero:
-        """Note which columns are empty."""
-        self.empty_ = np.isnan(self._floats(X)).all(axis=0)
+    def fit(self, X: Any, y: Any = None) -> TableColumns:
+        """Learn kinds, scales and levels."""
+        seen = self.view in ("scaled", "trees")
+        self.encoder_ = learn(as_source(X), warn=False).encoder if seen else None
         return self
 
-    def transform(self, X: pd.DataFrame) -> npt.NDArray[np.float64]:
-        """Numbers (N, D) with NaN for gaps."""
-        return np.where(self.empty_, 0.0, self._floats(X))
+    def transform(self, X: Any) -> Any:
+        """The matrix (N, D)."""
+        if self.encoder_ is None:
+            return X if self.view == "given" else np.zeros((n_rows_of(X), 1))
+        if self.view == "scaled":
+            return self.encoder_.as_scaled(X, warn=False)
+        used = [i for i, code in enumerate(self.encoder_.columns) if code.role in ("numeric", "labels")]
+        out = np.full(
+            (n_rows_of(X), len(used) + 1), 0.0
+        )  # a last column of zeros: never a table without columns
+        for place, column in enumerate(self.encoder_.raw(X, warn=False, only=used)):
+            cells = (
+                column.values if column.codes is None else np.where(column.codes < 0, np.nan, column.codes)
+            )
+            out[:, place] = cells
+        return out
 
-    @staticmethod
-    def _floats(X: pd.DataFrame) -> npt.NDArray[np.float64]:
-        return X.to_numpy(dtype=np.float64, na_value=np.nan)
-
-
-def _label_steps(*steps: Any) -> Any:
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import FunctionTransformer
-
-    return make_pipeline(FunctionTransformer(_as_text, feature_names_out="one-to-one"), *steps)
-
-
-def _mask(numbers: list[Any], labels: list[Any]) -> list[bool]:
-    """Which columns of `_tree_pipeline` hold categories."""
-    return [False] * len(numbers) + [True] * len(labels)
-
-
-def _scaled(numbers: list[Any], labels: list[Any], model: Any) -> Any:
-    from sklearn.compose import ColumnTransformer
-    from sklearn.impute import SimpleImputer
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import OneHotEncoder, StandardScaler
-
-    one_hot = OneHotEncoder(handle_unknown="infrequent_if_exist", max_categories=50, sparse_output=False)
-    impute = SimpleImputer(add_indicator=True, keep_empty_features=True)
-    scale = make_pipeline(impute, StandardScaler())
-    encode = ColumnTransformer([("numbers", scale, numbers), ("labels", _label_steps(one_hot), labels)])
-    return make_pipeline(encode, model)
+    @property
+    def is_label(self) -> list[bool]:
+        """Which columns of the view for trees hold codes without an order, few enough for their splits."""
+        if self.encoder_ is None:
+            return [False]
+        used = [code for code in self.encoder_.columns if code.role in ("numeric", "labels")]
+        labels = [c.role == "labels" and not c.ranks and len(c.levels) <= _MOST_TREE_LABELS for c in used]
+        return [*labels, False]
 
 
-def _tree_pipeline(numbers: list[Any], labels: list[Any], model: Any) -> Any:
-    from sklearn.compose import ColumnTransformer
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import OrdinalEncoder
+def _ready(model: Any, columns: TableColumns) -> Any:
+    """A clone of a model, told which columns hold labels where it asks for that."""
+    copy = clone(model)
+    if columns.view == "trees" and "categorical_features" in copy.get_params(deep=False):
+        copy.set_params(categorical_features=columns.is_label)
+    return copy
 
-    codes = OrdinalEncoder(
-        handle_unknown="use_encoded_value",
-        unknown_value=np.nan,
-        encoded_missing_value=np.nan,
-        max_categories=250,
-    )
-    encode = ColumnTransformer(
-        [("numbers", _EmptyColumnsToZero(), numbers), ("labels", _label_steps(codes), labels)]
-    )
-    return make_pipeline(encode, model)
+
+def _fitted(model: Any, columns: TableColumns, matrix: Any, y: Any, weight: Any = None) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.simplefilter("ignore", UserWarning)
+        beside = {} if weight is None else {"sample_weight": weight}
+        return _ready(model, columns).fit(matrix, y, **beside)
+
+
+def _inner_folds(n: int, n_folds: int) -> list[tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]]:
+    """Rows to fit and rows left out: folds of a small table, one fifth of a large one."""
+    order = np.random.default_rng(0).permutation(n)
+    parts = np.array_split(order, max(2, min(n_folds, n)))
+    kept = parts[:1] if n > _MOST_ROWS_FOR_FOLDS else parts
+    return [(np.setdiff1d(order, part), np.sort(part)) for part in kept]
+
+
+class LawRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+    """Usual regressors and the law of what their out-of-fold predictions missed.
+
+    Parameters
+    ----------
+    ways : regressors by the scale on which their residuals are taken ("identity", "log", "logit", or
+        "counts"); those whose scale suits the target compete, by the log probability of rows that they were
+        not fitted to.
+    classifier : of the same sort, for `atoms`, values that have a probability of their own.
+    view : how columns become a matrix, see `TableColumns`. counts : the target counts something.
+
+    `fit` takes `exposure` (N,), the time or size that each count is of: then the rate is predicted, and the
+    count is the rate times the exposure.
+    """
+
+    def __init__(
+        self,
+        ways: Mapping[str, Any],
+        classifier: Any = None,
+        *,
+        view: str = "scaled",
+        counts: bool = False,
+        atoms: Sequence[float] = (),
+        n_folds: int = _FOLDS,
+    ) -> None:
+        self.ways, self.classifier, self.view = ways, classifier, view
+        self.counts, self.atoms, self.n_folds = counts, atoms, n_folds
+
+    def fit(self, X: Any, y: Any, exposure: Any = None) -> LawRegressor:
+        """Fit the regressors, choose among them, and learn the law of their residuals."""
+        target = np.asarray(y, dtype=np.float64)
+        self.columns_ = TableColumns(self.view).fit(X)
+        matrix = self.columns_.transform(X)
+        self.atoms_ = np.asarray(sorted(self.atoms), dtype=np.float64)
+        which = (target[:, None] == self.atoms_) @ np.arange(1, len(self.atoms_) + 1)
+        rest = which == 0
+        if rest.sum() < _FEWEST_FOR_LAW:
+            raise InputError(
+                f"{int(rest.sum())} values other than {list(self.atoms)} are too few for a law of them."
+            )
+        self.which_ = _fitted(self.classifier, self.columns_, matrix, which) if not rest.all() else None
+        weight = None if exposure is None else np.asarray(exposure, dtype=np.float64)[rest]
+        self._fit_rest(take_rows(matrix, rest), target[rest], weight)
+        return self
+
+    def _fit_rest(self, matrix: Any, y: FloatArray, exposure: FloatArray | None) -> None:
+        """The regressor and its law, of rows whose target is none of the atoms."""
+        scales = ("counts",) if self.counts else scales_for(y)
+        ways = {scale: self.ways[scale] for scale in scales if scale in self.ways}
+        some = np.sort(np.random.default_rng(0).permutation(len(y))[:_MOST_ROWS_TO_CHOOSE])
+        if len(ways) > 1:
+            share = None if exposure is None else exposure[some]
+            tried = {s: self._law(s, way, take_rows(matrix, some), y[some], share) for s, way in ways.items()}
+            self.scale_ = max(tried, key=lambda scale: tried[scale][1])
+            self.law_ = tried[self.scale_][0]
+        else:
+            (self.scale_,) = ways
+        way = ways[self.scale_]
+        if len(ways) == 1 or len(some) < len(y):
+            self.law_, _ = self._law(self.scale_, way, matrix, y, exposure)
+        self.regressor_ = self._regressor(way, matrix, y, exposure)
+
+    def _regressor(self, way: Any, matrix: Any, y: FloatArray, exposure: FloatArray | None) -> Any:
+        rate = y if exposure is None else y / exposure
+        return _fitted(way, self.columns_, matrix, rate, exposure)
+
+    def _law(
+        self, scale: str, way: Any, matrix: Any, y: FloatArray, exposure: FloatArray | None
+    ) -> tuple[Law, float]:
+        """The law of the out-of-fold predictions, and its log probability of rows it was not fitted to."""
+        seen, predicted = [], []
+        for train, test in _inner_folds(len(y), self.n_folds):
+            shares = [None, None] if exposure is None else [exposure[train], exposure[test]]
+            model = self._regressor(way, take_rows(matrix, train), y[train], shares[0])
+            seen.append(y[test])
+            predicted.append(
+                np.asarray(model.predict(take_rows(matrix, test))).ravel()
+                * (1.0 if shares[1] is None else shares[1])
+            )
+        return best_law(candidates((scale,), self.counts), np.concatenate(seen), np.concatenate(predicted))
+
+    def predict_distribution(self, X: Any, exposure: Any = None) -> LawRows | AtomRows:
+        """What is said of each row."""
+        matrix = self.columns_.transform(X)
+        mean = np.asarray(self.regressor_.predict(matrix), dtype=np.float64).ravel()
+        rows = LawRows(self.law_, mean if exposure is None else mean * np.asarray(exposure, dtype=np.float64))
+        if self.which_ is None:
+            return rows
+        chance = np.zeros((len(mean), len(self.atoms_) + 1))
+        # Class 0, none of the atoms, has the last place, which is number -1.
+        chance[:, self.which_.classes_.astype(np.intp) - 1] = self.which_.predict_proba(matrix)
+        return AtomRows(self.atoms_, chance, rows)
+
+    def predict(self, X: Any, exposure: Any = None) -> FloatArray:
+        """The expectation of each row: (N,)."""
+        return self.predict_distribution(X, exposure).mean
+
+
+class TemperedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A usual classifier whose probabilities are p^(1/T), renormalised, T what out-of-fold rows call for.
+
+    `view`: how columns become a matrix, see `TableColumns`.
+    """
+
+    def __init__(self, classifier: Any, *, view: str = "scaled", n_folds: int = _FOLDS) -> None:
+        self.classifier, self.view, self.n_folds = classifier, view, n_folds
+
+    def fit(self, X: Any, y: Any) -> TemperedClassifier:
+        """Fit the classifier and its temperature."""
+        labels = np.asarray(y)
+        self.columns_ = TableColumns(self.view).fit(X)
+        matrix = self.columns_.transform(X)
+        self.classifier_ = _fitted(self.classifier, self.columns_, matrix, labels)
+        self.classes_ = self.classifier_.classes_
+        self.temperature_ = 1.0 if self.view == "none" else self._temperature(matrix, labels)
+        return self
+
+    def _temperature(self, matrix: Any, labels: npt.NDArray[Any]) -> float:
+        """The T under which the labels of rows left out are most likely."""
+        logs, places = [], []
+        for train, test in _inner_folds(len(labels), self.n_folds):
+            if len(np.unique(labels[train])) < len(self.classes_):
+                continue
+            model = _fitted(self.classifier, self.columns_, take_rows(matrix, train), labels[train])
+            logs.append(np.log(np.maximum(model.predict_proba(take_rows(matrix, test)), 1e-12)))
+            places.append(np.searchsorted(self.classes_, labels[test]))
+        if not logs:
+            return 1.0
+        log_p, place = np.concatenate(logs), np.concatenate(places)
+
+        def loss(log_t: float) -> float:
+            p = _tempered(log_p, float(np.exp(log_t)))
+            return -float(np.log(p[np.arange(len(place)), place]).mean())
+
+        return float(np.exp(minimize_scalar(loss, bounds=(-2.0, 3.0), method="bounded").x))
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """The probability of each class: (N, C)."""
+        p = self.classifier_.predict_proba(self.columns_.transform(X))
+        return p if self.temperature_ == 1.0 else _tempered(np.log(np.maximum(p, 1e-12)), self.temperature_)
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """The most probable class: (N,)."""
+        labels: npt.NDArray[Any] = self.classes_[self.predict_proba(X).argmax(axis=1)]
+        return labels
+
+
+def _tempered(log_p: FloatArray, temperature: float) -> FloatArray:
+    """p^(1/T) / sum p^(1/T), from log p (N, C)."""
+    out: FloatArray = softmax(log_p / temperature, axis=1)
+    return out
+
+
+class LogScale(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+    """A regressor of log y; its prediction exp(f) is multiplied by the mean of y / exp(f) (Duan 1983)."""
+
+    def __init__(self, regressor: Any) -> None:
+        self.regressor = regressor
+
+    def fit(self, X: FloatArray, y: FloatArray) -> LogScale:
+        """Fit to log y."""
+        z = np.log(y)
+        self.regressor_ = clone(self.regressor).fit(X, z)
+        self.range_ = float(z.min() - np.ptp(z) - 1.0), float(z.max() + np.ptp(z) + 1.0)
+        self.factor_ = 1.0
+        self.factor_ = float(y.sum() / self.predict(X).sum())
+        return self
+
+    def predict(self, X: FloatArray) -> FloatArray:
+        """The expectation of y: (N,), not farther out than the range of log y is wide."""
+        out: FloatArray = self.factor_ * np.exp(np.clip(self.regressor_.predict(X), *self.range_))
+        return out
+
+
+class PenalisedPoisson(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+    """Poisson regression with a log link, its ridge penalty picked on a fifth of the rows."""
+
+    def __init__(self, alphas: Sequence[float] = (1e-4, 1e-2, 1e-1, 1.0, 10.0)) -> None:
+        self.alphas = alphas
+
+    def fit(self, X: FloatArray, y: FloatArray, sample_weight: Any = None) -> PenalisedPoisson:
+        """Pick the penalty, then fit to all rows."""
+        from sklearn.linear_model import PoissonRegressor
+
+        weight = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        if not y.any():
+            self.model_, self.most_ = None, 0.0
+            return self
+        train, test = _inner_folds(len(y), _FOLDS)[0]
+        scores = []
+        for alpha in self.alphas:
+            model = PoissonRegressor(alpha=alpha, max_iter=300)
+            chance = -np.inf
+            if y[train].any():
+                m = np.maximum(model.fit(X[train], y[train], weight[train]).predict(X[test]), 1e-12)
+                chance = float((weight[test] * (y[test] * np.log(m) - m)).sum())
+            scores.append(chance)
+        best = self.alphas[int(np.argmax(scores))]
+        self.model_ = PoissonRegressor(alpha=best, max_iter=1000).fit(X, y, weight)
+        self.most_ = 10.0 * float(y.max())
+        return self
+
+    def predict(self, X: FloatArray) -> FloatArray:
+        """The expected count: (N,), at most ten times the largest that was seen."""
+        if self.model_ is None:
+            return np.full(len(X), 1e-3)
+        out: FloatArray = np.minimum(self.model_.predict(X), self.most_)
+        return out

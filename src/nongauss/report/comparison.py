@@ -13,12 +13,8 @@ from sklearn.model_selection import BaseCrossValidator, KFold, StratifiedKFold
 from sklearn.utils import _safe_indexing
 
 from nongauss.core.errors import InputError
-from nongauss.report.metrics import (
-    SHORT_LABELS,
-    density_kind,
-    fit_and_score,
-    format_figure,
-)
+from nongauss.report.metrics import SHORT_LABELS, format_figure
+from nongauss.report.scoring import density_kind, fit_and_score
 from nongauss.report.text import text_table
 
 _FIGURES = ("rmse", "log_density", "coverage_90", "width_90", "seconds")
@@ -37,9 +33,9 @@ def compare(
 ) -> pd.DataFrame:
     """Cross-validated figures of several regressors, or classifiers, on the same folds, best first.
 
-    A regressor with `predict_distribution` is judged by its own density and interval. Any other gets a
-    Gaussian around its prediction whose one variance is estimated, inside each training part, from
-    out-of-fold residuals; the column `density` says which. Classifiers are judged by `predict_proba`, on
+    A regressor with `predict_distribution` is judged by its own density and interval. Any other gets the law
+    of its out-of-fold residuals inside each training part, one for all rows (normal, or kernels at the
+    residuals); the column `density` says which. Classifiers are judged by `predict_proba`, on
     folds that each hold all classes in proportion. Seconds count the fit of the model alone.
 
     Parameters
@@ -128,9 +124,7 @@ def comparison_text(table: pd.DataFrame) -> str:
     best = SHORT_LABELS[table.attrs["sorted_by"]]
     lines = [text_table(header, rows), "", f"Best first by {best}; ± one standard error."]
     if "density" in table and (table["density"] != "own").any():
-        lines.append(
-            "Models that predict no distribution get a Gaussian of one width, from out-of-fold residuals."
-        )
+        lines.append("Models that predict no distribution get one law, that of their out-of-fold residuals.")
     lines += [f"{name} failed: {reason}" for name, reason in table["reason"].items() if reason]
     return "\n".join(lines)
 

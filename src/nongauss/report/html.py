@@ -27,7 +27,9 @@ from nongauss.report.plots.relevance import RelevanceDisplay, some_rows
 from nongauss.report.plots.reliability import ReliabilityDisplay
 from nongauss.report.plots.rules import drawn_columns, number_columns
 from nongauss.report.plots.trace import TraceDisplay
+from nongauss.report.scoring import LabelScores, NumberScores, Scores, score
 from nongauss.report.text import facts, settings
+from nongauss.report.verdict import Verdict
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -81,6 +83,7 @@ def write_report(
     title: str,
     estimator: Any,
     frame_info: FrameInfo,
+    verdict: Verdict | None = None,
     metrics: Mapping[str, Mapping[str, float]] | None = None,
     figures: Sequence[tuple[str, Figure]] = (),
     learned: Sequence[tuple[str, Figure]] = (),
@@ -94,6 +97,7 @@ def write_report(
     ----------
     estimator : the fitted model that the reader will use.
     frame_info : the table and its columns.
+    verdict : what the model is worth; it stands first.
     metrics : held-out figures by model name, from `regression_metrics` or `classification_metrics`; none
         where nothing was held out.
     figures : pairs (caption, figure), see `report_figures`; they are embedded as PNG.
@@ -112,6 +116,7 @@ def write_report(
     header, rows = metric_table(metrics or {})
     page = environment.from_string(_TEMPLATE.read_text(encoding="utf-8")).render(
         title=title,
+        verdict=verdict,
         info=frame_info,
         facts=facts(estimator, target=frame_info.target or None),
         settings=settings(estimator),
@@ -135,20 +140,22 @@ def report_figures(
     X: Any = None,
     y: Any = None,
     *,
+    scores: Scores | None = None,
     target: str | None = None,
     traced: Any = None,
 ) -> list[tuple[str, Figure]]:
     """The report's plots: predictions and calibration on held-out rows, and the course of the fit.
 
-    `X`, `y` are rows that `estimator` has not seen; without them only the trace is drawn. `traced` is the
-    estimator whose trace is shown, `estimator` itself by default. What the model cannot give is left out.
+    `X`, `y` are rows that `estimator` has not seen, or `scores` what it said of them; without either only the
+    trace is drawn. `traced` is the estimator whose trace is shown, `estimator` itself by default.
     """
+    if scores is None and X is not None and y is not None:
+        scores = score(estimator, X, y)
     figures: list[tuple[str, Figure]] = []
-    if X is not None and y is not None:
-        if is_classifier(estimator):
-            figures += _label_figures(estimator, X, y)
-        else:
-            figures += _number_figures(estimator, X, y, target)
+    if isinstance(scores, LabelScores):
+        figures += _label_figures(scores)
+    elif scores is not None:
+        figures += _number_figures(scores, target)
     shown = estimator if traced is None else traced
     trace = getattr(shown, "trace_", None)
     if trace is not None and len(trace) and "bound" in trace:
@@ -240,7 +247,7 @@ def rule_figures(estimator: Any, X: Any) -> list[tuple[str, Figure]]:
     """The report's plots of clusters with rules: (caption, figure). Labels make no scatter plot."""
     from matplotlib.figure import Figure
 
-    frame = number_columns(drawn_columns(X))
+    frame = number_columns(drawn_columns(X, estimator))
     figures = []
 
     def drawn(caption: str, display: Any, **kwargs: Any) -> None:
@@ -257,28 +264,28 @@ def rule_figures(estimator: Any, X: Any) -> list[tuple[str, Figure]]:
     return figures
 
 
-def _number_figures(estimator: Any, X: Any, y: Any, target: str | None) -> list[tuple[str, Figure]]:
+def _number_figures(scores: NumberScores, target: str | None) -> list[tuple[str, Figure]]:
     figure, ax = _figure()
-    PredictiveDisplay.from_estimator(estimator, X, y, target=target, ax=ax)
+    interval = scores.lower, scores.upper
+    PredictiveDisplay.from_predictions(scores.y, scores.mean, interval=interval, target=target, ax=ax)
     figures = [("Held-out rows: what was observed against what was predicted.", figure)]
-    if hasattr(estimator, "predict_distribution"):
-        figure, ax = _figure()
-        coverage = CalibrationDisplay.from_predictions(y, estimator.predict_distribution(X), ax=ax)
-        figures.append(("Held-out rows: a calibrated model stays near the diagonal.", figure))
-        figure, ax = _figure()
-        coverage.plot(ax=ax, kind="pit")
-        figures.append(("Held-out rows: the PIT values of a calibrated model are flat.", figure))
+    coverage = CalibrationDisplay(pit=scores.pit)
+    figure, ax = _figure()
+    coverage.plot(ax=ax)
+    figures.append(("Held-out rows: a calibrated model stays near the diagonal.", figure))
+    figure, ax = _figure()
+    coverage.plot(ax=ax, kind="pit")
+    figures.append(("Held-out rows: the PIT values of a calibrated model are flat.", figure))
     return figures
 
 
-def _label_figures(estimator: Any, X: Any, y: Any) -> list[tuple[str, Figure]]:
+def _label_figures(scores: LabelScores) -> list[tuple[str, Figure]]:
     figure, ax = _figure()
-    draw_confusion(y, estimator.predict(X), estimator.classes_, ax)
+    draw_confusion(scores.y, scores.predicted, scores.classes, ax)
     figures = [("Held-out rows: which class was predicted for which.", figure)]
-    if hasattr(estimator, "predict_proba"):
-        figure, ax = _figure()
-        ReliabilityDisplay.from_estimator(estimator, X, y, ax=ax)
-        figures.append(("Held-out rows: what was given 70 % should have happened in 70 %.", figure))
+    figure, ax = _figure()
+    ReliabilityDisplay.from_predictions(scores.y, scores.probabilities, scores.classes, ax=ax)
+    figures.append(("Held-out rows: what was given 70 % should have happened in 70 %.", figure))
     return figures
 
 

@@ -3,24 +3,16 @@
 from __future__ import annotations
 
 import math
-import time
-import warnings
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from sklearn.base import clone, is_classifier
-from sklearn.exceptions import ConvergenceWarning
 
 from nongauss.core.errors import InputError
-from nongauss.optimise.course import Status
 
 FloatArray = npt.NDArray[np.float64]
-
-_Z90 = 1.6448536269514722  # 95th percentile of the standard normal
-_INNER_FOLDS = 5
 
 #: How each figure is called where a person reads it, in the order of display.
 LABELS: dict[str, str] = {
@@ -176,44 +168,6 @@ def classification_metrics(
     return figures
 
 
-def fit_and_score(
-    estimator: Any, X_train: Any, y_train: Any, X_test: Any, y_test: Any, levels: npt.ArrayLike | None = None
-) -> tuple[Any, dict[str, float]]:
-    """Fit a clone on the training rows; return it with its figures on the test rows (see `compare`)."""
-    model = clone(estimator)
-    started = time.perf_counter()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        model.fit(X_train, y_train)
-    seconds = time.perf_counter() - started
-    raise_if_stopped(model)
-    if is_classifier(model):
-        probabilities, predicted = model.predict_proba(X_test), model.predict(X_test)
-        figures = classification_metrics(
-            y_test, probabilities, model.classes_, seconds, predicted=predicted, levels=levels
-        )
-        return model, figures
-    if density_kind(model) == "own":
-        distribution = model.predict_distribution(X_test)
-        mean = np.asarray(distribution.mean)
-        log_density, interval = distribution.log_prob(y_test), distribution.interval(0.9)
-    else:
-        mean = np.asarray(model.predict(X_test), dtype=np.float64)
-        log_density, interval = _residual_gaussian(estimator, X_train, y_train, mean, y_test)
-    return model, regression_metrics(y_test, mean, log_density, interval, seconds)
-
-
-def raise_if_stopped(model: Any) -> None:
-    """Ctrl-C ends a fit early with a usable model; here it means that the person wants all of it to end."""
-    if getattr(model, "stop_reason_", None) == Status.STOPPED.value:
-        raise KeyboardInterrupt
-
-
-def density_kind(estimator: Any) -> str:
-    """'own' where the model predicts a distribution, else 'residual Gaussian'."""
-    return "own" if hasattr(estimator, "predict_distribution") else "residual Gaussian"
-
-
 def pit_values(distribution: Any, y: npt.ArrayLike) -> FloatArray:
     """Probability that the predictive distribution puts below each observation; uniform if calibrated.
 
@@ -253,6 +207,8 @@ def format_figure(name: str, value: float | None) -> str:
         return f"{value:.0f}"
     if name.startswith("coverage") or name.endswith("accuracy"):
         return f"{100 * value:.1f} %"
+    if name == "r2":
+        return f"{value:.3f}"
     if name == "seconds":
         return f"{value:.2f}"
     return f"{value:.4g}"
@@ -264,24 +220,6 @@ def metric_table(metrics: Mapping[str, Mapping[str, float]]) -> tuple[list[str],
     header = ["model", *(SHORT_LABELS[name] for name in names)]
     rows = [[model, *(format_figure(n, row.get(n)) for n in names)] for model, row in metrics.items()]
     return header, rows
-
-
-def _residual_gaussian(
-    estimator: Any, X: Any, y: FloatArray, mean: FloatArray, y_test: FloatArray
-) -> tuple[FloatArray, tuple[FloatArray, FloatArray]]:
-    """Log density and 90 % interval of N(mean, v), v the mean square of out-of-fold residuals on X, y."""
-    from sklearn.model_selection import KFold, cross_val_predict
-
-    folds = KFold(min(_INNER_FOLDS, len(y)), shuffle=True, random_state=0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        residual = y - cross_val_predict(clone(estimator), X, y, cv=folds)
-    # The floor keeps the density finite where a baseline interpolates the target exactly.
-    floor = (1e-6 * (float(np.std(y)) or 1.0)) ** 2
-    variance = max(float(np.mean(residual**2)), floor)
-    log_density = -0.5 * (np.log(2 * np.pi * variance) + (y_test - mean) ** 2 / variance)
-    half = _Z90 * np.sqrt(variance)
-    return log_density, (mean - half, mean + half)
 
 
 def _probabilities(probabilities: npt.ArrayLike, n_classes: int) -> FloatArray:

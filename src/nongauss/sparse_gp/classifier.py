@@ -61,7 +61,7 @@ class _SparseGPLabels(ProbabilityClassifierMixin, SparseGP):
         name = type(self).__name__
         seed = self._key_seed(self.random_state)
         source = as_source(X, y, sample_weight, estimator_name=name)
-        learned = learn(source, name, partial(labels_of, name))
+        learned = learn(source, name, partial(labels_of, name, ordered=self._ordered))
         coder = learned.target.coder(name, self._ordered)
         likelihood = self._likelihood(len(coder.classes))
         read = NumberClasses(coder, name)
@@ -141,8 +141,9 @@ class SparseGPClassifier(_SparseGPLabels):
 class SparseGPOrdinalClassifier(_SparseGPLabels):
     r"""Classification into ordered classes (grades, agreement): a sparse Gaussian process, cut in pieces.
 
-    P(y <= k | f) is the logistic function of phi_k - f(x), with cut points phi that are learned. Classes are
-    ordered as numbers or texts sort; an ordered pandas category keeps its own order and its unused levels.
+    P(y <= k | f) is the logistic function of phi_k - f(x), with cut points phi that are learned. An ordered
+    pandas category keeps its own order and its unused levels. Numbers, also 3.5 or those in text, go by size,
+    words of a known scale (poor, fair, good) by their place on it; any other order is a guess, and warned of.
 
     Parameters
     ----------

@@ -7,7 +7,7 @@ import math
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +29,8 @@ class Column:
     Labels are `codes` (N,) into `levels`, -1 where missing; a level may occur in no row. `ranks`: the place
     of each level in the order of an ordered category; empty for labels without an order. `kind`: the name of
     the kind that decoded it (see `tables.kinds`), by which a column of values may carry its text as well.
-    `note`: what a person should know of how the cells were read, "" for nothing.
+    `note`: what a person should know of how the cells were read, "" for nothing; `lost`: texts that were no
+    values and count as missing, with the number of their cells. `unit`: what its kind keeps for display.
     """
 
     name: str
@@ -39,6 +40,8 @@ class Column:
     ranks: tuple[int, ...] = ()
     kind: str = ""
     note: str = ""
+    lost: str = ""
+    unit: str = ""
 
     @property
     def missing(self) -> NDArray[np.bool_]:
@@ -60,32 +63,13 @@ class Column:
         """The cells of some rows, by their numbers or a mask."""
         values = None if self.values is None else self.values[rows]
         codes = None if self.codes is None else self.codes[rows]
-        return Column(self.name, values, codes, self.levels, self.ranks, self.kind, self.note)
+        return replace(self, values=values, codes=codes)
 
     def as_labels(self) -> Column:
         """This column with its numbers read as labels: 1.0 becomes "1"."""
         if self.values is None:
             return self
         return labelled(self.name, self.values, self.missing)
-
-    def as_numbers(self) -> Column:
-        """This column as numbers; True and False become 1 and 0.
-
-        Raises: InputError naming the first row that holds text.
-        """
-        if self.values is not None:
-            return self
-        assert self.codes is not None
-        table = np.array([{"True": 1.0, "False": 0.0}.get(level, np.nan) for level in self.levels] + [np.nan])
-        values = table[self.codes]
-        text = np.isnan(values) & ~self.missing
-        if text.any():
-            row = int(np.argmax(text))
-            raise InputError(
-                f"Column {self.name!r} held numbers when the model was fitted, but holds the label "
-                f"{self.levels[self.codes[row]]!r} in row {row} (counted from 0); give numbers there."
-            )
-        return Column(self.name, values, kind="number")
 
 
 @dataclass(frozen=True)
@@ -222,10 +206,14 @@ class TargetKind:
 
 @dataclass(frozen=True)
 class Cells:
-    """The cells of one column as they came: a pandas series, or an array (N,) of a table without types."""
+    """The cells of one column as they came: a pandas series, or an array (N,) of a table without types.
+
+    `notes`: what kinds found that a person should know, whichever kind takes the column in the end.
+    """
 
     name: str
     raw: Any
+    notes: list[str] = field(default_factory=list, compare=False)
 
     @property
     def dtype(self) -> Any:

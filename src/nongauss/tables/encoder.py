@@ -103,17 +103,18 @@ class ColumnCode:
         """The kind's name, which older records do not have."""
         return self.kind or ("number" if self.role == "numeric" else "label")
 
-    def read(self, column: Column, unseen: list[str]) -> Column:
+    def read(self, column: Column, unseen: list[str], lost: list[str]) -> Column:
         """This flat column of new rows, from the input column; labels as codes into `levels`.
 
-        The first label that is none of them, or text that is no date, is noted in `unseen`. A column that is
-        ignored stays as it is. Raises InputError for cells that it cannot be.
+        The first label that is none of them is noted in `unseen`, texts that are no values in `lost`: both
+        count as missing. A column that is ignored stays as it is. Raises InputError for cells that it cannot
+        be.
         """
         if self.role not in ("numeric", "labels"):
             return column
         column = flat(column, self._kind, self.part, self.origin)
-        if column.note:
-            unseen.append(column.note)
+        if column.lost:
+            lost.append(f"{column.lost} in column {column.name!r}")
         if self.role == "numeric":
             return column
         return Column(self.name, None, _known_codes(self, column, unseen), self.levels, self.ranks)
@@ -349,10 +350,13 @@ class TableEncoder:
 
         def columns() -> Iterator[tuple[ColumnCode, Column]]:
             unseen: list[str] = []
+            lost: list[str] = []
             for i, place in zip(chosen, places, strict=True):
-                yield self.columns[i], self.columns[i].read(table.column(where[place]), unseen)
+                yield self.columns[i], self.columns[i].read(table.column(where[place]), unseen, lost)
             if unseen:
                 notes.append(f"Labels not seen when fitting are treated as missing: {', '.join(unseen)}.")
+            if lost:
+                notes.append(f"Cells that are no values are treated as missing: {', '.join(lost)}.")
 
         return table.n_rows, columns()
 

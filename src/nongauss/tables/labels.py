@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,13 +13,14 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
-from nongauss.core.errors import InputError
+from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.core.records import persistable
 from nongauss.tables.column import as_pandas, one_order
 from nongauss.tables.source import Part
 from nongauss.tables.target import check_given, check_length
+from nongauss.tables.words import known_order
 
-_MOST_SHOWN = 10
+_MOST_SHOWN, _FEW_STEPS, _MOST_STEPS = 10, 12, 50
 
 
 @persistable("tables.LabelCoder", "nongauss.data.labels:LabelCoder")
@@ -43,13 +45,15 @@ class LabelCoder:
         """Learn the classes from labels `y` (N,): array, list, series or categorical.
 
         Those that occur in rows of `weight` (N,) above 0, sorted; but with `ordered`, an ordered categorical
-        keeps its own order and the levels that it declares without using them. `levels` gives all classes in
-        order instead; then one of them, or none, may occur. An (N, 1) target warns as in scikit-learn.
+        keeps its own order and the levels that it declares without using them, texts have the order that is
+        known of them (numbers by size, scales of words) or else one that is guessed, which is warned of, and
+        numbers may have fractions if there are few different ones. `levels` gives all classes in order
+        instead; then one of them, or none, may occur. An (N, 1) target warns as in scikit-learn.
 
         Raises: InputError for None, gaps, a wrong number of rows, one class, repeated `levels`; ValueError
         (scikit-learn's) for numbers that are no labels.
         """
-        summary = LabelSummary.of(y, weight, estimator_name, "y")
+        summary = LabelSummary.of(y, weight, estimator_name, "y", ordered)
         return cls(_distinct(levels)) if levels is not None else summary.coder(estimator_name, ordered)
 
     def encode(
@@ -80,22 +84,32 @@ class LabelCoder:
 class LabelSummary:
     """The labels of some rows in order, with their weights (C,); they add up over parts.
 
-    `declared`: the levels of an ordered categorical. `seen_in`: the part that the labels are of.
+    `declared`: the levels of an ordered categorical; `listed`: those of one without an order. `seen_in`: the
+    part that the labels are of.
     """
 
     labels: NDArray[Any]
     mass: NDArray[np.float64]
     declared: NDArray[Any] | None
+    listed: NDArray[Any] | None
     seen_in: str
 
     @classmethod
-    def of(cls, y: Any, weight: NDArray[np.float64], estimator_name: str, part: str) -> LabelSummary:
-        """The weight of each label of y (N,) in rows of weight above 0. Raises InputError."""
+    def of(
+        cls, y: Any, weight: NDArray[np.float64], estimator_name: str, part: str, ordered: bool = False
+    ) -> LabelSummary:
+        """The weight of each label of y (N,) in rows of weight above 0. Raises InputError.
+
+        `ordered`: numbers with fractions are labels too, if few different ones occur (12, or 50 twice each).
+        """
         labels = _valid_labels(y, len(weight), estimator_name, warn=True)
-        check_classification_targets(labels)
+        if not (ordered and _are_steps(labels)):
+            check_classification_targets(labels)
         distinct, which = np.unique(labels[weight > 0], return_inverse=True)
         mass = np.bincount(which.ravel(), weights=weight[weight > 0], minlength=len(distinct))
-        return cls(distinct, mass.astype(np.float64), _declared(y), part)
+        levels, is_ordered = _levels_of(y)
+        declared, listed = (levels, None) if is_ordered else (None, levels)
+        return cls(distinct, mass.astype(np.float64), declared, listed, part)
 
     def __add__(self, other: LabelSummary) -> LabelSummary:
         if not (len(self.labels) and len(other.labels)):
@@ -109,7 +123,7 @@ class LabelSummary:
         both = np.concatenate([self.labels, other.labels])
         labels, which = np.unique(both, return_inverse=True)
         mass = np.bincount(which.ravel(), weights=np.concatenate([self.mass, other.mass]))
-        return LabelSummary(labels, mass.astype(np.float64), self._order(other), self.seen_in)
+        return LabelSummary(labels, mass.astype(np.float64), self._order(other), self.listed, self.seen_in)
 
     def _order(self, other: LabelSummary) -> NDArray[Any] | None:
         """The levels of both, in one order. Raises InputError where there is none."""
@@ -131,12 +145,38 @@ class LabelSummary:
                 f"{self.labels.tolist()[0]!r}; "
                 "give rows of another class."
             )
-        return LabelCoder(self.declared if ordered and self.declared is not None else self.labels)
+        if not ordered:
+            return LabelCoder(self.labels)
+        return LabelCoder(self.declared if self.declared is not None else self._guessed(estimator_name))
+
+    def _guessed(self, estimator_name: str) -> NDArray[Any]:
+        """The labels in the order that is known of them, else in one that is warned of."""
+        labels = self.labels.tolist()
+        if not isinstance(labels[0], str):
+            return self.labels
+        known = known_order(labels)
+        if known is not None:
+            return np.array(known[0], dtype=self.labels.dtype)
+        listed = [] if self.listed is None else [level for level in self.listed.tolist() if level in labels]
+        order, what = (listed, "as the category lists them") if listed else (labels, "by the alphabet")
+        shown = " < ".join(order[:_MOST_SHOWN]) + (" < …" if len(order) > _MOST_SHOWN else "")
+        warnings.warn(
+            f"{estimator_name} takes the order of the classes as {shown}, which is a guess ({what}); to say "
+            "the order give an ordered category: pandas.Categorical(y, categories=[...], ordered=True).",
+            NongaussWarning,
+            stacklevel=4,
+        )
+        return np.array(order, dtype=self.labels.dtype)
 
 
-def labels_of(estimator_name: str, part: Part, weight: NDArray[np.float64]) -> LabelSummary:
-    """What a part tells of the labels of a classifier: `learn(source, name, partial(labels_of, name))`."""
-    return LabelSummary.of(part.y, weight, estimator_name, part.name)
+def labels_of(
+    estimator_name: str, part: Part, weight: NDArray[np.float64], *, ordered: bool = False
+) -> LabelSummary:
+    """What a part tells of the labels of a classifier: `learn(source, name, partial(labels_of, name))`.
+
+    `ordered`: of one whose classes are grades, see `LabelSummary.of`.
+    """
+    return LabelSummary.of(part.y, weight, estimator_name, part.name, ordered)
 
 
 def class_target(
@@ -149,15 +189,27 @@ def class_target(
     return coder.encode(part.y, len(weight), estimator_name, weight)[:, None]
 
 
-def _declared(y: Any) -> NDArray[Any] | None:
-    """The levels of an ordered categorical, else None."""
+def _levels_of(y: Any) -> tuple[NDArray[Any] | None, bool]:
+    """The levels of a categorical, and whether they are ordered; None of others.
+
+    Without an order only those of pandas are given: elsewhere they stand as they came up in the rows.
+    """
     series = as_pandas(y)
     if isinstance(series, pd.DataFrame) and series.shape[1] == 1:
         series = series.iloc[:, 0]
     dtype = getattr(y if series is None else series, "dtype", None)
-    if isinstance(dtype, pd.CategoricalDtype) and dtype.ordered:
-        return _plain(np.asarray(dtype.categories))
-    return None
+    own = isinstance(y, pd.Series | pd.DataFrame | pd.Categorical | pd.Index)
+    if isinstance(dtype, pd.CategoricalDtype) and (own or dtype.ordered):
+        return _plain(np.asarray(dtype.categories)), bool(dtype.ordered)
+    return None, False
+
+
+def _are_steps(labels: NDArray[Any]) -> bool:
+    """Are these numbers with fractions of which few different ones occur: 3.5 stars?"""
+    if labels.dtype.kind != "f":
+        return False
+    n_different = len(np.unique(labels))
+    return n_different <= _FEW_STEPS < len(labels) or n_different <= min(_MOST_STEPS, len(labels) / 2)
 
 
 def _distinct(levels: Sequence[Any] | ArrayLike) -> NDArray[Any]:

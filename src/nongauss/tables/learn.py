@@ -77,6 +77,12 @@ LABEL = "label"
 """The kind that any column of texts can be."""
 
 
+def _note_of(column: Column) -> str:
+    """What is to be said of how a column was read, "" for nothing."""
+    lost = f"has cells that are no values and count as missing: {column.lost}" if column.lost else ""
+    return "; ".join(filter(None, (column.note, lost)))
+
+
 def _sum_or_none(first: Any, second: Any) -> Any:
     """The sum of two facts, None unless both are there."""
     return None if first is None or second is None else first + second
@@ -113,7 +119,7 @@ class InputSummary:
         texts = None
         if cells.codes is not None and column.kind != LABEL:
             texts = kind_of(LABEL).summarise(kind_of(column.kind).plain(cells), heavy)
-        return cls(column.name, gaps, column.kind, facts, part, column.note, texts)
+        return cls(column.name, gaps, column.kind, facts, part, _note_of(column), texts)
 
     def __add__(self, other: InputSummary) -> InputSummary:
         gaps = self.gaps or other.gaps
@@ -128,7 +134,7 @@ class InputSummary:
                 f"Column {self.name!r} holds {kind_of(first.kind).plural} in {first.seen_in} but "
                 f"{kind_of(second.kind).plural} in {second.seen_in}; make it one kind in all parts."
             )
-        note = self.note or other.note
+        note = self.note if other.note in self.note else "; ".join(filter(None, (self.note, other.note)))
         texts = _sum_or_none(self.texts, other.texts)
         return replace(self, gaps=gaps, facts=self.facts + other.facts, note=note, texts=texts)
 

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from nongauss.core.errors import InputError
 from nongauss.tables.column import Column, ColumnKind, TargetKind, as_pandas, label_of, sorted_labels
 from nongauss.tables.frame import InputTable
-from nongauss.tables.kinds import decode, kind_of
+from nongauss.tables.kinds import decode, flat, kind_of
+from nongauss.tables.number_text import unit_key
 from nongauss.tables.target_numbers import CLASS_WORDS, GRADE_WORDS, MOST_LABELS, PERCENT_NOTE, numbers_kind
 from nongauss.tables.words import is_named, known_order
 
@@ -146,7 +147,7 @@ def _seen(raw: pd.Series[Any], column: Column, name: str, inputs: InputTable | N
         only = kind_of("number").shown(values[0], "", 0.0)
         return TargetKind(ColumnKind.CONSTANT, f"It holds only the value {only}.", notes=notes)
     rows = None if inputs is None else inputs.take(~column.missing)
-    seen = numbers_kind(values, name, unit=getattr(column, "unit", ""), inputs=rows)
+    seen = numbers_kind(values, name, unit=unit_key(column.unit[1:]), inputs=rows)
     return replace(seen, notes=(*notes, *seen.notes))
 
 
@@ -300,7 +301,7 @@ def target_values(column: Any, found: TargetKind, name: str = "") -> Any:
     """
     raw = one_column(column).reset_index(drop=True)
     if found.kind in NUMBERS or found.kind is ColumnKind.CONSTANT:
-        numbers = decode(name or "target", raw).as_numbers()
+        numbers = flat(decode(name or "target", raw), "number", "", 0.0)
         assert numbers.values is not None
         return numbers.values / found.scale
     numeric = pd.api.types.is_numeric_dtype(raw.dtype) and not pd.api.types.is_bool_dtype(raw.dtype)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import numbers
-import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
-from typing import Any, ClassVar, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from jaxtyping import Float, Float64
@@ -14,7 +13,17 @@ from numpy.typing import ArrayLike
 from scipy.sparse import csr_array, issparse
 
 from nongauss.core.errors import InputError
-from nongauss.estimator.base import Interval, ProbabilityClassifierMixin, StrOptions
+from nongauss.estimator.base import (
+    Callbacks,
+    CheckpointPath,
+    NonNegativeFloat,
+    PositiveFloat,
+    PositiveInt,
+    ProbabilityClassifierMixin,
+    RandomState,
+    Share,
+    Verbosity,
+)
 from nongauss.estimator.by_parts import by_parts
 from nongauss.optimise.course import FitResult
 from nongauss.tables.labels import LabelCoder, LabelSummary, class_target, labels_of
@@ -22,7 +31,7 @@ from nongauss.tables.learn import as_source, learn
 from nongauss.tables.rows import validate_weight
 from nongauss.tables.source import Encode, Encoded, Source, itself
 from nongauss.tables.sparse import SparseEncoder, SparseRows
-from nongauss.tggm.config import CONSTRAINTS
+from nongauss.tggm.config import LayerSizes
 from nongauss.tggm.data import LARGEST, LabelReading, NetworkRows, canonical
 from nongauss.tggm.estimator import TGGM
 from nongauss.tggm.predict import Ensemble
@@ -99,35 +108,28 @@ verbose :
     (3, 3)
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **CONSTRAINTS,
-        "decision": [StrOptions({"probability", "mean_output"})],
-        "class_weight": [StrOptions({"balanced"}), Mapping, None],
-        "max_epochs": [StrOptions({"auto"}), Interval(numbers.Integral, 1, None, closed="left")],
-    }
-
     def __init__(
         self,
-        hidden_layer_sizes: tuple[int, ...] | int = (100,),
+        hidden_layer_sizes: LayerSizes = (100,),
         *,
-        method: str = "ml",
-        posterior: str = "moments",
-        decision: str = "probability",
-        class_weight: str | Mapping[Any, float] | None = None,
-        hidden_variance: str | float = "learn",
-        n_sweeps: int = 30,
-        n_members: int = 3,
-        batch_size: str | int = "auto",
-        learning_rate: float = 0.003,
-        max_epochs: str | int = "auto",
+        method: Literal["ml", "bp"] = "ml",
+        posterior: Literal["moments", "mean_field"] = "moments",
+        decision: Literal["probability", "mean_output"] = "probability",
+        class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
+        hidden_variance: PositiveFloat | Literal["learn"] = "learn",
+        n_sweeps: PositiveInt = 30,
+        n_members: PositiveInt = 3,
+        batch_size: PositiveInt | Literal["auto"] = "auto",
+        learning_rate: PositiveFloat = 0.003,
+        max_epochs: PositiveInt | Literal["auto"] = "auto",
         early_stopping: bool = True,
-        validation_fraction: float = 0.1,
-        n_iter_no_change: int = 200,
-        tol: float = 1e-4,
-        callbacks: Sequence[Callable[..., Any]] | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
+        validation_fraction: Share = 0.1,
+        n_iter_no_change: PositiveInt = 200,
+        tol: NonNegativeFloat = 1e-4,
+        callbacks: Callbacks = None,
+        checkpoint: CheckpointPath = None,
+        random_state: RandomState = None,
+        verbose: Verbosity = 0,
     ) -> None:
         self.hidden_layer_sizes = hidden_layer_sizes
         self.method = method

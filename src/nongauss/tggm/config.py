@@ -4,35 +4,17 @@ from __future__ import annotations
 
 import math
 import numbers
-import os
-from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from nongauss.core.errors import InputError
 from nongauss.core.records import persistable, value
-from nongauss.estimator.base import Interval, StrOptions
+from nongauss.estimator.base import Interval
 
-CONSTRAINTS: dict[str, list[Any]] = {
-    "hidden_layer_sizes": ["array-like", Interval(numbers.Integral, 1, None, closed="left")],
-    "method": [StrOptions({"ml", "bp"})],
-    "posterior": [StrOptions({"moments", "mean_field"})],
-    "hidden_variance": [StrOptions({"learn"}), Interval(numbers.Real, 0, None, closed="neither")],
-    "n_sweeps": [Interval(numbers.Integral, 1, None, closed="left")],
-    "n_members": [Interval(numbers.Integral, 1, None, closed="left")],
-    "batch_size": [StrOptions({"auto"}), Interval(numbers.Integral, 1, None, closed="left")],
-    "learning_rate": [Interval(numbers.Real, 0, None, closed="neither")],
-    "max_epochs": [Interval(numbers.Integral, 1, None, closed="left")],
-    "early_stopping": ["boolean"],
-    "validation_fraction": [Interval(numbers.Real, 0, 1, closed="neither")],
-    "n_iter_no_change": [Interval(numbers.Integral, 1, None, closed="left")],
-    "tol": [Interval(numbers.Real, 0, None, closed="left")],
-    "callbacks": ["array-like", None],
-    "checkpoint": [str, os.PathLike, None],
-    "random_state": ["random_state", np.random.Generator],
-    "verbose": ["verbose"],
-}
+LayerSizes = Annotated[
+    tuple[int, ...] | int, "array-like", Interval(numbers.Integral, 1, None, closed="left")
+]
 
 LEAST_BATCH, MOST_BATCH = 32, 256
 """Rows of a batch whose size is left to the fit: a fiftieth of all rows within these."""
@@ -84,7 +66,7 @@ class TrainingRecipe:
     batch_size: int | None
     learning_rate: float
     max_epochs: int | None
-    patience: int
+    n_iter_no_change: int
     tol: float
     validation_fraction: float
 
@@ -103,35 +85,11 @@ class TrainingRecipe:
         return int(np.clip(math.ceil(steps * size / n_rows), *EPOCHS))
 
 
-def settings_of(
-    chosen: Mapping[str, Any], noise_variance: float | None
-) -> tuple[NetworkConfig, TrainingRecipe]:
-    """The settings for checked parameters of an estimator, by their names.
+def layers_of(sizes: Any) -> tuple[int, ...]:
+    """The number of units of each hidden layer, of which a single number is the only one.
 
     Raises InputError for `hidden_layer_sizes` that are no whole numbers above 0.
     """
-    config = NetworkConfig(
-        layers=_layers_of(chosen["hidden_layer_sizes"]),
-        method=chosen["method"],
-        posterior=chosen["posterior"],
-        n_sweeps=int(chosen["n_sweeps"]),
-        hidden_variance=None if chosen["hidden_variance"] == "learn" else float(chosen["hidden_variance"]),
-        noise_variance=noise_variance,
-    )
-    recipe = TrainingRecipe(
-        n_members=int(chosen["n_members"]),
-        batch_size=None if chosen["batch_size"] == "auto" else int(chosen["batch_size"]),
-        learning_rate=float(chosen["learning_rate"]),
-        max_epochs=None if chosen["max_epochs"] == "auto" else int(chosen["max_epochs"]),
-        patience=int(chosen["n_iter_no_change"]),
-        tol=float(chosen["tol"]),
-        validation_fraction=float(chosen["validation_fraction"]) if chosen["early_stopping"] else 0.0,
-    )
-    return config, recipe
-
-
-def _layers_of(sizes: Any) -> tuple[int, ...]:
-    """The number of units of each hidden layer, of which a single number is the only one."""
     layers = (sizes,) if isinstance(sizes, numbers.Integral) else tuple(sizes)
     if not layers or not all(isinstance(size, numbers.Integral) and int(size) >= 1 for size in layers):
         raise InputError(

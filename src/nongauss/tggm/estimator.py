@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import numbers
 import os
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, ClassVar, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from jaxtyping import Float
@@ -17,11 +15,18 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 
 from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.estimator.base import (
+    Callbacks,
+    CheckpointPath,
     DistributionRegressorMixin,
-    Interval,
-    StrOptions,
+    NonNegativeFloat,
+    PositiveFloat,
+    PositiveInt,
+    RandomState,
+    Share,
     TableEstimator,
+    Verbosity,
     check_parameters,
+    settings_of,
 )
 from nongauss.estimator.by_parts import by_parts
 from nongauss.optimise.course import FitResult, Status
@@ -34,7 +39,7 @@ from nongauss.tables.rows import rounded, validate_weight
 from nongauss.tables.source import Encode, Encoded, Source, sample
 from nongauss.tables.target import TargetScaler, scaled_target, target_of, validate_target
 from nongauss.tggm import fit
-from nongauss.tggm.config import CONSTRAINTS, NetworkConfig, TrainingRecipe, settings_of
+from nongauss.tggm.config import LayerSizes, NetworkConfig, TrainingRecipe, layers_of
 from nongauss.tggm.data import MOST_SAMPLED, NetworkRows, RegressionReading, canonical
 from nongauss.tggm.params import SMALLEST_LOG_SD, NetworkParams
 from nongauss.tggm.predict import Ensemble
@@ -43,7 +48,9 @@ from nongauss.tggm.predict import Ensemble
 class TGGM(TableEstimator):
     """Base of the family: a subclass says how it reads a table, and has these parameters among its own."""
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = CONSTRAINTS
+    hidden_layer_sizes: tuple[int, ...] | int
+    early_stopping: bool
+    validation_fraction: float
     checkpoint: str | os.PathLike[str] | None
     random_state: Any
     ensemble_: Ensemble
@@ -79,7 +86,10 @@ class TGGM(TableEstimator):
     def _settings(self) -> tuple[NetworkConfig, TrainingRecipe]:
         """The parameters, checked, as the mathematics wants them. Raises ValueError."""
         check_parameters(self)
-        return settings_of(self.get_params(deep=False), self._fixed_noise_variance())
+        layers, noise = layers_of(self.hidden_layer_sizes), self._fixed_noise_variance()
+        held_out = float(self.validation_fraction) if self.early_stopping else 0.0
+        config = settings_of(NetworkConfig, self, layers=layers, noise_variance=noise)
+        return config, settings_of(TrainingRecipe, self, validation_fraction=held_out)
 
     def _trained(self, X: Any, y: Any, sample_weight: Any) -> tuple[FitResult, NetworkRows]:
         """The whole fit, with its checkpoint. Also the rows, or the sample of them that is in memory."""
@@ -234,32 +244,27 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
     (3, 2)
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **CONSTRAINTS,
-        "noise_variance": [StrOptions({"learn"}), Interval(numbers.Real, 0, None, closed="neither")],
-    }
-
     def __init__(
         self,
-        hidden_layer_sizes: tuple[int, ...] | int = (50,),
+        hidden_layer_sizes: LayerSizes = (50,),
         *,
-        method: str = "ml",
-        posterior: str = "moments",
-        hidden_variance: str | float = "learn",
-        noise_variance: str | float = "learn",
-        n_sweeps: int = 10,
-        n_members: int = 5,
-        batch_size: str | int = "auto",
-        learning_rate: float = 0.01,
-        max_epochs: int = 400,
+        method: Literal["ml", "bp"] = "ml",
+        posterior: Literal["moments", "mean_field"] = "moments",
+        hidden_variance: PositiveFloat | Literal["learn"] = "learn",
+        noise_variance: PositiveFloat | Literal["learn"] = "learn",
+        n_sweeps: PositiveInt = 10,
+        n_members: PositiveInt = 5,
+        batch_size: PositiveInt | Literal["auto"] = "auto",
+        learning_rate: PositiveFloat = 0.01,
+        max_epochs: PositiveInt = 400,
         early_stopping: bool = True,
-        validation_fraction: float = 0.1,
-        n_iter_no_change: int = 100,
-        tol: float = 1e-4,
-        callbacks: Sequence[Callable[..., Any]] | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
+        validation_fraction: Share = 0.1,
+        n_iter_no_change: PositiveInt = 100,
+        tol: NonNegativeFloat = 1e-4,
+        callbacks: Callbacks = None,
+        checkpoint: CheckpointPath = None,
+        random_state: RandomState = None,
+        verbose: Verbosity = 0,
     ) -> None:
         self.hidden_layer_sizes = hidden_layer_sizes
         self.method = method

@@ -189,6 +189,6 @@ def first_state(
         best=params,
         best_score=host.full(n_members, WORST, host.float32),
         best_epoch=host.zeros(n_members, host.int32),
-        patience=host.int32(recipe.patience),
+        patience=host.int32(recipe.n_iter_no_change),
         tol=host.float32(recipe.tol),
     )

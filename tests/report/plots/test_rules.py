@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
+from nongauss import RectangleMixture
 from nongauss.core.errors import InputError
 from nongauss.report import ClusterProfileDisplay, ParallelRulesDisplay, RectangleDisplay
 from nongauss.report.html import rule_figures
@@ -105,3 +106,37 @@ def test_labels_and_few_whole_numbers_are_drawn_as_they_are(ax):
     assert {"year", "colour = blue", "colour = red", "colour = pink"} == set(profile.index)
     assert len(rule_figures(ByColour(), frame)) == 2  # one column of numbers makes no scatter plot
     assert len(rule_figures(ByColour(), frame[["colour"]])) == 2
+
+
+def dated() -> tuple[pd.DataFrame, RectangleMixture]:
+    """A table of two clusters that a day parts, and its model."""
+    rng = np.random.default_rng(0)
+    late = np.arange(120) % 2
+    day = pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 300, 120) + 600 * late, unit="D")
+    X = pd.DataFrame({"day": day, "x": rng.normal(size=120) + 4 * late})
+    model = RectangleMixture(2, rule_columns=["day"], structure_columns=["x"], n_init=2, random_state=0)
+    return X, model.fit(X)
+
+
+def test_bounds_on_dates_are_drawn_and_ticks_are_dates():
+    X, model = dated()
+    display = RectangleDisplay.from_estimator(model, X, columns=("day", "x"), ax=Figure().subplots())
+    display.figure_.canvas.draw()
+    ticks = [pd.Timestamp(tick.get_text()) for tick in display.ax_.get_xticklabels()]
+    assert min(ticks) < X["day"].min()
+    assert max(ticks) > X["day"].max()
+    # A tick says the day of the row that stands there.
+    assert [display.shown["day"](x) for x in display.x[:5]] == [str(d.date()) for d in X["day"][:5]]
+    # Each rule's edge lies between the last day of one cluster and the first of the other.
+    ends = [(patch.get_x(), patch.get_x() + patch.get_width()) for patch in display.ax_.patches]
+    cut = sorted(ends)[1][0]
+    early, late = display.x[np.arange(120) % 2 == 0], display.x[np.arange(120) % 2 == 1]
+    assert early.max() < cut <= late.min()
+
+
+def test_a_column_of_dates_is_marked_by_its_first_and_last_day():
+    X, model = dated()
+    display = ParallelRulesDisplay.from_estimator(model, X, ax=Figure().subplots())
+    texts = {text.get_text().strip() for text in display.ax_.texts}
+    assert {str(X["day"].min().date()), str(X["day"].max().date())} <= texts
+    assert len(rule_figures(model, X)) >= 3

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from nongauss.report.metrics import FloatArray
 from nongauss.report.plots.rules import (
     cluster_colour,
     drawn_columns,
@@ -18,6 +20,7 @@ from nongauss.report.plots.rules import (
     slant_names,
     some_row_numbers,
     value_range,
+    value_words,
 )
 from nongauss.report.plots.style import axes_or_new, figure_of, finish
 
@@ -36,6 +39,7 @@ class ParallelRulesDisplay:
     ----------
     values : table of the rows. labels : (N,) cluster numbers. rules, names : as in `RectangleDisplay`; where
     a column holds labels, `rules` has their `levels`.
+    shown : how the values of a column are written, by its name; others run unmarked.
     Each column runs from its least to its greatest value, or through its levels in alphabetical order.
     """
 
@@ -43,11 +47,18 @@ class ParallelRulesDisplay:
     figure_: Figure
 
     def __init__(
-        self, *, values: pd.DataFrame, labels: npt.ArrayLike, rules: pd.DataFrame, names: list[str]
+        self,
+        *,
+        values: pd.DataFrame,
+        labels: npt.ArrayLike,
+        rules: pd.DataFrame,
+        names: list[str],
+        shown: Mapping[str, Callable[[float], str]] | None = None,
     ) -> None:
         used = [c for c in values if c in set(rules["column"])] or list(values)
         self.values, self.levels = _coded(values[used[:_MOST_COLUMNS]])
         self.labels, self.rules, self.names = np.asarray(labels), rules, list(names)
+        self.shown = dict(shown or {})
 
     @classmethod
     def from_estimator(
@@ -55,10 +66,11 @@ class ParallelRulesDisplay:
     ) -> ParallelRulesDisplay:
         """Plot rows X with their clusters by rule."""
         display = cls(
-            values=drawn_columns(X),
+            values=drawn_columns(X, estimator),
             labels=estimator.predict(X),
             rules=estimator.rules_,
             names=estimator.cluster_names_,
+            shown=value_words(estimator),
         )
         return display.plot(ax=ax, **kwargs)
 
@@ -94,12 +106,24 @@ class ParallelRulesDisplay:
             for code, level in enumerate(self.levels.get(column, ())):
                 height = (code - ends[at, 0]) / (ends[at, 1] - ends[at, 0])
                 ax.text(at, height, f" {level}", fontsize="x-small", va="center", bbox=plate)
+        self._write_ends(ax, columns, values, ends, plate)
         slant_names(ax, columns)
         ax.set_ylim(-0.03, 1.03)
         finish(ax, "Rules (bars) and rows (lines)", "", "share of the column's range")
         ax.legend(frameon=False, fontsize="small", loc="upper left", bbox_to_anchor=(1.0, 1.0))
         self.ax_, self.figure_ = ax, figure_of(ax)
         return self
+
+    def _write_ends(
+        self, ax: Axes, columns: list[str], values: FloatArray, ends: FloatArray, plate: dict[str, Any]
+    ) -> None:
+        """The least and greatest value of columns that have words for them, such as dates, where they lie."""
+        for at, column in enumerate(columns):
+            if column in self.shown:
+                for value in value_range(values[:, at]):
+                    height = (value - ends[at, 0]) / (ends[at, 1] - ends[at, 0])
+                    text = f" {self.shown[column](value)}"
+                    ax.text(at, height, text, fontsize="x-small", va="center", bbox=plate)
 
     def _bars(self, k: int, column: str, ends: tuple[float, float], half: float) -> list[tuple[float, float]]:
         """Where a rule lets rows in, in the units of the column: one interval, or one a level."""

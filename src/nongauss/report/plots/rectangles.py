@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,8 @@ from nongauss.report.plots.rules import (
     rule_ends,
     some_row_numbers,
     value_range,
+    value_words,
+    write_ticks,
 )
 from nongauss.report.plots.style import axes_or_new, figure_of, finish
 
@@ -37,6 +39,7 @@ class RectangleDisplay:
     rules : table with cluster, column, lower, upper. names : names of the clusters.
     columns : names of the two columns. A rule that speaks of other columns too is drawn with a broken
         line, one that speaks of neither is not drawn.
+    shown : how the values of a column are written, by its name; None, or a column not named: as numbers.
     """
 
     ax_: Axes
@@ -51,9 +54,11 @@ class RectangleDisplay:
         rules: pd.DataFrame,
         names: list[str],
         columns: tuple[str, str],
+        shown: Mapping[str, Callable[[float], str]] | None = None,
     ) -> None:
         self.x, self.y = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
         self.labels, self.rules, self.names, self.columns = np.asarray(labels), rules, list(names), columns
+        self.shown = dict(shown or {})
 
     @classmethod
     def from_estimator(
@@ -66,7 +71,7 @@ class RectangleDisplay:
         **kwargs: Any,
     ) -> RectangleDisplay:
         """Plot rows X with their clusters by rule; by default the two numeric columns that part them best."""
-        frame = number_columns(drawn_columns(X))
+        frame = number_columns(drawn_columns(X, estimator))
         labels, names = estimator.predict(X), list(estimator.cluster_names_)
         chosen = columns if columns is not None else best_pairs(estimator.rules_, frame, labels, names)[0]
         absent = [name for name in chosen if name not in frame]
@@ -79,6 +84,7 @@ class RectangleDisplay:
             rules=estimator.rules_,
             names=names,
             columns=chosen,
+            shown=value_words(estimator),
         )
         return display.plot(ax=ax, **kwargs)
 
@@ -97,9 +103,10 @@ class RectangleDisplay:
         limits = [_limits(self.x), _limits(self.y)]
         self._draw_rules(ax, limits)
         ax.set(xlim=limits[0], ylim=limits[1])
-        for axis, values in ((ax.xaxis, self.x), (ax.yaxis, self.y)):
+        for axis, values, column in zip((ax.xaxis, ax.yaxis), (self.x, self.y), self.columns, strict=True):
             if half_step(values):
                 axis.set_major_locator(MaxNLocator(integer=True))
+            write_ticks(axis, self.shown.get(column))
         finish(ax, "Rules, broken where other columns matter too", *self.columns)
         ax.legend(frameon=False, fontsize="small", loc="upper left", bbox_to_anchor=(1.0, 1.0))
         self.ax_, self.figure_ = ax, figure_of(ax)

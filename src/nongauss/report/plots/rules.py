@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from nongauss.report.plots.style import GREY
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
 
 
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F0E442", "#000000")
@@ -21,8 +23,37 @@ _MOST_ROWS = 5000
 _FEW = 20  # so many levels are shown, and so many whole numbers as steps
 
 
-def drawn_columns(X: Any) -> pd.DataFrame:
-    """The columns of X under the names of the rules; of label columns those with few levels, as text."""
+def drawn_columns(X: Any, estimator: Any = None) -> pd.DataFrame:
+    """The columns of X under the names of the rules; of label columns those with few levels, as text.
+
+    Columns of which an estimator's rules speak are as it reads them: dates are numbers of days, and so on.
+    """
+    frame = _plain_columns(X)
+    if not hasattr(estimator, "_rule_values"):
+        return frame
+    own = estimator._rule_values(X).set_axis(frame.index, axis=0)
+    few = [c for c in own if own[c].dtype != object or 1 < own[c].nunique() <= _FEW]
+    others = {c: frame[c] for c in frame if c not in own}
+    return pd.DataFrame({**{c: own[c] for c in few}, **others}, index=frame.index)
+
+
+def value_words(estimator: Any) -> dict[str, Callable[[float], str]]:
+    """How values of a column are written, by the names of columns that are no plain numbers: dates."""
+    words: dict[str, Callable[[float], str]] = getattr(estimator, "_rule_words", dict)()
+    return words
+
+
+def write_ticks(axis: Axis, words: Callable[[float], str] | None) -> None:
+    """A few ticks of an axis in the words of its column; plain numbers where it has none."""
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+    if words is not None:
+        axis.set_major_locator(MaxNLocator(5, integer=True))
+        axis.set_major_formatter(FuncFormatter(lambda value, _: words(float(value))))
+
+
+def _plain_columns(X: Any) -> pd.DataFrame:
+    """The columns of numbers and of few labels, as they are."""
     frame = pd.DataFrame(X)
     if not all(isinstance(name, str) for name in frame.columns):
         frame.columns = pd.Index([f"x{i}" for i in range(frame.shape[1])])

@@ -7,6 +7,7 @@ with a subclass of `Kind` and put an instance into `KINDS`.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,10 +18,11 @@ from nongauss.tables.column import Cells, Column, Kind, not_usable
 from nongauss.tables.kinds.date import Date
 from nongauss.tables.kinds.label import Label
 from nongauss.tables.kinds.number import Number
+from nongauss.tables.kinds.quantity import Quantity
 
 __all__ = ["KINDS", "Kind", "decode", "flat", "kind_of"]
 
-KINDS: tuple[Kind, ...] = (Number(), Date(), Label())
+KINDS: tuple[Kind, ...] = (Number(), Quantity(), Date(), Label())
 """In the order in which they are asked."""
 
 _BY_NAME = {kind.name: kind for kind in KINDS}
@@ -40,14 +42,17 @@ def decode(name: str, raw: Any) -> Column:
     for kind in KINDS if cells.may_be_values else (_BY_NAME["label"],):
         column = kind.decode(cells)
         if column is not None:
-            return column
+            return replace(column, note="; ".join(filter(None, [*cells.notes, column.note])))
     raise _refusal(cells)
 
 
 def flat(column: Column, kind: str, part: str, origin: float) -> Column:
     """A flat column of new rows, as the kind of fit lays it out, whatever kind the rows are taken for now."""
-    if column.kind and column.kind != kind:
+    numbers = ("number", "quantity")
+    if column.kind and column.kind != kind and not (kind in numbers and column.kind in numbers):
         column = _BY_NAME[column.kind].plain(column)
+    if kind == "number" and column.kind != kind:  # texts may be numbers
+        kind = "quantity"
     return _BY_NAME[kind].flat(column, part, origin)
 
 

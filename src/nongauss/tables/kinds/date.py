@@ -133,7 +133,7 @@ class Date(Kind):
         """
         days, note = _days(column)
         if part not in PARTS:
-            return Column(column.name, days - origin, kind="number", note=note)
+            return Column(column.name, days - origin, kind="number", lost=note)
         missing = np.isnan(days)
         of = {"weekday": _weekdays, "month": lambda d: _months(d) % 12, "hour": _hours}[part]
         codes = np.full(len(days), -1, dtype=np.intp)
@@ -225,7 +225,7 @@ def _days(column: Column) -> tuple[NDArray[np.float64], str]:
     if odd.any():
         row = int(np.argmax(odd))
         if column.values is None and not np.isnan(days).all():
-            return days, f"{shown[row]!r} in column {column.name!r} (first in row {row})"
+            return days, f"{shown[row]!r} (first in row {row})"
         raise InputError(
             f"Column {column.name!r} held dates when the model was fitted, but holds {shown[row]!r} in row "
             f"{row} (counted from 0); give dates there, such as 2024-03-31."

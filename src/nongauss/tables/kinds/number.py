@@ -215,13 +215,17 @@ class Number(Kind):
         return (ColumnSummary(name, gaps, facts, kind=self.name),)
 
     def flat(self, column: Column, part: str, origin: float) -> Column:
-        """The numbers; True and False become 1 and 0. Raises InputError for text."""
-        return column.as_numbers()
+        """The numbers. Labels are read by the kind of quantities (see `tables.kinds.flat`)."""
+        return column
 
     def shown(self, value: Any, part: str, origin: float) -> str:
         """A number without more digits than it has."""
-        x = float(value)
-        return np.format_float_positional(x, trim="-") if 1e-4 <= abs(x) < 1e15 or x == 0 else f"{x:.12g}"
+        return shown_number(float(value))
+
+
+def shown_number(x: float) -> str:
+    """A number without more digits than it has."""
+    return np.format_float_positional(x, trim="-") if 1e-4 <= abs(x) < 1e15 or x == 0 else f"{x:.12g}"
 
 
 def _typed(cells: Cells) -> NDArray[np.float64] | None:

@@ -1,0 +1,180 @@
+"""Models fitted to some rows and judged on others: what each held-out row says, and their figures."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from sklearn.base import clone, is_classifier
+from sklearn.exceptions import ConvergenceWarning
+
+from nongauss.optimise.course import Status
+from nongauss.report.metrics import (
+    FloatArray,
+    classification_metrics,
+    pit_values,
+    regression_metrics,
+    split_interval,
+)
+
+_SMALLEST_CHANCE = np.finfo(np.float64).eps
+
+
+@dataclass(frozen=True)
+class NumberScores:
+    """What predictions of numbers say of held-out rows, (N,) each: units of the target, log scores in nats.
+
+    `log_score` is the log density (log probability where the law has mass) at y, `mass` the probability of y
+    alone; `pit` as `pit_values`.
+    """
+
+    y: FloatArray
+    mean: FloatArray
+    log_score: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+    pit: FloatArray
+    mass: FloatArray
+
+    @property
+    def error(self) -> FloatArray:
+        """Squared errors: (N,)."""
+        return (self.y - self.mean) ** 2
+
+    def figures(self, seconds: float | None = None, levels: Any = None) -> dict[str, float]:
+        """The figures of all rows, see `regression_metrics`."""
+        return regression_metrics(self.y, self.mean, self.log_score, (self.lower, self.upper), seconds)
+
+
+@dataclass(frozen=True)
+class LabelScores:
+    """What predictions of labels say of held-out rows: labels (N,), `probabilities` (N, C) of `classes`."""
+
+    y: npt.NDArray[Any]
+    predicted: npt.NDArray[Any]
+    probabilities: FloatArray
+    classes: npt.NDArray[Any]
+
+    @property
+    def places(self) -> npt.NDArray[np.intp]:
+        """The place of each label among the classes, -1 for one that is none of them: (N,)."""
+        places: npt.NDArray[np.intp] = pd.Index(self.classes).get_indexer(pd.Index(self.y))
+        return places
+
+    @property
+    def log_score(self) -> FloatArray:
+        """Log probability that was given to the label observed: (N,)."""
+        place = self.places
+        chance = np.where(place < 0, 0.0, self.probabilities[np.arange(len(place)), place])
+        out: FloatArray = np.log(np.maximum(chance, _SMALLEST_CHANCE))
+        return out
+
+    @property
+    def error(self) -> FloatArray:
+        """1 where another label was predicted, else 0: (N,)."""
+        out: FloatArray = (np.asarray(self.predicted) != np.asarray(self.y)).astype(np.float64)
+        return out
+
+    def figures(self, seconds: float | None = None, levels: Any = None) -> dict[str, float]:
+        """The figures of all rows, see `classification_metrics`."""
+        return classification_metrics(
+            self.y, self.probabilities, self.classes, seconds, predicted=self.predicted, levels=levels
+        )
+
+
+Scores = NumberScores | LabelScores
+
+
+def joined(parts: Sequence[Any]) -> Any:
+    """The scores of the folds of a cross-validation as those of one set of rows; all classes in one order."""
+    first = parts[0]
+    if len(parts) == 1:
+        return first
+    if isinstance(first, NumberScores):
+        names = [field.name for field in fields(first)]
+        return NumberScores(
+            **{name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
+        )
+    classes = first.classes
+    for part in parts[1:]:
+        classes = np.concatenate([classes, part.classes[~pd.Index(part.classes).isin(classes)]])
+    blocks = []
+    for part in parts:
+        block = np.zeros((len(part.y), len(classes)))
+        block[:, pd.Index(classes).get_indexer(pd.Index(part.classes))] = part.probabilities
+        blocks.append(block)
+    y, predicted = (
+        np.concatenate([np.asarray(getattr(p, name)) for p in parts]) for name in ("y", "predicted")
+    )
+    return LabelScores(y, predicted, np.concatenate(blocks), classes)
+
+
+def score(model: Any, X: Any, y: Any, beside: Mapping[str, Any] | None = None) -> Scores:
+    """What a fitted model says of rows it has not seen, X (N, D) and y (N,).
+
+    `beside` are arrays (N,) that its predictions take by name, such as `exposure`. Its law is its own: a
+    regressor has `predict_distribution`, a classifier `predict_proba`.
+    """
+    if is_classifier(model):
+        return LabelScores(
+            np.asarray(y), np.asarray(model.predict(X)), model.predict_proba(X), model.classes_
+        )
+    distribution = model.predict_distribution(X, **(beside or {}))
+    lower, upper = split_interval(distribution.interval(0.9))
+    mean = np.asarray(distribution.mean, dtype=np.float64)
+    observed = np.asarray(y, dtype=np.float64)
+    log_score = np.asarray(distribution.log_prob(y), dtype=np.float64)
+    jump = np.asarray(distribution.cdf(observed)) - np.asarray(
+        distribution.cdf(np.nextafter(observed, -np.inf))
+    )
+    return NumberScores(observed, mean, log_score, lower, upper, pit_values(distribution, observed), jump)
+
+
+def fit_timed(estimator: Any, X: Any, y: Any, beside: Mapping[str, Any] | None = None) -> tuple[Any, float]:
+    """A fitted clone, and the seconds that its fit took."""
+    model = clone(estimator)
+    started = time.perf_counter()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(X, y, **(beside or {}))
+    seconds = time.perf_counter() - started
+    raise_if_stopped(model)
+    return model, seconds
+
+
+def fit_and_score(
+    estimator: Any, X_train: Any, y_train: Any, X_test: Any, y_test: Any, levels: npt.ArrayLike | None = None
+) -> tuple[Any, dict[str, float]]:
+    """Fit a clone on the training rows; return it with its figures on the test rows (see `compare`)."""
+    model, seconds = fit_timed(with_law(estimator), X_train, y_train)
+    figures = score(model, X_test, y_test).figures(seconds, levels)
+    return model, figures
+
+
+def with_law(estimator: Any) -> Any:
+    """The estimator; a regressor that predicts no distribution is given the law of its residuals."""
+    from nongauss.report.baselines import LawRegressor
+
+    if is_classifier(estimator) or density_kind(estimator) == OWN:
+        return estimator
+    return LawRegressor({"identity": estimator}, view="given")
+
+
+OWN = "own"
+
+
+def density_kind(estimator: Any) -> str:
+    """'own' where the model predicts a distribution, else 'residuals': the law of out-of-fold residuals."""
+    return OWN if hasattr(estimator, "predict_distribution") else "residuals"
+
+
+def raise_if_stopped(model: Any) -> None:
+    """Ctrl-C ends a fit early with a usable model; here it means that the person wants all of it to end."""
+    if getattr(model, "stop_reason_", None) == Status.STOPPED.value:
+        raise KeyboardInterrupt

@@ -1,0 +1,314 @@
+"""What a model is worth, in words, from tests on held-out rows, and what to try next."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from nongauss.report.evidence import (
+    ALPHA,
+    Coverage,
+    Dependence,
+    Difference,
+    above_median,
+    class_shares,
+    confidence,
+    difference,
+    interval_coverage,
+)
+from nongauss.report.metrics import format_figure
+from nongauss.report.scoring import LabelScores, NumberScores, Scores
+from nongauss.tables.column import label_of
+
+BETTER, NO_BETTER, WORSE, UNKNOWN = "better", "no better", "worse", "unknown"
+_CLEAR_BAND = 0.2  # width of a chance band below which "calibrated" can be said without a reserve
+_MOST_CLASSES = 20
+_JUMP = 1e-6  # probability of a single value that is mass
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a model is worth on rows that it has not seen.
+
+    `worth` is against the model that looks at no column: "better", "no better", "worse", or "unknown" where
+    no rows were held out. `calibrated` is None where that is not known. `sentences` say it in words, the
+    first alone suffices; `advice` is what to try. The rest are the numbers: `differences` from baselines,
+    `coverage` of the 50, 80 and 90 % intervals (of classes: of the most probable one), `n_rows` held out.
+    """
+
+    worth: str = UNKNOWN
+    calibrated: bool | None = None
+    sentences: Sequence[str] = ()
+    advice: Sequence[str] = ()
+    differences: Sequence[Difference] = ()
+    coverage: Sequence[Coverage] = ()
+    n_rows: int = 0
+
+    @property
+    def lines(self) -> list[str]:
+        """All of it, a line each."""
+        return [*self.sentences, *(f"To try: {text}" for text in self.advice)]
+
+    def record(self) -> dict[str, Any]:
+        """The same with types of JSON."""
+        out = asdict(self)
+        for number, item in enumerate(self.differences):
+            out["differences"][number] |= {"p_value": item.p_value, "decision": item.sign}
+        return out
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a verdict has to know beside the scores.
+
+    `target`: its name. `constant`: the baseline that looks at no column. `n_fitted` rows and `n_columns` that
+    models were fitted to. `leaks`: columns that alone give the target away. `other_models`: names to try.
+    `lowest`: the smallest target that was seen.
+    """
+
+    target: str
+    constant: str
+    n_fitted: int
+    n_columns: int
+    dependence: Dependence = field(default_factory=Dependence)
+    leaks: Sequence[str] = ()
+    other_models: Sequence[str] = ()
+    lowest: float = -math.inf
+
+    @property
+    def margin(self) -> float:
+        """Nats a row that count as nothing: N^(-4/5), to which a law of N values is known without columns."""
+        return float(max(self.n_fitted, 1) ** -0.8)
+
+
+def no_verdict(why: str) -> Verdict:
+    """The verdict on a model of which nothing is known."""
+    advice = "hold rows out (--test-size 0.2), or give a labelled file (--test FILE)."
+    return Verdict(sentences=[f"Nothing is known of its worth: {why}"], advice=[advice])
+
+
+def verdict(model: Scores, rivals: Mapping[str, Scores], setting: Setting) -> Verdict:
+    """The verdict on a model from its scores and those of baselines on the same rows, in the same order."""
+    differences = [
+        _difference(model, scores, name, setting)
+        for name, scores in rivals.items()
+        if name != setting.constant
+    ]
+    against = _against_constant(model, rivals[setting.constant], setting)
+    worth = {1: BETTER, -1: WORSE, 0: NO_BETTER}[_decision(against)]
+    sentences = [_headline(worth, against, model, rivals[setting.constant], setting)]
+    found = _others_that_find(rivals, setting) if worth != BETTER else []
+    sentences += [_beside(item) for item in differences]
+    coverage, calibrated, said = _calibration(model, setting.dependence)
+    sentences += said
+    advice = _advice(worth, against, differences, found, calibrated, model, setting)
+    return Verdict(
+        worth, calibrated, sentences, advice, [*against, *differences], coverage, len(model.log_score)
+    )
+
+
+def _difference(model: Scores, other: Scores, name: str, setting: Setting) -> Difference:
+    how: dict[str, Any] = {"baseline": name, "margin": setting.margin}
+    return difference(model.log_score, other.log_score, setting.dependence, **how)
+
+
+def _against_constant(model: Scores, constant: Scores, setting: Setting) -> tuple[Difference, Difference]:
+    """By log score and by error, each at half the level: two tests find no more in noise than one."""
+    how: dict[str, Any] = {"baseline": setting.constant, "alpha": ALPHA / 2}
+    error = "wrong labels" if isinstance(model, LabelScores) else "squared error"
+    return (
+        difference(model.log_score, constant.log_score, setting.dependence, margin=setting.margin, **how),
+        difference(-model.error, -constant.error, setting.dependence, measure=error, **how),
+    )
+
+
+def _decision(against: tuple[Difference, Difference]) -> int:
+    """1 if either is better and the log score no worse; -1 if the log score is worse; else 0."""
+    score, error = against
+    if score.sign < 0:
+        return -1
+    return 1 if score.sign > 0 or error.sign > 0 else 0
+
+
+def _nats(item: Difference) -> str:
+    """The size of a difference of log scores, better or worse, with its standard error."""
+    if item.impossible:
+        return f"it gave no chance at all to {item.impossible} of the values that occurred"
+    return f"{_signed(item.mean)} ± {item.se:.2g} nats a row"
+
+
+def _signed(value: float) -> str:
+    return f"{value:+.2g}" if abs(value) < 0.1 else f"{value:+.2f}"
+
+
+def _more_probability(gain: float) -> str:
+    """A gain in nats as a person reads it: e^gain times the probability."""
+    times = math.exp(min(abs(gain), 50.0))
+    if times < 2.0:
+        return f"{100 * (times - 1):.0f} % {'more' if gain > 0 else 'less'} probability"
+    return f"{times:.3g} times {'the' if gain > 0 else 'less'} probability"
+
+
+def _figures(model: Scores, constant: Scores) -> str:
+    """The plain figure of both: RMSE, or accuracy."""
+    ours, theirs = float(np.mean(model.error)), float(np.mean(constant.error))
+    if isinstance(model, LabelScores):
+        return (
+            f"accuracy {format_figure('accuracy', 1 - ours)} against {format_figure('accuracy', 1 - theirs)}"
+        )
+    return f"RMSE {format_figure('rmse', math.sqrt(ours))} against {format_figure('rmse', math.sqrt(theirs))}"
+
+
+def _headline(
+    worth: str, against: tuple[Difference, Difference], model: Scores, constant: Scores, setting: Setting
+) -> str:
+    score, error = against
+    plain, rows = _figures(model, constant), f"on {len(model.log_score)} held-out rows"
+    name = setting.constant
+    if worth == BETTER and score.sign > 0:
+        reading = f"{_more_probability(score.mean)} for what happened"
+        text = f"Better than the {name}: {_nats(score)} {rows} ({reading}; {plain})."
+        if isinstance(model, NumberScores) and error.sign <= 0:
+            text += " That is won by its spread: its expectation is no better than the mean beyond chance."
+        return text
+    if worth == BETTER:
+        return f"Better than the {name} in its error ({plain}) {rows}, not in its log score: {_nats(score)}."
+    if worth == WORSE:
+        return f"Worse than the {name}: {_nats(score)} {rows} ({plain}). Do not use it as it is."
+    return (
+        f"No better than the {name}: {_nats(score)} {rows} ({plain}). The columns say nothing about "
+        f"{setting.target!r} that it could find; a gain above {score.reach:.2g} nats would have shown."
+    )
+
+
+def _beside(item: Difference) -> str:
+    """A sentence on a baseline that looks at the columns."""
+    if item.impossible:
+        return f"Worse than {item.baseline}: {_nats(item)}."
+    word = {1: "Better than", -1: "Worse than", 0: "No different from"}[item.sign]
+    if item.sign == 0 and replace(item, margin=0.0).sign != 0:
+        word = "Hardly different from"
+    return f"{word} {item.baseline}: {_nats(item)}."
+
+
+def _others_that_find(rivals: Mapping[str, Scores], setting: Setting) -> list[Difference]:
+    """Baselines that look at the columns and are better than the one that does not."""
+    constant = rivals[setting.constant]
+    found = []
+    for name, scores in rivals.items():
+        if name != setting.constant:
+            item = _difference(scores, constant, name, setting)
+            found += [item] if item.sign > 0 else []
+    return found
+
+
+def _calibration(model: Scores, dependence: Dependence) -> tuple[list[Coverage], bool | None, list[str]]:
+    """The coverage, whether it is what it should be, and sentences that say so."""
+    if isinstance(model, LabelScores):
+        return _label_calibration(model, dependence)
+    coverage = interval_coverage(model.pit, dependence)
+    shown = " / ".join(f"{100 * c.level:.0f}" for c in coverage)
+    held = " / ".join(f"{100 * c.held:.0f}" for c in coverage)
+    band = " / ".join(_band(c) for c in coverage)
+    fact = f"{shown} % intervals held {held} % (chance band {band})"
+    if (model.mass > _JUMP).all():
+        fact += "; at the ends of intervals, whole numbers count in part"
+    signs = {c.sign for c in coverage} - {0}
+    lean = above_median(model.pit, dependence)
+    said = []
+    if not signs:
+        clear = coverage[-1].high - coverage[-1].low < _CLEAR_BAND
+        said.append(f"Calibrated{'' if clear else ', as far as so few rows can tell'}: {fact}.")
+    else:
+        word = {frozenset({-1}): "too narrow", frozenset({1}): "too wide"}.get(
+            frozenset(signs), "of the wrong shape"
+        )
+        said.append(f"Intervals are {word}: {fact}.")
+    if lean.sign:
+        word = "low" if lean.sign > 0 else "high"
+        said.append(
+            f"Predictions lean {word}: {100 * lean.held:.0f} % of the values were above the predicted median "
+            f"(chance band {_band(lean)})."
+        )
+    return coverage, not signs and not lean.sign, said
+
+
+def _band(c: Coverage) -> str:
+    return f"{100 * c.low:.0f}–{100 * c.high:.0f}"
+
+
+def _label_calibration(
+    model: LabelScores, dependence: Dependence
+) -> tuple[list[Coverage], bool | None, list[str]]:
+    places = model.places
+    top = confidence(model.probabilities, places, dependence)
+    fact = (
+        f"its most probable class had {100 * top.level:.0f} % on average and was right in "
+        f"{100 * top.held:.0f} % (chance band {_band(top)})"
+    )
+    word = {0: "Calibrated", -1: "Too sure of itself", 1: "Less sure than it could be"}[top.sign]
+    said = [f"{word}: {fact}."]
+    off = []
+    if model.probabilities.shape[1] <= _MOST_CLASSES:
+        shares = class_shares(model.probabilities, places, dependence)
+        off = [(label, c) for label, c in zip(model.classes, shares, strict=True) if c.sign]
+    for label, c in off[:2]:
+        said.append(
+            f"Class {label_of(label)!r} had {100 * c.level:.0f} % on average and occurred in "
+            f"{100 * c.held:.0f} % (chance band {_band(c)})."
+        )
+    return [top], top.sign == 0 and not off, said
+
+
+def _advice(
+    worth: str,
+    against: tuple[Difference, Difference],
+    differences: Sequence[Difference],
+    found: Sequence[Difference],
+    calibrated: bool | None,
+    model: Scores,
+    setting: Setting,
+) -> list[str]:
+    """What to try next, the most telling first."""
+    out = []
+    if setting.leaks:
+        names = ", ".join(repr(name) for name in setting.leaks[:3])
+        out.append(
+            f"check {names}: almost alone it gives {setting.target!r} away; if it is known only after the "
+            "target, leave it out (--ignore) and fit again."
+        )
+    ahead = [item for item in differences if item.sign < 0]
+    if found:
+        names = " and ".join(f"{item.baseline} ({_nats(item)})" for item in found)
+        out.append(f"the columns do say something, which {names} found against the {setting.constant}.")
+    if (found or ahead) and setting.other_models:
+        out.append(f"another model: --model {' or '.join(setting.other_models)}, or nongauss compare.")
+    if worth != BETTER and not found:
+        out.append(_more_rows(against[0], setting))
+    if calibrated is False and isinstance(model, NumberScores):
+        out.append(
+            "if rows belong together or come in time order, say so (--group COLUMN, --split last); else "
+            "another kind of target (--kind) or likelihood (--set likelihood=NAME)."
+        )
+    if isinstance(model, NumberScores) and setting.lowest >= 0 and float((model.lower < 0).mean()) > 0.05:
+        kind = "positive" if setting.lowest > 0 else "positive or count"
+        out.append(f"{setting.target!r} is never below 0 but its intervals are: --kind {kind}.")
+    return out
+
+
+def _more_rows(score: Difference, setting: Setting) -> str:
+    """What may help where nothing was found."""
+    if setting.n_columns > setting.n_fitted:
+        return (
+            f"{setting.n_columns} columns for {setting.n_fitted} rows: keep the columns that you have reason "
+            "to believe in, or bring more rows."
+        )
+    if score.se > 0 and 0 < score.mean < score.reach:
+        times = (score.reach / score.mean) ** 2
+        if times < 20:
+            return f"more rows: with about {times:.1f} times as many, a gain of this size would be seen."
+    return f"more rows, or columns that have more to do with {setting.target!r}."

@@ -1,0 +1,307 @@
+"""Columns of texts that are numbers: money, percent, measures with a unit, thousands, a few gaps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from nongauss.core.errors import InputError
+from nongauss.tables.column import Cells, Column, ColumnSummary, Kind
+from nongauss.tables.kinds.label import MOST_LEVELS
+from nongauss.tables.kinds.number import Moments, shown_number
+from nongauss.tables.number_text import (
+    COMMA,
+    MARK,
+    POINT,
+    NumberTexts,
+    Votes,
+    is_known_unit,
+    is_missing_word,
+    read_numbers,
+    unit_key,
+)
+
+ENOUGH = 0.95
+"""The share of a column's cells that must be values, so that the others count as missing."""
+
+_MOSTLY = 2 / 3
+"""The share from which a column of labels is told to be mostly numbers."""
+
+_MOST_NAMED = 5
+_SAMPLE = 200  # different texts, of which none is a number: no column of numbers
+_DAY = np.timedelta64(86_400_000_000, "us")
+
+
+@dataclass(frozen=True)
+class QuantityFacts:
+    """What some rows tell of quantities: moments, and their `form`, decimal mark and unit, such as ".$#"."""
+
+    numbers: Moments
+    form: str
+
+    def __add__(self, other: QuantityFacts) -> QuantityFacts:
+        return QuantityFacts(self.numbers + other.numbers, _joint_form(self.form, other.form))
+
+
+class Quantity(Kind):
+    """Texts that are numbers as people write them, and spans of time, which are in days.
+
+    Models see the numbers alone. The unit is kept for what is printed.
+    """
+
+    name = "quantity"
+    plural = "numbers as text"
+
+    def decode(self, cells: Cells) -> Column | None:
+        """Numbers, NaN in the few cells that are none; up to `MOST_LEVELS` texts are kept beside."""
+        if _is_span(cells):
+            return _spans(cells)
+        if isinstance(cells.dtype, pd.CategoricalDtype) or cells.content not in _CONTENTS:
+            return None
+        codes, texts, numbers = _texts_of(cells)
+        n_numbers = int((~np.isnan(numbers)).sum())
+        if not texts or not (n_numbers or _worth_reading(texts)):
+            return None
+        count = np.bincount(codes[codes >= 0], minlength=len(texts))
+        reading = read_column(texts, count, n_numbers=n_numbers)
+        cells.notes.extend(reading.notes)
+        if reading.values is None:
+            return None
+        values = np.where(codes >= 0, np.append(reading.values, np.nan)[codes], numbers)
+        lost = named_cells(texts, count, np.isnan(reading.values))
+        few = cells.content == "string" and len(texts) <= MOST_LEVELS
+        found = Column(cells.name, values, kind=self.name, unit=reading.form, lost=lost)
+        return replace(found, codes=cells.labels.codes, levels=cells.labels.levels) if few else found
+
+    def summarise(self, column: Column, weight: NDArray[np.float64]) -> QuantityFacts:
+        """Moments, and the unit."""
+        assert column.values is not None
+        return QuantityFacts(Moments.of(column.values, weight), column.unit)
+
+    def columns(self, name: str, facts: QuantityFacts, gaps: bool) -> tuple[ColumnSummary, ...]:
+        """One column of numbers."""
+        return (ColumnSummary(name, gaps, facts.numbers, kind=self.name, part=facts.form),)
+
+    def flat(self, column: Column, part: str, origin: float) -> Column:
+        """The numbers, in the style and the unit of the fit. Raises InputError for another unit, and text."""
+        return as_numbers(column, part)
+
+    def plain(self, column: Column) -> Column:
+        """The texts as labels where they are kept, else the numbers."""
+        if column.codes is not None:
+            return Column(column.name, None, column.codes, column.levels, (), "label")
+        return Column(column.name, column.values, kind="number", lost=column.lost)
+
+    def shown(self, value: Any, part: str, origin: float) -> str:
+        """The number with its unit: $1200, 45%, 3 kg."""
+        pattern = part[1:] or MARK
+        text = shown_number(float(value))
+        sign, text = ("-", text[1:]) if text.startswith("-") else ("", text)
+        return sign + pattern.replace(MARK, text)
+
+
+_CONTENTS = ("string", "mixed", "mixed-integer")
+
+
+@dataclass(frozen=True)
+class TextReading:
+    """Texts (L,) read as one column of numbers: `values` (L,), None where it is none; `form`; what to say."""
+
+    values: NDArray[np.float64] | None
+    form: str = POINT + MARK
+    notes: tuple[str, ...] = ()
+
+
+def read_column(
+    texts: Sequence[str], count: NDArray[np.intp], style: str = "", n_numbers: int = 0
+) -> TextReading:
+    """Texts (L,), each with the number of its cells, as numbers of one style and one unit, if they are that.
+
+    `style`: the decimal mark if it is known. `n_numbers`: cells of the column beside, which are numbers.
+    """
+    found = read_numbers(texts)
+    votes = Votes.of(found, count)
+    style = style or votes.style()
+    values = found.of_style(style)
+    if (found.padded & (count > 0)).any() and (found.whole | np.isnan(values)).all():
+        return TextReading(None)
+    units = _one_unit(found, values, count, style)
+    values = units.values
+    notes: tuple[str, ...] = (units.note,) if units.note else ()
+    share = (int(count[~np.isnan(values)].sum()) + n_numbers) / max(int(count.sum()) + n_numbers, 1)
+    if share < ENOUGH:
+        return TextReading(None, notes=notes if units.mixed else _mostly(texts, count, values, share))
+    if votes.open:
+        notes += (_two_readings(texts, found, style),)
+    return TextReading(values, units.form, notes)
+
+
+def as_numbers(column: Column, form: str = "") -> Column:
+    """A column of new rows as numbers of a column that had this `form` in fitting, "" where it had none.
+
+    True and False become 1 and 0, words such as "unknown" missing cells. Raises InputError naming the first
+    row with other text, and for another unit.
+    """
+    _check_unit(column, form)
+    reread = column.values is None or (form and column.unit and column.unit[0] != form[0])
+    if not reread or column.codes is None:
+        return Column(column.name, column.values, kind="number", lost=column.lost)
+    texts = column.levels
+    count = np.bincount(column.codes[column.codes >= 0], minlength=len(texts))
+    known = read_numbers(texts).of_style(form[:1] or POINT)
+    truth = {"True": 1.0, "False": 0.0}
+    table = np.array([truth.get(text, number) for text, number in zip(texts, known, strict=True)])
+    lost = np.isnan(table)
+    strange = np.array([*(lost & ~np.array([is_missing_word(text) for text in texts], bool)), False])
+    bad = strange[column.codes]
+    if bad.any() and column.values is None:
+        row = int(np.argmax(bad))
+        raise InputError(
+            f"Column {column.name!r} held numbers when the model was fitted, but holds the label "
+            f"{texts[column.codes[row]]!r} in row {row} (counted from 0); give numbers there."
+        )
+    values = np.append(table, np.nan)[column.codes]
+    return Column(column.name, values, kind="number", lost=named_cells(texts, count, lost))
+
+
+def named_cells(texts: Sequence[str], count: NDArray[np.intp], which: NDArray[np.bool_]) -> str:
+    """Some of the texts (L,) with the number of their cells, the most frequent first; "" for none."""
+    places = sorted(np.flatnonzero(which & (count > 0)).tolist(), key=lambda i: (-count[i], texts[i]))
+    shown = [f"{texts[i]!r} ({count[i]} cell{'s' if count[i] > 1 else ''})" for i in places[:_MOST_NAMED]]
+    more = int(count[places[_MOST_NAMED:]].sum())
+    return ", ".join(shown) + (f" and {more} cells more" if more else "")
+
+
+def _check_unit(column: Column, form: str) -> None:
+    """Raises InputError for cells of another unit than those of the fit."""
+    mine, its = form[1:], column.unit[1:]
+    if unit_key(mine) and unit_key(its) and unit_key(mine) != unit_key(its):
+        raise InputError(
+            f"Column {column.name!r} had the form {mine!r} when the model was fitted, but has {its!r} now "
+            "(# is the number); give it in the same unit."
+        )
+
+
+def _joint_form(first: str, second: str) -> str:
+    """The form of two parts of one column: that with a unit. Raises InputError for two units or styles."""
+    units = [unit_key(form[1:]) for form in (first, second)]
+    if all(units) and units[0] != units[1]:
+        raise InputError(
+            f"A column has the form {first[1:]!r} in one part of the table and {second[1:]!r} in another "
+            "(# is the number); write it in one unit."
+        )
+    if first[0] != second[0]:
+        raise InputError(
+            "A column has decimal points in one part of the table and decimal commas in another; "
+            "write it in one style."
+        )
+    return first if units[0] or not units[1] else second
+
+
+def _is_span(cells: Cells) -> bool:
+    """Are the cells spans of time?"""
+    kind = getattr(cells.dtype, "kind", "")
+    return kind == "m" or (kind == "O" and cells.content in ("timedelta", "timedelta64"))
+
+
+def _spans(cells: Cells) -> Column:
+    """Spans of time in days."""
+    spans = pd.to_timedelta(pd.Series(cells.raw)).to_numpy(dtype="timedelta64[us]")
+    return Column(cells.name, spans / _DAY, kind=Quantity.name, unit=f"{POINT}{MARK} days")
+
+
+def _texts_of(cells: Cells) -> tuple[NDArray[np.intp], list[str], NDArray[np.float64]]:
+    """The codes (N,) of the cells that are texts into different texts; the others as numbers (N,).
+
+    No texts where a cell is neither.
+    """
+    objects = cells.objects
+    numbers = np.full(len(objects), np.nan)
+    if cells.content == "string":
+        codes, texts = pd.factorize(objects)
+        return codes.astype(np.intp), list(texts), numbers
+    plain = (int, float, np.number, Decimal)
+    text = np.fromiter((isinstance(cell, str) for cell in objects), bool, len(objects))
+    number = np.fromiter(
+        (isinstance(cell, plain) and not isinstance(cell, bool) for cell in objects), bool, len(objects)
+    )
+    number &= ~cells.missing
+    if not (text | number | cells.missing).all():
+        return np.full(len(objects), -1), [], numbers
+    numbers[number] = objects[number].astype(np.float64)
+    codes, texts = pd.factorize(np.where(text, objects, np.array(None, dtype=object)))
+    return codes.astype(np.intp), list(texts), numbers
+
+
+def _worth_reading(texts: list[str]) -> bool:
+    """Is one of some of the texts a number?"""
+    found = read_numbers(texts[:: max(len(texts) // _SAMPLE, 1)])
+    return bool((~np.isnan(found.point) | ~np.isnan(found.comma)).any())
+
+
+class _Units(NamedTuple):
+    """The form of a column's texts, their numbers without those of other units, a note; are units mixed?"""
+
+    form: str
+    values: NDArray[np.float64]
+    note: str = ""
+    mixed: bool = False
+
+
+def _one_unit(found: NumberTexts, values: NDArray[np.float64], count: NDArray[np.intp], style: str) -> _Units:
+    """The unit of most texts (L,) that have one; bare numbers count as of that unit."""
+    counted = ~np.isnan(values) & (count > 0)
+    patterns = pd.Series(count[counted]).groupby(found.patterns[counted], sort=True).sum()
+    keys = {pattern: unit_key(str(pattern)) for pattern in patterns.index}
+    by_key = patterns.groupby(keys).sum()
+    total, bare = int(patterns.sum()), int(by_key.get("", 0))
+    with_unit = by_key.drop("", errors="ignore").sort_values(ascending=False, kind="stable")
+    if not len(with_unit):
+        return _Units(style + MARK, values)
+    main = str(with_unit.index[0])
+    if with_unit.sum() < (1 - ENOUGH) * total and not is_known_unit(main):
+        main = ""
+    own = {pattern for pattern, key in keys.items() if key in ("", main)}
+    values = np.where([pattern in own for pattern in found.patterns], values, np.nan)
+    named = patterns[[pattern for pattern, key in keys.items() if key == main]]
+    form = style + str(named.idxmax()) if main else style + MARK
+    if with_unit.iloc[1:].sum() > (1 - ENOUGH) * total:
+        units = [str(unit) for unit in with_unit.index[:3]]
+        mixed = f"mixes the units {', '.join(map(repr, units))} and is taken for labels; convert it to one"
+        return _Units(form, values, mixed if all(map(is_known_unit, units)) else "", mixed=True)
+    zeros = int(count[counted & (values == 0) & (found.patterns == MARK)].sum())
+    if main and bare > zeros:
+        note = f"has {bare - zeros} cells without the unit {main!r}, which count as in that unit"
+        return _Units(form, values, note)
+    return _Units(form, values)
+
+
+def _mostly(
+    texts: Sequence[str], count: NDArray[np.intp], values: NDArray[np.float64], share: float
+) -> tuple[str, ...]:
+    """The note on a column that is mostly, but not nearly always, numbers."""
+    if share < _MOSTLY:
+        return ()
+    others = named_cells(texts, count, np.isnan(values))
+    return (
+        f"is taken for labels, though {share:.0%} of its cells are numbers: {others} are not; "
+        "correct or empty these cells",
+    )
+
+
+def _two_readings(texts: Sequence[str], found: NumberTexts, style: str) -> str:
+    """The note on numbers that are thousands in one style and decimals in the other."""
+    point, comma = found.point, found.comma
+    at = int(np.flatnonzero(~np.isnan(point) & ~np.isnan(comma) & (point != comma))[0])
+    number = shown_number(float(found.of_style(style)[at]))
+    other = shown_number(float(found.of_style(COMMA if style == POINT else POINT)[at]))
+    return (
+        f"holds numbers such as {texts[at]!r}, read as {number} and not as {other}, which no cell settles; "
+        "write them without marks between thousands if that is wrong"
+    )

@@ -1,0 +1,154 @@
+"""The verdict on models of known worth."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from nongauss.report import judgement
+from nongauss.report.baselines import MEAN, baselines
+from nongauss.report.evidence import Dependence
+from nongauss.report.judgement import Judgement, Part, judge, pooled
+from nongauss.report.scoring import LabelScores, NumberScores
+from nongauss.report.text import to_json
+from nongauss.report.verdict import Setting, no_verdict, verdict
+from report.stand_in import StandIn
+
+
+def normal_scores(y, mean, sd):
+    lower, upper = mean - 1.645 * sd, mean + 1.645 * sd
+    zero = np.zeros(len(y))
+    return NumberScores(y, mean, norm.logpdf(y, mean, sd), lower, upper, norm.cdf(y, mean, sd), zero)
+
+
+def setting(**kwargs):
+    usual = {"target": "price", "constant": "mean of the target", "n_fitted": 300, "n_columns": 4}
+    return Setting(**{**usual, **kwargs})
+
+
+def simulated(seed, signal, n=120, sd=1.0):
+    """Scores of a model that knows the signal, with a spread that may be wrong, and of the constant law."""
+    rng = np.random.default_rng(seed)
+    f = signal * rng.normal(size=n)
+    y = f + rng.normal(size=n)
+    whole = np.sqrt(1 + signal**2)
+    return normal_scores(y, f, sd), {"mean of the target": normal_scores(y, np.zeros(n), whole)}
+
+
+def test_signal_is_better_by_what_it_is_worth():
+    found = verdict(*simulated(0, signal=1.0, n=4000), setting())
+    assert (found.worth, found.calibrated) == ("better", True)
+    gain = found.differences[0]
+    assert abs(gain.mean - 0.5 * np.log(2)) < 3 * gain.se  # log sqrt(1 + signal^2)
+    assert found.sentences[0].startswith("Better than the mean of the target: +0.3")
+    assert "more probability for what happened" in found.sentences[0]
+    assert "RMSE 1" in found.sentences[0]
+    assert found.sentences[-1].startswith("Calibrated: 50 / 80 / 90 % intervals held")
+    assert found.advice == []
+
+
+def test_pure_noise_is_no_better_in_95_of_100_tables(monkeypatch):
+    mean = {MEAN: baselines()[MEAN]}
+    monkeypatch.setattr(judgement, "usual_models", lambda *_: (mean, MEAN))
+    worths = Counter()
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        whole = Part(rng.normal(size=(100, 4)), rng.normal(size=100))
+        parts = np.array_split(rng.permutation(100), 2)
+        folds = []
+        for part in parts:
+            fold = judge(StandIn(), whole.take(np.setdiff1d(np.arange(100), part)), whole.take(part))
+            folds.append(fold)
+        found = pooled(folds)
+        dependence = Dependence(several=True)
+        said = verdict(found.scores, found.rivals, setting(n_fitted=50, dependence=dependence))
+        worths[said.worth] += 1
+    assert worths["no better"] >= 95, worths
+
+
+def test_what_no_better_says():
+    said = verdict(*simulated(1, signal=0.0), setting())
+    assert said.worth == "no better"
+    assert said.sentences[0].startswith("No better than the mean of the target")
+    assert "The columns say nothing about 'price' that it could find" in said.sentences[0]
+    assert "more to do with 'price'" in said.advice[0]
+    wide = verdict(*simulated(1, signal=0.0), setting(n_columns=5000))
+    assert "5000 columns for 300 rows" in wide.advice[0]
+    model, rivals = simulated(2, signal=1.0)
+    noise, _ = simulated(3, signal=0.0)
+    rivals["ridge regression"] = model
+    blind = NumberScores(**{**vars(rivals["mean of the target"]), "pit": noise.pit})
+    said = verdict(blind, rivals, setting(other_models=["tggm"]))
+    assert said.worth == "no better"
+    assert "Worse than ridge regression" in said.sentences[1]
+    assert "ridge regression (+0." in said.advice[0]
+    assert "--model tggm" in said.advice[1]
+
+
+@pytest.mark.parametrize(("sd", "word"), [(0.6, "too narrow"), (1.7, "too wide")])
+def test_a_wrong_spread_is_said(sd, word):
+    said = verdict(*simulated(0, signal=1.0, n=300, sd=sd), setting())
+    assert said.calibrated is False
+    assert f"Intervals are {word}: 50 / 80 / 90 % intervals held" in " ".join(said.sentences)
+    assert "chance band" in " ".join(said.sentences)
+    assert any("--group COLUMN" in text for text in said.advice)
+
+
+def test_a_model_that_is_worse_or_gives_no_chance_is_called_so():
+    model, rivals = simulated(0, signal=0.0, sd=0.3)
+    assert verdict(model, rivals, setting()).worth == "worse"
+    model.log_score[5] = -np.inf
+    said = verdict(model, rivals, setting())
+    assert said.worth == "worse"
+    assert "no chance at all to 1 of the values" in said.sentences[0]
+
+
+def test_a_mean_that_is_off_and_intervals_below_zero_are_said():
+    rng = np.random.default_rng(0)
+    y = rng.gamma(1.0, size=400)
+    model = normal_scores(y, np.full(400, 2.0), np.full(400, 1.5))
+    said = verdict(model, {"mean of the target": model}, setting(lowest=0.01))
+    assert "Predictions lean high" in " ".join(said.sentences)
+    assert any("--kind positive" in text for text in said.advice)
+
+
+def label_scores(seed, skill, power=1.0, n=300):
+    rng = np.random.default_rng(seed)
+    logits = skill * rng.normal(size=n)
+    p = 1 / (1 + np.exp(-logits))
+    y = (rng.random(n) < p).astype(int)
+    q = 1 / (1 + np.exp(-power * logits))
+    both = np.stack([1 - q, q], axis=1)
+    half = np.full((n, 2), 0.5)
+    classes = np.array([0, 1])
+    return LabelScores(y, both.argmax(axis=1), both, classes), LabelScores(y, np.zeros(n, int), half, classes)
+
+
+def test_labels_have_a_verdict_too():
+    model, shares = label_scores(0, skill=1.5)
+    how = setting(constant="class shares")
+    said = verdict(model, {"class shares": shares}, how)
+    assert (said.worth, said.calibrated) == ("better", True)
+    assert "accuracy" in said.sentences[0]
+    sure, shares = label_scores(1, skill=1.0, power=3.0)
+    said = verdict(sure, {"class shares": shares}, how)
+    assert said.calibrated is False
+    assert any("Too sure of itself" in text for text in said.sentences)
+    none, shares = label_scores(2, skill=0.0)
+    assert verdict(none, {"class shares": shares}, how).worth == "no better"
+
+
+def test_record_is_json_and_nothing_known_says_how_to_know():
+    said = verdict(*simulated(0, signal=1.0), setting(leaks=["price_after"]))
+    record = said.record()
+    assert to_json(record)
+    assert record["differences"][0]["decision"] == 1
+    assert record["coverage"][2]["level"] == 0.9
+    assert "'price_after'" in record["advice"][0]
+    nothing = no_verdict("No rows were held out.")
+    assert (nothing.worth, nothing.calibrated) == ("unknown", None)
+    assert "--test FILE" in nothing.lines[-1]
+    assert isinstance(judge(StandIn(), *[Part(np.ones((9, 1)), np.arange(9.0))] * 2), Judgement)
