@@ -164,8 +164,8 @@ class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):  
     is_exact_ : bool
         Whether the model is the exact Gaussian process: Gaussian noise, every row an inducing input.
     holds_training_rows_ : bool
-        Whether encoded rows are among the inducing inputs, and so in a saved model: where they are all rows,
-        which stay where they are. Otherwise they move with the fit.
+        Whether a saved model holds rows of the table, as encoded: those whose cells stand in for missing ones,
+        and inducing inputs, where they are all rows, which stay where they are.
     n_iter_, converged_, stop_reason_, trace_ : how the fit went.
 
     Raises

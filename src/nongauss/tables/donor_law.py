@@ -128,13 +128,15 @@ def _most_correlated(
     varies = sd_z > 0
     most = min(MOST_PREDICTORS, max(2, len(cells) // LEAF))
     if varies.sum() <= most:
-        return given[varies]
+        few: NDArray[np.int64] = given[varies]
+        return few
     with np.errstate(divide="ignore", invalid="ignore"):
         correlation = np.abs((Z * share[:, None]).T @ C / (sd_z[:, None] * sd_c))
     score = np.where(varies, np.nan_to_num(correlation).max(axis=1, initial=0.0), -1.0)
     score[len(score) - n_targets :] += np.where(varies[len(score) - n_targets :], 2.0, 0.0)
     chosen = np.sort(np.argsort(-score, kind="stable")[: max(most, n_targets)])
-    return given[chosen[varies[chosen]]]
+    best: NDArray[np.int64] = given[chosen[varies[chosen]]]
+    return best
 
 
 def _ridge(Z: FloatArray, cells: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -7,7 +7,7 @@ An input column becomes flat columns, each of numbers or of labels, as its kind 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -165,22 +165,6 @@ def _known_codes(code: ColumnCode, column: Column, unseen: list[str]) -> NDArray
     return codes
 
 
-def warn_ignored(codes: Sequence[ColumnCode], is_frame: bool) -> None:
-    """Say which columns of a table are left out, and why."""
-    reasons: Mapping[str, str] = {
-        "empty": "all cells are missing",
-        "constant": "only one value",
-        "identifier": f"text that differs from row to row, or more than {MOST_LEVELS} labels",
-    }
-    notes = []
-    for role, reason in reasons.items():
-        names = [code.name for code in codes if code.role == role]
-        if names and (is_frame or role != "constant"):
-            notes.append(f"{listed(names)} ({reason})")
-    if notes:
-        warnings.warn(f"X has columns that are ignored: {'; '.join(notes)}.", NongaussWarning, stacklevel=3)
-
-
 @persistable("tables.TableEncoder", "nongauss.data.encoder:TableEncoder")
 @dataclass(frozen=True)
 class TableEncoder:
@@ -272,7 +256,7 @@ class TableEncoder:
             at += block.shape[1]
         if new:
             notes.append(f"Cells are missing in {listed(new)}, where none was when fitting; {said}.")
-        _say(notes, warn)
+        _say(notes, warn, 4)
         return out, missing
 
     def as_one_hot(
@@ -404,7 +388,7 @@ def _fill(code: ColumnCode, column: Column, block: NDArray[Any]) -> NDArray[np.b
     return missing
 
 
-def _say(notes: list[str], warn: bool) -> None:
+def _say(notes: list[str], warn: bool, stacklevel: int = 3) -> None:
     """One warning of all that is to be said of a table, laid at the door of whoever asked for the view."""
     if notes and warn:
-        warnings.warn(" ".join(notes), NongaussWarning, stacklevel=3)
+        warnings.warn(" ".join(notes), NongaussWarning, stacklevel=stacklevel)
