@@ -54,7 +54,8 @@ def test_thousands_and_one_column(tmp_path):
     file.write_text("p;q\n1.234,5;1\n12,25;2\n")
     assert read_table(file)["p"].tolist() == [1234.5, 12.25]
     file.write_text('p,q\n"1,234",1\n"12,345",2\n')
-    assert read_table(file)["p"].tolist() == [1234, 12345]
+    with pytest.warns(NongaussWarning, match="'p' holds numbers such as '1,234', read as 1234 and not"):
+        assert read_table(file)["p"].tolist() == [1234, 12345]
     file.write_text("p\n1\n\n3\n")
     np.testing.assert_array_equal(read_table(file)["p"], [1, np.nan, 3])
     file.write_text("first name\nAnn Lee\nBo Ek\n")
@@ -73,7 +74,7 @@ def test_thousands_and_one_column(tmp_path):
         ('a;b\n"x\ny";2\n3;4;5\n', r"line 4: expected 2 fields separated by semicolons, got 3"),
         ('a,b\n1,2\n"x,4\n5,6\n', "line 3"),
         ("a,b\n1;2\n3;4\n", r"line 2: expected 2 fields separated by commas, got 1"),
-        ("a|b\n1|2\n3|4\n", r"separated by '\|'"),
+        ("a b\n1|2\n3|4\n", r"separated by '\|'"),
         ("a b\n1 2\n3 4\n", "separated by blanks"),
         ("a b\n1;2\n3;4\n", "separated by semicolons"),
         ("a,b,a, b\n1,2,3,4\n", "more than one column named 'a', 'b'"),
@@ -129,3 +130,86 @@ def test_unknown_ending_writes_nothing(tmp_path):
     with pytest.raises(InputError, match="unknown ending"):
         write_table(EXPECTED, tmp_path / "t.xyz")
     assert not list(tmp_path.iterdir())
+
+
+def read(tmp_path, text):
+    (tmp_path / "t.csv").write_bytes(text if isinstance(text, bytes) else text.encode())
+    return read_table(tmp_path / "t.csv")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a|b\n1|x\n2|y\n",
+        "sep=;\na;b\n1;x\n2;y\n",
+        "a,b,\n1,x,\n2,y,\n",
+        "a,b\n1,x,\n2,y,\n",
+        "a,b,\n1,x\n2,y\n",
+        "#a,b\n1,x\n2,y\n",
+        " a , b \n1,x\n\n2,y\n",
+        "a,b\n1,x\n2,y\n".encode("utf-16-le"),
+        "a,b\n1,x\n2,y\n".encode("utf-16-be"),
+    ],
+)
+def test_layouts_that_need_no_word(tmp_path, text):
+    pd.testing.assert_frame_equal(read(tmp_path, text), pd.DataFrame({"a": [1, 2], "b": ["x", "y"]}))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("Report\nby me\n\na,b\n1,x\n2,y\n", r"first 2 lines were left out .* \('Report', 'by me'\)"),
+        ("# by me\na,b\n1,x\n# more\n2,y\n", "2 lines of t.csv that begin with # were left out"),
+        (",a,b\n0,1,x\n1,2,y\n", "first column of t.csv has no name and counts the rows"),
+        ('"","a","b"\n"1",1,"x"\n"2",2,"y"\n', "first column of t.csv has no name and counts the rows"),
+        ('"a","b"\n"1",1,"x"\n"2",2,"y"\n', "first column of t.csv has no name and counts the rows"),
+    ],
+)
+def test_lines_and_columns_that_are_no_data_are_left_out_and_said(tmp_path, text, message):
+    with pytest.warns(NongaussWarning, match=message):
+        frame = read(tmp_path, text)
+    pd.testing.assert_frame_equal(frame, pd.DataFrame({"a": [1, 2], "b": ["x", "y"]}))
+
+
+def test_titles_in_a_wide_sheet(tmp_path):
+    with pytest.warns(NongaussWarning, match=r"The first line was left out of t.csv as titles \('Sales'\)"):
+        assert list(read(tmp_path, "Sales,,\na,b,c\n1,x,2\n2,y,3\n")) == ["a", "b", "c"]
+
+
+def test_one_style_of_numbers_for_the_whole_file(tmp_path):
+    frame = read(tmp_path, "p;q;r\n1.234,5;1.234;12 €\n2,5;5.678;1.234,50 €\n")
+    assert frame["p"].tolist() == [1234.5, 2.5]
+    assert frame["q"].tolist() == [1234, 5678]
+    assert frame["r"].tolist() == ["12 €", "1234.50 €"]
+    frame = read(tmp_path, 'p,q\n"0,123",1\n"1,234",2\n')
+    assert frame["p"].tolist() == [0.123, 1.234]
+    frame = read(tmp_path, 'p,q\n"1,234",1.5\n"5,678",2.5\n')
+    assert frame["p"].tolist() == [1234, 5678]
+    assert read(tmp_path, "p;q\n1.234;1\n5.6;2\n")["p"].tolist() == [1.234, 5.6]
+    assert read(tmp_path, "p\n1,5\n2,5\n")["p"].tolist() == [1.5, 2.5]
+    with pytest.warns(NongaussWarning, match="'p' holds .* '1.234', read as 1.234 and not as 1234"):
+        assert read(tmp_path, "p;q\n1.234;1\n5.678;2\n")["p"].tolist() == [1.234, 5.678]
+    with pytest.warns(NongaussWarning, match="decimal commas in some columns and decimal points in others"):
+        frame = read(tmp_path, 'p,q\n"0,1",1.5\n"2,5",2.5\n')
+    assert frame.to_numpy().tolist() == [[0.1, 1.5], [2.5, 2.5]]
+
+
+def test_codes_keep_their_leading_zeros(tmp_path):
+    frame = read(tmp_path, 'zip,old,v\n01234,"00501",10\n94110,,20\n')
+    assert frame["zip"].tolist() == ["01234", "94110"]
+    assert frame["old"].tolist()[0] == "00501"
+    assert frame["v"].tolist() == [10, 20]
+
+
+def test_links_in_a_circle_are_one_sentence(tmp_path):
+    (tmp_path / "t.csv").symlink_to(tmp_path / "t.csv")
+    with pytest.raises(InputError, match="leads nowhere or in a circle"):
+        read_table(tmp_path / "t.csv")
+
+
+def test_texts_that_a_spreadsheet_would_run_are_written_as_texts(tmp_path):
+    frame = pd.DataFrame({"=x": ["=1+1", "-2", "+a", "@b", None], "y": [-1.0, 2, 3, 4, 5]})
+    write_table(frame, tmp_path / "t.csv")
+    lines = (tmp_path / "t.csv").read_text().splitlines()
+    assert lines == ["'=x,y", "'=1+1,-1.0", "-2,2.0", "'+a,3.0", "'@b,4.0", ",5.0"]
+    assert frame["=x"][0] == "=1+1"

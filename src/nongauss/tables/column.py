@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 import narwhals as nw
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from nongauss.core.errors import InputError
@@ -107,6 +109,23 @@ def as_pandas(data: Any) -> pd.DataFrame | pd.Series[Any] | None:
     return None
 
 
+def without_mask(array: Any) -> Any:
+    """Masked cells of a masked array are missing cells; whatever else comes back as it is."""
+    if not isinstance(array, np.ma.MaskedArray):
+        return array
+    if array.dtype.kind in "fc":
+        return np.ma.filled(array, np.nan)
+    if array.dtype.kind in "mM":
+        return np.where(np.ma.getmaskarray(array), np.array("NaT", array.dtype), array.data)
+    if not np.ma.is_masked(array):
+        return np.asarray(array)
+    return np.ma.filled(array.astype(np.float64 if array.dtype.kind in "iub" else object), np.nan)
+
+
+_NUMBER_STARTS = frozenset("+-.0123456789iI \t\n\r\f\v")
+"""First signs of what Python reads as a number, "inf" among them."""
+
+
 def label_of(value: Any) -> str:
     """The text of one label: whole floats lose their point, so that 1, 1.0 and "1" are one label."""
     if isinstance(value, bytes):
@@ -118,15 +137,17 @@ def label_of(value: Any) -> str:
 
 def sorted_labels(labels: Iterable[str]) -> tuple[str, ...]:
     """Distinct labels in order: numbers by size first, then text."""
-
-    def place(label: str) -> tuple[int, float, str]:
+    numbers, texts = [], []
+    for label in set(labels):
         try:
-            number = float(label)
+            number = float(label) if label[:1] in _NUMBER_STARTS else math.nan
         except ValueError:
             number = math.nan
-        return (1, 0.0, label) if math.isnan(number) else (0, number, label)
-
-    return tuple(sorted(set(labels), key=place))
+        if math.isnan(number):
+            texts.append(label)
+        else:
+            numbers.append((number, label))
+    return (*(label for _, label in sorted(numbers)), *sorted(texts))
 
 
 def one_order(first: Sequence[Any], second: Sequence[Any]) -> Sequence[Any] | None:
@@ -142,13 +163,19 @@ def labelled(name: str, cells: NDArray[Any], missing: NDArray[np.bool_]) -> Colu
     return recoded(name, np.where(missing, -1, codes), list(values))
 
 
-def recoded(name: str, codes: NDArray[np.intp], values: list[Any], ordered: bool = False) -> Column:
-    """A column of labels in sorted order, whatever order its `values` came in.
+MOST_SORTED = 1000
+"""Levels up to which they are put in order; more are no labels that a model could use."""
+
+
+def recoded(name: str, codes: NDArray[np.intp], values: Sequence[Any], ordered: bool = False) -> Column:
+    """A column of labels in sorted order (up to `MOST_SORTED`), whatever order its `values` came in.
 
     `codes` (N,) are into `values`; `ordered`: their order means something, so it becomes the ranks.
     """
     texts = [label_of(value) for value in values]
-    levels = sorted_labels(texts)
+    levels = sorted_labels(texts) if ordered or len(texts) <= MOST_SORTED else tuple(dict.fromkeys(texts))
+    if levels == tuple(texts):
+        return Column(name, None, codes, levels, tuple(range(len(levels))) if ordered else (), "label")
     place = {level: number for number, level in enumerate(levels)}
     lookup = np.array([*(place[text] for text in texts), -1], dtype=np.intp)
     ranks = tuple(texts.index(level) for level in levels) if ordered else ()
@@ -162,10 +189,12 @@ def listed(names: Sequence[str], most: int = 8) -> str:
     return f"{'column' if len(names) == 1 else 'columns'} {shown}{more}"
 
 
-_DIGIT = re.compile(r"\d")
-
 TEXT = ("string", "boolean", "bytes")
 """What pandas calls cells that are labels."""
+
+
+FIRST_DAY, LAST_DAY = 19_000_101, 21_001_231
+"""Days that whole numbers such as 20241231 may stand for."""
 
 
 class ColumnKind(enum.Enum):
@@ -235,6 +264,8 @@ class Cells:
     @cached_property
     def content(self) -> str:
         """What pandas calls the type of the objects that are there: "string", "integer", "mixed", ..."""
+        if isinstance(self.dtype, pd.StringDtype):
+            return "string"
         return str(pd.api.types.infer_dtype(self.objects[~self.missing], skipna=False))
 
     @cached_property
@@ -246,12 +277,77 @@ class Cells:
             return True
         if pd.api.types.is_numeric_dtype(self.dtype) or self.content != "string":
             return True
-        return any(_DIGIT.search(level) for level in self.labels.levels)
+        return bool(pc.any(pc.match_substring_regex(self.texts[1], pattern="[0-9]")).as_py())
+
+    @cached_property
+    def may_be_dates(self) -> bool:
+        """Can the cells be dates that look like numbers: 20241231, or seconds since 1970 by their name?"""
+        if isinstance(self.dtype, pd.CategoricalDtype) or not len(self.raw):
+            return False
+        if pd.api.types.is_numeric_dtype(self.dtype) and not pd.api.types.is_bool_dtype(self.dtype):
+            first = self.raw.iloc[0] if isinstance(self.raw, pd.Series) else self.raw[0]
+            if not pd.isna(first) and FIRST_DAY <= float(first.real) <= LAST_DAY:
+                return True
+            return self.is_time_by_name
+        if self.content != "string" or not len(self.texts[1]):
+            return False
+        return re.fullmatch(r"(19|20)[0-9]{6}", self.texts[1][0].as_py().strip()) is not None
+
+    @property
+    def is_time_by_name(self) -> bool:
+        """Does the column's name say that it holds times or dates?"""
+        words = re.findall(r"[A-Z]?[a-z]+|[A-Z]+", self.name)
+        return any(
+            re.fullmatch(r"(date|time|.*timestamp|.*datetime|epoch|ts|unixtime)", w.lower()) for w in words
+        )
+
+    @cached_property
+    def texts(self) -> tuple[NDArray[np.intp], Any]:
+        """Codes (N,), -1 where missing, into the different texts of a column of texts, an array of Arrow."""
+        return distinct_texts(self.raw)
 
     @cached_property
     def labels(self) -> Column:
         """The objects as labels."""
+        if self.content == "string":
+            codes, texts = self.texts
+            return recoded(self.name, codes, texts.to_pylist())
         return labelled(self.name, self.objects, self.missing)
+
+
+ENOUGH = 0.95
+"""The share of a column's cells that must be values, so that the others count as missing."""
+
+_MOSTLY, _MOST_NAMED = 2 / 3, 5
+
+
+def named_cells(texts: Sequence[str], count: NDArray[np.intp], which: NDArray[np.bool_]) -> str:
+    """Some of the texts (L,) with the number of their cells, the most frequent first; "" for none."""
+    places = sorted(np.flatnonzero(which & (count > 0)).tolist(), key=lambda i: (-count[i], texts[i]))
+    shown = [f"{texts[i]!r} ({count[i]} cell{'s' if count[i] > 1 else ''})" for i in places[:_MOST_NAMED]]
+    more = int(count[places[_MOST_NAMED:]].sum())
+    return ", ".join(shown) + (f" and {more} cells more" if more else "")
+
+
+def mostly(
+    texts: Sequence[str], count: NDArray[np.intp], odd: NDArray[np.bool_], what: str
+) -> tuple[str, ...]:
+    """The note on a column of texts (L,) that are mostly, but not nearly always, values: `odd` are not."""
+    share = float(count[~odd].sum() / max(count.sum(), 1))
+    if share < _MOSTLY:
+        return ()
+    return (
+        f"is taken for labels, though {share:.0%} of its cells are {what}: {named_cells(texts, count, odd)} "
+        "are not; correct or empty these cells",
+    )
+
+
+def distinct_texts(cells: Any) -> tuple[NDArray[np.intp], Any]:
+    """Codes (N,), -1 where missing, into the different texts of cells, in the order in which they come."""
+    array = pa.array(cells, pa.large_string(), from_pandas=True)
+    whole = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+    coded = pc.dictionary_encode(whole)
+    return np.asarray(pc.fill_null(coded.indices, -1)).astype(np.intp), coded.dictionary
 
 
 class Kind(ABC):

@@ -90,7 +90,7 @@ class Donors:
         if not isinstance(encoder, TableEncoder):
             return None
         most = max(1, min(MOST_DONORS, MOST_CELLS // max(1, rows.X.shape[1])))
-        X, Y, weight = rows.X[:most].copy(), rows.Y[:most].copy(), rows.weight[:most].copy()
+        X, Y, weight = rows.X[:most].copy(), _finite(rows.Y[:most]), rows.weight[:most].copy()
         return cls(X, Y, weight, donor_columns(encoder))
 
     def completions(self, X: FloatArray, missing: BoolArray, n: int = N_COMPLETIONS) -> FloatArray:
@@ -103,7 +103,7 @@ class Donors:
         some = np.flatnonzero(missing.any(axis=1))
         if not len(some):
             return rows
-        X, Y = rows.X.copy(), rows.Y[some].astype(np.float64)
+        X, Y = rows.X.copy(), _finite(rows.Y[some]).astype(np.float64)
         laws, own = self._laws_given_target, rows.X[some].astype(np.float64)
         X[some] = rounded(_drawn(laws, self.X, self.weight, own, missing[some], Y, 1)[0])
         return rows._replace(X=X)
@@ -200,6 +200,11 @@ def completed_rows(encoder: Any, rows: Source) -> Source:
     donors = Donors.of(encoder, first.rows)
     assert donors is not None
     return rows.map(_complete, donors.settled())
+
+
+def _finite(Y: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Targets as columns to predict from: an open end of a censored one says nothing, which is 0."""
+    return np.nan_to_num(Y, nan=0.0, posinf=0.0, neginf=0.0)
 
 
 def _complete(part: Encoded, donors: Donors) -> Encoded:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 import gzip
 import io
 import re
 import warnings
 import zlib
-from itertools import islice
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,38 +16,38 @@ import pandas as pd
 
 from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.core.files import atomic_path
+from nongauss.tables.csv_layout import Layout, check_names, decoded, plain_layout
+from nongauss.tables.csv_numbers import one_style
 
 TEXT_SUFFIXES = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")
 PARQUET_SUFFIXES = (".parquet", ".pq")
-SEPARATORS = (",", ";", "\t")
-SEPARATOR_NAMES = {",": "commas", ";": "semicolons", "\t": "tabs"}
-SAMPLE = 200  # records looked at to find the separator
-
-_NUMBER = r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?"
-_COMMA_DECIMAL = r"[+-]?(?=[.,]?\d)(\d+|\d{1,3}(\.\d{3})+)?(,\d*)?([eE][+-]?\d+)?"
-_COMMA_THOUSANDS = r"[+-]?(?=[.,]?\d)(\d+|\d{1,3}(,\d{3})+)?(\.\d*)?([eE][+-]?\d+)?"
-_EITHER = r"[+-]?(?=[.,]?\d)\d*([.,]\d+)?([eE][+-]?\d+)?"
 
 
 def read_table(path: str | Path) -> pd.DataFrame:
     """The table in a CSV (.csv, .tsv, .txt, also with .gz) or Parquet (.parquet, .pq) file.
 
-    Found by itself: the separator (comma, semicolon, tab), decimal commas, a byte-order mark, the encoding
-    (UTF-8; else Windows-1252, with a warning). The first line names the columns. Empty cells, "NA", "nan",
-    "?" and the like are missing. Quoted fields may hold separators and line breaks.
+    Found by itself: the separator (comma, semicolon, tab, bar), one style of numbers for the file, the
+    encoding (UTF-8, UTF-16; else Windows-1252, with a warning). The first line names the columns; titles
+    above it, comments, and an index without a name are left out, which is warned of. Empty cells, "NA",
+    "nan", "?" and the like are missing. Quoted fields may hold separators and line breaks. Whole numbers with
+    leading zeros stay text.
 
     Raises: InputError naming the file and, where it helps, the line, for a file that is missing, a folder,
     empty, without rows, ragged, with repeated column names, damaged, or of another kind.
     """
     file = Path(path).expanduser()
-    if file.is_dir():
-        raise InputError(f"{str(path)!r} is a folder; give the name of a CSV or Parquet file in it.")
-    if not file.exists():
-        raise InputError(f"There is no file {str(path)!r}; check the name and the folder.")
+    _check_path(file, str(path))
     kind = _kind(file)
-    if file.stat().st_size == 0:
-        raise InputError(f"{file.name} is empty; it needs a line of column names and at least one row.")
-    frame = _read_parquet(file) if kind == "parquet" else _read_csv(file)
+    notes: list[str] = []
+    try:
+        if file.stat().st_size == 0:
+            raise InputError(f"{file.name} is empty; it needs a line of column names and at least one row.")
+        frame = _read_parquet(file) if kind == "parquet" else _read_csv(file, notes)
+    except OSError as error:
+        reason = error.strerror or error
+        raise InputError(f"{file.name} cannot be read ({reason}); check its rights.") from error
+    for note in notes:
+        warnings.warn(note, NongaussWarning, stacklevel=2)
     if len(frame) == 0:
         raise InputError(f"{file.name} has column names but no rows; add at least one row.")
     return frame
@@ -57,7 +56,10 @@ def read_table(path: str | Path) -> pd.DataFrame:
 def write_table(frame: pd.DataFrame, path: str | Path) -> None:
     """Write `frame` without its index as CSV (also .gz) or Parquet, by the suffix of `path`.
 
-    The file is written whole or not at all. Raises: InputError for an unknown suffix or a missing folder.
+    In a text file, labels and names that begin with = + - @ and are no numbers get an apostrophe before, so
+    that a spreadsheet does not run them. The file is written whole or not at all.
+
+    Raises: InputError for an unknown suffix or a missing folder.
     """
     file = Path(path)
     kind = _kind(file)
@@ -65,9 +67,34 @@ def write_table(frame: pd.DataFrame, path: str | Path) -> None:
         if kind == "parquet":
             frame.to_parquet(temporary, index=False)
             return
-        text = frame.to_csv(index=False, sep="\t" if ".tsv" in file.suffixes else ",", lineterminator="\n")
+        separator = "\t" if ".tsv" in file.suffixes else ","
+        text = _inert(frame).to_csv(index=False, sep=separator, lineterminator="\n")
         data = text.encode("utf-8")
         temporary.write_bytes(gzip.compress(data, mtime=0) if kind == "gzip" else data)
+
+
+_RUN = re.compile(r"[=+\-@\t]")
+
+
+def _inert(frame: pd.DataFrame) -> pd.DataFrame:
+    """The frame with an apostrophe before each text that a spreadsheet would run."""
+    frame = frame.rename(columns=_as_text)
+    for place, dtype in enumerate(frame.dtypes):
+        if not pd.api.types.is_numeric_dtype(dtype) and dtype.kind not in "mMb":
+            cells = frame.iloc[:, place].astype(object)
+            frame.isetitem(place, cells.map(_as_text, na_action="ignore").array)
+    return frame
+
+
+def _as_text(cell: Any) -> Any:
+    """A cell as a text that is not run, if it is one; numbers are left as they are."""
+    if not isinstance(cell, str) or not _RUN.match(cell):
+        return cell
+    try:
+        float(cell)
+    except ValueError:
+        return f"'{cell}"
+    return cell
 
 
 def _kind(file: Path) -> str:
@@ -92,7 +119,7 @@ def _read_parquet(file: Path) -> pd.DataFrame:
         ) from error
     if any(name is not None for name in frame.index.names):
         frame = frame.reset_index()
-    _check_names([str(name) for name in frame.columns], file)
+    check_names([str(name) for name in frame.columns], file.name)
     for name in frame.columns:
         present = frame[name].dropna()
         if len(present) and isinstance(present.iloc[0], (list, dict, tuple, set, np.ndarray)):
@@ -102,17 +129,56 @@ def _read_parquet(file: Path) -> pd.DataFrame:
     return frame
 
 
-def _read_csv(file: Path) -> pd.DataFrame:
-    text = _decode(_raw(file), file)
+def _check_path(file: Path, given: str) -> None:
+    """Raises InputError unless this is a file; links that lead in a circle are none."""
+    try:
+        if file.is_dir():
+            raise InputError(f"{given!r} is a folder; give the name of a CSV or Parquet file in it.")
+        found = file.exists() or file.is_symlink()
+        file.resolve(strict=found)
+    except (OSError, RuntimeError) as error:
+        raise InputError(
+            f"{given!r} is a link that leads nowhere or in a circle; give the name of a file."
+        ) from error
+    except ValueError as error:
+        raise InputError(f"{given!r} is no name of a file ({error}); give another.") from error
+    if not found:
+        raise InputError(f"There is no file {given!r}; check the name and the folder.")
+
+
+def _read_csv(file: Path, notes: list[str]) -> pd.DataFrame:
+    text = decoded(_raw(file), file.name, notes)
     if not text.strip():
         raise InputError(f"{file.name} is empty; it needs a line of column names and at least one row.")
-    separator = _separator(text, file)
-    names = _check_shape(text, separator, file)
+    layout = plain_layout(text, file.name, notes)
+
+    def parsed(places: Sequence[int] | None = None, dtype: Any = None) -> pd.DataFrame:
+        return _parsed(layout, file.name, places, dtype)
+
+    frame = parsed()
+    frame.columns = pd.Index([name or f"Unnamed: {place}" for place, name in enumerate(layout.names)])
+    codes = _code_columns(frame, layout)
+    if codes:
+        texts = parsed(codes, str)
+        for at, place in enumerate(codes):
+            cells = texts.iloc[:, at]
+            if cells.str.fullmatch(r"\s*0\d{2,}\s*").any():
+                frame.isetitem(place, cells.array)
+    one_style(frame, lambda places: parsed(places, str), layout.separator, file.name, notes)
+    return _without_index(frame, layout, file.name, notes)
+
+
+def _parsed(layout: Layout, file: str, places: Sequence[int] | None, dtype: Any) -> pd.DataFrame:
+    """The columns of a layout, or some of them by their places, as pandas reads them."""
+    names = [*layout.names, ""] if layout.is_longer else layout.names
     try:
-        frame = pd.read_csv(
-            io.StringIO(text.lstrip("\n")),
-            sep=separator,
+        return pd.read_csv(
+            io.StringIO(layout.text.lstrip("\n")),
+            sep=layout.separator,
             header=0,
+            names=list(range(len(names))),
+            usecols=range(len(layout.names)) if places is None else list(places),
+            dtype=dtype,
             index_col=False,
             na_values=["?"],
             skipinitialspace=True,
@@ -121,16 +187,49 @@ def _read_csv(file: Path) -> pd.DataFrame:
         )
     except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
         raise InputError(
-            f"{file.name} is not a readable CSV file ({error}); check its quotation marks."
+            f"{file} is not a readable CSV file ({error}); check its quotation marks."
         ) from error
-    frame.columns = [new.strip() or old for new, old in zip(names, frame.columns, strict=True)]
-    for position in range(frame.shape[1]):
-        column = frame.iloc[:, position]
-        if pd.api.types.is_string_dtype(column.dtype):
-            numbers = _comma_numbers(column, separator, file)
-            if numbers is not None:
-                frame.isetitem(position, numbers.to_numpy())
-    return frame
+
+
+def _code_columns(frame: pd.DataFrame, layout: Layout) -> list[int]:
+    """Places of columns read as whole numbers, if some field of the file begins with a zero, as codes do."""
+    places = [place for place in range(frame.shape[1]) if _whole(frame.iloc[:, place])]
+    data = np.frombuffer(layout.text.encode("utf-8"), np.uint8)
+    if not places or len(data) < 4:
+        return []
+    before = np.isin(data[:-3], np.frombuffer(f'{layout.separator}\n" '.encode(), np.uint8))
+    digits = (data[2:-1] >= 48) & (data[2:-1] <= 57) & (data[3:] >= 48) & (data[3:] <= 57)
+    return places if bool((before & (data[1:-2] == 48) & digits).any()) else []
+
+
+def _whole(cells: pd.Series[Any]) -> bool:
+    """Is this a column of whole numbers, perhaps with gaps?"""
+    if pd.api.types.is_integer_dtype(cells.dtype):
+        return True
+    if cells.dtype != np.float64:
+        return False
+    values = cells.dropna().to_numpy()
+    return bool(len(values) and (values == np.round(values)).all())
+
+
+def _without_index(frame: pd.DataFrame, layout: Layout, file: str, notes: list[str]) -> pd.DataFrame:
+    """The frame without a first column that has no name and counts the rows, and without empty ends."""
+    unnamed = [place for place, name in enumerate(layout.names) if not name]
+    drop = [place for place in unnamed if frame.iloc[:, place].isna().all()]
+    if not layout.names[0] and 0 not in drop and _counts_rows(frame.iloc[:, 0]):
+        notes.append(f"The first column of {file} has no name and counts the rows; it was left out.")
+        drop.append(0)
+    if not drop or len(drop) == frame.shape[1]:
+        return frame
+    return frame.iloc[:, [place for place in range(frame.shape[1]) if place not in drop]]
+
+
+def _counts_rows(cells: pd.Series[Any]) -> bool:
+    """Are these 0, 1, 2, ... or 1, 2, 3, ...?"""
+    if not pd.api.types.is_integer_dtype(cells.dtype):
+        return False
+    steps = cells.to_numpy() - np.arange(len(cells))
+    return bool(steps[0] in (0, 1) and (steps == steps[0]).all())
 
 
 def _raw(file: Path) -> bytes:
@@ -143,161 +242,3 @@ def _raw(file: Path) -> bytes:
         raise InputError(
             f"{file.name} is damaged or not gzipped ({error}); write or copy it again."
         ) from error
-
-
-def _decode(data: bytes, file: Path) -> str:
-    """Text with "\\n" line ends, without byte-order mark and without blank lines around it."""
-    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        text = data.decode("utf-16", errors="replace").lstrip("\ufeff")
-    elif b"\0" in data[:4096]:
-        raise InputError(f"{file.name} is not text (it holds zero bytes); export it as CSV or Parquet.")
-    else:
-        try:
-            text = data.decode("utf-8-sig")
-        except UnicodeDecodeError:
-            try:
-                encoding, text = "cp1252", data.decode("cp1252")
-            except UnicodeDecodeError:
-                encoding, text = "latin-1", data.decode("latin-1")
-            warnings.warn(
-                f"{file.name} is not UTF-8; it was read as {encoding}. "
-                "Check its accented letters, or save it as UTF-8.",
-                NongaussWarning,
-                stacklevel=4,
-            )
-    if "\r" in text:
-        text = text.replace("\r\n", "\n").replace("\r", "\n")
-    return text.rstrip("\n")
-
-
-def _separator(text: str, file: Path) -> str:
-    """The separator whose fields agree best with the first line; a comma where there is one column only."""
-    best, best_score = ",", (0.0, 0)
-    sample = text[: 1 << 20]
-    for separator in SEPARATORS:
-        try:
-            reader = csv.reader(io.StringIO(sample), delimiter=separator, skipinitialspace=True)
-            rows = [row for row in islice(reader, SAMPLE) if row]
-        except csv.Error:
-            continue
-        width = len(rows[0]) if rows else 1
-        agreeing = sum(len(row) == width for row in rows) / max(len(rows), 1)
-        if width > 1 and (agreeing, width) > best_score:
-            best, best_score = separator, (agreeing, width)
-    if best_score == (0.0, 0):
-        _check_foreign_separator(sample.split("\n", SAMPLE)[:SAMPLE], file)
-    return best
-
-
-def _check_foreign_separator(lines: list[str], file: Path) -> None:
-    """One column only: does every line hold the same number of some other separator?"""
-    for separator, name in (
-        ("|", "'|'"),
-        (None, "blanks"),
-        (",", "commas"),
-        (";", "semicolons"),
-        ("\t", "tabs"),
-    ):
-        parts = [line.split(separator) for line in lines if line.strip()]
-        body = parts[1:]
-        same = len(body) > 0 and min(map(len, body)) > 1 and len({len(row) for row in body}) == 1
-        if not same or (separator == "," and len(body[0]) == 2):
-            continue  # one comma a line under a one-word header: decimal commas
-        if separator == "|" or all(re.fullmatch(_NUMBER, field.strip()) for row in body for field in row):
-            raise InputError(
-                f"{file.name} seems to be separated by {name}, but its first line gives one column only; "
-                "use commas, semicolons or tabs, in the line of column names too."
-            )
-
-
-def _check_shape(text: str, separator: str, file: Path) -> list[str]:
-    """The column names, after checking that every record has as many fields."""
-    if '"' in text:
-        reader = csv.reader(io.StringIO(text), delimiter=separator, skipinitialspace=True)
-        names = _check_records(reader, file, separator)
-    else:
-        lines = text.split("\n")
-        start = next(i for i, line in enumerate(lines) if line.strip())
-        names = [name.strip() for name in lines[start].split(separator)]
-        for number, line in enumerate(lines[start + 1 :], start + 2):
-            got = line.count(separator) + 1
-            if got != len(names) and line.strip(" "):
-                raise _ragged(file, number, len(names), got, separator)
-        if start + 1 == len(lines):
-            raise InputError(f"{file.name} has column names but no rows; add at least one row.")
-    _check_names(names, file)
-    if all(re.fullmatch(_NUMBER, name) for name in names):
-        warnings.warn(
-            f"The first line of {file.name} holds numbers but is read as column names; "
-            "put a line of column names before it if it is a row.",
-            NongaussWarning,
-            stacklevel=4,
-        )
-    return names
-
-
-def _check_records(reader: Any, file: Path, separator: str) -> list[str]:
-    """Field counts of a file with quotation marks, where a record may span lines."""
-    names: list[str] | None = None
-    rows, line = 0, 1
-    try:
-        for record in reader:
-            if names is None:
-                names = [name.strip() for name in record] or None
-            elif record:
-                rows += 1
-                if len(record) != len(names):
-                    raise _ragged(file, line, len(names), len(record), separator)
-            line = reader.line_num + 1
-    except csv.Error as error:
-        raise InputError(
-            f"{file.name} cannot be read from line {line} on ({error}); a quotation mark may be missing."
-        ) from error
-    if not names or rows == 0:
-        raise InputError(f"{file.name} has column names but no rows; add at least one row.")
-    return names
-
-
-def _ragged(file: Path, line: int, expected: int, got: int, separator: str) -> InputError:
-    return InputError(
-        f"{file.name}, line {line}: expected {expected} fields separated by "
-        f"{SEPARATOR_NAMES[separator]}, got {got}; give every line as many fields as there are column names."
-    )
-
-
-def _check_names(names: list[str], file: Path) -> None:
-    seen: set[str] = set()
-    twice: dict[str, None] = {}
-    for name in filter(None, names):
-        if name in seen:
-            twice[name] = None
-        seen.add(name)
-    if twice:
-        raise InputError(
-            f"{file.name} has more than one column named {', '.join(map(repr, list(twice)[:5]))}; "
-            "give every column a name of its own."
-        )
-
-
-def _comma_numbers(column: pd.Series[Any], separator: str, file: Path) -> pd.Series[Any] | None:
-    """A text column of numbers with decimal (or thousands) commas as floats; None if it is text."""
-    cells = column.dropna().astype(str).str.strip()
-    if cells.empty or not re.fullmatch(
-        _EITHER + "|" + _COMMA_DECIMAL + "|" + _COMMA_THOUSANDS, cells.iloc[0]
-    ):
-        return None
-    styles = [(_COMMA_DECIMAL, ".", ","), (_COMMA_THOUSANDS, ",", ".")]
-    if separator == ",":
-        styles.reverse()  # a quoted 1,234 among commas is rather a thousand
-    for pattern, thousands, point in styles:
-        if cells.str.fullmatch(pattern).all():
-            plain = cells.str.replace(thousands, "", regex=False).str.replace(point, ".", regex=False)
-            return plain.astype("float64").reindex(column.index)
-    if cells.str.fullmatch(_EITHER).all():
-        row = int(cells.str.contains(",", regex=False).to_numpy().argmax())
-        raise InputError(
-            f"{file.name} mixes decimal commas and decimal points in column {column.name!r} "
-            f"(the first comma is in {cells.iloc[row]!r}, row {int(cells.index[row]) + 1} "
-            "below the names); use one of them."
-        )
-    return None

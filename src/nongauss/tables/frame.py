@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_array
 
 from nongauss.core.errors import InputError
-from nongauss.tables.column import Column, as_pandas, listed
+from nongauss.tables.column import Column, as_pandas, listed, without_mask
 from nongauss.tables.kinds import decode
 
 
@@ -164,7 +164,7 @@ def read_input(X: Any, estimator_name: str = "this estimator") -> InputTable:
         _check_size(frame.shape, estimator_name)
         return InputTable(frame, names, labels)
     array = check_array(
-        _without_mask(_list_as_array(X)),
+        without_mask(_list_as_array(X)),
         dtype=None,
         ensure_all_finite=False,
         estimator=estimator_name,
@@ -251,13 +251,6 @@ def _list_as_array(X: Any) -> Any:
         )
     array = np.asarray(X)
     return np.asarray(X, dtype=object) if array.dtype.kind in "US" else array
-
-
-def _without_mask(X: Any) -> Any:
-    """Masked cells of a masked array are missing cells."""
-    if not isinstance(X, np.ma.MaskedArray):
-        return X
-    return np.ma.filled(X.astype(object if X.dtype.kind in "OUS" else np.float64), np.nan)
 
 
 def take_rows(X: Any, rows: NDArray[Any]) -> Any:

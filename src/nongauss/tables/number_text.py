@@ -47,6 +47,7 @@ _CELL = (
     r"^(?P<head>[^0-9]*?)(?P<digits>[.,]?[0-9](?:[ .,']?[0-9])*[.,]?(?:[eE][-+]?[0-9]+)?)"
     r"(?P<tail>(?:[^0-9].*)?)$"
 )
+_DIGITS = re.compile(r"[.,]?[0-9](?:[ \u00a0\u2007\u2009\u202f.,'\u2018\u2019\u00b4\u02bc]?[0-9])*")
 _HEAD = re.compile(
     rf"(?P<a>[-+]?)\s*(?P<open>\(?)\s*(?P<b>[-+]?)\s*(?:(?P<unit>{_CURRENCY})(?P<gap>\s*))?"
     r"(?P<c>[-+]?)(?P<late>\(?)\s*"
@@ -180,6 +181,28 @@ def unit_key(pattern: str) -> str:
 def is_known_unit(key: str) -> bool:
     """Is this key of a unit a currency, or one of the units that people know?"""
     return key in KNOWN_UNITS or re.fullmatch(_CURRENCY, key, re.IGNORECASE) is not None
+
+
+def plain_number(text: str, style: str) -> str:
+    """A text that is a number of this style with a decimal point, and without marks between thousands."""
+    return _DIGITS.sub(lambda found: _without_groups(found[0], style), text, count=1)
+
+
+def _without_groups(digits: str, style: str) -> str:
+    """Digits of a style as those of the point style without groups."""
+    whole, _, rest = digits.partition(style)
+    return re.sub(r"[^0-9]", "", whole) + (f".{rest}" if rest else "")
+
+
+def two_readings(texts: Any, found: NumberTexts, style: str) -> str:
+    """What is to be said of numbers that are thousands in one style and decimals in the other."""
+    point, comma = found.point, found.comma
+    at = int(np.flatnonzero(~np.isnan(point) & ~np.isnan(comma) & (point != comma))[0])
+    number, other = (values[at] for values in ((comma, point) if style == COMMA else (point, comma)))
+    return (
+        f"holds numbers such as {texts[at]!r}, read as {number:g} and not as {other:g}, which no cell "
+        "settles; write them without marks between thousands if that is wrong"
+    )
 
 
 def is_missing_word(text: str) -> bool:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nongauss.core.errors import InputError
+from nongauss.tables.column import without_mask
 
 CHUNK = 8192  # rows handled at once: small enough for the cache, large enough for vector speed
 
@@ -73,7 +74,7 @@ def read_weight(sample_weight: ArrayLike | None, n_rows: int) -> NDArray[np.floa
     if sample_weight is None:
         return np.ones(n_rows)
     try:
-        weight = np.array(sample_weight, dtype=np.float64)
+        weight = np.array(without_mask(sample_weight), dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InputError(f"sample_weight must be numbers, one for each row: {error}.") from error
     if weight.ndim == 0:

@@ -13,7 +13,7 @@ from sklearn.utils import column_or_1d
 
 from nongauss.core.errors import InputError
 from nongauss.core.records import persistable
-from nongauss.tables.column import as_pandas
+from nongauss.tables.column import as_pandas, without_mask
 from nongauss.tables.kinds.number import Moments, Scale
 from nongauss.tables.source import Part
 
@@ -166,10 +166,8 @@ def _as_array(y: Any) -> tuple[NDArray[Any], tuple[str, ...]]:
         return stacked, tuple(str(name) for name in frame.columns)
     if isinstance(frame, pd.Series):
         return _series_array(frame), ()
-    if isinstance(y, np.ma.MaskedArray):
-        return np.ma.filled(y.astype(np.float64), np.nan), ()
     try:
-        return np.asarray(y), ()
+        return np.asarray(without_mask(y)), ()
     except ValueError as error:
         raise InputError(f"y is not a table of numbers ({error}); give every row as many values.") from error
 

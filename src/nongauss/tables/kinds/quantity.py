@@ -9,14 +9,22 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from nongauss.core.errors import InputError
-from nongauss.tables.column import Cells, Column, ColumnSummary, Kind
-from nongauss.tables.kinds.label import MOST_LEVELS
+from nongauss.tables.column import (
+    ENOUGH,
+    Cells,
+    Column,
+    ColumnSummary,
+    Kind,
+    distinct_texts,
+    mostly,
+    named_cells,
+)
 from nongauss.tables.kinds.number import Moments, shown_number
 from nongauss.tables.number_text import (
-    COMMA,
     MARK,
     POINT,
     NumberTexts,
@@ -24,16 +32,10 @@ from nongauss.tables.number_text import (
     is_known_unit,
     is_missing_word,
     read_numbers,
+    two_readings,
     unit_key,
 )
 
-ENOUGH = 0.95
-"""The share of a column's cells that must be values, so that the others count as missing."""
-
-_MOSTLY = 2 / 3
-"""The share from which a column of labels is told to be mostly numbers."""
-
-_MOST_NAMED = 5
 _SAMPLE = 200  # different texts, of which none is a number: no column of numbers
 _DAY = np.timedelta64(86_400_000_000, "us")
 
@@ -59,15 +61,16 @@ class Quantity(Kind):
     plural = "numbers as text"
 
     def decode(self, cells: Cells) -> Column | None:
-        """Numbers, NaN in the few cells that are none; up to `MOST_LEVELS` texts are kept beside."""
+        """Numbers, NaN in the few cells that are none; texts are kept as labels beside."""
         if _is_span(cells):
             return _spans(cells)
         if isinstance(cells.dtype, pd.CategoricalDtype) or cells.content not in _CONTENTS:
             return None
-        codes, texts, numbers = _texts_of(cells)
+        codes, distinct, numbers = _texts_of(cells)
         n_numbers = int((~np.isnan(numbers)).sum())
-        if not texts or not (n_numbers or _worth_reading(texts)):
+        if not len(distinct) or not (n_numbers or _worth_reading(distinct)):
             return None
+        texts = distinct.to_pylist()
         count = np.bincount(codes[codes >= 0], minlength=len(texts))
         reading = read_column(texts, count, n_numbers=n_numbers)
         cells.notes.extend(reading.notes)
@@ -75,9 +78,10 @@ class Quantity(Kind):
             return None
         values = np.where(codes >= 0, np.append(reading.values, np.nan)[codes], numbers)
         lost = named_cells(texts, count, np.isnan(reading.values))
-        few = cells.content == "string" and len(texts) <= MOST_LEVELS
         found = Column(cells.name, values, kind=self.name, unit=reading.form, lost=lost)
-        return replace(found, codes=cells.labels.codes, levels=cells.labels.levels) if few else found
+        if cells.content != "string":
+            return found
+        return replace(found, codes=cells.labels.codes, levels=cells.labels.levels)
 
     def summarise(self, column: Column, weight: NDArray[np.float64]) -> QuantityFacts:
         """Moments, and the unit."""
@@ -136,9 +140,10 @@ def read_column(
     notes: tuple[str, ...] = (units.note,) if units.note else ()
     share = (int(count[~np.isnan(values)].sum()) + n_numbers) / max(int(count.sum()) + n_numbers, 1)
     if share < ENOUGH:
-        return TextReading(None, notes=notes if units.mixed else _mostly(texts, count, values, share))
+        said = notes if units.mixed else mostly(texts, count, np.isnan(values), "numbers")
+        return TextReading(None, notes=said)
     if votes.open:
-        notes += (_two_readings(texts, found, style),)
+        notes += (two_readings(texts, found, style),)
     return TextReading(values, units.form, notes)
 
 
@@ -168,14 +173,6 @@ def as_numbers(column: Column, form: str = "") -> Column:
         )
     values = np.append(table, np.nan)[column.codes]
     return Column(column.name, values, kind="number", lost=named_cells(texts, count, lost))
-
-
-def named_cells(texts: Sequence[str], count: NDArray[np.intp], which: NDArray[np.bool_]) -> str:
-    """Some of the texts (L,) with the number of their cells, the most frequent first; "" for none."""
-    places = sorted(np.flatnonzero(which & (count > 0)).tolist(), key=lambda i: (-count[i], texts[i]))
-    shown = [f"{texts[i]!r} ({count[i]} cell{'s' if count[i] > 1 else ''})" for i in places[:_MOST_NAMED]]
-    more = int(count[places[_MOST_NAMED:]].sum())
-    return ", ".join(shown) + (f" and {more} cells more" if more else "")
 
 
 def _check_unit(column: Column, form: str) -> None:
@@ -216,32 +213,33 @@ def _spans(cells: Cells) -> Column:
     return Column(cells.name, spans / _DAY, kind=Quantity.name, unit=f"{POINT}{MARK} days")
 
 
-def _texts_of(cells: Cells) -> tuple[NDArray[np.intp], list[str], NDArray[np.float64]]:
+def _texts_of(cells: Cells) -> tuple[NDArray[np.intp], Any, NDArray[np.float64]]:
     """The codes (N,) of the cells that are texts into different texts; the others as numbers (N,).
 
     No texts where a cell is neither.
     """
+    if cells.content == "string":
+        codes, texts = cells.texts
+        return codes, texts, np.full(len(codes), np.nan)
     objects = cells.objects
     numbers = np.full(len(objects), np.nan)
-    if cells.content == "string":
-        codes, texts = pd.factorize(objects)
-        return codes.astype(np.intp), list(texts), numbers
-    plain = (int, float, np.number, Decimal)
-    text = np.fromiter((isinstance(cell, str) for cell in objects), bool, len(objects))
-    number = np.fromiter(
-        (isinstance(cell, plain) and not isinstance(cell, bool) for cell in objects), bool, len(objects)
-    )
-    number &= ~cells.missing
+    text, number = (_are(objects, types) for types in (str, (int, float, np.number, Decimal)))
+    number &= ~_are(objects, bool) & ~cells.missing
     if not (text | number | cells.missing).all():
-        return np.full(len(objects), -1), [], numbers
+        return np.full(len(objects), -1), pa.array([], pa.large_string()), numbers
     numbers[number] = objects[number].astype(np.float64)
-    codes, texts = pd.factorize(np.where(text, objects, np.array(None, dtype=object)))
-    return codes.astype(np.intp), list(texts), numbers
+    codes, texts = distinct_texts(np.where(text, objects, np.array(None, dtype=object)))
+    return codes, texts, numbers
 
 
-def _worth_reading(texts: list[str]) -> bool:
+def _are(objects: NDArray[np.object_], types: Any) -> NDArray[np.bool_]:
+    """Which objects (N,) are of some types."""
+    return np.fromiter((isinstance(cell, types) for cell in objects), np.bool_, len(objects))
+
+
+def _worth_reading(texts: Any) -> bool:
     """Is one of some of the texts a number?"""
-    found = read_numbers(texts[:: max(len(texts) // _SAMPLE, 1)])
+    found = read_numbers(texts.take(np.arange(0, len(texts), max(len(texts) // _SAMPLE, 1))))
     return bool((~np.isnan(found.point) | ~np.isnan(found.comma)).any())
 
 
@@ -280,28 +278,3 @@ def _one_unit(found: NumberTexts, values: NDArray[np.float64], count: NDArray[np
         note = f"has {bare - zeros} cells without the unit {main!r}, which count as in that unit"
         return _Units(form, values, note)
     return _Units(form, values)
-
-
-def _mostly(
-    texts: Sequence[str], count: NDArray[np.intp], values: NDArray[np.float64], share: float
-) -> tuple[str, ...]:
-    """The note on a column that is mostly, but not nearly always, numbers."""
-    if share < _MOSTLY:
-        return ()
-    others = named_cells(texts, count, np.isnan(values))
-    return (
-        f"is taken for labels, though {share:.0%} of its cells are numbers: {others} are not; "
-        "correct or empty these cells",
-    )
-
-
-def _two_readings(texts: Sequence[str], found: NumberTexts, style: str) -> str:
-    """The note on numbers that are thousands in one style and decimals in the other."""
-    point, comma = found.point, found.comma
-    at = int(np.flatnonzero(~np.isnan(point) & ~np.isnan(comma) & (point != comma))[0])
-    number = shown_number(float(found.of_style(style)[at]))
-    other = shown_number(float(found.of_style(COMMA if style == POINT else POINT)[at]))
-    return (
-        f"holds numbers such as {texts[at]!r}, read as {number} and not as {other}, which no cell settles; "
-        "write them without marks between thousands if that is wrong"
-    )
