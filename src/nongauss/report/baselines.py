@@ -167,7 +167,7 @@ class TableColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def _ready(model: Any, columns: TableColumns, y: Any) -> Any:
-    """A clone of a model, told which columns hold labels, that stops early only where each class allows it."""
+    """A clone of a model, told which columns hold labels; it stops early only where each class allows it."""
     copy = clone(model)
     known = copy.get_params(deep=False)
     if columns.view == "trees" and "categorical_features" in known:
