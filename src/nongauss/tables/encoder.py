@@ -7,7 +7,7 @@ An input column becomes flat columns, each of numbers or of labels, as its kind 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.core.records import persistable
-from nongauss.tables.column import Column, ColumnSummary, listed
+from nongauss.tables.column import Column, ColumnSummary, listed, tidy
 from nongauss.tables.frame import InputTable, match_columns, read_input
 from nongauss.tables.kinds import flat, kind_of
 from nongauss.tables.kinds.label import FEW_ROWS, MOST_LEVELS
@@ -151,7 +151,7 @@ def _known_codes(code: ColumnCode, column: Column, unseen: list[str]) -> NDArray
     assert column.codes is not None
     if column.levels == code.levels:
         return column.codes
-    place = {level: number for number, level in enumerate(code.levels)}
+    place = {tidy(level): number for number, level in enumerate(code.levels)}
     lookup = np.array([*(place.get(level, -1) for level in column.levels), -1], dtype=np.intp)
     codes = lookup[column.codes]
     strange = (codes < 0) & (column.codes >= 0)
@@ -159,22 +159,6 @@ def _known_codes(code: ColumnCode, column: Column, unseen: list[str]) -> NDArray
         row = int(np.argmax(strange))
         unseen.append(f"{column.levels[column.codes[row]]!r} in column {code.name!r} (first in row {row})")
     return codes
-
-
-def warn_ignored(codes: Sequence[ColumnCode], is_frame: bool) -> None:
-    """Say which columns of a table are left out, and why."""
-    reasons: Mapping[str, str] = {
-        "empty": "all cells are missing",
-        "constant": "only one value",
-        "identifier": f"text that differs from row to row, or more than {MOST_LEVELS} labels",
-    }
-    notes = []
-    for role, reason in reasons.items():
-        names = [code.name for code in codes if code.role == role]
-        if names and (is_frame or role != "constant"):
-            notes.append(f"{listed(names)} ({reason})")
-    if notes:
-        warnings.warn(f"X has columns that are ignored: {'; '.join(notes)}.", NongaussWarning, stacklevel=3)
 
 
 @persistable("tables.TableEncoder", "nongauss.data.encoder:TableEncoder")

@@ -16,7 +16,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from nongauss.core.errors import InputError
-from nongauss.tables.column import Column, ColumnKind, TargetKind, as_pandas, label_of, sorted_labels
+from nongauss.tables.column import Column, ColumnKind, TargetKind, as_pandas, label_of, sorted_labels, tidy
 from nongauss.tables.frame import InputTable
 from nongauss.tables.kinds import decode, flat, kind_of
 from nongauss.tables.number_text import unit_key
@@ -321,7 +321,8 @@ def target_values(column: Any, found: TargetKind, name: str = "") -> Any:
         values = raw.to_numpy(dtype=np.float64)
         whole = (np.abs(values) < _LARGEST_WHOLE) & (values == np.round(values))
         return values.astype(np.int64) if whole.all() else values
-    return raw.to_numpy(dtype=object)
+    cells = raw.to_numpy(dtype=object)
+    return np.array([tidy(cell) if isinstance(cell, str) else cell for cell in cells], dtype=object)
 
 
 def target_numbers(column: Any, found: TargetKind, name: str = "") -> FloatArray:
