@@ -75,7 +75,7 @@ def test_fit_reports_saves_and_says_what_it_did(fitted):
     folder, _, result = fitted
     assert "Held-out rows" in result.stdout
     assert "RMSE" in result.stdout
-    assert "'serial' holds a different text in every row" in result.stdout
+    assert "serial (a different text in every row (an id))" in result.stdout
     assert "the saved model was then fitted on all 60" in result.stdout
     assert all(re.match(r"\d+ s  ", line) for line in result.stderr.splitlines())  # a log, and no bar
     assert sorted(p.name for p in (folder / "out").iterdir()) == ["model.nongauss", "report.html"]
@@ -131,7 +131,9 @@ def test_json_is_one_object_and_nothing_else(fitted, tmp_path):
     record = json.loads(result.stdout)
     assert record["kind"] == "real"
     assert record["held_out"]["TGGMRegressor"]["n_rows"] == 12
-    assert any("'serial'" in note for note in record["notes"])
+    assert any("serial" in note for note in record["notes"])
+    columns = {column["name"]: column["role"] for column in record["table"]["columns"]}
+    assert columns == {"width": "number", "height": "number", "colour": "label", "serial": "id"}
     assert (tmp_path / "m.nongauss").exists()
 
 

@@ -95,9 +95,9 @@ def fit(
         load = read.load_table if engine == "memory" else out_of_core.sampled_table
         held_out, declared = declared_split(*apart, declared)
         table = load(data, target or "", choices.model, choices.task, choices.settings, declared)
-        here.say(f"{table.before}\n")
         how: dict[str, Any] = {"max_epochs": choices.max_epochs, "callbacks": here.callbacks}
         estimator = choose.build_model(table.choice, seed=choices.seed, **how)
+        here.say(f"{table.before}\n")
         fit_and_report.keep_compiled()
         here.goes_on_from(checkpoint)
         here.step("fitting")
