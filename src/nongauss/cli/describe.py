@@ -46,7 +46,7 @@ def about_of(outcome: Outcome, table: Table, asked: str, declared: Declared = NO
 
     The time is that of SOURCE_DATE_EPOCH where it is set, for files that are to be the same again.
     """
-    info, is_number = table.info(), table.choice.task == REGRESSION and table.kind in NUMBERS
+    is_number = table.choice.task == REGRESSION and table.kind in NUMBERS
     beside = {name: getattr(declared, name) for name in ("exposure", "censored", "group")}
     seconds = int(os.environ.get("SOURCE_DATE_EPOCH", time.time()))
     return About(
@@ -61,8 +61,8 @@ def about_of(outcome: Outcome, table: Table, asked: str, declared: Declared = NO
         source=table.source,
         n_rows=outcome.n_rows,
         n_held_out=outcome.n_held_out,
-        columns=[(name, kind) for name, kind in info.used],
-        ignored=[(name, reason) for name, reason in info.ignored],
+        columns=[(role.name, role.role) for role in table.before.roles if role.used],
+        ignored=table.ignored,
         figures=outcome.metrics,
         verdict=list(outcome.verdict.sentences),
         marginal=Marginal.of(table.y, labels=table.choice.task != REGRESSION),
