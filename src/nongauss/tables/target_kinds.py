@@ -91,7 +91,11 @@ def understand_target(
     seen = _seen(raw, found, name, inputs)
     if asked is None:
         return seen
-    return _declared(asked, seen, found, [label_of(level) for level in levels])
+    told = _declared(asked, seen, found, [label_of(level) for level in levels])
+    by = "an exposure was given" if counted else "censored rows were declared" if censored else ""
+    return (
+        replace(told, reason=f"It was taken so because {by}.") if by and kind is None and not levels else told
+    )
 
 
 def one_column(given: Any) -> pd.Series[Any]:
