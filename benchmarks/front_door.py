@@ -115,7 +115,7 @@ def wrong_fit(file: File, folder: Path, path: Path) -> tuple[list[str], dict[str
         if name in a and name in b:
             out |= {"nats": name, "messy_nats": a[name], "clean_nats": b[name]}
     wrong = wrong_figures(file, out)
-    if file.kinds[0] not in ("label", "grade"):
+    if file.fit.covers and file.kinds[0] not in ("label", "grade"):
         wrong += wrong_predictions(file, path, folder)
     if file.later is not None:
         out["gaps"], more = wrong_later(file, folder)
@@ -168,8 +168,10 @@ def wrong_figures(file: File, out: Mapping[str, Any]) -> list[str]:
         wrong.append("no verdict")
     if len(out["beside"]) == 0:
         wrong.append("no baseline beside")
-    if out.get("coverage_90") is not None and out["coverage_90"] < 0.88 - 3 * np.sqrt(0.09 / out["n_rows"]):
-        wrong.append(f"90 % intervals hold {100 * out['coverage_90']:.0f} % of {out['n_rows']:.0f} rows")
+    if fit.covers and out.get("coverage_90") is not None:
+        least = 0.88 - 3 * np.sqrt(0.9 * 0.1 / out["n_rows"])
+        if out["coverage_90"] < least:
+            wrong.append(f"90 % intervals hold {100 * out['coverage_90']:.0f} % of {out['n_rows']:.0f} rows")
     if out["verdict"] and file.verdict and not found(file.verdict, [out["verdict"]]):
         wrong.append(f"verdict: expected {file.verdict!r}, came {out['verdict'] or 'none'!r}")
     return wrong

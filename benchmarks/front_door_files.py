@@ -26,13 +26,15 @@ class Fit:
     """A fit that is to be as good as one on the clean table: within `margin` by its figure.
 
     `figure` is "r2" or "accuracy"; `nats` is the margin of the log score, compared where both fits have the
-    same likelihood; `floor` the least that the law allows whoever fits.
+    same likelihood; `floor` the least that the law allows whoever fits;
+    `covers`: intervals are to hold their share of the held-out rows, and predictions to be right on average.
     """
 
     figure: str = "r2"
     margin: float = 0.03
     nats: float = 0.1
     floor: float = -1.0
+    covers: bool = True
 
 
 @dataclass(frozen=True)
