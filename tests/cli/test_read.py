@@ -19,14 +19,18 @@ def test_rows_without_target_and_ids_are_dropped_with_a_note():
     table.loc[[3, 7], "y"] = np.nan
     ready = prepare(table, "y")
     assert len(ready.y) == 58
-    assert list(ready.X.columns) == ["a", "b", "c", "label", "flat"]
+    assert list(ready.X.columns) == ["a", "b", "c", "label"]
     assert ready.kind.value == "real"
     assert (ready.choice.model, ready.choice.task) == ("tggm", "regression")
     notes = " ".join(ready.notes)
-    assert "2 of 60 rows have no 'y'" in notes
-    assert "'code'" in notes
-    assert "give --model NAME or --task NAME to overrule" in notes
-    assert ready.info().used == [("a", "real"), ("b", "real"), ("c", "real"), ("label", "binary")]
+    assert "Left out: 1 id: code (a different text in every row (an id))." in notes
+    assert "--model NAME or --task NAME to overrule" in notes
+    assert "58 rows (2 more have no target)" in str(ready.before)
+    used = ready.info().used
+    assert [(name, kind.partition(":")[0]) for name, kind in used] == [
+        *((name, "number") for name in "abc"),
+        ("label", "label"),
+    ]
     assert [name for name, _ in ready.info().ignored] == ["code", "flat"]
 
 
@@ -60,7 +64,7 @@ def test_numbers_asked_for_as_numbers_overrule_the_kind():
         assert ready.kind.value == "binary"
         assert (ready.choice.model, ready.choice.task) == ("tggm", "regression")
         assert ready.y.dtype == np.float64
-    assert "as asked" in ready.notes[0]
+    assert "as asked" in ready.notes[1]
 
 
 @pytest.mark.parametrize(
@@ -95,24 +99,23 @@ def test_an_ordered_category_keeps_its_order_and_the_note_says_it():
     ready = prepare(frame().assign(y=y), "y")
     assert ready.levels.tolist() == ["bad", "poor", "fair", "good"]
     assert ready.y.dtype == y.dtype
-    assert "ordinal classification, levels bad < poor < fair < good; give" in ready.notes[0]
+    assert "Order: bad < poor < fair < good. Near: label; --kind WORD to overrule" in ready.notes[0]
 
 
 def test_the_likelihood_is_named_and_can_be_set():
     table = frame().assign(y=np.random.RandomState(0).poisson(5, size=60) ** 2)
-    assert "with likelihood=negative_binomial; give" in prepare(table, "y").notes[0]
+    assert "with likelihood=negative_binomial (near: " in prepare(table, "y").notes[1]
     ready = prepare(table, "y", settings=["likelihood=poisson"])
     assert ready.choice.settings == {"likelihood": "poisson"}
-    assert "with likelihood=poisson" in ready.notes[0]
+    assert "with likelihood=poisson (near: " in ready.notes[1]
 
 
 def test_one_bad_cell_among_numbers_is_named():
     y = [f"{i}.5" for i in range(60)]
     y[7], y[9] = "n/k", None
-    with pytest.raises(
-        InputError, match=r"holds numbers, but 'n/k' in row 8 below the names.*\(1 of 59 cells"
-    ):
-        prepare(frame().assign(y=y), "y")
+    ready = prepare(frame().assign(y=y), "y")
+    assert len(ready.y) == 58
+    assert any("'n/k'" in note for note in ready.notes)
     mixed = frame().assign(y=["1", "2", "x"] * 20)
     with pytest.raises(InputError, match="'x' in row 3"):
         prepare(mixed, "y")

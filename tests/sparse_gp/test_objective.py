@@ -6,6 +6,7 @@ from numpy.testing import assert_allclose
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
 
+from nongauss import SparseGPRegressor
 from nongauss.sparse_gp.fit import posterior_at
 from nongauss.sparse_gp.objective import exact_evidence, latent, latent_moments, spread_factor, weighted_gram
 from nongauss.sparse_gp.params import JITTER, KernelBlocks, basis, first_sites, inducing
@@ -129,3 +130,30 @@ def test_a_weight_of_two_is_the_row_twice():
     one = exact_evidence(own, params(own, [np.log(0.1)], data.X), data).value
     other = exact_evidence(own, params(own, [np.log(0.1)], twice.X), twice).value
     assert_allclose(one, other, rtol=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("rate", [1e5, 1e7])
+def test_large_counts_have_a_posterior(rate):
+    """A precision of 1e7 a row at inputs that lie close: rounding alone makes S^-1 indefinite."""
+    rng = np.random.default_rng(3)
+    X = rng.random((60, 1))
+    y = rng.poisson(rate, 60)
+    law = SparseGPRegressor("poisson", max_iter=30, random_state=0).fit(X, y).predict_distribution(X)
+    assert_allclose(law.mean.mean(), rate, rtol=1e-2)
+    assert 0.7 < law.std.mean() / np.sqrt(rate) < 1.4
+
+
+def test_a_posterior_that_rounding_has_broken_is_still_one():
+    """Eigenvalues of S^-1 below 1 can only be rounding where no site is negative."""
+    rng = np.random.default_rng(0)
+    X = np.sort(rng.random((30, 1)), axis=0)
+    K = np.exp(-0.5 * (X - X.T) ** 2)
+    inverse = np.linalg.inv(np.linalg.cholesky(K + 1e-10 * np.eye(30)))
+    gram = 1e9 * K @ K
+    with pytest.raises(np.linalg.LinAlgError):
+        latent(inverse, gram, K @ np.ones(30))
+    q = latent(inverse, gram, K @ np.ones(30), is_positive=True)
+    assert np.linalg.eigvalsh(q.precision).min() > 0.999
+    assert_allclose(q.precision @ q.covariance, np.eye(30), atol=1e-3)
+    assert np.isfinite(q.divergence)

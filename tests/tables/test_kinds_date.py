@@ -15,7 +15,7 @@ from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.tables.column import ColumnKind
 from nongauss.tables.frame import read_input
 from nongauss.tables.learn import as_source, learn
-from nongauss.tables.roles import names_rows
+from nongauss.tables.roles import understand_columns
 from nongauss.tables.target_kinds import column_kind
 
 N = 240
@@ -52,7 +52,7 @@ def test_a_date_is_the_same_in_whatever_form_it_comes(form):
     table = pd.DataFrame({"when": TIMES, "x": X})
     assert_array_equal(encoder.as_scaled(table.assign(when=form(TIMES))), expected.as_scaled(table))
     assert column_kind(form(TIMES)) is ColumnKind.DATE
-    assert not names_rows(pd.Series(form(TIMES)))
+    assert understand_columns(read_input(pd.DataFrame({"when": form(TIMES)})))[0].role == "date"
 
 
 def test_dates_of_python_polars_and_numpy_are_read():

@@ -1,4 +1,4 @@
-"""The command line: `nongauss demo | fit | predict | compare | cluster | describe`. Wiring, imported late."""
+"""The command line: `nongauss demo | fit | predict | score | compare | cluster | describe`. Wiring only."""
 
 from __future__ import annotations
 
@@ -50,6 +50,7 @@ def demo(
         check_outputs(outputs)
         here.step("reading the data set")
         table = read.demo_table(set_ or ())
+        here.say(f"{table.before}\n")
         model = choose.build_model(table.choice, seed=seed, max_epochs=max_epochs, callbacks=here.callbacks)
         fit_and_report.keep_compiled()
         here.step("fitting")
@@ -94,13 +95,13 @@ def fit(
         load = read.load_table if engine == "memory" else out_of_core.sampled_table
         held_out, declared = declared_split(*apart, declared)
         table = load(data, target or "", choices.model, choices.task, choices.settings, declared)
-        estimator = choose.build_model(
-            table.choice, seed=choices.seed, max_epochs=choices.max_epochs, callbacks=here.callbacks
-        )
+        here.say(f"{table.before}\n")
+        how: dict[str, Any] = {"max_epochs": choices.max_epochs, "callbacks": here.callbacks}
+        estimator = choose.build_model(table.choice, seed=choices.seed, **how)
         fit_and_report.keep_compiled()
         here.goes_on_from(checkpoint)
         here.step("fitting")
-        how: dict[str, Any] = {"held_out": held_out, "seed": choices.seed, "checkpoint": checkpoint}
+        how = {"held_out": held_out, "seed": choices.seed, "checkpoint": checkpoint}
         if engine == "memory":
             outcome = judge.fit_and_judge(estimator, table, refit=refit, **how)
         else:
@@ -139,6 +140,27 @@ def predict(
 
 
 @app.command()
+@options.grouped(talk=options.talk)
+def score(
+    model: options.ModelFile,
+    data: options.Data,
+    *,
+    target: options.ScoredTarget = None,
+    talk: options.Talk,
+) -> None:
+    """Say how good a saved model is on a table whose target is known."""
+    with command(*talk) as here:
+        from nongauss.cli.score import score_table
+        from nongauss.estimator.persistence import load
+
+        estimator = load(model)
+        here.step(f"scoring the rows of {data.name}")
+        sheet = score_table(estimator, data, target)
+        record = {"model": type(estimator).__name__, "file": model, "data": data.name, **sheet.record()}
+        here.finish(record, sheet.text, before=sheet.notes)
+
+
+@app.command()
 @options.grouped(declared=options.declared, choices=options.choices, talk=options.talk)
 def compare(
     data: options.Data,
@@ -156,6 +178,7 @@ def compare(
 
         here.step(f"reading {data.name}")
         table = read.load_table(data, target or "", choices.model, choices.task, choices.settings, declared)
+        here.say(f"{table.before}\n")
         is_open = choices.model == "auto"
         ours = choose.family(table.choice, table.kind, table.y) if is_open else [table.choice]
         how: dict[str, Any] = {"seed": choices.seed, "max_epochs": choices.max_epochs}
@@ -168,7 +191,8 @@ def compare(
         record: dict[str, Any] = {"target": target, "kind": table.kind.value, "task": table.choice.task}
         record |= {"rows": len(table.y), "folds": cv}
         record |= {"sorted_by": result.attrs["sorted_by"], "models": result}
-        here.finish(record, lambda: comparison_text(result), before=table.notes)
+        record |= {"table": table.before.record()}
+        here.finish(record, lambda: comparison_text(result), before=table.notes if here.as_json else ())
 
 
 @app.command()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import difflib
 import importlib
+import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -66,11 +67,13 @@ def choose(
     model: str = "auto",
     task: str = "auto",
     settings: Mapping[str, Any] | None = None,
+    needs: Iterable[str] = (),
 ) -> Choice:
     """The model for a target column without gaps: what was asked for, else what its kind calls for.
 
     `model` and `task` are "auto" or names from MODELS and TASKS. `settings` overrule the one that follows
-    from the values, a likelihood. Raises InputError for an unknown name, a kind without a model, a model
+    from the values, a likelihood. `needs`: what `fit` must take beside X and y, such as `exposure`.
+    Raises InputError for an unknown name, a kind without a model, a model
     without the task.
     """
     for name, known, what in ((model, MODELS, "model"), (task, TASKS, "task")):
@@ -83,7 +86,7 @@ def choose(
         task = _task_of(model, kind) if model != "auto" else usual_task or ""
     if model == "auto":
         model = (usual_model if task == usual_task else FOR_TASK.get(task)) or ""
-        model = _that_has(given, model, task)
+        model = _that_has(given, frozenset(needs), model, task)
     if not model:
         raise InputError(
             f"There is no model for a target of kind {kind.value}; choose another column, or say what it is: "
@@ -92,20 +95,25 @@ def choose(
     if task not in MODELS[model]:
         others = [name for name, tasks in MODELS.items() if task in tasks]
         raise InputError(f"The model {model!r} has no {task}; give --model {' or '.join(others)}.")
+    lacks = needs and frozenset(needs) - _fit_takes(model, task)
+    if lacks:
+        what = " and ".join(sorted(lacks))
+        raise InputError(f"The model {model!r} takes no {what} for {task}; give --model sparse_gp.")
     usual = likelihood_for(kind, column) if (model, task) == ("sparse_gp", REGRESSION) else {}
     return Choice(model, task, {**usual, **given})
 
 
-def candidates(found: TargetKind, column: Any) -> list[Choice]:
-    """The choice for a target's kind and for each kind that is near, without repetitions.
+def candidates(chosen: Choice, found: TargetKind, column: Any, needs: Iterable[str] = ()) -> list[Choice]:
+    """The choice, then those for the target's kind and for each kind that is near, without repetitions.
 
-    What weighs models by evidence begins here; `auto` takes the first.
+    What weighs models by evidence begins here; without evidence the first is taken.
     """
-    out: list[Choice] = []
+    out = [chosen]
     for kind in (found.kind, *(kind for kind, _ in found.near)):
         if kind in AUTO:
             choice = choose(column, kind)
-            out += [choice] * (choice not in out)
+            lacks = needs and frozenset(needs) - _fit_takes(choice.model, choice.task)
+            out += [choice] * (not lacks and choice not in out)
     return out
 
 
@@ -115,8 +123,10 @@ def likelihood_for(kind: ColumnKind, column: Any) -> dict[str, str]:
     Counts whose variance is not above their mean have no use for the negative binomial's dispersion; shares
     of exactly 0 or 1 need masses there.
     """
-    if kind in (ColumnKind.POSITIVE, ColumnKind.TIME):
+    if kind is ColumnKind.POSITIVE:
         return {"likelihood": "gamma"}
+    if kind is ColumnKind.TIME:
+        return _if_there("log_normal") or {"likelihood": "gamma"}
     if kind is ColumnKind.ZEROS:
         return _if_there("hurdle_gamma")
     values = (
@@ -160,13 +170,20 @@ def _by_likelihood(likelihood: Any, model: str, task: str) -> tuple[str, str]:
     return "sparse_gp", REGRESSION
 
 
-def _that_has(settings: Mapping[str, Any], model: str, task: str) -> str:
-    """The first model of a task that has parameters of these names: `model` itself if it does, or if none."""
+def _that_has(settings: Mapping[str, Any], needs: frozenset[str], model: str, task: str) -> str:
+    """The first model of a task with parameters of these names, whose fit takes `needs`; else `model`."""
+    if not settings and not needs:
+        return model  # nothing is loaded to know that
     others = [name for name, tasks in MODELS.items() if task in tasks and name != model]
     for name in (model, *others):
-        if name and settings.keys() <= _parameters(name, task).keys():
+        if name and settings.keys() <= _parameters(name, task).keys() and needs <= _fit_takes(name, task):
             return name
     return model
+
+
+def _fit_takes(model: str, task: str) -> frozenset[str]:
+    """The names of what `fit` takes."""
+    return frozenset(inspect.signature(_class_of(model, task).fit).parameters)
 
 
 def _parameters(model: str, task: str) -> dict[str, Any]:

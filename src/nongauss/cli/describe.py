@@ -64,7 +64,7 @@ def about_of(outcome: Outcome, table: Table, asked: str, declared: Declared = NO
         columns=[(name, kind) for name, kind in info.used],
         ignored=[(name, reason) for name, reason in info.ignored],
         figures=outcome.metrics,
-        verdict=outcome.verdict.lines,
+        verdict=list(outcome.verdict.sentences),
         marginal=Marginal.of(table.y, labels=table.choice.task != REGRESSION),
         fitted_at=datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds"),
         version=nongauss.__version__,

@@ -39,14 +39,13 @@ def keep_compiled() -> None:
 def finish(here: Command, outcome: Outcome, table: Table, outputs: Outputs, title: str) -> None:
     """Print what came of a fit, its verdict with it, then save, draw the report and say where they are."""
     known = getattr(outcome.final, "stop_reason_", "")
-    notes = [*table.notes, *outcome.notes]
-    for note in notes:
+    for note in outcome.notes:  # those of the table stand in the block before the fit
         here.say(f"note: {note}")
-    here.say("\n" * bool(notes) + outcome_text(outcome, table))
+    here.say("\n" * bool(outcome.notes) + outcome_text(outcome, table))
     here.step("drawing the report")
     save_and_report(outcome, table, paths=outputs.paths, title=title, notes=here.notes(known))
     record = outcome_record(outcome, table) | outputs.as_record()
-    before = notes if here.as_json else []
+    before = [*table.notes, *outcome.notes] if here.as_json else []
     here.finish(record, lambda: str(outputs), before=before, known=known)
 
 
@@ -64,6 +63,7 @@ def outcome_record(outcome: Outcome, table: Table) -> dict[str, Any]:
     record: dict[str, Any] = {"data": table.source, "target": table.target, "kind": table.kind.value}
     record |= {"task": table.choice.task, "rows": len(table.y)}
     return record | {
+        "table": table.before.record(),
         **model_record(outcome.final),
         "held_out": outcome.metrics,
         "verdict": outcome.verdict.record(),

@@ -12,6 +12,7 @@ import pandas as pd
 from sklearn.base import clone
 
 from nongauss.cli.choose import MODELS, REGRESSION
+from nongauss.cli.declared import without_gap_values
 from nongauss.cli.read import Declared, Table, prepare
 from nongauss.cli.split import LAST, RANDOM, HeldOut, Split, split_rows, time_order
 from nongauss.core.errors import InputError
@@ -22,7 +23,7 @@ from nongauss.report.leak import leaking_columns, too_good
 from nongauss.report.metrics import format_figure
 from nongauss.report.scoring import Scores, fit_timed, raise_if_stopped
 from nongauss.report.verdict import Setting, Verdict, no_verdict, verdict
-from nongauss.tables.column import listed
+from nongauss.tables.column import ColumnKind, listed
 from nongauss.tables.files import read_table
 from nongauss.tables.frame import read_input
 from nongauss.tables.kinds import decode
@@ -109,7 +110,9 @@ def rows_like(
     if lacking:
         raise InputError(f"{source} lacks {listed(lacking)}, which {table.source} has; add it.")
     understood = table.understood
-    declared = replace(declared, kind=understood.kind.value, levels=understood.levels)
+    kind = None if understood.kind is ColumnKind.CONSTANT else understood.kind.value
+    declared = replace(declared, kind=kind, levels=understood.levels)
+    frame = without_gap_values(frame, declared)
     held = prepare(frame, table.target, table.choice.model, table.choice.task, (), declared, source=source)
     there = ~decode(table.target, frame[table.target]).missing
     X = frame.loc[there, list(table.X.columns)].reset_index(drop=True)

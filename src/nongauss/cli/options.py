@@ -21,6 +21,9 @@ Data = Annotated[
 ]
 ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="Model file that `fit` saved.")]
 Target = Annotated[str | None, typer.Option(help="Column to predict; without it, the columns are named.")]
+ScoredTarget = Annotated[
+    str | None, typer.Option("--target", help="Column of the target; by default its name in training.")
+]
 Model = Annotated[
     str, typer.Option(help="auto (by the target's kind), tggm, sparse_gp, harmonium or rank_factor.")
 ]
@@ -42,6 +45,7 @@ Censored = Annotated[
 ]
 Group = Annotated[str | None, typer.Option(help="Column of rows that belong together, held out together.")]
 Ignore = Annotated[Texts, typer.Option(help="Columns to leave out, with commas.")]
+Use = Annotated[Texts, typer.Option(help="Columns that are inputs whatever they look like, with commas.")]
 Missing = Annotated[Texts, typer.Option(help="COLUMN=VALUE: cells that stand for a gap. Repeat for more.")]
 Split = Annotated[
     str,
@@ -155,6 +159,7 @@ def declared(
     censored: Censored = None,
     group: Group = None,
     ignore: Ignore = None,
+    use: Use = None,
     missing: Missing = None,
 ) -> Any:
     """Of a command that reads a table with a target: what a person says of it, a `cli.read.Declared`."""
@@ -167,6 +172,7 @@ def declared(
         censored=censored,
         group=group,
         ignore=listed(ignore),
+        use=listed(use),
         missing=tuple(missing or ()),
     )
 

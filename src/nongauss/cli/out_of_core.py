@@ -77,7 +77,9 @@ def sampled_table(
     source = as_source(path)
     encoder = learn(source, "this table").encoder
     found = sample_table(source, Encode(encoder, None, "this table"), MOST_SAMPLED)
-    return prepare(found.table, target, model, task, settings, declared, source=Path(path).name)
+    return prepare(
+        found.table, target, model, task, settings, declared, source=Path(path).name, codes_as_labels=False
+    )
 
 
 def fit_parts(

@@ -12,90 +12,88 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from nongauss.cli.choose import ORDINAL, REGRESSION, Choice, choose, closest, parse_settings
+from nongauss.cli.before import Before, grouped_notes, left_out_notes
+from nongauss.cli.choose import ORDINAL, REGRESSION, Choice, candidates, choose, closest, parse_settings
+from nongauss.cli.declared import NOTHING, Declared, beside_of, taken_out, without_gap_values
 from nongauss.core.errors import InputError
 from nongauss.report.html import FrameInfo
-from nongauss.tables.column import ColumnKind, TargetKind, label_of
+from nongauss.tables.column import ColumnKind, TargetKind
 from nongauss.tables.files import read_table
 from nongauss.tables.frame import InputTable, read_input
 from nongauss.tables.kinds import decode
 from nongauss.tables.labels import LabelCoder
-from nongauss.tables.roles import names_rows
-from nongauss.tables.target_kinds import NUMBERS, column_kind, target_values, understand_target
+from nongauss.tables.roles import ColumnRole, understand_columns
+from nongauss.tables.target_kinds import target_numbers, target_values, understand_target
 
-_ID_REASON = "a different text in every row (an id)"
-_MOST_LEVELS_SHOWN = 10
-
-
-@dataclass(frozen=True)
-class Declared:
-    """What a person says of a table; it goes before what the table looks like.
-
-    `kind`: of the target, a word of `ColumnKind`. `levels`: of a target of grades, from lowest to highest.
-    `exposure`, `censored`, `group`: columns that are no inputs: the time or size that each count is of; which
-    rows have a target that is only a bound ("COLUMN", or "COLUMN=VALUE" with the value that says so); rows
-    that belong together and are held out together. `ignore`: columns to leave out; `use`: columns that are
-    inputs whatever they look like. `missing`: cells that stand for a gap, "COLUMN=VALUE" each.
-    """
-
-    kind: str | None = None
-    levels: tuple[str, ...] = ()
-    exposure: str | None = None
-    censored: str | None = None
-    group: str | None = None
-    ignore: tuple[str, ...] = ()
-    use: tuple[str, ...] = ()
-    missing: tuple[str, ...] = ()
-
-
-NOTHING = Declared()
+__all__ = ["NOTHING", "Declared", "Table", "demo_table", "load_table", "prepare"]
 
 
 @dataclass(frozen=True)
 class Table:
-    """Rows ready to fit: inputs `X`, target `y` (N,), the choice of a model, and what was done to get there.
+    """Rows ready to fit: inputs, target `y` (N,), the choice of a model, and what was done to get there.
 
-    `y` holds numbers for a regression, else labels (an ordered category keeps its type); `levels` are
-    the labels from lowest to highest where the task is ordinal. `fit_params` are arrays (N,) that `fit` takes
-    by name beside X and y, such as `exposure`. `groups` (N,) says which rows belong together, None without.
+    The inputs are `rows`, each column of which is decoded once however many ask for it, and `X`, a frame.
+
+    `y` holds numbers for a regression, else labels (grades of text are an ordered category); `levels` are the
+    labels from lowest to highest where the task is ordinal. `before` is what is said before a fit: what each
+    column and the target were taken for. `fit_params` are arrays (N,) that `fit` takes by name beside X and
+    y, such as `exposure`. `groups` (N,) says which rows belong together, None without.
     """
 
-    source: str
-    target: str
-    X: pd.DataFrame
+    rows: InputTable
     y: Any
-    understood: TargetKind
-    choice: Choice
+    before: Before
     levels: npt.NDArray[Any] | None = None
-    ignored: Sequence[tuple[str, str]] = ()
     notes: Sequence[str] = ()
     fit_params: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict)
     groups: npt.NDArray[Any] | None = None
+
+    @property
+    def source(self) -> str:
+        """Where the rows came from."""
+        return self.before.source
+
+    @property
+    def target(self) -> str:
+        """The name of the target."""
+        return self.before.target
+
+    @property
+    def understood(self) -> TargetKind:
+        """What the target was taken for."""
+        return self.before.understood
+
+    @property
+    def choice(self) -> Choice:
+        """The model and its task."""
+        return self.before.choice
 
     @property
     def kind(self) -> ColumnKind:
         """The kind of the target."""
         return self.understood.kind
 
+    @property
+    def ignored(self) -> list[tuple[str, str]]:
+        """The columns that were left out, each with the reason."""
+        return [(role.name, role.reason) for role in self.before.roles if not role.used]
+
     @cached_property
-    def rows(self) -> InputTable:
-        """The inputs with each column decoded once, however many ask for it."""
-        return read_input(self.X)
+    def X(self) -> pd.DataFrame:
+        """The inputs as a frame."""
+        return self.rows.as_frame()
 
     def info(self, n_held_out: int = 0, notes: Sequence[str] = ()) -> FrameInfo:
         """The table as the report shows it."""
-        kinds = [(str(name), _kind_word(self.X[name])) for name in self.X.columns]
-        constant = ColumnKind.CONSTANT.value
-        used = [pair for pair in kinds if pair[1] != constant]
-        ignored = [(name, "the same value in every row") for name, kind in kinds if kind == constant]
+        used = [(role.name, f"{role.role}: {role.reason}") for role in self.before.roles if role.used]
         return FrameInfo(
             source=self.source,
             target=self.target,
             n_rows=len(self.y),
             n_held_out=n_held_out,
-            target_kind=self.kind.value,
+            target_kind=f"{self.kind.value}. {self.understood.reason}",
             used=used,
-            ignored=[*self.ignored, *ignored],
+            ignored=self.ignored,
             notes=[*self.notes, *notes],
         )
 
@@ -125,47 +123,80 @@ def prepare(
     declared: Declared = NOTHING,
     *,
     source: str = "table",
+    codes_as_labels: bool = True,
 ) -> Table:
-    """As `load_table`, for a frame in memory."""
-    found = _understood(_target_column(frame, target, source), target, declared)
-    _check_is_target(found, target, task)
-    frame, column, notes = _with_target(frame, target, source)
-    frame, beside = _taken_out(frame, declared, target, source)
-    X = frame.drop(columns=[target]).reset_index(drop=True)
-    values = target_values(column, found, target)
-    choice = choose(values, found.kind, model, task, parse_settings(settings))
+    """As `load_table`, for a frame in memory.
+
+    `codes_as_labels`: numbers that are codes become labels in `X`; not where other rows stay as they are.
+    """
+    _check_target(frame, target, source)
+    frame = without_gap_values(frame, declared).reset_index(drop=True)
+    column, (inputs, others) = frame[target], taken_out(frame, declared, target, source)
+    found = _understood(column, target, declared, inputs, task)
+    keep = _rows_with_target(column, target, source)
+    column, inputs, n_dropped = column[keep], inputs[keep], int((~keep).sum())
+    values, given = target_values(column, found, target), parse_settings(settings)
+    beside = beside_of(others, keep, declared, values)
+    choice = choose(values, found.kind, model, task, given, needs=beside.fit_params)
     y, levels, found = _for_task(column, found, choice.task, target)
-    notes = [_on_target(found, target, choice, levels, (model, task)), *found.notes, *notes]
-    ids = [name for name in X.columns if names_rows(X[name])]
-    notes += [f"Column {str(name)!r} holds {_ID_REASON} and was ignored." for name in ids]
-    X = X.drop(columns=ids)
-    if X.shape[1] == 0:
-        raise InputError(f"No column is left in {source} to predict {target!r} from; add inputs.")
-    return Table(
+    rows, roles = _inputs(inputs, y, (target, source), declared, codes_as_labels)
+    asked = {name for name, value in (("model", model), ("task", task)) if value != "auto"}
+    notes = (*found.notes, *beside.notes, *grouped_notes(roles))
+    before = Before(
         source=source,
+        n_rows=len(y),
+        n_dropped=n_dropped,
         target=target,
-        X=X,
-        y=y,
         understood=found,
+        roles=roles,
         choice=choice,
-        levels=levels,
-        ignored=[(str(name), _ID_REASON) for name in ids],
+        candidates=candidates(choice, found, values, beside.fit_params),
+        beside={what: str(cells.name) for what, cells in others.items()},
+        asked=frozenset(asked | given.keys()),
         notes=notes,
-        fit_params={name: beside[name] for name in ("exposure",) if name in beside},
-        groups=beside.get("group"),
     )
+    said = (*before.summary(), *left_out_notes(roles), *notes)
+    return Table(rows, y, before, levels, said, beside.fit_params, beside.groups)
 
 
-def _understood(column: pd.Series, target: str, declared: Declared) -> TargetKind:
-    """What the target is, as it looks or as it was declared."""
-    return understand_target(
+def demo_table(settings: Iterable[str] = ()) -> Table:
+    """The diabetes study that ships with scikit-learn, in its original units: 442 rows, 10 columns."""
+    from sklearn.datasets import load_diabetes
+
+    bunch = load_diabetes(as_frame=True, scaled=False)
+    target = "disease progression"
+    frame = bunch.data.assign(**{target: bunch.target})
+    return prepare(frame, target, "tggm", REGRESSION, settings, source="diabetes data of scikit-learn")
+
+
+def _check_target(frame: pd.DataFrame, target: str, source: str) -> None:
+    """Raises InputError for a table without rows, with a name twice, or without the target."""
+    if len(frame) == 0:
+        raise InputError(f"{source} has no rows; give at least one.")
+    repeated = frame.columns[frame.columns.duplicated()]
+    if len(repeated):
+        raise InputError(f"{source} has more than one column named {str(repeated[0])!r}; rename one.")
+    if not target:
+        raise InputError(f"Give --target, the column to predict; in {source}{closest('', frame.columns)}")
+    if target not in frame.columns:
+        raise InputError(f"{source} has no column {target!r};{closest(target, frame.columns)}")
+
+
+def _understood(
+    column: pd.Series, target: str, declared: Declared, inputs: pd.DataFrame, task: str
+) -> TargetKind:
+    """What the target is, as it looks or as it was declared. Raises InputError where no model predicts it."""
+    found = understand_target(
         column,
         target,
         kind=declared.kind,
         levels=declared.levels,
         counted=declared.exposure is not None,
         censored=declared.censored is not None,
+        inputs=read_input(inputs) if inputs.shape[1] else None,
     )
+    _check_is_target(found, target, task)
+    return found
 
 
 def _check_is_target(found: TargetKind, target: str, task: str) -> None:
@@ -180,14 +211,20 @@ def _check_is_target(found: TargetKind, target: str, task: str) -> None:
     )
 
 
+def _rows_with_target(column: pd.Series, target: str, source: str) -> npt.NDArray[np.bool_]:
+    """Which rows (N,) have a target, one at least."""
+    there = ~decode(target, column).missing
+    if not there.any():
+        raise InputError(f"The target {target!r} is missing in every row of {source}; choose another column.")
+    return there
+
+
 def _for_task(
     column: pd.Series, found: TargetKind, task: str, target: str
 ) -> tuple[Any, npt.NDArray[Any] | None, TargetKind]:
     """The target as a task takes it, its levels in order where it is ordinal, and what it was taken for."""
     if task == REGRESSION:
-        if found.kind in NUMBERS or found.kind is ColumnKind.CONSTANT:
-            return target_values(column, found, target), None, found
-        return _numbers(column, target, found.kind), None, found
+        return target_numbers(column, found, target), None, found
     if task != ORDINAL:
         return target_values(column, replace(found, kind=ColumnKind.LABEL), target), None, found
     if found.kind is not ColumnKind.GRADE:
@@ -197,100 +234,33 @@ def _for_task(
     return y, coder.classes, found
 
 
-def _taken_out(
-    frame: pd.DataFrame, declared: Declared, target: str, source: str
-) -> tuple[pd.DataFrame, dict[str, npt.NDArray[Any]]]:
-    """The table without the columns that are declared to be no inputs, and these by what they are for."""
-    places = {"exposure": declared.exposure, "censored": declared.censored, "group": declared.group}
-    named = {what: (name or "").split("=")[0] for what, name in places.items() if name}
-    for name in (*named.values(), *declared.ignore):
-        if name == target:
-            raise InputError(f"Column {name!r} is the target and cannot be something else too; name another.")
-        if name not in frame.columns:
-            raise InputError(f"{source} has no column {name!r};{closest(name, frame.columns)}")
-    beside = {what: frame[name].to_numpy() for what, name in named.items()}
-    return frame.drop(columns=list({*named.values(), *declared.ignore})), beside
+def _inputs(
+    frame: pd.DataFrame, y: Any, names: tuple[str, str], declared: Declared, codes_as_labels: bool
+) -> tuple[InputTable, tuple[ColumnRole, ...]]:
+    """The columns that a model gets, and what each column is for, those to be ignored at the end.
+
+    `names`: of the target and of the table. Raises InputError where no column is left.
+    """
+    target, source = names
+    asked = [name for name in declared.ignore if name in frame.columns]
+    X = frame.drop(columns=asked).reset_index(drop=True)
+    _check_some_left(X.shape[1] > 0, (), target, source)
+    table = read_input(X)
+    roles = understand_columns(table, target=y, target_name=target, use=declared.use)
+    used = [place for place, role in enumerate(roles) if role.used]
+    _check_some_left(bool(used), roles, target, source)
+    rows = table.select(used)
+    for role in roles:
+        if role.as_label and codes_as_labels:
+            column = rows.column(rows.labels.index(role.name)).as_labels()
+            rows = rows.with_column(role.name, np.array([*column.levels, None], dtype=object)[column.codes])
+    return rows, (*roles, *(ColumnRole(str(name), "ignored", False) for name in asked))
 
 
-def demo_table(settings: Iterable[str] = ()) -> Table:
-    """The diabetes study that ships with scikit-learn, in its original units: 442 rows, 10 columns."""
-    from sklearn.datasets import load_diabetes
-
-    bunch = load_diabetes(as_frame=True, scaled=False)
-    target = "disease progression"
-    frame = bunch.data.assign(**{target: bunch.target})
-    return prepare(frame, target, "tggm", REGRESSION, settings, source="diabetes data of scikit-learn")
-
-
-def _with_target(frame: pd.DataFrame, target: str, source: str) -> tuple[pd.DataFrame, pd.Series, list[str]]:
-    """The rows that have a target, their targets, and a note on those that have none."""
-    column = frame[target]
-    missing = pd.Series(decode(target, column).missing, index=column.index)
-    if missing.all():
-        raise InputError(f"The target {target!r} is missing in every row of {source}; choose another column.")
-    if not missing.any():
-        return frame, column, []
-    note = f"{int(missing.sum())} of {len(column)} rows have no {target!r} and were dropped."
-    return frame[~missing], column[~missing], [note]
-
-
-def _target_column(frame: pd.DataFrame, target: str, source: str) -> pd.Series:
-    if len(frame) == 0:
-        raise InputError(f"{source} has no rows; give at least one.")
-    repeated = frame.columns[frame.columns.duplicated()]
-    if len(repeated):
-        raise InputError(f"{source} has more than one column named {str(repeated[0])!r}; rename one.")
-    if not target:
-        raise InputError(f"Give --target, the column to predict; in {source}{closest('', frame.columns)}")
-    if target not in frame.columns:
-        raise InputError(f"{source} has no column {target!r};{closest(target, frame.columns)}")
-    return frame[target]
-
-
-def _on_target(
-    found: TargetKind,
-    target: str,
-    choice: Choice,
-    levels: npt.NDArray[Any] | None,
-    asked: tuple[str, str],
-) -> str:
-    """The note on the target: what it was taken for and why, the model, and how to overrule both."""
-    why = found.reason[:1].lower() + found.reason[1:].rstrip(".")
-    return f"Target {target!r} was taken for {found.kind.value} ({why}); {_chosen(choice, levels, asked)}"
-
-
-def _chosen(choice: Choice, levels: npt.NDArray[Any] | None, asked: tuple[str, str]) -> str:
-    """The end of the note on the target: the model, and how to overrule what was not asked for."""
-    what = f"the model is {choice.model!r} for {choice.task}{' classification' * (choice.task == ORDINAL)}"
-    options = [
-        f"--{name} NAME" for name, value in zip(("model", "task"), asked, strict=True) if value == "auto"
-    ]
-    if "likelihood" in choice.settings:
-        what += f" with likelihood={choice.settings['likelihood']}"
-        options.append("--set likelihood=NAME")
-    if levels is not None:
-        shown = " < ".join(label_of(level) for level in levels[:_MOST_LEVELS_SHOWN].tolist())
-        what += f", levels {shown}" + (" < …" if len(levels) > _MOST_LEVELS_SHOWN else "")
-    return f"{what}; give {' or '.join(options)} to overrule." if options else f"{what}, as asked."
-
-
-def _numbers(column: pd.Series, target: str, kind: ColumnKind) -> npt.NDArray[np.float64]:
-    """The numbers of a target that is none of numbers, as it was asked: 0 and 1, grades."""
-    cells = decode(target, column).as_labels()
-    try:
-        values = [float({"True": "1", "False": "0"}.get(level, level)) for level in cells.levels]
-    except ValueError:
-        raise InputError(
-            f"The target {target!r} was taken for {kind.value} and has values that are no numbers, "
-            f"such as {cells.levels[-1]!r}; choose a numeric column, or give --task classification."
-        ) from None
-    assert cells.codes is not None
-    return np.asarray(values)[cells.codes]
-
-
-def _kind_word(column: pd.Series) -> str:
-    """The kind of a column in a word; the name of its type where it has no kind (dates)."""
-    try:
-        return column_kind(column).value
-    except InputError:
-        return str(column.dtype)
+def _check_some_left(is_any: bool, roles: Sequence[ColumnRole], target: str, source: str) -> None:
+    """Raises InputError where no column is left, with what was left out and why."""
+    if is_any:
+        return
+    why = " ".join(left_out_notes(roles))
+    remedy = "add inputs, or give --use NAME for one of them" if roles else "add inputs"
+    raise InputError(f"No column is left in {source} to predict {target!r} from; {remedy}. {why}".strip())

@@ -222,6 +222,9 @@ class MixtureDistribution(PredictiveDistribution):
         """The root of cdf - level, and the atom itself where the cdf jumps over the level."""
         from scipy.optimize.elementwise import find_root
 
+        root, found = self._atom_roots(level, low)
+        if found.all():
+            return root
         point = 0.5 * (low + high)
 
         def excess(t: FloatArray, index: FloatArray) -> FloatArray:
@@ -230,15 +233,20 @@ class MixtureDistribution(PredictiveDistribution):
             return self.cdf(point).ravel()[place] - level
 
         slack = _SLACK * (high - low + np.abs(low) + np.abs(high)) + np.finfo(np.float64).tiny
-        ends = (low - slack).ravel(), (high + slack).ravel()
-        found = find_root(excess, ends, args=(np.arange(point.size, dtype=np.float64),))
-        root = np.where(found.success, found.x, 0.5 * (low + high).ravel()).reshape(low.shape)
-        for atom in self.atoms:
-            jumps = (self.cdf(np.full(self._shape, np.nextafter(atom, -np.inf))) < level) & (
-                self.cdf(np.full(self._shape, atom)) >= level
-            )
-            root = np.where(jumps, atom, root)
+        open_ = np.flatnonzero(~found)
+        ends = (low - slack).flat[open_], (high + slack).flat[open_]
+        smooth = find_root(excess, ends, args=(open_.astype(np.float64),))
+        root.flat[open_] = np.where(smooth.success, smooth.x, 0.5 * (low + high).flat[open_])
         return root
+
+    def _atom_roots(self, level: float, like: FloatArray) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
+        """The atom where the cdf jumps over the level, in the shape of `like`, and where there is one."""
+        root, found = np.empty_like(like), np.zeros(like.shape, dtype=np.bool_)
+        for atom in self.atoms:
+            before = self.cdf(np.full(self._shape, np.nextafter(atom, -np.inf))) < level
+            jumps = before & (self.cdf(np.full(self._shape, atom)) >= level)
+            root[jumps], found[jumps] = atom, True
+        return root, found
 
 
 @final

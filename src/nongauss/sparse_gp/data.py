@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit
 
 from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.sparse_gp.kernels import FloatArray, Space
 from nongauss.sparse_gp.likelihoods import Likelihood
+from nongauss.sparse_gp.likelihoods.interval import EDGES
 from nongauss.tables.column import without_mask
 from nongauss.tables.encoder import TableEncoder
 from nongauss.tables.labels import LabelCoder, class_target
-from nongauss.tables.source import Encode, Encoded, Part, ReadPart, Source, sample
+from nongauss.tables.source import Encode, Encoded, Part, Source, sample
 from nongauss.tables.target import TargetScaler, TargetSummary, scaled_target, validate_target
 
 
@@ -45,24 +47,38 @@ class GPTable(NamedTuple):
     checksum: int
 
 
+class ReadTarget(Protocol):
+    """Reads the target of a part as columns of numbers (N, P) which may be rounded, and takes them back."""
+
+    @property
+    def n_columns(self) -> int:
+        """P."""
+
+    def __call__(self, part: Part, weight: FloatArray) -> FloatArray:
+        """What is known of the target, and the latent mean's shift last: (N, P). Raises InputError."""
+
+    def target(self, columns: NDArray[Any]) -> NDArray[Any]:
+        """y from the rounded columns but the last: (N,), or (N, 2) of censored rows."""
+
+
 def read_table(
-    source: Source, encoder: TableEncoder, read: ReadPart, estimator_name: str, most: int
+    source: Source, encoder: TableEncoder, read: ReadTarget, estimator_name: str, most: int
 ) -> GPTable:
-    """Encoded rows of a table. `read` makes of a part y and the latent mean's shift, (N, 2).
+    """Encoded rows of a table, with the target that `read` makes of a part.
 
     Of a table that is not in memory the first `most` canonical rows, and all of them where they are.
     """
-    encoded = source.map(Encode(encoder, read, estimator_name, n_targets=2))
+    encoded = source.map(Encode(encoder, read, estimator_name, n_targets=read.n_columns))
     first = sample(encoded, most)
-    everywhere = None if first.is_all else encoded.map(as_rows)
-    return GPTable(as_rows(first.rows).in_float64(), space_of(encoder), everywhere, first.checksum)
+    everywhere = None if first.is_all else encoded.map(as_rows, read)
+    return GPTable(as_rows(first.rows, read).in_float64(), space_of(encoder), everywhere, first.checksum)
 
 
-def as_rows(part: Encoded) -> GPRows:
-    """Encoded rows, whose targets are y and the shift of the latent mean, in float32 as they came."""
+def as_rows(part: Encoded, read: ReadTarget) -> GPRows:
+    """Encoded rows with y and the shift of the latent mean, in float32 as they came."""
     X: Any = with_a_column(part.X)
-    y, shift = part.Y.T
-    return GPRows(X, y, part.weight, shift)
+    shift: Any = part.Y[:, -1]
+    return GPRows(X, read.target(part.Y[:, :-1]), part.weight, shift)
 
 
 def space_of(encoder: TableEncoder) -> Space:
@@ -92,23 +108,52 @@ class SummariseTarget:
         n_outputs = len(found.outputs)
         if n_outputs != 1:
             raise InputError(f"y has {n_outputs} outputs, {self.name} takes one; fit one model for each.")
-        self.likelihood.check(validate_target(part.y, len(weight), self.name, warn=False)[0][:, 0])
+        y = validate_target(part.y, len(weight), self.name, warn=False)[0][:, 0]
+        ends = interval_ends(y, part.beside, self.likelihood)
+        if ends is not None:
+            limit = ends[:, 0] != ends[:, 1]
+            check_limits(y, limit, self.likelihood)
+            y = np.where(limit, 0.5, y)  # inside every support that takes limits
+        self.likelihood.check(y)
         return found
 
 
 @dataclass(frozen=True)
 class ScaleTarget:
-    """Reads the target of a part on the scale of the fit, beside its log exposure: (N, 2)."""
+    """Reads the target of a part on the scale of the fit, beside its log exposure: (N, 2).
+
+    Shares are read as logits, which keep their digits near 0 and 1. Of a censored target both ends of each
+    row's interval are read: (N, 3).
+    """
 
     scaler: TargetScaler
     likelihood: Likelihood
     name: str
+    censored: bool = False
+
+    @property
+    def n_columns(self) -> int:
+        """What is known of y, and the shift of the latent mean."""
+        return 3 if self.censored else 2
 
     def __call__(self, part: Part, weight: FloatArray) -> FloatArray:
         """The scaled target, and the shift of the latent mean. Raises InputError."""
         Y = scaled_target(self.scaler, self.name, part, weight)
+        if self.censored:
+            y = validate_target(part.y, len(weight), self.name, warn=False)[0][:, 0]
+            ends = interval_ends(y, part.beside, self.likelihood)
+            Y = self.scaler.transform(np.stack([y, y], axis=1) if ends is None else ends)
+            Y.sort(axis=1)  # the scale may be negative
+        if self.likelihood.support == "unit":
+            with np.errstate(divide="ignore"):
+                Y = np.log(Y) - np.log1p(-Y)
         shift = log_exposure(part.beside.get("exposure"), len(Y), self.likelihood)
         return np.hstack([Y, shift[:, None]])
+
+    def target(self, columns: NDArray[Any]) -> NDArray[Any]:
+        """The one column, or both ends; logits are taken back in float64."""
+        y = columns if self.censored else columns[:, 0]
+        return expit(y.astype(np.float64)) if self.likelihood.support == "unit" else y
 
 
 @dataclass(frozen=True)
@@ -118,10 +163,16 @@ class NumberClasses:
     coder: LabelCoder
     name: str
 
+    n_columns: ClassVar[int] = 2
+
     def __call__(self, part: Part, weight: FloatArray) -> FloatArray:
         """Class numbers and zeros. Raises InputError."""
         numbers = class_target(self.coder, self.name, part, weight)
         return np.hstack([numbers, np.zeros_like(numbers)])
+
+    def target(self, columns: NDArray[Any]) -> NDArray[Any]:
+        """The one column."""
+        return columns[:, 0]
 
 
 def target_scaler(target: TargetSummary, likelihood: Likelihood) -> TargetScaler:
@@ -141,6 +192,54 @@ def target_scaler(target: TargetSummary, likelihood: Likelihood) -> TargetScaler
     return TargetScaler(np.zeros(1), np.array([unit]), standard.constant)
 
 
+def interval_ends(y: FloatArray, beside: dict[str, Any], likelihood: Likelihood) -> FloatArray | None:
+    """Both ends of what is known of each y, (N, 2), by `censoring` or `y_upper`; None without either.
+
+    Raises InputError naming the first row that cannot be read.
+    """
+    given = [name for name in ("censoring", "y_upper") if beside.get(name) is not None]
+    if not given:
+        return None
+    if len(given) > 1:
+        raise InputError("censoring and y_upper say the same in two ways; give one of them.")
+    values = numbers_by_row(beside[given[0]], len(y), given[0])
+    if given == ["y_upper"]:
+        first_wrong(~(values >= y), values, "y_upper", "at least y", "swap the two, or drop the row")
+        return np.stack([y, values], axis=1)
+    codes = "-1 (the true value is below y), 0 (y is known) or 1 (it is above y)"
+    first_wrong(~np.isin(values, (-1, 0, 1)), values, "censoring", codes, "recode that row")
+    lowest, highest = EDGES[likelihood.support]
+    return np.stack([np.where(values < 0, lowest, y), np.where(values > 0, highest, y)], axis=1)
+
+
+def check_limits(y: FloatArray, limit: NDArray[np.bool_], likelihood: Likelihood) -> None:
+    """Raises InputError for the first row whose y is a limit beyond the values that a likelihood has."""
+    lowest, highest = EDGES[likelihood.support]
+    what = f"between {lowest:g} and {highest:g}, as the {likelihood.name} likelihood has it"
+    first_wrong(limit & ~((y >= lowest) & (y <= highest)), y, "y", what, "correct that limit")
+
+
+def numbers_by_row(given: ArrayLike, n_rows: int, name: str) -> FloatArray:
+    """Numbers as float64 (N,); one stands for all. Raises InputError."""
+    try:
+        values = np.asarray(without_mask(given), dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name} must be numbers, one for each row: {error}.") from error
+    values = np.full(n_rows, float(values)) if values.ndim == 0 else values
+    if values.shape != (n_rows,):
+        raise InputError(f"{name} has shape {values.shape}, expected ({n_rows},); give one for each row.")
+    return values
+
+
+def first_wrong(bad: NDArray[np.bool_], values: FloatArray, name: str, what: str, remedy: str) -> None:
+    """Raises InputError for the first row where `bad`; nothing where there is none."""
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise InputError(
+            f"{name} must be {what}, got {values[row]:g} in row {row} (counted from 0); {remedy}."
+        )
+
+
 def log_exposure(exposure: ArrayLike | None, n_rows: int, likelihood: Likelihood) -> FloatArray:
     """The log of the exposure (N,), zeros without one. Raises InputError."""
     if exposure is None:
@@ -149,18 +248,7 @@ def log_exposure(exposure: ArrayLike | None, n_rows: int, likelihood: Likelihood
         raise InputError(
             f"exposure is for counts, but the likelihood is {likelihood.name}; drop it, or take 'poisson'."
         )
-    try:
-        values = np.asarray(without_mask(exposure), dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"exposure must be numbers, one for each row: {error}.") from error
-    values = np.full(n_rows, float(values)) if values.ndim == 0 else values
-    if values.shape != (n_rows,):
-        raise InputError(f"exposure has shape {values.shape}, expected ({n_rows},); give one for each row.")
+    values = numbers_by_row(exposure, n_rows, "exposure")
     bad = ~((values > 0) & np.isfinite(values))
-    if bad.any():
-        row = int(np.argmax(bad))
-        raise InputError(
-            f"exposure must be above 0 and finite, got {values[row]:g} in row {row} (counted from 0); "
-            "drop rows without exposure."
-        )
+    first_wrong(bad, values, "exposure", "above 0 and finite", "drop rows without exposure")
     return np.log(values)

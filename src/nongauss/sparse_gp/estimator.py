@@ -24,6 +24,7 @@ from nongauss.optimise.loop import close_checkpoint, open_checkpoint
 from nongauss.predictive.distribution import PredictiveDistribution
 from nongauss.sparse_gp.config import CONSTRAINTS, GPRecipe
 from nongauss.sparse_gp.data import (
+    ReadTarget,
     ScaleTarget,
     SummariseTarget,
     log_exposure,
@@ -33,12 +34,12 @@ from nongauss.sparse_gp.data import (
 )
 from nongauss.sparse_gp.fit import fit
 from nongauss.sparse_gp.kernels import FloatArray
-from nongauss.sparse_gp.likelihoods import REGRESSION, Custom, Likelihood
+from nongauss.sparse_gp.likelihoods import REGRESSION, Censored, Custom, Likelihood, check_censoring
 from nongauss.sparse_gp.params import most_rows, shares_a_row
 from nongauss.sparse_gp.predict import GPAverage, GPPosterior
 from nongauss.tables.encoder import TableEncoder
 from nongauss.tables.learn import as_source, learn
-from nongauss.tables.source import ReadPart, Source
+from nongauss.tables.source import Source
 
 
 class SparseGP(TableEstimator):
@@ -64,10 +65,11 @@ class SparseGP(TableEstimator):
         self,
         source: Source,
         encoder: TableEncoder,
-        read: ReadPart,
+        read: ReadTarget,
         likelihood: Likelihood,
         recipe: GPRecipe,
         seed: int,
+        scale: float = 1.0,
     ) -> FitResult:
         """Fit and keep what came of it; the caller adds its own and then records the result.
 
@@ -75,6 +77,7 @@ class SparseGP(TableEstimator):
         """
         most = most_rows(recipe.most_inducing(likelihood))
         table = read_table(source, encoder, read, type(self).__name__, most)
+        likelihood = likelihood.adapted(table.rows.y, table.rows.weight, scale)
         told = (self._settings_that_matter(), encoder, likelihood, table.checksum)
         seed, checkpoint = open_checkpoint(self.checkpoint, seed, self.random_state, tuple(table.rows), *told)
         result, average, main = fit(table, likelihood, recipe, seed, self._run(checkpoint))
@@ -108,9 +111,13 @@ class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):  
     ----------
     likelihood : str or callable, default "gaussian"
         "gaussian"; "heteroscedastic" (Gaussian, noise depends on the inputs); "laplace", "student_t" (heavy
-        tails); "exponential", "gamma" (positive, mean e^f); "beta" (between 0 and 1, mean s(f)); "poisson",
-        "negative_binomial" (counts, mean e^f). A function `log_prob(y, f)` of arrays that broadcast is a
-        likelihood of your own; `support` says which values y can take.
+        tails); "exponential", "gamma" (positive, mean e^f), "log_normal" (positive, log y = f + noise);
+        "hurdle_gamma", "hurdle_log_normal" (positive with exact zeros); "beta" (between 0 and 1, mean s(f)),
+        "zero_one_beta" (shares with exact 0 or 1); "poisson", "negative_binomial" (counts, mean e^f),
+        "zero_inflated_poisson", "zero_inflated_negative_binomial" (counts with more zeros); "discretised",
+        "discretised_student_t" (whole numbers of any sign and spread: f + noise, rounded). A function
+        `log_prob(y, f)` of arrays that broadcast is a likelihood of your own; `support` says which values y
+        can take.
     kernel : str or Kernel, default "matern52"
         Names joined by + and *, with columns in brackets: "matern52 + linear(age)". There are
         squared_exponential, matern12, matern32, matern52, rational_quadratic, periodic, linear, categorical,
@@ -231,25 +238,43 @@ class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):  
         self.verbose = verbose
 
     def fit(
-        self, X: Any, y: Any, sample_weight: ArrayLike | None = None, exposure: ArrayLike | None = None
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        exposure: ArrayLike | None = None,
+        censoring: ArrayLike | None = None,
+        y_upper: ArrayLike | None = None,
     ) -> Self:
         """Fit to a table X (N, D) and targets y (N,), or a table in parts (see `docs/scale.md`).
 
         A row of weight 2 counts as the row twice, one of weight 0 is not there. `exposure` (N,), for counts:
         the time, area or number at risk behind each count; rates are per unit of it (of a table in parts the
-        name of a column). Warns if the target is
-        constant or the fit did not end well. Raises ValueError.
+        name of a column, as for the two that follow).
+
+        Rows of which y is a limit: `censoring` (N,) is 1 where the true value is above y (right-censored, as
+        a time without the event), -1 where it is below, 0 where y is known. Or `y_upper` (N,): the true value
+        is between y and that; equal where it is known, `inf` where nothing limits it. Predictions are of the
+        true value. For likelihoods of real and positive numbers and of shares.
+
+        Warns if the target is constant or the fit did not end well. Raises ValueError.
         """
         recipe = self._recipe(int(self.n_components) if self.posterior == "mixture" else 1)
         seed = self._key_seed(self.random_state)
         likelihood, name = self._likelihood(), type(self).__name__
-        source = as_source(X, y, sample_weight, estimator_name=name, exposure=exposure)
+        beside: dict[str, Any] = {"exposure": exposure, "censoring": censoring, "y_upper": y_upper}
+        source = as_source(X, y, sample_weight, estimator_name=name, **beside)
+        is_censored = censoring is not None or y_upper is not None
+        if is_censored:
+            check_censoring(likelihood)
         learned = learn(source, name, SummariseTarget(likelihood, name))
         scaler = target_scaler(learned.target, likelihood)
-        read = ScaleTarget(scaler, likelihood, name)
-        result = self._fit(source, learned.encoder, read, likelihood, recipe, seed)
+        read = ScaleTarget(scaler, likelihood, name, is_censored)
+        seen = Censored(of=likelihood) if is_censored else likelihood
+        result = self._fit(source, learned.encoder, read, seen, recipe, seed, float(scaler.scale[0]))
         self._scaler = scaler
-        self.likelihood_params_ = self._readable_params()
+        posterior, size = self.posterior_, abs(float(scaler.scale[0]))
+        self.likelihood_params_ = posterior.likelihood.readable(posterior.psi, size)
         self._record_fit(result)
         return self
 
@@ -261,7 +286,7 @@ class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):  
         if not return_std and exposure is None:
             encoded = self._encode(X)
             average = GPAverage(self.posteriors_, self.weights_)
-            if self.posterior_.likelihood.target == "standardised":
+            if self.posterior_.likelihood.mean_is_latent:
                 return self._scaler.inverse_mean(average.mean(encoded)[:, None])[:, 0]
             return self._law(encoded, np.zeros(len(encoded))).mean
         distribution = self.predict_distribution(X, exposure)
@@ -282,12 +307,3 @@ class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):  
         if isinstance(self.likelihood, str):
             return REGRESSION[self.likelihood](expectation=self.expectation)
         return Custom(expectation=self.expectation, function=self.likelihood, support=self.support)
-
-    def _readable_params(self) -> dict[str, float]:
-        """The likelihood's parameters in units of the target."""
-        posterior, scale = self.posterior_, abs(float(self._scaler.scale[0]))
-        unit = {"noise_variance": scale**2, "scale": scale}
-        return {
-            name: float(np.exp(number)) * unit.get(name, 1.0)
-            for name, number in zip(posterior.likelihood.param_names, posterior.psi, strict=True)
-        }

@@ -53,6 +53,10 @@ def fit(
         raise InputError(
             "posterior='mixture' takes tables in memory; give posterior='gaussian', or fewer rows."
         )
+    if recipe.n_components > 1 and not likelihood.several_modes:
+        raise InputError(
+            f"posterior='mixture' is not for the {likelihood.name} likelihood; give posterior='gaussian'."
+        )
     n_rows = len(table.rows.y)
     kernels = recipe.kernels(likelihood, recipe.inducing_for(likelihood, n_rows) >= n_rows)
     kernels[0].labels(table.space)  # a column that is not there is an error now
@@ -74,7 +78,7 @@ def models_of(
     """The model with each kernel, and the likelihood's parameters psi to start from, by some rows."""
     offset, psi = likelihood.start(known.y, known.weight)
     if known.shift.any():
-        offset = offset + np.log(known.weight.sum() / (known.weight @ np.exp(known.shift)))
+        offset = offset + likelihood.rates * np.log(known.weight.sum() / (known.weight @ np.exp(known.shift)))
     L = likelihood.n_latent
     kernel_of = tuple(range(L)) if likelihood.own_kernels else (0,) * L
     shared = [(kernel,) * (1 + max(kernel_of)) for kernel in kernels]
@@ -167,5 +171,5 @@ def _stacked(latents: Sequence[LatentQ]) -> tuple[FloatArray, FloatArray]:
 def _posterior(model: GPModel, params: GPParams, alpha: FloatArray, W: FloatArray) -> GPPosterior:
     """Fixed and estimated parts of a model in one record, with components alpha (C, L, M), W (C, L, M, M)."""
     return GPPosterior(
-        model.kernels, model.kernel_of, model.space, model.likelihood, model.offset, *params, alpha, W
+        model.kernels, model.kernel_of, model.space, model.likelihood.fitted, model.offset, *params, alpha, W
     )

@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
-from scipy.linalg import cho_solve, cholesky
+from scipy.linalg import cho_solve, cholesky, eigh
 from scipy.linalg.lapack import dpotri
 
 from nongauss.sparse_gp.buffers import product, times
@@ -95,21 +95,34 @@ def weighted_gram(K: Float[np.ndarray, "M N"], beta: Float[np.ndarray, " N"]) ->
 
 
 def latent(
-    inverse: Float[np.ndarray, "M M"], gram: Float[np.ndarray, "M M"], linear: Float[np.ndarray, " M"]
+    inverse: Float[np.ndarray, "M M"],
+    gram: Float[np.ndarray, "M M"],
+    linear: Float[np.ndarray, " M"],
+    is_positive: bool = False,
 ) -> LatentQ:
     """q from sums over rows: K diag(beta) K' (M, M) and K lambda (M,). LinAlgError if it is no density.
 
-    S^-1 = I + L^-1 gram L^-T, m = S L^-1 linear, KL = (tr S + m'm - M - log det S) / 2.
+    S^-1 = I + L^-1 gram L^-T, m = S L^-1 linear, KL = (tr S + m'm - M - log det S) / 2. `is_positive`: no
+    beta is negative, so that the eigenvalues of S^-1 are 1 at least, whatever rounding has left of them.
     """
     size = len(inverse)
     precision = inverse @ gram @ inverse.T
     precision += precision.T
     precision *= 0.5
     precision[np.diag_indices(size)] += 1.0
-    root = cholesky(precision, lower=True, check_finite=False)
-    covariance = cho_solve((root, True), np.eye(size), check_finite=False)
+    try:
+        root = cholesky(precision, lower=True, check_finite=False)
+        covariance = cho_solve((root, True), np.eye(size), check_finite=False)
+        half_log_det = float(np.log(root.diagonal()).sum())
+    except np.linalg.LinAlgError:
+        if not (is_positive and np.isfinite(precision).all()):
+            raise
+        values, vectors = eigh(precision, check_finite=False)
+        values = np.maximum(values, 1.0)
+        precision, covariance = (vectors * values) @ vectors.T, (vectors / values) @ vectors.T
+        half_log_det = 0.5 * float(np.log(values).sum())
     mean = covariance @ (inverse @ linear)
-    divergence = 0.5 * (covariance.trace() + mean @ mean - size) + float(np.log(root.diagonal()).sum())
+    divergence = 0.5 * (covariance.trace() + mean @ mean - size) + half_log_det
     return LatentQ(
         mean, precision, covariance, inverse.T @ mean, spread_factor(inverse, covariance), divergence
     )
@@ -139,8 +152,8 @@ def bound_at(blocks: KernelBlocks, sites: GaussianSites) -> QAtSites:
     model, rows = blocks.model, blocks.rows
     grams, linears = _site_sums(blocks, sites)
     latents = [
-        latent(blocks.inducing[own].inverse, gram, linear)
-        for own, gram, linear in zip(model.kernel_of, grams, linears, strict=True)
+        latent(blocks.inducing[own].inverse, gram, linear, bool((beta >= 0).all()))
+        for own, gram, linear, beta in zip(model.kernel_of, grams, linears, sites.precision.T, strict=True)
     ]
     centred, variance = np.empty_like(sites.linear), np.empty_like(sites.linear)
     products: list[list[FloatArray]] = []
@@ -152,7 +165,7 @@ def bound_at(blocks: KernelBlocks, sites: GaussianSites) -> QAtSites:
             made.append(WK)
         if blocks.keeps_products:
             products.append(made)
-    mean = centred + (model.offset + rows.shift[:, None])
+    mean = centred + model.centre(rows.shift)
     psi = blocks.params.psi
     expectation = model.likelihood.expected_log_prob(rows.y, mean, variance, psi, with_params=True)
     bound = float(rows.weight @ expectation.value) - sum(q.divergence for q in latents)
@@ -210,10 +223,10 @@ def log_prior(
     Log length-scales and variances are normal about the kernel's own mean; so none runs off on its own. How
     large f is is known roughly where the target is standardised, and hardly where f is a logit or a log rate.
     """
-    of_variance = PRIOR_SD if model.likelihood.target == "standardised" else LATENT_SD
     value, by_psi = model.likelihood.log_prior(params.psi)
     by_thetas = []
-    for kernel, theta in zip(model.kernels, params.thetas, strict=True):
+    for number, (kernel, theta) in enumerate(zip(model.kernels, params.thetas, strict=True)):
+        of_variance = PRIOR_SD if model.likelihood.is_standard(model.latents_of(number)[0]) else LATENT_SD
         sd = kernel.prior_sd(model.space, of_variance)
         z = (theta - kernel.prior_mean(model.space)) / sd
         value -= 0.5 * float(z @ z)

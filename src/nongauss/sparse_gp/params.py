@@ -64,6 +64,10 @@ class GPModel(NamedTuple):
         """Number of kernel matrices that an evaluation makes."""
         return sum(kernel.n_leaves for kernel in self.kernels)
 
+    def centre(self, shift: FloatArray) -> FloatArray:
+        """The latent functions' mean c at rows with a log exposure `shift` (N,): (N, L)."""
+        return self.offset + shift[:, None] * self.likelihood.rates
+
     def latents_of(self, kernel: int) -> list[int]:
         """The latent functions that have this kernel."""
         return [latent for latent, own in enumerate(self.kernel_of) if own == kernel]
@@ -112,7 +116,7 @@ def box(model: GPModel, n_inputs: int) -> list[tuple[float | None, float | None]
 
 def first_sites(model: GPModel, rows: GPRows, psi: FloatArray) -> GaussianSites:
     """Sites from each row's own target alone; none is negative, so that there is a q to begin with."""
-    centre = model.offset + rows.shift[:, None]
+    centre = model.centre(rows.shift)
     mean, variance = model.likelihood.first_moments(rows.y, centre)
     of = model.likelihood.expected_log_prob(rows.y, mean, variance, psi)
     return sites_at(mean - centre, of._replace(d_variance=np.minimum(of.d_variance, 0.0)), rows.weight)

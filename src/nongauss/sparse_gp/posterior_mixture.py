@@ -141,7 +141,7 @@ class MixtureBound:
             mean[:, part, l] = self.q.centred[part, l] + at.mean[:, l] @ B
             spread[part, l] = np.einsum("mn,mn->n", B, B)
             variance[:, part, l] = residual + np.exp(2.0 * at.log_sd)[:, None] * spread[part, l]
-        return mean + (model.offset + rows.shift[:, None]), variance, spread
+        return mean + model.centre(rows.shift), variance, spread
 
     def _bases(self) -> Iterator[tuple[slice, int, FloatArray, FloatArray]]:
         """(rows, latent function, B, k_nn - |L^-1 k_n|^2) with B = R' L^-1 K_zx; kept where they fit."""

@@ -67,7 +67,7 @@ class GPPosterior(NamedTuple):
         """Kernel parameters by name, and the length-scale of each column."""
         params: dict[str, float] = {}
         for number, (kernel, theta) in enumerate(zip(self.kernels, self.thetas, strict=True)):
-            prefix = "noise " if number else ""
+            prefix = self.likelihood.latent_names[self._latents_of(number)[0]]
             labels = kernel.labels(self.space)
             params |= {prefix + label: float(np.exp(t)) for label, t in zip(labels, theta, strict=True)}
         return params, self.kernels[0].lengthscales(self.thetas[0], self.space)
@@ -111,7 +111,7 @@ class GPAverage(NamedTuple):
         parts: list[Any] = []
         for posterior in self.posteriors:
             mean, variance = posterior.moments(X)
-            mean += shift[:, None]
+            mean += shift[:, None] * posterior.likelihood.rates
             psi = posterior.psi
             parts.append(posterior.likelihood.predictive(mean, variance, psi, centre=centre, scale=scale))
         return mixture(parts, self.weights)

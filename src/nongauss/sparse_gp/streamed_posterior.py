@@ -115,7 +115,7 @@ def next_sums(
         centred, variance = np.empty((2, len(part.y), len(alpha)))
         for l, own in enumerate(model.kernel_of):
             centred[:, l], variance[:, l], _ = latent_moments(bases[own], alpha[l], W[l])
-        mean = centred + (model.offset + part.shift[:, None])
+        mean = centred + model.centre(part.shift)
         expectation = model.likelihood.expected_log_prob(part.y, mean, variance, params.psi)
         sums = _sums_of(sites_at(centred, expectation, part.weight), bases, model)
         value = float(part.weight @ expectation.value)

@@ -137,7 +137,7 @@ def _asked(
 
 def _seen(raw: pd.Series[Any], column: Column, name: str, inputs: InputTable | None) -> TargetKind:
     """What a column (N,) with a value at least is by its look and its name."""
-    notes = (f"Column {name!r} {column.note}.",) if column.note else ()
+    notes = tuple(f"Column {name!r} {said}." for said in (column.note, _lost(column)) if said)
     if column.kind == "date":
         return replace(_of_dates(column), notes=notes)
     if column.values is None:
@@ -149,6 +149,10 @@ def _seen(raw: pd.Series[Any], column: Column, name: str, inputs: InputTable | N
     rows = None if inputs is None else inputs.take(~column.missing)
     seen = numbers_kind(values, name, unit=unit_key(column.unit[1:]), inputs=rows)
     return replace(seen, notes=(*notes, *seen.notes))
+
+
+def _lost(column: Column) -> str:
+    return f"has cells that are no values and count as missing: {column.lost}" if column.lost else ""
 
 
 def _of_dates(column: Column) -> TargetKind:
@@ -318,3 +322,27 @@ def target_values(column: Any, found: TargetKind, name: str = "") -> Any:
         whole = (np.abs(values) < _LARGEST_WHOLE) & (values == np.round(values))
         return values.astype(np.int64) if whole.all() else values
     return raw.to_numpy(dtype=object)
+
+
+def target_numbers(column: Any, found: TargetKind, name: str = "") -> FloatArray:
+    """The target (N,) as float64, percent as shares; True and False are 1 and 0.
+
+    Raises InputError naming a cell that is no number.
+    """
+    cells = decode(name or "target", one_column(column))
+    values = cells.values
+    if values is None:
+        assert cells.codes is not None
+        numbers = pd.to_numeric(
+            pd.Series([{"True": "1", "False": "0"}.get(level, level) for level in cells.levels]),
+            errors="coerce",
+        ).to_numpy(dtype=np.float64)
+        values = numbers[cells.codes]
+        if np.isnan(values).any():
+            odd = cells.levels[cells.codes[int(np.argmax(np.isnan(values)))]]
+            raise InputError(
+                f"The target {cells.name!r} was taken for {found.kind.value} and has values that are no "
+                f"numbers, the first {odd!r}; choose a numeric column, or predict its labels."
+            )
+    scaled: FloatArray = values / found.scale
+    return scaled

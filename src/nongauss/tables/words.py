@@ -87,6 +87,17 @@ def is_named(name: str, words: Iterable[str]) -> str:
     return next((word for word in words if word in forms), "")
 
 
+def is_head(name: str, words: Iterable[str]) -> str:
+    """The word, of some, that a column's name is of: the last but for numbers; "" where it is none of them.
+
+    "area code 2" is a code, "code length" is none.
+    """
+    own = [word for word in words_of(name) if not word.isdigit()]
+    while len(own) > 1 and own[-1] in ("number", "no", "nr", "num"):
+        own.pop()
+    return own[-1] if own and (own[-1] in (known := set(words)) or "".join(own) in known) else ""
+
+
 def known_order(labels: Sequence[str], *, letters: bool = False) -> tuple[tuple[str, ...], str] | None:
     """Labels from lowest to highest, and what scale they are of; None where no order is known.
 

@@ -35,7 +35,7 @@ def test_gamma_of_shape_one_is_exponential():
 @pytest.mark.parametrize(
     ("likelihood", "y", "rule"),
     [
-        (Exponential(), [2.0, 0.0, -3.0], r"exponential likelihood needs y of at least 0, got -3 in row 2"),
+        (Exponential(), [2.0, 0.0, -3.0], r"exponential likelihood needs y above 0, got 0 in row 1"),
         (Gamma(), [2.0, 0.0, -3.0], r"gamma likelihood needs y above 0, got 0 in row 1"),
         (Beta(), [0.5, 0.2, 1.0], r"beta likelihood needs y strictly between 0 and 1, got 1 in row 2"),
         (Beta(), [0.0, 0.2, 1.0], r"got 0 in row 0"),

@@ -5,32 +5,64 @@ from __future__ import annotations
 from nongauss.sparse_gp.likelihoods.base import Expectation, Likelihood
 from nongauss.sparse_gp.likelihoods.count import NegativeBinomial, Poisson
 from nongauss.sparse_gp.likelihoods.custom import Custom
+from nongauss.sparse_gp.likelihoods.heavy_tailed import Laplace, StudentT
+from nongauss.sparse_gp.likelihoods.interval import (
+    Censored,
+    Discretised,
+    DiscretisedStudentT,
+    check_censoring,
+)
 from nongauss.sparse_gp.likelihoods.label import Bernoulli, Multinomial, Ordinal
-from nongauss.sparse_gp.likelihoods.positive import Beta, Exponential, Gamma
-from nongauss.sparse_gp.likelihoods.real import Gaussian, HeteroscedasticGaussian, Laplace, StudentT
+from nongauss.sparse_gp.likelihoods.masses import (
+    HurdleGamma,
+    HurdleLogNormal,
+    ZeroInflatedNegativeBinomial,
+    ZeroInflatedPoisson,
+    ZeroOneBeta,
+)
+from nongauss.sparse_gp.likelihoods.positive import Beta, Exponential, Gamma, LogNormal
+from nongauss.sparse_gp.likelihoods.real import Gaussian, HeteroscedasticGaussian
 
 __all__ = [
     "REGRESSION",
     "Bernoulli",
     "Beta",
+    "Censored",
     "Custom",
+    "Discretised",
+    "DiscretisedStudentT",
     "Expectation",
     "Exponential",
     "Gamma",
     "Gaussian",
     "HeteroscedasticGaussian",
+    "HurdleGamma",
+    "HurdleLogNormal",
     "Laplace",
     "Likelihood",
+    "LogNormal",
     "Multinomial",
     "NegativeBinomial",
     "Ordinal",
     "Poisson",
     "StudentT",
+    "ZeroInflatedNegativeBinomial",
+    "ZeroInflatedPoisson",
+    "ZeroOneBeta",
+    "check_censoring",
 ]
 
 _REAL = (Gaussian, HeteroscedasticGaussian, Laplace, StudentT)
-_POSITIVE = (Exponential, Gamma, Beta)
-_COUNT = (Poisson, NegativeBinomial)
+_POSITIVE = (Exponential, Gamma, LogNormal, HurdleGamma, HurdleLogNormal)
+_SHARE = (Beta, ZeroOneBeta)
+_WHOLE = (
+    Poisson,
+    NegativeBinomial,
+    ZeroInflatedPoisson,
+    ZeroInflatedNegativeBinomial,
+    Discretised,
+    DiscretisedStudentT,
+)
 
-REGRESSION: dict[str, type[Likelihood]] = {kind.name: kind for kind in (*_REAL, *_POSITIVE, *_COUNT)}
+REGRESSION: dict[str, type[Likelihood]] = {kind.name: kind for kind in (*_REAL, *_POSITIVE, *_SHARE, *_WHOLE)}
 """Likelihoods of regression by the name that a user gives."""

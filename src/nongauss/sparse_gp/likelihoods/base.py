@@ -19,6 +19,7 @@ from nongauss.prob.logistic import expected_log1pexp, log1pexp
 from nongauss.prob.quadrature import gauss_hermite, quasi_normal
 
 FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.intp]
 
 N_HERMITE = 32
 """Gauss-Hermite points, where a likelihood has no rule of its own."""
@@ -39,25 +40,31 @@ _NARROWEST = 3e-4  # standard deviation over which differences of log p still st
 _PSI_STEP = 1e-4  # of differences by the parameters
 _F_STEP = 1e-3  # of differences by f
 
-SUPPORTS: dict[str, tuple[str, Callable[[FloatArray], NDArray[np.bool_]], str]] = {
-    "real": ("that is finite", lambda y: ~np.isfinite(y), "leave such rows out"),
-    "positive": (
-        "above 0",
-        lambda y: ~((y > 0) & (y < np.inf)),
-        "shift or drop such rows, or take a real likelihood",
-    ),
-    "unit": (
-        "strictly between 0 and 1",
-        lambda y: ~((y > 0) & (y < 1)),
-        "move shares of exactly 0 or 1 inside",
-    ),
+SUPPORTS: dict[str, tuple[str, Callable[[FloatArray], NDArray[np.bool_]]]] = {
+    "real": ("that is finite", lambda y: ~np.isfinite(y)),
+    "positive": ("above 0", lambda y: ~((y > 0) & (y < np.inf))),
+    "unit": ("strictly between 0 and 1", lambda y: ~((y > 0) & (y < 1))),
     "count": (
         "that is a whole number of at least 0",
         lambda y: ~((y >= 0) & (y < np.inf) & (y == np.round(y))),
-        "round it, or take 'gamma'",
     ),
+    "whole": ("that is a whole number", lambda y: ~(np.isfinite(y) & (y == np.round(y)))),
 }
-"""For each support of y: the rule, where numbers break it, and the remedy."""
+"""For each support of y: the rule, and where numbers break it."""
+
+
+def room_for(y: FloatArray) -> str:
+    """Likelihoods in whose support all of y is, in words, for a target that another one has no room for."""
+    if (y < 0).any():
+        whole = ", for whole numbers 'discretised'" if (y == np.round(y)).all() else ""
+        return f"for numbers below 0 take likelihood='gaussian' or 'student_t'{whole}"
+    share = "for shares with exact 0 or 1 'zero_one_beta'"
+    if (y == 0).any():
+        amount = "for amounts with exact zeros take likelihood='hurdle_gamma' or 'hurdle_log_normal'"
+        return f"{amount}, {share}" if (y <= 1).all() else amount
+    if (y <= 1).all():
+        return share.replace("1 '", "1 take likelihood='")
+    return "for numbers above 0 take likelihood='gamma' or 'log_normal'; percentages may be divided by 100"
 
 
 class Expectation(NamedTuple):
@@ -82,6 +89,8 @@ class Likelihood(ABC):
     and the rest follows from these by quadrature. One of labels says `probabilities` instead. A new one is a
     class, and a place in `REGRESSION`.
 
+    A fit calls `adapted` once, then `start`.
+
     `expectation` chooses how expectations are taken: "auto" is the first of `own_rules`. Anything but a
     member of `own_rules` or `point_rules` raises InputError.
     """
@@ -90,7 +99,7 @@ class Likelihood(ABC):
 
     name: ClassVar[str] = ""
     support = "real"
-    """The values of y: "real", "positive", "unit" or "count" (not annotated: a subclass may have a field)."""
+    """The values of y, of `SUPPORTS` (not annotated: a subclass may have a field)."""
     own_rules: ClassVar[tuple[str, ...]] = ("quadrature",)
     """The ways of taking expectations that the likelihood has itself, the best first."""
     point_rules: ClassVar[tuple[str, ...]] = ()
@@ -107,6 +116,10 @@ class Likelihood(ABC):
     """Is y a count whose rate an exposure multiplies, so that its log is added to f?"""
     param_names: ClassVar[tuple[str, ...]] = ()
     """What exp(psi) is, for people."""
+    mean_is_latent: ClassVar[bool] = False
+    """Is the mean of y that of f_1, in units of the target?"""
+    several_modes: ClassVar[bool] = True
+    """Does it predict from a mixture q(u)?"""
 
     def __post_init__(self) -> None:
         available = (*self.own_rules, *self.point_rules)
@@ -126,12 +139,35 @@ class Likelihood(ABC):
         """Number L of latent functions."""
         return 1
 
+    @property
+    def latent_names(self) -> tuple[str, ...]:
+        """What stands before the names of each latent function's hyper-parameters (L,)."""
+        return ("", *(f"f{number} " for number in range(2, self.n_latent + 1)))
+
+    @property
+    def rates(self) -> FloatArray:
+        """1 for each latent function that a log exposure is added to, else 0: (L,)."""
+        return np.ones(self.n_latent)
+
+    @property
+    def fitted(self) -> Likelihood:
+        """What predicts after a fit with this one."""
+        return self
+
+    def is_standard(self, latent: int) -> bool:
+        """Is a latent function on the scale of a standardised target, so that its size is known?"""
+        return self.target == "standardised"
+
     # ------------------------------------------------------------ where a fit starts
 
     def check(self, y: FloatArray) -> None:
         """Raises InputError with the rule and the first row where y breaks it; here, that of the support."""
-        rule, is_bad, remedy = SUPPORTS[self.support]
-        first_bad(y, is_bad(y), self.name, rule, remedy)
+        rule, is_bad = SUPPORTS[self.support]
+        first_bad(y, is_bad(y), self.name, rule, room_for(y))
+
+    def adapted(self, y: FloatArray, weight: FloatArray, scale: float) -> Likelihood:
+        """This likelihood with what it keeps of the data: y (N,), as it came but divided by `scale`."""
+        return self
 
     def start(self, y: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The latent functions' constant mean (L,) and first parameters psi (K,).
@@ -233,6 +269,11 @@ class Likelihood(ABC):
         """P(Y <= y | f) for f (..., L) and y that broadcasts against f[..., 0]."""
         raise self._unsaid("cdf")
 
+    def log_tails(self, y: FloatArray, f: FloatArray, psi: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """log P(Y <= y | f) and log P(Y > y | f) as of `cdf`; here by it, so coarse in the upper tail."""
+        below = np.clip(self.cdf(y, f, psi), 1e-300, 1.0 - 2.0**-53)
+        return np.log(below), np.log1p(-below)
+
     def draw(self, f: FloatArray, psi: FloatArray, rng: np.random.Generator) -> FloatArray:
         """One draw of y for each f (..., L)."""
         raise self._unsaid("draw")
@@ -289,6 +330,14 @@ class Likelihood(ABC):
     def probabilities(self, mean: FloatArray, variance: FloatArray, psi: FloatArray) -> FloatArray:
         """P(y = c) for each class (N, C) given latent moments (N, L) or (C, N, L), as in `predictive`."""
         raise TypeError(f"The {self.name} likelihood predicts numbers; ask for its predictive distribution.")
+
+    def readable(self, psi: FloatArray, scale: float) -> dict[str, float]:
+        """The parameters by name, in units of a target that came divided by `scale`."""
+        unit = {"noise_variance": scale**2, "scale": scale}
+        return {
+            name: float(np.exp(number)) * unit.get(name, 1.0)
+            for name, number in zip(self.param_names, psi, strict=True)
+        }
 
     def _unsaid(self, what: str) -> TypeError:
         """The error of a likelihood that is asked for what it does not say."""

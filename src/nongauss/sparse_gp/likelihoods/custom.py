@@ -15,6 +15,9 @@ from nongauss.sparse_gp.likelihoods.base import SUPPORTS, FloatArray, Likelihood
 
 LogProb = Callable[[Any, Any], Any]
 
+GRIDS = ("real", "positive", "unit", "count")
+"""Supports of which a law can be made from log p alone."""
+
 _LOWEST = -1e100
 
 
@@ -35,14 +38,12 @@ class Custom(Likelihood):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.support not in SUPPORTS:
-            raise InputError(
-                f"support must be one of {', '.join(map(repr, SUPPORTS))}, got {self.support!r}."
-            )
+        if self.support not in GRIDS:
+            raise InputError(f"support must be one of {', '.join(map(repr, GRIDS))}, got {self.support!r}.")
 
     def check(self, y: FloatArray) -> None:
         """In the support; and the function has finite values of the right shape near f = 0."""
-        rule, is_bad, _ = SUPPORTS[self.support]
+        rule, is_bad = SUPPORTS[self.support]
         first_bad(y, is_bad(y), self.name, rule, "correct it, or give another support")
         f = np.tile([-0.1, 0.0, 0.1], (len(y), 1))
         values = self._values(column(y), f)

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from nongauss.core.errors import InputError
@@ -19,14 +18,13 @@ from nongauss.prob.softmax import SOFTMAX, expected_softmax
 from nongauss.sparse_gp.likelihoods.base import (
     Expectation,
     FloatArray,
+    IntArray,
     Likelihood,
     column,
     expected_softplus,
     first_bad,
     no_params,
 )
-
-IntArray = NDArray[np.intp]
 
 _SMALLEST_GAP = 1e-3  # between two cut points
 _SMALLEST_PROBABILITY = 1e-300

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from scipy.special import betainc, digamma, expit, gammainc, gammaln
 
 from nongauss.core.records import persistable
+from nongauss.predictive.composed import LogNormalDistribution
+from nongauss.predictive.distribution import PredictiveDistribution
 from nongauss.predictive.rowwise import bounded_exp
 from nongauss.prob.quadrature import gauss_hermite
+from nongauss.prob.tails import log_beta_tails, log_gamma_tails
 from nongauss.sparse_gp.likelihoods.base import (
     Expectation,
     FloatArray,
@@ -17,13 +22,15 @@ from nongauss.sparse_gp.likelihoods.base import (
     capped_exp,
     column,
     expected_softplus,
-    first_bad,
     log_mean,
     no_params,
 )
+from nongauss.sparse_gp.likelihoods.real import Gaussian
 
 _TINY = 1e-6  # of a positive target, as a share of its unit
 _SMALLEST = 1e-12  # of the mean of a share
+_NO_SPREAD = 1e-9  # of a logarithm, below which it is taken to be constant
+_LARGEST = 1e300
 
 
 class _LogMean(Likelihood):
@@ -44,6 +51,11 @@ class _LogMean(Likelihood):
         a = self.shape(psi)
         out: FloatArray = gammainc(a, a * y * bounded_exp(-f[..., 0]))
         return out
+
+    def log_tails(self, y: FloatArray, f: FloatArray, psi: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Logs of the incomplete gamma functions."""
+        a = self.shape(psi)
+        return log_gamma_tails(a, a * y * bounded_exp(-f[..., 0]))
 
     def draw(self, f: FloatArray, psi: FloatArray, rng: np.random.Generator) -> FloatArray:
         """Gamma draws."""
@@ -77,11 +89,6 @@ class Exponential(_LogMean):
     def shape(psi: FloatArray) -> float:
         """It is a gamma distribution of shape 1."""
         return 1.0
-
-    def check(self, y: FloatArray) -> None:
-        """At least 0."""
-        bad = ~((y >= 0) & (y < np.inf))
-        first_bad(y, bad, self.name, "of at least 0", "shift or drop such rows, or take a real likelihood")
 
     def start(self, y: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The log of the mean."""
@@ -137,6 +144,93 @@ class Gamma(_LogMean):
         both = f[..., 0] + y * capped_exp(-f[..., 0])[0]
         out: FloatArray = a * psi[0] - gammaln(a) + (a - 1.0) * np.log(y) - a * both
         return out
+
+
+@persistable("sparse_gp.likelihoods.LogNormal")
+@dataclass(frozen=True, kw_only=True)
+class LogNormal(Gaussian):
+    """log y = centre + unit (f + s e), e standard normal: the Gaussian likelihood of the standardised log.
+
+    `centre` and `unit` are learned from the data at the start of a fit; psi = (log s^2).
+    """
+
+    centre: float = 0.0
+    unit: float = 1.0
+
+    name = "log_normal"
+    support = "positive"
+    target = "scaled"
+    mean_is_latent = False
+    param_names = ("noise_variance_of_log",)
+
+    def is_standard(self, latent: int) -> bool:
+        """The logarithm is standardised."""
+        return True
+
+    def adapted(self, y: FloatArray, weight: FloatArray, scale: float) -> Likelihood:
+        """With mean and standard deviation of log y."""
+        log_y = np.log(y)
+        centre = float(np.average(log_y, weights=weight))
+        spread = math.sqrt(float(np.average((log_y - centre) ** 2, weights=weight)))
+        return replace(self, centre=centre, unit=spread if spread > _NO_SPREAD else 1.0)
+
+    def readable(self, psi: FloatArray, scale: float) -> dict[str, float]:
+        """The variance in units of log y."""
+        return {self.param_names[0]: math.exp(psi[0]) * self.unit**2}
+
+    def standardised(self, y: FloatArray) -> FloatArray:
+        """(log y - centre) / unit."""
+        out: FloatArray = (np.log(y) - self.centre) / self.unit
+        return out
+
+    def first_moments(self, y: FloatArray, offset: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """At the logarithm."""
+        return super().first_moments(self.standardised(y), offset)
+
+    def own_expectation(
+        self, y: FloatArray, mean: FloatArray, variance: FloatArray, psi: FloatArray, with_params: bool
+    ) -> Expectation:
+        """That of the logarithm, less log(unit y)."""
+        of = super().own_expectation(self.standardised(y), mean, variance, psi, with_params)
+        return of._replace(value=of.value - np.log(self.unit * y))
+
+    def log_prob(self, y: FloatArray, f: FloatArray, psi: FloatArray) -> FloatArray:
+        """Log-normal log density."""
+        return super().log_prob(self.standardised(y), f, psi) - np.log(self.unit * y)
+
+    def cdf(self, y: FloatArray, f: FloatArray, psi: FloatArray) -> FloatArray:
+        """Normal, of the logarithm."""
+        return super().cdf(self.standardised(y), f, psi)
+
+    def log_tails(self, y: FloatArray, f: FloatArray, psi: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Normal, of the logarithm."""
+        return super().log_tails(self.standardised(y), f, psi)
+
+    def draw(self, f: FloatArray, psi: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """Log-normal draws."""
+        return bounded_exp(self.centre + self.unit * super().draw(f, psi, rng))
+
+    def moments(
+        self, mean: FloatArray, variance: FloatArray, psi: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """M = e^{a + b / 2} and M^2 (e^b - 1), a and b mean and variance of log y."""
+        spread = self.unit**2 * (variance[..., 0] + math.exp(psi[0]))
+        first = bounded_exp(self.centre + self.unit * mean[..., 0] + 0.5 * spread)
+        return first, np.minimum(first**2, _LARGEST) * np.expm1(np.minimum(spread, 18.0))
+
+    def predictive(
+        self,
+        mean: FloatArray,
+        variance: FloatArray,
+        psi: FloatArray,
+        *,
+        centre: float = 0.0,
+        scale: float = 1.0,
+    ) -> PredictiveDistribution:
+        """The logarithm is N(a, b): in closed form, a mixture of such for several latent components."""
+        middle = self.centre + math.log(scale)
+        log_y: Any = super().predictive(mean, variance, psi, centre=middle, scale=self.unit)
+        return LogNormalDistribution(log_y)
 
 
 @persistable("sparse_gp.likelihoods.Beta", "nongauss.sparse_gp.likelihoods.positive:Beta")
@@ -201,6 +295,10 @@ class Beta(Likelihood):
         """The regularised incomplete beta function."""
         out: FloatArray = betainc(*self.shapes(f, psi), y)
         return out
+
+    def log_tails(self, y: FloatArray, f: FloatArray, psi: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Logs of the incomplete beta functions."""
+        return log_beta_tails(*self.shapes(f, psi), y)
 
     def draw(self, f: FloatArray, psi: FloatArray, rng: np.random.Generator) -> FloatArray:
         """Beta draws."""

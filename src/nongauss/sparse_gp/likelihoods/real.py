@@ -1,15 +1,15 @@
-"""Likelihoods of real, standardised targets: Gaussian with constant or varying noise, Laplace, Student-t."""
+"""Likelihoods of real, standardised targets with Gaussian noise, constant or varying."""
 
 from __future__ import annotations
 
 import math
 
 import numpy as np
-from scipy.special import digamma, erf, gammaincinv, gammaln, logsumexp, ndtr, stdtr
+from scipy.special import log_ndtr, ndtr
 
 from nongauss.core.records import persistable
 from nongauss.predictive.distribution import PredictiveDistribution
-from nongauss.predictive.law import LaplaceNoiseDistribution, gaussian_noise_mixture, normal_points
+from nongauss.predictive.law import gaussian_noise_mixture, normal_points
 from nongauss.predictive.rowwise import bounded_exp
 from nongauss.sparse_gp.likelihoods.base import (
     Expectation,
@@ -20,11 +20,11 @@ from nongauss.sparse_gp.likelihoods.base import (
     no_params,
 )
 
-N_NOISES, N_PRECISIONS = 49, 129
-"""Gaussians of which a predictive law is a mixture: over varying noise, and a heavy tail's precision."""
+N_NOISES = 49
+"""Gaussians of which a predictive law is a mixture: over varying noise."""
 
 _LOG_2PI = math.log(2.0 * math.pi)
-_LOG_FLOOR = math.log(1e-3)  # of a standard deviation or scale, as a share of the target's
+_LOG_FLOOR = math.log(1e-3)  # of a standard deviation, as a share of the target's
 
 
 @persistable("sparse_gp.likelihoods.Gaussian", "nongauss.sparse_gp.likelihoods.real:Gaussian")
@@ -36,6 +36,7 @@ class Gaussian(Likelihood):
     point_rules = ("quadrature", "monte_carlo")
     conjugate = True
     target = "standardised"
+    mean_is_latent = True
     param_names = ("noise_variance",)
 
     def start(self, y: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -70,6 +71,15 @@ class Gaussian(Likelihood):
         """Normal."""
         out: FloatArray = ndtr((y - f[..., 0]) * math.exp(-0.5 * psi[0]))
         return out
+
+    def log_tails(self, y: FloatArray, f: FloatArray, psi: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Normal."""
+        z = (y - f[..., 0]) * math.exp(-0.5 * psi[0])
+        return log_ndtr(z), log_ndtr(-z)
+
+    def sharpness(self, mean: FloatArray, sd: FloatArray, psi: FloatArray) -> FloatArray:
+        """1 / s."""
+        return np.full_like(mean[..., 0], math.exp(-0.5 * psi[0]))
 
     def draw(self, f: FloatArray, psi: FloatArray, rng: np.random.Generator) -> FloatArray:
         """Normal draws."""
@@ -107,11 +117,17 @@ class HeteroscedasticGaussian(Likelihood):
     point_rules = ("monte_carlo",)
     own_kernels = True
     target = "standardised"
+    mean_is_latent = True
 
     @property
     def n_latent(self) -> int:
         """Mean and log standard deviation."""
         return 2
+
+    @property
+    def latent_names(self) -> tuple[str, ...]:
+        """The second is of the noise."""
+        return "", "noise "
 
     def start(self, y: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Noise of a tenth of the target's variance."""
@@ -146,6 +162,15 @@ class HeteroscedasticGaussian(Likelihood):
         out: FloatArray = ndtr((y - f[..., 0]) * bounded_exp(-f[..., 1]))
         return out
 
+    def log_tails(self, y: FloatArray, f: FloatArray, psi: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Normal."""
+        z = (y - f[..., 0]) * bounded_exp(-f[..., 1])
+        return log_ndtr(z), log_ndtr(-z)
+
+    def sharpness(self, mean: FloatArray, sd: FloatArray, psi: FloatArray) -> FloatArray:
+        """e^{-f_2} where the noise is small, of f_1."""
+        return bounded_exp(2.0 * sd[..., 1] - mean[..., 1])
+
     def draw(self, f: FloatArray, psi: FloatArray, rng: np.random.Generator) -> FloatArray:
         """Normal draws."""
         return rng.normal(f[..., 0], bounded_exp(f[..., 1]))
@@ -172,220 +197,3 @@ class HeteroscedasticGaussian(Likelihood):
 
         total = bounded_exp(2.0 * (m[..., 1] + v[..., 1]))  # E e^{2 f_2}
         return gaussian_noise_mixture(m[..., 0], v[..., 0], noise, weight, total, centre=centre, scale=scale)
-
-
-class _HeavyTailed(Likelihood):
-    """Noise with outliers about f."""
-
-    target = "standardised"
-
-    def first_moments(self, y: FloatArray, offset: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """As wide as y is far away: every site starts with a positive precision, an outlier's a small one."""
-        return np.array(offset), np.maximum((column(y) - offset) ** 2, 1.0)
-
-
-@persistable("sparse_gp.likelihoods.Laplace", "nongauss.sparse_gp.likelihoods.real:Laplace")
-class Laplace(_HeavyTailed):
-    """y ~ f + Laplace(b), heavier tails than the Gaussian; psi = (log b).
-
-    Expectations are exact. Points will not do: at its kink log p has no second derivative to average.
-    """
-
-    name = "laplace"
-    own_rules = ("closed_form",)
-    param_names = ("scale",)
-
-    def start(self, y: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Noise of a tenth of the target's variance, about its median."""
-        return np.array([weighted_median(y, weight)]), np.array([0.5 * math.log(0.05)])
-
-    def bounds(self) -> list[tuple[float, float]]:
-        """Between a thousandth and twice the target's standard deviation."""
-        return [(_LOG_FLOOR, math.log(2.0))]
-
-    def own_expectation(
-        self, y: FloatArray, mean: FloatArray, variance: FloatArray, psi: FloatArray, with_params: bool
-    ) -> Expectation:
-        """-log 2b - E|y - f| / b, the mean of a folded normal."""
-        b = math.exp(psi[0])
-        residual, sd = column(y) - mean, np.sqrt(variance)
-        z = residual / sd
-        density = np.exp(-0.5 * np.minimum(z * z, 1400.0)) / math.sqrt(2.0 * math.pi)
-        side = erf(z / math.sqrt(2.0))
-        distance = (2.0 * sd * density + residual * side) / b
-        value = -math.log(2.0) - psi[0] - distance[:, 0]
-        by_psi = distance - 1.0 if with_params else no_params(y)
-        return Expectation(value, side / b, -density / (b * sd), by_psi)
-
-    def log_prob(self, y: FloatArray, f: FloatArray, psi: FloatArray) -> FloatArray:
-        """Laplace log density."""
-        out: FloatArray = -math.log(2.0) - psi[0] - math.exp(-psi[0]) * np.abs(y - f[..., 0])
-        return out
-
-    def cdf(self, y: FloatArray, f: FloatArray, psi: FloatArray) -> FloatArray:
-        """e^{-|z|} / 2 below f, 1 - e^{-|z|} / 2 above, z = (y - f) / b."""
-        z = (y - f[..., 0]) * math.exp(-psi[0])
-        tail = 0.5 * np.exp(-np.abs(z))
-        return np.where(z < 0, tail, 1.0 - tail)
-
-    def draw(self, f: FloatArray, psi: FloatArray, rng: np.random.Generator) -> FloatArray:
-        """Laplace draws."""
-        return rng.laplace(f[..., 0], math.exp(psi[0]))
-
-    def conditional_moments(self, f: FloatArray, psi: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """f and 2 b^2."""
-        return f[..., 0], np.full_like(f[..., 0], 2.0 * math.exp(2.0 * psi[0]))
-
-    def predictive(
-        self,
-        mean: FloatArray,
-        variance: FloatArray,
-        psi: FloatArray,
-        *,
-        centre: float = 0.0,
-        scale: float = 1.0,
-    ) -> PredictiveDistribution:
-        """Laplace noise on a Gaussian, in closed form."""
-        b = math.exp(psi[0])
-        return LaplaceNoiseDistribution(mean[..., 0], variance[..., 0], b, centre=centre, scale=scale)
-
-
-@persistable("sparse_gp.likelihoods.StudentT", "nongauss.sparse_gp.likelihoods.real:StudentT")
-class StudentT(_HeavyTailed):
-    """y ~ f + scale * t(df): outliers cost little; psi = (log scale, log df).
-
-    It is not log-concave: sites may be negative. The degrees of freedom stay above 2.05, so that a variance
-    exists, and have a weak log-normal prior about 5.
-    """
-
-    name = "student_t"
-    own_rules = ("quadrature",)
-    point_rules = ("monte_carlo",)
-    param_names = ("scale", "degrees_of_freedom")
-
-    def start(self, y: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """A scale of 0.3 about the median, 5 degrees of freedom."""
-        return np.array([weighted_median(y, weight)]), np.array([math.log(0.3), math.log(5.0)])
-
-    def bounds(self) -> list[tuple[float, float]]:
-        """Scale at least 0.005 of the target's standard deviation: below, single rows get all the density."""
-        return [(math.log(5e-3), math.log(2.0)), (math.log(2.05), math.log(200.0))]
-
-    def log_prior(self, psi: FloatArray) -> tuple[float, FloatArray]:
-        """log df ~ N(log 5, 1)."""
-        z = psi[1] - math.log(5.0)
-        return -0.5 * z * z, np.array([0.0, -z])
-
-    def own_expectation(
-        self, y: FloatArray, mean: FloatArray, variance: FloatArray, psi: FloatArray, with_params: bool
-    ) -> Expectation:
-        """const - (df + 1)/2 E log(1 + z^2), where z = (y - f) / a is normal too and a^2 = df scale^2."""
-        df = math.exp(psi[1])
-        width = df * math.exp(2.0 * psi[0])
-        residual = y - mean[:, 0]
-        square, spread = residual**2 / width, variance[:, 0] / width
-        log_tail, by_square, by_spread = expected_log_tail(square, spread)
-        value = self._constant(psi) - 0.5 * (df + 1.0) * log_tail
-        d_mean = (df + 1.0) / width * by_square * residual
-        d_variance = -0.5 * (df + 1.0) / width * by_spread
-        by_psi = no_params(y)
-        if with_params:
-            by_scale = (df + 1.0) * (square * by_square + spread * by_spread) - 1.0
-            constant = 0.5 * df * (digamma(0.5 * (df + 1.0)) - digamma(0.5 * df))
-            by_psi = np.stack([by_scale, constant + 0.5 * (by_scale - df * log_tail)], axis=1)
-        return Expectation(value, column(d_mean), column(d_variance), by_psi)
-
-    def log_prob(self, y: FloatArray, f: FloatArray, psi: FloatArray) -> FloatArray:
-        """Student-t log density."""
-        df = math.exp(psi[1])
-        z = (y - f[..., 0]) * math.exp(-psi[0])
-        out: FloatArray = self._constant(psi) - 0.5 * (df + 1.0) * np.log1p(z * z / df)
-        return out
-
-    def cdf(self, y: FloatArray, f: FloatArray, psi: FloatArray) -> FloatArray:
-        """That of Student's t."""
-        out: FloatArray = stdtr(math.exp(psi[1]), (y - f[..., 0]) * math.exp(-psi[0]))
-        return out
-
-    def draw(self, f: FloatArray, psi: FloatArray, rng: np.random.Generator) -> FloatArray:
-        """Student-t draws."""
-        noise = rng.standard_t(math.exp(psi[1]), f.shape[:-1])
-        out: FloatArray = f[..., 0] + math.exp(psi[0]) * noise
-        return out
-
-    def conditional_moments(self, f: FloatArray, psi: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """f and scale^2 df / (df - 2)."""
-        df = math.exp(psi[1])
-        return f[..., 0], np.full_like(f[..., 0], math.exp(2.0 * psi[0]) * df / (df - 2.0))
-
-    def predictive(
-        self,
-        mean: FloatArray,
-        variance: FloatArray,
-        psi: FloatArray,
-        *,
-        centre: float = 0.0,
-        scale: float = 1.0,
-    ) -> PredictiveDistribution:
-        """A mixture of Gaussians over the precision of the noise, gamma with shape df / 2; x is its log."""
-        noise, df = (math.exp(part) for part in psi)
-        low, high = (math.log(gammaincinv(0.5 * df, p)) for p in (1e-12, 1.0 - 1e-12))
-        x = np.linspace(low, high, N_PRECISIONS)
-        weight = 0.5 * df * x - np.exp(x)
-        spreads = noise**2 * 0.5 * df * np.exp(-x)
-        total = noise**2 * df / (df - 2.0)
-        return gaussian_noise_mixture(
-            mean[..., 0],
-            variance[..., 0],
-            lambda rows: spreads,
-            weight - logsumexp(weight),
-            total,
-            centre=centre,
-            scale=scale,
-        )
-
-    @staticmethod
-    def _constant(psi: FloatArray) -> float:
-        df = math.exp(psi[1])
-        gammas = gammaln(0.5 * (df + 1.0)) - gammaln(0.5 * df)
-        return float(gammas - 0.5 * (psi[1] + math.log(math.pi)) - psi[0])
-
-
-_STEP = 0.4
-_LOG_RATE = np.arange(-42.0, 3.7, _STEP)
-_RATE = np.exp(_LOG_RATE)
-_SHARE = _STEP * np.exp(-_RATE)
-_BLOCK = 128  # rows whose points fit into the processor's nearest memory
-
-
-def expected_log_tail(square: FloatArray, spread: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """E log(1 + z^2) for z ~ N(m, v), given m^2 and v >= 0 (N,), and its derivatives by both: (N,) each.
-
-    Frullani's integral, log(1 + z^2) = integral of (1 - e^{-s z^2}) e^{-s} d log s, leaves an expectation
-    that is known: E e^{-s z^2} = q^{1/2} e^{-s q m^2}, q = 1 / (1 + 2 s v). The trapezoid rule in log s
-    converges geometrically whatever v is, where Gauss-Hermite points would miss a narrow peak: error about
-    1e-9, for m^2 and v up to 1e9, and beyond it stays finite and increasing.
-    """
-    out = np.empty((3, len(square)))
-    for start in range(0, len(square), _BLOCK):
-        rows = slice(start, start + _BLOCK)
-        q = 1.0 / (1.0 + 2.0 * spread[rows, None] * _RATE)
-        rate = _RATE * q
-        exponent = rate * square[rows, None]
-        gone = np.sqrt(q) * np.exp(-exponent)
-        out[0, rows] = _SHARE.sum() - gone @ _SHARE
-        gone *= rate
-        out[1, rows] = gone @ _SHARE
-        out[2, rows] = out[1, rows] - 2.0 * ((gone * exponent) @ _SHARE)
-    return out[0], out[1], out[2]
-
-
-def weighted_median(y: FloatArray, weight: FloatArray) -> float:
-    """The middle of y, each value counted `weight` times."""
-    order = np.argsort(y, kind="stable")
-    total = np.cumsum(weight[order])
-    half = 0.5 * total[-1]
-    at = int(np.searchsorted(total, half))
-    if total[at] == half and at + 1 < len(y):
-        return 0.5 * float(y[order[at]] + y[order[at + 1]])
-    return float(y[order[at]])

@@ -1,0 +1,198 @@
+"""What a person declares of a table, and the columns beside the inputs that follow from it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from nongauss.cli.choose import closest
+from nongauss.core.errors import InputError
+from nongauss.tables.column import Column, label_of
+from nongauss.tables.kinds import decode
+from nongauss.tables.roles import with_gaps
+from nongauss.tables.words import is_named
+
+CENSORED_WORDS = ("censored", "cens", "censoring", "censor")
+SEEN_WORDS = (
+    *("event", "status", "died", "dead", "death", "observed", "failure", "failed", "churn", "churned"),
+    *("relapse", "relapsed", "complete", "completed", "fstat", "arrest", "delta"),
+)
+_CODES = {"right": 1, "left": -1, "none": 0, "no": 0, "exact": 0, "observed": 0, "event": 0, "censored": 1}
+
+
+@dataclass(frozen=True)
+class Declared:
+    """What a person says of a table; it goes before what the table looks like.
+
+    `kind`: of the target, a word of `ColumnKind`. `levels`: of a target of grades, from lowest to highest.
+    `exposure`, `censored`, `group`: columns that are no inputs: the time or size that each count is of; which
+    rows have a target that is only a bound ("COLUMN", or "COLUMN=VALUE" with the value that says so); rows
+    that belong together and are held out together. `ignore`: columns to leave out; `use`: columns that are
+    inputs whatever they look like. `missing`: cells that stand for a gap, "COLUMN=VALUE", or "VALUE" for all
+    columns.
+    """
+
+    kind: str | None = None
+    levels: tuple[str, ...] = ()
+    exposure: str | None = None
+    censored: str | None = None
+    group: str | None = None
+    ignore: tuple[str, ...] = ()
+    use: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+
+
+NOTHING = Declared()
+
+
+@dataclass(frozen=True)
+class Beside:
+    """What is beside the inputs: `fit_params` (N,) that `fit` takes by name, `groups` (N,), what to say."""
+
+    fit_params: dict[str, NDArray[Any]]
+    groups: NDArray[Any] | None
+    notes: tuple[str, ...] = ()
+
+
+def without_gap_values(frame: pd.DataFrame, declared: Declared) -> pd.DataFrame:
+    """The table with the cells that were declared to stand for a gap as gaps."""
+    missing: dict[str, list[str]] = {}
+    for text in declared.missing:
+        name, sign, value = text.rpartition("=")
+        if sign and name not in frame.columns:
+            raise InputError(f"--missing names the column {name!r};{closest(name, frame.columns)}")
+        missing.setdefault(name if sign else "", []).append(value.strip())
+    return with_gaps(frame, missing) if missing else frame
+
+
+def taken_out(
+    frame: pd.DataFrame, declared: Declared, target: str, source: str
+) -> tuple[pd.DataFrame, dict[str, pd.Series]]:
+    """A table in two: the inputs, and the columns that are declared to be something else, by what they are.
+
+    Raises InputError for names that are not there.
+    """
+    places = {"exposure": declared.exposure, "censored": declared.censored, "group": declared.group}
+    named = {what: _column_of(name, frame) for what, name in places.items() if name}
+    for name in (*named.values(), *declared.ignore, *declared.use):
+        if name == target:
+            raise InputError(f"Column {name!r} is the target and cannot be something else too; name another.")
+        if name not in frame.columns:
+            raise InputError(f"{source} has no column {name!r};{closest(name, frame.columns)}")
+    inputs = frame.drop(columns=list({target, *named.values()}))
+    return inputs, {what: frame[name] for what, name in named.items()}
+
+
+def _column_of(text: str, frame: pd.DataFrame) -> str:
+    """The column that "COLUMN" or "COLUMN=VALUE" names."""
+    return text if text in frame.columns else text.partition("=")[0]
+
+
+def beside_of(
+    columns: Mapping[str, pd.Series], keep: NDArray[np.bool_], declared: Declared, y: Any
+) -> Beside:
+    """What columns beside the inputs say of the rows `keep`, whose target is y. Raises InputError."""
+    params: dict[str, NDArray[Any]] = {}
+    notes: list[str] = []
+    groups = None
+    read = {what: decode(str(cells.name), cells[keep]) for what, cells in columns.items()}
+    if "exposure" in read:
+        params["exposure"] = _exposure(read["exposure"])
+    if "censored" in read:
+        column = read["censored"]
+        name, says = _censoring(column, (declared.censored or "")[len(column.name) + 1 :], y)
+        params[name] = says
+        notes.append(_on_censoring(name, says, column.name, y))
+    if "group" in read:
+        column = read["group"].as_labels()
+        groups = column.codes
+        if column.missing.any():
+            notes.append(f"Rows without {column.name!r} are taken as one group.")
+    return Beside(params, groups, tuple(notes))
+
+
+def _exposure(column: Column) -> NDArray[np.float64]:
+    """An exposure (N,), all above 0. Raises InputError naming the first that is not."""
+    if column.values is None:
+        raise InputError(f"The exposure {column.name!r} must be numbers; it holds text.")
+    bad = ~(np.isfinite(column.values) & (column.values > 0))
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise InputError(
+            f"The exposure {column.name!r} must be above 0 in every row, but is {column.values[row]:g} in "
+            f"row {row + 1} of those with a target; correct or drop such rows ({int(bad.sum())})."
+        )
+    return column.values
+
+
+def _censoring(column: Column, value: str, y: Any) -> tuple[str, NDArray[Any]]:
+    """What `fit` takes: "censoring" (N,), 1 where the true y is above, -1 where below; or "y_upper" (N,).
+
+    Raises InputError where a column does not say which rows are censored.
+    """
+    labels = column.as_labels()
+    assert labels.codes is not None
+    used = [labels.levels[code] for code in np.unique(labels.codes[labels.codes >= 0])]
+    shown = ", ".join(used[:8])
+    if value:
+        if value not in used:
+            raise InputError(f"Column {column.name!r} has no value {value!r}; it has {shown}.")
+        return "censoring", (labels.codes == labels.levels.index(value)).astype(np.int64)
+    if column.values is not None and len(used) > 3:
+        upper = np.where(np.isnan(column.values), np.inf, column.values)
+        if np.asarray(y).dtype.kind in "fiu" and bool((upper >= np.asarray(y)).all()):
+            return "y_upper", upper
+    elif not labels.missing.any():
+        code_of = _meaning(column, used)
+        if code_of is not None:
+            return "censoring", np.array([code_of(level) for level in labels.levels])[labels.codes]
+    raise InputError(
+        f"Column {column.name!r} does not say which rows are censored (it holds {shown}); give "
+        f"--censored {column.name}=VALUE with the value of those whose true target is above the one given, "
+        "or a column of upper ends."
+    )
+
+
+def _meaning(column: Column, used: Sequence[str]) -> Callable[[str], int] | None:
+    """What a value says, 1, -1 or 0: by its word, by -1, 0, 1, or by the column's name; None: not known."""
+    words = [level.strip().casefold() for level in used]
+    if all(word in _CODES for word in words):
+        return lambda level: _CODES.get(level.strip().casefold(), 0)
+    if column.values is not None and {"-1"} <= set(used) <= {"-1", "0", "1"}:
+        return int
+    if len(used) > 2:
+        return None
+    yes = [level for level, word in zip(used, words, strict=True) if word in ("true", "yes", "y")]
+    if column.values is None and not yes:
+        return None
+    top = yes[0] if yes else used[-1]
+    if is_named(column.name, CENSORED_WORDS):
+        return lambda level: int(level == top)
+    if is_named(column.name, SEEN_WORDS):
+        return lambda level: int(level != top)
+    return None
+
+
+def _on_censoring(name: str, says: NDArray[Any], column: str, y: Any) -> str:
+    """A note that counts the rows with a bound."""
+    if name == "y_upper":
+        n = int((says > np.asarray(y)).sum())
+        return f"In {n:,} of {len(says):,} rows the target is taken to lie between it and {column!r}."
+    sides = [(int((says == side).sum()), where) for side, where in ((1, "above"), (-1, "below"))]
+    told = [f"{n:,} rows have a true target {where} the one given" for n, where in sides if n]
+    return f"By {column!r}, {' and '.join(told) or 'no row is censored'} (of {len(says):,})."
+
+
+def in_words(declared: Declared) -> list[str]:
+    """What was declared, as options."""
+    out = []
+    for option, value in vars(declared).items():
+        texts = value if isinstance(value, tuple) else [value] if value else []
+        if texts:
+            out.append(f"--{option} {','.join(map(label_of, texts))}")
+    return out

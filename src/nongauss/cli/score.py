@@ -1,0 +1,188 @@
+"""How good a saved model is on a table whose target is known."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.base import is_classifier, is_regressor
+
+from nongauss.cli.choose import closest
+from nongauss.cli.judge import read_once
+from nongauss.cli.predict import beside_of, inputs_of
+from nongauss.core.errors import InputError
+from nongauss.estimator.about import About, Marginal
+from nongauss.report.baselines import MEAN, SHARES, baselines
+from nongauss.report.judgement import Part, masses, scored
+from nongauss.report.metrics import LABELS, format_figure
+from nongauss.report.scoring import NumberScores, Scores, score
+from nongauss.report.text import text_table
+from nongauss.report.verdict import Setting, Verdict, verdict
+from nongauss.tables.column import ColumnKind, label_of
+from nongauss.tables.files import read_table
+from nongauss.tables.kinds import decode
+from nongauss.tables.target_kinds import target_values, understand_target
+
+_BLOCKS = 50
+_JUMP = 1e-9  # a law has mass where its distribution function rises by more at one value
+
+
+@dataclass(frozen=True)
+class ScoreSheet:
+    """Figures of a model on labelled rows, their standard errors, and what these say of its worth."""
+
+    target: str
+    figures: dict[str, float]
+    standard_errors: dict[str, float]
+    verdict: Verdict
+    notes: list[str]
+
+    def record(self) -> dict[str, Any]:
+        """The same for JSON."""
+        return {
+            "target": self.target,
+            "rows": int(self.figures["n_rows"]),
+            "figures": self.figures,
+            "standard_errors": self.standard_errors,
+            "verdict": self.verdict.record(),
+        }
+
+    def text(self) -> str:
+        """The same for a person."""
+        rows = [
+            (LABELS[name], format_figure(name, value), self._error(name))
+            for name, value in self.figures.items()
+            if name in LABELS
+        ]
+        table = text_table(("Figure", "value", "standard error"), rows)
+        return f"{table}\n\nVerdict\n" + "\n".join(f"  {line}" for line in self.verdict.sentences)
+
+    def _error(self, name: str) -> str:
+        error = self.standard_errors.get(name)
+        return "" if error is None else format_figure(name, error)
+
+
+def score_table(model: Any, data: Path, target: str | None = None) -> ScoreSheet:
+    """Score a model on the rows of a table that have a target.
+
+    The baseline is what is known of the training target; without that, of the target scored. Raises
+    InputError for a model that predicts no target, a table without it, and a target that is not known.
+    """
+    if not (is_classifier(model) or is_regressor(model)):
+        raise InputError(f"{type(model).__name__} predicts no target, so there is nothing to score.")
+    about = getattr(model, "about_", None) or About()
+    frame = read_table(data)
+    name = _target_name(target or about.target, frame, data)
+    missing = decode(name, frame[name]).missing
+    if missing.all():
+        raise InputError(
+            f"The target {name!r} is missing in every row of {data.name}; give rows that have it."
+        )
+    notes = (
+        [f"{missing.sum()} of {len(frame)} rows have no {name!r} and were left out."] if missing.any() else []
+    )
+    if data.name == about.source:
+        notes.append(
+            f"{data.name} has the name of the table that was fitted to; figures of rows that it has seen "
+            "are too good."
+        )
+    rows = frame[~missing].reset_index(drop=True)
+    y = _observed(model, rows[name], name, about)
+    X = read_once(model, inputs_of(model, rows.drop(columns=[name])))
+    found = scored(model, Part(X, y, beside_of(model, rows)))
+    if about.marginal is None:
+        notes.append(
+            "The law of the training target is not in the file; the baseline has seen the rows scored."
+        )
+    constant, other = _constant(model, found, about.marginal)
+    setting = Setting(name, constant, about.n_rows or len(y), rows.shape[1] - 1)
+    sheet = in_units_of_table(found, about.scale)
+    return ScoreSheet(
+        name, sheet.figures(), standard_errors(sheet), verdict(found, {constant: other}, setting), notes
+    )
+
+
+def _target_name(target: str | None, frame: pd.DataFrame, data: Path) -> str:
+    if target is None:
+        there = closest("", [str(name) for name in frame.columns])
+        raise InputError(
+            f"The model file does not say what its target is; give --target: in {data.name}{there}"
+        )
+    if target not in frame.columns:
+        raise InputError(
+            f"{data.name} has no column {target!r}, the target, so there is nothing to score by;"
+            f"{closest(target, frame.columns)}"
+        )
+    return target
+
+
+def _observed(model: Any, column: pd.Series, name: str, about: About) -> Any:
+    """The target as the model takes it: numbers over the scale of the training table, or its own labels."""
+    if is_classifier(model):
+        found = understand_target(column, name, kind=ColumnKind.LABEL)
+        y = np.asarray(target_values(column, found, name))
+        known = {label_of(label): label for label in model.classes_.tolist()}
+        same = [known.get(label_of(label), label) for label in y.tolist()]
+        return np.array(same, dtype=model.classes_.dtype if set(same) <= set(known.values()) else object)
+    known_kind = about.kind not in (None, ColumnKind.CONSTANT.value)
+    found = understand_target(column, name, kind=about.kind if known_kind else ColumnKind.REAL)
+    return target_values(column, replace(found, scale=about.scale), name)
+
+
+def _constant(model: Any, found: Scores, marginal: Marginal | None) -> tuple[str, Scores]:
+    """The model that looks at no column, fitted to the law of the training target, on the same rows."""
+    classify = is_classifier(model)
+    sample = (marginal or Marginal.of(found.y, labels=classify)).sample()
+    if isinstance(found, NumberScores):
+        counts, atoms = masses(found, np.asarray(sample, dtype=np.float64))
+        name, usual = MEAN, baselines(counts=counts, atoms=atoms)[MEAN]
+    else:
+        name, usual = SHARES, baselines(classify=True)[SHARES]
+        sample = _as_classes(sample, found.classes)
+    fitted = usual.fit(np.zeros((len(sample), 1)), sample)
+    return name, score(fitted, np.zeros((len(found.y), 1)), found.y)
+
+
+def _as_classes(sample: Any, classes: Any) -> Any:
+    """Labels in the type of the model's classes."""
+    known = {label_of(label): label for label in classes.tolist()}
+    return np.array([known.get(label_of(label), label) for label in sample.tolist()], dtype=classes.dtype)
+
+
+def in_units_of_table(found: Scores, scale: float) -> Scores:
+    """Scores of y / scale as those of y: p(y) = p(y / scale) / scale."""
+    if not isinstance(found, NumberScores) or scale == 1.0:
+        return found
+    lengths = {name: scale * getattr(found, name) for name in ("y", "mean", "lower", "upper")}
+    density = found.mass <= _JUMP
+    return replace(found, log_score=found.log_score - math.log(scale) * density, **lengths)
+
+
+def standard_errors(found: Scores) -> dict[str, float]:
+    """Of each figure, by leaving out one of up to 50 blocks of rows drawn at random (the jackknife).
+
+    se^2 = (g - 1) / g sum_b (theta_(b) - mean theta)^2 over g blocks.
+    """
+    n = len(found.y)
+    g = min(n, _BLOCKS)
+    if g < 2:
+        return {}
+    block = np.random.default_rng(0).permutation(n) % g
+    parts = [_rows_of(found, block != b).figures() for b in range(g)]
+    out = {}
+    for name in parts[0]:
+        values = np.array([part[name] for part in parts])
+        if name not in ("n_rows", "seconds") and np.isfinite(values).all():
+            out[name] = math.sqrt((g - 1) / g * float(((values - values.mean()) ** 2).sum()))
+    return out
+
+
+def _rows_of(found: Any, rows: Any) -> Scores:
+    """The scores of some rows."""
+    own = {field.name: getattr(found, field.name) for field in fields(found)}
+    taken: Scores = replace(found, **{n: v[rows] for n, v in own.items() if n != "classes"})
+    return taken

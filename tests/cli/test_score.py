@@ -1,0 +1,143 @@
+"""`nongauss score`: figures with their errors, and a verdict against what training knew."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+import nongauss
+from nongauss.cli.app import app
+from nongauss.cli.score import in_units_of_table, standard_errors
+from nongauss.estimator.about import About, Marginal
+from nongauss.report.scoring import LabelScores, score
+
+
+def table(n, seed):
+    rng = np.random.RandomState(seed)
+    x = rng.uniform(-2, 2, n)
+    frame = pd.DataFrame({"x": x, "other": rng.rand(n)})
+    frame["y"] = np.sin(2 * x) + 0.2 * rng.normal(size=n)
+    frame["who"] = np.where(frame["y"] > 0, "me", "you")
+    return frame
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("score")
+    old = table(80, 0)
+    X = old[["x", "other"]]
+    numbers = nongauss.SparseGPRegressor(n_inducing=8).fit(X, old["y"])
+    nongauss.save(numbers, folder / "bare")
+    marginal = Marginal.of(old["y"], labels=False)
+    numbers.about_ = About(target="y", kind="real", source="old.csv", n_rows=80, marginal=marginal)
+    nongauss.save(numbers, folder / "numbers")
+    labels = nongauss.SparseGPClassifier(n_inducing=8).fit(X, old["who"])
+    labels.about_ = About(target="who", marginal=Marginal.of(old["who"], labels=True), n_rows=80)
+    nongauss.save(labels, folder / "labels")
+    old.drop(columns="who").to_csv(folder / "old.csv", index=False)
+    new = table(300, 1)
+    new.drop(columns="who").to_csv(folder / "new.csv", index=False)
+    new.drop(columns="y").to_csv(folder / "who.csv", index=False)
+    return folder
+
+
+def scored(folder, *arguments):
+    result = CliRunner().invoke(app, ["score", *(str(a) for a in arguments), "--json"])
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)
+
+
+def refused(*arguments):
+    result = CliRunner().invoke(app, ["score", *(str(a) for a in arguments)])
+    assert result.exit_code == 2, result.output
+    return result.stderr
+
+
+def test_figures_and_their_errors_are_those_of_the_rows(folder):
+    record = scored(folder, folder / "numbers", folder / "new.csv")
+    new, model = pd.read_csv(folder / "new.csv"), nongauss.load(folder / "numbers")
+    law = model.predict_distribution(new[["x", "other"]])
+    density = law.log_prob(new["y"])
+    figures, errors = record["figures"], record["standard_errors"]
+    assert figures["rmse"] == pytest.approx(np.sqrt(np.mean((law.mean - new["y"]) ** 2)))
+    assert figures["log_density"] == pytest.approx(density.mean())
+    assert errors["log_density"] == pytest.approx(density.std(ddof=1) / np.sqrt(300), rel=0.25)
+    inside = ((law.interval(0.9).T[0] <= new["y"]) & (new["y"] <= law.interval(0.9).T[1])).astype(float)
+    assert errors["coverage_90"] == pytest.approx(inside.std(ddof=1) / np.sqrt(300), rel=0.25)
+    assert record["rows"] == 300
+    assert record["notes"] == []
+
+
+def test_the_baseline_is_what_training_knew_of_the_target(folder, tmp_path):
+    record = scored(folder, folder / "numbers", folder / "new.csv")
+    against = record["verdict"]["differences"][0]
+    assert against["baseline"] == "mean of the target"
+    assert record["verdict"]["worth"] == "better"
+    # rows of another level: the mean of training is far off there, and their own mean would not be
+    high = pd.read_csv(folder / "new.csv").query("y > 0.8")
+    high.to_csv(tmp_path / "high.csv", index=False)
+    other = scored(folder, folder / "numbers", tmp_path / "high.csv")["verdict"]["differences"][0]
+    assert other["mean"] > against["mean"] + 0.2
+
+
+def test_labels_are_scored_too_and_one_that_is_unknown_counts_as_wrong(folder, tmp_path):
+    record = scored(folder, folder / "labels", folder / "who.csv")
+    assert record["figures"]["accuracy"] > 0.8
+    assert record["verdict"]["differences"][0]["baseline"] == "class shares"
+    who = pd.read_csv(folder / "who.csv")
+    who.loc[:29, "who"] = "stranger"
+    who.to_csv(tmp_path / "strange.csv", index=False)
+    strange = scored(folder, folder / "labels", tmp_path / "strange.csv")
+    assert strange["figures"]["accuracy"] < record["figures"]["accuracy"] - 0.05
+
+
+def test_rows_without_target_are_left_out_and_seen_tables_told_of(folder, tmp_path):
+    new = pd.read_csv(folder / "old.csv")
+    new.loc[:9, "y"] = np.nan
+    new.to_csv(tmp_path / "old.csv", index=False)
+    record = scored(folder, folder / "numbers", tmp_path / "old.csv")
+    assert record["rows"] == 70
+    assert "10 of 80 rows have no 'y'" in record["notes"][0]
+    assert "figures of rows that it has seen are too good" in record["notes"][1]
+
+
+def test_a_file_without_its_target_names_near_columns(folder, tmp_path):
+    pd.read_csv(folder / "new.csv").rename(columns={"y": "Y"}).to_csv(tmp_path / "n.csv", index=False)
+    assert "no column 'y', the target, so there is nothing to score by; did you mean 'Y'?" in refused(
+        folder / "numbers", tmp_path / "n.csv"
+    )
+    assert "give --target: in new.csv there are: 'x', 'other', 'y'" in refused(
+        folder / "bare", folder / "new.csv"
+    )
+    record = scored(folder, folder / "bare", folder / "new.csv", "--target", "y")
+    assert "law of the training target is not in the file" in record["notes"][0]
+    assert record["verdict"]["worth"] == "better"
+
+
+def test_a_model_without_a_target_has_nothing_to_score(folder, tmp_path):
+    rows = pd.read_csv(folder / "old.csv")[["x", "other"]]
+    nongauss.save(nongauss.RectangleMixture(2, n_init=1).fit(rows), tmp_path / "clusters")
+    assert "predicts no target" in refused(tmp_path / "clusters", folder / "new.csv")
+
+
+def test_scores_in_per_cent_are_those_of_shares_times_a_hundred(folder):
+    new, model = pd.read_csv(folder / "new.csv"), nongauss.load(folder / "numbers")
+    found = score(model, new[["x", "other"]], new["y"].to_numpy())
+    figures = in_units_of_table(found, 100.0).figures()
+    assert figures["rmse"] == pytest.approx(100 * found.figures()["rmse"])
+    assert figures["log_density"] == pytest.approx(found.figures()["log_density"] - np.log(100))
+    assert figures["coverage_90"] == found.figures()["coverage_90"]
+
+
+def test_errors_of_labels_are_those_of_a_share():
+    rng = np.random.RandomState(0)
+    right = rng.rand(500) < 0.7
+    p = np.where(right, 0.8, 0.2)
+    y = np.repeat(["a"], 500)
+    found = LabelScores(y, np.where(right, "a", "b"), np.stack([p, 1 - p], 1), np.array(["a", "b"]))
+    assert standard_errors(found)["accuracy"] == pytest.approx(right.std(ddof=1) / np.sqrt(500), rel=0.25)
+    assert standard_errors(LabelScores(y[:1], y[:1], np.array([[1.0, 0.0]]), found.classes)) == {}
