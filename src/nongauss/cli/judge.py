@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -80,11 +81,11 @@ def fit_and_judge(
         return Outcome(final, final, len(table.y), verdict=no_verdict(plan.text), notes=[why])
     beside = None if checkpoint is None else checkpoint.with_name(checkpoint.name + ".held-out")
     found, plan = _judge_folds(with_checkpoint(model, beside) if refit else kept, whole, plan, seed)
-    forward, said = _forward_in_time(model, whole, table, held_out, found)
+    forward, warnings = _forward_in_time(model, whole, table, held_out, found)
     final = _fitted(kept, whole) if refit else found.model
     n_fitted = len(table.y) if refit else len(plan.folds[0][0])
-    notes = [_how_judged(plan, len(table.y), refit), *said]
-    return outcome_of(found, final, table, n_fitted, notes, plan.dependence, forward)
+    notes = [_how_judged(plan, len(table.y), refit)]
+    return outcome_of(found, final, table, n_fitted, notes, plan.dependence, forward, warnings)
 
 
 def _judge_on_file(model: Any, whole: Part, table: Table, held_out: HeldOut, seed: int) -> Outcome:
@@ -137,6 +138,7 @@ def outcome_of(
     notes: list[str],
     dependence: Dependence,
     forward: dict[str, dict[str, float]] | None = None,
+    warnings: Sequence[str] = (),
 ) -> Outcome:
     """Figures and verdict of a judgement; `forward` are further figures, of other rows."""
     metrics = found.figures(table.levels) | (forward or {})
@@ -155,6 +157,7 @@ def outcome_of(
             m for m, tasks in MODELS.items() if m != table.choice.model and table.choice.task in tasks
         ],
         lowest=float(np.min(table.y)) if numbers else -np.inf,
+        warnings=warnings,
     )
     said = verdict(found.scores, found.rivals, setting)
     return Outcome(final, found.model, n_fitted, metrics, found.scores, said, [*notes, *found.notes])
@@ -177,12 +180,19 @@ def _forward_in_time(
     part = whole.take(train)
     fitted, seconds = fit_timed(model, part.X, part.y, part.taken_by(model.fit))
     figures = scored(fitted, whole.take(test)).figures(seconds, table.levels)
-    label = f"{type(model).__name__}, last fifth"
-    key = "rmse" if "rmse" in figures else "log_loss"
-    at_random = format_figure(key, found.scores.figures()[key])
-    word = {"rmse": "RMSE", "log_loss": "log loss"}[key]
-    said = f"{warning}: the last fifth, predicted from the rows before it, has {word} "
-    return {label: figures}, [f"{said}{format_figure(key, figures[key])} instead of {at_random}."]
+    told = _told(figures, found.scores.figures(levels=table.levels))
+    said = f"{warning}. The last fifth, predicted from the rows before it, has {told}."
+    return {f"{type(model).__name__}, last fifth": figures}, [said]
+
+
+def _told(figures: dict[str, float], at_random: dict[str, float]) -> str:
+    """The plainest figures beside those of rows held out at random."""
+    words = {"rmse": "RMSE", "log_loss": "log loss", "coverage_90": "90 % intervals that hold"}
+    shown = {name: (figures[name], at_random[name]) for name in words if name in figures}
+    return " and ".join(
+        f"{words[name]} {format_figure(name, here)} instead of {format_figure(name, there)}"
+        for name, (here, there) in shown.items()
+    )
 
 
 def _how_judged(plan: Split, n: int, refit: bool) -> str:

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from sklearn.base import is_classifier
 
 from nongauss.report.baselines import LOG_LINEAR, LOGISTIC, MEAN, RIDGE, SHARES, TREES, baselines
+from nongauss.report.censored import CensoredRegressor
 from nongauss.report.scoring import NumberScores, Scores, fit_timed, joined, score
 from nongauss.tables.frame import n_rows_of, take_rows
 
@@ -98,15 +99,17 @@ def beside_usual(
 
 def scored(model: Any, test: Part) -> Scores:
     """The scores of a fitted model on these rows."""
-    beside = {} if is_classifier(model) else test.taken_by(model.predict_distribution)
-    return score(model, test.X, test.y, beside)
+    return score(model, test.X, test.y, test.beside)
 
 
 def usual_models(fitted: Any, scores: Scores, train: Part, seed: int) -> tuple[dict[str, Any], str]:
     """The constant model, the linear one, from 400 rows on boosted trees; and the name of the constant one.
 
     Their laws have mass where that of the fitted model has some: on all whole numbers or at a few values.
+    Where some targets are only limits there are the first two.
     """
+    if isinstance(scores, NumberScores) and scores.exact is not None:
+        return {MEAN: CensoredRegressor(view="none"), RIDGE: CensoredRegressor()}, MEAN
     if isinstance(scores, NumberScores):
         counts, atoms = masses(scores, np.asarray(train.y, dtype=np.float64))
         every = baselines(counts=counts, atoms=atoms, random_state=seed)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import math
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -192,6 +193,10 @@ TEXT = ("string", "boolean", "bytes")
 """What pandas calls cells that are labels."""
 
 
+FIRST_DAY, LAST_DAY = 19_000_101, 21_001_231
+"""Days that whole numbers such as 20241231 may stand for."""
+
+
 class ColumnKind(enum.Enum):
     """What a column is to a reader and as a target; the value is the word for it in messages and options."""
 
@@ -275,6 +280,28 @@ class Cells:
         return bool(pc.any(pc.match_substring_regex(self.texts[1], pattern="[0-9]")).as_py())
 
     @cached_property
+    def may_be_dates(self) -> bool:
+        """Can the cells be dates that look like numbers: 20241231, or seconds since 1970 by their name?"""
+        if isinstance(self.dtype, pd.CategoricalDtype) or not len(self.raw):
+            return False
+        if pd.api.types.is_numeric_dtype(self.dtype) and not pd.api.types.is_bool_dtype(self.dtype):
+            first = self.raw.iloc[0] if isinstance(self.raw, pd.Series) else self.raw[0]
+            if not pd.isna(first) and FIRST_DAY <= float(first.real) <= LAST_DAY:
+                return True
+            return self.is_time_by_name
+        if self.content != "string" or not len(self.texts[1]):
+            return False
+        return re.fullmatch(r"(19|20)[0-9]{6}", self.texts[1][0].as_py().strip()) is not None
+
+    @property
+    def is_time_by_name(self) -> bool:
+        """Does the column's name say that it holds times or dates?"""
+        words = re.findall(r"[A-Z]?[a-z]+|[A-Z]+", self.name)
+        return any(
+            re.fullmatch(r"(date|time|.*timestamp|.*datetime|epoch|ts|unixtime)", w.lower()) for w in words
+        )
+
+    @cached_property
     def texts(self) -> tuple[NDArray[np.intp], Any]:
         """Codes (N,), -1 where missing, into the different texts of a column of texts, an array of Arrow."""
         return distinct_texts(self.raw)
@@ -286,6 +313,33 @@ class Cells:
             codes, texts = self.texts
             return recoded(self.name, codes, texts.to_pylist())
         return labelled(self.name, self.objects, self.missing)
+
+
+ENOUGH = 0.95
+"""The share of a column's cells that must be values, so that the others count as missing."""
+
+_MOSTLY, _MOST_NAMED = 2 / 3, 5
+
+
+def named_cells(texts: Sequence[str], count: NDArray[np.intp], which: NDArray[np.bool_]) -> str:
+    """Some of the texts (L,) with the number of their cells, the most frequent first; "" for none."""
+    places = sorted(np.flatnonzero(which & (count > 0)).tolist(), key=lambda i: (-count[i], texts[i]))
+    shown = [f"{texts[i]!r} ({count[i]} cell{'s' if count[i] > 1 else ''})" for i in places[:_MOST_NAMED]]
+    more = int(count[places[_MOST_NAMED:]].sum())
+    return ", ".join(shown) + (f" and {more} cells more" if more else "")
+
+
+def mostly(
+    texts: Sequence[str], count: NDArray[np.intp], odd: NDArray[np.bool_], what: str
+) -> tuple[str, ...]:
+    """The note on a column of texts (L,) that are mostly, but not nearly always, values: `odd` are not."""
+    share = float(count[~odd].sum() / max(count.sum(), 1))
+    if share < _MOSTLY:
+        return ()
+    return (
+        f"is taken for labels, though {share:.0%} of its cells are {what}: {named_cells(texts, count, odd)} "
+        "are not; correct or empty these cells",
+    )
 
 
 def distinct_texts(cells: Any) -> tuple[NDArray[np.intp], Any]:

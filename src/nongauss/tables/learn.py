@@ -175,8 +175,19 @@ class Summary:
 
     @cached_property
     def columns(self) -> tuple[ColumnSummary, ...]:
-        """What is known of each flat column."""
-        return tuple(flat for place, column in enumerate(self.inputs) for flat in column.columns(place))
+        """What is known of each flat column; one that a kind adds has a name that no input column has."""
+        taken = {column.name for column in self.inputs}
+
+        def named(flat: ColumnSummary, of: str) -> ColumnSummary:
+            while flat.name != of and flat.name in taken:
+                flat = replace(flat, name=f"{flat.name[:-1]} of the {flat.kind})")
+            return flat
+
+        return tuple(
+            named(flat, column.name)
+            for place, column in enumerate(self.inputs)
+            for flat in column.columns(place)
+        )
 
     @cached_property
     def encoder(self) -> TableEncoder:

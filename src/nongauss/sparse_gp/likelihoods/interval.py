@@ -307,6 +307,7 @@ class DiscretisedStudentT(Discretised):
     """Whole numbers with outliers: f plus Student-t noise, rounded to the nearest."""
 
     name = "discretised_student_t"
+    target = "robust"
     param_names = StudentT.param_names
 
     @property
