@@ -178,7 +178,7 @@ def gaps(frame: pd.DataFrame, column: str, rows: Sequence[int]) -> pd.DataFrame:
 
 def together(*words: str) -> str:
     """A pattern for one sentence that holds all the words, in any order."""
-    return "".join(f"(?=.*{word})" for word in words)
+    return "".join(f"(?=.*(?:{word}))" for word in words)
 
 
 def named(name: str, *words: str) -> str:
