@@ -235,14 +235,14 @@ def said_and_held(model, path, X):
 
 
 @pytest.mark.parametrize(
-    ("likelihood", "n_rows", "n_inducing", "holds"),
-    [("poisson", 2000, 200, False), ("gaussian", 100, "auto", True), ("poisson", 80, "auto", True)],
+    ("likelihood", "n_rows", "n_inducing"),
+    [("poisson", 2000, 200), ("gaussian", 100, "auto"), ("poisson", 80, "auto")],
 )
-def test_the_file_is_small_and_says_whether_rows_are_in_it(tmp_path, likelihood, n_rows, n_inducing, holds):
+def test_the_file_is_small_and_says_that_rows_are_in_it(tmp_path, likelihood, n_rows, n_inducing):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n_rows, 10))
     y = rng.poisson(np.exp(0.5 * np.sin(2 * X[:, 0])))
     model = SparseGPRegressor(likelihood, n_inducing=n_inducing, max_iter=2, random_state=0).fit(X, y)
     path = tmp_path / "model"
-    assert said_and_held(model, path, X) == (holds, holds)
+    assert said_and_held(model, path, X) == (True, True)
     assert path.stat().st_size < 1_000_000

@@ -34,29 +34,22 @@ def main(
 
 @app.command()
 @options.grouped(outputs=options.outputs, talk=options.talk)
-def demo(
-    *,
-    seed: options.Seed = 0,
-    max_epochs: options.Epochs = None,
-    set_: options.Settings = None,
-    outputs: options.Outputs,
-    talk: options.Talk,
-) -> None:
-    """Fit a regression on a real data set that ships with scikit-learn, next to ridge regression."""
+def demo(*, seed: options.Seed = 0, outputs: options.Outputs, talk: options.Talk) -> None:
+    """Fit counts of calls, made by a stated law, and say what a Gaussian model makes of them."""
     with command(*talk) as here:
-        from nongauss.cli import choose, fit_and_report, judge, read
+        from nongauss.cli import choose, fit_and_report, judge
+        from nongauss.cli.demo import CAPTION, TITLE, beside_gaussian, demo_table, picture
         from nongauss.cli.describe import about_of
 
         check_outputs(outputs)
-        here.step("reading the data set")
-        table = read.demo_table(set_ or ())
+        table = demo_table(seed)
         here.say(f"{table.before}\n")
-        model = choose.build_model(table.choice, seed=seed, max_epochs=max_epochs, callbacks=here.callbacks)
-        fit_and_report.keep_compiled()
+        model = choose.build_model(table.choice, seed=seed, callbacks=here.callbacks)
         here.step("fitting")
-        outcome = judge.fit_and_judge(model, table, seed=seed)
-        outcome.final.about_ = about_of(outcome, table, "tggm")
-        fit_and_report.finish(here, outcome, table, outputs, "Diabetes progression after one year")
+        outcome, rival = beside_gaussian(judge.fit_and_judge(model, table, seed=seed), table, seed)
+        outcome.final.about_ = about_of(outcome, table, "auto")
+        pictures = [(CAPTION, picture(outcome.judged, rival, table))]
+        fit_and_report.finish(here, outcome, table, outputs, TITLE, pictures)
 
 
 @app.command()
@@ -95,9 +88,9 @@ def fit(
         load = read.load_table if engine == "memory" else out_of_core.sampled_table
         held_out, declared = declared_split(*apart, declared)
         table = load(data, target or "", choices.model, choices.task, choices.settings, declared)
-        here.say(f"{table.before}\n")
         how: dict[str, Any] = {"max_epochs": choices.max_epochs, "callbacks": here.callbacks}
         estimator = choose.build_model(table.choice, seed=choices.seed, **how)
+        here.say(f"{table.before}\n")
         fit_and_report.keep_compiled()
         here.goes_on_from(checkpoint)
         here.step("fitting")

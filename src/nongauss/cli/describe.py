@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -38,7 +38,7 @@ _TOLD_ELSEWHERE = {
     "labels_",
 }
 _MOST_NUMBERS = 20
-_MOST_CLASSES = 20
+_MOST_NAMED = 20
 
 
 def about_of(outcome: Outcome, table: Table, asked: str, declared: Declared = NOTHING) -> About:
@@ -46,7 +46,7 @@ def about_of(outcome: Outcome, table: Table, asked: str, declared: Declared = NO
 
     The time is that of SOURCE_DATE_EPOCH where it is set, for files that are to be the same again.
     """
-    info, is_number = table.info(), table.choice.task == REGRESSION and table.kind in NUMBERS
+    is_number = table.choice.task == REGRESSION and table.kind in NUMBERS
     beside = {name: getattr(declared, name) for name in ("exposure", "censored", "group")}
     seconds = int(os.environ.get("SOURCE_DATE_EPOCH", time.time()))
     return About(
@@ -61,8 +61,8 @@ def about_of(outcome: Outcome, table: Table, asked: str, declared: Declared = NO
         source=table.source,
         n_rows=outcome.n_rows,
         n_held_out=outcome.n_held_out,
-        columns=[(name, kind) for name, kind in info.used],
-        ignored=[(name, reason) for name, reason in info.ignored],
+        columns=[(role.name, role.role) for role in table.before.roles if role.used],
+        ignored=table.ignored,
         figures=outcome.metrics,
         verdict=list(outcome.verdict.sentences),
         marginal=Marginal.of(table.y, labels=table.choice.task != REGRESSION),
@@ -155,21 +155,28 @@ def _class_line(model: Any) -> list[tuple[str, str]]:
     classes = getattr(model, "classes_", None)
     if classes is None:
         return []
-    shown = [label_of(label) for label in classes[:_MOST_CLASSES].tolist()]
-    return [("Classes", ", ".join(shown) + (f", … ({len(classes)})" if len(classes) > len(shown) else ""))]
+    return [("Classes", _few([label_of(label) for label in classes.tolist()]))]
 
 
 def _column_sections(model: Any, about: About) -> list[str]:
     """The columns by kind, and those that were left out, where it is known; else their names."""
     if not about.columns:
         names = getattr(model, "feature_names_in_", None)
-        return [] if names is None else ["Columns: " + ", ".join(str(name) for name in names)]
+        return [] if names is None else [f"Columns: {_few(names)}"]
     kinds: dict[str, list[str]] = {}
     for name, kind in about.columns:
         kinds.setdefault(kind, []).append(name)
-    lines = [(f"{kind} ({len(names)})", ", ".join(names)) for kind, names in kinds.items()]
-    lines += [("left out", f"{name}: {reason}") for name, reason in about.ignored]
+    lines = [(f"{kind} ({len(names)})", _few(names)) for kind, names in kinds.items()]
+    lines += [("left out", f"{name}: {reason}") for name, reason in about.ignored[:_MOST_NAMED]]
+    if len(about.ignored) > _MOST_NAMED:
+        lines.append(("left out", f"… ({len(about.ignored)})"))
     return ["Columns\n" + align(lines, indent="  ")]
+
+
+def _few(names: Sequence[str]) -> str:
+    """Names with commas; of many the first, and how many there are."""
+    more = f", … ({len(names)})" if len(names) > _MOST_NAMED else ""
+    return ", ".join(str(name) for name in names[:_MOST_NAMED]) + more
 
 
 def _short(value: Any) -> str:

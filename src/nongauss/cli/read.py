@@ -25,7 +25,7 @@ from nongauss.tables.labels import LabelCoder
 from nongauss.tables.roles import ColumnRole, understand_columns
 from nongauss.tables.target_kinds import target_numbers, target_values, understand_target
 
-__all__ = ["NOTHING", "Declared", "Table", "demo_table", "load_table", "prepare"]
+__all__ = ["NOTHING", "Declared", "Table", "load_table", "prepare"]
 
 
 @dataclass(frozen=True)
@@ -157,16 +157,6 @@ def prepare(
     )
     said = (*before.summary(), *left_out_notes(roles), *notes)
     return Table(rows, y, before, levels, said, beside.fit_params, beside.groups)
-
-
-def demo_table(settings: Iterable[str] = ()) -> Table:
-    """The diabetes study that ships with scikit-learn, in its original units: 442 rows, 10 columns."""
-    from sklearn.datasets import load_diabetes
-
-    bunch = load_diabetes(as_frame=True, scaled=False)
-    target = "disease progression"
-    frame = bunch.data.assign(**{target: bunch.target})
-    return prepare(frame, target, "tggm", REGRESSION, settings, source="diabetes data of scikit-learn")
 
 
 def _check_target(frame: pd.DataFrame, target: str, source: str) -> None:

@@ -16,6 +16,7 @@ from nongauss.sparse_gp.likelihoods import Likelihood
 from nongauss.sparse_gp.likelihoods.base import weighted_median
 from nongauss.sparse_gp.likelihoods.interval import EDGES
 from nongauss.tables.column import without_mask
+from nongauss.tables.completion import Donors, completed_rows
 from nongauss.tables.encoder import TableEncoder
 from nongauss.tables.labels import LabelCoder, class_target
 from nongauss.tables.source import Encode, Encoded, Part, Source, sample
@@ -46,12 +47,16 @@ class GPRows(NamedTuple):
 
 
 class GPTable(NamedTuple):
-    """A table as a fit takes it: canonical rows, the columns of X, and all rows where these are more."""
+    """A table as a fit takes it: canonical rows, the columns of X, and all rows where these are more.
+
+    `donors`: rows whose cells stand in for missing ones.
+    """
 
     rows: GPRows
     space: Space
     everywhere: Source | None
     checksum: int
+    donors: Donors | None
 
 
 class ReadTarget(Protocol):
@@ -76,9 +81,11 @@ def read_table(
     Of a table that is not in memory the first `most` canonical rows, and all of them where they are.
     """
     encoded = source.map(Encode(encoder, read, estimator_name, n_targets=read.n_columns))
+    encoded = completed_rows(encoder, encoded)
     first = sample(encoded, most)
     everywhere = None if first.is_all else encoded.map(as_rows, read)
-    return GPTable(as_rows(first.rows, read).in_float64(), space_of(encoder), everywhere, first.checksum)
+    rows, donors = as_rows(first.rows, read).in_float64(), Donors.of(encoder, first.rows)
+    return GPTable(rows, space_of(encoder), everywhere, first.checksum, donors)
 
 
 def as_rows(part: Encoded, read: ReadTarget) -> GPRows:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
@@ -20,9 +20,10 @@ from scipy.sparse import issparse
 from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.tables.column import Column, ColumnSummary, listed
 from nongauss.tables.dask_source import dask_source
-from nongauss.tables.encoder import TableEncoder, code_of, warn_ignored
+from nongauss.tables.encoder import ColumnCode, TableEncoder, code_of
 from nongauss.tables.frame import n_rows_of, read_input
 from nongauss.tables.kinds import kind_of
+from nongauss.tables.kinds.label import MOST_LEVELS
 from nongauss.tables.parquet import ParquetParts, parquet_source
 from nongauss.tables.rows import Counted, validate_weight
 from nongauss.tables.source import Part, Source, Stream, is_dask, naming, weight_of
@@ -323,3 +324,19 @@ def summarise(part: Part, estimator_name: str) -> Summary | None:
     table = read_input(part.X, estimator_name)
     inputs = tuple(InputSummary.of(table.column(j), weight, part.name) for j in range(len(table.labels)))
     return Summary(table.names, inputs, Counted.of(weight), table.is_frame, part.name)
+
+
+def warn_ignored(codes: Sequence[ColumnCode], is_frame: bool) -> None:
+    """Say which columns of a table are left out, and why."""
+    reasons: Mapping[str, str] = {
+        "empty": "all cells are missing",
+        "constant": "only one value",
+        "identifier": f"text that differs from row to row, or more than {MOST_LEVELS} labels",
+    }
+    notes = []
+    for role, reason in reasons.items():
+        names = [code.name for code in codes if code.role == role]
+        if names and (is_frame or role != "constant"):
+            notes.append(f"{listed(names)} ({reason})")
+    if notes:
+        warnings.warn(f"X has columns that are ignored: {'; '.join(notes)}.", NongaussWarning, stacklevel=3)
