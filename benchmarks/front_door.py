@@ -24,7 +24,7 @@ from unittest import mock
 import numpy as np
 import pandas as pd
 from common import RESULTS, parser, write_results, write_table
-from front_door_check import found, seen, wrong_before
+from front_door_check import fingerprint, found, seen, wrong_before
 from front_door_files import File, Fit, Recipe, every_recipe
 
 from nongauss.core.errors import InputError
@@ -32,32 +32,32 @@ from nongauss.core.errors import InputError
 # ---------------------------------------------------------------- fits
 
 
-def fitted(path: Path, target: str, folder: Path, options: Mapping[str, str]) -> dict[str, Any]:
-    """What `nongauss fit --json` says, or {"error": its sentence}."""
+def fitted(path: Path, target: str, fits: Path, options: Mapping[str, str]) -> tuple[dict[str, Any], Path]:
+    """What `nongauss fit --json` says, or {"error": its sentence}, and the folder of the model.
+
+    Files of which the fit would see the same are fitted once.
+    """
     from typer.testing import CliRunner
 
     from nongauss.cli.app import app
 
-    arguments = [
-        "fit",
-        str(path),
-        "--target",
-        target,
-        "--json",
-        "--no-refit",
-        "--force",
-        "--out",
-        str(folder),
-    ]
+    folder = fits / fingerprint(path, target, options)
+    kept = folder / "record.json"
+    if kept.exists():
+        return json.loads(kept.read_text()), folder
+    arguments = ["fit", str(path), "--target", target, "--out", str(folder)]
+    arguments += ["--json", "--no-refit", "--force"]
     for name, value in options.items():
         arguments += [f"--{name}", value]
     began = time.process_time()
     with without_plots():
         done = CliRunner().invoke(app, arguments)
     if done.exit_code != 0:
-        return {"error": " ".join(done.stderr.split())[-400:] or repr(done.exception)}
+        return {"error": " ".join(done.stderr.split())[-400:] or repr(done.exception)}, folder
     record = json.loads(done.stdout.strip().splitlines()[-1])
-    return {**record, "cpu_seconds": round(time.process_time() - began, 1)}
+    record["cpu_seconds"] = round(time.process_time() - began, 1)
+    kept.write_text(json.dumps(record))
+    return record, folder
 
 
 @contextmanager
@@ -81,7 +81,7 @@ def figures(record: Mapping[str, Any]) -> dict[str, float]:
 def wrong_fit(file: File, folder: Path, path: Path) -> tuple[list[str], dict[str, Any]]:
     """Fit the file and the clean table; what is not right, and the figures of both."""
     assert file.fit is not None
-    ours = fitted(path, file.target, folder, file.declared)
+    ours, model = fitted(path, file.target, folder / "fits", file.declared)
     if "error" in ours:
         return [f"fit: {ours['error']}"], {}
     clean = folder / "clean.parquet"
@@ -94,7 +94,7 @@ def wrong_fit(file: File, folder: Path, path: Path) -> tuple[list[str], dict[str
         options["kind"] = file.kinds[0]
     if "levels" in file.reference:
         options["levels"] = file.reference["levels"]
-    theirs = reference(clean, file.target, folder / "clean", options)
+    theirs, _ = fitted(clean, file.target, folder / "fits", options)
     if "error" in theirs:
         return [f"fit of the clean table: {theirs['error']}"], {}
     a, b = figures(ours), figures(theirs)
@@ -117,23 +117,11 @@ def wrong_fit(file: File, folder: Path, path: Path) -> tuple[list[str], dict[str
             out |= {"nats": name, "messy_nats": a[name], "clean_nats": b[name]}
     wrong = wrong_figures(file, out)
     if file.fit.covers and file.kinds[0] not in ("label", "grade"):
-        wrong += wrong_predictions(file, path, folder)
+        wrong += wrong_predictions(file, path, model)
     if file.later is not None:
-        out["gaps"], more = wrong_later(file, folder)
+        out["gaps"], more = wrong_later(file, model)
         wrong += more
     return wrong, out
-
-
-KNOWN: dict[tuple[Any, ...], dict[str, Any]] = {}
-"""Fits of clean tables, which several files share."""
-
-
-def reference(path: Path, target: str, folder: Path, options: Mapping[str, str]) -> dict[str, Any]:
-    """As `fitted`, once for each table and what is declared."""
-    key = (path.read_bytes(), target, *sorted(options.items()))
-    if key not in KNOWN:
-        KNOWN[key] = fitted(path, target, folder, options)
-    return KNOWN[key]
 
 
 def likelihood(record: Mapping[str, Any]) -> str:

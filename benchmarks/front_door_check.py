@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import time
 import warnings
@@ -38,16 +39,40 @@ class Seen:
 # ---------------------------------------------------------------- reading and understanding
 
 
+def understood(path: Path, target: str, declared: Mapping[str, str]) -> Any:
+    """The table made ready, with what is declared; a split is declared to the command alone."""
+    said: dict[str, Any] = {name: value for name, value in declared.items() if name != "split"}
+    if "levels" in said:
+        said["levels"] = tuple(said["levels"].split(","))
+    return load_table(path, target, declared=Declared(**said))
+
+
+def fingerprint(path: Path, target: str, declared: Mapping[str, str]) -> str:
+    """All that a fit depends on: decoded cells of the inputs by name, the target, the model, the split."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        table = understood(path, target, declared)
+    found = hashlib.sha256(
+        repr((target, table.choice, declared.get("split"), declared.get("group"))).encode()
+    )
+    found.update(repr((np.asarray(table.y).tolist(), np.asarray(table.levels).tolist())).encode())
+    for value in (table.groups, *table.fit_params.values()):
+        found.update(repr(None if value is None else np.asarray(value).tolist()).encode())
+    for at, name in enumerate(table.rows.labels):
+        column = table.rows.column(at)
+        cells = column.values if column.values is not None else [*column.levels, ""]
+        codes = [] if column.values is not None else column.codes
+        found.update(repr((name, np.asarray(cells).tolist(), np.asarray(codes).tolist())).encode())
+    return found.hexdigest()[:16]
+
+
 def seen(path: Path, file: File) -> Seen:
     """Read and understand a file as `nongauss fit` does before it fits."""
     began = time.process_time()
-    said: dict[str, Any] = {name: value for name, value in file.declared.items() if name != "split"}
-    if "levels" in said:
-        said["levels"] = tuple(said["levels"].split(","))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            table = load_table(path, file.target, declared=Declared(**said))
+            table = understood(path, file.target, file.declared)
             columns = {name: table.rows.column(i) for i, name in enumerate(table.rows.labels)}
         except InputError as error:
             return Seen(refused=str(error), said=[str(w.message) for w in caught])
