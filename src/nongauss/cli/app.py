@@ -45,8 +45,8 @@ def demo(*, seed: options.Seed = 0, outputs: options.Outputs, talk: options.Talk
         table = demo_table(seed)
         here.say(f"{table.before}\n")
         model = choose.build_model(table.choice, seed=seed, callbacks=here.callbacks)
-        here.step("fitting")
-        outcome, rival = beside_gaussian(judge.fit_and_judge(model, table, seed=seed), table, seed)
+        outcome = judge.fit_and_judge(model, table, seed=seed, step=here.step)
+        outcome, rival = beside_gaussian(outcome, table, seed)
         outcome.final.about_ = about_of(outcome, table, "auto")
         pictures = [(CAPTION, picture(outcome.judged, rival, table))]
         fit_and_report.finish(here, outcome, table, outputs, TITLE, pictures)
@@ -93,11 +93,11 @@ def fit(
         here.say(f"{table.before}\n")
         fit_and_report.keep_compiled()
         here.goes_on_from(checkpoint)
-        here.step("fitting")
         how = {"held_out": held_out, "seed": choices.seed, "checkpoint": checkpoint}
         if engine == "memory":
-            outcome = judge.fit_and_judge(estimator, table, refit=refit, **how)
+            outcome = judge.fit_and_judge(estimator, table, refit=refit, step=here.step, **how)
         else:
+            here.step("fitting")
             outcome = out_of_core.fit_parts(estimator, table, data, engine, **how)
         outcome.final.about_ = about_of(outcome, table, choices.model, declared)
         fit_and_report.finish(here, outcome, table, outputs, f"{target} in {data.name}")

@@ -104,10 +104,26 @@ def as_pandas(data: Any) -> pd.DataFrame | pd.Series[Any] | None:
     native = nw.from_native(data, pass_through=True, allow_series=True)
     if isinstance(native, nw.LazyFrame):
         raise InputError("The table is lazy, its rows are not there yet; call its collect() or compute().")
-    if isinstance(native, nw.DataFrame | nw.Series):
-        converted: pd.DataFrame | pd.Series[Any] = native.to_pandas()
-        return converted
-    return None
+    if not isinstance(native, nw.DataFrame | nw.Series):
+        return None
+    if isinstance(native, nw.Series):
+        one: pd.Series[Any] = _narrower(native).to_pandas()
+        return one
+    wide = [_narrower(native[name]) for name, dtype in native.schema.items() if dtype in _WIDE]
+    converted: pd.DataFrame = (native.with_columns(*wide) if wide else native).to_pandas()
+    return converted
+
+
+_WIDE = (nw.Int128, nw.UInt128)
+
+
+def _narrower(series: nw.Series[Any]) -> nw.Series[Any]:
+    """Whole numbers of 128 bits, which pandas does not have, in 64 bits; as floats where they do not fit."""
+    if series.dtype not in _WIDE:
+        return series
+    ends = [end for end in (series.min(), series.max()) if end is not None]
+    fits = all(-(2**63) <= int(end) < 2**63 for end in ends)
+    return series.cast(nw.Int64 if fits else nw.Float64)
 
 
 def without_mask(array: Any) -> Any:

@@ -163,6 +163,7 @@ def read_input(X: Any, estimator_name: str = "this estimator") -> InputTable:
         names = _string_names(frame.columns)
         _check_size(frame.shape, estimator_name)
         return InputTable(frame, names, labels)
+    refuse_records(X, "X")
     array = check_array(
         without_mask(_list_as_array(X)),
         dtype=None,
@@ -171,6 +172,16 @@ def read_input(X: Any, estimator_name: str = "this estimator") -> InputTable:
         input_name="X",
     )
     return InputTable(array, None, tuple(f"x{j}" for j in range(array.shape[1])))
+
+
+def refuse_records(array: Any, what: str) -> None:
+    """Raises InputError for a structured array, whose rows are records with fields."""
+    names = getattr(getattr(array, "dtype", None), "names", None)
+    if names:
+        raise InputError(
+            f"{what} is a structured array with the fields {', '.join(map(repr, names[:5]))}; "
+            "make a frame of it: pandas.DataFrame(array)."
+        )
 
 
 def match_columns(

@@ -197,7 +197,10 @@ def positive(name, n, seed):
     return X, laws[name].rvs(random_state=rng), laws[name]
 
 
-@pytest.mark.parametrize("name", ["gamma", "exponential", "log_normal", "beta"])
+@pytest.mark.parametrize(
+    "name",
+    ["gamma", "log_normal", *(pytest.param(n, marks=pytest.mark.gate) for n in ("exponential", "beta"))],
+)
 def test_positive_laws_and_shares_come_back(name):
     """From rows cut off above, and from intervals."""
     X, z, _ = positive(name, 500, 0)

@@ -59,7 +59,8 @@ class Label(Kind):
         elif cells.content == "string":
             codes, texts, column = cells.texts[0], cells.texts[1].to_pylist(), cells.labels
         else:
-            return cells.labels if cells.content in TEXT else None
+            is_text = cells.content in TEXT and getattr(cells.dtype, "kind", "") != "V"
+            return cells.labels if is_text else None
         return replace(column, note="; ".join(_notes(codes, texts, column.levels)))
 
     def summarise(self, column: Column, weight: NDArray[np.float64]) -> LabelFacts:
