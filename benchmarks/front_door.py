@@ -149,6 +149,8 @@ def wrong_figures(file: File, out: Mapping[str, Any]) -> list[str]:
         wrong.append("no verdict")
     elif file.verdict and not found(file.verdict, [out["verdict"]]):
         wrong.append(f"verdict: expected {file.verdict!r}, came {out['verdict']!r}")
+    elif fit.floor > 0 and found("say nothing|worse than the mean", [out["verdict"]]):
+        wrong.append(f"verdict: the columns tell much, but it says {out['verdict'][:200]!r}")
     return wrong if out["beside"] else [*wrong, "no baseline beside"]
 
 
@@ -327,7 +329,7 @@ def wanted(chosen: argparse.Namespace, records: Mapping[str, Any]) -> list[Recip
             print(f"{name}: the set {recipe.needs} is not in {chosen.data}", file=sys.stderr)
         elif chosen.again or name not in records:
             out.append(recipe)
-    return out
+    return sorted(out, key=lambda recipe: recipe.large)
 
 
 if __name__ == "__main__":

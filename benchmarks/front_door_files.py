@@ -82,6 +82,7 @@ class Recipe:
     row: str
     make: Callable[..., File]
     needs: str = ""
+    large: bool = False
 
     def __call__(self, data: Path | None) -> File:
         """The file; `data` is the folder of the sets."""
@@ -91,11 +92,13 @@ class Recipe:
 RECIPES: dict[str, Recipe] = {}
 
 
-def messy(row: str, needs: str = "") -> Callable[[Callable[..., File]], Callable[..., File]]:
-    """Register a function as the recipe of a file; `needs` is a set in the folder of data."""
+def messy(
+    row: str, needs: str = "", large: bool = False
+) -> Callable[[Callable[..., File]], Callable[..., File]]:
+    """Register a function as the recipe of a file; `needs` is a set in the folder of data, `large`: comes last."""
 
     def keep(make: Callable[..., File]) -> Callable[..., File]:
-        RECIPES[make.__name__] = Recipe(make.__name__, row, make, needs)
+        RECIPES[make.__name__] = Recipe(make.__name__, row, make, needs, large)
         return make
 
     return keep
