@@ -293,29 +293,32 @@ def all_wrong(record: Mapping[str, Any]) -> list[str]:
 
 def main() -> None:
     options = parser(__doc__.splitlines()[0])
-    options.add_argument("--quick", action="store_true", help="read and understand only, write no results")
+    options.add_argument("--quick", action="store_true", help="no fits; writes with --again only")
     options.add_argument("--only", nargs="*", help="names of files")
     options.add_argument("--again", action="store_true", help="do what is in the results once more")
     options.add_argument("--keep", type=Path, help="folder in which the files stay")
     options.add_argument("--minutes", type=float, default=1e9, help="start no file after so long")
     chosen = options.parse_args()
     kept = RESULTS / "front_door.json"
-    records = {} if chosen.quick or not kept.exists() else json.loads(kept.read_text())["files"]
+    records: dict[str, Any] = json.loads(kept.read_text())["files"] if kept.exists() else {}
     began = time.perf_counter()
+    done: list[str] = []
     with tempfile.TemporaryDirectory() as temporary:
         folder = chosen.keep or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
         for recipe in wanted(chosen, records):
             if time.perf_counter() - began > 60 * chosen.minutes:
                 break
-            record = judged(recipe, chosen.data, folder, fit=not chosen.quick)
-            records[recipe.name] = record
-            for line in all_wrong(record) or ["right"]:
+            came = judged(recipe, chosen.data, folder, fit=not chosen.quick)
+            records[recipe.name] = {**records.get(recipe.name, {}), **came} if chosen.quick else came
+            done.append(recipe.name)
+            for line in all_wrong(came) or ["right"]:
                 print(f"{recipe.name}: {line}", flush=True)
             if not chosen.quick:
                 write_results("front_door", {"files": records})
-    print(f"{sum(not all_wrong(record) for record in records.values())} of {len(records)} right")
-    if not chosen.quick:
+    print(f"{sum(not all_wrong(records[name]) for name in done)} of {len(done)} right")
+    if not chosen.quick or chosen.again:
+        write_results("front_door", {"files": records})
         write_table("front_door", table(records))
 
 
@@ -327,7 +330,7 @@ def wanted(chosen: argparse.Namespace, records: Mapping[str, Any]) -> list[Recip
             continue
         if recipe.needs and not (chosen.data / recipe.needs / "data.csv.gz").exists():
             print(f"{name}: the set {recipe.needs} is not in {chosen.data}", file=sys.stderr)
-        elif chosen.again or name not in records:
+        elif chosen.again or chosen.quick or name not in records:
             out.append(recipe)
     return sorted(out, key=lambda recipe: recipe.large)
 
