@@ -95,7 +95,7 @@ RECIPES: dict[str, Recipe] = {}
 def messy(
     row: str, needs: str = "", large: bool = False
 ) -> Callable[[Callable[..., File]], Callable[..., File]]:
-    """Register a function as the recipe of a file, one that `needs` a set in the folder of data or is `large`."""
+    """Register a function as the recipe of a file; it may need a set in the folder of data, or be `large`."""
 
     def keep(make: Callable[..., File]) -> Callable[..., File]:
         RECIPES[make.__name__] = Recipe(make.__name__, row, make, needs, large)
