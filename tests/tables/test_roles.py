@@ -163,7 +163,7 @@ def test_rows_in_order_of_time_and_columns_of_events():
     dates = pd.date_range("2020-01-01", periods=N)
     text = warned("time", when=dates, back=dates[::-1], mixed=dates[rng.permutation(N)])
     assert list(text) == ["when", "back"]
-    assert "--split when" in text["when"]
+    assert "--split last" in text["when"]
     time, event = rng.exponential(size=N), rng.integers(0, 2, N)
     text = warned("censoring", time, "survival time", event=event, age=rng.integers(18, 90, N))
     assert "--censored event" in text["event"]

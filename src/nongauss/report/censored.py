@@ -9,9 +9,9 @@ from scipy.optimize import minimize
 from scipy.special import log_ndtr
 from sklearn.base import BaseEstimator, RegressorMixin
 
-from nongauss.report.baselines import TableColumns
 from nongauss.report.residual_law import SCALES, FloatArray, LawRows, Residuals, Scale, ShiftLaw
 from nongauss.report.scoring import limits
+from nongauss.report.usual import TableColumns
 
 _PENALTIES = (0.1, 1.0, 10.0, 100.0, 1000.0)
 

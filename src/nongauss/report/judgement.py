@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -65,14 +65,30 @@ class Judgement:
         return table
 
 
-def judge(model: Any, train: Part, test: Part, *, seed: int = 0) -> Judgement:
-    """Fit a clone of the model to `train`, and judge it on `test` beside the usual models."""
+def unsaid(step: str) -> None:
+    """Nobody watches."""
+
+
+def judge(
+    model: Any, train: Part, test: Part, *, seed: int = 0, step: Callable[[str], object] = unsaid
+) -> Judgement:
+    """Fit a clone of the model to `train`, and judge it on `test` beside the usual models.
+
+    `step` is told what is being done.
+    """
+    step("fitting, to be judged")
     fitted, seconds = fit_timed(model, train.X, train.y, train.taken_by(model.fit))
-    return beside_usual(fitted, train, test, seconds=seconds, seed=seed)
+    return beside_usual(fitted, train, test, seconds=seconds, seed=seed, step=step)
 
 
 def beside_usual(
-    fitted: Any, train: Part, test: Part, *, seconds: float | None = None, seed: int = 0
+    fitted: Any,
+    train: Part,
+    test: Part,
+    *,
+    seconds: float | None = None,
+    seed: int = 0,
+    step: Callable[[str], object] = unsaid,
 ) -> Judgement:
     """Judge a fitted model on `test` beside usual models that are fitted to `train`."""
     scores = scored(fitted, test)
@@ -81,6 +97,7 @@ def beside_usual(
     taken: dict[str, float] = {} if seconds is None else {"": seconds}
     notes = []
     for name, estimator in estimators.items():
+        step(f"beside it: {name}")
         rows = _affordable(train, fitted)
         if len(rows) < min(len(train.y), _FEWEST_SAMPLED) and name != constant:
             notes.append(f"The table is too wide for {name}, which was left out.")

@@ -112,7 +112,8 @@ class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):  
     ----------
     likelihood : str or callable, default "gaussian"
         "gaussian"; "heteroscedastic" (Gaussian, noise depends on the inputs); "laplace", "student_t" (heavy
-        tails); "exponential", "gamma" (positive, mean e^f), "log_normal" (positive, log y = f + noise);
+        tails); "exponential", "gamma" (positive, mean e^f), "log_normal" (positive, log y = f + noise),
+        "weibull" (positive, such as times, scale e^f);
         "hurdle_gamma", "hurdle_log_normal" (positive with exact zeros); "beta" (between 0 and 1, mean s(f)),
         "zero_one_beta" (shares with exact 0 or 1); "poisson", "negative_binomial" (counts, mean e^f),
         "zero_inflated_poisson", "zero_inflated_negative_binomial" (counts with more zeros); "discretised",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 import math
 import re
+import unicodedata
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -103,10 +104,26 @@ def as_pandas(data: Any) -> pd.DataFrame | pd.Series[Any] | None:
     native = nw.from_native(data, pass_through=True, allow_series=True)
     if isinstance(native, nw.LazyFrame):
         raise InputError("The table is lazy, its rows are not there yet; call its collect() or compute().")
-    if isinstance(native, nw.DataFrame | nw.Series):
-        converted: pd.DataFrame | pd.Series[Any] = native.to_pandas()
-        return converted
-    return None
+    if not isinstance(native, nw.DataFrame | nw.Series):
+        return None
+    if isinstance(native, nw.Series):
+        one: pd.Series[Any] = _narrower(native).to_pandas()
+        return one
+    wide = [_narrower(native[name]) for name, dtype in native.schema.items() if dtype in _WIDE]
+    converted: pd.DataFrame = (native.with_columns(*wide) if wide else native).to_pandas()
+    return converted
+
+
+_WIDE = (nw.Int128, nw.UInt128)
+
+
+def _narrower(series: nw.Series[Any]) -> nw.Series[Any]:
+    """Whole numbers of 128 bits, which pandas does not have, in 64 bits; as floats where they do not fit."""
+    if series.dtype not in _WIDE:
+        return series
+    ends = [end for end in (series.min(), series.max()) if end is not None]
+    fits = all(-(2**63) <= int(end) < 2**63 for end in ends)
+    return series.cast(nw.Int64 if fits else nw.Float64)
 
 
 def without_mask(array: Any) -> Any:
@@ -133,6 +150,11 @@ def label_of(value: Any) -> str:
     if isinstance(value, float | np.floating) and math.isfinite(value) and float(value).is_integer():
         return str(int(value))
     return str(value)
+
+
+def tidy(label: str) -> str:
+    """A label without blanks around it, and with each accented letter as one sign (Unicode's form NFC)."""
+    return label.strip() if label.isascii() else unicodedata.normalize("NFC", label).strip()
 
 
 def sorted_labels(labels: Iterable[str]) -> tuple[str, ...]:
@@ -168,11 +190,11 @@ MOST_SORTED = 1000
 
 
 def recoded(name: str, codes: NDArray[np.intp], values: Sequence[Any], ordered: bool = False) -> Column:
-    """A column of labels in sorted order (up to `MOST_SORTED`), whatever order its `values` came in.
+    """A column of tidy labels in sorted order (up to `MOST_SORTED`), whatever order its `values` came in.
 
     `codes` (N,) are into `values`; `ordered`: their order means something, so it becomes the ranks.
     """
-    texts = [label_of(value) for value in values]
+    texts = [tidy(label_of(value)) for value in values]
     levels = sorted_labels(texts) if ordered or len(texts) <= MOST_SORTED else tuple(dict.fromkeys(texts))
     if levels == tuple(texts):
         return Column(name, None, codes, levels, tuple(range(len(levels))) if ordered else (), "label")
@@ -313,33 +335,6 @@ class Cells:
             codes, texts = self.texts
             return recoded(self.name, codes, texts.to_pylist())
         return labelled(self.name, self.objects, self.missing)
-
-
-ENOUGH = 0.95
-"""The share of a column's cells that must be values, so that the others count as missing."""
-
-_MOSTLY, _MOST_NAMED = 2 / 3, 5
-
-
-def named_cells(texts: Sequence[str], count: NDArray[np.intp], which: NDArray[np.bool_]) -> str:
-    """Some of the texts (L,) with the number of their cells, the most frequent first; "" for none."""
-    places = sorted(np.flatnonzero(which & (count > 0)).tolist(), key=lambda i: (-count[i], texts[i]))
-    shown = [f"{texts[i]!r} ({count[i]} cell{'s' if count[i] > 1 else ''})" for i in places[:_MOST_NAMED]]
-    more = int(count[places[_MOST_NAMED:]].sum())
-    return ", ".join(shown) + (f" and {more} cells more" if more else "")
-
-
-def mostly(
-    texts: Sequence[str], count: NDArray[np.intp], odd: NDArray[np.bool_], what: str
-) -> tuple[str, ...]:
-    """The note on a column of texts (L,) that are mostly, but not nearly always, values: `odd` are not."""
-    share = float(count[~odd].sum() / max(count.sum(), 1))
-    if share < _MOSTLY:
-        return ()
-    return (
-        f"is taken for labels, though {share:.0%} of its cells are {what}: {named_cells(texts, count, odd)} "
-        "are not; correct or empty these cells",
-    )
 
 
 def distinct_texts(cells: Any) -> tuple[NDArray[np.intp], Any]:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.core.records import persistable
-from nongauss.tables.column import Column, ColumnSummary, listed
+from nongauss.tables.column import Column, ColumnSummary, listed, tidy
 from nongauss.tables.frame import InputTable, match_columns, read_input
 from nongauss.tables.kinds import flat, kind_of
 from nongauss.tables.kinds.label import FEW_ROWS, MOST_LEVELS
@@ -155,7 +155,7 @@ def _known_codes(code: ColumnCode, column: Column, unseen: list[str]) -> NDArray
     assert column.codes is not None
     if column.levels == code.levels:
         return column.codes
-    place = {level: number for number, level in enumerate(code.levels)}
+    place = {tidy(level): number for number, level in enumerate(code.levels)}
     lookup = np.array([*(place.get(level, -1) for level in column.levels), -1], dtype=np.intp)
     codes = lookup[column.codes]
     strange = (codes < 0) & (column.codes >= 0)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
@@ -72,6 +72,33 @@ def check_in_memory(X: Any, method: str) -> None:
             f"{method} takes a portion of the rows in memory, got a {type(X).__name__}; "
             "call fit, which reads tables in parts."
         )
+
+
+_WORDS_OF_TEXT = 4  # words from which labels are sentences
+
+
+def _why_ignored(code: ColumnCode, column: ColumnSummary) -> str:
+    """Why a column is left out."""
+    if code.role == "empty":
+        return "all cells are missing"
+    if code.role == "constant":
+        return "only one value"
+    levels = column.levels or {}
+    if sum(len(level.split()) for level in levels) >= _WORDS_OF_TEXT * len(levels):
+        return "free text, of which models here know nothing"
+    return f"text that differs from row to row, or more than {MOST_LEVELS} labels"
+
+
+def _warn_ignored(codes: Sequence[ColumnCode], columns: Sequence[ColumnSummary], is_frame: bool) -> None:
+    """Say which flat columns of a table are left out, and why."""
+    names: dict[str, list[str]] = {}
+    for role in ("empty", "constant", "identifier") if is_frame else ("empty", "identifier"):
+        for code, column in zip(codes, columns, strict=True):
+            if code.role == role:
+                names.setdefault(_why_ignored(code, column), []).append(code.name)
+    notes = [f"{listed(found)} ({reason})" for reason, found in names.items()]
+    if notes:
+        warnings.warn(f"X has columns that are ignored: {'; '.join(notes)}.", NongaussWarning, stacklevel=5)
 
 
 LABEL = "label"
@@ -197,7 +224,7 @@ class Summary:
 
     def warn(self) -> None:
         """Warn about the columns that the encoder ignores, and of how others were read."""
-        warn_ignored(self.encoder.columns, self.is_frame)
+        _warn_ignored(self.encoder.columns, self.columns, self.is_frame)
         notes = [f"Column {column.name!r} {column.note}." for column in self.inputs if column.note]
         if notes:
             warnings.warn(" ".join(notes), NongaussWarning, stacklevel=4)
@@ -324,19 +351,3 @@ def summarise(part: Part, estimator_name: str) -> Summary | None:
     table = read_input(part.X, estimator_name)
     inputs = tuple(InputSummary.of(table.column(j), weight, part.name) for j in range(len(table.labels)))
     return Summary(table.names, inputs, Counted.of(weight), table.is_frame, part.name)
-
-
-def warn_ignored(codes: Sequence[ColumnCode], is_frame: bool) -> None:
-    """Say which columns of a table are left out, and why."""
-    reasons: Mapping[str, str] = {
-        "empty": "all cells are missing",
-        "constant": "only one value",
-        "identifier": f"text that differs from row to row, or more than {MOST_LEVELS} labels",
-    }
-    notes = []
-    for role, reason in reasons.items():
-        names = [code.name for code in codes if code.role == role]
-        if names and (is_frame or role != "constant"):
-            notes.append(f"{listed(names)} ({reason})")
-    if notes:
-        warnings.warn(f"X has columns that are ignored: {'; '.join(notes)}.", NongaussWarning, stacklevel=3)

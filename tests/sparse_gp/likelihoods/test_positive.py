@@ -8,7 +8,7 @@ from scipy import special, stats
 
 from nongauss.core.errors import InputError
 from nongauss.sparse_gp.likelihoods import Beta, Exponential, Gamma
-from nongauss.sparse_gp.likelihoods.positive import expected_shares, trigamma
+from nongauss.sparse_gp.likelihoods.share import expected_shares, trigamma
 
 F = np.array([[0.3], [-2.0], [3.0]])
 

@@ -86,5 +86,5 @@ def _refusal(cells: Cells) -> Exception:
         )
     return TypeError(
         f"Column {name!r} of X, row {row} (counted from 0): argument must be a string or a number, "
-        f"not {type(cell).__name__!r}."
+        f"not {type(cell).__name__!r}; give one value a cell."
     )

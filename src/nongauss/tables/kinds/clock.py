@@ -12,10 +12,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from nongauss.core.errors import InputError
-from nongauss.tables.column import ENOUGH, Cells, Column, ColumnSummary, Kind, label_of, named_cells
+from nongauss.tables.column import Cells, Column, ColumnSummary, Kind, label_of
 from nongauss.tables.date_text import clock_hours
 from nongauss.tables.kinds.date import HOURS
 from nongauss.tables.kinds.number import Moments
+from nongauss.tables.lost_cells import ENOUGH, named_cells
 
 ROWS_AN_HOUR = 10  # rows for each hour in use from which the hours are labels as well
 

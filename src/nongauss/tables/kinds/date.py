@@ -13,19 +13,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from nongauss.core.errors import InputError
-from nongauss.tables.column import (
-    ENOUGH,
-    Cells,
-    Column,
-    ColumnSummary,
-    Kind,
-    label_of,
-    labelled,
-    mostly,
-    named_cells,
-)
+from nongauss.tables.column import Cells, Column, ColumnSummary, Kind, label_of, labelled
 from nongauss.tables.date_text import LOCAL, UTC, compact_days, read_dates
 from nongauss.tables.kinds.number import Moments
+from nongauss.tables.lost_cells import ENOUGH, mostly, named_cells
 
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 MONTHS = (

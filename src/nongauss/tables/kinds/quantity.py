@@ -13,17 +13,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from nongauss.core.errors import InputError
-from nongauss.tables.column import (
-    ENOUGH,
-    Cells,
-    Column,
-    ColumnSummary,
-    Kind,
-    distinct_texts,
-    mostly,
-    named_cells,
-)
+from nongauss.tables.column import Cells, Column, ColumnSummary, Kind, distinct_texts
 from nongauss.tables.kinds.number import Moments, shown_number
+from nongauss.tables.lost_cells import ENOUGH, mostly, named_cells
 from nongauss.tables.number_text import (
     MARK,
     POINT,
