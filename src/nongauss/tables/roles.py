@@ -72,7 +72,7 @@ ROUND = (
 )
 """Sizes of numbers by which gaps are written: 99, 999, ..., and 1e6 to 1e12."""
 
-_FEW_TIMES, _ONE_CELL = 2, 20.0
+_FEW_TIMES, _ONE_CELL = 3, 1000.0
 _LOOK = 200
 _WORDS_OF_TEXT = 4.0
 _DISTINCT_OF_TEXT = 0.5
@@ -212,8 +212,8 @@ def _label_role(column: Column, name: str, *, use: bool) -> ColumnRole:
 def _on_gaps(values: FloatArray, name: str) -> tuple[tuple[str, str], ...]:
     """A warning of the lowest and of the highest value that lie apart as values do that stand for a gap.
 
-    Far out: the empty stretch beside them is as long as the range of all other values, and they occur twice,
-    or are written as gaps are (999); or it is 20 times as long.
+    Far out: the empty stretch beside them is as long as the range of all other values, and they occur three
+    times, or are written as gaps are (999); or it is 1,000 times as long.
     """
     out = []
     for end, rest_of in ((values.min(), values > values.min()), (values.max(), values < values.max())):
