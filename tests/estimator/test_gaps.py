@@ -94,6 +94,12 @@ CLASSIFIERS = {
     "tggm": lambda: nongauss.TGGMClassifier((20,), n_members=2, max_epochs=60, random_state=0),
     "gp": lambda: nongauss.SparseGPClassifier(n_inducing=30, max_iter=40, random_state=0),
     "ordinal": lambda: nongauss.SparseGPOrdinalClassifier(n_inducing=30, max_iter=40, random_state=0),
+    "ranks": lambda: nongauss.RankFactorClassifier(n_factors=3, max_iter=60, random_state=0),
+    "values": lambda: nongauss.RankFactorClassifier(
+        n_factors=3, observation="gaussian", inference="predictive", max_iter=60, random_state=0
+    ),
+    "harmonium": lambda: nongauss.HarmoniumClassifier(8, max_epochs=60, random_state=0),
+    "real units": lambda: nongauss.HarmoniumClassifier(8, units="real", max_epochs=60, random_state=0),
 }
 
 

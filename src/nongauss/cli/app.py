@@ -76,8 +76,9 @@ def fit(
 ) -> None:
     """Fit a model to a table, print how well it does on held-out rows, save it with a report."""
     with command(*talk) as here, ExitStack() as stack:
-        from nongauss.cli import choose, fit_and_report, judge, out_of_core, read
+        from nongauss.cli import choose, fit_and_report, judge, out_of_core
         from nongauss.cli.describe import about_of
+        from nongauss.cli.large import load_rows
         from nongauss.cli.split import declared_split
 
         check_outputs(outputs, [data])
@@ -85,9 +86,8 @@ def fit(
         here.step(f"reading {data.name}")
         if engine == "dask":
             here.aside(stack.enter_context(out_of_core.dask_client(scheduler)))
-        load = read.load_table if engine == "memory" else out_of_core.sampled_table
         held_out, declared = declared_split(*apart, declared)
-        table = load(data, target or "", choices.model, choices.task, choices.settings, declared)
+        table = load_rows(engine, data, target or "", choices, declared)
         how: dict[str, Any] = {"max_epochs": choices.max_epochs, "callbacks": here.callbacks}
         estimator = choose.build_model(table.choice, seed=choices.seed, **how)
         here.say(f"{table.before}\n")
@@ -166,11 +166,12 @@ def compare(
 ) -> None:
     """Cross-validate our models beside a linear model, boosted trees and a neural network."""
     with command(*talk) as here:
-        from nongauss.cli import choose, fit_and_report, read
+        from nongauss.cli import choose, fit_and_report
+        from nongauss.cli.large import load_rows
         from nongauss.report.comparison import comparison_text
 
         here.step(f"reading {data.name}")
-        table = read.load_table(data, target or "", choices.model, choices.task, choices.settings, declared)
+        table = load_rows("memory", data, target or "", choices, declared)
         here.say(f"{table.before}\n")
         is_open = choices.model == "auto"
         ours = choose.family(table.choice, table.kind, table.y) if is_open else [table.choice]

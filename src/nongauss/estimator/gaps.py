@@ -26,11 +26,13 @@ def over_gaps(
     rows: NDArray[np.float64],
     missing: NDArray[np.bool_],
     say: Callable[..., Any],
-    beside: Sequence[NDArray[Any]],
+    beside: Sequence[NDArray[Any]] = (),
+    average: Callable[[NDArray[Any]], NDArray[Any]] = lambda each: each.mean(axis=0),
 ) -> Any:
     """`say` of rows (N, D), and of those with `missing` cells (N, B) the mixture, or the mean.
 
-    `say(rows, *beside)` gives a law or an array (N, ...); `beside` are arrays with an entry a row.
+    `say(rows, *beside)` gives a law or an array (N, ...); `beside` are arrays with an entry a row. `average`
+    makes one of the arrays of all completions, (S, N, ...).
     """
     has_gaps = missing.any(axis=1)
     if not has_gaps.any():
@@ -44,15 +46,15 @@ def over_gaps(
         completed = donors.completions(rows[own], missing[own]).reshape(-1, rows.shape[1])
         repeated = (np.tile(part[own], (N_COMPLETIONS, *(1,) * (part.ndim - 1))) for part in beside)
         places.append(own)
-        said.append(_averaged(say(completed, *repeated), len(own)))
+        said.append(_averaged(say(completed, *repeated), len(own), average))
     return _in_their_places(said, places)
 
 
-def _averaged(said: Any, n_rows: int) -> Any:
-    """The mixture of laws, or the mean of arrays, over the completions of each row."""
+def _averaged(said: Any, n_rows: int, average: Callable[[NDArray[Any]], NDArray[Any]]) -> Any:
+    """The mixture of laws, or the average of arrays, over the completions of each row."""
     if isinstance(said, PredictiveDistribution):
         return mixture([said], n_rows=n_rows)
-    return said.reshape(N_COMPLETIONS, n_rows, *said.shape[1:]).mean(axis=0)
+    return average(said.reshape(N_COMPLETIONS, n_rows, *said.shape[1:]))
 
 
 def _in_their_places(said: Sequence[Any], places: Sequence[NDArray[np.intp]]) -> Any:

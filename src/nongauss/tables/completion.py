@@ -52,13 +52,16 @@ class DonorColumn(NamedTuple):
     is_number: bool
 
 
-def donor_columns(encoder: TableEncoder) -> tuple[DonorColumn, ...]:
-    """The encoded input columns, in the order of `as_scaled_with_gaps`."""
+def donor_columns(encoder: TableEncoder, view: str = "encoded_names") -> tuple[DonorColumn, ...]:
+    """The encoded input columns, in the order of `as_scaled_with_gaps`.
+
+    `view`: what names the columns of another view: "rank_names", "one_hot_names", which have no flags.
+    """
     found: dict[int, DonorColumn] = {}
     at = 0
     for place, code in zip(encoder.places, encoder.columns, strict=True):
-        width = len(code.encoded_names)
-        has_flag = code.flagged or (code.role == "numeric" and code.gaps)
+        width = len(getattr(code, view))
+        has_flag = view == "encoded_names" and (code.flagged or (code.role == "numeric" and code.gaps))
         values = tuple(range(at, at + width - has_flag))
         flag = at + width - 1 if has_flag else -1
         at += width
@@ -66,7 +69,8 @@ def donor_columns(encoder: TableEncoder) -> tuple[DonorColumn, ...]:
             former = found[place]
             found[place] = DonorColumn(former.values + values, max(former.flag, flag), False)
         elif width:
-            found[place] = DonorColumn(values, flag, code.role == "numeric")
+            is_number = code.role == "numeric" or (view == "rank_names" and bool(code.ranks))
+            found[place] = DonorColumn(values, flag, is_number)
     return tuple(found.values())
 
 
@@ -79,7 +83,7 @@ class Donors:
     (n,), and the input columns.
     """
 
-    X: NDArray[np.float32]
+    X: NDArray[np.floating[Any]]
     Y: NDArray[np.float32]
     weight: FloatArray
     columns: tuple[DonorColumn, ...]
@@ -92,6 +96,30 @@ class Donors:
         most = max(1, min(MOST_DONORS, MOST_CELLS // max(1, rows.X.shape[1])))
         X, Y, weight = rows.X[:most].copy(), _finite(rows.Y[:most]), rows.weight[:most].copy()
         return cls(X, Y, weight, donor_columns(encoder))
+
+    @classmethod
+    def of_cells(
+        cls,
+        columns: tuple[DonorColumn, ...],
+        cells: FloatArray,
+        labels: FloatArray,
+        weight: FloatArray,
+    ) -> Donors:
+        """Donors from cells (N, D) with NaN for gaps, which are drawn given the labels (N,) as well.
+
+        The rows are chosen by their content: their order in the table is irrelevant.
+        """
+        known, Y = rounded(np.nan_to_num(cells)), rounded(labels[:, None])
+        order = np.argsort(np.where(weight > 0, _hashes(known, Y), np.uint64(2**64 - 1)), kind="stable")
+        most = max(1, min(MOST_DONORS, MOST_CELLS // max(1, cells.shape[1]), int((weight > 0).sum())))
+        first = order[:most]
+        own = cls(np.nan_to_num(cells[first]), Y[first], weight[first], columns)
+        return own.settled(own.missing_of(cells[first]))
+
+    def missing_of(self, cells: FloatArray) -> BoolArray:
+        """Where cells (N, D) that are NaN for gaps have some, by input column: (N, B)."""
+        gaps = [np.isnan(cells[:, list(column.values)]).any(axis=1) for column in self.columns]
+        return np.stack(gaps, axis=1) if gaps else np.zeros((len(cells), 0), dtype=np.bool_)
 
     def completions(self, X: FloatArray, missing: BoolArray, n: int = N_COMPLETIONS) -> FloatArray:
         """Rows X (N, D) whose cells `missing` (N, B) are drawn n times given the others: (n, N, D)."""
@@ -108,21 +136,25 @@ class Donors:
         X[some] = rounded(_drawn(laws, self.X, self.weight, own, missing[some], Y, 1)[0])
         return rows._replace(X=X)
 
-    def settled(self) -> Donors:
-        """These donors, whose own gaps are only filled by the mean as yet, with draws in their places."""
-        missing = self.gaps_of(self.X)
+    def settled(self, missing: BoolArray | None = None) -> Donors:
+        """These donors, whose own gaps are only filled by the mean as yet, with draws in their places.
+
+        `missing` (n, B): these gaps; None: those that are flagged.
+        """
+        missing = self.gaps_of(self.X) if missing is None else missing
+        hashes = _hashes(rounded(self.X), self.Y)
         numbers = np.flatnonzero(missing.any(axis=0))
         now, Y = self.X.astype(np.float64), self.Y.astype(np.float64)
         for sweep in range(1 if len(numbers) == 1 else N_SWEEPS - 1):
             for j in numbers:
-                law = self._law(int(j), rounded(now), given_target=True, n_trees=1)
+                law = self._law(int(j), now, ~missing[:, j], given_target=True, n_trees=1)
                 if law is None:
                     continue
                 rows = np.flatnonzero(missing[:, j])
-                uniform = _uniform(_hashes(self.X, self.Y)[rows], int(j), sweep)
+                uniform = _uniform(hashes[rows], int(j), sweep)
                 own = np.hstack([now[rows], Y[rows]])
                 now[np.ix_(rows, law.values)] = law.draw(own, np.zeros(len(rows), np.intp), uniform)
-        return replace(self, X=rounded(now))
+        return replace(self, X=now.astype(self.X.dtype))
 
     def gaps_of(self, X: NDArray[Any]) -> BoolArray:
         """Where training rows X (N, D) have gaps, by their flags: (N, B)."""
@@ -140,15 +172,11 @@ class Donors:
     def _laws_given_target(self) -> _Laws:
         return _Laws(self, given_target=True)
 
-    def _law(self, number: int, X: NDArray[np.float32], given_target: bool, n_trees: int) -> ColumnLaw | None:
-        """The law of one column given the others, from donors X that are completed as far as they are.
-
-        With the target, only donors tell whose cell was there; without, the flag tells the two kinds apart.
-        """
+    def _law(
+        self, number: int, X: NDArray[Any], known: BoolArray, given_target: bool, n_trees: int
+    ) -> ColumnLaw | None:
+        """The law of one column given the others, from those donors X whose cell is `known` (n,)."""
         column = self.columns[number]
-        known = np.ones(len(X), dtype=np.bool_)
-        if given_target and column.flag >= 0:
-            known = ~(X[:, column.flag] > 0)
         if not column.values or not known.any():
             return None
         own = [*column.values] + ([column.flag] if given_target and column.flag >= 0 else [])
@@ -174,9 +202,16 @@ class _Laws:
 
     def __getitem__(self, number: int) -> ColumnLaw | None:
         if number not in self._known:
-            donors = self._donors
-            self._known[number] = donors._law(number, donors.X, self._given_target, self._n_trees)
+            self._known[number] = self._learned(number)
         return self._known[number]
+
+    def _learned(self, number: int) -> ColumnLaw | None:
+        """With the target, only donors tell whose cell was there; without, the flag tells the kinds apart."""
+        donors, known = self._donors, np.ones(len(self._donors.X), dtype=np.bool_)
+        flag = donors.columns[number].flag
+        if self._given_target and flag >= 0:
+            known = ~(donors.X[:, flag] > 0)
+        return donors._law(number, donors.X, known, self._given_target, self._n_trees)
 
     @property
     def columns(self) -> tuple[DonorColumn, ...]:
@@ -213,7 +248,7 @@ def _complete(part: Encoded, donors: Donors) -> Encoded:
 
 def _drawn(
     laws: _Laws,
-    donors: NDArray[np.float32],
+    donors: NDArray[Any],
     weight: FloatArray,
     X: FloatArray,
     missing: BoolArray,
@@ -250,7 +285,7 @@ def _drawn(
 
 def _begin_with_donors(
     columns: Sequence[DonorColumn],
-    donors: NDArray[np.float32],
+    donors: NDArray[Any],
     weight: FloatArray,
     now: FloatArray,
     missing: BoolArray,

@@ -66,7 +66,7 @@ class ColumnLaw:
     @classmethod
     def learn(
         cls,
-        X: NDArray[np.float32],
+        X: NDArray[Any],
         Y: NDArray[np.float32],
         weight: FloatArray,
         values: NDArray[np.intp],
