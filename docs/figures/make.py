@@ -32,6 +32,17 @@ def tidy(ax, title: str, x: str = "", y: str = "") -> None:
     ax.spines[["top", "right"]].set_visible(False)
 
 
+def demo() -> Figure:
+    """The picture of `nongauss demo`: counts, and what Gaussian noise makes of them."""
+    from nongauss.cli.demo import beside_gaussian, demo_table, picture
+    from nongauss.cli.judge import fit_and_judge
+
+    table = demo_table()
+    model = nongauss.SparseGPRegressor(**table.choice.settings, random_state=0)
+    outcome, rival = beside_gaussian(fit_and_judge(model, table), table, 0)
+    return picture(outcome.judged, rival, table)
+
+
 def tggm() -> Figure:
     """A spread that changes along x: 90 % and 50 % bands of a TGGM, with the rows."""
     rng = np.random.default_rng(0)
@@ -110,7 +121,7 @@ def rank_factor() -> Figure:
     return figure
 
 
-FIGURES = (tggm, sparse_gp, rectangle, harmonium, rank_factor)
+FIGURES = (demo, tggm, sparse_gp, rectangle, harmonium, rank_factor)
 
 
 def main() -> None:

@@ -95,7 +95,7 @@ def test_rows_in_time_order_are_warned_of_with_the_figure_of_the_last_fifth():
     forward = outcome.metrics["Days, last fifth"]
     assert forward["rmse"] > 1.5 * outcome.metrics["Days"]["rmse"]
     assert forward["n_rows"] == 24
-    warning = outcome.notes[1]
+    warning = outcome.verdict.sentences[-1]
     assert "'day'" in warning
     assert "--split last" in warning
     assert f"{forward['rmse']:.4g}" in warning

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from nongauss.cli.read import demo_table, load_table, prepare
+from nongauss.cli.read import load_table, prepare
 from nongauss.core.errors import InputError
 from report.stand_in import small_data
 
@@ -134,10 +134,3 @@ def test_a_file_is_read(tmp_path):
     frame().to_csv(tmp_path / "data.csv", index=False)
     table = load_table(tmp_path / "data.csv", "y", settings=["tol=0.1"])
     assert (table.source, table.choice.settings) == ("data.csv", {"tol": 0.1})
-
-
-def test_demo_data_are_real():
-    table = demo_table()
-    assert table.X.shape == (442, 10)
-    assert table.X["age"].between(18, 80).all()
-    assert table.choice.model == "tggm"

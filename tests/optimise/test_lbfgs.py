@@ -179,3 +179,13 @@ def test_evaluations_at_other_points_are_made_anew(tmp_path):
     climb(callbacks=(lambda p: p.iteration == 12,), checkpoint=Checkpoint(path, "a"))
     on = climb(x=(-1.0, 1.0), checkpoint=Checkpoint(path, "a"))
     assert_array_equal(on.state, climb(x=(-1.0, 1.0)).state)
+
+
+def test_an_objective_that_jumps_is_not_at_its_top():
+    """It has a slope of 10^6 and no step along it gains: values are not what the slope says."""
+
+    def jumps(x):
+        value = -1e6 * abs(float(np.sin(1e9 * x[0]))) if x[0] != 0.5 else 0.0
+        return value, np.array([1e6, 0.0]), value
+
+    assert climb(jumps, (0.5, 0.0)).status is Status.STALLED

@@ -1,8 +1,21 @@
 import numpy as np
 import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 
-from nongauss.sparse_gp.data import space_of, with_a_column
+from nongauss import SparseGPRegressor
+from nongauss.sparse_gp.data import (
+    MOST_VALUES,
+    SummariseTarget,
+    space_of,
+    target_scaler,
+    thinned,
+    with_a_column,
+)
+from nongauss.sparse_gp.likelihoods import Gaussian, StudentT
+from nongauss.sparse_gp.likelihoods.base import weighted_median
 from nongauss.tables.learn import as_source, learn
+from nongauss.tables.source import Part
 
 
 def test_encoded_columns_know_where_they_came_from():
@@ -16,3 +29,45 @@ def test_a_table_that_says_nothing_gets_a_column():
     learned = learn(as_source(np.ones((3, 1))), warn=False)
     assert with_a_column(learned.encoder.as_scaled(np.ones((3, 1)))).shape == (3, 1)
     assert len(space_of(learned.encoder).group) == 1
+
+
+@pytest.mark.parametrize("name", ["student_t", "laplace"])
+@pytest.mark.parametrize("absurd", [1e4, 1e9])
+def test_one_absurd_target_does_no_harm_to_the_others(name, absurd):
+    rng = np.random.default_rng(0)
+    X = np.linspace(0, 6, 150)[:, None]
+    f = np.sin(X[:, 0])
+    y = f + 0.1 * rng.normal(size=150)
+    y[50] = absurd
+    law = SparseGPRegressor(name, n_inducing=30, random_state=0).fit(X, y).predict_distribution(X)
+    others = np.arange(150) != 50
+    assert np.mean((law.quantile(0.5) - f)[others] ** 2) < 0.1 * np.var(f)
+
+
+def test_a_scale_is_that_of_the_moments_unless_values_are_absurd():
+    rng = np.random.default_rng(0)
+    skewed = np.exp(rng.normal(size=500))
+    absurd = np.append(skewed, 1e12)
+    reads = SummariseTarget(StudentT(), "it")
+    one, other = (reads(Part("", None, y), np.ones(len(y))) for y in (skewed, absurd))
+    standard = target_scaler(one, Gaussian())
+    assert_array_equal(target_scaler(one, StudentT()).scale, standard.scale)
+    assert_allclose(target_scaler(other, StudentT()).scale, standard.scale, rtol=0.5)
+    assert target_scaler(other, Gaussian()).scale[0] > 1e10
+    parts = [reads(Part("", None, y), np.ones(len(y))) for y in np.array_split(absurd, 3)]
+    whole = target_scaler(sum(parts[1:], parts[0]), StudentT())
+    assert_allclose(whole.scale, target_scaler(other, StudentT()).scale)
+
+
+def test_half_of_the_values_at_the_median_still_have_a_scale():
+    y = np.concatenate([np.zeros(60), np.random.default_rng(0).normal(size=40), [1e9]])
+    found = target_scaler(SummariseTarget(StudentT(), "it")(Part("", None, y), np.ones(101)), StudentT())
+    assert 0.2 < found.scale[0] < 10.0
+
+
+def test_many_values_are_thinned_to_their_order_statistics():
+    values, weights = np.random.default_rng(0).permutation(50_001).astype(float), np.ones(50_001)
+    few, shares = thinned(values, weights)
+    assert len(few) == MOST_VALUES
+    assert_allclose(shares.sum(), 50_001)
+    assert_allclose(weighted_median(few, shares), 25_000, atol=5)

@@ -123,7 +123,7 @@ def test_new_labels_and_new_gaps():
     text = str(caught[0].message)
     assert "'pink' in column 'colour' (first in row 1)" in text
     assert "'Rome' in column 'city' (first in row 2)" in text
-    assert "replaced by the mean in column 'height'" in text
+    assert "missing in column 'height', where none was when fitting; the mean stands" in text
     assert caught[0].filename == __file__
     assert Z[1, :3].tolist() == [0, 0, 0]
     assert Z[2, 4] == 0.5  # the share of the second of two labels

@@ -98,7 +98,7 @@ def test_polars_and_arrow_frames_look_like_pandas():
             InputError,
             "Column 'a' of X mixes numbers and text, first 'b' in row 1",
         ),
-        (pd.DataFrame({"a": pd.period_range("2020", periods=2)}), InputError, "holds period values"),
+        (pd.DataFrame({"a": pd.interval_range(0, 2)}), InputError, "holds interval values"),
         (np.array([[1.0], [np.inf]]), InputError, r"infinity \(inf\) in column 'x0', row 1"),
         (pd.DataFrame([[1, 2]], columns=["a", "a"]), InputError, "more than one column named 'a'"),
         (pd.DataFrame([[1, 2]], columns=["a", 1]), InputError, "column names of X are text and some are not"),

@@ -34,29 +34,22 @@ def main(
 
 @app.command()
 @options.grouped(outputs=options.outputs, talk=options.talk)
-def demo(
-    *,
-    seed: options.Seed = 0,
-    max_epochs: options.Epochs = None,
-    set_: options.Settings = None,
-    outputs: options.Outputs,
-    talk: options.Talk,
-) -> None:
-    """Fit a regression on a real data set that ships with scikit-learn, next to ridge regression."""
+def demo(*, seed: options.Seed = 0, outputs: options.Outputs, talk: options.Talk) -> None:
+    """Fit counts of calls, made by a stated law, and say what a Gaussian model makes of them."""
     with command(*talk) as here:
-        from nongauss.cli import choose, fit_and_report, judge, read
+        from nongauss.cli import choose, fit_and_report, judge
+        from nongauss.cli.demo import CAPTION, TITLE, beside_gaussian, demo_table, picture
         from nongauss.cli.describe import about_of
 
         check_outputs(outputs)
-        here.step("reading the data set")
-        table = read.demo_table(set_ or ())
+        table = demo_table(seed)
         here.say(f"{table.before}\n")
-        model = choose.build_model(table.choice, seed=seed, max_epochs=max_epochs, callbacks=here.callbacks)
-        fit_and_report.keep_compiled()
-        here.step("fitting")
-        outcome = judge.fit_and_judge(model, table, seed=seed)
-        outcome.final.about_ = about_of(outcome, table, "tggm")
-        fit_and_report.finish(here, outcome, table, outputs, "Diabetes progression after one year")
+        model = choose.build_model(table.choice, seed=seed, callbacks=here.callbacks)
+        outcome = judge.fit_and_judge(model, table, seed=seed, step=here.step)
+        outcome, rival = beside_gaussian(outcome, table, seed)
+        outcome.final.about_ = about_of(outcome, table, "auto")
+        pictures = [(CAPTION, picture(outcome.judged, rival, table))]
+        fit_and_report.finish(here, outcome, table, outputs, TITLE, pictures)
 
 
 @app.command()
@@ -83,8 +76,9 @@ def fit(
 ) -> None:
     """Fit a model to a table, print how well it does on held-out rows, save it with a report."""
     with command(*talk) as here, ExitStack() as stack:
-        from nongauss.cli import choose, fit_and_report, judge, out_of_core, read
+        from nongauss.cli import choose, fit_and_report, judge, out_of_core
         from nongauss.cli.describe import about_of
+        from nongauss.cli.large import load_rows
         from nongauss.cli.split import declared_split
 
         check_outputs(outputs, [data])
@@ -92,19 +86,18 @@ def fit(
         here.step(f"reading {data.name}")
         if engine == "dask":
             here.aside(stack.enter_context(out_of_core.dask_client(scheduler)))
-        load = read.load_table if engine == "memory" else out_of_core.sampled_table
         held_out, declared = declared_split(*apart, declared)
-        table = load(data, target or "", choices.model, choices.task, choices.settings, declared)
-        here.say(f"{table.before}\n")
+        table = load_rows(engine, data, target or "", choices, declared)
         how: dict[str, Any] = {"max_epochs": choices.max_epochs, "callbacks": here.callbacks}
         estimator = choose.build_model(table.choice, seed=choices.seed, **how)
+        here.say(f"{table.before}\n")
         fit_and_report.keep_compiled()
         here.goes_on_from(checkpoint)
-        here.step("fitting")
         how = {"held_out": held_out, "seed": choices.seed, "checkpoint": checkpoint}
         if engine == "memory":
-            outcome = judge.fit_and_judge(estimator, table, refit=refit, **how)
+            outcome = judge.fit_and_judge(estimator, table, refit=refit, step=here.step, **how)
         else:
+            here.step("fitting")
             outcome = out_of_core.fit_parts(estimator, table, data, engine, **how)
         outcome.final.about_ = about_of(outcome, table, choices.model, declared)
         fit_and_report.finish(here, outcome, table, outputs, f"{target} in {data.name}")
@@ -173,11 +166,12 @@ def compare(
 ) -> None:
     """Cross-validate our models beside a linear model, boosted trees and a neural network."""
     with command(*talk) as here:
-        from nongauss.cli import choose, fit_and_report, read
+        from nongauss.cli import choose, fit_and_report
+        from nongauss.cli.large import load_rows
         from nongauss.report.comparison import comparison_text
 
         here.step(f"reading {data.name}")
-        table = read.load_table(data, target or "", choices.model, choices.task, choices.settings, declared)
+        table = load_rows("memory", data, target or "", choices, declared)
         here.say(f"{table.before}\n")
         is_open = choices.model == "auto"
         ours = choose.family(table.choice, table.kind, table.y) if is_open else [table.choice]

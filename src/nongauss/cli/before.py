@@ -57,7 +57,8 @@ class Before:
         rows = f"{self.n_rows:,} rows" + (
             f" ({self.n_dropped:,} more have no target)" if self.n_dropped else ""
         )
-        table = f"{self.source}: {rows}, {len(self.roles):,} columns beside the target"
+        n = len(self.roles)
+        table = f"{self.source}: {rows}, {n:,} column{'s' * (n != 1)} beside the target"
         out = [_item("Table", table), _item("Target", self._on_target()), _item("Model", self._on_model())]
         for head, used in (("Inputs", True), ("Left out", False)):
             groups = self._groups(used)

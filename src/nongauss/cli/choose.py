@@ -109,12 +109,20 @@ def candidates(chosen: Choice, found: TargetKind, column: Any, needs: Iterable[s
     What weighs models by evidence begins here; without evidence the first is taken.
     """
     out = [chosen]
+    known = {_law(chosen)}
     for kind in (found.kind, *(kind for kind, _ in found.near)):
         if kind in AUTO:
             choice = choose(column, kind)
             lacks = needs and frozenset(needs) - _fit_takes(choice.model, choice.task)
-            out += [choice] * (not lacks and choice not in out)
+            if not lacks and _law(choice) not in known:
+                known.add(_law(choice))
+                out.append(choice)
     return out
+
+
+def _law(choice: Choice) -> tuple[str, str, Any]:
+    """What tells candidates apart, whatever else is set."""
+    return choice.model, choice.task, choice.settings.get("likelihood")
 
 
 def likelihood_for(kind: ColumnKind, column: Any) -> dict[str, str]:

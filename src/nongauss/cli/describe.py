@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.base import is_classifier, is_regressor
 
 import nongauss
 from nongauss.cli.choose import REGRESSION
@@ -38,17 +39,13 @@ _TOLD_ELSEWHERE = {
     "labels_",
 }
 _MOST_NUMBERS = 20
-_MOST_CLASSES = 20
+_MOST_NAMED = 20
 
 
 def about_of(outcome: Outcome, table: Table, asked: str, declared: Declared = NOTHING) -> About:
-    """What is kept with the model of this fit. `asked`: the model that was asked for, maybe "auto".
-
-    The time is that of SOURCE_DATE_EPOCH where it is set, for files that are to be the same again.
-    """
-    info, is_number = table.info(), table.choice.task == REGRESSION and table.kind in NUMBERS
+    """What is kept with the model of this fit. `asked`: the model that was asked for, maybe "auto"."""
+    is_number = table.choice.task == REGRESSION and table.kind in NUMBERS
     beside = {name: getattr(declared, name) for name in ("exposure", "censored", "group")}
-    seconds = int(os.environ.get("SOURCE_DATE_EPOCH", time.time()))
     return About(
         target=table.target,
         kind=table.kind.value,
@@ -61,14 +58,25 @@ def about_of(outcome: Outcome, table: Table, asked: str, declared: Declared = NO
         source=table.source,
         n_rows=outcome.n_rows,
         n_held_out=outcome.n_held_out,
-        columns=[(name, kind) for name, kind in info.used],
-        ignored=[(name, reason) for name, reason in info.ignored],
+        columns=[(role.name, role.role) for role in table.before.roles if role.used],
+        ignored=table.ignored,
         figures=outcome.metrics,
         verdict=list(outcome.verdict.sentences),
         marginal=Marginal.of(table.y, labels=table.choice.task != REGRESSION),
-        fitted_at=datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds"),
+        fitted_at=_now(),
         version=nongauss.__version__,
     )
+
+
+def about_clusters(frame: pd.DataFrame, source: str) -> About:
+    """What is kept with clusters of these rows."""
+    return About(source=source, n_rows=len(frame), fitted_at=_now(), version=nongauss.__version__)
+
+
+def _now() -> str:
+    """The time, or that of SOURCE_DATE_EPOCH where it is set, for files that are to be the same again."""
+    seconds = int(os.environ.get("SOURCE_DATE_EPOCH", time.time()))
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
 
 
 def model_description(model: Any, path: Path) -> dict[str, Any]:
@@ -119,7 +127,7 @@ def description_text(model: Any, path: Path) -> str:
 
     manifest, about = manifest_of(path), model.about_ or About()
     head = [("File", f"{path}, format {manifest['format_version']}, nongauss {manifest['package_version']}")]
-    sections = [align([*head, *_about_lines(about), *facts(model), *_class_line(model)])]
+    sections = [align([*head, *_about_lines(model, about), *facts(model), *_class_line(model)])]
     sections += _column_sections(model, about)
     became = model._became()
     changed = [(n, f"{v}, which became {became[n]}" if n in became else v) for n, v in settings(model)]
@@ -134,9 +142,13 @@ def description_text(model: Any, path: Path) -> str:
     return "\n\n".join([*sections, *(["\n".join(about.verdict)] if about.verdict else [])])
 
 
-def _about_lines(about: About) -> list[tuple[str, str]]:
+def _about_lines(model: Any, about: About) -> list[tuple[str, str]]:
     """What the model was fitted to, as pairs of label and text."""
+    if about.target is None and about.source is not None:
+        return [("Table", f"{about.source}, {about.n_rows} rows"), ("Fitted at", str(about.fitted_at))]
     if about.target is None:
+        if not (is_classifier(model) or is_regressor(model)):
+            return []
         return [("Target", "not known: the model was saved from Python, or by an older version")]
     held = f", judged on {about.n_held_out} held out" if about.n_held_out else ", none held out"
     model = f"auto, which became {about.became}" if about.asked == "auto" else f"{about.asked}, as asked"
@@ -155,21 +167,28 @@ def _class_line(model: Any) -> list[tuple[str, str]]:
     classes = getattr(model, "classes_", None)
     if classes is None:
         return []
-    shown = [label_of(label) for label in classes[:_MOST_CLASSES].tolist()]
-    return [("Classes", ", ".join(shown) + (f", … ({len(classes)})" if len(classes) > len(shown) else ""))]
+    return [("Classes", _few([label_of(label) for label in classes.tolist()]))]
 
 
 def _column_sections(model: Any, about: About) -> list[str]:
     """The columns by kind, and those that were left out, where it is known; else their names."""
     if not about.columns:
         names = getattr(model, "feature_names_in_", None)
-        return [] if names is None else ["Columns: " + ", ".join(str(name) for name in names)]
+        return [] if names is None else [f"Columns: {_few(names)}"]
     kinds: dict[str, list[str]] = {}
     for name, kind in about.columns:
         kinds.setdefault(kind, []).append(name)
-    lines = [(f"{kind} ({len(names)})", ", ".join(names)) for kind, names in kinds.items()]
-    lines += [("left out", f"{name}: {reason}") for name, reason in about.ignored]
+    lines = [(f"{kind} ({len(names)})", _few(names)) for kind, names in kinds.items()]
+    lines += [("left out", f"{name}: {reason}") for name, reason in about.ignored[:_MOST_NAMED]]
+    if len(about.ignored) > _MOST_NAMED:
+        lines.append(("left out", f"… ({len(about.ignored)})"))
     return ["Columns\n" + align(lines, indent="  ")]
+
+
+def _few(names: Sequence[str]) -> str:
+    """Names with commas; of many the first, and how many there are."""
+    more = f", … ({len(names)})" if len(names) > _MOST_NAMED else ""
+    return ", ".join(str(name) for name in names[:_MOST_NAMED]) + more
 
 
 def _short(value: Any) -> str:

@@ -36,14 +36,25 @@ def keep_compiled() -> None:
         nongauss.cache_compiled()
 
 
-def finish(here: Command, outcome: Outcome, table: Table, outputs: Outputs, title: str) -> None:
-    """Print what came of a fit, its verdict with it, then save, draw the report and say where they are."""
+def finish(
+    here: Command,
+    outcome: Outcome,
+    table: Table,
+    outputs: Outputs,
+    title: str,
+    pictures: Sequence[tuple[str, Any]] = (),
+) -> None:
+    """Print what came of a fit, its verdict with it, then save, draw the report and say where they are.
+
+    `pictures`, pairs of caption and figure, stand first in the report.
+    """
     known = getattr(outcome.final, "stop_reason_", "")
     for note in outcome.notes:  # those of the table stand in the block before the fit
         here.say(f"note: {note}")
     here.say("\n" * bool(outcome.notes) + outcome_text(outcome, table))
     here.step("drawing the report")
-    save_and_report(outcome, table, paths=outputs.paths, title=title, notes=here.notes(known))
+    how: dict[str, Any] = {"paths": outputs.paths, "title": title, "pictures": pictures}
+    save_and_report(outcome, table, notes=here.notes(known), **how)
     record = outcome_record(outcome, table) | outputs.as_record()
     before = [*table.notes, *outcome.notes] if here.as_json else []
     here.finish(record, lambda: str(outputs), before=before, known=known)
@@ -71,7 +82,13 @@ def outcome_record(outcome: Outcome, table: Table) -> dict[str, Any]:
 
 
 def save_and_report(
-    outcome: Outcome, table: Table, *, paths: Mapping[str, Path], title: str, notes: Sequence[str] = ()
+    outcome: Outcome,
+    table: Table,
+    *,
+    paths: Mapping[str, Path],
+    title: str,
+    notes: Sequence[str] = (),
+    pictures: Sequence[tuple[str, Any]] = (),
 ) -> None:
     """Write the model file and the HTML report."""
 
@@ -86,7 +103,7 @@ def save_and_report(
             frame_info=table.info(outcome.n_held_out, [*outcome.notes, *notes]),
             verdict=outcome.verdict,
             metrics=outcome.metrics,
-            figures=report_figures(outcome.judged, scores=outcome.scores, **how),
+            figures=[*pictures, *report_figures(outcome.judged, scores=outcome.scores, **how)],
             learned=[
                 *(feature_figures(outcome.final) if has_features else []),
                 *learned_figures(outcome.final, rows, target=table.target),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from nongauss.cli.split import LAST, RANDOM, HeldOut, Split, split_rows, time_or
 from nongauss.core.errors import InputError
 from nongauss.estimator.base import NongaussEstimator
 from nongauss.report.evidence import Dependence
-from nongauss.report.judgement import Judgement, Part, judge, pooled, scored
+from nongauss.report.judgement import Judgement, Part, judge, pooled, scored, unsaid
 from nongauss.report.leak import leaking_columns, too_good
 from nongauss.report.metrics import format_figure
 from nongauss.report.scoring import Scores, fit_timed, raise_if_stopped
@@ -63,36 +64,41 @@ def fit_and_judge(
     seed: int = 0,
     refit: bool = True,
     checkpoint: Path | None = None,
+    step: Callable[[str], object] = unsaid,
 ) -> Outcome:
     """Fit on a part of the rows, judge on the rest beside the usual models, then refit on all rows.
 
     See `split_rows` for which rows these are; those of a test file are judged by a fit on all. Without
     `refit` the model that was judged is kept. `checkpoint` is the file from which an interrupted fit of the
-    kept model goes on; the fit that is only judged has its own beside it.
+    kept model goes on; the fit that is only judged has its own beside it. `step` is told what is being done.
     """
     kept, whole = with_checkpoint(model, checkpoint), part_of(model, table)
     if held_out.test is not None:
-        return _judge_on_file(kept, whole, table, held_out, seed)
+        return _judge_on_file(kept, whole, table, held_out, seed, step)
     plan = split_rows(table, held_out, seed, several=refit and checkpoint is None)
     if not plan.folds:
+        step("fitting all rows")
         final = _fitted(kept, whole)
         why = f"{plan.text[:-1]}, so there are no held-out figures."
         return Outcome(final, final, len(table.y), verdict=no_verdict(plan.text), notes=[why])
     beside = None if checkpoint is None else checkpoint.with_name(checkpoint.name + ".held-out")
-    found, plan = _judge_folds(with_checkpoint(model, beside) if refit else kept, whole, plan, seed)
-    forward, said = _forward_in_time(model, whole, table, held_out, found)
+    found, plan = _judge_folds(with_checkpoint(model, beside) if refit else kept, whole, plan, seed, step)
+    forward, warnings = _forward_in_time(model, whole, table, held_out, found)
+    step("fitting all rows" if refit else "judging")
     final = _fitted(kept, whole) if refit else found.model
     n_fitted = len(table.y) if refit else len(plan.folds[0][0])
-    notes = [_how_judged(plan, len(table.y), refit), *said]
-    return outcome_of(found, final, table, n_fitted, notes, plan.dependence, forward)
+    notes = [_how_judged(plan, len(table.y), refit)]
+    return outcome_of(found, final, table, n_fitted, notes, plan.dependence, forward, warnings)
 
 
-def _judge_on_file(model: Any, whole: Part, table: Table, held_out: HeldOut, seed: int) -> Outcome:
+def _judge_on_file(
+    model: Any, whole: Part, table: Table, held_out: HeldOut, seed: int, step: Callable[[str], object]
+) -> Outcome:
     """The outcome of a fit on all rows that the rows of a file judge."""
     assert held_out.test is not None
     frame = read_table(held_out.test)
     test, groups = rows_like(table, frame, held_out.declared, held_out.test.name)
-    found = judge(model, whole, replace(test, X=read_once(model, test.X)), seed=seed)
+    found = judge(model, whole, replace(test, X=read_once(model, test.X)), seed=seed, step=step)
     note = (
         f"Held-out figures are of the {len(test.y)} rows of {held_out.test.name}; none of them was fitted to."
     )
@@ -119,11 +125,13 @@ def rows_like(
     return Part(X, held.y, held.fit_params), held.groups
 
 
-def _judge_folds(model: Any, whole: Part, plan: Split, seed: int) -> tuple[Judgement, Split]:
+def _judge_folds(
+    model: Any, whole: Part, plan: Split, seed: int, step: Callable[[str], object]
+) -> tuple[Judgement, Split]:
     """The judgement of all folds as one; of the first alone where its fit took long."""
     found = []
     for train, test in plan.folds:
-        found.append(judge(model, whole.take(train), whole.take(test), seed=seed))
+        found.append(judge(model, whole.take(train), whole.take(test), seed=seed, step=step))
         if len(plan.folds) > 1 and found[0].seconds[""] > _MOST_SECONDS_FOR_FOLDS:
             return found[0], plan.first()
     return (pooled(found) if len(found) > 1 else found[0]), plan
@@ -137,6 +145,7 @@ def outcome_of(
     notes: list[str],
     dependence: Dependence,
     forward: dict[str, dict[str, float]] | None = None,
+    warnings: Sequence[str] = (),
 ) -> Outcome:
     """Figures and verdict of a judgement; `forward` are further figures, of other rows."""
     metrics = found.figures(table.levels) | (forward or {})
@@ -155,6 +164,7 @@ def outcome_of(
             m for m, tasks in MODELS.items() if m != table.choice.model and table.choice.task in tasks
         ],
         lowest=float(np.min(table.y)) if numbers else -np.inf,
+        warnings=warnings,
     )
     said = verdict(found.scores, found.rivals, setting)
     return Outcome(final, found.model, n_fitted, metrics, found.scores, said, [*notes, *found.notes])
@@ -177,12 +187,19 @@ def _forward_in_time(
     part = whole.take(train)
     fitted, seconds = fit_timed(model, part.X, part.y, part.taken_by(model.fit))
     figures = scored(fitted, whole.take(test)).figures(seconds, table.levels)
-    label = f"{type(model).__name__}, last fifth"
-    key = "rmse" if "rmse" in figures else "log_loss"
-    at_random = format_figure(key, found.scores.figures()[key])
-    word = {"rmse": "RMSE", "log_loss": "log loss"}[key]
-    said = f"{warning}: the last fifth, predicted from the rows before it, has {word} "
-    return {label: figures}, [f"{said}{format_figure(key, figures[key])} instead of {at_random}."]
+    told = _told(figures, found.scores.figures(levels=table.levels))
+    said = f"{warning}. The last fifth, predicted from the rows before it, has {told}."
+    return {f"{type(model).__name__}, last fifth": figures}, [said]
+
+
+def _told(figures: dict[str, float], at_random: dict[str, float]) -> str:
+    """The plainest figures beside those of rows held out at random."""
+    words = {"rmse": "RMSE", "log_loss": "log loss", "coverage_90": "90 % intervals that hold"}
+    shown = {name: (figures[name], at_random[name]) for name in words if name in figures}
+    return " and ".join(
+        f"{words[name]} {format_figure(name, here)} instead of {format_figure(name, there)}"
+        for name, (here, there) in shown.items()
+    )
 
 
 def _how_judged(plan: Split, n: int, refit: bool) -> str:

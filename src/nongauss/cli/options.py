@@ -66,6 +66,10 @@ Force = Annotated[bool, typer.Option("--force", help="Replace files that exist."
 
 Seed = Annotated[int, typer.Option(min=0, help="Seed of the split and of the fit.")]
 Epochs = Annotated[int | None, typer.Option(min=1, help="Most epochs of a fit.")]
+MostRows = Annotated[
+    int | None,
+    typer.Option(min=0, help="Rows drawn from a larger table, 0 for all; by default what takes minutes."),
+]
 Refit = Annotated[bool, typer.Option(help="Fit the saved model on all rows after judging.")]
 Settings = Annotated[Texts, typer.Option("--set", help="A parameter of the model, name=value.")]
 Engine = Annotated[
@@ -128,6 +132,7 @@ class Choices(NamedTuple):
     settings: Sequence[str]
     seed: int
     max_epochs: int | None
+    most_rows: int | None
 
 
 def outputs(out: Out = Path("."), save: Save = None, report: Report = None, force: Force = False) -> Outputs:
@@ -142,9 +147,10 @@ def choices(
     set_: Settings = None,
     seed: Seed = 0,
     max_epochs: Epochs = None,
+    most_rows: MostRows = None,
 ) -> Choices:
     """Of a command that chooses a model by the target."""
-    return Choices(model, task, set_ or (), seed, max_epochs)
+    return Choices(model, task, set_ or (), seed, max_epochs, most_rows)
 
 
 def apart(split: Split = "random", test: Test = None, test_size: TestSize = 0.2) -> Apart:

@@ -32,13 +32,17 @@ from sklearn.utils.validation import check_is_fitted
 from nongauss.core.errors import NongaussWarning
 from nongauss.core.seeds import key_seed
 from nongauss.estimator.about import About
+from nongauss.estimator.gaps import over_gaps
 from nongauss.optimise.course import COLUMNS, FitResult, Run, Status
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import pandas as pd
     from numpy.typing import ArrayLike, NDArray
 
     from nongauss.predictive.distribution import FloatArray, PredictiveDistribution
+    from nongauss.tables.completion import Donors
 
 from sklearn.utils._param_validation import (
     Hidden,
@@ -219,10 +223,39 @@ class TableEstimator(NongaussEstimator):
             del self.feature_names_in_
         self.encoded_names_ = encoder.encoded_names
 
+    def _keep_donors(self, donors: Donors | None, holds_rows_anyway: bool = False) -> None:
+        """Keep training rows whose cells stand in for missing ones of new rows; say so."""
+        self._donors = donors
+        self.holds_training_rows_ = holds_rows_anyway or donors is not None
+
     def _encode(self, X: Any) -> FloatArray:
-        """New rows as `fit` encoded its own: (N, D). Raises NotFittedError, InputError."""
+        """New rows as `fit` encoded its own, gaps filled by the mean: (N, D).
+
+        Raises NotFittedError, InputError.
+        """
+        encoded = self._encoder.as_scaled(self._new_rows(X), estimator_name=type(self).__name__)
+        rows: FloatArray = self._as_rows(encoded)
+        return rows
+
+    def _over_gaps(self, X: Any, say: Callable[..., Any], *beside: Any) -> Any:
+        """`say(rows, *beside)` of new rows; where cells are missing, over what these may be.
+
+        `say` gives a law, or an array with one entry a row: of a row with gaps, the mixture of its laws, or
+        the mean, over completions by cells of training rows. `beside`: arrays (N, ...). See `gaps`.
+        """
+        donors = getattr(self, "_donors", None)
+        if donors is None:
+            return say(self._encode(X), *beside)
+        encoded, missing = self._encoder.as_scaled_with_gaps(self._new_rows(X), type(self).__name__)
+        return over_gaps(donors, self._as_rows(encoded), missing, say, beside)
+
+    def _new_rows(self, X: Any) -> Any:
+        """New rows as the encoder takes them. Raises NotFittedError."""
         check_is_fitted(self, "encoded_names_")
-        encoded: FloatArray = self._encoder.as_scaled(X, estimator_name=type(self).__name__)
+        return X
+
+    def _as_rows(self, encoded: Any) -> Any:
+        """Encoded rows as the mathematics takes them: (N, D)."""
         return encoded
 
     def __sklearn_tags__(self) -> Any:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import log_softmax
+from scipy.special import log_softmax, logsumexp
 from sklearn.base import ClassifierMixin
 
 from nongauss.estimator.base import (
@@ -24,11 +24,12 @@ from nongauss.estimator.base import (
     check_parameters,
 )
 from nongauss.estimator.by_parts import by_parts
+from nongauss.estimator.gaps import over_gaps
 from nongauss.harmonium.contrastive_divergence import heeds_labels
 from nongauss.harmonium.estimator import FloatArray, HarmoniumBase
 from nongauss.harmonium.fit import class_temperature, count_features, fit_global
 from nongauss.harmonium.objective import scores
-from nongauss.harmonium.predict import NO_FILLER, class_means, learn_filler
+from nongauss.harmonium.predict import NO_FILLER, cell_donors, class_means, learn_filler
 from nongauss.optimise.loop import close_checkpoint
 
 
@@ -146,7 +147,7 @@ class HarmoniumClassifier(ClassifierMixin, HarmoniumBase):  # type: ignore[misc]
         if self.n_components == "infinite" and self.units == "binary" and self.reading == "auto":
             found, without = count_features(layout, table.rows, recipe, run)
             recipe = recipe._replace(n_components=found, has_sticks=False)
-        filler = NO_FILLER
+        filler, given = NO_FILLER, table.rows
         if heeds_labels(recipe):
             filler = learn_filler(layout, table.rows, seed)
             table = filler.filled_table(table)
@@ -158,6 +159,7 @@ class HarmoniumClassifier(ClassifierMixin, HarmoniumBase):  # type: ignore[misc]
         self.classes_ = classes
         self.class_means_, self.class_spreads_ = class_means(hidden, rows.weight, rows.labels, n_classes)
         self.temperature_ = class_temperature(machine, rows, recipe)
+        self._donors = cell_donors(coder, given)
         close_checkpoint(checkpoint, result.status)
         self._record_fit(result)
         return self
@@ -188,5 +190,26 @@ class HarmoniumClassifier(ClassifierMixin, HarmoniumBase):  # type: ignore[misc]
 
     def _scores(self, X: Any) -> FloatArray:
         """Score of each class, (N, C), rows in memory."""
-        hidden = self._hidden(X)
+        encoded, missing = self._encoded(X)
+        donors = getattr(self, "_donors", None)
+        if donors is None or missing is None:
+            return self._scores_of(self.machine_.hidden(encoded, missing))
+        missing = donors.missing_of(np.where(missing, np.nan, encoded))
+        found: FloatArray = over_gaps(
+            donors,
+            encoded.astype(np.float64),
+            missing,
+            lambda rows: self._scores_of(self.machine_.hidden(rows.astype(np.float32), None)),
+            average=self._score_of_mean,
+        )
+        return found
+
+    def _scores_of(self, hidden: FloatArray) -> FloatArray:
+        """Score of each class (N, C) from the features' means (N, K)."""
         return scores(self.machine_.params, self.machine_.units, hidden).astype(np.float64)
+
+    def _score_of_mean(self, each: FloatArray) -> FloatArray:
+        """Scores (N, C) whose probabilities are the mean of those of scores (S, N, C)."""
+        T = self.temperature_
+        found: FloatArray = T * logsumexp(log_softmax(each / T, axis=2) - np.log(len(each)), axis=0)
+        return found

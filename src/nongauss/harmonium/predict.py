@@ -20,6 +20,8 @@ from nongauss.harmonium.exponential_families import RANGES, Array, Layout, dense
 from nongauss.harmonium.params import FeaturePrior, HarmoniumParams
 from nongauss.harmonium.posterior import infer_features
 from nongauss.harmonium.updates import filled_by_mean_field, preactivation
+from nongauss.harmonium.visible_units import UnitCoder
+from nongauss.tables.completion import MANY_COLUMNS, DonorColumn, Donors
 
 MOST_ROWS, MOST_FACTORS = 1000, 200
 """Rows that the components are learned from, and number of components."""
@@ -246,3 +248,22 @@ def description(
     if len(use) > most:
         lines.append(f"and {len(use) - most} more")
     return "\n".join(lines)
+
+
+def cell_donors(coder: UnitCoder, rows: VisibleRows) -> Donors | None:
+    """Training rows whose cells stand in for missing ones; None of sparse rows, or of many columns.
+
+    There, as for a view of pixels, missing cells are filled by what the others let expect.
+    """
+    by_place: dict[int, list[int]] = {}
+    for d, unit in enumerate(coder.units):
+        by_place.setdefault(coder.table.places[unit.column], []).append(d)
+    if not isinstance(rows.X, np.ndarray) or len(by_place) > MANY_COLUMNS or rows.labels is None:
+        return None
+    columns = tuple(
+        DonorColumn(tuple(own), -1, len(own) == 1 and coder.units[own[0]].kind != "binary")
+        for own in by_place.values()
+    )
+    X = rows.X.astype(np.float64)
+    cells = X if rows.missing is None else np.where(rows.missing, np.nan, X)
+    return Donors.of_cells(columns, cells, rows.labels.astype(np.float64), rows.weight.astype(np.float64))

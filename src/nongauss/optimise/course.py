@@ -55,8 +55,8 @@ class Status(enum.Enum):
     )
     STALLED = (
         "The line search found no better point although the objective has a slope there: points without a "
-        "finite value bar its way; the best state is kept. Look for extreme values in the data, rescale the "
-        "target, or choose another likelihood."
+        "finite value, or jumps, bar its way; the best state is kept. Look for extreme values in the data, "
+        "rescale the target, or choose another likelihood."
     )
     STOPPED = "Stopped on request (Ctrl-C or a callback); the last state is kept."
 

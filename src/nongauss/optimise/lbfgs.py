@@ -29,6 +29,9 @@ PATIENCE = 20
 FLAT = 1e-5
 """Largest element of the projected gradient, as a share of the objective's size, at the top of a climb."""
 
+SHORT = 1e-3
+"""At a top a step this short, along the slope, gains less than what counts as a gain."""
+
 _WALL = 1e3
 """How much worse than the last good point a point without a value looks to the line search."""
 
@@ -66,8 +69,8 @@ def lbfgs(objective: Objective, bounds: Bounds) -> Adapter:
     The trace has the value as "objective". An iterate is accepted only if it has a value and that is no fall;
     from another one the climb begins again at the best point, with a fresh memory. The run ends as CONVERGED
     by the rule (choose a patience of several iterations, `PATIENCE`), where the gradient is flat, or where no
-    step gains within the precision of the objective; as STALLED where points without a value bar the way; as
-    NONFINITE if there is no value at the start.
+    step gains within the precision of the objective; as STALLED where points without a value, or jumps, bar
+    the way; as NONFINITE if there is no value at the start.
 
     A checkpoint keeps the evaluations. A fit that goes on takes the same steps through them again, which
     costs no evaluation and leaves the optimiser's own memory as it was.
@@ -187,8 +190,11 @@ class _Lbfgs:
         low = np.array([-np.inf if low is None else low for low, _ in self.bounds])
         high = np.array([np.inf if high is None else high for _, high in self.bounds])
         uphill = np.clip(self.x + self.slope, low, high) - self.x
-        is_flat = np.abs(uphill).max(initial=0.0) <= FLAT * max(1.0, abs(self.value))
-        return Status.STALLED if self._is_barred() and not is_flat else Status.CONVERGED
+        slope = np.abs(uphill).max(initial=0.0)
+        size = max(1.0, abs(self.value))
+        is_flat = slope <= FLAT * size
+        is_steep = SHORT * slope > max(self._least(), SHORT * SHORT * size)
+        return Status.STALLED if (self._is_barred() and not is_flat) or is_steep else Status.CONVERGED
 
 
 _NO_MORE, _EXHAUSTED = 0, 1

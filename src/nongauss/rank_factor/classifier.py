@@ -24,10 +24,12 @@ from nongauss.estimator.base import (
     Verbosity,
 )
 from nongauss.estimator.by_parts import by_parts
+from nongauss.estimator.gaps import over_gaps
 from nongauss.rank_factor.config import LevelCount
 from nongauss.rank_factor.data import FloatArray
 from nongauss.rank_factor.estimator import RankFactors
 from nongauss.rank_factor.predict import interval
+from nongauss.tables.completion import Donors, donor_columns
 
 
 class RankFactorClassifier(ProbabilityClassifierMixin, TransformerMixin, RankFactors):  # type: ignore[misc]
@@ -139,6 +141,9 @@ class RankFactorClassifier(ProbabilityClassifierMixin, TransformerMixin, RankFac
             "cut": self.inference != "gibbs" if self.cut == "auto" else bool(self.cut),
         }
         result = self._fit(raw, settings)
+        view = "rank_names" if self.observation == "rank" else "one_hot_names"
+        donors = Donors.of_cells(donor_columns(raw.encoder, view), raw.cells, raw.numbers, raw.weight)
+        self._keep_donors(donors, self.holds_training_rows_)
         self.classes_ = raw.classes
         self._record_fit(result)
         return self
@@ -170,7 +175,13 @@ class RankFactorClassifier(ProbabilityClassifierMixin, TransformerMixin, RankFac
 
     def _each(self, X: Any) -> FloatArray:
         """Probability of each output, before several are scaled to 1: (N, 1) or (N, C)."""
-        return self._fitted.probabilities(self._raw(X))
+        cells = self._raw(X)
+        donors = getattr(self, "_donors", None)
+        if donors is None:
+            return self._fitted.probabilities(cells)
+        known, missing = np.nan_to_num(cells), donors.missing_of(cells)
+        found: FloatArray = over_gaps(donors, known, missing, self._fitted.probabilities)
+        return found
 
     @property
     def coef_(self) -> FloatArray:

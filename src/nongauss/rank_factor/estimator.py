@@ -117,7 +117,7 @@ class RankFactors(TableEstimator):
         recipe = settings_of(RankRecipe, self, max_iter=max_iter, seed=seed)
         result, fitted = fit(table, config, recipe, self._run(checkpoint))
         self._seed = seed
-        self.holds_training_rows_ = table.shows_rows
+        self._keep_donors(None, table.shows_rows)
         self._keep_encoder(raw.encoder)
         names = raw.encoder.rank_names if self.observation == "rank" else raw.encoder.one_hot_names
         self.encoded_names_ = names or ("nothing",)

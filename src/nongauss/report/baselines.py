@@ -10,7 +10,13 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import minimize_scalar
 from scipy.special import softmax
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, TransformerMixin, clone
+from sklearn.base import (
+    BaseEstimator,
+    ClassifierMixin,
+    RegressorMixin,
+    clone,
+    is_classifier,
+)
 from sklearn.exceptions import ConvergenceWarning
 
 from nongauss.core.errors import InputError
@@ -23,15 +29,14 @@ from nongauss.report.residual_law import (
     candidates,
     scales_for,
 )
-from nongauss.tables.frame import n_rows_of, take_rows
-from nongauss.tables.learn import as_source, learn
+from nongauss.report.usual import LogScale, PenalisedPoisson, TableColumns, inner_folds
+from nongauss.tables.frame import take_rows
 
 _FOLDS = 5
 _TREE_FOLDS = 3
 _FEWEST_FOR_LAW = 4
-_MOST_ROWS_FOR_FOLDS = 20_000
 _MOST_ROWS_TO_CHOOSE = 1_000
-_MOST_TREE_LABELS = 250
+_FEWEST_OF_CLASS = 10
 
 #: Names of the baselines, as tables and sentences have them.
 MEAN, SHARES, RIDGE, LOG_LINEAR, LOGISTIC = (
@@ -60,7 +65,7 @@ def baselines(
     trees, network, each sharpened or flattened by one factor that its out-of-fold probabilities call for.
 
     Columns are read as the house reads them. Settings are scikit-learn's own, but that the penalties of the
-    linear regressions are picked on left-out rows and that iterations suffice.
+    linear regressions are picked on left-out rows, that trees stop early, and that iterations suffice.
     """
     return _classifiers(random_state) if classify else _regressors(counts, tuple(atoms), random_state)
 
@@ -76,9 +81,9 @@ def _regressors(counts: bool, atoms: tuple[float, ...], seed: int | None) -> dic
     ridge = RidgeCV(alphas=np.logspace(-3, 5, 25))
     ways = {"identity": ridge, "log": LogScale(ridge), "logit": ridge}
     linear = {"counts": PenalisedPoisson()} if counts else ways
-    trees = HistGradientBoostingRegressor(random_state=seed)
-    poisson = HistGradientBoostingRegressor(loss="poisson", random_state=seed)
-    gamma = HistGradientBoostingRegressor(loss="gamma", random_state=seed)
+    trees = HistGradientBoostingRegressor(early_stopping=True, random_state=seed)
+    poisson = clone(trees).set_params(loss="poisson")
+    gamma = clone(trees).set_params(loss="gamma")
     tree_ways = {"counts": poisson} if counts else {"identity": trees, "log": gamma, "logit": trees}
     scaled = TransformedTargetRegressor(
         MLPRegressor(max_iter=1000, random_state=seed), transformer=StandardScaler()
@@ -107,60 +112,24 @@ def _classifiers(seed: int | None) -> dict[str, Any]:
         SHARES: TemperedClassifier(DummyClassifier(strategy="prior"), view="none"),
         LOGISTIC: TemperedClassifier(LogisticRegression(max_iter=1000)),
         TREES: TemperedClassifier(
-            HistGradientBoostingClassifier(random_state=seed), view="trees", n_folds=_TREE_FOLDS
+            HistGradientBoostingClassifier(early_stopping=True, random_state=seed),
+            view="trees",
+            n_folds=_TREE_FOLDS,
         ),
         NETWORK: TemperedClassifier(MLPClassifier(max_iter=1000, random_state=seed)),
     }
 
 
-class TableColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """The columns of any table as scikit-learn's models take them, decoded as the house decodes them.
-
-    `view`: "scaled" for standardised numbers, 0/1 columns of labels and of gaps; "trees" for numbers as they
-    are with NaN for gaps, and labels as codes; "none" for no column at all; "given" for the table as it is.
-    """
-
-    def __init__(self, view: str = "scaled") -> None:
-        self.view = view
-
-    def fit(self, X: Any, y: Any = None) -> TableColumns:
-        """Learn kinds, scales and levels."""
-        seen = self.view in ("scaled", "trees")
-        self.encoder_ = learn(as_source(X), warn=False).encoder if seen else None
-        return self
-
-    def transform(self, X: Any) -> Any:
-        """The matrix (N, D)."""
-        if self.encoder_ is None:
-            return X if self.view == "given" else np.zeros((n_rows_of(X), 1))
-        if self.view == "scaled":
-            return self.encoder_.as_scaled(X, warn=False)
-        used = [i for i, code in enumerate(self.encoder_.columns) if code.role in ("numeric", "labels")]
-        out = np.full(
-            (n_rows_of(X), len(used) + 1), 0.0
-        )  # a last column of zeros: never a table without columns
-        for place, column in enumerate(self.encoder_.raw(X, warn=False, only=used)):
-            cells = (
-                column.values if column.codes is None else np.where(column.codes < 0, np.nan, column.codes)
-            )
-            out[:, place] = cells
-        return out
-
-    @property
-    def is_label(self) -> list[bool]:
-        """Which columns of the view for trees hold codes without an order, few enough for their splits."""
-        if self.encoder_ is None:
-            return [False]
-        used = [code for code in self.encoder_.columns if code.role in ("numeric", "labels")]
-        labels = [c.role == "labels" and not c.ranks and len(c.levels) <= _MOST_TREE_LABELS for c in used]
-        return [*labels, False]
-
-
-def _ready(model: Any, columns: TableColumns) -> Any:
-    """A clone of a model, told which columns hold labels where it asks for that."""
+def _ready(model: Any, columns: TableColumns, y: Any) -> Any:
+    """A clone of a model, told which columns hold labels; it stops early only where each class allows it."""
     copy = clone(model)
-    if columns.view == "trees" and "categorical_features" in copy.get_params(deep=False):
+    known = copy.get_params(deep=False)
+    if columns.view == "trees" and "categorical_features" in known:
         copy.set_params(categorical_features=columns.is_label)
+    if "early_stopping" in known and is_classifier(copy):
+        counts = np.unique(np.asarray(y), return_counts=True)[1]
+        # A tenth of the rows is set apart, which is to hold every class.
+        copy.set_params(early_stopping=bool(known["early_stopping"] and counts.min() >= _FEWEST_OF_CLASS))
     return copy
 
 
@@ -169,15 +138,7 @@ def _fitted(model: Any, columns: TableColumns, matrix: Any, y: Any, weight: Any 
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.simplefilter("ignore", UserWarning)
         beside = {} if weight is None else {"sample_weight": weight}
-        return _ready(model, columns).fit(matrix, y, **beside)
-
-
-def _inner_folds(n: int, n_folds: int) -> list[tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]]:
-    """Rows to fit and rows left out: folds of a small table, one fifth of a large one."""
-    order = np.random.default_rng(0).permutation(n)
-    parts = np.array_split(order, max(2, min(n_folds, n)))
-    kept = parts[:1] if n > _MOST_ROWS_FOR_FOLDS else parts
-    return [(np.setdiff1d(order, part), np.sort(part)) for part in kept]
+        return _ready(model, columns, y).fit(matrix, y, **beside)
 
 
 class LawRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
@@ -251,7 +212,7 @@ class LawRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     ) -> tuple[Law, float]:
         """The law of the out-of-fold predictions, and its log probability of rows it was not fitted to."""
         seen, predicted = [], []
-        for train, test in _inner_folds(len(y), self.n_folds):
+        for train, test in inner_folds(len(y), self.n_folds):
             shares = [None, None] if exposure is None else [exposure[train], exposure[test]]
             model = self._regressor(way, take_rows(matrix, train), y[train], shares[0])
             seen.append(y[test])
@@ -300,7 +261,7 @@ class TemperedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _temperature(self, matrix: Any, labels: npt.NDArray[Any]) -> float:
         """The T under which the labels of rows left out are most likely."""
         logs, places = [], []
-        for train, test in _inner_folds(len(labels), self.n_folds):
+        for train, test in inner_folds(len(labels), self.n_folds):
             if len(np.unique(labels[train])) < len(self.classes_):
                 continue
             model = _fitted(self.classifier, self.columns_, take_rows(matrix, train), labels[train])
@@ -331,60 +292,3 @@ def _tempered(log_p: FloatArray, temperature: float) -> FloatArray:
     """p^(1/T) / sum p^(1/T), from log p (N, C)."""
     out: FloatArray = softmax(log_p / temperature, axis=1)
     return out
-
-
-class LogScale(RegressorMixin, BaseEstimator):  # type: ignore[misc]
-    """A regressor of log y; its prediction exp(f) is multiplied by the mean of y / exp(f) (Duan 1983)."""
-
-    def __init__(self, regressor: Any) -> None:
-        self.regressor = regressor
-
-    def fit(self, X: FloatArray, y: FloatArray) -> LogScale:
-        """Fit to log y."""
-        z = np.log(y)
-        self.regressor_ = clone(self.regressor).fit(X, z)
-        self.range_ = float(z.min() - np.ptp(z) - 1.0), float(z.max() + np.ptp(z) + 1.0)
-        self.factor_ = 1.0
-        self.factor_ = float(y.sum() / self.predict(X).sum())
-        return self
-
-    def predict(self, X: FloatArray) -> FloatArray:
-        """The expectation of y: (N,), not farther out than the range of log y is wide."""
-        out: FloatArray = self.factor_ * np.exp(np.clip(self.regressor_.predict(X), *self.range_))
-        return out
-
-
-class PenalisedPoisson(RegressorMixin, BaseEstimator):  # type: ignore[misc]
-    """Poisson regression with a log link, its ridge penalty picked on a fifth of the rows."""
-
-    def __init__(self, alphas: Sequence[float] = (1e-4, 1e-2, 1e-1, 1.0, 10.0)) -> None:
-        self.alphas = alphas
-
-    def fit(self, X: FloatArray, y: FloatArray, sample_weight: Any = None) -> PenalisedPoisson:
-        """Pick the penalty, then fit to all rows."""
-        from sklearn.linear_model import PoissonRegressor
-
-        weight = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-        if not y.any():
-            self.model_, self.most_ = None, 0.0
-            return self
-        train, test = _inner_folds(len(y), _FOLDS)[0]
-        scores = []
-        for alpha in self.alphas:
-            model = PoissonRegressor(alpha=alpha, max_iter=300)
-            chance = -np.inf
-            if y[train].any():
-                m = np.maximum(model.fit(X[train], y[train], weight[train]).predict(X[test]), 1e-12)
-                chance = float((weight[test] * (y[test] * np.log(m) - m)).sum())
-            scores.append(chance)
-        best = self.alphas[int(np.argmax(scores))]
-        self.model_ = PoissonRegressor(alpha=best, max_iter=1000).fit(X, y, weight)
-        self.most_ = 10.0 * float(y.max())
-        return self
-
-    def predict(self, X: FloatArray) -> FloatArray:
-        """The expected count: (N,), at most ten times the largest that was seen."""
-        if self.model_ is None:
-            return np.full(len(X), 1e-3)
-        out: FloatArray = np.minimum(self.model_.predict(X), self.most_)
-        return out

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +12,7 @@ import numpy.typing as npt
 from sklearn.base import is_classifier
 
 from nongauss.report.baselines import LOG_LINEAR, LOGISTIC, MEAN, RIDGE, SHARES, TREES, baselines
+from nongauss.report.censored import CensoredRegressor
 from nongauss.report.scoring import NumberScores, Scores, fit_timed, joined, score
 from nongauss.tables.frame import n_rows_of, take_rows
 
@@ -64,14 +65,30 @@ class Judgement:
         return table
 
 
-def judge(model: Any, train: Part, test: Part, *, seed: int = 0) -> Judgement:
-    """Fit a clone of the model to `train`, and judge it on `test` beside the usual models."""
+def unsaid(step: str) -> None:
+    """Nobody watches."""
+
+
+def judge(
+    model: Any, train: Part, test: Part, *, seed: int = 0, step: Callable[[str], object] = unsaid
+) -> Judgement:
+    """Fit a clone of the model to `train`, and judge it on `test` beside the usual models.
+
+    `step` is told what is being done.
+    """
+    step("fitting, to be judged")
     fitted, seconds = fit_timed(model, train.X, train.y, train.taken_by(model.fit))
-    return beside_usual(fitted, train, test, seconds=seconds, seed=seed)
+    return beside_usual(fitted, train, test, seconds=seconds, seed=seed, step=step)
 
 
 def beside_usual(
-    fitted: Any, train: Part, test: Part, *, seconds: float | None = None, seed: int = 0
+    fitted: Any,
+    train: Part,
+    test: Part,
+    *,
+    seconds: float | None = None,
+    seed: int = 0,
+    step: Callable[[str], object] = unsaid,
 ) -> Judgement:
     """Judge a fitted model on `test` beside usual models that are fitted to `train`."""
     scores = scored(fitted, test)
@@ -80,6 +97,7 @@ def beside_usual(
     taken: dict[str, float] = {} if seconds is None else {"": seconds}
     notes = []
     for name, estimator in estimators.items():
+        step(f"beside it: {name}")
         rows = _affordable(train, fitted)
         if len(rows) < min(len(train.y), _FEWEST_SAMPLED) and name != constant:
             notes.append(f"The table is too wide for {name}, which was left out.")
@@ -98,15 +116,17 @@ def beside_usual(
 
 def scored(model: Any, test: Part) -> Scores:
     """The scores of a fitted model on these rows."""
-    beside = {} if is_classifier(model) else test.taken_by(model.predict_distribution)
-    return score(model, test.X, test.y, beside)
+    return score(model, test.X, test.y, test.beside)
 
 
 def usual_models(fitted: Any, scores: Scores, train: Part, seed: int) -> tuple[dict[str, Any], str]:
     """The constant model, the linear one, from 400 rows on boosted trees; and the name of the constant one.
 
     Their laws have mass where that of the fitted model has some: on all whole numbers or at a few values.
+    Where some targets are only limits there are the first two.
     """
+    if isinstance(scores, NumberScores) and scores.exact is not None:
+        return {MEAN: CensoredRegressor(view="none"), RIDGE: CensoredRegressor()}, MEAN
     if isinstance(scores, NumberScores):
         counts, atoms = masses(scores, np.asarray(train.y, dtype=np.float64))
         every = baselines(counts=counts, atoms=atoms, random_state=seed)

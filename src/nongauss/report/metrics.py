@@ -176,13 +176,19 @@ def pit_values(distribution: Any, y: npt.ArrayLike) -> FloatArray:
     section 2). Returns values in [0, 1], shaped as y. Raises InputError where the distribution gives
     something that is no probability.
     """
+    return pit_and_mass(distribution, y)[0]
+
+
+def pit_and_mass(distribution: Any, y: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """`pit_values`, and the probability of y alone, 0 where the distribution function does not jump."""
     at = np.asarray(y, dtype=np.float64)
     values, below = (np.asarray(distribution.cdf(place)) for place in (at, np.nextafter(at, -np.inf)))
-    values = below + (values - below) * np.random.default_rng(0).random(values.shape)
+    mass: FloatArray = values - below
+    values = below + mass * np.random.default_rng(0).random(values.shape)
     if not np.all((values >= -1e-9) & (values <= 1 + 1e-9)):
         raise InputError("The distribution's `cdf` returned values outside [0, 1]; check its parameters.")
     pit: FloatArray = np.clip(values, 0.0, 1.0)
-    return pit
+    return pit, mass
 
 
 def split_interval(

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import time
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from nongauss.optimise.course import Status
 from nongauss.report.metrics import (
     FloatArray,
     classification_metrics,
-    pit_values,
+    pit_and_mass,
     regression_metrics,
     split_interval,
 )
@@ -31,7 +32,9 @@ class NumberScores:
     """What predictions of numbers say of held-out rows, (N,) each: units of the target, log scores in nats.
 
     `log_score` is the log density (log probability where the law has mass) at y, `mass` the probability of y
-    alone; `pit` as `pit_values`.
+    alone; `pit` as `pit_values`. A row of which only limits are known has the log probability between them,
+    the PIT value of a random place there, and for its `nearest` the value there that is nearest to the mean;
+    it is not `exact`. Both are None where every row is.
     """
 
     y: FloatArray
@@ -41,15 +44,22 @@ class NumberScores:
     upper: FloatArray
     pit: FloatArray
     mass: FloatArray
+    nearest: FloatArray | None = None
+    exact: npt.NDArray[np.bool_] | None = None
 
     @property
     def error(self) -> FloatArray:
         """Squared errors: (N,)."""
-        return (self.y - self.mean) ** 2
+        return ((self.y if self.nearest is None else self.nearest) - self.mean) ** 2
 
     def figures(self, seconds: float | None = None, levels: Any = None) -> dict[str, float]:
-        """The figures of all rows, see `regression_metrics`."""
-        return regression_metrics(self.y, self.mean, self.log_score, (self.lower, self.upper), seconds)
+        """The figures, see `regression_metrics`: the log density of all rows, others of the exact ones."""
+        exact = np.ones(len(self.y), dtype=np.bool_) if self.exact is None else self.exact
+        if not exact.any():
+            return {"n_rows": float(len(exact)), "log_density": float(self.log_score.mean())}
+        y, mean, lower, upper = (v[exact] for v in (self.y, self.mean, self.lower, self.upper))
+        found = regression_metrics(y, mean, self.log_score[exact], (lower, upper), seconds)
+        return found | {"n_rows": float(len(exact)), "log_density": float(self.log_score.mean())}
 
 
 @dataclass(frozen=True)
@@ -97,7 +107,7 @@ def joined(parts: Sequence[Any]) -> Any:
     if len(parts) == 1:
         return first
     if isinstance(first, NumberScores):
-        names = [field.name for field in fields(first)]
+        names = [field.name for field in fields(first) if getattr(first, field.name) is not None]
         return NumberScores(
             **{name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
         )
@@ -118,22 +128,57 @@ def joined(parts: Sequence[Any]) -> Any:
 def score(model: Any, X: Any, y: Any, beside: Mapping[str, Any] | None = None) -> Scores:
     """What a fitted model says of rows it has not seen, X (N, D) and y (N,).
 
-    `beside` are arrays (N,) that its predictions take by name, such as `exposure`. Its law is its own: a
-    regressor has `predict_distribution`, a classifier `predict_proba`.
+    `beside` are arrays (N,): what its predictions take by name, such as `exposure`, and what says of which
+    rows y is only a limit, see `limits`. Its law is its own: a regressor has `predict_distribution`, a
+    classifier `predict_proba`.
     """
     if is_classifier(model):
         return LabelScores(
             np.asarray(y), np.asarray(model.predict(X)), model.predict_proba(X), model.classes_
         )
-    distribution = model.predict_distribution(X, **(beside or {}))
+    known = inspect.signature(model.predict_distribution).parameters
+    taken = {name: cells for name, cells in (beside or {}).items() if name in known}
+    distribution = model.predict_distribution(X, **taken)
     lower, upper = split_interval(distribution.interval(0.9))
     mean = np.asarray(distribution.mean, dtype=np.float64)
     observed = np.asarray(y, dtype=np.float64)
-    log_score = np.asarray(distribution.log_prob(y), dtype=np.float64)
-    jump = np.asarray(distribution.cdf(observed)) - np.asarray(
-        distribution.cdf(np.nextafter(observed, -np.inf))
+    log_score = np.asarray(distribution.log_prob(observed), dtype=np.float64)
+    pit, mass = pit_and_mass(distribution, observed)
+    scores = NumberScores(observed, mean, log_score, lower, upper, pit, mass)
+    ends = limits(observed, beside or {})
+    return scores if ends is None else _between(scores, distribution, *ends)
+
+
+def limits(y: FloatArray, beside: Mapping[str, Any]) -> tuple[FloatArray, FloatArray] | None:
+    """The limits (N,) between which each target is, equal where it is known; None without such rows.
+
+    `censoring` (N,) is 1 where the target is above y and -1 where it is below; `y_upper` (N,) its upper
+    limit.
+    """
+    if "y_upper" in beside:
+        return y, np.asarray(beside["y_upper"], dtype=np.float64)
+    if "censoring" in beside:
+        side = np.asarray(beside["censoring"])
+        return np.where(side < 0, -np.inf, y), np.where(side > 0, np.inf, y)
+    return None
+
+
+def _between(scores: NumberScores, distribution: Any, low: FloatArray, high: FloatArray) -> NumberScores:
+    """The scores with those rows mended whose target is only known to be between two limits (N,)."""
+    exact = low == high
+    finite_low, finite_high = (np.where(np.isfinite(end), end, scores.y) for end in (low, high))
+    below = np.where(np.isneginf(low), 0.0, distribution.cdf(finite_low))
+    above = np.where(np.isposinf(high), 1.0, distribution.cdf(finite_high))
+    chance = np.maximum(above - below, _SMALLEST_CHANCE)
+    place = below + (above - below) * np.random.default_rng(0).random(len(exact))
+    return replace(
+        scores,
+        log_score=np.where(exact, scores.log_score, np.log(chance)),
+        pit=np.where(exact, scores.pit, place),
+        mass=np.where(exact, scores.mass, 0.0),
+        nearest=np.clip(scores.mean, low, high),
+        exact=exact,
     )
-    return NumberScores(observed, mean, log_score, lower, upper, pit_values(distribution, observed), jump)
 
 
 def fit_timed(estimator: Any, X: Any, y: Any, beside: Mapping[str, Any] | None = None) -> tuple[Any, float]:

@@ -27,6 +27,7 @@ from nongauss.tables.column import label_of
 BETTER, NO_BETTER, WORSE, UNKNOWN = "better", "no better", "worse", "unknown"
 _CLEAR_BAND = 0.2  # width of a chance band below which "calibrated" can be said without a reserve
 _MOST_CLASSES = 20
+_MANY_BELOW = 0.05  # share of rows whose intervals reach below 0
 _JUMP = 1e-6  # probability of a single value that is mass
 
 
@@ -67,7 +68,8 @@ class Setting:
 
     `target`: its name. `constant`: the baseline that looks at no column. `n_fitted` rows and `n_columns` that
     models were fitted to. `leaks`: columns that alone give the target away. `other_models`: names to try.
-    `lowest`: the smallest target that was seen.
+    `lowest`: the smallest target that was seen. `warnings`: sentences that the verdict must not be read
+    without.
     """
 
     target: str
@@ -78,6 +80,7 @@ class Setting:
     leaks: Sequence[str] = ()
     other_models: Sequence[str] = ()
     lowest: float = -math.inf
+    warnings: Sequence[str] = ()
 
     @property
     def margin(self) -> float:
@@ -104,7 +107,7 @@ def verdict(model: Scores, rivals: Mapping[str, Scores], setting: Setting) -> Ve
     found = _others_that_find(rivals, setting) if worth != BETTER else []
     sentences += [_beside(item) for item in differences]
     coverage, calibrated, said = _calibration(model, setting.dependence)
-    sentences += said
+    sentences += [*said, *setting.warnings]
     advice = _advice(worth, against, differences, found, calibrated, model, setting)
     return Verdict(
         worth, calibrated, sentences, advice, [*against, *differences], coverage, len(model.log_score)
@@ -160,6 +163,8 @@ def _figures(model: Scores, constant: Scores) -> str:
         return (
             f"accuracy {format_figure('accuracy', 1 - ours)} against {format_figure('accuracy', 1 - theirs)}"
         )
+    if model.exact is not None:
+        ours, theirs = (float(np.mean(scores.error[model.exact])) for scores in (model, constant))
     return f"RMSE {format_figure('rmse', math.sqrt(ours))} against {format_figure('rmse', math.sqrt(theirs))}"
 
 
@@ -179,6 +184,11 @@ def _headline(
         return f"Better than the {name} in its error ({plain}) {rows}, not in its log score: {_nats(score)}."
     if worth == WORSE:
         return f"Worse than the {name}: {_nats(score)} {rows} ({plain}). Do not use it as it is."
+    if score.mean > score.se:
+        return (
+            f"No better than the {name} beyond chance: {_nats(score)} {rows} ({plain}). So few rows cannot "
+            f"tell a gain below {score.reach:.2g} nats from none; hold more out."
+        )
     return (
         f"No better than the {name}: {_nats(score)} {rows} ({plain}). The columns say nothing about "
         f"{setting.target!r} that it could find; a gain above {score.reach:.2g} nats would have shown."
@@ -287,16 +297,23 @@ def _advice(
         out.append(f"the columns do say something, which {names} found against the {setting.constant}.")
     if (found or ahead) and setting.other_models:
         out.append(f"another model: --model {' or '.join(setting.other_models)}, or nongauss compare.")
-    if worth != BETTER and not found:
+    if isinstance(model, NumberScores):
+        out += _advice_on_law(model, calibrated, setting)
+    if worth == NO_BETTER and not found:
         out.append(_more_rows(against[0], setting))
-    if calibrated is False and isinstance(model, NumberScores):
-        out.append(
-            "if rows belong together or come in time order, say so (--group COLUMN, --split last); else "
-            "another kind of target (--kind) or likelihood (--set likelihood=NAME)."
-        )
-    if isinstance(model, NumberScores) and setting.lowest >= 0 and float((model.lower < 0).mean()) > 0.05:
-        kind = "positive" if setting.lowest > 0 else "positive or count"
+    return out
+
+
+def _advice_on_law(model: NumberScores, calibrated: bool | None, setting: Setting) -> list[str]:
+    """What to try where the law does not suit the numbers."""
+    out = []
+    if setting.lowest >= 0 and float((model.lower < 0).mean()) > _MANY_BELOW:
+        kind = "positive" if setting.lowest > 0 else "count, or positive with zeros"
         out.append(f"{setting.target!r} is never below 0 but its intervals are: --kind {kind}.")
+    elif calibrated is False:
+        out.append("another kind of target (--kind) or likelihood (--set likelihood=NAME).")
+    if calibrated is False and setting.dependence.groups is None:
+        out.append("if rows belong together or come in time order, say so: --group COLUMN, --split last.")
     return out
 
 

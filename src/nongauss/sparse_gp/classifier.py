@@ -78,7 +78,10 @@ class _SparseGPLabels(ProbabilityClassifierMixin, SparseGP):
     @by_parts
     def predict_proba(self, X: Any) -> FloatArray:
         """Probability of each class, in the order of `classes_`: (N, C), rows sum to 1."""
-        encoded = self._encode(X)
+        found: FloatArray = self._over_gaps(X, self._probabilities)
+        return found
+
+    def _probabilities(self, encoded: FloatArray) -> FloatArray:
         posterior = self.posterior_
         mean, variance = posterior.moments(encoded)
         return posterior.likelihood.probabilities(mean, variance, posterior.psi)

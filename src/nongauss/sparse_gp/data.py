@@ -13,12 +13,20 @@ from scipy.special import expit
 from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.sparse_gp.kernels import FloatArray, Space
 from nongauss.sparse_gp.likelihoods import Likelihood
+from nongauss.sparse_gp.likelihoods.base import weighted_median
 from nongauss.sparse_gp.likelihoods.interval import EDGES
 from nongauss.tables.column import without_mask
+from nongauss.tables.completion import Donors, completed_rows
 from nongauss.tables.encoder import TableEncoder
 from nongauss.tables.labels import LabelCoder, class_target
 from nongauss.tables.source import Encode, Encoded, Part, Source, sample
 from nongauss.tables.target import TargetScaler, TargetSummary, scaled_target, validate_target
+
+MOST_VALUES = 20_000
+"""Values of the target that its median is taken of."""
+
+FAR, ABSURD = 20.0, 5.0
+"""Values beyond `ABSURD` times `FAR` robust sds from the median do not tell the scale of the target."""
 
 
 class GPRows(NamedTuple):
@@ -39,12 +47,16 @@ class GPRows(NamedTuple):
 
 
 class GPTable(NamedTuple):
-    """A table as a fit takes it: canonical rows, the columns of X, and all rows where these are more."""
+    """A table as a fit takes it: canonical rows, the columns of X, and all rows where these are more.
+
+    `donors`: rows whose cells stand in for missing ones.
+    """
 
     rows: GPRows
     space: Space
     everywhere: Source | None
     checksum: int
+    donors: Donors | None
 
 
 class ReadTarget(Protocol):
@@ -69,9 +81,11 @@ def read_table(
     Of a table that is not in memory the first `most` canonical rows, and all of them where they are.
     """
     encoded = source.map(Encode(encoder, read, estimator_name, n_targets=read.n_columns))
+    encoded = completed_rows(encoder, encoded)
     first = sample(encoded, most)
     everywhere = None if first.is_all else encoded.map(as_rows, read)
-    return GPTable(as_rows(first.rows, read).in_float64(), space_of(encoder), everywhere, first.checksum)
+    rows, donors = as_rows(first.rows, read).in_float64(), Donors.of(encoder, first.rows)
+    return GPTable(rows, space_of(encoder), everywhere, first.checksum, donors)
 
 
 def as_rows(part: Encoded, read: ReadTarget) -> GPRows:
@@ -96,13 +110,56 @@ def with_a_column(encoded: NDArray[Any]) -> NDArray[Any]:
 
 
 @dataclass(frozen=True)
+class GPTarget:
+    """What rows tell of a target, which adds up: its moments, and values (Q,) with weights for its median."""
+
+    moments: TargetSummary
+    values: FloatArray
+    weights: FloatArray
+
+    def __add__(self, other: GPTarget) -> GPTarget:
+        values, weights = np.append(self.values, other.values), np.append(self.weights, other.weights)
+        return GPTarget(self.moments + other.moments, *thinned(values, weights))
+
+    def robust_scaler(self) -> TargetScaler:
+        """That of the moments; where values lie absurdly far out, as if all beyond `FAR` were there.
+
+        Distances are from the median, in 1.4826 times the median distance that is not 0: the sd, were the
+        target normal.
+        """
+        standard, moments = self.moments.scaler(), self.moments.outputs[0]
+        centre = weighted_median(self.values, self.weights)
+        distance = np.abs(self.values - centre)
+        apart = distance > 0
+        if standard.constant[0] or not apart.any():
+            return standard
+        far = FAR * 1.4826 * weighted_median(distance[apart], self.weights[apart])
+        if max(moments.high - centre, centre - moments.low) <= ABSURD * far:
+            return standard
+        near = np.clip(self.values, centre - far, centre + far)
+        mean = np.average(near, weights=self.weights)
+        sd = np.sqrt(np.average((near - mean) ** 2, weights=self.weights))
+        return TargetScaler(np.array([mean]), np.sign(standard.scale) * sd, standard.constant)
+
+
+def thinned(values: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """At most `MOST_VALUES` values with the same total weight, as even as they come: order statistics."""
+    if len(values) <= MOST_VALUES:
+        return values, weights
+    order = np.argsort(values, kind="stable")
+    total = np.cumsum(weights[order])
+    places = np.searchsorted(total, total[-1] * (np.arange(MOST_VALUES) + 0.5) / MOST_VALUES)
+    return values[order[places]], np.full(MOST_VALUES, total[-1] / MOST_VALUES)
+
+
+@dataclass(frozen=True)
 class SummariseTarget:
     """Checks the target of a part against the likelihood and sums it up."""
 
     likelihood: Likelihood
     name: str
 
-    def __call__(self, part: Part, weight: FloatArray) -> TargetSummary:
+    def __call__(self, part: Part, weight: FloatArray) -> GPTarget:
         """The summary of the part's one output. Raises InputError."""
         found = TargetSummary.of(part.y, weight, self.name)
         n_outputs = len(found.outputs)
@@ -110,12 +167,14 @@ class SummariseTarget:
             raise InputError(f"y has {n_outputs} outputs, {self.name} takes one; fit one model for each.")
         y = validate_target(part.y, len(weight), self.name, warn=False)[0][:, 0]
         ends = interval_ends(y, part.beside, self.likelihood)
+        checked = y
         if ends is not None:
             limit = ends[:, 0] != ends[:, 1]
             check_limits(y, limit, self.likelihood)
-            y = np.where(limit, 0.5, y)  # inside every support that takes limits
-        self.likelihood.check(y)
-        return found
+            checked = np.where(limit, 0.5, y)  # inside every support that takes limits
+        self.likelihood.check(checked)
+        counted = weight > 0
+        return GPTarget(found, *thinned(y[counted], weight[counted]))
 
 
 @dataclass(frozen=True)
@@ -175,9 +234,9 @@ class NumberClasses:
         return columns[:, 0]
 
 
-def target_scaler(target: TargetSummary, likelihood: Likelihood) -> TargetScaler:
+def target_scaler(target: GPTarget, likelihood: Likelihood) -> TargetScaler:
     """What is done to the target before the mathematics sees it. Warns of a constant one."""
-    standard, moments = target.scaler(), target.outputs[0]
+    standard, moments = target.moments.scaler(), target.moments.outputs[0]
     if standard.constant[0]:
         warnings.warn(
             "The target is constant: that value is predicted everywhere, with a spread that the data "
@@ -187,6 +246,8 @@ def target_scaler(target: TargetSummary, likelihood: Likelihood) -> TargetScaler
         )
     if likelihood.target == "standardised":
         return standard
+    if likelihood.target == "robust":
+        return target.robust_scaler()
     mean = moments.unit * moments.mean
     unit = mean if likelihood.target == "scaled" and mean > 0 else 1.0
     return TargetScaler(np.zeros(1), np.array([unit]), standard.constant)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numbers
 import os
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Self
 
@@ -11,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
 
+from nongauss.core.errors import NongaussWarning
 from nongauss.estimator.base import (
     DistributionRegressorMixin,
     Interval,
@@ -38,6 +40,7 @@ from nongauss.sparse_gp.likelihoods import REGRESSION, Censored, Custom, Likelih
 from nongauss.sparse_gp.params import most_rows, shares_a_row
 from nongauss.sparse_gp.predict import GPAverage, GPPosterior
 from nongauss.tables.encoder import TableEncoder
+from nongauss.tables.frame import read_input
 from nongauss.tables.learn import as_source, learn
 from nongauss.tables.source import Source
 
@@ -84,7 +87,7 @@ class SparseGP(TableEstimator):
         self._keep_encoder(encoder)
         self.posteriors_, self.weights_ = average
         self.is_exact_ = main.is_exact(table.rows)
-        self.holds_training_rows_ = shares_a_row(main.posterior.Z, table.rows.X)
+        self._keep_donors(table.donors, shares_a_row(main.posterior.Z, table.rows.X))
         self.kernel_params_, self.lengthscales_ = main.posterior.readable()
         self.bound_ = main.bound
         close_checkpoint(checkpoint, result.status)
@@ -94,8 +97,8 @@ class SparseGP(TableEstimator):
         n_inducing = {"n_inducing": len(self.posteriors_[0].Z)} if self.n_inducing == "auto" else {}
         return super()._became() | n_inducing
 
-    def _encode(self, X: Any) -> FloatArray:
-        return with_a_column(super()._encode(X))
+    def _as_rows(self, encoded: Any) -> Any:
+        return with_a_column(encoded)
 
 
 class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):  # type: ignore[misc]
@@ -111,7 +114,8 @@ class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):  
     ----------
     likelihood : str or callable, default "gaussian"
         "gaussian"; "heteroscedastic" (Gaussian, noise depends on the inputs); "laplace", "student_t" (heavy
-        tails); "exponential", "gamma" (positive, mean e^f), "log_normal" (positive, log y = f + noise);
+        tails); "exponential", "gamma" (positive, mean e^f), "log_normal" (positive, log y = f + noise),
+        "weibull" (positive, such as times, scale e^f);
         "hurdle_gamma", "hurdle_log_normal" (positive with exact zeros); "beta" (between 0 and 1, mean s(f)),
         "zero_one_beta" (shares with exact 0 or 1); "poisson", "negative_binomial" (counts, mean e^f),
         "zero_inflated_poisson", "zero_inflated_negative_binomial" (counts with more zeros); "discretised",
@@ -170,8 +174,8 @@ class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):  
     is_exact_ : bool
         Whether the model is the exact Gaussian process: Gaussian noise, every row an inducing input.
     holds_training_rows_ : bool
-        Whether encoded rows are among the inducing inputs, and so in a saved model: where they are all rows,
-        which stay where they are. Otherwise they move with the fit.
+        Whether a saved model holds rows of the table, as encoded: those whose cells stand in for missing
+        ones, and inducing inputs, where they are all rows, which stay where they are.
     n_iter_, converged_, stop_reason_, trace_ : how the fit went.
 
     Raises
@@ -276,6 +280,7 @@ class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):  
         posterior, size = self.posterior_, abs(float(scaler.scale[0]))
         self.likelihood_params_ = posterior.likelihood.readable(posterior.psi, size)
         self._record_fit(result)
+        warn_of_limits(posterior.likelihood, posterior.psi)
         return self
 
     @by_parts
@@ -284,18 +289,23 @@ class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):  
     ) -> FloatArray | tuple[FloatArray, FloatArray]:
         """Mean of y for each row, original units: (N,). With `return_std`, also its standard deviation."""
         if not return_std and exposure is None:
-            encoded = self._encode(X)
-            average = GPAverage(self.posteriors_, self.weights_)
-            if self.posterior_.likelihood.mean_is_latent:
-                return self._scaler.inverse_mean(average.mean(encoded)[:, None])[:, 0]
-            return self._law(encoded, np.zeros(len(encoded))).mean
+            mean: FloatArray = self._over_gaps(X, self._mean)
+            return mean
         distribution = self.predict_distribution(X, exposure)
         return (distribution.mean, distribution.std) if return_std else distribution.mean
 
     def predict_distribution(self, X: Any, exposure: ArrayLike | None = None) -> PredictiveDistribution:
         """The whole distribution of y for each row, discrete for counts. `exposure` as in `fit`."""
-        encoded = self._encode(X)
-        return self._law(encoded, log_exposure(exposure, len(encoded), self.posterior_.likelihood))
+        table = read_input(self._new_rows(X), type(self).__name__)
+        shift = log_exposure(exposure, len(table), self.posterior_.likelihood)
+        law: PredictiveDistribution = self._over_gaps(table, self._law, shift)
+        return law
+
+    def _mean(self, encoded: FloatArray) -> FloatArray:
+        if self.posterior_.likelihood.mean_is_latent:
+            average = GPAverage(self.posteriors_, self.weights_)
+            return self._scaler.inverse_mean(average.mean(encoded)[:, None])[:, 0]
+        return self._law(encoded, np.zeros(len(encoded))).mean
 
     def _law(self, encoded: FloatArray, shift: FloatArray) -> PredictiveDistribution:
         centre, scale = float(self._scaler.centre[0]), float(self._scaler.scale[0])
@@ -307,3 +317,16 @@ class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):  
         if isinstance(self.likelihood, str):
             return REGRESSION[self.likelihood](expectation=self.expectation)
         return Custom(expectation=self.expectation, function=self.likelihood, support=self.support)
+
+
+def warn_of_limits(likelihood: Likelihood, psi: FloatArray) -> None:
+    """Warns of a shape or precision at its largest: the target spreads less than the likelihood can say."""
+    for name, value, (_, largest) in zip(likelihood.param_names, psi, likelihood.bounds(), strict=True):
+        if name in ("shape", "precision") and value > largest - 1e-6:
+            warnings.warn(
+                f"The {name} of the {likelihood.name} likelihood is at its limit {np.exp(largest):.3g}: "
+                "the target spreads less about its mean than that, and predicted spreads are too wide. Take "
+                "'log_normal' or 'gaussian'.",
+                NongaussWarning,
+                stacklevel=3,
+            )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import enum
 import math
+import re
+import unicodedata
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -102,10 +104,26 @@ def as_pandas(data: Any) -> pd.DataFrame | pd.Series[Any] | None:
     native = nw.from_native(data, pass_through=True, allow_series=True)
     if isinstance(native, nw.LazyFrame):
         raise InputError("The table is lazy, its rows are not there yet; call its collect() or compute().")
-    if isinstance(native, nw.DataFrame | nw.Series):
-        converted: pd.DataFrame | pd.Series[Any] = native.to_pandas()
-        return converted
-    return None
+    if not isinstance(native, nw.DataFrame | nw.Series):
+        return None
+    if isinstance(native, nw.Series):
+        one: pd.Series[Any] = _narrower(native).to_pandas()
+        return one
+    wide = [_narrower(native[name]) for name, dtype in native.schema.items() if dtype in _WIDE]
+    converted: pd.DataFrame = (native.with_columns(*wide) if wide else native).to_pandas()
+    return converted
+
+
+_WIDE = (nw.Int128, nw.UInt128)
+
+
+def _narrower(series: nw.Series[Any]) -> nw.Series[Any]:
+    """Whole numbers of 128 bits, which pandas does not have, in 64 bits; as floats where they do not fit."""
+    if series.dtype not in _WIDE:
+        return series
+    ends = [end for end in (series.min(), series.max()) if end is not None]
+    fits = all(-(2**63) <= int(end) < 2**63 for end in ends)
+    return series.cast(nw.Int64 if fits else nw.Float64)
 
 
 def without_mask(array: Any) -> Any:
@@ -132,6 +150,11 @@ def label_of(value: Any) -> str:
     if isinstance(value, float | np.floating) and math.isfinite(value) and float(value).is_integer():
         return str(int(value))
     return str(value)
+
+
+def tidy(label: str) -> str:
+    """A label without blanks around it, and with each accented letter as one sign (Unicode's form NFC)."""
+    return label.strip() if label.isascii() else unicodedata.normalize("NFC", label).strip()
 
 
 def sorted_labels(labels: Iterable[str]) -> tuple[str, ...]:
@@ -167,11 +190,11 @@ MOST_SORTED = 1000
 
 
 def recoded(name: str, codes: NDArray[np.intp], values: Sequence[Any], ordered: bool = False) -> Column:
-    """A column of labels in sorted order (up to `MOST_SORTED`), whatever order its `values` came in.
+    """A column of tidy labels in sorted order (up to `MOST_SORTED`), whatever order its `values` came in.
 
     `codes` (N,) are into `values`; `ordered`: their order means something, so it becomes the ranks.
     """
-    texts = [label_of(value) for value in values]
+    texts = [tidy(label_of(value)) for value in values]
     levels = sorted_labels(texts) if ordered or len(texts) <= MOST_SORTED else tuple(dict.fromkeys(texts))
     if levels == tuple(texts):
         return Column(name, None, codes, levels, tuple(range(len(levels))) if ordered else (), "label")
@@ -190,6 +213,10 @@ def listed(names: Sequence[str], most: int = 8) -> str:
 
 TEXT = ("string", "boolean", "bytes")
 """What pandas calls cells that are labels."""
+
+
+FIRST_DAY, LAST_DAY = 19_000_101, 21_001_231
+"""Days that whole numbers such as 20241231 may stand for."""
 
 
 class ColumnKind(enum.Enum):
@@ -273,6 +300,28 @@ class Cells:
         if pd.api.types.is_numeric_dtype(self.dtype) or self.content != "string":
             return True
         return bool(pc.any(pc.match_substring_regex(self.texts[1], pattern="[0-9]")).as_py())
+
+    @cached_property
+    def may_be_dates(self) -> bool:
+        """Can the cells be dates that look like numbers: 20241231, or seconds since 1970 by their name?"""
+        if isinstance(self.dtype, pd.CategoricalDtype) or not len(self.raw):
+            return False
+        if pd.api.types.is_numeric_dtype(self.dtype) and not pd.api.types.is_bool_dtype(self.dtype):
+            first = self.raw.iloc[0] if isinstance(self.raw, pd.Series) else self.raw[0]
+            if not pd.isna(first) and FIRST_DAY <= float(first.real) <= LAST_DAY:
+                return True
+            return self.is_time_by_name
+        if self.content != "string" or not len(self.texts[1]):
+            return False
+        return re.fullmatch(r"(19|20)[0-9]{6}", self.texts[1][0].as_py().strip()) is not None
+
+    @property
+    def is_time_by_name(self) -> bool:
+        """Does the column's name say that it holds times or dates?"""
+        words = re.findall(r"[A-Z]?[a-z]+|[A-Z]+", self.name)
+        return any(
+            re.fullmatch(r"(date|time|.*timestamp|.*datetime|epoch|ts|unixtime)", w.lower()) for w in words
+        )
 
     @cached_property
     def texts(self) -> tuple[NDArray[np.intp], Any]:

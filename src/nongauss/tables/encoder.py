@@ -7,7 +7,7 @@ An input column becomes flat columns, each of numbers or of labels, as its kind 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.core.records import persistable
-from nongauss.tables.column import Column, ColumnSummary, listed
+from nongauss.tables.column import Column, ColumnSummary, listed, tidy
 from nongauss.tables.frame import InputTable, match_columns, read_input
 from nongauss.tables.kinds import flat, kind_of
 from nongauss.tables.kinds.label import FEW_ROWS, MOST_LEVELS
@@ -38,7 +38,7 @@ class ColumnCode:
 
     `place`: the input column that it comes from, by its number; -1 is the one of its own number. `kind` is
     the name of that column's kind, `part` says which side of it this is ("" the whole), `origin` where its
-    numbers begin.
+    numbers begin. `flagged`: of a column of labels, whether its gaps have a 0/1 column of their own.
     """
 
     name: str
@@ -54,6 +54,7 @@ class ColumnCode:
     kind: str = ""
     part: str = ""
     origin: float = 0.0
+    flagged: bool = False
 
     @property
     def encoded_names(self) -> tuple[str, ...]:
@@ -62,7 +63,8 @@ class ColumnCode:
             return (self.name,) * (self.sd != 0) + (f"{self.name}=missing",) * self.gaps
         if self.role == "labels":
             shown = self.levels[1:] if self.is_pair else self.levels
-            return tuple(f"{self.name}={level}" for level in shown)
+            flag = (f"{self.name}=missing",) * self.flagged
+            return tuple(f"{self.name}={level}" for level in shown) + flag
         return ()
 
     @property
@@ -143,7 +145,9 @@ def code_of(column: ColumnSummary, counted: Counted) -> ColumnCode:
     ranks = tuple(map(column.order.index, levels)) if column.order else ()
     mass = list(levels.values())
     share = mass[-1] / sum(mass)
-    return replace(code, role="labels", gaps=gaps, levels=tuple(levels), share=share, ranks=ranks)
+    flagged = gaps and not column.part  # parts of a date are missing together: its number has the flag
+    code = replace(code, role="labels", gaps=gaps, levels=tuple(levels), share=share, ranks=ranks)
+    return replace(code, flagged=flagged)
 
 
 def _known_codes(code: ColumnCode, column: Column, unseen: list[str]) -> NDArray[np.intp]:
@@ -151,7 +155,7 @@ def _known_codes(code: ColumnCode, column: Column, unseen: list[str]) -> NDArray
     assert column.codes is not None
     if column.levels == code.levels:
         return column.codes
-    place = {level: number for number, level in enumerate(code.levels)}
+    place = {tidy(level): number for number, level in enumerate(code.levels)}
     lookup = np.array([*(place.get(level, -1) for level in column.levels), -1], dtype=np.intp)
     codes = lookup[column.codes]
     strange = (codes < 0) & (column.codes >= 0)
@@ -159,22 +163,6 @@ def _known_codes(code: ColumnCode, column: Column, unseen: list[str]) -> NDArray
         row = int(np.argmax(strange))
         unseen.append(f"{column.levels[column.codes[row]]!r} in column {code.name!r} (first in row {row})")
     return codes
-
-
-def warn_ignored(codes: Sequence[ColumnCode], is_frame: bool) -> None:
-    """Say which columns of a table are left out, and why."""
-    reasons: Mapping[str, str] = {
-        "empty": "all cells are missing",
-        "constant": "only one value",
-        "identifier": f"text that differs from row to row, or more than {MOST_LEVELS} labels",
-    }
-    notes = []
-    for role, reason in reasons.items():
-        names = [code.name for code in codes if code.role == role]
-        if names and (is_frame or role != "constant"):
-            notes.append(f"{listed(names)} ({reason})")
-    if notes:
-        warnings.warn(f"X has columns that are ignored: {'; '.join(notes)}.", NongaussWarning, stacklevel=3)
 
 
 @persistable("tables.TableEncoder", "nongauss.data.encoder:TableEncoder")
@@ -238,30 +226,38 @@ class TableEncoder:
         A missing number is the mean, 0. A missing label has 0 in all its columns, or the share of the second
         of two.
         """
+        return self._scaled(X, estimator_name, "the mean stands for them", warn)[0]
+
+    def as_scaled_with_gaps(
+        self, X: Any, estimator_name: str = "this estimator", warn: bool = True
+    ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """`as_scaled`, and which cells are missing, by the input columns that are encoded: (N, B)."""
+        said = "what is said of such a row is averaged over what they may be"
+        return self._scaled(X, estimator_name, said, warn)
+
+    def _scaled(
+        self, X: Any, estimator_name: str, said: str, warn: bool
+    ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
         notes: list[str] = []
-        imputed: list[str] = []
         chosen = [i for i, code in enumerate(self.columns) if code.encoded_names]
         n_rows, columns = self._read(X, estimator_name, chosen, notes)
         out = np.zeros((n_rows, len(self.encoded_names)))
+        places = [self.places[i] for i in chosen]
+        number = {place: j for j, place in enumerate(dict.fromkeys(places))}
+        missing = np.zeros((n_rows, len(number)), dtype=np.bool_)
+        new: list[str] = []
         at = 0
-        for code, column in columns:
+        for place, (code, column) in zip(places, columns, strict=True):
             block = out[:, at : at + len(code.encoded_names)]
-            if code.role == "numeric":
-                _scale_numbers(code, column, block, imputed)
-            elif code.is_pair:
-                assert column.codes is not None
-                block[:, 0] = np.where(column.codes < 0, code.share, column.codes)
-            else:
-                assert column.codes is not None
-                rows = np.flatnonzero(column.codes >= 0)
-                block[rows, column.codes[rows]] = 1.0
+            gaps = _fill(code, column, block)
+            missing[:, number[place]] |= gaps
+            if code.role == "numeric" and not code.gaps and gaps.any():
+                new.append(code.name)
             at += block.shape[1]
-        if imputed:
-            notes.append(
-                f"Missing cells are replaced by the mean in {listed(imputed)}, where none was when fitting."
-            )
-        _say(notes, warn)
-        return out
+        if new:
+            notes.append(f"Cells are missing in {listed(new)}, where none was when fitting; {said}.")
+        _say(notes, warn, 4)
+        return out, missing
 
     def as_one_hot(
         self, X: Any, estimator_name: str = "this estimator", warn: bool = True
@@ -369,23 +365,30 @@ class TableEncoder:
         )
 
 
-def _scale_numbers(code: ColumnCode, column: Column, block: NDArray[Any], imputed: list[str]) -> None:
-    """Fill the encoded columns of a flat column of numbers: standardised, gaps 0; then the flag of gaps.
+def _fill(code: ColumnCode, column: Column, block: NDArray[Any]) -> NDArray[np.bool_]:
+    """Fill the encoded columns of a flat column, all 0 so far, and tell which of its cells are missing (N,).
 
-    The name of a column with gaps that had none when fitting is noted in `imputed`.
+    Numbers are standardised, their gaps 0; then comes the flag of gaps.
     """
-    assert column.values is not None
     missing = column.missing
-    if code.sd != 0:
-        block[:, 0] = code.scale.apply(column.values)
-        block[missing, 0] = 0.0
-    if code.gaps:
+    if code.role == "numeric":
+        assert column.values is not None
+        if code.sd != 0:
+            block[:, 0] = code.scale.apply(column.values)
+            block[missing, 0] = 0.0
+    elif code.is_pair:
+        assert column.codes is not None
+        block[:, 0] = np.where(missing, code.share, column.codes)
+    else:
+        assert column.codes is not None
+        rows = np.flatnonzero(~missing)
+        block[rows, column.codes[rows]] = 1.0
+    if code.flagged or (code.role == "numeric" and code.gaps):
         block[:, -1] = missing
-    elif missing.any():
-        imputed.append(code.name)
+    return missing
 
 
-def _say(notes: list[str], warn: bool) -> None:
+def _say(notes: list[str], warn: bool, stacklevel: int = 3) -> None:
     """One warning of all that is to be said of a table, laid at the door of whoever asked for the view."""
     if notes and warn:
-        warnings.warn(" ".join(notes), NongaussWarning, stacklevel=3)
+        warnings.warn(" ".join(notes), NongaussWarning, stacklevel=stacklevel)

@@ -94,14 +94,16 @@ class InputTable:
         kept = {place: column for place, column in self._decoded.items() if place != at}
         return replace(self, changed={**self.changed, at: cells}, _decoded=kept)
 
-    def permuted(self, column: str | int, order: NDArray[np.intp]) -> InputTable:
-        """This table with the cells of one column dealt out in another order (N,) of the rows.
+    def permuted(self, columns: str | int | Sequence[int], order: NDArray[np.intp]) -> InputTable:
+        """This table with the cells of a column, or of several together, in another order (N,) of the rows.
 
         What is decoded already is not decoded again.
         """
-        at = self._place(column)
-        kept = {place: held.take(order) if place == at else held for place, held in self._decoded.items()}
-        return replace(self, changed={**self.changed, at: take_rows(self.raw(at), order)}, _decoded=kept)
+        several = [columns] if isinstance(columns, str | int) else columns
+        at = {self._place(column) for column in several}
+        kept = {place: held.take(order) if place in at else held for place, held in self._decoded.items()}
+        dealt = {place: take_rows(self.raw(place), order) for place in sorted(at)}
+        return replace(self, changed={**self.changed, **dealt}, _decoded=kept)
 
     def take(self, rows: Any) -> InputTable:
         """Some rows, by their numbers (N,) or a mask; what is decoded already is not decoded again."""
@@ -163,6 +165,7 @@ def read_input(X: Any, estimator_name: str = "this estimator") -> InputTable:
         names = _string_names(frame.columns)
         _check_size(frame.shape, estimator_name)
         return InputTable(frame, names, labels)
+    refuse_records(X, "X")
     array = check_array(
         without_mask(_list_as_array(X)),
         dtype=None,
@@ -171,6 +174,16 @@ def read_input(X: Any, estimator_name: str = "this estimator") -> InputTable:
         input_name="X",
     )
     return InputTable(array, None, tuple(f"x{j}" for j in range(array.shape[1])))
+
+
+def refuse_records(array: Any, what: str) -> None:
+    """Raises InputError for a structured array, whose rows are records with fields."""
+    names = getattr(getattr(array, "dtype", None), "names", None)
+    if names:
+        raise InputError(
+            f"{what} is a structured array with the fields {', '.join(map(repr, names[:5]))}; "
+            "make a frame of it: pandas.DataFrame(array)."
+        )
 
 
 def match_columns(

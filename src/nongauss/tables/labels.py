@@ -16,6 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.core.records import persistable
 from nongauss.tables.column import as_pandas, one_order, without_mask
+from nongauss.tables.frame import refuse_records
 from nongauss.tables.source import Part
 from nongauss.tables.target import check_given, check_length
 from nongauss.tables.words import known_order
@@ -239,7 +240,9 @@ def _valid_labels(y: Any, n_rows: int, estimator_name: str, warn: bool) -> NDArr
 def _as_array(y: Any) -> NDArray[Any]:
     """An array; of lists with text in them an object array, so that gaps and numbers do not become text."""
     frame = as_pandas(y)
+    refuse_records(y, "y")
     array = np.asarray(without_mask(y) if frame is None else frame)
+    array = array.astype(array.dtype.newbyteorder("="), copy=False)
     is_list = frame is None and not hasattr(y, "dtype")
     return np.asarray(y, dtype=object) if is_list and array.dtype.kind == "U" else array
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
@@ -20,9 +20,10 @@ from scipy.sparse import issparse
 from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.tables.column import Column, ColumnSummary, listed
 from nongauss.tables.dask_source import dask_source
-from nongauss.tables.encoder import TableEncoder, code_of, warn_ignored
+from nongauss.tables.encoder import ColumnCode, TableEncoder, code_of
 from nongauss.tables.frame import n_rows_of, read_input
 from nongauss.tables.kinds import kind_of
+from nongauss.tables.kinds.label import MOST_LEVELS
 from nongauss.tables.parquet import ParquetParts, parquet_source
 from nongauss.tables.rows import Counted, validate_weight
 from nongauss.tables.source import Part, Source, Stream, is_dask, naming, weight_of
@@ -71,6 +72,33 @@ def check_in_memory(X: Any, method: str) -> None:
             f"{method} takes a portion of the rows in memory, got a {type(X).__name__}; "
             "call fit, which reads tables in parts."
         )
+
+
+_WORDS_OF_TEXT = 4  # words from which labels are sentences
+
+
+def _why_ignored(code: ColumnCode, column: ColumnSummary) -> str:
+    """Why a column is left out."""
+    if code.role == "empty":
+        return "all cells are missing"
+    if code.role == "constant":
+        return "only one value"
+    levels = column.levels or {}
+    if sum(len(level.split()) for level in levels) >= _WORDS_OF_TEXT * len(levels):
+        return "free text, of which models here know nothing"
+    return f"text that differs from row to row, or more than {MOST_LEVELS} labels"
+
+
+def _warn_ignored(codes: Sequence[ColumnCode], columns: Sequence[ColumnSummary], is_frame: bool) -> None:
+    """Say which flat columns of a table are left out, and why."""
+    names: dict[str, list[str]] = {}
+    for role in ("empty", "constant", "identifier") if is_frame else ("empty", "identifier"):
+        for code, column in zip(codes, columns, strict=True):
+            if code.role == role:
+                names.setdefault(_why_ignored(code, column), []).append(code.name)
+    notes = [f"{listed(found)} ({reason})" for reason, found in names.items()]
+    if notes:
+        warnings.warn(f"X has columns that are ignored: {'; '.join(notes)}.", NongaussWarning, stacklevel=5)
 
 
 LABEL = "label"
@@ -175,8 +203,19 @@ class Summary:
 
     @cached_property
     def columns(self) -> tuple[ColumnSummary, ...]:
-        """What is known of each flat column."""
-        return tuple(flat for place, column in enumerate(self.inputs) for flat in column.columns(place))
+        """What is known of each flat column; one that a kind adds has a name that no input column has."""
+        taken = {column.name for column in self.inputs}
+
+        def named(flat: ColumnSummary, of: str) -> ColumnSummary:
+            while flat.name != of and flat.name in taken:
+                flat = replace(flat, name=f"{flat.name[:-1]} of the {flat.kind})")
+            return flat
+
+        return tuple(
+            named(flat, column.name)
+            for place, column in enumerate(self.inputs)
+            for flat in column.columns(place)
+        )
 
     @cached_property
     def encoder(self) -> TableEncoder:
@@ -185,7 +224,7 @@ class Summary:
 
     def warn(self) -> None:
         """Warn about the columns that the encoder ignores, and of how others were read."""
-        warn_ignored(self.encoder.columns, self.is_frame)
+        _warn_ignored(self.encoder.columns, self.columns, self.is_frame)
         notes = [f"Column {column.name!r} {column.note}." for column in self.inputs if column.note]
         if notes:
             warnings.warn(" ".join(notes), NongaussWarning, stacklevel=4)

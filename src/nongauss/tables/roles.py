@@ -72,7 +72,7 @@ ROUND = (
 )
 """Sizes of numbers by which gaps are written: 99, 999, ..., and 1e6 to 1e12."""
 
-_FEW_TIMES, _ONE_CELL = 2, 20.0
+_FEW_TIMES, _ONE_CELL = 3, 1000.0
 _LOOK = 200
 _WORDS_OF_TEXT = 4.0
 _DISTINCT_OF_TEXT = 0.5
@@ -111,7 +111,7 @@ def understand_columns(
     roles = []
     for place, name in enumerate(table.labels):
         column = table.column(place)
-        role = _role(column, name, alone=alone or name in use)
+        role = _role(column, name, alone=alone, use=name in use)
         same = first.setdefault(_digest(column), name)
         if same != name and role.used and name not in use:
             role = ColumnRole(name, "copy", False, f"the same cells as {same!r}")
@@ -123,16 +123,18 @@ def understand_columns(
     return tuple(roles)
 
 
-def _role(column: Column, name: str, *, alone: bool) -> ColumnRole:
-    """The role of a column by itself. `alone`: it is used if it says anything at all."""
+def _role(column: Column, name: str, *, alone: bool, use: bool) -> ColumnRole:
+    """The role of a column by itself. `alone`: there is no other; `use`: it is used if it says anything."""
     missing = column.missing
+    if column.n_rows == 1 and not missing.all():
+        return ColumnRole(name, "label" if column.values is None else "number", True, "one row")
     if missing.all():
         return ColumnRole(name, "empty", False, "no value at all")
     if column.kind == "date":
         return _date_role(column, name)
     if column.values is not None:
-        return _number_role(column, column.values[~missing], name, alone=alone)
-    return _label_role(column, name, alone=alone)
+        return _number_role(column, column.values[~missing], name, use=use or alone)
+    return _label_role(column, name, use=use)
 
 
 def _date_role(column: Column, name: str) -> ColumnRole:
@@ -146,19 +148,19 @@ def _date_role(column: Column, name: str) -> ColumnRole:
     in_order = len(days) > FEW_ROWS and bool((steps >= 0).all() or (steps <= 0).all())
     warning = (
         f"The rows are in the order of {name!r}: rows held out at random are easier than later ones will be; "
-        f"hold out the last ones with --split {name}."
+        f"hold out the last ones with --split last."
     )
     role = ColumnRole(name, "date", True, f"{shown[0]} to {shown[1]}")
     return replace(role, warnings=(("time", warning),)) if in_order else role
 
 
-def _number_role(column: Column, values: FloatArray, name: str, *, alone: bool) -> ColumnRole:
+def _number_role(column: Column, values: FloatArray, name: str, *, use: bool) -> ColumnRole:
     """A number, a code that a model must see as a label, or an id."""
     low, high = float(values.min()), float(values.max())
     if low == high:
         return ColumnRole(name, "constant", False, "the same value in every row")
-    role = ColumnRole(name, "number", True, f"{low:g} to {high:g}", warnings=_on_gaps(values, name))
-    if alone or column.kind != "number" or not _are_whole(values):
+    role = ColumnRole(name, "number", True, f"{low:g} to {high:g}", warnings=gap_warnings(values, name))
+    if use or column.kind != "number" or not _are_whole(values):
         return role
     if len(values) > FEW_ROWS and low in (0.0, 1.0) and high == low + len(values) - 1:
         in_order = bool((np.diff(values) == 1).all())
@@ -181,7 +183,7 @@ def _number_role(column: Column, values: FloatArray, name: str, *, alone: bool) 
     )
 
 
-def _label_role(column: Column, name: str, *, alone: bool) -> ColumnRole:
+def _label_role(column: Column, name: str, *, use: bool) -> ColumnRole:
     """A label or a grade; an id, or a text, where most of its labels occur once."""
     assert column.codes is not None
     codes = column.codes[column.codes >= 0]
@@ -193,7 +195,7 @@ def _label_role(column: Column, name: str, *, alone: bool) -> ColumnRole:
     n_words = float(np.mean([len(level.split()) for level in some]))
     if n > FEW_ROWS and len(used) > _DISTINCT_OF_TEXT * n and n_words >= _WORDS_OF_TEXT:
         return ColumnRole(name, "text", False, f"{len(used):,} different texts, which no model here can read")
-    if len(used) == n and len(column.missing) == n and n > FEW_ROWS and not alone:
+    if len(used) == n and len(column.missing) == n and n > FEW_ROWS and not use:
         return ColumnRole(name, "id", False, "a different text in every row (an id)")
     if len(used) > MOST_LEVELS:
         return ColumnRole(
@@ -202,16 +204,22 @@ def _label_role(column: Column, name: str, *, alone: bool) -> ColumnRole:
     if column.ranks:
         return ColumnRole(name, "grade", True, f"{len(used)} ordered levels")
     zeros = all(level.isdigit() for level in some) and any(level[0] == "0" < level for level in some)
-    return ColumnRole(
-        name, "label", True, f"{len(used)} labels" + " of digits, some with a leading 0" * zeros
+    reason = f"{len(used)} labels" + " of digits, some with a leading 0" * zeros
+    role = ColumnRole(name, "label", True, reason)
+    if len(used) <= max(_FEW_LEVELS, n / 5):
+        return role
+    warning = (
+        f"Column {name!r} has {len(used)} labels in {n} rows, too few rows each to learn much from; leave it "
+        f"out with --ignore {name} if they are names."
     )
+    return replace(role, warnings=(("many labels", warning),))
 
 
-def _on_gaps(values: FloatArray, name: str) -> tuple[tuple[str, str], ...]:
-    """A warning of the lowest and of the highest value that lie apart as values do that stand for a gap.
+def gap_warnings(values: FloatArray, name: str) -> tuple[tuple[str, str], ...]:
+    """A warning of the lowest and of the highest value, if they lie apart as values for a gap do.
 
-    Far out: the empty stretch beside them is as long as the range of all other values, and they occur twice,
-    or are written as gaps are (999); or it is 20 times as long.
+    Far out: the empty stretch beside them is as long as the range of all other values, and they occur three
+    times, or are written as gaps are (999); or it is 1,000 times as long.
     """
     out = []
     for end, rest_of in ((values.min(), values > values.min()), (values.max(), values < values.max())):

@@ -192,10 +192,12 @@ def canonical_sparse(
     X = X.astype(np.float32)
     X.sum_duplicates()
     X.eliminate_zeros()
-    cells = _mixed(X.indices.astype(np.uint64) << np.uint64(32) | X.data.view(np.uint32).astype(np.uint64))
+    cells = mixed_bits(
+        X.indices.astype(np.uint64) << np.uint64(32) | X.data.view(np.uint32).astype(np.uint64)
+    )
     sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(cells, dtype=np.uint64)])
     y = rounded(Y)
-    hashes = _mixed(sums[X.indptr[1:]] - sums[X.indptr[:-1]]) ^ content_hash(y[:, :0], y)
+    hashes = mixed_bits(sums[X.indptr[1:]] - sums[X.indptr[:-1]]) ^ content_hash(y[:, :0], y)
     kept = np.flatnonzero(weight > 0)
     sort = kept[np.lexsort((weight[kept], hashes[kept]))]
     first = np.ones(len(sort), dtype=np.bool_)
@@ -207,7 +209,7 @@ def canonical_sparse(
     return X[chosen], y[chosen], np.bincount(group, weights=weight[sort]).astype(np.float64), order
 
 
-def _mixed(bits: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def mixed_bits(bits: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """A mixed copy of 64-bit numbers."""
     state = bits.copy()
     _mix(state)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,9 +12,11 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.utils import column_or_1d
 
-from nongauss.core.errors import InputError
+from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.core.records import persistable
 from nongauss.tables.column import as_pandas, without_mask
+from nongauss.tables.frame import refuse_records
+from nongauss.tables.kinds import decode
 from nongauss.tables.kinds.number import Moments, Scale
 from nongauss.tables.source import Part
 
@@ -131,7 +134,7 @@ def validate_target(
         )
     if n_rows is not None:
         check_length(n_rows, len(array))
-    values = _as_floats(array)
+    values = _as_floats(array, warn)
     if values.ndim == 2 and values.shape[1] == 1:
         values = column_or_1d(values, warn=warn)
     was_1d = values.ndim == 1
@@ -166,6 +169,7 @@ def _as_array(y: Any) -> tuple[NDArray[Any], tuple[str, ...]]:
         return stacked, tuple(str(name) for name in frame.columns)
     if isinstance(frame, pd.Series):
         return _series_array(frame), ()
+    refuse_records(y, "y")
     try:
         return np.asarray(without_mask(y)), ()
     except ValueError as error:
@@ -181,7 +185,7 @@ def _series_array(series: pd.Series[Any]) -> NDArray[Any]:
     return series.to_numpy(dtype=object)
 
 
-def _as_floats(array: NDArray[Any]) -> NDArray[np.float64]:
+def _as_floats(array: NDArray[Any], warn: bool) -> NDArray[np.float64]:
     """A target's cells as float64, gaps as NaN. Raises InputError for what is no real number."""
     kind = array.dtype.kind
     if kind == "c":
@@ -190,21 +194,44 @@ def _as_floats(array: NDArray[Any]) -> NDArray[np.float64]:
         raise InputError(f"y holds {array.dtype} values; turn them into numbers, such as days since a start.")
     if kind != "O" and kind not in "US":
         return array.astype(np.float64)
-    flat = array.ravel().astype(object)
-    missing = np.asarray(pd.isna(flat), dtype=np.bool_)
-    out = np.full(len(flat), np.nan)
+    matrix = array.reshape(len(array), -1)
+    columns = [_column_of_texts(matrix[:, at], warn) for at in range(matrix.shape[1])]
+    return np.stack(columns, axis=1).reshape(array.shape) if columns else np.empty(array.shape)
+
+
+def _column_of_texts(cells: NDArray[Any], warn: bool) -> NDArray[np.float64]:
+    """Objects or texts (N,) as numbers: those that are, and texts as people write them ("$1,200").
+
+    Raises InputError naming the first that is none.
+    """
+    objects = cells.astype(object)
+    missing = np.asarray(pd.isna(objects), dtype=np.bool_)
+    out = np.full(len(objects), np.nan)
     for at in np.flatnonzero(~missing):
-        if isinstance(flat[at], complex | np.complexfloating):
+        if isinstance(objects[at], complex | np.complexfloating):
             raise InputError("Complex data not supported: y must be real numbers.")
         try:
-            out[at] = float(flat[at])
-        except (TypeError, ValueError) as error:
-            row = int(at) // (array.shape[1] if array.ndim == 2 else 1)
-            raise InputError(
-                f"y holds {flat[at]!r} in row {row} (counted from 0), which is not a number; "
-                "a regression needs numbers, for labels use a classifier."
-            ) from error
-    return out.reshape(array.shape)
+            out[at] = float(objects[at])
+        except (TypeError, ValueError):
+            break
+    else:
+        return out
+    odd = int(at)
+    try:
+        column = decode("y", objects)
+        if column.values is not None and column.kind in ("number", "quantity"):
+            lost = np.flatnonzero(column.missing & ~missing)
+            if not len(lost):
+                if column.note and warn:
+                    warnings.warn(f"The target {column.note}.", NongaussWarning, stacklevel=2)
+                return column.values
+            odd = int(lost[0])
+    except (InputError, TypeError):
+        pass
+    raise InputError(
+        f"y holds {objects[odd]!r} in row {odd} (counted from 0), which is not a number; "
+        "a regression needs numbers, for labels use a classifier."
+    )
 
 
 def _check_finite(matrix: NDArray[np.float64], names: tuple[str, ...]) -> None:

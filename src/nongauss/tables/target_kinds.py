@@ -16,7 +16,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from nongauss.core.errors import InputError
-from nongauss.tables.column import Column, ColumnKind, TargetKind, as_pandas, label_of, sorted_labels
+from nongauss.tables.column import Column, ColumnKind, TargetKind, as_pandas, label_of, sorted_labels, tidy
 from nongauss.tables.frame import InputTable
 from nongauss.tables.kinds import decode, flat, kind_of
 from nongauss.tables.number_text import unit_key
@@ -91,7 +91,11 @@ def understand_target(
     seen = _seen(raw, found, name, inputs)
     if asked is None:
         return seen
-    return _declared(asked, seen, found, [label_of(level) for level in levels])
+    told = _declared(asked, seen, found, [label_of(level) for level in levels])
+    by = "an exposure was given" if counted else "censored rows were declared" if censored else ""
+    return (
+        replace(told, reason=f"It was taken so because {by}.") if by and kind is None and not levels else told
+    )
 
 
 def one_column(given: Any) -> pd.Series[Any]:
@@ -321,7 +325,8 @@ def target_values(column: Any, found: TargetKind, name: str = "") -> Any:
         values = raw.to_numpy(dtype=np.float64)
         whole = (np.abs(values) < _LARGEST_WHOLE) & (values == np.round(values))
         return values.astype(np.int64) if whole.all() else values
-    return raw.to_numpy(dtype=object)
+    cells = raw.to_numpy(dtype=object)
+    return np.array([tidy(cell) if isinstance(cell, str) else cell for cell in cells], dtype=object)
 
 
 def target_numbers(column: Any, found: TargetKind, name: str = "") -> FloatArray:

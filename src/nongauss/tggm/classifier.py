@@ -181,19 +181,19 @@ verbose :
     @by_parts
     def predict(self, X: Any) -> np.ndarray:
         """The class of each row by the rule that `decision` names: (N,)."""
-        encoded = self._encode(X)
-        probabilities, outputs = self.ensemble_.classes(encoded)
-        by_mean = self.decision == "mean_output"
-        if by_mean and outputs.shape[1] == 1:
+        if self.decision == "probability":
+            return super().predict(X)
+        outputs = self._over_gaps(X, lambda rows: self.ensemble_.classes(rows)[1])
+        if outputs.shape[1] == 1:
             outputs = np.concatenate([-outputs, outputs], axis=1)
-        chosen: np.ndarray = self.classes_[(outputs if by_mean else probabilities).argmax(axis=1)]
+        chosen: np.ndarray = self.classes_[outputs.argmax(axis=1)]
         return chosen
 
     @by_parts
     def predict_proba(self, X: Any) -> Float64[np.ndarray, "N C"]:
         """Probability of each class, in the order of `classes_`: (N, C), rows sum to 1."""
-        encoded = self._encode(X)
-        return self.ensemble_.classes(encoded)[0]
+        found: Float64[np.ndarray, "N C"] = self._over_gaps(X, lambda rows: self.ensemble_.classes(rows)[0])
+        return found
 
     def _fixed_noise_variance(self) -> float:
         return 1.0
@@ -250,6 +250,7 @@ verbose :
         mass = np.bincount(own, weights=weight, minlength=len(classes)).astype(np.float64)
         weight = weight * self._class_factors(classes, mass)[own]
         n_columns = reading.encoder.n_features if reading.shrink is None else None
+        encoded = self._filled(encoded, numbers_[:, None])
         return canonical(encoded, numbers_[:, None], weight, n_columns)
 
     def _check_known(self, classes: Any) -> None:
@@ -282,13 +283,12 @@ verbose :
             raise InputError("class_weight leaves no row; give a class that occurs a weight above 0.")
         return factors
 
-    def _encode(self, X: Any) -> Any:
-        """New rows as `fit` encoded its own: (N, D), or `SparseRows`. Raises NotFittedError, InputError."""
-        shrink = getattr(self, "_shrink", None)
-        if shrink is not None and issparse(X):
-            X = X.toarray()
-        encoded = super()._encode(X)
-        return encoded if shrink is None else encoded * shrink
+    def _new_rows(self, X: Any) -> Any:
+        X = super()._new_rows(X)
+        return X.toarray() if self._shrink is not None and issparse(X) else X
+
+    def _as_rows(self, encoded: Any) -> Any:
+        return encoded if self._shrink is None else encoded * self._shrink
 
     def _keep(self, reading: LabelReading, ensemble: Ensemble, result: FitResult) -> None:
         _, self._shrink, self._coder = reading

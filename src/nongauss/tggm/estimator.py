@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, Literal, Self
 
 import numpy as np
+from jaxtyping import Float
 from numpy.typing import ArrayLike
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
@@ -30,10 +31,12 @@ from nongauss.estimator.base import (
 from nongauss.estimator.by_parts import by_parts
 from nongauss.optimise.course import FitResult, Status
 from nongauss.optimise.loop import close_checkpoint, open_checkpoint
+from nongauss.predictive.distribution import PredictiveDistribution
 from nongauss.predictive.mixture import GaussianMixtureDistribution
+from nongauss.tables.completion import Donors, completed_rows
 from nongauss.tables.learn import as_source, check_in_memory, learn
-from nongauss.tables.rows import validate_weight
-from nongauss.tables.source import Encode, Source, sample
+from nongauss.tables.rows import rounded, validate_weight
+from nongauss.tables.source import Encode, Encoded, Source, sample
 from nongauss.tables.target import TargetScaler, scaled_target, target_of, validate_target
 from nongauss.tggm import fit
 from nongauss.tggm.config import LayerSizes, NetworkConfig, TrainingRecipe, layers_of
@@ -93,6 +96,7 @@ class TGGM(TableEstimator):
         config, recipe = self._settings()
         seed = self._key_seed(self.random_state)
         reading, rows = self._read_table(X, y, sample_weight)
+        rows = completed_rows(reading.encoder, rows)
         first = sample(rows, MOST_SAMPLED)
         data = reading.rows(first.rows)
         seed, checkpoint = open_checkpoint(
@@ -110,6 +114,7 @@ class TGGM(TableEstimator):
         )
         close_checkpoint(checkpoint, result.status)
         self._keep(reading, ensemble, result)
+        self._keep_donors(Donors.of(reading.encoder, first.rows))
         return result, data
 
     def _trained_further(self, X: Any, y: Any, sample_weight: Any, levels: Any = None) -> FitResult:
@@ -120,15 +125,25 @@ class TGGM(TableEstimator):
         former = self._former_result()
         if former is None:
             reading, rows = self._read_table(X, y, sample_weight, levels)
-            data = reading.rows(sample(rows, None).rows)
+            first = sample(completed_rows(reading.encoder, rows), None)
+            data, donors = reading.rows(first.rows), Donors.of(reading.encoder, first.rows)
         else:
             reading, data = self._known_reading(), self._more_rows(X, y, sample_weight)
+            donors = getattr(self, "_donors", None)
         result, ensemble = fit.go_on(seed, data, reading.completed(config), recipe, former)
         if former is not None:
             known = self.ensemble_
             ensemble = ensemble._replace(inflation=known.inflation, skewness=known.skewness)
         self._keep(reading, ensemble, result)
+        self._keep_donors(donors)
         return result
+
+    def _filled(self, encoded: Any, Y: Float[np.ndarray, "N P"]) -> Any:
+        """Encoded rows of a portion, whose gaps are drawn given their targets."""
+        donors = getattr(self, "_donors", None)
+        if donors is None:
+            return encoded
+        return donors.completed(Encoded(rounded(encoded), rounded(Y), np.ones(len(Y)))).X
 
     def _former_result(self) -> FitResult | None:
         """What `partial_fit` goes on from: the last result, if there is one."""
@@ -293,15 +308,19 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
     @by_parts
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """Mean of y for each row, original units: (N,) or (N, P). With `return_std`, also its sd."""
-        encoded = self._encode(X)
-        mean, variance = self.ensemble_.moments(encoded)
-        if self._squeeze:
-            mean, variance = mean[:, 0], variance[:, 0]
-        return (mean, np.sqrt(variance)) if return_std else mean
+        law = self.predict_distribution(X)
+        return (law.mean, law.std) if return_std else law.mean
 
-    def predict_distribution(self, X: Any) -> GaussianMixtureDistribution:
-        """The whole distribution of y for each row: exact moments, skewed density, quantiles, samples."""
-        encoded = self._encode(X)
+    def predict_distribution(self, X: Any) -> PredictiveDistribution:
+        """The whole distribution of y for each row: exact moments, skewed density, quantiles, samples.
+
+        Of a row with missing cells, the mixture over what these may be.
+        """
+        law: PredictiveDistribution = self._over_gaps(X, self._law)
+        return law
+
+    def _law(self, encoded: Float[np.ndarray, "N D"]) -> GaussianMixtureDistribution:
+        """The law of y at encoded rows without gaps."""
         ensemble = self.ensemble_
         mean, variance = ensemble.moments(encoded)
         return GaussianMixtureDistribution(
@@ -338,7 +357,8 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
                 f"y has {Y.shape[1]} outputs, but the first call of partial_fit had "
                 f"{len(self._scaler.centre)}; pass the same outputs, or call fit."
             )
-        return canonical(encoded, self._scaler.transform(Y), validate_weight(sample_weight, len(encoded)))
+        Y = self._scaler.transform(Y)
+        return canonical(self._filled(encoded, Y), Y, validate_weight(sample_weight, len(encoded)))
 
     def _note_a_noise_floor(self, data: NetworkRows) -> None:
         """Warn where nothing is left to chance: at the floor, the hidden units may still carry a spread."""

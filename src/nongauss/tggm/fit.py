@@ -148,7 +148,7 @@ def calibrated(params: NetworkParams, config: NetworkConfig, held: HeldOut | Non
     if held is None or config.n_classes:
         return plain
     X, Y, weight = (np.asarray(part)[:, :MOST_TO_CALIBRATE].astype(np.float64) for part in held)
-    mean, variance = predict.member_moments_of(params, config, X.reshape(-1, X.shape[2]))
+    mean, variance = predict.member_moments_of(params, config, X.reshape(X.shape[0] * X.shape[1], X.shape[2]))
     shape = (len(X), *Y.shape)  # every member at every held-out row
     mean, variance = mean.reshape(shape), variance.reshape(shape)
     own = np.arange(len(X))

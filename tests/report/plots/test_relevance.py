@@ -106,3 +106,22 @@ def test_the_shuffles_are_those_of_scikit_learn():
 
     theirs = permutation_importance(model, X, model.predict(X), scoring=lost, n_repeats=3, random_state=4)
     np.testing.assert_allclose(relevance(model, X, n_repeats=3, random_state=4), theirs.importances_mean)
+
+
+def test_the_few_columns_that_matter_among_thousands_are_found():
+    X = np.random.RandomState(0).normal(size=(120, 3000))
+    weight = np.zeros(3000)
+    weight[[7, 1500, 2999]] = 2.0, -1.0, 1.0
+    calls = []
+
+    def linear(cells):
+        calls.append(len(cells))
+        return cells @ weight
+
+    model = Formula(linear).fit(X)
+    share = relevance(model, X, n_repeats=1)
+    assert len(calls) < 20
+    assert set(np.argsort(-share)[:3]) == {7, 1500, 2999}
+    # Independent columns: the variance of each over the whole.
+    np.testing.assert_allclose(share[[7, 1500, 2999]], np.array([4, 1, 1]) / 6, rtol=0.4)
+    assert np.delete(share, [7, 1500, 2999]).max() < 0.01

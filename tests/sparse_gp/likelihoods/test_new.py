@@ -13,6 +13,7 @@ from nongauss import SparseGPRegressor
 from nongauss.core.records import persistable
 from nongauss.estimator.base import StrOptions
 from nongauss.predictive.law import LatentDistribution
+from nongauss.sparse_gp import likelihoods
 from nongauss.sparse_gp.likelihoods import (
     REGRESSION,
     Beta,
@@ -122,6 +123,7 @@ def test_it_is_fitted_by_its_name_and_saved(monkeypatch, tmp_path):
         (Laplace(), [np.log(0.4)]),
         (StudentT(), [np.log(0.3), np.log(5.0)]),
         (Gamma(), [np.log(4.0)]),
+        (likelihoods.Weibull(), [np.log(1.7)]),
         (Beta(), [np.log(9.0)]),
         (Poisson(), []),
         (NegativeBinomial(), [np.log(3.0)]),

@@ -10,7 +10,8 @@ from scipy import integrate, stats
 
 from nongauss.prob.quadrature import gauss_hermite
 from nongauss.sparse_gp.likelihoods import Gaussian, HeteroscedasticGaussian, Laplace, StudentT
-from nongauss.sparse_gp.likelihoods.heavy_tailed import expected_log_tail, weighted_median
+from nongauss.sparse_gp.likelihoods.base import weighted_median
+from nongauss.sparse_gp.likelihoods.heavy_tailed import expected_log_tail
 
 Y, F = np.array([-3.0, 0.1, 40.0]), np.array([[0.3], [-1.0], [2.0]])
 ONE = [

@@ -20,8 +20,9 @@ from nongauss.sparse_gp.likelihoods.masses import (
     ZeroInflatedPoisson,
     ZeroOneBeta,
 )
-from nongauss.sparse_gp.likelihoods.positive import Beta, Exponential, Gamma, LogNormal
+from nongauss.sparse_gp.likelihoods.positive import Exponential, Gamma, LogNormal, Weibull
 from nongauss.sparse_gp.likelihoods.real import Gaussian, HeteroscedasticGaussian
+from nongauss.sparse_gp.likelihoods.share import Beta
 
 __all__ = [
     "REGRESSION",
@@ -46,6 +47,7 @@ __all__ = [
     "Ordinal",
     "Poisson",
     "StudentT",
+    "Weibull",
     "ZeroInflatedNegativeBinomial",
     "ZeroInflatedPoisson",
     "ZeroOneBeta",
@@ -53,7 +55,7 @@ __all__ = [
 ]
 
 _REAL = (Gaussian, HeteroscedasticGaussian, Laplace, StudentT)
-_POSITIVE = (Exponential, Gamma, LogNormal, HurdleGamma, HurdleLogNormal)
+_POSITIVE = (Exponential, Gamma, LogNormal, Weibull, HurdleGamma, HurdleLogNormal)
 _SHARE = (Beta, ZeroOneBeta)
 _WHOLE = (
     Poisson,

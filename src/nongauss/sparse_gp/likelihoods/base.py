@@ -111,7 +111,7 @@ class Likelihood(ABC):
     own_kernels: ClassVar[bool] = False
     """Has each latent function a kernel of its own, because they mean different things?"""
     target: ClassVar[str] = "raw"
-    """What is done to y before: "standardised", "scaled" by a positive unit, or nothing."""
+    """What is done to y before: "standardised", or "robust" to a few absurd values; "scaled"; or nothing."""
     takes_exposure: ClassVar[bool] = False
     """Is y a count whose rate an exposure multiplies, so that its log is added to f?"""
     param_names: ClassVar[tuple[str, ...]] = ()
@@ -156,7 +156,7 @@ class Likelihood(ABC):
 
     def is_standard(self, latent: int) -> bool:
         """Is a latent function on the scale of a standardised target, so that its size is known?"""
-        return self.target == "standardised"
+        return self.target in ("standardised", "robust")
 
     # ------------------------------------------------------------ where a fit starts
 
@@ -383,3 +383,14 @@ def first_bad(y: FloatArray, bad: NDArray[np.bool_], name: str, rule: str, remed
 def log_mean(y: FloatArray, weight: FloatArray, least: float) -> float:
     """Log of the weighted mean of y, whose sum is taken to be at least `least`."""
     return math.log(max(float(weight @ y), least) / float(weight.sum()))
+
+
+def weighted_median(y: FloatArray, weight: FloatArray) -> float:
+    """The middle of y, each value counted `weight` times."""
+    order = np.argsort(y, kind="stable")
+    total = np.cumsum(weight[order])
+    half = 0.5 * total[-1]
+    at = int(np.searchsorted(total, half))
+    if total[at] == half and at + 1 < len(y):
+        return 0.5 * float(y[order[at]] + y[order[at + 1]])
+    return float(y[order[at]])

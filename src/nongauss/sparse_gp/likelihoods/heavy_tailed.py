@@ -16,6 +16,7 @@ from nongauss.sparse_gp.likelihoods.base import (
     Likelihood,
     column,
     no_params,
+    weighted_median,
 )
 
 N_PRECISIONS = 129
@@ -27,7 +28,7 @@ _LOG_FLOOR = math.log(1e-3)  # of a scale, as a share of the target's standard d
 class _HeavyTailed(Likelihood):
     """Noise with outliers about f."""
 
-    target = "standardised"
+    target = "robust"
     mean_is_latent = True
 
     def first_moments(self, y: FloatArray, offset: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -249,14 +250,3 @@ def expected_log_tail(square: FloatArray, spread: FloatArray) -> tuple[FloatArra
         out[1, rows] = gone @ _SHARE
         out[2, rows] = out[1, rows] - 2.0 * ((gone * exponent) @ _SHARE)
     return out[0], out[1], out[2]
-
-
-def weighted_median(y: FloatArray, weight: FloatArray) -> float:
-    """The middle of y, each value counted `weight` times."""
-    order = np.argsort(y, kind="stable")
-    total = np.cumsum(weight[order])
-    half = 0.5 * total[-1]
-    at = int(np.searchsorted(total, half))
-    if total[at] == half and at + 1 < len(y):
-        return 0.5 * float(y[order[at]] + y[order[at + 1]])
-    return float(y[order[at]])

@@ -38,7 +38,8 @@ from nongauss.sparse_gp.likelihoods.base import (
 from nongauss.sparse_gp.likelihoods.count import NegativeBinomial, Poisson
 from nongauss.sparse_gp.likelihoods.interval import points_by_width
 from nongauss.sparse_gp.likelihoods.label import Bernoulli
-from nongauss.sparse_gp.likelihoods.positive import Beta, Gamma, LogNormal
+from nongauss.sparse_gp.likelihoods.positive import Gamma, LogNormal
+from nongauss.sparse_gp.likelihoods.share import Beta
 
 GATE = Bernoulli()
 """What is known of whether y is at a mass, and at which of two."""

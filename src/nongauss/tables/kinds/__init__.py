@@ -7,6 +7,7 @@ with a subclass of `Kind` and put an instance into `KINDS`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,6 +16,7 @@ import pandas as pd
 
 from nongauss.core.errors import InputError
 from nongauss.tables.column import Cells, Column, Kind, not_usable
+from nongauss.tables.kinds.clock import Clock
 from nongauss.tables.kinds.date import Date
 from nongauss.tables.kinds.label import Label
 from nongauss.tables.kinds.number import Number
@@ -22,7 +24,7 @@ from nongauss.tables.kinds.quantity import Quantity
 
 __all__ = ["KINDS", "Kind", "decode", "flat", "kind_of"]
 
-KINDS: tuple[Kind, ...] = (Number(), Quantity(), Date(), Label())
+KINDS: tuple[Kind, ...] = (Number(), Quantity(), Date(), Clock(), Label())
 """In the order in which they are asked."""
 
 _BY_NAME = {kind.name: kind for kind in KINDS}
@@ -39,11 +41,18 @@ def decode(name: str, raw: Any) -> Column:
     Raises: InputError for cells of no kind, naming the column and the first bad row; TypeError for objects.
     """
     cells = Cells(name, raw)
-    for kind in KINDS if cells.may_be_values else (_BY_NAME["label"],):
+    for kind in _asked(cells):
         column = kind.decode(cells)
         if column is not None:
             return replace(column, note="; ".join(filter(None, [*cells.notes, column.note])))
     raise _refusal(cells)
+
+
+def _asked(cells: Cells) -> Sequence[Kind]:
+    """The kinds that may take these cells, in order."""
+    if not cells.may_be_values:
+        return (_BY_NAME["label"],)
+    return (_BY_NAME["date"], *KINDS) if cells.may_be_dates else KINDS
 
 
 def flat(column: Column, kind: str, part: str, origin: float) -> Column:
@@ -77,5 +86,5 @@ def _refusal(cells: Cells) -> Exception:
         )
     return TypeError(
         f"Column {name!r} of X, row {row} (counted from 0): argument must be a string or a number, "
-        f"not {type(cell).__name__!r}."
+        f"not {type(cell).__name__!r}; give one value a cell."
     )

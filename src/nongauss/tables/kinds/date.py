@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from nongauss.core.errors import InputError
 from nongauss.tables.column import Cells, Column, ColumnSummary, Kind, label_of, labelled
+from nongauss.tables.date_text import LOCAL, UTC, compact_days, read_dates
 from nongauss.tables.kinds.number import Moments
-
-ISO = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d([.,]\d+)?)?(Z|[+-]\d\d:?\d\d)?)?")
-"""A date as ISO 8601 writes it, perhaps with a time and its distance from UTC."""
+from nongauss.tables.lost_cells import ENOUGH, mostly, named_cells
 
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 MONTHS = (
@@ -37,20 +38,25 @@ _SLACK = 1e-9  # days: what rounding may take from a time of day
 class DateFacts:
     """What some rows tell of dates: moments of the days since 1970, weights of weekdays, months and hours.
 
-    `months` are weights by year and month, counted from January 1970.
+    `months` are weights by year and month, counted from January 1970. `form`: see `Date`.
     """
 
     days: Moments
     weekdays: NDArray[np.float64]
     hours: NDArray[np.float64]
     months: dict[int, float]
+    form: str = ""
 
     def __add__(self, other: DateFacts) -> DateFacts:
         months = dict(self.months)
         for month, weight in other.months.items():
             months[month] = months.get(month, 0.0) + weight
         return DateFacts(
-            self.days + other.days, self.weekdays + other.weekdays, self.hours + other.hours, months
+            self.days + other.days,
+            self.weekdays + other.weekdays,
+            self.hours + other.hours,
+            months,
+            _joint_form(self.form, other.form),
         )
 
     def repeated(self) -> dict[str, NDArray[np.float64]]:
@@ -71,10 +77,13 @@ class DateFacts:
 
 
 class Date(Kind):
-    """Typed dates and times, objects of the module datetime, or texts that are all dates of ISO 8601.
+    """Typed dates, times and periods, objects of the module datetime, texts that are dates, and some numbers.
 
-    As values they are days since 1970, in UTC where they have a time zone. Models see the days since the
-    first date, and weekday, month and hour as ordered labels where these come again.
+    Values are days since 1970: instants in UTC where there is a zone. Models see the days since the first
+    date, and weekday, month and hour as ordered labels where these come again, on the clock of that zone.
+
+    A column's `unit` is its form: how cells are read ("d/m/y", "s" since 1970, ...), and after a colon the
+    zone. The parts of its flat columns are the side, a bar, and that form.
     """
 
     name = "date"
@@ -83,26 +92,46 @@ class Date(Kind):
     def decode(self, cells: Cells) -> Column | None:
         """Days since 1970; a column of texts keeps them as labels beside."""
         dtype = cells.dtype
-        if isinstance(dtype, pd.CategoricalDtype) or pd.api.types.is_numeric_dtype(dtype):
+        if isinstance(dtype, pd.CategoricalDtype):
             return None
-        if pd.api.types.is_datetime64_any_dtype(dtype):
+        if pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_bool_dtype(dtype):
+            return _of_numbers(cells)
+        if isinstance(dtype, pd.PeriodDtype):
+            return _typed(cells.name, pd.Series(pd.PeriodIndex(cells.raw).to_timestamp()))
+        if getattr(dtype, "kind", "") == "M" and not str(dtype).startswith(("date32", "date64")):
             return _typed(cells.name, pd.Series(cells.raw))
-        if cells.content in ("datetime", "datetime64", "date"):
+        content = cells.content
+        if content == "period":
+            return _typed(cells.name, pd.Series(pd.PeriodIndex(cells.objects).to_timestamp()))
+        if content in ("datetime", "datetime64", "date"):
             return _typed(cells.name, _of_objects(cells.objects))
-        if cells.content != "string":
+        return self._of_texts(cells) if content == "string" else None
+
+    def _of_texts(self, cells: Cells) -> Column | None:
+        """Texts, nearly all of which are dates."""
+        codes, distinct = cells.texts
+        if not len(distinct):
             return None
-        labels = cells.labels
-        days, note = _days_of_texts(labels.levels)
-        if np.isnan(days).any():
+        count = np.bincount(codes[codes >= 0], minlength=len(distinct))
+        found = read_dates(distinct, count)
+        odd = np.isnan(found.days)
+        if count[~odd].sum() < ENOUGH * count.sum():
+            cells.notes.extend(mostly(distinct.to_pylist(), count, odd, "dates"))
             return None
-        assert labels.codes is not None
-        values = np.array([*days, np.nan])[labels.codes]
-        return Column(cells.name, values, labels.codes, labels.levels, (), self.name, note)
+        notes = list(found.notes)
+        if found.zone not in ("", UTC):
+            notes.append(_zone_note(found.zone))
+        lost = named_cells(distinct.to_pylist(), count, odd) if odd.any() else ""
+        values = np.append(found.days, np.nan)[codes]
+        beside = cells.labels
+        form = f"{found.order}:{found.zone}"
+        note = "; ".join(notes)
+        return Column(cells.name, values, beside.codes, beside.levels, (), self.name, note, lost, form)
 
     def summarise(self, column: Column, weight: NDArray[np.float64]) -> DateFacts:
         """Moments of the days, and weights of calendar parts."""
-        days = column.values
-        assert days is not None
+        assert column.values is not None
+        days = _on_the_clock(column.values, column.unit.partition(":")[2])
         months, which = np.unique(_months(days), return_inverse=True)
         mass = np.bincount(which, weights=weight)
         return DateFacts(
@@ -110,65 +139,146 @@ class Date(Kind):
             np.bincount(_weekdays(days), weights=weight, minlength=7).astype(np.float64),
             np.bincount(_hours(days), weights=weight, minlength=24).astype(np.float64),
             dict(zip(months.tolist(), mass.tolist(), strict=True)),
+            column.unit.removesuffix(UTC),
         )
 
     def columns(self, name: str, facts: DateFacts, gaps: bool) -> tuple[ColumnSummary, ...]:
         """The days since the first date, then the calendar parts that come again, as ordered labels."""
         first = facts.days.low
         side = "day" if facts.days.whole else "time"
+        form = f"|{facts.form}" if facts.form.strip(":") else ""
         numbers = facts.days.shifted(first)
-        out = [ColumnSummary(name, gaps, numbers, kind=self.name, part=side, origin=first)]
+        out = [ColumnSummary(name, gaps, numbers, kind=self.name, part=side + form, origin=first)]
         for part, mass in facts.repeated().items():
             levels = {level: float(m) for level, m in zip(PARTS[part], mass, strict=True) if m > 0}
-            out.append(
-                ColumnSummary(f"{name} ({part})", gaps, None, levels, PARTS[part], kind=self.name, part=part)
-            )
+            own = f"{name} ({part})"
+            out.append(ColumnSummary(own, gaps, None, levels, PARTS[part], kind=self.name, part=part + form))
         return tuple(out)
 
     def flat(self, column: Column, part: str, origin: float) -> Column:
         """Days since `origin`, or the labels of a calendar part.
 
-        Texts among dates that are none are missing cells, the first of which is noted with the days. Raises
-        InputError for numbers, and for texts of which none is a date.
+        Texts among dates that are none are missing cells, named with the days. Raises InputError for numbers
+        that are no dates, and for texts of which none is a date.
         """
-        days, note = _days(column)
-        if part not in PARTS:
-            return Column(column.name, days - origin, kind="number", lost=note)
+        side, _, form = part.partition("|")
+        days, lost = _days(column, form)
+        if side not in PARTS:
+            return Column(column.name, days - origin, kind="number", lost=lost)
         missing = np.isnan(days)
-        of = {"weekday": _weekdays, "month": lambda d: _months(d) % 12, "hour": _hours}[part]
+        of = {"weekday": _weekdays, "month": lambda d: _months(d) % 12, "hour": _hours}[side]
         codes = np.full(len(days), -1, dtype=np.intp)
         codes[~missing] = of(days[~missing])
-        levels = PARTS[part]
+        levels = PARTS[side]
         return Column(column.name, None, codes, levels, tuple(range(len(levels))), "label")
 
     def plain(self, column: Column) -> Column:
-        """The dates as text."""
+        """The dates as text; those that were numbers as numbers."""
         if column.codes is not None:
             return Column(column.name, None, column.codes, column.levels, (), "label")
         assert column.values is not None
+        scale = column.unit.partition(":")[0]
+        if scale in _SECONDS:
+            return Column(column.name, column.values * (86_400.0 / _SECONDS[scale]), kind="number")
         missing = column.missing
         texts = np.full(len(missing), None, dtype=object)
         texts[~missing] = [_text(day) for day in column.values[~missing]]
-        return labelled(column.name, texts, missing)
+        if scale != COMPACT:
+            return labelled(column.name, texts, missing)
+        numbers = np.full(len(missing), np.nan)
+        numbers[~missing] = [float(text.replace("-", "")) for text in texts[~missing]]
+        return Column(column.name, numbers, kind="number")
 
     def shown(self, value: Any, part: str, origin: float) -> str:
         """The date of a number of days, with the time of day where the column has some; the label itself."""
-        if part in PARTS:
+        side = part.partition("|")[0]
+        if side in PARTS:
             return label_of(value)
         day = float(value) + origin
         if not np.isfinite(day):
             return str(day)
-        return _text(np.floor(day + 0.5) if part == "day" else day)
+        return _text(np.floor(day + 0.5) if side == "day" else day)
+
+
+COMPACT = "yyyymmdd"
+"""The form of whole numbers such as 20241231."""
+
+_SECONDS = {"s": 1.0, "ms": 1e-3}
+"""Forms of numbers that count from 1970, with the length of their unit in seconds."""
+
+_EPOCHS = {"s": (5e8, 5e9), "ms": (5e11, 5e12)}
+"""Numbers that may be times of the years 1985 to 2128, by their unit."""
+
+_LEAST_DAYS = 3  # different whole numbers that must be days to be taken for dates
+
+
+def _of_numbers(cells: Cells) -> Column | None:
+    """Whole numbers that all are days (20241231), and seconds since 1970 in a column named for them."""
+    array = cells.raw.to_numpy(np.float64, na_value=np.nan) if isinstance(cells.raw, pd.Series) else cells.raw
+    values = np.asarray(array, dtype=np.float64)
+    present = values[~np.isnan(values)]
+    if not len(present):
+        return None
+    days = compact_days(values)
+    named = cells.is_time_by_name
+    if not np.isnan(days[~np.isnan(values)]).any() and (named or len(np.unique(present)) >= _LEAST_DAYS):
+        note = f"holds whole numbers such as {present[0]:.0f}, read as dates"
+        return Column(cells.name, days, kind=Date.name, note=note, unit=f"{COMPACT}:")
+    for unit, (low, high) in _EPOCHS.items():
+        if named and low <= present.min() and present.max() <= high:
+            what = "seconds" if unit == "s" else "milliseconds"
+            note = f"holds {what} since 1970 by its name, read as dates in UTC"
+            days = values * _SECONDS[unit] / 86_400.0
+            return Column(cells.name, days, kind=Date.name, note=note, unit=f"{unit}:")
+    return None
 
 
 def _typed(name: str, stamps: pd.Series[Any]) -> Column:
     """A column of typed dates, in UTC where they have a zone."""
     zone = getattr(stamps.dt, "tz", None)
+    named = "" if zone is None else _zone_name(zone)
     if zone is not None:
-        stamps = stamps.dt.tz_convert("UTC").dt.tz_localize(None)
-    note = "" if zone is None or str(zone) == "UTC" else _zone_note(str(zone))
+        stamps = (
+            stamps.dt.tz_localize(None)
+            if named == LOCAL
+            else stamps.dt.tz_convert("UTC").dt.tz_localize(None)
+        )
     values = stamps.to_numpy(dtype="datetime64[us]", na_value=np.datetime64("NaT"))
-    return Column(name, _since_1970(values), kind=Date.name, note=note)
+    note = _zone_note(named) if named not in ("", UTC) else ""
+    return Column(name, _since_1970(values), kind=Date.name, note=note, unit=f":{named}")
+
+
+def _zone_name(zone: Any) -> str:
+    """The name by which a zone can be found again, `LOCAL` for one that has none."""
+    text = str(zone).removeprefix("UTC") if re.match(r"UTC[+-]", str(zone)) else str(zone)
+    if text in ("UTC", "Etc/UTC", "GMT", "Z", "tzutc()", "+00:00"):
+        return UTC
+    try:
+        _on_the_clock(np.zeros(1), text)
+    except (KeyError, ValueError, OSError):
+        return LOCAL
+    return text
+
+
+def _zone_note(zone: str) -> str:
+    """What a warning says of dates of another zone than UTC."""
+    if zone == LOCAL:
+        return "has dates with a time zone, which are taken as they stand on its clock"
+    return f"has dates of the time zone {zone}, which are taken as they stand on its clock"
+
+
+def _on_the_clock(days: NDArray[np.float64], zone: str) -> NDArray[np.float64]:
+    """Instants, in days since 1970 in UTC, as days on the clock of a zone. Raises KeyError, ValueError."""
+    if zone in ("", UTC, LOCAL):
+        return days
+    if zone[0] in "+-":
+        hours, _, minutes = zone[1:].partition(":")
+        ahead = dt.timedelta(hours=int(hours), minutes=int(minutes or 0)) / dt.timedelta(days=1)
+        return days + ahead if zone[0] == "+" else days - ahead
+    missing = np.isnan(days)
+    stamps = np.round(np.where(missing, 0.0, days) * 86_400e6).astype("datetime64[us]")
+    local = pd.DatetimeIndex(stamps, tz="UTC").tz_convert(zone).tz_localize(None)
+    return np.where(missing, np.nan, _since_1970(local.to_numpy(dtype="datetime64[us]")))
 
 
 def _of_objects(objects: NDArray[np.object_]) -> pd.Series[Any]:
@@ -181,56 +291,74 @@ def _of_objects(objects: NDArray[np.object_]) -> pd.Series[Any]:
     return pd.Series(np.where(missing, np.datetime64("NaT"), objects).astype("datetime64[us]"))
 
 
-def _days_of_texts(texts: tuple[str, ...]) -> tuple[NDArray[np.float64], str]:
-    """Days since 1970 of texts, NaN for those that are no dates, and a note of their distance from UTC."""
-    nothing = np.full(max(len(texts), 1), np.nan)
-    if not texts or not all(ISO.fullmatch(text.strip()) for text in texts):
-        return nothing, ""
-    plain = [text.strip() for text in texts]
-    stamps = pd.to_datetime(pd.Series(plain), format="ISO8601", utc=True, errors="coerce")
-    offsets = {found.group(4) for found in map(ISO.fullmatch, plain) if found} - {None, "Z"}
-    note = _zone_note(", ".join(sorted(offsets)[:3])) if offsets else ""
-    return _since_1970(stamps.dt.tz_localize(None).to_numpy(dtype="datetime64[us]")), note
-
-
-def _zone_note(zone: str) -> str:
-    """What a warning says of dates of another zone than UTC."""
-    return f"has dates of the time zone {zone}, which are taken in UTC"
-
-
 def _since_1970(stamps: NDArray[np.datetime64]) -> NDArray[np.float64]:
     """Days since 1970, (N,) float64, NaN where missing."""
     days: NDArray[np.float64] = (stamps - np.datetime64("1970-01-01", "us")) / _DAY
     return days
 
 
-def _days(column: Column) -> tuple[NDArray[np.float64], str]:
-    """The days since 1970 of any column, and where the first text among them is no date (NaN), "" for none.
+def _joint_form(first: str, second: str) -> str:
+    """The form of two parts of one column. Raises InputError for two orders of the day or two zones."""
+    out = []
+    for mine, its in zip(first.split(":", 1), second.split(":", 1), strict=False):
+        if mine and its and mine != its:
+            raise InputError(
+                f"A column of dates is read as {mine} in one part of the table and as {its} in another; "
+                "write it in one form."
+            )
+        out.append(mine or its)
+    return ":".join(out)
 
-    Raises InputError naming the first row that is no date, of numbers and of texts without any date.
+
+def _days(column: Column, form: str) -> tuple[NDArray[np.float64], str]:
+    """The days since 1970 of any column, and the texts among them that are no dates (NaN).
+
+    They are read in the form of the fit, and stand on its clock. Raises InputError naming the first row that
+    is no date, of numbers and of texts without any date.
     """
-    if column.kind == Date.name:
-        assert column.values is not None
-        return column.values, ""
-    if column.values is not None:
-        odd, shown = ~np.isnan(column.values), column.values.astype(object)
+    how, _, zone = form.partition(":")
+    own_how, _, own_zone = column.unit.partition(":")
+    lost, values = column.lost, column.values
+    if column.codes is not None and (values is None or (how and own_how and how != own_how)):
+        count = np.bincount(column.codes[column.codes >= 0], minlength=len(column.levels))
+        found = read_dates(pa.array(column.levels, pa.large_string()), count, how)
+        values, own_zone = np.append(found.days, np.nan)[column.codes], found.zone
+        lost = named_cells(column.levels, count, np.isnan(found.days))
+        if not (np.isnan(values) | (column.codes < 0)).all():
+            return _on_its_clock(values, own_zone, zone), lost
+    elif column.kind == Date.name:
+        assert values is not None
+        return _on_its_clock(values, own_zone, zone), lost
     else:
-        assert column.codes is not None
-        known = np.array([*(_days_of_texts((level,))[0][0] for level in column.levels), np.nan])
-        days: NDArray[np.float64] = known[column.codes]
-        odd, shown = (
-            np.isnan(days) & (column.codes >= 0),
-            np.array([*column.levels, ""], object)[column.codes],
-        )
-    if odd.any():
-        row = int(np.argmax(odd))
-        if column.values is None and not np.isnan(days).all():
-            return days, f"{shown[row]!r} (first in row {row})"
-        raise InputError(
-            f"Column {column.name!r} held dates when the model was fitted, but holds {shown[row]!r} in row "
-            f"{row} (counted from 0); give dates there, such as 2024-03-31."
-        )
-    return (column.values if column.values is not None else days), ""
+        assert values is not None
+        days = compact_days(values) if how not in _SECONDS else values * _SECONDS[how] / 86_400.0
+        if not (np.isnan(days) & ~np.isnan(values)).any():
+            return days, lost
+    return _no_dates(column, values, lost)
+
+
+def _on_its_clock(days: NDArray[np.float64], own: str, zone: str) -> NDArray[np.float64]:
+    """Days of a zone of their own ("" for none) on the clock of the zone of the fit."""
+    if zone == LOCAL:
+        return _on_the_clock(days, own)
+    return _on_the_clock(days, zone) if own not in ("", LOCAL) else days
+
+
+def _no_dates(column: Column, values: NDArray[np.float64], lost: str) -> tuple[NDArray[np.float64], str]:
+    """The values, all missing, of a column without cells. Raises InputError naming the first cell."""
+    if column.missing.all():
+        return values, lost
+    row = int(np.argmax(~column.missing))
+    if column.codes is not None:
+        shown: Any = column.levels[column.codes[row]]
+    else:
+        known = ~np.isnan(values)
+        row = int(np.argmax(known & np.isnan(compact_days(values))))
+        shown = float(values[row])
+    raise InputError(
+        f"Column {column.name!r} held dates when the model was fitted, but holds {shown!r} in row "
+        f"{row} (counted from 0); give dates there, such as 2024-03-31."
+    )
 
 
 def _weekdays(days: NDArray[np.float64]) -> NDArray[np.intp]:

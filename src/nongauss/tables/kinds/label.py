@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,9 @@ from nongauss.tables.column import (
     one_order,
     recoded,
     sorted_labels,
+    tidy,
 )
+from nongauss.tables.lost_cells import named_cells
 
 MOST_LEVELS = 255  # a label column with more levels is ignored
 FEW_ROWS = 20  # up to so many rows, labels that all differ may still be levels
@@ -49,11 +51,17 @@ class Label(Kind):
     plural = "text"
 
     def decode(self, cells: Cells) -> Column | None:
-        """Codes into levels, which are sorted."""
+        """Codes into levels, which are tidy and sorted; what that changed is noted."""
         if isinstance(cells.dtype, pd.CategoricalDtype):
             codes = np.asarray(cells.raw.cat.codes, dtype=np.intp)
-            return recoded(cells.name, codes, list(cells.raw.cat.categories), bool(cells.dtype.ordered))
-        return cells.labels if cells.content in TEXT else None
+            texts = [label_of(value) for value in cells.raw.cat.categories]
+            column = recoded(cells.name, codes, texts, bool(cells.dtype.ordered))
+        elif cells.content == "string":
+            codes, texts, column = cells.texts[0], cells.texts[1].to_pylist(), cells.labels
+        else:
+            is_text = cells.content in TEXT and getattr(cells.dtype, "kind", "") != "V"
+            return cells.labels if is_text else None
+        return replace(column, note="; ".join(_notes(codes, texts, column.levels)))
 
     def summarise(self, column: Column, weight: NDArray[np.float64]) -> LabelFacts:
         """The weight of each label."""
@@ -75,6 +83,24 @@ class Label(Kind):
     def shown(self, value: Any, part: str, origin: float) -> str:
         """The label itself."""
         return label_of(value)
+
+
+def _notes(codes: NDArray[np.intp], texts: list[str], levels: tuple[str, ...]) -> list[str]:
+    """What is to be said of texts (L,), into which `codes` (N,) are, that became these levels."""
+    notes = []
+    untidy = np.array([tidy(text) != text for text in texts], dtype=np.bool_)
+    if untidy.any():
+        count = np.bincount(codes[codes >= 0], minlength=len(texts))
+        found = named_cells(texts, count, untidy)
+        if found:
+            notes.append(f"has labels with blanks around them, or accents in two signs, made plain: {found}")
+    if len(levels) <= MOST_LEVELS:
+        first: dict[str, str] = {}
+        pairs = [(first.setdefault(level.casefold(), level), level) for level in levels]
+        alike = [f"{one!r} and {other!r}" for one, other in pairs if one != other]
+        if alike:
+            notes.append(f"has labels that differ by case alone and stay apart: {', '.join(alike[:3])}")
+    return notes
 
 
 def _fewer(levels: dict[str, float]) -> dict[str, float]:

@@ -190,7 +190,7 @@ class Number(Kind):
 
     def decode(self, cells: Cells) -> Column | None:
         """Numbers as float64, NaN where missing; those that are float64 already are not copied."""
-        if isinstance(cells.dtype, pd.CategoricalDtype):
+        if isinstance(cells.dtype, pd.CategoricalDtype) or getattr(cells.dtype, "kind", "") in "mMV":
             return None
         values = _typed(cells)
         if values is None:

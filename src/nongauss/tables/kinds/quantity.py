@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from nongauss.core.errors import InputError
 from nongauss.tables.column import Cells, Column, ColumnSummary, Kind, distinct_texts
-from nongauss.tables.kinds.label import MOST_LEVELS
 from nongauss.tables.kinds.number import Moments, shown_number
+from nongauss.tables.lost_cells import ENOUGH, mostly, named_cells
 from nongauss.tables.number_text import (
     MARK,
     POINT,
@@ -28,13 +28,6 @@ from nongauss.tables.number_text import (
     unit_key,
 )
 
-ENOUGH = 0.95
-"""The share of a column's cells that must be values, so that the others count as missing."""
-
-_MOSTLY = 2 / 3
-"""The share from which a column of labels is told to be mostly numbers."""
-
-_MOST_NAMED = 5
 _SAMPLE = 200  # different texts, of which none is a number: no column of numbers
 _DAY = np.timedelta64(86_400_000_000, "us")
 
@@ -60,7 +53,7 @@ class Quantity(Kind):
     plural = "numbers as text"
 
     def decode(self, cells: Cells) -> Column | None:
-        """Numbers, NaN in the few cells that are none; up to `MOST_LEVELS` texts are kept beside."""
+        """Numbers, NaN in the few cells that are none; texts are kept as labels beside."""
         if _is_span(cells):
             return _spans(cells)
         if isinstance(cells.dtype, pd.CategoricalDtype) or cells.content not in _CONTENTS:
@@ -77,9 +70,10 @@ class Quantity(Kind):
             return None
         values = np.where(codes >= 0, np.append(reading.values, np.nan)[codes], numbers)
         lost = named_cells(texts, count, np.isnan(reading.values))
-        few = cells.content == "string" and len(texts) <= MOST_LEVELS
         found = Column(cells.name, values, kind=self.name, unit=reading.form, lost=lost)
-        return replace(found, codes=cells.labels.codes, levels=cells.labels.levels) if few else found
+        if cells.content != "string":
+            return found
+        return replace(found, codes=cells.labels.codes, levels=cells.labels.levels)
 
     def summarise(self, column: Column, weight: NDArray[np.float64]) -> QuantityFacts:
         """Moments, and the unit."""
@@ -138,7 +132,8 @@ def read_column(
     notes: tuple[str, ...] = (units.note,) if units.note else ()
     share = (int(count[~np.isnan(values)].sum()) + n_numbers) / max(int(count.sum()) + n_numbers, 1)
     if share < ENOUGH:
-        return TextReading(None, notes=notes if units.mixed else _mostly(texts, count, values, share))
+        said = notes if units.mixed else mostly(texts, count, np.isnan(values), "numbers")
+        return TextReading(None, notes=said)
     if votes.open:
         notes += (two_readings(texts, found, style),)
     return TextReading(values, units.form, notes)
@@ -170,14 +165,6 @@ def as_numbers(column: Column, form: str = "") -> Column:
         )
     values = np.append(table, np.nan)[column.codes]
     return Column(column.name, values, kind="number", lost=named_cells(texts, count, lost))
-
-
-def named_cells(texts: Sequence[str], count: NDArray[np.intp], which: NDArray[np.bool_]) -> str:
-    """Some of the texts (L,) with the number of their cells, the most frequent first; "" for none."""
-    places = sorted(np.flatnonzero(which & (count > 0)).tolist(), key=lambda i: (-count[i], texts[i]))
-    shown = [f"{texts[i]!r} ({count[i]} cell{'s' if count[i] > 1 else ''})" for i in places[:_MOST_NAMED]]
-    more = int(count[places[_MOST_NAMED:]].sum())
-    return ", ".join(shown) + (f" and {more} cells more" if more else "")
 
 
 def _check_unit(column: Column, form: str) -> None:
@@ -283,16 +270,3 @@ def _one_unit(found: NumberTexts, values: NDArray[np.float64], count: NDArray[np
         note = f"has {bare - zeros} cells without the unit {main!r}, which count as in that unit"
         return _Units(form, values, note)
     return _Units(form, values)
-
-
-def _mostly(
-    texts: Sequence[str], count: NDArray[np.intp], values: NDArray[np.float64], share: float
-) -> tuple[str, ...]:
-    """The note on a column that is mostly, but not nearly always, numbers."""
-    if share < _MOSTLY:
-        return ()
-    others = named_cells(texts, count, np.isnan(values))
-    return (
-        f"is taken for labels, though {share:.0%} of its cells are numbers: {others} are not; "
-        "correct or empty these cells",
-    )

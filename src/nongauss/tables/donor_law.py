@@ -1,0 +1,188 @@
+"""The law of one encoded column given others, by donors: rows that are alike in what is known.
+
+A ridge regression predicts the column's cells, and a few trees, grown on that prediction and the other
+columns, part the donors; one of the leaf gives its cell, a number moved by the difference of the two
+predictions. That is predictive mean matching (Little 1988; van Buuren 2018, section 3.4) within leaves that
+also take up what is not linear (Doove, van Buuren and Dusseldorp 2014).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+
+MOST_PREDICTORS = 30
+"""Encoded columns from which one is predicted: those that are most correlated with it."""
+
+LEAF = 5
+"""Fewest donors in a leaf."""
+
+NOISE = 6.0
+"""What a split must gain, in variances of what the tree explains, times the number of donors."""
+
+
+class _Tree(NamedTuple):
+    """A tree, its donors leaf by leaf, the bounds of each leaf among them, and their weights added up."""
+
+    tree: Any
+    order: NDArray[np.intp]
+    bounds: NDArray[np.intp]
+    mass: FloatArray
+
+    def donors(self, features: FloatArray, uniform: FloatArray) -> NDArray[np.intp]:
+        """The donor of each row, that on which its uniform number falls among those of its leaf: (R,)."""
+        leaf = self.tree.apply(features.astype(np.float32))
+        first, last = self.bounds[leaf], self.bounds[leaf + 1]
+        at = self.mass[first] + uniform * (self.mass[last] - self.mass[first])
+        place = np.searchsorted(self.mass, at, side="right") - 1
+        donor: NDArray[np.intp] = self.order[np.clip(place, first, last - 1)]
+        return donor
+
+
+@dataclass(frozen=True)
+class ColumnLaw:
+    """The law of one input column given others: the donors' cells, and what picks a donor.
+
+    `given` are the columns of the encoded row (and the target's, after them) that matter; `slope` and `level`
+    predict the cells from these. `cells` (n, L) and `predicted` (n, L) are the donors'. `moves`: a number is
+    moved by the difference of the predictions; `steps`: the values to which it is rounded, if they repeat.
+    """
+
+    values: NDArray[np.intp]
+    given: NDArray[np.intp]
+    slope: FloatArray
+    level: FloatArray
+    trees: tuple[_Tree, ...]
+    cells: FloatArray
+    predicted: FloatArray
+    moves: bool
+    steps: FloatArray | None
+
+    @classmethod
+    def learn(
+        cls,
+        X: NDArray[Any],
+        Y: NDArray[np.float32],
+        weight: FloatArray,
+        values: NDArray[np.intp],
+        moves: bool,
+        given: NDArray[np.intp],
+        n_trees: int,
+    ) -> ColumnLaw:
+        """The law from complete donors X (n, D), and their targets Y (n, P) where these are given."""
+        cells = X[:, values].astype(np.float64)
+        both = np.hstack([X, Y]).astype(np.float64)
+        given = np.concatenate([given, X.shape[1] + np.arange(Y.shape[1])]).astype(np.intp)
+        given = _most_correlated(both, cells, weight, given, Y.shape[1])
+        Z = both[:, given]
+        slope, level = _ridge(Z, cells, weight)
+        predicted = Z @ slope + level
+        rest = cells - predicted if moves else cells
+        goal, features = _goals(rest, weight), np.hstack([predicted, Z])
+        trees = tuple(_tree(features, goal, rest[:, 0], weight, t) for t in range(n_trees))
+        steps = np.unique(cells[:, 0])
+        steps_repeat = len(steps) < 0.5 * len(cells)
+        return cls(
+            values,
+            given,
+            slope,
+            level,
+            trees,
+            cells,
+            predicted,
+            moves,
+            steps if steps_repeat else None,
+        )
+
+    def draw(self, rows: FloatArray, tree: NDArray[np.intp], uniform: FloatArray) -> FloatArray:
+        """A draw of the column's cells (R, L) for each row (R, D + P), by the tree and number of each."""
+        Z = rows[:, self.given]
+        predicted = Z @ self.slope + self.level
+        features = np.hstack([predicted, Z])
+        donor = np.empty(len(rows), dtype=np.intp)
+        for t, one in enumerate(self.trees):
+            own = np.flatnonzero(tree == t)
+            if len(own):
+                donor[own] = one.donors(features[own], uniform[own])
+        drawn = self.cells[donor]
+        if not self.moves:
+            return drawn
+        drawn = drawn + predicted - self.predicted[donor]
+        drawn = np.clip(drawn, self.cells.min(axis=0), self.cells.max(axis=0))
+        return drawn if self.steps is None else _nearest(self.steps, drawn)
+
+
+def _most_correlated(
+    both: FloatArray, cells: FloatArray, weight: FloatArray, given: NDArray[np.int64], n_targets: int
+) -> NDArray[np.int64]:
+    """Those of the given columns that vary and are most correlated with the cells; the targets always."""
+    share = weight / weight.sum()
+    Z = both[:, given] - share @ both[:, given]
+    C = cells - share @ cells
+    sd_z, sd_c = np.sqrt(share @ Z**2), np.sqrt(share @ C**2)
+    varies = sd_z > 0
+    most = min(MOST_PREDICTORS, max(2, len(cells) // LEAF))
+    if varies.sum() <= most:
+        few: NDArray[np.int64] = given[varies]
+        return few
+    with np.errstate(divide="ignore", invalid="ignore"):
+        correlation = np.abs((Z * share[:, None]).T @ C / (sd_z[:, None] * sd_c))
+    score = np.where(varies, np.nan_to_num(correlation).max(axis=1, initial=0.0), -1.0)
+    score[len(score) - n_targets :] += np.where(varies[len(score) - n_targets :], 2.0, 0.0)
+    chosen = np.sort(np.argsort(-score, kind="stable")[: max(most, n_targets)])
+    best: NDArray[np.int64] = given[chosen[varies[chosen]]]
+    return best
+
+
+def _ridge(Z: FloatArray, cells: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Slopes (p, L) and levels (L,) of the cells on Z (n, p); the penalty by leave-one-out errors."""
+    if not Z.shape[1] or len(Z) < 2 * LEAF:
+        share = weight / weight.sum()
+        return np.zeros((Z.shape[1], cells.shape[1])), share @ cells
+    from sklearn.linear_model import RidgeCV
+
+    scale = Z.std(axis=0)
+    scale[scale == 0.0] = 1.0
+    model = RidgeCV(np.logspace(-2, 4, 7)).fit(Z / scale, cells, sample_weight=weight / weight.mean())
+    return (model.coef_.reshape(cells.shape[1], -1) / scale).T, np.atleast_1d(model.intercept_)
+
+
+def _tree(features: FloatArray, goal: FloatArray, rank: FloatArray, weight: FloatArray, seed: int) -> _Tree:
+    """A tree of the goals (n, L) on the features, donors weighted anew at random (the Bayesian bootstrap).
+
+    A split must explain more than one of pure noise would. Donors of a leaf are in the order of their `rank`.
+    """
+    from sklearn.tree import DecisionTreeRegressor
+
+    drawn = weight / weight.mean() * np.random.default_rng(seed).exponential(size=len(weight))
+    least = NOISE / len(goal)
+    tree = DecisionTreeRegressor(min_samples_leaf=LEAF, min_impurity_decrease=least, random_state=seed)
+    tree.fit(features.astype(np.float32), goal, sample_weight=drawn)
+    leaf = tree.apply(features.astype(np.float32))
+    order = np.lexsort((rank, leaf))
+    bounds = np.searchsorted(leaf[order], np.arange(tree.tree_.node_count + 1))
+    mass = np.concatenate([[0.0], np.cumsum(weight[order])])
+    return _Tree(tree, order, bounds, mass)
+
+
+def _goals(rest: FloatArray, weight: FloatArray) -> FloatArray:
+    """What a tree explains of rests (n, L) of sd 1: each, and its square, so that their spread counts."""
+    share = weight / weight.sum()
+    both = np.hstack([rest - share @ rest, (rest - share @ rest) ** 2])
+    both = both - share @ both
+    sd = np.sqrt(share @ both**2)
+    return both[:, sd > 0] / sd[sd > 0] if (sd > 0).any() else np.zeros((len(rest), 1))
+
+
+def _nearest(steps: FloatArray, values: FloatArray) -> FloatArray:
+    """The nearest of the sorted steps to each value."""
+    right = np.clip(np.searchsorted(steps, values), 1, max(1, len(steps) - 1))
+    if len(steps) == 1:
+        return np.full_like(values, steps[0])
+    left = steps[right - 1]
+    return np.where(values - left <= steps[right] - values, left, steps[right])
