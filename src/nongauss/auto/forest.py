@@ -82,21 +82,29 @@ def grow(
     """A forest on X (N, D) whose leaves are alike in all `targets` (N, P), and the rows' own weights.
 
     The weights of each training row (N, N) come from the trees that did not draw it. `leaf`: fewest rows of a
-    leaf; `max_features`: columns that each split looks at, as in scikit-learn.
+    leaf; `max_features`: columns that each split looks at, as in scikit-learn. A tree draws rows by their
+    weights, as many as these sum to.
     """
-    from sklearn.ensemble import RandomForestRegressor
+    from sklearn.tree import DecisionTreeRegressor
+    from sklearn.utils.parallel import Parallel, delayed
 
-    made = RandomForestRegressor(
-        N_TREES, min_samples_leaf=leaf, max_features=max_features, random_state=seed, n_jobs=n_jobs
-    )
-    made.fit(X, targets if targets.shape[1] > 1 else targets[:, 0], sample_weight=weight)
-    drawn = np.stack([np.bincount(own, minlength=len(X)) for own in made.estimators_samples_], axis=1)
-    counts = drawn * weight[:, None]
-    trees = [tree.tree_ for tree in made.estimators_]
+    cells, wanted = np.asarray(X, np.float32, order="C"), np.asarray(targets, np.float64, order="C")
+    rng = np.random.default_rng(seed)
+    n_draws = max(1, round(float(weight.sum())))
+    counts = rng.multinomial(n_draws, weight / weight.sum(), N_TREES).T.astype(np.float64)
+    seeds = rng.integers(0, 2**31, N_TREES)
+
+    def one(t: int) -> Any:
+        made = DecisionTreeRegressor(
+            min_samples_leaf=leaf, max_features=max_features, random_state=int(seeds[t])
+        )
+        return made.fit(cells, wanted, sample_weight=counts[:, t], check_input=False).tree_
+
+    trees = Parallel(n_jobs, prefer="threads")(delayed(one)(t) for t in range(N_TREES))
     root = np.cumsum([0, *(tree.node_count for tree in trees)]).astype(np.int32)
-    at = (np.asarray(made.apply(X), np.int32) + root[:-1]).astype(np.int32)
+    at = np.stack([tree.apply(cells) for tree in trees], axis=1).astype(np.int32) + root[:-1]
     forest = _stored(trees, root, at, counts)
-    return forest, forest._weights(at, (drawn == 0).astype(np.float64))
+    return forest, forest._weights(at, (counts == 0).astype(np.float64))
 
 
 def _stored(trees: list[Any], root: IntArray, at: IntArray, counts: FloatArray) -> LeafForest:

@@ -38,7 +38,8 @@ class ForestClasses(NamedTuple):
 
     def _smooth(self, own: FloatArray) -> FloatArray:
         out: FloatArray = (1.0 - self.smoothing) * own + self.smoothing * self.shares
-        return out / out.sum(axis=1, keepdims=True)
+        out /= out.sum(axis=1, keepdims=True)
+        return out
 
 
 def fit_forest_classes(

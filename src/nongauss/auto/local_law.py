@@ -121,9 +121,11 @@ def _chosen(
     `W` (N, N): weights that no row has a part in; `base` (N,): the base's own density of the residual.
     """
     spread = _spread(W, residuals)
+    unjudged = np.diff(W.indptr) == 0  # heavy rows, which every tree has drawn
     best_value, best, chosen = -math.inf, base, (1.0, False, SHARES[-1])
     for is_relative, band in product((False, True), BANDS):
         near = _density(W, residuals, band * (spread if is_relative else np.ones(len(spread))))
+        near = np.where(unjudged, base, near)
         for share in SHARES:
             density = (1.0 - share) * near + share * base
             value = float(weight @ np.log(np.maximum(density, 1e-300)))

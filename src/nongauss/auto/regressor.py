@@ -24,7 +24,7 @@ from nongauss.auto.candidates import (
     Candidate,
     candidates_for,
 )
-from nongauss.auto.local_law import fit_local
+from nongauss.auto.local_law import LocalLaw, fit_local
 from nongauss.auto.search import MOST_JUDGED, Contender, Search, TrainingRows, give_shares
 from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.estimator.base import (
@@ -193,7 +193,7 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
         laws = []
         for member in self._members:
             law = said[member.model, member.change is not None]
-            laws.append(law if member.local is None else member.local.law(encoded, law))
+            laws.append(member.local.law(encoded, law) if isinstance(member.local, LocalLaw) else law)
         return laws[0] if len(laws) == 1 else mixture(laws, [member.share for member in self._members])
 
     def _local_laws(self, contenders: Sequence[Contender], search: Search) -> list[Contender]:

@@ -162,7 +162,7 @@ class Search:
         if len(self.rows) <= SCREEN_ABOVE or len(rivals) <= 1:
             return open_
         small = self.rows.first(SCREEN_ROWS)
-        trials = {}
+        trials: dict[str, Contender] = {}
         for contender in rivals:
             if self.clock.is_over(0.7) and trials:
                 contender.why_out = "no time for its screen"
@@ -242,8 +242,8 @@ def _keep_within_reach(rivals: list[Contender], trials: dict[str, Contender], we
     """Give the reason why it is out to each rival that the screen's rows leave too far behind."""
     if not trials:
         return
-    values = {name: trial.log_density for name, trial in trials.items()}
-    means = {name: float(np.average(own, weights=weight)) for name, own in values.items() if own is not None}
+    values = {name: t.log_density for name, t in trials.items() if t.log_density is not None}
+    means = {name: float(np.average(own, weights=weight)) for name, own in values.items()}
     order = sorted(means, key=lambda name: -means[name])
     best = values[order[0]]
     for rank, name in enumerate(order):

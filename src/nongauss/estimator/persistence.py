@@ -259,7 +259,7 @@ def decode(tree: Any, tensors: Mapping[str, np.ndarray], class_of: ClassOf) -> A
     if kind == "table":
         return _decode_table(tree, tensors)
     if kind == "estimator":
-        return _decode_estimator(_estimator_class(str(tree["class"]), Path("the file")), tree, tensors)
+        return _decode_estimator(_estimator_class(str(tree["class"]), Path("the file")), tree, dict(tensors))
     if kind in ("enum", "record"):
         return _decode_record(tree, tensors, class_of)
     if kind in ("tuple", "slice", "dict"):
@@ -269,9 +269,9 @@ def decode(tree: Any, tensors: Mapping[str, np.ndarray], class_of: ClassOf) -> A
 
 
 def _cannot_hold(value: Any, where: str) -> InputError:
+    got = f"{type(value).__module__}.{type(value).__qualname__}, which a nongauss file cannot hold"
     return InputError(
-        f"{where} cannot be saved: got {type(value).__module__}.{type(value).__qualname__}, which a "
-        "nongauss file cannot hold; set it to plain data (numbers, text, arrays, lists, dicts) first."
+        f"{where} cannot be saved: got {got}; make it plain data (numbers, text, arrays) first."
     )
 
 
