@@ -259,7 +259,7 @@ def decode(tree: Any, tensors: Mapping[str, np.ndarray], class_of: ClassOf) -> A
     if kind == "table":
         return _decode_table(tree, tensors)
     if kind == "estimator":
-        return _decode_estimator(_estimator_class(str(tree["class"]), Path("the file")), tree, dict(tensors))
+        return _decode_estimator(_estimator_class(tree["class"], Path("the file")), tree, dict(tensors))
     if kind in ("enum", "record"):
         return _decode_record(tree, tensors, class_of)
     if kind in ("tuple", "slice", "dict"):
@@ -270,9 +270,8 @@ def decode(tree: Any, tensors: Mapping[str, np.ndarray], class_of: ClassOf) -> A
 
 def _cannot_hold(value: Any, where: str) -> InputError:
     got = f"{type(value).__module__}.{type(value).__qualname__}, which a nongauss file cannot hold"
-    return InputError(
-        f"{where} cannot be saved: got {got}; make it plain data (numbers, text, arrays) first."
-    )
+    remedy = "set it to plain data (numbers, text, arrays, lists, dicts) first"
+    return InputError(f"{where} cannot be saved: got {got}; {remedy}.")
 
 
 def _encode_container(value: Any, tensors: Tensors, where: str) -> Any:
@@ -369,8 +368,7 @@ def _decode_table(tree: Any, tensors: Mapping[str, np.ndarray]) -> pd.DataFrame:
 
 
 def _is_record(value: Any) -> bool:
-    is_named_tuple = isinstance(value, tuple) and hasattr(value, "_fields")
-    return is_named_tuple or isinstance(value, enum.Enum) or dataclasses.is_dataclass(value)
+    return hasattr(type(value), "_fields") or isinstance(value, enum.Enum) or dataclasses.is_dataclass(value)
 
 
 def _encode_record(value: Any, tensors: Tensors, where: str) -> dict[str, Any]:
