@@ -189,3 +189,8 @@ def test_five_thousand_columns_are_understood_in_seconds():
     roles = understand_columns(read_input(frame), target=rng.normal(size=50), target_name="y")
     assert sum(role.used for role in roles) == 5000
     assert not any(role.warnings for role in roles)
+
+
+def test_labels_with_few_rows_each_are_warned_of():
+    towns = np.array([f"town {i}" for i in range(60)])[np.arange(N) % 60]
+    assert "60 labels in 120 rows" in warned("many labels", town=towns, region=LABELS[0][1])["town"]
