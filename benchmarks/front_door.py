@@ -269,7 +269,7 @@ def table(records: Mapping[str, Mapping[str, Any]]) -> list[str]:
     waiting = sum(record["fits"] and "fit" not in record for record in records.values())
     lines = [
         f"{right} of {len(records)} files right. {len(gap)} were fitted: R² or accuracy is below that of the "
-        f"clean table by {-min(gap, default=0.0):.3f} at most, by {-float(np.median(gap or [0])):.4f} in "
+        f"clean table by {-min(gap, default=0.0):.3f} at most, by {max(0.0, -float(np.median(gap or [0]))):.4f} in "
         f"the median; {waiting} wait for their fit.",
         "",
         "| file | holds | kind | figure | messy | clean | CPU s | what is wrong |",
