@@ -88,6 +88,15 @@ def test_what_no_better_says():
     assert "--model tggm" in said.advice[1]
 
 
+def test_a_gain_within_chance_is_not_called_nothing():
+    said = verdict(*simulated(3, signal=0.5, n=40), setting())
+    gain = said.differences[0]
+    assert said.worth == "no better"
+    assert gain.mean > gain.se
+    assert said.sentences[0].startswith("No better than the mean of the target beyond chance: +0.")
+    assert "say nothing" not in said.sentences[0]
+
+
 @pytest.mark.parametrize(("sd", "word"), [(0.6, "too narrow"), (1.7, "too wide")])
 def test_a_wrong_spread_is_said(sd, word):
     said = verdict(*simulated(0, signal=1.0, n=300, sd=sd), setting())
