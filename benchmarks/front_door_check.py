@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import time
 import warnings
@@ -14,7 +15,7 @@ import numpy as np
 import pandas as pd
 from front_door_files import File
 
-from nongauss.cli import read
+from nongauss.cli.read import Declared, load_table
 from nongauss.core.errors import InputError
 
 KINDS = {"binary": "label", "censored time": "time"}
@@ -38,6 +39,33 @@ class Seen:
 # ---------------------------------------------------------------- reading and understanding
 
 
+def understood(path: Path, target: str, declared: Mapping[str, str]) -> Any:
+    """The table made ready, with what is declared; a split is declared to the command alone."""
+    said: dict[str, Any] = {name: value for name, value in declared.items() if name != "split"}
+    if "levels" in said:
+        said["levels"] = tuple(said["levels"].split(","))
+    return load_table(path, target, declared=Declared(**said))
+
+
+def fingerprint(path: Path, target: str, declared: Mapping[str, str]) -> str:
+    """All that a fit depends on: decoded cells of the inputs by name, the target, the model, the split."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        table = understood(path, target, declared)
+    found = hashlib.sha256(
+        repr((target, table.choice, declared.get("split"), declared.get("group"))).encode()
+    )
+    found.update(repr((np.asarray(table.y).tolist(), np.asarray(table.levels).tolist())).encode())
+    for value in (table.groups, *table.fit_params.values()):
+        found.update(repr(None if value is None else np.asarray(value).tolist()).encode())
+    for at, name in enumerate(table.rows.labels):
+        column = table.rows.column(at)
+        cells = column.values if column.values is not None else [*column.levels, ""]
+        codes = [] if column.values is not None else column.codes
+        found.update(repr((name, np.asarray(cells).tolist(), np.asarray(codes).tolist())).encode())
+    return found.hexdigest()[:16]
+
+
 def seen(path: Path, file: File) -> Seen:
     """Read and understand a file as `nongauss fit` does before it fits."""
     began = time.process_time()
@@ -45,38 +73,29 @@ def seen(path: Path, file: File) -> Seen:
         warnings.simplefilter("always")
         try:
             table = understood(path, file.target, file.declared)
-            info = table.info()
-            rows = table.rows
-            columns = {name: rows.column(i) for i, name in enumerate(rows.labels)}
+            columns = {name: table.rows.column(i) for i, name in enumerate(table.rows.labels)}
         except InputError as error:
             return Seen(refused=str(error), said=[str(w.message) for w in caught])
         except Exception as error:  # noqa: BLE001  one bad file ends no run
             return Seen(refused=f"{type(error).__name__} without a sentence: {error}")
-    left_out = dict(info.ignored)
-    said = [*map(str, info.notes), *(str(w.message) for w in caught), *lines_before(table)]
-    said += [f"{name}: {reason}" for name, reason in left_out.items()]
-    said += [f"Column {column.name!r} {column.note}" for column in columns.values() if column.note]
-    said += [f"Column {c.name!r}: missing are {c.lost}" for c in columns.values() if getattr(c, "lost", "")]
-    kept = {name: column for name, column in columns.items() if name not in left_out}
     word = table.kind.value
-    levels = [] if table.levels is None else [str(level) for level in np.asarray(table.levels).tolist()]
-    spent = time.process_time() - began
-    return Seen(KINDS.get(word, word), table.y, levels, kept, left_out, said, seconds=spent)
+    return Seen(
+        kind=KINDS.get(word, word),
+        y=table.y,
+        levels=[] if table.levels is None else [str(level) for level in np.asarray(table.levels).tolist()],
+        columns=columns,
+        left_out=dict(table.ignored),
+        said=[*sentences(table, columns), *(str(w.message) for w in caught)],
+        seconds=time.process_time() - began,
+    )
 
 
-def understood(path: Path, target: str, declared: Mapping[str, str]) -> Any:
-    """The table made ready, with what is declared; a split is declared to the command alone."""
-    said: dict[str, Any] = {name: value for name, value in declared.items() if name != "split"}
-    if not hasattr(read, "Declared"):
-        return read.load_table(path, target)
-    if "levels" in said:
-        said["levels"] = tuple(said["levels"].split(","))
-    return read.load_table(path, target, declared=read.Declared(**said))
-
-
-def lines_before(table: Any) -> list[str]:
-    """The lines of the block before the fit."""
-    return []
+def sentences(table: Any, columns: Mapping[str, Any]) -> list[str]:
+    """What is said before the fit of target and columns, what to look at, and what the fit says of cells."""
+    before = table.before
+    roles = [f"Column {role.name!r} as {role.role}: {role.reason}" for role in before.roles]
+    cells = [f"Column {name!r} {column.note}; {column.lost}" for name, column in columns.items()]
+    return [*before.summary(), *roles, *before.notes, *table.notes, *cells]
 
 
 # ---------------------------------------------------------------- what is wrong

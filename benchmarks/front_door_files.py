@@ -26,13 +26,15 @@ class Fit:
     """A fit that is to be as good as one on the clean table: within `margin` by its figure.
 
     `figure` is "r2" or "accuracy"; `nats` is the margin of the log score, compared where both fits have the
-    same likelihood; `floor` the least that the law allows whoever fits.
+    same likelihood; `floor` the least that the law allows whoever fits;
+    `covers`: intervals are to hold their share of the held-out rows, and predictions to be right on average.
     """
 
     figure: str = "r2"
     margin: float = 0.03
     nats: float = 0.1
     floor: float = -1.0
+    covers: bool = True
 
 
 @dataclass(frozen=True)
@@ -80,6 +82,7 @@ class Recipe:
     row: str
     make: Callable[..., File]
     needs: str = ""
+    large: bool = False
 
     def __call__(self, data: Path | None) -> File:
         """The file; `data` is the folder of the sets."""
@@ -89,11 +92,13 @@ class Recipe:
 RECIPES: dict[str, Recipe] = {}
 
 
-def messy(row: str, needs: str = "") -> Callable[[Callable[..., File]], Callable[..., File]]:
-    """Register a function as the recipe of a file; `needs` is a set in the folder of data."""
+def messy(
+    row: str, needs: str = "", large: bool = False
+) -> Callable[[Callable[..., File]], Callable[..., File]]:
+    """Register a function as the recipe of a file; it may need a set in the folder of data, or be `large`."""
 
     def keep(make: Callable[..., File]) -> Callable[..., File]:
-        RECIPES[make.__name__] = Recipe(make.__name__, row, make, needs)
+        RECIPES[make.__name__] = Recipe(make.__name__, row, make, needs, large)
         return make
 
     return keep
@@ -176,7 +181,7 @@ def gaps(frame: pd.DataFrame, column: str, rows: Sequence[int]) -> pd.DataFrame:
 
 def together(*words: str) -> str:
     """A pattern for one sentence that holds all the words, in any order."""
-    return "".join(f"(?=.*{word})" for word in words)
+    return "".join(f"(?=.*(?:{word}))" for word in words)
 
 
 def named(name: str, *words: str) -> str:

@@ -240,7 +240,7 @@ def claims_mostly_zero() -> File:
         clean,
         ("positive with zeros",),
         fit=Fit("r2", 0.05, 0.1, -10),
-        verdict="no better|not better|not distinguish|cannot be told|no worse",
+        verdict="no better|not better|not distinguish|cannot be told|worse than the mean",
         support=(0, np.inf),
     )
 

@@ -25,7 +25,9 @@ from front_door_files import (
 UNITS, STYLE, JUNK, SENTINEL = "units in features", "number styles", "junk cells", "sentinels"
 IDS, NAMES, SHAPE, ENCODING = "ids and codes", "names and labels", "shape", "encoding and layout"
 REAL = ("real", "positive")
-GOOD = Fit("r2", 0.03, 0.1, 0.35)  # diabetes: a linear model explains 40 to 50 %
+GOOD = Fit(
+    "r2", 0.03, 0.1, 0.15
+)  # diabetes: a linear model explains 40 to 50 % of all rows, less of a few dozen
 
 
 # ---------------------------------------------------------------- units
@@ -67,7 +69,7 @@ def money_features() -> File:
         discount=unit("{} %"),
         change=accountants,
     )
-    return File(written(cells), "price", clean, REAL, fit=Fit("r2", 0.03, 0.1, 0.7))
+    return File(written(cells), "price", clean, REAL, fit=Fit("r2", 0.03, 0.1, 0.6))
 
 
 @messy(UNITS)
@@ -89,7 +91,7 @@ def suffixed_features() -> File:
     clean["y"] = (f + np.log10(clean["followers"]) + 0.3 * rng.normal(size=300)).round(3)
     cells = texts(clean)
     cells["followers"] = [text for text, _ in shown]
-    return File(written(cells), "y", clean, REAL, fit=Fit("r2", 0.03, 0.1, 0.7))
+    return File(written(cells), "y", clean, REAL, fit=Fit("r2", 0.03, 0.1, 0.6))
 
 
 @messy(UNITS)
@@ -138,7 +140,7 @@ def decimal_commas_and_money() -> File:
         share=unit("{} %", comma),
         price=unit("{} €", euro),
     )
-    return File(written(cells, ";"), "price", clean, REAL, fit=Fit("r2", 0.03, 0.1, 0.7))
+    return File(written(cells, ";"), "price", clean, REAL, fit=Fit("r2", 0.03, 0.1, 0.6))
 
 
 @messy(STYLE)
@@ -166,7 +168,7 @@ def one_style_a_file() -> File:
     f = clean["budget"] / 2000 + clean["people"] / 3000 - clean["rate"] / 10
     clean["y"] = (f + 0.4 * rng.normal(size=300)).round(2)
     cells = texts(clean, budget=grouped(",", ".", 1), people=grouped(",", "."), rate=comma, y=comma)
-    return File(written(cells, ";"), "y", clean, REAL, fit=Fit("r2", 0.03, 0.1, 0.7))
+    return File(written(cells, ";"), "y", clean, REAL, fit=Fit("r2", 0.03, 0.1, 0.6))
 
 
 @messy(STYLE)
@@ -174,7 +176,7 @@ def thousands_with_commas() -> File:
     """Quoted "1,234,567" and "240,000.50" beside 12.5."""
     clean = homes(seed=7).assign(population=np.random.default_rng(7).integers(800, 3_000_000, 300) * 1.0)
     cells = texts(clean, population=grouped(), price=grouped(digits=2))
-    return File(written(cells), "price", clean, REAL, fit=Fit("r2", 0.03, 0.1, 0.7))
+    return File(written(cells), "price", clean, REAL, fit=Fit("r2", 0.03, 0.1, 0.6))
 
 
 @messy(STYLE)
@@ -302,7 +304,7 @@ def sentinels() -> File:
         REAL,
         loose=("bmi", "s5", "bp"),
         says=says,
-        fit=Fit("r2", 0.05, 0.15, 0.3),
+        fit=Fit("r2", 0.05, 0.15, 0.15),
     )
 
 

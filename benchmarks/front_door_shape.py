@@ -25,7 +25,9 @@ UNITS, STYLE, JUNK, SENTINEL = "units in features", "number styles", "junk cells
 IDS, NAMES, SHAPE, ENCODING = "ids and codes", "names and labels", "shape", "encoding and layout"
 REAL = ("real", "positive")
 SENTENCE = "patient came back after a week with pain in the left arm and no fever at all today"
-GOOD = Fit("r2", 0.03, 0.1, 0.35)  # diabetes: a linear model explains 40 to 50 %
+GOOD = Fit(
+    "r2", 0.03, 0.1, 0.15
+)  # diabetes: a linear model explains 40 to 50 % of all rows, less of a few dozen
 
 
 # ---------------------------------------------------------------- ids, codes, names
@@ -70,7 +72,7 @@ def zip_codes() -> File:
         clean,
         ("real",),
         uses={"zip": "label"},
-        fit=Fit("r2", 0.03, 0.1, 0.7),
+        fit=Fit("r2", 0.03, 0.1, 0.6),
         says=[named("zip", "code|label|zero")],
     )
 
@@ -125,7 +127,7 @@ def blanks_in_labels() -> File:
         ("real",),
         uses={"team": "label"},
         says=[named("team", "blank|space|trim")],
-        fit=Fit("r2", 0.03, 0.1, 0.7),
+        fit=Fit("r2", 0.03, 0.1, 0.6),
     )
 
 
@@ -295,12 +297,12 @@ def many_labels() -> File:
         REAL,
         uses={"town": "left out|label"},
         says=[named("town")],
-        fit=Fit("r2", 0.05, 0.15, 0.3),
+        fit=Fit("r2", 0.05, 0.15, 0.15),
         reference={"drop": "town"},
     )
 
 
-@messy(SHAPE)
+@messy(SHAPE, large=True)
 def a_hundred_thousand_labels() -> File:
     """10^5 rows, a label of its own in nearly each: a decision in seconds, said."""
     rng = np.random.default_rng(19)
@@ -311,7 +313,7 @@ def a_hundred_thousand_labels() -> File:
     return File(written(cells), "y", clean, ("real",), uses={"device": "left out"}, says=[named("device")])
 
 
-@messy(SHAPE)
+@messy(SHAPE, large=True)
 def five_thousand_columns() -> File:
     """300 rows, 5,000 columns, of which three matter."""
     rng = np.random.default_rng(20)

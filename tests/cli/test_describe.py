@@ -78,7 +78,25 @@ def test_a_fit_can_be_repeated_to_the_same_bytes(visits, monkeypatch):
 def test_files_of_0_1_are_still_described(path):
     text = run("describe", path)
     assert f"Model                {path.stem}" in text
-    assert "Target               not known" in text
+    predicts = path.stem.endswith(("Regressor", "Classifier"))
+    assert ("Target               not known" in text) == predicts
     record = json.loads(run("describe", path, "--json"))
     assert (record["model"], record["target"], record["format_version"]) == (path.stem, None, 1)
     assert record["columns"] == ["size", "colour", "rooms"]
+
+
+def test_clusters_know_their_table(visits):
+    run(
+        "cluster",
+        visits / "visits.csv",
+        "--clusters",
+        "2",
+        "--out",
+        visits / "c",
+        "--quiet",
+        "--set",
+        "n_init=1",
+    )
+    text = run("describe", visits / "c" / "model.nongauss")
+    assert re.search(r"Table +visits.csv, 60 rows\nFitted at +20", text)
+    assert "Target" not in text

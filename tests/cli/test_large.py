@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import nongauss
 from nongauss.cli import large
 from nongauss.cli.read import prepare
 
@@ -46,3 +47,14 @@ def test_each_label_keeps_a_row_and_many_classes_take_fewer_rows():
     part = large.enough_rows(table(labels), None, 0)
     assert len(part.y) <= 24  # the fewest, and the first of each label
     assert set(part.y) == {"a", "b", "c", "rare"}
+
+
+def test_a_network_takes_fewer_epochs_of_many_rows(monkeypatch):
+    monkeypatch.setattr(large, "ROWS_SEEN", 20_000)
+    whole = prepare(table(np.arange(200.0) + 0.5).X.assign(y=np.arange(200.0) + 0.5), "y", "tggm")
+    part = large.enough_epochs(whole)
+    assert part.choice.settings["max_epochs"] == 100
+    assert "100 epochs are taken instead of 400" in str(part.before).replace("\n           ", " ")
+    monkeypatch.setattr(large, "ROWS_SEEN", 4_000_000)
+    assert large.enough_epochs(whole) is whole
+    assert nongauss.TGGMRegressor().max_epochs == large.USUAL_EPOCHS

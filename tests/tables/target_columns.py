@@ -104,6 +104,7 @@ ZEROS = [
 GRADES = [
     ("quality", numbers([3, 4, 5, 6, 7, 8], BELL6), "grade"),
     ("y", numbers([3, 4, 5, 6, 7, 8], BELL6), "grade"),
+    ("target", numbers([3, 4, 5, 6, 7, 8], BELL6), "grade"),
     ("rating", rng.integers(1, 6, N), "grade"),
     ("stars", numbers([1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0]), "grade"),
     ("y", numbers([0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0]), "grade"),

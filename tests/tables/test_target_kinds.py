@@ -147,3 +147,13 @@ def test_a_text_target_is_told_with_its_likely_cause():
     assert "free text" in understand_target([f"she came on foot today {i}" for i in range(70)], "y").reason
     mixed = ["1", "2", "x"] * 20
     assert "'x' in row 3 below the names (20 of 60" in understand_target(mixed, "y").reason
+
+
+def test_codes_of_known_sets_have_no_order_in_their_columns():
+    from sklearn.datasets import load_digits, load_iris, load_wine
+
+    from nongauss.tables.frame import read_input
+
+    for load in (load_digits, load_iris, load_wine):
+        X, y = load(return_X_y=True)
+        assert understand_target(y, "y", inputs=read_input(X)).kind is ColumnKind.LABEL

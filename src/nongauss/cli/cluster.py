@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import pandas as pd
 
 from nongauss.cli.choose import closest, parse_settings
+from nongauss.cli.describe import about_clusters
 from nongauss.cli.fit_and_report import write_both
 from nongauss.core.errors import InputError
 from nongauss.report.html import FrameInfo, rule_figures, write_report
@@ -86,6 +87,7 @@ def save_clusters(
             model_path=paths["--save"],
         )
 
+    model.about_ = about_clusters(frame, data.name)
     write_both(model, paths, draw)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.base import is_classifier, is_regressor
 
 import nongauss
 from nongauss.cli.choose import REGRESSION
@@ -42,13 +43,9 @@ _MOST_NAMED = 20
 
 
 def about_of(outcome: Outcome, table: Table, asked: str, declared: Declared = NOTHING) -> About:
-    """What is kept with the model of this fit. `asked`: the model that was asked for, maybe "auto".
-
-    The time is that of SOURCE_DATE_EPOCH where it is set, for files that are to be the same again.
-    """
+    """What is kept with the model of this fit. `asked`: the model that was asked for, maybe "auto"."""
     is_number = table.choice.task == REGRESSION and table.kind in NUMBERS
     beside = {name: getattr(declared, name) for name in ("exposure", "censored", "group")}
-    seconds = int(os.environ.get("SOURCE_DATE_EPOCH", time.time()))
     return About(
         target=table.target,
         kind=table.kind.value,
@@ -66,9 +63,20 @@ def about_of(outcome: Outcome, table: Table, asked: str, declared: Declared = NO
         figures=outcome.metrics,
         verdict=list(outcome.verdict.sentences),
         marginal=Marginal.of(table.y, labels=table.choice.task != REGRESSION),
-        fitted_at=datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds"),
+        fitted_at=_now(),
         version=nongauss.__version__,
     )
+
+
+def about_clusters(frame: pd.DataFrame, source: str) -> About:
+    """What is kept with clusters of these rows."""
+    return About(source=source, n_rows=len(frame), fitted_at=_now(), version=nongauss.__version__)
+
+
+def _now() -> str:
+    """The time, or that of SOURCE_DATE_EPOCH where it is set, for files that are to be the same again."""
+    seconds = int(os.environ.get("SOURCE_DATE_EPOCH", time.time()))
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
 
 
 def model_description(model: Any, path: Path) -> dict[str, Any]:
@@ -119,7 +127,7 @@ def description_text(model: Any, path: Path) -> str:
 
     manifest, about = manifest_of(path), model.about_ or About()
     head = [("File", f"{path}, format {manifest['format_version']}, nongauss {manifest['package_version']}")]
-    sections = [align([*head, *_about_lines(about), *facts(model), *_class_line(model)])]
+    sections = [align([*head, *_about_lines(model, about), *facts(model), *_class_line(model)])]
     sections += _column_sections(model, about)
     became = model._became()
     changed = [(n, f"{v}, which became {became[n]}" if n in became else v) for n, v in settings(model)]
@@ -134,9 +142,13 @@ def description_text(model: Any, path: Path) -> str:
     return "\n\n".join([*sections, *(["\n".join(about.verdict)] if about.verdict else [])])
 
 
-def _about_lines(about: About) -> list[tuple[str, str]]:
+def _about_lines(model: Any, about: About) -> list[tuple[str, str]]:
     """What the model was fitted to, as pairs of label and text."""
+    if about.target is None and about.source is not None:
+        return [("Table", f"{about.source}, {about.n_rows} rows"), ("Fitted at", str(about.fitted_at))]
     if about.target is None:
+        if not (is_classifier(model) or is_regressor(model)):
+            return []
         return [("Target", "not known: the model was saved from Python, or by an older version")]
     held = f", judged on {about.n_held_out} held out" if about.n_held_out else ", none held out"
     model = f"auto, which became {about.became}" if about.asked == "auto" else f"{about.asked}, as asked"

@@ -19,13 +19,19 @@ MOST_ROWS = {"sparse_gp": 50_000, "tggm": 60_000}
 
 _FEWEST = 5_000
 
+ROWS_SEEN = 4_000_000
+"""Rows times epochs of a network of numbers, where that is fewer than its usual epochs."""
+
+USUAL_EPOCHS, FEWEST_EPOCHS = 400, 40
+
 
 def load_rows(engine: str, data: Path, target: str, choices: Choices, declared: Declared) -> Table:
     """The table that a fit in memory takes, or the sample by which one past memory is prepared."""
     what = (data, target, choices.model, choices.task, choices.settings, declared)
     if engine != "memory":
         return sampled_table(*what)
-    return enough_rows(load_table(*what), choices.most_rows, choices.seed)
+    table = enough_rows(load_table(*what), choices.most_rows, choices.seed)
+    return table if choices.max_epochs is not None else enough_epochs(table)
 
 
 def enough_rows(table: Table, most: int | None, seed: int) -> Table:
@@ -47,6 +53,23 @@ def enough_rows(table: Table, most: int | None, seed: int) -> Table:
         "minutes; give --most-rows 0 for all."
     )
     return _taken(table, rows, note)
+
+
+def enough_epochs(table: Table) -> Table:
+    """The table with fewer epochs for a network of numbers whose rows are many, and a note that says so.
+
+    Of so many rows a few epochs are as many steps as the usual number of epochs of a small table.
+    """
+    n, choice = len(table.y), table.choice
+    epochs = max(FEWEST_EPOCHS, ROWS_SEEN // n)
+    if (choice.model, choice.task) != ("tggm", REGRESSION) or epochs >= USUAL_EPOCHS:
+        return table
+    if "max_epochs" in choice.settings:
+        return table
+    note = f"Of {n:,} rows {epochs} epochs are taken instead of {USUAL_EPOCHS}; --max-epochs N overrules it."
+    choice = replace(choice, settings={**choice.settings, "max_epochs": epochs})
+    before = replace(table.before, choice=choice, notes=[*table.before.notes, note])
+    return replace(table, before=before, notes=[*table.notes, note])
 
 
 def _usual(table: Table) -> int:

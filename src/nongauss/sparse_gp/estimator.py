@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numbers
 import os
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Self
 
@@ -11,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
 
+from nongauss.core.errors import NongaussWarning
 from nongauss.estimator.base import (
     DistributionRegressorMixin,
     Interval,
@@ -278,6 +280,7 @@ class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):  
         posterior, size = self.posterior_, abs(float(scaler.scale[0]))
         self.likelihood_params_ = posterior.likelihood.readable(posterior.psi, size)
         self._record_fit(result)
+        warn_of_limits(posterior.likelihood, posterior.psi)
         return self
 
     @by_parts
@@ -314,3 +317,16 @@ class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):  
         if isinstance(self.likelihood, str):
             return REGRESSION[self.likelihood](expectation=self.expectation)
         return Custom(expectation=self.expectation, function=self.likelihood, support=self.support)
+
+
+def warn_of_limits(likelihood: Likelihood, psi: FloatArray) -> None:
+    """Warns of a shape or precision at its largest: the target spreads less than the likelihood can say."""
+    for name, value, (_, largest) in zip(likelihood.param_names, psi, likelihood.bounds(), strict=True):
+        if name in ("shape", "precision") and value > largest - 1e-6:
+            warnings.warn(
+                f"The {name} of the {likelihood.name} likelihood is at its limit {np.exp(largest):.3g}: "
+                "the target spreads less about its mean than that, and predicted spreads are too wide. Take "
+                "'log_normal' or 'gaussian'.",
+                NongaussWarning,
+                stacklevel=3,
+            )

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import gammaln, ndtr
 
 from nongauss.tables.column import ColumnKind, TargetKind
-from nongauss.tables.words import is_named, words_of
+from nongauss.tables.words import is_named
 
 FloatArray = NDArray[np.float64]
 
@@ -113,7 +113,7 @@ def _whole(values: FloatArray, levels: FloatArray, freq: FloatArray, name: str, 
         codes = (LABEL_TOO,) if k <= MOST_CODES else ()
         return TargetKind(ColumnKind.COUNT, reason, (REAL_TOO, *codes))
     if k <= MOST_CODES and n >= _ROWS_A_CODE * k and low >= -LARGEST_CODE / 2 and high <= LARGEST_CODE:
-        return _codes(values, levels, freq, name, inputs)
+        return _codes(values, levels, freq, inputs)
     found = _amount(values, levels, freq)
     if low < 0:
         return found
@@ -121,7 +121,7 @@ def _whole(values: FloatArray, levels: FloatArray, freq: FloatArray, name: str, 
     return TargetKind(found.kind, reason, (*found.near, COUNT_TOO))
 
 
-def _codes(values: FloatArray, levels: FloatArray, freq: FloatArray, name: str, inputs: Any) -> TargetKind:
+def _codes(values: FloatArray, levels: FloatArray, freq: FloatArray, inputs: Any) -> TargetKind:
     """A few whole numbers near 0: labels, unless their order is evident."""
     k, low, high = len(levels), levels[0], levels[-1]
     shown = f"It holds {k} different whole numbers from {low:g} to {high:g}"
@@ -130,16 +130,14 @@ def _codes(values: FloatArray, levels: FloatArray, freq: FloatArray, name: str, 
         return TargetKind(
             ColumnKind.LABEL, f"{shown} with gaps between, as codes have.", (GRADE_TOO, *numbers)
         )
-    if "target" not in words_of(name):
-        if rises_and_falls(freq):
-            why = f"{shown}, which are frequent in the middle and rare at both ends, as steps are."
+    if rises_and_falls(freq):
+        why = f"{shown}, which are frequent in the middle and rare at both ends, as steps are."
+        return _grades(levels, why, (*numbers, LABEL_TOO))
+    if inputs is not None and k >= 5:
+        codes = np.searchsorted(levels, values)
+        if order_chance(codes, levels, input_matrix(inputs)) < _EVIDENT:
+            why = f"{shown}, and their order is that in which they go with the other columns."
             return _grades(levels, why, (*numbers, LABEL_TOO))
-        if inputs is not None and k >= 5:
-            codes = np.searchsorted(levels, values)
-            chance = order_chance(codes, levels, input_matrix(inputs))
-            if chance < _EVIDENT:
-                why = f"{shown}, and their order is that in which they go with the other columns."
-                return _grades(levels, why, (*numbers, LABEL_TOO))
     return TargetKind(ColumnKind.LABEL, f"{shown}, codes for all that can be seen.", (GRADE_TOO, *numbers))
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 from scipy import special, stats
 
-from nongauss.core.errors import InputError
+from nongauss import SparseGPRegressor
+from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.sparse_gp.likelihoods import Beta, Exponential, Gamma
 from nongauss.sparse_gp.likelihoods.share import expected_shares, trigamma
 
@@ -114,3 +116,38 @@ def test_a_mixture_of_latent_normals_is_averaged(likelihood):
     np.testing.assert_allclose(
         np.exp(both.log_prob(y)), np.mean([np.exp(p.log_prob(y)) for p in parts], axis=0), rtol=1e-6
     )
+
+
+def nearly_constant(spread, middle=1000.0):
+    """Inputs, and targets that vary by a share `spread`, without a trend."""
+    rng = np.random.default_rng(0)
+    return rng.random((150, 1)), middle * (1 + spread * rng.normal(size=150))
+
+
+@pytest.mark.parametrize(("name", "middle"), [("gamma", 1000.0), ("log_normal", 1000.0), ("beta", 0.5)])
+@pytest.mark.parametrize("spread", [0.01, 1e-4])
+def test_a_target_that_hardly_varies_has_its_own_spread(name, middle, spread):
+    X, y = nearly_constant(spread, middle)
+    model = SparseGPRegressor(name, n_inducing=15, random_state=0).fit(X, y)
+    assert_allclose(model.predict_distribution(X).std.mean(), y.std(), rtol=0.15)
+
+
+def test_a_spread_beyond_what_a_likelihood_can_say_is_told():
+    X, y = nearly_constant(1e-6, 0.5)
+    with pytest.warns(NongaussWarning, match="precision of the beta likelihood is at its limit"):
+        SparseGPRegressor("beta", n_inducing=5, random_state=0).fit(X, y)
+
+
+def test_log_normal_is_the_exact_process_of_the_logarithm():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, (60, 1))
+    z = np.sin(2 * X[:, 0]) + 0.2 * rng.normal(size=60)
+    log = SparseGPRegressor("gaussian", random_state=0).fit(X, z)
+    model = SparseGPRegressor("log_normal", random_state=0).fit(X, 7.0 * np.exp(z))
+    assert model.is_exact_
+    found = np.log(model.predict_quantiles(X, [0.1, 0.5, 0.9]) / 7.0)
+    assert_allclose(found, log.predict_quantiles(X, [0.1, 0.5, 0.9]), atol=2e-3)
+    noise = log.likelihood_params_["noise_variance"]
+    assert_allclose(model.likelihood_params_["noise_variance_of_log"], noise, rtol=1e-2)
+    y = 7.0 * np.exp(z)
+    assert_allclose(model.log_density(X, y), log.log_density(X, z) - np.log(y), atol=1e-2)

@@ -6,6 +6,7 @@ A new kernel is one class, of `Leaf`, and one place in `LEAVES`.
 from __future__ import annotations
 
 import ast
+from difflib import get_close_matches
 
 from nongauss.core.errors import InputError
 from nongauss.sparse_gp.kernels.base import PRIOR_SD, FloatArray, Kernel, Leaf, Product, Space, Sum
@@ -79,7 +80,8 @@ def _built(node: ast.expr) -> Kernel:
 
 def _leaf(name: str) -> type[Leaf]:
     if name not in LEAVES:
-        raise InputError(f"there is no {name!r}")
+        near = get_close_matches(name.casefold(), LEAVES, n=1, cutoff=0.5)
+        raise InputError(f"there is no {name!r}" + (f", did you mean {near[0]!r}?" if near else ""))
     return LEAVES[name]
 
 

@@ -120,8 +120,8 @@ class Gamma(_LogMean):
         return np.array([math.log(mean)]), np.array([math.log(shape)])
 
     def bounds(self) -> list[tuple[float, float]]:
-        """From a twentieth to a million."""
-        return [(math.log(0.05), math.log(1e6))]
+        """From a twentieth to 1e10: beyond, the terms of log p cancel to noise."""
+        return [(math.log(0.05), math.log(1e10))]
 
     def own_expectation(
         self, y: FloatArray, mean: FloatArray, variance: FloatArray, psi: FloatArray, with_params: bool
@@ -248,8 +248,8 @@ class Weibull(Likelihood):
         return np.array([math.log(mean)]), np.log(np.clip([2.0 / max(spread, _TINY)], 1.0, 20.0))
 
     def bounds(self) -> list[tuple[float, float]]:
-        """From a tenth to a thousand."""
-        return [(math.log(0.1), math.log(1e3))]
+        """From a tenth to a million."""
+        return [(math.log(0.1), math.log(1e6))]
 
     def first_moments(self, y: FloatArray, offset: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Half way to the log of the target."""

@@ -46,8 +46,8 @@ class Beta(Likelihood):
         return np.array([math.log(mean / (1.0 - mean))]), np.array([math.log(precision)])
 
     def bounds(self) -> list[tuple[float, float]]:
-        """From a tenth to a hundred thousand."""
-        return [(math.log(0.1), math.log(1e5))]
+        """From a tenth to 1e9."""
+        return [(math.log(0.1), math.log(1e9))]
 
     def own_expectation(
         self, y: FloatArray, mean: FloatArray, variance: FloatArray, psi: FloatArray, with_params: bool
