@@ -55,6 +55,7 @@ IDS = [
     ("phone", rng.choice(10**9, N, replace=False)),
     ("row", np.arange(1, N + 1)),
     ("number", np.arange(1.0, N + 1)),
+    ("account_number", 4 * 10**18 + rng.permutation(10**6)[:N]),
     ("name", [f"person-{i}" for i in range(N)]),
 ]
 OTHERS = [

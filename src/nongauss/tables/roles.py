@@ -41,6 +41,7 @@ ID_WORDS = (
 )
 CODE_WORDS = (
     *("code", "zip", "zipcode", "postcode", "postal", "plz", "phone", "telephone", "fax", "sku", "isbn"),
+    *("account", "customer", "client", "user", "member", "invoice", "policy", "serial", "reference"),
     *("ean", "upc", "barcode", "iban", "ssn", "fips", "naics", "sic", "icd", "id", "identifier", "uuid"),
 )
 ALONG_WORDS = (
@@ -77,6 +78,7 @@ _LOOK = 200
 _WORDS_OF_TEXT = 4.0
 _DISTINCT_OF_TEXT = 0.5
 _FEW_LEVELS = 10
+_LARGEST_WHOLE = 2.0**53  # beyond, different whole numbers may be one float64
 
 
 @dataclass(frozen=True)
@@ -171,7 +173,7 @@ def _number_role(column: Column, values: FloatArray, name: str, *, use: bool) ->
     if not word or low < 0 or len(values) <= FEW_ROWS:
         return role
     n_levels = len(np.unique(values))
-    if n_levels == len(values):
+    if n_levels == len(values) or low > _LARGEST_WHOLE:
         return ColumnRole(
             name, "id", False, f"a different number in every row, an id as its name ({word}) says"
         )
