@@ -43,7 +43,23 @@ TARGETS = {
     "beta": lambda f, rng: rng.beta(20 / (1 + np.exp(-f)), 20 / (1 + np.exp(f))),
     "poisson": lambda f, rng: rng.poisson(np.exp(f + 2)),
     "negative_binomial": lambda f, rng: rng.poisson(rng.gamma(3.0, np.exp(f + 2) / 3)),
+    "log_normal": lambda f, rng: np.exp(f + 0.3 * rng.normal(size=len(f))),
+    "weibull": lambda f, rng: np.exp(f) * rng.weibull(4.0, len(f)),
+    "hurdle_gamma": lambda f, rng: some(rng, f, rng.gamma(9.0, np.exp(f) / 9)),
+    "hurdle_log_normal": lambda f, rng: some(rng, f, np.exp(f + 0.3 * rng.normal(size=len(f)))),
+    "zero_one_beta": lambda f, rng: some(rng, f, rng.beta(20 / (1 + np.exp(-f)), 20 / (1 + np.exp(f)))),
+    "zero_inflated_poisson": lambda f, rng: some(rng, f, rng.poisson(np.exp(f + 2))),
+    "zero_inflated_negative_binomial": lambda f, rng: some(
+        rng, f, rng.poisson(rng.gamma(3.0, np.exp(f + 2) / 3))
+    ),
+    "discretised": lambda f, rng: np.round(5 * f + rng.normal(size=len(f))),
+    "discretised_student_t": lambda f, rng: np.round(5 * f + rng.standard_t(3, len(f))),
 }
+
+
+def some(rng, f, y):
+    """The values, of which a share that falls with f is 0."""
+    return np.where(rng.random(len(f)) < 0.2 - 0.1 * f, 0.0, y)
 
 
 @pytest.mark.parametrize("likelihood", REGRESSION)
@@ -190,7 +206,7 @@ def test_stress(likelihood):
     rng = np.random.default_rng(0)
     for X in hard_tables().values():
         y = rng.poisson(np.exp(rng.normal(size=len(X)) + 2)) + 1.0
-        y = y / (y.max() + 1.0) if likelihood == "beta" else y
+        y = y / (y.max() + 1.0) if "beta" in likelihood else y
         mean, std = made(likelihood=likelihood, max_iter=8).fit(X, y).predict(X, return_std=True)
         assert np.isfinite([mean, std]).all()
         assert (std > 0).all()

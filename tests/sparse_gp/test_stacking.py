@@ -63,7 +63,7 @@ def test_weights_are_the_best_there_are():
 
 
 def test_one_model_has_all_the_weight_and_a_request_to_stop_stops_all(monkeypatch):
-    data, psi, few = GPTable(rows(30), SPACE, None, 0), np.array([-2.0]), recipe(30, 5)
+    data, psi, few = GPTable(rows(30), SPACE, None, 0, None), np.array([-2.0]), recipe(30, 5)
     models = [model(), model(kernel="matern52 + matern52")]
     both = fit_models(models, data, psi, few, 0, Run())
     shares = weights_of(both, data.rows)

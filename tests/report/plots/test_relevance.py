@@ -120,8 +120,8 @@ def test_the_few_columns_that_matter_among_thousands_are_found():
 
     model = Formula(linear).fit(X)
     share = relevance(model, X, n_repeats=1)
-    assert len(calls) < 210
+    assert len(calls) < 20
     assert set(np.argsort(-share)[:3]) == {7, 1500, 2999}
     # Independent columns: the variance of each over the whole.
-    np.testing.assert_allclose(share[[7, 1500, 2999]], np.array([4, 1, 1]) / 6, rtol=0.35)
+    np.testing.assert_allclose(share[[7, 1500, 2999]], np.array([4, 1, 1]) / 6, rtol=0.4)
     assert np.delete(share, [7, 1500, 2999]).max() < 0.01

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise, product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,7 +22,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MOST_SINGLE = 200
-"""Columns of which each is shuffled alone. Of more, those that matter are searched for in as many steps."""
+"""Columns of which each is shuffled alone; of more, those that matter are searched for."""
+_BLOCKS, _ROUNDS = 16, 16
+_MOST_ROWS_SEARCHED = 100
 
 
 class RelevanceDisplay:
@@ -136,15 +139,17 @@ def relevance(
     X : rows (N, D) like those of the fit; of more than `max_rows` a random part is taken.
     n_repeats : number of shuffles of each column. random_state : seed of both.
 
-    Of more than 200 columns, blocks are shuffled together and the one that loses most is halved, 200 times in
-    all: a few columns that matter among thousands are found, a column that was not reached has an even part
-    of its block's share.
+    Of more than 200 columns, blocks of them are shuffled together, and those that lose most are halved until
+    the columns that matter stand alone; at most 100 rows are looked at. A column that was not reached has an
+    even part of its block's share.
 
     Raises InputError where X has no rows. Where all predictions are equal, every share is 0.
     Source: Jansen, Comput. Phys. Commun. 117 (1999). The shuffles are those of
     scikit-learn's `permutation_importance`.
     """
     rows = some_rows(estimator, X, max_rows, random_state)
+    if rows.shape[1] > MOST_SINGLE:
+        rows = some_rows(estimator, rows, min(max_rows, _MOST_ROWS_SEARCHED), random_state)
     before = _prediction(estimator, rows)
     spread = before.var(axis=0)
     spread[spread <= (1e-9 * np.abs(before).max(axis=0)) ** 2] = 0.0  # rounding errors
@@ -155,42 +160,65 @@ def relevance(
     else:
         weight = np.divide(1.0, spread, out=np.zeros_like(spread), where=spread > 0) / (spread > 0).sum()
 
+    if rows.shape[1] > MOST_SINGLE:
+        order = _shuffles(len(rows), 1, random_state)[0]
+
+        def lost(blocks: Sequence[range]) -> list[float]:
+            """The share that is lost where the columns of a block are shuffled together, of each block."""
+            after = _of_copies(estimator, rows, blocks, order)
+            return [0.5 * float(((copy - before) ** 2).mean(axis=0) @ weight) for copy in after]
+
+        return _searched(lost, rows.shape[1])
     orders = _shuffles(len(rows), n_repeats, random_state)
-
-    def lost(columns: Sequence[int]) -> float:
-        """The share that is lost where these columns are shuffled together."""
-        total = 0.0
-        for order in orders:
-            change = (_prediction(estimator, rows.permuted(columns, order)) - before) ** 2
-            total += 0.5 * float(change.mean(axis=0) @ weight)
-        return total / len(orders)
-
-    n_columns = rows.shape[1]
-    if n_columns > MOST_SINGLE:
-        return _searched(lost, n_columns)
-    return np.array([lost([column]) for column in range(n_columns)])
+    share = np.zeros(rows.shape[1])
+    for column, order in product(range(len(share)), orders):
+        change = (_prediction(estimator, rows.permuted(column, order)) - before) ** 2
+        share[column] += 0.5 * change.mean(axis=0) @ weight / n_repeats
+    return share
 
 
-def _searched(lost: Callable[[Sequence[int]], float], n_columns: int) -> FloatArray:
-    """The shares of many columns: blocks are shuffled together, and the one that loses most is halved next.
+def _of_copies(
+    estimator: Any, rows: InputTable, blocks: Sequence[range], order: npt.NDArray[np.intp]
+) -> list[FloatArray]:
+    """Predictions (N, P) with the columns of each block shuffled, all from one call on copies of the rows.
 
-    Ends with a number of measurements; a column of a block that was not halved to the end has an even part of
-    what the block loses.
+    One call on a table of many columns costs much more than its rows do.
     """
-    share = np.zeros(n_columns)
-    every = range(n_columns)
-    blocks = [(-lost(every), every)]
-    for _ in range(MOST_SINGLE // 2):
-        largest = next((block for block in blocks if len(block[1]) > 1), None)
-        if largest is None or largest[0] >= 0.0:
+    n = len(rows)
+    copies = rows.take(np.tile(np.arange(n), len(blocks)))
+    for number, columns in enumerate(blocks):
+        place = np.arange(n * len(blocks))
+        place[number * n : (number + 1) * n] = number * n + order
+        copies = copies.permuted(columns, place)
+    return np.split(_prediction(estimator, copies), len(blocks))
+
+
+def _searched(lost: Callable[[Sequence[range]], list[float]], n_columns: int) -> FloatArray:
+    """The shares of many columns: of 16 blocks of them the eight that lose most are halved, again and again.
+
+    A column of a block that was not halved to the end has an even part of what the block loses.
+    """
+    edges = np.linspace(0, n_columns, _BLOCKS + 1).astype(int).tolist()
+    done: list[tuple[float, range]] = []
+    parts = [range(low, high) for low, high in pairwise(edges)]
+    for number in range(_ROUNDS):
+        if not parts:
             break
-        blocks.remove(largest)
-        columns = largest[1]
-        middle = len(columns) // 2
-        blocks += [(-lost(half), half) for half in (columns[:middle], columns[middle:])]
-        blocks.sort(key=lambda block: (block[0], block[1].start))
-    for negative, columns in blocks:
-        share[columns.start : columns.stop] = -negative / len(columns)
+        done += zip(lost(parts), parts, strict=True)
+        open_blocks = sorted(
+            (b for b in done if len(b[1]) > 1 and b[0] > 0.0), key=lambda b: (-b[0], b[1].start)
+        )
+        # Blocks that lose less than the least of enough single columns are of no interest.
+        single = sorted((loss for loss, block in done if len(block) == 1), reverse=True)
+        least = single[_BLOCKS - 1] if len(single) >= _BLOCKS else 0.0
+        chosen = [block for block in open_blocks[: _BLOCKS // 2] if block[0] > least]
+        if number == _ROUNDS - 1:
+            break
+        done = [block for block in done if block not in chosen]
+        parts = [half for _, c in chosen for half in (c[: len(c) // 2], c[len(c) // 2 :])]
+    share = np.zeros(n_columns)
+    for loss, columns in done:
+        share[columns.start : columns.stop] = loss / len(columns)
     return share
 
 
