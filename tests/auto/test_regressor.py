@@ -57,6 +57,7 @@ def test_the_leaderboard_says_all(fitted):
     assert board["weight"].sum() == pytest.approx(1.0)
     assert (board["why_left_out"] == "").equals(board["weight"] > 0)
     assert model.weights_ == board["weight"][board["weight"] > 0].to_dict()
+    assert model.trace_["bound"].iloc[-1] == board["log_density"].max()  # the best so far
     assert all(repr(name) in model.why_ for name in model.weights_)
     assert board.loc["linear, local law", "log_density"] > board.loc["linear", "log_density"] + 0.3
 

@@ -101,7 +101,9 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
         What the target was taken for.
     holds_training_rows_, holds_residuals_ : bool
         Whether encoded training rows, or one residual for each training row, are in the model and its file.
-    n_iter_, converged_, stop_reason_, trace_ : how the search went, an iteration a judged candidate.
+    n_iter_, converged_, stop_reason_, trace_ : how the search went, an iteration a judged candidate; the
+    bound
+        is the best log density so far.
 
     Raises
     ------
