@@ -266,10 +266,11 @@ def table(records: Mapping[str, Mapping[str, Any]]) -> list[str]:
     right = sum(not all_wrong(record) for record in records.values())
     both = [record["fit"] for record in records.values() if record.get("fit")]
     gap = [f["messy"] - f["clean"] for f in both if None not in (f["messy"], f["clean"])]
+    waiting = sum(record["fits"] and "fit" not in record for record in records.values())
+    most, middle = -min(gap, default=0.0), max(0.0, -float(np.median(gap or [0.0])))
     lines = [
         f"{right} of {len(records)} files right. {len(gap)} were fitted: R² or accuracy is below that of the "
-        f"clean table by {-min(gap, default=0.0):.3f} at most, by {-float(np.median(gap or [0])):.4f} in "
-        "the median.",
+        f"clean table by {most:.3f} at most, by {middle:.4f} in the median; {waiting} wait for their fit.",
         "",
         "| file | holds | kind | figure | messy | clean | CPU s | what is wrong |",
         "|---|---|---|---|---|---|---|---|",

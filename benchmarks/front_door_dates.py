@@ -202,7 +202,7 @@ def times_unix() -> File:
 def clock_times() -> File:
     """17:05 alone: a time of day, not left out."""
     clean, cells = timed(lambda at: f"{at:%H:%M}")
-    clean["at"] = clean["at"].dt.hour
+    clean["at"] = clean["at"].dt.hour + clean["at"].dt.minute / 60
     return File(
         written(cells),
         "y",

@@ -149,3 +149,13 @@ def test_near_kinds_are_candidates():
         ("sparse_gp", "classification"),
     ]
     assert "Near: real, label; --kind WORD to overrule." in " ".join(str(before).split())
+
+
+def test_rows_without_a_target_and_values_of_it_that_stand_for_a_gap_are_said():
+    y = TIME.copy()
+    y[:4], y[4:8] = np.nan, -999.0
+    notes = prepare(frame(y=y), "y").notes
+    assert "4 of 80 rows have no 'y' and were dropped." in notes
+    assert any("Column 'y' holds -999 in 4 rows" in note for note in notes)
+    ready = prepare(frame(y=y), "y", declared=Declared(missing=("y=-999",)))
+    assert len(ready.y) == 72

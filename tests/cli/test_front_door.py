@@ -9,12 +9,6 @@ from pathlib import Path
 import pytest
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
-SHORT = {
-    "sentinel_in_target": "a code for missing in the target is taken as it is",
-    "ids": "integers of more than 64 bits are not read",
-    "wide_integers": "integers of more than 64 bits are not read",
-}
-"""What falls short, and why."""
 
 
 def _imported():
@@ -30,14 +24,9 @@ def _imported():
 check, RECIPES = _imported()
 
 
-def _marked(name, recipe):
-    """A case; large files wait for the gate, and what falls short may fail."""
-    marks = [pytest.mark.gate] if recipe.large else []
-    marks += [pytest.mark.xfail(reason=SHORT[name], strict=False)] if name in SHORT else []
-    return pytest.param(name, marks=marks)
-
-
-@pytest.mark.parametrize("name", [_marked(name, recipe) for name, recipe in RECIPES.items()])
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=[pytest.mark.gate] if r.large else []) for n, r in RECIPES.items()]
+)
 def test_a_messy_file_is_read_understood_and_spoken_of(name, tmp_path):
     file = RECIPES[name](None)
     path = tmp_path / f"{name}{file.suffix}"

@@ -12,7 +12,7 @@ from nongauss.prob.tails import log1mexp, log_beta_tails, log_between, log_gamma
 
 @pytest.fixture(autouse=True)
 def digits():
-    with mpmath.workdps(700):
+    with mpmath.workdps(60):
         yield
 
 
@@ -30,7 +30,8 @@ def test_both_tails_of_a_gamma_distribution(a, x):
 )
 def test_both_tails_of_a_beta_distribution(a, b, y):
     low, high = log_beta_tails(a, b, y)
-    below, above = (mpmath.betainc(a, b, *ends, regularized=True) for ends in ((0, y), (y, 1)))
+    below = mpmath.betainc(a, b, 0, y, regularized=True)
+    above = mpmath.betainc(b, a, 0, 1 - mpmath.mpf(y), regularized=True)
     assert_allclose([low, high], [float(mpmath.log(below)), float(mpmath.log(above))], rtol=1e-3, atol=1e-13)
 
 
@@ -38,7 +39,8 @@ def test_both_tails_of_a_beta_distribution(a, b, y):
     ("a", "b"), [(30.0, 31.0), (-31.0, -30.0), (-1e-9, 1e-9), (-0.5, 0.7), (5.0, 5.0 + 1e-7), (-1e3, 1e3)]
 )
 def test_an_interval_of_a_normal_distribution(a, b):
-    exact = mpmath.log((mpmath.erfc(a / mpmath.sqrt(2)) - mpmath.erfc(b / mpmath.sqrt(2))) / 2)
+    with mpmath.workdps(300):
+        exact = mpmath.log((mpmath.erfc(a / mpmath.sqrt(2)) - mpmath.erfc(b / mpmath.sqrt(2))) / 2)
     assert_allclose(log_normal_interval(a, b), float(exact), rtol=1e-8, atol=1e-13)
 
 

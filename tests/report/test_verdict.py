@@ -88,6 +88,15 @@ def test_what_no_better_says():
     assert "--model tggm" in said.advice[1]
 
 
+def test_a_gain_within_chance_is_not_called_nothing():
+    said = verdict(*simulated(3, signal=0.5, n=40), setting())
+    gain = said.differences[0]
+    assert said.worth == "no better"
+    assert gain.mean > gain.se
+    assert said.sentences[0].startswith("No better than the mean of the target beyond chance: +0.")
+    assert "say nothing" not in said.sentences[0]
+
+
 @pytest.mark.parametrize(("sd", "word"), [(0.6, "too narrow"), (1.7, "too wide")])
 def test_a_wrong_spread_is_said(sd, word):
     said = verdict(*simulated(0, signal=1.0, n=300, sd=sd), setting())
@@ -152,3 +161,35 @@ def test_record_is_json_and_nothing_known_says_how_to_know():
     assert (nothing.worth, nothing.calibrated) == ("unknown", None)
     assert "--test FILE" in nothing.lines[-1]
     assert isinstance(judge(StandIn(), *[Part(np.ones((9, 1)), np.arange(9.0))] * 2), Judgement)
+
+
+@pytest.mark.parametrize(("slope", "worth"), [(1.0, "better"), (0.0, "no better")])
+def test_claims_with_nine_zeros_in_ten_are_judged_by_what_is_known_of_them(slope, worth):
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(1500, 3))
+    chance = 1 / (1 + np.exp(2.4 - slope * X[:, 0]))
+    y = np.where(rng.random(1500) < chance, np.exp(6 + slope * X[:, 1] + rng.normal(size=1500)), 0.0)
+    assert 0.82 < np.mean(y == 0) < 0.95
+    model = baselines(atoms=(0.0,))["ridge regression"]
+    found = judge(model, Part(X[:1000], y[:1000]), Part(X[1000:], y[1000:]))
+    said = verdict(found.scores, found.rivals, setting(n_fitted=1000, constant=found.constant, lowest=0.0))
+    assert (said.worth, said.calibrated) == (worth, True)
+    assert said.sentences[1].startswith("No different from ridge regression")  # itself
+    assert not any("below 0" in text for text in said.advice)
+
+
+def test_three_columns_of_thousands_that_were_not_found_are_said_so():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 2000))
+    y = X[:, [5, 700, 1500]] @ [2.0, -1.5, 1.0] + rng.normal(size=300)
+
+    def said_of(columns, n_columns):
+        whole = Part(X[:, columns], y)
+        model = baselines()["ridge regression"]
+        found = judge(model, whole.take(np.arange(200)), whole.take(np.arange(200, 300)))
+        return verdict(found.scores, found.rivals, setting(n_fitted=200, n_columns=n_columns))
+
+    blind = said_of(slice(None), 2000)
+    assert blind.worth == "no better"
+    assert "2000 columns for 200 rows" in blind.advice[0]
+    assert said_of([5, 700, 1500], 3).worth == "better"

@@ -55,6 +55,7 @@ IDS = [
     ("phone", rng.choice(10**9, N, replace=False)),
     ("row", np.arange(1, N + 1)),
     ("number", np.arange(1.0, N + 1)),
+    ("account_number", 4 * 10**18 + rng.permutation(10**6)[:N]),
     ("name", [f"person-{i}" for i in range(N)]),
 ]
 OTHERS = [
@@ -189,3 +190,8 @@ def test_five_thousand_columns_are_understood_in_seconds():
     roles = understand_columns(read_input(frame), target=rng.normal(size=50), target_name="y")
     assert sum(role.used for role in roles) == 5000
     assert not any(role.warnings for role in roles)
+
+
+def test_labels_with_few_rows_each_are_warned_of():
+    towns = np.array([f"town {i}" for i in range(60)])[np.arange(N) % 60]
+    assert "60 labels in 120 rows" in warned("many labels", town=towns, region=LABELS[0][1])["town"]

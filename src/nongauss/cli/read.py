@@ -22,7 +22,7 @@ from nongauss.tables.files import read_table
 from nongauss.tables.frame import InputTable, read_input
 from nongauss.tables.kinds import decode
 from nongauss.tables.labels import LabelCoder
-from nongauss.tables.roles import ColumnRole, understand_columns
+from nongauss.tables.roles import ColumnRole, gap_warnings, understand_columns
 from nongauss.tables.target_kinds import target_numbers, target_values, understand_target
 
 __all__ = ["NOTHING", "Declared", "Table", "load_table", "prepare"]
@@ -141,7 +141,7 @@ def prepare(
     y, levels, found = _for_task(column, found, choice.task, target)
     rows, roles = _inputs(inputs, y, (target, source), declared, codes_as_labels)
     asked = {name for name, value in (("model", model), ("task", task)) if value != "auto"}
-    notes = (*found.notes, *beside.notes, *grouped_notes(roles))
+    notes = [*found.notes, *_on_rows(n_dropped, y, target), *beside.notes, *grouped_notes(roles)]
     before = Before(
         source=source,
         n_rows=len(y),
@@ -245,6 +245,17 @@ def _inputs(
             column = rows.column(rows.labels.index(role.name)).as_labels()
             rows = rows.with_column(role.name, np.array([*column.levels, None], dtype=object)[column.codes])
     return rows, (*roles, *(ColumnRole(str(name), "ignored", False) for name in asked))
+
+
+def _on_rows(n_dropped: int, y: Any, target: str) -> list[str]:
+    """What to say of the rows: those without a target, and values of it that seem to stand for a gap."""
+    out = []
+    if n_dropped:
+        out.append(f"{n_dropped:,} of {len(y) + n_dropped:,} rows have no {target!r} and were dropped.")
+    values = np.asarray(y)
+    if values.dtype.kind == "f" and len(np.unique(values)) > 2:
+        out += [sentence for _, sentence in gap_warnings(values, target)]
+    return out
 
 
 def _check_some_left(is_any: bool, roles: Sequence[ColumnRole], target: str, source: str) -> None:

@@ -184,5 +184,7 @@ def standard_errors(found: Scores) -> dict[str, float]:
 def _rows_of(found: Any, rows: Any) -> Scores:
     """The scores of some rows."""
     own = {field.name: getattr(found, field.name) for field in fields(found)}
-    taken: Scores = replace(found, **{n: v[rows] for n, v in own.items() if n != "classes"})
+    taken: Scores = replace(
+        found, **{n: v if v is None else v[rows] for n, v in own.items() if n != "classes"}
+    )
     return taken

@@ -13,7 +13,7 @@ _TINY = 1e-280
 """Below this a distribution function is replaced by the leading terms of its logarithm."""
 
 
-def log1mexp(x: ArrayLike) -> Array:
+def log1mexp(x: ArrayLike | float) -> Array:
     """log(1 - e^x) for x <= 0, elementwise; -inf at 0 (Maechler 2012)."""
     x = np.asarray(x, dtype=np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -22,7 +22,9 @@ def log1mexp(x: ArrayLike) -> Array:
     return out
 
 
-def log_between(below: tuple[ArrayLike, ArrayLike], above: tuple[ArrayLike, ArrayLike]) -> Array:
+def log_between(
+    below: tuple[ArrayLike | float, ArrayLike | float], above: tuple[ArrayLike | float, ArrayLike | float]
+) -> Array:
     """log(F(b) - F(a)) from (log F(a), log F(b)) and (log(1 - F(a)), log(1 - F(b))).
 
     The difference is taken on the side where both numbers are small.
@@ -35,18 +37,18 @@ def log_between(below: tuple[ArrayLike, ArrayLike], above: tuple[ArrayLike, Arra
     return out
 
 
-def log_normal_interval(a: ArrayLike, b: ArrayLike) -> Array:
+def log_normal_interval(a: ArrayLike | float, b: ArrayLike | float) -> Array:
     """log(Phi(b) - Phi(a)) for a < b."""
     a, b = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
     flip = a > 0.0  # to the side where both are small
     low, high = np.where(flip, -b, a), np.where(flip, -a, b)
     top, bottom = log_ndtr(high), log_ndtr(low)
     with np.errstate(invalid="ignore"):
-        out: Array = top + log1mexp(np.minimum(bottom - top, 0.0))
+        out: Array = np.asarray(top + log1mexp(np.minimum(bottom - top, 0.0)))
     return out
 
 
-def log_gamma_tails(a: float, x: ArrayLike) -> tuple[Array, Array]:
+def log_gamma_tails(a: float, x: ArrayLike | float) -> tuple[Array, Array]:
     """log P(a, x) and log Q(a, x), the regularised incomplete gamma functions, for a > 0 and x > 0.
 
     Far out by the leading terms of the series at 0 and of the continued fraction at infinity
@@ -63,7 +65,7 @@ def log_gamma_tails(a: float, x: ArrayLike) -> tuple[Array, Array]:
     return low, high
 
 
-def log_beta_tails(a: ArrayLike, b: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
+def log_beta_tails(a: ArrayLike | float, b: ArrayLike | float, y: ArrayLike | float) -> tuple[Array, Array]:
     """log I_y(a, b) and log I_{1-y}(b, a), the regularised incomplete beta function, for 0 < y < 1.
 
     Far out by the leading term y^a (1 - y)^b / (a B(a, b)), and its mirror image.

@@ -19,6 +19,7 @@ from nongauss.optimise.course import Status
 from nongauss.report.metrics import (
     FloatArray,
     classification_metrics,
+    even_places,
     pit_and_mass,
     regression_metrics,
     split_interval,
@@ -170,7 +171,7 @@ def _between(scores: NumberScores, distribution: Any, low: FloatArray, high: Flo
     below = np.where(np.isneginf(low), 0.0, distribution.cdf(finite_low))
     above = np.where(np.isposinf(high), 1.0, distribution.cdf(finite_high))
     chance = np.maximum(above - below, _SMALLEST_CHANCE)
-    place = below + (above - below) * np.random.default_rng(0).random(len(exact))
+    place = below + (above - below) * even_places((len(exact),))
     return replace(
         scores,
         log_score=np.where(exact, scores.log_score, np.log(chance)),

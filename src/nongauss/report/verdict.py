@@ -184,6 +184,11 @@ def _headline(
         return f"Better than the {name} in its error ({plain}) {rows}, not in its log score: {_nats(score)}."
     if worth == WORSE:
         return f"Worse than the {name}: {_nats(score)} {rows} ({plain}). Do not use it as it is."
+    if score.mean > score.se:
+        return (
+            f"No better than the {name} beyond chance: {_nats(score)} {rows} ({plain}). So few rows cannot "
+            f"tell a gain below {score.reach:.2g} nats from none; hold more out."
+        )
     return (
         f"No better than the {name}: {_nats(score)} {rows} ({plain}). The columns say nothing about "
         f"{setting.target!r} that it could find; a gain above {score.reach:.2g} nats would have shown."

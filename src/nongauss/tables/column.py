@@ -339,7 +339,10 @@ class Cells:
 
 def distinct_texts(cells: Any) -> tuple[NDArray[np.intp], Any]:
     """Codes (N,), -1 where missing, into the different texts of cells, in the order in which they come."""
-    array = pa.array(cells, pa.large_string(), from_pandas=True)
+    try:
+        array = pa.array(cells, pa.large_string(), from_pandas=True)
+    except pa.ArrowTypeError:  # whole numbers beyond 64 bits, which pandas leaves as objects
+        array = pa.array([None if pd.isna(cell) else str(cell) for cell in cells], pa.large_string())
     whole = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
     coded = pc.dictionary_encode(whole)
     return np.asarray(pc.fill_null(coded.indices, -1)).astype(np.intp), coded.dictionary

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nongauss.core.records import persistable
-from nongauss.tables.donor_law import ColumnLaw
+from nongauss.tables.donor_law import ColumnLaw, most_correlated, standardised
 from nongauss.tables.encoder import TableEncoder
 from nongauss.tables.rows import content_hash, mixed_bits, rounded
 from nongauss.tables.source import Encoded, Source, sample
@@ -165,6 +165,11 @@ class Donors:
         return out
 
     @cached_property
+    def _standard(self) -> NDArray[np.float32]:
+        """All columns and the targets, standardised: what is most correlated is looked for there."""
+        return standardised(np.hstack([self.X, self.Y]).astype(np.float64), self.weight)
+
+    @cached_property
     def _laws(self) -> _Laws:
         return _Laws(self, given_target=False)
 
@@ -180,9 +185,10 @@ class Donors:
         if not column.values or not known.any():
             return None
         own = [*column.values] + ([column.flag] if given_target and column.flag >= 0 else [])
-        given = np.setdiff1d(np.arange(X.shape[1]), own)
         Y = self.Y if given_target else self.Y[:, :0]
         values = np.array(column.values, dtype=np.intp)
+        given = np.setdiff1d(np.arange(X.shape[1] + Y.shape[1]), own)
+        given = most_correlated(self._standard[:, : X.shape[1] + Y.shape[1]], values, given, Y.shape[1])
         return ColumnLaw.learn(
             X[known], Y[known], self.weight[known], values, column.is_number, given, n_trees
         )

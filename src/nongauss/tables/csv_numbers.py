@@ -85,10 +85,11 @@ def one_style(frame: pd.DataFrame, as_text: AsText, separator: str, file: str, n
     Raises InputError for a column in two styles.
     """
     columns = [found for found in map(_of_texts, *_text_columns(frame)) if found is not None]
+    has_two = any(column.votes.comma or column.votes.open for column in columns)
+    if not has_two and separator != ";":
+        return
     suspects = [place for place in range(frame.shape[1]) if _is_float(frame.iloc[:, place])]
-    if not any(column.votes.comma or column.votes.open for column in columns):
-        if separator != ";":
-            return
+    if not has_two:
         suspects = [place for place in suspects if _in_thousandths(frame.iloc[:, place])]
     if suspects:
         texts = as_text(suspects)
@@ -113,11 +114,7 @@ def one_style(frame: pd.DataFrame, as_text: AsText, separator: str, file: str, n
 
 def _text_columns(frame: pd.DataFrame) -> tuple[list[int], list[pd.Series[Any]]]:
     """Places and cells of the columns of texts."""
-    places = [
-        place
-        for place in range(frame.shape[1])
-        if pd.api.types.is_string_dtype(frame.dtypes.iloc[place]) and frame.dtypes.iloc[place] != np.bool_
-    ]
+    places = [place for place, dtype in enumerate(frame.dtypes) if pd.api.types.is_string_dtype(dtype)]
     return places, [frame.iloc[:, place] for place in places]
 
 

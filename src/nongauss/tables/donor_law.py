@@ -74,12 +74,9 @@ class ColumnLaw:
         given: NDArray[np.intp],
         n_trees: int,
     ) -> ColumnLaw:
-        """The law from complete donors X (n, D), and their targets Y (n, P) where these are given."""
+        """The law from complete donors X (n, D), and their targets Y (n, P), whose `given` numbers follow."""
         cells = X[:, values].astype(np.float64)
-        both = np.hstack([X, Y]).astype(np.float64)
-        given = np.concatenate([given, X.shape[1] + np.arange(Y.shape[1])]).astype(np.intp)
-        given = _most_correlated(both, cells, weight, given, Y.shape[1])
-        Z = both[:, given]
+        Z = _columns(X, Y, given)
         slope, level = _ridge(Z, cells, weight)
         predicted = Z @ slope + level
         rest = cells - predicted if moves else cells
@@ -117,26 +114,38 @@ class ColumnLaw:
         return drawn if self.steps is None else _nearest(self.steps, drawn)
 
 
-def _most_correlated(
-    both: FloatArray, cells: FloatArray, weight: FloatArray, given: NDArray[np.int64], n_targets: int
-) -> NDArray[np.int64]:
-    """Those of the given columns that vary and are most correlated with the cells; the targets always."""
+def most_correlated(
+    standard: NDArray[np.float32], values: NDArray[np.intp], given: NDArray[np.intp], n_targets: int
+) -> NDArray[np.intp]:
+    """Those of the given columns that vary and are most correlated with the values; the targets always.
+
+    `standard` (n, D + P): all columns and then the targets, standardised, constant ones 0.
+    """
+    varies = standard.any(axis=0)[given]
+    most = min(MOST_PREDICTORS, max(2, len(standard) // LEAF))
+    if len(given) > most:
+        every = np.abs(standard.T @ standard[:, values]).max(axis=1, initial=0.0)
+        score = np.where(varies, every[given], -1.0)
+        is_target = given >= standard.shape[1] - n_targets
+        score[is_target & varies] = np.inf
+        best = np.sort(np.argsort(-score, kind="stable")[:most])
+        given, varies = given[best], varies[best]
+    return np.asarray(given[varies], dtype=np.intp)
+
+
+def standardised(columns: NDArray[Any], weight: FloatArray) -> NDArray[np.float32]:
+    """Columns (n, D) with mean 0 and sd 1 by weight (n,), those that are constant 0."""
     share = weight / weight.sum()
-    Z = both[:, given] - share @ both[:, given]
-    C = cells - share @ cells
-    sd_z, sd_c = np.sqrt(share @ Z**2), np.sqrt(share @ C**2)
-    varies = sd_z > 0
-    most = min(MOST_PREDICTORS, max(2, len(cells) // LEAF))
-    if varies.sum() <= most:
-        few: NDArray[np.int64] = given[varies]
-        return few
-    with np.errstate(divide="ignore", invalid="ignore"):
-        correlation = np.abs((Z * share[:, None]).T @ C / (sd_z[:, None] * sd_c))
-    score = np.where(varies, np.nan_to_num(correlation).max(axis=1, initial=0.0), -1.0)
-    score[len(score) - n_targets :] += np.where(varies[len(score) - n_targets :], 2.0, 0.0)
-    chosen = np.sort(np.argsort(-score, kind="stable")[: max(most, n_targets)])
-    best: NDArray[np.int64] = given[chosen[varies[chosen]]]
-    return best
+    Z = columns - share @ columns
+    sd = np.sqrt(share @ Z**2)
+    return np.where(sd > 0, Z / np.where(sd > 0, sd, 1.0), 0.0).astype(np.float32)
+
+
+def _columns(X: NDArray[Any], Y: NDArray[Any], numbers: NDArray[np.intp]) -> FloatArray:
+    """Some columns of X (n, D) and then Y (n, P) side by side."""
+    n_columns = X.shape[1]
+    own = numbers < n_columns
+    return np.hstack([X[:, numbers[own]], Y[:, numbers[~own] - n_columns]]).astype(np.float64)
 
 
 def _ridge(Z: FloatArray, cells: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:

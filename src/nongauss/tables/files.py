@@ -193,13 +193,14 @@ def _parsed(layout: Layout, file: str, places: Sequence[int] | None, dtype: Any)
 
 def _code_columns(frame: pd.DataFrame, layout: Layout) -> list[int]:
     """Places of columns read as whole numbers, if some field of the file begins with a zero, as codes do."""
-    places = [place for place in range(frame.shape[1]) if _whole(frame.iloc[:, place])]
     data = np.frombuffer(layout.text.encode("utf-8"), np.uint8)
-    if not places or len(data) < 4:
+    if len(data) < 4:
         return []
     before = np.isin(data[:-3], np.frombuffer(f'{layout.separator}\n" '.encode(), np.uint8))
     digits = (data[2:-1] >= 48) & (data[2:-1] <= 57) & (data[3:] >= 48) & (data[3:] <= 57)
-    return places if bool((before & (data[1:-2] == 48) & digits).any()) else []
+    if not (before & (data[1:-2] == 48) & digits).any():
+        return []
+    return [place for place in range(frame.shape[1]) if _whole(frame.iloc[:, place])]
 
 
 def _whole(cells: pd.Series[Any]) -> bool:

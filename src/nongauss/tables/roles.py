@@ -41,6 +41,7 @@ ID_WORDS = (
 )
 CODE_WORDS = (
     *("code", "zip", "zipcode", "postcode", "postal", "plz", "phone", "telephone", "fax", "sku", "isbn"),
+    *("account", "customer", "client", "user", "member", "invoice", "policy", "serial", "reference"),
     *("ean", "upc", "barcode", "iban", "ssn", "fips", "naics", "sic", "icd", "id", "identifier", "uuid"),
 )
 ALONG_WORDS = (
@@ -77,6 +78,7 @@ _LOOK = 200
 _WORDS_OF_TEXT = 4.0
 _DISTINCT_OF_TEXT = 0.5
 _FEW_LEVELS = 10
+_LARGEST_WHOLE = 2.0**53  # beyond, different whole numbers may be one float64
 
 
 @dataclass(frozen=True)
@@ -159,7 +161,7 @@ def _number_role(column: Column, values: FloatArray, name: str, *, use: bool) ->
     low, high = float(values.min()), float(values.max())
     if low == high:
         return ColumnRole(name, "constant", False, "the same value in every row")
-    role = ColumnRole(name, "number", True, f"{low:g} to {high:g}", warnings=_on_gaps(values, name))
+    role = ColumnRole(name, "number", True, f"{low:g} to {high:g}", warnings=gap_warnings(values, name))
     if use or column.kind != "number" or not _are_whole(values):
         return role
     if len(values) > FEW_ROWS and low in (0.0, 1.0) and high == low + len(values) - 1:
@@ -171,7 +173,7 @@ def _number_role(column: Column, values: FloatArray, name: str, *, use: bool) ->
     if not word or low < 0 or len(values) <= FEW_ROWS:
         return role
     n_levels = len(np.unique(values))
-    if n_levels == len(values):
+    if n_levels == len(values) or low > _LARGEST_WHOLE:
         return ColumnRole(
             name, "id", False, f"a different number in every row, an id as its name ({word}) says"
         )
@@ -204,13 +206,19 @@ def _label_role(column: Column, name: str, *, use: bool) -> ColumnRole:
     if column.ranks:
         return ColumnRole(name, "grade", True, f"{len(used)} ordered levels")
     zeros = all(level.isdigit() for level in some) and any(level[0] == "0" < level for level in some)
-    return ColumnRole(
-        name, "label", True, f"{len(used)} labels" + " of digits, some with a leading 0" * zeros
+    reason = f"{len(used)} labels" + " of digits, some with a leading 0" * zeros
+    role = ColumnRole(name, "label", True, reason)
+    if len(used) <= max(_FEW_LEVELS, n / 5):
+        return role
+    warning = (
+        f"Column {name!r} has {len(used)} labels in {n} rows, too few rows each to learn much from; leave it "
+        f"out with --ignore {name} if they are names."
     )
+    return replace(role, warnings=(("many labels", warning),))
 
 
-def _on_gaps(values: FloatArray, name: str) -> tuple[tuple[str, str], ...]:
-    """A warning of the lowest and of the highest value that lie apart as values do that stand for a gap.
+def gap_warnings(values: FloatArray, name: str) -> tuple[tuple[str, str], ...]:
+    """A warning of the lowest and of the highest value, if they lie apart as values for a gap do.
 
     Far out: the empty stretch beside them is as long as the range of all other values, and they occur three
     times, or are written as gaps are (999); or it is 1,000 times as long.

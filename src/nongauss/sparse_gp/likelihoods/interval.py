@@ -107,7 +107,7 @@ def points_by_width(ratio: FloatArray, n_latent: int) -> Iterator[tuple[IntArray
     """
     sizes = 2.0 ** np.ceil(np.log2(np.clip(18.0 * ratio / _STEP, 32, _MOST - 1))) + 1
     sizes[ratio <= _NARROW] = _N_NARROW
-    for size in np.unique(sizes).astype(int):
+    for size in map(int, np.unique(sizes)):
         z, weights = gauss_hermite(size) if size == _N_NARROW else normal_points(size)
         weights = weights if size == _N_NARROW else np.exp(weights)
         if n_latent > 1:
