@@ -8,6 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .auto.classifier import AutoClassifier
+    from .auto.regressor import AutoRegressor
     from .core.device import cache_compiled
     from .estimator.persistence import load, save
     from .harmonium.classifier import HarmoniumClassifier
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = [
+    "AutoClassifier",
+    "AutoRegressor",
     "Harmonium",
     "HarmoniumClassifier",
     "RankFactorAnalysis",
@@ -40,6 +44,8 @@ __all__ = [
 ]
 
 _HOMES = {
+    "AutoClassifier": "nongauss.auto.classifier",
+    "AutoRegressor": "nongauss.auto.regressor",
     "Harmonium": "nongauss.harmonium.estimator",
     "HarmoniumClassifier": "nongauss.harmonium.classifier",
     "RankFactorAnalysis": "nongauss.rank_factor.estimator",

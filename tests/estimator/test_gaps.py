@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 
 import numpy as np
@@ -9,8 +10,10 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import nongauss
+from catalogue import CATALOGUE
 from nongauss import SparseGPRegressor, TGGMRegressor
 from nongauss.core.errors import NongaussWarning
+from nongauss.estimator.persistence import manifest_of
 
 REGRESSORS = {
     "tggm": lambda: TGGMRegressor((20,), n_members=2, max_epochs=60, random_state=0),
@@ -124,3 +127,26 @@ def test_classes_of_rows_with_gaps_are_as_sure_as_they_may_be(name):
     for low, high in ((0.0, 0.4), (0.6, 1.0)):
         here = (p >= low) & (p < high)
         assert truth[here].mean() == pytest.approx(p[here].mean(), abs=0.13)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("entry", CATALOGUE, ids=lambda entry: entry.name)
+def test_a_file_that_keeps_rows_of_the_table_says_so(entry, tmp_path):
+    model = entry.make().fit(*entry.data())
+    nongauss.save(model, tmp_path / "model")
+    told = manifest_of(tmp_path / "model")
+    fitted = json.dumps(told)
+    keeps = "tables.Donors" in fitted
+    assert keeps == (getattr(model, "_donors", None) is not None)
+    assert told["holds_training_rows"] or not keeps
+
+
+def test_a_classifier_of_harmoniums_says_that_its_file_holds_rows(tmp_path):
+    X, y = table(120, 0, 0.1)
+    model = CLASSIFIERS["harmonium"]()
+    assert model.fit(X, y > 0).holds_training_rows_
+    nongauss.save(model, tmp_path / "model")
+    assert manifest_of(tmp_path / "model")["holds_training_rows"] is True
+    assert nongauss.load(tmp_path / "model").holds_training_rows_
+    wide = np.random.RandomState(0).rand(60, 101)  # too many columns for donors
+    assert not model.fit(wide, wide[:, 0] > 0.5).holds_training_rows_

@@ -183,6 +183,11 @@ class NongaussEstimator(BaseEstimator):  # type: ignore[misc]
             message = f"{type(self).__name__} after {self.n_iter_} iterations: {result.status.value}"
             warnings.warn(message, category, stacklevel=3)
 
+    def _keep_donors(self, donors: Donors | None, holds_rows_anyway: bool = False) -> None:
+        """Keep training rows whose cells stand in for missing ones of new rows; say so."""
+        self._donors = donors
+        self.holds_training_rows_ = holds_rows_anyway or donors is not None
+
     def _settings_that_matter(self) -> dict[str, Any]:
         """The parameters that make a fit what it is: not who watches it, where it is kept, or its seed."""
         beside = ("callbacks", "checkpoint", "random_state", "verbose")
@@ -222,11 +227,6 @@ class TableEstimator(NongaussEstimator):
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
         self.encoded_names_ = encoder.encoded_names
-
-    def _keep_donors(self, donors: Donors | None, holds_rows_anyway: bool = False) -> None:
-        """Keep training rows whose cells stand in for missing ones of new rows; say so."""
-        self._donors = donors
-        self.holds_training_rows_ = holds_rows_anyway or donors is not None
 
     def _encode(self, X: Any) -> FloatArray:
         """New rows as `fit` encoded its own, gaps filled by the mean: (N, D).

@@ -229,6 +229,8 @@ def encode(value: Any, tensors: Tensors, where: str) -> Any:
         return _encode_record(value, tensors, where)
     if type(value) in (list, tuple, dict, slice):
         return _encode_container(value, tensors, where)
+    if isinstance(value, NongaussEstimator):
+        return {"$": "estimator", **_encode_estimator(value, tensors)}
     if isinstance(value, pd.DataFrame):
         return _encode_table(value, tensors, where)
     if isinstance(value, np.generic):
@@ -256,6 +258,8 @@ def decode(tree: Any, tensors: Mapping[str, np.ndarray], class_of: ClassOf) -> A
         return _decode_array(tree, tensors)
     if kind == "table":
         return _decode_table(tree, tensors)
+    if kind == "estimator":
+        return _decode_estimator(_estimator_class(tree["class"], Path("the file")), tree, dict(tensors))
     if kind in ("enum", "record"):
         return _decode_record(tree, tensors, class_of)
     if kind in ("tuple", "slice", "dict"):
@@ -265,10 +269,9 @@ def decode(tree: Any, tensors: Mapping[str, np.ndarray], class_of: ClassOf) -> A
 
 
 def _cannot_hold(value: Any, where: str) -> InputError:
-    return InputError(
-        f"{where} cannot be saved: got {type(value).__module__}.{type(value).__qualname__}, which a "
-        "nongauss file cannot hold; set it to plain data (numbers, text, arrays, lists, dicts) first."
-    )
+    got = f"{type(value).__module__}.{type(value).__qualname__}, which a nongauss file cannot hold"
+    remedy = "set it to plain data (numbers, text, arrays, lists, dicts) first"
+    return InputError(f"{where} cannot be saved: got {got}; {remedy}.")
 
 
 def _encode_container(value: Any, tensors: Tensors, where: str) -> Any:
@@ -365,8 +368,7 @@ def _decode_table(tree: Any, tensors: Mapping[str, np.ndarray]) -> pd.DataFrame:
 
 
 def _is_record(value: Any) -> bool:
-    is_named_tuple = isinstance(value, tuple) and hasattr(value, "_fields")
-    return is_named_tuple or isinstance(value, enum.Enum) or dataclasses.is_dataclass(value)
+    return hasattr(type(value), "_fields") or isinstance(value, enum.Enum) or dataclasses.is_dataclass(value)
 
 
 def _encode_record(value: Any, tensors: Tensors, where: str) -> dict[str, Any]:

@@ -1,0 +1,200 @@
+"""What both automatic estimators share: reading a table, the leaderboard, the sentence, members in a file."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from sklearn.utils.validation import check_is_fitted
+
+from nongauss.auto.forest_classes import ForestClasses
+from nongauss.auto.inputs import Arcsinh
+from nongauss.auto.local_law import LocalLaw
+from nongauss.auto.search import Clock, Contender, Judge, Search, TrainingRows, mean_and_error
+from nongauss.core.errors import InputError
+from nongauss.core.records import persistable
+from nongauss.estimator.base import TableEstimator
+from nongauss.optimise.course import FitResult, Progress, Status, say
+from nongauss.predictive.distribution import FloatArray
+from nongauss.tables.encoder import TableEncoder
+from nongauss.tables.frame import InputTable, match_columns, read_input
+from nongauss.tables.rows import canonical_rows
+
+
+@persistable("auto.Member")
+class Member(NamedTuple):
+    """One of the laws that are mixed: a fitted estimator by its place, with what stands before and on it."""
+
+    name: str
+    model: int
+    change: Arcsinh | None
+    local: LocalLaw | ForestClasses | None
+    share: float
+
+
+class Auto(TableEstimator):
+    """Base of the automatic estimators. A subclass reads its target and judges what candidates say."""
+
+    time_budget: float | None
+    candidates: Any
+    calibrate: bool
+    random_state: Any
+    n_jobs: int | None
+    _models: tuple[Any, ...]
+    _members: tuple[Member, ...]
+    leaderboard_: pd.DataFrame
+    weights_: dict[str, float]
+    why_: str
+
+    def _search(self, rows: TrainingRows, judge: Judge, seed: int) -> Search:
+        """A search over these rows, whose clock has begun."""
+        budget = None if self.time_budget is None else float(self.time_budget)
+        watchers: list[Callable[[Progress], Any]] = list(self.callbacks or ())
+        if self.verbose:
+            watchers.append(say)
+        return Search(rows, judge, seed, Clock(budget), watchers)
+
+    def _keep(
+        self, contenders: Sequence[Contender], encoder: TableEncoder, search: Search, figures: dict[str, Any]
+    ) -> None:
+        """Keep the members, the leaderboard and the sentence; then record how the search went."""
+        chosen = sorted((c for c in contenders if c.share > 0.0), key=lambda c: -c.share)
+        by_name = {c.name: c for c in contenders}
+        models: list[Any] = []
+        members = []
+        for contender in chosen:
+            base = by_name[contender.base] if contender.base else contender
+            if base.model is None:
+                members.append(Member(contender.name, -1, None, contender.local, contender.share))
+                continue
+            if not any(base.model is known for known in models):
+                models.append(base.model)
+            place = next(i for i, known in enumerate(models) if known is base.model)
+            members.append(Member(contender.name, place, base.change, contender.local, contender.share))
+        self._keep_encoder(encoder)
+        self._models, self._members = tuple(models), tuple(members)
+        self.holds_training_rows_ = any(model.holds_training_rows_ for model in models)
+        self.holds_residuals_ = any(member.local is not None for member in members)
+        self.weights_ = {member.name: member.share for member in members}
+        self.leaderboard_ = leaderboard(contenders, search.rows.weight, figures)
+        self.why_ = why(contenders, search)
+        trace = [
+            {"iteration": i + 1, "bound": mean, "seconds": c.seconds}
+            for i, (c, mean) in enumerate((c, _mean_of(c, search.rows.weight)) for c in contenders if c.is_in)
+        ]
+        status = Status.STOPPED if search.clock.stopped else Status.COMPLETED
+        self._record_fit(FitResult(None, trace, status, len(trace)))
+
+    def _encode_and_read(self, X: Any) -> tuple[FloatArray, InputTable]:
+        """New rows as the forests take them, and as a table with the columns of the fit in their order.
+
+        Raises NotFittedError, InputError; warns of what is missing or not known.
+        """
+        check_is_fitted(self)
+        name = type(self).__name__
+        table = read_input(X, name)
+        encoded = self._encode(table)
+        known = self._encoder
+        places: list[str | int] = list(match_columns(table, known.feature_names, known.n_features, name, []))
+        return encoded, table.select(places)
+
+    def _said(self, method: str, table: InputTable) -> dict[tuple[int, bool], Any]:
+        """What each model says of a table, by its place and whether it sees changed columns.
+
+        Each would warn of the same cells as the whole does: that is said once.
+        """
+        out: dict[tuple[int, bool], Any] = {}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for member in self._members:
+                key = member.model, member.change is not None
+                if member.model >= 0 and key not in out:
+                    own = table if member.change is None else member.change(table)
+                    out[key] = getattr(self._models[member.model], method)(own)
+        return out
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_members")
+
+
+def read_rows(
+    part: Any, encoder: TableEncoder, y: FloatArray, target: Any, scaled: FloatArray, name: str
+) -> TrainingRows:
+    """A part's rows in canonical form: rows of weight 0 gone, equal rows one with their weights added.
+
+    y (N,) and `target` (N,) are kept as they are; rows are told apart by the target as it is `scaled` (N,).
+    """
+    table = read_input(part.X, name)
+    X = encoder.as_scaled(table, name, warn=False)
+    rows = canonical_rows(X, scaled[:, None], part.weight)
+    kept = np.flatnonzero(rows.order >= 0)[::-1]
+    index = np.empty(len(rows.X), np.intp)
+    index[rows.order[kept]] = kept  # of equal rows the first
+    return TrainingRows(table.take(index), rows.X.astype(np.float64), y[index], target[index], rows.weight)
+
+
+def in_memory(source: Any, name: str) -> Any:
+    """The one part of a table in memory. Raises InputError for a table in parts."""
+    if not source.in_memory:
+        raise InputError(
+            f"{name} weighs its candidates in memory, got a table in parts; read a sample of its rows, or "
+            "fit one family, such as SparseGPRegressor, which reads tables in parts."
+        )
+    (part,) = source.each(_itself)
+    return part
+
+
+def _itself(part: Any) -> Any:
+    return part
+
+
+def leaderboard(
+    contenders: Sequence[Contender], weight: FloatArray, figures: dict[str, dict[str, float]]
+) -> pd.DataFrame:
+    """One row a contender, the best first: log density left out, figures, share, reason."""
+    lines = []
+    for contender in contenders:
+        line: dict[str, Any] = {"candidate": contender.name, "log_density": np.nan, "standard_error": np.nan}
+        if contender.log_density is not None:
+            own = weight[: len(contender.log_density)]
+            line["log_density"], line["standard_error"] = mean_and_error(contender.log_density, own)
+        names = next(iter(figures.values()), {})
+        line |= {name: figures.get(contender.name, {}).get(name, np.nan) for name in names}
+        line |= {"weight": contender.share, "seconds": contender.seconds, "why_left_out": contender.why_out}
+        lines.append(line)
+    table = pd.DataFrame(lines)
+    return table.sort_values("log_density", ascending=False, kind="stable", ignore_index=True)
+
+
+def _mean_of(contender: Contender, weight: FloatArray) -> float:
+    """Mean log density of the judged rows."""
+    assert contender.log_density is not None
+    return mean_and_error(contender.log_density, weight[: len(contender.log_density)])[0]
+
+
+def why(contenders: Sequence[Contender], search: Search) -> str:
+    """A sentence: which laws were chosen, and how far they are ahead of the best that is not among them."""
+    inside = [c for c in contenders if c.log_density is not None]
+    chosen = sorted((c for c in inside if c.share > 0.0), key=lambda c: -c.share)
+    weight = search.rows.weight[: len(chosen[0].log_density)]  # type: ignore[arg-type]
+    with np.errstate(divide="ignore"):
+        terms = np.stack([c.log_density + np.log(c.share) for c in chosen])
+    mixed = np.logaddexp.reduce(terms, axis=0)
+    value, _ = mean_and_error(mixed, weight)
+    shares = ", ".join(f"{c.name!r} ({c.share:.2f})" for c in chosen)
+    out = f"Of {len(contenders)} candidates {len(inside)} were judged by rows left out of each; "
+    if len(chosen) == 1:
+        out += f"{chosen[0].name!r} alone predicts them best ({value:.3f} nats a row)."
+    else:
+        out += f"{shares} are mixed, which predicts them best ({value:.3f} nats a row)."
+    others = [c for c in inside if c.share == 0.0]
+    if others:
+        following = max(others, key=lambda c: _mean_of(c, weight))
+        ahead, error = mean_and_error(mixed - following.log_density, weight)
+        out += f" The best of the others, {following.name!r}, is {ahead:.3f} (error {error:.3f}) behind."
+    if search.clock.stopped or any("time" in c.why_out for c in contenders):
+        out += " The time did not suffice for all."
+    return out

@@ -1,0 +1,235 @@
+"""Which laws are weighed: one registration each. A new likelihood, shape or family joins here.
+
+A candidate serves some kinds of target. All that serve one kind give laws of one nature, densities or
+probabilities, so that those which are compared and mixed can be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from nongauss.core.errors import InputError
+from nongauss.predictive.distribution import FloatArray
+from nongauss.sparse_gp.left_out import left_out_law, left_out_probabilities, n_parameters
+from nongauss.sparse_gp.likelihoods import REGRESSION
+
+REAL, POSITIVE, UNIT, ZEROS, UNIT_WITH_ENDS, COUNT = (
+    "real",
+    "positive",
+    "share",
+    "positive with zeros",
+    "share with 0 or 1",
+    "count",
+)
+LABELS, GRADES = "labels", "grades"
+DENSITIES = (REAL, POSITIVE, UNIT)
+"""Kinds whose laws have a density everywhere."""
+
+Build = Callable[[int], Any]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One law that may be chosen.
+
+    `build(seed)` gives an estimator; `left_out(estimator, X, y, weight)` what the fitted one says of each of
+    its rows without that row (a law, or `ClassShares`); `n_parameters(estimator)` how many numbers
+    the rows chose beside, each of which flatters by about a nat in all.
+
+    `cost`: seconds for 500 rows, about. `local`: may its residuals have a local law? `is_floor`: is it so
+    cheap that it is always there? `arcsinh`: does it see strongly skewed columns through arcsinh?
+    `most_rows`: it is left out of larger tables; `fewest_rows`: of smaller ones.
+    """
+
+    name: str
+    kinds: frozenset[str]
+    build: Build
+    left_out: Callable[..., Any]
+    n_parameters: Callable[[Any], int]
+    cost: float = 1.0
+    local: bool = True
+    is_floor: bool = False
+    arcsinh: bool = False
+    most_rows: float = np.inf
+    fewest_rows: int = 2
+
+
+class ClassShares(NamedTuple):
+    """Probabilities (N, C) of the classes (C,) of a model, which may have others than the whole."""
+
+    classes: Any
+    probabilities: FloatArray
+
+    def of(self, classes: Any) -> FloatArray:
+        """The probabilities of these classes, in their order; every one above 0, rows summing to 1."""
+        place = pd.Index(self.classes).get_indexer(pd.Index(classes))
+        found = np.where(place >= 0, self.probabilities[:, place], 0.0)
+        found = np.maximum(found, SMALLEST_SHARE)
+        shares: FloatArray = found / found.sum(axis=1, keepdims=True)
+        return shares
+
+
+SMALLEST_SHARE = 1e-9
+"""Least probability of a class."""
+
+REGISTRY: dict[str, Candidate] = {}
+"""Every candidate by its name, in the order in which they are tried: the most gain for its cost first."""
+
+
+def register(candidate: Candidate) -> Candidate:
+    """Add a candidate. Raises ValueError for a name that is there."""
+    if candidate.name in REGISTRY:
+        raise ValueError(f"There is a candidate {candidate.name!r} already.")
+    REGISTRY[candidate.name] = candidate
+    return candidate
+
+
+def candidates_for(kind: str, n_rows: int, names: Sequence[str] | str = "auto") -> list[Candidate]:
+    """The candidates for a kind of target, or those of them that are named. Raises InputError."""
+    serving = [c for c in REGISTRY.values() if kind in c.kinds]
+    if names == "auto":
+        return [c for c in serving if c.fewest_rows <= n_rows <= c.most_rows]
+    if isinstance(names, str):
+        names = [names]
+    known = {c.name: c for c in serving}
+    for name in names:
+        if name not in known:
+            raise InputError(
+                f"There is no candidate {name!r} for a target of kind {kind}; there are: {', '.join(known)}."
+            )
+    if not names:
+        raise InputError("candidates holds no name; give 'auto', or some of: " + ", ".join(known) + ".")
+    return [known[name] for name in dict.fromkeys(names)]
+
+
+def _gp(**settings: Any) -> Build:
+    """How a Gaussian process for numbers is made."""
+
+    def build(seed: int) -> Any:
+        from nongauss.sparse_gp.estimator import SparseGPRegressor
+
+        return SparseGPRegressor(random_state=seed, **settings)
+
+    return build
+
+
+def _gp_labels(name: str, **settings: Any) -> Build:
+    """How a Gaussian process for labels is made, by its class's name."""
+
+    def build(seed: int) -> Any:
+        from nongauss.sparse_gp import classifier
+
+        return getattr(classifier, name)(random_state=seed, **settings)
+
+    return build
+
+
+def _tggm(name: str) -> Build:
+    """How a truncated-Gaussian model is made: five members, each of which leaves out a fifth of the rows."""
+
+    def build(seed: int) -> Any:
+        from nongauss.tggm import classifier, estimator
+
+        home = estimator if name.endswith("Regressor") else classifier
+        return getattr(home, name)(random_state=seed, n_members=5, validation_fraction=0.2)
+
+    return build
+
+
+def _tggm_law(model: Any, X: Any, y: FloatArray, weight: FloatArray) -> Any:
+    from nongauss.tggm.left_out import left_out_law as found
+
+    return found(model, X, y, weight)
+
+
+def _gp_shares(model: Any, X: Any, labels: Any, weight: FloatArray) -> ClassShares:
+    return ClassShares(model.classes_, left_out_probabilities(model, X, _codes(model, labels), weight))
+
+
+def _tggm_shares(model: Any, X: Any, labels: Any, weight: FloatArray) -> ClassShares:
+    from nongauss.tggm.left_out import left_out_probabilities as found
+
+    return ClassShares(model.classes_, found(model, X, _codes(model, labels), weight))
+
+
+def _codes(model: Any, labels: Any) -> FloatArray:
+    """The number of each label in the classes of a model."""
+    codes: FloatArray = pd.Index(model.classes_).get_indexer(pd.Index(np.asarray(labels))).astype(np.float64)
+    return codes
+
+
+def _none(model: Any) -> int:
+    """It is judged by rows that it has not seen at all."""
+    return 0
+
+
+def _register_numbers() -> None:
+    """Gaussian processes for numbers, by likelihood; those that this version does not have are skipped."""
+    laws: list[tuple[str, Sequence[str], dict[str, Any], float]] = [
+        ("gp", DENSITIES, {}, 4.0),
+        ("gp gamma", (POSITIVE, UNIT), {"likelihood": "gamma"}, 1.5),
+        ("gp log_normal", (POSITIVE, UNIT), {"likelihood": "log_normal"}, 1.0),
+        ("gp beta", (UNIT,), {"likelihood": "beta"}, 2.0),
+        ("gp heteroscedastic", DENSITIES, {"likelihood": "heteroscedastic"}, 1.5),
+        ("gp student_t", DENSITIES, {"likelihood": "student_t"}, 1.5),
+        ("gp laplace", DENSITIES, {"likelihood": "laplace"}, 1.5),
+        ("gp weibull", (POSITIVE,), {"likelihood": "weibull"}, 1.5),
+        ("gp hurdle_gamma", (ZEROS,), {"likelihood": "hurdle_gamma"}, 2.0),
+        ("gp hurdle_log_normal", (ZEROS,), {"likelihood": "hurdle_log_normal"}, 2.0),
+        ("gp zero_one_beta", (UNIT_WITH_ENDS,), {"likelihood": "zero_one_beta"}, 2.0),
+        ("gp negative_binomial", (COUNT,), {"likelihood": "negative_binomial"}, 1.5),
+        ("gp poisson", (COUNT,), {"likelihood": "poisson"}, 1.0),
+        ("gp zero_inflated_poisson", (COUNT,), {"likelihood": "zero_inflated_poisson"}, 2.0),
+        (
+            "gp zero_inflated_negative_binomial",
+            (COUNT,),
+            {"likelihood": "zero_inflated_negative_binomial"},
+            2.0,
+        ),
+        ("gp discretised", (COUNT,), {"likelihood": "discretised"}, 2.0),
+    ]
+    for name, kernel in (("constant", "constant"), ("linear", "linear")):
+        build = _gp(kernel=kernel, n_scales=1, n_inducing=50)
+        _register_gp(name, DENSITIES, build, 0.2, local=name != "constant", is_floor=True)
+    for name, kinds, settings, cost in laws:
+        if settings.get("likelihood", "gaussian") not in REGRESSION:
+            continue
+        local = set(kinds) <= set(DENSITIES)
+        _register_gp(name, kinds, _gp(**settings), cost, local=local)
+        if name in ("gp", "gp negative_binomial", "gp hurdle_gamma"):
+            more = f"{name}, arcsinh inputs"
+            _register_gp(more, kinds, _gp(**settings), cost, local=local, arcsinh=True)
+    tggm = _tggm("TGGMRegressor")
+    whole = frozenset(DENSITIES)
+    register(Candidate("tggm", whole, tggm, _tggm_law, _none, 6.0, most_rows=20_000, fewest_rows=40))
+
+
+def _register_gp(name: str, kinds: Sequence[str], build: Build, cost: float, **more: Any) -> None:
+    """A Gaussian process for numbers."""
+    register(Candidate(name, frozenset(kinds), build, left_out_law, n_parameters, cost, **more))
+
+
+def _register_labels() -> None:
+    """Models of labels and of grades."""
+    both = (LABELS, GRADES)
+    models: list[tuple[str, Sequence[str], Build, float]] = [
+        ("linear labels", both, _gp_labels("SparseGPClassifier", kernel="linear", n_inducing=50), 1.0),
+        ("gp labels", both, _gp_labels("SparseGPClassifier"), 3.0),
+        ("gp grades", (GRADES,), _gp_labels("SparseGPOrdinalClassifier"), 2.0),
+    ]
+    for name, kinds, build, cost in models:
+        floor = name == "linear labels"
+        found = Candidate(name, frozenset(kinds), build, _gp_shares, n_parameters, cost)
+        register(replace(found, is_floor=floor))
+    tggm = _tggm("TGGMClassifier")
+    most = {"most_rows": 20_000, "fewest_rows": 40}
+    register(Candidate("tggm labels", frozenset(both), tggm, _tggm_shares, _none, 6.0, **most))  # type: ignore[arg-type]
+
+
+_register_numbers()
+_register_labels()

@@ -1,0 +1,249 @@
+"""`AutoClassifier`: labels and grades, by the models that predict rows left out best."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, Literal, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
+
+from nongauss.auto.base import Auto, in_memory, read_rows
+from nongauss.auto.candidates import GRADES, LABELS, ClassShares, candidates_for
+from nongauss.auto.forest_classes import fit_forest_classes
+from nongauss.auto.regressor import Budget, Jobs, Names
+from nongauss.auto.search import MOST_JUDGED, Contender, Search, TrainingRows, give_shares, mean_and_error
+from nongauss.estimator.base import (
+    Callbacks,
+    ProbabilityClassifierMixin,
+    RandomState,
+    Verbosity,
+    check_parameters,
+)
+from nongauss.estimator.by_parts import by_parts
+from nongauss.predictive.distribution import FloatArray
+from nongauss.tables.column import ColumnKind
+from nongauss.tables.labels import labels_of
+from nongauss.tables.learn import as_source, learn
+from nongauss.tables.target_kinds import understand_target
+
+FOREST = "forest labels"
+"""The forest's own law of the classes."""
+
+FEWEST_FOREST = 30
+"""Rows from which a forest is grown."""
+
+COLDEST, HOTTEST = 0.25, 4.0
+"""Temperatures that are looked at."""
+
+
+class AutoClassifier(ProbabilityClassifierMixin, Auto):
+    r"""Classification by evidence: families mixed as they predict rows left out, then calibrated.
+
+    Candidates are a linear model, a Gaussian process, a truncated-Gaussian model and a forest's own law, and
+    for grades a Gaussian process that knows their order. Each is judged by the log probability of rows that
+    it has not seen (leave-one-out for Gaussian processes, members and trees that left a row out else), and
+    shares are given by stacking these; most candidates get none. A temperature sharpens or blunts the mixture
+    where rows left out ask for it: P(c)^(1/T) / sum.
+
+    Parameters
+    ----------
+    time_budget : float or None, default None
+        Seconds for the whole fit; see `AutoRegressor`.
+    candidates : "auto" or list of str, default "auto"
+        Names from `leaderboard_`, to weigh these only.
+    calibrate : bool, default True
+        Whether the mixture gets a temperature.
+    ordered : bool or "auto", default "auto"
+        Whether the classes are grades, in order. "auto": if y is an ordered category, or its labels have an
+        order that is known.
+    callbacks, random_state, n_jobs, verbose
+        See `AutoRegressor`.
+
+    Attributes
+    ----------
+    classes_ : ndarray (C,)
+    temperature_ : float
+        T; 1 leaves the mixture as it is.
+    leaderboard_ : DataFrame
+        One row a candidate: log density of rows left out (nats a row) with its standard error, accuracy,
+        Brier score, weight, seconds, and why it was left out.
+    weights_, why_, target_kind_, holds_training_rows_, holds_residuals_ :
+        See `AutoRegressor`; of a forest the file holds the class of each training row.
+    n_iter_, converged_, stop_reason_, trace_ : how the search went.
+
+    Raises
+    ------
+    ValueError
+        For parameters, tables or targets that cannot be used; one sentence with the remedy.
+
+    References
+    ----------
+    Yao, Vehtari, Simpson and Gelman, Bayesian Analysis 13, 2018 (stacking). Guo, Pleiss, Sun and Weinberger,
+    ICML 2017 (temperature).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from nongauss import AutoClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = AutoClassifier(candidates=["linear labels"], random_state=0).fit(X, y)
+    >>> model.predict_proba(X[:3]).shape
+    (3, 3)
+    """
+
+    target_kind_: str
+    temperature_: float
+
+    def __init__(
+        self,
+        time_budget: Budget = None,
+        candidates: Names = "auto",
+        calibrate: bool = True,
+        ordered: bool | Literal["auto"] = "auto",
+        *,
+        callbacks: Callbacks = None,
+        random_state: RandomState = None,
+        n_jobs: Jobs = None,
+        verbose: Verbosity = 0,
+    ) -> None:
+        self.time_budget = time_budget
+        self.candidates = candidates
+        self.calibrate = calibrate
+        self.ordered = ordered
+        self.callbacks = callbacks
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit to a table X (N, D) in memory and labels y (N,).
+
+        A row of weight 2 counts as the row twice, one of weight 0 is not there; the order of rows is
+        irrelevant. Warns if the search was stopped. Raises ValueError.
+        """
+        check_parameters(self)
+        seed, name = self._key_seed(self.random_state), type(self).__name__
+        source = as_source(X, y, sample_weight, estimator_name=name)
+        part = in_memory(source, name)
+        ordered = self._is_ordered(part.y)
+        learned = learn(source, name, partial(labels_of, name, ordered=ordered))
+        coder = learned.target.coder(name, ordered)
+        classes = coder.classes
+        codes = coder.encode(part.y, len(part.weight), name, part.weight)
+        target: Any = classes[codes.astype(np.intp)]
+        if ordered:
+            target = pd.Categorical(target, categories=list(classes), ordered=True)
+        rows = read_rows(part, learned.encoder, codes, target, codes, name)
+        kind = GRADES if ordered else LABELS
+        search = self._search(rows, partial(_log_prob, classes), seed)
+        contenders = search.run(candidates_for(kind, len(rows), self.candidates))
+        for contender in contenders:
+            if contender.left_out is not None:
+                contender.left_out = contender.left_out.of(classes)
+        if self.candidates == "auto":
+            contenders += self._forest(search, len(classes))
+        give_shares(contenders, rows.weight)
+        self.classes_, self.target_kind_ = classes, kind
+        self.temperature_ = self._temperature(contenders, rows) if self.calibrate else 1.0
+        figures = {c.name: _figures(c.left_out, rows) for c in contenders if c.left_out is not None}
+        self._keep(contenders, learned.encoder, search, figures)
+        return self
+
+    @by_parts
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The most probable class of each row: (N,)."""
+        return super().predict(X)
+
+    @by_parts
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Probability of each class, in the order of `classes_`: (N, C), rows sum to 1."""
+        encoded, table = self._encode_and_read(X)
+        said = self._said("predict_proba", table)
+        out = np.zeros((len(encoded), len(self.classes_)))
+        for member in self._members:
+            if member.model < 0:
+                own = member.local.probabilities(encoded)  # type: ignore[union-attr]
+            else:
+                found = said[member.model, member.change is not None]
+                own = ClassShares(self._models[member.model].classes_, found).of(self.classes_)
+            out += member.share * own
+        return tempered(out, self.temperature_)
+
+    def _is_ordered(self, y: Any) -> bool:
+        """Are the classes grades?"""
+        if self.ordered != "auto":
+            return bool(self.ordered)
+        dtype = getattr(y, "dtype", None)
+        if isinstance(dtype, pd.CategoricalDtype):
+            return bool(dtype.ordered)
+        labels = np.asarray(y)
+        if labels.ndim != 1 or labels.dtype.kind not in "OU":
+            return False
+        found = understand_target(labels)
+        return found.kind is ColumnKind.GRADE and len(found.levels) > 2
+
+    def _forest(self, search: Search, n_classes: int) -> list[Contender]:
+        """The contender that is a forest, on as many rows as judge."""
+        rows = search.rows.first(MOST_JUDGED)
+        made = Contender(FOREST)
+        if len(rows) < FEWEST_FOREST:
+            made.why_out = f"needs {FEWEST_FOREST} distinct rows"
+        elif not search.clock.has_time_for(1.0, reserve=0.05):
+            made.why_out = "no time left for it"
+        else:
+            search.timed(made, partial(self._grow, made, rows, search.seed, n_classes))
+        return [made]
+
+    def _grow(self, made: Contender, rows: TrainingRows, seed: int, n_classes: int) -> None:
+        """Give a contender a forest's law of the classes."""
+        found = fit_forest_classes(rows.X, rows.y, n_classes, rows.weight, seed, self.n_jobs)
+        made.local, made.left_out = found
+        made.log_density = np.log(_own(made.left_out, rows))
+
+    def _temperature(self, contenders: Sequence[Contender], rows: TrainingRows) -> float:
+        """The temperature of the mixture under which rows left out are most probable, if that is worth it.
+
+        It is one number chosen, so it has to be worth half the log of the number of rows (Schwarz 1978).
+        """
+        mixed = sum(c.share * c.left_out for c in contenders if c.share)
+        weight = rows.weight[: len(mixed)]
+
+        def loss(log_temperature: float) -> float:
+            return -float(weight @ np.log(_own(tempered(mixed, float(np.exp(log_temperature))), rows)))
+
+        best = minimize_scalar(loss, bounds=(np.log(COLDEST), np.log(HOTTEST)), method="bounded")
+        gain = loss(0.0) - float(best.fun)
+        return float(np.exp(best.x)) if gain > 0.5 * np.log(max(weight.sum(), 2.0)) else 1.0
+
+
+def tempered(probabilities: FloatArray, temperature: float) -> FloatArray:
+    """P^(1/T), rows summing to 1 again: (N, C)."""
+    powers = probabilities ** (1.0 / temperature)
+    out: FloatArray = powers / powers.sum(axis=1, keepdims=True)
+    return out
+
+
+def _log_prob(classes: Any, shares: ClassShares, rows: TrainingRows) -> FloatArray:
+    """Log probability of each row's class: (N,)."""
+    out: FloatArray = np.log(_own(shares.of(classes), rows))
+    return out
+
+
+def _own(probabilities: FloatArray, rows: TrainingRows) -> FloatArray:
+    """The probability of each row's own class: (N,)."""
+    n = len(probabilities)
+    found: FloatArray = probabilities[np.arange(n), rows.y[:n].astype(np.intp)]
+    return found
+
+
+def _figures(probabilities: FloatArray, rows: TrainingRows) -> dict[str, float]:
+    """Share of rows whose most probable class is theirs, and the Brier score sum_c (P_c - 1[y = c])^2."""
+    n, n_classes = probabilities.shape
+    codes, weight = rows.y[:n].astype(np.intp), rows.weight[:n]
+    square = ((probabilities - np.eye(n_classes)[codes]) ** 2).sum(axis=1)
+    hit = (probabilities.argmax(axis=1) == codes).astype(np.float64)
+    return {"accuracy": mean_and_error(hit, weight)[0], "brier": mean_and_error(square, weight)[0]}

@@ -1,0 +1,69 @@
+"""The classes that a forest sees about a row: where labels lie in pockets, no smooth function reaches them.
+
+P(c | x) = (1 - a) sum_i w_i(x) 1[y_i = c] + a s_c with the weights w_i(x) of a forest and s_c the share of
+class c of all rows; a and the size of the leaves are those under which rows are most probable by the trees
+that have not drawn them. The label of each training row is part of the model and of its file.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from nongauss.auto.forest import LeafForest, grow
+from nongauss.core.records import persistable
+from nongauss.predictive.distribution import FloatArray
+
+LEAVES = (1, 3, 10)
+"""Fewest rows of a leaf that are tried."""
+
+SHARES = (0.003, 0.01, 0.03, 0.1, 0.2, 0.4)
+"""Shares of the overall frequencies that are tried. None is 0: no class is impossible."""
+
+
+@persistable("auto.ForestClasses")
+class ForestClasses(NamedTuple):
+    """The forest, the class number of each training row (N,), the classes' shares (C,), and a."""
+
+    forest: LeafForest
+    codes: np.ndarray[Any, np.dtype[np.int32]]
+    shares: FloatArray
+    smoothing: float
+
+    def probabilities(self, X: FloatArray) -> FloatArray:
+        """Of each class at encoded rows X (N, D): (N, C)."""
+        return self._smooth(_shares_of(self.forest.weights(X), self.codes, len(self.shares)))
+
+    def _smooth(self, own: FloatArray) -> FloatArray:
+        out: FloatArray = (1.0 - self.smoothing) * own + self.smoothing * self.shares
+        out /= out.sum(axis=1, keepdims=True)
+        return out
+
+
+def fit_forest_classes(
+    X: FloatArray, codes: FloatArray, n_classes: int, weight: FloatArray, seed: int, n_jobs: int | None = None
+) -> tuple[ForestClasses, FloatArray]:
+    """The forest of rows X (N, D) with class numbers (N,), and the rows' probabilities without them."""
+    own = codes.astype(np.int32)
+    is_class = np.eye(n_classes)[own]
+    shares = (weight @ is_class + 0.5) / (weight.sum() + 0.5 * n_classes)
+    best: tuple[float, ForestClasses, FloatArray] | None = None
+    for leaf in LEAVES:
+        forest, W = grow(X, is_class, weight, leaf, seed, n_jobs, "sqrt")
+        plain = _shares_of(W, own, n_classes)
+        for smoothing in SHARES:
+            found = ForestClasses(forest, own, shares, smoothing)
+            probabilities = found._smooth(plain)
+            value = float(weight @ np.log(probabilities[np.arange(len(own)), own]))
+            if best is None or value > best[0]:
+                best = value, found, probabilities
+    assert best is not None
+    return best[1:]
+
+
+def _shares_of(W: csr_array, codes: np.ndarray[Any, np.dtype[np.int32]], n_classes: int) -> FloatArray:
+    """The weight (N, n_rows) of the rows of each class: (N, C)."""
+    shares: FloatArray = W @ np.eye(n_classes)[codes]
+    return shares

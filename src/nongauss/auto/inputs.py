@@ -1,0 +1,51 @@
+"""Columns whose numbers are strongly skewed, seen through arcsinh: the logarithm, but defined everywhere."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from nongauss.core.records import persistable
+from nongauss.tables.frame import InputTable
+
+STRONG_SKEW = 2.0
+"""Skewness from which a column is strongly skewed; that of an exponential law."""
+
+FEWEST_VALUES = 10
+"""A column of fewer different numbers is none that a transform would change."""
+
+
+@persistable("auto.Arcsinh")
+class Arcsinh(NamedTuple):
+    """Columns by their places: number v becomes arcsinh((v - centre) / scale)."""
+
+    places: tuple[int, ...]
+    centres: tuple[float, ...]
+    scales: tuple[float, ...]
+
+    def __call__(self, table: InputTable) -> InputTable:
+        """The table with these columns changed; gaps stay gaps."""
+        for place, centre, scale in zip(self.places, self.centres, self.scales, strict=True):
+            values = table.column(place).values
+            assert values is not None
+            table = table.with_column(place, np.arcsinh((values - centre) / scale))
+        return table
+
+
+def arcsinh_of_skewed(table: InputTable) -> Arcsinh | None:
+    """Median and half the middle half's width of each strongly skewed column; None without one."""
+    found = []
+    for place in range(table.shape[1]):
+        column = table.column(place)
+        if column.kind != "number" or column.values is None:
+            continue
+        values = column.values[~column.missing]
+        if len(np.unique(values)) < FEWEST_VALUES:
+            continue
+        z = (values - values.mean()) / values.std()
+        low, middle, high = np.quantile(values, [0.25, 0.5, 0.75])
+        scale = 0.5 * (high - low)
+        if abs(float((z**3).mean())) >= STRONG_SKEW and scale > 0.0:
+            found.append((place, float(middle), float(scale)))
+    return Arcsinh(*zip(*found, strict=True)) if found else None

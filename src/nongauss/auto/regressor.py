@@ -1,0 +1,318 @@
+"""`AutoRegressor`: numbers of any kind, by the laws that predict rows left out best."""
+
+from __future__ import annotations
+
+import numbers
+import warnings
+from collections.abc import Sequence
+from functools import partial
+from typing import Annotated, Any, Self
+
+import numpy as np
+from sklearn.base import RegressorMixin
+
+from nongauss.auto.base import Auto, in_memory, read_rows
+from nongauss.auto.candidates import (
+    COUNT,
+    DENSITIES,
+    POSITIVE,
+    REAL,
+    REGISTRY,
+    UNIT,
+    UNIT_WITH_ENDS,
+    ZEROS,
+    Candidate,
+    candidates_for,
+)
+from nongauss.auto.local_law import LocalLaw, fit_local
+from nongauss.auto.search import MOST_JUDGED, Contender, Search, TrainingRows, give_shares
+from nongauss.core.errors import InputError, NongaussWarning
+from nongauss.estimator.base import (
+    Callbacks,
+    DistributionRegressorMixin,
+    Interval,
+    RandomState,
+    Verbosity,
+    check_parameters,
+)
+from nongauss.estimator.by_parts import by_parts
+from nongauss.predictive.combined import mixture
+from nongauss.predictive.distribution import FloatArray, PredictiveDistribution
+from nongauss.tables.column import ColumnKind
+from nongauss.tables.learn import as_source, learn
+from nongauss.tables.target import target_of, validate_target
+from nongauss.tables.target_kinds import understand_target
+
+FEWEST_LOCAL = 30
+"""Rows from which a local law can be learned."""
+
+MOST_BASES = 2
+"""Contenders that get a local law: the best by log density, then the best of the others by squared error."""
+
+FOREST = "forest"
+"""The local law of the constant one: the forest's own conditional law."""
+
+N_DRAWS = 64
+"""Draws a row for the continuous ranked probability score in the leaderboard."""
+
+Budget = Annotated[float | None, Interval(numbers.Real, 0, None, closed="neither"), None]
+Names = Annotated[str | Sequence[str], "array-like", str]
+Jobs = Annotated[int | None, int, None]
+
+
+class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: ignore[misc]
+    r"""Regression by evidence: families, likelihoods and shapes, mixed as they predict rows left out.
+
+    The kind of the target (real, positive, share, count, with zeros) says which candidates there are:
+    Gaussian processes with constant, varying and heavy-tailed noise, with positive and count likelihoods,
+    with skewed columns seen through arcsinh; a truncated-Gaussian model; a random forest's own law; and on
+    the best of them the local law of its residuals, whose shape is learned where a row lies. Each is judged
+    by the log density of rows that it has not seen (leave-one-out for Gaussian processes, members and trees
+    that left a row out else), and shares are given by stacking these; most candidates get none. Probabilities
+    of counts and densities are never mixed.
+
+    Parameters
+    ----------
+    time_budget : float or None, default None
+        Seconds for the whole fit. Candidates come in the order of what they promise; what there is no time
+        for is named in `leaderboard_`.
+    candidates : "auto" or list of str, default "auto"
+        Names from `leaderboard_`, to weigh these only.
+    calibrate : bool, default True
+        Whether residuals may have a local law, and so the whole the shape that rows left out have.
+    callbacks : list of callables, default None
+        Each is given a `Progress` after each candidate; one that returns True ends the search.
+    random_state : int, RandomState, Generator or None, default None
+    n_jobs : int or None, default None
+        Processes that grow a forest, as in scikit-learn.
+    verbose : int, default 0
+
+    Attributes
+    ----------
+    leaderboard_ : DataFrame
+        One row a candidate: log density of rows left out (nats a row) with its standard error, CRPS, coverage
+        of the 90 % interval, weight, seconds, and why it was left out.
+    weights_ : dict
+        The share of each law in the mixture that predicts.
+    why_ : str
+        The choice in a sentence.
+    target_kind_ : str
+        What the target was taken for.
+    holds_training_rows_, holds_residuals_ : bool
+        Whether encoded training rows, or one residual for each training row, are in the model and its file.
+    n_iter_, converged_, stop_reason_, trace_ : how the search went, an iteration a judged candidate.
+
+    Raises
+    ------
+    ValueError
+        For parameters, tables or targets that cannot be used; one sentence with the remedy.
+
+    References
+    ----------
+    Yao, Vehtari, Simpson and Gelman, Bayesian Analysis 13, 2018 (stacking). Meinshausen, JMLR 7, 2006
+    (weights of a forest).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from nongauss import AutoRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = AutoRegressor(candidates=["linear", "constant"], random_state=0).fit(X[:90], y[:90])
+    >>> model.predict_interval(X[:3], coverage=0.9).shape
+    (3, 2)
+    """
+
+    target_kind_: str
+
+    def __init__(
+        self,
+        time_budget: Budget = None,
+        candidates: Names = "auto",
+        calibrate: bool = True,
+        *,
+        callbacks: Callbacks = None,
+        random_state: RandomState = None,
+        n_jobs: Jobs = None,
+        verbose: Verbosity = 0,
+    ) -> None:
+        self.time_budget = time_budget
+        self.candidates = candidates
+        self.calibrate = calibrate
+        self.callbacks = callbacks
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit to a table X (N, D) in memory and targets y (N,).
+
+        A row of weight 2 counts as the row twice, one of weight 0 is not there; the order of rows is
+        irrelevant. Warns if the target is constant or the search was stopped. Raises ValueError.
+        """
+        check_parameters(self)
+        seed, name = self._key_seed(self.random_state), type(self).__name__
+        source = as_source(X, y, sample_weight, estimator_name=name)
+        part = in_memory(source, name)
+        learned = learn(source, name, partial(target_of, name))
+        Y, _ = validate_target(part.y, len(part.weight), name, warn=False)
+        if Y.shape[1] != 1:
+            raise InputError(f"y has {Y.shape[1]} outputs, {name} takes one; fit one model for each.")
+        scaler = learned.target.scaler()
+        scaled = scaler.transform(Y)[:, 0]
+        rows = read_rows(part, learned.encoder, Y[:, 0], Y[:, 0], scaled, name)
+        kind = target_kind(rows.y, self.candidates)
+        chosen = candidates_for(kind, len(rows), self.candidates)
+        if scaler.constant[0]:
+            chosen = _only_constant(chosen)
+        search = self._search(rows, _log_prob, seed)
+        contenders = search.run(chosen)
+        if self.calibrate and kind in DENSITIES and not scaler.constant[0]:
+            contenders += self._local_laws(contenders, search)
+        give_shares(contenders, rows.weight)
+        self._range = (float(rows.y.min()), float(rows.y.max()))
+        self.target_kind_ = kind
+        figures = {c.name: _figures(c.left_out, rows) for c in contenders if c.left_out is not None}
+        self._keep(contenders, learned.encoder, search, figures)
+        return self
+
+    @by_parts
+    def predict(self, X: Any, return_std: bool = False) -> Any:
+        """Mean of y for each row: (N,). With `return_std`, also its standard deviation.
+
+        Where a mean lies beyond nearly all of its own law and of the training targets, as that of e^f may,
+        the median is given and warned of.
+        """
+        law = self.predict_distribution(X)
+        mean = _usable_mean(law, *self._range)
+        return (mean, law.std) if return_std else mean
+
+    def predict_distribution(self, X: Any) -> PredictiveDistribution:
+        """The whole distribution of y for each row: the mixture of the chosen laws."""
+        encoded, table = self._encode_and_read(X)
+        said = self._said("predict_distribution", table)
+        laws = []
+        for member in self._members:
+            law = said[member.model, member.change is not None]
+            laws.append(member.local.law(encoded, law) if isinstance(member.local, LocalLaw) else law)
+        return laws[0] if len(laws) == 1 else mixture(laws, [member.share for member in self._members])
+
+    def _local_laws(self, contenders: Sequence[Contender], search: Search) -> list[Contender]:
+        """Contenders whose shape is the local law of another's residuals."""
+        rows = search.rows.first(MOST_JUDGED)
+        if len(rows) < FEWEST_LOCAL:
+            return []
+        out = []
+        for base, with_base in _bases(contenders, rows):
+            name = f"{base.name}, local law" if with_base else FOREST
+            made = Contender(name, base.candidate, change=base.change, base=base.name)
+            out.append(made)
+            if not search.clock.has_time_for(1.0, reserve=0.05):
+                made.why_out = "no time left for it"
+                continue
+            search.timed(made, partial(self._add_local, made, base, rows, search.seed, with_base))
+        return out
+
+    def _add_local(
+        self, made: Contender, base: Contender, rows: TrainingRows, seed: int, with_base: bool
+    ) -> None:
+        """Give a contender the local law of another's residuals."""
+        left_out, y, weight = base.left_out, rows.y, rows.weight
+        found = fit_local(rows.X, left_out, y, weight, seed, with_base=with_base, n_jobs=self.n_jobs)
+        flattery = base.candidate.n_parameters(base.model) / weight.sum()  # type: ignore[union-attr]
+        made.local, made.left_out = found.local, found.left_out
+        made.log_density = found.log_density - flattery
+
+
+def target_kind(y: FloatArray, names: Any = "auto") -> str:
+    """What numbers (N,) are as a target: one of the kinds of the candidates.
+
+    Candidates that a person names, all of them laws with a density, go before the look of the numbers.
+    """
+    kind = understand_target(y).kind
+    plain = POSITIVE if y.min() > 0.0 else REAL
+    if not isinstance(names, str) and len(names) and all(_has_density(name) for name in names):
+        return UNIT if plain == POSITIVE and y.max() < 1.0 else plain
+    if kind is ColumnKind.COUNT:
+        return COUNT
+    if kind is ColumnKind.ZEROS:
+        return ZEROS
+    if kind is ColumnKind.SHARE and y.max() <= 1.0:
+        return UNIT if y.min() > 0.0 and y.max() < 1.0 else UNIT_WITH_ENDS
+    return plain
+
+
+def _has_density(name: Any) -> bool:
+    """Is this the name of a candidate for numbers with a density?"""
+    return name in REGISTRY and not REGISTRY[name].kinds.isdisjoint(DENSITIES)
+
+
+def _only_constant(chosen: Sequence[Candidate]) -> list[Candidate]:
+    """Of a constant target the constant law is all there is to know."""
+    warnings.warn(
+        "The target is constant: that value is predicted everywhere, with a spread that the data "
+        "cannot tell.",
+        NongaussWarning,
+        stacklevel=3,
+    )
+    floors = [c for c in chosen if c.name == "constant"]
+    return floors or list(chosen[:1])
+
+
+def _log_prob(law: PredictiveDistribution, rows: TrainingRows) -> FloatArray:
+    """Log density of each row's target under its law: (N,)."""
+    return law.log_prob(rows.y)
+
+
+def _bases(contenders: Sequence[Contender], rows: TrainingRows) -> list[tuple[Contender, bool]]:
+    """Contenders that get a local law, with whether its forest looks at them too."""
+    able = [c for c in contenders if c.is_in and c.candidate is not None and c.candidate.local]
+    able = [c for c in able if np.isfinite(c.left_out.std).all() and (c.left_out.std > 0.0).all()]
+    density = {c.name: float(rows.weight @ c.log_density) for c in able}  # type: ignore[operator]
+    error = {c.name: float(rows.weight @ (c.left_out.mean - rows.y) ** 2) for c in able}
+    first = sorted(able, key=lambda c: -density[c.name])[: MOST_BASES - 1]
+    others = sorted((c for c in able if c not in first), key=lambda c: error[c.name])
+    constant = [c for c in contenders if c.is_in and c.name == "constant"]
+    return [*((c, True) for c in (*first, *others[:1])), *((c, False) for c in constant)]
+
+
+def _figures(law: PredictiveDistribution, rows: TrainingRows) -> dict[str, float]:
+    """CRPS, E|Y - y| - E|Y - Y'| / 2 by draws, and the share of rows within the central 90 %."""
+    y, weight = rows.y[: len(law)], rows.weight[: len(law)]
+    draws = np.sort(law.sample(N_DRAWS, 0), axis=1)
+    rank = 2.0 * np.arange(1, N_DRAWS + 1) - N_DRAWS - 1.0
+    apart = (draws @ rank) / (N_DRAWS * (N_DRAWS - 1))  # half the mean distance of two different draws
+    score = np.abs(draws - y[:, None]).mean(axis=1) - apart
+    low, high = 0.05, 0.95
+    below = law.cdf(y)
+    inside = (below >= low) & ((law.cdf(y - 1.0) if law.is_discrete else below) <= high)
+    return {
+        "crps": float(np.average(score, weights=weight)),
+        "coverage": float(np.average(inside, weights=weight)),
+    }
+
+
+def _usable_mean(law: PredictiveDistribution, low: float, high: float) -> FloatArray:
+    """The mean of each row; the median where the mean says nothing of the row.
+
+    That is where it lies farther from all training targets than these from one another, and beyond all but a
+    hundredth of its own law: a mean that rests on what is next to impossible.
+    """
+    mean = law.mean
+    reach = high - low
+    far = ~((mean >= low - reach) & (mean <= high + reach))
+    if not far.any():
+        return mean
+    inner = law.quantile([0.01, 0.5, 0.99])
+    far &= ~((mean >= inner[:, 0]) & (mean <= inner[:, 2]))
+    if far.any():
+        warnings.warn(
+            f"In {int(far.sum())} of {len(mean)} rows the mean lies beyond 98 % of its own law and far from "
+            "all training targets; the median is given there: read these rows' intervals instead.",
+            NongaussWarning,
+            stacklevel=3,
+        )
+    out: FloatArray = np.where(far, inner[:, 1], mean)
+    return out
+
+
+__all__ = ["AutoRegressor"]

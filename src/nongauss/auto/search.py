@@ -1,0 +1,283 @@
+"""The search: candidates are fitted, judged by what they say of rows without them, and given shares.
+
+On large tables a screen of a few hundred rows tells which candidates are fitted to all. Time is spent in the
+order of the registry; Ctrl-C and the end of the time budget keep what there is.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from nongauss.auto.candidates import Candidate
+from nongauss.auto.inputs import Arcsinh, arcsinh_of_skewed
+from nongauss.auto.stacking import stacked
+from nongauss.core.errors import InputError
+from nongauss.optimise.course import Progress, Status
+from nongauss.predictive.distribution import FloatArray
+from nongauss.tables.frame import InputTable
+
+SCREEN_ROWS, SCREEN_ABOVE = 500, 1500
+"""Rows of the screen, and the size of a table above which there is one: below, the full fits are as cheap."""
+
+REACH, SCREEN_KEEPS = 0.1, 4
+"""Nats a row behind the best, beyond two standard errors, from which a candidate is out of reach; and how
+many are kept at most."""
+
+MOST_JUDGED = 10_000
+"""Rows by which fits are judged: more would tell the same."""
+
+RESERVE = 0.25
+"""Share of the time budget that is kept for what comes after the fits."""
+
+FAILED = (InputError, ArithmeticError, np.linalg.LinAlgError, ValueError)
+"""What a candidate may fail with without ending the search; which one and why is in the leaderboard."""
+
+
+@dataclass(frozen=True)
+class TrainingRows:
+    """Distinct rows in an order by their content: the table, its encoding X (N, D), and the targets.
+
+    `y` (N,): numbers, or the number of each row's class; `target` (N,) what estimators are fitted to.
+    """
+
+    table: InputTable
+    X: FloatArray
+    y: FloatArray
+    target: Any
+    weight: FloatArray
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def first(self, n: int) -> TrainingRows:
+        """The first n rows, a random sample since the order is that of a hash."""
+        if n >= len(self):
+            return self
+        rows = np.arange(n)
+        return TrainingRows(self.table.take(rows), self.X[:n], self.y[:n], self.target[:n], self.weight[:n])
+
+
+@dataclass
+class Contender:
+    """A candidate on its way: what was fitted, what it says of rows without them, or why it is out.
+
+    `left_out`: its laws of the judged rows, or probabilities (N, C); `log_density` (N,) of these, less what
+    its hyper-parameters flatter; `local` a local law on it, `base` the name of the contender it stands on.
+    """
+
+    name: str
+    candidate: Candidate | None = None
+    model: Any = None
+    change: Arcsinh | None = None
+    left_out: Any = None
+    log_density: FloatArray | None = None
+    seconds: float = 0.0
+    why_out: str = ""
+    local: Any = None
+    base: str = ""
+    share: float = 0.0
+
+    @property
+    def is_in(self) -> bool:
+        """Was it fitted and judged?"""
+        return self.log_density is not None
+
+
+@dataclass
+class Clock:
+    """The time of a search: its budget in seconds, what costs have come to, and whether it is to stop."""
+
+    budget: float | None
+    begin: float = field(default_factory=time.monotonic)
+    stopped: bool = False
+    spent: float = 0.0
+    cost: float = 0.0
+
+    @property
+    def seconds(self) -> float:
+        """Since the beginning."""
+        return time.monotonic() - self.begin
+
+    def is_over(self, reserve: float = RESERVE) -> bool:
+        """Was it stopped, or is the budget, less a reserve, used up?"""
+        if self.budget is not None and self.seconds > (1.0 - reserve) * self.budget:
+            return True
+        return self.stopped
+
+    def has_time_for(self, cost: float, reserve: float = RESERVE) -> bool:
+        """Is there time for a fit of this cost, going by what a unit of cost has taken so far?"""
+        if self.is_over(reserve):
+            return False
+        if self.budget is None or not self.cost:
+            return True
+        return self.seconds + cost * self.spent / self.cost <= (1.0 - reserve) * self.budget
+
+    def took(self, cost: float, seconds: float) -> None:
+        """A fit of this cost took so long."""
+        self.cost, self.spent = self.cost + cost, self.spent + seconds
+
+
+Judge = Callable[[Any, TrainingRows], FloatArray]
+Watcher = Callable[[Progress], Any]
+
+
+@dataclass
+class Search:
+    """What fits candidates to rows and keeps the time. `judge(left_out, rows)` gives log densities (N,)."""
+
+    rows: TrainingRows
+    judge: Judge
+    seed: int
+    clock: Clock
+    watchers: Sequence[Watcher] = ()
+    done: int = 0
+    total: int = 1
+    best: float = -np.inf
+
+    def run(self, candidates: Sequence[Candidate]) -> list[Contender]:
+        """Every candidate, fitted and judged or with the reason why not; one at least is in."""
+        changes = arcsinh_of_skewed(self.rows.table) if any(c.arcsinh for c in candidates) else None
+        out = [Contender(c.name, c, change=changes if c.arcsinh else None) for c in candidates]
+        for contender, candidate in zip(out, candidates, strict=True):
+            if candidate.arcsinh and changes is None:
+                contender.why_out = "no column is strongly skewed"
+        self.total = len(out)
+        for contender in _in_order(self._screened(out), len(self.rows)):
+            self._fit(contender, any(other.is_in for other in out))
+        if not any(contender.is_in for contender in out):
+            reasons = "; ".join(f"{c.name}: {c.why_out}" for c in out)
+            raise InputError(f"No candidate could be fitted to this table ({reasons}).")
+        return out
+
+    def _screened(self, contenders: list[Contender]) -> list[Contender]:
+        """Those worth a fit to all rows. The others get the reason why they are not."""
+        open_ = [c for c in contenders if not c.why_out]
+        rivals = [c for c in open_ if c.candidate is not None and not c.candidate.is_floor]
+        if len(self.rows) <= SCREEN_ABOVE or len(rivals) <= 1:
+            return open_
+        small = self.rows.first(SCREEN_ROWS)
+        trials: dict[str, Contender] = {}
+        for contender in rivals:
+            if self.clock.is_over(0.7) and trials:
+                contender.why_out = "no time for its screen"
+                continue
+            trial = Contender(contender.name, contender.candidate, change=contender.change)
+            trial.model, trial.left_out, trial.log_density, trial.why_out = self._attempt(trial, small)
+            if trial.is_in:
+                trials[contender.name] = trial
+            else:
+                contender.why_out = trial.why_out
+        _keep_within_reach(rivals, trials, small.weight)
+        return [c for c in open_ if not c.why_out]
+
+    def _fit(self, contender: Contender, has_other: bool) -> None:
+        candidate = contender.candidate
+        assert candidate is not None
+        if has_other and not self.clock.has_time_for(candidate.cost):
+            contender.why_out = "stopped before its turn" if self.clock.stopped else "no time left for it"
+            return
+        begin = time.monotonic()
+        found = self._attempt(contender, self.rows)
+        contender.model, contender.left_out, contender.log_density, contender.why_out = found
+        contender.seconds = time.monotonic() - begin
+        self.clock.took(candidate.cost, contender.seconds)
+        self.done += 1
+        if contender.log_density is not None:
+            judged = self.rows.weight[: len(contender.log_density)]
+            self.best = max(self.best, float(np.average(contender.log_density, weights=judged)))
+        self.tell()
+
+    def timed(self, contender: Contender, work: Callable[[], None]) -> None:
+        """Do what gives a contender its law, and note the time; Ctrl-C leaves it out and ends the search."""
+        begin = self.clock.seconds
+        try:
+            work()
+        except KeyboardInterrupt:
+            self.clock.stopped = True
+            contender.why_out = "stopped (Ctrl-C)"
+        contender.seconds = self.clock.seconds - begin
+
+    def tell(self) -> None:
+        """Let those who watch know how far it is; one that returns True ends the search."""
+        progress = Progress(self.done, self.total, self.best, self.clock.seconds)
+        said = [watcher(progress) is True for watcher in self.watchers]
+        if any(said):
+            self.clock.stopped = True
+
+    def _attempt(self, contender: Contender, rows: TrainingRows) -> tuple[Any, Any, FloatArray | None, str]:
+        """The fitted model, what it says of rows without them, log densities, and why there are none."""
+        candidate = contender.candidate
+        assert candidate is not None
+        try:
+            model = candidate.build(self.seed).set_params(callbacks=[self._is_enough])
+            table = rows.table if contender.change is None else contender.change(rows.table)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                model.fit(table, rows.target, sample_weight=rows.weight)
+                judged = rows.first(MOST_JUDGED)
+                own = table.take(np.arange(len(judged))) if len(judged) < len(rows) else table
+                left_out = candidate.left_out(model, own, judged.target, judged.weight)
+                log_density = self.judge(left_out, judged)
+            model.set_params(callbacks=None)
+        except KeyboardInterrupt:
+            self.clock.stopped = True
+            return None, None, None, "stopped (Ctrl-C)"
+        except FAILED as error:
+            return None, None, None, f"cannot be fitted: {error}"
+        if model.stop_reason_ == Status.STOPPED.value and not self.clock.is_over():
+            self.clock.stopped = True  # Ctrl-C within its fit, of which the last state is kept
+        if not np.isfinite(log_density).any():
+            return None, None, None, "its density is nowhere a number"
+        flattery = candidate.n_parameters(model) / float(rows.weight.sum())
+        return model, left_out, log_density - flattery, ""
+
+    def _is_enough(self, progress: Progress) -> bool:
+        return self.clock.is_over(0.5 * RESERVE)
+
+
+def _in_order(contenders: list[Contender], n_rows: int) -> Iterator[Contender]:
+    """Floors first: they cost next to nothing, and so there is a model as soon as can be."""
+    floors = [c for c in contenders if c.candidate is not None and c.candidate.is_floor]
+    yield from floors
+    yield from (c for c in contenders if c not in floors)
+
+
+def _keep_within_reach(rivals: list[Contender], trials: dict[str, Contender], weight: FloatArray) -> None:
+    """Give the reason why it is out to each rival that the screen's rows leave too far behind."""
+    if not trials:
+        return
+    values = {name: t.log_density for name, t in trials.items() if t.log_density is not None}
+    means = {name: float(np.average(own, weights=weight)) for name, own in values.items()}
+    order = sorted(means, key=lambda name: -means[name])
+    best = values[order[0]]
+    for rank, name in enumerate(order):
+        behind = best - values[name]
+        middle, error = mean_and_error(behind, weight)
+        if rank >= SCREEN_KEEPS or middle > max(REACH, 2.0 * error):
+            contender = next(c for c in rivals if c.name == name)
+            contender.why_out = f"{middle:.3g} nats a row behind {order[0]!r} on {len(weight)} rows"
+
+
+def mean_and_error(values: FloatArray, weight: FloatArray) -> tuple[float, float]:
+    """The weighted mean of values (N,) and its standard error; infinite where a value is."""
+    total = float(weight.sum())
+    with np.errstate(invalid="ignore"):
+        mean = float(weight @ values / total)
+        spread = float(weight @ (values - mean) ** 2 / total) if np.isfinite(mean) else np.inf
+    return mean, float(np.sqrt(spread / max(total, 1.0)))
+
+
+def give_shares(contenders: Sequence[Contender], weight: FloatArray) -> None:
+    """Set the share of each contender that is in, and why the others of these have none."""
+    inside = [c for c in contenders if c.log_density is not None]
+    densities = np.stack([c.log_density for c in inside if c.log_density is not None])
+    for contender, share in zip(inside, stacked(densities, weight[: densities.shape[1]]), strict=True):
+        contender.share = float(share)
+        if not share:
+            contender.why_out = "adds less than it costs to what the others predict"

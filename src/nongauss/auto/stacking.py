@@ -1,0 +1,62 @@
+"""Shares of several laws in their mixture, by how well it predicts rows that none of them has seen.
+
+Yao, Vehtari, Simpson and Gelman, Bayesian Analysis 13 (2018). The log of the mixture's density, summed over
+rows, is concave in the shares; a law that is not worth its price is left out, which keeps few.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nongauss.predictive.distribution import FloatArray
+
+MOST_STEPS, ENOUGH = 2000, 1e-7
+"""Of expectation maximisation: most steps, and the gain, nats a row, below which the shares stand."""
+
+
+def stacked(log_density: FloatArray, weight: FloatArray) -> FloatArray:
+    """The shares (C,) of C laws with log densities (C, N) at rows of weight (N,) left out of each.
+
+    They maximise sum_n w_n log sum_c s_c p_c(y_n) by expectation maximisation, which cannot lower it. Then
+    the law whose going costs least goes, as long as that is less than its price: half the log of the number
+    of rows, in nats, for one more free share (Schwarz 1978). A law alone stays if it is ahead.
+    """
+    kept = np.flatnonzero(np.isfinite(log_density).any(axis=1))
+    total = float(weight.sum())
+    price = 0.5 * np.log(max(total, 2.0))
+    share = np.zeros(len(log_density))
+    share[kept], value = _best(log_density[kept], weight)
+    while len(kept) > 1:
+        trials = [(_best(log_density[kept[kept != out]], weight), out) for out in _candidates(share, kept)]
+        (own, without), out = max(trials, key=lambda trial: trial[0][1])
+        if (value - without) * total > price:
+            break
+        kept = kept[kept != out]
+        share[:] = 0.0
+        share[kept], value = own, without
+    return share
+
+
+def _candidates(share: FloatArray, kept: np.ndarray) -> np.ndarray:
+    """The laws that may go: all that have no share at once the first, else each of the three least."""
+    order = kept[np.argsort(share[kept], kind="stable")]
+    return order[:1] if share[order[0]] < 1e-4 else order[:3]
+
+
+def _best(log_density: FloatArray, weight: FloatArray) -> tuple[FloatArray, float]:
+    """The best shares (C,), and the mean log density of the mixture, nats a row."""
+    top = log_density.max(axis=0)
+    top = np.where(np.isfinite(top), top, -745.0)  # rows that no law allows cost the same under all
+    density = np.exp(log_density - top)
+    density = np.maximum(density, 1e-300)
+    share = np.full(len(density), 1.0 / len(density))
+    total, before = float(weight.sum()), -np.inf
+    for _ in range(MOST_STEPS):
+        mixed = share @ density
+        value = float(weight @ (np.log(mixed) + top)) / total
+        if value - before < ENOUGH:
+            break
+        before = value
+        share = share * (density @ (weight / mixed)) / total
+        share /= share.sum()
+    return share, value

@@ -1,0 +1,56 @@
+"""A forest as arrays against scikit-learn's own trees."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.tree import DecisionTreeRegressor
+
+from nongauss.auto import forest as module
+from nongauss.auto.forest import grow
+
+
+@pytest.fixture(autouse=True)
+def _few_trees(monkeypatch):
+    monkeypatch.setattr(module, "N_TREES", 12)
+
+
+def table(n=70):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 3))
+    return X, np.column_stack([X[:, 0] ** 2, rng.normal(size=n)]), rng.integers(1, 3, n).astype(float)
+
+
+def test_weights_are_the_shares_of_the_leaves():
+    X, targets, weight = table()
+    made, W = grow(X, targets, weight, 4, 1)
+    new = np.random.default_rng(1).normal(size=(9, 3))
+    rng = np.random.default_rng(1)
+    counts = rng.multinomial(int(weight.sum()), weight / weight.sum(), 12)
+    seeds = rng.integers(0, 2**31, 12)
+    expected, without, n_without = np.zeros((9, 70)), np.zeros((70, 70)), np.zeros(70)
+    predicted = np.zeros((9, 2))
+    for count, seed in zip(counts, seeds, strict=True):
+        tree = DecisionTreeRegressor(min_samples_leaf=4, random_state=int(seed))
+        tree.fit(X.astype(np.float32), targets, sample_weight=count)
+        own = tree.apply(X)
+        together = (tree.apply(new)[:, None] == own) * count
+        expected += together / together.sum(axis=1, keepdims=True) / 12
+        predicted += tree.predict(new) / 12
+        inside = (own[:, None] == own) * count
+        without += (inside / inside.sum(axis=1, keepdims=True)) * (count == 0)[:, None]
+        n_without += count == 0
+    assert_allclose(made.weights(new).toarray(), expected, atol=1e-6)
+    assert_allclose(made.weights(new) @ targets, predicted, atol=1e-5)
+    assert_allclose(W.toarray(), without / np.maximum(n_without, 1)[:, None], atol=1e-6)
+
+
+def test_a_row_has_no_part_in_its_own_weights():
+    X, targets, weight = table()
+    made, W = grow(X, targets, weight, 2, 0)
+    assert_array_equal(W.diagonal(), 0.0)
+    total = np.asarray(W.sum(axis=1)).ravel()
+    assert_allclose(total[total > 0], 1.0, atol=1e-5)
+    assert (total > 0).mean() > 0.8
+    assert made.n_rows == 70

@@ -1,0 +1,127 @@
+"""The local law of residuals: by hand, as a density, and on laws that are known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.integrate import trapezoid
+from scipy.stats import norm
+
+from nongauss.auto import forest
+from nongauss.auto.local_law import fit_local
+from nongauss.predictive.mixture import GaussianMixtureDistribution
+
+
+def gaussian(mean, sd):
+    mean, sd = np.asarray(mean, float)[:, None], np.asarray(sd, float)[:, None]
+    log_weight = np.zeros_like(mean)
+
+    def components(start, stop):
+        rows = slice(start, stop)
+        return log_weight[rows], mean[rows, :, None], sd[rows, :, None]
+
+    return GaussianMixtureDistribution(mean, sd**2, components, squeeze=True, n_components=1)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _few_trees():
+    before = forest.N_TREES
+    forest.N_TREES = 60
+    yield
+    forest.N_TREES = before
+
+
+@pytest.fixture(scope="module")
+def two_humps():
+    """y = x_1 +- 1 + noise of sd .15, with a base that knows x_1 and the overall spread only."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, size=(400, 2))
+    side = np.where(rng.random(400) < 0.5 + 0.4 * X[:, 1], 1.0, -1.0)
+    y = X[:, 0] + side + 0.15 * rng.normal(size=400)
+    train, new = slice(0, 300), slice(300, 400)
+    found = fit_local(X[train], gaussian(X[train, 0], np.full(300, 1.0)), y[train], np.ones(300), 0)
+    share = 0.5 + 0.4 * X[new, 1]
+    truth = np.log(
+        share * norm.pdf(y[new], X[new, 0] + 1, 0.15) + (1 - share) * norm.pdf(y[new], X[new, 0] - 1, 0.15)
+    )
+    return X[new], y[new], found, truth
+
+
+def test_two_humps_are_seen_where_they_are(two_humps):
+    X, y, found, truth = two_humps
+    base = gaussian(X[:, 0], np.full(100, 1.0))
+    local = found.local.law(X, base)
+    assert local.log_prob(y).mean() > base.log_prob(y).mean() + 0.5
+    assert local.log_prob(y).mean() > truth.mean() - 0.35
+    assert abs(found.log_density.mean() - local.log_prob(y).mean()) < 0.25
+    middle = local.log_prob(X[:, 0])  # between the humps there is next to nothing
+    assert (middle < base.log_prob(X[:, 0])).all()
+
+
+def test_the_density_is_the_sum_that_it_says(two_humps):
+    X, y, found, _ = two_humps
+    local, mean, sd = found.local, X[:, 0], np.linspace(0.5, 2.0, 100)
+    law = local.law(X, gaussian(mean, sd))
+    W = local.forest.weights(np.column_stack([X, mean, sd])).toarray()
+    W /= W.sum(axis=1, keepdims=True)
+    e = local.residuals
+    if local.is_relative:
+        spread = np.sqrt(np.maximum(W @ e**2 - (W @ e) ** 2, 0.02**2))
+    else:
+        spread = np.ones(100)
+    h = local.band * spread
+    z = (y - mean) / sd
+    kernels = (W * norm.pdf((z[:, None] - e) / h[:, None]) / h[:, None]).sum(axis=1) / sd
+    own = norm.pdf(z) / sd
+    assert_allclose(
+        law.log_prob(y), np.log((1 - local.base_share) * kernels + local.base_share * own), atol=1e-4
+    )
+
+
+def test_it_is_a_law(two_humps):
+    X, _, found, _ = two_humps
+    grid = np.linspace(-14, 14, 2801)
+    for row, sd in ((0, 1.0), (1, 2.0)):
+        many = np.repeat(X[[row]], len(grid), axis=0)
+        law = found.local.law(many, gaussian(many[:, 0], np.full(len(grid), sd)))
+        density = np.exp(law.log_prob(grid))
+        assert_allclose(trapezoid(density, grid), 1.0, atol=1e-4)
+        mean = trapezoid(density * grid, grid)
+        assert_allclose(law.mean[0], mean, atol=1e-3)
+        assert_allclose(law.variance[0], trapezoid(density * (grid - mean) ** 2, grid), rtol=1e-3)
+        below = np.concatenate([[0.0], np.cumsum(0.5 * (density[1:] + density[:-1]) * np.diff(grid))])
+        assert_allclose(law.cdf(grid), below, atol=1e-3)
+    few = found.local.law(X[:5], gaussian(X[:5, 0], np.ones(5)))
+    assert_allclose(few.cdf(few.quantile(0.1)), 0.1, atol=1e-9)
+
+
+def test_tails_are_those_of_the_base(two_humps):
+    X, _, found, _ = two_humps
+    base = gaussian(X[:, 0], np.full(100, 1.0))
+    far = X[:, 0] + 30.0
+    expected = base.log_prob(far) + np.log(found.local.base_share)
+    assert_allclose(found.local.law(X, base).log_prob(far), expected, atol=1e-6)
+
+
+def test_rows_with_equal_inputs_do_not_tell_their_targets():
+    """What is said of a row without it is lower the higher its target is; the forest must not see that."""
+    rng = np.random.default_rng(1)
+    X = np.repeat(np.arange(10.0), 20)[:, None]
+    y = rng.normal(size=200)
+    total = np.repeat(y.reshape(10, 20).sum(axis=1), 20)
+    left_out = (total - y) / 19.0
+    found = fit_local(X, gaussian(left_out, np.ones(200)), y, np.ones(200), 0)
+    assert found.log_density.mean() < norm.logpdf(y).mean() + 0.05
+
+
+def test_noise_that_grows_is_followed():
+    rng = np.random.default_rng(2)
+    X = rng.uniform(size=(500, 1))
+    y = rng.normal(size=500) * np.exp(3 * X[:, 0] - 2)
+    base = gaussian(np.zeros(400), np.full(400, y.std()))
+    found = fit_local(X[:400], base, y[:400], np.ones(400), 0)
+    law = found.local.law(X[400:], gaussian(np.zeros(100), np.full(100, y.std())))
+    truth = norm.logpdf(y[400:], 0, np.exp(3 * X[400:, 0] - 2)).mean()
+    plain = norm.logpdf(y[400:], 0, y.std()).mean()
+    assert law.log_prob(y[400:]).mean() > plain + 0.6 * (truth - plain)

@@ -1,0 +1,218 @@
+"""`AutoRegressor`: what it weighs, keeps, says and stores."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import norm
+
+import nongauss
+from nongauss import AutoRegressor, SparseGPRegressor
+from nongauss.auto import forest
+from nongauss.auto.inputs import arcsinh_of_skewed
+from nongauss.auto.regressor import _usable_mean, target_kind
+from nongauss.core.errors import InputError, NongaussWarning
+from nongauss.predictive.combined import mixture
+from nongauss.tables.frame import read_input
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _few_trees():
+    before = forest.N_TREES
+    forest.N_TREES = 40
+    yield
+    forest.N_TREES = before
+
+
+def humps(n, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1, 1, size=(n, 2))
+    y = X[:, 0] + np.where(rng.random(n) < 0.5, 1.0, -1.0) + 0.1 * rng.normal(size=n)
+    return pd.DataFrame(X, columns=["a", "b"]), y
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    X, y = humps(160)
+    return AutoRegressor(candidates=["constant", "linear"], random_state=0).fit(X, y), X, y
+
+
+def test_the_leaderboard_says_all(fitted):
+    model, _, _ = fitted
+    board = model.leaderboard_.set_index("candidate")
+    assert list(model.leaderboard_.columns) == [
+        "candidate",
+        "log_density",
+        "standard_error",
+        "crps",
+        "coverage",
+        "weight",
+        "seconds",
+        "why_left_out",
+    ]
+    assert set(board.index) == {"constant", "linear", "linear, local law", "forest"}
+    assert board["weight"].sum() == pytest.approx(1.0)
+    assert (board["why_left_out"] == "").equals(board["weight"] > 0)
+    assert model.weights_ == board["weight"][board["weight"] > 0].to_dict()
+    assert all(repr(name) in model.why_ for name in model.weights_)
+    assert board.loc["linear, local law", "log_density"] > board.loc["linear", "log_density"] + 0.3
+
+
+def test_the_prediction_is_the_mixture_of_the_chosen(fitted):
+    model, _, _ = fitted
+    X, y = humps(60, seed=5)
+    encoded = model._encode(X)
+    parts = [
+        m.local.law(encoded, model._models[m.model].predict_distribution(X))
+        if m.local
+        else model._models[m.model].predict_distribution(X)
+        for m in model._members
+    ]
+    expected = mixture(parts, [m.share for m in model._members])
+    assert_allclose(model.log_density(X, y), expected.log_prob(y))
+    assert_allclose(model.predict(X), expected.mean)
+
+
+def test_two_humps_are_told_from_one(fitted):
+    model, X, y = fitted
+    new, own = humps(300, seed=7)
+    alone = SparseGPRegressor(random_state=0).fit(X, y).log_density(new, own).mean()
+    x = new["a"].to_numpy()
+    truth = np.log(0.5 * (norm.pdf(own, x + 1, 0.1) + norm.pdf(own, x - 1, 0.1))).mean()
+    assert model.log_density(new, own).mean() > alone + 0.5 * (truth - alone)
+
+
+def test_a_file_holds_it_all_and_says_that_residuals_are_in_it(fitted, tmp_path):
+    model, X, y = fitted
+    nongauss.save(model, tmp_path / "m")
+    again = nongauss.load(tmp_path / "m")
+    assert_array_equal(again.log_density(X, y), model.log_density(X, y))
+    assert again.why_ == model.why_
+    assert again.holds_residuals_
+    assert again.leaderboard_.equals(model.leaderboard_)
+
+
+def test_columns_may_come_in_another_order(fitted):
+    model, X, _ = fitted
+    assert_array_equal(model.predict(X[["b", "a"]]), model.predict(X))
+
+
+def test_the_kind_follows_from_the_numbers_unless_candidates_say_more():
+    rng = np.random.default_rng(0)
+    counts = rng.poisson(1.5, 300).astype(float)
+    assert target_kind(counts) == "count"
+    assert target_kind(counts, ["linear"]) == "real"
+    assert target_kind(rng.gamma(2.0, size=300)) == "positive"
+    assert target_kind(rng.normal(size=300)) == "real"
+    assert (
+        target_kind(np.where(rng.random(300) < 0.3, 0.0, rng.gamma(2.0, size=300))) == "positive with zeros"
+    )
+
+
+def test_counts_get_probabilities():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(90, 1))
+    y = rng.poisson(np.exp(0.5 + 0.5 * X[:, 0])).astype(float)
+    model = AutoRegressor(candidates=["gp poisson", "gp negative_binomial"], random_state=0).fit(X, y)
+    assert model.target_kind_ == "count"
+    assert model.predict_distribution(X[:3]).is_discrete
+
+
+def test_a_name_that_is_none_is_refused_with_those_there_are():
+    X, y = humps(20)
+    with pytest.raises(InputError, match=r"no candidate 'gb'.*linear"):
+        AutoRegressor(candidates=["gb"]).fit(X, y)
+
+
+def test_no_time_leaves_the_rest_out_and_says_so():
+    X, y = humps(60)
+    model = AutoRegressor(time_budget=1e-6, random_state=0).fit(X, y)
+    board = model.leaderboard_.set_index("candidate")
+    assert board.loc["tggm", "why_left_out"] == "no time left for it"
+    assert (board["weight"] > 0).sum() >= 1
+    assert "time did not suffice" in model.why_
+
+
+def test_a_callback_that_returns_true_ends_the_search():
+    X, y = humps(40)
+    seen = []
+    model = AutoRegressor(
+        callbacks=[lambda progress: seen.append(progress.iteration) or True], random_state=0
+    )
+    with pytest.warns(NongaussWarning, match="Stopped on request"):
+        model.fit(X, y)
+    assert seen == [1]
+    assert not model.converged_
+    assert np.isfinite(model.predict(X)).all()
+
+
+def _interrupt(*args, **options):
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(
+    "what", ["nongauss.auto.regressor.fit_local", "nongauss.tggm.estimator.TGGMRegressor.fit"]
+)
+def test_ctrl_c_keeps_what_there_is(monkeypatch, what):
+    X, y = humps(60)
+    monkeypatch.setattr(what, _interrupt)
+    model = AutoRegressor(candidates=["tggm", "linear", "constant"], random_state=0)
+    if "tggm" not in what:
+        model.set_params(candidates=["linear", "constant"])
+    with pytest.warns(NongaussWarning, match="Stopped on request"):
+        model.fit(X, y)
+    assert "stopped (Ctrl-C)" in set(model.leaderboard_["why_left_out"])
+    assert np.isfinite(model.predict(X)).all()
+
+
+def test_a_constant_target_is_told():
+    X, _ = humps(30)
+    with pytest.warns(NongaussWarning, match="constant"):
+        model = AutoRegressor(random_state=0).fit(X, np.full(30, 4.0))
+    assert_allclose(model.predict(X), 4.0)
+
+
+class Exploding:
+    """A law whose mean in row 0 rests on next to nothing of it."""
+
+    mean = np.array([1e4, 1.0, 9.0])
+
+    def quantile(self, q):
+        return np.array([[0.0, 2.0, 50.0], [0.5, 1.0, 1.5], [8.0, 9.0, 10.0]])
+
+
+def test_a_mean_beyond_its_own_law_gives_way_to_the_median():
+    with pytest.warns(NongaussWarning, match="In 1 of 3 rows"):
+        found = _usable_mean(Exploding(), 0.0, 5.0)
+    assert_array_equal(found, [2.0, 1.0, 9.0])
+
+
+def test_skewed_columns_are_found_and_gaps_stay():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {"n": rng.normal(size=200), "s": np.exp(2 * rng.normal(size=200)), "t": ["a", "b"] * 100}
+    )
+    frame.loc[3, "s"] = np.nan
+    table = read_input(frame)
+    change = arcsinh_of_skewed(table)
+    assert change.places == (1,)
+    values = change(table).column(1).values
+    assert np.isnan(values[3])
+    assert (np.argsort(values[4:]) == np.argsort(frame["s"].to_numpy()[4:])).all()
+    assert arcsinh_of_skewed(read_input(frame[["n", "t"]])) is None
+
+
+def test_large_tables_are_screened(monkeypatch):
+    monkeypatch.setattr("nongauss.auto.search.SCREEN_ABOVE", 100)
+    monkeypatch.setattr("nongauss.auto.search.SCREEN_ROWS", 60)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, 1))
+    y = np.exp(X[:, 0] + 0.2 * rng.normal(size=150))
+    model = AutoRegressor(
+        candidates=["gp log_normal", "gp laplace", "constant"], calibrate=False, random_state=0
+    )
+    board = model.fit(X, y).leaderboard_.set_index("candidate")
+    assert "behind 'gp log_normal' on 60 rows" in board.loc["gp laplace", "why_left_out"]
+    assert model.weights_ == {"gp log_normal": 1.0}
