@@ -148,6 +148,25 @@ def test_a_callback_that_returns_true_ends_the_search():
     assert np.isfinite(model.predict(X)).all()
 
 
+def _interrupt(*args, **options):
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(
+    "what", ["nongauss.auto.regressor.fit_local", "nongauss.tggm.estimator.TGGMRegressor.fit"]
+)
+def test_ctrl_c_keeps_what_there_is(monkeypatch, what):
+    X, y = humps(60)
+    monkeypatch.setattr(what, _interrupt)
+    model = AutoRegressor(candidates=["tggm", "linear", "constant"], random_state=0)
+    if "tggm" not in what:
+        model.set_params(candidates=["linear", "constant"])
+    with pytest.warns(NongaussWarning, match="Stopped on request"):
+        model.fit(X, y)
+    assert "stopped (Ctrl-C)" in set(model.leaderboard_["why_left_out"])
+    assert np.isfinite(model.predict(X)).all()
+
+
 def test_a_constant_target_is_told():
     X, _ = humps(30)
     with pytest.warns(NongaussWarning, match="constant"):

@@ -195,12 +195,14 @@ class AutoClassifier(ProbabilityClassifierMixin, Auto):
         elif not search.clock.has_time_for(1.0, reserve=0.05):
             made.why_out = "no time left for it"
         else:
-            begin = search.clock.seconds
-            found = fit_forest_classes(rows.X, rows.y, n_classes, rows.weight, search.seed, self.n_jobs)
-            made.local, made.left_out = found
-            made.log_density = np.log(_own(made.left_out, rows))
-            made.seconds = search.clock.seconds - begin
+            search.timed(made, partial(self._grow, made, rows, search.seed, n_classes))
         return [made]
+
+    def _grow(self, made: Contender, rows: TrainingRows, seed: int, n_classes: int) -> None:
+        """Give a contender a forest's law of the classes."""
+        found = fit_forest_classes(rows.X, rows.y, n_classes, rows.weight, seed, self.n_jobs)
+        made.local, made.left_out = found
+        made.log_density = np.log(_own(made.left_out, rows))
 
     def _temperature(self, contenders: Sequence[Contender], rows: TrainingRows) -> float:
         """The temperature of the mixture under which rows left out are most probable, if that is worth it.

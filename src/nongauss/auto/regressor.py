@@ -209,21 +209,18 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
             if not search.clock.has_time_for(1.0, reserve=0.05):
                 made.why_out = "no time left for it"
                 continue
-            begin = search.clock.seconds
-            found = fit_local(
-                rows.X,
-                base.left_out,
-                rows.y,
-                rows.weight,
-                search.seed,
-                with_base=with_base,
-                n_jobs=self.n_jobs,
-            )
-            flattery = base.candidate.n_parameters(base.model) / rows.weight.sum()  # type: ignore[union-attr]
-            made.local, made.left_out = found.local, found.left_out
-            made.log_density = found.log_density - flattery
-            made.seconds = search.clock.seconds - begin
+            search.timed(made, partial(self._add_local, made, base, rows, search.seed, with_base))
         return out
+
+    def _add_local(
+        self, made: Contender, base: Contender, rows: TrainingRows, seed: int, with_base: bool
+    ) -> None:
+        """Give a contender the local law of another's residuals."""
+        left_out, y, weight = base.left_out, rows.y, rows.weight
+        found = fit_local(rows.X, left_out, y, weight, seed, with_base=with_base, n_jobs=self.n_jobs)
+        flattery = base.candidate.n_parameters(base.model) / weight.sum()  # type: ignore[union-attr]
+        made.local, made.left_out = found.local, found.left_out
+        made.log_density = found.log_density - flattery
 
 
 def target_kind(y: FloatArray, names: Any = "auto") -> str:

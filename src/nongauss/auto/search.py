@@ -193,6 +193,16 @@ class Search:
             self.best = max(self.best, float(np.average(contender.log_density, weights=judged)))
         self.tell()
 
+    def timed(self, contender: Contender, work: Callable[[], None]) -> None:
+        """Do what gives a contender its law, and note the time; Ctrl-C leaves it out and ends the search."""
+        begin = self.clock.seconds
+        try:
+            work()
+        except KeyboardInterrupt:
+            self.clock.stopped = True
+            contender.why_out = "stopped (Ctrl-C)"
+        contender.seconds = self.clock.seconds - begin
+
     def tell(self) -> None:
         """Let those who watch know how far it is; one that returns True ends the search."""
         progress = Progress(self.done, self.total, self.best, self.clock.seconds)

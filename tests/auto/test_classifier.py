@@ -1,0 +1,106 @@
+"""`AutoClassifier`: labels, grades, a forest's law, the temperature."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+import nongauss
+from nongauss import AutoClassifier
+from nongauss.auto import forest
+from nongauss.auto.candidates import ClassShares
+from nongauss.auto.classifier import tempered
+from nongauss.auto.forest_classes import fit_forest_classes
+from nongauss.auto.search import Contender, TrainingRows
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _few_trees():
+    before = forest.N_TREES
+    forest.N_TREES = 40
+    yield
+    forest.N_TREES = before
+
+
+def pockets(n, seed=0):
+    """Labels in squares of a board, which nothing smooth reaches."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(0, 4, size=(n, 2))
+    return X, np.array(["black", "white"])[(np.floor(X).sum(axis=1) % 2).astype(int)]
+
+
+def test_the_forest_sees_pockets_and_says_so_honestly():
+    X, y = pockets(500)
+    codes = (y == "white").astype(float)
+    made, left_out = fit_forest_classes(X[:400], codes[:400], 2, np.ones(400), 0)
+    new = made.probabilities(X[400:])
+    assert_allclose(new.sum(axis=1), 1.0)
+    own = codes[400:].astype(int)
+    value = np.log(new[np.arange(100), own]).mean()
+    inner = np.log(left_out[np.arange(400), codes[:400].astype(int)]).mean()
+    assert value > np.log(0.5) + 0.25
+    assert abs(value - inner) < 0.12
+    assert (new > 0).all()
+
+
+def test_probabilities_are_the_shares_of_the_leaf_by_hand():
+    X, y = pockets(80)
+    codes = (y == "white").astype(float)
+    made, _ = fit_forest_classes(X, codes, 2, np.ones(80), 0)
+    W = made.forest.weights(X[:5]).toarray()
+    expected = (1 - made.smoothing) * (W @ np.eye(2)[codes.astype(int)]) + made.smoothing * made.shares
+    assert_allclose(made.probabilities(X[:5]), expected / expected.sum(axis=1, keepdims=True))
+
+
+def test_a_mixture_with_a_forest_is_kept_in_a_file(tmp_path, monkeypatch):
+    monkeypatch.setattr("nongauss.auto.classifier.candidates_for", _only_linear)
+    X, y = pockets(200)
+    model = AutoClassifier(random_state=0).fit(X, y)
+    assert model.weights_["forest labels"] > 0.5
+    assert model.holds_residuals_
+    nongauss.save(model, tmp_path / "m")
+    again = nongauss.load(tmp_path / "m")
+    assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+    assert set(model.leaderboard_.columns) >= {"accuracy", "brier"}
+
+
+def _only_linear(kind, n_rows, names):
+    from nongauss.auto.candidates import REGISTRY
+
+    return [REGISTRY["linear labels"]]
+
+
+def test_grades_are_told_by_an_ordered_category_and_by_known_words():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(90, 1))
+    words = np.array(["poor", "fair", "good"])[np.digitize(X[:, 0] + 0.3 * rng.normal(size=90), [-0.5, 0.5])]
+    ordered = pd.Series(pd.Categorical(words, categories=["good", "fair", "poor"], ordered=True))
+    plain = AutoClassifier(candidates=["gp grades"], random_state=0).fit(X, words)
+    assert plain.target_kind_ == "grades"
+    assert list(plain.classes_) == ["poor", "fair", "good"]
+    own = AutoClassifier(candidates=["gp grades", "linear labels"], random_state=0).fit(X, ordered)
+    assert list(own.classes_) == ["good", "fair", "poor"]
+    assert (own.predict(X) == words).mean() > 0.6
+    labels = AutoClassifier(candidates=["linear labels"], ordered=False, random_state=0).fit(X, words)
+    assert labels.target_kind_ == "labels"
+
+
+def test_classes_of_another_order_find_their_places():
+    shares = ClassShares(np.array(["b", "a"]), np.array([[0.2, 0.8]]))
+    assert_allclose(shares.of(np.array(["a", "b", "c"])), [[0.8, 0.2, 1e-9]], atol=1e-8)
+
+
+def test_the_temperature_is_found_where_it_is_worth_it():
+    rng = np.random.default_rng(0)
+    z = 1.5 * rng.normal(size=2000)
+    truth = 1 / (1 + np.exp(-z))
+    codes = (rng.random(2000) < truth).astype(float)
+    rows = TrainingRows(None, np.zeros((2000, 1)), codes, codes, np.ones(2000))
+    model = AutoClassifier()
+    sharp = tempered(np.column_stack([1 - truth, truth]), 0.5)
+    found = model._temperature([Contender("x", left_out=sharp, share=1.0)], rows)
+    assert found == pytest.approx(2.0, rel=0.1)
+    right = np.column_stack([1 - truth, truth])
+    assert model._temperature([Contender("x", left_out=right, share=1.0)], rows) == 1.0
