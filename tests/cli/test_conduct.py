@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 
 import pytest
+import typer
 
-from nongauss.cli.conduct import check_outputs
+from nongauss.cli.conduct import check_outputs, command
 from nongauss.cli.options import Outputs, listed
 from nongauss.core.errors import InputError
+from nongauss.optimise.course import Progress
 
 
 def test_outputs_are_checked_before_any_work(tmp_path):
@@ -39,3 +42,28 @@ def test_a_link_in_a_circle_gets_a_sentence(tmp_path):
 def test_names_are_joined_by_commas():
     assert listed(None) == ()
     assert listed(["a, b", 'c,"d, e"', " "]) == ("a", "b", "c", "d, e")
+
+
+class Swallows:
+    """A finalizer in which Ctrl-C comes: Python drops what is raised there."""
+
+    def __del__(self):
+        signal.raise_signal(signal.SIGINT)
+
+
+def watched():
+    """A command whose second iteration is after a swallowed signal."""
+    progress = Progress(iteration=3, max_iter=9, bound=-1.0, seconds=0.1)
+    with command(quiet=True) as here:
+        here.callbacks[0](progress)
+        Swallows()
+        here.callbacks[0](progress)
+        pytest.fail("went on")
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_swallowed_signal_ends_the_next_iteration(capsys):
+    with pytest.raises(typer.Exit) as end:
+        watched()
+    assert end.value.exit_code == 130
+    assert "Stopped by Ctrl-C" in capsys.readouterr().err

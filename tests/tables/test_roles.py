@@ -192,6 +192,15 @@ def test_five_thousand_columns_are_understood_in_seconds():
     assert not any(role.warnings for role in roles)
 
 
+def test_labels_of_hardly_any_rows_are_left_out_unless_asked_for():
+    table = read_input(pd.DataFrame({"town": [f"town {i % 60}" for i in range(N)], "a": rng.normal(size=N)}))
+    town = understand_columns(table)[0]
+    assert not town.used
+    assert "60 labels in 120 rows" in town.reason
+    assert "--use town" in town.reason
+    assert understand_columns(table, use=["town"])[0].used
+
+
 def test_labels_with_few_rows_each_are_warned_of():
-    towns = np.array([f"town {i}" for i in range(60)])[np.arange(N) % 60]
-    assert "60 labels in 120 rows" in warned("many labels", town=towns, region=LABELS[0][1])["town"]
+    towns = np.array([f"town {i}" for i in range(30)])[np.arange(N) % 30]
+    assert "30 labels in 120 rows" in warned("many labels", town=towns, region=LABELS[0][1])["town"]

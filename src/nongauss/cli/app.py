@@ -81,13 +81,13 @@ def fit(
         from nongauss.cli.large import load_rows
         from nongauss.cli.split import declared_split
 
-        check_outputs(outputs, [data])
-        out_of_core.check_engine(engine, scheduler)
+        out_of_core.check_engine(engine, scheduler, declared)
         here.step(f"reading {data.name}")
         if engine == "dask":
             here.aside(stack.enter_context(out_of_core.dask_client(scheduler)))
         held_out, declared = declared_split(*apart, declared)
         table = load_rows(engine, data, target or "", choices, declared)
+        check_outputs(outputs, [data])
         how: dict[str, Any] = {"max_epochs": choices.max_epochs, "callbacks": here.callbacks}
         estimator = choose.build_model(table.choice, seed=choices.seed, **how)
         here.say(f"{table.before}\n")

@@ -15,7 +15,7 @@ from nongauss.core.errors import InputError
 from nongauss.tables.column import Column, label_of
 from nongauss.tables.kinds import decode
 from nongauss.tables.roles import with_gaps
-from nongauss.tables.words import is_named
+from nongauss.tables.words import is_named, is_plain_word
 
 CENSORED_WORDS = ("censored", "cens", "censoring", "censor")
 SEEN_WORDS = (
@@ -47,6 +47,7 @@ class Declared:
     missing: tuple[str, ...] = ()
 
 
+_MOST_SPELLINGS, _LOOK = 50, 100
 NOTHING = Declared()
 
 
@@ -59,10 +60,58 @@ class Beside:
     notes: tuple[str, ...] = ()
 
 
-def without_gap_values(frame: pd.DataFrame, declared: Declared) -> pd.DataFrame:
+def spellings_of(frame: pd.DataFrame) -> tuple[dict[str, dict[str, str]], list[str]]:
+    """By column, how its words for yes and no and of known scales are spelled; notes on several spellings.
+
+    Of several spellings that differ by case alone the most frequent one stands for all.
+    """
+    found: dict[str, dict[str, str]] = {}
+    notes = []
+    for name in frame.columns:
+        counts = frame[name].value_counts() if _holds_texts(frame[name]) else pd.Series(dtype=np.int64)
+        if not 0 < len(counts) <= _MOST_SPELLINGS:
+            continue
+        of_word: dict[str, list[str]] = {}
+        for label in sorted(map(str, counts.index), key=lambda label: (-counts[label], label)):
+            if is_plain_word(label):
+                of_word.setdefault(label.strip().casefold(), []).append(label.strip())
+        if of_word:
+            found[str(name)] = {word: labels[0] for word, labels in of_word.items()}
+        several = [list(dict.fromkeys(labels)) for labels in of_word.values()]
+        alike = ["/".join(labels) for labels in several if len(labels) > 1]
+        if alike:
+            shown = ", ".join(alike)
+            notes.append(f"Column {name!r}: {shown} are taken as one label each, whatever their case.")
+    return found, notes
+
+
+def spelled(frame: pd.DataFrame, spellings: Mapping[str, Mapping[str, str]]) -> pd.DataFrame:
+    """The table with the words of these columns spelled as they were in training."""
+    out = frame.copy(deep=False)
+    for name, known in spellings.items():
+        if name in frame.columns and _holds_texts(frame[name]):
+            labels = {cell: known.get(cell.strip().casefold(), cell) for cell in _texts_in(frame[name])}
+            changed = {cell: label for cell, label in labels.items() if cell != label}
+            if changed:
+                out[name] = frame[name].replace(changed)
+    return out
+
+
+def _holds_texts(column: pd.Series) -> bool:
+    """May the cells be texts, and are they of no category?"""
+    return pd.api.types.is_string_dtype(column.dtype) and all(
+        isinstance(cell, str) for cell in column.dropna().head(_LOOK)
+    )
+
+
+def _texts_in(column: pd.Series) -> list[str]:
+    return [cell for cell in column.dropna().unique() if isinstance(cell, str)]
+
+
+def without_gap_values(frame: pd.DataFrame, missing_cells: Sequence[str]) -> pd.DataFrame:
     """The table with the cells that were declared to stand for a gap as gaps."""
     missing: dict[str, list[str]] = {}
-    for text in declared.missing:
+    for text in missing_cells:
         name, sign, value = text.rpartition("=")
         if sign and name not in frame.columns:
             raise InputError(f"--missing names the column {name!r};{closest(name, frame.columns)}")

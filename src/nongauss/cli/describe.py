@@ -60,6 +60,8 @@ def about_of(outcome: Outcome, table: Table, asked: str, declared: Declared = NO
         ignored=table.ignored,
         figures=outcome.metrics,
         verdict=list(outcome.verdict.sentences),
+        missing=declared.missing,
+        spellings=table.spellings,
         marginal=Marginal.of(table.y, labels=table.choice.task != REGRESSION),
         fitted_at=_now(),
         version=nongauss.__version__,

@@ -14,7 +14,7 @@ import pandas as pd
 from sklearn.base import clone
 
 from nongauss.cli.choose import CLASSIFICATION, MODELS, REGRESSION
-from nongauss.cli.declared import without_gap_values
+from nongauss.cli.declared import spelled, without_gap_values
 from nongauss.cli.read import Declared, Table, prepare
 from nongauss.cli.split import LAST, RANDOM, HeldOut, Split, split_rows, time_order
 from nongauss.core.errors import InputError
@@ -123,8 +123,16 @@ def rows_like(
     understood = table.understood
     kind = None if understood.kind is ColumnKind.CONSTANT else understood.kind.value
     declared = replace(declared, kind=kind, levels=understood.levels)
-    frame = without_gap_values(frame, declared)
-    held = prepare(frame, table.target, table.choice.model, table.choice.task, (), declared, source=source)
+    frame = spelled(without_gap_values(frame, declared.missing), table.spellings)
+    held = prepare(
+        frame,
+        table.target,
+        table.choice.model,
+        table.choice.task,
+        declared=declared,
+        source=source,
+        codes_as_labels=False,
+    )
     there = ~decode(table.target, frame[table.target]).missing
     X = frame.loc[there, list(table.X.columns)].reset_index(drop=True)
     return Part(X, held.y, held.fit_params), held.groups

@@ -32,16 +32,23 @@ from nongauss.tables.source import Encode, Stream, itself, naming, sample_table
 
 ENGINES = ("memory", "stream", "dask")
 
+_ONLY_IN_MEMORY = ("exposure", "censored", "missing", "group", "levels")
+
 MOST_SAMPLED = 20_000
 """Rows from which a model is chosen, and rows by which it is judged."""
 
 
-def check_engine(engine: str, scheduler: str | None) -> None:
-    """Raises InputError for an engine that there is not, and a scheduler without Dask."""
+def check_engine(engine: str, scheduler: str | None, declared: Declared = NOTHING) -> None:
+    """Raises InputError for an engine there is not, a scheduler without Dask, and what no part is told of."""
     if engine not in ENGINES:
         raise InputError(f"There is no engine {engine!r};{closest(engine, ENGINES)}")
     if scheduler is not None and engine != "dask":
         raise InputError(f"--scheduler goes with --engine dask, not {engine}; give both or neither.")
+
+    unheard = [name for name in _ONLY_IN_MEMORY if getattr(declared, name)]
+    if engine != "memory" and unheard:
+        options = ", ".join(f"--{name}" for name in unheard)
+        raise InputError(f"{options}: not known to --engine {engine}; leave it out, or fit in memory.")
 
 
 @contextmanager
@@ -77,9 +84,15 @@ def sampled_table(
     source = as_source(path)
     encoder = learn(source, "this table").encoder
     found = sample_table(source, Encode(encoder, None, "this table"), MOST_SAMPLED)
-    return prepare(
+    table = prepare(
         found.table, target, model, task, settings, declared, source=Path(path).name, codes_as_labels=False
     )
+    if table.understood.scale != 1.0:
+        raise InputError(
+            f"The target {target!r} is in percent, which parts are not read as; divide it by 100, "
+            "give --kind real, or fit in memory."
+        )
+    return table
 
 
 def fit_parts(

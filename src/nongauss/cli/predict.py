@@ -12,6 +12,7 @@ import pandas as pd
 from sklearn.base import is_classifier, is_clusterer, is_regressor
 
 from nongauss.cli.choose import closest
+from nongauss.cli.declared import spelled, without_gap_values
 from nongauss.cli.judge import read_once
 from nongauss.core.errors import InputError
 from nongauss.estimator.about import About
@@ -77,8 +78,9 @@ def predict_table(model: Any, data: str | Path, out: str | Path, what: Wanted = 
 def prediction_frame(model: Any, frame: pd.DataFrame, what: Wanted = USUAL) -> pd.DataFrame:
     """The columns that are written for the rows of `frame`; see `predict_table`."""
     check_wanted(model, [str(name) for name in frame.columns], what)
-    rows = read_once(model, inputs_of(model, frame, what.keep))
-    columns = prediction_columns(model, rows, what, beside_of(model, frame))
+    fitted = as_fitted(model, frame)
+    rows = read_once(model, inputs_of(model, fitted, what.keep))
+    columns = prediction_columns(model, rows, what, beside_of(model, fitted))
     clash = next((name for name in what.keep if name in columns), None)
     if clash is not None:
         raise InputError(
@@ -87,6 +89,13 @@ def prediction_frame(model: Any, frame: pd.DataFrame, what: Wanted = USUAL) -> p
         )
     kept = {name: frame[name].reset_index(drop=True) for name in what.keep}
     return pd.DataFrame({**kept, **columns})
+
+
+def as_fitted(model: Any, frame: pd.DataFrame) -> pd.DataFrame:
+    """The table with the gaps that were declared of the training table, and words spelled as there."""
+    about = getattr(model, "about_", None) or About()
+    there = [text for text in about.missing if "=" not in text or text.rpartition("=")[0] in frame.columns]
+    return spelled(without_gap_values(frame, there), about.spellings)
 
 
 def check_wanted(model: Any, names: Sequence[str], what: Wanted) -> None:

@@ -14,7 +14,15 @@ import pandas as pd
 
 from nongauss.cli.before import Before, grouped_notes, left_out_notes
 from nongauss.cli.choose import ORDINAL, REGRESSION, Choice, candidates, choose, closest, parse_settings
-from nongauss.cli.declared import NOTHING, Declared, beside_of, taken_out, without_gap_values
+from nongauss.cli.declared import (
+    NOTHING,
+    Declared,
+    beside_of,
+    spelled,
+    spellings_of,
+    taken_out,
+    without_gap_values,
+)
 from nongauss.core.errors import InputError
 from nongauss.report.html import FrameInfo
 from nongauss.tables.column import ColumnKind, TargetKind
@@ -38,6 +46,7 @@ class Table:
     labels from lowest to highest where the task is ordinal. `before` is what is said before a fit: what each
     column and the target were taken for. `fit_params` are arrays (N,) that `fit` takes by name beside X and
     y, such as `exposure`. `groups` (N,) says which rows belong together, None without.
+    `spellings`: see `About`.
     """
 
     rows: InputTable
@@ -47,6 +56,7 @@ class Table:
     notes: Sequence[str] = ()
     fit_params: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict)
     groups: npt.NDArray[Any] | None = None
+    spellings: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     @property
     def source(self) -> str:
@@ -127,10 +137,13 @@ def prepare(
 ) -> Table:
     """As `load_table`, for a frame in memory.
 
-    `codes_as_labels`: numbers that are codes become labels in `X`; not where other rows stay as they are.
+    `codes_as_labels`: numbers that are codes become labels in `X`, words in several cases one
+    label; not where other rows stay as they are.
     """
     _check_target(frame, target, source)
-    frame = without_gap_values(frame, declared).reset_index(drop=True)
+    frame = without_gap_values(frame, declared.missing).reset_index(drop=True)
+    spellings, alike = spellings_of(frame) if codes_as_labels else ({}, [])
+    frame = spelled(frame, spellings)
     column, (inputs, others) = frame[target], taken_out(frame, declared, target, source)
     found = _understood(column, target, declared, inputs, task)
     keep = _rows_with_target(column, target, source)
@@ -141,7 +154,7 @@ def prepare(
     y, levels, found = _for_task(column, found, choice.task, target)
     rows, roles = _inputs(inputs, y, (target, source), declared, codes_as_labels)
     asked = {name for name, value in (("model", model), ("task", task)) if value != "auto"}
-    notes = [*found.notes, *_on_rows(n_dropped, y, target), *beside.notes, *grouped_notes(roles)]
+    notes = [*alike, *found.notes, *_on_rows(n_dropped, y, target), *beside.notes, *grouped_notes(roles)]
     before = Before(
         source=source,
         n_rows=len(y),
@@ -156,7 +169,7 @@ def prepare(
         notes=notes,
     )
     said = (*before.summary(), *left_out_notes(roles), *notes)
-    return Table(rows, y, before, levels, said, beside.fit_params, beside.groups)
+    return Table(rows, y, before, levels, said, beside.fit_params, beside.groups, spellings)
 
 
 def _check_target(frame: pd.DataFrame, target: str, source: str) -> None:

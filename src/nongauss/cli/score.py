@@ -13,7 +13,7 @@ from sklearn.base import is_classifier, is_regressor
 
 from nongauss.cli.choose import closest
 from nongauss.cli.judge import in_units_of_table, read_once
-from nongauss.cli.predict import beside_of, inputs_of
+from nongauss.cli.predict import as_fitted, beside_of, inputs_of
 from nongauss.core.errors import InputError
 from nongauss.estimator.about import About, Marginal
 from nongauss.report.baselines import MEAN, SHARES, baselines
@@ -74,7 +74,7 @@ def score_table(model: Any, data: Path, target: str | None = None) -> ScoreSheet
     if not (is_classifier(model) or is_regressor(model)):
         raise InputError(f"{type(model).__name__} predicts no target, so there is nothing to score.")
     about = getattr(model, "about_", None) or About()
-    frame = read_table(data)
+    frame = as_fitted(model, read_table(data))
     name = _target_name(target or about.target, frame, data)
     missing = decode(name, frame[name]).missing
     if missing.all():

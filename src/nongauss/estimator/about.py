@@ -54,9 +54,11 @@ class About:
 
     `kind` of the target, its `levels` from lowest to highest, the `scale` by which a table's numbers are
     divided (100 of per cent); `asked` and `became`: the model that was asked for and the one that was fitted.
-    `n_rows` fitted, `n_held_out` judged by. `columns`: (name, kind) of those that the model looks at,
-    `ignored`: (name, reason), `beside`: columns by what they are for, such as exposure. `figures` of the
-    held-out rows by model, the `verdict` in sentences. `marginal`: the law of the target. `fitted_at`: UTC.
+    `missing`: cells that stand for a gap, "COLUMN=VALUE"; `spellings`: by column, the label that a word in
+    any case means. `n_rows` fitted, `n_held_out` judged by. `columns`: (name, kind) of those that the model
+    looks at, `ignored`: (name, reason), `beside`: columns by what they are for, such as exposure. `figures`
+    of the held-out rows by model, the `verdict` in sentences. `marginal`: the law of the target.
+    `fitted_at`: UTC.
     """
 
     target: str | None = None
@@ -74,6 +76,8 @@ class About:
     beside: Mapping[str, str] = field(default_factory=dict)
     figures: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     verdict: Sequence[str] = ()
+    missing: Sequence[str] = ()
+    spellings: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     marginal: Marginal | None = None
     fitted_at: str | None = None
     version: str | None = None

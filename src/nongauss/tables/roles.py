@@ -73,6 +73,9 @@ ROUND = (
 )
 """Sizes of numbers by which gaps are written: 99, 999, ..., and 1e6 to 1e12."""
 
+MANY_LABELS, FEWEST_ROWS_A_LABEL = 20, 3
+"""More labels than this, of fewer rows each on average, are left out: they cost more than they tell."""
+
 _FEW_TIMES, _ONE_CELL = 3, 1000.0
 _LOOK = 200
 _WORDS_OF_TEXT = 4.0
@@ -203,6 +206,9 @@ def _label_role(column: Column, name: str, *, use: bool) -> ColumnRole:
         return ColumnRole(
             name, "code", False, f"{len(used):,} different labels, more than the {MOST_LEVELS} that are used"
         )
+    if len(used) > MANY_LABELS and n < FEWEST_ROWS_A_LABEL * len(used) and not use:
+        why = f"{len(used)} labels in {n} rows, too few rows each to learn from; --use {name} takes it in"
+        return ColumnRole(name, "code", False, why)
     if column.ranks:
         return ColumnRole(name, "grade", True, f"{len(used)} ordered levels")
     zeros = all(level.isdigit() for level in some) and any(level[0] == "0" < level for level in some)

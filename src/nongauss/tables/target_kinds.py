@@ -7,6 +7,7 @@ counts are seen, labels before grades unless an order is declared or evident.
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -123,7 +124,9 @@ def kind_named(word: str) -> ColumnKind:
         if kind.value == plain:
             return kind
     words = ", ".join(sorted(kind.value for kind in DECLARABLE))
-    raise InputError(f"There is no kind of target {word!r}; there are: {words}.")
+    near = difflib.get_close_matches(plain, words.split(", "), n=1, cutoff=0.5)
+    meant = f"did you mean {near[0]!r}? There are" if near else "there are"
+    raise InputError(f"There is no kind of target {word!r}; {meant}: {words}.")
 
 
 def _asked(

@@ -117,7 +117,7 @@ def _whole(values: FloatArray, levels: FloatArray, freq: FloatArray, name: str, 
     found = _amount(values, levels, freq)
     if low < 0:
         return found
-    reason = f"{found.reason[:-1]}, whole ones which {why_not}."
+    reason = f"{found.reason[:-1]}, whole but no counts: they {why_not}."
     return TargetKind(found.kind, reason, (*found.near, COUNT_TOO))
 
 
@@ -213,10 +213,10 @@ def looks_like_counts(levels: FloatArray, freq: FloatArray) -> str:
         return f"vary less than counts do (variance {variance:.3g}, mean {mean:.3g})"
     small = (levels <= _SMALL) & (levels > 0)
     if float(freq[levels <= _SMALL].sum()) < _SEEN * n or not small.any():
-        return f"hold few small ones (at most {_SMALL})"
+        return f"are seldom as small as counts often are ({_SMALL} or less)"
     above = levels > 0
     if float(freq[small].sum()) < _SEEN * float(freq[above].sum()):
-        return f"hold few small ones beside 0 (1 to {_SMALL})"
+        return f"are, 0 left out, seldom as small as counts often are ({_SMALL} or less)"
     share = freq / n
     law = float(share @ _count_log_prob(levels, mean, variance))
     sd = math.sqrt(variance)

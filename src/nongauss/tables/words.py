@@ -98,6 +98,15 @@ def is_head(name: str, words: Iterable[str]) -> str:
     return own[-1] if own and (own[-1] in (known := set(words)) or "".join(own) in known) else ""
 
 
+_YES_OR_NO = frozenset(("yes", "no", "true", "false"))
+
+
+def is_plain_word(label: str) -> bool:
+    """Is it a word for yes or no, or of a known scale, whose case says nothing?"""
+    word = label.strip().casefold()
+    return word in _YES_OR_NO or any(word in places for places in _PLACES.values())
+
+
 def known_order(labels: Sequence[str], *, letters: bool = False) -> tuple[tuple[str, ...], str] | None:
     """Labels from lowest to highest, and what scale they are of; None where no order is known.
 
