@@ -184,3 +184,13 @@ def test_times_of_day():
     assert_array_equal(encoder.raw(pd.DataFrame({"at": ["2:05 PM"]}))[0].values, [14 + 5 / 60])
     with pytest.raises(InputError, match=r"'at' held times of day when .* but holds 'noon'"):
         encoder.raw(pd.DataFrame({"at": ["noon"]}))
+
+
+@pytest.mark.parametrize(
+    ("mark", "first", "is_said"), [("/", "month", True), ("-", "day", True), (".", "day", False)]
+)
+def test_an_open_order_of_day_and_month_is_said_but_between_points(mark, first, is_said):
+    column = decode("when", pd.Series([f"03{mark}04{mark}2024", f"05{mark}06{mark}2024"]))
+    days = pd.to_datetime(["2024-03-04", "2024-05-06"] if first == "month" else ["2024-04-03", "2024-06-05"])
+    np.testing.assert_array_equal(column.values, (days - pd.Timestamp(0)).days)
+    assert (f"read with the {first} first, which no cell settles" in column.note) == is_said

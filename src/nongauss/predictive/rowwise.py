@@ -152,8 +152,8 @@ class RowwiseDistribution(PredictiveDistribution):
     def _smooth_quantile(self, level: float, rows: npt.NDArray[np.intp]) -> FloatArray:
         """The root of P(Y <= y) - level in the transform that makes a whole line of the support.
 
-        By Newton steps; rows that these do not settle, as where the distribution function is flat or jumps, are
-        bracketed.
+        By Newton steps; rows that these do not settle, as where the distribution function is flat or jumps,
+        are bracketed.
         """
         t, is_settled = self._newton(level, rows)
         if not is_settled.all():
@@ -196,7 +196,8 @@ class RowwiseDistribution(PredictiveDistribution):
                 centre = TRANSFORMS["unit"][1](centre)
             start = centre + ndtri(level) * np.sqrt(spread)
         middle, width = self._guess(rows)
-        return np.where(np.isfinite(start), start, middle + ndtri(level) * width)
+        out: FloatArray = np.where(np.isfinite(start), start, middle + ndtri(level) * width)
+        return out
 
     def _bracketed_root(self, level: float, rows: npt.NDArray[np.intp]) -> FloatArray:
         """The transformed root (n,), between two places with the distribution function on either side."""
