@@ -11,6 +11,7 @@ from scipy.stats import norm
 import nongauss
 from nongauss import AutoRegressor, SparseGPRegressor
 from nongauss.auto import forest
+from nongauss.auto.candidates import MOST_JUDGED, candidates_for
 from nongauss.auto.inputs import arcsinh_of_skewed
 from nongauss.auto.regressor import _usable_mean, target_kind
 from nongauss.core.errors import InputError, NongaussWarning
@@ -56,6 +57,7 @@ def test_the_leaderboard_says_all(fitted):
     assert board["weight"].sum() == pytest.approx(1.0)
     assert (board["why_left_out"] == "").equals(board["weight"] > 0)
     assert model.weights_ == board["weight"][board["weight"] > 0].to_dict()
+    assert model.trace_["bound"].iloc[-1] == board["log_density"].max()  # the best so far
     assert all(repr(name) in model.why_ for name in model.weights_)
     assert board.loc["linear, local law", "log_density"] > board.loc["linear", "log_density"] + 0.3
 
@@ -202,6 +204,13 @@ def test_skewed_columns_are_found_and_gaps_stay():
     assert np.isnan(values[3])
     assert (np.argsort(values[4:]) == np.argsort(frame["s"].to_numpy()[4:])).all()
     assert arcsinh_of_skewed(read_input(frame[["n", "t"]])) is None
+
+
+def test_of_larger_tables_members_are_not_asked_which_rows_they_left_out():
+    names = [[c.name for c in candidates_for("real", n)] for n in (MOST_JUDGED, MOST_JUDGED + 1, 30)]
+    assert "tggm" in names[0]
+    assert "tggm" not in names[1]
+    assert "tggm" not in names[2]
 
 
 def test_large_tables_are_screened(monkeypatch):

@@ -28,10 +28,10 @@ def refused(result):
     """The one sentence of a refusal."""
     assert result.exit_code == 2, result.output
     assert result.stdout == ""
-    assert result.stderr.startswith("Error: ")
-    assert result.stderr.count("\n") == 1
-    assert "Traceback" not in result.stderr
-    return result.stderr
+    *progress, sentence = result.stderr.splitlines()  # a slow machine says how far it is, before the end
+    assert all(re.match(r"\d+ s  ", line) for line in progress), result.stderr
+    assert sentence.startswith("Error: ")
+    return f"{sentence}\n"
 
 
 @pytest.fixture(scope="module")
@@ -116,7 +116,7 @@ def test_describe(fitted):
     assert "TGGMRegressor" in text
     assert re.search(r"number.* +width, height\n", text)
     assert re.search(r"left out +serial: ", text)
-    assert re.search("Holds training rows +no", text)
+    assert re.search("Holds training rows +yes", text)  # those that stand in for gaps of new rows
     record = json.loads(run("describe", model, "--json").stdout)
     assert record["columns"] == ["width", "height", "colour"]
     refused(run("describe", data))

@@ -10,6 +10,7 @@ from nongauss.cli import fit_and_report, judge
 from nongauss.cli.read import Declared, prepare
 from nongauss.cli.split import HeldOut, split_rows
 from nongauss.core.errors import InputError
+from nongauss.report import judgement
 from report.stand_in import StandIn, small_data
 
 
@@ -42,9 +43,13 @@ def test_without_refit_the_judged_model_is_kept():
     assert (outcome.n_rows, outcome.n_held_out) == (48, 12)
 
 
-def test_a_fit_that_takes_long_is_not_repeated(monkeypatch):
-    monkeypatch.setattr(judge, "_MOST_SECONDS_FOR_FOLDS", 0.0)
-    outcome = judge.fit_and_judge(StandIn(), prepare(frame(), "y"))
+def test_a_large_table_is_judged_by_one_part_and_no_clock_decides(monkeypatch):
+    ready = prepare(frame(), "y")
+    fit_timed = judgement.fit_timed
+    monkeypatch.setattr(judgement, "fit_timed", lambda *given: (fit_timed(*given)[0], 1e6))
+    assert judge.fit_and_judge(StandIn(), ready).n_held_out == 60
+    monkeypatch.setitem(judge.MOST_CELLS_FOR_FOLDS, ready.choice.model, 60 * 3 - 1)
+    outcome = judge.fit_and_judge(StandIn(), ready)
     assert outcome.n_held_out == 12
     assert "a fit on 48 rows" in outcome.notes[0]
 
@@ -168,3 +173,20 @@ def test_ordered_classes_are_also_judged_by_their_distance(category):
     assert {"LogisticRegression", "class shares", "logistic regression"} <= set(result.index)
     assert (result["reason"] == "").all()
     assert "level_error" in result
+
+
+def test_figures_of_percent_are_in_percent():
+    plain = frame(60)
+    plain["y"] = 1.0 / (1.0 + np.exp(-plain["y"]))
+    percent = plain.assign(y=100.0 * plain["y"])
+    as_shares, as_percent = (
+        judge.fit_and_judge(StandIn(), prepare(table, "y", "tggm", declared=Declared(kind="share")))
+        for table in (plain, percent)
+    )
+    assert as_percent.metrics["StandIn"]["rmse"] == pytest.approx(100 * as_shares.metrics["StandIn"]["rmse"])
+    assert as_percent.scores.y == pytest.approx(100 * as_shares.scores.y)
+    mean = "mean of the target"
+    assert as_percent.metrics[mean]["log_density"] == pytest.approx(
+        as_shares.metrics[mean]["log_density"] - np.log(100), abs=1e-6
+    )
+    assert as_percent.verdict.worth == as_shares.verdict.worth

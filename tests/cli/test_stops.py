@@ -22,21 +22,27 @@ app()
 """
 LONG = ["--set", "max_iter=100000", "--set", "tol=0.0", "--set", "n_inducing=60"]
 FIT = ["fit", "data.csv", "--target", "y", "--model", "sparse_gp", "--out", "out"]
+COMPILED = ["fit", "wide.csv", "--target", "y", "--model", "tggm", "--out", "out"]
 CLUSTER = ["cluster", "data.csv", "--out", "out"]
 MORE = [
     (FIT, "starting", signal.SIGTERM),
     (FIT, "beside it", signal.SIGTERM),
     (FIT, "fitting all rows", signal.SIGTERM),
     (FIT, "drawing", signal.SIGINT),
+    (COMPILED, "fitting, to be judged: 3 of", signal.SIGTERM),
     (CLUSTER, "clustering", signal.SIGTERM),
     (CLUSTER, "drawing", signal.SIGTERM),
     (["predict", "m", "many.csv", "--out", "out.csv"], "predicting", signal.SIGTERM),
 ]
 
 
-def stopped(folder, arguments, moment, number):
-    """The exit code and stderr of a command that gets a signal when its log says `moment`."""
-    command = [sys.executable, "-c", TALKATIVE, *arguments]
+def stopped(folder, arguments, moment, number, in_background=False):
+    """The exit code and stderr of a command that gets a signal when its log says `moment`.
+
+    Shells have what runs `in_background` ignore Ctrl-C from the start.
+    """
+    ignored = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)\n" * in_background
+    command = [sys.executable, "-c", ignored + TALKATIVE, *arguments]
     with subprocess.Popen(
         command, cwd=folder, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=os.environ.copy()
     ) as process:
@@ -64,6 +70,8 @@ def folder(tmp_path_factory):
         nongauss.SparseGPRegressor(n_inducing=5).fit(table[["a", "b", "c"]], table["y"]), folder / "m"
     )
     pd.concat([table] * 300).to_csv(folder / "many.csv", index=False)
+    wide = pd.DataFrame(rng.normal(size=(60_000, 4)), columns=["a", "b", "c", "y"]).round(4)
+    wide.to_csv(folder / "wide.csv", index=False)
     return folder
 
 
@@ -98,3 +106,12 @@ def test_a_stopped_fit_says_that_its_checkpoint_goes_on(folder):
     assert code == 143
     assert said[-1].startswith("Error: Stopped by SIGTERM; what was done is in state")
     assert (folder / "state").exists()
+
+
+@pytest.mark.gate
+def test_a_job_in_the_background_is_stopped_in_a_compiled_fit(folder):
+    moment = "fitting, to be judged: 3 of"
+    code, said = stopped(folder, COMPILED, moment, signal.SIGINT, in_background=True)
+    assert code == 130
+    assert said[-1] == "Error: Stopped by Ctrl-C; no file was written.\n"
+    assert not (folder / "out" / "model.nongauss").exists()

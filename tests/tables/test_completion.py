@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from nongauss.tables.completion import MOST_CELLS, N_COMPLETIONS, DonorColumn, Donors, completed_rows
+from nongauss.tables.completion import (
+    MOST_CELLS,
+    N_COMPLETIONS,
+    DonorColumn,
+    Donors,
+    completed_rows,
+    donor_columns,
+)
 from nongauss.tables.learn import as_source, learn
 from nongauss.tables.source import Encode, Encoded, sample
 
@@ -158,3 +167,42 @@ def test_wide_tables_keep_fewer_donors():
     rows = Encoded(np.zeros((900, D), np.float32), np.zeros((900, 1), np.float32), np.ones(900))
     encoder = learn(as_source(np.random.default_rng(0).normal(size=(30, D)))).encoder
     assert len(Donors.of(encoder, rows).X) == MOST_CELLS // D
+
+
+def factors(n, n_columns, strength, seed):
+    """Columns of variance 1 that share one factor: x = strength f + sqrt(1 - strength^2) e."""
+    rng = np.random.default_rng(seed)
+    rest = rng.normal(size=(n, n_columns))
+    return strength * rng.normal(size=(n, 1)) + np.sqrt(1 - strength**2) * rest
+
+
+@pytest.mark.parametrize("strength", [0.0, 0.8])
+def test_draws_are_honest_among_300_columns(strength):
+    donors, T = donors_of(factors(250, 300, strength, 0)), factors(400, 300, strength, 1)
+    drawn = donors.completions(*hidden(T, [0, 7]))[:, :, [0, 7]]
+    truth = T[:, [0, 7]]
+    rank = (drawn < truth).mean(axis=0)
+    assert ((rank >= 0.1) & (rank <= 0.9)).mean() == pytest.approx(17 / 21, abs=0.08)
+    # given many columns of the factor, its own part of the cell is known
+    left = 1 - strength**2
+    assert (drawn.mean(axis=0) - truth).var() == pytest.approx(left * 1.05, rel=0.2)
+    assert drawn.var(axis=0).mean() == pytest.approx(left, rel=0.2)
+
+
+def test_a_table_with_gaps_in_each_of_300_columns_is_completed():
+    X = factors(200, 300, 0.8, 0)
+    gap = np.random.default_rng(1).random(X.shape) < 0.1
+    y = X[:, 0] + X[:, 1]
+    encoder, rows = encoded_of(np.where(gap, np.nan, X), y)
+    started = time.process_time()
+    whole = sample(rows, None).rows
+    done = Donors.of(encoder, whole).settled().completed(whole)
+    assert time.process_time() - started < 60  # about 6, and linear in the columns
+    given = done.X[:, [column.values[0] for column in donor_columns(encoder)]]
+    flags = done.X[:, [column.flag for column in donor_columns(encoder)]] > 0
+    assert flags.mean() == pytest.approx(0.1, abs=0.01)
+    # drawn cells have the correlation 0.64 with others that the known ones have
+    others = given.mean(axis=1, keepdims=True)
+    z, f = (given - given.mean(axis=0)) / given.std(axis=0), (others - others.mean()) / others.std()
+    assert (z * f)[flags].mean() == pytest.approx((z * f)[~flags].mean(), abs=0.08)
+    assert z[flags].var() == pytest.approx(1.0, abs=0.1)

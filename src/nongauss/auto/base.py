@@ -81,9 +81,12 @@ class Auto(TableEstimator):
         self.weights_ = {member.name: member.share for member in members}
         self.leaderboard_ = leaderboard(contenders, search.rows.weight, figures)
         self.why_ = why(contenders, search)
+        inside = [c for c in contenders if c.is_in]
+        best = np.maximum.accumulate([_mean_of(c, search.rows.weight) for c in inside])
+        seconds = np.cumsum([c.seconds for c in inside])
         trace = [
-            {"iteration": i + 1, "bound": mean, "seconds": c.seconds}
-            for i, (c, mean) in enumerate((c, _mean_of(c, search.rows.weight)) for c in contenders if c.is_in)
+            {"iteration": i + 1, "bound": float(value), "seconds": float(at)}
+            for i, (value, at) in enumerate(zip(best, seconds, strict=True))
         ]
         status = Status.STOPPED if search.clock.stopped else Status.COMPLETED
         self._record_fit(FitResult(None, trace, status, len(trace)))

@@ -30,6 +30,10 @@ LABELS, GRADES = "labels", "grades"
 DENSITIES = (REAL, POSITIVE, UNIT)
 """Kinds whose laws have a density everywhere."""
 
+MOST_JUDGED = 12_000
+"""Rows by which fits are judged: more would tell the same. What is known only of all rows together, as which
+member left out which row, is not asked of larger tables."""
+
 Build = Callable[[int], Any]
 
 
@@ -206,7 +210,7 @@ def _register_numbers() -> None:
             _register_gp(more, kinds, _gp(**settings), cost, local=local, arcsinh=True)
     tggm = _tggm("TGGMRegressor")
     whole = frozenset(DENSITIES)
-    register(Candidate("tggm", whole, tggm, _tggm_law, _none, 6.0, most_rows=20_000, fewest_rows=40))
+    register(Candidate("tggm", whole, tggm, _tggm_law, _none, 6.0, most_rows=MOST_JUDGED, fewest_rows=40))
 
 
 def _register_gp(name: str, kinds: Sequence[str], build: Build, cost: float, **more: Any) -> None:
@@ -227,7 +231,7 @@ def _register_labels() -> None:
         found = Candidate(name, frozenset(kinds), build, _gp_shares, n_parameters, cost)
         register(replace(found, is_floor=floor))
     tggm = _tggm("TGGMClassifier")
-    most = {"most_rows": 20_000, "fewest_rows": 40}
+    most = {"most_rows": MOST_JUDGED, "fewest_rows": 40}
     register(Candidate("tggm labels", frozenset(both), tggm, _tggm_shares, _none, 6.0, **most))  # type: ignore[arg-type]
 
 

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
 from nongauss.auto.base import Auto, in_memory, read_rows
-from nongauss.auto.candidates import GRADES, LABELS, ClassShares, candidates_for
+from nongauss.auto.candidates import GRADES, LABELS, MOST_JUDGED, ClassShares, candidates_for
 from nongauss.auto.forest_classes import fit_forest_classes
 from nongauss.auto.regressor import Budget, Jobs, Names
-from nongauss.auto.search import MOST_JUDGED, Contender, Search, TrainingRows, give_shares, mean_and_error
+from nongauss.auto.search import Contender, Search, TrainingRows, give_shares, mean_and_error
 from nongauss.estimator.base import (
     Callbacks,
     ProbabilityClassifierMixin,

@@ -15,6 +15,7 @@ from nongauss.auto.base import Auto, in_memory, read_rows
 from nongauss.auto.candidates import (
     COUNT,
     DENSITIES,
+    MOST_JUDGED,
     POSITIVE,
     REAL,
     REGISTRY,
@@ -25,7 +26,7 @@ from nongauss.auto.candidates import (
     candidates_for,
 )
 from nongauss.auto.local_law import LocalLaw, fit_local
-from nongauss.auto.search import MOST_JUDGED, Contender, Search, TrainingRows, give_shares
+from nongauss.auto.search import Contender, Search, TrainingRows, give_shares
 from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.estimator.base import (
     Callbacks,
@@ -100,7 +101,9 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
         What the target was taken for.
     holds_training_rows_, holds_residuals_ : bool
         Whether encoded training rows, or one residual for each training row, are in the model and its file.
-    n_iter_, converged_, stop_reason_, trace_ : how the search went, an iteration a judged candidate.
+    n_iter_, converged_, stop_reason_, trace_ : how the search went, an iteration a judged candidate; the
+    bound
+        is the best log density so far.
 
     Raises
     ------

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from nongauss.auto.candidates import Candidate
+from nongauss.auto.candidates import MOST_JUDGED, Candidate
 from nongauss.auto.inputs import Arcsinh, arcsinh_of_skewed
 from nongauss.auto.stacking import stacked
 from nongauss.core.errors import InputError
@@ -28,9 +28,6 @@ SCREEN_ROWS, SCREEN_ABOVE = 500, 1500
 REACH, SCREEN_KEEPS = 0.1, 4
 """Nats a row behind the best, beyond two standard errors, from which a candidate is out of reach; and how
 many are kept at most."""
-
-MOST_JUDGED = 10_000
-"""Rows by which fits are judged: more would tell the same."""
 
 RESERVE = 0.25
 """Share of the time budget that is kept for what comes after the fits."""

@@ -211,7 +211,8 @@ def cluster(
         how: dict[str, Any] = {"rules": rules, "structure": structure, "settings": set_ or (), "seed": seed}
         model, frame = fit_clusters(data, n_clusters=clusters or "auto", callbacks=here.callbacks, **how)
         here.step("drawing the report")
-        save_clusters(model, frame, data=data, paths=outputs.paths, notes=here.notes())
+        how = {"paths": outputs.paths, "notes": here.notes(), "check": here.raise_if_stopped}
+        save_clusters(model, frame, data=data, **how)
         record = cluster_record(model, frame, data) | outputs.as_record()
         here.finish(record, lambda: f"{model.describe()}\n\n{outputs}")
 

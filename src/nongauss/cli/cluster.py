@@ -59,8 +59,9 @@ def save_clusters(
     data: Path,
     paths: Mapping[str, Path],
     notes: Sequence[str] = (),
+    check: Callable[[], None] = lambda: None,
 ) -> None:
-    """Write the model file and the HTML report."""
+    """Write the model file and the HTML report; for `check` see `write_both`."""
     roles = _roles(model)
     encoder = model._encoder  # a column of dates is several: its days, and its parts of the calendar
     kinds = {
@@ -88,7 +89,7 @@ def save_clusters(
         )
 
     model.about_ = about_clusters(frame, data.name)
-    write_both(model, paths, draw)
+    write_both(model, paths, draw, check)
 
 
 def cluster_record(model: RectangleMixture, frame: pd.DataFrame, data: Path) -> dict[str, Any]:

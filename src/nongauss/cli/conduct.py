@@ -28,18 +28,27 @@ class Command:
 
     def __init__(self, caught: list[Any], shown: Silent, *, as_json: bool) -> None:
         self._caught, self.shown, self.as_json = caught, shown, as_json
-        self.callbacks = [] if type(shown) is Silent else [of_fit(shown)]
+        self.callbacks = [of_fit(shown, self.raise_if_stopped)]
         self.stopped_by: int | None = None
         self.kept = "no file was written"
 
     def step(self, name: str) -> None:
         """Begin a step. A signal that something on the way has swallowed takes effect here."""
+        self.raise_if_stopped()
+        self.shown.step(name)
+
+    def raise_if_stopped(self) -> None:
+        """Raises KeyboardInterrupt after a signal whose own exception was swallowed.
+
+        Python drops what is raised in finalizers and in callbacks of the garbage collector, of which a
+        compiled fit has many.
+        """
         if self.stopped_by is not None:
             raise KeyboardInterrupt
-        self.shown.step(name)
 
     def counted(self, done: int, total: int, name: str) -> None:
         """`done` of `total` parts of the step are over, the last being `name`."""
+        self.raise_if_stopped()
         self.shown.at(done, total, name)
 
     def say(self, text: str) -> None:

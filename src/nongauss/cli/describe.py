@@ -16,13 +16,12 @@ from sklearn.base import is_classifier, is_regressor
 
 import nongauss
 from nongauss.cli.choose import REGRESSION
-from nongauss.cli.judge import Outcome
+from nongauss.cli.judge import Outcome, scale_of
 from nongauss.cli.read import NOTHING, Declared, Table
 from nongauss.estimator.about import About, Marginal
 from nongauss.report.metrics import metric_table
 from nongauss.report.text import align, facts, model_record, settings, text_table
 from nongauss.tables.column import label_of
-from nongauss.tables.target_kinds import NUMBERS
 
 _TOLD_ELSEWHERE = {
     "n_features_in_",
@@ -44,14 +43,13 @@ _MOST_NAMED = 20
 
 def about_of(outcome: Outcome, table: Table, asked: str, declared: Declared = NOTHING) -> About:
     """What is kept with the model of this fit. `asked`: the model that was asked for, maybe "auto"."""
-    is_number = table.choice.task == REGRESSION and table.kind in NUMBERS
     beside = {name: getattr(declared, name) for name in ("exposure", "censored", "group")}
     return About(
         target=table.target,
         kind=table.kind.value,
         task=table.choice.task,
         levels=table.understood.levels,
-        scale=table.understood.scale if is_number else 1.0,
+        scale=scale_of(table),
         beside={name: column for name, column in beside.items() if column is not None},
         asked=asked,
         became=type(outcome.final).__name__,

@@ -54,6 +54,7 @@ def finish(
     here.say("\n" * bool(outcome.notes) + outcome_text(outcome, table))
     here.step("drawing the report")
     how: dict[str, Any] = {"paths": outputs.paths, "title": title, "pictures": pictures}
+    how["check"] = here.raise_if_stopped
     save_and_report(outcome, table, notes=here.notes(known), **how)
     record = outcome_record(outcome, table) | outputs.as_record()
     before = [*table.notes, *outcome.notes] if here.as_json else []
@@ -89,8 +90,9 @@ def save_and_report(
     title: str,
     notes: Sequence[str] = (),
     pictures: Sequence[tuple[str, Any]] = (),
+    check: Callable[[], None] = lambda: None,
 ) -> None:
-    """Write the model file and the HTML report."""
+    """Write the model file and the HTML report; for `check` see `write_both`."""
 
     def draw(report_path: Path) -> None:
         how: dict[str, Any] = {"target": table.target, "traced": outcome.final}
@@ -112,13 +114,19 @@ def save_and_report(
             model_path=paths["--save"],
         )
 
-    write_both(_without_live_parts(outcome.final), paths, draw)
+    write_both(_without_live_parts(outcome.final), paths, draw, check)
 
 
-def write_both(model: Any, paths: Mapping[str, Path], draw: Callable[[Path], None]) -> None:
+def write_both(
+    model: Any,
+    paths: Mapping[str, Path],
+    draw: Callable[[Path], None],
+    check: Callable[[], None] = lambda: None,
+) -> None:
     """Write the model file and the report that `draw` makes: both, or neither where the command is stopped.
 
-    A report that cannot be drawn does not cost the model.
+    A report that cannot be drawn does not cost the model. `check` raises, once both are drawn, where the
+    command was stopped meanwhile.
     """
     from nongauss.estimator.persistence import save
 
@@ -132,6 +140,7 @@ def write_both(model: Any, paths: Mapping[str, Path], draw: Callable[[Path], Non
         except Exception:
             os.replace(model_file, places[0].resolve())
             raise
+        check()
 
 
 def _without_live_parts(model: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -12,7 +13,7 @@ import numpy.typing as npt
 import pandas as pd
 from sklearn.base import clone
 
-from nongauss.cli.choose import MODELS, REGRESSION
+from nongauss.cli.choose import CLASSIFICATION, MODELS, REGRESSION
 from nongauss.cli.declared import without_gap_values
 from nongauss.cli.read import Declared, Table, prepare
 from nongauss.cli.split import LAST, RANDOM, HeldOut, Split, split_rows, time_order
@@ -22,16 +23,19 @@ from nongauss.report.evidence import Dependence
 from nongauss.report.judgement import Judgement, Part, judge, pooled, scored, unsaid
 from nongauss.report.leak import leaking_columns, too_good
 from nongauss.report.metrics import format_figure
-from nongauss.report.scoring import Scores, fit_timed, raise_if_stopped
+from nongauss.report.scoring import NumberScores, Scores, fit_timed, raise_if_stopped
 from nongauss.report.verdict import Setting, Verdict, no_verdict, verdict
 from nongauss.tables.column import ColumnKind, listed
 from nongauss.tables.files import read_table
 from nongauss.tables.frame import read_input
 from nongauss.tables.kinds import decode
+from nongauss.tables.target_kinds import NUMBERS
 
-_MOST_SECONDS_FOR_FOLDS = 20.0
+MOST_CELLS_FOR_FOLDS = {"tggm": 200_000, "harmonium": 200_000, "sparse_gp": 60_000, "rank_factor": 60_000}
+"""Rows times columns of a table that a model is fitted to several times over; more are judged by one part."""
 _MOST_ROWS_AGAIN = 50_000
 _LAST_SHARE = 0.2
+_JUMP = 1e-9  # a law has mass where its distribution function rises by more at one value
 A_FIFTH = HeldOut()
 
 
@@ -75,14 +79,15 @@ def fit_and_judge(
     kept, whole = with_checkpoint(model, checkpoint), part_of(model, table)
     if held_out.test is not None:
         return _judge_on_file(kept, whole, table, held_out, seed, step)
-    plan = split_rows(table, held_out, seed, several=refit and checkpoint is None)
+    several = refit and checkpoint is None and _is_quick(table)
+    plan = split_rows(table, held_out, seed, several=several)
     if not plan.folds:
         step("fitting all rows")
         final = _fitted(kept, whole)
         why = f"{plan.text[:-1]}, so there are no held-out figures."
         return Outcome(final, final, len(table.y), verdict=no_verdict(plan.text), notes=[why])
     beside = None if checkpoint is None else checkpoint.with_name(checkpoint.name + ".held-out")
-    found, plan = _judge_folds(with_checkpoint(model, beside) if refit else kept, whole, plan, seed, step)
+    found = _judge_folds(with_checkpoint(model, beside) if refit else kept, whole, plan, seed, step)
     forward, warnings = _forward_in_time(model, whole, table, held_out, found)
     step("fitting all rows" if refit else "judging")
     final = _fitted(kept, whole) if refit else found.model
@@ -125,16 +130,20 @@ def rows_like(
     return Part(X, held.y, held.fit_params), held.groups
 
 
-def _judge_folds(
-    model: Any, whole: Part, plan: Split, seed: int, step: Callable[[str], object]
-) -> tuple[Judgement, Split]:
-    """The judgement of all folds as one; of the first alone where its fit took long."""
-    found = []
-    for train, test in plan.folds:
-        found.append(judge(model, whole.take(train), whole.take(test), seed=seed, step=step))
-        if len(plan.folds) > 1 and found[0].seconds[""] > _MOST_SECONDS_FOR_FOLDS:
-            return found[0], plan.first()
-    return (pooled(found) if len(found) > 1 else found[0]), plan
+def _is_quick(table: Table) -> bool:
+    """Is a fit so small that it is done for each part? By sizes alone: no figure depends on a clock."""
+    classes = len(pd.unique(np.asarray(table.y))) if table.choice.task == CLASSIFICATION else 1
+    n_fits = classes if table.choice.model == "sparse_gp" and classes > 2 else 1
+    n_cells = len(table.y) * table.rows.shape[1] * n_fits
+    return n_cells <= MOST_CELLS_FOR_FOLDS[table.choice.model]
+
+
+def _judge_folds(model: Any, whole: Part, plan: Split, seed: int, step: Callable[[str], object]) -> Judgement:
+    """The judgement of all folds as one."""
+    found = [
+        judge(model, whole.take(train), whole.take(test), seed=seed, step=step) for train, test in plan.folds
+    ]
+    return pooled(found) if len(found) > 1 else found[0]
 
 
 def outcome_of(
@@ -148,6 +157,9 @@ def outcome_of(
     warnings: Sequence[str] = (),
 ) -> Outcome:
     """Figures and verdict of a judgement; `forward` are further figures, of other rows."""
+    scale = scale_of(table)
+    rivals = {name: in_units_of_table(rival, scale) for name, rival in found.rivals.items()}
+    found = replace(found, scores=in_units_of_table(found.scores, scale), rivals=rivals)
     metrics = found.figures(table.levels) | (forward or {})
     leaks: list[str] = []
     if found.constant in found.rivals and too_good(found.scores, found.rivals[found.constant]):
@@ -163,11 +175,20 @@ def outcome_of(
         other_models=[
             m for m, tasks in MODELS.items() if m != table.choice.model and table.choice.task in tasks
         ],
-        lowest=float(np.min(table.y)) if numbers else -np.inf,
+        lowest=scale * float(np.min(table.y)) if numbers else -np.inf,
         warnings=warnings,
     )
     said = verdict(found.scores, found.rivals, setting)
     return Outcome(final, found.model, n_fitted, metrics, found.scores, said, [*notes, *found.notes])
+
+
+def in_units_of_table(found: Scores, scale: float) -> Scores:
+    """Scores of y / scale as those of y: p(y) = p(y / scale) / scale."""
+    if not isinstance(found, NumberScores) or scale == 1.0:
+        return found
+    lengths = {name: scale * getattr(found, name) for name in ("y", "mean", "lower", "upper")}
+    density = found.mass <= _JUMP
+    return replace(found, log_score=found.log_score - math.log(scale) * density, **lengths)
 
 
 def _forward_in_time(
@@ -186,8 +207,12 @@ def _forward_in_time(
     ((train, test),) = split_rows(table, HeldOut(LAST, _LAST_SHARE), 0).folds
     part = whole.take(train)
     fitted, seconds = fit_timed(model, part.X, part.y, part.taken_by(model.fit))
-    figures = scored(fitted, whole.take(test)).figures(seconds, table.levels)
-    told = _told(figures, found.scores.figures(levels=table.levels))
+    scale = scale_of(table)
+    last, at_random = (
+        in_units_of_table(scores, scale) for scores in (scored(fitted, whole.take(test)), found.scores)
+    )
+    figures = last.figures(seconds, table.levels)
+    told = _told(figures, at_random.figures(levels=table.levels))
     said = f"{warning}. The last fifth, predicted from the rows before it, has {told}."
     return {f"{type(model).__name__}, last fifth": figures}, [said]
 
@@ -220,6 +245,12 @@ def _fitted(model: Any, whole: Part) -> Any:
     final = model.fit(whole.X, whole.y, **whole.taken_by(model.fit))
     raise_if_stopped(final)
     return final
+
+
+def scale_of(table: Table) -> float:
+    """By what the numbers of the table were divided to be the target that is fitted: 100 of percent."""
+    is_number = table.choice.task == REGRESSION and table.kind in NUMBERS
+    return table.understood.scale if is_number else 1.0
 
 
 def part_of(model: Any, table: Table) -> Part:

@@ -136,13 +136,14 @@ def display(*, silent: bool) -> Silent:
     return Bar() if sys.stderr.isatty() else Log(sys.stderr)
 
 
-def of_fit(shown: Silent) -> Callable[[Progress], None]:
-    """A callback for an estimator.
+def of_fit(shown: Silent, check: Callable[[], None] = lambda: None) -> Callable[[Progress], None]:
+    """A callback for an estimator, which may be stopped by what `check` raises.
 
     It is a plain function, since cloning an estimator copies its callbacks, and a bar cannot be copied.
     """
 
     def move(progress: Progress) -> None:
+        check()
         shown.at(progress.iteration, progress.max_iter, f"objective {progress.bound:.6g}")
 
     return move

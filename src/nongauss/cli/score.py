@@ -12,7 +12,7 @@ import pandas as pd
 from sklearn.base import is_classifier, is_regressor
 
 from nongauss.cli.choose import closest
-from nongauss.cli.judge import read_once
+from nongauss.cli.judge import in_units_of_table, read_once
 from nongauss.cli.predict import beside_of, inputs_of
 from nongauss.core.errors import InputError
 from nongauss.estimator.about import About, Marginal
@@ -28,7 +28,6 @@ from nongauss.tables.kinds import decode
 from nongauss.tables.target_kinds import target_values, understand_target
 
 _BLOCKS = 50
-_JUMP = 1e-9  # a law has mass where its distribution function rises by more at one value
 
 
 @dataclass(frozen=True)
@@ -151,15 +150,6 @@ def _as_classes(sample: Any, classes: Any) -> Any:
     """Labels in the type of the model's classes."""
     known = {label_of(label): label for label in classes.tolist()}
     return np.array([known.get(label_of(label), label) for label in sample.tolist()], dtype=classes.dtype)
-
-
-def in_units_of_table(found: Scores, scale: float) -> Scores:
-    """Scores of y / scale as those of y: p(y) = p(y / scale) / scale."""
-    if not isinstance(found, NumberScores) or scale == 1.0:
-        return found
-    lengths = {name: scale * getattr(found, name) for name in ("y", "mean", "lower", "upper")}
-    density = found.mass <= _JUMP
-    return replace(found, log_score=found.log_score - math.log(scale) * density, **lengths)
 
 
 def standard_errors(found: Scores) -> dict[str, float]:

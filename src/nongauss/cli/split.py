@@ -38,13 +38,6 @@ class Split:
     folds: Sequence[tuple[Rows, Rows]] = ()
     dependence: Dependence = field(default_factory=Dependence)
 
-    def first(self) -> Split:
-        """The first fold alone."""
-        _, test = self.folds[0]
-        groups = self.dependence.groups
-        own = None if groups is None else groups[: len(test)]
-        return Split(self.text, self.folds[:1], Dependence(own))
-
 
 @dataclass(frozen=True)
 class HeldOut:

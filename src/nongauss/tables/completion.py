@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nongauss.core.records import persistable
-from nongauss.tables.donor_law import ColumnLaw, most_correlated, standardised
+from nongauss.tables.donor_law import ColumnLaw, columns_of, most_correlated, standardised
 from nongauss.tables.encoder import TableEncoder
 from nongauss.tables.rows import content_hash, mixed_bits, rounded
 from nongauss.tables.source import Encoded, Source, sample
@@ -33,11 +33,11 @@ MOST_CELLS = 2_000_000
 N_COMPLETIONS = 20
 """Times that a row with gaps is completed for a prediction."""
 
-N_SWEEPS = 4
-"""Rounds over the gaps of a row that has several."""
+N_SWEEPS, FEW_SWEEPS = 4, 2
+"""Rounds over the gaps of a row that has several, and those where there are many columns."""
 
-N_TREES, MANY_COLUMNS, FEW_TREES = 10, 100, 2
-"""Trees for each column, and those where there are many columns."""
+N_TREES, MANY_COLUMNS, FEW_TREES = 10, 100, 1
+"""Trees for each column, and those where there are many columns, which see the prediction alone."""
 
 
 @persistable("tables.DonorColumn")
@@ -145,15 +145,15 @@ class Donors:
         hashes = _hashes(rounded(self.X), self.Y)
         numbers = np.flatnonzero(missing.any(axis=0))
         now, Y = self.X.astype(np.float64), self.Y.astype(np.float64)
-        for sweep in range(1 if len(numbers) == 1 else N_SWEEPS - 1):
+        for sweep in range(1 if len(numbers) == 1 else self.n_sweeps - 1):
             for j in numbers:
                 law = self._law(int(j), now, ~missing[:, j], given_target=True, n_trees=1)
                 if law is None:
                     continue
                 rows = np.flatnonzero(missing[:, j])
                 uniform = _uniform(hashes[rows], int(j), sweep)
-                own = np.hstack([now[rows], Y[rows]])
-                now[np.ix_(rows, law.values)] = law.draw(own, np.zeros(len(rows), np.intp), uniform)
+                Z = columns_of(now, Y, rows, law.given)
+                now[np.ix_(rows, law.values)] = law.draw(Z, np.zeros(len(rows), np.intp), uniform)
         return replace(self, X=now.astype(self.X.dtype))
 
     def gaps_of(self, X: NDArray[Any]) -> BoolArray:
@@ -163,6 +163,16 @@ class Donors:
             if column.flag >= 0:
                 out[:, j] = X[:, column.flag] > 0
         return out
+
+    @property
+    def has_many(self) -> bool:
+        """Are there so many columns that each may cost only a little?"""
+        return len(self.columns) > MANY_COLUMNS
+
+    @property
+    def n_sweeps(self) -> int:
+        """Rounds over the gaps of a row that has several."""
+        return FEW_SWEEPS if self.has_many else N_SWEEPS
 
     @cached_property
     def _standard(self) -> NDArray[np.float32]:
@@ -189,8 +199,10 @@ class Donors:
         values = np.array(column.values, dtype=np.intp)
         given = np.setdiff1d(np.arange(X.shape[1] + Y.shape[1]), own)
         given = most_correlated(self._standard[:, : X.shape[1] + Y.shape[1]], values, given, Y.shape[1])
+        rows = np.flatnonzero(known)
+        Z, cells = columns_of(X, Y, rows, given), X[np.ix_(rows, values)].astype(np.float64)
         return ColumnLaw.learn(
-            X[known], Y[known], self.weight[known], values, column.is_number, given, n_trees
+            Z, cells, self.weight[rows], values, column.is_number, given, n_trees, not self.has_many
         )
 
     def __getstate__(self) -> dict[str, Any]:
@@ -203,7 +215,8 @@ class _Laws:
 
     def __init__(self, donors: Donors, given_target: bool) -> None:
         self._donors, self._given_target = donors, given_target
-        self._n_trees = N_TREES if len(donors.columns) <= MANY_COLUMNS else FEW_TREES
+        self._n_trees = FEW_TREES if donors.has_many else N_TREES
+        self.n_sweeps = donors.n_sweeps
         self._known: dict[int, ColumnLaw | None] = {}
 
     def __getitem__(self, number: int) -> ColumnLaw | None:
@@ -270,12 +283,13 @@ def _drawn(
     hashes = _hashes(rounded(X), rounded(Y))
     several = missing.sum(axis=1) > 1
     number = np.repeat(np.arange(n), n_rows)  # of the completion
+    repeated = np.tile(Y, (n, 1))
     trees = laws.n_trees
     tree = number % trees if n > 1 else (hashes % np.uint64(trees)).astype(np.intp)
     _begin_with_donors(
         laws.columns, donors, weight, now, np.tile(missing, (n, 1)), np.tile(several, n), hashes
     )
-    for sweep in range(N_SWEEPS if several.any() else 1):
+    for sweep in range(laws.n_sweeps if several.any() else 1):
         for j in np.flatnonzero(missing.any(axis=0)):
             rows = np.flatnonzero(missing[:, j] & (several | (sweep == 0)))
             law = laws[int(j)]
@@ -283,7 +297,7 @@ def _drawn(
                 continue
             uniform = _even(hashes[rows], int(j), sweep, n).ravel()
             own = (np.arange(n)[:, None] * n_rows + rows).ravel()
-            given = np.hstack([now[own], np.tile(Y[rows], (n, 1))])
+            given = columns_of(now, repeated, own, law.given)
             drawn = law.draw(given, tree[own], uniform)
             now[np.ix_(own, law.values)] = drawn
     return now.reshape(n, n_rows, X.shape[1])

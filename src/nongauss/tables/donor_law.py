@@ -62,26 +62,32 @@ class ColumnLaw:
     predicted: FloatArray
     moves: bool
     steps: FloatArray | None
+    looks_on: bool
 
     @classmethod
     def learn(
         cls,
-        X: NDArray[Any],
-        Y: NDArray[np.float32],
+        Z: FloatArray,
+        cells: FloatArray,
         weight: FloatArray,
         values: NDArray[np.intp],
         moves: bool,
         given: NDArray[np.intp],
         n_trees: int,
+        looks_on: bool,
     ) -> ColumnLaw:
-        """The law from complete donors X (n, D), and their targets Y (n, P), whose `given` numbers follow."""
-        cells = X[:, values].astype(np.float64)
-        Z = _columns(X, Y, given)
-        slope, level = _ridge(Z, cells, weight)
-        predicted = Z @ slope + level
-        rest = cells - predicted if moves else cells
-        goal, features = _goals(rest, weight), np.hstack([predicted, Z])
-        trees = tuple(_tree(features, goal, rest[:, 0], weight, t) for t in range(n_trees))
+        """The law from the `cells` (n, L) of donors, and from what is `given` of them: Z (n, p).
+
+        `looks_on`: the trees see what is given as well, not the prediction alone.
+        """
+        from sklearn import config_context
+
+        with config_context(assume_finite=True, skip_parameter_validation=True):
+            slope, level = _ridge(Z, cells, weight)
+            predicted = Z @ slope + level
+            rest = cells - predicted if moves else cells
+            goal, features = _goals(rest, weight), np.hstack([predicted, Z]) if looks_on else predicted
+            trees = tuple(_tree(features, goal, rest[:, 0], weight, t) for t in range(n_trees))
         steps = np.unique(cells[:, 0])
         steps_repeat = len(steps) < 0.5 * len(cells)
         return cls(
@@ -94,14 +100,14 @@ class ColumnLaw:
             predicted,
             moves,
             steps if steps_repeat else None,
+            looks_on,
         )
 
-    def draw(self, rows: FloatArray, tree: NDArray[np.intp], uniform: FloatArray) -> FloatArray:
-        """A draw of the column's cells (R, L) for each row (R, D + P), by the tree and number of each."""
-        Z = rows[:, self.given]
+    def draw(self, Z: FloatArray, tree: NDArray[np.intp], uniform: FloatArray) -> FloatArray:
+        """A draw of the column's cells (R, L), given Z (R, p), by the tree and the number of each row."""
         predicted = Z @ self.slope + self.level
-        features = np.hstack([predicted, Z])
-        donor = np.empty(len(rows), dtype=np.intp)
+        features = np.hstack([predicted, Z]) if self.looks_on else predicted
+        donor = np.empty(len(Z), dtype=np.intp)
         for t, one in enumerate(self.trees):
             own = np.flatnonzero(tree == t)
             if len(own):
@@ -119,18 +125,22 @@ def most_correlated(
 ) -> NDArray[np.intp]:
     """Those of the given columns that vary and are most correlated with the values; the targets always.
 
-    `standard` (n, D + P): all columns and then the targets, standardised, constant ones 0.
+    `standard` (n, D + P): all columns and then the targets, standardised, constant ones 0. Where there are
+    more columns than may be taken, one counts only if its correlation is above sqrt(2 log D / n), the largest
+    that D columns of pure noise have (Donoho and Johnstone 1994): chosen noise would fit the donors alone.
     """
-    varies = standard.any(axis=0)[given]
-    most = min(MOST_PREDICTORS, max(2, len(standard) // LEAF))
+    n, most = len(standard), min(MOST_PREDICTORS, max(2, len(standard) // LEAF))
+    size = np.abs(standard.T @ standard[:, values]).max(axis=1, initial=0.0)[given] / n
+    is_target = given >= standard.shape[1] - n_targets
+    varies = standard[0, given] != 0  # a standardised column is nowhere 0 but by chance
+    varies[~varies] = standard[:, given[~varies]].any(axis=0)
+    counts = varies.copy()
     if len(given) > most:
-        every = np.abs(standard.T @ standard[:, values]).max(axis=1, initial=0.0)
-        score = np.where(varies, every[given], -1.0)
-        is_target = given >= standard.shape[1] - n_targets
-        score[is_target & varies] = np.inf
+        counts &= is_target | (size > np.sqrt(2.0 * np.log(len(given)) / n))
+        score = np.where(counts, np.where(is_target, np.inf, size), -1.0)
         best = np.sort(np.argsort(-score, kind="stable")[:most])
-        given, varies = given[best], varies[best]
-    return np.asarray(given[varies], dtype=np.intp)
+        given, counts = given[best], counts[best]
+    return np.asarray(given[counts], dtype=np.intp)
 
 
 def standardised(columns: NDArray[Any], weight: FloatArray) -> NDArray[np.float32]:
@@ -141,11 +151,14 @@ def standardised(columns: NDArray[Any], weight: FloatArray) -> NDArray[np.float3
     return np.where(sd > 0, Z / np.where(sd > 0, sd, 1.0), 0.0).astype(np.float32)
 
 
-def _columns(X: NDArray[Any], Y: NDArray[Any], numbers: NDArray[np.intp]) -> FloatArray:
-    """Some columns of X (n, D) and then Y (n, P) side by side."""
+def columns_of(
+    X: NDArray[Any], Y: NDArray[Any], rows: NDArray[np.intp], numbers: NDArray[np.intp]
+) -> FloatArray:
+    """Some rows (R,) of some columns (p,) of X (n, D) and then Y (n, P) side by side: (R, p)."""
     n_columns = X.shape[1]
     own = numbers < n_columns
-    return np.hstack([X[:, numbers[own]], Y[:, numbers[~own] - n_columns]]).astype(np.float64)
+    parts = [X[np.ix_(rows, numbers[own])], Y[np.ix_(rows, numbers[~own] - n_columns)]]
+    return np.hstack(parts).astype(np.float64)
 
 
 def _ridge(Z: FloatArray, cells: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:

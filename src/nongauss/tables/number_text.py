@@ -33,6 +33,7 @@ _WORDS = {
     "thousand": 3,
     "tsd": 3,
     "million": 6,
+    "mln": 6,
     "mio": 6,
     "mn": 6,
     "billion": 9,
@@ -270,11 +271,14 @@ def _usual_marks(cells: Any) -> Any:
             ("[\u00a0\u2007\u2009\u202f]", " "),
             ("[\u2212\u2013\uff0d]", "-"),
             ("[’‘´`ʼ]", "'"),
+            ("￥", "¥"),
+            ("＄", "$"),
         ):
             cells = pc.replace_substring_regex(cells, pattern=marks, replacement=plain)
     cells = pc.utf8_trim_whitespace(cells)
     cells = pc.replace_substring_regex(cells, pattern=r"^(-?(?:Rs|Fr|[Kk]r))\.", replacement=r"\1")
     if pc.any(pc.ends_with(cells, "-")).as_py():
+        cells = pc.replace_substring_regex(cells, pattern=rf"^({_CURRENCY}) *-+$", replacement=r"\10")
         cells = pc.replace_substring_regex(cells, pattern=r"([0-9])[.,]-+$", replacement=r"\1")
     return cells
 
