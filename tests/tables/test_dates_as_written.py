@@ -200,3 +200,13 @@ def test_zones_by_name_and_times_without_marks():
     np.testing.assert_allclose(
         alone.days, np.array(["2023-01-16T18:00"], "datetime64[s]").astype(float) / 86_400
     )
+
+
+@pytest.mark.parametrize(
+    ("mark", "first", "is_said"), [("/", "month", True), ("-", "day", True), (".", "day", False)]
+)
+def test_an_open_order_of_day_and_month_is_said_but_between_points(mark, first, is_said):
+    column = decode("when", pd.Series([f"03{mark}04{mark}2024", f"05{mark}06{mark}2024"]))
+    days = pd.to_datetime(["2024-03-04", "2024-05-06"] if first == "month" else ["2024-04-03", "2024-06-05"])
+    np.testing.assert_array_equal(column.values, (days - pd.Timestamp(0)).days)
+    assert (f"read with the {first} first, which no cell settles" in column.note) == is_said
