@@ -134,3 +134,16 @@ def test_a_file_is_read(tmp_path):
     frame().to_csv(tmp_path / "data.csv", index=False)
     table = load_table(tmp_path / "data.csv", "y", settings=["tol=0.1"])
     assert (table.source, table.choice.settings) == ("data.csv", {"tol": 0.1})
+
+
+@pytest.mark.parametrize(
+    ("cells", "message"),
+    [
+        (["x"] * 30, "nothing to predict in the target 'y'. It holds only the value x."),
+        ([1.0, 2.5, np.inf] * 10, "'y' holds inf in row 3 below the names"),
+    ],
+)
+def test_a_target_that_no_fit_can_use_is_refused_before_the_fit(cells, message):
+    frame = pd.DataFrame({"a": np.arange(30) ** 2 % 17, "y": cells})
+    with pytest.raises(InputError, match=message):
+        prepare(frame, "y")

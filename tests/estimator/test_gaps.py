@@ -6,6 +6,7 @@ import json
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
@@ -137,7 +138,8 @@ def test_a_file_that_keeps_rows_of_the_table_says_so(entry, tmp_path):
     told = manifest_of(tmp_path / "model")
     fitted = json.dumps(told)
     keeps = "tables.Donors" in fitted
-    assert keeps == (getattr(model, "_donors", None) is not None)
+    parts = (model, *getattr(model, "_models", ()))  # of a mixture of models, these
+    assert keeps == any(getattr(part, "_donors", None) is not None for part in parts)
     assert told["holds_training_rows"] or not keeps
 
 
@@ -150,3 +152,43 @@ def test_a_classifier_of_harmoniums_says_that_its_file_holds_rows(tmp_path):
     assert nongauss.load(tmp_path / "model").holds_training_rows_
     wide = np.random.RandomState(0).rand(60, 101)  # too many columns for donors
     assert not model.fit(wide, wide[:, 0] > 0.5).holds_training_rows_
+
+
+def labelled(n, seed, gaps):
+    """A frame of a label and a number, y = effect(label) + number + N(0, .2^2), gaps in both."""
+    rng = np.random.RandomState(seed)
+    label, x = rng.choice(["a", "b", "c"], n), rng.randn(n)
+    y = np.select([label == "a", label == "b"], [-2.0, 0.0], 2.5) + x + 0.2 * rng.randn(n)
+    X = pd.DataFrame({"label": pd.Series(label, dtype=object), "x": x})
+    X.loc[rng.rand(n) < gaps, "label"] = None
+    X.loc[rng.rand(n) < gaps, "x"] = np.nan
+    return X, y
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("gaps", [0.0, 0.2])
+def test_a_row_without_its_label_has_the_mixture_over_the_labels(gaps):
+    model = SparseGPRegressor(n_scales=1, random_state=0).fit(*labelled(240, 0, gaps))
+    X, y = labelled(600, 1, 0.3)
+    law, gap = model.predict_distribution(X), X.isna()
+    interval = law.interval(0.9)
+    held = (y >= interval[:, 0]) & (y <= interval[:, 1])
+    unlabelled = (gap["label"] & ~gap["x"]).to_numpy()
+    assert 0.8 < held[unlabelled].mean() <= 1.0
+    # the sd of the three effects, each as probable, and of the noise
+    effect = np.sqrt(np.var([-2.0, 0.0, 2.5]) + 0.2**2)
+    assert law.std[unlabelled].mean() == pytest.approx(effect, rel=0.15)
+    centre = law.mean[unlabelled] - X["x"][unlabelled]
+    assert centre.mean() == pytest.approx(0.5 / 3, abs=0.3)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_table_in_parts_is_completed_as_one_in_memory(tmp_path):
+    X, y = labelled(150, 0, 0.2)
+    for i in range(3):
+        X.assign(y=y)[50 * i : 50 * (i + 1)].to_parquet(tmp_path / f"{i}.parquet")
+    model = SparseGPRegressor(n_scales=1, n_inducing=20, max_iter=10, random_state=0)
+    expected = model.fit(X, y).predict_interval(X[:40])
+    found = model.fit(str(tmp_path / "*.parquet"), "y").predict_interval(X[:40])
+    assert_allclose(found, expected, atol=1e-9)
+    assert model.holds_training_rows_

@@ -23,7 +23,7 @@ from nongauss import (
 from nongauss.core.errors import InputError
 from nongauss.optimise.checkpoint import Checkpoint
 from nongauss.rectangle import choose_k
-from nongauss.sparse_gp import inducing
+from nongauss.sparse_gp import params as gp_params
 from nongauss.sparse_gp import streamed_posterior as passes
 
 N = 300
@@ -146,7 +146,7 @@ def test_numbers_of_clusters_that_were_tried_are_not_tried_again(tmp_path, monke
 
 def test_passes_over_a_table_in_parts_are_not_made_again(tmp_path, monkeypatch):
     monkeypatch.setattr(Checkpoint, "due", lambda self: True)
-    monkeypatch.setattr(inducing, "KEPT_NUMBERS", 8 * 100)
+    monkeypatch.setattr(gp_params, "KEPT_NUMBERS", 8 * 100)
     for i in range(3):
         frame = pd.DataFrame(X[100 * i : 100 * i + 100], columns=list("abc"))
         frame.assign(y=COUNT[100 * i : 100 * i + 100]).to_parquet(tmp_path / f"{i}.parquet")
@@ -176,7 +176,7 @@ def test_passes_over_a_table_in_parts_are_not_made_again(tmp_path, monkeypatch):
 
 
 def test_a_file_of_a_table_in_parts_that_was_changed_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(inducing, "KEPT_NUMBERS", 8 * 100)
+    monkeypatch.setattr(gp_params, "KEPT_NUMBERS", 8 * 100)
     frame = pd.DataFrame(X, columns=list("abc")).assign(y=COUNT.astype(float))
     frame.to_parquet(tmp_path / "0.parquet", row_group_size=100)
     model = SparseGPRegressor("poisson", n_inducing=8, max_iter=10, random_state=0)

@@ -32,7 +32,7 @@ from nongauss.harmonium import data as harmonium_data
 from nongauss.optimise.minibatch import Batch, statistics
 from nongauss.rank_factor import fit as rank_factor_fit
 from nongauss.rectangle import estimator as rectangle_estimator
-from nongauss.sparse_gp import inducing
+from nongauss.sparse_gp import params as gp_params
 from nongauss.tables.dask_source import Cluster
 from nongauss.tables.labels import labels_of
 from nongauss.tables.learn import as_source, is_parted, learn
@@ -86,7 +86,7 @@ def folder(tmp_path_factory):
 @pytest.fixture
 def few_in_memory(monkeypatch):
     """Tables of some hundred rows are past memory."""
-    monkeypatch.setattr(inducing, "KEPT_NUMBERS", 8 * 150)
+    monkeypatch.setattr(gp_params, "KEPT_NUMBERS", 8 * 150)
     monkeypatch.setattr(tggm_estimator, "MOST_SAMPLED", 150)
     monkeypatch.setattr(harmonium_data, "MOST_SAMPLED", 150)
     monkeypatch.setattr(rectangle_estimator, "MOST_ROWS", 150)

@@ -135,6 +135,16 @@ def test_values_that_stand_for_gaps(value):
     assert "3 rows" in text["a"]
 
 
+@pytest.mark.parametrize("value", [-1, -9, 99, 0, -999])
+def test_codes_for_a_gap_near_other_values(value):
+    x = rng.integers(25, 70, N).astype(float)
+    x[[3, 7, 50]] = value
+    assert list(warned("gap", a=x)) == ["a"]
+    skewed = rng.lognormal(9, 1, N).round()
+    skewed[[3, 7, 50]] = value
+    assert bool(warned("gap", a=skewed)) == (value < 0)
+
+
 def test_what_only_lies_far_out_stands_for_no_gap():
     skewed = rng.lognormal(0, 2, N)
     flags = np.where(rng.random(N) < 0.05, 1.0, 0.0)

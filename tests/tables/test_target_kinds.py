@@ -157,3 +157,11 @@ def test_codes_of_known_sets_have_no_order_in_their_columns():
     for load in (load_digits, load_iris, load_wine):
         X, y = load(return_X_y=True)
         assert understand_target(y, "y", inputs=read_input(X)).kind is ColumnKind.LABEL
+
+
+def test_a_target_of_times_is_hours():
+    cells = [f"{1 + i % 4}:{i % 60:02d}:30" for i in range(60)]
+    found = understand_target(cells, "finish")
+    want = [1 + i % 4 + (i % 60) / 60 + 30 / 3600 for i in range(60)]
+    np.testing.assert_allclose(target_values(pd.Series(cells), found, "finish"), want)
+    assert "hours" in found.notes[0]

@@ -145,8 +145,8 @@ def prepare(
     spellings, alike = spellings_of(frame) if codes_as_labels else ({}, [])
     frame = spelled(frame, spellings)
     column, (inputs, others) = frame[target], taken_out(frame, declared, target, source)
-    found = _understood(column, target, declared, inputs, task)
     keep = _rows_with_target(column, target, source)
+    found = _understood(column, target, declared, inputs, task)
     column, inputs, n_dropped = column[keep], inputs[keep], int((~keep).sum())
     values, given = target_values(column, found, target), parse_settings(settings)
     beside = beside_of(others, keep, declared, values)
@@ -199,6 +199,10 @@ def _understood(
         inputs=read_input(inputs) if inputs.shape[1] else None,
     )
     _check_is_target(found, target, task)
+    if found.kind is ColumnKind.CONSTANT and decode(target, column).values is None:
+        raise InputError(
+            f"There is nothing to predict in the target {target!r}. {found.reason} Choose another column."
+        )
     return found
 
 
@@ -216,9 +220,16 @@ def _check_is_target(found: TargetKind, target: str, task: str) -> None:
 
 def _rows_with_target(column: pd.Series, target: str, source: str) -> npt.NDArray[np.bool_]:
     """Which rows (N,) have a target, one at least."""
-    there = ~decode(target, column).missing
+    cells = decode(target, column)
+    there = ~cells.missing
     if not there.any():
         raise InputError(f"The target {target!r} is missing in every row of {source}; choose another column.")
+    if cells.values is not None and np.isinf(cells.values).any():
+        row = int(np.argmax(np.isinf(cells.values)))
+        raise InputError(
+            f"The target {target!r} holds {cells.values[row]:g} in row {row + 1} below the names; correct "
+            "the cell, or empty it."
+        )
     return there
 
 

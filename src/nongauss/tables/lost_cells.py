@@ -2,15 +2,46 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nongauss.tables.number_text import MISSING_WORDS
+
 ENOUGH = 0.95
 """The share of a column's cells that must be values, so that the others count as missing."""
 
 _MOSTLY, _MOST_NAMED = 2 / 3, 5
+_LEAST = 0.5  # the share of values below which words for a gap may be labels like others
+
+_GAP_WORDS = MISSING_WORDS - {"no", "none", "nil"}
+"""Words that say that a value is not known, and not that there is nothing of it."""
+
+_NO_DATE = re.compile(r"0000-00-00.*|00[./-]00[./-]0000|9999-12-31.*|(31[./-]12|12[./-]31)[./-]9999")
+"""Dates that programs write where there is none."""
+
+
+def are_values(
+    texts: Sequence[str], count: NDArray[np.intp], odd: NDArray[np.bool_], n_more: int = 0
+) -> bool:
+    """Are texts (L,), that occur so often, values but for few and for words that say that one is not known?
+
+    `odd` (L,): texts that are no values. `n_more`: cells of the column that are no texts, but values;
+    beside these, words have no such right.
+    """
+    n_values, n_cells = int(count[~odd].sum()) + n_more, int(count.sum()) + n_more
+    if n_more or n_values >= ENOUGH * n_cells:
+        return n_values >= ENOUGH * n_cells
+    gaps = sum(int(count[place]) for place in np.flatnonzero(odd) if _is_gap(texts[place]))
+    return n_values >= max(ENOUGH * (n_cells - gaps), _LEAST * n_cells, 1)
+
+
+def _is_gap(text: str) -> bool:
+    """Does the text say that a value is not known?"""
+    text = text.strip().casefold()
+    return text in _GAP_WORDS or _NO_DATE.fullmatch(text) is not None
 
 
 def named_cells(texts: Sequence[str], count: NDArray[np.intp], which: NDArray[np.bool_]) -> str:

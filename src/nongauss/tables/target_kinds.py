@@ -153,6 +153,8 @@ def _seen(raw: pd.Series[Any], column: Column, name: str, inputs: InputTable | N
     if (values == values[0]).all():
         only = kind_of("number").shown(values[0], "", 0.0)
         return TargetKind(ColumnKind.CONSTANT, f"It holds only the value {only}.", notes=notes)
+    if column.kind == "clock":
+        notes = (*notes, f"Column {name!r} is read as hours: 1:30 is 1.5.")
     rows = None if inputs is None else inputs.take(~column.missing)
     seen = numbers_kind(values, name, unit=unit_key(column.unit[1:]), inputs=rows)
     return replace(seen, notes=(*notes, *seen.notes))
@@ -312,7 +314,8 @@ def target_values(column: Any, found: TargetKind, name: str = "") -> Any:
     """
     raw = one_column(column).reset_index(drop=True)
     if found.kind in NUMBERS or found.kind is ColumnKind.CONSTANT:
-        numbers = flat(decode(name or "target", raw), "number", "", 0.0)
+        cells = decode(name or "target", raw)
+        numbers = flat(cells, "clock" if cells.kind == "clock" else "number", "", 0.0)
         assert numbers.values is not None
         return numbers.values / found.scale
     numeric = pd.api.types.is_numeric_dtype(raw.dtype) and not pd.api.types.is_bool_dtype(raw.dtype)

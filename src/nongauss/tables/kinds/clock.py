@@ -16,7 +16,7 @@ from nongauss.tables.column import Cells, Column, ColumnSummary, Kind, label_of
 from nongauss.tables.date_text import clock_hours
 from nongauss.tables.kinds.date import HOURS
 from nongauss.tables.kinds.number import Moments
-from nongauss.tables.lost_cells import ENOUGH, named_cells
+from nongauss.tables.lost_cells import are_values, named_cells
 
 ROWS_AN_HOUR = 10  # rows for each hour in use from which the hours are labels as well
 
@@ -57,7 +57,7 @@ class Clock(Kind):
         hours_of = clock_hours(distinct)
         count = np.bincount(codes[codes >= 0], minlength=len(distinct))
         odd = np.isnan(hours_of)
-        if not len(distinct) or count[~odd].sum() < ENOUGH * count.sum():
+        if not len(distinct) or not are_values(distinct.to_pylist(), count, odd):
             return None
         values = np.append(hours_of, np.nan)[codes]
         lost = named_cells(distinct.to_pylist(), count, odd) if odd.any() else ""

@@ -16,7 +16,7 @@ from nongauss.core.errors import InputError
 from nongauss.tables.column import Cells, Column, ColumnSummary, Kind, label_of, labelled
 from nongauss.tables.date_text import LOCAL, UTC, compact_days, read_dates
 from nongauss.tables.kinds.number import Moments
-from nongauss.tables.lost_cells import ENOUGH, mostly, named_cells
+from nongauss.tables.lost_cells import are_values, mostly, named_cells
 
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 MONTHS = (
@@ -115,7 +115,7 @@ class Date(Kind):
         count = np.bincount(codes[codes >= 0], minlength=len(distinct))
         found = read_dates(distinct, count)
         odd = np.isnan(found.days)
-        if count[~odd].sum() < ENOUGH * count.sum():
+        if not are_values(distinct.to_pylist(), count, odd):
             cells.notes.extend(mostly(distinct.to_pylist(), count, odd, "dates"))
             return None
         notes = list(found.notes)

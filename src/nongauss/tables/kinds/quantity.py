@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from nongauss.core.errors import InputError
 from nongauss.tables.column import Cells, Column, ColumnSummary, Kind, distinct_texts
 from nongauss.tables.kinds.number import Moments, shown_number
-from nongauss.tables.lost_cells import ENOUGH, mostly, named_cells
+from nongauss.tables.lost_cells import ENOUGH, are_values, mostly, named_cells
 from nongauss.tables.number_text import (
     MARK,
     POINT,
@@ -23,6 +23,7 @@ from nongauss.tables.number_text import (
     Votes,
     is_known_unit,
     is_missing_word,
+    percent_style,
     read_numbers,
     two_readings,
     unit_key,
@@ -123,18 +124,18 @@ def read_column(
     """
     found = read_numbers(texts)
     votes = Votes.of(found, count)
-    style = style or votes.style()
+    percent = percent_style(found) if votes.open else ""
+    style = style or percent or votes.style()
     values = found.of_style(style)
     if (found.padded & (count > 0)).any() and (found.whole | np.isnan(values)).all():
         return TextReading(None)
     units = _one_unit(found, values, count, style)
     values = units.values
     notes: tuple[str, ...] = (units.note,) if units.note else ()
-    share = (int(count[~np.isnan(values)].sum()) + n_numbers) / max(int(count.sum()) + n_numbers, 1)
-    if share < ENOUGH:
+    if not are_values(texts, count, np.isnan(values), n_numbers):
         said = notes if units.mixed else mostly(texts, count, np.isnan(values), "numbers")
         return TextReading(None, notes=said)
-    if votes.open:
+    if votes.open and not percent:
         notes += (two_readings(texts, found, style),)
     return TextReading(values, units.form, notes)
 

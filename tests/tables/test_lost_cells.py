@@ -1,0 +1,47 @@
+"""Words for a gap, and dates that stand for none, leave a column what its other cells are."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_array_equal
+
+from nongauss.tables.kinds import decode
+
+
+@pytest.mark.parametrize("word", ["unknown", "-", ".", "missing", "n/a", "#VALUE!", "NULL "])
+def test_words_that_say_a_value_is_not_known_are_gaps_however_many(word):
+    cells = [word if i % 4 == 0 else str(i / 8) for i in range(80)]
+    column = decode("a", pd.Series(cells))
+    want = [np.nan if i % 4 == 0 else i / 8 for i in range(80)]
+    assert column.kind == "quantity"
+    assert_array_equal(column.values, want)
+    assert f"{word.strip()!r} (20 cells)" in column.lost.replace(f"{word!r}", f"{word.strip()!r}")
+
+
+def test_other_words_and_more_gaps_than_values_leave_labels():
+    for word, every in (("red", 8), ("none", 8), ("unknown", 1.5)):
+        cells = [word if i % every < 1 else str(i % 7) for i in range(90)]
+        assert decode("a", pd.Series(cells)).kind == "label"
+
+
+@pytest.mark.parametrize("odd", ["0000-00-00", "9999-12-31", "unknown", "00.00.0000"])
+def test_dates_that_stand_for_none_are_gaps(odd):
+    days = pd.date_range("2021-01-01", periods=60).strftime("%Y-%m-%d").to_numpy(dtype=object)
+    days[::6] = odd
+    column = decode("when", pd.Series(days))
+    assert column.kind == "date"
+    assert_array_equal(np.isnan(column.values), np.arange(60) % 6 == 0)
+    assert f"{odd!r} (10 cells)" in column.lost
+
+
+def test_times_of_day_with_gaps():
+    column = decode("at", pd.Series(["unknown" if i % 5 == 0 else f"{i % 24}:30" for i in range(60)]))
+    assert column.kind == "clock"
+    assert np.isnan(column.values).sum() == 12
+
+
+def test_a_dash_behind_a_currency_is_nothing_of_it():
+    column = decode("paid", pd.Series(["$ -", "$ 5.00", "$ (2.50)", "¥-"][:3] * 5))
+    assert_array_equal(column.values, [0.0, 5.0, -2.5] * 5)
