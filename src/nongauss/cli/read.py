@@ -141,9 +141,7 @@ def prepare(
     label; not where other rows stay as they are.
     """
     _check_target(frame, target, source)
-    frame = without_gap_values(frame, declared.missing).reset_index(drop=True)
-    spellings, alike = spellings_of(frame) if codes_as_labels else ({}, [])
-    frame = spelled(frame, spellings)
+    frame, spellings, alike = _cells(frame, declared, codes_as_labels)
     column, (inputs, others) = frame[target], taken_out(frame, declared, target, source)
     keep = _rows_with_target(column, target, source)
     found = _understood(column, target, declared, inputs, task)
@@ -170,6 +168,15 @@ def prepare(
     )
     said = (*before.summary(), *left_out_notes(roles), *notes)
     return Table(rows, y, before, levels, said, beside.fit_params, beside.groups, spellings)
+
+
+def _cells(
+    frame: pd.DataFrame, declared: Declared, one_case: bool
+) -> tuple[pd.DataFrame, dict[str, dict[str, str]], list[str]]:
+    """The table with declared gaps and, for `one_case`, words of one spelling; the spellings; notes."""
+    frame = without_gap_values(frame, declared.missing).reset_index(drop=True)
+    spellings, notes = spellings_of(frame) if one_case else ({}, [])
+    return spelled(frame, spellings), spellings, notes
 
 
 def _check_target(frame: pd.DataFrame, target: str, source: str) -> None:
