@@ -1,7 +1,9 @@
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
 from nongauss.core.errors import InputError
+from nongauss.predictive.law import LaplaceNoiseDistribution
 from nongauss.predictive.rowwise import TRANSFORMS, bounded_exp
 from predictive import laws
 
@@ -38,3 +40,12 @@ def test_transforms_go_there_and_back():
     for value, back in TRANSFORMS.values():
         np.testing.assert_allclose(back(value(np.array([-3.0, 0.0, 2.0]))), [-3.0, 0.0, 2.0], atol=1e-12)
     assert np.isfinite(bounded_exp(1e9))
+
+
+def test_newton_steps_and_a_bracket_find_the_same_quantiles():
+    for law in (laws.gamma(2.0)(M, V), LaplaceNoiseDistribution(M, V, 0.5)):
+        rows = np.arange(len(law))
+        for level in (1e-6, 0.05, 0.5, 0.95, 0.9999):
+            root, is_settled = law._newton(level, rows)
+            assert is_settled.all()
+            assert_allclose(root, law._bracketed_root(level, rows), rtol=1e-9, atol=1e-10)

@@ -11,6 +11,7 @@ from numpy.testing import assert_array_equal
 from encoding import encoder_of
 from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.tables.column import ColumnKind
+from nongauss.tables.files import read_table
 from nongauss.tables.kinds import decode
 from nongauss.tables.number_text import COMMA, POINT, read_numbers, unit_key
 from nongauss.tables.target_kinds import column_kind
@@ -247,3 +248,32 @@ def test_parts_of_a_column_of_quantities(tmp_path):
     whole, parts = (encoder_of(table) for table in (frame.iloc[:20], tmp_path))
     assert parts.columns[0].part == whole.columns[0].part == ".# kg"
     assert_array_equal(parts.raw(frame)[0].values, [*(i + 0.5 for i in range(20)), *[3] * 10])
+
+
+@pytest.mark.parametrize(
+    ("texts", "values"),
+    [
+        (["$125,900", "$14,000"], [125_900, 14_000]),
+        (["$1,659", "$9,702"], [1_659, 9_702]),
+        (["125.900 €", "14.000 €"], [125_900, 14_000]),
+        (["12.345 %", "14.001 %"], [12.345, 14.001]),
+        (["12,345%", "14,001%"], [12.345, 14.001]),
+    ],
+)
+def test_three_digits_behind_a_mark_are_thousands_of_money_and_decimals_of_a_percentage(texts, values):
+    column = decode("x", pd.Series(texts))
+    assert column.note == ""
+    np.testing.assert_allclose(column.values, values, rtol=1e-15)
+
+
+@pytest.mark.parametrize("texts", [["1,659 €", "1,702 €"], ["$1.234M", "$1.702M"], ["125,900", "14,000"]])
+def test_small_amounts_and_numbers_without_a_currency_stay_open_and_are_noted(texts):
+    assert "which no cell settles" in decode("x", pd.Series(texts)).note
+
+
+def test_a_style_that_other_columns_of_the_file_settle_is_not_warned_of(tmp_path, recwarn):
+    (tmp_path / "t.csv").write_text("weight,height\n12.345 kg,1.25\n14.001 kg,2.5\n")
+    weight = decode("weight", read_table(tmp_path / "t.csv")["weight"])
+    np.testing.assert_allclose(weight.values, [12.345, 14.001], rtol=1e-15)
+    assert weight.note == ""
+    assert not recwarn.list

@@ -23,6 +23,7 @@ from nongauss.tables.number_text import (
     POINT,
     NumberTexts,
     Votes,
+    percent_style,
     plain_number,
     read_numbers,
     two_readings,
@@ -99,8 +100,9 @@ def one_style(frame: pd.DataFrame, as_text: AsText, separator: str, file: str, n
     style = total.style(COMMA if separator == ";" and total.comma else POINT)
     for column in columns:
         name = str(frame.columns[column.place])
-        own = _own_style(column, name, file) or style
-        if total.open and column.votes.either:
+        percent = percent_style(column.found) if total.open else ""
+        own = _own_style(column, name, file) or percent or style
+        if total.open and column.votes.either and not percent:
             notes.append(f"Column {name!r} {two_readings(column.texts, column.found, own)}.")
         if own == POINT and column.place in suspects:
             continue

@@ -6,6 +6,7 @@ cells of a column. Calendar arithmetic is NumPy's.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,10 +34,25 @@ _NAME = (
 _WEEKDAY = r"(?:(?i:mon|tues?|wed(?:nes)?|thu(?:rs?)?|fri|sat(?:ur)?|sun)(?:day)?[.,]* +)?"
 _Y, _Y2, _D = "(?P<y>[0-9]{4})", "(?P<short>[0-9]{2})", "(?P<d>[0-9]{1,2})(?:st|nd|rd|th)?"
 _M, _A, _B = "(?P<m>[0-9]{1,2})", "(?P<a>[0-9]{1,2})", "(?P<b>[0-9]{1,2})"
+_ZONES = {
+    "EST": -300,
+    "EDT": -240,
+    "CST": -360,
+    "CDT": -300,
+    "MST": -420,
+    "MDT": -360,
+    "PST": -480,
+    "PDT": -420,
+    "CET": 60,
+    "CEST": 120,
+}
+"""Minutes ahead of UTC of zones by name: those of RFC 2822, and central Europe's."""
+
+_ZONE = rf"(?P<z>Z|UTC|GMT|{'|'.join(_ZONES)}|[+-][0-9]{{2}}(?::?[0-9]{{2}})?)?"
 _TIME = (
     r"(?:(?:T| *, *| +(?:at +)?)(?P<H>[0-9]{1,2})(?:[:h](?P<M>[0-9]{2})(?::(?P<S>[0-9]{2})"
     r"(?:[.,](?P<f>[0-9]{1,9}))?)?)?(?: *(?P<p>[AaPp])\.?[Mm]\.?)?"
-    r" *(?P<z>Z|UTC|GMT|[+-][0-9]{2}(?::?[0-9]{2})?)?)?"
+    rf" *{_ZONE})?"
 )
 _FORMS = tuple(
     f"^{form}$"
@@ -44,6 +60,8 @@ _FORMS = tuple(
         *(f"{_Y}{mark}{_M}{mark}{_D}{_TIME}" for mark in ("-", "/", r"\.")),
         *(f"{_A}{mark}{_B}{mark}{_Y}{_TIME}" for mark in (r"\.", "/", "-")),
         f"{_Y}(?P<m>[0-9]{{2}})(?P<d>[0-9]{{2}}){_TIME}",
+        f"{_Y}(?P<m>[0-9]{{2}})(?P<d>[0-9]{{2}})T(?P<H>[0-9]{{2}})(?P<M>[0-9]{{2}})(?P<S>[0-9]{{2}})"
+        f"(?P<f>)(?P<p>){_ZONE}",
         f"{_WEEKDAY}{_D}[-/., ]*{_NAME}[-/., ]*{_Y}{_TIME}",
         f"{_WEEKDAY}{_NAME} *{_D},? +{_Y}{_TIME}",
         f"{_Y}[-/., ]*{_NAME}[-/., ]*{_D}{_TIME}",
@@ -84,7 +102,7 @@ def read_dates(texts: Any, count: NDArray[np.intp], order: str = "") -> DateText
     n = len(cells)
     fields = {name: np.full(n, np.nan) for name in ("y", "m", "d", "a", "b", "seconds", "offset")}
     left = np.arange(n)
-    short, slashed = np.zeros(n, dtype=np.bool_), np.zeros(n, dtype=np.bool_)
+    short, marks = np.zeros(n, dtype=np.bool_), np.full(n, "", dtype="U1")
     for form in _FORMS:
         if not len(left):
             break
@@ -97,9 +115,9 @@ def read_dates(texts: Any, count: NDArray[np.intp], order: str = "") -> DateText
             at = left[found]
             _read_form(parts.filter(pa.array(found)), fields, at)
             short[at] = "(?P<short>" in form
-            slashed[at] = f"{_A}/{_B}" in form
+            marks[at] = next((mark for mark in "/-." if f"{_A}{re.escape(mark)}{_B}" in form), "")
             left = left[~found]
-    return _assembled(cells, fields, count, order, short, slashed)
+    return _assembled(cells, fields, count, order, short, marks)
 
 
 def compact_days(values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -220,7 +238,7 @@ def _minutes(zone: str) -> float:
     if not zone:
         return np.nan
     if zone[0] not in "+-":
-        return 0.0
+        return float(_ZONES.get(zone, 0))
     digits = zone[1:].replace(":", "").ljust(4, "0")
     return float(f"{zone[0]}1") * (60 * int(digits[:2]) + int(digits[2:]))
 
@@ -231,16 +249,17 @@ def _assembled(
     count: NDArray[np.intp],
     order: str,
     short: NDArray[np.bool_],
-    slashed: NDArray[np.bool_],
+    marks: NDArray[np.str_],
 ) -> DateTexts:
     """Days of the numbers that were read, in the order of all of them."""
     notes = []
     three = ~np.isnan(fields["a"]) & (count > 0)
     if three.any():
         if not order:
-            order, is_open = _order_of(fields, count, three, short, slashed)
-            if is_open and slashed[three].any():
-                at = int(np.flatnonzero(three)[0])
+            order, is_open = _order_of(fields, count, three, short, marks)
+            unsettled = three & (marks != ".")
+            if is_open and unsettled.any():
+                at = int(np.flatnonzero(unsettled)[0])
                 day = "day" if order == DAY_FIRST else "month"
                 notes.append(
                     f"has dates such as {cells[at].as_py()!r}, read with the {day} first, which no cell "
@@ -277,7 +296,7 @@ def _order_of(
     count: NDArray[np.intp],
     three: NDArray[np.bool_],
     short: NDArray[np.bool_],
-    slashed: NDArray[np.bool_],
+    marks: NDArray[np.str_],
 ) -> tuple[str, bool]:
     """The order of three numbers that most cells can only have; and whether none settles it.
 
@@ -290,7 +309,7 @@ def _order_of(
     month_first = int(count[three & (b > 12) & (a <= 12)].sum())
     if day_first != month_first:
         return (DAY_FIRST if day_first > month_first else MONTH_FIRST), False
-    return (MONTH_FIRST if slashed[three].any() else DAY_FIRST), bool((a[three] != b[three]).any())
+    return (MONTH_FIRST if (marks[three] == "/").any() else DAY_FIRST), bool((a[three] != b[three]).any())
 
 
 def _put_in_order(fields: dict[str, NDArray[np.float64]], order: str) -> None:

@@ -242,7 +242,8 @@ class TableEncoder:
         chosen = [i for i, code in enumerate(self.columns) if code.encoded_names]
         n_rows, columns = self._read(X, estimator_name, chosen, notes)
         out = np.zeros((n_rows, len(self.encoded_names)))
-        places = [self.places[i] for i in chosen]
+        origin = self.places
+        places = [origin[i] for i in chosen]
         number = {place: j for j, place in enumerate(dict.fromkeys(places))}
         missing = np.zeros((n_rows, len(number)), dtype=np.bool_)
         new: list[str] = []
@@ -325,8 +326,8 @@ class TableEncoder:
         self, X: Any, estimator_name: str, chosen: Sequence[int], notes: list[str], narrow: bool = False
     ) -> tuple[int, Iterator[tuple[ColumnCode, Column]]]:
         """Number of rows, and flat columns one after the other; what a warning should say goes to `notes`."""
-        table = read_input(X, estimator_name)
-        places = [self.places[i] for i in chosen]
+        table, origin = read_input(X, estimator_name), self.places
+        places = [origin[i] for i in chosen]
         if narrow:
             table, where = self._narrowed(table, list(dict.fromkeys(places)), estimator_name, notes)
         else:

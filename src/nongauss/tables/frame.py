@@ -205,7 +205,8 @@ def match_columns(
                 f"X lacks {listed(absent)}, which {estimator_name} was fitted with; "
                 f"add it, or leave its cells missing. X has {listed(table.names)}."
             )
-        extra = [name for name in table.names if name not in set(feature_names)]
+        known = set(feature_names)
+        extra = [name for name in table.names if name not in known]
         if extra:
             notes.append(f"Columns that were not there when fitting are ignored: {listed(extra)}.")
         return [place[name] for name in feature_names]

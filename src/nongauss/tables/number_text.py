@@ -65,7 +65,11 @@ _TAIL = re.compile(
 _NO_UNIT = re.compile(r"Q[1-4]|[ap]\.?m\.?|st|nd|rd|th", re.IGNORECASE)
 """Tails that are no units: quarters, halves of a day, ordinals."""
 
-_LONGEST_UNIT = 20
+_LONGEST_UNIT, _GROUP = 20, 3
+
+_FROM = 10.0
+"""Amounts of money from which there are no tenths of a cent."""
+
 _SAME_UNIT = {
     "usd": "$",
     "us$": "$",
@@ -166,10 +170,34 @@ def read_numbers(texts: Any) -> NumberTexts:
     )
     which = np.asarray(pc.fill_null(around.indices, len(known) - 1))
     numbers = {style: sign[which] * _values(digits, power[which], legal[which], style) for style in _STYLES}
+    _settle_money(numbers, patterns[which], power[which] == "")
     alone = np.array([found == _ALONE for found in known])[which]
     whole = alone & _matches(digits, r"^[0-9]+$")
     padded = whole & _matches(digits, r"^0[0-9]{2,}$")
     return NumberTexts(numbers[POINT], numbers[COMMA], patterns[which], whole, padded)
+
+
+def _settle_money(
+    numbers: dict[str, NDArray[np.float64]], patterns: NDArray[np.object_], is_whole: NDArray[np.bool_]
+) -> None:
+    """Take away the reading of amounts of money (L,) in which three digits are decimals, as no money has.
+
+    Left are small amounts, as prices of fuel do have three ("1,659 €"), but for dollars with a comma, and
+    numbers of thousands or millions, which `is_whole` (L,) excludes.
+    """
+    point, comma = numbers[POINT], numbers[COMMA]
+    keys = {pattern: unit_key(str(pattern)) for pattern in set(patterns)}
+    money = np.array([_is_currency(keys[pattern]) for pattern in patterns], dtype=np.bool_)
+    dollars = np.array([keys[pattern] == "$" for pattern in patterns], dtype=np.bool_)
+    large = np.minimum(np.abs(point), np.abs(comma)) >= _FROM
+    either = money & is_whole & ~np.isnan(point) & ~np.isnan(comma)
+    point[either & large & (np.abs(point) < np.abs(comma))] = np.nan
+    comma[either & (large | dollars) & (np.abs(comma) < np.abs(point))] = np.nan
+
+
+def _is_currency(key: str) -> bool:
+    """Is this the key of a currency?"""
+    return re.fullmatch(_CURRENCY, key, re.IGNORECASE) is not None
 
 
 def unit_key(pattern: str) -> str:
@@ -181,18 +209,32 @@ def unit_key(pattern: str) -> str:
 
 def is_known_unit(key: str) -> bool:
     """Is this key of a unit a currency, or one of the units that people know?"""
-    return key in KNOWN_UNITS or re.fullmatch(_CURRENCY, key, re.IGNORECASE) is not None
+    return key in KNOWN_UNITS or _is_currency(key)
 
 
 def plain_number(text: str, style: str) -> str:
-    """A text that is a number of this style with a decimal point, and without marks between thousands."""
+    """A text that is a number of this style with a decimal point, and without marks between thousands.
+
+    Three decimals get a fourth, so that nothing else can be read in them.
+    """
     return _DIGITS.sub(lambda found: _without_groups(found[0], style), text, count=1)
 
 
 def _without_groups(digits: str, style: str) -> str:
     """Digits of a style as those of the point style without groups."""
     whole, _, rest = digits.partition(style)
+    rest += "0" * (len(rest) == _GROUP)
     return re.sub(r"[^0-9]", "", whole) + (f".{rest}" if rest else "")
+
+
+def percent_style(found: NumberTexts) -> str:
+    """The style in which percentages of two readings ("12.345 %") have decimals; "" of other numbers."""
+    either = ~np.isnan(found.point) & ~np.isnan(found.comma) & (found.point != found.comma)
+    keys = {unit_key(str(pattern)) for pattern in found.patterns[either]}
+    if not keys or not keys <= {"%", "‰"}:
+        return ""
+    points = (np.abs(found.point[either]) < np.abs(found.comma[either])).mean()
+    return POINT if points >= 0.5 else COMMA
 
 
 def two_readings(texts: Any, found: NumberTexts, style: str) -> str:

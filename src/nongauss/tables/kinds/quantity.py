@@ -23,6 +23,7 @@ from nongauss.tables.number_text import (
     Votes,
     is_known_unit,
     is_missing_word,
+    percent_style,
     read_numbers,
     two_readings,
     unit_key,
@@ -123,7 +124,8 @@ def read_column(
     """
     found = read_numbers(texts)
     votes = Votes.of(found, count)
-    style = style or votes.style()
+    percent = percent_style(found) if votes.open else ""
+    style = style or percent or votes.style()
     values = found.of_style(style)
     if (found.padded & (count > 0)).any() and (found.whole | np.isnan(values)).all():
         return TextReading(None)
@@ -133,7 +135,7 @@ def read_column(
     if not are_values(texts, count, np.isnan(values), n_numbers):
         said = notes if units.mixed else mostly(texts, count, np.isnan(values), "numbers")
         return TextReading(None, notes=said)
-    if votes.open:
+    if votes.open and not percent:
         notes += (two_readings(texts, found, style),)
     return TextReading(values, units.form, notes)
 
