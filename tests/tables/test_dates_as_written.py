@@ -11,7 +11,7 @@ from numpy.testing import assert_array_equal
 
 from encoding import encoder_of
 from nongauss.core.errors import InputError, NongaussWarning
-from nongauss.tables.date_text import read_dates
+from nongauss.tables.date_text import LOCAL, read_dates
 from nongauss.tables.kinds import decode
 
 DAY = dt.datetime(2024, 12, 31)
@@ -184,6 +184,22 @@ def test_times_of_day():
     assert_array_equal(encoder.raw(pd.DataFrame({"at": ["2:05 PM"]}))[0].values, [14 + 5 / 60])
     with pytest.raises(InputError, match=r"'at' held times of day when .* but holds 'noon'"):
         encoder.raw(pd.DataFrame({"at": ["noon"]}))
+
+
+def test_zones_by_name_and_times_without_marks():
+    texts = pa.array(["2023-01-16 13:54 EST", "2023-07-16 13:54 EDT"], pa.large_string())
+    found = read_dates(texts, np.array([1, 1]))
+    assert found.zone == LOCAL
+    want = np.array(["2023-01-16T13:54", "2023-07-16T13:54"], "datetime64[s]").astype(float) / 86_400
+    np.testing.assert_allclose(found.days, want, rtol=0, atol=1e-8)
+    found = read_dates(pa.array(["20230116T135430", "20230117T000000Z"], pa.large_string()), np.array([1, 1]))
+    want = np.array(["2023-01-16T13:54:30", "2023-01-17T00:00:00"], "datetime64[s]").astype(float) / 86_400
+    np.testing.assert_allclose(found.days, want, rtol=0, atol=1e-8)
+    alone = read_dates(pa.array(["16 Jan 2023 10:00 PST"], pa.large_string()), np.array([1]))
+    assert alone.zone == "-08:00"
+    np.testing.assert_allclose(
+        alone.days, np.array(["2023-01-16T18:00"], "datetime64[s]").astype(float) / 86_400
+    )
 
 
 @pytest.mark.parametrize(

@@ -88,7 +88,9 @@ def split_rows(table: Table, held_out: HeldOut, seed: int, *, several: bool = Tr
     if share == 0:
         return Split("No rows were held out.")
     if n < _FEWEST_ROWS:
-        return Split(f"{n} rows are too few to hold any out ({_FEWEST_ROWS} are needed).")
+        return Split(
+            f"{n} row{'s are' if n > 1 else ' is'} too few to hold any out ({_FEWEST_ROWS} are needed)."
+        )
     if held_out.how == LAST:
         return _last(table, share)
     n_parts = max(2, round(1.0 / share))

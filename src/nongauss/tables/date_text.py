@@ -34,10 +34,25 @@ _NAME = (
 _WEEKDAY = r"(?:(?i:mon|tues?|wed(?:nes)?|thu(?:rs?)?|fri|sat(?:ur)?|sun)(?:day)?[.,]* +)?"
 _Y, _Y2, _D = "(?P<y>[0-9]{4})", "(?P<short>[0-9]{2})", "(?P<d>[0-9]{1,2})(?:st|nd|rd|th)?"
 _M, _A, _B = "(?P<m>[0-9]{1,2})", "(?P<a>[0-9]{1,2})", "(?P<b>[0-9]{1,2})"
+_ZONES = {
+    "EST": -300,
+    "EDT": -240,
+    "CST": -360,
+    "CDT": -300,
+    "MST": -420,
+    "MDT": -360,
+    "PST": -480,
+    "PDT": -420,
+    "CET": 60,
+    "CEST": 120,
+}
+"""Minutes ahead of UTC of zones by name: those of RFC 2822, and central Europe's."""
+
+_ZONE = rf"(?P<z>Z|UTC|GMT|{'|'.join(_ZONES)}|[+-][0-9]{{2}}(?::?[0-9]{{2}})?)?"
 _TIME = (
     r"(?:(?:T| *, *| +(?:at +)?)(?P<H>[0-9]{1,2})(?:[:h](?P<M>[0-9]{2})(?::(?P<S>[0-9]{2})"
     r"(?:[.,](?P<f>[0-9]{1,9}))?)?)?(?: *(?P<p>[AaPp])\.?[Mm]\.?)?"
-    r" *(?P<z>Z|UTC|GMT|[+-][0-9]{2}(?::?[0-9]{2})?)?)?"
+    rf" *{_ZONE})?"
 )
 _FORMS = tuple(
     f"^{form}$"
@@ -45,6 +60,8 @@ _FORMS = tuple(
         *(f"{_Y}{mark}{_M}{mark}{_D}{_TIME}" for mark in ("-", "/", r"\.")),
         *(f"{_A}{mark}{_B}{mark}{_Y}{_TIME}" for mark in (r"\.", "/", "-")),
         f"{_Y}(?P<m>[0-9]{{2}})(?P<d>[0-9]{{2}}){_TIME}",
+        f"{_Y}(?P<m>[0-9]{{2}})(?P<d>[0-9]{{2}})T(?P<H>[0-9]{{2}})(?P<M>[0-9]{{2}})(?P<S>[0-9]{{2}})"
+        f"(?P<f>)(?P<p>){_ZONE}",
         f"{_WEEKDAY}{_D}[-/., ]*{_NAME}[-/., ]*{_Y}{_TIME}",
         f"{_WEEKDAY}{_NAME} *{_D},? +{_Y}{_TIME}",
         f"{_Y}[-/., ]*{_NAME}[-/., ]*{_D}{_TIME}",
@@ -221,7 +238,7 @@ def _minutes(zone: str) -> float:
     if not zone:
         return np.nan
     if zone[0] not in "+-":
-        return 0.0
+        return float(_ZONES.get(zone, 0))
     digits = zone[1:].replace(":", "").ljust(4, "0")
     return float(f"{zone[0]}1") * (60 * int(digits[:2]) + int(digits[2:]))
 
