@@ -22,6 +22,7 @@ from nongauss.tables.files import read_table
 from nongauss.tables.frame import InputTable, read_input
 from nongauss.tables.kinds import decode
 from nongauss.tables.labels import LabelCoder
+from nongauss.tables.learn import without_lost_cells
 from nongauss.tables.roles import ColumnRole, gap_warnings, understand_columns
 from nongauss.tables.target_kinds import target_numbers, target_values, understand_target
 
@@ -140,8 +141,9 @@ def prepare(
     choice = choose(values, found.kind, model, task, given, needs=beside.fit_params)
     y, levels, found = _for_task(column, found, choice.task, target)
     rows, roles = _inputs(inputs, y, (target, source), declared, codes_as_labels)
+    rows, lost = without_lost_cells(rows)
     asked = {name for name, value in (("model", model), ("task", task)) if value != "auto"}
-    notes = [*found.notes, *_on_rows(n_dropped, y, target), *beside.notes, *grouped_notes(roles)]
+    notes = [*found.notes, *_on_rows(n_dropped, y, target), *beside.notes, *lost, *grouped_notes(roles)]
     before = Before(
         source=source,
         n_rows=len(y),
