@@ -165,3 +165,15 @@ def test_a_target_of_times_is_hours():
     want = [1 + i % 4 + (i % 60) / 60 + 30 / 3600 for i in range(60)]
     np.testing.assert_allclose(target_values(pd.Series(cells), found, "finish"), want)
     assert "hours" in found.notes[0]
+
+
+def test_a_number_that_is_never_seen_between_frequent_ones_makes_codes_of_them() -> None:
+    rng = np.random.default_rng(0)
+    found = understand_target(
+        rng.choice([1, 2, 3, 5, 6, 7], 210, p=[0.33, 0.35, 0.08, 0.06, 0.04, 0.14]), "y"
+    )
+    assert found.kind is ColumnKind.LABEL
+    assert "gaps between" in found.reason
+    assert understand_target(rng.choice([3, 7, 21], 200), "dx").kind is ColumnKind.LABEL
+    counts = rng.negative_binomial(2, 0.4, 400)  # a rare count that happens to be missing says nothing
+    assert understand_target(counts[counts != counts.max() - 1], "y").kind is ColumnKind.COUNT

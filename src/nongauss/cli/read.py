@@ -30,6 +30,7 @@ from nongauss.tables.files import read_table
 from nongauss.tables.frame import InputTable, read_input
 from nongauss.tables.kinds import decode
 from nongauss.tables.labels import LabelCoder
+from nongauss.tables.learn import without_lost_cells
 from nongauss.tables.roles import ColumnRole, gap_warnings, understand_columns
 from nongauss.tables.target_kinds import target_numbers, target_values, understand_target
 
@@ -151,8 +152,9 @@ def prepare(
     choice = choose(values, found.kind, model, task, given, needs=beside.fit_params)
     y, levels, found = _for_task(column, found, choice.task, target)
     rows, roles = _inputs(inputs, y, (target, source), declared, codes_as_labels)
+    rows, lost = without_lost_cells(rows)
     asked = {name for name, value in (("model", model), ("task", task)) if value != "auto"}
-    notes = [*alike, *found.notes, *_on_rows(n_dropped, y, target), *beside.notes, *grouped_notes(roles)]
+    notes = [*alike, *found.notes, *_on_rows(n_dropped, y, target), *beside.notes, *lost]
     before = Before(
         source=source,
         n_rows=len(y),
@@ -164,9 +166,9 @@ def prepare(
         candidates=candidates(choice, found, values, beside.fit_params),
         beside={what: str(cells.name) for what, cells in others.items()},
         asked=frozenset(asked | given.keys()),
-        notes=notes,
+        notes=[*notes, *grouped_notes(roles)],
     )
-    said = (*before.summary(), *left_out_notes(roles), *notes)
+    said = (*before.summary(), *left_out_notes(roles), *before.notes)
     return Table(rows, y, before, levels, said, beside.fit_params, beside.groups, spellings)
 
 

@@ -98,7 +98,7 @@ def score_table(model: Any, data: Path, target: str | None = None) -> ScoreSheet
             "The law of the training target is not in the file; the baseline has seen the rows scored."
         )
     constant, other = _constant(model, found, about.marginal)
-    setting = Setting(name, constant, about.n_rows or len(y), rows.shape[1] - 1)
+    setting = Setting(name, constant, about.n_rows or len(y), rows.shape[1] - 1, judges="rows of the file")
     sheet = in_units_of_table(found, about.scale)
     return ScoreSheet(
         name, sheet.figures(), standard_errors(sheet), verdict(found, {constant: other}, setting), notes

@@ -69,7 +69,7 @@ class Setting:
     `target`: its name. `constant`: the baseline that looks at no column. `n_fitted` rows and `n_columns` that
     models were fitted to. `leaks`: columns that alone give the target away. `other_models`: names to try.
     `lowest`: the smallest target that was seen. `warnings`: sentences that the verdict must not be read
-    without.
+    without. `judges`: what the rows are called that judge.
     """
 
     target: str
@@ -81,6 +81,7 @@ class Setting:
     other_models: Sequence[str] = ()
     lowest: float = -math.inf
     warnings: Sequence[str] = ()
+    judges: str = "held-out rows"
 
     @property
     def margin(self) -> float:
@@ -90,7 +91,7 @@ class Setting:
 
 def no_verdict(why: str) -> Verdict:
     """The verdict on a model of which nothing is known."""
-    advice = "hold rows out (--test-size 0.2), or give a labelled file (--test FILE)."
+    advice = "give a labelled file (--test FILE), or of ten rows and more hold some out (--test-size 0.2)."
     return Verdict(sentences=[f"Nothing is known of its worth: {why}"], advice=[advice])
 
 
@@ -172,7 +173,7 @@ def _headline(
     worth: str, against: tuple[Difference, Difference], model: Scores, constant: Scores, setting: Setting
 ) -> str:
     score, error = against
-    plain, rows = _figures(model, constant), f"on {len(model.log_score)} held-out rows"
+    plain, rows = _figures(model, constant), f"on {len(model.log_score)} {setting.judges}"
     name = setting.constant
     if worth == BETTER and score.sign > 0:
         reading = f"{_more_probability(score.mean)} for what happened"

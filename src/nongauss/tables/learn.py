@@ -21,7 +21,7 @@ from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.tables.column import Column, ColumnSummary, listed
 from nongauss.tables.dask_source import dask_source
 from nongauss.tables.encoder import ColumnCode, TableEncoder, code_of
-from nongauss.tables.frame import n_rows_of, read_input
+from nongauss.tables.frame import InputTable, n_rows_of, read_input
 from nongauss.tables.kinds import kind_of
 from nongauss.tables.kinds.label import MOST_LEVELS
 from nongauss.tables.parquet import ParquetParts, parquet_source
@@ -101,14 +101,35 @@ def _warn_ignored(codes: Sequence[ColumnCode], columns: Sequence[ColumnSummary],
         warnings.warn(f"X has columns that are ignored: {'; '.join(notes)}.", NongaussWarning, stacklevel=5)
 
 
+def without_lost_cells(table: InputTable) -> tuple[InputTable, list[str]]:
+    """The table with texts among values as missing cells, and a sentence on each column that has some.
+
+    So they are told once, of the whole column, and no part of it has too many of them to be values.
+    """
+    said = []
+    for place in range(len(table.labels)):
+        column = table.column(place)
+        if column.values is None or not column.lost:
+            continue
+        cells = np.array(table.raw(place), dtype=object)
+        cells[np.isnan(column.values)] = None
+        table = table.with_column(place, cells)
+        said.append(f"Column {column.name!r} {lost_note(column)}.")
+    return table, said
+
+
+def lost_note(column: Column) -> str:
+    """What is to be said of the texts of a column that count as missing, "" where there are none."""
+    return f"has cells that are no values and count as missing: {column.lost}" if column.lost else ""
+
+
 LABEL = "label"
 """The kind that any column of texts can be."""
 
 
 def _note_of(column: Column) -> str:
     """What is to be said of how a column was read, "" for nothing."""
-    lost = f"has cells that are no values and count as missing: {column.lost}" if column.lost else ""
-    return "; ".join(filter(None, (column.note, lost)))
+    return "; ".join(filter(None, (column.note, lost_note(column))))
 
 
 def _sum_or_none(first: Any, second: Any) -> Any:

@@ -22,6 +22,7 @@ MOST_CODES, LARGEST_CODE = 10, 20.0  # so few whole numbers, so near to 0, may b
 CLEAR_SKEW = 1.0  # skewness from which positive numbers call for a positive likelihood
 WIDE = 0.3  # standard deviation as a share of the mean; below it positive numbers are as good as any
 _ROWS_A_CODE, _ROWS_A_GRADE = 5, 2
+_FREQUENT = 5  # rows on both sides of a number that is never seen, by which it is skipped rather than rare
 _LARGEST_WHOLE = 2.0**53  # beyond, a float64 does not tell whole numbers apart
 _FEWEST_ZEROS, _MASS_AT_ZERO = 3, 0.02
 _SHARE_SPREAD = 0.1  # numbers in [0, 1] of a smaller range are rather measurements
@@ -106,6 +107,8 @@ def _whole(values: FloatArray, levels: FloatArray, freq: FloatArray, name: str, 
     if word and k <= MOST_GRADES and n >= _ROWS_A_GRADE * k and abs(low) <= 10:
         return _grades(levels, f"It holds {shown}, steps as its name ({word}) says.", (LABEL_TOO, REAL_TOO))
     why_not = "reach below 0" if low < 0 else "are steps rather" if word else looks_like_counts(levels, freq)
+    if not why_not and k <= MOST_CODES and n >= _ROWS_A_CODE * k and _skips_numbers(levels, freq):
+        return _codes(values, levels, freq, inputs)
     if not why_not:
         reason = (
             f"It holds whole numbers from {low:g} to {high:g}, small ones among them, spread as counts are."
@@ -119,6 +122,16 @@ def _whole(values: FloatArray, levels: FloatArray, freq: FloatArray, name: str, 
         return found
     reason = f"{found.reason[:-1]}, whole but no counts: they {why_not}."
     return TargetKind(found.kind, reason, (*found.near, COUNT_TOO))
+
+
+def _skips_numbers(levels: FloatArray, freq: FloatArray) -> bool:
+    """Is a whole number never seen between two that are frequent, as no law of counts would have it?
+
+    Numbers in equal steps (0, 5, 10) are rounded amounts rather than codes.
+    """
+    steps = np.diff(levels)
+    beside = np.minimum(freq[:-1], freq[1:])
+    return bool(((steps > 1) & (beside >= _FREQUENT)).any() and steps.min() != steps.max())
 
 
 def _codes(values: FloatArray, levels: FloatArray, freq: FloatArray, inputs: Any) -> TargetKind:

@@ -188,3 +188,17 @@ def test_dates_of_one_of_our_models(ax):
     display = DependenceDisplay.from_estimator(model, frame, "when", ax=ax)
     assert display.shown(display.places[0]) == "2023-03-09"
     assert display.average[0, -1] > display.average[0, 0] + 3
+
+
+class InKilos(DaysSince):
+    """Predicts the number of kilograms."""
+
+    def predict(self, X):
+        return X["when"].str.removesuffix(" kg").fillna("0").to_numpy(dtype=float)
+
+
+def test_numbers_as_text_are_places_on_the_axis_with_their_unit(ax):
+    frame = pd.DataFrame({"when": [f"{n} kg" for n in range(1, 61)]})
+    display = DependenceDisplay.from_estimator(InKilos(), frame, "when", max_rows=5, ax=ax)
+    np.testing.assert_allclose(display.average[0], display.places)
+    assert display.shown(3.0) == "3 kg"

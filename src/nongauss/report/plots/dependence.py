@@ -272,7 +272,7 @@ def _numbers(cells: pd.Series[Any]) -> FloatArray | None:
 
 @dataclass(frozen=True)
 class _DateAxis:
-    """A column of dates as numbers: those of all cells (N,), NaN where missing, and the text of one."""
+    """Dates, or numbers as text, as numbers: those of all cells (N,), NaN where missing; the text of one."""
 
     values: FloatArray
     shown: Callable[[float], str]
@@ -288,12 +288,12 @@ class _DateAxis:
 
 
 def _dates(rows: InputTable, place: int) -> _DateAxis | None:
-    """The axis of a column that holds dates, in days since 1970; None of another, and of cells of no kind."""
+    """The axis of dates, in days since 1970, or of numbers as text; None of others and of no kind."""
     try:
         column = rows.column(place)
     except (InputError, TypeError):  # a model of another library may know what the cells are
         return None
-    if column.kind != "date" or column.values is None or column.missing.all():
+    if column.kind not in ("date", "quantity") or column.values is None or column.missing.all():
         return None
     kind, present = kind_of(column.kind), ~column.missing
     facts = kind.summarise(column.take(present), np.ones(int(present.sum())))
