@@ -34,7 +34,7 @@ def are_values(
     n_values, n_cells = int(count[~odd].sum()) + n_more, int(count.sum()) + n_more
     if n_more or n_values >= ENOUGH * n_cells:
         return n_values >= ENOUGH * n_cells
-    gaps = sum(int(count[place]) for place in np.flatnonzero(odd) if _is_gap(texts[place]))
+    gaps = sum(int(count[place]) for place in np.flatnonzero(odd).tolist() if _is_gap(texts[place]))
     return n_values >= max(ENOUGH * (n_cells - gaps), _LEAST * n_cells, 1)
 
 
