@@ -103,7 +103,7 @@ def test_an_ordered_category_keeps_its_order_and_the_note_says_it():
 
 
 def test_the_likelihood_is_named_and_can_be_set():
-    table = frame().assign(y=np.random.RandomState(0).poisson(5, size=60) ** 2)
+    table = frame().assign(y=np.random.RandomState(0).negative_binomial(2, 0.2, size=60))
     assert "with likelihood=negative_binomial (near: " in prepare(table, "y").notes[1]
     ready = prepare(table, "y", settings=["likelihood=poisson"])
     assert ready.choice.settings == {"likelihood": "poisson"}

@@ -331,8 +331,8 @@ def target_values(column: Any, found: TargetKind, name: str = "") -> Any:
         values = raw.to_numpy(dtype=np.float64)
         whole = (np.abs(values) < _LARGEST_WHOLE) & (values == np.round(values))
         return values.astype(np.int64) if whole.all() else values
-    cells = raw.to_numpy(dtype=object)
-    return np.array([tidy(cell) if isinstance(cell, str) else cell for cell in cells], dtype=object)
+    labels = raw.to_numpy(dtype=object)
+    return np.array([tidy(label) if isinstance(label, str) else label for label in labels], dtype=object)
 
 
 def target_numbers(column: Any, found: TargetKind, name: str = "") -> FloatArray:
