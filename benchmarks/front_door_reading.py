@@ -108,7 +108,7 @@ def mixed_units() -> File:
         "y",
         clean,
         REAL,
-        uses={"weight": "number|label"},
+        uses={"weight": "number|label|left out"},
         says=[named("weight", r"\bk?g\b", r"kg")],
     )
 

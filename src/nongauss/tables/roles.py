@@ -209,6 +209,7 @@ def _label_role(column: Column, name: str, *, use: bool) -> ColumnRole:
         )
     if len(used) > MANY_LABELS and n < FEWEST_ROWS_A_LABEL * len(used) and not use:
         why = f"{len(used)} labels in {n} rows, too few rows each to learn from; --use {name} takes it in"
+        why += f"; it {column.note}" if column.note else ""
         return ColumnRole(name, "code", False, why)
     if column.ranks:
         return ColumnRole(name, "grade", True, f"{len(used)} ordered levels")
