@@ -33,6 +33,7 @@ from nongauss.optimise.minibatch import Batch, statistics
 from nongauss.rank_factor import fit as rank_factor_fit
 from nongauss.rectangle import estimator as rectangle_estimator
 from nongauss.sparse_gp import params as gp_params
+from nongauss.tables import completion
 from nongauss.tables.dask_source import Cluster
 from nongauss.tables.labels import labels_of
 from nongauss.tables.learn import as_source, is_parted, learn
@@ -90,6 +91,7 @@ def few_in_memory(monkeypatch):
     monkeypatch.setattr(tggm_estimator, "MOST_SAMPLED", 150)
     monkeypatch.setattr(harmonium_data, "MOST_SAMPLED", 150)
     monkeypatch.setattr(rectangle_estimator, "MOST_ROWS", 150)
+    monkeypatch.setattr(completion, "MOST_DONORS", 100)  # always fewer than the rows that fit in memory
 
 
 def columns(target, weight="weight"):
