@@ -83,7 +83,7 @@ LookColumns = Annotated[
     typer.Option(help="Columns in which rows of a cluster are alike, with commas; all by default."),
 ]
 Clusters = Annotated[int | None, typer.Option(min=1, help="Number of clusters; chosen by default.")]
-Folds = Annotated[int, typer.Option(help="Number of folds.")]
+Folds = Annotated[int, typer.Option(min=2, help="Number of folds.")]
 
 Predictions = Annotated[Path, typer.Option(help="Table to write: CSV (also .gz) or Parquet.")]
 Id = Annotated[str | None, typer.Option("--id", help="Column that names the rows, written first.")]
