@@ -125,11 +125,11 @@ def test_numbers_of_clusters_that_were_tried_are_not_tried_again(tmp_path, monke
     model = RectangleMixture(n_init=2, random_state=0)
     whole, tried, fit = clone(model).fit(REAL_CELLS), [], choose_k.fit
 
-    def watched(task, recipe, wording, run):
+    def watched(task, recipe, run):
         tried.append(recipe.n_clusters)
         if recipe.n_clusters == broken:
             raise KeyboardInterrupt
-        return fit(task, recipe, wording, run)
+        return fit(task, recipe, run)
 
     monkeypatch.setattr(choose_k, "fit", watched)
     model.set_params(checkpoint=tmp_path / "fit")

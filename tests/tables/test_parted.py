@@ -27,6 +27,7 @@ from nongauss import (
     TGGMRegressor,
 )
 from nongauss.cli import out_of_core as engines
+from nongauss.cli.split import HeldOut
 from nongauss.core.errors import InputError
 from nongauss.harmonium import data as harmonium_data
 from nongauss.optimise.minibatch import Batch, statistics
@@ -308,7 +309,7 @@ def test_the_steps_of_the_command_line_on_a_cluster_that_runs(folder, client):
         table = engines.sampled_table(folder, "count")
         first, second = (
             engines.fit_parts(
-                ESTIMATORS["gp"][0], table, folder, engine, test_size=0.2, seed=0, checkpoint=None
+                ESTIMATORS["gp"][0], table, folder, engine, held_out=HeldOut(0.2), seed=0, checkpoint=None
             )
             for engine in ("stream", "dask")
         )

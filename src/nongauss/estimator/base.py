@@ -233,7 +233,8 @@ class TableEstimator(NongaussEstimator):
 
         Raises NotFittedError, InputError.
         """
-        encoded = self._encoder.as_scaled(self._new_rows(X), estimator_name=type(self).__name__)
+        new = self._new_rows(X)
+        encoded = self._encoder.as_scaled(new, estimator_name=type(self).__name__)
         rows: FloatArray = self._as_rows(encoded)
         return rows
 
@@ -243,10 +244,10 @@ class TableEstimator(NongaussEstimator):
         `say` gives a law, or an array with one entry a row: of a row with gaps, the mixture of its laws, or
         the mean, over completions by cells of training rows. `beside`: arrays (N, ...). See `gaps`.
         """
-        donors = getattr(self, "_donors", None)
+        new, donors = self._new_rows(X), getattr(self, "_donors", None)
         if donors is None:
-            return say(self._encode(X), *beside)
-        encoded, missing = self._encoder.as_scaled_with_gaps(self._new_rows(X), type(self).__name__)
+            return say(self._encode(new), *beside)
+        encoded, missing = self._encoder.as_scaled_with_gaps(new, type(self).__name__)
         return over_gaps(donors, self._as_rows(encoded), missing, say, beside)
 
     def _new_rows(self, X: Any) -> Any:

@@ -159,7 +159,7 @@ class HarmoniumClassifier(ClassifierMixin, HarmoniumBase):  # type: ignore[misc]
         self.classes_ = classes
         self.class_means_, self.class_spreads_ = class_means(hidden, rows.weight, rows.labels, n_classes)
         self.temperature_ = class_temperature(machine, rows, recipe)
-        self._keep_donors(cell_donors(coder, given))
+        self._keep_donors(cell_donors(coder, given, len(self.views or ())))
         close_checkpoint(checkpoint, result.status)
         self._record_fit(result)
         return self

@@ -250,11 +250,13 @@ def description(
     return "\n".join(lines)
 
 
-def cell_donors(coder: UnitCoder, rows: VisibleRows) -> Donors | None:
-    """Training rows whose cells stand in for missing ones; None of sparse rows, or of many columns.
+def cell_donors(coder: UnitCoder, rows: VisibleRows, n_views: int) -> Donors | None:
+    """Training rows whose cells stand in for missing ones; None of sparse rows, many columns, several views.
 
-    There, as for a view of pixels, missing cells are filled by what the others let expect.
+    There missing cells, often those of a whole view, are filled by what the others let expect.
     """
+    if n_views > 1:
+        return None
     by_place: dict[int, list[int]] = {}
     for d, unit in enumerate(coder.units):
         by_place.setdefault(coder.table.places[unit.column], []).append(d)
