@@ -309,7 +309,7 @@ def test_the_steps_of_the_command_line_on_a_cluster_that_runs(folder, client):
         table = engines.sampled_table(folder, "count")
         first, second = (
             engines.fit_parts(
-                ESTIMATORS["gp"][0], table, folder, engine, held_out=HeldOut(0.2), seed=0, checkpoint=None
+                ESTIMATORS["gp"][0], table, folder, engine, held_out=HeldOut(), seed=0, checkpoint=None
             )
             for engine in ("stream", "dask")
         )
