@@ -9,13 +9,14 @@ from scipy.stats import norm
 from nongauss import SparseGPRegressor
 from nongauss.core.errors import NongaussWarning
 from nongauss.optimise.course import FitResult, Run, Status
+from nongauss.predictive.stacking import best_weights
 from nongauss.sparse_gp import fit as module
 from nongauss.sparse_gp.data import GPTable
 from nongauss.sparse_gp.fit import fit_models, posterior_at
 from nongauss.sparse_gp.objective import bound_at
 from nongauss.sparse_gp.params import GaussianSites, KernelBlocks, first_sites
 from nongauss.sparse_gp.predict import FittedGP
-from nongauss.sparse_gp.stacking import best_weights, left_out, weights_of
+from nongauss.sparse_gp.stacking import left_out, weights_of
 from nongauss.sparse_gp.updates import HyperObjective
 from sparse_gp.small import SPACE, model, params, recipe, rows
 

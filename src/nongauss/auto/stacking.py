@@ -9,9 +9,13 @@ from __future__ import annotations
 import numpy as np
 
 from nongauss.predictive.distribution import FloatArray
+from nongauss.predictive.stacking import best_weights
 
 MOST_STEPS, ENOUGH = 2000, 1e-7
-"""Of expectation maximisation: most steps, and the gain, nats a row, below which the shares stand."""
+"""Of expectation maximisation: finer than for an average, since what a law is worth is told from it."""
+
+IMPOSSIBLE = -745.0
+"""Log density of rows that no law allows, so that they cost the same under all."""
 
 
 def stacked(log_density: FloatArray, weight: FloatArray) -> FloatArray:
@@ -45,18 +49,7 @@ def _candidates(share: FloatArray, kept: np.ndarray) -> np.ndarray:
 
 def _best(log_density: FloatArray, weight: FloatArray) -> tuple[FloatArray, float]:
     """The best shares (C,), and the mean log density of the mixture, nats a row."""
-    top = log_density.max(axis=0)
-    top = np.where(np.isfinite(top), top, -745.0)  # rows that no law allows cost the same under all
-    density = np.exp(log_density - top)
-    density = np.maximum(density, 1e-300)
-    share = np.full(len(density), 1.0 / len(density))
-    total, before = float(weight.sum()), -np.inf
-    for _ in range(MOST_STEPS):
-        mixed = share @ density
-        value = float(weight @ (np.log(mixed) + top)) / total
-        if value - before < ENOUGH:
-            break
-        before = value
-        share = share * (density @ (weight / mixed)) / total
-        share /= share.sum()
-    return share, value
+    share = best_weights(log_density, weight, MOST_STEPS, ENOUGH)
+    with np.errstate(divide="ignore"):
+        mixed = np.logaddexp.reduce(log_density + np.log(share)[:, None], axis=0)
+    return share, float(weight @ np.maximum(mixed, IMPOSSIBLE)) / float(weight.sum())

@@ -244,9 +244,10 @@ class TableEstimator(NongaussEstimator):
         `say` gives a law, or an array with one entry a row: of a row with gaps, the mixture of its laws, or
         the mean, over completions by cells of training rows. `beside`: arrays (N, ...). See `gaps`.
         """
-        new, donors = self._new_rows(X), getattr(self, "_donors", None)
+        donors = getattr(self, "_donors", None)
         if donors is None:
-            return say(self._encode(new), *beside)
+            return say(self._encode(X), *beside)
+        new = self._new_rows(X)
         encoded, missing = self._encoder.as_scaled_with_gaps(new, type(self).__name__)
         return over_gaps(donors, self._as_rows(encoded), missing, say, beside)
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from nongauss.predictive.stacking import best_weights
 from nongauss.sparse_gp.data import GPRows
 from nongauss.sparse_gp.kernels import FloatArray
 from nongauss.sparse_gp.objective import latent_moments
@@ -19,9 +20,6 @@ from nongauss.sparse_gp.predict import FittedGP
 
 SMALLEST_REST = 1e-9
 """Share of what is known of f_n that is not from the row's own target: rounding leaves less."""
-
-MOST_STEPS, ENOUGH = 500, 1e-5
-"""For the weights of the average: most steps, and the change below which they stand."""
 
 
 def weights_of(members: Sequence[FittedGP], rows: GPRows) -> FloatArray:
@@ -74,19 +72,3 @@ def _left_out(member: FittedGP, rows: GPRows) -> tuple[FloatArray, FloatArray]:
     rest = np.maximum(1.0 - precision * by_u, SMALLEST_REST)
     total = by_u / rest + given_u + rows.weight / precision
     return linear / precision - (mean - by_u * linear) / rest, total
-
-
-def best_weights(log_density: FloatArray, weight: FloatArray) -> FloatArray:
-    """The mixture of C densities (C, N) under which rows of weight (N,) are most probable: (C,), sums to 1.
-
-    By expectation maximisation, which cannot lower that probability; it has one maximum.
-    """
-    density = np.exp(log_density - log_density.max(axis=0))
-    share = np.full(len(density), 1.0 / len(density))
-    for _ in range(MOST_STEPS):
-        joint = share[:, None] * density
-        new: FloatArray = (joint / joint.sum(axis=0)) @ weight / weight.sum()
-        if np.abs(new - share).max() < ENOUGH:
-            return new
-        share = new
-    return share
