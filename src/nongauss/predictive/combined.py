@@ -80,8 +80,24 @@ def _check_alike(parts: Sequence[PredictiveDistribution]) -> None:
         raise InputError("Laws of several numbers of outputs cannot be combined; fit all to the same y.")
 
 
+class _OfParts(PredictiveDistribution):
+    """A law made of laws, all of which are discrete or none."""
+
+    _parts: tuple[PredictiveDistribution, ...]
+
+    @property
+    def is_discrete(self) -> bool:
+        """Are all laws discrete?"""
+        return self._parts[0].is_discrete
+
+    @property
+    def atoms(self) -> tuple[float, ...]:
+        """Values that have a probability of their own under some law."""
+        return tuple(sorted({atom for part in self._parts for atom in part.atoms}))
+
+
 @final
-class MixtureDistribution(PredictiveDistribution):
+class MixtureDistribution(_OfParts):
     """Each row is drawn from one of C laws: `mixture` makes it.
 
     Parameters
@@ -100,16 +116,6 @@ class MixtureDistribution(PredictiveDistribution):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(n_rows={len(self)}, n_laws={len(self._weights)})"
-
-    @property
-    def is_discrete(self) -> bool:
-        """Are all laws discrete?"""
-        return self._parts[0].is_discrete
-
-    @property
-    def atoms(self) -> tuple[float, ...]:
-        """Values that have a probability of their own under some law."""
-        return tuple(sorted({atom for part in self._parts for atom in part.atoms}))
 
     @property
     def mean(self) -> FloatArray:
@@ -250,7 +256,7 @@ class MixtureDistribution(PredictiveDistribution):
 
 
 @final
-class ByRowDistribution(PredictiveDistribution):
+class ByRowDistribution(_OfParts):
     """Rows of which each has the law of one of several parts: `by_rows` makes it."""
 
     def __init__(self, parts: Sequence[PredictiveDistribution], rows: Sequence[npt.NDArray[np.intp]]) -> None:
@@ -261,16 +267,6 @@ class ByRowDistribution(PredictiveDistribution):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(n_rows={len(self)}, parts={list(self._parts)})"
-
-    @property
-    def is_discrete(self) -> bool:
-        """Are all laws discrete?"""
-        return self._parts[0].is_discrete
-
-    @property
-    def atoms(self) -> tuple[float, ...]:
-        """Values that have a probability of their own in some row."""
-        return tuple(sorted({atom for part in self._parts for atom in part.atoms}))
 
     @property
     def mean(self) -> FloatArray:

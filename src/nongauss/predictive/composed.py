@@ -5,6 +5,7 @@ Their moments, densities and quantiles are exact: nothing is simulated or tabula
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any, final
 
 import numpy as np
@@ -43,9 +44,9 @@ class _OfGaussians(PredictiveDistribution):
             self._variance[rows] = (weight * (variance + (mean - total[:, None]) ** 2)).sum(axis=1)
 
     @staticmethod
+    @abstractmethod
     def _component_moments(mean: FloatArray, sd: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Mean and variance of the function of a normal, elementwise."""
-        raise NotImplementedError
 
     def __len__(self) -> int:
         return len(self.inner)
