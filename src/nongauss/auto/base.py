@@ -1,4 +1,7 @@
-"""What both automatic estimators share: reading a table, the leaderboard, the sentence, members in a file."""
+"""What `AutoRegressor` and `AutoClassifier` share: how a table is read and how the mixed models are kept.
+
+Also the leaderboard of all candidates, and the sentence that says why these were chosen.
+"""
 
 from __future__ import annotations
 
@@ -105,9 +108,10 @@ class Auto(TableEstimator):
         return encoded, table.select(places)
 
     def _said(self, method: str, table: InputTable) -> dict[tuple[int, bool], Any]:
-        """What each model says of a table, by its place and whether it sees changed columns.
+        """The answers of the mixed models to `method` (such as "predict_proba") for the rows of a table.
 
-        Each would warn of the same cells as the whole does: that is said once.
+        The key is a model's place in `_models` and whether it sees columns under the inverse hyperbolic sine.
+        Each model would warn of the same cells as the whole does: that is said once.
         """
         out: dict[tuple[int, bool], Any] = {}
         with warnings.catch_warnings():

@@ -33,7 +33,7 @@ class ForestClasses(NamedTuple):
     smoothing: float
 
     def probabilities(self, X: FloatArray) -> FloatArray:
-        """Of each class at encoded rows X (N, D): (N, C)."""
+        """The forest's probability of each of C classes at encoded rows X (N, D): (N, C)."""
         return self._smooth(_shares_of(self.forest.weights(X), self.codes, len(self.shares)))
 
     def _smooth(self, own: FloatArray) -> FloatArray:

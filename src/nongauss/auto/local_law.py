@@ -165,7 +165,7 @@ def _like_inputs(X: FloatArray, values: FloatArray) -> FloatArray:
 
 
 def _inputs(X: FloatArray, mean: FloatArray, sd: FloatArray, with_base: bool) -> FloatArray:
-    """What the forest looks at: the columns, and what the base says."""
+    """Inputs of the forest that finds alike rows: X (N, D), and beside it the base's mean and sd (N,)."""
     return np.column_stack([X, mean, sd]) if with_base else np.asarray(X)
 
 

@@ -227,7 +227,7 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
 
 
 def target_kind(y: FloatArray, names: Any = "auto") -> str:
-    """What numbers (N,) are as a target: one of the kinds of the candidates.
+    """The kind of target that numbers y (N,) are, by which candidates are chosen: counts, shares, ...
 
     Candidates that a person names, all of them laws with a density, go before the look of the numbers.
     """
@@ -250,7 +250,7 @@ def _has_density(name: Any) -> bool:
 
 
 def _only_constant(chosen: Sequence[Candidate]) -> list[Candidate]:
-    """Of a constant target the constant law is all there is to know."""
+    """The candidates for a target of one value: the constant law, or the first named; a warning says so."""
     warnings.warn(
         "The target is constant: that value is predicted everywhere, with a spread that the data "
         "cannot tell.",
