@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, ClassVar, Self
 
 from numpy.typing import ArrayLike, NDArray
 
-from nongauss.estimator.base import ProbabilityClassifierMixin, StrOptions
+from nongauss.estimator.base import (
+    Callbacks,
+    CheckpointPath,
+    NonNegativeFloat,
+    PositiveInt,
+    ProbabilityClassifierMixin,
+    RandomState,
+    StrOptions,
+    Verbosity,
+)
 from nongauss.estimator.by_parts import by_parts
-from nongauss.sparse_gp.config import CONSTRAINTS
+from nongauss.sparse_gp.config import KernelLike, Number
 from nongauss.sparse_gp.data import NumberClasses
 from nongauss.sparse_gp.estimator import SparseGP
 from nongauss.sparse_gp.kernels import FloatArray
@@ -28,16 +35,16 @@ class _SparseGPLabels(ProbabilityClassifierMixin, SparseGP):
     def __init__(
         self,
         *,
-        kernel: Any = "matern52",
-        n_scales: str | int = "auto",
-        n_inducing: str | int = "auto",
+        kernel: KernelLike = "matern52",
+        n_scales: Number = "auto",
+        n_inducing: Number = "auto",
         expectation: str = "auto",
-        max_iter: int = 400,
-        tol: float = 1e-3,
-        callbacks: Sequence[Callable[..., Any]] | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
+        max_iter: PositiveInt = 400,
+        tol: NonNegativeFloat = 1e-3,
+        callbacks: Callbacks = None,
+        checkpoint: CheckpointPath = None,
+        random_state: RandomState = None,
+        verbose: Verbosity = 0,
     ) -> None:
         self.kernel = kernel
         self.n_scales = n_scales
@@ -127,10 +134,10 @@ class SparseGPClassifier(_SparseGPLabels):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **_SparseGPLabels._parameter_constraints,
         "expectation": [
             StrOptions({"auto", *Bernoulli.own_rules, *Bernoulli.point_rules, *Multinomial.own_rules})
         ],
-        **CONSTRAINTS,
     }
 
     def _likelihood(self, n_classes: int) -> Likelihood:
@@ -176,8 +183,8 @@ class SparseGPOrdinalClassifier(_SparseGPLabels):
 
     _ordered = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **_SparseGPLabels._parameter_constraints,
         "expectation": [StrOptions({"auto", "quadrature", "piecewise"})],
-        **CONSTRAINTS,
     }
 
     @property

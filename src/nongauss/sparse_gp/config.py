@@ -1,29 +1,17 @@
-"""What a user of the family chooses: constraints of the parameters, the frozen settings, and the defaults."""
+"""What a user of the family chooses: the types of parameters, the frozen settings, and the defaults."""
 
 from __future__ import annotations
 
 import numbers
-import os
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Any
 
-import numpy as np
-
-from nongauss.estimator.base import Interval, StrOptions
+from nongauss.estimator.base import Interval, StrOptions, settings_of
 from nongauss.sparse_gp.kernels import Kernel, Sum, parse
 from nongauss.sparse_gp.likelihoods import Likelihood
 
-CONSTRAINTS: dict[str, list[Any]] = {
-    "kernel": [str, Kernel],
-    "n_scales": [StrOptions({"auto"}), Interval(numbers.Integral, 1, None, closed="left")],
-    "n_inducing": [StrOptions({"auto"}), Interval(numbers.Integral, 1, None, closed="left")],
-    "max_iter": [Interval(numbers.Integral, 1, None, closed="left")],
-    "tol": [Interval(numbers.Real, 0, None, closed="left")],
-    "callbacks": ["array-like", None],
-    "checkpoint": [str, os.PathLike, None],
-    "random_state": ["random_state", np.random.Generator],
-    "verbose": ["verbose"],
-}
+KernelLike = Annotated[Any, str, Kernel]
+Number = Annotated[str | int, StrOptions({"auto"}), Interval(numbers.Integral, 1, None, closed="left")]
 
 MANY_INDUCING, FEW_INDUCING = 500, 100
 """Inducing inputs by default: with Gaussian noise, and with other likelihoods."""
@@ -50,11 +38,8 @@ class GPRecipe:
     @classmethod
     def of(cls, estimator: Any, n_components: int = 1) -> GPRecipe:
         """The settings of an estimator by their names. Raises InputError for a text that is no kernel."""
-        named = {field.name: getattr(estimator, field.name) for field in fields(cls)[:-1]}
-        chosen: dict[str, Any] = {name: None if value == "auto" else value for name, value in named.items()}
-        if isinstance(estimator.kernel, str):
-            chosen["kernel"] = parse(estimator.kernel)
-        return cls(**chosen, n_components=n_components)
+        kernel = parse(estimator.kernel) if isinstance(estimator.kernel, str) else estimator.kernel
+        return settings_of(cls, estimator, kernel=kernel, n_components=n_components)
 
     def kernels(self, likelihood: Likelihood, every_row: bool) -> list[Kernel]:
         """The kernel of each model that is fitted. `every_row`: is each row an inducing input?"""

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import numbers
 import os
 import warnings
-from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Self
+from collections.abc import Callable
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,17 +13,22 @@ from sklearn.base import RegressorMixin
 
 from nongauss.core.errors import NongaussWarning
 from nongauss.estimator.base import (
+    Callbacks,
+    CheckpointPath,
     DistributionRegressorMixin,
-    Interval,
+    NonNegativeFloat,
+    PositiveInt,
+    RandomState,
     StrOptions,
     TableEstimator,
+    Verbosity,
     check_parameters,
 )
 from nongauss.estimator.by_parts import by_parts
 from nongauss.optimise.course import FitResult
 from nongauss.optimise.loop import close_checkpoint, open_checkpoint
 from nongauss.predictive.distribution import PredictiveDistribution
-from nongauss.sparse_gp.config import CONSTRAINTS, GPRecipe
+from nongauss.sparse_gp.config import GPRecipe, KernelLike, Number
 from nongauss.sparse_gp.data import (
     ReadTarget,
     ScaleTarget,
@@ -44,11 +48,14 @@ from nongauss.tables.frame import read_input
 from nongauss.tables.learn import as_source, learn
 from nongauss.tables.source import Source
 
+LikelihoodLike = Annotated[
+    str | Callable[[Any, Any], Any] | Likelihood, StrOptions(set(REGRESSION)), callable, Likelihood
+]
+
 
 class SparseGP(TableEstimator):
     """Base of the sparse Gaussian processes: a subclass reads its target and has these parameters."""
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = CONSTRAINTS
     checkpoint: str | os.PathLike[str] | None
     random_state: Any
     posteriors_: tuple[GPPosterior, ...]
@@ -199,32 +206,23 @@ class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):  
     (3, 2)
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "likelihood": [StrOptions(set(REGRESSION)), callable, Likelihood],
-        "support": [StrOptions({"real", "positive", "unit", "count"})],
-        "posterior": [StrOptions({"gaussian", "mixture"})],
-        "n_components": [Interval(numbers.Integral, 1, None, closed="left")],
-        "expectation": [StrOptions({"auto", "closed_form", "quadrature", "monte_carlo"})],
-        **CONSTRAINTS,
-    }
-
     def __init__(
         self,
-        likelihood: str | Callable[[Any, Any], Any] | Likelihood = "gaussian",
+        likelihood: LikelihoodLike = "gaussian",
         *,
-        kernel: Any = "matern52",
-        n_scales: str | int = "auto",
-        n_inducing: str | int = "auto",
-        posterior: str = "gaussian",
-        n_components: int = 2,
-        expectation: str = "auto",
-        support: str = "real",
-        max_iter: int = 400,
-        tol: float = 1e-3,
-        callbacks: Sequence[Callable[..., Any]] | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
+        kernel: KernelLike = "matern52",
+        n_scales: Number = "auto",
+        n_inducing: Number = "auto",
+        posterior: Literal["gaussian", "mixture"] = "gaussian",
+        n_components: PositiveInt = 2,
+        expectation: Literal["auto", "closed_form", "quadrature", "monte_carlo"] = "auto",
+        support: Literal["real", "positive", "unit", "count"] = "real",
+        max_iter: PositiveInt = 400,
+        tol: NonNegativeFloat = 1e-3,
+        callbacks: Callbacks = None,
+        checkpoint: CheckpointPath = None,
+        random_state: RandomState = None,
+        verbose: Verbosity = 0,
     ) -> None:
         self.likelihood = likelihood
         self.kernel = kernel
