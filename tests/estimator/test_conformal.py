@@ -41,7 +41,7 @@ def skewed(rng, x):
 @pytest.mark.parametrize("draw", [growing_noise, heavy_tails, skewed])
 @pytest.mark.parametrize("n", [100, 300, 1000])
 def test_coverage_is_at_least_what_was_asked_whatever_the_model(draw, n):
-    """The model is N(x, 0.7^2), wrong in each case. By the theory .8 to .8 + 1 / (n + 1); the simulation's error is .008 at most."""
+    """The model is N(x, 0.7^2), which is wrong. Theory: .8 to .8 + 1 / (n + 1); the error is below .008."""
     rng = np.random.default_rng(n)
     inside = []
     for _ in range(40):
