@@ -38,6 +38,11 @@ class PredictiveDistribution(ABC):
     def cdf(self, y: npt.ArrayLike) -> FloatArray:
         """P(Y <= y) of each output alone: (N, P). `y` is (N, P), or one number for all."""
 
+    def survival(self, y: npt.ArrayLike) -> FloatArray:
+        """P(Y > y) of each output alone: (N, P)."""
+        out: FloatArray = 1.0 - self.cdf(y)
+        return out
+
     @abstractmethod
     def log_prob(self, y: npt.ArrayLike) -> FloatArray:
         """Log density at `y`, joint over the outputs: (N,). `y` is (N, P), or one number for all."""
@@ -59,6 +64,11 @@ class PredictiveDistribution(ABC):
     def atoms(self) -> tuple[float, ...]:
         """Single values with a probability of their own beside a density; there `log_prob` is of it."""
         return ()
+
+    @property
+    def knows_tails(self) -> bool:
+        """Are `cdf` and `survival` both right to full relative precision, however small they are?"""
+        return False
 
     @property
     @final
