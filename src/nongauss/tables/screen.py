@@ -4,8 +4,8 @@ Each input column is tested alone, on the rows of the fit: an F test of the rank
 ranks of the target, or between its classes. Those are kept whose tests hold at a false discovery rate
 (Benjamini and Hochberg, J. Royal Stat. Soc. B 57, 1995), the clearest few. What these explain is taken out,
 the others are tested again, and so on until none holds, or N / log N are kept of N rows (Fan and Lv, J. Royal
-Stat. Soc. B 70, 2008, section 4). Ranks see any monotone relation and no outlier; a column that says something
-of the target only together with others is not found.
+Stat. Soc. B 70, 2008, section 4). Ranks see any monotone relation and no outlier; a column that says
+something of the target only together with others is not found.
 
 Where very many columns each say a little, those that stand out say less than all do. So rows are left out in
 turn, and where ridge regressions predict them better from all columns, all are kept.
@@ -31,7 +31,7 @@ FloatArray = NDArray[np.float64]
 
 KeepColumns = Literal["auto", "all"] | Sequence[str]
 """Which columns a fit looks at: "auto", of a wide table those that go with the target; "all"; or, of a wide
-table, these by name and beside them those that go with it."""
+table, those that are named and beside them those that go with it."""
 
 FEWEST_COLUMNS = 200
 """Columns up to which all are looked at, however few the rows are."""
@@ -45,6 +45,10 @@ ROUNDS = 4
 
 N_FOLDS, MOST_FOLDED = 5, 600
 """Parts of the rows that are left out in turn, and the most rows of all parts."""
+
+
+SAID = " for fewer rows: the fit looks"
+"""Part of the warning that columns are left out, by which it is told from others."""
 
 
 def is_wide(n_rows: int, n_columns: int) -> bool:
@@ -72,7 +76,7 @@ def screened(
         return learned
     kept = sorted({*columns_that_go_with(targets, rows.X, rows.weight, owner), *always})
     warnings.warn(
-        f"X has {len(names):,} columns for fewer rows: the fit looks only at those that go with the target "
+        f"X has {len(names):,} columns{SAID} only at those that go with the target "
         "beyond chance, which kept_columns_ names; keep_columns='all' takes all, a list of names these too.",
         NongaussWarning,
         stacklevel=5,
@@ -117,16 +121,16 @@ def all_say_more(
 
     Better beyond two standard errors of the mean gain of a row; the arguments as of `columns_that_go_with`.
     """
-    X, weight = X[:MOST_FOLDED].astype(np.float64), weight[:MOST_FOLDED]
+    cells, weight = X[:MOST_FOLDED].astype(np.float64), weight[:MOST_FOLDED]
     Y = np.hstack([target[:MOST_FOLDED] for target in targets])
-    part = np.arange(len(X)) % N_FOLDS
-    gain = np.zeros(len(X))
-    for fold in range(min(N_FOLDS, len(X))):
+    part = np.arange(len(cells)) % N_FOLDS
+    gain = np.zeros(len(cells))
+    for fold in range(min(N_FOLDS, len(cells))):
         train, test = part != fold, part == fold
-        own = [target[:MOST_FOLDED][train] for target in targets]
-        kept = np.isin(owner, columns_that_go_with(own, X[train], weight[train], owner))
-        errors = [_ridge_errors(X[:, used], Y, weight, train, test) for used in (kept, slice(None))]
-        gain[test] = errors[0] - errors[1]
+        known = [target[:MOST_FOLDED][train] for target in targets]
+        kept = np.isin(owner, columns_that_go_with(known, cells[train], weight[train], owner))
+        of_kept, of_all = (_ridge_errors(own, Y, weight, train, test) for own in (cells[:, kept], cells))
+        gain[test] = of_kept - of_all
     mean = np.average(gain, weights=weight)
     error = np.sqrt(np.average((gain - mean) ** 2, weights=weight) / max(weight.sum() - 1.0, 1.0))
     return bool(mean > 2.0 * error)
