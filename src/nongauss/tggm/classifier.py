@@ -135,14 +135,12 @@ verbose :
         verbose: Verbosity = 0,
     ) -> None:
         self.hidden_layer_sizes = hidden_layer_sizes
-        self.method = method
-        self.posterior = posterior
+        self.method, self.posterior = method, posterior
         self.decision = decision
         self.class_weight = class_weight
         self.hidden_variance = hidden_variance
-        self.n_sweeps = n_sweeps
+        self.n_sweeps, self.n_members = n_sweeps, n_members
         self.keep_columns = keep_columns
-        self.n_members = n_members
         self.batch_size = batch_size
         self.learning_rate = learning_rate
         self.max_epochs = max_epochs
