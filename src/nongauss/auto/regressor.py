@@ -164,11 +164,11 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
         scaled = scaler.transform(Y)[:, 0]
         rows = read_rows(part, learned.encoder, Y[:, 0], Y[:, 0], scaled, name)
         kind = target_kind(rows.y, self.candidates)
-        chosen = candidates_for(kind, len(rows), self.candidates)
+        chosen = candidates_for(kind, len(rows), rows.X.shape[1], self.candidates)
         if scaler.constant[0]:
             chosen = _only_constant(chosen)
         search = self._search(rows, _log_prob, seed)
-        contenders = search.run(chosen)
+        contenders = search.run(chosen, screen=self.candidates == "auto")
         if self.calibrate and kind in DENSITIES and not scaler.constant[0]:
             contenders += self._local_laws(contenders, search)
         give_shares(contenders, rows.weight)
