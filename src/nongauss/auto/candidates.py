@@ -238,7 +238,7 @@ def _register_numbers() -> None:
     for name, kinds, settings, cost in laws:
         if settings.get("likelihood", "gaussian") not in REGRESSION:
             continue
-        more = {"local": set(kinds) <= set(DENSITIES), "alike": "exact" if _is_exact(settings) else name}
+        more = {"alike": "exact" if _is_exact(settings) else name}
         _register_gp(name, kinds, settings, cost, **more)
         if name in ("gp", "gp negative_binomial", "gp hurdle_gamma"):
             _register_gp(f"{name}, arcsinh inputs", kinds, settings, cost, arcsinh=True, **more)
