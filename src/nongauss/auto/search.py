@@ -150,31 +150,27 @@ class Search:
         for contender, candidate in zip(out, candidates, strict=True):
             if candidate.arcsinh and changes is None:
                 contender.why_out = "no column is strongly skewed"
-        for contender in self._screened(out, len(out) if not screen else SCREEN_KEEPS):
+        open_ = [c for c in out if not c.why_out]
+        floors = [c for c in open_ if _of(c).is_floor]  # next to no cost: so there is a model at once
+        rivals = [c for c in open_ if not _of(c).is_floor]
+        most = SCREEN_KEEPS if screen else len(rivals)
+        self.total = len(floors) + len(rivals) + (most if len(rivals) > most else 0)
+        for contender in floors:
+            self._fit(contender, any(other.is_in for other in out))
+        for contender in rivals if len(rivals) <= most else self._screened(rivals):
             self._fit(contender, any(other.is_in for other in out))
         if not any(contender.is_in for contender in out):
             reasons = "; ".join(f"{c.name}: {c.why_out}" for c in out)
             raise InputError(f"No candidate could be fitted to this table ({reasons}).")
         return out
 
-    def _screened(self, contenders: list[Contender], most: int) -> list[Contender]:
-        """Those worth a fit to all rows, in the order of their fits. The others get the reason why not.
-
-        Of those that are no floors `most` at most. Floors come first: they cost next to nothing, and so there
-        is a model as soon as can be.
-        """
-        open_ = [c for c in contenders if not c.why_out]
-        floors = [c for c in open_ if _of(c).is_floor]
-        rivals = [c for c in open_ if not _of(c).is_floor]
-        self.total = len(floors) + len(rivals)
-        if len(rivals) <= most:
-            return floors + rivals
-        self.total += most
+    def _screened(self, rivals: list[Contender]) -> list[Contender]:
+        """Those of the rivals worth a fit to all rows, the best first. The others get the reason why not."""
         small = self.rows.first(SCREEN_ROWS if len(self.rows) <= SCREEN_LARGE else SCREEN_ROWS_OF_LARGE)
         trials: dict[str, Contender] = {}
         for contender in rivals:
-            if self.clock.is_over(SCREEN_LEAVES) and trials:
-                contender.why_out = "no time for its screen"
+            if self.clock.is_over(SCREEN_LEAVES) and (trials or self.best > -np.inf):
+                contender.why_out = self._no_time()
                 continue
             trial = Contender(contender.name, contender.candidate, change=contender.change)
             trial.model, trial.left_out, trial.log_density, trial.why_out = self._attempt(trial, small, True)
@@ -184,12 +180,12 @@ class Search:
                 contender.why_out = trial.why_out
             self.done += 1
             self.tell()
-        return floors + _within_reach(rivals, trials, small.weight)
+        return _within_reach(rivals, trials, small.weight)
 
     def _fit(self, contender: Contender, has_other: bool) -> None:
         candidate = _of(contender)
         if has_other and not self.clock.has_time_for(candidate.cost):
-            contender.why_out = "stopped before its turn" if self.clock.stopped else "no time left for it"
+            contender.why_out = self._no_time()
             return
         begin = time.monotonic()
         found = self._attempt(contender, self.rows)
@@ -201,6 +197,10 @@ class Search:
             judged = self.rows.weight[: len(contender.log_density)]
             self.best = max(self.best, float(np.average(contender.log_density, weights=judged)))
         self.tell()
+
+    def _no_time(self) -> str:
+        """Why a candidate was not fitted where the search is to end."""
+        return "stopped before its turn" if self.clock.stopped else "no time left for it"
 
     def timed(self, contender: Contender, work: Callable[[], None]) -> None:
         """Do what gives a contender its law, and note the time; Ctrl-C leaves it out and ends the search."""
