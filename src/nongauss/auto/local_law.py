@@ -18,6 +18,7 @@ from itertools import product
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from nongauss.auto.forest import LeafForest, grow
@@ -180,15 +181,13 @@ def _kernels(
     scatter = np.maximum(W @ residuals**2 - middle**2, 0.0)
     width = int(np.diff(W.indptr).max(initial=1))
 
-    def components(start: int, stop: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-        sizes = np.diff(W.indptr[start : stop + 1])
-        used = np.arange(width) < sizes[:, None]
+    def components(rows: NDArray[np.intp]) -> tuple[FloatArray, FloatArray, FloatArray]:
+        own = W[rows]
+        used = np.arange(width) < np.diff(own.indptr)[:, None]
         shares, centres = np.zeros(used.shape), np.zeros(used.shape)
-        cells = slice(W.indptr[start], W.indptr[stop])
-        shares[used], centres[used] = W.data[cells], residuals[W.indices[cells]]
+        shares[used], centres[used] = own.data, residuals[own.indices]
         with np.errstate(divide="ignore"):
             logs = np.log(shares / shares.sum(axis=1, keepdims=True))
-        rows = slice(start, stop)
         at = mean[rows, None] + sd[rows, None] * centres
         sds = np.broadcast_to((sd * band)[rows, None], at.shape)
         return logs, at[:, :, None], sds[:, :, None]
