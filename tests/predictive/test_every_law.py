@@ -15,6 +15,7 @@ from nongauss.predictive.combined import by_rows, mixture
 from nongauss.predictive.composed import LogNormalDistribution, PointMassDistribution, RoundedDistribution
 from nongauss.predictive.crps import by_cdf
 from nongauss.predictive.law import GridDistribution
+from nongauss.predictive.recalibrated import recalibrated
 from nongauss.sparse_gp import likelihoods
 
 M, V = np.array([-0.4, 0.3, 1.1]), np.array([0.05, 0.4, 0.9])
@@ -86,6 +87,9 @@ CATALOGUE = {
     "two unlike rows": lambda: by_rows(
         [laws.student_t()(M[:2], V[:2]), laws.laplace()(M[2:], V[2:])], [np.array([2, 0]), np.array([1])]
     ),
+    "recalibrated": lambda: recalibrated(laws.gamma(2.0)(M, V / 9), several_gaussians(4)),
+    "recalibrated counts": lambda: recalibrated(laws.poisson(M + 2, V / 9), several_gaussians(4)),
+    "recalibrated gaussian": lambda: recalibrated(laws.gaussian()(M, V), several_gaussians(4)),
     "a law a test wrote": lambda: Hurdle(np.array([0.2, 0.5, 0.9]), 0.8),
 }
 

@@ -95,6 +95,11 @@ class _OfParts(PredictiveDistribution):
         """Values that have a probability of their own under some law."""
         return tuple(sorted({atom for part in self._parts for atom in part.atoms}))
 
+    @property
+    def knows_tails(self) -> bool:
+        """Do all laws know them?"""
+        return all(part.knows_tails for part in self._parts)
+
 
 @final
 class MixtureDistribution(_OfParts):
@@ -145,6 +150,10 @@ class MixtureDistribution(_OfParts):
         found = self._average(self._each(y, lambda part, own: part.cdf(own)))
         below: FloatArray = np.minimum(found, 1.0)  # weights sum to 1 only up to rounding
         return below
+
+    def survival(self, y: npt.ArrayLike) -> FloatArray:
+        """P(Y > y) of each output alone: (N, P)."""
+        return np.minimum(self._average(self._each(y, lambda part, own: part.survival(own))), 1.0)
 
     def log_prob(self, y: npt.ArrayLike) -> FloatArray:
         """Log density at `y`, joint over the outputs: (N,); the log probability where y is one of `atoms`."""
@@ -310,6 +319,11 @@ class ByRowDistribution(_OfParts):
         """P(Y <= y) of each output alone: (N, P)."""
         target = self._checked(y)
         return self._placed([part.cdf(target[own]) for part, own in self._pairs()])
+
+    def survival(self, y: npt.ArrayLike) -> FloatArray:
+        """P(Y > y) of each output alone: (N, P)."""
+        target = self._checked(y)
+        return self._placed([part.survival(target[own]) for part, own in self._pairs()])
 
     def log_prob(self, y: npt.ArrayLike) -> FloatArray:
         """Log density at `y`, joint over the outputs: (N,)."""

@@ -43,6 +43,11 @@ class PredictiveDistribution(ABC):
     def cdf(self, y: npt.ArrayLike) -> FloatArray:
         """P(Y <= y) of each output alone: (N, P). `y` is (N, P), or one number for all."""
 
+    def survival(self, y: npt.ArrayLike) -> FloatArray:
+        """P(Y > y) of each output alone: (N, P)."""
+        out: FloatArray = 1.0 - self.cdf(y)
+        return out
+
     @abstractmethod
     def log_prob(self, y: npt.ArrayLike) -> FloatArray:
         """Log density at `y`, joint over the outputs: (N,). `y` is (N, P), or one number for all."""
@@ -133,6 +138,11 @@ class PredictiveDistribution(ABC):
         return pd.DataFrame(flat, columns=columns, index=self.index)
 
     @property
+    def knows_tails(self) -> bool:
+        """Are `cdf` and `survival` both right to full relative precision, however small they are?"""
+        return False
+
+    @property
     @final
     def std(self) -> FloatArray:
         """Standard deviation: (N, P)."""
@@ -141,11 +151,12 @@ class PredictiveDistribution(ABC):
     @final
     def interval(self, coverage: float = 0.9) -> FloatArray:
         """Central interval of each output that leaves (1 - coverage)/2 on either side: (N, 2, P)."""
-        tail = 0.5 * (1.0 - _checked_coverage(coverage))
+        tail = 0.5 * (1.0 - checked_coverage(coverage))
         return self.quantile(np.array([tail, 1.0 - tail]))
 
 
-def _checked_coverage(coverage: Any) -> float:
+def checked_coverage(coverage: Any) -> float:
+    """A share of all probability, above 0 and below 1. Raises InputError."""
     if not isinstance(coverage, numbers.Real) or not 0.0 < float(coverage) < 1.0:
         raise InputError(f"coverage must be a number between 0 and 1 (0.9 is 90 %): got {coverage!r}.")
     return float(coverage)

@@ -91,6 +91,13 @@ class GaussianMixtureDistribution(PredictiveDistribution):
         """Variance, exact: (N, P)."""
         return self._shaped(self._variance.copy())
 
+    @property
+    def n_components(self) -> int:
+        """Number C of Gaussians of each row."""
+        if self._n_components is None:
+            self._n_components = np.shape(self._components(np.zeros(1, np.intp))[0])[1] if len(self) else 0
+        return self._n_components
+
     def quantile(self, q: npt.ArrayLike) -> FloatArray:
         """Quantiles of each output alone, to about 1e-13 in probability: (N, P) or (N, Q, P)."""
         levels = checked_levels(q)
@@ -108,12 +115,24 @@ class GaussianMixtureDistribution(PredictiveDistribution):
 
     def cdf(self, y: npt.ArrayLike) -> FloatArray:
         """P(Y <= y) of each output alone, small values to full relative precision: (N, P)."""
-        target = self._checked_target(y)
+        return self._below(self._checked_target(y), 1.0)
+
+    def survival(self, y: npt.ArrayLike) -> FloatArray:
+        """P(Y > y) of each output alone, small values to full relative precision: (N, P)."""
+        return self._below(-self._checked_target(y), -1.0)
+
+    @property
+    def knows_tails(self) -> bool:
+        """Each tail is a sum of normal ones."""
+        return True
+
+    def _below(self, target: FloatArray, sign: float) -> FloatArray:
+        """P(sign Y <= target) of each output alone, target (N, P): (N, P)."""
         out = np.empty_like(target)
         for rows, log_weights, means, sds in self._blocks():
             weights = np.exp(log_weights)
             for p in range(target.shape[1]):
-                out[rows, p] = mixture_cdf(target[rows, p], weights, means[:, :, p], sds[:, :, p])
+                out[rows, p] = mixture_cdf(target[rows, p], weights, sign * means[:, :, p], sds[:, :, p])
         return self._shaped(out)
 
     def log_prob(self, y: npt.ArrayLike) -> FloatArray:
@@ -163,14 +182,12 @@ class GaussianMixtureDistribution(PredictiveDistribution):
     def _blocks(self) -> Iterator[tuple[slice, FloatArray, FloatArray, FloatArray]]:
         """The rows in blocks of at most `_BLOCK_NUMBERS` numbers (but one row at least)."""
         n_rows, n_outputs = self._mean.shape
-        if self._n_components is None and n_rows:
-            self._n_components = np.shape(self._components(np.zeros(1, np.intp))[0])[1]
-        height = max(1, _BLOCK_NUMBERS // max(1, (self._n_components or 1) * n_outputs))
+        height = max(1, _BLOCK_NUMBERS // max(1, self.n_components * n_outputs))
         for start in range(0, n_rows, height):
             rows = slice(start, min(start + height, n_rows))
             parts = self._components(np.arange(rows.start, rows.stop))
             log_weights, means, sds = (np.asarray(part, dtype=np.float64) for part in parts)
-            expected = (rows.stop - rows.start, self._n_components, n_outputs)
+            expected = (rows.stop - rows.start, self.n_components, n_outputs)
             if log_weights.shape != expected[:2] or means.shape != expected or sds.shape != expected:
                 raise ValueError(
                     f"components of {expected[0]} rows must have shapes {expected[:2]}, {expected}, "
@@ -212,6 +229,37 @@ def mixed_gaussians(
         return np.concatenate(log_weights, axis=1), means, sds
 
     return GaussianMixtureDistribution(mean, variance, components, squeeze=parts[0]._squeeze)
+
+
+def standard_normal(n_rows: int) -> GaussianMixtureDistribution:
+    """N(0, 1) in each of N rows."""
+
+    def components(rows: npt.NDArray[np.intp]) -> tuple[FloatArray, FloatArray, FloatArray]:
+        plain = np.zeros((len(rows), 1))
+        return plain, plain[:, :, None], np.ones((len(rows), 1, 1))
+
+    one = np.ones((n_rows, 1))
+    return GaussianMixtureDistribution(0.0 * one, one, components, squeeze=True, n_components=1)
+
+
+def of_scores(
+    base: GaussianMixtureDistribution, scores: GaussianMixtureDistribution
+) -> GaussianMixtureDistribution:
+    """The law of m + s z, where `base` is one Gaussian N(m, s^2) a row and z has the law `scores`."""
+
+    def components(rows: npt.NDArray[np.intp]) -> tuple[FloatArray, FloatArray, FloatArray]:
+        _, m, s = (np.asarray(part) for part in base._components(rows))
+        log_weights, means, sds = (np.asarray(part) for part in scores._components(rows))
+        return log_weights, m + s * means, s * sds
+
+    sd = np.sqrt(base._variance)
+    return GaussianMixtureDistribution(
+        base._mean + sd * scores._mean,
+        base._variance * scores._variance,
+        components,
+        squeeze=base._squeeze,
+        n_components=scores.n_components,
+    )
 
 
 def mixture_cdf(y: FloatArray, weights: FloatArray, means: FloatArray, sds: FloatArray) -> FloatArray:
