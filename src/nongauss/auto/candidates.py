@@ -211,35 +211,38 @@ def _none(model: Any) -> int:
     return 0
 
 
+LAWS: list[tuple[str, Sequence[str], dict[str, Any], float]] = [
+    ("gp", DENSITIES, {}, 4.0),
+    ("gp gamma", (POSITIVE, UNIT), {"likelihood": "gamma"}, 1.5),
+    ("gp log_normal", (POSITIVE, UNIT), {"likelihood": "log_normal"}, 1.0),
+    ("gp beta", (UNIT,), {"likelihood": "beta"}, 2.0),
+    ("gp heteroscedastic", DENSITIES, {"likelihood": "heteroscedastic"}, 1.5),
+    ("gp student_t", DENSITIES, {"likelihood": "student_t"}, 1.5),
+    ("gp laplace", DENSITIES, {"likelihood": "laplace"}, 1.5),
+    ("gp weibull", (POSITIVE,), {"likelihood": "weibull"}, 1.5),
+    ("gp hurdle_gamma", (ZEROS,), {"likelihood": "hurdle_gamma"}, 2.0),
+    ("gp hurdle_log_normal", (ZEROS,), {"likelihood": "hurdle_log_normal"}, 2.0),
+    ("gp zero_one_beta", (UNIT_WITH_ENDS,), {"likelihood": "zero_one_beta"}, 2.0),
+    ("gp negative_binomial", (COUNT,), {"likelihood": "negative_binomial"}, 1.5),
+    ("gp poisson", (COUNT,), {"likelihood": "poisson"}, 1.0),
+    ("gp zero_inflated_poisson", (COUNT,), {"likelihood": "zero_inflated_poisson"}, 2.0),
+    (
+        "gp zero_inflated_negative_binomial",
+        (COUNT,),
+        {"likelihood": "zero_inflated_negative_binomial"},
+        2.0,
+    ),
+    ("gp discretised", (COUNT,), {"likelihood": "discretised"}, 2.0),
+]
+"""Gaussian processes for numbers: name, kinds, settings, cost. The order is that in which they are tried."""
+
+
 def _register_numbers() -> None:
     """Gaussian processes for numbers, by likelihood; those that this version does not have are skipped."""
-    laws: list[tuple[str, Sequence[str], dict[str, Any], float]] = [
-        ("gp", DENSITIES, {}, 4.0),
-        ("gp gamma", (POSITIVE, UNIT), {"likelihood": "gamma"}, 1.5),
-        ("gp log_normal", (POSITIVE, UNIT), {"likelihood": "log_normal"}, 1.0),
-        ("gp beta", (UNIT,), {"likelihood": "beta"}, 2.0),
-        ("gp heteroscedastic", DENSITIES, {"likelihood": "heteroscedastic"}, 1.5),
-        ("gp student_t", DENSITIES, {"likelihood": "student_t"}, 1.5),
-        ("gp laplace", DENSITIES, {"likelihood": "laplace"}, 1.5),
-        ("gp weibull", (POSITIVE,), {"likelihood": "weibull"}, 1.5),
-        ("gp hurdle_gamma", (ZEROS,), {"likelihood": "hurdle_gamma"}, 2.0),
-        ("gp hurdle_log_normal", (ZEROS,), {"likelihood": "hurdle_log_normal"}, 2.0),
-        ("gp zero_one_beta", (UNIT_WITH_ENDS,), {"likelihood": "zero_one_beta"}, 2.0),
-        ("gp negative_binomial", (COUNT,), {"likelihood": "negative_binomial"}, 1.5),
-        ("gp poisson", (COUNT,), {"likelihood": "poisson"}, 1.0),
-        ("gp zero_inflated_poisson", (COUNT,), {"likelihood": "zero_inflated_poisson"}, 2.0),
-        (
-            "gp zero_inflated_negative_binomial",
-            (COUNT,),
-            {"likelihood": "zero_inflated_negative_binomial"},
-            2.0,
-        ),
-        ("gp discretised", (COUNT,), {"likelihood": "discretised"}, 2.0),
-    ]
     for name, kernel in (("constant", "constant"), ("linear", "linear")):
         settings = {"kernel": kernel, "n_scales": 1, "n_inducing": 50}
         _register_gp(name, DENSITIES, settings, 0.2, local=name != "constant", is_floor=True)
-    for name, kinds, settings, cost in laws:
+    for name, kinds, settings, cost in LAWS:
         if settings.get("likelihood", "gaussian") not in REGRESSION:
             continue
         more = {"alike": "exact" if _is_exact(settings) else name}
