@@ -276,9 +276,8 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
         self.posterior = posterior
         self.hidden_variance = hidden_variance
         self.noise_variance = noise_variance
-        self.n_sweeps = n_sweeps
+        self.n_sweeps, self.n_members = n_sweeps, n_members
         self.keep_columns = keep_columns
-        self.n_members = n_members
         self.batch_size = batch_size
         self.learning_rate = learning_rate
         self.max_epochs = max_epochs
