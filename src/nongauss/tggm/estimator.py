@@ -272,8 +272,7 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
         verbose: Verbosity = 0,
     ) -> None:
         self.hidden_layer_sizes = hidden_layer_sizes
-        self.method = method
-        self.posterior = posterior
+        self.method, self.posterior = method, posterior
         self.hidden_variance = hidden_variance
         self.noise_variance = noise_variance
         self.n_sweeps, self.n_members = n_sweeps, n_members
@@ -281,8 +280,7 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
         self.batch_size = batch_size
         self.learning_rate = learning_rate
         self.max_epochs = max_epochs
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
+        self.early_stopping, self.validation_fraction = early_stopping, validation_fraction
         self.n_iter_no_change = n_iter_no_change
         self.tol = tol
         self.callbacks = callbacks
