@@ -108,14 +108,21 @@ def regression_metrics(
         known = ~np.isnan(score).any(axis=1)
         figures["crps"] = _average(score[known], weight[known]) if weight[known].any() else math.nan
     if interval is not None:
-        lower, upper = split_interval(interval)
-        ends = _matrix(lower, "lower", like=observed), _matrix(upper, "upper", like=observed)
-        figures["coverage_90"] = coverage(observed, ends, 0.9, sample_weight=weight)
-        figures["width_90"] = _average(ends[1] - ends[0], weight)
-        figures["interval_score_90"] = interval_score(observed, ends, 0.9, sample_weight=weight)
+        figures |= _interval_figures(observed, interval, weight)
     if seconds is not None:
         figures["seconds"] = float(seconds)
     return figures
+
+
+def _interval_figures(observed: FloatArray, interval: Any, weight: FloatArray) -> dict[str, float]:
+    """Coverage, mean width and score of central 90 % intervals about targets (N, P)."""
+    lower, upper = split_interval(interval)
+    ends = _matrix(lower, "lower", like=observed), _matrix(upper, "upper", like=observed)
+    return {
+        "coverage_90": coverage(observed, ends, 0.9, sample_weight=weight),
+        "width_90": _average(ends[1] - ends[0], weight),
+        "interval_score_90": interval_score(observed, ends, 0.9, sample_weight=weight),
+    }
 
 
 def classification_metrics(
