@@ -18,6 +18,7 @@ from nongauss.auto.regressor import Budget, Jobs, Names
 from nongauss.auto.search import Contender, Search, TrainingRows, give_shares, mean_and_error
 from nongauss.estimator.base import (
     Callbacks,
+    Columns,
     ProbabilityClassifierMixin,
     RandomState,
     Verbosity,
@@ -60,7 +61,7 @@ class AutoClassifier(ProbabilityClassifierMixin, Auto):
     ordered : bool or "auto", default "auto"
         Whether the classes are grades, in order. "auto": if y is an ordered category, or its labels have an
         order that is known.
-    callbacks, random_state, n_jobs, verbose
+    keep_columns, callbacks, random_state, n_jobs, verbose
         See `AutoRegressor`.
 
     Attributes
@@ -71,7 +72,7 @@ class AutoClassifier(ProbabilityClassifierMixin, Auto):
     leaderboard_ : DataFrame
         One row a candidate: log density of rows left out (nats a row) with its standard error, accuracy,
         Brier score, weight, seconds, and why it was left out.
-    weights_, why_, target_kind_, holds_training_rows_, holds_residuals_ :
+    weights_, why_, kept_columns_, target_kind_, holds_training_rows_, holds_residuals_ :
         See `AutoRegressor`; of a forest the file holds the class of each training row.
     n_iter_, converged_, stop_reason_, trace_ : how the search went.
 
@@ -105,6 +106,7 @@ class AutoClassifier(ProbabilityClassifierMixin, Auto):
         calibrate: bool = True,
         ordered: bool | Literal["auto"] = "auto",
         *,
+        keep_columns: Columns = "auto",
         callbacks: Callbacks = None,
         random_state: RandomState = None,
         n_jobs: Jobs = None,
@@ -114,6 +116,7 @@ class AutoClassifier(ProbabilityClassifierMixin, Auto):
         self.candidates = candidates
         self.calibrate = calibrate
         self.ordered = ordered
+        self.keep_columns = keep_columns
         self.callbacks = callbacks
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -137,10 +140,12 @@ class AutoClassifier(ProbabilityClassifierMixin, Auto):
         target: Any = classes[codes.astype(np.intp)]
         if ordered:
             target = pd.Categorical(target, categories=list(classes), ordered=True)
-        rows = read_rows(part, learned.encoder, codes, target, codes, name)
+        encoder = self._screened(learned, source, codes, labels=not ordered)
+        rows = read_rows(part, encoder, codes, target, codes, name)
         kind = GRADES if ordered else LABELS
         search = self._search(rows, partial(_log_prob, classes), seed)
-        contenders = search.run(candidates_for(kind, len(rows), self.candidates))
+        chosen = candidates_for(kind, len(rows), rows.X.shape[1], self.candidates)
+        contenders = search.run(chosen, screen=self.candidates == "auto")
         for contender in contenders:
             if contender.left_out is not None:
                 contender.left_out = contender.left_out.of(classes)
@@ -150,7 +155,7 @@ class AutoClassifier(ProbabilityClassifierMixin, Auto):
         self.classes_, self.target_kind_ = classes, kind
         self.temperature_ = self._temperature(contenders, rows) if self.calibrate else 1.0
         figures = {c.name: _figures(c.left_out, rows) for c in contenders if c.left_out is not None}
-        self._keep(contenders, learned.encoder, search, figures)
+        self._keep(contenders, encoder, search, figures)
         return self
 
     @by_parts
