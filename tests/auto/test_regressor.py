@@ -225,3 +225,15 @@ def test_large_tables_are_screened(monkeypatch):
     board = model.fit(X, y).leaderboard_.set_index("candidate")
     assert "behind 'gp log_normal' on 60 rows" in board.loc["gp laplace", "why_left_out"]
     assert model.weights_ == {"gp log_normal": 1.0}
+
+
+def test_intervals_with_a_guarantee_follow_at_once_and_exactly_from_rows_that_fit_has_not_seen(fitted):
+    model, _, _ = fitted
+    X, y = humps(200, seed=8)
+    with pytest.warns(NongaussWarning, match=r"as far as one row changes a fit little.*conformalize"):
+        found = model.predict_interval(X, 0.8, guarantee="conformal")
+    assert 0.7 < ((found[:, 0] <= y) & (y <= found[:, 1])).mean() < 0.9
+    kept = model._conformal_scores
+    own = model.conformalize(X[:100], y[:100]).predict_interval(X[100:], 0.8, guarantee="conformal")
+    assert 0.7 < ((own[:, 0] <= y[100:]) & (y[100:] <= own[:, 1])).mean() < 0.95
+    model._conformal_scores = kept

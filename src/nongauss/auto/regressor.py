@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.base import RegressorMixin
 
 from nongauss.auto.base import Auto, in_memory, read_rows
+from nongauss.auto.calibration import ScoreMixture, fit_scores
 from nongauss.auto.candidates import (
     COUNT,
     DENSITIES,
@@ -37,6 +38,7 @@ from nongauss.estimator.base import (
     check_parameters,
 )
 from nongauss.estimator.by_parts import by_parts
+from nongauss.estimator.conformal import scored
 from nongauss.predictive.combined import mixture
 from nongauss.predictive.distribution import FloatArray, PredictiveDistribution
 from nongauss.tables.column import ColumnKind
@@ -80,7 +82,7 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
     candidates : "auto" or list of str, default "auto"
         Names from `leaderboard_`, to weigh these only.
     calibrate : bool, default True
-        Whether residuals may have a local law, and so the whole the shape that rows left out have.
+        Whether laws may have a local shape, and the whole the calibration that rows left out ask for.
     callbacks : list of callables, default None
         Each is given a `Progress` after each candidate; one that returns True ends the search.
     random_state : int, RandomState, Generator or None, default None
@@ -126,6 +128,7 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
     """
 
     target_kind_: str
+    _calibration: ScoreMixture | None
 
     def __init__(
         self,
@@ -169,13 +172,19 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
             chosen = _only_constant(chosen)
         search = self._search(rows, _log_prob, seed)
         contenders = search.run(chosen)
-        if self.calibrate and kind in DENSITIES and not scaler.constant[0]:
+        if self.calibrate and not scaler.constant[0]:
             contenders += self._local_laws(contenders, search)
         give_shares(contenders, rows.weight)
+        whole = _left_out(contenders)
+        judged = rows.first(len(whole))
+        found = fit_scores(whole, judged.y, judged.weight) if self.calibrate else None
+        self._calibration = found
         self._range = (float(rows.y.min()), float(rows.y.max()))
         self.target_kind_ = kind
         figures = {c.name: _figures(c.left_out, rows) for c in contenders if c.left_out is not None}
         self._keep(contenders, learned.encoder, search, figures)
+        whole = whole if found is None else found.law(whole)
+        self._conformal_scores = scored(whole, judged.y, weight=judged.weight, held_out=False)
         return self
 
     @by_parts
@@ -197,7 +206,8 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
         for member in self._members:
             law = said[member.model, member.change is not None]
             laws.append(member.local.law(encoded, law) if isinstance(member.local, LocalLaw) else law)
-        return laws[0] if len(laws) == 1 else mixture(laws, [member.share for member in self._members])
+        law = mixture(laws, [member.share for member in self._members])
+        return law if self._calibration is None else self._calibration.law(law)
 
     def _local_laws(self, contenders: Sequence[Contender], search: Search) -> list[Contender]:
         """Contenders whose shape is the local law of another's residuals."""
@@ -224,6 +234,12 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
         flattery = base.candidate.n_parameters(base.model) / weight.sum()  # type: ignore[union-attr]
         made.local, made.left_out = found.local, found.left_out
         made.log_density = found.log_density - flattery
+
+
+def _left_out(contenders: Sequence[Contender]) -> PredictiveDistribution:
+    """The mixture of the chosen laws at the judged rows, each left without its row."""
+    chosen = [c for c in contenders if c.share > 0.0]
+    return mixture([c.left_out for c in chosen], [c.share for c in chosen])
 
 
 def target_kind(y: FloatArray, names: Any = "auto") -> str:
@@ -268,7 +284,7 @@ def _log_prob(law: PredictiveDistribution, rows: TrainingRows) -> FloatArray:
 
 def _bases(contenders: Sequence[Contender], rows: TrainingRows) -> list[tuple[Contender, bool]]:
     """Contenders that get a local law, with whether its forest looks at them too."""
-    able = [c for c in contenders if c.is_in and c.candidate is not None and c.candidate.local]
+    able = [c for c in contenders if c.is_in and c.name != "constant"]
     able = [c for c in able if np.isfinite(c.left_out.std).all() and (c.left_out.std > 0.0).all()]
     density = {c.name: float(rows.weight @ c.log_density) for c in able}  # type: ignore[operator]
     error = {c.name: float(rows.weight @ (c.left_out.mean - rows.y) ** 2) for c in able}
