@@ -55,8 +55,8 @@ class ScoreMixture(NamedTuple):
         """The calibrated laws of rows whose laws are `base`."""
         logs, means, sds = np.log(self.shares), self.means, self.sds
 
-        def components(start: int, stop: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-            size = (stop - start, len(logs))
+        def components(rows: NDArray[np.intp]) -> tuple[FloatArray, FloatArray, FloatArray]:
+            size = (len(rows), len(logs))
             return (
                 np.broadcast_to(logs, size),
                 np.broadcast_to(means, size)[..., None],

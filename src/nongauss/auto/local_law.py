@@ -19,6 +19,7 @@ from itertools import product
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.special import ndtr, ndtri
 
@@ -228,16 +229,15 @@ def _kernels(W: csr_array, scores: FloatArray, band: FloatArray) -> GaussianMixt
     scatter = np.maximum(W @ scores**2 - middle**2, 0.0)
     width = int(np.diff(W.indptr).max(initial=1))
 
-    def components(start: int, stop: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-        sizes = np.diff(W.indptr[start : stop + 1])
-        used = np.arange(width) < sizes[:, None]
+    def components(rows: NDArray[np.intp]) -> tuple[FloatArray, FloatArray, FloatArray]:
+        own = W[rows]
+        used = np.arange(width) < np.diff(own.indptr)[:, None]
         shares, centres = np.zeros(used.shape), np.zeros(used.shape)
-        shares[sizes == 0, 0] = 1.0  # of a row that every tree has drawn nothing is known
-        cells = slice(W.indptr[start], W.indptr[stop])
-        shares[used], centres[used] = W.data[cells], scores[W.indices[cells]]
+        shares[np.diff(own.indptr) == 0, 0] = 1.0  # of a row that every tree has drawn nothing is known
+        shares[used], centres[used] = own.data, scores[own.indices]
         with np.errstate(divide="ignore"):
             logs = np.log(shares / shares.sum(axis=1, keepdims=True))
-        sds = np.broadcast_to(band[start:stop, None], centres.shape)
+        sds = np.broadcast_to(band[rows, None], centres.shape)
         return logs, centres[:, :, None], sds[:, :, None]
 
     return GaussianMixtureDistribution(

@@ -9,6 +9,7 @@ base's own tail is kept, with the mass that g has there.
 from __future__ import annotations
 
 import math
+from copy import copy
 from typing import Any, NamedTuple, final
 
 import numpy as np
@@ -106,6 +107,15 @@ class RecalibratedDistribution(PredictiveDistribution):
     def __len__(self) -> int:
         return len(self._base)
 
+    def _take(self, rows: npt.NDArray[np.intp]) -> RecalibratedDistribution:
+        """The laws of the rows of these numbers, with what is known of them."""
+        out = copy(self)
+        out._base, out._scores = self._base._take(rows), self._scores._take(rows)
+        out._log_low, out._log_high, out._known = self._log_low[rows], self._log_high[rows], None
+        if self._moments is not None:
+            out._moments = self._moments[0][rows], self._moments[1][rows]
+        return out
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._base!r})"
 
@@ -187,7 +197,12 @@ class RecalibratedDistribution(PredictiveDistribution):
 
     def sample(self, n: int = 1, random_state: Any = None) -> FloatArray:
         """`n` draws for each row: (N, n). Equal `random_state`, equal draws."""
-        return self._table().near(self._scores.sample(n, random_state))
+        z = self._scores.sample(n, random_state)
+        near = self._table().near(z)
+        if not self.is_discrete:
+            return near
+        base = self._base._take(np.repeat(np.arange(len(self)), z.shape[1]))
+        return _smallest(base, z.ravel(), near.ravel()).reshape(z.shape)
 
     def _table(self) -> _Quantiles:
         """The base's quantiles by normal score."""
@@ -235,6 +250,16 @@ class RecalibratedDistribution(PredictiveDistribution):
             square += mass * (middle**2 + np.maximum(size**2 - 1.0, 0.0) / 12.0)
             last, before = end, below
         return start + mean, np.maximum(square - mean**2, 0.0)
+
+
+def _smallest(law: PredictiveDistribution, z: FloatArray, guess: FloatArray) -> FloatArray:
+    """The smallest whole numbers whose normal scores are not below z, (N,), from near ones."""
+    z, out = np.clip(z, -FAR, FAR), guess.copy()
+    while len(short := np.flatnonzero((_score(law, out) < z) & (law.survival(out) > 0.0))):
+        out[short] += 1.0
+    while len(long := np.flatnonzero((_score(law, out - 1.0) >= z) & (law.cdf(out - 1.0) > 0.0))):
+        out[long] -= 1.0
+    return out
 
 
 class _Quantiles:
