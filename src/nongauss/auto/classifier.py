@@ -18,6 +18,7 @@ from nongauss.auto.regressor import Budget, Jobs, Names
 from nongauss.auto.search import Contender, Search, TrainingRows, give_shares, mean_and_error
 from nongauss.estimator.base import (
     Callbacks,
+    Columns,
     ProbabilityClassifierMixin,
     RandomState,
     Verbosity,
@@ -58,7 +59,7 @@ class AutoClassifier(ProbabilityClassifierMixin, Auto):
     ordered : bool or "auto", default "auto"
         Whether the classes are grades, in order. "auto": if y is an ordered category, or its labels have an
         order that is known.
-    callbacks, random_state, n_jobs, verbose
+    keep_columns, callbacks, random_state, n_jobs, verbose
         See `AutoRegressor`.
 
     Attributes
@@ -71,7 +72,7 @@ class AutoClassifier(ProbabilityClassifierMixin, Auto):
     leaderboard_ : DataFrame
         One row a candidate: log density of rows left out (nats a row) with its standard error, accuracy,
         Brier score, weight, seconds, and why it was left out.
-    weights_, why_, target_kind_, holds_training_rows_, holds_residuals_ :
+    weights_, why_, kept_columns_, target_kind_, holds_training_rows_, holds_residuals_ :
         See `AutoRegressor`; of a forest the file holds the class of each training row.
     n_iter_, converged_, stop_reason_, trace_ : how the search went.
 
@@ -107,6 +108,7 @@ class AutoClassifier(ProbabilityClassifierMixin, Auto):
         calibrate: bool = True,
         ordered: bool | Literal["auto"] = "auto",
         *,
+        keep_columns: Columns = "auto",
         callbacks: Callbacks = None,
         random_state: RandomState = None,
         n_jobs: Jobs = None,
@@ -116,6 +118,7 @@ class AutoClassifier(ProbabilityClassifierMixin, Auto):
         self.candidates = candidates
         self.calibrate = calibrate
         self.ordered = ordered
+        self.keep_columns = keep_columns
         self.callbacks = callbacks
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -139,7 +142,8 @@ class AutoClassifier(ProbabilityClassifierMixin, Auto):
         target: Any = classes[codes.astype(np.intp)]
         if ordered:
             target = pd.Categorical(target, categories=list(classes), ordered=True)
-        rows = read_rows(part, learned.encoder, codes, target, codes, name)
+        encoder = self._screened(learned, source, codes, labels=not ordered)
+        rows = read_rows(part, encoder, codes, target, codes, name)
         kind = GRADES if ordered else LABELS
         search = self._search(rows, partial(_log_prob, classes), seed)
         chosen = candidates_for(kind, len(rows), rows.X.shape[1], self.candidates)
@@ -154,7 +158,7 @@ class AutoClassifier(ProbabilityClassifierMixin, Auto):
         self._calibration = self._calibrated(contenders, rows)
         self.calibration_, self.temperature_ = self._calibration.form, self._calibration.temperature
         figures = {c.name: _figures(c.left_out, rows) for c in contenders if c.left_out is not None}
-        self._keep(contenders, learned.encoder, search, figures)
+        self._keep(contenders, encoder, search, figures)
         return self
 
     @by_parts

@@ -31,6 +31,7 @@ from nongauss.auto.search import Contender, Search, TrainingRows, give_shares
 from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.estimator.base import (
     Callbacks,
+    Columns,
     DistributionRegressorMixin,
     Interval,
     RandomState,
@@ -80,6 +81,8 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
         Names from `leaderboard_`, to weigh these only.
     calibrate : bool, default True
         Whether laws may have a local shape, and the whole the calibration that rows left out ask for.
+    keep_columns : {"auto", "all"} or list of str, default "auto"
+        Of a table with more columns than rows, which are looked at: see `SparseGPRegressor`.
     callbacks : list of callables, default None
         Each is given a `Progress` after each candidate; one that returns True ends the search.
     random_state : int, RandomState, Generator or None, default None
@@ -96,6 +99,8 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
         The share of each law in the mixture that predicts.
     why_ : str
         The choice in a sentence.
+    kept_columns_ : tuple of str or None
+        The columns that are looked at, where others are not; None where all are.
     target_kind_ : str
         What the target was taken for.
     holds_training_rows_, holds_residuals_ : bool
@@ -133,6 +138,7 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
         candidates: Names = "auto",
         calibrate: bool = True,
         *,
+        keep_columns: Columns = "auto",
         callbacks: Callbacks = None,
         random_state: RandomState = None,
         n_jobs: Jobs = None,
@@ -141,6 +147,7 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
         self.time_budget = time_budget
         self.candidates = candidates
         self.calibrate = calibrate
+        self.keep_columns = keep_columns
         self.callbacks = callbacks
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -162,7 +169,8 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
             raise InputError(f"y has {Y.shape[1]} outputs, {name} takes one; fit one model for each.")
         scaler = learned.target.scaler()
         scaled = scaler.transform(Y)[:, 0]
-        rows = read_rows(part, learned.encoder, Y[:, 0], Y[:, 0], scaled, name)
+        encoder = self._screened(learned, source, Y[:, 0], labels=False)
+        rows = read_rows(part, encoder, Y[:, 0], Y[:, 0], scaled, name)
         kind = target_kind(rows.y, self.candidates)
         chosen = candidates_for(kind, len(rows), rows.X.shape[1], self.candidates)
         if scaler.constant[0]:
@@ -179,7 +187,7 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
         self._range = (float(rows.y.min()), float(rows.y.max()))
         self.target_kind_ = kind
         figures = {c.name: _figures(c.left_out, rows) for c in contenders if c.left_out is not None}
-        self._keep(contenders, learned.encoder, search, figures)
+        self._keep(contenders, encoder, search, figures)
         whole = whole if found is None else found.law(whole)
         self._conformal_scores = scored(whole, judged.y, weight=judged.weight, held_out=False)
         return self
