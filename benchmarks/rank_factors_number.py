@@ -2,9 +2,9 @@
 
     python benchmarks/rank_factors_number.py
 
-Loadings are dense, half of them zero, or in blocks of columns with one factor each; columns go through exp, the cube
-or nothing. "gaps": 15 % of the cells missing. "grades": each column cut into five. Beside the tests of
-`n_factors="auto"` stands Horn's parallel analysis of the same normal scores. Writes
+Loadings are dense, half of them zero, or in blocks of columns with one factor each; columns go through exp,
+the cube or nothing. "gaps": 15 % of the cells missing. "grades": each column cut into five. Beside the tests
+of `n_factors="auto"` stands Horn's parallel analysis of the same normal scores. Writes
 results/rank_factors_number.json.
 """
 
