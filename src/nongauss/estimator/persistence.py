@@ -1,4 +1,4 @@
-"""Save an estimator to one file and load it again: safetensors with a JSON manifest, nothing executed.
+"""Save an estimator to one file and load it again: a sealed file with a JSON manifest, nothing executed.
 
 The manifest holds plain data as a JSON tree, with the arrays kept apart as tensors: JSON values stand for
 themselves, every JSON object carries its kind under "$", classes go by stable names.
@@ -18,20 +18,18 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save as to_bytes
 
 import nongauss
 from nongauss.core.errors import InputError, NongaussWarning
-from nongauss.core.files import atomic_path
 from nongauss.core.records import is_persistable, record_name, registered_class
+from nongauss.core.sealed import Damaged, read_sealed, write_sealed
 from nongauss.estimator.base import NongaussEstimator
 
 Tensors = dict[str, np.ndarray]
 ClassOf = Callable[[str], type]
 FORMAT_NAME = "nongauss"
-FORMAT_VERSION = 2
-"""2: classes by stable names; 1: by their modules of then."""
+FORMAT_VERSION, FIRST_SEALED = 3, 3
+"""3: a checksum of the whole file; 2: classes by stable names; 1: by their modules of then."""
 
 PathLike = str | os.PathLike[str]
 
@@ -63,28 +61,24 @@ def save(estimator: NongaussEstimator, path: PathLike) -> None:
         "holds_training_rows": estimator.holds_training_rows_,
         **_encode_estimator(estimator, tensors),
     }
-    text = json.dumps(manifest, allow_nan=False)
-    with atomic_path(Path(path)) as temporary:
-        temporary.write_bytes(to_bytes(tensors, metadata={"nongauss": text}))
+    write_sealed(path, tensors, {"nongauss": json.dumps(manifest, allow_nan=False)})
 
 
 def load(path: PathLike) -> Any:
     """Read the estimator that `save` wrote to `path`; arrays come back to the last bit.
 
     Only classes of this package are rebuilt and nothing in the file is executed. Raises `InputError` for
-    a file that is missing, truncated, not of this format, or written by a newer version.
+    a file that is missing, truncated, changed in any byte, not of this format, or written by a newer version.
+    Files of version 0.1 have no checksum: they are loaded with a `NongaussWarning`.
     """
     source = Path(path).expanduser()
-    if not source.is_file():
-        raise InputError(f"There is no file {str(source)!r}; check the path.")
     manifest, tensors = _read(source)
-    _check_version(manifest, source)
     cls = _estimator_class(str(manifest.get("class")), source)
     try:
         return _decode_estimator(cls, manifest, tensors)
     except InputError:
         raise
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError) as error:
         raise InputError(
             f"{str(source)!r} does not fit this version of nongauss ({error!r}); it was written by version "
             f"{manifest.get('package_version')}, so load it with that version or save the model anew."
@@ -92,10 +86,11 @@ def load(path: PathLike) -> Any:
 
 
 def manifest_of(path: PathLike) -> dict[str, Any]:
-    """What a file that `load` reads says of itself: its format, the version that wrote it, the class."""
-    with safe_open(Path(path).expanduser(), framework="numpy") as file:
-        manifest: dict[str, Any] = json.loads(file.metadata()["nongauss"])
-    return manifest
+    """What a file that `load` reads says of itself: its format, the version that wrote it, the class.
+
+    Raises InputError as `load` does.
+    """
+    return _read(Path(path).expanduser(), warn=False)[0]
 
 
 def _encode_estimator(estimator: NongaussEstimator, tensors: Tensors) -> dict[str, Any]:
@@ -155,33 +150,50 @@ def _is_live(value: Any) -> bool:
     return callable(value) and not is_persistable(type(value))
 
 
-def _read(source: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+def _read(source: Path, *, warn: bool = True) -> tuple[dict[str, Any], Tensors]:
+    """Manifest and tensors of a file that is whole and of a format that this version reads."""
+    if not source.is_file():
+        raise InputError(f"There is no file {str(source)!r}; check the path.")
     try:
-        with safe_open(source, framework="numpy") as file:
-            text = (file.metadata() or {}).get("nongauss")
-            tensors = {} if text is None else {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except (SafetensorError, OSError) as error:
+        content = read_sealed(source)
+    except (Damaged, OSError) as error:
         raise InputError(
             f"{str(source)!r} cannot be read: it is truncated, damaged or not a file written by "
             f"nongauss.save ({error}); copy it again or save the model anew."
         ) from error
     try:
-        manifest = json.loads(text or "null")
-    except ValueError:
+        text = content.labels.get("nongauss", "null")
+        manifest = json.loads(text, parse_constant=_no_constant)
+    except (ValueError, RecursionError):
         manifest = None
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT_NAME:
         raise InputError(f"{str(source)!r} was not written by nongauss.save; it holds no nongauss model.")
-    return manifest, tensors
+    _check_version(manifest, source, content.is_sealed, warn)
+    return manifest, content.arrays
 
 
-def _check_version(manifest: dict[str, Any], source: Path) -> None:
-    version = manifest.get("format_version")
-    if not isinstance(version, int) or version < 1:
+def _no_constant(word: str) -> float:
+    raise ValueError(f"{word} is no number of JSON")
+
+
+def _check_version(manifest: dict[str, Any], source: Path, is_sealed: bool, warn: bool) -> None:
+    """The format is one that this version reads, and has the checksum that it should have."""
+    version, writer = manifest.get("format_version"), manifest.get("package_version")
+    if type(version) is not int or version < 1:
         raise InputError(f"{str(source)!r} is damaged: its format version is {version!r}.")
     if version > FORMAT_VERSION:
         raise InputError(
             f"{str(source)!r} has format version {version}, written by nongauss "
-            f"{manifest.get('package_version')}; this version reads up to {FORMAT_VERSION}: upgrade nongauss."
+            f"{writer}; this version reads up to {FORMAT_VERSION}: upgrade nongauss."
+        )
+    if not is_sealed and version >= FIRST_SEALED:
+        raise InputError(f"{str(source)!r} is damaged: its checksum is gone; copy it again.")
+    if not is_sealed and warn:
+        warnings.warn(
+            f"{str(source)!r} was written by nongauss {writer}, whose files have no checksum: whether it is "
+            "as it was written cannot be told. Save the model anew.",
+            NongaussWarning,
+            stacklevel=4,
         )
 
 
@@ -317,13 +329,7 @@ def _encode_array(array: np.ndarray, tensors: Tensors, where: str) -> dict[str, 
 
 def _decode_array(tree: Any, tensors: Mapping[str, np.ndarray]) -> np.ndarray:
     if tree["$"] in ("strings", "objects"):
-        dtype = np.dtype(tree["dtype"]) if tree["$"] == "strings" else np.dtype(object)
-        if dtype.kind not in "UO":
-            raise ValueError(f"text cannot be of type {dtype}")
-        array = np.empty(len(tree["items"]), dtype=dtype)
-        for i, item in enumerate(tree["items"]):
-            array[i] = decode(item, tensors, _no_classes)
-        return array.reshape(tree["shape"])
+        return _decode_cells(tree, tensors)
     array = np.array(tensors[tree["name"]])
     if tree["$"] == "time":
         dtype = np.dtype(tree["dtype"])
@@ -331,6 +337,20 @@ def _decode_array(tree: Any, tensors: Mapping[str, np.ndarray]) -> np.ndarray:
             raise ValueError(f"a time cannot be of type {dtype}")
         array = array.view(dtype)
     return array.T if tree["fortran"] else array
+
+
+def _decode_cells(tree: Any, tensors: Mapping[str, np.ndarray]) -> np.ndarray:
+    """An array of text, or of any plain values, from its cells. It is as wide as its longest text."""
+    cells = np.empty(len(tree["items"]), dtype=object)
+    for i, item in enumerate(tree["items"]):
+        cells[i] = decode(item, tensors, _no_classes)
+    if tree["$"] == "objects":
+        return cells.reshape(tree["shape"])
+    stated = np.dtype(tree["dtype"])
+    longest = max((len(text) for text in cells), default=0)
+    if stated.kind != "U" or not all(type(text) is str for text in cells) or longest > stated.itemsize // 4:
+        raise ValueError(f"text that is not of type {stated}")
+    return cells.astype(f"{stated.byteorder}U{max(longest, 1)}").reshape(tree["shape"])
 
 
 def _no_classes(name: str) -> type:
