@@ -66,7 +66,7 @@ def test_a_mixture_with_a_forest_is_kept_in_a_file(tmp_path, monkeypatch):
     assert set(model.leaderboard_.columns) >= {"accuracy", "brier"}
 
 
-def _only_linear(kind, n_rows, names):
+def _only_linear(kind, n_rows, n_columns, names):
     from nongauss.auto.candidates import REGISTRY
 
     return [REGISTRY["linear labels"]]

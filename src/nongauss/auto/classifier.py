@@ -140,7 +140,8 @@ class AutoClassifier(ProbabilityClassifierMixin, Auto):
         rows = read_rows(part, learned.encoder, codes, target, codes, name)
         kind = GRADES if ordered else LABELS
         search = self._search(rows, partial(_log_prob, classes), seed)
-        contenders = search.run(candidates_for(kind, len(rows), self.candidates))
+        chosen = candidates_for(kind, len(rows), rows.X.shape[1], self.candidates)
+        contenders = search.run(chosen, screen=self.candidates == "auto")
         for contender in contenders:
             if contender.left_out is not None:
                 contender.left_out = contender.left_out.of(classes)

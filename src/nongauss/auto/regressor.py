@@ -47,9 +47,6 @@ from nongauss.tables.target_kinds import understand_target
 FEWEST_LOCAL = 30
 """Rows from which a local law can be learned."""
 
-MOST_BASES = 2
-"""Contenders that get a local law: the best by log density, then the best of the others by squared error."""
-
 FOREST = "forest"
 """The local law of the constant one: the forest's own conditional law."""
 
@@ -164,12 +161,12 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
         scaled = scaler.transform(Y)[:, 0]
         rows = read_rows(part, learned.encoder, Y[:, 0], Y[:, 0], scaled, name)
         kind = target_kind(rows.y, self.candidates)
-        chosen = candidates_for(kind, len(rows), self.candidates)
+        chosen = candidates_for(kind, len(rows), rows.X.shape[1], self.candidates)
         if scaler.constant[0]:
             chosen = _only_constant(chosen)
         search = self._search(rows, _log_prob, seed)
-        contenders = search.run(chosen)
-        if self.calibrate and kind in DENSITIES and not scaler.constant[0]:
+        contenders = search.run(chosen, screen=self.candidates == "auto")
+        if self.calibrate and not scaler.constant[0]:
             contenders += self._local_laws(contenders, search)
         give_shares(contenders, rows.weight)
         self._range = (float(rows.y.min()), float(rows.y.max()))
@@ -267,15 +264,19 @@ def _log_prob(law: PredictiveDistribution, rows: TrainingRows) -> FloatArray:
 
 
 def _bases(contenders: Sequence[Contender], rows: TrainingRows) -> list[tuple[Contender, bool]]:
-    """Contenders that get a local law, with whether its forest looks at them too."""
+    """Contenders that get a local law, with whether its forest looks at them too.
+
+    They are the best by log density, the best by squared error, which is often the same, and the constant
+    one.
+    """
     able = [c for c in contenders if c.is_in and c.candidate is not None and c.candidate.local]
     able = [c for c in able if np.isfinite(c.left_out.std).all() and (c.left_out.std > 0.0).all()]
     density = {c.name: float(rows.weight @ c.log_density) for c in able}  # type: ignore[operator]
     error = {c.name: float(rows.weight @ (c.left_out.mean - rows.y) ** 2) for c in able}
-    first = sorted(able, key=lambda c: -density[c.name])[: MOST_BASES - 1]
-    others = sorted((c for c in able if c not in first), key=lambda c: error[c.name])
+    best = [max(able, key=lambda c: density[c.name]), min(able, key=lambda c: error[c.name])] if able else []
+    bases = best[: len({c.name for c in best})]
     constant = [c for c in contenders if c.is_in and c.name == "constant"]
-    return [*((c, True) for c in (*first, *others[:1])), *((c, False) for c in constant)]
+    return [*((c, True) for c in bases), *((c, False) for c in constant)]
 
 
 def _figures(law: PredictiveDistribution, rows: TrainingRows) -> dict[str, float]:

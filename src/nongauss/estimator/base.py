@@ -17,6 +17,7 @@ from typing import (
     Any,
     ClassVar,
     Literal,
+    Self,
     TypeVar,
     Union,
     get_args,
@@ -29,9 +30,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from nongauss.core.errors import NongaussWarning
+from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.core.seeds import key_seed
 from nongauss.estimator.about import About
+from nongauss.estimator.conformal import ConformalScores, guaranteed, scored
 from nongauss.estimator.gaps import over_gaps
 from nongauss.optimise.course import COLUMNS, FitResult, Run, Status
 
@@ -173,7 +175,8 @@ class NongaussEstimator(BaseEstimator):  # type: ignore[misc]
 
         Warns `ConvergenceWarning` when the iterations ran out, `NongaussWarning` when the fit broke off.
         """
-        self.__dict__.pop("about_", None)  # it was of another fit
+        for of_another_fit in ("about_", "_conformal_scores"):
+            self.__dict__.pop(of_another_fit, None)
         self.n_iter_ = int(result.n_iter)
         self.converged_ = result.status.converged
         self.stop_reason_ = result.status.value
@@ -307,13 +310,44 @@ class DistributionRegressorMixin:
     N rows, P outputs; the output axis is absent where `fit` was given a one-dimensional target.
     """
 
+    _conformal_scores: ConformalScores | None = None
+
     @abstractmethod
     def predict_distribution(self, X: Any) -> PredictiveDistribution:
         """The predictive distribution of each row of `X`."""
 
-    def predict_interval(self, X: Any, coverage: float = 0.9) -> FloatArray:
-        """Central interval that holds `coverage` of the predictive mass: (N, 2) or (N, 2, P)."""
-        return self.predict_distribution(X).interval(coverage)
+    def predict_interval(
+        self,
+        X: Any,
+        coverage: float = 0.9,
+        guarantee: Literal["none", "conformal"] = "none",
+        groups: ArrayLike | None = None,
+    ) -> FloatArray:
+        """Central interval that holds `coverage` of the predictive mass: (N, 2) or (N, 2, P).
+
+        With `guarantee="conformal"` it is as wide as the rows given to `conformalize` ask for: the target of
+        a new row that is exchangeable with these lies in it with probability `coverage` at least, whatever
+        the model; with `groups` (N,), the group of each row, also within each of these. Raises InputError
+        where no scores were kept, or too few for this coverage.
+        """
+        law = self.predict_distribution(X)
+        if guarantee == "conformal":
+            return guaranteed(self, law, coverage, groups, self._conformal_scores)
+        if guarantee != "none":
+            raise InputError(f"guarantee must be 'none' or 'conformal': got {guarantee!r}.")
+        if groups is not None:
+            raise InputError("groups go with guarantee='conformal'; without it leave them out.")
+        return law.interval(coverage)
+
+    def conformalize(self, X: Any, y: ArrayLike, groups: ArrayLike | None = None) -> Self:
+        """Keep what rows that `fit` has not seen say of the intervals, for `guarantee="conformal"`.
+
+        `X`, `y`: such rows with their targets, 9 at least for a coverage of 0.9; `groups` (N,): the group of
+        each, within which coverage is to hold too. What was kept before is replaced; `fit` drops it. The
+        model then holds a score for each row, and no row. Raises InputError.
+        """
+        self._conformal_scores = scored(self.predict_distribution(X), y, groups=groups)
+        return self
 
     def predict_quantiles(self, X: Any, q: ArrayLike) -> FloatArray:
         """Quantiles at the levels `q` (Q,): (N, Q) or (N, Q, P); for one number `q`, (N,) or (N, P)."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +14,7 @@ import numpy as np
 from sklearn.base import is_classifier, is_clusterer, is_regressor
 
 from nongauss.core.files import atomic_path
+from nongauss.core.threads import threads_for
 from nongauss.report.metrics import metric_table
 from nongauss.report.plots.calibration import CalibrationDisplay
 from nongauss.report.plots.class_features import MOST_CLASSES, ClassFeaturesDisplay, feature_names
@@ -126,7 +128,7 @@ def write_report(
         rules=rules,
         features=features,
         usage=_usage(estimator),
-        figures=[(caption, _png(figure)) for caption, figure in figures],
+        figures=[(caption, _png(figure), _is_wide(figure)) for caption, figure in figures],
         learned=[(caption, _png(figure)) for caption, figure in learned],
         model_name=None if model_path is None else repr(Path(model_path).name),
     )
@@ -170,22 +172,28 @@ def learned_figures(estimator: Any, X: Any, *, target: str | None = None) -> lis
 
     X (N, D) are rows like those of the fit, of which a few hundred are looked at.
     """
-    from matplotlib.figure import Figure
-
     rows = some_rows(estimator, X, len(X), 0)
     figure, ax = _figure()
     n_repeats = int(np.clip(_MOST_SHUFFLES // X.shape[1], 1, 5))
-    relevance = RelevanceDisplay.from_estimator(estimator, rows, n_repeats=n_repeats, ax=ax)
-    figures = [(RELEVANCE_CAPTION, figure)]
-    shown = [j for j in relevance.top(_MOST_PANELS) if relevance.share[j] > 0]
-    if not shown:
-        return figures
-    wide = min(3, len(shown))
-    high = -(-len(shown) // wide)
+    with threads_for(math.prod(rows.shape)):
+        relevance = RelevanceDisplay.from_estimator(estimator, rows, n_repeats=n_repeats, ax=ax)
+        figures = [(RELEVANCE_CAPTION, figure)]
+        shown = [relevance.columns[j] for j in relevance.top(_MOST_PANELS) if relevance.share[j] > 0]
+        if shown:
+            figures.append((DEPENDENCE_CAPTION, _dependence_figure(estimator, rows, shown, target)))
+    return figures
+
+
+def _dependence_figure(estimator: Any, rows: Any, columns: Sequence[str], target: str | None) -> Figure:
+    """A panel for each of these columns, with one legend for all."""
+    from matplotlib.figure import Figure
+
+    wide = min(3, len(columns))
+    high = -(-len(columns) // wide)
     figure = Figure(figsize=(3.7 * wide, 3.1 * high), layout="constrained")
     panels = figure.subplots(high, wide, sharey=True, squeeze=False).ravel()
-    for number, (panel, j) in enumerate(zip(panels, shown, strict=False)):
-        DependenceDisplay.from_estimator(estimator, rows, relevance.columns[j], target=target, ax=panel)
+    for number, (panel, column) in enumerate(zip(panels, columns, strict=False)):
+        DependenceDisplay.from_estimator(estimator, rows, column, target=target, ax=panel)
         if number % wide:
             panel.set_ylabel("")
         if panel.get_legend():
@@ -193,9 +201,9 @@ def learned_figures(estimator: Any, X: Any, *, target: str | None = None) -> lis
     handles, labels = panels[0].get_legend_handles_labels()
     if labels:
         figure.legend(handles, labels, loc="outside upper center", ncols=len(labels), frameon=False)
-    for panel in panels[len(shown) :]:
+    for panel in panels[len(columns) :]:
         panel.remove()
-    return [*figures, (DEPENDENCE_CAPTION, figure)]
+    return figure
 
 
 def feature_figures(estimator: Any) -> list[tuple[str, Figure]]:
@@ -297,9 +305,20 @@ def _figure() -> tuple[Figure, Any]:
 
 
 def _png(figure: Figure) -> str:
+    """The figure as PNG in base64; laid out beforehand, for which `savefig` would draw it once more."""
+    engine = figure.get_layout_engine()
+    if engine is not None:
+        engine.execute(figure)
+        figure.set_layout_engine("none")
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=144, facecolor="white")
     return base64.b64encode(buffer.getvalue()).decode("ascii")
+
+
+def _is_wide(figure: Figure) -> bool:
+    """Does a figure of several panels take the width of the page?"""
+    width, height = figure.get_size_inches()
+    return bool(width > 2 * height)
 
 
 def _usage(estimator: Any) -> str:

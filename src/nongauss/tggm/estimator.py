@@ -326,7 +326,7 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
         return GaussianMixtureDistribution(
             mean,
             variance,
-            lambda begin, end: ensemble.components(encoded[begin:end]),
+            lambda rows: ensemble.components(encoded[rows]),
             squeeze=self._squeeze,
             n_components=ensemble.n_components,
         )
