@@ -16,7 +16,8 @@ from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.core.records import persistable
 from nongauss.core.sealed import write_sealed
 from nongauss.estimator.base import NongaussEstimator
-from nongauss.estimator.persistence import load, manifest_of, save
+from nongauss.estimator.model_file import manifest_of
+from nongauss.estimator.persistence import load, save
 from nongauss.optimise.course import FitResult, Status
 
 

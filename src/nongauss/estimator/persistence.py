@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import enum
-import json
 import math
 import os
 import warnings
@@ -22,17 +21,10 @@ import pandas as pd
 import nongauss
 from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.core.records import is_persistable, record_name, registered_class
-from nongauss.core.sealed import Damaged, read_sealed, write_sealed
 from nongauss.estimator.base import NongaussEstimator
+from nongauss.estimator.model_file import PathLike, Tensors, read_model_file, write_model_file
 
-Tensors = dict[str, np.ndarray]
 ClassOf = Callable[[str], type]
-FORMAT_NAME = "nongauss"
-FORMAT_VERSION, FIRST_SEALED = 3, 3
-"""3: a checksum of the whole file; 2: classes by stable names; 1: by their modules of then."""
-
-PathLike = str | os.PathLike[str]
-
 # What a file's tensors can be, by NumPy's name; times are held as int64.
 _TENSOR_TYPES = frozenset(
     ["bool", *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))]
@@ -54,14 +46,8 @@ def save(estimator: NongaussEstimator, path: PathLike) -> None:
             f"{type(estimator).__qualname__}; use joblib for other objects."
         )
     tensors: Tensors = {}
-    manifest = {
-        "format": FORMAT_NAME,
-        "format_version": FORMAT_VERSION,
-        "package_version": nongauss.__version__,
-        "holds_training_rows": estimator.holds_training_rows_,
-        **_encode_estimator(estimator, tensors),
-    }
-    write_sealed(path, tensors, {"nongauss": json.dumps(manifest, allow_nan=False)})
+    about = {"holds_training_rows": estimator.holds_training_rows_}
+    write_model_file(path, {**about, **_encode_estimator(estimator, tensors)}, tensors)
 
 
 def load(path: PathLike) -> Any:
@@ -72,7 +58,7 @@ def load(path: PathLike) -> Any:
     Files of version 0.1 have no checksum: they are loaded with a `NongaussWarning`.
     """
     source = Path(path).expanduser()
-    manifest, tensors = _read(source)
+    manifest, tensors = read_model_file(source)
     cls = _estimator_class(str(manifest.get("class")), source)
     try:
         return _decode_estimator(cls, manifest, tensors)
@@ -83,14 +69,6 @@ def load(path: PathLike) -> Any:
             f"{str(source)!r} does not fit this version of nongauss ({error!r}); it was written by version "
             f"{manifest.get('package_version')}, so load it with that version or save the model anew."
         ) from error
-
-
-def manifest_of(path: PathLike) -> dict[str, Any]:
-    """What a file that `load` reads says of itself: its format, the version that wrote it, the class.
-
-    Raises InputError as `load` does.
-    """
-    return _read(Path(path).expanduser(), warn=False)[0]
 
 
 def _encode_estimator(estimator: NongaussEstimator, tensors: Tensors) -> dict[str, Any]:
@@ -148,53 +126,6 @@ def _is_live(value: Any) -> bool:
     if isinstance(value, (np.random.RandomState, np.random.Generator)):
         return True
     return callable(value) and not is_persistable(type(value))
-
-
-def _read(source: Path, *, warn: bool = True) -> tuple[dict[str, Any], Tensors]:
-    """Manifest and tensors of a file that is whole and of a format that this version reads."""
-    if not source.is_file():
-        raise InputError(f"There is no file {str(source)!r}; check the path.")
-    try:
-        content = read_sealed(source)
-    except (Damaged, OSError) as error:
-        raise InputError(
-            f"{str(source)!r} cannot be read: it is truncated, damaged or not a file written by "
-            f"nongauss.save ({error}); copy it again or save the model anew."
-        ) from error
-    try:
-        text = content.labels.get("nongauss", "null")
-        manifest = json.loads(text, parse_constant=_no_constant)
-    except (ValueError, RecursionError):
-        manifest = None
-    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT_NAME:
-        raise InputError(f"{str(source)!r} was not written by nongauss.save; it holds no nongauss model.")
-    _check_version(manifest, source, content.is_sealed, warn)
-    return manifest, content.arrays
-
-
-def _no_constant(word: str) -> float:
-    raise ValueError(f"{word} is no number of JSON")
-
-
-def _check_version(manifest: dict[str, Any], source: Path, is_sealed: bool, warn: bool) -> None:
-    """The format is one that this version reads, and has the checksum that it should have."""
-    version, writer = manifest.get("format_version"), manifest.get("package_version")
-    if type(version) is not int or version < 1:
-        raise InputError(f"{str(source)!r} is damaged: its format version is {version!r}.")
-    if version > FORMAT_VERSION:
-        raise InputError(
-            f"{str(source)!r} has format version {version}, written by nongauss "
-            f"{writer}; this version reads up to {FORMAT_VERSION}: upgrade nongauss."
-        )
-    if not is_sealed and version >= FIRST_SEALED:
-        raise InputError(f"{str(source)!r} is damaged: its checksum is gone; copy it again.")
-    if not is_sealed and warn:
-        warnings.warn(
-            f"{str(source)!r} was written by nongauss {writer}, whose files have no checksum: whether it is "
-            "as it was written cannot be told. Save the model anew.",
-            NongaussWarning,
-            stacklevel=4,
-        )
 
 
 def _estimator_class(name: str, source: Path) -> type:

@@ -255,8 +255,8 @@ def _snapshot(kept: _Kept, like: Snapshot) -> Snapshot:
         raise ValueError("arrays of other names, shapes or types")
     state, best = rebuilt(tree, {path: _like(kept.arrays[path], leaf) for path, leaf in leaves.items()})
     trace, status = [dict(row) for row in kept.progress["trace"]], kept.progress["status"]
-    ran = {"n_iter": int(kept.progress["n_iter"]), "seconds": float(kept.progress["seconds"])}
-    return Snapshot(state, trace, best=best, status=status and Status[status], **ran)
+    n_iter, seconds = int(kept.progress["n_iter"]), float(kept.progress["seconds"])
+    return Snapshot(state, trace, n_iter, seconds, best, status and Status[status])
 
 
 def _arrays_of(snapshot: Snapshot) -> tuple[Any, Any]:
