@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.base import RegressorMixin
 
 from nongauss.auto.base import Auto, in_memory, read_rows
+from nongauss.auto.calibration import ScoreMixture, fit_scores
 from nongauss.auto.candidates import (
     COUNT,
     DENSITIES,
@@ -38,6 +39,7 @@ from nongauss.estimator.base import (
     check_parameters,
 )
 from nongauss.estimator.by_parts import by_parts
+from nongauss.estimator.conformal import scored
 from nongauss.predictive.combined import mixture
 from nongauss.predictive.distribution import FloatArray, PredictiveDistribution
 from nongauss.tables.column import ColumnKind
@@ -78,7 +80,7 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
     candidates : "auto" or list of str, default "auto"
         Names from `leaderboard_`, to weigh these only.
     calibrate : bool, default True
-        Whether residuals may have a local law, and so the whole the shape that rows left out have.
+        Whether laws may have a local shape, and the whole the calibration that rows left out ask for.
     keep_columns : {"auto", "all"} or list of str, default "auto"
         Of a table with more columns than rows, which are looked at: see `SparseGPRegressor`.
     callbacks : list of callables, default None
@@ -128,6 +130,7 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
     """
 
     target_kind_: str
+    _calibration: ScoreMixture | None
 
     def __init__(
         self,
@@ -177,10 +180,16 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
         if self.calibrate and not scaler.constant[0]:
             contenders += self._local_laws(contenders, search)
         give_shares(contenders, rows.weight)
+        whole = _left_out(contenders)
+        judged = rows.first(len(whole))
+        found = fit_scores(whole, judged.y, judged.weight) if self.calibrate else None
+        self._calibration = found
         self._range = (float(rows.y.min()), float(rows.y.max()))
         self.target_kind_ = kind
         figures = {c.name: _figures(c.left_out, rows) for c in contenders if c.left_out is not None}
         self._keep(contenders, encoder, search, figures)
+        whole = whole if found is None else found.law(whole)
+        self._conformal_scores = scored(whole, judged.y, weight=judged.weight, held_out=False)
         return self
 
     @by_parts
@@ -202,7 +211,8 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
         for member in self._members:
             law = said[member.model, member.change is not None]
             laws.append(member.local.law(encoded, law) if isinstance(member.local, LocalLaw) else law)
-        return laws[0] if len(laws) == 1 else mixture(laws, [member.share for member in self._members])
+        law = mixture(laws, [member.share for member in self._members])
+        return law if self._calibration is None else self._calibration.law(law)
 
     def _local_laws(self, contenders: Sequence[Contender], search: Search) -> list[Contender]:
         """Contenders whose shape is the local law of another's residuals."""
@@ -229,6 +239,12 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
         flattery = base.candidate.n_parameters(base.model) / weight.sum()  # type: ignore[union-attr]
         made.local, made.left_out = found.local, found.left_out
         made.log_density = found.log_density - flattery
+
+
+def _left_out(contenders: Sequence[Contender]) -> PredictiveDistribution:
+    """The mixture of the chosen laws at the judged rows, each left without its row."""
+    chosen = [c for c in contenders if c.share > 0.0]
+    return mixture([c.left_out for c in chosen], [c.share for c in chosen])
 
 
 def target_kind(y: FloatArray, names: Any = "auto") -> str:
