@@ -15,7 +15,8 @@ from scipy.special import ndtri
 
 from nongauss.core.records import persistable
 from nongauss.tables.column import Column
-from nongauss.tables.encoder import ColumnCode, TableEncoder
+from nongauss.tables.column_code import ColumnCode
+from nongauss.tables.encoder import TableEncoder
 from nongauss.tables.rows import content_hash, mixed_bits, rounded
 
 FloatArray = NDArray[np.float64]
@@ -115,7 +116,8 @@ class Margin:
 
     def beyond(self, values: FloatArray) -> FloatArray:
         """How far values (N,) lie beyond all edges."""
-        return np.maximum(self.edge[0] - values, 0.0) + np.maximum(values - self.edge[-1], 0.0)
+        found: FloatArray = np.maximum(self.edge[0] - values, 0.0) + np.maximum(values - self.edge[-1], 0.0)
+        return found
 
     def value(self, place: FloatArray) -> FloatArray:
         """The values at places between 0 and 1, of any shape: quantiles, rounded as the cells are."""
