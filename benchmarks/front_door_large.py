@@ -118,7 +118,7 @@ def gaps_in_300() -> pd.DataFrame:
     return frame.mask(rng.random(frame.shape) < 0.1).assign(y=y)
 
 
-@case("different labels")
+@case("Better than the mean of the target")
 def labels_100000() -> pd.DataFrame:
     """200,000 x 3, one column of 100,000 different labels."""
     rng = np.random.default_rng(2)
