@@ -1,7 +1,7 @@
 """Twelve simulated laws: how far the automatic regressor stays below the truth, nats a row, and its coverage.
 
-Where single values have a probability, a central interval holds more than its share; so coverage is that of
-P(Y < y) + u P(Y = y), u uniform, between .05 and .95, which is 90 % for a law that is right, whatever its kind.
+Where single values have a probability a central interval holds more than its share; so coverage is that of
+P(Y < y) + u P(Y = y), u uniform, between .05 and .95: 90 % for a law that is right, whatever its kind.
 
     python benchmarks/laws.py [--sizes 500 3000] [--draws 5] [--laws "two humps"]
 
