@@ -220,6 +220,9 @@ class SaddlepointDistribution(RowwiseDistribution):
         self._ensemble, self._X = ensemble, X
         self._known: tuple[int, SaddlepointTable] | None = None
 
+    def _take(self, rows: npt.NDArray[np.intp]) -> SaddlepointDistribution:
+        return SaddlepointDistribution(self._ensemble, self._X[rows])
+
     def _blocks(self) -> Iterator[npt.NDArray[np.intp]]:
         for first in range(0, len(self), _KEPT_ROWS):
             yield np.arange(first, min(first + _KEPT_ROWS, len(self)))
@@ -256,9 +259,9 @@ class SaddlepointDistribution(RowwiseDistribution):
         """All levels of a block of rows while its tables are at hand."""
         out = np.empty((len(self), levels.size))
         for rows in self._blocks():
-            for j, level in enumerate(levels):
+            for j, level in enumerate(map(float, levels)):
                 is_end = level in (0.0, 1.0)
-                out[rows, j] = np.inf * (level - 0.5) if is_end else self._smooth_quantile(float(level), rows)
+                out[rows, j] = np.inf * (level - 0.5) if is_end else self._smooth_quantile(level, rows)
         return out
 
     def _draw(self, f: FloatArray, rows: npt.NDArray[np.intp], rng: np.random.Generator) -> FloatArray:
@@ -293,7 +296,7 @@ def law_of(
     return GaussianMixtureDistribution(
         mean,
         variance,
-        lambda begin, end: ensemble.components(encoded[begin:end]),
+        lambda rows: ensemble.components(encoded[rows]),
         squeeze=squeeze,
         n_components=ensemble.n_components,
     )
@@ -305,6 +308,9 @@ class OneColumnDistribution(PredictiveDistribution):
 
     def __init__(self, law: PredictiveDistribution) -> None:
         self._law = law
+
+    def _take(self, rows: npt.NDArray[np.intp]) -> OneColumnDistribution:
+        return OneColumnDistribution(self._law[rows])
 
     def __len__(self) -> int:
         return len(self._law)
