@@ -34,8 +34,11 @@ from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.core.seeds import key_seed
 from nongauss.estimator.about import About
 from nongauss.estimator.conformal import ConformalScores, guaranteed, scored
+from nongauss.estimator.explain import ExplainMixin
 from nongauss.estimator.gaps import over_gaps
+from nongauss.estimator.known_rows import KnownRows
 from nongauss.optimise.course import COLUMNS, FitResult, Run, Status
+from nongauss.tables.encoder import TableEncoder
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,6 +48,7 @@ if TYPE_CHECKING:
 
     from nongauss.predictive.distribution import FloatArray, PredictiveDistribution
     from nongauss.tables.completion import Donors
+    from nongauss.tables.source import Source
 
 from sklearn.utils._param_validation import (
     Hidden,
@@ -189,7 +193,8 @@ class NongaussEstimator(BaseEstimator):  # type: ignore[misc]
     def _keep_donors(self, donors: Donors | None, holds_rows_anyway: bool = False) -> None:
         """Keep training rows whose cells stand in for missing ones of new rows; say so."""
         self._donors = donors
-        self.holds_training_rows_ = holds_rows_anyway or donors is not None
+        known = getattr(self, "_known_rows", None)
+        self.holds_training_rows_ = holds_rows_anyway or donors is not None or known is not None
 
     def _settings_that_matter(self) -> dict[str, Any]:
         """The parameters that make a fit what it is: not who watches it, where it is kept, or its seed."""
@@ -230,6 +235,11 @@ class TableEstimator(NongaussEstimator):
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
         self.encoded_names_ = encoder.encoded_names
+
+    def _keep_known_rows(self, source: Source, encoder: Any) -> None:
+        """Keep training rows that new ones are compared with; none of a sparse table."""
+        is_dense = isinstance(encoder, TableEncoder)
+        self._known_rows = KnownRows.of(source, encoder, type(self).__name__) if is_dense else None
 
     def _encode(self, X: Any) -> FloatArray:
         """New rows as `fit` encoded its own, gaps filled by the mean: (N, D).
@@ -284,7 +294,7 @@ def trace_table(trace: list[dict[str, float]]) -> pd.DataFrame:
     return table.astype({"iteration": np.int64} | dict.fromkeys(COLUMNS[1:], np.float64))
 
 
-class ProbabilityClassifierMixin(ClassifierMixin):  # type: ignore[misc]
+class ProbabilityClassifierMixin(ExplainMixin, ClassifierMixin):  # type: ignore[misc]
     """What follows from the probabilities of the classes: a class gives `predict_proba` and `classes_`."""
 
     classes_: NDArray[Any]
@@ -304,7 +314,7 @@ class ProbabilityClassifierMixin(ClassifierMixin):  # type: ignore[misc]
         return np.log(self.predict_proba(X))
 
 
-class DistributionRegressorMixin:
+class DistributionRegressorMixin(ExplainMixin):
     """Shorthands for a regressor that has `predict_distribution(X)`; all results in the target's units.
 
     N rows, P outputs; the output axis is absent where `fit` was given a one-dimensional target.

@@ -340,6 +340,7 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
         name = type(self).__name__
         source = as_source(X, y, sample_weight, estimator_name=name)
         learned = learn(source, name, partial(target_of, name))
+        self._keep_known_rows(source, learned.encoder)
         scaler = learned.target.scaler()
         _warn_if_constant(scaler)
         target = partial(scaled_target, scaler, name)
