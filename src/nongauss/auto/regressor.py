@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.base import RegressorMixin
 
 from nongauss.auto.base import Auto, in_memory, read_rows
+from nongauss.auto.calibration import ScoreMixture, fit_scores
 from nongauss.auto.candidates import (
     COUNT,
     DENSITIES,
@@ -30,6 +31,7 @@ from nongauss.auto.search import Contender, Search, TrainingRows, give_shares
 from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.estimator.base import (
     Callbacks,
+    Columns,
     DistributionRegressorMixin,
     Interval,
     RandomState,
@@ -37,6 +39,8 @@ from nongauss.estimator.base import (
     check_parameters,
 )
 from nongauss.estimator.by_parts import by_parts
+from nongauss.estimator.conformal import scored
+from nongauss.estimator.gaps import labelled_as
 from nongauss.predictive.combined import mixture
 from nongauss.predictive.distribution import FloatArray, PredictiveDistribution
 from nongauss.tables.column import ColumnKind
@@ -77,7 +81,9 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
     candidates : "auto" or list of str, default "auto"
         Names from `leaderboard_`, to weigh these only.
     calibrate : bool, default True
-        Whether residuals may have a local law, and so the whole the shape that rows left out have.
+        Whether laws may have a local shape, and the whole the calibration that rows left out ask for.
+    keep_columns : {"auto", "all"} or list of str, default "auto"
+        Of a table with more columns than rows, which are looked at: see `SparseGPRegressor`.
     callbacks : list of callables, default None
         Each is given a `Progress` after each candidate; one that returns True ends the search.
     random_state : int, RandomState, Generator or None, default None
@@ -94,6 +100,8 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
         The share of each law in the mixture that predicts.
     why_ : str
         The choice in a sentence.
+    kept_columns_ : tuple of str or None
+        The columns that are looked at, where others are not; None where all are.
     target_kind_ : str
         What the target was taken for.
     holds_training_rows_, holds_residuals_ : bool
@@ -123,6 +131,7 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
     """
 
     target_kind_: str
+    _calibration: ScoreMixture | None
 
     def __init__(
         self,
@@ -130,6 +139,7 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
         candidates: Names = "auto",
         calibrate: bool = True,
         *,
+        keep_columns: Columns = "auto",
         callbacks: Callbacks = None,
         random_state: RandomState = None,
         n_jobs: Jobs = None,
@@ -138,6 +148,7 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
         self.time_budget = time_budget
         self.candidates = candidates
         self.calibrate = calibrate
+        self.keep_columns = keep_columns
         self.callbacks = callbacks
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -159,7 +170,8 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
             raise InputError(f"y has {Y.shape[1]} outputs, {name} takes one; fit one model for each.")
         scaler = learned.target.scaler()
         scaled = scaler.transform(Y)[:, 0]
-        rows = read_rows(part, learned.encoder, Y[:, 0], Y[:, 0], scaled, name)
+        encoder = self._screened(learned, source, Y[:, 0], labels=False)
+        rows = read_rows(part, encoder, Y[:, 0], Y[:, 0], scaled, name)
         kind = target_kind(rows.y, self.candidates)
         chosen = candidates_for(kind, len(rows), rows.X.shape[1], self.candidates)
         if scaler.constant[0]:
@@ -169,10 +181,16 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
         if self.calibrate and not scaler.constant[0]:
             contenders += self._local_laws(contenders, search)
         give_shares(contenders, rows.weight)
+        whole = _left_out(contenders)
+        judged = rows.first(len(whole))
+        found = fit_scores(whole, judged.y, judged.weight) if self.calibrate else None
+        self._calibration = found
         self._range = (float(rows.y.min()), float(rows.y.max()))
         self.target_kind_ = kind
         figures = {c.name: _figures(c.left_out, rows) for c in contenders if c.left_out is not None}
-        self._keep(contenders, learned.encoder, search, figures)
+        self._keep(contenders, encoder, search, figures)
+        whole = whole if found is None else found.law(whole)
+        self._conformal_scores = scored(whole, judged.y, weight=judged.weight, held_out=False)
         return self
 
     @by_parts
@@ -194,7 +212,8 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
         for member in self._members:
             law = said[member.model, member.change is not None]
             laws.append(member.local.law(encoded, law) if isinstance(member.local, LocalLaw) else law)
-        return laws[0] if len(laws) == 1 else mixture(laws, [member.share for member in self._members])
+        law = mixture(laws, [member.share for member in self._members])
+        return labelled_as(X, law if self._calibration is None else self._calibration.law(law))
 
     def _local_laws(self, contenders: Sequence[Contender], search: Search) -> list[Contender]:
         """Contenders whose shape is the local law of another's residuals."""
@@ -221,6 +240,12 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
         flattery = base.candidate.n_parameters(base.model) / weight.sum()  # type: ignore[union-attr]
         made.local, made.left_out = found.local, found.left_out
         made.log_density = found.log_density - flattery
+
+
+def _left_out(contenders: Sequence[Contender]) -> PredictiveDistribution:
+    """The mixture of the chosen laws at the judged rows, each left without its row."""
+    chosen = [c for c in contenders if c.share > 0.0]
+    return mixture([c.left_out for c in chosen], [c.share for c in chosen])
 
 
 def target_kind(y: FloatArray, names: Any = "auto") -> str:

@@ -35,10 +35,10 @@ from nongauss.core.seeds import key_seed
 from nongauss.estimator.about import About
 from nongauss.estimator.conformal import ConformalScores, guaranteed, scored
 from nongauss.estimator.explain import ExplainMixin
-from nongauss.estimator.gaps import over_gaps
-from nongauss.estimator.known_rows import KnownRows
+from nongauss.estimator.gaps import labelled_as, over_gaps
+from nongauss.estimator.known_rows import known_rows
 from nongauss.optimise.course import COLUMNS, FitResult, Run, Status
-from nongauss.tables.encoder import TableEncoder
+from nongauss.tables.screen import KeepColumns
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -76,6 +76,7 @@ PositiveFloat = Annotated[float, Interval(numbers.Real, 0, None, closed="neither
 NonNegativeFloat = Annotated[float, Interval(numbers.Real, 0, None, closed="left")]
 Share = Annotated[float, Interval(numbers.Real, 0, 1, closed="neither")]
 Callbacks = Annotated[Sequence[Callable[..., Any]] | None, "array-like", None]
+Columns = Annotated[KeepColumns, StrOptions({"auto", "all"}), "array-like"]
 CheckpointPath = Annotated[str | os.PathLike[str] | None, str, os.PathLike, None]
 RandomState = Annotated[Any, "random_state", np.random.Generator]
 Verbosity = Annotated[int, "verbose"]
@@ -225,10 +226,13 @@ class TableEstimator(NongaussEstimator):
 
     n_features_in_: int
     encoded_names_: tuple[str, ...]
+    kept_columns_: tuple[str, ...] | None = None
+    """The columns of a wide table that are looked at, None where all are; see `tables.screen`."""
 
     def _keep_encoder(self, encoder: Any) -> None:
         """Set what scikit-learn wants to know about the columns, from a `TableEncoder`."""
         self._encoder = encoder
+        self.kept_columns_ = getattr(encoder, "kept_names", None)  # a sparse table has none
         self.n_features_in_ = encoder.n_features
         if encoder.feature_names is not None:
             self.feature_names_in_ = np.array(encoder.feature_names, dtype=object)
@@ -238,8 +242,7 @@ class TableEstimator(NongaussEstimator):
 
     def _keep_known_rows(self, source: Source, encoder: Any) -> None:
         """Keep training rows that new ones are compared with; none of a sparse table."""
-        is_dense = isinstance(encoder, TableEncoder)
-        self._known_rows = KnownRows.of(source, encoder, type(self).__name__) if is_dense else None
+        self._known_rows = known_rows(source, encoder, type(self).__name__)
 
     def _encode(self, X: Any) -> FloatArray:
         """New rows as `fit` encoded its own, gaps filled by the mean: (N, D).
@@ -259,10 +262,10 @@ class TableEstimator(NongaussEstimator):
         """
         donors = getattr(self, "_donors", None)
         if donors is None:
-            return say(self._encode(X), *beside)
+            return labelled_as(X, say(self._encode(X), *beside))
         new = self._new_rows(X)
         encoded, missing = self._encoder.as_scaled_with_gaps(new, type(self).__name__)
-        return over_gaps(donors, self._as_rows(encoded), missing, say, beside)
+        return labelled_as(X, over_gaps(donors, self._as_rows(encoded), missing, say, beside))
 
     def _new_rows(self, X: Any) -> Any:
         """New rows as the encoder takes them. Raises NotFittedError."""

@@ -25,6 +25,7 @@ from nongauss.estimator.base import (
 )
 from nongauss.estimator.by_parts import by_parts
 from nongauss.estimator.gaps import over_gaps
+from nongauss.estimator.known_rows import rows_to_compare
 from nongauss.rank_factor.config import LevelCount
 from nongauss.rank_factor.data import FloatArray
 from nongauss.rank_factor.estimator import RankFactors
@@ -148,6 +149,7 @@ class RankFactorClassifier(ProbabilityClassifierMixin, TransformerMixin, RankFac
         donors = None
         if not (np.abs(raw.cells) > LARGEST_CELL).any():
             donors = Donors.of_cells(donor_columns(raw.encoder, view), raw.cells, raw.numbers, raw.weight)
+        self._known_rows = rows_to_compare(X, y, sample_weight, type(self).__name__)
         self._keep_donors(donors, self.holds_training_rows_)
         self.classes_ = raw.classes
         self._record_fit(result)
