@@ -283,7 +283,7 @@ def known_rows_of(model: Any, remedy: str = "fit it again, to a dense table") ->
     if model._known_rows is None:
         raise InputError(
             f"This {type(model).__name__} keeps no training rows to compare with (it was fitted to a sparse "
-            f"table, or by an older version); {remedy}."
+            f"or very wide table, or by an older version); {remedy}."
         )
     known: KnownRows = model._known_rows
     return known

@@ -161,8 +161,10 @@ class HarmoniumClassifier(ExplainMixin, ClassifierMixin, HarmoniumBase):  # type
         self.classes_ = classes
         self.class_means_, self.class_spreads_ = class_means(hidden, rows.weight, rows.labels, n_classes)
         self.temperature_ = class_temperature(machine, rows, recipe)
-        self._known_rows = rows_to_compare(X, y, sample_weight, type(self).__name__)
-        self._keep_donors(cell_donors(coder, given, len(self.views or ())))
+        donors = cell_donors(coder, given, len(self.views or ()))
+        name = type(self).__name__
+        self._known_rows = None if donors is None else rows_to_compare(X, y, sample_weight, name)
+        self._keep_donors(donors)
         close_checkpoint(checkpoint, result.status)
         self._record_fit(result)
         return self

@@ -149,7 +149,8 @@ class RankFactorClassifier(ProbabilityClassifierMixin, TransformerMixin, RankFac
         donors = None
         if not (np.abs(raw.cells) > LARGEST_CELL).any():
             donors = Donors.of_cells(donor_columns(raw.encoder, view), raw.cells, raw.numbers, raw.weight)
-        self._known_rows = rows_to_compare(X, y, sample_weight, type(self).__name__)
+        name = type(self).__name__
+        self._known_rows = None if donors is None else rows_to_compare(X, y, sample_weight, name)
         self._keep_donors(donors, self.holds_training_rows_)
         self.classes_ = raw.classes
         self._record_fit(result)
