@@ -26,6 +26,7 @@ from nongauss.auto.candidates import (
     Candidate,
     candidates_for,
 )
+from nongauss.auto.limits import Limits, limits_of, no_limits
 from nongauss.auto.local_law import LocalLaw, fit_local
 from nongauss.auto.search import Contender, Search, TrainingRows, give_shares
 from nongauss.core.errors import InputError, NongaussWarning
@@ -131,6 +132,7 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
     """
 
     target_kind_: str
+    _limits: Limits
     _calibration: ScoreMixture | None
 
     def __init__(
@@ -176,8 +178,12 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
         chosen = candidates_for(kind, len(rows), rows.X.shape[1], self.candidates)
         if scaler.constant[0]:
             chosen = _only_constant(chosen)
-        search = self._search(rows, _log_prob, seed)
+        self._limits = limits_of(rows.y, rows.weight) if kind in (REAL, POSITIVE) else no_limits()
+        search = self._search(rows, partial(_log_prob, self._limits), seed)
         contenders = search.run(chosen, screen=self.candidates == "auto")
+        for contender in contenders:
+            if contender.left_out is not None:
+                contender.left_out = self._limits.law(contender.left_out)
         if self.calibrate and not scaler.constant[0]:
             contenders += self._local_laws(contenders, search)
         give_shares(contenders, rows.weight)
@@ -189,6 +195,7 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
         self.target_kind_ = kind
         figures = {c.name: _figures(c.left_out, rows) for c in contenders if c.left_out is not None}
         self._keep(contenders, encoder, search, figures)
+        self.why_ += self._limits.why()
         whole = whole if found is None else found.law(whole)
         self._conformal_scores = scored(whole, judged.y, weight=judged.weight, held_out=False)
         return self
@@ -210,7 +217,7 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
         said = self._said("predict_distribution", table)
         laws = []
         for member in self._members:
-            law = said[member.model, member.change is not None]
+            law = self._limits.law(said[member.model, member.change is not None])
             laws.append(member.local.law(encoded, law) if isinstance(member.local, LocalLaw) else law)
         law = mixture(laws, [member.share for member in self._members])
         return labelled_as(X, law if self._calibration is None else self._calibration.law(law))
@@ -283,9 +290,9 @@ def _only_constant(chosen: Sequence[Candidate]) -> list[Candidate]:
     return floors or list(chosen[:1])
 
 
-def _log_prob(law: PredictiveDistribution, rows: TrainingRows) -> FloatArray:
-    """Log density of each row's target under its law: (N,)."""
-    return law.log_prob(rows.y)
+def _log_prob(limits: Limits, law: PredictiveDistribution, rows: TrainingRows) -> FloatArray:
+    """Log density of each row's target under its law, log probability at a limit: (N,)."""
+    return limits.law(law).log_prob(rows.y)
 
 
 def _bases(contenders: Sequence[Contender], rows: TrainingRows) -> list[tuple[Contender, bool]]:
@@ -311,9 +318,7 @@ def _figures(law: PredictiveDistribution, rows: TrainingRows) -> dict[str, float
     rank = 2.0 * np.arange(1, N_DRAWS + 1) - N_DRAWS - 1.0
     apart = (draws @ rank) / (N_DRAWS * (N_DRAWS - 1))  # half the mean distance of two different draws
     score = np.abs(draws - y[:, None]).mean(axis=1) - apart
-    low, high = 0.05, 0.95
-    below = law.cdf(y)
-    inside = (below >= low) & ((law.cdf(y - 1.0) if law.is_discrete else below) <= high)
+    inside = scored(law, y).scores <= 0.45
     return {
         "crps": float(np.average(score, weights=weight)),
         "coverage": float(np.average(inside, weights=weight)),

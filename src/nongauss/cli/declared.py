@@ -67,8 +67,10 @@ def spellings_of(frame: pd.DataFrame) -> tuple[dict[str, dict[str, str]], list[s
     """
     found: dict[str, dict[str, str]] = {}
     notes = []
-    for name in frame.columns:
-        counts = frame[name].value_counts() if _holds_texts(frame[name]) else pd.Series(dtype=np.int64)
+    for name, dtype in zip(frame.columns, frame.dtypes, strict=True):
+        if not pd.api.types.is_string_dtype(dtype) or not _holds_texts(frame[name]):
+            continue
+        counts = frame[name].value_counts()
         if not 0 < len(counts) <= _MOST_SPELLINGS:
             continue
         of_word: dict[str, list[str]] = {}

@@ -26,9 +26,9 @@ from nongauss.estimator.base import (
 from nongauss.estimator.by_parts import by_parts
 from nongauss.estimator.gaps import over_gaps
 from nongauss.estimator.known_rows import rows_to_compare
+from nongauss.rank_factor.base import RankFactors
 from nongauss.rank_factor.config import LevelCount
 from nongauss.rank_factor.data import FloatArray
-from nongauss.rank_factor.estimator import RankFactors
 from nongauss.rank_factor.predict import interval
 from nongauss.tables.completion import Donors, donor_columns
 
@@ -144,6 +144,7 @@ class RankFactorClassifier(ProbabilityClassifierMixin, TransformerMixin, RankFac
             "n_outputs": 1 if n_classes == 2 else n_classes,
             "cut": self.inference != "gibbs" if self.cut == "auto" else bool(self.cut),
         }
+        self._known_rows = None
         result = self._fit(raw, settings)
         view = "rank_names" if self.observation == "rank" else "one_hot_names"
         donors = None
