@@ -22,9 +22,13 @@ from nongauss.core.records import persistable
 from nongauss.estimator.base import TableEstimator
 from nongauss.optimise.course import FitResult, Progress, Status, say
 from nongauss.predictive.distribution import FloatArray
+from nongauss.sparse_gp.data import with_a_column
 from nongauss.tables.encoder import TableEncoder
-from nongauss.tables.frame import InputTable, match_columns, read_input
+from nongauss.tables.frame import InputTable, read_input
+from nongauss.tables.learn import Learned
 from nongauss.tables.rows import canonical_rows
+from nongauss.tables.screen import KeepColumns, screened
+from nongauss.tables.source import Encode, Source
 
 
 @persistable("auto.Member")
@@ -44,6 +48,7 @@ class Auto(TableEstimator):
     time_budget: float | None
     candidates: Any
     calibrate: bool
+    keep_columns: KeepColumns
     random_state: Any
     n_jobs: int | None
     _models: tuple[Any, ...]
@@ -94,6 +99,19 @@ class Auto(TableEstimator):
         status = Status.STOPPED if search.clock.stopped else Status.COMPLETED
         self._record_fit(FitResult(None, trace, status, len(trace)))
 
+    def _screened(
+        self, learned: Learned, source: Source, target: FloatArray, *, labels: bool
+    ) -> TableEncoder:
+        """How the columns are encoded that are looked at; `target` (N,) numbers, or each row's class.
+
+        Warns where others are left out. Raises InputError.
+        """
+        encode = Encode(learned.encoder, lambda part, weight: target[:, None], type(self).__name__)
+        return screened(learned, source, encode, self.keep_columns, labels=labels).encoder
+
+    def _as_rows(self, encoded: Any) -> Any:
+        return with_a_column(encoded)
+
     def _encode_and_read(self, X: Any) -> tuple[FloatArray, InputTable]:
         """New rows as the forests take them, and as a table with the columns of the fit in their order.
 
@@ -102,10 +120,7 @@ class Auto(TableEstimator):
         check_is_fitted(self)
         name = type(self).__name__
         table = read_input(X, name)
-        encoded = self._encode(table)
-        known = self._encoder
-        places: list[str | int] = list(match_columns(table, known.feature_names, known.n_features, name, []))
-        return encoded, table.select(places)
+        return self._encode(table), self._encoder.rows_kept(table, name)
 
     def _said(self, method: str, table: InputTable) -> dict[tuple[int, bool], Any]:
         """The answers of the mixed models to `method` (such as "predict_proba") for the rows of a table.
@@ -140,7 +155,9 @@ def read_rows(
     kept = np.flatnonzero(rows.order >= 0)[::-1]
     index = np.empty(len(rows.X), np.intp)
     index[rows.order[kept]] = kept  # of equal rows the first
-    return TrainingRows(table.take(index), rows.X.astype(np.float64), y[index], target[index], rows.weight)
+    looked_at = encoder.rows_kept(table, name)
+    seen: FloatArray = with_a_column(rows.X).astype(np.float64)
+    return TrainingRows(looked_at.take(index), seen, y[index], target[index], rows.weight)
 
 
 def in_memory(source: Any, name: str) -> Any:

@@ -1,14 +1,15 @@
-"""The local law of the residuals: what is left of a base law's shape, learned where the row lies.
+"""The local law: what is left of a base law's shape, learned where the row lies.
 
-Let m(x) and s(x) be mean and standard deviation of a base law and e_i = (y_i - m_i) / s_i the standardised
-residuals of the training rows, each by the law that was left without its row. With w_i(x) the weights of a
-forest on (x, m, s),
+Let z_i = Phi^-1(F_i(y_i)) be the normal scores of the training rows, F_i the base's distribution function
+that was left without its row; of a Gaussian base they are its standardised residuals. With w_i(x) the weights
+of a forest on (x, m, s), m and s the base's mean and standard deviation, the score of a new row has the law
 
-    p(y | x) = (1 - a) sum_i w_i(x) N(y; m(x) + s(x) e_i, s(x)^2 h(x)^2) + a p_base(y | x),
+    g(z | x) = (1 - a) sum_i w_i(x) N(z; z_i, h(x)^2) + a N(z; 0, 1),
 
-a mixture of Gaussians with the base's tails; a, the band h and the size of the leaves are those under which
-rows are most probable by the trees that have not drawn them. The residuals, one for each training row, are
-part of the model and of its file.
+and y that of `predictive.recalibrated`: p(y | x) = f(y | x) g(z) / phi(z), for a base of any support. Where F
+jumps, as a count's does, z_i is drawn evenly between its values on either side, and a row's probability is
+the difference of G. a, the band h and the size of the leaves are those under which rows are most probable by
+the trees that have not drawn them. The scores, one for each training row, are part of the model and its file.
 """
 
 from __future__ import annotations
@@ -18,40 +19,51 @@ from itertools import product
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
+from scipy.special import ndtr, ndtri
 
 from nongauss.auto.forest import LeafForest, grow
 from nongauss.core.records import persistable
-from nongauss.predictive.combined import mixture
 from nongauss.predictive.distribution import FloatArray, PredictiveDistribution
-from nongauss.predictive.mixture import GaussianMixtureDistribution
+from nongauss.predictive.mixture import (
+    GaussianMixtureDistribution,
+    mixed_gaussians,
+    standard_normal,
+)
+from nongauss.predictive.recalibrated import reach_of, recalibrated, score_interval
 
 LEAVES = (3, 10, 30)
 """Fewest rows of a leaf that are tried."""
 
 BANDS = (0.03, 0.05, 0.08, 0.12, 0.18, 0.27, 0.4, 0.65, 1.0)
-"""Bands that are tried: in standard deviations of the base, or in those of the residuals about the row."""
+"""Bands that are tried: in scores, or in standard deviations of the scores about the row."""
 
 SHARES = (0.01, 0.03, 0.1, 0.2, 0.35, 0.5, 0.7, 0.9)
 """Shares of the base's own law that are tried. None is 0: its tails reach beyond all residuals."""
 
-SMALLEST_SPREAD = 0.02
-"""Least spread of the residuals about a row, in standard deviations of the base."""
+SMALLEST = 1e-300
+"""Least density that a logarithm is taken of."""
 
-LARGEST_RESIDUAL = 4.0
-"""Residuals beyond are moved here for the forest that looks where they differ, not in the law."""
+_ROOT_2PI = math.sqrt(2.0 * math.pi)
+
+SMALLEST_SPREAD = 0.02
+"""Least spread of the scores about a row."""
+
+LARGEST_SCORE = 4.0
+"""Scores beyond are moved here for the forest that looks where they differ, not in the law."""
 
 
 @persistable("auto.LocalLaw")
 class LocalLaw(NamedTuple):
-    """The forest, the residuals e (N,) and what was chosen for them.
+    """The forest, the scores z (N,) and what was chosen for them.
 
-    `is_relative`: is the band `band` times the spread of the residuals about the row? `base_share`: a.
+    `is_relative`: is the band `band` times the spread of the scores about the row? `base_share`: a.
     `with_base`: does the forest look at mean and deviation of the base beside the columns?
     """
 
     forest: LeafForest
-    residuals: FloatArray
+    scores: FloatArray
     band: float
     is_relative: bool
     base_share: float
@@ -64,10 +76,11 @@ class LocalLaw(NamedTuple):
 
     def _mixed(self, W: csr_array, base: PredictiveDistribution) -> PredictiveDistribution:
         """The law from weights (N, n_rows)."""
-        mean, sd = base.mean, base.std
-        band = self.band * (_spread(W, self.residuals) if self.is_relative else np.ones(len(mean)))
-        shares = [1.0 - self.base_share, self.base_share]
-        return mixture([_kernels(W, self.residuals, mean, sd, band), base], shares)
+        spread = _spread(W, self.scores) if self.is_relative else np.ones(W.shape[0])
+        near = _kernels(W, self.scores, self.band * spread)
+        plain = standard_normal(W.shape[0])
+        shares = np.array([1.0 - self.base_share, self.base_share])
+        return recalibrated(base, mixed_gaussians([near, plain], np.tile(shares[:, None], W.shape[0])))
 
 
 class LocalFit(NamedTuple):
@@ -94,60 +107,98 @@ def fit_local(
     `with_base` False: a constant base, which gives the forest's own conditional law of y.
     """
     mean, sd = left_out.mean, left_out.std
-    residuals = (y - mean) / sd
-    near = np.clip(residuals, -LARGEST_RESIDUAL, LARGEST_RESIDUAL)
+    seen = _seen(left_out, y, seed)
+    near = np.clip(seen.score, -LARGEST_SCORE, LARGEST_SCORE)
     inputs = _inputs(X, _like_inputs(X, mean), _like_inputs(X, sd), with_base)
-    base = np.exp(left_out.log_prob(y) + np.log(sd))
     best: LocalFit | None = None
     for leaf in LEAVES:
         if 2 * leaf > len(y) and best is not None:
             break
         forest, W = grow(inputs, np.column_stack([near, np.abs(near)]), weight, leaf, seed, n_jobs)
-        density, (band, is_relative, share) = _chosen(W, residuals, base, weight)
-        log_density = np.log(np.maximum(density, 1e-300)) - np.log(sd)
+        density, (band, is_relative, share) = _chosen(W, seen, weight)
+        log_density = seen.log_rest + np.log(np.maximum(density, SMALLEST))
         value = float(weight @ log_density / weight.sum())
         if best is None or value > best.value:
-            local = LocalLaw(forest, residuals, band, is_relative, share, with_base)
+            local = LocalLaw(forest, seen.score, band, is_relative, share, with_base)
             best = LocalFit(local, local._mixed(W, left_out), log_density, value)
     assert best is not None
     return best
 
 
-def _chosen(
-    W: csr_array, residuals: FloatArray, base: FloatArray, weight: FloatArray
-) -> tuple[FloatArray, tuple[float, bool, float]]:
-    """The density of the residuals (N,) under the best of band, kind of band and share, and these.
+class _Seen(NamedTuple):
+    """What each training row says of a law of its score, (N,) each.
 
-    `W` (N, N): weights that no row has a part in; `base` (N,): the base's own density of the residual.
+    The score; Phi^-1(F(y-)) and Phi^-1(F(y)), between which its mass counts where they differ, while else
+    its density at the score does; `plain`, that mass or density under N(0, 1); and `log_rest`, what is added
+    to the log of either to make it that of y.
     """
-    spread = _spread(W, residuals)
+
+    score: FloatArray
+    low: FloatArray
+    high: FloatArray
+    plain: FloatArray
+    log_rest: FloatArray
+
+
+def _seen(left_out: PredictiveDistribution, y: FloatArray, seed: int) -> _Seen:
+    """The scores of targets y (N,); between the sides of a jump one is drawn evenly by probability."""
+    reach = reach_of(left_out)
+    at = score_interval(left_out, y)
+    sign = np.where(at.low > 0.0, -1.0, 1.0)  # to the side where both numbers are small
+    one, other = np.where(sign > 0.0, at.low, -at.high), np.where(sign > 0.0, at.high, -at.low)
+    mass = ndtr(other) - ndtr(one)
+    drawn = sign * ndtri(ndtr(one) + np.random.default_rng(seed).random(len(y)) * mass)
+    score = np.clip(np.where(at.jumps, drawn, at.high), -reach, reach)
+    bell = np.exp(-0.5 * score**2) / _ROOT_2PI
+    plain = np.where(at.jumps, mass, bell)
+    log_rest = left_out.log_prob(y) - np.log(np.maximum(plain, SMALLEST))
+    return _Seen(score, at.low, at.high, plain, log_rest)
+
+
+def _chosen(W: csr_array, seen: _Seen, weight: FloatArray) -> tuple[FloatArray, tuple[float, bool, float]]:
+    """The density or mass of the scores (N,) under the best of band, kind of band and share, and these.
+
+    `W` (N, N): weights that no row has a part in.
+    """
+    spread = _spread(W, seen.score)
     unjudged = np.diff(W.indptr) == 0  # heavy rows, which every tree has drawn
-    best_value, best, chosen = -math.inf, base, (1.0, False, SHARES[-1])
+    best_value, chosen = -math.inf, (1.0, False, SHARES[-1])
+    best: FloatArray = seen.plain
     for is_relative, band in product((False, True), BANDS):
-        near = _density(W, residuals, band * (spread if is_relative else np.ones(len(spread))))
-        near = np.where(unjudged, base, near)
+        near = _density(W, seen, band * (spread if is_relative else np.ones(len(spread))))
+        near = np.where(unjudged, seen.plain, near)
         for share in SHARES:
-            density = (1.0 - share) * near + share * base
-            value = float(weight @ np.log(np.maximum(density, 1e-300)))
+            density = (1.0 - share) * near + share * seen.plain
+            value = float(weight @ np.log(np.maximum(density, SMALLEST)))
             if value > best_value:
                 best_value, best, chosen = value, density, (band, is_relative, share)
     return best, chosen
 
 
-def _density(W: csr_array, residuals: FloatArray, band: FloatArray) -> FloatArray:
-    """sum_i w_ni N(e_n; e_i, h_n^2) at each training row: (N,)."""
+def _density(W: csr_array, seen: _Seen, band: FloatArray) -> FloatArray:
+    """sum_i w_ni N(z_n; z_i, h_n^2) at each training row, or that law's mass where F jumps: (N,)."""
     row = np.repeat(np.arange(W.shape[0]), np.diff(W.indptr))
-    z = (residuals[row] - residuals[W.indices]) / band[row]
-    terms = W.data * np.exp(-0.5 * z * z)
-    total = np.bincount(row, weights=terms, minlength=W.shape[0])
-    out: FloatArray = total / (math.sqrt(2.0 * math.pi) * band)
+    centre = seen.score[W.indices]
+    jumps = (seen.low < seen.high)[row]
+    terms: FloatArray = np.empty(len(row))
+    if not jumps.all():
+        smooth = ~jumps
+        own = row[smooth]
+        z: FloatArray = (seen.score[own] - centre[smooth]) / band[own]
+        terms[smooth] = np.exp(-0.5 * z * z) / (_ROOT_2PI * band[own])
+    if jumps.any():
+        own = row[jumps]
+        low, high = ((side[own] - centre[jumps]) / band[own] for side in (seen.low, seen.high))
+        upper = low > 0.0
+        terms[jumps] = np.where(upper, ndtr(-low) - ndtr(-high), ndtr(high) - ndtr(low))
+    out: FloatArray = np.asarray(np.bincount(row, W.data * terms, W.shape[0]), np.float64)
     return out
 
 
-def _spread(W: csr_array, residuals: FloatArray) -> FloatArray:
-    """The weighted standard deviation of the residuals about each row (N,), `SMALLEST_SPREAD` at least."""
-    mean = W @ residuals
-    variance = W @ residuals**2 - mean**2
+def _spread(W: csr_array, scores: FloatArray) -> FloatArray:
+    """The weighted standard deviation of the scores about each row (N,), `SMALLEST_SPREAD` at least."""
+    mean = W @ scores
+    variance = W @ scores**2 - mean**2
     out: FloatArray = np.sqrt(np.maximum(variance, SMALLEST_SPREAD**2))
     return out
 
@@ -169,34 +220,26 @@ def _inputs(X: FloatArray, mean: FloatArray, sd: FloatArray, with_base: bool) ->
     return np.column_stack([X, mean, sd]) if with_base else np.asarray(X)
 
 
-def _kernels(
-    W: csr_array, residuals: FloatArray, mean: FloatArray, sd: FloatArray, band: FloatArray
-) -> GaussianMixtureDistribution:
-    """sum_i w_i(x) N(m + s e_i, (s h)^2) of each row, with its exact moments.
+def _kernels(W: csr_array, scores: FloatArray, band: FloatArray) -> GaussianMixtureDistribution:
+    """sum_i w_i(x) N(z; z_i, h^2) of each row, with its exact moments.
 
-    E = m + s sum_i w_i e_i and Var = s^2 (h^2 + sum_i w_i (e_i - sum_j w_j e_j)^2).
+    E = sum_i w_i z_i and Var = h^2 + sum_i w_i (z_i - sum_j w_j z_j)^2.
     """
-    middle = W @ residuals
-    scatter = np.maximum(W @ residuals**2 - middle**2, 0.0)
+    middle = W @ scores
+    scatter = np.maximum(W @ scores**2 - middle**2, 0.0)
     width = int(np.diff(W.indptr).max(initial=1))
 
-    def components(start: int, stop: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-        sizes = np.diff(W.indptr[start : stop + 1])
-        used = np.arange(width) < sizes[:, None]
+    def components(rows: NDArray[np.intp]) -> tuple[FloatArray, FloatArray, FloatArray]:
+        own = W[rows]
+        used = np.arange(width) < np.diff(own.indptr)[:, None]
         shares, centres = np.zeros(used.shape), np.zeros(used.shape)
-        cells = slice(W.indptr[start], W.indptr[stop])
-        shares[used], centres[used] = W.data[cells], residuals[W.indices[cells]]
+        shares[np.diff(own.indptr) == 0, 0] = 1.0  # of a row that every tree has drawn nothing is known
+        shares[used], centres[used] = own.data, scores[own.indices]
         with np.errstate(divide="ignore"):
             logs = np.log(shares / shares.sum(axis=1, keepdims=True))
-        rows = slice(start, stop)
-        at = mean[rows, None] + sd[rows, None] * centres
-        sds = np.broadcast_to((sd * band)[rows, None], at.shape)
-        return logs, at[:, :, None], sds[:, :, None]
+        sds = np.broadcast_to(band[rows, None], centres.shape)
+        return logs, centres[:, :, None], sds[:, :, None]
 
     return GaussianMixtureDistribution(
-        (mean + sd * middle)[:, None],
-        (sd**2 * (band**2 + scatter))[:, None],
-        components,
-        squeeze=True,
-        n_components=width,
+        middle[:, None], (band**2 + scatter)[:, None], components, squeeze=True, n_components=width
     )

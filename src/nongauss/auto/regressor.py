@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.base import RegressorMixin
 
 from nongauss.auto.base import Auto, in_memory, read_rows
+from nongauss.auto.calibration import ScoreMixture, fit_scores
 from nongauss.auto.candidates import (
     COUNT,
     DENSITIES,
@@ -25,11 +26,13 @@ from nongauss.auto.candidates import (
     Candidate,
     candidates_for,
 )
+from nongauss.auto.limits import Limits, limits_of, no_limits
 from nongauss.auto.local_law import LocalLaw, fit_local
 from nongauss.auto.search import Contender, Search, TrainingRows, give_shares
 from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.estimator.base import (
     Callbacks,
+    Columns,
     DistributionRegressorMixin,
     Interval,
     RandomState,
@@ -37,6 +40,7 @@ from nongauss.estimator.base import (
     check_parameters,
 )
 from nongauss.estimator.by_parts import by_parts
+from nongauss.estimator.conformal import scored
 from nongauss.predictive.combined import mixture
 from nongauss.predictive.distribution import FloatArray, PredictiveDistribution
 from nongauss.tables.column import ColumnKind
@@ -46,9 +50,6 @@ from nongauss.tables.target_kinds import understand_target
 
 FEWEST_LOCAL = 30
 """Rows from which a local law can be learned."""
-
-MOST_BASES = 2
-"""Contenders that get a local law: the best by log density, then the best of the others by squared error."""
 
 FOREST = "forest"
 """The local law of the constant one: the forest's own conditional law."""
@@ -80,7 +81,9 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
     candidates : "auto" or list of str, default "auto"
         Names from `leaderboard_`, to weigh these only.
     calibrate : bool, default True
-        Whether residuals may have a local law, and so the whole the shape that rows left out have.
+        Whether laws may have a local shape, and the whole the calibration that rows left out ask for.
+    keep_columns : {"auto", "all"} or list of str, default "auto"
+        Of a table with more columns than rows, which are looked at: see `SparseGPRegressor`.
     callbacks : list of callables, default None
         Each is given a `Progress` after each candidate; one that returns True ends the search.
     random_state : int, RandomState, Generator or None, default None
@@ -97,6 +100,8 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
         The share of each law in the mixture that predicts.
     why_ : str
         The choice in a sentence.
+    kept_columns_ : tuple of str or None
+        The columns that are looked at, where others are not; None where all are.
     target_kind_ : str
         What the target was taken for.
     holds_training_rows_, holds_residuals_ : bool
@@ -126,6 +131,8 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
     """
 
     target_kind_: str
+    _limits: Limits
+    _calibration: ScoreMixture | None
 
     def __init__(
         self,
@@ -133,6 +140,7 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
         candidates: Names = "auto",
         calibrate: bool = True,
         *,
+        keep_columns: Columns = "auto",
         callbacks: Callbacks = None,
         random_state: RandomState = None,
         n_jobs: Jobs = None,
@@ -141,6 +149,7 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
         self.time_budget = time_budget
         self.candidates = candidates
         self.calibrate = calibrate
+        self.keep_columns = keep_columns
         self.callbacks = callbacks
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -162,20 +171,32 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
             raise InputError(f"y has {Y.shape[1]} outputs, {name} takes one; fit one model for each.")
         scaler = learned.target.scaler()
         scaled = scaler.transform(Y)[:, 0]
-        rows = read_rows(part, learned.encoder, Y[:, 0], Y[:, 0], scaled, name)
+        encoder = self._screened(learned, source, Y[:, 0], labels=False)
+        rows = read_rows(part, encoder, Y[:, 0], Y[:, 0], scaled, name)
         kind = target_kind(rows.y, self.candidates)
-        chosen = candidates_for(kind, len(rows), self.candidates)
+        chosen = candidates_for(kind, len(rows), rows.X.shape[1], self.candidates)
         if scaler.constant[0]:
             chosen = _only_constant(chosen)
-        search = self._search(rows, _log_prob, seed)
-        contenders = search.run(chosen)
-        if self.calibrate and kind in DENSITIES and not scaler.constant[0]:
+        self._limits = limits_of(rows.y, rows.weight) if kind in (REAL, POSITIVE) else no_limits()
+        search = self._search(rows, partial(_log_prob, self._limits), seed)
+        contenders = search.run(chosen, screen=self.candidates == "auto")
+        for contender in contenders:
+            if contender.left_out is not None:
+                contender.left_out = self._limits.law(contender.left_out)
+        if self.calibrate and not scaler.constant[0]:
             contenders += self._local_laws(contenders, search)
         give_shares(contenders, rows.weight)
+        whole = _left_out(contenders)
+        judged = rows.first(len(whole))
+        found = fit_scores(whole, judged.y, judged.weight) if self.calibrate else None
+        self._calibration = found
         self._range = (float(rows.y.min()), float(rows.y.max()))
         self.target_kind_ = kind
         figures = {c.name: _figures(c.left_out, rows) for c in contenders if c.left_out is not None}
-        self._keep(contenders, learned.encoder, search, figures)
+        self._keep(contenders, encoder, search, figures)
+        self.why_ += self._limits.why()
+        whole = whole if found is None else found.law(whole)
+        self._conformal_scores = scored(whole, judged.y, weight=judged.weight, held_out=False)
         return self
 
     @by_parts
@@ -195,9 +216,10 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
         said = self._said("predict_distribution", table)
         laws = []
         for member in self._members:
-            law = said[member.model, member.change is not None]
+            law = self._limits.law(said[member.model, member.change is not None])
             laws.append(member.local.law(encoded, law) if isinstance(member.local, LocalLaw) else law)
-        return laws[0] if len(laws) == 1 else mixture(laws, [member.share for member in self._members])
+        law = mixture(laws, [member.share for member in self._members])
+        return law if self._calibration is None else self._calibration.law(law)
 
     def _local_laws(self, contenders: Sequence[Contender], search: Search) -> list[Contender]:
         """Contenders whose shape is the local law of another's residuals."""
@@ -224,6 +246,12 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
         flattery = base.candidate.n_parameters(base.model) / weight.sum()  # type: ignore[union-attr]
         made.local, made.left_out = found.local, found.left_out
         made.log_density = found.log_density - flattery
+
+
+def _left_out(contenders: Sequence[Contender]) -> PredictiveDistribution:
+    """The mixture of the chosen laws at the judged rows, each left without its row."""
+    chosen = [c for c in contenders if c.share > 0.0]
+    return mixture([c.left_out for c in chosen], [c.share for c in chosen])
 
 
 def target_kind(y: FloatArray, names: Any = "auto") -> str:
@@ -261,21 +289,25 @@ def _only_constant(chosen: Sequence[Candidate]) -> list[Candidate]:
     return floors or list(chosen[:1])
 
 
-def _log_prob(law: PredictiveDistribution, rows: TrainingRows) -> FloatArray:
-    """Log density of each row's target under its law: (N,)."""
-    return law.log_prob(rows.y)
+def _log_prob(limits: Limits, law: PredictiveDistribution, rows: TrainingRows) -> FloatArray:
+    """Log density of each row's target under its law, log probability at a limit: (N,)."""
+    return limits.law(law).log_prob(rows.y)
 
 
 def _bases(contenders: Sequence[Contender], rows: TrainingRows) -> list[tuple[Contender, bool]]:
-    """Contenders that get a local law, with whether its forest looks at them too."""
+    """Contenders that get a local law, with whether its forest looks at them too.
+
+    They are the best by log density, the best by squared error, which is often the same, and the constant
+    one.
+    """
     able = [c for c in contenders if c.is_in and c.candidate is not None and c.candidate.local]
     able = [c for c in able if np.isfinite(c.left_out.std).all() and (c.left_out.std > 0.0).all()]
     density = {c.name: float(rows.weight @ c.log_density) for c in able}  # type: ignore[operator]
     error = {c.name: float(rows.weight @ (c.left_out.mean - rows.y) ** 2) for c in able}
-    first = sorted(able, key=lambda c: -density[c.name])[: MOST_BASES - 1]
-    others = sorted((c for c in able if c not in first), key=lambda c: error[c.name])
+    best = [max(able, key=lambda c: density[c.name]), min(able, key=lambda c: error[c.name])] if able else []
+    bases = best[: len({c.name for c in best})]
     constant = [c for c in contenders if c.is_in and c.name == "constant"]
-    return [*((c, True) for c in (*first, *others[:1])), *((c, False) for c in constant)]
+    return [*((c, True) for c in bases), *((c, False) for c in constant)]
 
 
 def _figures(law: PredictiveDistribution, rows: TrainingRows) -> dict[str, float]:
@@ -285,9 +317,7 @@ def _figures(law: PredictiveDistribution, rows: TrainingRows) -> dict[str, float
     rank = 2.0 * np.arange(1, N_DRAWS + 1) - N_DRAWS - 1.0
     apart = (draws @ rank) / (N_DRAWS * (N_DRAWS - 1))  # half the mean distance of two different draws
     score = np.abs(draws - y[:, None]).mean(axis=1) - apart
-    low, high = 0.05, 0.95
-    below = law.cdf(y)
-    inside = (below >= low) & ((law.cdf(y - 1.0) if law.is_discrete else below) <= high)
+    inside = scored(law, y).scores <= 0.45
     return {
         "crps": float(np.average(score, weights=weight)),
         "coverage": float(np.average(inside, weights=weight)),

@@ -72,13 +72,12 @@ def spellings_of(frame: pd.DataFrame, target: str) -> tuple[dict[str, dict[str, 
     the others say no, and are not missing; for these "" is spelled `EMPTY`.
     """
     found, notes = _words_of_target(frame[target])
-    for name in frame.columns:
+    for name in frame.columns[frame.isna().any().to_numpy()]:
         mark = _only_mark(frame[name])
         if mark:
             found[str(name)] = {**found.get(str(name), {}), "": EMPTY}
-            notes.append(
-                f"Column {str(name)!r} holds {mark!r} or nothing: an empty cell is the label {EMPTY!r}."
-            )
+            said = f"holds {mark!r} or nothing: an empty cell is the label {EMPTY!r}"
+            notes.append(f"Column {str(name)!r} {said}.")
     return found, notes
 
 
@@ -100,7 +99,7 @@ def _words_of_target(target: pd.Series) -> tuple[dict[str, dict[str, str]], list
 
 def _only_mark(column: pd.Series) -> str:
     """The mark that is all that a column with empty cells holds, "" where it holds others."""
-    if not column.hasnans or isinstance(column.dtype, pd.CategoricalDtype):
+    if isinstance(column.dtype, pd.CategoricalDtype):
         return ""
     there = column.dropna()
     if not len(there) or (there.iloc[:_LOOK] != there.iloc[0]).any() or there.nunique() > 1:

@@ -17,6 +17,7 @@ from typing import (
     Any,
     ClassVar,
     Literal,
+    Self,
     TypeVar,
     Union,
     get_args,
@@ -29,11 +30,13 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from nongauss.core.errors import NongaussWarning
+from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.core.seeds import key_seed
 from nongauss.estimator.about import About
+from nongauss.estimator.conformal import ConformalScores, guaranteed, scored
 from nongauss.estimator.gaps import over_gaps
 from nongauss.optimise.course import COLUMNS, FitResult, Run, Status
+from nongauss.tables.screen import KeepColumns
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -70,6 +73,7 @@ PositiveFloat = Annotated[float, Interval(numbers.Real, 0, None, closed="neither
 NonNegativeFloat = Annotated[float, Interval(numbers.Real, 0, None, closed="left")]
 Share = Annotated[float, Interval(numbers.Real, 0, 1, closed="neither")]
 Callbacks = Annotated[Sequence[Callable[..., Any]] | None, "array-like", None]
+Columns = Annotated[KeepColumns, StrOptions({"auto", "all"}), "array-like"]
 CheckpointPath = Annotated[str | os.PathLike[str] | None, str, os.PathLike, None]
 RandomState = Annotated[Any, "random_state", np.random.Generator]
 Verbosity = Annotated[int, "verbose"]
@@ -173,7 +177,8 @@ class NongaussEstimator(BaseEstimator):  # type: ignore[misc]
 
         Warns `ConvergenceWarning` when the iterations ran out, `NongaussWarning` when the fit broke off.
         """
-        self.__dict__.pop("about_", None)  # it was of another fit
+        for of_another_fit in ("about_", "_conformal_scores"):
+            self.__dict__.pop(of_another_fit, None)
         self.n_iter_ = int(result.n_iter)
         self.converged_ = result.status.converged
         self.stop_reason_ = result.status.value
@@ -217,10 +222,13 @@ class TableEstimator(NongaussEstimator):
 
     n_features_in_: int
     encoded_names_: tuple[str, ...]
+    kept_columns_: tuple[str, ...] | None = None
+    """The columns of a wide table that are looked at, None where all are; see `tables.screen`."""
 
     def _keep_encoder(self, encoder: Any) -> None:
         """Set what scikit-learn wants to know about the columns, from a `TableEncoder`."""
         self._encoder = encoder
+        self.kept_columns_ = getattr(encoder, "kept_names", None)  # a sparse table has none
         self.n_features_in_ = encoder.n_features
         if encoder.feature_names is not None:
             self.feature_names_in_ = np.array(encoder.feature_names, dtype=object)
@@ -307,13 +315,44 @@ class DistributionRegressorMixin:
     N rows, P outputs; the output axis is absent where `fit` was given a one-dimensional target.
     """
 
+    _conformal_scores: ConformalScores | None = None
+
     @abstractmethod
     def predict_distribution(self, X: Any) -> PredictiveDistribution:
         """The predictive distribution of each row of `X`."""
 
-    def predict_interval(self, X: Any, coverage: float = 0.9) -> FloatArray:
-        """Central interval that holds `coverage` of the predictive mass: (N, 2) or (N, 2, P)."""
-        return self.predict_distribution(X).interval(coverage)
+    def predict_interval(
+        self,
+        X: Any,
+        coverage: float = 0.9,
+        guarantee: Literal["none", "conformal"] = "none",
+        groups: ArrayLike | None = None,
+    ) -> FloatArray:
+        """Central interval that holds `coverage` of the predictive mass: (N, 2) or (N, 2, P).
+
+        With `guarantee="conformal"` it is as wide as the rows given to `conformalize` ask for: the target of
+        a new row that is exchangeable with these lies in it with probability `coverage` at least, whatever
+        the model; with `groups` (N,), the group of each row, also within each of these. Raises InputError
+        where no scores were kept, or too few for this coverage.
+        """
+        law = self.predict_distribution(X)
+        if guarantee == "conformal":
+            return guaranteed(self, law, coverage, groups, self._conformal_scores)
+        if guarantee != "none":
+            raise InputError(f"guarantee must be 'none' or 'conformal': got {guarantee!r}.")
+        if groups is not None:
+            raise InputError("groups go with guarantee='conformal'; without it leave them out.")
+        return law.interval(coverage)
+
+    def conformalize(self, X: Any, y: ArrayLike, groups: ArrayLike | None = None) -> Self:
+        """Keep what rows that `fit` has not seen say of the intervals, for `guarantee="conformal"`.
+
+        `X`, `y`: such rows with their targets, 9 at least for a coverage of 0.9; `groups` (N,): the group of
+        each, within which coverage is to hold too. What was kept before is replaced; `fit` drops it. The
+        model then holds a score for each row, and no row. Raises InputError.
+        """
+        self._conformal_scores = scored(self.predict_distribution(X), y, groups=groups)
+        return self
 
     def predict_quantiles(self, X: Any, q: ArrayLike) -> FloatArray:
         """Quantiles at the levels `q` (Q,): (N, Q) or (N, Q, P); for one number `q`, (N,) or (N, P)."""

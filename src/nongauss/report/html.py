@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +14,7 @@ import numpy as np
 from sklearn.base import is_classifier, is_clusterer, is_regressor
 
 from nongauss.core.files import atomic_path
+from nongauss.core.threads import threads_for
 from nongauss.report.metrics import metric_table
 from nongauss.report.plots.calibration import CalibrationDisplay
 from nongauss.report.plots.class_features import MOST_CLASSES, ClassFeaturesDisplay, feature_names
@@ -56,7 +58,7 @@ DEPENDENCE_CAPTION = (
     "stays. Ticks on the axis are deciles of the column."
 )
 _TEMPLATE = Path(__file__).with_name("report.html")
-_MOST_LINES, _MOST_NAMED = 40, 5
+_MOST_LINES, _MOST_NAMED, _MOST_LISTED = 40, 5, 100
 _MOST_PANELS, _MOST_SHUFFLES = 6, 100
 
 
@@ -118,6 +120,7 @@ def write_report(
         title=title,
         verdict=verdict,
         info=frame_info,
+        columns=_columns_shown(frame_info, getattr(estimator, "kept_columns_", None)),
         facts=facts(estimator, target=frame_info.target or None),
         settings=settings(estimator),
         header=header,
@@ -126,13 +129,34 @@ def write_report(
         rules=rules,
         features=features,
         usage=_usage(estimator),
-        figures=[(caption, _png(figure)) for caption, figure in figures],
+        figures=[(caption, _png(figure), _is_wide(figure)) for caption, figure in figures],
         learned=[(caption, _png(figure)) for caption, figure in learned],
         model_name=None if model_path is None else repr(Path(model_path).name),
     )
     with atomic_path(path) as temporary:
         Path(temporary).write_text(page, encoding="utf-8")
     return Path(path)
+
+
+def _columns_shown(info: FrameInfo, kept: Sequence[str] | None) -> list[tuple[str, str]]:
+    """Pairs (column, what it is used for), used ones first; of many the first and the number of others.
+
+    `kept`: the columns of a wide table that are looked at, None for all.
+    """
+    used = [(name, f"used: {kind}" if kind else "used") for name, kind in info.used]
+    others: list[tuple[str, str]] = []
+    if kept is not None:
+        looked_at = set(kept)
+        others = [(f"{len(used) - len(kept):,} more", "not looked at: they do not go with the target")]
+        used = [pair for pair in used if pair[0] in looked_at]
+    ignored = [(name, f"ignored: {why}") for name, why in info.ignored]
+    return [*_first(used, "used"), *others, *_first(ignored, "ignored")]
+
+
+def _first(pairs: Sequence[tuple[str, str]], use: str) -> list[tuple[str, str]]:
+    """The first pairs, and the number of others."""
+    rest = len(pairs) - _MOST_LISTED
+    return [*pairs[:_MOST_LISTED], *([(f"{rest:,} more", use)] if rest > 0 else [])]
 
 
 def report_figures(
@@ -170,22 +194,30 @@ def learned_figures(estimator: Any, X: Any, *, target: str | None = None) -> lis
 
     X (N, D) are rows like those of the fit, of which a few hundred are looked at.
     """
-    from matplotlib.figure import Figure
-
+    if getattr(estimator, "kept_columns_", None) == ():
+        return []
     rows = some_rows(estimator, X, len(X), 0)
     figure, ax = _figure()
     n_repeats = int(np.clip(_MOST_SHUFFLES // X.shape[1], 1, 5))
-    relevance = RelevanceDisplay.from_estimator(estimator, rows, n_repeats=n_repeats, ax=ax)
-    figures = [(RELEVANCE_CAPTION, figure)]
-    shown = [j for j in relevance.top(_MOST_PANELS) if relevance.share[j] > 0]
-    if not shown:
-        return figures
-    wide = min(3, len(shown))
-    high = -(-len(shown) // wide)
+    with threads_for(math.prod(rows.shape)):
+        relevance = RelevanceDisplay.from_estimator(estimator, rows, n_repeats=n_repeats, ax=ax)
+        figures = [(RELEVANCE_CAPTION, figure)]
+        shown = [relevance.columns[j] for j in relevance.top(_MOST_PANELS) if relevance.share[j] > 0]
+        if shown:
+            figures.append((DEPENDENCE_CAPTION, _dependence_figure(estimator, rows, shown, target)))
+    return figures
+
+
+def _dependence_figure(estimator: Any, rows: Any, columns: Sequence[str], target: str | None) -> Figure:
+    """A panel for each of these columns, with one legend for all."""
+    from matplotlib.figure import Figure
+
+    wide = min(3, len(columns))
+    high = -(-len(columns) // wide)
     figure = Figure(figsize=(3.7 * wide, 3.1 * high), layout="constrained")
     panels = figure.subplots(high, wide, sharey=True, squeeze=False).ravel()
-    for number, (panel, j) in enumerate(zip(panels, shown, strict=False)):
-        DependenceDisplay.from_estimator(estimator, rows, relevance.columns[j], target=target, ax=panel)
+    for number, (panel, column) in enumerate(zip(panels, columns, strict=False)):
+        DependenceDisplay.from_estimator(estimator, rows, column, target=target, ax=panel)
         if number % wide:
             panel.set_ylabel("")
         if panel.get_legend():
@@ -193,9 +225,9 @@ def learned_figures(estimator: Any, X: Any, *, target: str | None = None) -> lis
     handles, labels = panels[0].get_legend_handles_labels()
     if labels:
         figure.legend(handles, labels, loc="outside upper center", ncols=len(labels), frameon=False)
-    for panel in panels[len(shown) :]:
+    for panel in panels[len(columns) :]:
         panel.remove()
-    return [*figures, (DEPENDENCE_CAPTION, figure)]
+    return figure
 
 
 def feature_figures(estimator: Any) -> list[tuple[str, Figure]]:
@@ -297,9 +329,20 @@ def _figure() -> tuple[Figure, Any]:
 
 
 def _png(figure: Figure) -> str:
+    """The figure as PNG in base64; laid out beforehand, for which `savefig` would draw it once more."""
+    engine = figure.get_layout_engine()
+    if engine is not None:
+        engine.execute(figure)
+        figure.set_layout_engine("none")
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=144, facecolor="white")
     return base64.b64encode(buffer.getvalue()).decode("ascii")
+
+
+def _is_wide(figure: Figure) -> bool:
+    """Does a figure of several panels take the width of the page?"""
+    width, height = figure.get_size_inches()
+    return bool(width > 2 * height)
 
 
 def _usage(estimator: Any) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 import time
 import warnings
 from collections.abc import Mapping, Sequence
@@ -15,6 +16,7 @@ import pandas as pd
 from sklearn.base import clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
 
+from nongauss.core.threads import threads_for
 from nongauss.optimise.course import Status
 from nongauss.report.metrics import (
     FloatArray,
@@ -133,12 +135,21 @@ def score(model: Any, X: Any, y: Any, beside: Mapping[str, Any] | None = None) -
     rows y is only a limit, see `limits`. Its law is its own: a regressor has `predict_distribution`, a
     classifier `predict_proba`.
     """
-    if is_classifier(model):
-        return LabelScores(
-            np.asarray(y), np.asarray(model.predict(X)), model.predict_proba(X), model.classes_
+    with threads_for(math.prod(np.shape(X))):
+        return (
+            _label_scores(model, X, y) if is_classifier(model) else _number_scores(model, X, y, beside or {})
         )
+
+
+def _label_scores(model: Any, X: Any, y: Any) -> LabelScores:
+    """What a classifier says of rows."""
+    return LabelScores(np.asarray(y), np.asarray(model.predict(X)), model.predict_proba(X), model.classes_)
+
+
+def _number_scores(model: Any, X: Any, y: Any, beside: Mapping[str, Any]) -> NumberScores:
+    """What a regressor says of rows."""
     known = inspect.signature(model.predict_distribution).parameters
-    taken = {name: cells for name, cells in (beside or {}).items() if name in known}
+    taken = {name: cells for name, cells in beside.items() if name in known}
     distribution = model.predict_distribution(X, **taken)
     lower, upper = split_interval(distribution.interval(0.9))
     mean = np.asarray(distribution.mean, dtype=np.float64)
@@ -146,7 +157,7 @@ def score(model: Any, X: Any, y: Any, beside: Mapping[str, Any] | None = None) -
     log_score = np.asarray(distribution.log_prob(observed), dtype=np.float64)
     pit, mass = pit_and_mass(distribution, observed)
     scores = NumberScores(observed, mean, log_score, lower, upper, pit, mass)
-    ends = limits(observed, beside or {})
+    ends = limits(observed, beside)
     return scores if ends is None else _between(scores, distribution, *ends)
 
 
@@ -186,7 +197,7 @@ def fit_timed(estimator: Any, X: Any, y: Any, beside: Mapping[str, Any] | None =
     """A fitted clone, and the seconds that its fit took."""
     model = clone(estimator)
     started = time.perf_counter()
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), threads_for(math.prod(np.shape(X))):
         warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit(X, y, **(beside or {}))
     seconds = time.perf_counter() - started

@@ -6,6 +6,7 @@ from typing import Any
 
 import jax
 import numpy as np
+from numpy.typing import NDArray
 
 from nongauss.core.errors import InputError
 from nongauss.predictive.combined import by_rows
@@ -80,8 +81,8 @@ def _law(ensemble: Ensemble, encoded: FloatArray) -> PredictiveDistribution:
     """The law of y at encoded rows (N, D)."""
     mean, variance = ensemble.moments(encoded)
 
-    def components(begin: int, end: int) -> Any:
-        return ensemble.components(encoded[begin:end])
+    def components(rows: NDArray[np.intp]) -> Any:
+        return ensemble.components(encoded[rows])
 
     n_components = ensemble.n_components
     return GaussianMixtureDistribution(mean, variance, components, squeeze=True, n_components=n_components)

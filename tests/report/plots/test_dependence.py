@@ -35,6 +35,16 @@ def test_it_is_the_partial_dependence_of_scikit_learn(ax):
     assert exact.lower is None
 
 
+def test_a_large_table_is_asked_in_parts(ax, monkeypatch):
+    X, y = small_data()
+    model = StandIn().fit(X, y)
+    whole = DependenceDisplay.from_estimator(model, X, 1, ax=ax)
+    monkeypatch.setattr("nongauss.report.plots.relevance._MOST_ROWS_AT_ONCE", 250)
+    parted = DependenceDisplay.from_estimator(model, X, 1, ax=ax)
+    np.testing.assert_allclose(parted.average, whole.average)
+    np.testing.assert_allclose(parted.lower, whole.lower)
+
+
 def test_the_band_is_the_mean_of_the_rows_intervals(ax):
     X, y = small_data()
     model = StandIn().fit(X, y)

@@ -108,6 +108,17 @@ def test_the_shuffles_are_those_of_scikit_learn():
     np.testing.assert_allclose(relevance(model, X, n_repeats=3, random_state=4), theirs.importances_mean)
 
 
+@pytest.mark.parametrize("most", [1, 100, 1000])
+def test_it_does_not_matter_how_many_rows_a_model_is_asked_at_once(monkeypatch, most):
+    model = Formula(lambda x: x[:, 0] + x[:, 1] * x[:, 2])
+    at_once = relevance(model, X[::40])
+    asked = []
+    model.function = lambda x: (asked.append(len(x)), x[:, 0] + x[:, 1] * x[:, 2])[1]
+    monkeypatch.setattr("nongauss.report.plots.relevance._MOST_ROWS_AT_ONCE", most)
+    np.testing.assert_allclose(relevance(model, X[::40]), at_once)
+    assert max(asked) <= max(most, len(X[::40]))
+
+
 def test_the_few_columns_that_matter_among_thousands_are_found():
     X = np.random.RandomState(0).normal(size=(120, 3000))
     weight = np.zeros(3000)

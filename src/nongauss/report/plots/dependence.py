@@ -13,7 +13,7 @@ from sklearn.base import is_classifier
 
 from nongauss.core.errors import InputError
 from nongauss.report.metrics import FloatArray
-from nongauss.report.plots.relevance import as_asked, shortened, some_rows
+from nongauss.report.plots.relevance import as_asked, copies_at_once, repeated, shortened, some_rows
 from nongauss.report.plots.style import BLUE, CLASS_COLOURS, GREY, axes_or_new, figure_of, finish
 from nongauss.tables.frame import InputTable
 from nongauss.tables.kinds import kind_of
@@ -110,7 +110,7 @@ class DependenceDisplay:
         name, (grid, axis) = rows.labels[place], _grid(every, place, grid_size)
         if len(grid) == 0:
             raise InputError(f"Column {name!r} has no values in these rows; choose another.")
-        found = _averages(estimator, _tables(rows, place, grid), output, coverage)
+        found = _averages(estimator, _tables(rows, place, grid), len(rows), output, coverage)
         display = cls(column=name, grid=grid.to_numpy(), coverage=coverage, **axis, **found)
         return display.plot(ax=ax, target=target, unit=unit, **kwargs)
 
@@ -221,14 +221,22 @@ def _grid(rows: InputTable, place: int, size: int) -> tuple[pd.Series[Any], dict
     return _levels(cells), {"n_levels": int(cells.nunique())}
 
 
-def _averages(estimator: Any, tables: Iterator[InputTable], output: int, coverage: float) -> dict[str, Any]:
-    """What a display holds of the predictions of each of G tables."""
+def _averages(
+    estimator: Any, tables: Iterator[InputTable], n_rows: int, output: int, coverage: float
+) -> dict[str, Any]:
+    """What a display holds of the predictions, of tables that hold the `n_rows` rows once for each value."""
     if is_classifier(estimator):
-        p = np.stack([_probabilities(estimator, rows).mean(axis=0) for rows in tables], axis=1)
+        p = np.concatenate([_by_value(_probabilities(estimator, rows), n_rows) for rows in tables]).T
         return {"average": p, "classes": np.asarray(estimator.classes_).tolist()[-len(p) :]}
-    means = [_number_and_ends(estimator, rows, output, coverage).mean(axis=0) for rows in tables]
-    average, *ends = np.stack(means, axis=1)
+    said = (_number_and_ends(estimator, rows, output, coverage) for rows in tables)
+    average, *ends = np.concatenate([_by_value(part, n_rows) for part in said]).T
     return {"average": average[None], **dict(zip(("lower", "upper"), ends, strict=False))}
+
+
+def _by_value(said: FloatArray, n_rows: int) -> FloatArray:
+    """The means over the rows, (G, P), of what is said of G copies of them, (G N, P)."""
+    means: FloatArray = said.reshape(-1, n_rows, said.shape[1]).mean(axis=1)
+    return means
 
 
 def _probabilities(estimator: Any, rows: InputTable) -> FloatArray:
@@ -328,6 +336,10 @@ def _levels(cells: pd.Series[Any]) -> pd.Series[Any]:
 
 
 def _tables(rows: InputTable, place: int, grid: pd.Series[Any]) -> Iterator[InputTable]:
-    """All rows with the first value of the grid in the column, then with the second, and so on."""
-    for at in range(len(grid)):
-        yield rows.with_column(place, grid.iloc[[at] * len(rows)])
+    """All rows with the first value of the grid in the column, then with the second, and so on.
+
+    They come as few tables as memory allows: a model that is asked once answers sooner.
+    """
+    for values in copies_at_once(len(grid), rows):
+        copies = repeated(rows, len(values))
+        yield copies.with_column(place, grid.iloc[np.repeat(values, len(rows))])

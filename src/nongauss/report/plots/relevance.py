@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise, product
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +25,10 @@ MOST_SINGLE = 200
 """Columns of which each is shuffled alone; of more, those that matter are searched for."""
 _BLOCKS, _ROUNDS = 16, 16
 _MOST_ROWS_SEARCHED = 100
+_MOST_ROWS_AT_ONCE, _MOST_CELLS_AT_ONCE = 8_000, 10_000_000
+
+Shuffle = tuple[Sequence[int], npt.NDArray[np.intp]]
+"""Columns that are shuffled together, and the order (N,) of the rows that their cells come from."""
 
 
 class RelevanceDisplay:
@@ -160,37 +164,48 @@ def relevance(
     else:
         weight = np.divide(1.0, spread, out=np.zeros_like(spread), where=spread > 0) / (spread > 0).sum()
 
+    def lost(shuffles: Sequence[Shuffle]) -> list[float]:
+        """The share that is lost by each of these shuffles."""
+        return [
+            0.5 * float(((copy - before) ** 2).mean(axis=0) @ weight)
+            for copy in _after(estimator, rows, shuffles)
+        ]
+
     if rows.shape[1] > MOST_SINGLE:
         order = _shuffles(len(rows), 1, random_state)[0]
-
-        def lost(blocks: Sequence[range]) -> list[float]:
-            """The share that is lost where the columns of a block are shuffled together, of each block."""
-            after = _of_copies(estimator, rows, blocks, order)
-            return [0.5 * float(((copy - before) ** 2).mean(axis=0) @ weight) for copy in after]
-
-        return _searched(lost, rows.shape[1])
+        return _searched(lambda blocks: lost([(block, order) for block in blocks]), rows.shape[1])
     orders = _shuffles(len(rows), n_repeats, random_state)
-    share = np.zeros(rows.shape[1])
-    for column, order in product(range(len(share)), orders):
-        change = (_prediction(estimator, rows.permuted(column, order)) - before) ** 2
-        share[column] += 0.5 * change.mean(axis=0) @ weight / n_repeats
+    columns = range(rows.shape[1])
+    shares = lost([(range(j, j + 1), order) for j, order in product(columns, orders)])
+    share: FloatArray = np.reshape(shares, (len(columns), n_repeats)).mean(axis=1)
     return share
 
 
-def _of_copies(
-    estimator: Any, rows: InputTable, blocks: Sequence[range], order: npt.NDArray[np.intp]
-) -> list[FloatArray]:
-    """Predictions (N, P) with the columns of each block shuffled, all from one call on copies of the rows.
+def _after(estimator: Any, rows: InputTable, shuffles: Sequence[Shuffle]) -> Iterator[FloatArray]:
+    """Predictions (N, P) after each of the shuffles, of as many at once as memory allows.
 
-    One call on a table of many columns costs much more than its rows do.
+    One call on many rows costs much less than many calls on few.
     """
     n = len(rows)
-    copies = rows.take(np.tile(np.arange(n), len(blocks)))
-    for number, columns in enumerate(blocks):
-        place = np.arange(n * len(blocks))
-        place[number * n : (number + 1) * n] = number * n + order
-        copies = copies.permuted(columns, place)
-    return np.split(_prediction(estimator, copies), len(blocks))
+    for numbers in copies_at_once(len(shuffles), rows):
+        copies = repeated(rows, len(numbers))
+        for at, number in enumerate(numbers):
+            columns, order = shuffles[number]
+            place = np.arange(len(copies))
+            place[at * n : (at + 1) * n] = at * n + order
+            copies = copies.permuted(columns, place)
+        yield from np.split(_prediction(estimator, copies), len(numbers))
+
+
+def copies_at_once(n_copies: int, rows: InputTable) -> list[npt.NDArray[np.intp]]:
+    """The numbers of copies of the rows, in groups of which a model is asked at once."""
+    most = min(_MOST_ROWS_AT_ONCE // len(rows), _MOST_CELLS_AT_ONCE // (len(rows) * rows.shape[1]))
+    return np.array_split(np.arange(n_copies), -(-n_copies // max(1, most)))
+
+
+def repeated(rows: InputTable, times: int) -> InputTable:
+    """The rows, one after the other, several times over."""
+    return rows.take(np.tile(np.arange(len(rows)), times))
 
 
 def _searched(lost: Callable[[Sequence[range]], list[float]], n_columns: int) -> FloatArray:
@@ -243,7 +258,7 @@ def some_rows(estimator: Any, X: Any, max_rows: int, random_state: int) -> Input
         if X.ndim != 2 or len(X) == 0:
             raise InputError(f"`X` must be a table with at least one row, got shape {X.shape}.")
     rows = read_input(X, type(estimator).__name__)
-    names = getattr(estimator, "feature_names_in_", None)
+    names = getattr(estimator, "kept_columns_", None) or getattr(estimator, "feature_names_in_", None)
     if rows.names is not None and names is not None and set(names) <= set(rows.names):
         rows = rows.select(list(names))
     if len(rows) > max_rows:

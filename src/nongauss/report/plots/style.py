@@ -43,7 +43,8 @@ def figure_of(ax: Axes) -> Figure:
 
 def finish(ax: Axes, title: str, xlabel: str, ylabel: str) -> None:
     """Title, labels and grid as every plot of the house has them."""
-    ax.set_title(title, loc="left", fontsize="medium", fontweight="bold")
+    # A title of given height is not looked for a place above all tick labels, at every layout anew.
+    ax.set_title(title, loc="left", y=1.0, fontsize="medium", fontweight="bold")
     ax.set_xlabel(xlabel)
     ax.set_ylabel(ylabel)
     ax.spines[["top", "right"]].set_visible(False)
