@@ -122,7 +122,7 @@ def _candidates(labels: Sequence[str], letters: bool) -> Iterable[tuple[list[flo
         yield from _all_placed((places.get(label) for label in plain), f"a scale of {name}")
     yield from _all_placed(map(_step, plain), "numbered steps")
     yield from _all_placed(map(_range_start, labels), "ranges of numbers")
-    yield from _all_placed(_with_words(labels, letters), "numbers with words")
+    yield from _all_placed(_with_words(labels, letters), "answers with numbers")
     yield from _all_placed(_ratings(labels), "ratings of credit, AAA the best")
     if letters:
         yield from _all_placed(map(_mark, labels), "marks, A the best")
