@@ -25,8 +25,8 @@ from nongauss.estimator.base import (
 )
 from nongauss.estimator.by_parts import by_parts
 from nongauss.estimator.gaps import over_gaps
+from nongauss.harmonium.base import FloatArray, HarmoniumBase
 from nongauss.harmonium.contrastive_divergence import heeds_labels
-from nongauss.harmonium.estimator import FloatArray, HarmoniumBase
 from nongauss.harmonium.fit import class_temperature, count_features, fit_global
 from nongauss.harmonium.objective import scores
 from nongauss.harmonium.predict import NO_FILLER, cell_donors, class_means, learn_filler
