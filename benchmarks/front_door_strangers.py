@@ -27,9 +27,9 @@ REAL = ("real", "positive")
 GOOD = Fit("r2", 0.03, 0.1, 0.15)
 SHORT = (*("Jan", "Feb", "Mär", "Apr", "Mai", "Jun", "Jul", "Aug", "Sep", "Okt", "Nov", "Dez"),)
 LONG = {
-    "French": "janvier février mars avril mai juin " + "juillet août septembre octobre novembre décembre",
+    "French": "janvier février mars avril mai juin juillet août septembre octobre novembre décembre",
     "Spanish": "enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre",
-    "Italian": "gennaio febbraio marzo aprile maggio giugno luglio agosto settembre ottobre novembre dicembre",
+    "Italian": "gen feb mar apr mag giu lug ago set ott nov dic",
     "Portuguese": "janeiro fevereiro março abril maio junho julho agosto setembro outubro novembro dezembro",
     "Dutch": "januari februari maart april mei juni juli augustus september oktober november december",
 }
@@ -217,7 +217,7 @@ def spanish_days() -> File:
 
 @messy(LOGS)
 def italian_days() -> File:
-    """3 febbraio 2023."""
+    """3 feb 2023, 5 lug 2023."""
     return _months("Italian", " ")
 
 
