@@ -31,9 +31,6 @@ from nongauss.rank_factor.data import FloatArray
 from nongauss.rank_factor.predict import interval
 from nongauss.tables.completion import Donors, donor_columns
 
-LARGEST_CELL = 1e30
-"""Beyond it squares leave single precision: gaps are then left to the factors alone, which see ranks."""
-
 
 class RankFactorClassifier(ProbabilityClassifierMixin, TransformerMixin, RankFactors):  # type: ignore[misc]
     r"""Classification on sparse factors that depend only on the order of each column's values.
@@ -145,9 +142,7 @@ class RankFactorClassifier(ProbabilityClassifierMixin, TransformerMixin, RankFac
         }
         result = self._fit(raw, settings)
         view = "rank_names" if self.observation == "rank" else "one_hot_names"
-        donors = None
-        if not (np.abs(raw.cells) > LARGEST_CELL).any():
-            donors = Donors.of_cells(donor_columns(raw.encoder, view), raw.cells, raw.numbers, raw.weight)
+        donors = Donors.of_cells(donor_columns(raw.encoder, view), raw.cells, raw.numbers, raw.weight)
         self._keep_donors(donors, self.holds_training_rows_)
         self.classes_ = raw.classes
         self._record_fit(result)
