@@ -31,6 +31,7 @@ from nongauss.estimator.base import (
     settings_of,
 )
 from nongauss.estimator.by_parts import by_parts
+from nongauss.estimator.known_rows import known_rows
 from nongauss.optimise.course import FitResult, Status
 from nongauss.optimise.loop import close_checkpoint, open_checkpoint
 from nongauss.predictive.distribution import PredictiveDistribution
@@ -349,11 +350,13 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
         _warn_if_constant(scaler)
         read, n = partial(scaled_target, scaler, name), len(scaler.centre)
         encoder = screened(learned, source, Encode(learned.encoder, read, name, n_targets=n), keep).encoder
-        reading = RegressionReading(encoder, scaler, learned.target.dims == 1)
+        reading = RegressionReading(
+            encoder, scaler, learned.target.dims == 1, known_rows(source, encoder, name)
+        )
         return reading, source.map(Encode(encoder, read, name, n_targets=n))
 
     def _known_reading(self) -> RegressionReading:
-        return RegressionReading(self._encoder, self._scaler, self._squeeze)
+        return RegressionReading(self._encoder, self._scaler, self._squeeze, self._known_rows)
 
     def _more_rows(self, X: Any, y: Any, sample_weight: Any) -> NetworkRows:
         encoded = self._encode(X)
@@ -381,7 +384,7 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
             )
 
     def _keep(self, reading: RegressionReading, ensemble: Ensemble, result: FitResult) -> None:
-        _, self._scaler, self._squeeze = reading
+        _, self._scaler, self._squeeze, self._known_rows = reading
         centre, scale = self._scaler.centre, self._scaler.scale
         self._keep_ensemble(reading.encoder, ensemble._replace(centre=centre, scale=scale), result)
         self.posterior_ = ensemble.config.posterior
