@@ -330,12 +330,10 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
 
         Of a row with missing cells, the mixture over what these may be.
         """
-        law: PredictiveDistribution = self._over_gaps(X, self._law)
+        law: PredictiveDistribution = self._over_gaps(
+            X, partial(law_of, self.ensemble_, squeeze=self._squeeze)
+        )
         return law
-
-    def _law(self, encoded: Float[np.ndarray, "N D"]) -> PredictiveDistribution:
-        """The law of y at encoded rows without gaps."""
-        return law_of(self.ensemble_, encoded, squeeze=self._squeeze)
 
     def _fixed_noise_variance(self) -> float | None:
         return None if self.noise_variance == "learn" else float(self.noise_variance)
