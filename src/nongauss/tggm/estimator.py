@@ -330,9 +330,8 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
 
         Of a row with missing cells, the mixture over what these may be.
         """
-        law: PredictiveDistribution = self._over_gaps(
-            X, partial(law_of, self.ensemble_, squeeze=self._squeeze)
-        )
+        say = partial(law_of, self.ensemble_, squeeze=self._squeeze)
+        law: PredictiveDistribution = self._over_gaps(X, say)
         return law
 
     def _fixed_noise_variance(self) -> float | None:
