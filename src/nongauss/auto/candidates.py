@@ -184,6 +184,13 @@ def _tggm(name: str) -> Build:
     return build
 
 
+def _two_humps(seed: int, n_rows: int) -> Any:
+    """Two Gaussian processes and a classifier between them, for residuals with two humps."""
+    from nongauss.auto.humps import TwoHumps
+
+    return TwoHumps(random_state=seed)
+
+
 def _limited(seed: int, n_rows: int) -> Any:
     """A Gaussian process for targets that are cut off at an end."""
     from nongauss.auto.limits import LimitedGP
@@ -270,6 +277,18 @@ def _register_numbers() -> None:
             _limited_law,
             n_parameters,
             2.0,
+        )
+    )
+    register(
+        Candidate(
+            "gp, two humps",
+            frozenset((REAL, POSITIVE)),
+            _two_humps,
+            lambda model, X, y, weight: model.left_out(X, y, weight),
+            lambda model: int(model.n_parameters),
+            6.0,
+            fewest_rows=100,
+            most_rows=MOST_JUDGED,
         )
     )
     register(

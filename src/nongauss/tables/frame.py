@@ -95,6 +95,10 @@ class InputTable:
         kept = {place: column for place, column in self._decoded.items() if place != at}
         return replace(self, changed={**self.changed, at: cells}, _decoded=kept)
 
+    def without_note(self, place: int) -> InputTable:
+        """This table with a column of which nothing is to be said, because it has been."""
+        return replace(self, _decoded={**self._decoded, place: replace(self.column(place), note="")})
+
     def permuted(self, columns: str | int | Sequence[int], order: NDArray[np.intp]) -> InputTable:
         """This table with the cells of a column, or of several together, in another order (N,) of the rows.
 
