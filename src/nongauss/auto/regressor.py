@@ -219,8 +219,10 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
         for member in self._members:
             law = self._limits.law(said[member.model, member.change is not None])
             laws.append(member.local.law(encoded, law) if isinstance(member.local, LocalLaw) else law)
-        law = mixture(laws, [member.share for member in self._members])
-        return labelled_as(X, law if self._calibration is None else self._calibration.law(law))
+        whole = mixture(laws, [member.share for member in self._members])
+        found = whole if self._calibration is None else self._calibration.law(whole)
+        labelled: PredictiveDistribution = labelled_as(X, found)
+        return labelled
 
     def _local_laws(self, contenders: Sequence[Contender], search: Search) -> list[Contender]:
         """Contenders whose shape is the local law of another's residuals."""
