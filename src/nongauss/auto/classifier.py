@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Literal, Self
 
@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
-from nongauss.auto.base import Auto, in_memory, read_rows
+from nongauss.auto.base import Auto, Reading, in_memory, read_rows
 from nongauss.auto.candidates import GRADES, LABELS, MOST_JUDGED, ClassShares, candidates_for
 from nongauss.auto.forest_classes import fit_forest_classes
 from nongauss.auto.regressor import Budget, Jobs, Names
@@ -125,8 +125,27 @@ class AutoClassifier(ProbabilityClassifierMixin, Auto):
         A row of weight 2 counts as the row twice, one of weight 0 is not there; the order of rows is
         irrelevant. Warns if the search was stopped. Raises ValueError.
         """
+        read = self._read(X, y, sample_weight, {})
+        rows = read.rows
+        search = self._search(rows, read.judge, self._key_seed(self.random_state))
+        chosen = candidates_for(read.kind, len(rows), rows.X.shape[1], self.candidates)
+        contenders = search.run(chosen, screen=self.candidates == "auto")
+        for contender in contenders:
+            if contender.left_out is not None:
+                contender.left_out = contender.left_out.of(read.classes)
+        if self.candidates == "auto":
+            contenders += self._forest(search, len(read.classes))
+        give_shares(contenders, rows.weight)
+        self._take_over(None, read)
+        self.temperature_ = self._temperature(contenders, rows) if self.calibrate else 1.0
+        figures = {c.name: _figures(c.left_out, rows) for c in contenders if c.left_out is not None}
+        self._keep(contenders, read.encoder, search, figures)
+        return self
+
+    def _read(self, X: Any, y: Any, sample_weight: Any, beside: Mapping[str, Any]) -> Reading:
+        """The table and its labels as candidates take them."""
         check_parameters(self)
-        seed, name = self._key_seed(self.random_state), type(self).__name__
+        name = type(self).__name__
         source = as_source(X, y, sample_weight, estimator_name=name)
         part = in_memory(source, name)
         ordered = self._is_ordered(part.y)
@@ -138,21 +157,19 @@ class AutoClassifier(ProbabilityClassifierMixin, Auto):
         if ordered:
             target = pd.Categorical(target, categories=list(classes), ordered=True)
         rows = read_rows(part, learned.encoder, codes, target, codes, name)
-        kind = GRADES if ordered else LABELS
-        search = self._search(rows, partial(_log_prob, classes), seed)
-        chosen = candidates_for(kind, len(rows), rows.X.shape[1], self.candidates)
-        contenders = search.run(chosen, screen=self.candidates == "auto")
-        for contender in contenders:
-            if contender.left_out is not None:
-                contender.left_out = contender.left_out.of(classes)
-        if self.candidates == "auto":
-            contenders += self._forest(search, len(classes))
-        give_shares(contenders, rows.weight)
-        self.classes_, self.target_kind_ = classes, kind
-        self.temperature_ = self._temperature(contenders, rows) if self.calibrate else 1.0
-        figures = {c.name: _figures(c.left_out, rows) for c in contenders if c.left_out is not None}
-        self._keep(contenders, learned.encoder, search, figures)
-        return self
+        kind, judge = GRADES if ordered else LABELS, partial(_log_prob, classes)
+        return Reading(rows, learned.encoder, judge, kind, classes=classes)
+
+    def _take_over(self, former: Any, read: Reading) -> None:
+        self.classes_, self.target_kind_ = read.classes, read.kind
+        if former is not None:
+            self.temperature_ = former.temperature_
+
+    def _shaped(
+        self, name: str, contenders: Mapping[str, Contender], search: Search, read: Reading
+    ) -> Contender:
+        (made,) = self._forest(search, len(read.classes))
+        return made
 
     @by_parts
     def predict(self, X: Any) -> NDArray[Any]:

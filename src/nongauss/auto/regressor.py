@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numbers
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from sklearn.base import RegressorMixin
 
-from nongauss.auto.base import Auto, in_memory, read_rows
+from nongauss.auto.base import FOREST, LOCAL, Auto, Reading, base_of, in_memory, read_rows
 from nongauss.auto.candidates import (
     COUNT,
     DENSITIES,
@@ -47,9 +47,6 @@ from nongauss.tables.target_kinds import understand_target
 FEWEST_LOCAL = 30
 """Rows from which a local law can be learned."""
 
-FOREST = "forest"
-"""The local law of the constant one: the forest's own conditional law."""
-
 N_DRAWS = 64
 """Draws a row for the continuous ranked probability score in the leaderboard."""
 
@@ -78,6 +75,9 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
         Names from `leaderboard_`, to weigh these only.
     calibrate : bool, default True
         Whether residuals may have a local law, and so the whole the shape that rows left out have.
+    kind : {"auto", "real", "positive", "zeros", "share", "count"}, default "auto"
+        What the target is: real numbers; numbers above 0; above 0 with exact zeros; within 0 and 1; counts.
+        "auto": by its look. Of counts laws of real numbers, rounded, are weighed as well.
     callbacks : list of callables, default None
         Each is given a `Progress` after each candidate; one that returns True ends the search.
     random_state : int, RandomState, Generator or None, default None
@@ -129,6 +129,7 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
         time_budget: Budget = None,
         candidates: Names = "auto",
         calibrate: bool = True,
+        kind: Literal["auto", "real", "positive", "zeros", "share", "count"] = "auto",
         *,
         callbacks: Callbacks = None,
         random_state: RandomState = None,
@@ -138,20 +139,40 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
         self.time_budget = time_budget
         self.candidates = candidates
         self.calibrate = calibrate
+        self.kind = kind
         self.callbacks = callbacks
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, exposure: Any = None) -> Self:
         """Fit to a table X (N, D) in memory and targets y (N,).
 
         A row of weight 2 counts as the row twice, one of weight 0 is not there; the order of rows is
-        irrelevant. Warns if the target is constant or the search was stopped. Raises ValueError.
+        irrelevant. `exposure` (N,), for counts: the time, area or number at risk behind each count. Warns if
+        the target is constant or the search was stopped. Raises ValueError.
         """
+        read = self._read(X, y, sample_weight, {"exposure": exposure})
+        rows = read.rows
+        chosen = candidates_for(read.kind, len(rows), rows.X.shape[1], self.candidates)
+        if read.is_constant:
+            chosen = _only_constant(chosen)
+        search = self._search(rows, read.judge, self._key_seed(self.random_state))
+        contenders = search.run(chosen, screen=self.candidates == "auto")
+        if self.calibrate and not read.is_constant:
+            contenders += self._local_laws(contenders, search)
+        give_shares(contenders, rows.weight)
+        self._take_over(None, read)
+        figures = {c.name: _figures(c.left_out, rows) for c in contenders if c.left_out is not None}
+        self._keep(contenders, read.encoder, search, figures)
+        return self
+
+    def _read(self, X: Any, y: Any, sample_weight: Any, beside: Mapping[str, Any]) -> Reading:
+        """The table and its target as candidates take them."""
         check_parameters(self)
-        seed, name = self._key_seed(self.random_state), type(self).__name__
-        source = as_source(X, y, sample_weight, estimator_name=name)
+        name = type(self).__name__
+        given = {word: values for word, values in beside.items() if values is not None}
+        source = as_source(X, y, sample_weight, estimator_name=name, **given)
         part = in_memory(source, name)
         learned = learn(source, name, partial(target_of, name))
         Y, _ = validate_target(part.y, len(part.weight), name, warn=False)
@@ -159,42 +180,59 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
             raise InputError(f"y has {Y.shape[1]} outputs, {name} takes one; fit one model for each.")
         scaler = learned.target.scaler()
         scaled = scaler.transform(Y)[:, 0]
-        rows = read_rows(part, learned.encoder, Y[:, 0], Y[:, 0], scaled, name)
-        kind = target_kind(rows.y, self.candidates)
-        chosen = candidates_for(kind, len(rows), rows.X.shape[1], self.candidates)
-        if scaler.constant[0]:
-            chosen = _only_constant(chosen)
-        search = self._search(rows, _log_prob, seed)
-        contenders = search.run(chosen, screen=self.candidates == "auto")
-        if self.calibrate and not scaler.constant[0]:
-            contenders += self._local_laws(contenders, search)
-        give_shares(contenders, rows.weight)
-        self._range = (float(rows.y.min()), float(rows.y.max()))
-        self.target_kind_ = kind
-        figures = {c.name: _figures(c.left_out, rows) for c in contenders if c.left_out is not None}
-        self._keep(contenders, learned.encoder, search, figures)
-        return self
+        kept = {word: np.asarray(part.beside[word], np.float64) for word in given}
+        rows = read_rows(part, learned.encoder, Y[:, 0], Y[:, 0], scaled, name, kept)
+        kind = COUNT if given else self._kind_of(rows.y)
+        return Reading(rows, learned.encoder, _log_prob, kind, bool(scaler.constant[0]))
+
+    def _kind_of(self, y: FloatArray) -> str:
+        """The kind of target: as it was said, by the candidates that were named, or by its look."""
+        if self.kind == "auto":
+            return target_kind(y, self.candidates)
+        kind, low, high = said_kind(self.kind, y)
+        whole = kind != COUNT or bool((y == np.round(y)).all())
+        if not (y.min() >= low and y.max() <= high and whole):
+            raise InputError(
+                f"y holds {y.min():g} to {y.max():g}, which are no numbers of kind {self.kind!r}; give "
+                "kind='real' or 'auto'."
+            )
+        return kind
 
     @by_parts
-    def predict(self, X: Any, return_std: bool = False) -> Any:
+    def predict(self, X: Any, return_std: bool = False, exposure: Any = None) -> Any:
         """Mean of y for each row: (N,). With `return_std`, also its standard deviation.
 
         Where a mean lies beyond nearly all of its own law and of the training targets, as that of e^f may,
         the median is given and warned of.
         """
-        law = self.predict_distribution(X)
+        law = self.predict_distribution(X, exposure)
         mean = _usable_mean(law, *self._range)
         return (mean, law.std) if return_std else mean
 
-    def predict_distribution(self, X: Any) -> PredictiveDistribution:
-        """The whole distribution of y for each row: the mixture of the chosen laws."""
+    def predict_distribution(self, X: Any, exposure: Any = None) -> PredictiveDistribution:
+        """The whole distribution of y for each row, a mixture of the chosen laws; `exposure` as in `fit`."""
         encoded, table = self._encode_and_read(X)
-        said = self._said("predict_distribution", table)
+        said = self._said(
+            "predict_distribution", table, **({} if exposure is None else {"exposure": exposure})
+        )
         laws = []
         for member in self._members:
             law = said[member.model, member.change is not None]
             laws.append(member.local.law(encoded, law) if isinstance(member.local, LocalLaw) else law)
         return laws[0] if len(laws) == 1 else mixture(laws, [member.share for member in self._members])
+
+    def _take_over(self, former: Any, read: Reading) -> None:
+        self._range = (float(read.rows.y.min()), float(read.rows.y.max()))
+        self.target_kind_ = read.kind if former is None else former.target_kind_
+
+    def _shaped(
+        self, name: str, contenders: Mapping[str, Contender], search: Search, read: Reading
+    ) -> Contender:
+        base = contenders[base_of(name)]
+        made = Contender(name, base.candidate, change=base.change, base=base.name)
+        rows = search.rows.first(MOST_JUDGED)
+        search.timed(made, partial(self._add_local, made, base, rows, search.seed, name != FOREST))
+        return made
 
     def _local_laws(self, contenders: Sequence[Contender], search: Search) -> list[Contender]:
         """Contenders whose shape is the local law of another's residuals."""
@@ -203,7 +241,7 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
             return []
         out = []
         for base, with_base in _bases(contenders, rows):
-            name = f"{base.name}, local law" if with_base else FOREST
+            name = base.name + LOCAL if with_base else FOREST
             made = Contender(name, base.candidate, change=base.change, base=base.name)
             out.append(made)
             if not search.clock.has_time_for(1.0, reserve=0.05):
@@ -239,6 +277,16 @@ def target_kind(y: FloatArray, names: Any = "auto") -> str:
     if kind is ColumnKind.SHARE and y.max() <= 1.0:
         return UNIT if y.min() > 0.0 and y.max() < 1.0 else UNIT_WITH_ENDS
     return plain
+
+
+def said_kind(word: str, y: FloatArray) -> tuple[str, float, float]:
+    """The kind of candidates for a kind of numbers y (N,) in a person's word, and the least and largest y."""
+    if word == "real":
+        return (POSITIVE if y.min() > 0.0 else REAL), -np.inf, np.inf
+    if word == "share":
+        return (UNIT if y.min() > 0.0 and y.max() < 1.0 else UNIT_WITH_ENDS), 0.0, 1.0
+    least = np.finfo(np.float64).tiny if word == "positive" else 0.0
+    return {"positive": POSITIVE, "zeros": ZEROS, "count": COUNT}[word], least, np.inf
 
 
 def _has_density(name: Any) -> bool:
