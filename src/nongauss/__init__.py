@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from . import metrics
     from .auto.classifier import AutoClassifier
     from .auto.regressor import AutoRegressor
     from .core.device import cache_compiled
@@ -40,6 +41,7 @@ __all__ = [
     "__version__",
     "cache_compiled",
     "load",
+    "metrics",
     "save",
 ]
 
@@ -66,6 +68,10 @@ def __getattr__(name: str) -> Any:
     """Import a public name when it is first asked for, and keep it."""
     if name == "__version__":
         value: Any = _installed_version()
+    elif name == "metrics":
+        from importlib import import_module
+
+        value = import_module("nongauss.metrics")
     elif name in _HOMES:
         from importlib import import_module
 

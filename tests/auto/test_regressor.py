@@ -234,3 +234,15 @@ def test_what_is_near_the_best_of_the_screen_is_fitted():
     assert why["gp weibull"].endswith("nats a row behind 'gp' on 60 rows")
     assert why["gp, arcsinh inputs"].endswith("nats a row behind 'gp' on 60 rows")  # the same model twice
     assert not why["gp"]
+
+
+def test_intervals_with_a_guarantee_follow_at_once_and_exactly_from_rows_that_fit_has_not_seen(fitted):
+    model, _, _ = fitted
+    X, y = humps(200, seed=8)
+    with pytest.warns(NongaussWarning, match=r"as far as one row changes a fit little.*conformalize"):
+        found = model.predict_interval(X, 0.8, guarantee="conformal")
+    assert 0.7 < ((found[:, 0] <= y) & (y <= found[:, 1])).mean() < 0.9
+    kept = model._conformal_scores
+    own = model.conformalize(X[:100], y[:100]).predict_interval(X[100:], 0.8, guarantee="conformal")
+    assert 0.7 < ((own[:, 0] <= y[100:]) & (y[100:] <= own[:, 1])).mean() < 0.95
+    model._conformal_scores = kept

@@ -25,9 +25,13 @@ from nongauss.core.records import persistable
 from nongauss.estimator.base import TableEstimator
 from nongauss.optimise.course import FitResult, Progress, Status, say
 from nongauss.predictive.distribution import FloatArray
+from nongauss.sparse_gp.data import with_a_column
 from nongauss.tables.encoder import TableEncoder
-from nongauss.tables.frame import InputTable, match_columns, read_input
+from nongauss.tables.frame import InputTable, read_input
+from nongauss.tables.learn import Learned
 from nongauss.tables.rows import canonical_rows
+from nongauss.tables.screen import KeepColumns, screened
+from nongauss.tables.source import Encode, Source
 
 LOCAL, FOREST = ", local law", "forest"
 """The end of the name of a law that is the local one of another; that of the constant law, which is the
@@ -57,6 +61,7 @@ class Auto(TableEstimator):
     time_budget: float | None
     candidates: Any
     calibrate: bool
+    keep_columns: KeepColumns
     random_state: Any
     n_jobs: int | None
     _models: tuple[Any, ...]
@@ -76,6 +81,7 @@ class Auto(TableEstimator):
         new: Self = clone(self)
         read = new._read(X, y, sample_weight, beside)
         search = new._search(read.rows, read.judge, new._key_seed(new.random_state))
+        search.total, search.best = len(self._members), float(self.leaderboard_["log_density"].max())
         contenders: dict[str, Contender] = {}
         for member in self._members:
             base = base_of(member.name)
@@ -89,7 +95,7 @@ class Auto(TableEstimator):
         new._keep_members(list(contenders.values()), read.encoder)
         for name in TOLD:
             setattr(new, name, getattr(self, name))
-        new._take_over(self, read)
+        new._settle(list(contenders.values()), read, self)
         return new
 
     @abstractmethod
@@ -103,8 +109,11 @@ class Auto(TableEstimator):
         """The contender of this name that is learned from the rows alone, or on another one."""
 
     @abstractmethod
-    def _take_over(self, former: Any, read: Reading) -> None:
-        """Set what a class says of its target, by what was read and by the `former` estimator of a refit."""
+    def _settle(self, contenders: Sequence[Contender], read: Reading, former: Any) -> None:
+        """What a class keeps beside the members: of its target, and how the whole is calibrated.
+
+        A refit takes the calibration of the `former` estimator, whose laws it has.
+        """
 
     def _search(self, rows: TrainingRows, judge: Judge, seed: int) -> Search:
         """A search over these rows, whose clock has begun."""
@@ -170,6 +179,19 @@ class Auto(TableEstimator):
         out = [f"and {n_more} more, which are behind or were out of reach"] if n_more else []
         return "\n".join(["Choice by evidence", *(f"  {line}" for line in [*lines, *out]), "", self.why_])
 
+    def _screened(
+        self, learned: Learned, source: Source, target: FloatArray, *, labels: bool
+    ) -> TableEncoder:
+        """How the columns are encoded that are looked at; `target` (N,) numbers, or each row's class.
+
+        Warns where others are left out. Raises InputError.
+        """
+        encode = Encode(learned.encoder, lambda part, weight: target[:, None], type(self).__name__)
+        return screened(learned, source, encode, self.keep_columns, labels=labels).encoder
+
+    def _as_rows(self, encoded: Any) -> Any:
+        return with_a_column(encoded)
+
     def _encode_and_read(self, X: Any) -> tuple[FloatArray, InputTable]:
         """New rows as the forests take them, and as a table with the columns of the fit in their order.
 
@@ -178,10 +200,7 @@ class Auto(TableEstimator):
         check_is_fitted(self)
         name = type(self).__name__
         table = read_input(X, name)
-        encoded = self._encode(table)
-        known = self._encoder
-        places: list[str | int] = list(match_columns(table, known.feature_names, known.n_features, name, []))
-        return encoded, table.select(places)
+        return self._encode(table), self._encoder.rows_kept(table, name)
 
     def _said(self, method: str, table: InputTable, **beside: Any) -> dict[tuple[int, bool], Any]:
         """The answers of the mixed models to `method` (such as "predict_proba") for the rows of a table.
@@ -251,9 +270,10 @@ def read_rows(
     kept = np.flatnonzero(rows.order >= 0)[::-1]
     index = np.empty(len(rows.X), np.intp)
     index[rows.order[kept]] = kept  # of equal rows the first
-    cells = rows.X.astype(np.float64)
+    looked_at = encoder.rows_kept(table, name)
+    seen: FloatArray = with_a_column(rows.X).astype(np.float64)
     own = {word: values[index] for word, values in beside.items()}
-    return TrainingRows(table.take(index), cells, y[index], target[index], rows.weight, own)
+    return TrainingRows(looked_at.take(index), seen, y[index], target[index], rows.weight, own)
 
 
 def in_memory(source: Any, name: str) -> Any:

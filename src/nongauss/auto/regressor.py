@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.base import RegressorMixin
 
 from nongauss.auto.base import FOREST, LOCAL, Auto, Reading, base_of, in_memory, read_rows
+from nongauss.auto.calibration import ScoreMixture, fit_scores
 from nongauss.auto.candidates import (
     COUNT,
     DENSITIES,
@@ -30,6 +31,7 @@ from nongauss.auto.search import Contender, Search, TrainingRows, give_shares
 from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.estimator.base import (
     Callbacks,
+    Columns,
     DistributionRegressorMixin,
     Interval,
     RandomState,
@@ -37,6 +39,7 @@ from nongauss.estimator.base import (
     check_parameters,
 )
 from nongauss.estimator.by_parts import by_parts
+from nongauss.estimator.conformal import scored
 from nongauss.predictive.combined import mixture
 from nongauss.predictive.distribution import FloatArray, PredictiveDistribution
 from nongauss.tables.column import ColumnKind
@@ -74,10 +77,12 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
     candidates : "auto" or list of str, default "auto"
         Names from `leaderboard_`, to weigh these only.
     calibrate : bool, default True
-        Whether residuals may have a local law, and so the whole the shape that rows left out have.
+        Whether laws may have a local shape, and the whole the calibration that rows left out ask for.
     kind : {"auto", "real", "positive", "zeros", "share", "count"}, default "auto"
         What the target is: real numbers; numbers above 0; above 0 with exact zeros; within 0 and 1; counts.
         "auto": by its look. Of counts laws of real numbers, rounded, are weighed as well.
+    keep_columns : {"auto", "all"} or list of str, default "auto"
+        Of a table with more columns than rows, which are looked at: see `SparseGPRegressor`.
     callbacks : list of callables, default None
         Each is given a `Progress` after each candidate; one that returns True ends the search.
     random_state : int, RandomState, Generator or None, default None
@@ -94,6 +99,8 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
         The share of each law in the mixture that predicts.
     why_ : str
         The choice in a sentence.
+    kept_columns_ : tuple of str or None
+        The columns that are looked at, where others are not; None where all are.
     target_kind_ : str
         What the target was taken for.
     holds_training_rows_, holds_residuals_ : bool
@@ -123,6 +130,7 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
     """
 
     target_kind_: str
+    _calibration: ScoreMixture | None
 
     def __init__(
         self,
@@ -131,6 +139,7 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
         calibrate: bool = True,
         kind: Literal["auto", "real", "positive", "zeros", "share", "count"] = "auto",
         *,
+        keep_columns: Columns = "auto",
         callbacks: Callbacks = None,
         random_state: RandomState = None,
         n_jobs: Jobs = None,
@@ -140,6 +149,7 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
         self.candidates = candidates
         self.calibrate = calibrate
         self.kind = kind
+        self.keep_columns = keep_columns
         self.callbacks = callbacks
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -162,7 +172,7 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
         if self.calibrate and not read.is_constant:
             contenders += self._local_laws(contenders, search)
         give_shares(contenders, rows.weight)
-        self._take_over(None, read)
+        self._settle(contenders, read, None)
         figures = {c.name: _figures(c.left_out, rows) for c in contenders if c.left_out is not None}
         self._keep(contenders, read.encoder, search, figures)
         return self
@@ -181,9 +191,10 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
         scaler = learned.target.scaler()
         scaled = scaler.transform(Y)[:, 0]
         kept = {word: np.asarray(part.beside[word], np.float64) for word in given}
-        rows = read_rows(part, learned.encoder, Y[:, 0], Y[:, 0], scaled, name, kept)
+        encoder = self._screened(learned, source, Y[:, 0], labels=False)
+        rows = read_rows(part, encoder, Y[:, 0], Y[:, 0], scaled, name, kept)
         kind = COUNT if given else self._kind_of(rows.y)
-        return Reading(rows, learned.encoder, _log_prob, kind, bool(scaler.constant[0]))
+        return Reading(rows, encoder, _log_prob, kind, bool(scaler.constant[0]))
 
     def _kind_of(self, y: FloatArray) -> str:
         """The kind of target: as it was said, by the candidates that were named, or by its look."""
@@ -219,10 +230,19 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
         for member in self._members:
             law = said[member.model, member.change is not None]
             laws.append(member.local.law(encoded, law) if isinstance(member.local, LocalLaw) else law)
-        return laws[0] if len(laws) == 1 else mixture(laws, [member.share for member in self._members])
+        law = mixture(laws, [member.share for member in self._members])
+        return law if self._calibration is None else self._calibration.law(law)
 
-    def _take_over(self, former: Any, read: Reading) -> None:
-        self._range = (float(read.rows.y.min()), float(read.rows.y.max()))
+    def _settle(self, contenders: Sequence[Contender], read: Reading, former: Any) -> None:
+        whole, rows = _left_out(contenders), read.rows
+        judged = rows.first(len(whole))
+        if former is not None:
+            self._calibration = former._calibration
+        else:
+            self._calibration = fit_scores(whole, judged.y, judged.weight) if self.calibrate else None
+        whole = whole if self._calibration is None else self._calibration.law(whole)
+        self._conformal_scores = scored(whole, judged.y, weight=judged.weight, held_out=False)
+        self._range = (float(rows.y.min()), float(rows.y.max()))
         self.target_kind_ = read.kind if former is None else former.target_kind_
 
     def _shaped(
@@ -259,6 +279,12 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
         flattery = base.candidate.n_parameters(base.model) / weight.sum()  # type: ignore[union-attr]
         made.local, made.left_out = found.local, found.left_out
         made.log_density = found.log_density - flattery
+
+
+def _left_out(contenders: Sequence[Contender]) -> PredictiveDistribution:
+    """The mixture of the chosen laws at the judged rows, each left without its row."""
+    chosen = [c for c in contenders if c.share > 0.0]
+    return mixture([c.left_out for c in chosen], [c.share for c in chosen])
 
 
 def target_kind(y: FloatArray, names: Any = "auto") -> str:

@@ -215,6 +215,8 @@ class Search:
         contender.model, contender.left_out, contender.log_density, contender.why_out = found
         if contender.model is None:
             raise InputError(f"{contender.name!r} could not be fitted again: {contender.why_out}.")
+        self.done += 1
+        self.total = max(self.total, self.done)
         self.tell()
 
     def _no_time(self) -> str:

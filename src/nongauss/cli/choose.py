@@ -237,7 +237,7 @@ def _that_has(settings: Mapping[str, Any], needs: frozenset[str], model: str, ta
         return model  # nothing is loaded to know that
     others = [name for name, tasks in MODELS.items() if task in tasks and name != model]
     for name in (model, *others):
-        if name and settings.keys() <= _parameters(name, task).keys() and needs <= _fit_takes(name, task):
+        if name and settings.keys() <= parameters_of(name, task).keys() and needs <= _fit_takes(name, task):
             return name
     return model
 
@@ -247,7 +247,7 @@ def _fit_takes(model: str, task: str) -> frozenset[str]:
     return frozenset(inspect.signature(_class_of(model, task).fit).parameters)
 
 
-def _parameters(model: str, task: str) -> dict[str, Any]:
+def parameters_of(model: str, task: str) -> dict[str, Any]:
     """Parameters of a model, with their defaults."""
     found: dict[str, Any] = _class_of(model, task)().get_params(deep=False)
     return found

@@ -183,11 +183,13 @@ def outcome_of(
     if found.constant in found.rivals and too_good(found.scores, found.rivals[found.constant]):
         leaks = leaking_columns(found.model, table.X, table.y)
     numbers = table.choice.task == REGRESSION
+    kept = getattr(final, "kept_columns_", None)
     setting = Setting(
         target=table.target,
         constant=found.constant,
         n_fitted=n_fitted,
         n_columns=table.X.shape[1],
+        n_kept=None if kept is None else len(kept),
         dependence=dependence,
         leaks=leaks,
         other_models=_others(table),

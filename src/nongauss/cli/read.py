@@ -223,11 +223,17 @@ def _understood(
         inputs=read_input(inputs) if inputs.shape[1] else None,
     )
     _check_is_target(found, target, task)
-    if found.kind is ColumnKind.CONSTANT and decode(target, column).values is None:
-        raise InputError(
-            f"There is nothing to predict in the target {target!r}. {found.reason} Choose another column."
-        )
+    _check_varies(found, target)
     return found
+
+
+def _check_varies(found: TargetKind, target: str) -> None:
+    """Raises InputError for a target that has one value in every row."""
+    if found.kind is ColumnKind.CONSTANT:
+        raise InputError(
+            f"There is nothing to predict in the target {target!r}. {found.reason} Choose another column, or "
+            "add rows in which it has other values."
+        )
 
 
 def _check_is_target(found: TargetKind, target: str, task: str) -> None:

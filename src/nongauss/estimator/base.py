@@ -36,6 +36,7 @@ from nongauss.estimator.about import About
 from nongauss.estimator.conformal import ConformalScores, guaranteed, scored
 from nongauss.estimator.gaps import over_gaps
 from nongauss.optimise.course import COLUMNS, FitResult, Run, Status
+from nongauss.tables.screen import KeepColumns
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -72,6 +73,7 @@ PositiveFloat = Annotated[float, Interval(numbers.Real, 0, None, closed="neither
 NonNegativeFloat = Annotated[float, Interval(numbers.Real, 0, None, closed="left")]
 Share = Annotated[float, Interval(numbers.Real, 0, 1, closed="neither")]
 Callbacks = Annotated[Sequence[Callable[..., Any]] | None, "array-like", None]
+Columns = Annotated[KeepColumns, StrOptions({"auto", "all"}), "array-like"]
 CheckpointPath = Annotated[str | os.PathLike[str] | None, str, os.PathLike, None]
 RandomState = Annotated[Any, "random_state", np.random.Generator]
 Verbosity = Annotated[int, "verbose"]
@@ -220,10 +222,13 @@ class TableEstimator(NongaussEstimator):
 
     n_features_in_: int
     encoded_names_: tuple[str, ...]
+    kept_columns_: tuple[str, ...] | None = None
+    """The columns of a wide table that are looked at, None where all are; see `tables.screen`."""
 
     def _keep_encoder(self, encoder: Any) -> None:
         """Set what scikit-learn wants to know about the columns, from a `TableEncoder`."""
         self._encoder = encoder
+        self.kept_columns_ = getattr(encoder, "kept_names", None)  # a sparse table has none
         self.n_features_in_ = encoder.n_features
         if encoder.feature_names is not None:
             self.feature_names_in_ = np.array(encoder.feature_names, dtype=object)

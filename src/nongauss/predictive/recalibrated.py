@@ -141,20 +141,22 @@ class RecalibratedDistribution(PredictiveDistribution):
 
     def cdf(self, y: npt.ArrayLike) -> FloatArray:
         """G(z), and beyond what scores reach the base's with the mass that g has there: (N,)."""
-        target = checked_target(y, (len(self),))
-        z = _score(self._base, target)
-        inner = self._scores.cdf(np.clip(z, -self._reach, self._reach))
-        low = self._base.cdf(target) * np.exp(self._log_low)
-        high = 1.0 - self._base.survival(target) * np.exp(self._log_high)
-        return np.where(z < -self._reach, low, np.where(z > self._reach, high, inner))
+        return self._below(_score(self._base, checked_target(y, (len(self),))))
 
     def survival(self, y: npt.ArrayLike) -> FloatArray:
         """P(Y > y): (N,)."""
-        target = checked_target(y, (len(self),))
-        z = _score(self._base, target)
+        return self._above(_score(self._base, checked_target(y, (len(self),))))
+
+    def _below(self, z: FloatArray) -> FloatArray:
+        """P(Z <= z) of the score as it is used, with the base's tails: (N,)."""
+        inner = self._scores.cdf(np.clip(z, -self._reach, self._reach))
+        low, high = ndtr(z) * np.exp(self._log_low), 1.0 - ndtr(-z) * np.exp(self._log_high)
+        return np.where(z < -self._reach, low, np.where(z > self._reach, high, inner))
+
+    def _above(self, z: FloatArray) -> FloatArray:
+        """P(Z > z), as `_below`: (N,)."""
         inner = self._scores.survival(np.clip(z, -self._reach, self._reach))
-        low = 1.0 - self._base.cdf(target) * np.exp(self._log_low)
-        high = self._base.survival(target) * np.exp(self._log_high)
+        low, high = 1.0 - ndtr(z) * np.exp(self._log_low), ndtr(-z) * np.exp(self._log_high)
         return np.where(z < -self._reach, low, np.where(z > self._reach, high, inner))
 
     def log_prob(self, y: npt.ArrayLike) -> FloatArray:
@@ -169,12 +171,9 @@ class RecalibratedDistribution(PredictiveDistribution):
         out: FloatArray = np.where(own == -np.inf, own, own + shape)
         jumps = at.jumps & (at.high >= -self._reach) & (at.low <= self._reach) & (own > -np.inf)
         if jumps.any():
-            upper = at.low > 0.0  # the side where both numbers are small
-            mass = np.where(
-                upper,
-                self._scores.survival(at.low) - self._scores.survival(at.high),
-                self._scores.cdf(at.high) - self._scores.cdf(at.low),
-            )
+            upper = self._above(at.low) - self._above(at.high)
+            lower = self._below(at.high) - self._below(at.low)
+            mass = np.where(at.low > 0.0, upper, lower)  # from the side where both numbers are small
             with np.errstate(divide="ignore"):
                 out[jumps] = np.log(np.maximum(mass, 0.0))[jumps]
         return out

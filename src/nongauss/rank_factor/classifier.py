@@ -25,9 +25,9 @@ from nongauss.estimator.base import (
 )
 from nongauss.estimator.by_parts import by_parts
 from nongauss.estimator.gaps import over_gaps
+from nongauss.rank_factor.base import RankFactors
 from nongauss.rank_factor.config import LevelCount
 from nongauss.rank_factor.data import FloatArray
-from nongauss.rank_factor.estimator import RankFactors
 from nongauss.rank_factor.predict import interval
 from nongauss.tables.completion import Donors, donor_columns
 

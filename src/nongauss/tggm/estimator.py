@@ -17,6 +17,7 @@ from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.estimator.base import (
     Callbacks,
     CheckpointPath,
+    Columns,
     DistributionRegressorMixin,
     NonNegativeFloat,
     PositiveFloat,
@@ -36,6 +37,7 @@ from nongauss.predictive.mixture import GaussianMixtureDistribution
 from nongauss.tables.completion import Donors, completed_rows
 from nongauss.tables.learn import as_source, check_in_memory, learn
 from nongauss.tables.rows import rounded, validate_weight
+from nongauss.tables.screen import KeepColumns, screened
 from nongauss.tables.source import Encode, Encoded, Source, sample
 from nongauss.tables.target import TargetScaler, scaled_target, target_of, validate_target
 from nongauss.tggm import fit
@@ -53,6 +55,7 @@ class TGGM(TableEstimator):
     validation_fraction: float
     checkpoint: str | os.PathLike[str] | None
     random_state: Any
+    keep_columns: KeepColumns
     ensemble_: Ensemble
 
     @property
@@ -65,10 +68,12 @@ class TGGM(TableEstimator):
         """The noise's variance on the standardised scale; None learns it."""
 
     @abstractmethod
-    def _read_table(self, X: Any, y: Any, sample_weight: Any, levels: Any = None) -> tuple[Any, Source]:
+    def _read_table(
+        self, X: Any, y: Any, sample_weight: Any, keep: KeepColumns, levels: Any = None
+    ) -> tuple[Any, Source]:
         """How to read tables such as this one, and its rows as a source of `Encoded`. Changes nothing yet.
 
-        `levels`: classes of which some may not occur. Raises InputError.
+        `keep`: see `tables.screen`. `levels`: classes of which some may not occur. Raises InputError.
         """
 
     @abstractmethod
@@ -95,7 +100,7 @@ class TGGM(TableEstimator):
         """The whole fit, with its checkpoint. Also the rows, or the sample of them that is in memory."""
         config, recipe = self._settings()
         seed = self._key_seed(self.random_state)
-        reading, rows = self._read_table(X, y, sample_weight)
+        reading, rows = self._read_table(X, y, sample_weight, self.keep_columns)
         rows = completed_rows(reading.encoder, rows)
         first = sample(rows, MOST_SAMPLED)
         data = reading.rows(first.rows)
@@ -124,7 +129,7 @@ class TGGM(TableEstimator):
         seed = self._key_seed(self.random_state)
         former = self._former_result()
         if former is None:
-            reading, rows = self._read_table(X, y, sample_weight, levels)
+            reading, rows = self._read_table(X, y, sample_weight, "all", levels)
             first = sample(completed_rows(reading.encoder, rows), None)
             data, donors = reading.rows(first.rows), Donors.of(reading.encoder, first.rows)
         else:
@@ -185,10 +190,10 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
         Variance of the hidden units, and of the noise as a share of the target's variance.
     n_sweeps : int, default 10
         Most sweeps of the mean-field posterior in each step; it stops earlier once it has converged.
+    keep_columns : see `SparseGPRegressor`; `partial_fit` keeps all
     n_members : int, default 5
         Members of the ensemble.
-    batch_size : "auto" or int, default "auto"
-        Rows in a gradient step; a fiftieth of the rows, between 32 and 256.
+    batch_size : "auto" (a fiftieth of the rows, between 32 and 256) or int, default "auto"
     learning_rate : float, default 0.01
         First step size of the optimiser; it decays along a half cosine over `max_epochs`.
     max_epochs : int, default 400
@@ -205,10 +210,8 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
     callbacks : list of callables, default None
         Each is given a `Progress` now and then; one that returns True stops the fit.
     checkpoint : path, default None
-        A file written every second; if it is there at the start and is of the same fit, the fit goes on
-        from it and ends as if it had not been interrupted. Removed at the end.
-    random_state : int, RandomState, Generator or None, default None
-    verbose : int, default 0
+        A file from which a fit that was interrupted goes on, see `SparseGPRegressor`.
+    random_state, verbose : as in scikit-learn
 
     Attributes
     ----------
@@ -219,6 +222,7 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
     ensemble_ : Ensemble
         All that a prediction needs; `ensemble_.inflation` is the factor by which held-out rows corrected
         the variances, `ensemble_.skewness` the share of the skewed shape that they left (0 is Gaussian).
+    kept_columns_ : see `SparseGPRegressor`.
     encoded_names_ : tuple of str
         The encoded columns that the weights belong to.
     n_iter_, converged_, stop_reason_, trace_ : how the fit went; the trace has the objective (nats over the
@@ -253,6 +257,7 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
         hidden_variance: PositiveFloat | Literal["learn"] = "learn",
         noise_variance: PositiveFloat | Literal["learn"] = "learn",
         n_sweeps: PositiveInt = 10,
+        keep_columns: Columns = "auto",
         n_members: PositiveInt = 5,
         batch_size: PositiveInt | Literal["auto"] = "auto",
         learning_rate: PositiveFloat = 0.01,
@@ -267,17 +272,15 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
         verbose: Verbosity = 0,
     ) -> None:
         self.hidden_layer_sizes = hidden_layer_sizes
-        self.method = method
-        self.posterior = posterior
+        self.method, self.posterior = method, posterior
         self.hidden_variance = hidden_variance
         self.noise_variance = noise_variance
-        self.n_sweeps = n_sweeps
-        self.n_members = n_members
+        self.n_sweeps, self.n_members = n_sweeps, n_members
+        self.keep_columns = keep_columns
         self.batch_size = batch_size
         self.learning_rate = learning_rate
         self.max_epochs = max_epochs
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
+        self.early_stopping, self.validation_fraction = early_stopping, validation_fraction
         self.n_iter_no_change = n_iter_no_change
         self.tol = tol
         self.callbacks = callbacks
@@ -335,16 +338,17 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
         return None if self.noise_variance == "learn" else float(self.noise_variance)
 
     def _read_table(
-        self, X: Any, y: Any, sample_weight: Any, levels: Any = None
+        self, X: Any, y: Any, sample_weight: Any, keep: KeepColumns, levels: Any = None
     ) -> tuple[RegressionReading, Source]:
         name = type(self).__name__
         source = as_source(X, y, sample_weight, estimator_name=name)
         learned = learn(source, name, partial(target_of, name))
         scaler = learned.target.scaler()
         _warn_if_constant(scaler)
-        target = partial(scaled_target, scaler, name)
-        encode = Encode(learned.encoder, target, name, n_targets=len(scaler.centre))
-        return RegressionReading(learned.encoder, scaler, learned.target.dims == 1), source.map(encode)
+        read, n = partial(scaled_target, scaler, name), len(scaler.centre)
+        encoder = screened(learned, source, Encode(learned.encoder, read, name, n_targets=n), keep).encoder
+        reading = RegressionReading(encoder, scaler, learned.target.dims == 1)
+        return reading, source.map(Encode(encoder, read, name, n_targets=n))
 
     def _known_reading(self) -> RegressionReading:
         return RegressionReading(self._encoder, self._scaler, self._squeeze)
