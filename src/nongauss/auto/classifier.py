@@ -141,9 +141,9 @@ class AutoClassifier(ProbabilityClassifierMixin, Auto):
         if self.candidates == "auto":
             contenders += self._forest(search, len(read.classes))
         give_shares(contenders, rows.weight)
-        self._settle(contenders, read, None)
         figures = {c.name: _figures(c.left_out, rows) for c in contenders if c.left_out is not None}
         self._keep(contenders, read.encoder, search, figures)
+        self._settle(contenders, read, None)
         return self
 
     def _read(self, X: Any, y: Any, sample_weight: Any, beside: Mapping[str, Any]) -> Reading:

@@ -172,9 +172,9 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
         if self.calibrate and not read.is_constant:
             contenders += self._local_laws(contenders, search)
         give_shares(contenders, rows.weight)
-        self._settle(contenders, read, None)
         figures = {c.name: _figures(c.left_out, rows) for c in contenders if c.left_out is not None}
         self._keep(contenders, read.encoder, search, figures)
+        self._settle(contenders, read, None)
         return self
 
     def _read(self, X: Any, y: Any, sample_weight: Any, beside: Mapping[str, Any]) -> Reading:

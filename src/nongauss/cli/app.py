@@ -47,7 +47,7 @@ def demo(*, seed: options.Seed = 0, outputs: options.Outputs, talk: options.Talk
         model = choose.build_model(table.choice, seed=seed, callbacks=here.callbacks)
         outcome = judge.fit_and_judge(model, table, seed=seed, step=here.step)
         outcome, rival = beside_gaussian(outcome, table, seed)
-        outcome.final.about_ = about_of(outcome, table, "auto")
+        outcome.final.about_ = about_of(outcome, table, "sparse_gp")
         pictures = [(CAPTION, picture(outcome.judged, rival, table))]
         fit_and_report.finish(here, outcome, table, outputs, TITLE, pictures)
 

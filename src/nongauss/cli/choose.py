@@ -140,7 +140,7 @@ def by_evidence(
     known = _class_of("auto", single.task)().get_params(deep=False)
     others = [name for name in settings if name not in known]
     lacks = sorted(frozenset(needs) - _fit_takes("auto", single.task))
-    if others and others[0] in _parameters(single.model, single.task):
+    if others:
         why_single = f"weighing all models takes no {' and '.join(others)}"
     elif lacks:
         why_single = f"weighing all models takes no {' and '.join(lacks)} yet"
