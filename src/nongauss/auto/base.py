@@ -28,7 +28,7 @@ from nongauss.predictive.distribution import FloatArray
 from nongauss.sparse_gp.data import with_a_column
 from nongauss.tables.encoder import TableEncoder
 from nongauss.tables.frame import InputTable, read_input
-from nongauss.tables.learn import Learned
+from nongauss.tables.learn import Learned, as_source
 from nongauss.tables.rows import canonical_rows
 from nongauss.tables.screen import KeepColumns, screened
 from nongauss.tables.source import Encode, Source
@@ -88,6 +88,7 @@ class Auto(TableEstimator):
             if base in REGISTRY and base not in contenders:
                 contenders[base] = Contender(base, REGISTRY[base], change=member.change)
                 search.refit(contenders[base], self._models[member.model])
+        new._judged(list(contenders.values()), read)
         for member in self._members:
             if member.name not in contenders:
                 contenders[member.name] = new._shaped(member.name, contenders, search, read)
@@ -101,6 +102,16 @@ class Auto(TableEstimator):
     @abstractmethod
     def _read(self, X: Any, y: Any, sample_weight: Any, beside: Mapping[str, Any]) -> Reading:
         """The table and its target as candidates take them. Raises InputError."""
+
+    def _judged(self, contenders: Sequence[Contender], read: Reading) -> None:
+        """Bring what candidates say of the judged rows into the form in which it is mixed."""
+        for contender in contenders:
+            if contender.left_out is not None:
+                contender.left_out = self._as_judged(contender.left_out, read)
+
+    @abstractmethod
+    def _as_judged(self, left_out: Any, read: Reading) -> Any:
+        """What one candidate says of the judged rows, as it is mixed."""
 
     @abstractmethod
     def _shaped(
@@ -139,8 +150,11 @@ class Auto(TableEstimator):
             place = next(i for i, known in enumerate(models) if known is base.model)
             members.append(Member(contender.name, place, base.change, contender.local, contender.share))
         self._keep_encoder(encoder)
+        rows = search.rows
+        source = as_source(rows.table, None, rows.weight, estimator_name=type(self).__name__)
+        self._keep_known_rows(source, encoder)
         self._models, self._members = tuple(models), tuple(members)
-        self.holds_training_rows_ = any(model.holds_training_rows_ for model in models)
+        self.holds_training_rows_ = True  # for explanations; and for gaps those of the models
         self.holds_residuals_ = any(member.local is not None for member in members)
         self.weights_ = {member.name: member.share for member in members}
 

@@ -90,7 +90,7 @@ def fit_scores(law: PredictiveDistribution, y: FloatArray, weight: FloatArray) -
         with np.errstate(invalid="ignore"):
             mass = log_normal_interval((at.low - mean) / sd, (at.high - mean) / sd)
             own = np.where(at.jumps, mass, density) - plain
-        gains.append(np.where(np.abs(at.high) > reach, beyond, own))
+        gains.append(np.where(~at.jumps & (np.abs(at.high) > reach), beyond, own))
     shares = stacked(np.stack(gains), weight)
     kept = np.flatnonzero(shares)
     if kept.tolist() == [0]:

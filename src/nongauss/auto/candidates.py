@@ -194,6 +194,26 @@ def _tggm(name: str) -> Build:
     return build
 
 
+def _two_humps(seed: int, n_rows: int) -> Any:
+    """Two Gaussian processes and a classifier between them, for residuals with two humps."""
+    from nongauss.auto.humps import TwoHumps
+
+    return TwoHumps(random_state=seed)
+
+
+def _limited(seed: int, n_rows: int) -> Any:
+    """A Gaussian process for targets that are cut off at an end."""
+    from nongauss.auto.limits import LimitedGP
+
+    return LimitedGP(random_state=seed)
+
+
+def _limited_law(model: Any, X: Any, y: FloatArray, weight: FloatArray) -> Any:
+    from nongauss.auto.limits import limited_left_out as found
+
+    return found(model, X, y, weight)
+
+
 def _tggm_law(model: Any, X: Any, y: FloatArray, weight: FloatArray) -> Any:
     from nongauss.tggm.left_out import left_out_law as found
 
@@ -260,6 +280,28 @@ def _register_numbers() -> None:
         _register_gp(name, kinds, settings, cost, **more)
         if name in ("gp", "gp negative_binomial", "gp hurdle_gamma"):
             _register_gp(f"{name}, arcsinh inputs", kinds, settings, cost, arcsinh=True, **more)
+    register(
+        Candidate(
+            "gp, to its limit",
+            frozenset((REAL, POSITIVE)),
+            _limited,
+            _limited_law,
+            n_parameters,
+            2.0,
+        )
+    )
+    register(
+        Candidate(
+            "gp, two humps",
+            frozenset((REAL, POSITIVE)),
+            _two_humps,
+            lambda model, X, y, weight: model.left_out(X, y, weight),
+            lambda model: int(model.n_parameters),
+            6.0,
+            fewest_rows=100,
+            most_rows=MOST_JUDGED,
+        )
+    )
     register(
         Candidate(
             "tggm",

@@ -135,9 +135,7 @@ class AutoClassifier(ProbabilityClassifierMixin, Auto):
         search = self._search(rows, read.judge, self._key_seed(self.random_state))
         chosen = candidates_for(read.kind, len(rows), rows.X.shape[1], self.candidates)
         contenders = search.run(chosen, screen=self.candidates == "auto")
-        for contender in contenders:
-            if contender.left_out is not None:
-                contender.left_out = contender.left_out.of(read.classes)
+        self._judged(contenders, read)
         if self.candidates == "auto":
             contenders += self._forest(search, len(read.classes))
         give_shares(contenders, rows.weight)
@@ -164,6 +162,10 @@ class AutoClassifier(ProbabilityClassifierMixin, Auto):
         rows = read_rows(part, encoder, codes, target, codes, name)
         kind, judge = GRADES if ordered else LABELS, partial(_log_prob, classes)
         return Reading(rows, encoder, judge, kind, classes=classes)
+
+    def _as_judged(self, left_out: Any, read: Reading) -> FloatArray:
+        found: FloatArray = left_out.of(read.classes)
+        return found
 
     def _settle(self, contenders: Sequence[Contender], read: Reading, former: Any) -> None:
         self.classes_, self.target_kind_ = read.classes, read.kind

@@ -26,6 +26,7 @@ from nongauss.auto.candidates import (
     Candidate,
     candidates_for,
 )
+from nongauss.auto.limits import Limits, limits_of, no_limits
 from nongauss.auto.local_law import LocalLaw, fit_local
 from nongauss.auto.search import Contender, Search, TrainingRows, give_shares
 from nongauss.core.errors import InputError, NongaussWarning
@@ -40,6 +41,7 @@ from nongauss.estimator.base import (
 )
 from nongauss.estimator.by_parts import by_parts
 from nongauss.estimator.conformal import scored
+from nongauss.estimator.gaps import labelled_as
 from nongauss.predictive.combined import mixture
 from nongauss.predictive.distribution import FloatArray, PredictiveDistribution
 from nongauss.tables.column import ColumnKind
@@ -130,6 +132,7 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
     """
 
     target_kind_: str
+    _limits: Limits
     _calibration: ScoreMixture | None
 
     def __init__(
@@ -169,11 +172,13 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
             chosen = _only_constant(chosen)
         search = self._search(rows, read.judge, self._key_seed(self.random_state))
         contenders = search.run(chosen, screen=self.candidates == "auto")
+        self._judged(contenders, read)
         if self.calibrate and not read.is_constant:
             contenders += self._local_laws(contenders, search)
         give_shares(contenders, rows.weight)
         figures = {c.name: _figures(c.left_out, rows) for c in contenders if c.left_out is not None}
         self._keep(contenders, read.encoder, search, figures)
+        self.why_ += self._limits.why()
         self._settle(contenders, read, None)
         return self
 
@@ -194,7 +199,12 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
         encoder = self._screened(learned, source, Y[:, 0], labels=False)
         rows = read_rows(part, encoder, Y[:, 0], Y[:, 0], scaled, name, kept)
         kind = COUNT if given else self._kind_of(rows.y)
-        return Reading(rows, encoder, _log_prob, kind, bool(scaler.constant[0]))
+        self._limits = limits_of(rows.y, rows.weight) if kind in (REAL, POSITIVE) else no_limits()
+        judge = partial(_log_prob, self._limits)
+        return Reading(rows, encoder, judge, kind, bool(scaler.constant[0]))
+
+    def _as_judged(self, left_out: Any, read: Reading) -> PredictiveDistribution:
+        return self._limits.law(left_out)
 
     def _kind_of(self, y: FloatArray) -> str:
         """The kind of target: as it was said, by the candidates that were named, or by its look."""
@@ -228,10 +238,10 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
         )
         laws = []
         for member in self._members:
-            law = said[member.model, member.change is not None]
+            law = self._limits.law(said[member.model, member.change is not None])
             laws.append(member.local.law(encoded, law) if isinstance(member.local, LocalLaw) else law)
         law = mixture(laws, [member.share for member in self._members])
-        return law if self._calibration is None else self._calibration.law(law)
+        return labelled_as(X, law if self._calibration is None else self._calibration.law(law))
 
     def _settle(self, contenders: Sequence[Contender], read: Reading, former: Any) -> None:
         whole, rows = _left_out(contenders), read.rows
@@ -332,9 +342,9 @@ def _only_constant(chosen: Sequence[Candidate]) -> list[Candidate]:
     return floors or list(chosen[:1])
 
 
-def _log_prob(law: PredictiveDistribution, rows: TrainingRows) -> FloatArray:
-    """Log density of each row's target under its law: (N,)."""
-    return law.log_prob(rows.y)
+def _log_prob(limits: Limits, law: PredictiveDistribution, rows: TrainingRows) -> FloatArray:
+    """Log density of each row's target under its law, log probability at a limit: (N,)."""
+    return limits.law(law).log_prob(rows.y)
 
 
 def _bases(contenders: Sequence[Contender], rows: TrainingRows) -> list[tuple[Contender, bool]]:
@@ -360,9 +370,7 @@ def _figures(law: PredictiveDistribution, rows: TrainingRows) -> dict[str, float
     rank = 2.0 * np.arange(1, N_DRAWS + 1) - N_DRAWS - 1.0
     apart = (draws @ rank) / (N_DRAWS * (N_DRAWS - 1))  # half the mean distance of two different draws
     score = np.abs(draws - y[:, None]).mean(axis=1) - apart
-    low, high = 0.05, 0.95
-    below = law.cdf(y)
-    inside = (below >= low) & ((law.cdf(y - 1.0) if law.is_discrete else below) <= high)
+    inside = scored(law, y).scores <= 0.45
     return {
         "crps": float(np.average(score, weights=weight)),
         "coverage": float(np.average(inside, weights=weight)),

@@ -27,6 +27,7 @@ _TOLD_ELSEWHERE = {
     "n_features_in_",
     "feature_names_in_",
     "encoded_names_",
+    "kept_columns_",
     "holds_training_rows_",
     "n_iter_",
     "converged_",

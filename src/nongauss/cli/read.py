@@ -37,9 +37,10 @@ from nongauss.report.html import FrameInfo
 from nongauss.tables.column import ColumnKind, TargetKind
 from nongauss.tables.files import read_table
 from nongauss.tables.frame import InputTable, read_input
+from nongauss.tables.hints import with_hints
 from nongauss.tables.kinds import decode
 from nongauss.tables.labels import LabelCoder
-from nongauss.tables.learn import without_lost_cells
+from nongauss.tables.learn import told_once
 from nongauss.tables.roles import ColumnRole, gap_warnings, understand_columns
 from nongauss.tables.target_kinds import target_numbers, target_values, understand_target
 
@@ -155,7 +156,7 @@ def prepare(
     label; not where other rows stay as they are.
     """
     _check_target(frame, target, source)
-    frame, spellings, alike = _cells(frame, declared, codes_as_labels)
+    frame, spellings, alike = _cells(frame, declared, target, codes_as_labels)
     column, (inputs, others) = frame[target], taken_out(frame, declared, target, source)
     keep = _rows_with_target(column, target, source)
     found = _understood(column, target, declared, inputs, task)
@@ -166,10 +167,10 @@ def prepare(
     if model == "auto":
         choice = by_evidence(choice, found, given, beside.fit_params, why_single)
     y, levels, found = _for_task(column, found, choice.task, target)
-    rows, roles = _inputs(inputs, y, (target, source), declared, codes_as_labels)
-    rows, lost = without_lost_cells(rows)
+    rows, roles = _inputs(inputs, y, (target, source), found, declared, codes_as_labels)
+    rows, read_so = told_once(rows)
     asked = {name for name, value in (("model", model), ("task", task)) if value != "auto"}
-    notes = [*alike, *found.notes, *_on_rows(n_dropped, y, target), *beside.notes, *lost]
+    notes = [*alike, *found.notes, *_on_rows(n_dropped, y, target), *beside.notes, *read_so]
     before = Before(
         source=source,
         n_rows=len(y),
@@ -188,11 +189,11 @@ def prepare(
 
 
 def _cells(
-    frame: pd.DataFrame, declared: Declared, one_case: bool
+    frame: pd.DataFrame, declared: Declared, target: str, one_spelling: bool
 ) -> tuple[pd.DataFrame, dict[str, dict[str, str]], list[str]]:
-    """The table with declared gaps and, for `one_case`, words of one spelling; the spellings; notes."""
+    """The table with declared gaps and, for `one_spelling`, its target so; the spellings; notes."""
     frame = without_gap_values(frame, declared.missing).reset_index(drop=True)
-    spellings, notes = spellings_of(frame) if one_case else ({}, [])
+    spellings, notes = spellings_of(frame, target) if one_spelling else ({}, [])
     return spelled(frame, spellings), spellings, notes
 
 
@@ -279,7 +280,12 @@ def _for_task(
 
 
 def _inputs(
-    frame: pd.DataFrame, y: Any, names: tuple[str, str], declared: Declared, codes_as_labels: bool
+    frame: pd.DataFrame,
+    y: Any,
+    names: tuple[str, str],
+    found: TargetKind,
+    declared: Declared,
+    codes_as_labels: bool,
 ) -> tuple[InputTable, tuple[ColumnRole, ...]]:
     """The columns that a model gets, and what each column is for, those to be ignored at the end.
 
@@ -291,6 +297,8 @@ def _inputs(
     _check_some_left(X.shape[1] > 0, (), target, source)
     table = read_input(X)
     roles = understand_columns(table, target=y, target_name=target, use=declared.use)
+    told = [what for what in ("group", "exposure") if getattr(declared, what)]
+    roles = with_hints(table, roles, found, told)
     used = [place for place, role in enumerate(roles) if role.used]
     _check_some_left(bool(used), roles, target, source)
     rows = table.select(used)

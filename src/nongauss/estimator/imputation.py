@@ -77,8 +77,9 @@ class CellImputer:
     def sample_missing(self, X: Any, n: int = 1, random_state: Any = None) -> list[Any]:
         """n tables like X whose missing cells are drawn given the others: those of a row together.
 
-        For multiple imputation: analyse each, and pool. A row's draws depend on the row and the seed alone;
-        without `random_state` they are the same in each call. Raises NotFittedError, InputError.
+        For multiple imputation: analyse each, and pool. A row's draws depend on the row (and on how many
+        equal rows stand before it) and the seed alone; without `random_state` they are the same in each call.
+        Raises NotFittedError, InputError.
         """
         gaps, margins = self._gaps(X), self._cell_margins
         n_tables = checked_count(n)

@@ -55,7 +55,7 @@ class CellDistribution(PredictiveDistribution):
     def __repr__(self) -> str:
         return f"CellDistribution(column={self.margin.name!r}, n_rows={len(self)})"
 
-    def take(self, rows: Any) -> CellDistribution:
+    def _take(self, rows: npt.NDArray[np.intp]) -> CellDistribution:
         """The laws of some of the cells."""
         return CellDistribution(self.margin, self._up_to[rows])
 
@@ -187,9 +187,9 @@ class LabelDistribution:
         found: npt.NDArray[np.intp] = self._p.argmax(axis=1)
         return found
 
-    def take(self, rows: Any) -> LabelDistribution:
-        """The laws of some of the cells."""
-        return LabelDistribution(self.margin, self._p[rows])
+    def __getitem__(self, rows: Any) -> LabelDistribution:
+        """The laws of some of the cells: a number, a slice, a list of numbers, or a mask (N,)."""
+        return LabelDistribution(self.margin, self._p[np.atleast_1d(np.arange(len(self))[rows])])
 
     def probabilities(self) -> FloatArray:
         """The probability of each label: (N, L)."""
@@ -229,10 +229,10 @@ class MissingCells(Sequence[Any]):
     def __len__(self) -> int:
         return sum(len(cells.rows) for cells in self._columns.values())
 
-    def __iter__(self) -> Iterator[tuple[int, str, CellDistribution | LabelDistribution]]:
+    def __iter__(self) -> Iterator[tuple[int, str, Any]]:
         for cells in self._columns.values():
             for number, row in enumerate(cells.rows):
-                yield int(row), self._names[cells.column], cells.law.take([number])
+                yield int(row), self._names[cells.column], cells.law[number]
 
     def __getitem__(self, key: Any) -> Any:
         if not isinstance(key, tuple):
@@ -241,7 +241,7 @@ class MissingCells(Sequence[Any]):
         found = np.flatnonzero(cells.rows == key[0])
         if not len(found):
             raise InputError(f"Row {key[0]} has a value in column {key[1]!r}; laws are of missing cells.")
-        return cells.law.take(found)
+        return cells.law[found]
 
     def rows(self, column: str | int) -> npt.NDArray[np.intp]:
         """Numbers of the rows in which this column, by name or number, is missing."""
@@ -285,7 +285,11 @@ class MissingCells(Sequence[Any]):
 def law_of(margin: Margin, cells: OrderedCells | LabelCells) -> CellDistribution | LabelDistribution:
     """The law of missing cells of one column, from what a model says of their scores or labels."""
     if isinstance(cells, LabelCells):
-        return LabelDistribution(margin, cells.probabilities)
+        if margin.is_label:
+            return LabelDistribution(margin, cells.probabilities)
+        up_to = np.cumsum(cells.probabilities, axis=1)
+        edges = np.stack([up_to - cells.probabilities, up_to], axis=2)
+        return CellDistribution(margin, edges.reshape(len(up_to), -1))
     return CellDistribution.of_scores(margin, cells.mean, cells.sd)
 
 
@@ -297,5 +301,5 @@ def point_of(law: CellDistribution | LabelDistribution) -> FloatArray:
 def drawn_values(margin: Margin, cells: OrderedCells | LabelCells) -> FloatArray:
     """The draws (S, R) in the units of the margin."""
     if isinstance(cells, LabelCells):
-        return cells.draw.astype(np.float64)
+        return margin.edge[::2][cells.draw]
     return margin.value(ndtr(cells.draw))

@@ -242,6 +242,19 @@ def standard_normal(n_rows: int) -> GaussianMixtureDistribution:
     return GaussianMixtureDistribution(0.0 * one, one, components, squeeze=True, n_components=1)
 
 
+def shifted(law: GaussianMixtureDistribution, by: FloatArray) -> GaussianMixtureDistribution:
+    """The law of y + by, by (N,), of one number a row."""
+
+    def components(rows: npt.NDArray[np.intp]) -> tuple[FloatArray, FloatArray, FloatArray]:
+        log_weights, means, sds = (np.asarray(part) for part in law._components(rows))
+        return log_weights, means + by[rows, None, None], sds
+
+    mean = law._mean + by[:, None]
+    return GaussianMixtureDistribution(
+        mean, law._variance, components, squeeze=law._squeeze, n_components=law.n_components
+    )
+
+
 def of_scores(
     base: GaussianMixtureDistribution, scores: GaussianMixtureDistribution
 ) -> GaussianMixtureDistribution:

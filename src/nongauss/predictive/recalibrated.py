@@ -101,7 +101,7 @@ class RecalibratedDistribution(PredictiveDistribution):
         with np.errstate(divide="ignore"):
             masses = np.log(scores.cdf(-edge)), np.log(scores.survival(edge))
         self._log_low, self._log_high = (mass - log_ndtr(-self._reach) for mass in masses)
-        self._known: _Quantiles | None = None
+        self._known: BaseQuantiles | None = None
         self._moments: tuple[FloatArray, FloatArray] | None = None
 
     def __len__(self) -> int:
@@ -204,10 +204,10 @@ class RecalibratedDistribution(PredictiveDistribution):
         base = self._base._take(np.repeat(np.arange(len(self)), z.shape[1]))
         return _smallest(base, z.ravel(), near.ravel()).reshape(z.shape)
 
-    def _table(self) -> _Quantiles:
+    def _table(self) -> BaseQuantiles:
         """The base's quantiles by normal score."""
         if self._known is None:
-            self._known = _Quantiles(self._base)
+            self._known = BaseQuantiles(self._base)
         return self._known
 
     def _both(self) -> tuple[FloatArray, FloatArray]:
@@ -262,7 +262,7 @@ def _smallest(law: PredictiveDistribution, z: FloatArray, guess: FloatArray) -> 
     return out
 
 
-class _Quantiles:
+class BaseQuantiles:
     """Quantiles Q(z) = F^-1(Phi(z)) of N rows by normal score: a table of `values` (N, K) at `KNOTS`.
 
     Between the knots a monotone cubic (Fritsch and Carlson 1980), beyond them straight lines.

@@ -23,8 +23,7 @@ from nongauss.rank_factor.score_model import (
     precisions,
     score_cells,
 )
-from nongauss.tables.margins import LabelCells, Margin, OrderedCells, RowNoise
-from nongauss.tables.rows import content_hash, rounded
+from nongauss.tables.margins import LabelCells, Margin, OrderedCells, RowNoise, row_hashes
 
 N_SWEEPS = 12
 """Rounds over the scores that bounds alone tell of, for each draw of the parameters."""
@@ -55,11 +54,12 @@ def complete(
     Cells that say nothing without being missing (unknown labels) are NaN and not drawn.
     """
     n = model.n_draws if n is None else n
+    hashes = row_hashes(cells, np.isnan(cells))
     rows = [np.flatnonzero(missing[:, j]) for j in range(len(model.margins))]
     parts = []
     for first in range(0, len(cells), ROWS):
         own = np.arange(first, min(first + ROWS, len(cells)))
-        parts.append(_complete(model, cells[own], missing[own], seed, n))
+        parts.append(_complete(model, cells[own], missing[own], hashes[own], seed, n))
     return [_joined([part[j] for part in parts], rows[j]) for j in range(len(model.margins))]
 
 
@@ -73,11 +73,15 @@ def _joined(parts: list[OrderedCells | LabelCells], rows: NDArray[np.intp]) -> O
 
 
 def _complete(
-    model: ScoreModel, cells: FloatArray, missing: NDArray[np.bool_], seed: int, n: int
+    model: ScoreModel,
+    cells: FloatArray,
+    missing: NDArray[np.bool_],
+    hashes: NDArray[np.uint64],
+    seed: int,
+    n: int,
 ) -> list[OrderedCells | LabelCells]:
     """`complete` of one block of rows."""
     seen = score_cells(model.margins, model.first, cells)
-    hashes = _hashes(cells)
     out: list[list[OrderedCells | LabelCells]] = []
     for number in range(n):
         s = number % model.n_draws
@@ -217,7 +221,7 @@ def log_densities(model: ScoreModel, cells: FloatArray, seed: int) -> FloatArray
     for first in range(0, len(cells), ROWS):
         own = cells[first : first + ROWS]
         seen = score_cells(model.margins, model.first, own)
-        noise = RowNoise(_hashes(own), seed)
+        noise = RowNoise(row_hashes(own, np.isnan(own)), seed)
         each = [_weighed(model, own, seen, int(s), noise) for s in chosen]
         out[first : first + ROWS] = logsumexp(each, axis=0) - np.log(len(each)) + _slopes(model, own, seen)
     return out
@@ -273,9 +277,3 @@ def _slopes(model: ScoreModel, cells: FloatArray, seen: ScoreCells) -> FloatArra
         own = np.where(exact, margin.log_slope(cells[:, j]) + 0.5 * w**2 + 0.5 * np.log(2.0 * np.pi), 0.0)
         out += own
     return out
-
-
-def _hashes(cells: FloatArray) -> NDArray[np.uint64]:
-    """A number for each row by its cells (N, J)."""
-    known = rounded(np.nan_to_num(cells))
-    return content_hash(known, rounded(np.isnan(cells)))

@@ -105,6 +105,7 @@ class SparseGP(TableEstimator):
         former = self.__dict__.pop("_begin_at", ())
         result, average, main = fit(table, likelihood, recipe, seed, self._run(checkpoint), former)
         self._keep_encoder(encoder)
+        self._keep_known_rows(source, encoder)
         self.posteriors_, self.weights_ = average
         self.is_exact_ = main.is_exact(table.rows)
         self._keep_donors(table.donors, shares_a_row(main.posterior.Z, table.rows.X))

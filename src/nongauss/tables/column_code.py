@@ -14,6 +14,7 @@ from nongauss.tables.kinds import flat, kind_of
 from nongauss.tables.kinds.label import FEW_ROWS, MOST_LEVELS
 from nongauss.tables.kinds.number import Scale
 from nongauss.tables.rows import Counted
+from nongauss.tables.words import one_case, plain_label
 
 Role = Literal["numeric", "labels", "constant", "empty", "identifier", "unrelated"]
 
@@ -151,7 +152,9 @@ def _known_codes(code: ColumnCode, column: Column, unseen: list[str]) -> NDArray
     if column.levels == code.levels:
         return column.codes
     place = {tidy(level): number for number, level in enumerate(code.levels)}
-    lookup = np.array([*(place.get(level, -1) for level in column.levels), -1], dtype=np.intp)
+    words = {word: place[tidy(level)] for level, word in one_case(code.levels).items()}
+    found = (place.get(level, words.get(plain_label(level), -1)) for level in column.levels)
+    lookup = np.array([*found, -1], dtype=np.intp)
     codes = lookup[column.codes]
     strange = (codes < 0) & (column.codes >= 0)
     if strange.any():

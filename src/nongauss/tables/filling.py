@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from nongauss.core.errors import InputError
 from nongauss.tables.column import Column, as_pandas, label_of, tidy
-from nongauss.tables.encoder import ColumnCode, TableEncoder
+from nongauss.tables.column_code import ColumnCode
+from nongauss.tables.encoder import TableEncoder
 from nongauss.tables.frame import InputTable, match_columns, read_input
 from nongauss.tables.kinds import kind_of
 from nongauss.tables.margins import Margin, cells_of

@@ -102,14 +102,17 @@ def _warn_ignored(codes: Sequence[ColumnCode], columns: Sequence[ColumnSummary],
         warnings.warn(f"X has columns that are ignored: {'; '.join(notes)}.", NongaussWarning, stacklevel=5)
 
 
-def without_lost_cells(table: InputTable) -> tuple[InputTable, list[str]]:
-    """The table with texts among values as missing cells, and a sentence on each column that has some.
+def told_once(table: InputTable) -> tuple[InputTable, list[str]]:
+    """The table without notes on its columns and with texts among values as missing cells, and these notes.
 
-    So they are told once, of the whole column, and no part of it has too many of them to be values.
+    So they are told once, of the whole column, and no part of it has too many such texts to be values.
     """
     said = []
     for place in range(len(table.labels)):
         column = table.column(place)
+        if column.note:
+            said.append(f"Column {column.name!r} {column.note}.")
+            table = table.without_note(place)
         if column.values is None or not column.lost:
             continue
         cells = np.array(table.raw(place), dtype=object)

@@ -15,8 +15,9 @@ from scipy.special import ndtri
 
 from nongauss.core.records import persistable
 from nongauss.tables.column import Column
-from nongauss.tables.encoder import ColumnCode, TableEncoder
-from nongauss.tables.rows import mixed_bits
+from nongauss.tables.column_code import ColumnCode
+from nongauss.tables.encoder import TableEncoder
+from nongauss.tables.rows import content_hash, mixed_bits, rounded
 
 FloatArray = NDArray[np.float64]
 
@@ -115,7 +116,8 @@ class Margin:
 
     def beyond(self, values: FloatArray) -> FloatArray:
         """How far values (N,) lie beyond all edges."""
-        return np.maximum(self.edge[0] - values, 0.0) + np.maximum(values - self.edge[-1], 0.0)
+        found: FloatArray = np.maximum(self.edge[0] - values, 0.0) + np.maximum(values - self.edge[-1], 0.0)
+        return found
 
     def value(self, place: FloatArray) -> FloatArray:
         """The values at places between 0 and 1, of any shape: quantiles, rounded as the cells are."""
@@ -191,10 +193,10 @@ def _margin(flat: int, code: ColumnCode, column: Column, weight: FloatArray) -> 
         return None
     origin = code.origin if code.kind == "date" else 0.0
     x, group = np.unique(values[present], return_inverse=True)
-    shares: FloatArray = np.bincount(group, weights=weight[present])
+    shares = np.bincount(group, weights=weight[present]).astype(np.float64)
     is_whole = bool(labels) or len(x) == 1 or (len(x) <= MOST_ATOMS and present.sum() >= 2 * len(x))
     if labels:
-        shares = np.bincount(x.astype(np.intp), weights=shares, minlength=len(labels))
+        shares = np.bincount(x.astype(np.intp), weights=shares, minlength=len(labels)).astype(np.float64)
         x = np.arange(len(labels), dtype=np.float64)
     nodes = _steps(x, shares) if is_whole else _line(x, shares, float(present.sum()))
     step = 0.0 if labels else _step_of(x)
@@ -254,6 +256,18 @@ def _step_of(x: FloatArray) -> float:
     return 0.0
 
 
+def row_hashes(cells: NDArray[Any], missing: NDArray[np.bool_]) -> NDArray[np.uint64]:
+    """A number for each row by its cells (N, J) and gaps: of equal rows another for the second, and so on."""
+    known = rounded(np.where(missing, 0.0, cells))
+    hashes = content_hash(known, rounded(missing))
+    order = np.argsort(hashes, kind="stable")
+    is_new = np.append(True, hashes[order][1:] != hashes[order][:-1]) if len(order) else np.zeros(0, np.bool_)
+    first = np.maximum.accumulate(np.where(is_new, np.arange(len(order)), 0))
+    occurrence = np.empty(len(order), dtype=np.uint64)
+    occurrence[order] = np.arange(len(order)) - first
+    return hashes ^ mixed_bits(occurrence)
+
+
 class RowNoise:
     """Random numbers of each row that depend on its content and the seed alone, not on the rows beside it."""
 
@@ -273,12 +287,6 @@ class RowNoise:
         found: FloatArray = ndtri(self.uniform(n))
         return found
 
-    def take(self, rows: NDArray[Any]) -> RowNoise:
-        """The noise of some of the rows, by number or mask."""
-        own = object.__new__(RowNoise)
-        own._state, own._count = self._state[rows], self._count
-        return own
-
 
 class OrderedCells(NamedTuple):
     """Missing cells of an ordered column in `rows` (R,): S normal laws of each score, a draw of each.
@@ -293,7 +301,7 @@ class OrderedCells(NamedTuple):
 
 
 class LabelCells(NamedTuple):
-    """Missing cells of labels in `rows` (R,): probabilities (R, L), and S drawn labels, (S, R)."""
+    """Missing cells of few values or labels in `rows` (R,): probabilities (R, L), S drawn places (S, R)."""
 
     rows: NDArray[np.intp]
     probabilities: FloatArray
