@@ -93,7 +93,7 @@ class Auto(TableEstimator):
             if member.name not in contenders:
                 contenders[member.name] = new._shaped(member.name, contenders, search, read)
             contenders[member.name].share = member.share
-        new._keep_members(list(contenders.values()), read.encoder)
+        new._keep_members(list(contenders.values()), read.encoder, read.rows)
         for name in TOLD:
             setattr(new, name, getattr(self, name))
         new._settle(list(contenders.values()), read, self)
@@ -134,7 +134,9 @@ class Auto(TableEstimator):
             watchers.append(say)
         return Search(rows, judge, seed, Clock(budget), watchers)
 
-    def _keep_members(self, contenders: Sequence[Contender], encoder: TableEncoder) -> None:
+    def _keep_members(
+        self, contenders: Sequence[Contender], encoder: TableEncoder, rows: TrainingRows
+    ) -> None:
         """Keep the laws that have a share, each fitted model once."""
         chosen = sorted((c for c in contenders if c.share > 0.0), key=lambda c: -c.share)
         by_name = {c.name: c for c in contenders}
@@ -150,7 +152,6 @@ class Auto(TableEstimator):
             place = next(i for i, known in enumerate(models) if known is base.model)
             members.append(Member(contender.name, place, base.change, contender.local, contender.share))
         self._keep_encoder(encoder)
-        rows = search.rows
         source = as_source(rows.table, None, rows.weight, estimator_name=type(self).__name__)
         self._keep_known_rows(source, encoder)
         self._models, self._members = tuple(models), tuple(members)
@@ -162,7 +163,7 @@ class Auto(TableEstimator):
         self, contenders: Sequence[Contender], encoder: TableEncoder, search: Search, figures: dict[str, Any]
     ) -> None:
         """Keep the members, the leaderboard and the sentence; then record how the search went."""
-        self._keep_members(contenders, encoder)
+        self._keep_members(contenders, encoder, search.rows)
         self.leaderboard_ = leaderboard(contenders, search.rows.weight, figures)
         self.why_ = why(contenders, search)
         inside = [c for c in contenders if c.is_in]

@@ -15,17 +15,13 @@ from nongauss.auto.base import FOREST, LOCAL, Auto, Reading, base_of, in_memory,
 from nongauss.auto.calibration import ScoreMixture, fit_scores
 from nongauss.auto.candidates import (
     COUNT,
-    DENSITIES,
     MOST_JUDGED,
     POSITIVE,
     REAL,
-    REGISTRY,
-    UNIT,
-    UNIT_WITH_ENDS,
-    ZEROS,
     Candidate,
     candidates_for,
 )
+from nongauss.auto.kinds import said_kind, target_kind
 from nongauss.auto.limits import Limits, limits_of, no_limits
 from nongauss.auto.local_law import LocalLaw, fit_local
 from nongauss.auto.search import Contender, Search, TrainingRows, give_shares
@@ -44,10 +40,8 @@ from nongauss.estimator.conformal import scored
 from nongauss.estimator.gaps import labelled_as
 from nongauss.predictive.combined import mixture
 from nongauss.predictive.distribution import FloatArray, PredictiveDistribution
-from nongauss.tables.column import ColumnKind
 from nongauss.tables.learn import as_source, learn
 from nongauss.tables.target import target_of, validate_target
-from nongauss.tables.target_kinds import understand_target
 
 FEWEST_LOCAL = 30
 """Rows from which a local law can be learned."""
@@ -204,7 +198,8 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
         return Reading(rows, encoder, judge, kind, bool(scaler.constant[0]))
 
     def _as_judged(self, left_out: Any, read: Reading) -> PredictiveDistribution:
-        return self._limits.law(left_out)
+        law: PredictiveDistribution = self._limits.law(left_out)
+        return law
 
     def _kind_of(self, y: FloatArray) -> str:
         """The kind of target: as it was said, by the candidates that were named, or by its look."""
@@ -241,7 +236,9 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
             law = self._limits.law(said[member.model, member.change is not None])
             laws.append(member.local.law(encoded, law) if isinstance(member.local, LocalLaw) else law)
         law = mixture(laws, [member.share for member in self._members])
-        return labelled_as(X, law if self._calibration is None else self._calibration.law(law))
+        whole: PredictiveDistribution = law if self._calibration is None else self._calibration.law(law)
+        named: PredictiveDistribution = labelled_as(X, whole)
+        return named
 
     def _settle(self, contenders: Sequence[Contender], read: Reading, former: Any) -> None:
         whole, rows = _left_out(contenders), read.rows
@@ -295,39 +292,6 @@ def _left_out(contenders: Sequence[Contender]) -> PredictiveDistribution:
     """The mixture of the chosen laws at the judged rows, each left without its row."""
     chosen = [c for c in contenders if c.share > 0.0]
     return mixture([c.left_out for c in chosen], [c.share for c in chosen])
-
-
-def target_kind(y: FloatArray, names: Any = "auto") -> str:
-    """The kind of target that numbers y (N,) are, by which candidates are chosen: counts, shares, ...
-
-    Candidates that a person names, all of them laws with a density, go before the look of the numbers.
-    """
-    kind = understand_target(y).kind
-    plain = POSITIVE if y.min() > 0.0 else REAL
-    if not isinstance(names, str) and len(names) and all(_has_density(name) for name in names):
-        return UNIT if plain == POSITIVE and y.max() < 1.0 else plain
-    if kind is ColumnKind.COUNT:
-        return COUNT
-    if kind is ColumnKind.ZEROS:
-        return ZEROS
-    if kind is ColumnKind.SHARE and y.max() <= 1.0:
-        return UNIT if y.min() > 0.0 and y.max() < 1.0 else UNIT_WITH_ENDS
-    return plain
-
-
-def said_kind(word: str, y: FloatArray) -> tuple[str, float, float]:
-    """The kind of candidates for a kind of numbers y (N,) in a person's word, and the least and largest y."""
-    if word == "real":
-        return (POSITIVE if y.min() > 0.0 else REAL), -np.inf, np.inf
-    if word == "share":
-        return (UNIT if y.min() > 0.0 and y.max() < 1.0 else UNIT_WITH_ENDS), 0.0, 1.0
-    least = np.finfo(np.float64).tiny if word == "positive" else 0.0
-    return {"positive": POSITIVE, "zeros": ZEROS, "count": COUNT}[word], least, np.inf
-
-
-def _has_density(name: Any) -> bool:
-    """Is this the name of a candidate for numbers with a density?"""
-    return name in REGISTRY and not REGISTRY[name].kinds.isdisjoint(DENSITIES)
 
 
 def _only_constant(chosen: Sequence[Candidate]) -> list[Candidate]:
