@@ -234,12 +234,13 @@ def junk_words() -> File:
 
 @messy(JUNK)
 def typing_errors() -> File:
-    """A letter O for a nought, two points, a footnote, a value under the limit of a laboratory."""
+    """A letter O for a nought, two points; values under the limit of a laboratory, which stand for it."""
     clean = diabetes()
     cells = texts(clean)
     cells["bp"], odd = some(cells["bp"], ("1O1", "98..5"), 150)
     cells["s5"], limits = some(cells["s5"], ("<3.2",), 60)
-    clean = gaps(gaps(clean, "bp", odd), "s5", limits)
+    clean = gaps(clean, "bp", odd)
+    clean.loc[limits, "s5"] = 3.2
     says = [named("bp", "1O1"), named("s5", "<3.2")]
     return File(written(cells), "progression", clean, REAL, fit=GOOD, says=says)
 

@@ -20,9 +20,10 @@ SOURCE = TESTS.parent / "src" / "nongauss"
 MODULES = sorted(SOURCE.rglob("*.py"))
 
 
-def test_no_module_stands_beside_the_folders():
-    beside = [path.name for path in MODULES if path.parent == SOURCE]
-    assert beside == ["__init__.py"]
+def test_only_public_modules_stand_beside_the_folders():
+    beside = [path.stem for path in MODULES if path.parent == SOURCE]
+    assert beside == ["__init__", "metrics"]
+    assert "metrics" in nongauss.__all__
 
 
 def test_every_public_estimator_is_in_the_catalogue():

@@ -8,7 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from . import metrics
     from .auto.classifier import AutoClassifier
+    from .auto.imputer import AutoImputer
     from .auto.regressor import AutoRegressor
     from .core.device import cache_compiled
     from .estimator.persistence import load, save
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AutoClassifier",
+    "AutoImputer",
     "AutoRegressor",
     "Harmonium",
     "HarmoniumClassifier",
@@ -40,11 +43,13 @@ __all__ = [
     "__version__",
     "cache_compiled",
     "load",
+    "metrics",
     "save",
 ]
 
 _HOMES = {
     "AutoClassifier": "nongauss.auto.classifier",
+    "AutoImputer": "nongauss.auto.imputer",
     "AutoRegressor": "nongauss.auto.regressor",
     "Harmonium": "nongauss.harmonium.estimator",
     "HarmoniumClassifier": "nongauss.harmonium.classifier",
@@ -66,6 +71,10 @@ def __getattr__(name: str) -> Any:
     """Import a public name when it is first asked for, and keep it."""
     if name == "__version__":
         value: Any = _installed_version()
+    elif name == "metrics":
+        from importlib import import_module
+
+        value = import_module("nongauss.metrics")
     elif name in _HOMES:
         from importlib import import_module
 

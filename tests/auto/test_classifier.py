@@ -1,4 +1,4 @@
-"""`AutoClassifier`: labels, grades, a forest's law, the temperature."""
+"""`AutoClassifier`: labels, grades, a forest's law, the calibration."""
 
 from __future__ import annotations
 
@@ -11,9 +11,7 @@ import nongauss
 from nongauss import AutoClassifier
 from nongauss.auto import forest
 from nongauss.auto.candidates import ClassShares
-from nongauss.auto.classifier import tempered
 from nongauss.auto.forest_classes import fit_forest_classes
-from nongauss.auto.search import Contender, TrainingRows
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -66,7 +64,7 @@ def test_a_mixture_with_a_forest_is_kept_in_a_file(tmp_path, monkeypatch):
     assert set(model.leaderboard_.columns) >= {"accuracy", "brier"}
 
 
-def _only_linear(kind, n_rows, names):
+def _only_linear(kind, n_rows, n_columns, names):
     from nongauss.auto.candidates import REGISTRY
 
     return [REGISTRY["linear labels"]]
@@ -90,17 +88,3 @@ def test_grades_are_told_by_an_ordered_category_and_by_known_words():
 def test_classes_of_another_order_find_their_places():
     shares = ClassShares(np.array(["b", "a"]), np.array([[0.2, 0.8]]))
     assert_allclose(shares.of(np.array(["a", "b", "c"])), [[0.8, 0.2, 1e-9]], atol=1e-8)
-
-
-def test_the_temperature_is_found_where_it_is_worth_it():
-    rng = np.random.default_rng(0)
-    z = 1.5 * rng.normal(size=2000)
-    truth = 1 / (1 + np.exp(-z))
-    codes = (rng.random(2000) < truth).astype(float)
-    rows = TrainingRows(None, np.zeros((2000, 1)), codes, codes, np.ones(2000))
-    model = AutoClassifier()
-    sharp = tempered(np.column_stack([1 - truth, truth]), 0.5)
-    found = model._temperature([Contender("x", left_out=sharp, share=1.0)], rows)
-    assert found == pytest.approx(2.0, rel=0.1)
-    right = np.column_stack([1 - truth, truth])
-    assert model._temperature([Contender("x", left_out=right, share=1.0)], rows) == 1.0

@@ -19,8 +19,7 @@ def gaussian(mean, sd):
     mean, sd = np.asarray(mean, float)[:, None], np.asarray(sd, float)[:, None]
     log_weight = np.zeros_like(mean)
 
-    def components(start, stop):
-        rows = slice(start, stop)
+    def components(rows):
         return log_weight[rows], mean[rows, :, None], sd[rows, :, None]
 
     return GaussianMixtureDistribution(mean, sd**2, components, squeeze=True, n_components=1)

@@ -11,9 +11,11 @@ from scipy.stats import norm
 import nongauss
 from nongauss import AutoRegressor, SparseGPRegressor
 from nongauss.auto import forest
-from nongauss.auto.candidates import MOST_JUDGED, candidates_for
+from nongauss.auto.candidates import FEWEST_CELLS, MOST_JUDGED, REGISTRY, candidates_for
 from nongauss.auto.inputs import arcsinh_of_skewed
-from nongauss.auto.regressor import _usable_mean, target_kind
+from nongauss.auto.kinds import target_kind
+from nongauss.auto.regressor import _usable_mean
+from nongauss.auto.search import Contender, _within_reach
 from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.predictive.combined import mixture
 from nongauss.tables.frame import read_input
@@ -132,7 +134,7 @@ def test_no_time_leaves_the_rest_out_and_says_so():
     X, y = humps(60)
     model = AutoRegressor(time_budget=1e-6, random_state=0).fit(X, y)
     board = model.leaderboard_.set_index("candidate")
-    assert board.loc["tggm", "why_left_out"] == "no time left for it"
+    assert board.loc["gp", "why_left_out"] == "no time left for it"
     assert (board["weight"] > 0).sum() >= 1
     assert "time did not suffice" in model.why_
 
@@ -207,21 +209,41 @@ def test_skewed_columns_are_found_and_gaps_stay():
 
 
 def test_of_larger_tables_members_are_not_asked_which_rows_they_left_out():
-    names = [[c.name for c in candidates_for("real", n)] for n in (MOST_JUDGED, MOST_JUDGED + 1, 30)]
-    assert "tggm" in names[0]
-    assert "tggm" not in names[1]
-    assert "tggm" not in names[2]
+    sizes = [(MOST_JUDGED, 9), (MOST_JUDGED + 1, 9), (FEWEST_CELLS // 10 - 1, 10), (39, FEWEST_CELLS)]
+    names = [[c.name for c in candidates_for("real", *size)] for size in sizes]
+    assert ["tggm" in own for own in names] == [True, False, False, False]
 
 
-def test_large_tables_are_screened(monkeypatch):
-    monkeypatch.setattr("nongauss.auto.search.SCREEN_ABOVE", 100)
-    monkeypatch.setattr("nongauss.auto.search.SCREEN_ROWS", 60)
+def test_what_is_near_the_best_of_the_screen_is_fitted():
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(150, 1))
-    y = np.exp(X[:, 0] + 0.2 * rng.normal(size=150))
-    model = AutoRegressor(
-        candidates=["gp log_normal", "gp laplace", "constant"], calibrate=False, random_state=0
-    )
-    board = model.fit(X, y).leaderboard_.set_index("candidate")
-    assert "behind 'gp log_normal' on 60 rows" in board.loc["gp laplace", "why_left_out"]
-    assert model.weights_ == {"gp log_normal": 1.0}
+    noise = 0.3 * rng.normal(size=60)
+    behind = {
+        "gp": 0.0,
+        "gp, arcsinh inputs": 0.01,
+        "gp laplace": 0.05,
+        "gp student_t": 0.06,
+        "gp weibull": 0.5,
+    }
+    rivals = [Contender(name, REGISTRY[name]) for name in behind]
+    trials = {
+        name: Contender(name, REGISTRY[name], log_density=noise - own + 0.01 * rng.normal(size=60))
+        for name, own in behind.items()
+    }
+    kept = _within_reach(rivals[::-1], trials, np.ones(60))
+    assert [c.name for c in kept] == ["gp", "gp laplace", "gp student_t"]
+    why = {c.name: c.why_out for c in rivals}
+    assert why["gp weibull"].endswith("nats a row behind 'gp' on 60 rows")
+    assert why["gp, arcsinh inputs"].endswith("nats a row behind 'gp' on 60 rows")  # the same model twice
+    assert not why["gp"]
+
+
+def test_intervals_with_a_guarantee_follow_at_once_and_exactly_from_rows_that_fit_has_not_seen(fitted):
+    model, _, _ = fitted
+    X, y = humps(200, seed=8)
+    with pytest.warns(NongaussWarning, match=r"as far as one row changes a fit little.*conformalize"):
+        found = model.predict_interval(X, 0.8, guarantee="conformal")
+    assert 0.7 < ((found[:, 0] <= y) & (y <= found[:, 1])).mean() < 0.9
+    kept = model._conformal_scores
+    own = model.conformalize(X[:100], y[:100]).predict_interval(X[100:], 0.8, guarantee="conformal")
+    assert 0.7 < ((own[:, 0] <= y[100:]) & (y[100:] <= own[:, 1])).mean() < 0.95
+    model._conformal_scores = kept

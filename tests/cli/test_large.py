@@ -58,3 +58,21 @@ def test_a_network_takes_fewer_epochs_of_many_rows(monkeypatch):
     monkeypatch.setattr(large, "ROWS_SEEN", 4_000_000)
     assert large.enough_epochs(whole) is whole
     assert nongauss.TGGMRegressor().max_epochs == large.USUAL_EPOCHS
+
+
+def wide_table(**asked):
+    rng = np.random.RandomState(0)
+    frame = pd.DataFrame(rng.rand(30, 201), columns=[f"g{j}" for j in range(201)])
+    return prepare(frame.assign(y=rng.rand(30)), "y", **asked)
+
+
+def test_of_more_columns_than_rows_it_is_said_which_are_looked_at():
+    part = large.telling_columns(wide_table(), [])
+    assert "201 columns for 30 rows" in part.notes[-1]
+    assert "--set keep_columns=all" in part.notes[-1]
+    assert "keep_columns" not in part.choice.settings
+    assert large.telling_columns(wide_table(), ["g3"]).choice.settings["keep_columns"] == ["g3"]
+    whole = wide_table(settings=["keep_columns=all"])
+    assert large.telling_columns(whole, ["g3"]) is whole
+    narrow = table(np.arange(200.0) + 0.5)
+    assert large.telling_columns(narrow, ["x"]) is narrow

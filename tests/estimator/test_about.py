@@ -8,7 +8,7 @@ from sklearn.base import clone
 
 import nongauss
 from nongauss.estimator.about import About, Marginal
-from nongauss.estimator.persistence import manifest_of
+from nongauss.estimator.model_file import manifest_of
 
 
 @pytest.fixture

@@ -91,8 +91,8 @@ class Regressor(DistributionRegressorMixin):
     def predict_distribution(self, X):
         mean = np.repeat(X, self.n_outputs, axis=1)
 
-        def components(start, stop):
-            part = mean[start:stop, None, :]
+        def components(rows):
+            part = mean[rows, None, :]
             return np.zeros(part.shape[:2]), part, np.full(part.shape, 2.0)
 
         return GaussianMixtureDistribution(mean, np.full(mean.shape, 4.0), components, squeeze=self.squeeze)

@@ -103,7 +103,7 @@ def test_columns_in_memory_order_stay_so():
         np.array([["a", "bc"], ["", "é"]]),
         np.array(["x0", "x1"], dtype=object),
         np.array(["a", None, 3, 1.5, True, (1, 2)], dtype=object),
-        np.array([], dtype="<U3"),
+        np.array([], dtype="<U1"),
     ],
     ids=["text", "names", "mixed", "empty"],
 )

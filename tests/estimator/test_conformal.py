@@ -20,8 +20,8 @@ def gaussian(mean, sd):
     squeeze = mean.ndim == 1
     m, s = (v[:, None] if squeeze else v for v in (mean, sd))
 
-    def components(start, stop):
-        return np.zeros((stop - start, 1)), m[start:stop, None], s[start:stop, None]
+    def components(rows):
+        return np.zeros((len(rows), 1)), m[rows, None], s[rows, None]
 
     return GaussianMixtureDistribution(m, s**2, components, squeeze=squeeze, n_components=1)
 

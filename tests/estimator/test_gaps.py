@@ -14,7 +14,7 @@ import nongauss
 from catalogue import CATALOGUE
 from nongauss import SparseGPRegressor, TGGMRegressor
 from nongauss.core.errors import NongaussWarning
-from nongauss.estimator.persistence import manifest_of
+from nongauss.estimator.model_file import manifest_of
 
 REGRESSORS = {
     "tggm": lambda: TGGMRegressor((20,), n_members=2, max_epochs=60, random_state=0),

@@ -1,9 +1,10 @@
+import contextlib
 import json
+import signal
 import subprocess
 import sys
 import textwrap
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,7 +14,9 @@ from sklearn.linear_model import LinearRegression
 
 from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.core.records import persistable
+from nongauss.core.sealed import write_sealed
 from nongauss.estimator.base import NongaussEstimator
+from nongauss.estimator.model_file import manifest_of
 from nongauss.estimator.persistence import load, save
 from nongauss.optimise.course import FitResult, Status
 
@@ -57,12 +60,26 @@ def saved(tmp_path, data):
     return path
 
 
+@contextlib.contextmanager
+def at_most_a_megabyte():
+    """No file of this process may grow past this size, as on a full disk."""
+    resource = pytest.importorskip("resource", reason="limits of a process are there on Unix only")
+    former = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (2**20, former[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, former)
+        signal.signal(signal.SIGXFSZ, handler)
+
+
 def rewrite(path, **changes):
     """The file with parts of its manifest replaced."""
     with safe_open(path, framework="numpy") as file:
         manifest = json.loads(file.metadata()["nongauss"])
         tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    save_file(tensors, path, metadata={"nongauss": json.dumps({**manifest, **changes})})
+    write_sealed(path, tensors, {"nongauss": json.dumps({**manifest, **changes})})
     return manifest
 
 
@@ -118,13 +135,8 @@ def test_a_failed_save_leaves_the_old_file_and_nothing_else(saved, data, monkeyp
         save(model, saved)
     del model.bad_
 
-    def breaks(path, content):
-        with open(path, "wb") as file:
-            file.write(content[: len(content) // 2])
-        raise OSError("disk full")
-
-    monkeypatch.setattr(Path, "write_bytes", breaks)
-    with pytest.raises(OSError, match="disk full"):
+    monkeypatch.setattr(model, "coef_", np.zeros(10**6))  # 8 MB, of which a file of at most 1 MB takes a part
+    with at_most_a_megabyte(), pytest.raises(OSError):
         save(model, saved)
     assert saved.read_bytes() == before
     assert [p.name for p in saved.parent.iterdir()] == [saved.name]
@@ -180,6 +192,57 @@ def test_a_class_that_files_may_not_name_is_never_built(saved, name):
     with pytest.raises(InputError, match="unknown class"):
         load(saved)
     assert not [module for module in set(sys.modules) - imported if not module.startswith("nongauss")]
+
+
+def test_a_changed_byte_anywhere_is_refused(saved):
+    whole = saved.read_bytes()
+    for place in range(0, len(whole), 7):
+        changed = bytearray(whole)
+        changed[place] ^= 1 << place % 8
+        saved.write_bytes(changed)
+        with pytest.raises(InputError, match=r"cannot be read|holds no nongauss model|checksum is gone"):
+            load(saved)
+    saved.write_bytes(whole)
+    load(saved)
+
+
+def test_a_file_that_lost_its_checksum_is_refused_and_an_older_one_warned_of(saved):
+    manifest = rewrite(saved)
+    with safe_open(saved, framework="numpy") as file:
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    save_file(tensors, saved, metadata={"nongauss": json.dumps(manifest)})
+    with pytest.raises(InputError, match="its checksum is gone"):
+        load(saved)
+    save_file(tensors, saved, metadata={"nongauss": json.dumps({**manifest, "format_version": 2})})
+    with pytest.warns(NongaussWarning, match="have no checksum.*Save the model anew"):
+        load(saved)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        manifest_of(saved)  # load has warned
+
+
+def test_nothing_is_allocated_that_the_file_does_not_hold(saved):
+    fitted = rewrite(saved)["fitted"]
+    wide = {"$": "strings", "dtype": "<U100000000", "shape": [2], "items": ["a", "b"]}
+    rewrite(saved, fitted={**fitted, "wide_": wide})
+    assert load(saved).wide_.nbytes == 8
+    rewrite(saved, fitted={**fitted, "wide_": {**wide, "dtype": "<U1", "items": ["ab", "c"]}})
+    with pytest.raises(InputError, match="does not fit this version"):
+        load(saved)
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, '{"a":' * 100_000, "1" * 10_000, '{"format": NaN}'])
+def test_text_that_no_model_has_is_refused(saved, text):
+    write_sealed(saved, {}, {"nongauss": text})
+    with pytest.raises(InputError, match="holds no nongauss model"):
+        load(saved)
+
+
+@pytest.mark.parametrize("version", [True, 2.0, "3", -1, None])
+def test_a_format_is_a_whole_number(saved, version):
+    rewrite(saved, format_version=version)
+    with pytest.raises(InputError, match="damaged"):
+        load(saved)
 
 
 def test_a_tampered_manifest_is_refused(saved):

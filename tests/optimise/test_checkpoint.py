@@ -16,9 +16,10 @@ import pytest
 from nongauss.core.device import key_from_seed
 from nongauss.core.errors import InputError
 from nongauss.core.records import leaves_of
+from nongauss.core.sealed import write_sealed
 from nongauss.optimise.checkpoint import Checkpoint, computed_once
 from nongauss.optimise.compiled import compiled
-from nongauss.optimise.course import Rule, Run, Status
+from nongauss.optimise.course import Rule, Run, Snapshot, Status
 from nongauss.optimise.loop import open_checkpoint, run
 
 SLOW_FIT = """
@@ -121,6 +122,58 @@ def test_a_damaged_file_is_refused(tmp_path, damage):
     path.write_bytes(damage(path.read_bytes()))
     with pytest.raises(InputError, match="cannot be read"):
         stopped(path)
+
+
+def test_a_changed_byte_anywhere_is_refused(tmp_path):
+    path = tmp_path / "fit.safetensors"
+    stopped(path)
+    whole = path.read_bytes()
+    for place in range(0, len(whole), 5):
+        changed = bytearray(whole)
+        changed[place] ^= 1 << place % 8
+        path.write_bytes(changed)
+        with pytest.raises(InputError, match=r"cannot be read|is not of the format"):
+            Checkpoint(path, "a").entry("count")
+
+
+@pytest.mark.parametrize(
+    "steps",
+    ["[[", "3", "[1, 2]", '{"count": 3}', '{"count": {}}', "[" * 100_000,
+     '{"count": {"trace": [], "n_iter": "x", "seconds": 0, "status": null, "has_best": false}}',
+     '{"count": {"trace": [], "n_iter": 1, "seconds": 0, "status": "HAPPY", "has_best": false}}'],
+)  # fmt: skip
+def test_steps_of_an_unknown_form_are_refused(tmp_path, steps):
+    path = tmp_path / "fit.safetensors"
+    labels = {"format": "nongauss-checkpoint-4", "fingerprint": "a", "steps": steps}
+    write_sealed(path, {"0[0]": np.zeros(3)}, labels)
+    with pytest.raises(InputError, match=r"steps of an unknown form|a step of another form"):
+        Checkpoint(path, "a").entry("count").load(Snapshot(np.zeros(3), [], 0, 0.0))
+
+
+def test_a_second_process_is_refused_and_a_dead_one_holds_no_lock(tmp_path):
+    """Each process says when it has the file; the first is killed."""
+    path = tmp_path / "fit.safetensors"
+    code = f"""if True:
+        import time
+        from nongauss.optimise.checkpoint import Checkpoint
+        file = Checkpoint({os.fspath(path)!r}, "a")
+        file.entry("b")
+        print("mine", flush=True)
+        time.sleep(600)
+    """
+    command = [sys.executable, "-c", code]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as first:
+        try:
+            assert first.stdout.readline() == "mine\n"
+            with pytest.raises(InputError, match="in use by another process"):
+                Checkpoint(path, "a").entry("b")
+        finally:
+            first.kill()
+    mine = Checkpoint(path, "a")
+    mine.entry("b")
+    Checkpoint(path, "a").entry("b")  # a fit of the same process that goes on after an error
+    mine.end(Status.COMPLETED)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_finished_steps_are_not_taken_again(tmp_path, monkeypatch):

@@ -25,8 +25,9 @@ def gaussians(mean, sd, share=None):
     middle = (share * mean).sum(axis=1)
     variance = (share * (sd**2 + mean**2)).sum(axis=1) - middle**2
 
-    def components(start, stop):
-        return np.log(share[start:stop]), mean[start:stop, :, None], sd[start:stop, :, None]
+    def components(rows):
+        with np.errstate(divide="ignore"):
+            return np.log(share[rows]), mean[rows, :, None], sd[rows, :, None]
 
     return GaussianMixtureDistribution(middle[:, None], variance[:, None], components, squeeze=True)
 
@@ -41,6 +42,9 @@ class Hurdle(PredictiveDistribution):
 
     def __len__(self):
         return len(self.p)
+
+    def _take(self, rows):
+        return Hurdle(self.p[rows], self.law.args[0])
 
     @property
     def mean(self):
@@ -57,8 +61,9 @@ class Hurdle(PredictiveDistribution):
         return np.where(y == 0, np.log(self.p), np.log1p(-self.p) + self.law.logpdf(np.maximum(y, 1e-300)))
 
     def quantile(self, q):
-        rest = (np.asarray(q) - self.p[:, None]) / (1 - self.p[:, None])
-        return np.where(rest <= 0, 0.0, self.law.ppf(np.clip(rest, 0, 1)))
+        rest = (np.atleast_1d(q) - self.p[:, None]) / (1 - self.p[:, None])
+        found = np.where(rest <= 0, 0.0, self.law.ppf(np.clip(rest, 0, 1)))
+        return found if np.ndim(q) else found[:, 0]
 
     def sample(self, n=1, random_state=None):
         rng = np.random.default_rng(random_state)

@@ -25,8 +25,8 @@ def gaussians(weights, means, sds, n=N):
     mean = weights @ means
     variance = weights @ (sds**2 + (means - mean) ** 2)
 
-    def components(start, stop):
-        of = lambda part: np.tile(part, (stop - start, 1))  # noqa: E731
+    def components(rows):
+        of = lambda part: np.tile(part, (len(rows), 1))  # noqa: E731
         return of(np.log(weights)), of(means)[..., None], of(sds)[..., None]
 
     return GaussianMixtureDistribution(

@@ -38,7 +38,7 @@ def problem(n_levels: int | None = 5, n_rows: int = 60, **settings) -> tuple:
 def coded(rows: RankRows, labels: WeightedLabels) -> CodedTable:
     """The rows of a problem as a fit takes them."""
     classes = (labels.y > 0).any(axis=1).astype(float)
-    return CodedTable(CellCoding(None, ()), rows, classes, labels.weight, False)
+    return CodedTable(CellCoding(None, ()), rows, classes, labels.weight, False, np.arange(len(classes)))
 
 
 def random_normal(rng: np.random.Generator, *shape: int, width: float = 0.3) -> Normal:

@@ -17,7 +17,7 @@ from nongauss.rectangle.predict import (
     tally_of,
 )
 from nongauss.rectangle.rules import Condition, Rules
-from nongauss.tables.encoder import ColumnCode
+from nongauss.tables.column_code import ColumnCode
 from nongauss.tables.source import Part
 
 CODES = (ColumnCode("age", "numeric"), ColumnCode("job", "labels", levels=("a", "b", "c")))

@@ -73,10 +73,17 @@ def test_what_no_better_says():
     said = verdict(*simulated(1, signal=0.0), setting())
     assert said.worth == "no better"
     assert said.sentences[0].startswith("No better than the mean of the target")
-    assert "The columns say nothing about 'price' that it could find" in said.sentences[0]
+    assert "as far as" in said.sentences[0]
+    assert "It found nothing in the columns about 'price'" in said.sentences[0]
+    assert "a smaller one would not" in said.sentences[0]
     assert "more to do with 'price'" in said.advice[0]
     wide = verdict(*simulated(1, signal=0.0), setting(n_columns=5000))
-    assert "5000 columns for 300 rows" in wide.advice[0]
+    assert "5,000 columns for 300 rows" in wide.advice[0]
+    assert "--use A,B" in wide.advice[0]
+    for n_kept, words in ((0, "none goes"), (1, "1 goes"), (12, "12 go")):
+        wide = verdict(*simulated(1, signal=1.0), setting(n_columns=5000, n_kept=n_kept))
+        said = f"Of 5,000 columns, more than the 300 rows, {words} with 'price' beyond chance"
+        assert any(sentence.startswith(said) for sentence in wide.sentences)
     model, rivals = simulated(2, signal=1.0)
     noise, _ = simulated(3, signal=0.0)
     rivals["ridge regression"] = model
@@ -94,7 +101,7 @@ def test_a_gain_within_chance_is_not_called_nothing():
     assert said.worth == "no better"
     assert gain.mean > gain.se
     assert said.sentences[0].startswith("No better than the mean of the target beyond chance: +0.")
-    assert "say nothing" not in said.sentences[0]
+    assert "found nothing" not in said.sentences[0]
 
 
 @pytest.mark.parametrize(("sd", "word"), [(0.6, "too narrow"), (1.7, "too wide")])
@@ -191,5 +198,5 @@ def test_three_columns_of_thousands_that_were_not_found_are_said_so():
 
     blind = said_of(slice(None), 2000)
     assert blind.worth == "no better"
-    assert "2000 columns for 200 rows" in blind.advice[0]
+    assert "2,000 columns for 200 rows" in blind.advice[0]
     assert said_of([5, 700, 1500], 3).worth == "better"

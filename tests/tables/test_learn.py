@@ -15,7 +15,7 @@ from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.tables import kinds
 from nongauss.tables.frame import read_input
 from nongauss.tables.labels import LabelCoder, class_target, labels_of
-from nongauss.tables.learn import as_source, learn, summarise, without_lost_cells
+from nongauss.tables.learn import as_source, learn, summarise, told_once
 from nongauss.tables.source import Encode, Part, sample, sample_table
 from nongauss.tables.target import TargetScaler, scaled_target, target_of
 
@@ -291,7 +291,7 @@ def test_some_flat_columns_can_be_read_of_a_table_that_lacks_the_others():
 def test_texts_among_values_become_gaps_that_are_told_once_of_the_whole_column(recwarn):
     texts = [f"${n}" for n in range(10, 108)] + ["junk", "junk"]
     plain = pd.DataFrame({"x": np.arange(100.0)})
-    table, said = without_lost_cells(read_input(plain.assign(price=texts)))
+    table, said = told_once(read_input(plain.assign(price=texts)))
     assert said == ["Column 'price' has cells that are no values and count as missing: 'junk' (2 cells)."]
     price = table.take(np.arange(90, 100)).column(1)
     np.testing.assert_array_equal(price.values, [*range(100, 108), np.nan, np.nan])

@@ -6,8 +6,8 @@ probabilities, so that those which are compared and mixed can be.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,20 +34,53 @@ MOST_JUDGED = 12_000
 """Rows by which fits are judged: more would tell the same. What is known only of all rows together, as which
 member left out which row, is not asked of larger tables."""
 
-Build = Callable[[int], Any]
+Build = Callable[[int, int], Any]
+"""How an estimator is made, from a seed and the number of rows that it is to be fitted to."""
+
+QUICK: dict[str, Any] = {"n_scales": 1, "max_iter": 25}
+"""Of a Gaussian process in the screen: enough iterations to tell laws that suit the target from those that do
+not."""
+
+QUICK_INDUCING = 40
+"""Inducing inputs in the screen of those that have them; where noise is Gaussian it is exact."""
+
+MORE_ITERATIONS = 10
+"""Of a fit to all rows that begins where one to most of them has ended."""
+
+TOLERANCE = 3e-3
+"""Of the fits of Gaussian processes: nats a row that twenty iterations have to gain. What more would gain is
+less than what tells candidates apart."""
+
+LARGE, LARGE_SETTINGS = 4000, {"n_scales": 1, "n_inducing": 300, "max_iter": 100}
+"""Rows from which a Gaussian process with Gaussian noise is made so that a fit takes a minute or less; what
+is lost of its shape the local law of its residuals gives back."""
+
+EXACT = ("gaussian", "log_normal")
+"""Likelihoods with Gaussian noise, on the target or its logarithm."""
+
+FEWEST_MEMBERS = 40
+"""Rows from which members that leave out a fifth each can be judged."""
+
+FEWEST_CELLS = 10_000
+"""Rows times columns from which a truncated-Gaussian model of numbers is tried: on smaller tables Gaussian
+processes were ahead of it on every set, and its compilation would cost more than all of them."""
 
 
 @dataclass(frozen=True)
 class Candidate:
     """One law that may be chosen.
 
-    `build(seed)` gives an estimator; `left_out(estimator, X, y, weight)` what the fitted one says of each of
-    its rows without that row (a law, or `ClassShares`); `n_parameters(estimator)` how many numbers
-    the rows chose beside, each of which flatters by about a nat in all.
+    `build(seed, n_rows)` gives an estimator, `quick` a hasty one for the screen; `left_out(estimator, X, y,
+    weight)` what the fitted one says of each of its rows without that row (a law, or `ClassShares`);
+    `n_parameters(estimator)` how many numbers the rows chose beside, each of which flatters by about a nat in
+    all.
 
+    `resume(estimator, former)` lets a fit begin where that of `former`, of other rows, has ended.
     `cost`: seconds for 500 rows, about. `local`: may its residuals have a local law? `is_floor`: is it so
     cheap that it is always there? `arcsinh`: does it see strongly skewed columns through arcsinh?
-    `most_rows`: it is left out of larger tables; `fewest_rows`: of smaller ones.
+    `alike`: of those that share this word, one model seen through several transforms, the screen keeps the
+    best alone. `most_rows`: it is left out of larger tables; `fewest_rows`, `fewest_cells` (rows times
+    columns): of smaller ones.
     """
 
     name: str
@@ -56,11 +89,15 @@ class Candidate:
     left_out: Callable[..., Any]
     n_parameters: Callable[[Any], int]
     cost: float = 1.0
+    quick: Build | None = None
+    resume: Callable[[Any, Any], None] | None = None
+    alike: str = ""
     local: bool = True
     is_floor: bool = False
     arcsinh: bool = False
     most_rows: float = np.inf
     fewest_rows: int = 2
+    fewest_cells: int = 0
 
 
 class ClassShares(NamedTuple):
@@ -93,11 +130,15 @@ def register(candidate: Candidate) -> Candidate:
     return candidate
 
 
-def candidates_for(kind: str, n_rows: int, names: Sequence[str] | str = "auto") -> list[Candidate]:
+def candidates_for(
+    kind: str, n_rows: int, n_columns: int = 1, names: Sequence[str] | str = "auto"
+) -> list[Candidate]:
     """The candidates for a kind of target, or those of them that are named. Raises InputError."""
     serving = [c for c in REGISTRY.values() if kind in c.kinds]
     if names == "auto":
-        return [c for c in serving if c.fewest_rows <= n_rows <= c.most_rows]
+        n_cells = n_rows * n_columns
+        large_enough = [c for c in serving if c.fewest_rows <= n_rows and c.fewest_cells <= n_cells]
+        return [c for c in large_enough if n_rows <= c.most_rows]
     if isinstance(names, str):
         names = [names]
     known = {c.name: c for c in serving}
@@ -114,10 +155,13 @@ def candidates_for(kind: str, n_rows: int, names: Sequence[str] | str = "auto") 
 def _gp(**settings: Any) -> Build:
     """How a Gaussian process for numbers is made."""
 
-    def build(seed: int) -> Any:
+    def build(seed: int, n_rows: int) -> Any:
         from nongauss.sparse_gp.estimator import SparseGPRegressor
 
-        return SparseGPRegressor(random_state=seed, **settings)
+        model = SparseGPRegressor(random_state=seed, **{"tol": TOLERANCE, **settings})
+        if n_rows >= LARGE and model.likelihood in EXACT:
+            model.set_params(**{**LARGE_SETTINGS, **settings})
+        return model
 
     return build
 
@@ -125,7 +169,7 @@ def _gp(**settings: Any) -> Build:
 def _gp_labels(name: str, **settings: Any) -> Build:
     """How a Gaussian process for labels is made, by its class's name."""
 
-    def build(seed: int) -> Any:
+    def build(seed: int, n_rows: int) -> Any:
         from nongauss.sparse_gp import classifier
 
         return getattr(classifier, name)(random_state=seed, **settings)
@@ -133,16 +177,41 @@ def _gp_labels(name: str, **settings: Any) -> Build:
     return build
 
 
+def _resume_gp(model: Any, former: Any) -> None:
+    """Let a Gaussian process begin at the hyper-parameters of another, of which few steps are then enough."""
+    model.begin_at(former).set_params(max_iter=MORE_ITERATIONS)
+
+
 def _tggm(name: str) -> Build:
     """How a truncated-Gaussian model is made: five members, each of which leaves out a fifth of the rows."""
 
-    def build(seed: int) -> Any:
+    def build(seed: int, n_rows: int) -> Any:
         from nongauss.tggm import classifier, estimator
 
         home = estimator if name.endswith("Regressor") else classifier
         return getattr(home, name)(random_state=seed, n_members=5, validation_fraction=0.2)
 
     return build
+
+
+def _two_humps(seed: int, n_rows: int) -> Any:
+    """Two Gaussian processes and a classifier between them, for residuals with two humps."""
+    from nongauss.auto.humps import TwoHumps
+
+    return TwoHumps(random_state=seed)
+
+
+def _limited(seed: int, n_rows: int) -> Any:
+    """A Gaussian process for targets that are cut off at an end."""
+    from nongauss.auto.limits import LimitedGP
+
+    return LimitedGP(random_state=seed)
+
+
+def _limited_law(model: Any, X: Any, y: FloatArray, weight: FloatArray) -> Any:
+    from nongauss.auto.limits import limited_left_out as found
+
+    return found(model, X, y, weight)
 
 
 def _tggm_law(model: Any, X: Any, y: FloatArray, weight: FloatArray) -> Any:
@@ -172,67 +241,116 @@ def _none(model: Any) -> int:
     return 0
 
 
+LAWS: list[tuple[str, Sequence[str], dict[str, Any], float]] = [
+    ("gp", DENSITIES, {}, 4.0),
+    ("gp gamma", (POSITIVE, UNIT), {"likelihood": "gamma"}, 1.5),
+    ("gp log_normal", (POSITIVE, UNIT), {"likelihood": "log_normal"}, 1.0),
+    ("gp beta", (UNIT,), {"likelihood": "beta"}, 2.0),
+    ("gp heteroscedastic", DENSITIES, {"likelihood": "heteroscedastic"}, 1.5),
+    ("gp student_t", DENSITIES, {"likelihood": "student_t"}, 1.5),
+    ("gp laplace", DENSITIES, {"likelihood": "laplace"}, 1.5),
+    ("gp weibull", (POSITIVE,), {"likelihood": "weibull"}, 1.5),
+    ("gp hurdle_gamma", (ZEROS,), {"likelihood": "hurdle_gamma"}, 2.0),
+    ("gp hurdle_log_normal", (ZEROS,), {"likelihood": "hurdle_log_normal"}, 2.0),
+    ("gp zero_one_beta", (UNIT_WITH_ENDS,), {"likelihood": "zero_one_beta"}, 2.0),
+    ("gp negative_binomial", (COUNT,), {"likelihood": "negative_binomial"}, 1.5),
+    ("gp poisson", (COUNT,), {"likelihood": "poisson"}, 1.0),
+    ("gp zero_inflated_poisson", (COUNT,), {"likelihood": "zero_inflated_poisson"}, 2.0),
+    (
+        "gp zero_inflated_negative_binomial",
+        (COUNT,),
+        {"likelihood": "zero_inflated_negative_binomial"},
+        2.0,
+    ),
+    ("gp discretised", (COUNT,), {"likelihood": "discretised"}, 2.0),
+    ("gp discretised_student_t", (COUNT,), {"likelihood": "discretised_student_t"}, 2.0),
+]
+"""Gaussian processes for numbers: name, kinds, settings, cost. The order is that in which they are tried."""
+
+
 def _register_numbers() -> None:
     """Gaussian processes for numbers, by likelihood; those that this version does not have are skipped."""
-    laws: list[tuple[str, Sequence[str], dict[str, Any], float]] = [
-        ("gp", DENSITIES, {}, 4.0),
-        ("gp gamma", (POSITIVE, UNIT), {"likelihood": "gamma"}, 1.5),
-        ("gp log_normal", (POSITIVE, UNIT), {"likelihood": "log_normal"}, 1.0),
-        ("gp beta", (UNIT,), {"likelihood": "beta"}, 2.0),
-        ("gp heteroscedastic", DENSITIES, {"likelihood": "heteroscedastic"}, 1.5),
-        ("gp student_t", DENSITIES, {"likelihood": "student_t"}, 1.5),
-        ("gp laplace", DENSITIES, {"likelihood": "laplace"}, 1.5),
-        ("gp weibull", (POSITIVE,), {"likelihood": "weibull"}, 1.5),
-        ("gp hurdle_gamma", (ZEROS,), {"likelihood": "hurdle_gamma"}, 2.0),
-        ("gp hurdle_log_normal", (ZEROS,), {"likelihood": "hurdle_log_normal"}, 2.0),
-        ("gp zero_one_beta", (UNIT_WITH_ENDS,), {"likelihood": "zero_one_beta"}, 2.0),
-        ("gp negative_binomial", (COUNT,), {"likelihood": "negative_binomial"}, 1.5),
-        ("gp poisson", (COUNT,), {"likelihood": "poisson"}, 1.0),
-        ("gp zero_inflated_poisson", (COUNT,), {"likelihood": "zero_inflated_poisson"}, 2.0),
-        (
-            "gp zero_inflated_negative_binomial",
-            (COUNT,),
-            {"likelihood": "zero_inflated_negative_binomial"},
-            2.0,
-        ),
-        ("gp discretised", (COUNT,), {"likelihood": "discretised"}, 2.0),
-    ]
     for name, kernel in (("constant", "constant"), ("linear", "linear")):
-        build = _gp(kernel=kernel, n_scales=1, n_inducing=50)
-        _register_gp(name, DENSITIES, build, 0.2, local=name != "constant", is_floor=True)
-    for name, kinds, settings, cost in laws:
+        settings = {"kernel": kernel, "n_scales": 1, "n_inducing": 50}
+        _register_gp(name, DENSITIES, settings, 0.2, local=name != "constant", is_floor=True)
+    for name, kinds, settings, cost in LAWS:
         if settings.get("likelihood", "gaussian") not in REGRESSION:
             continue
-        local = set(kinds) <= set(DENSITIES)
-        _register_gp(name, kinds, _gp(**settings), cost, local=local)
+        more = {"alike": "exact" if _is_exact(settings) else name}
+        _register_gp(name, kinds, settings, cost, **more)
         if name in ("gp", "gp negative_binomial", "gp hurdle_gamma"):
-            more = f"{name}, arcsinh inputs"
-            _register_gp(more, kinds, _gp(**settings), cost, local=local, arcsinh=True)
-    tggm = _tggm("TGGMRegressor")
-    whole = frozenset(DENSITIES)
-    register(Candidate("tggm", whole, tggm, _tggm_law, _none, 6.0, most_rows=MOST_JUDGED, fewest_rows=40))
+            _register_gp(f"{name}, arcsinh inputs", kinds, settings, cost, arcsinh=True, **more)
+    register(
+        Candidate(
+            "gp, to its limit",
+            frozenset((REAL, POSITIVE)),
+            _limited,
+            _limited_law,
+            n_parameters,
+            2.0,
+        )
+    )
+    register(
+        Candidate(
+            "gp, two humps",
+            frozenset((REAL, POSITIVE)),
+            _two_humps,
+            lambda model, X, y, weight: model.left_out(X, y, weight),
+            lambda model: int(model.n_parameters),
+            6.0,
+            fewest_rows=100,
+            most_rows=MOST_JUDGED,
+        )
+    )
+    register(
+        Candidate(
+            "tggm",
+            frozenset(DENSITIES),
+            _tggm("TGGMRegressor"),
+            _tggm_law,
+            _none,
+            6.0,
+            most_rows=MOST_JUDGED,
+            fewest_rows=FEWEST_MEMBERS,
+            fewest_cells=FEWEST_CELLS,
+        )
+    )
 
 
-def _register_gp(name: str, kinds: Sequence[str], build: Build, cost: float, **more: Any) -> None:
+def _is_exact(settings: Mapping[str, Any]) -> bool:
+    """Is the noise of a Gaussian process with these settings Gaussian?"""
+    return settings.get("likelihood", "gaussian") in EXACT
+
+
+def _register_gp(
+    name: str, kinds: Sequence[str], settings: Mapping[str, Any], cost: float, **more: Any
+) -> None:
     """A Gaussian process for numbers."""
-    register(Candidate(name, frozenset(kinds), build, left_out_law, n_parameters, cost, **more))
+    few = {} if _is_exact(settings) else {"n_inducing": QUICK_INDUCING}
+    quick = _gp(**{**settings, **QUICK, **few})
+    build = _gp(**settings)
+    kept = frozenset(kinds)
+    register(
+        Candidate(name, kept, build, left_out_law, n_parameters, cost, quick=quick, resume=_resume_gp, **more)
+    )
 
 
 def _register_labels() -> None:
     """Models of labels and of grades."""
     both = (LABELS, GRADES)
-    models: list[tuple[str, Sequence[str], Build, float]] = [
-        ("linear labels", both, _gp_labels("SparseGPClassifier", kernel="linear", n_inducing=50), 1.0),
-        ("gp labels", both, _gp_labels("SparseGPClassifier"), 3.0),
-        ("gp grades", (GRADES,), _gp_labels("SparseGPOrdinalClassifier"), 2.0),
+    linear = {"kernel": "linear", "n_inducing": 50}
+    models: list[tuple[str, Sequence[str], str, dict[str, Any], float]] = [
+        ("linear labels", both, "SparseGPClassifier", linear, 1.0),
+        ("gp labels", both, "SparseGPClassifier", {}, 3.0),
+        ("gp grades", (GRADES,), "SparseGPOrdinalClassifier", {}, 2.0),
     ]
-    for name, kinds, build, cost in models:
+    for name, kinds, class_name, settings, cost in models:
+        kept, build = frozenset(kinds), _gp_labels(class_name, **settings)
         floor = name == "linear labels"
-        found = Candidate(name, frozenset(kinds), build, _gp_shares, n_parameters, cost)
-        register(replace(found, is_floor=floor))
-    tggm = _tggm("TGGMClassifier")
-    most = {"most_rows": MOST_JUDGED, "fewest_rows": 40}
-    register(Candidate("tggm labels", frozenset(both), tggm, _tggm_shares, _none, 6.0, **most))  # type: ignore[arg-type]
+        more = {"resume": _resume_gp, "is_floor": floor}
+        register(Candidate(name, kept, build, _gp_shares, n_parameters, cost, **more))  # type: ignore[arg-type]
+    tggm, sizes = _tggm("TGGMClassifier"), {"most_rows": MOST_JUDGED, "fewest_rows": FEWEST_MEMBERS}
+    register(Candidate("tggm labels", frozenset(both), tggm, _tggm_shares, _none, 6.0, **sizes))  # type: ignore[arg-type]
 
 
 _register_numbers()

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Literal, Self
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.optimize import minimize_scalar
 
-from nongauss.auto.base import Auto, in_memory, read_rows
+from nongauss.auto.base import Auto, Reading, in_memory, read_rows
+from nongauss.auto.calibration import LabelCalibration, fit_labels, no_calibration
 from nongauss.auto.candidates import GRADES, LABELS, MOST_JUDGED, ClassShares, candidates_for
 from nongauss.auto.forest_classes import fit_forest_classes
 from nongauss.auto.regressor import Budget, Jobs, Names
 from nongauss.auto.search import Contender, Search, TrainingRows, give_shares, mean_and_error
 from nongauss.estimator.base import (
     Callbacks,
+    Columns,
     ProbabilityClassifierMixin,
     RandomState,
     Verbosity,
@@ -36,9 +37,6 @@ FOREST = "forest labels"
 FEWEST_FOREST = 30
 """Rows from which a forest is grown."""
 
-COLDEST, HOTTEST = 0.25, 4.0
-"""Temperatures that are looked at."""
-
 
 class AutoClassifier(ProbabilityClassifierMixin, Auto):
     r"""Classification by evidence: families mixed as they predict rows left out, then calibrated.
@@ -46,8 +44,9 @@ class AutoClassifier(ProbabilityClassifierMixin, Auto):
     Candidates are a linear model, a Gaussian process, a truncated-Gaussian model and a forest's own law, and
     for grades a Gaussian process that knows their order. Each is judged by the log probability of rows that
     it has not seen (leave-one-out for Gaussian processes, members and trees that left a row out else), and
-    shares are given by stacking these; most candidates get none. A temperature sharpens or blunts the mixture
-    where rows left out ask for it: P(c)^(1/T) / sum.
+    shares are given by stacking these; most candidates get none. The mixture is calibrated as far as rows
+    left out pay for it: by a temperature, P(c)^(1/T) / sum, by that and an offset for each class, or where
+    rows suffice by a matrix that mixes the logarithms of all.
 
     Parameters
     ----------
@@ -56,22 +55,24 @@ class AutoClassifier(ProbabilityClassifierMixin, Auto):
     candidates : "auto" or list of str, default "auto"
         Names from `leaderboard_`, to weigh these only.
     calibrate : bool, default True
-        Whether the mixture gets a temperature.
+        Whether the mixture is calibrated.
     ordered : bool or "auto", default "auto"
         Whether the classes are grades, in order. "auto": if y is an ordered category, or its labels have an
         order that is known.
-    callbacks, random_state, n_jobs, verbose
+    keep_columns, callbacks, random_state, n_jobs, verbose
         See `AutoRegressor`.
 
     Attributes
     ----------
     classes_ : ndarray (C,)
+    calibration_ : str
+        What calibrates the mixture: "none", "temperature", "offsets" (beside a temperature) or "matrix".
     temperature_ : float
-        T; 1 leaves the mixture as it is.
+        T; 1 leaves the mixture as it is. Of a matrix one over its mean diagonal.
     leaderboard_ : DataFrame
         One row a candidate: log density of rows left out (nats a row) with its standard error, accuracy,
         Brier score, weight, seconds, and why it was left out.
-    weights_, why_, target_kind_, holds_training_rows_, holds_residuals_ :
+    weights_, why_, kept_columns_, target_kind_, holds_training_rows_, holds_residuals_ :
         See `AutoRegressor`; of a forest the file holds the class of each training row.
     n_iter_, converged_, stop_reason_, trace_ : how the search went.
 
@@ -83,7 +84,7 @@ class AutoClassifier(ProbabilityClassifierMixin, Auto):
     References
     ----------
     Yao, Vehtari, Simpson and Gelman, Bayesian Analysis 13, 2018 (stacking). Guo, Pleiss, Sun and Weinberger,
-    ICML 2017 (temperature).
+    ICML 2017 (temperature). Kull and others, NeurIPS 2019 (matrix).
 
     Examples
     --------
@@ -97,6 +98,8 @@ class AutoClassifier(ProbabilityClassifierMixin, Auto):
 
     target_kind_: str
     temperature_: float
+    calibration_: str
+    _calibration: LabelCalibration
 
     def __init__(
         self,
@@ -105,6 +108,7 @@ class AutoClassifier(ProbabilityClassifierMixin, Auto):
         calibrate: bool = True,
         ordered: bool | Literal["auto"] = "auto",
         *,
+        keep_columns: Columns = "auto",
         callbacks: Callbacks = None,
         random_state: RandomState = None,
         n_jobs: Jobs = None,
@@ -114,6 +118,7 @@ class AutoClassifier(ProbabilityClassifierMixin, Auto):
         self.candidates = candidates
         self.calibrate = calibrate
         self.ordered = ordered
+        self.keep_columns = keep_columns
         self.callbacks = callbacks
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -125,8 +130,24 @@ class AutoClassifier(ProbabilityClassifierMixin, Auto):
         A row of weight 2 counts as the row twice, one of weight 0 is not there; the order of rows is
         irrelevant. Warns if the search was stopped. Raises ValueError.
         """
+        read = self._read(X, y, sample_weight, {})
+        rows = read.rows
+        search = self._search(rows, read.judge, self._key_seed(self.random_state))
+        chosen = candidates_for(read.kind, len(rows), rows.X.shape[1], self.candidates)
+        contenders = search.run(chosen, screen=self.candidates == "auto")
+        self._judged(contenders, read)
+        if self.candidates == "auto":
+            contenders += self._forest(search, len(read.classes))
+        give_shares(contenders, rows.weight)
+        figures = {c.name: _figures(c.left_out, rows) for c in contenders if c.left_out is not None}
+        self._keep(contenders, read.encoder, search, figures)
+        self._settle(contenders, read, None)
+        return self
+
+    def _read(self, X: Any, y: Any, sample_weight: Any, beside: Mapping[str, Any]) -> Reading:
+        """The table and its labels as candidates take them."""
         check_parameters(self)
-        seed, name = self._key_seed(self.random_state), type(self).__name__
+        name = type(self).__name__
         source = as_source(X, y, sample_weight, estimator_name=name)
         part = in_memory(source, name)
         ordered = self._is_ordered(part.y)
@@ -137,21 +158,26 @@ class AutoClassifier(ProbabilityClassifierMixin, Auto):
         target: Any = classes[codes.astype(np.intp)]
         if ordered:
             target = pd.Categorical(target, categories=list(classes), ordered=True)
-        rows = read_rows(part, learned.encoder, codes, target, codes, name)
-        kind = GRADES if ordered else LABELS
-        search = self._search(rows, partial(_log_prob, classes), seed)
-        contenders = search.run(candidates_for(kind, len(rows), self.candidates))
-        for contender in contenders:
-            if contender.left_out is not None:
-                contender.left_out = contender.left_out.of(classes)
-        if self.candidates == "auto":
-            contenders += self._forest(search, len(classes))
-        give_shares(contenders, rows.weight)
-        self.classes_, self.target_kind_ = classes, kind
-        self.temperature_ = self._temperature(contenders, rows) if self.calibrate else 1.0
-        figures = {c.name: _figures(c.left_out, rows) for c in contenders if c.left_out is not None}
-        self._keep(contenders, learned.encoder, search, figures)
-        return self
+        encoder = self._screened(learned, source, codes, labels=not ordered)
+        rows = read_rows(part, encoder, codes, target, codes, name)
+        kind, judge = GRADES if ordered else LABELS, partial(_log_prob, classes)
+        return Reading(rows, encoder, judge, kind, classes=classes)
+
+    def _as_judged(self, left_out: Any, read: Reading) -> FloatArray:
+        found: FloatArray = left_out.of(read.classes)
+        return found
+
+    def _settle(self, contenders: Sequence[Contender], read: Reading, former: Any) -> None:
+        self.classes_, self.target_kind_ = read.classes, read.kind
+        same = former is not None and np.array_equal(former.classes_, read.classes)
+        found = former._calibration if same else self._calibrated(contenders, read.rows)
+        self._calibration, self.calibration_, self.temperature_ = found, found.form, found.temperature
+
+    def _shaped(
+        self, name: str, contenders: Mapping[str, Contender], search: Search, read: Reading
+    ) -> Contender:
+        (made,) = self._forest(search, len(read.classes))
+        return made
 
     @by_parts
     def predict(self, X: Any) -> NDArray[Any]:
@@ -171,7 +197,7 @@ class AutoClassifier(ProbabilityClassifierMixin, Auto):
                 found = said[member.model, member.change is not None]
                 own = ClassShares(self._models[member.model].classes_, found).of(self.classes_)
             out += member.share * own
-        return tempered(out, self.temperature_)
+        return self._calibration(out)
 
     def _is_ordered(self, y: Any) -> bool:
         """Are the classes grades?"""
@@ -204,27 +230,13 @@ class AutoClassifier(ProbabilityClassifierMixin, Auto):
         made.local, made.left_out = found
         made.log_density = np.log(_own(made.left_out, rows))
 
-    def _temperature(self, contenders: Sequence[Contender], rows: TrainingRows) -> float:
-        """The temperature of the mixture under which rows left out are most probable, if that is worth it.
-
-        It is one number chosen, so it has to be worth half the log of the number of rows (Schwarz 1978).
-        """
+    def _calibrated(self, contenders: Sequence[Contender], rows: TrainingRows) -> LabelCalibration:
+        """What rows left out of the mixture ask for; nothing where no calibration is wanted."""
         mixed = sum(c.share * c.left_out for c in contenders if c.share)
-        weight = rows.weight[: len(mixed)]
-
-        def loss(log_temperature: float) -> float:
-            return -float(weight @ np.log(_own(tempered(mixed, float(np.exp(log_temperature))), rows)))
-
-        best = minimize_scalar(loss, bounds=(np.log(COLDEST), np.log(HOTTEST)), method="bounded")
-        gain = loss(0.0) - float(best.fun)
-        return float(np.exp(best.x)) if gain > 0.5 * np.log(max(weight.sum(), 2.0)) else 1.0
-
-
-def tempered(probabilities: FloatArray, temperature: float) -> FloatArray:
-    """P^(1/T), rows summing to 1 again: (N, C)."""
-    powers = probabilities ** (1.0 / temperature)
-    out: FloatArray = powers / powers.sum(axis=1, keepdims=True)
-    return out
+        n, n_classes = mixed.shape
+        if not self.calibrate:
+            return no_calibration(n_classes)
+        return fit_labels(mixed, rows.y[:n].astype(np.intp), rows.weight[:n])
 
 
 def _log_prob(classes: Any, shares: ClassShares, rows: TrainingRows) -> FloatArray:

@@ -1,14 +1,14 @@
 """The search: candidates are fitted, judged by what they say of rows without them, and given shares.
 
-On large tables a screen of a few hundred rows tells which candidates are fitted to all. Time is spent in the
-order of the registry; Ctrl-C and the end of the time budget keep what there is.
+A screen of a few hundred rows, with hasty fits, tells which candidates are fitted to all. Time is spent in
+the order that it gives; Ctrl-C and the end of the time budget keep what there is.
 """
 
 from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,15 +22,21 @@ from nongauss.optimise.course import Progress, Status
 from nongauss.predictive.distribution import FloatArray
 from nongauss.tables.frame import InputTable
 
-SCREEN_ROWS, SCREEN_ABOVE = 500, 1500
-"""Rows of the screen, and the size of a table above which there is one: below, the full fits are as cheap."""
+SCREEN_ROWS, SCREEN_ROWS_OF_LARGE, SCREEN_LARGE = 300, 600, 1500
+"""Rows of the screen; those of a table that is larger than the last."""
 
-REACH, SCREEN_KEEPS = 0.1, 4
+REACH, SCREEN_KEEPS = 0.1, 3
 """Nats a row behind the best, beyond two standard errors, from which a candidate is out of reach; and how
 many are kept at most."""
 
 RESERVE = 0.25
 """Share of the time budget that is kept for what comes after the fits."""
+
+NO_TIME = "no time left for it"
+"""Why a candidate is out that the time budget left none for."""
+
+SCREEN_LEAVES = 0.7
+"""Share of the time budget from which on the screen takes no more."""
 
 FAILED = (InputError, ArithmeticError, np.linalg.LinAlgError, ValueError)
 """What a candidate may fail with without ending the search; which one and why is in the leaderboard."""
@@ -40,7 +46,8 @@ FAILED = (InputError, ArithmeticError, np.linalg.LinAlgError, ValueError)
 class TrainingRows:
     """Distinct rows in an order by their content: the table, its encoding X (N, D), and the targets.
 
-    `y` (N,): numbers, or the number of each row's class; `target` (N,) what estimators are fitted to.
+    `y` (N,): numbers, or the number of each row's class; `target` (N,) what estimators are fitted to;
+    `beside` arrays (N,) that they are given by name, such as `exposure`.
     """
 
     table: InputTable
@@ -48,6 +55,7 @@ class TrainingRows:
     y: FloatArray
     target: Any
     weight: FloatArray
+    beside: Mapping[str, FloatArray] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.y)
@@ -57,7 +65,10 @@ class TrainingRows:
         if n >= len(self):
             return self
         rows = np.arange(n)
-        return TrainingRows(self.table.take(rows), self.X[:n], self.y[:n], self.target[:n], self.weight[:n])
+        own = {name: values[:n] for name, values in self.beside.items()}
+        return TrainingRows(
+            self.table.take(rows), self.X[:n], self.y[:n], self.target[:n], self.weight[:n], own
+        )
 
 
 @dataclass
@@ -137,47 +148,52 @@ class Search:
     total: int = 1
     best: float = -np.inf
 
-    def run(self, candidates: Sequence[Candidate]) -> list[Contender]:
-        """Every candidate, fitted and judged or with the reason why not; one at least is in."""
+    def run(self, candidates: Sequence[Candidate], screen: bool = True) -> list[Contender]:
+        """Every candidate, fitted and judged or with the reason why not; one at least is in.
+
+        Without a `screen` all are fitted, as long as there is time.
+        """
         changes = arcsinh_of_skewed(self.rows.table) if any(c.arcsinh for c in candidates) else None
         out = [Contender(c.name, c, change=changes if c.arcsinh else None) for c in candidates]
         for contender, candidate in zip(out, candidates, strict=True):
             if candidate.arcsinh and changes is None:
                 contender.why_out = "no column is strongly skewed"
-        self.total = len(out)
-        for contender in _in_order(self._screened(out), len(self.rows)):
+        open_ = [c for c in out if not c.why_out]
+        floors = [c for c in open_ if _of(c).is_floor]  # next to no cost: so there is a model at once
+        rivals = [c for c in open_ if not _of(c).is_floor]
+        most = SCREEN_KEEPS if screen else len(rivals)
+        self.total = len(floors) + len(rivals) + (most if len(rivals) > most else 0)
+        for contender in floors:
+            self._fit(contender, any(other.is_in for other in out))
+        for contender in rivals if len(rivals) <= most else self._screened(rivals):
             self._fit(contender, any(other.is_in for other in out))
         if not any(contender.is_in for contender in out):
             reasons = "; ".join(f"{c.name}: {c.why_out}" for c in out)
             raise InputError(f"No candidate could be fitted to this table ({reasons}).")
         return out
 
-    def _screened(self, contenders: list[Contender]) -> list[Contender]:
-        """Those worth a fit to all rows. The others get the reason why they are not."""
-        open_ = [c for c in contenders if not c.why_out]
-        rivals = [c for c in open_ if c.candidate is not None and not c.candidate.is_floor]
-        if len(self.rows) <= SCREEN_ABOVE or len(rivals) <= 1:
-            return open_
-        small = self.rows.first(SCREEN_ROWS)
+    def _screened(self, rivals: list[Contender]) -> list[Contender]:
+        """Those of the rivals worth a fit to all rows, the best first. The others get the reason why not."""
+        small = self.rows.first(SCREEN_ROWS if len(self.rows) <= SCREEN_LARGE else SCREEN_ROWS_OF_LARGE)
         trials: dict[str, Contender] = {}
         for contender in rivals:
-            if self.clock.is_over(0.7) and trials:
-                contender.why_out = "no time for its screen"
+            if self.clock.is_over(SCREEN_LEAVES) and (trials or self.best > -np.inf):
+                contender.why_out = self._no_time()
                 continue
             trial = Contender(contender.name, contender.candidate, change=contender.change)
-            trial.model, trial.left_out, trial.log_density, trial.why_out = self._attempt(trial, small)
+            trial.model, trial.left_out, trial.log_density, trial.why_out = self._attempt(trial, small, True)
             if trial.is_in:
                 trials[contender.name] = trial
             else:
                 contender.why_out = trial.why_out
-        _keep_within_reach(rivals, trials, small.weight)
-        return [c for c in open_ if not c.why_out]
+            self.done += 1
+            self.tell()
+        return _within_reach(rivals, trials, small.weight)
 
     def _fit(self, contender: Contender, has_other: bool) -> None:
-        candidate = contender.candidate
-        assert candidate is not None
+        candidate = _of(contender)
         if has_other and not self.clock.has_time_for(candidate.cost):
-            contender.why_out = "stopped before its turn" if self.clock.stopped else "no time left for it"
+            contender.why_out = self._no_time()
             return
         begin = time.monotonic()
         found = self._attempt(contender, self.rows)
@@ -190,6 +206,23 @@ class Search:
             self.best = max(self.best, float(np.average(contender.log_density, weights=judged)))
         self.tell()
 
+    def refit(self, contender: Contender, former: Any) -> None:
+        """Fit a contender to all rows, from where a `former` fit of the same candidate came to.
+
+        Raises InputError where it cannot be fitted.
+        """
+        found = self._attempt(contender, self.rows, former=former)
+        contender.model, contender.left_out, contender.log_density, contender.why_out = found
+        if contender.model is None:
+            raise InputError(f"{contender.name!r} could not be fitted again: {contender.why_out}.")
+        self.done += 1
+        self.total = max(self.total, self.done)
+        self.tell()
+
+    def _no_time(self) -> str:
+        """Why a candidate was not fitted where the search is to end."""
+        return "stopped before its turn" if self.clock.stopped else NO_TIME
+
     def timed(self, contender: Contender, work: Callable[[], None]) -> None:
         """Do what gives a contender its law, and note the time; Ctrl-C leaves it out and ends the search."""
         begin = self.clock.seconds
@@ -199,6 +232,9 @@ class Search:
             self.clock.stopped = True
             contender.why_out = "stopped (Ctrl-C)"
         contender.seconds = self.clock.seconds - begin
+        self.done += 1
+        self.total = max(self.total, self.done)
+        self.tell()
 
     def tell(self) -> None:
         """Let those who watch know how far it is; one that returns True ends the search."""
@@ -207,19 +243,23 @@ class Search:
         if any(said):
             self.clock.stopped = True
 
-    def _attempt(self, contender: Contender, rows: TrainingRows) -> tuple[Any, Any, FloatArray | None, str]:
+    def _attempt(
+        self, contender: Contender, rows: TrainingRows, is_screen: bool = False, former: Any = None
+    ) -> tuple[Any, Any, FloatArray | None, str]:
         """The fitted model, what it says of rows without them, log densities, and why there are none."""
-        candidate = contender.candidate
-        assert candidate is not None
+        candidate = _of(contender)
+        build = candidate.quick if is_screen and candidate.quick is not None else candidate.build
         try:
-            model = candidate.build(self.seed).set_params(callbacks=[self._is_enough])
+            model = build(self.seed, len(rows)).set_params(callbacks=[self._is_enough])
+            if former is not None and candidate.resume is not None:
+                candidate.resume(model, former)
             table = rows.table if contender.change is None else contender.change(rows.table)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                model.fit(table, rows.target, sample_weight=rows.weight)
+                model.fit(table, rows.target, sample_weight=rows.weight, **rows.beside)
                 judged = rows.first(MOST_JUDGED)
                 own = table.take(np.arange(len(judged))) if len(judged) < len(rows) else table
-                left_out = candidate.left_out(model, own, judged.target, judged.weight)
+                left_out = candidate.left_out(model, own, judged.target, judged.weight, **judged.beside)
                 log_density = self.judge(left_out, judged)
             model.set_params(callbacks=None)
         except KeyboardInterrupt:
@@ -238,27 +278,36 @@ class Search:
         return self.clock.is_over(0.5 * RESERVE)
 
 
-def _in_order(contenders: list[Contender], n_rows: int) -> Iterator[Contender]:
-    """Floors first: they cost next to nothing, and so there is a model as soon as can be."""
-    floors = [c for c in contenders if c.candidate is not None and c.candidate.is_floor]
-    yield from floors
-    yield from (c for c in contenders if c not in floors)
+def _of(contender: Contender) -> Candidate:
+    """The candidate that a contender is of."""
+    assert contender.candidate is not None
+    return contender.candidate
 
 
-def _keep_within_reach(rivals: list[Contender], trials: dict[str, Contender], weight: FloatArray) -> None:
-    """Give the reason why it is out to each rival that the screen's rows leave too far behind."""
+def _within_reach(
+    rivals: list[Contender], trials: dict[str, Contender], weight: FloatArray
+) -> list[Contender]:
+    """The rivals near the best on the screen's rows, the best first; the others get the reason why not.
+
+    Without any trial, for want of time, all of them.
+    """
     if not trials:
-        return
+        return [c for c in rivals if not c.why_out]
     values = {name: t.log_density for name, t in trials.items() if t.log_density is not None}
     means = {name: float(np.average(own, weights=weight)) for name, own in values.items()}
-    order = sorted(means, key=lambda name: -means[name])
-    best = values[order[0]]
-    for rank, name in enumerate(order):
-        behind = best - values[name]
-        middle, error = mean_and_error(behind, weight)
-        if rank >= SCREEN_KEEPS or middle > max(REACH, 2.0 * error):
-            contender = next(c for c in rivals if c.name == name)
-            contender.why_out = f"{middle:.3g} nats a row behind {order[0]!r} on {len(weight)} rows"
+    order = sorted((c for c in rivals if c.name in means), key=lambda c: -means[c.name])
+    best = values[order[0].name]
+    kept: list[Contender] = []
+    seen: set[str] = set()
+    for contender in order:
+        behind, error = mean_and_error(best - values[contender.name], weight)
+        alike = _of(contender).alike
+        if len(kept) < SCREEN_KEEPS and behind <= max(REACH, 2.0 * error) and alike not in seen:
+            kept.append(contender)
+            seen |= {alike} - {""}
+        else:
+            contender.why_out = f"{behind:.3g} nats a row behind {order[0].name!r} on {len(weight)} rows"
+    return kept
 
 
 def mean_and_error(values: FloatArray, weight: FloatArray) -> tuple[float, float]:

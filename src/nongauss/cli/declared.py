@@ -15,7 +15,7 @@ from nongauss.core.errors import InputError
 from nongauss.tables.column import Column, label_of
 from nongauss.tables.kinds import decode
 from nongauss.tables.roles import with_gaps
-from nongauss.tables.words import is_named, is_plain_word
+from nongauss.tables.words import is_mark, is_named, one_case, plain_label
 
 CENSORED_WORDS = ("censored", "cens", "censoring", "censor")
 SEEN_WORDS = (
@@ -60,37 +60,66 @@ class Beside:
     notes: tuple[str, ...] = ()
 
 
-def spellings_of(frame: pd.DataFrame) -> tuple[dict[str, dict[str, str]], list[str]]:
-    """By column, how its words for yes and no and of known scales are spelled; notes on several spellings.
+EMPTY = "(empty)"
+"""The label of a cell with nothing in it where others hold a mark."""
 
-    Of several spellings that differ by case alone the most frequent one stands for all.
+
+def spellings_of(frame: pd.DataFrame, target: str) -> tuple[dict[str, dict[str, str]], list[str]]:
+    """How words of the target are spelled and empty cells beside marks are called, by column; notes on it.
+
+    Words for yes and no, of a sex and of known scales that differ by case alone are spelled as the most
+    frequent of them. Where all cells of a column that hold anything hold the same mark ("x", "yes", "1"),
+    the others say no, and are not missing; for these "" is spelled `EMPTY`.
     """
-    found: dict[str, dict[str, str]] = {}
-    notes = []
-    for name in frame.columns:
-        counts = frame[name].value_counts() if _holds_texts(frame[name]) else pd.Series(dtype=np.int64)
-        if not 0 < len(counts) <= _MOST_SPELLINGS:
-            continue
-        of_word: dict[str, list[str]] = {}
-        for label in sorted(map(str, counts.index), key=lambda label: (-counts[label], label)):
-            if is_plain_word(label):
-                of_word.setdefault(label.strip().casefold(), []).append(label.strip())
-        if of_word:
-            found[str(name)] = {word: labels[0] for word, labels in of_word.items()}
-        several = [list(dict.fromkeys(labels)) for labels in of_word.values()]
-        alike = ["/".join(labels) for labels in several if len(labels) > 1]
-        if alike:
-            shown = ", ".join(alike)
-            notes.append(f"Column {name!r}: {shown} are taken as one label each, whatever their case.")
+    found, notes = _words_of_target(frame[target])
+    for name in frame.columns[frame.isna().any().to_numpy()]:
+        mark = _only_mark(frame[name])
+        if mark:
+            found[str(name)] = {**found.get(str(name), {}), "": EMPTY}
+            said = f"holds {mark!r} or nothing: an empty cell is the label {EMPTY!r}"
+            notes.append(f"Column {str(name)!r} {said}.")
     return found, notes
+
+
+def _words_of_target(target: pd.Series) -> tuple[dict[str, dict[str, str]], list[str]]:
+    """The spelling of the words of a target, by its name, and a note where there were several."""
+    counts = target.value_counts() if _holds_texts(target) else pd.Series(dtype=np.int64)
+    if not 0 < len(counts) <= _MOST_SPELLINGS:
+        return {}, []
+    of_word: dict[str, list[str]] = {}
+    labels = sorted(map(str, counts.index), key=lambda label: (-counts[label], label))
+    for label, word in one_case(labels).items():
+        of_word.setdefault(word, []).append(label.strip())
+    several = [list(dict.fromkeys(found)) for found in of_word.values()]
+    alike = ", ".join("/".join(found) for found in several if len(found) > 1)
+    notes = [f"Column {str(target.name)!r}: {alike} are taken as one label each, whatever their case."]
+    spelling = {word: found[0] for word, found in of_word.items()}
+    return ({str(target.name): spelling} if spelling else {}), notes if alike else []
+
+
+def _only_mark(column: pd.Series) -> str:
+    """The mark that is all that a column with empty cells holds, "" where it holds others."""
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        return ""
+    there = column.dropna()
+    if not len(there) or (there.iloc[:_LOOK] != there.iloc[0]).any() or there.nunique() > 1:
+        return ""
+    label = label_of(there.iloc[0])
+    return label if is_mark(label) else ""
 
 
 def spelled(frame: pd.DataFrame, spellings: Mapping[str, Mapping[str, str]]) -> pd.DataFrame:
     """The table with the words of these columns spelled as they were in training."""
     out = frame.copy(deep=False)
     for name, known in spellings.items():
-        if name in frame.columns and _holds_texts(frame[name]):
-            labels = {cell: known.get(cell.strip().casefold(), cell) for cell in _texts_in(frame[name])}
+        if name not in frame.columns:
+            continue
+        if "" in known:
+            there = frame[name].notna()
+            cells = frame[name].astype(object)
+            out[name] = cells.where(there, known[""]).map(label_of)
+        elif _holds_texts(frame[name]):
+            labels = {cell: known.get(plain_label(cell), cell) for cell in _texts_in(frame[name])}
             changed = {cell: label for cell, label in labels.items() if cell != label}
             if changed:
                 out[name] = frame[name].replace(changed)

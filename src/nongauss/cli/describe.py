@@ -27,6 +27,7 @@ _TOLD_ELSEWHERE = {
     "n_features_in_",
     "feature_names_in_",
     "encoded_names_",
+    "kept_columns_",
     "holds_training_rows_",
     "n_iter_",
     "converged_",
@@ -81,7 +82,7 @@ def _now() -> str:
 
 def model_description(model: Any, path: Path) -> dict[str, Any]:
     """All that is known of a model from a file, for JSON."""
-    from nongauss.estimator.persistence import manifest_of
+    from nongauss.estimator.model_file import manifest_of
 
     manifest = manifest_of(path)
     about = model.about_ or About()
@@ -123,7 +124,7 @@ def _is_plain(value: Any) -> bool:
 
 def description_text(model: Any, path: Path) -> str:
     """The same for a person."""
-    from nongauss.estimator.persistence import manifest_of
+    from nongauss.estimator.model_file import manifest_of
 
     manifest, about = manifest_of(path), model.about_ or About()
     head = [("File", f"{path}, format {manifest['format_version']}, nongauss {manifest['package_version']}")]

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from nongauss.cli.choose import CLASSIFICATION, REGRESSION
+from nongauss.cli.choose import CLASSIFICATION, REGRESSION, parameters_of
 from nongauss.cli.options import Choices
 from nongauss.cli.out_of_core import sampled_table
 from nongauss.cli.read import Declared, Table, load_table
+from nongauss.tables.screen import SAID, is_wide
 
-MOST_ROWS = {"sparse_gp": 50_000, "tggm": 60_000}
+MOST_ROWS = {"sparse_gp": 50_000, "tggm": 60_000, "auto": 10_000}
 """Rows that a model is fitted to in a minute or so of one core; fewer where each class has a function."""
 
 _FEWEST = 5_000
@@ -22,15 +26,28 @@ _FEWEST = 5_000
 ROWS_SEEN = 4_000_000
 """Rows times epochs of a network of numbers, where that is fewer than its usual epochs."""
 
+KEEP = "keep_columns"
+"""The parameter of a model by which columns are kept."""
+
 USUAL_EPOCHS, FEWEST_EPOCHS = 400, 40
 
 
-def load_rows(engine: str, data: Path, target: str, choices: Choices, declared: Declared) -> Table:
-    """The table that a fit in memory takes, or the sample by which one past memory is prepared."""
-    what = (data, target, choices.model, choices.task, choices.settings, declared)
+def load_rows(
+    engine: str, data: Path, target: str, choices: Choices, declared: Declared, why_single: str = ""
+) -> Table:
+    """The table that a fit in memory takes, or the sample by which one past memory is prepared.
+
+    `why_single`: why one model is fitted where all could be weighed.
+    """
+    if engine != "memory":
+        why_single = "only a table in memory can have all models weighed"
+    elif choices.max_epochs is not None:
+        why_single = "--max-epochs is of one"
+    what = (data, target, choices.model, choices.task, choices.settings, declared, why_single)
     if engine != "memory":
         return sampled_table(*what)
     table = enough_rows(load_table(*what), choices.most_rows, choices.seed)
+    table = telling_columns(table, declared.use)
     return table if choices.max_epochs is not None else enough_epochs(table)
 
 
@@ -55,6 +72,23 @@ def enough_rows(table: Table, most: int | None, seed: int) -> Table:
     return _taken(table, rows, note)
 
 
+def telling_columns(table: Table, use: Sequence[str]) -> Table:
+    """The table with a note where a fit will look only at columns that go with the target, and at `use`."""
+    n, n_columns, choice = len(table.y), table.rows.shape[1], table.choice
+    if not is_wide(n, n_columns) or KEEP not in parameters_of(choice.model, choice.task):
+        return table
+    if choice.settings.get(KEEP) == "all":
+        return table
+    note = (
+        f"{n_columns:,} columns for {n:,} rows: each fit looks only at those that go with the target beyond "
+        "chance, by its own rows, unless all together predict rows left out better. --use A,B has it look at "
+        f"these too, --set {KEEP}=all at all."
+    )
+    warnings.filterwarnings("ignore", message=f".*{SAID}")  # by each fit, of what the note says once
+    settings = {**choice.settings, KEEP: list(use)} if use else choice.settings
+    return _noted(table, note, settings)
+
+
 def enough_epochs(table: Table) -> Table:
     """The table with fewer epochs for a network of numbers whose rows are many, and a note that says so.
 
@@ -67,14 +101,19 @@ def enough_epochs(table: Table) -> Table:
     if "max_epochs" in choice.settings:
         return table
     note = f"Of {n:,} rows {epochs} epochs are taken instead of {USUAL_EPOCHS}; --max-epochs N overrules it."
-    choice = replace(choice, settings={**choice.settings, "max_epochs": epochs})
+    return _noted(table, note, {**choice.settings, "max_epochs": epochs})
+
+
+def _noted(table: Table, note: str, settings: Mapping[str, Any]) -> Table:
+    """The table with a note and with other settings of its model."""
+    choice = replace(table.choice, settings=settings)
     before = replace(table.before, choice=choice, notes=[*table.before.notes, note])
     return replace(table, before=before, notes=[*table.notes, note])
 
 
 def _usual(table: Table) -> int:
     most = MOST_ROWS.get(table.choice.model, 0)
-    if table.choice.model == "sparse_gp" and table.choice.task == CLASSIFICATION:
+    if table.choice.model in ("sparse_gp", "auto") and table.choice.task == CLASSIFICATION:
         n_classes = len(pd.unique(np.asarray(table.y)))
         most = max(_FEWEST, most // n_classes) if n_classes > 2 else most
     return most

@@ -13,7 +13,16 @@ import numpy.typing as npt
 import pandas as pd
 
 from nongauss.cli.before import Before, grouped_notes, left_out_notes
-from nongauss.cli.choose import ORDINAL, REGRESSION, Choice, candidates, choose, closest, parse_settings
+from nongauss.cli.choose import (
+    ORDINAL,
+    REGRESSION,
+    Choice,
+    by_evidence,
+    candidates,
+    choose,
+    closest,
+    parse_settings,
+)
 from nongauss.cli.declared import (
     NOTHING,
     Declared,
@@ -28,9 +37,10 @@ from nongauss.report.html import FrameInfo
 from nongauss.tables.column import ColumnKind, TargetKind
 from nongauss.tables.files import read_table
 from nongauss.tables.frame import InputTable, read_input
+from nongauss.tables.hints import with_hints
 from nongauss.tables.kinds import decode
 from nongauss.tables.labels import LabelCoder
-from nongauss.tables.learn import without_lost_cells
+from nongauss.tables.learn import told_once
 from nongauss.tables.roles import ColumnRole, gap_warnings, understand_columns
 from nongauss.tables.target_kinds import target_numbers, target_values, understand_target
 
@@ -116,13 +126,16 @@ def load_table(
     task: str = "auto",
     settings: Iterable[str] = (),
     declared: Declared = NOTHING,
+    why_single: str = "",
 ) -> Table:
     """Read a table, take out its target, drop rows and columns that no model can use, choose the model.
 
     `model`, `task`, `settings` ("name=value") and what is `declared` go before what the target looks like.
+    `why_single`: why one model is to be fitted where all could be weighed.
     Raises InputError where the target is not there, has no values, or has no model.
     """
-    return prepare(read_table(path), target, model, task, settings, declared, source=Path(path).name)
+    frame, source = read_table(path), Path(path).name
+    return prepare(frame, target, model, task, settings, declared, source=source, why_single=why_single)
 
 
 def prepare(
@@ -135,6 +148,7 @@ def prepare(
     *,
     source: str = "table",
     codes_as_labels: bool = True,
+    why_single: str = "",
 ) -> Table:
     """As `load_table`, for a frame in memory.
 
@@ -142,7 +156,7 @@ def prepare(
     label; not where other rows stay as they are.
     """
     _check_target(frame, target, source)
-    frame, spellings, alike = _cells(frame, declared, codes_as_labels)
+    frame, spellings, alike = _cells(frame, declared, target, codes_as_labels)
     column, (inputs, others) = frame[target], taken_out(frame, declared, target, source)
     keep = _rows_with_target(column, target, source)
     found = _understood(column, target, declared, inputs, task)
@@ -150,11 +164,13 @@ def prepare(
     values, given = target_values(column, found, target), parse_settings(settings)
     beside = beside_of(others, keep, declared, values)
     choice = choose(values, found.kind, model, task, given, needs=beside.fit_params)
+    if model == "auto":
+        choice = by_evidence(choice, found, given, beside.fit_params, why_single)
     y, levels, found = _for_task(column, found, choice.task, target)
-    rows, roles = _inputs(inputs, y, (target, source), declared, codes_as_labels)
-    rows, lost = without_lost_cells(rows)
+    rows, roles = _inputs(inputs, y, (target, source), found, declared, codes_as_labels)
+    rows, read_so = told_once(rows)
     asked = {name for name, value in (("model", model), ("task", task)) if value != "auto"}
-    notes = [*alike, *found.notes, *_on_rows(n_dropped, y, target), *beside.notes, *lost]
+    notes = [*alike, *found.notes, *_on_rows(n_dropped, y, target), *beside.notes, *read_so]
     before = Before(
         source=source,
         n_rows=len(y),
@@ -173,11 +189,11 @@ def prepare(
 
 
 def _cells(
-    frame: pd.DataFrame, declared: Declared, one_case: bool
+    frame: pd.DataFrame, declared: Declared, target: str, one_spelling: bool
 ) -> tuple[pd.DataFrame, dict[str, dict[str, str]], list[str]]:
-    """The table with declared gaps and, for `one_case`, words of one spelling; the spellings; notes."""
+    """The table with declared gaps and, for `one_spelling`, its target so; the spellings; notes."""
     frame = without_gap_values(frame, declared.missing).reset_index(drop=True)
-    spellings, notes = spellings_of(frame) if one_case else ({}, [])
+    spellings, notes = spellings_of(frame, target) if one_spelling else ({}, [])
     return spelled(frame, spellings), spellings, notes
 
 
@@ -208,11 +224,17 @@ def _understood(
         inputs=read_input(inputs) if inputs.shape[1] else None,
     )
     _check_is_target(found, target, task)
-    if found.kind is ColumnKind.CONSTANT and decode(target, column).values is None:
-        raise InputError(
-            f"There is nothing to predict in the target {target!r}. {found.reason} Choose another column."
-        )
+    _check_varies(found, target)
     return found
+
+
+def _check_varies(found: TargetKind, target: str) -> None:
+    """Raises InputError for a target that has one value in every row."""
+    if found.kind is ColumnKind.CONSTANT:
+        raise InputError(
+            f"There is nothing to predict in the target {target!r}. {found.reason} Choose another column, or "
+            "add rows in which it has other values."
+        )
 
 
 def _check_is_target(found: TargetKind, target: str, task: str) -> None:
@@ -258,7 +280,12 @@ def _for_task(
 
 
 def _inputs(
-    frame: pd.DataFrame, y: Any, names: tuple[str, str], declared: Declared, codes_as_labels: bool
+    frame: pd.DataFrame,
+    y: Any,
+    names: tuple[str, str],
+    found: TargetKind,
+    declared: Declared,
+    codes_as_labels: bool,
 ) -> tuple[InputTable, tuple[ColumnRole, ...]]:
     """The columns that a model gets, and what each column is for, those to be ignored at the end.
 
@@ -270,6 +297,8 @@ def _inputs(
     _check_some_left(X.shape[1] > 0, (), target, source)
     table = read_input(X)
     roles = understand_columns(table, target=y, target_name=target, use=declared.use)
+    told = [what for what in ("group", "exposure") if getattr(declared, what)]
+    roles = with_hints(table, roles, found, told)
     used = [place for place, role in enumerate(roles) if role.used]
     _check_some_left(bool(used), roles, target, source)
     rows = table.select(used)

@@ -1,4 +1,4 @@
-"""Save an estimator to one file and load it again: safetensors with a JSON manifest, nothing executed.
+"""Save an estimator to one file and load it again: a sealed file with a JSON manifest, nothing executed.
 
 The manifest holds plain data as a JSON tree, with the arrays kept apart as tensors: JSON values stand for
 themselves, every JSON object carries its kind under "$", classes go by stable names.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import enum
-import json
 import math
 import os
 import warnings
@@ -18,23 +17,14 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save as to_bytes
 
 import nongauss
 from nongauss.core.errors import InputError, NongaussWarning
-from nongauss.core.files import atomic_path
 from nongauss.core.records import is_persistable, record_name, registered_class
 from nongauss.estimator.base import NongaussEstimator
+from nongauss.estimator.model_file import PathLike, Tensors, read_model_file, write_model_file
 
-Tensors = dict[str, np.ndarray]
 ClassOf = Callable[[str], type]
-FORMAT_NAME = "nongauss"
-FORMAT_VERSION = 2
-"""2: classes by stable names; 1: by their modules of then."""
-
-PathLike = str | os.PathLike[str]
-
 # What a file's tensors can be, by NumPy's name; times are held as int64.
 _TENSOR_TYPES = frozenset(
     ["bool", *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))]
@@ -56,46 +46,29 @@ def save(estimator: NongaussEstimator, path: PathLike) -> None:
             f"{type(estimator).__qualname__}; use joblib for other objects."
         )
     tensors: Tensors = {}
-    manifest = {
-        "format": FORMAT_NAME,
-        "format_version": FORMAT_VERSION,
-        "package_version": nongauss.__version__,
-        "holds_training_rows": estimator.holds_training_rows_,
-        **_encode_estimator(estimator, tensors),
-    }
-    text = json.dumps(manifest, allow_nan=False)
-    with atomic_path(Path(path)) as temporary:
-        temporary.write_bytes(to_bytes(tensors, metadata={"nongauss": text}))
+    about = {"holds_training_rows": estimator.holds_training_rows_}
+    write_model_file(path, {**about, **_encode_estimator(estimator, tensors)}, tensors)
 
 
 def load(path: PathLike) -> Any:
     """Read the estimator that `save` wrote to `path`; arrays come back to the last bit.
 
     Only classes of this package are rebuilt and nothing in the file is executed. Raises `InputError` for
-    a file that is missing, truncated, not of this format, or written by a newer version.
+    a file that is missing, truncated, changed in any byte, not of this format, or written by a newer version.
+    Files of version 0.1 have no checksum: they are loaded with a `NongaussWarning`.
     """
     source = Path(path).expanduser()
-    if not source.is_file():
-        raise InputError(f"There is no file {str(source)!r}; check the path.")
-    manifest, tensors = _read(source)
-    _check_version(manifest, source)
+    manifest, tensors = read_model_file(source)
     cls = _estimator_class(str(manifest.get("class")), source)
     try:
         return _decode_estimator(cls, manifest, tensors)
     except InputError:
         raise
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError) as error:
         raise InputError(
             f"{str(source)!r} does not fit this version of nongauss ({error!r}); it was written by version "
             f"{manifest.get('package_version')}, so load it with that version or save the model anew."
         ) from error
-
-
-def manifest_of(path: PathLike) -> dict[str, Any]:
-    """What a file that `load` reads says of itself: its format, the version that wrote it, the class."""
-    with safe_open(Path(path).expanduser(), framework="numpy") as file:
-        manifest: dict[str, Any] = json.loads(file.metadata()["nongauss"])
-    return manifest
 
 
 def _encode_estimator(estimator: NongaussEstimator, tensors: Tensors) -> dict[str, Any]:
@@ -153,36 +126,6 @@ def _is_live(value: Any) -> bool:
     if isinstance(value, (np.random.RandomState, np.random.Generator)):
         return True
     return callable(value) and not is_persistable(type(value))
-
-
-def _read(source: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    try:
-        with safe_open(source, framework="numpy") as file:
-            text = (file.metadata() or {}).get("nongauss")
-            tensors = {} if text is None else {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except (SafetensorError, OSError) as error:
-        raise InputError(
-            f"{str(source)!r} cannot be read: it is truncated, damaged or not a file written by "
-            f"nongauss.save ({error}); copy it again or save the model anew."
-        ) from error
-    try:
-        manifest = json.loads(text or "null")
-    except ValueError:
-        manifest = None
-    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT_NAME:
-        raise InputError(f"{str(source)!r} was not written by nongauss.save; it holds no nongauss model.")
-    return manifest, tensors
-
-
-def _check_version(manifest: dict[str, Any], source: Path) -> None:
-    version = manifest.get("format_version")
-    if not isinstance(version, int) or version < 1:
-        raise InputError(f"{str(source)!r} is damaged: its format version is {version!r}.")
-    if version > FORMAT_VERSION:
-        raise InputError(
-            f"{str(source)!r} has format version {version}, written by nongauss "
-            f"{manifest.get('package_version')}; this version reads up to {FORMAT_VERSION}: upgrade nongauss."
-        )
 
 
 def _estimator_class(name: str, source: Path) -> type:
@@ -317,13 +260,7 @@ def _encode_array(array: np.ndarray, tensors: Tensors, where: str) -> dict[str, 
 
 def _decode_array(tree: Any, tensors: Mapping[str, np.ndarray]) -> np.ndarray:
     if tree["$"] in ("strings", "objects"):
-        dtype = np.dtype(tree["dtype"]) if tree["$"] == "strings" else np.dtype(object)
-        if dtype.kind not in "UO":
-            raise ValueError(f"text cannot be of type {dtype}")
-        array = np.empty(len(tree["items"]), dtype=dtype)
-        for i, item in enumerate(tree["items"]):
-            array[i] = decode(item, tensors, _no_classes)
-        return array.reshape(tree["shape"])
+        return _decode_cells(tree, tensors)
     array = np.array(tensors[tree["name"]])
     if tree["$"] == "time":
         dtype = np.dtype(tree["dtype"])
@@ -331,6 +268,20 @@ def _decode_array(tree: Any, tensors: Mapping[str, np.ndarray]) -> np.ndarray:
             raise ValueError(f"a time cannot be of type {dtype}")
         array = array.view(dtype)
     return array.T if tree["fortran"] else array
+
+
+def _decode_cells(tree: Any, tensors: Mapping[str, np.ndarray]) -> np.ndarray:
+    """An array of text, or of any plain values, from its cells. It is as wide as its longest text."""
+    cells = np.empty(len(tree["items"]), dtype=object)
+    for i, item in enumerate(tree["items"]):
+        cells[i] = decode(item, tensors, _no_classes)
+    if tree["$"] == "objects":
+        return cells.reshape(tree["shape"])
+    stated = np.dtype(tree["dtype"])
+    longest = max((len(text) for text in cells), default=0)
+    if stated.kind != "U" or not all(type(text) is str for text in cells) or longest > stated.itemsize // 4:
+        raise ValueError(f"text that is not of type {stated}")
+    return cells.astype(f"{stated.byteorder}U{max(longest, 1)}").reshape(tree["shape"])
 
 
 def _no_classes(name: str) -> type:

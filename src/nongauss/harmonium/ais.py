@@ -14,17 +14,18 @@ import numpy as np
 from scipy.special import expit, gammaln, logsumexp
 
 from nongauss.core.errors import InputError
-from nongauss.harmonium.data import unlabelled
+from nongauss.harmonium.data import VisibleRows, unlabelled
 from nongauss.harmonium.exponential_families import (
     Array,
+    Layout,
     dense,
     log_partition,
     sample_visible,
     softplus,
     totals_of,
 )
-from nongauss.harmonium.objective import chain_log_joint, log_marginal
-from nongauss.harmonium.posterior import infer_features
+from nongauss.harmonium.objective import log_marginal
+from nongauss.harmonium.posterior import UNSEEN
 from nongauss.harmonium.predict import CELLS, Machine
 
 
@@ -61,27 +62,33 @@ def annealed_log_partition(
 
 
 def log_likelihood(
-    machine: Machine, X: Any, rng: np.random.Generator, n_chains: int = 200, n_steps: int = 1000
+    machine: Machine,
+    X: Any,
+    rng: np.random.Generator,
+    n_chains: int = 200,
+    n_steps: int = 1000,
+    missing: Array | None = None,
 ) -> Array:
-    """log p(x) of encoded rows X (N, D) without gaps, nats (N,).
+    """log p(x) of the seen cells of encoded rows X (N, D), nats (N,); `missing` (N, D): the others, or None.
 
     Real columns by the density of encoded values, counts given their sum. Some rows at a time are made dense.
     """
     log_z = annealed_log_partition(machine, rng, n_chains, n_steps)[0] if machine.reading == "global" else 0.0
     out = np.empty(X.shape[0])
-    for place, rows in unlabelled(X).blocks(CELLS):
+    for place, rows in unlabelled(X, missing).blocks(CELLS):
         x = dense(rows.X, np.float64)
         scaled = x * machine.params.scale
-        if machine.reading == "chain":
-            relative = _by_importance(machine, x, scaled, rng, n_chains)
+        seen = np.ones(x.shape) if rows.missing is None else (~rows.missing).astype(np.float64)
+        if machine.reading == "chain" or rows.missing is not None:
+            relative = _by_importance(machine, rows, scaled * seen, seen, rng, n_chains) - log_z
         else:
             relative = log_marginal(machine.params, machine.units, machine.prior.log_odds, scaled) - log_z
-        out[place] = _log_base(machine, scaled) + relative
+        out[place] = _log_base(machine, scaled * seen, seen) + relative
     return out
 
 
-def _log_base(machine: Machine, x: Array) -> Array:
-    """The log base measure of scaled rows (B, D), (B,): what does not depend on the features.
+def _log_base(machine: Machine, x: Array, seen: Array) -> Array:
+    """The log base measure of scaled rows (B, D) over their seen cells: what does not depend on the features.
 
     log scale - (x^2 + log 2 pi) / 2 of a real cell, log (sum x)! - sum log x! of a block of counts.
     """
@@ -90,22 +97,45 @@ def _log_base(machine: Machine, x: Array) -> Array:
         part = x[:, block.place]
         if block.kind == "real":
             log_scale = np.log(machine.params.scale[block.place])
-            out += (log_scale - 0.5 * (part**2 + np.log(2 * np.pi))).sum(axis=1)
+            out += (seen[:, block.place] * (log_scale - 0.5 * (part**2 + np.log(2 * np.pi)))).sum(axis=1)
         elif block.kind == "counts":
             out += gammaln(part.sum(axis=1) + 1.0) - gammaln(part + 1.0).sum(axis=1)
     return out
 
 
-def _by_importance(machine: Machine, X: Array, x: Array, rng: np.random.Generator, n_draws: int) -> Array:
-    """log mean_s p(x, z_s) / q(z_s | x), z_s ~ q, of the chain graph: (B,), X encoded and x scaled rows."""
-    q = np.clip(infer_features(machine.params, machine.layout, machine.prior, unlabelled(X)), 0.001, 0.999)
-    totals = totals_of(machine.layout, x)
+def _by_importance(
+    machine: Machine, rows: VisibleRows, x: Array, seen: Array, rng: np.random.Generator, n_draws: int
+) -> Array:
+    """log mean_s p(x, z_s) / q(z_s | x), z_s ~ q, over the seen cells: (B,), x scaled rows, 0 where not seen.
+
+    Of the globally normalised model p~(x, z) = exp(x a + (beta + log odds) z) with A(a) of each cell that is
+    not seen.
+    """
+    mean = machine.hidden(rows.X, rows.missing)
+    q = np.clip(mean, 0.001, 0.999)
+    params, layout, odds = machine.params, machine.layout, machine.prior.log_odds
+    totals = totals_of(layout, x)
     ratios = np.empty((n_draws, len(x)))
     for s in range(n_draws):
         z = (rng.random(q.shape) < q).astype(np.float64)
         own = (z * np.log(q) + (1 - z) * np.log1p(-q)).sum(axis=1)
-        ratios[s] = (
-            chain_log_joint(machine.params, machine.layout, machine.prior.log_odds, x, totals, z) - own
-        )
+        a = z @ params.weights.T + params.visible_bias
+        told = (x * a).sum(axis=1)
+        if machine.reading == "chain":
+            prior = (z * odds - softplus(odds)).sum(axis=1)
+            joint = prior + told - log_partition(layout, _only(layout, a, seen), totals)
+        else:
+            unseen = log_partition(layout, _only(layout, a, 1.0 - seen), totals)
+            joint = told + z @ (params.hidden_bias + odds) + unseen
+        ratios[s] = joint - own
     out: Array = logsumexp(ratios, axis=0) - np.log(n_draws)
+    return out
+
+
+def _only(layout: Layout, a: Array, cells: Array) -> Array:
+    """Natural parameters (B, D) whose log partition is that of some cells, 1 in (B, D), alone."""
+    out = np.where(cells > 0, a, UNSEEN)
+    for block in layout:
+        if block.kind == "real":
+            out[:, block.place] = a[:, block.place] * cells[:, block.place]
     return out

@@ -19,11 +19,12 @@ from nongauss.harmonium.config import MOST_SAMPLED
 from nongauss.harmonium.exponential_families import RANGES, Array, Layout, totals_of
 from nongauss.harmonium.visible_units import UnitCoder, VisibleUnit, unit_coder
 from nongauss.tables.column import Column
+from nongauss.tables.encoder import TableEncoder
 from nongauss.tables.frame import check_width, n_rows_of
 from nongauss.tables.labels import LabelCoder, class_target, labels_of
 from nongauss.tables.learn import as_source, learn
 from nongauss.tables.rows import canonical_sparse
-from nongauss.tables.source import Encoded, Part, Sample, Source, first_rows, naming, weight_of
+from nongauss.tables.source import Encoded, Part, Sample, Source, first_rows, itself, naming, weight_of
 from nongauss.tables.sparse import SparseTable
 
 GAP = np.float32(3e38)
@@ -73,12 +74,17 @@ class RowSource(NamedTuple):
 
 class HarmoniumTable(NamedTuple):
     """A table as a fit takes it: its units, its rows or a sample of them, its classes (None without labels),
-    and all rows if the sample is not the table (else None)."""
+    and all rows if the sample is not the table (else None).
+
+    `part`: the table as it came, where it is dense and in memory, and the `encoder` of its columns.
+    """
 
     coder: UnitCoder
     rows: VisibleRows
     classes: LabelCoder | None
     all_rows: RowSource | None
+    part: Part | None = None
+    encoder: TableEncoder | None = None
 
 
 # ------------------------------------------------------------- statistics of rows
@@ -153,7 +159,11 @@ def read_table(
     if not first.is_all:
         parts, counted = encoded.map(as_visible_rows, has_gaps), learned.counted
         all_rows = RowSource(parts, counted.rows, counted.weight, first.checksum)
-    return HarmoniumTable(coder, as_visible_rows(first.rows, has_gaps), classes, all_rows)
+    rows = as_visible_rows(first.rows, has_gaps)
+    if not source.in_memory or sp.issparse(X):
+        return HarmoniumTable(coder, rows, classes, all_rows)
+    (part,) = source.each(itself)
+    return HarmoniumTable(coder, rows, classes, all_rows, part, learned.encoder)
 
 
 def _first_rows(part: Encoded, most: int | None) -> Sample | None:

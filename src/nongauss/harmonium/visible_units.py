@@ -20,7 +20,8 @@ from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.core.records import persistable
 from nongauss.harmonium.exponential_families import KINDS, Layout, UnitBlock
 from nongauss.tables.column import ColumnSummary, listed
-from nongauss.tables.encoder import ColumnCode, TableEncoder
+from nongauss.tables.column_code import ColumnCode
+from nongauss.tables.encoder import TableEncoder
 from nongauss.tables.kinds.number import Moments
 from nongauss.tables.learn import Learned
 

@@ -1,4 +1,4 @@
-"""A fit on disk: one safetensors file with the steps of the fit so far, from which it goes on where it was.
+"""A fit on disk: one sealed file with the steps of the fit so far, from which it goes on where it was.
 
 The steps of a fit are loops, and single computations whose result is worth keeping. Each has a name of its
 own in the fit and asks for the `Entry` of that name; what the file has of it need not be computed again.
@@ -18,20 +18,21 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save
 
 from nongauss.core.errors import InputError
-from nongauss.core.files import atomic_path
 from nongauss.core.records import leaves_of, rebuilt
+from nongauss.core.sealed import Damaged, read_sealed, write_sealed
 from nongauss.optimise.course import Snapshot, Status
 
-_FORMAT = "nongauss-checkpoint-3"
+_FORMAT = "nongauss-checkpoint-4"
 
 T = TypeVar("T")
 
 COST = 0.05
 """Most of the time that writing may take."""
+
+_MALFORMED = (LookupError, TypeError, ValueError, AttributeError, RecursionError)
+"""What reading text that is not of the expected form ends with."""
 
 
 class _Kept(NamedTuple):
@@ -52,6 +53,7 @@ class _File:
     asked: set[str] = field(default_factory=set)
     written: float = field(default_factory=time.monotonic)
     cost: float = 0.0
+    lock: Any = None
 
 
 @dataclass
@@ -61,7 +63,8 @@ class Checkpoint:
     It is written at most every `every_seconds`, or so seldom that writing takes a twentieth of the time.
     The fingerprint stands for all that makes a resumed fit the same fit (data, parameters, version); it is
     compared as text. A fit that came to its end removes the file by `end`; one that was stopped or killed
-    leaves it.
+    leaves it. From the first step to `end` the file is this process's alone, by a lock beside it that the
+    operating system takes from a process that is gone.
     """
 
     path: str | os.PathLike[str]
@@ -79,10 +82,11 @@ class Checkpoint:
     def entry(self, name: str) -> Entry:
         """The step of this name.
 
-        Raises InputError if the file is damaged or is of another fit, ValueError for a name that was asked
-        for before in this fit.
+        Raises InputError if the file is damaged, is of another fit or in use by another process, ValueError
+        for a name that was asked for before in this fit.
         """
         if self._file.steps is None:
+            self._lock()
             self._file.steps = self._read()
         whole = self._part + name
         if whole in self._file.asked:
@@ -100,6 +104,9 @@ class Checkpoint:
             Path(self.path).unlink(missing_ok=True)
         self._file.steps = None
         self._file.asked.clear()
+        if self._file.lock is not None:
+            Path(self._file.lock.lock_file).unlink(missing_ok=True)
+            self._file.lock.release(force=True)
 
     def kept(self, name: str) -> _Kept | None:
         """What there is of a step."""
@@ -133,13 +140,8 @@ class Checkpoint:
             for number, kept in enumerate(self._file.steps.values())
             for path, one in kept.arrays.items()
         }
-        labels = {
-            "format": _FORMAT,
-            "fingerprint": self.fingerprint,
-            "steps": json.dumps({name: kept.progress for name, kept in self._file.steps.items()}),
-        }
-        with atomic_path(Path(self.path)) as temporary:
-            Path(temporary).write_bytes(save(every, metadata=labels))
+        steps = json.dumps({name: kept.progress for name, kept in self._file.steps.items()})
+        write_sealed(self.path, every, {"format": _FORMAT, "fingerprint": self.fingerprint, "steps": steps})
         self._file.written = time.monotonic()
         self._file.cost = self._file.written - began
 
@@ -148,25 +150,42 @@ class Checkpoint:
         path = os.fspath(self.path)
         return InputError(f"The checkpoint file {path!r} {what}; delete it or give another path.")
 
-    def _read(self) -> dict[str, _Kept]:
+    def _lock(self) -> None:
+        """Keep other processes from this file. Raises InputError if one has it."""
+        from filelock import FileLock, Timeout  # costs as much to import as all the rest of this module
+
         path = Path(self.path)
-        if not path.exists():
+        beside = path.with_name(f"{path.name}.lock")
+        lock = FileLock(beside, timeout=0, is_singleton=True, thread_local=False)
+        try:
+            lock.acquire()
+        except Timeout as error:
+            raise InputError(
+                f"The checkpoint file {os.fspath(path)!r} is in use by another process; wait until that fit "
+                "has ended, or give another path."
+            ) from error
+        self._file.lock = lock
+
+    def _read(self) -> dict[str, _Kept]:
+        if not Path(self.path).exists():
             return {}
         try:
-            with safe_open(path, framework="numpy") as file:
-                labels = file.metadata() or {}
-                arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        except (SafetensorError, OSError) as error:
+            content = read_sealed(self.path)
+        except (Damaged, OSError) as error:
             raise self.refuse(f"cannot be read ({error})") from error
-        if labels.get("format") != _FORMAT:
+        labels = content.labels
+        if labels.get("format") != _FORMAT or not content.is_sealed:
             raise self.refuse(f"is not of the format {_FORMAT}")
         if labels.get("fingerprint") != self.fingerprint:
             raise self.refuse("is of a fit with other data or parameters")
-        steps = json.loads(labels["steps"])
-        return {
-            name: _Kept(_own(arrays, number, progress), progress)
-            for number, (name, progress) in enumerate(steps.items())
-        }
+        try:
+            steps = dict(json.loads(labels["steps"]))
+            return {
+                name: _Kept(_own(content.arrays, number, progress), progress)
+                for number, (name, progress) in enumerate(steps.items())
+            }
+        except _MALFORMED as error:
+            raise self.refuse(f"has steps of an unknown form ({error!r})") from error
 
 
 class Entry:
@@ -183,20 +202,19 @@ class Entry:
         kept = self.checkpoint.kept(self.name)
         if kept is None:
             return None
-        tree = _arrays_of(like._replace(best=like.state if kept.progress["has_best"] else None))
-        leaves = leaves_of(tree)
-        if _forms(kept.arrays) != _forms({path: np.asarray(leaf) for path, leaf in leaves.items()}):
-            raise self.refuse()
-        state, best = rebuilt(tree, {path: _like(kept.arrays[path], leaf) for path, leaf in leaves.items()})
-        ran = {name: kept.progress[name] for name in ("trace", "n_iter", "seconds")}
-        status = kept.progress["status"]
-        if status is None:
+        try:
+            found = _snapshot(kept, like)
+        except _MALFORMED as error:
+            raise self.refuse() from error
+        if found.status is None:
             self.checkpoint.forget_after(self.name)
-        return Snapshot(state, best=best, status=status and Status[status], **ran)
+        return found
 
     def refuse(self) -> InputError:
         """The error to raise where the file has this step in another form."""
-        return self.checkpoint.refuse("holds arrays of other names, shapes or types than this fit")
+        return self.checkpoint.refuse(
+            "holds a step of another form than this fit: arrays of other names, shapes or types"
+        )
 
     def save(self, snapshot: Callable[[], Snapshot]) -> None:
         """Write where the step stands, if it is time to."""
@@ -227,6 +245,18 @@ def computed_once(checkpoint: Checkpoint | None, name: str, work: Callable[[], T
     result = work()
     entry.end(Snapshot(result, [], 0, 0.0), Status.COMPLETED)
     return result
+
+
+def _snapshot(kept: _Kept, like: Snapshot) -> Snapshot:
+    """What the file has, built like `like`. Raises one of _MALFORMED where it is of another form."""
+    tree = _arrays_of(like._replace(best=like.state if kept.progress["has_best"] else None))
+    leaves = leaves_of(tree)
+    if _forms(kept.arrays) != _forms({path: np.asarray(leaf) for path, leaf in leaves.items()}):
+        raise ValueError("arrays of other names, shapes or types")
+    state, best = rebuilt(tree, {path: _like(kept.arrays[path], leaf) for path, leaf in leaves.items()})
+    trace, status = [dict(row) for row in kept.progress["trace"]], kept.progress["status"]
+    n_iter, seconds = int(kept.progress["n_iter"]), float(kept.progress["seconds"])
+    return Snapshot(state, trace, n_iter, seconds, best, status and Status[status])
 
 
 def _arrays_of(snapshot: Snapshot) -> tuple[Any, Any]:

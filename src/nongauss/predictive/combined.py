@@ -119,6 +119,15 @@ class MixtureDistribution(_OfParts):
     def __len__(self) -> int:
         return int(self._weights.shape[1])
 
+    def _take(self, rows: npt.NDArray[np.intp]) -> MixtureDistribution:
+        """The mixtures of the rows of these numbers: those rows of each of a part's laws."""
+        starts = (np.arange(0, len(part), len(self)) for part in self._parts)
+        parts = [
+            part._take((start[:, None] + rows).ravel())
+            for part, start in zip(self._parts, starts, strict=True)
+        ]
+        return MixtureDistribution(parts, self._weights[:, rows])
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}(n_rows={len(self)}, n_laws={len(self._weights)})"
 
@@ -273,6 +282,21 @@ class ByRowDistribution(_OfParts):
 
     def __len__(self) -> int:
         return sum(map(len, self._rows))
+
+    def _take(self, rows: npt.NDArray[np.intp]) -> PredictiveDistribution:
+        """The laws of the rows of these numbers, each from its part."""
+        part, place = np.empty((2, len(self)), dtype=np.intp)
+        for number, own in enumerate(self._rows):
+            part[own], place[own] = number, np.arange(len(own))
+        chosen = [np.flatnonzero(part[rows] == number) for number in range(len(self._parts))]
+        kept = [number for number, own in enumerate(chosen) if len(own)] or [0]
+        parts = [self._parts[number]._take(place[rows[chosen[number]]]) for number in kept]
+        return by_rows(parts, [chosen[number] for number in kept])
+
+    def crps(self, y: npt.ArrayLike) -> FloatArray:
+        """Continuous ranked probability score of each output at `y`: (N, P)."""
+        target = self._checked(y)
+        return self._placed([part.crps(target[own]) for part, own in self._pairs()])
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(n_rows={len(self)}, parts={list(self._parts)})"

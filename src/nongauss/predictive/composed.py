@@ -6,12 +6,14 @@ Their moments, densities and quantiles are exact: nothing is simulated or tabula
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, final
+from copy import copy
+from typing import Any, Self, final
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr
 
+from nongauss.predictive import crps
 from nongauss.predictive.distribution import (
     FloatArray,
     PredictiveDistribution,
@@ -54,6 +56,13 @@ class _OfGaussians(PredictiveDistribution):
     def __repr__(self) -> str:
         return f"{type(self).__name__}(n_rows={len(self)})"
 
+    def _take(self, rows: npt.NDArray[np.intp]) -> Self:
+        """The laws of the rows of these numbers; the moments are known."""
+        out = copy(self)
+        out.inner = self.inner._take(rows)
+        out._mean, out._variance = self._mean[rows], self._variance[rows]
+        return out
+
     @property
     def mean(self) -> FloatArray:
         """Expectation, exact: (N,)."""
@@ -95,6 +104,14 @@ class LogNormalDistribution(_OfGaussians):
         """`n` draws for each row: (N, n). Equal `random_state`, equal draws."""
         with np.errstate(over="ignore"):
             out: FloatArray = np.exp(self.inner.sample(n, random_state))
+        return out
+
+    def crps(self, y: npt.ArrayLike) -> FloatArray:
+        """Continuous ranked probability score at `y`, in closed form: (N,)."""
+        target = checked_target(y, (len(self),))
+        out = np.empty(len(self))
+        for rows, log_weights, means, sds in self.inner._blocks():
+            out[rows] = crps.log_gaussians(target[rows], np.exp(log_weights), means[..., 0], sds[..., 0])
         return out
 
     def _log(self, y: npt.ArrayLike) -> tuple[npt.NDArray[np.bool_], FloatArray]:
@@ -171,6 +188,15 @@ class PointMassDistribution(PredictiveDistribution):
 
     def __len__(self) -> int:
         return self._n_rows
+
+    def _take(self, rows: npt.NDArray[np.intp]) -> PointMassDistribution:
+        """The value for as many rows."""
+        return PointMassDistribution(self._value, len(rows), discrete=self._discrete)
+
+    def crps(self, y: npt.ArrayLike) -> FloatArray:
+        """|y - value|: (N,)."""
+        out: FloatArray = np.abs(checked_target(y, (len(self),)) - self._value)
+        return out
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._value:g}, n_rows={len(self)})"

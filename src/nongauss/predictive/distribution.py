@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import numbers
 from abc import ABC, abstractmethod
-from typing import Any, final
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 import numpy.typing as npt
 
 from nongauss.core.errors import InputError
+from nongauss.predictive.crps import by_cdf
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -55,6 +60,13 @@ class PredictiveDistribution(ABC):
     def __len__(self) -> int:
         """The number of rows N."""
 
+    @abstractmethod
+    def _take(self, rows: npt.NDArray[np.intp]) -> PredictiveDistribution:
+        """The law of the rows of these numbers, 0..N-1 in any order, each as often as it is named."""
+
+    index: Any = None
+    """Labels of the rows, a pandas index (N,), where the law is of the rows of a frame."""
+
     @property
     def is_discrete(self) -> bool:
         """Is all probability at whole numbers, so that `log_prob` is of probabilities?"""
@@ -64,6 +76,66 @@ class PredictiveDistribution(ABC):
     def atoms(self) -> tuple[float, ...]:
         """Single values with a probability of their own beside a density; there `log_prob` is of it."""
         return ()
+
+    @final
+    def __getitem__(self, rows: Any) -> PredictiveDistribution:
+        """The law of some rows: a number, a slice, a list of numbers, or a mask (N,). Raises IndexError.
+
+        One number gives the law of one row, N = 1. Negative numbers count from the end.
+        """
+        chosen = np.atleast_1d(np.arange(len(self), dtype=np.intp)[rows])
+        if chosen.ndim != 1:
+            raise IndexError("rows are a number, a slice, or one list or mask: a law has one axis of rows.")
+        out = self._take(chosen)
+        if self.index is not None:
+            out.index = self.index[chosen]
+        return out
+
+    def crps(self, y: npt.ArrayLike) -> FloatArray:
+        """Continuous ranked probability score of each output at `y`, units of the target: (N, P).
+
+        It is the integral of (F(x) - 1[y <= x])^2, lower is better; |y - v| where the law is one value v.
+        `y` is (N, P), or one number for all. Exact in closed form, or for laws that have none to about 1e-6
+        of their spread, from the distribution function; never by draws. Gneiting and Raftery, Journal of the
+        American Statistical Association 102 (2007), section 4.2.
+        """
+        return by_cdf(self, checked_target(y, self.mean.shape))
+
+    @final
+    def prob(self, lower: npt.ArrayLike, upper: npt.ArrayLike) -> FloatArray:
+        """P(lower <= Y <= upper) of each output alone: (N, P).
+
+        Both ends belong to it, which matters where single values have a probability: P(2 <= Y <= 3) of a
+        count is that of 2 and 3. For a count below 3 give `upper` 2, for an amount above 0 the smallest one
+        as `lower`. `lower` and `upper` are (N, P) or numbers; infinite ends are allowed. Raises InputError.
+        """
+        shape = self.mean.shape
+        low, high = checked_target(lower, shape), checked_target(upper, shape)
+        if (low > high).any():
+            row = int(np.argwhere(low > high)[0, 0])
+            raise InputError(f"lower must not be above upper: got {low[row]} and {high[row]} in row {row}.")
+        below = self.cdf(np.nextafter(low, -np.inf))  # in floating point, P(Y < lower)
+        out: FloatArray = np.clip(self.cdf(high) - below, 0.0, 1.0)
+        return out
+
+    @final
+    def to_frame(self, quantiles: Sequence[float] = (0.05, 0.5, 0.95)) -> pd.DataFrame:
+        """A frame with one row a row of the law: `mean`, `sd`, and a column such as `q_0.05` a quantile.
+
+        The index is that of the frame that was predicted, else 0..N-1. Of P > 1 outputs the columns have two
+        levels, the number of the output first. Raises InputError for levels outside 0 to 1.
+        """
+        import pandas as pd
+
+        levels = np.atleast_1d(checked_levels(quantiles))
+        names = ["mean", "sd", *(f"q_{level:g}" for level in levels)]
+        found = self.quantile(levels)  # (N, Q, P)
+        values = np.concatenate([self.mean[:, None], self.std[:, None], found], axis=1)
+        if values.ndim == 2:
+            return pd.DataFrame(values, columns=names, index=self.index)
+        columns = pd.MultiIndex.from_product([range(values.shape[2]), names], names=["output", "figure"])
+        flat = np.moveaxis(values, 2, 1).reshape(len(self), -1)
+        return pd.DataFrame(flat, columns=columns, index=self.index)
 
     @property
     def knows_tails(self) -> bool:
@@ -123,7 +195,7 @@ def checked_target(y: npt.ArrayLike, shape: tuple[int, ...]) -> FloatArray:
             f"y does not fit this distribution: got shape {np.shape(y)}, expected {shape}; "
             "pass one target for each row that was predicted."
         )
-    missing = np.isnan(target.reshape(len(target), -1)).any(axis=1)
+    missing = np.isnan(target) if target.ndim == 1 else np.isnan(target).any(axis=1)
     if missing.any():
         raise InputError(f"y has a missing value in row {int(missing.argmax())}; leave that row out.")
     return target

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from typing import Protocol, final
+from typing import Protocol, Self, final
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +27,7 @@ _FEWEST, _MOST = 33, 1025
 _GRID_Z = np.linspace(-7.0, 7.0, 43)
 _GRID_WEIGHT = np.exp(-0.5 * _GRID_Z**2) / np.exp(-0.5 * _GRID_Z**2).sum()
 _COARSE, _FINE = 600, 1201
+_EACH = 801  # whole numbers that are looked at one by one
 _LARGEST = 1e12
 _NEGLIGIBLE = 28.0  # nats below the mode
 
@@ -88,6 +89,12 @@ class LatentDistribution(RowwiseDistribution):
         needed = 2.0 * _REACH * np.sqrt(1.0 + (sd * self._sharpness).max(axis=0) ** 2) / 0.8
         sizes = 2.0 ** np.ceil(np.log2(np.clip(needed, _FEWEST, _MOST - 1))) + 1
         self._n_points = sizes.astype(np.intp)
+
+    def _take(self, rows: npt.NDArray[np.intp]) -> Self:
+        """The laws of the rows of these numbers, with what is known of their sharpness."""
+        out = super()._take(rows)
+        out._sharpness, out._n_points = self._sharpness[:, rows], self._n_points[rows]
+        return out
 
     def _blocks(self) -> Iterator[npt.NDArray[np.intp]]:
         """Rows that need equally many points, few enough for their points to fit into memory."""
@@ -194,6 +201,31 @@ class GridDistribution(RowwiseDistribution):
             rows = np.arange(start, min(start + 64, len(self)))
             self._grid[rows], self._mass[rows] = self._tabulated(rows)
 
+    def _take(self, rows: npt.NDArray[np.intp]) -> Self:
+        """The laws of the rows of these numbers, as tabulated."""
+        out = super()._take(rows)
+        out._grid, out._mass = self._grid[rows], self._mass[rows]
+        return out
+
+    def crps(self, y: npt.ArrayLike) -> FloatArray:
+        """Continuous ranked probability score at `y`, exact for the distribution function as tabulated: (N,).
+
+        Where F is linear from F_0 to F_1 over a length h, F^2 integrates to h (F_0^2 + F_0 F_1 + F_1^2) / 3.
+        """
+        if self._support == "count":
+            return super().crps(y)
+        target = self._checked(y)
+        middle = np.cumsum(self._mass, axis=1) - 0.5 * self._mass
+        ends = self._grid[:, 0], self._grid[:, -1]
+        out = np.maximum(ends[0] - target, 0.0) + np.maximum(target - ends[1], 0.0)
+        for n, at in enumerate(np.clip(target, *ends)):
+            x = np.sort(np.append(self._grid[n], at))
+            below = np.interp(x, self._grid[n], middle[n])
+            for part, value in ((x <= at, below), (x >= at, 1.0 - below)):
+                a, b = value[part][:-1], value[part][1:]
+                out[n] += np.diff(x[part]) @ (a * a + a * b + b * b) / 3.0
+        return out
+
     def _log_density(self, y: FloatArray, rows: npt.NDArray[np.intp]) -> FloatArray:
         """log p(y) at y (n, G) of rows (n,)."""
         f = self._m[:, rows, None] + np.sqrt(self._v[:, rows, None]) * _GRID_Z
@@ -222,14 +254,17 @@ class GridDistribution(RowwiseDistribution):
         return y, mass / mass.sum(axis=1, keepdims=True)
 
     def _counts(self, rows: npt.NDArray[np.intp]) -> tuple[FloatArray, FloatArray]:
-        """Whole numbers about the mode, every one where they are few, else spaced."""
+        """Whole numbers from the first likely one on: every one of the first, then the middles of runs."""
         y = np.floor(np.concatenate([np.arange(200.0), np.geomspace(200.0, _LARGEST, _COARSE)]))
         y = np.tile(np.unique(y), (len(rows), 1))
         density = self._log_density(y, rows)
         low, high = _extent(y, density)
-        step = np.maximum(np.ceil((high - low) / (_FINE - 1)), 1.0)
-        y = low + step * np.arange(_FINE)
-        mass = np.exp(self._log_density(y, rows)) * step
+        last = np.maximum(high - low, _EACH)[:, 0] + 1.0
+        ends = np.geomspace(_EACH, last, _FINE - _EACH + 1, axis=1)
+        begins = np.column_stack([np.tile(np.arange(_EACH), (len(rows), 1)), np.floor(ends)])
+        length = np.diff(begins, axis=1)  # 0 where a run is empty
+        y = low + begins[:, :-1] + np.floor(0.5 * np.maximum(length - 1.0, 0.0))
+        mass = np.exp(self._log_density(y, rows)) * length
         return y, mass / mass.sum(axis=1, keepdims=True)
 
     def _moments(self) -> tuple[FloatArray, FloatArray]:
@@ -275,7 +310,7 @@ class GridDistribution(RowwiseDistribution):
 def gaussian_noise_mixture(
     mean: FloatArray,
     variance: FloatArray,
-    noise: Callable[[slice], FloatArray],
+    noise: Callable[[npt.NDArray[np.intp]], FloatArray],
     log_weights: FloatArray,
     noise_variance: npt.ArrayLike,
     *,
@@ -287,7 +322,7 @@ def gaussian_noise_mixture(
     Parameters
     ----------
     mean, variance : (N,) or (K, N) latent moments.
-    noise : gives the S variances of e in a slice of the rows, in a shape that broadcasts to (K, n, S).
+    noise : gives the S variances of e in the rows of these numbers (n,), to be broadcast to (K, n, S).
     log_weights : (S,) of the S variances, summing to 1.
     noise_variance : the variance of e, exact, in a shape that broadcasts to (K, N).
     """
@@ -295,8 +330,7 @@ def gaussian_noise_mixture(
     total = v + scale**2 * np.asarray(noise_variance)
     weight = np.tile(log_weights - math.log(len(m)), len(m))
 
-    def components(start: int, stop: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-        rows = slice(start, stop)
+    def components(rows: npt.NDArray[np.intp]) -> tuple[FloatArray, FloatArray, FloatArray]:
         sizes = v[:, rows, None] + scale**2 * noise(rows)
         means = _by_row(np.broadcast_to(m[:, rows, None], sizes.shape))
         return np.broadcast_to(weight, means.shape), means[..., None], np.sqrt(_by_row(sizes))[..., None]

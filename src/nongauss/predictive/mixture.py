@@ -12,6 +12,7 @@ from scipy.special import ndtr, ndtri
 
 from nongauss.core.errors import InputError
 from nongauss.core.seeds import key_seed
+from nongauss.predictive import crps
 from nongauss.predictive.distribution import (
     FloatArray,
     PredictiveDistribution,
@@ -20,7 +21,7 @@ from nongauss.predictive.distribution import (
     checked_target,
 )
 
-Components = Callable[[int, int], tuple[npt.ArrayLike, npt.ArrayLike, npt.ArrayLike]]
+Components = Callable[[npt.NDArray[np.intp]], tuple[npt.ArrayLike, npt.ArrayLike, npt.ArrayLike]]
 
 _BLOCK_NUMBERS = 4_000_000
 _HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
@@ -43,9 +44,9 @@ class GaussianMixtureDistribution(PredictiveDistribution):
     ----------
     mean, variance : (N, P)
         Exact moments in target units.
-    components : callable (start, stop) -> (log_weights (n, C), means (n, C, P), sds (n, C, P))
-        The mixtures of rows start..stop-1, target units; weights sum to 1, sds are positive. It is called
-        anew by each method and must give equal answers.
+    components : callable (rows (n,)) -> (log_weights (n, C), means (n, C, P), sds (n, C, P))
+        The mixtures of the rows of these numbers, target units; weights sum to 1, sds are positive. It is
+        called anew by each method and must give equal answers.
     squeeze : bool
         Drop the output axis from all results (needs P = 1).
     n_components : int, optional
@@ -94,7 +95,7 @@ class GaussianMixtureDistribution(PredictiveDistribution):
     def n_components(self) -> int:
         """Number C of Gaussians of each row."""
         if self._n_components is None:
-            self._n_components = np.shape(self._components(0, 1)[0])[1] if len(self) else 0
+            self._n_components = np.shape(self._components(np.zeros(1, np.intp))[0])[1] if len(self) else 0
         return self._n_components
 
     def quantile(self, q: npt.ArrayLike) -> FloatArray:
@@ -158,18 +159,38 @@ class GaussianMixtureDistribution(PredictiveDistribution):
             out[rows] += np.take_along_axis(means, chosen, axis=1)
         return self._shaped(out)
 
+    def crps(self, y: npt.ArrayLike) -> FloatArray:
+        """Continuous ranked probability score of each output at `y`, in closed form: (N, P)."""
+        target = self._checked_target(y)
+        out = np.empty_like(target)
+        for rows, log_weights, means, sds in self._blocks():
+            weights = np.exp(log_weights)
+            for p in range(target.shape[1]):
+                out[rows, p] = crps.gaussians(target[rows, p], weights, means[:, :, p], sds[:, :, p])
+        return self._shaped(out)
+
+    def _take(self, rows: npt.NDArray[np.intp]) -> GaussianMixtureDistribution:
+        """The mixtures of the rows of these numbers."""
+        return GaussianMixtureDistribution(
+            self._mean[rows],
+            self._variance[rows],
+            lambda own: self._components(rows[own]),
+            squeeze=self._squeeze,
+            n_components=self._n_components,
+        )
+
     def _blocks(self) -> Iterator[tuple[slice, FloatArray, FloatArray, FloatArray]]:
         """The rows in blocks of at most `_BLOCK_NUMBERS` numbers (but one row at least)."""
         n_rows, n_outputs = self._mean.shape
         height = max(1, _BLOCK_NUMBERS // max(1, self.n_components * n_outputs))
         for start in range(0, n_rows, height):
             rows = slice(start, min(start + height, n_rows))
-            parts = self._components(rows.start, rows.stop)
+            parts = self._components(np.arange(rows.start, rows.stop))
             log_weights, means, sds = (np.asarray(part, dtype=np.float64) for part in parts)
             expected = (rows.stop - rows.start, self.n_components, n_outputs)
             if log_weights.shape != expected[:2] or means.shape != expected or sds.shape != expected:
                 raise ValueError(
-                    f"components({rows.start}, {rows.stop}) must give shapes {expected[:2]}, {expected}, "
+                    f"components of {expected[0]} rows must have shapes {expected[:2]}, {expected}, "
                     f"{expected}: got {log_weights.shape}, {means.shape}, {sds.shape}."
                 )
             yield rows, log_weights, means, sds
@@ -201,11 +222,9 @@ def mixed_gaussians(
     with np.errstate(divide="ignore"):
         logs = np.log(weights)
 
-    def components(start: int, stop: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-        every = [part._components(begin + start, begin + stop) for part, begin in places]
-        log_weights = [
-            np.asarray(own[0]) + log[start:stop, None] for own, log in zip(every, logs, strict=True)
-        ]
+    def components(rows: npt.NDArray[np.intp]) -> tuple[FloatArray, FloatArray, FloatArray]:
+        every = [part._components(begin + rows) for part, begin in places]
+        log_weights = [np.asarray(own[0]) + log[rows, None] for own, log in zip(every, logs, strict=True)]
         means, sds = (np.concatenate([own[i] for own in every], axis=1) for i in (1, 2))
         return np.concatenate(log_weights, axis=1), means, sds
 
@@ -215,12 +234,25 @@ def mixed_gaussians(
 def standard_normal(n_rows: int) -> GaussianMixtureDistribution:
     """N(0, 1) in each of N rows."""
 
-    def components(start: int, stop: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-        plain = np.zeros((stop - start, 1))
-        return plain, plain[:, :, None], np.ones((stop - start, 1, 1))
+    def components(rows: npt.NDArray[np.intp]) -> tuple[FloatArray, FloatArray, FloatArray]:
+        plain = np.zeros((len(rows), 1))
+        return plain, plain[:, :, None], np.ones((len(rows), 1, 1))
 
     one = np.ones((n_rows, 1))
     return GaussianMixtureDistribution(0.0 * one, one, components, squeeze=True, n_components=1)
+
+
+def shifted(law: GaussianMixtureDistribution, by: FloatArray) -> GaussianMixtureDistribution:
+    """The law of y + by, by (N,), of one number a row."""
+
+    def components(rows: npt.NDArray[np.intp]) -> tuple[FloatArray, FloatArray, FloatArray]:
+        log_weights, means, sds = (np.asarray(part) for part in law._components(rows))
+        return log_weights, means + by[rows, None, None], sds
+
+    mean = law._mean + by[:, None]
+    return GaussianMixtureDistribution(
+        mean, law._variance, components, squeeze=law._squeeze, n_components=law.n_components
+    )
 
 
 def of_scores(
@@ -228,9 +260,9 @@ def of_scores(
 ) -> GaussianMixtureDistribution:
     """The law of m + s z, where `base` is one Gaussian N(m, s^2) a row and z has the law `scores`."""
 
-    def components(start: int, stop: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-        _, m, s = (np.asarray(part) for part in base._components(start, stop))
-        log_weights, means, sds = (np.asarray(part) for part in scores._components(start, stop))
+    def components(rows: npt.NDArray[np.intp]) -> tuple[FloatArray, FloatArray, FloatArray]:
+        _, m, s = (np.asarray(part) for part in base._components(rows))
+        log_weights, means, sds = (np.asarray(part) for part in scores._components(rows))
         return log_weights, m + s * means, s * sds
 
     sd = np.sqrt(base._variance)

@@ -9,6 +9,7 @@ base's own tail is kept, with the mass that g has there.
 from __future__ import annotations
 
 import math
+from copy import copy
 from typing import Any, NamedTuple, final
 
 import numpy as np
@@ -100,11 +101,20 @@ class RecalibratedDistribution(PredictiveDistribution):
         with np.errstate(divide="ignore"):
             masses = np.log(scores.cdf(-edge)), np.log(scores.survival(edge))
         self._log_low, self._log_high = (mass - log_ndtr(-self._reach) for mass in masses)
-        self._known: _Quantiles | None = None
+        self._known: BaseQuantiles | None = None
         self._moments: tuple[FloatArray, FloatArray] | None = None
 
     def __len__(self) -> int:
         return len(self._base)
+
+    def _take(self, rows: npt.NDArray[np.intp]) -> RecalibratedDistribution:
+        """The laws of the rows of these numbers, with what is known of them."""
+        out = copy(self)
+        out._base, out._scores = self._base._take(rows), self._scores._take(rows)
+        out._log_low, out._log_high, out._known = self._log_low[rows], self._log_high[rows], None
+        if self._moments is not None:
+            out._moments = self._moments[0][rows], self._moments[1][rows]
+        return out
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._base!r})"
@@ -131,20 +141,22 @@ class RecalibratedDistribution(PredictiveDistribution):
 
     def cdf(self, y: npt.ArrayLike) -> FloatArray:
         """G(z), and beyond what scores reach the base's with the mass that g has there: (N,)."""
-        target = checked_target(y, (len(self),))
-        z = _score(self._base, target)
-        inner = self._scores.cdf(np.clip(z, -self._reach, self._reach))
-        low = self._base.cdf(target) * np.exp(self._log_low)
-        high = 1.0 - self._base.survival(target) * np.exp(self._log_high)
-        return np.where(z < -self._reach, low, np.where(z > self._reach, high, inner))
+        return self._below(_score(self._base, checked_target(y, (len(self),))))
 
     def survival(self, y: npt.ArrayLike) -> FloatArray:
         """P(Y > y): (N,)."""
-        target = checked_target(y, (len(self),))
-        z = _score(self._base, target)
+        return self._above(_score(self._base, checked_target(y, (len(self),))))
+
+    def _below(self, z: FloatArray) -> FloatArray:
+        """P(Z <= z) of the score as it is used, with the base's tails: (N,)."""
+        inner = self._scores.cdf(np.clip(z, -self._reach, self._reach))
+        low, high = ndtr(z) * np.exp(self._log_low), 1.0 - ndtr(-z) * np.exp(self._log_high)
+        return np.where(z < -self._reach, low, np.where(z > self._reach, high, inner))
+
+    def _above(self, z: FloatArray) -> FloatArray:
+        """P(Z > z), as `_below`: (N,)."""
         inner = self._scores.survival(np.clip(z, -self._reach, self._reach))
-        low = 1.0 - self._base.cdf(target) * np.exp(self._log_low)
-        high = self._base.survival(target) * np.exp(self._log_high)
+        low, high = 1.0 - ndtr(z) * np.exp(self._log_low), ndtr(-z) * np.exp(self._log_high)
         return np.where(z < -self._reach, low, np.where(z > self._reach, high, inner))
 
     def log_prob(self, y: npt.ArrayLike) -> FloatArray:
@@ -159,12 +171,9 @@ class RecalibratedDistribution(PredictiveDistribution):
         out: FloatArray = np.where(own == -np.inf, own, own + shape)
         jumps = at.jumps & (at.high >= -self._reach) & (at.low <= self._reach) & (own > -np.inf)
         if jumps.any():
-            upper = at.low > 0.0  # the side where both numbers are small
-            mass = np.where(
-                upper,
-                self._scores.survival(at.low) - self._scores.survival(at.high),
-                self._scores.cdf(at.high) - self._scores.cdf(at.low),
-            )
+            upper = self._above(at.low) - self._above(at.high)
+            lower = self._below(at.high) - self._below(at.low)
+            mass = np.where(at.low > 0.0, upper, lower)  # from the side where both numbers are small
             with np.errstate(divide="ignore"):
                 out[jumps] = np.log(np.maximum(mass, 0.0))[jumps]
         return out
@@ -188,12 +197,17 @@ class RecalibratedDistribution(PredictiveDistribution):
 
     def sample(self, n: int = 1, random_state: Any = None) -> FloatArray:
         """`n` draws for each row: (N, n). Equal `random_state`, equal draws."""
-        return self._table().near(self._scores.sample(n, random_state))
+        z = self._scores.sample(n, random_state)
+        near = self._table().near(z)
+        if not self.is_discrete:
+            return near
+        base = self._base._take(np.repeat(np.arange(len(self)), z.shape[1]))
+        return _smallest(base, z.ravel(), near.ravel()).reshape(z.shape)
 
-    def _table(self) -> _Quantiles:
+    def _table(self) -> BaseQuantiles:
         """The base's quantiles by normal score."""
         if self._known is None:
-            self._known = _Quantiles(self._base)
+            self._known = BaseQuantiles(self._base)
         return self._known
 
     def _both(self) -> tuple[FloatArray, FloatArray]:
@@ -238,7 +252,17 @@ class RecalibratedDistribution(PredictiveDistribution):
         return start + mean, np.maximum(square - mean**2, 0.0)
 
 
-class _Quantiles:
+def _smallest(law: PredictiveDistribution, z: FloatArray, guess: FloatArray) -> FloatArray:
+    """The smallest whole numbers whose normal scores are not below z, (N,), from near ones."""
+    z, out = np.clip(z, -FAR, FAR), guess.copy()
+    while len(short := np.flatnonzero((_score(law, out) < z) & (law.survival(out) > 0.0))):
+        out[short] += 1.0
+    while len(long := np.flatnonzero((_score(law, out - 1.0) >= z) & (law.cdf(out - 1.0) > 0.0))):
+        out[long] -= 1.0
+    return out
+
+
+class BaseQuantiles:
     """Quantiles Q(z) = F^-1(Phi(z)) of N rows by normal score: a table of `values` (N, K) at `KNOTS`.
 
     Between the knots a monotone cubic (Fritsch and Carlson 1980), beyond them straight lines.

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
-from typing import Any
+from copy import copy
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -55,6 +56,12 @@ class RowwiseDistribution(PredictiveDistribution):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(n_rows={len(self)}, support={self._support!r})"
+
+    def _take(self, rows: npt.NDArray[np.intp]) -> Self:
+        """The laws of the rows of these numbers."""
+        out = copy(self)
+        out._m, out._v = self._m[:, rows], self._v[:, rows]
+        return out
 
     @abstractmethod
     def _moments(self) -> tuple[FloatArray, FloatArray]:

@@ -25,14 +25,12 @@ from nongauss.estimator.base import (
 )
 from nongauss.estimator.by_parts import by_parts
 from nongauss.estimator.gaps import over_gaps
+from nongauss.estimator.known_rows import rows_to_compare
+from nongauss.rank_factor.base import RankFactors
 from nongauss.rank_factor.config import LevelCount
 from nongauss.rank_factor.data import FloatArray
-from nongauss.rank_factor.estimator import RankFactors
 from nongauss.rank_factor.predict import interval
 from nongauss.tables.completion import Donors, donor_columns
-
-LARGEST_CELL = 1e30
-"""Beyond it squares leave single precision: gaps are then left to the factors alone, which see ranks."""
 
 
 class RankFactorClassifier(ProbabilityClassifierMixin, TransformerMixin, RankFactors):  # type: ignore[misc]
@@ -143,11 +141,11 @@ class RankFactorClassifier(ProbabilityClassifierMixin, TransformerMixin, RankFac
             "n_outputs": 1 if n_classes == 2 else n_classes,
             "cut": self.inference != "gibbs" if self.cut == "auto" else bool(self.cut),
         }
+        self._known_rows = None
         result = self._fit(raw, settings)
         view = "rank_names" if self.observation == "rank" else "one_hot_names"
-        donors = None
-        if not (np.abs(raw.cells) > LARGEST_CELL).any():
-            donors = Donors.of_cells(donor_columns(raw.encoder, view), raw.cells, raw.numbers, raw.weight)
+        donors = Donors.of_cells(donor_columns(raw.encoder, view), raw.cells, raw.numbers, raw.weight)
+        self._known_rows = rows_to_compare(X, y, sample_weight, type(self).__name__)
         self._keep_donors(donors, self.holds_training_rows_)
         self.classes_ = raw.classes
         self._record_fit(result)

@@ -17,12 +17,13 @@ from numpy.typing import NDArray
 from nongauss.core.errors import InputError
 from nongauss.core.records import persistable
 from nongauss.rank_factor.config import MOST_LEVELS
+from nongauss.tables.column import Column
 from nongauss.tables.encoder import TableEncoder
 from nongauss.tables.frame import n_rows_of, take_rows
 from nongauss.tables.kinds.number import Scale, fit_scale
 from nongauss.tables.labels import class_target, labels_of
 from nongauss.tables.learn import learn
-from nongauss.tables.rows import CanonicalRows, canonical_rows
+from nongauss.tables.rows import CanonicalRows, canonical_rows, content_hash, rounded
 from nongauss.tables.source import Encode, Part, Source, Stream, sample_table
 
 FloatArray = NDArray[Any]
@@ -202,7 +203,7 @@ class CellCoding(NamedTuple):
 class RawTable(NamedTuple):
     """A table in memory: how it is encoded, raw cells (N, D), class numbers (N,), weights (N,), classes (C,).
 
-    Without labels the class numbers are 0 and there are no classes.
+    Without labels the class numbers are 0 and there are no classes. `columns`: the flat columns as they are.
     """
 
     encoder: TableEncoder
@@ -210,6 +211,7 @@ class RawTable(NamedTuple):
     numbers: FloatArray
     weight: FloatArray
     classes: NDArray[Any] | None
+    columns: list[Column]
 
 
 def read_table(source: Source, name: str, by_rank: bool, labels: bool) -> RawTable:
@@ -224,7 +226,9 @@ def read_table(source: Source, name: str, by_rank: bool, labels: bool) -> RawTab
         np.zeros(len(part.weight)) if coder is None else class_target(coder, name, part, part.weight)[:, 0]
     )
     cells = raw_cells(learned.encoder, part.X, by_rank, name, warn=False)
-    return RawTable(learned.encoder, cells, numbers, part.weight, None if coder is None else coder.classes)
+    columns = [] if labels else learned.encoder.raw(part.X, name, warn=False)
+    classes = None if coder is None else coder.classes
+    return RawTable(learned.encoder, cells, numbers, part.weight, classes, columns)
 
 
 def raw_cells(encoder: TableEncoder, X: Any, by_rank: bool, name: str, warn: bool = True) -> FloatArray:
@@ -274,7 +278,8 @@ def _itself(part: Part) -> Part:
 class CodedTable(NamedTuple):
     """Training rows in canonical order, as the mathematics takes them, with class numbers and weights (N,).
 
-    `shows_rows`: whether a cell of one row alone can be read from the coding.
+    `shows_rows`: whether a cell of one row alone can be read from the coding. `order`: the numbers of the
+    rows of the raw table, those of weight above 0, in an order that does not depend on the user's.
     """
 
     coding: CellCoding
@@ -282,6 +287,7 @@ class CodedTable(NamedTuple):
     classes: FloatArray
     weight: FloatArray
     shows_rows: bool
+    order: NDArray[np.intp]
 
 
 def code_ranks(
@@ -299,7 +305,8 @@ def code_ranks(
     merged = merged if apart is None else repeated(merged, apart)
     codes = merged.X.astype(np.uint8)
     rows = RankRows(neighbours_of(codes, levels.counts), None, codes)
-    return CodedTable(CellCoding(levels, ()), rows, _first_column(merged), merged.weight, shows_rows)
+    order = _order_like(merged, cells)
+    return CodedTable(CellCoding(levels, ()), rows, _first_column(merged), merged.weight, shows_rows, order)
 
 
 def code_values(cells: FloatArray, classes: FloatArray, weight: FloatArray, apart: str | None) -> CodedTable:
@@ -310,7 +317,19 @@ def code_values(cells: FloatArray, classes: FloatArray, weight: FloatArray, apar
     merged = canonical_rows(np.where(np.isnan(values), _MISSING, values), classes[:, None], weight)
     merged = merged if apart is None else repeated(merged, apart)
     values = np.where(merged.X == _MISSING, np.nan, merged.X.astype(np.float64))
-    return CodedTable(coding, RankRows(None, values), _first_column(merged), merged.weight, False)
+    order = _order_like(merged, cells)
+    return CodedTable(coding, RankRows(None, values), _first_column(merged), merged.weight, False, order)
+
+
+def _order_like(merged: CanonicalRows, cells: FloatArray) -> NDArray[np.intp]:
+    """Numbers of the rows of raw cells (N, D) that count, in the order of the merged rows they are in.
+
+    Rows that were merged with each other are ordered by their cells.
+    """
+    known = rounded(np.nan_to_num(cells))
+    order = np.lexsort((content_hash(known, known[:, :0]), merged.order))
+    counted: NDArray[np.intp] = order[merged.order[order] >= 0]
+    return counted
 
 
 def _first_column(merged: CanonicalRows) -> FloatArray:

@@ -1,20 +1,16 @@
-"""`RankFactorAnalysis`, what a user calls, and what it shares with the classifier: `RankFactors`."""
+"""`RankFactorAnalysis`, what a user calls."""
 
 from __future__ import annotations
 
 import numbers
-import os
-import warnings
-from collections.abc import Sequence
 from typing import Annotated, Any, Literal, Self
 
 import numpy as np
-import pandas as pd
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from nongauss.core.errors import InputError, NongaussWarning
+from nongauss.core.errors import InputError
 from nongauss.estimator.base import (
     Callbacks,
     CheckpointPath,
@@ -23,253 +19,23 @@ from nongauss.estimator.base import (
     PositiveFloat,
     PositiveInt,
     RandomState,
-    TableEstimator,
     Verbosity,
-    check_parameters,
-    settings_of,
 )
-from nongauss.estimator.by_parts import by_parts
-from nongauss.optimise.course import FitResult
-from nongauss.optimise.loop import close_checkpoint, open_checkpoint
-from nongauss.rank_factor.config import (
-    FEW_ROWS,
-    ITERATIONS,
-    MARGIN,
-    MARGIN_OF_PAIRS,
-    MOST_FACTORS,
-    MOST_FACTORS_OF_FEW,
-    LevelCount,
-    RankConfig,
-    RankRecipe,
-    ShrinkagePrior,
-)
-from nongauss.rank_factor.data import (
-    CodedTable,
-    FloatArray,
-    RawTable,
-    code_ranks,
-    code_values,
-    raw_cells,
-    read_table,
-    within,
-)
-from nongauss.rank_factor.fit import fit
-from nongauss.rank_factor.predict import FittedFactors, effective_size, interval, split_rhat
-from nongauss.tables.learn import as_source
+from nongauss.estimator.imputation import CellImputer, MissingLaws, known_alone
+from nongauss.rank_factor.base import RankFactors
+from nongauss.rank_factor.config import LevelCount, RankConfig
+from nongauss.rank_factor.data import FloatArray, RawTable
+from nongauss.rank_factor.score_model import learn_scores
+from nongauss.rank_factor.score_predict import complete, log_densities
+from nongauss.tables.encoder import TableEncoder
+from nongauss.tables.filling import Gaps, find_gaps
+from nongauss.tables.margins import Margin, learn_margins
 
-ACTIVE = 0.01
-"""A factor is active if its loadings' mean square is at least this share of the largest factor's."""
+MOST_MARGIN_ROWS = 20_000
+"""Rows by which the distributions of the columns are known."""
 
 
-class RankFactors(TableEstimator):
-    """Base of the two estimators: a subclass says whether there are labels."""
-
-    n_factors: Any
-    observation: str
-    inference: str
-    neighbours: str
-    n_levels: int
-    epsilon: Any
-    shrinkage: Any
-    max_iter: Any
-    checkpoint: str | os.PathLike[str] | None
-    random_state: Any
-    max_rows: int | None
-
-    def _check(self) -> None:
-        """Refuse parameters that are impossible alone or together. Raises InputError; warns of "extremes"."""
-        check_parameters(self)
-        shapes = tuple(self.shrinkage)
-        if len(shapes) != 2 or not all(isinstance(s, numbers.Real) and 0 < float(s) < np.inf for s in shapes):
-            raise InputError(
-                f"shrinkage must be two positive shapes (r, s), got {self.shrinkage!r}; "
-                "(0.5, 0.5) is the horseshoe."
-            )
-        if self.observation == "rank" and self.neighbours == "extremes":
-            warnings.warn(
-                'neighbours="extremes" is the published rule; its updates belong to no density and tend to '
-                'diverge: prefer "level".',
-                NongaussWarning,
-                stacklevel=4,
-            )
-        is_trained = self.inference == "predictive"
-        if is_trained and self.observation == "rank" and self.neighbours != "level":
-            raise InputError(
-                f'inference="predictive" needs neighbours="level", got {self.neighbours!r}; '
-                'set it, or take inference="vb".'
-            )
-
-    def _read(self, X: Any, y: Any, sample_weight: Any, labels: bool) -> RawTable:
-        """The table of at most `max_rows` rows, encoded. Raises InputError."""
-        name, seed = type(self).__name__, self._key_seed(self.random_state) if self.max_rows else 0
-        source = as_source(X, y if labels else None, sample_weight, estimator_name=name)
-        source = within(source, name, labels, self.max_rows, seed)
-        return read_table(source, name, self.observation == "rank", labels)
-
-    def _fit(self, raw: RawTable, settings: dict[str, Any]) -> FitResult:
-        """Fit to an encoded table; `settings` go to `RankConfig`."""
-        seed = self._key_seed(self.random_state)
-        table = self._coded(raw)
-        config = self._config_of(table.rows.shape, settings)
-        told = self._settings_that_matter(), raw.encoder
-        seed, checkpoint = open_checkpoint(self.checkpoint, seed, self.random_state, tuple(table), *told)
-        max_iter = ITERATIONS[self.inference] if self.max_iter == "auto" else int(self.max_iter)
-        recipe = settings_of(RankRecipe, self, max_iter=max_iter, seed=seed)
-        result, fitted = fit(table, config, recipe, self._run(checkpoint))
-        self._seed = seed
-        self._keep_donors(None, table.shows_rows)
-        self._keep_encoder(raw.encoder)
-        names = raw.encoder.rank_names if self.observation == "rank" else raw.encoder.one_hot_names
-        self.encoded_names_ = names or ("nothing",)
-        self._keep(fitted)
-        close_checkpoint(checkpoint, result.status)
-        return result
-
-    def _config_of(self, shape: tuple[int, int], settings: dict[str, Any]) -> RankConfig:
-        """The model's settings for N rows and D columns, with the classifier's own `settings`."""
-        n_rows, n_columns = shape
-        most = MOST_FACTORS if n_rows >= FEW_ROWS else MOST_FACTORS_OF_FEW
-        K = min(most, n_columns) if self.n_factors == "auto" else int(self.n_factors)
-        by_levels = self.neighbours == "level" or self.observation == "gaussian"
-        usual = MARGIN if by_levels else MARGIN_OF_PAIRS
-        eps = usual if self.epsilon == "auto" else float(self.epsilon)
-        prior = ShrinkagePrior(*map(float, self.shrinkage))
-        return settings_of(RankConfig, self, n_factors=K, eps=eps, prior=prior, **settings)
-
-    def _coded(self, raw: RawTable) -> CodedTable:
-        """The rows as the mathematics takes them, apart where each has factors of its own."""
-        by_pairs = self.observation == "rank" and self.neighbours == "pairwise"
-        apart = 'inference="gibbs"' if self.inference == "gibbs" else None
-        apart = apart or ('neighbours="pairwise"' if by_pairs else None)
-        if self.observation == "gaussian":
-            return code_values(raw.cells, raw.numbers, raw.weight, apart)
-        n_levels = int(self.n_levels) if self.neighbours == "level" else None
-        return code_ranks(raw.cells, raw.numbers, raw.weight, n_levels, apart)
-
-    def _keep(self, fitted: FittedFactors) -> None:
-        """What `fit` found, as attributes."""
-        self._coding, self._config = fitted.coding, fitted.config
-        self._calibration, self._cell_type = fitted.calibration, fitted.cell_type
-        self.draws_, self.chain_, self.watched_ = fitted.draws, fitted.chain, fitted.watched
-        sizes = (fitted.loadings() ** 2).mean(axis=0)
-        self.n_active_ = int((sizes >= ACTIVE * sizes.max()).sum())
-        if fitted.watched.size:
-            each = fitted.watched.transpose(2, 0, 1)
-            self.r_hat_ = np.array([split_rhat(chains) for chains in each])
-            self.effective_draws_ = np.array([effective_size(chains) for chains in each])
-
-    @property
-    def _fitted(self) -> FittedFactors:
-        """What `fit` found, as one record. Raises NotFittedError."""
-        check_is_fitted(self, "draws_")
-        return FittedFactors(
-            self._coding,
-            self._config,
-            self.draws_,
-            self.chain_,
-            self.watched_,
-            self._calibration,
-            self._cell_type,
-        )
-
-    def _raw(self, X: Any) -> FloatArray:
-        """Raw cells (N, D) of new rows. Raises NotFittedError, InputError."""
-        by_rank = self._fitted.config.observation == "rank"
-        return raw_cells(self._encoder, X, by_rank, type(self).__name__)
-
-    @by_parts
-    def transform(self, X: Any) -> FloatArray:
-        """Mean factors of each row, from its ranks or values alone: (N, K), in prior standard deviations."""
-        return self._fitted.factors(self._raw(X))
-
-    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> np.ndarray:
-        """Names of the factors: "factor0", "factor1", ..."""
-        return np.array([f"factor{k}" for k in range(self._fitted.config.n_factors)], dtype=object)
-
-    @property
-    def _n_features_out(self) -> int:
-        """The number of factors, which scikit-learn's transformers ask for."""
-        return self._config.n_factors
-
-    def inverse_transform(self, Z: ArrayLike) -> FloatArray:
-        """Typical cells (N, D), by encoded column in original units, of factors Z (N, K).
-
-        Of ranks: the middle of the level whose mean score is nearest, interpolated. Raises InputError for
-        another number of factors.
-        """
-        fitted = self._fitted
-        factors = np.asarray(Z, dtype=np.float64)
-        if factors.ndim != 2 or factors.shape[1] != fitted.config.n_factors:
-            raise InputError(f"Z must have shape (N, {fitted.config.n_factors}), got {factors.shape}.")
-        return fitted.typical(factors)
-
-    @property
-    def loadings_(self) -> pd.DataFrame:
-        """Posterior mean loadings, encoded columns by factors: (D, K), scores a unit of a factor."""
-        return pd.DataFrame(
-            self._fitted.loadings(),
-            index=list(self.encoded_names_),
-            columns=list(self.get_feature_names_out()),
-        )
-
-    def top_columns(self, factor: int | str, n: int = 10) -> pd.Series:
-        """The n columns with the largest loadings (by size) on a factor, by number or name, largest first.
-
-        Raises InputError for a factor that is not there, and for n below 1.
-        """
-        loadings = self.loadings_
-        names = list(loadings.columns)
-        number = names.index(factor) if factor in names else factor
-        if not (isinstance(number, numbers.Integral) and 0 <= int(number) < len(names)):
-            raise InputError(
-                f"factor must be a number from 0 to {len(names) - 1} or a name such as {names[0]!r}, "
-                f"got {factor!r}."
-            )
-        if not (isinstance(n, numbers.Integral) and n >= 1):
-            raise InputError(f"n must be a whole number of columns from 1 on, got {n!r}; for example 10.")
-        column = loadings.iloc[:, int(number)]
-        return column.iloc[np.argsort(-column.abs().to_numpy(), kind="stable")[:n]]
-
-    def loading_intervals(self, coverage: float = 0.9) -> FloatArray:
-        """Credible intervals of the loadings: (D, K, 2); from draws, or normal with variational variances.
-
-        Raises InputError after inference="predictive", which has no posterior.
-        """
-        draws = self._with_posterior().draws
-        first = draws[0].covariance
-        sd = None if first is None else np.sqrt(np.einsum("dkk->dk", first))
-        return interval(np.array([draw.A for draw in draws], dtype=np.float64), sd, coverage)
-
-    def _with_posterior(self) -> FittedFactors:
-        """What `fit` found. Raises InputError for training for prediction, which has no posterior."""
-        fitted = self._fitted
-        if fitted.draws[0].steps:
-            raise InputError(
-                'inference="predictive" has no posterior and so no intervals; take "vb" or "gibbs" for them.'
-            )
-        return fitted
-
-    def to_arviz(self) -> Any:
-        """Draws as arviz.InferenceData with dimensions chain, draw, column, factor. Needs the arviz extra.
-
-        Of a variational fit: 500 draws from its normals. Raises InputError for a fit without a posterior.
-        """
-        fitted = self._with_posterior()
-        from nongauss.rank_factor.arviz_export import inference_data, sampled
-
-        draws, chain = fitted.draws, fitted.chain
-        if draws[0].covariance is not None:
-            draws = sampled(np.random.default_rng(self._seed), draws[0])
-            chain = np.zeros(len(draws), np.intp)
-        coordinates: dict[str, Any] = {"column": self.encoded_names_, "factor": self.get_feature_names_out()}
-        return inference_data(draws, chain, {**coordinates, **self._output_names()})
-
-    def _output_names(self) -> dict[str, Sequence[Any]]:
-        """The classes that outputs stand for, by the name of their axis; nothing without labels."""
-        return {}
-
-
-class RankFactorAnalysis(TransformerMixin, RankFactors):  # type: ignore[misc]
+class RankFactorAnalysis(CellImputer, TransformerMixin, RankFactors):  # type: ignore[misc]
     r"""Sparse factors that depend only on the order of each column's values.
 
     w = A z with z ~ N(0, I) stands behind the table; column i shows x_i = g_i(w_i), with g_i increasing and
@@ -281,7 +47,9 @@ class RankFactorAnalysis(TransformerMixin, RankFactors):  # type: ignore[misc]
     Parameters
     ----------
     n_factors : "auto" or int, default "auto"
-        Number K; "auto": 20, or 10 below 100 rows, and no more than columns.
+        Number K; "auto": as many as likelihood-ratio tests of the columns' normal scores call for, 20 at most
+        (10 below 100 rows) and 1 at least. The tests see ranks alone: an increasing map of a column changes
+        nothing.
     observation : {"rank", "gaussian"}, default "rank"
         "gaussian" takes the standardised values with normal noise instead: ordinary Bayesian factor analysis.
     inference : {"vb", "gibbs"}, default "vb"
@@ -312,10 +80,10 @@ class RankFactorAnalysis(TransformerMixin, RankFactors):  # type: ignore[misc]
     random_state : int, RandomState, Generator or None, default None
     verbose : int, default 0
 
-    Attributes
-    ----------
-    loadings_ : DataFrame (D, K), by encoded column and factor; factors in order of size
-    n_active_ : int, factors with loadings of a size that counts
+    Attributes ---------- loadings_ : DataFrame (D, K), by encoded column and factor; factors in order of size
+    n_factors_ : int, factors that were fitted n_active_ : int, how many of them the table calls for, by the
+    tests of "auto" whatever `n_factors` was; 0 where
+        no two columns go together
     draws_, chain_ : the posterior: one summary, or draws and the chain of each
     r_hat_, effective_draws_ : of "gibbs": of the bound, the loadings' square sum and some decision values
     holds_training_rows_ : bool, whether a saved file shows rows: a level of a column holds one row alone
@@ -382,3 +150,39 @@ class RankFactorAnalysis(TransformerMixin, RankFactors):  # type: ignore[misc]
         self._check()
         self._record_fit(self._fit(self._read(X, None, sample_weight, labels=False), {}))
         return self
+
+    def _fit_scores(self, raw: RawTable, order: NDArray[np.intp], config: RankConfig, seed: int) -> None:
+        """Learn the model of scores by which missing cells are told, from rows in canonical order."""
+        order = order[:MOST_MARGIN_ROWS]
+        columns = [column.take(order) for column in raw.columns]
+        margins, cells = learn_margins(raw.encoder, columns, raw.weight[order])
+        self._scores = learn_scores(margins, cells, raw.weight[order], config.prior, seed)
+
+    @property
+    def _cell_margins(self) -> tuple[Margin, ...]:
+        """The columns that can be filled. Raises NotFittedError, and InputError of an older model."""
+        check_is_fitted(self, "draws_")
+        if not hasattr(self, "_scores"):
+            raise InputError(
+                "This model was fitted by an older version, without what fills cells; fit it anew."
+            )
+        return self._scores.margins
+
+    @property
+    def _cell_encoder(self) -> TableEncoder:
+        """What reads the columns of a table."""
+        encoder: TableEncoder = self._encoder
+        return encoder
+
+    def _complete(self, gaps: Gaps, seed: int, n: int | None) -> MissingLaws:
+        """What the missing cells may be, by the model of scores."""
+        return complete(self._scores, known_alone(gaps), gaps.missing, seed, n)
+
+    def score_samples(self, X: Any) -> FloatArray:
+        """Log density of what is known of each row, nats: (N,); gaps are integrated out.
+
+        By the model of normal scores: numbers count by their density in their own units, values that are
+        frequent, grades and labels by their probability. Raises NotFittedError, InputError.
+        """
+        gaps = find_gaps(self._cell_encoder, self._cell_margins, X, type(self).__name__)
+        return log_densities(self._scores, known_alone(gaps), self._seed)

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from nongauss.core.errors import InputError
 from nongauss.core.records import persistable
 from nongauss.tables.column import Column
-from nongauss.tables.encoder import ColumnCode, TableEncoder
+from nongauss.tables.column_code import ColumnCode
+from nongauss.tables.encoder import TableEncoder
 from nongauss.tables.kinds.number import Scale
 from nongauss.tables.rows import canonical_rows
 

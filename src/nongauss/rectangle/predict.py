@@ -18,7 +18,8 @@ from nongauss.rectangle.data import ColumnViews, FloatArray, IntArray, RawCells,
 from nongauss.rectangle.objective import log_density, log_inside, posterior, slope_powers
 from nongauss.rectangle.params import ClusterStructure, RectangleParams, SoftBoxes
 from nongauss.rectangle.rules import Condition, Rules
-from nongauss.tables.encoder import ColumnCode, TableEncoder
+from nongauss.tables.column_code import ColumnCode
+from nongauss.tables.encoder import TableEncoder
 from nongauss.tables.frame import n_rows_of
 from nongauss.tables.source import Part, weight_of
 

@@ -18,7 +18,7 @@ from nongauss.rectangle.box_search import LOWER, SET, UPPER, HardBox, RankedColu
 from nongauss.rectangle.data import ColumnView, FloatArray, IntArray, RawCells
 from nongauss.rectangle.params import StatedBound
 from nongauss.tables.column import label_of
-from nongauss.tables.encoder import ColumnCode
+from nongauss.tables.column_code import ColumnCode
 from nongauss.tables.kinds import decode
 
 FAR = 8.0

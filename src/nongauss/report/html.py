@@ -58,7 +58,7 @@ DEPENDENCE_CAPTION = (
     "stays. Ticks on the axis are deciles of the column."
 )
 _TEMPLATE = Path(__file__).with_name("report.html")
-_MOST_LINES, _MOST_NAMED = 40, 5
+_MOST_LINES, _MOST_NAMED, _MOST_LISTED = 40, 5, 100
 _MOST_PANELS, _MOST_SHUFFLES = 6, 100
 
 
@@ -120,6 +120,7 @@ def write_report(
         title=title,
         verdict=verdict,
         info=frame_info,
+        columns=_columns_shown(frame_info, getattr(estimator, "kept_columns_", None)),
         facts=facts(estimator, target=frame_info.target or None),
         settings=settings(estimator),
         header=header,
@@ -135,6 +136,27 @@ def write_report(
     with atomic_path(path) as temporary:
         Path(temporary).write_text(page, encoding="utf-8")
     return Path(path)
+
+
+def _columns_shown(info: FrameInfo, kept: Sequence[str] | None) -> list[tuple[str, str]]:
+    """Pairs (column, what it is used for), used ones first; of many the first and the number of others.
+
+    `kept`: the columns of a wide table that are looked at, None for all.
+    """
+    used = [(name, f"used: {kind}" if kind else "used") for name, kind in info.used]
+    others: list[tuple[str, str]] = []
+    if kept is not None:
+        looked_at = set(kept)
+        others = [(f"{len(used) - len(kept):,} more", "not looked at: they do not go with the target")]
+        used = [pair for pair in used if pair[0] in looked_at]
+    ignored = [(name, f"ignored: {why}") for name, why in info.ignored]
+    return [*_first(used, "used"), *others, *_first(ignored, "ignored")]
+
+
+def _first(pairs: Sequence[tuple[str, str]], use: str) -> list[tuple[str, str]]:
+    """The first pairs, and the number of others."""
+    rest = len(pairs) - _MOST_LISTED
+    return [*pairs[:_MOST_LISTED], *([(f"{rest:,} more", use)] if rest > 0 else [])]
 
 
 def report_figures(
@@ -172,6 +194,8 @@ def learned_figures(estimator: Any, X: Any, *, target: str | None = None) -> lis
 
     X (N, D) are rows like those of the fit, of which a few hundred are looked at.
     """
+    if getattr(estimator, "kept_columns_", None) == ():
+        return []
     rows = some_rows(estimator, X, len(X), 0)
     figure, ax = _figure()
     n_repeats = int(np.clip(_MOST_SHUFFLES // X.shape[1], 1, 5))

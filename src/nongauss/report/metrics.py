@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from nongauss.core.errors import InputError
+from nongauss.metrics import checked_weight, coverage, interval_score, split_interval
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -21,8 +22,10 @@ LABELS: dict[str, str] = {
     "mae": "MAE",
     "r2": "R²",
     "log_density": "Log predictive density (nats a row)",
+    "crps": "CRPS (continuous ranked probability score)",
     "coverage_90": "Coverage of the 90 % interval",
     "width_90": "Mean width of the 90 % interval",
+    "interval_score_90": "Interval score of the 90 % interval",
     "log_loss": "Log loss (nats a row)",
     "accuracy": "Accuracy",
     "balanced_accuracy": "Balanced accuracy",
@@ -38,8 +41,10 @@ SHORT_LABELS: dict[str, str] = {
     "mae": "MAE",
     "r2": "R²",
     "log_density": "log density",
+    "crps": "CRPS",
     "coverage_90": "90 % coverage",
     "width_90": "90 % width",
+    "interval_score_90": "90 % interval score",
     "log_loss": "log loss",
     "accuracy": "accuracy",
     "balanced_accuracy": "balanced acc.",
@@ -56,6 +61,7 @@ def regression_metrics(
     interval: tuple[npt.ArrayLike, npt.ArrayLike] | npt.ArrayLike | None = None,
     seconds: float | None = None,
     *,
+    crps: npt.ArrayLike | None = None,
     sample_weight: npt.ArrayLike | None = None,
 ) -> dict[str, float]:
     """Figures of predictions against what was observed; what was not given is left out, not invented.
@@ -67,12 +73,13 @@ def regression_metrics(
     interval : tuple (lower, upper), each shaped as y, or array (N, 2) or (N, 2, P): the central 90 %
         interval, ends included.
     seconds : time that the fit took, passed through.
+    crps : (N,) or (N, P), units of the target, see `nongauss.metrics.crps`; NaN in rows that were left out.
     sample_weight : (N,), weights of the rows; weight 2 is the row twice.
 
     Returns
     -------
-    dict with `n_rows`, `rmse`, `mae`, `r2` and, where given, `log_density`, `coverage_90`, `width_90`,
-    `seconds`. `r2` is NaN where the target does not vary.
+    dict with `n_rows`, `rmse`, `mae`, `r2` and, where given, `log_density`, `crps`, `coverage_90`,
+    `width_90`, `interval_score_90`, `seconds`. `r2` is NaN where the target does not vary.
 
     Raises
     ------
@@ -80,7 +87,7 @@ def regression_metrics(
     """
     observed = _matrix(y, "y")
     predicted = _matrix(mean, "mean", like=observed)
-    weight = _weights(sample_weight, len(observed))
+    weight = checked_weight(sample_weight, len(observed))
     error = predicted - observed
     figures = {
         "n_rows": float(len(observed)),
@@ -96,15 +103,26 @@ def regression_metrics(
                 f"`log_density` must have one value for each of the {len(observed)} rows, got {len(density)}."
             )
         figures["log_density"] = _average(density.reshape(len(density), -1), weight)
+    if crps is not None:
+        score = np.asarray(crps, dtype=np.float64).reshape(len(observed), -1)
+        known = ~np.isnan(score).any(axis=1)
+        figures["crps"] = _average(score[known], weight[known]) if weight[known].any() else math.nan
     if interval is not None:
-        lower, upper = split_interval(interval)
-        low, high = _matrix(lower, "lower", like=observed), _matrix(upper, "upper", like=observed)
-        inside = (low <= observed) & (observed <= high)
-        figures["coverage_90"] = _average(inside.astype(np.float64), weight)
-        figures["width_90"] = _average(high - low, weight)
+        figures |= _interval_figures(observed, interval, weight)
     if seconds is not None:
         figures["seconds"] = float(seconds)
     return figures
+
+
+def _interval_figures(observed: FloatArray, interval: Any, weight: FloatArray) -> dict[str, float]:
+    """Coverage, mean width and score of central 90 % intervals about targets (N, P)."""
+    lower, upper = split_interval(interval)
+    ends = _matrix(lower, "lower", like=observed), _matrix(upper, "upper", like=observed)
+    return {
+        "coverage_90": coverage(observed, ends, 0.9, sample_weight=weight),
+        "width_90": _average(ends[1] - ends[0], weight),
+        "interval_score_90": interval_score(observed, ends, 0.9, sample_weight=weight),
+    }
 
 
 def classification_metrics(
@@ -142,7 +160,7 @@ def classification_metrics(
     """
     names = pd.Index(np.asarray(classes))
     p = _probabilities(probabilities, len(names))
-    weight = _weights(sample_weight, len(p))
+    weight = checked_weight(sample_weight, len(p))
     place = _places(names, y, len(p), "y", everywhere=False)
     observed = place[:, None] == np.arange(len(names))
     found = names.to_numpy()[p.argmax(axis=1)] if predicted is None else np.asarray(predicted)
@@ -198,20 +216,6 @@ def even_places(shape: tuple[int, ...]) -> FloatArray:
     """
     places: FloatArray = np.mod(0.5 + 0.5 * (np.sqrt(5.0) - 1.0) * np.arange(math.prod(shape)), 1.0)
     return places.reshape(shape)
-
-
-def split_interval(
-    interval: tuple[npt.ArrayLike, npt.ArrayLike] | npt.ArrayLike,
-) -> tuple[FloatArray, FloatArray]:
-    """Lower and upper ends, from a tuple of two arrays or from one array (N, 2) or (N, 2, P)."""
-    if isinstance(interval, tuple) and len(interval) == 2:
-        return np.asarray(interval[0], dtype=np.float64), np.asarray(interval[1], dtype=np.float64)
-    array = np.asarray(interval, dtype=np.float64)
-    if array.ndim < 2 or array.shape[1] != 2:
-        raise InputError(
-            f"`interval` must be a tuple (lower, upper) or an array of shape (N, 2), got shape {array.shape}."
-        )
-    return array[:, 0], array[:, 1]
 
 
 def format_figure(name: str, value: float | None) -> str:
@@ -302,14 +306,3 @@ def _matrix(values: npt.ArrayLike, name: str, like: FloatArray | None = None) ->
         row = int(np.argmin(finite))
         raise InputError(f"`{name}` must be finite, got {array[row].tolist()} in row {row}.")
     return array
-
-
-def _weights(sample_weight: npt.ArrayLike | None, n_rows: int) -> FloatArray:
-    if sample_weight is None:
-        return np.ones(n_rows)
-    weight = np.asarray(sample_weight, dtype=np.float64)
-    if weight.shape != (n_rows,):
-        raise InputError(f"`sample_weight` must have shape ({n_rows},), got {weight.shape}.")
-    if not np.isfinite(weight).all() or (weight < 0).any() or weight.sum() == 0:
-        raise InputError("`sample_weight` must be finite, not negative, and not zero for every row.")
-    return weight

@@ -13,6 +13,7 @@ import pandas as pd
 
 from nongauss.report.metrics import LABELS, format_figure
 
+_MOST_NAMED = 12
 _HOUSEKEEPING = {"callbacks", "random_state", "verbose", "checkpoint", "n_jobs"}
 
 
@@ -58,7 +59,7 @@ def facts(estimator: Any, *, target: str | None = None, n_rows: int | None = Non
     ):
         value = getattr(estimator, attribute, None)
         if value is not None and np.ndim(value) == 0:
-            pairs.append((label, str(value)))
+            pairs.append((label, f"{value}{_kept(estimator) if label == 'Columns' else ''}"))
     trace = getattr(estimator, "trace_", None)
     if trace is not None and len(trace) and "bound" in trace:
         pairs.append(("Final objective", f"{float(trace['bound'].iloc[-1]):.6g}"))
@@ -68,6 +69,18 @@ def facts(estimator: Any, *, target: str | None = None, n_rows: int | None = Non
     if getattr(estimator, "stop_reason_", None):
         pairs.append(("Why it stopped", str(estimator.stop_reason_)))
     return pairs
+
+
+def _kept(estimator: Any) -> str:
+    """Which columns of a wide table are looked at, "" where all are."""
+    kept = getattr(estimator, "kept_columns_", None)
+    if kept is None:
+        return ""
+    if not kept:
+        return ", of which none goes with the target beyond chance; none is looked at"
+    more = f" and {len(kept) - _MOST_NAMED:,} more" if len(kept) > _MOST_NAMED else ""
+    shown = ", ".join(kept[:_MOST_NAMED])
+    return f", of which {len(kept):,} go with the target beyond chance and are looked at: {shown}{more}"
 
 
 def settings(estimator: Any) -> list[tuple[str, str]]:
@@ -127,6 +140,7 @@ def model_record(estimator: Any) -> dict[str, Any]:
         "model": type(estimator).__name__,
         "n_features": getattr(estimator, "n_features_in_", None),
         "columns": None if names is None else [str(name) for name in names],
+        "kept_columns": getattr(estimator, "kept_columns_", None),
         "n_iter": getattr(estimator, "n_iter_", None),
         "converged": getattr(estimator, "converged_", None),
         "stop_reason": getattr(estimator, "stop_reason_", None),

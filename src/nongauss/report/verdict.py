@@ -67,15 +67,17 @@ class Setting:
     """What a verdict has to know beside the scores.
 
     `target`: its name. `constant`: the baseline that looks at no column. `n_fitted` rows and `n_columns` that
-    models were fitted to. `leaks`: columns that alone give the target away. `other_models`: names to try.
-    `lowest`: the smallest target that was seen. `warnings`: sentences that the verdict must not be read
-    without. `judges`: what the rows are called that judge.
+    models were fitted to; `n_kept` of the columns are looked at, None for all. `leaks`: columns that alone
+    give the target away. `other_models`: names to try. `lowest`: the smallest target that was seen.
+    `warnings`: sentences that the verdict must not be read without. `judges`: what the rows are called that
+    judge.
     """
 
     target: str
     constant: str
     n_fitted: int
     n_columns: int
+    n_kept: int | None = None
     dependence: Dependence = field(default_factory=Dependence)
     leaks: Sequence[str] = ()
     other_models: Sequence[str] = ()
@@ -108,7 +110,7 @@ def verdict(model: Scores, rivals: Mapping[str, Scores], setting: Setting) -> Ve
     found = _others_that_find(rivals, setting) if worth != BETTER else []
     sentences += [_beside(item) for item in differences]
     coverage, calibrated, said = _calibration(model, setting.dependence)
-    sentences += [*said, *setting.warnings]
+    sentences += [*said, *_on_columns(setting), *setting.warnings]
     advice = _advice(worth, against, differences, found, calibrated, model, setting)
     return Verdict(
         worth, calibrated, sentences, advice, [*against, *differences], coverage, len(model.log_score)
@@ -179,7 +181,10 @@ def _headline(
         reading = f"{_more_probability(score.mean)} for what happened"
         text = f"Better than the {name}: {_nats(score)} {rows} ({reading}; {plain})."
         if isinstance(model, NumberScores) and error.sign <= 0:
-            text += " That is won by its spread: its expectation is no better than the mean beyond chance."
+            text += (
+                " That is by the whole of its law, its spread and its chances; in the squared error of its "
+                "expectation alone no difference is beyond chance."
+            )
         return text
     if worth == BETTER:
         return f"Better than the {name} in its error ({plain}) {rows}, not in its log score: {_nats(score)}."
@@ -191,9 +196,22 @@ def _headline(
             f"tell a gain below {score.reach:.2g} nats from none; hold more out."
         )
     return (
-        f"No better than the {name}: {_nats(score)} {rows} ({plain}). The columns say nothing about "
-        f"{setting.target!r} that it could find; a gain above {score.reach:.2g} nats would have shown."
+        f"No better than the {name}, as far as {rows[3:]} can tell: {_nats(score)} ({plain}). It found "
+        f"nothing in the columns about {setting.target!r}; a gain above {score.reach:.2g} nats a row would "
+        "have shown, a smaller one would not."
     )
+
+
+def _on_columns(setting: Setting) -> list[str]:
+    """A sentence on the columns of a wide table, where only those are looked at that go with the target."""
+    if setting.n_kept is None:
+        return []
+    few = "none goes" if setting.n_kept == 0 else f"{setting.n_kept} go" + "es" * (setting.n_kept == 1)
+    return [
+        f"Of {setting.n_columns:,} columns, more than the {setting.n_fitted:,} rows, {few} with "
+        f"{setting.target!r} beyond chance; it looks at no other. What shows only in several columns "
+        "together is not found so."
+    ]
 
 
 def _beside(item: Difference) -> str:
@@ -322,8 +340,9 @@ def _more_rows(score: Difference, setting: Setting) -> str:
     """What may help where nothing was found."""
     if setting.n_columns > setting.n_fitted:
         return (
-            f"{setting.n_columns} columns for {setting.n_fitted} rows: keep the columns that you have reason "
-            "to believe in, or bring more rows."
+            f"fewer columns, or more rows: among {setting.n_columns:,} columns for {setting.n_fitted:,} rows "
+            "only strong relations stand out from chance; name those that you have reason to believe in "
+            "(--use A,B)."
         )
     if score.se > 0 and 0 < score.mean < score.reach:
         times = (score.reach / score.mean) ** 2

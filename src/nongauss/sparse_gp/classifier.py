@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from nongauss.estimator.base import (
     Callbacks,
     CheckpointPath,
+    Columns,
     NonNegativeFloat,
     PositiveInt,
     ProbabilityClassifierMixin,
@@ -31,6 +32,7 @@ class _SparseGPLabels(ProbabilityClassifierMixin, SparseGP):
     """What the two classifiers share: they differ in their likelihood."""
 
     _ordered: ClassVar[bool] = False
+    _by_class: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -39,6 +41,7 @@ class _SparseGPLabels(ProbabilityClassifierMixin, SparseGP):
         n_scales: Number = "auto",
         n_inducing: Number = "auto",
         expectation: str = "auto",
+        keep_columns: Columns = "auto",
         max_iter: PositiveInt = 400,
         tol: NonNegativeFloat = 1e-3,
         callbacks: Callbacks = None,
@@ -50,6 +53,7 @@ class _SparseGPLabels(ProbabilityClassifierMixin, SparseGP):
         self.n_scales = n_scales
         self.n_inducing = n_inducing
         self.expectation = expectation
+        self.keep_columns = keep_columns
         self.max_iter = max_iter
         self.tol = tol
         self.callbacks = callbacks
@@ -72,7 +76,7 @@ class _SparseGPLabels(ProbabilityClassifierMixin, SparseGP):
         coder = learned.target.coder(name, self._ordered)
         likelihood = self._likelihood(len(coder.classes))
         read = NumberClasses(coder, name)
-        result = self._fit(source, learned.encoder, read, likelihood, recipe, seed)
+        result = self._fit(source, learned, read, likelihood, recipe, seed)
         self.classes_ = coder.classes
         self._record_fit(result)
         return self
@@ -106,7 +110,7 @@ class SparseGPClassifier(_SparseGPLabels):
 
     Parameters
     ----------
-    kernel, n_scales, n_inducing, max_iter, tol, callbacks, checkpoint, random_state, verbose
+    kernel, n_scales, n_inducing, keep_columns, max_iter, tol, callbacks, checkpoint, random_state, verbose
         See `SparseGPRegressor`. "auto" is 1 scale and 100 inducing inputs.
     expectation : str, default "auto"
         Two classes: "quadrature" (exact to 1e-9, the default) or "piecewise" (20 quadratic pieces that bound
@@ -116,7 +120,7 @@ class SparseGPClassifier(_SparseGPLabels):
     Attributes
     ----------
     classes_ : ndarray (C,)
-    lengthscales_, kernel_params_, bound_, posterior_, n_iter_, converged_, stop_reason_, trace_ :
+    kept_columns_, lengthscales_, kernel_params_, bound_, posterior_, n_iter_, converged_, stop_reason_ :
         See `SparseGPRegressor`.
 
     References
@@ -154,7 +158,7 @@ class SparseGPOrdinalClassifier(_SparseGPLabels):
 
     Parameters
     ----------
-    kernel, n_scales, n_inducing, max_iter, tol, callbacks, checkpoint, random_state, verbose
+    kernel, n_scales, n_inducing, keep_columns, max_iter, tol, callbacks, checkpoint, random_state, verbose
         See `SparseGPRegressor`. "auto" is 1 scale and 100 inducing inputs.
     expectation : {"auto", "quadrature", "piecewise"}, default "auto"
         Exact to 1e-9 by quadrature, or 20 quadratic pieces that bound log(1 + e^f) from above.
@@ -163,7 +167,7 @@ class SparseGPOrdinalClassifier(_SparseGPLabels):
     ----------
     classes_ : ndarray (C,), in order
     cut_points_ : ndarray (C - 1,), on the scale of f
-    lengthscales_, kernel_params_, bound_, posterior_, n_iter_, converged_, stop_reason_, trace_ :
+    kept_columns_, lengthscales_, kernel_params_, bound_, posterior_, n_iter_, converged_, stop_reason_ :
         See `SparseGPRegressor`.
 
     References
@@ -182,6 +186,7 @@ class SparseGPOrdinalClassifier(_SparseGPLabels):
     """
 
     _ordered = True
+    _by_class = False
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **_SparseGPLabels._parameter_constraints,
         "expectation": [StrOptions({"auto", "quadrature", "piecewise"})],

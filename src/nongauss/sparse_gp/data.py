@@ -234,6 +234,21 @@ class NumberClasses:
         return columns[:, 0]
 
 
+@dataclass(frozen=True)
+class ScreenTarget:
+    """Reads the target of a part as columns are screened by it, (N, 1): number, class, or rate of counts.
+
+    `read` gives the target first and the shift of the latent mean last.
+    """
+
+    read: ReadTarget
+
+    def __call__(self, part: Part, weight: FloatArray) -> FloatArray:
+        """y exp(-shift). Raises InputError."""
+        columns = self.read(part, weight)
+        return columns[:, :1] * np.exp(-columns[:, -1:])
+
+
 def target_scaler(target: GPTarget, likelihood: Likelihood) -> TargetScaler:
     """What is done to the target before the mathematics sees it. Warns of a constant one."""
     standard, moments = target.moments.scaler(), target.moments.outputs[0]

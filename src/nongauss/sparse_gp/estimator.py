@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,6 +15,7 @@ from nongauss.core.errors import NongaussWarning
 from nongauss.estimator.base import (
     Callbacks,
     CheckpointPath,
+    Columns,
     DistributionRegressorMixin,
     NonNegativeFloat,
     PositiveInt,
@@ -32,6 +33,7 @@ from nongauss.sparse_gp.config import GPRecipe, KernelLike, Number
 from nongauss.sparse_gp.data import (
     ReadTarget,
     ScaleTarget,
+    ScreenTarget,
     SummariseTarget,
     log_exposure,
     read_table,
@@ -45,8 +47,9 @@ from nongauss.sparse_gp.params import most_rows, shares_a_row
 from nongauss.sparse_gp.predict import GPAverage, GPPosterior
 from nongauss.tables.encoder import TableEncoder
 from nongauss.tables.frame import read_input
-from nongauss.tables.learn import as_source, learn
-from nongauss.tables.source import Source
+from nongauss.tables.learn import Learned, as_source, learn
+from nongauss.tables.screen import KeepColumns, screened
+from nongauss.tables.source import Encode, Source
 
 LikelihoodLike = Annotated[
     str | Callable[[Any, Any], Any] | Likelihood, StrOptions(set(REGRESSION)), callable, Likelihood
@@ -56,10 +59,18 @@ LikelihoodLike = Annotated[
 class SparseGP(TableEstimator):
     """Base of the sparse Gaussian processes: a subclass reads its target and has these parameters."""
 
+    _by_class: ClassVar[bool] = False
+    """Are targets classes without an order?"""
     checkpoint: str | os.PathLike[str] | None
+    keep_columns: KeepColumns
     random_state: Any
     posteriors_: tuple[GPPosterior, ...]
     weights_: FloatArray
+
+    def begin_at(self, former: Any) -> Self:
+        """Let the next fit begin where that of `former`, of the same settings and alike rows, has ended."""
+        self._begin_at = former.posteriors_
+        return self
 
     @property
     def posterior_(self) -> GPPosterior:
@@ -74,7 +85,7 @@ class SparseGP(TableEstimator):
     def _fit(
         self,
         source: Source,
-        encoder: TableEncoder,
+        learned: Learned,
         read: ReadTarget,
         likelihood: Likelihood,
         recipe: GPRecipe,
@@ -85,13 +96,16 @@ class SparseGP(TableEstimator):
 
         In that order a warning that is an error leaves a whole model.
         """
+        encoder = self._screened(learned, source, read)
         most = most_rows(recipe.most_inducing(likelihood))
         table = read_table(source, encoder, read, type(self).__name__, most)
         likelihood = likelihood.adapted(table.rows.y, table.rows.weight, scale)
         told = (self._settings_that_matter(), encoder, likelihood, table.checksum)
         seed, checkpoint = open_checkpoint(self.checkpoint, seed, self.random_state, tuple(table.rows), *told)
-        result, average, main = fit(table, likelihood, recipe, seed, self._run(checkpoint))
+        former = self.__dict__.pop("_begin_at", ())
+        result, average, main = fit(table, likelihood, recipe, seed, self._run(checkpoint), former)
         self._keep_encoder(encoder)
+        self._keep_known_rows(source, encoder)
         self.posteriors_, self.weights_ = average
         self.is_exact_ = main.is_exact(table.rows)
         self._keep_donors(table.donors, shares_a_row(main.posterior.Z, table.rows.X))
@@ -99,6 +113,11 @@ class SparseGP(TableEstimator):
         self.bound_ = main.bound
         close_checkpoint(checkpoint, result.status)
         return result
+
+    def _screened(self, learned: Learned, source: Source, read: ReadTarget) -> TableEncoder:
+        """How the columns are encoded that are looked at. Warns where others are left out; InputError."""
+        encode = Encode(learned.encoder, ScreenTarget(read), type(self).__name__)
+        return screened(learned, source, encode, self.keep_columns, labels=self._by_class).encoder
 
     def _became(self) -> dict[str, Any]:
         n_inducing = {"n_inducing": len(self.posteriors_[0].Z)} if self.n_inducing == "auto" else {}
@@ -151,6 +170,10 @@ class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):  
         How expectations of log p(y | f) are taken, where the likelihood leaves a choice.
     support : {"real", "positive", "unit", "count"}, default "real"
         Values of y, for a likelihood that is a function.
+    keep_columns : {"auto", "all"} or list of str, default "auto"
+        "auto": of a table with more columns than rows, and more than 200, only those are looked at that go
+        with the target beyond chance, each by itself (`nongauss.tables.screen`). "all": every column. Names:
+        as "auto", but these columns are always looked at.
     max_iter : int, default 400
         Most L-BFGS iterations.
     tol : float, default 1e-3
@@ -178,6 +201,8 @@ class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):  
     posteriors_ : tuple of Posterior, weights_ : ndarray (C,)
         The models whose predictions are averaged, the greatest share first, and their shares: those under
         which rows are predicted best from all others. What is readable is that of the first, `posterior_`.
+    kept_columns_ : tuple of str or None
+        The columns that are looked at, where others are not; None where all are.
     is_exact_ : bool
         Whether the model is the exact Gaussian process: Gaussian noise, every row an inducing input.
     holds_training_rows_ : bool
@@ -217,6 +242,7 @@ class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):  
         n_components: PositiveInt = 2,
         expectation: Literal["auto", "closed_form", "quadrature", "monte_carlo"] = "auto",
         support: Literal["real", "positive", "unit", "count"] = "real",
+        keep_columns: Columns = "auto",
         max_iter: PositiveInt = 400,
         tol: NonNegativeFloat = 1e-3,
         callbacks: Callbacks = None,
@@ -232,6 +258,7 @@ class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):  
         self.n_components = n_components
         self.expectation = expectation
         self.support = support
+        self.keep_columns = keep_columns
         self.max_iter = max_iter
         self.tol = tol
         self.callbacks = callbacks
@@ -273,7 +300,7 @@ class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):  
         scaler = target_scaler(learned.target, likelihood)
         read = ScaleTarget(scaler, likelihood, name, is_censored)
         seen = Censored(of=likelihood) if is_censored else likelihood
-        result = self._fit(source, learned.encoder, read, seen, recipe, seed, float(scaler.scale[0]))
+        result = self._fit(source, learned, read, seen, recipe, seed, float(scaler.scale[0]))
         self._scaler = scaler
         posterior, size = self.posterior_, abs(float(scaler.scale[0]))
         self.likelihood_params_ = posterior.likelihood.readable(posterior.psi, size)

@@ -16,6 +16,7 @@ from nongauss.predictive.combined import mixture
 from nongauss.predictive.distribution import PredictiveDistribution
 from nongauss.sparse_gp.data import log_exposure, with_a_column
 from nongauss.sparse_gp.kernels import FloatArray
+from nongauss.sparse_gp.likelihoods import Censored
 from nongauss.sparse_gp.objective import latent_moments
 from nongauss.sparse_gp.params import basis, inducing, row_slices
 from nongauss.sparse_gp.predict import GPPosterior
@@ -27,17 +28,22 @@ def left_out_law(
 ) -> PredictiveDistribution:
     """The law of each training row's target y (N,) given all others, of a fitted `SparseGPRegressor`.
 
-    `X`, `weight` (N,) and `exposure` are what the model was fitted to; a row is left out with its whole
-    weight.
+    Of one fitted to censored targets y is (N, 2), the ends of what is known of each row. `X`, `weight` (N,)
+    and `exposure` are what the model was fitted to; a row is left out with its whole weight.
     """
     encoded = with_a_column(model._encoder.as_scaled(X))
     centre, scale = float(model._scaler.centre[0]), float(model._scaler.scale[0])
     target = (np.asarray(y, np.float64) - centre) / scale
+    if target.ndim == 2:
+        target = np.sort(target, axis=1)  # the scale may be negative
     parts = []
     for posterior in model.posteriors_:
         shift = log_exposure(exposure, len(encoded), posterior.likelihood)
         exact = bool(model.is_exact_)
-        mean, variance = left_out_moments(posterior, encoded, target, weight, shift, exact)
+        seen = posterior
+        if target.ndim == 2:
+            seen = posterior._replace(likelihood=Censored(of=posterior.likelihood))
+        mean, variance = left_out_moments(seen, encoded, target, weight, shift, exact)
         psi = posterior.psi
         parts.append(posterior.likelihood.predictive(mean, variance, psi, centre=centre, scale=scale))
     return mixture(parts, model.weights_)
@@ -64,7 +70,7 @@ def n_parameters(model: Any) -> int:
 def left_out_moments(
     posterior: GPPosterior,
     X: Float[np.ndarray, "N D"],
-    y: Float[np.ndarray, " N"],
+    y: Float[np.ndarray, " N"] | Float[np.ndarray, "N 2"],
     weight: Float[np.ndarray, " N"],
     shift: Float[np.ndarray, " N"],
     is_exact: bool,

@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from nongauss.core.errors import InputError
+from nongauss.tables.words import TIMES, words_of
 
 if TYPE_CHECKING:
     from nongauss.tables.kinds.number import Moments
@@ -308,20 +309,23 @@ class Cells:
             return False
         if pd.api.types.is_numeric_dtype(self.dtype) and not pd.api.types.is_bool_dtype(self.dtype):
             first = self.raw.iloc[0] if isinstance(self.raw, pd.Series) else self.raw[0]
-            if not pd.isna(first) and FIRST_DAY <= float(first.real) <= LAST_DAY:
+            if not pd.isna(first) and any(
+                FIRST_DAY <= float(first.real) // more <= LAST_DAY for more in (1, 10**4, 10**6)
+            ):
                 return True
             return self.is_time_by_name
         if self.content != "string" or not len(self.texts[1]):
             return False
-        return re.fullmatch(r"(19|20)[0-9]{6}", self.texts[1][0].as_py().strip()) is not None
+        return (
+            re.fullmatch(r"(19|20)[0-9]{6}([0-9]{4}([0-9]{2})?)?", self.texts[1][0].as_py().strip())
+            is not None
+        )
 
     @property
     def is_time_by_name(self) -> bool:
         """Does the column's name say that it holds times or dates?"""
-        words = re.findall(r"[A-Z]?[a-z]+|[A-Z]+", self.name)
-        return any(
-            re.fullmatch(r"(date|time|.*timestamp|.*datetime|epoch|ts|unixtime)", w.lower()) for w in words
-        )
+        words = words_of(self.name)
+        return words[-1:] == ("at",) or any(re.fullmatch(TIMES, word) for word in words)
 
     @cached_property
     def texts(self) -> tuple[NDArray[np.intp], Any]:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from nongauss.core.records import persistable
 from nongauss.tables.donor_law import ColumnLaw, columns_of, most_correlated, standardised
 from nongauss.tables.encoder import TableEncoder
+from nongauss.tables.kinds.number import power_of_two
 from nongauss.tables.rows import content_hash, mixed_bits, rounded
 from nongauss.tables.source import Encoded, Source, sample
 
@@ -80,13 +81,14 @@ class Donors:
     """Rows of the training table whose cells stand in for missing ones, and how they are encoded.
 
     X (n, D) encoded rows without gaps (the flags say where there were some), Y (n, P) their targets, weight
-    (n,), and the input columns.
+    (n,), and the input columns. `units` (D,): powers of two by which the cells were divided, None for 1.
     """
 
     X: NDArray[np.floating[Any]]
     Y: NDArray[np.float32]
     weight: FloatArray
     columns: tuple[DonorColumn, ...]
+    units: FloatArray | None = None
 
     @classmethod
     def of(cls, encoder: Any, rows: Encoded) -> Donors | None:
@@ -107,13 +109,16 @@ class Donors:
     ) -> Donors:
         """Donors from cells (N, D) with NaN for gaps, which are drawn given the labels (N,) as well.
 
-        The rows are chosen by their content: their order in the table is irrelevant.
+        Cells may be of any finite size. The rows are chosen by their content: their order in the table is
+        irrelevant.
         """
+        units = units_of(cells)
+        cells = cells / units
         known, Y = rounded(np.nan_to_num(cells)), rounded(labels[:, None])
         order = np.argsort(np.where(weight > 0, _hashes(known, Y), np.uint64(2**64 - 1)), kind="stable")
         most = max(1, min(MOST_DONORS, MOST_CELLS // max(1, cells.shape[1]), int((weight > 0).sum())))
         first = order[:most]
-        own = cls(np.nan_to_num(cells[first]), Y[first], weight[first], columns)
+        own = cls(np.nan_to_num(cells[first]), Y[first], weight[first], columns, units)
         return own.settled(own.missing_of(cells[first]))
 
     def missing_of(self, cells: FloatArray) -> BoolArray:
@@ -123,7 +128,8 @@ class Donors:
 
     def completions(self, X: FloatArray, missing: BoolArray, n: int = N_COMPLETIONS) -> FloatArray:
         """Rows X (N, D) whose cells `missing` (N, B) are drawn n times given the others: (n, N, D)."""
-        return _drawn(self._laws, self.X, self.weight, X, missing, X[:, :0], n)
+        units = 1.0 if self.units is None else self.units
+        return units * _drawn(self._laws, self.X, self.weight, X / units, missing, X[:, :0], n)
 
     def completed(self, rows: Encoded) -> Encoded:
         """Training rows whose gaps, told by their flags, are drawn once, given the target as well."""
@@ -254,6 +260,13 @@ def completed_rows(encoder: Any, rows: Source) -> Source:
     donors = Donors.of(encoder, first.rows)
     assert donors is not None
     return rows.map(_complete, donors.settled())
+
+
+def units_of(cells: FloatArray) -> FloatArray:
+    """The power of two next to the largest absolute value of each column of cells (N, D): (D,)."""
+    known = np.where(np.isfinite(cells), cells, 0.0)
+    sizes = zip(known.min(axis=0, initial=0.0), known.max(axis=0, initial=0.0), strict=True)
+    return np.array([power_of_two(float(low), float(high)) for low, high in sizes])
 
 
 def _finite(Y: NDArray[np.float32]) -> NDArray[np.float32]:

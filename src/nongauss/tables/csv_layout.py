@@ -14,12 +14,14 @@ from dataclasses import dataclass
 from itertools import islice
 
 from nongauss.core.errors import InputError
+from nongauss.tables.csv_foot import unbalanced, without_foot
 
 SEPARATOR_NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars ('|')"}
 SEPARATORS = tuple(SEPARATOR_NAMES)
 SAMPLE = 200  # records looked at to find the separator
 _ENOUGH = 0.5  # the share of records that must be as wide as the first, if no titles stand above
 _MOST_TITLES = 30  # lines that may stand above the names
+_GAP_OF_SHEETS = re.compile(r"#(N/A|NA|NULL!|VALUE!|REF!|DIV/0!|NUM!|NAME\?)", re.IGNORECASE)
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
@@ -78,8 +80,11 @@ def plain_layout(text: str, file: str, notes: list[str]) -> Layout:
     text = _without_comments(text, file, notes)
     separator = declared or _separator(text, file)
     text = _without_titles(text, separator, file, notes)
+    text = without_foot(text, separator, file, notes)
     names, is_longer = _names_of(text, separator, file)
     check_names(names, file)
+    if odd := unbalanced(text, separator, file):
+        notes.append(odd)
     if all(_NUMBER.fullmatch(name) for name in names):
         notes.append(
             f"The first line of {file} holds numbers but is read as column names; "
@@ -99,7 +104,7 @@ def _without_comments(text: str, file: str, notes: list[str]) -> str:
     if "\n#" not in text and not text.lstrip("\n").startswith("#"):
         return text
     lines = text.split("\n")
-    comments = [line.startswith("#") for line in lines]
+    comments = [line.startswith("#") and not _GAP_OF_SHEETS.match(line) for line in lines]
     body = [line for line, is_comment in zip(lines, comments, strict=True) if line and not is_comment]
     if not body:
         return text

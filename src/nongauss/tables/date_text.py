@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from nongauss.tables.column import FIRST_DAY, LAST_DAY
+from nongauss.tables.date_words import in_english
 
 DAY_FIRST, MONTH_FIRST, YEAR_FIRST = "d/m/y", "m/d/y", "y/m/d"
 """The orders of a date of three numbers."""
@@ -60,7 +61,7 @@ _FORMS = tuple(
         *(f"{_Y}{mark}{_M}{mark}{_D}{_TIME}" for mark in ("-", "/", r"\.")),
         *(f"{_A}{mark}{_B}{mark}{_Y}{_TIME}" for mark in (r"\.", "/", "-")),
         f"{_Y}(?P<m>[0-9]{{2}})(?P<d>[0-9]{{2}}){_TIME}",
-        f"{_Y}(?P<m>[0-9]{{2}})(?P<d>[0-9]{{2}})T(?P<H>[0-9]{{2}})(?P<M>[0-9]{{2}})(?P<S>[0-9]{{2}})"
+        f"{_Y}(?P<m>[0-9]{{2}})(?P<d>[0-9]{{2}})[T ]?(?P<H>[0-9]{{2}})(?P<M>[0-9]{{2}})(?P<S>[0-9]{{2}})?"
         f"(?P<f>)(?P<p>){_ZONE}",
         f"{_WEEKDAY}{_D}[-/., ]*{_NAME}[-/., ]*{_Y}{_TIME}",
         f"{_WEEKDAY}{_NAME} *{_D},? +{_Y}{_TIME}",
@@ -98,7 +99,7 @@ def read_dates(texts: Any, count: NDArray[np.intp], order: str = "") -> DateText
 
     `order`: that of three numbers, if it is known.
     """
-    cells = pc.utf8_trim_whitespace(texts)
+    cells = in_english(pc.utf8_trim_whitespace(texts))
     n = len(cells)
     fields = {name: np.full(n, np.nan) for name in ("y", "m", "d", "a", "b", "seconds", "offset")}
     left = np.arange(n)
@@ -120,6 +121,23 @@ def read_dates(texts: Any, count: NDArray[np.intp], order: str = "") -> DateText
     return _assembled(cells, fields, count, order, short, marks)
 
 
+COMPACT = {"yyyymmdd": 1, "yyyymmddhhmm": 10**4, "yyyymmddhhmmss": 10**6}
+"""Forms of whole numbers that are dates, by how much they count behind the day: 20241231235959."""
+
+
+def compact_dates(values: NDArray[np.float64], form: str) -> NDArray[np.float64]:
+    """Days since 1970 of numbers of a compact form, NaN for those that are no dates."""
+    days = compact_days(np.floor(values / COMPACT[form]))
+    if COMPACT[form] == 1:
+        return np.where(values == np.floor(values), days, np.nan)
+    seconds = np.where(np.isnan(values), 0.0, values) % COMPACT[form]
+    if COMPACT[form] == 10**4:
+        seconds = seconds * 100
+    hour, minute, second = seconds // 10_000, seconds // 100 % 100, seconds % 100
+    good = (hour < 24) & (minute < 60) & (second < 60) & (second == np.floor(second))
+    return np.where(good, days + (3600 * hour + 60 * minute + second) / 86_400.0, np.nan)
+
+
 def compact_days(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Days since 1970 of numbers such as 20241231, NaN for those that are no days."""
     good = (values >= FIRST_DAY) & (values <= LAST_DAY) & (values == np.round(values))
@@ -138,8 +156,8 @@ def clock_hours(texts: Any) -> NDArray[np.float64]:
     """Texts (L,), an array of Arrow, as hours since midnight (14:05, 2:05 PM), NaN where they are none."""
     cells = pc.utf8_trim_whitespace(texts)
     pattern = (
-        r"^(?P<H>[0-9]{1,3})(?::(?P<M>[0-5][0-9])(?::(?P<S>[0-5][0-9])(?:[.,](?P<f>[0-9]{1,9}))?)?)?"
-        r"(?: *(?P<p>[AaPp])\.?[Mm]\.?)?$"
+        r"^(?P<H>[0-9]{1,3})(?:[:h](?P<M>[0-5][0-9])(?::(?P<S>[0-5][0-9])(?:[.,](?P<f>[0-9]{1,9}))?)?)?"
+        r"(?: *(?P<p>[AaPp])\.?[Mm]\.?)?(?: *(?:Uhr|uhr|h|hrs))?$"
     )
     parts = pc.extract_regex(cells, pattern=pattern)
     found = np.asarray(parts.is_valid())

@@ -7,162 +7,19 @@ An input column becomes flat columns, each of numbers or of labels, as its kind 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.core.records import persistable
-from nongauss.tables.column import Column, ColumnSummary, listed, tidy
+from nongauss.tables.column import Column, listed
+from nongauss.tables.column_code import UNRELATED, ColumnCode
 from nongauss.tables.frame import InputTable, match_columns, read_input
-from nongauss.tables.kinds import flat, kind_of
-from nongauss.tables.kinds.label import FEW_ROWS, MOST_LEVELS
-from nongauss.tables.kinds.number import Scale
-from nongauss.tables.rows import Counted
-
-Role = Literal["numeric", "labels", "constant", "empty", "identifier"]
-
-
-@persistable("tables.ColumnCode", "nongauss.data.encoder:ColumnCode")
-@dataclass(frozen=True)
-class ColumnCode:
-    """How one flat column is encoded.
-
-    `role`: "numeric", "labels", or why it is ignored ("constant", "empty", "identifier").
-    `gaps`: it had missing cells when fitted. `unit`, `mean`, `sd`: see `Scale`; sd is 0 where only the gaps
-    say anything. `levels`: the labels. `share`: the weighted share of the second of two levels. `ranks`: the
-    place of each level, of an ordered category.
-
-    `place`: the input column that it comes from, by its number; -1 is the one of its own number. `kind` is
-    the name of that column's kind, `part` says which side of it this is ("" the whole), `origin` where its
-    numbers begin. `flagged`: of a column of labels, whether its gaps have a 0/1 column of their own.
-    """
-
-    name: str
-    role: Role
-    gaps: bool = False
-    unit: float = 1.0
-    mean: float = 0.0
-    sd: float = 0.0
-    levels: tuple[str, ...] = ()
-    share: float = 0.0
-    ranks: tuple[int, ...] = ()
-    place: int = -1
-    kind: str = ""
-    part: str = ""
-    origin: float = 0.0
-    flagged: bool = False
-
-    @property
-    def encoded_names(self) -> tuple[str, ...]:
-        """Names of the columns that this one becomes in `as_scaled`."""
-        if self.role == "numeric":
-            return (self.name,) * (self.sd != 0) + (f"{self.name}=missing",) * self.gaps
-        if self.role == "labels":
-            shown = self.levels[1:] if self.is_pair else self.levels
-            flag = (f"{self.name}=missing",) * self.flagged
-            return tuple(f"{self.name}={level}" for level in shown) + flag
-        return ()
-
-    @property
-    def one_hot_names(self) -> tuple[str, ...]:
-        """Names of the columns that this one becomes in `as_one_hot`."""
-        if self.role == "numeric":
-            return (self.name,) * (self.sd != 0)
-        if self.role == "labels" and len(self.levels) > 1:
-            return tuple(f"{self.name}={level}" for level in self.levels[self._first_shown :])
-        return ()
-
-    @property
-    def rank_names(self) -> tuple[str, ...]:
-        """Names of the columns that this one becomes in `as_ranks`."""
-        if self.role == "labels" and len(self.levels) > 1 and self.ranks:
-            return (self.name,)
-        return self.one_hot_names
-
-    @property
-    def is_pair(self) -> bool:
-        """Two levels and no gaps: one 0/1 column says it all."""
-        return len(self.levels) == 2 and not self.gaps
-
-    @property
-    def scale(self) -> Scale:
-        """How its numbers are standardised."""
-        return Scale(self.unit, self.mean, self.sd)
-
-    @property
-    def _first_shown(self) -> int:
-        """Number of the first level with a 0/1 column: of two levels the second has one, of more each."""
-        return 1 if len(self.levels) == 2 else 0
-
-    @property
-    def _kind(self) -> str:
-        """The kind's name, which older records do not have."""
-        return self.kind or ("number" if self.role == "numeric" else "label")
-
-    def read(self, column: Column, unseen: list[str], lost: list[str]) -> Column:
-        """This flat column of new rows, from the input column; labels as codes into `levels`.
-
-        The first label that is none of them is noted in `unseen`, texts that are no values in `lost`: both
-        count as missing. A column that is ignored stays as it is. Raises InputError for cells that it cannot
-        be.
-        """
-        if self.role not in ("numeric", "labels"):
-            return column
-        column = flat(column, self._kind, self.part, self.origin)
-        if column.lost:
-            lost.append(f"{column.lost} in column {column.name!r}")
-        if self.role == "numeric":
-            return column
-        return Column(self.name, None, _known_codes(self, column, unseen), self.levels, self.ranks)
-
-    def shown(self, value: Any) -> str:
-        """A value of `raw` as text, in the words of its kind: 2.5, "red", 2024-03-01.
-
-        For bounds of rules, ticks of plots, cells of reports.
-        """
-        return kind_of(self._kind).shown(value, self.part, self.origin)
-
-
-def code_of(column: ColumnSummary, counted: Counted) -> ColumnCode:
-    """How a flat column is encoded, from what all its rows tell."""
-    origin: dict[str, Any] = {"kind": column.kind, "part": column.part, "origin": column.origin}
-    code = replace(ColumnCode(column.name, "empty", place=column.place), **origin)
-    gaps, levels = column.gaps, column.levels
-    if column.numbers is not None:
-        scale = column.numbers.scale()
-        role: Role = "numeric" if scale.sd != 0 or gaps else "constant"
-        return replace(code, role=role, gaps=gaps, unit=scale.unit, mean=scale.mean, sd=scale.sd)
-    if levels is None:
-        return code
-    if len(levels) == 1 and not gaps:
-        return replace(code, role="constant")
-    if len(levels) > MOST_LEVELS or (len(levels) > FEW_ROWS and len(levels) == counted.n_rows):
-        return replace(code, role="identifier")
-    ranks = tuple(map(column.order.index, levels)) if column.order else ()
-    mass = list(levels.values())
-    share = mass[-1] / sum(mass)
-    flagged = gaps and not column.part  # parts of a date are missing together: its number has the flag
-    code = replace(code, role="labels", gaps=gaps, levels=tuple(levels), share=share, ranks=ranks)
-    return replace(code, flagged=flagged)
-
-
-def _known_codes(code: ColumnCode, column: Column, unseen: list[str]) -> NDArray[np.intp]:
-    """Codes in the levels of the fit, -1 for other labels, the first of which is noted."""
-    assert column.codes is not None
-    if column.levels == code.levels:
-        return column.codes
-    place = {tidy(level): number for number, level in enumerate(code.levels)}
-    lookup = np.array([*(place.get(level, -1) for level in column.levels), -1], dtype=np.intp)
-    codes = lookup[column.codes]
-    strange = (codes < 0) & (column.codes >= 0)
-    if strange.any():
-        row = int(np.argmax(strange))
-        unseen.append(f"{column.levels[column.codes[row]]!r} in column {code.name!r} (first in row {row})")
-    return codes
 
 
 @persistable("tables.TableEncoder", "nongauss.data.encoder:TableEncoder")
@@ -217,6 +74,41 @@ class TableEncoder:
     def ignored(self) -> tuple[str, ...]:
         """Names of the flat columns that say nothing: constant, empty, or a different text in each row."""
         return tuple(code.name for code in self.columns if not code.encoded_names)
+
+    @cached_property
+    def kept(self) -> tuple[int, ...] | None:
+        """The numbers of the input columns that are looked at where others are unrelated; None for all.
+
+        New rows may lack the others.
+        """
+        if all(code.role != UNRELATED for code in self.columns):
+            return None
+        pairs = zip(self.places, self.columns, strict=True)
+        return tuple(dict.fromkeys(place for place, code in pairs if code.encoded_names))
+
+    @property
+    def kept_names(self) -> tuple[str, ...] | None:
+        """Names of the columns that are `kept`, x0, x1, ... of arrays; None for all."""
+        if self.kept is None:
+            return None
+        names = self.feature_names
+        return tuple(f"x{place}" if names is None else names[place] for place in self.kept)
+
+    def with_columns(self, kept: Collection[int]) -> TableEncoder:
+        """The same encoding, in which input columns other than those with these numbers are unrelated."""
+        pairs = zip(self.places, self.columns, strict=True)
+        columns = (code if place in kept else replace(code, role=UNRELATED) for place, code in pairs)
+        return replace(self, columns=tuple(columns))
+
+    def rows_kept(self, X: Any, estimator_name: str = "this estimator") -> InputTable:
+        """The columns of new rows that are looked at, in the order of the fit; where none is, one of zeros.
+
+        Raises InputError for one that is not there.
+        """
+        table, where = self._located(read_input(X, estimator_name), self.kept, estimator_name, [])
+        if self.kept == ():
+            return read_input(np.zeros((len(table), 1)))
+        return table.select([where[place] for place in self.kept or range(self.n_features)])
 
     def as_scaled(
         self, X: Any, estimator_name: str = "this estimator", warn: bool = True
@@ -326,12 +218,10 @@ class TableEncoder:
         self, X: Any, estimator_name: str, chosen: Sequence[int], notes: list[str], narrow: bool = False
     ) -> tuple[int, Iterator[tuple[ColumnCode, Column]]]:
         """Number of rows, and flat columns one after the other; what a warning should say goes to `notes`."""
-        table, origin = read_input(X, estimator_name), self.places
+        origin = self.places
         places = [origin[i] for i in chosen]
-        if narrow:
-            table, where = self._narrowed(table, list(dict.fromkeys(places)), estimator_name, notes)
-        else:
-            where = match_columns(table, self.feature_names, self.n_features, estimator_name, notes)
+        needed = list(dict.fromkeys(places)) if narrow else self.kept
+        table, where = self._located(read_input(X, estimator_name), needed, estimator_name, notes)
 
         def columns() -> Iterator[tuple[ColumnCode, Column]]:
             unseen: list[str] = []
@@ -345,14 +235,20 @@ class TableEncoder:
 
         return table.n_rows, columns()
 
-    def _narrowed(
-        self, table: InputTable, needed: list[int], estimator_name: str, notes: list[str]
+    def _located(
+        self, table: InputTable, needed: Sequence[int] | None, estimator_name: str, notes: list[str]
     ) -> tuple[InputTable, dict[int, int] | list[int]]:
-        """A table that may lack all input columns but those `needed`, and where each of these is in it."""
+        """A table that may lack all input columns but those `needed`, and where each of these is in it.
+
+        `needed`: None for all.
+        """
         n_features, names = self.n_features, self.feature_names
+        if needed is None:
+            return table, match_columns(table, names, n_features, estimator_name, notes)
         if names is not None and table.names is not None:
             own = [names[place] for place in needed]
-            table = table.select([name for name in table.names if name not in names or name in own])
+            other = set(names).difference(own)
+            table = table.select([at for at, name in enumerate(table.names) if name not in other])
             found = match_columns(table, own, len(own), estimator_name, notes)
             return table, dict(zip(needed, found, strict=True))
         n_columns = len(table.labels)

@@ -19,8 +19,9 @@ from scipy.sparse import issparse
 
 from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.tables.column import Column, ColumnSummary, listed
+from nongauss.tables.column_code import UNRELATED, ColumnCode, code_of
 from nongauss.tables.dask_source import dask_source
-from nongauss.tables.encoder import ColumnCode, TableEncoder, code_of
+from nongauss.tables.encoder import TableEncoder
 from nongauss.tables.frame import InputTable, n_rows_of, read_input
 from nongauss.tables.kinds import kind_of
 from nongauss.tables.kinds.label import MOST_LEVELS
@@ -101,14 +102,17 @@ def _warn_ignored(codes: Sequence[ColumnCode], columns: Sequence[ColumnSummary],
         warnings.warn(f"X has columns that are ignored: {'; '.join(notes)}.", NongaussWarning, stacklevel=5)
 
 
-def without_lost_cells(table: InputTable) -> tuple[InputTable, list[str]]:
-    """The table with texts among values as missing cells, and a sentence on each column that has some.
+def told_once(table: InputTable) -> tuple[InputTable, list[str]]:
+    """The table without notes on its columns and with texts among values as missing cells, and these notes.
 
-    So they are told once, of the whole column, and no part of it has too many of them to be values.
+    So they are told once, of the whole column, and no part of it has too many such texts to be values.
     """
     said = []
     for place in range(len(table.labels)):
         column = table.column(place)
+        if column.note:
+            said.append(f"Column {column.name!r} {column.note}.")
+            table = table.without_note(place)
         if column.values is None or not column.lost:
             continue
         cells = np.array(table.raw(place), dtype=object)
@@ -270,16 +274,19 @@ class Learned:
     """What one pass over a table tells: of its columns, and of its target (`target`, None without).
 
     `columns` has what is known of each flat column (see `ColumnSummary`), in the order of
-    `encoder.columns`; `counted` the rows of weight above 0.
+    `encoder.columns`; `counted` the rows of weight above 0. `kept`: the numbers of the input columns that are
+    looked at, None for all (see `screen`).
     """
 
     summary: Summary = field(repr=False)
     target: Any = None
+    kept: frozenset[int] | None = None
 
-    @property
+    @cached_property
     def encoder(self) -> TableEncoder:
         """How the table is encoded: four views of any rows."""
-        return self.summary.encoder
+        encoder = self.summary.encoder
+        return encoder if self.kept is None else encoder.with_columns(self.kept)
 
     @property
     def columns(self) -> tuple[ColumnSummary, ...]:
@@ -309,7 +316,10 @@ class Learned:
     @property
     def extremes(self) -> NDArray[np.float64]:
         """The largest absolute value of each column of `encoder.as_scaled`, (D,)."""
-        return self.summary.extremes
+        shown = [code.role != UNRELATED for code in self.encoder.columns]
+        widths = [len(code.encoded_names) for code in self.summary.encoder.columns]
+        out: NDArray[np.float64] = self.summary.extremes[np.repeat(shown, widths)]
+        return out
 
 
 def learn(

@@ -1,4 +1,4 @@
-"""Texts that are numbers, as people write them: "$1,234.50", "(3.2%)", "1.2k", "1.234,5 kg", "12 345-".
+"""Texts that are numbers, as people write them: "$1,234.50", "(3.2%)", "1.2k", "1.234,5 kg", "12 345-", "~5".
 
 A text is a head (signs, a bracket, a currency), digits, and a tail (a multiplier, a unit, a bracket, a sign).
 Digits are read in two styles, with a decimal point and with a decimal comma; which of them holds is decided
@@ -8,7 +8,7 @@ by all cells of a column, or of a file (`Votes`).
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -16,6 +16,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
+
+from nongauss.tables.compound_text import PATTERNS, read_compound
 
 POINT, COMMA = ".", ","
 """The two styles of numbers, by their decimal mark."""
@@ -113,6 +115,7 @@ class NumberTexts:
     """Texts (L,) as numbers in both styles, NaN where a style has none; `patterns` (L,) are those of units.
 
     `whole` (L,): digits alone; `padded` (L,): three of them or more that begin with a zero, as codes do.
+    `marked` (L,): with a mark that says something of the number ("<0.1", "3+", "12*").
     """
 
     point: NDArray[np.float64]
@@ -120,6 +123,7 @@ class NumberTexts:
     patterns: NDArray[np.object_]
     whole: NDArray[np.bool_]
     padded: NDArray[np.bool_]
+    marked: NDArray[np.bool_]
 
     def of_style(self, style: str) -> NDArray[np.float64]:
         """The numbers (L,) in one style."""
@@ -156,9 +160,15 @@ class Votes:
         return bool(self.either) and self.point == self.comma == 0
 
 
-def read_numbers(texts: Any) -> NumberTexts:
-    """Texts (a sequence, or an array of Arrow) as numbers; see `NumberTexts`."""
+def read_numbers(texts: Any, pattern: str = "") -> NumberTexts:
+    """Texts (a sequence, or an array of Arrow) as numbers; see `NumberTexts`.
+
+    `pattern`: the unit of their column, if it is known; see `read_compound`.
+    """
     cells = _usual_marks(texts if isinstance(texts, pa.Array) else pa.array(texts, pa.large_string()))
+    bare = pc.replace_substring_regex(cells, pattern=_MARKED, replacement=r"\2")
+    marked = np.asarray(pc.fill_null(pc.not_equal(bare, cells), False))
+    cells = bare
     parts = pc.extract_regex(cells, pattern=_CELL)
     digits, head, tail = (pc.struct_field(parts, name) for name in ("digits", "head", "tail"))
     around = pc.dictionary_encode(_joined(head, tail, MARK))
@@ -174,7 +184,32 @@ def read_numbers(texts: Any) -> NumberTexts:
     alone = np.array([found == _ALONE for found in known])[which]
     whole = alone & _matches(digits, r"^[0-9]+$")
     padded = whole & _matches(digits, r"^0[0-9]{2,}$")
-    return NumberTexts(numbers[POINT], numbers[COMMA], patterns[which], whole, padded)
+    found = NumberTexts(numbers[POINT], numbers[COMMA], patterns[which], whole, padded, marked)
+    return _with_compounds(found, cells, pattern)
+
+
+_BEFORE = r"(?:[<>≤≥]=?|~|≈|(?:ca?|approx|circa|about|etwa|env)\.? )? *"
+_MARKED = rf"^({_BEFORE})([-+(]*[^-+0-9]{{0,4}}[0-9.,].*?) *([+*†‡]*)$"
+"""A number with a mark in front or behind that says something of it; the number is the second group."""
+
+
+def _with_compounds(found: NumberTexts, cells: Any, pattern: str) -> NumberTexts:
+    """The numbers, and those of texts of several parts ("1h 30m") in the place of what else was read."""
+    may_be = pattern in PATTERNS or pc.any(pc.match_substring_regex(cells, pattern=_COMPOUND)).as_py()
+    if not may_be:
+        return found
+    compound = read_compound(cells.to_pylist(), pattern)
+    if compound is None:
+        return found
+    values, patterns = compound
+    good = ~np.isnan(values)
+    point, comma = (np.where(good, values, side) for side in (found.point, found.comma))
+    return replace(found, point=point, comma=comma, patterns=np.where(good, patterns, found.patterns))
+
+
+_SIDES = r"^[NSEW] ?[0-9]|[0-9] ?[NSEW]$"
+_COMPOUND = rf"^P[0-9T]|[0-9] ?[A-Za-z]+\.?,? ?(?:and )?[0-9]|[0-9] ?['°º′]|:[0-9]{{2}}[.,]|{_SIDES}"
+"""What texts of several parts have in them."""
 
 
 def _settle_money(
@@ -259,24 +294,29 @@ _ALONE = (True, 1.0, "", MARK)
 _MARKS = (
     ("[\u00a0\u2007\u2009\u202f]", " "),
     ("[\u2212\u2013\uff0d]", "-"),
-    ("[\u2018\u2019\u00b4\u02bc]", "'"),
+    ("[’‘´`ʼ]", "'"),
+    ("￥", "¥"),
+    ("＄", "$"),
+    (r"([0-9]) ?[×·] ?10\^?([-+]?[0-9]+)$", r"\1e\2"),
 )
 """Unusual blanks, minus signs and apostrophes, and the usual ones."""
 
 
 def _usual_marks(cells: Any) -> Any:
-    """Cells with plain blanks, signs and apostrophes, trimmed, without the points of "Rs.5" and "100.-"."""
+    """Cells with plain blanks, signs and apostrophes, trimmed, without the points of "Rs.5" and "100.-".
+
+    Without the quotation marks of spreadsheets, as in ="5" and '5, too.
+    """
     if not pc.all(pc.string_is_ascii(cells)).as_py():
-        for marks, plain in (
-            ("[\u00a0\u2007\u2009\u202f]", " "),
-            ("[\u2212\u2013\uff0d]", "-"),
-            ("[’‘´`ʼ]", "'"),
-            ("￥", "¥"),
-            ("＄", "$"),
-        ):
+        for marks, plain in _MARKS:
             cells = pc.replace_substring_regex(cells, pattern=marks, replacement=plain)
     cells = pc.utf8_trim_whitespace(cells)
+    if pc.any(pc.match_substring_regex(cells, pattern="^[=\"']")).as_py():
+        cells = pc.replace_substring_regex(cells, pattern="^=?[\"'](.*?)[\"']?$", replacement=r"\1")
     cells = pc.replace_substring_regex(cells, pattern=r"^(-?(?:Rs|Fr|[Kk]r))\.", replacement=r"\1")
+    cells = pc.replace_substring_regex(
+        cells, pattern=r"([0-9]) ?[xX*] ?10\^([-+]?[0-9]+)$", replacement=r"\1e\2"
+    )
     if pc.any(pc.ends_with(cells, "-")).as_py():
         cells = pc.replace_substring_regex(cells, pattern=rf"^({_CURRENCY}) *-+$", replacement=r"\10")
         cells = pc.replace_substring_regex(cells, pattern=r"([0-9])[.,]-+$", replacement=r"\1")
@@ -325,6 +365,8 @@ def _affix(head: str, tail: str) -> tuple[bool, float, str, str] | None:
         return None
     currency, unit = before["unit"] or "", behind["unit"] or ""
     signs = before["a"] + before["b"] + before["c"] + behind["minus"]
+    if unit.upper() in ("CR", "DR"):  # what an account has, and what it owes
+        signs, unit = signs + "-" * (unit.upper() == "DR"), ""
     bracket = bool(before["open"] or before["late"])
     if len(signs) + bracket > 1 or bracket != bool(behind["close"]) or len(unit) > _LONGEST_UNIT:
         return None

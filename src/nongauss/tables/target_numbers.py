@@ -25,6 +25,7 @@ _ROWS_A_CODE, _ROWS_A_GRADE = 5, 2
 _FREQUENT = 5  # rows on both sides of a number that is never seen, by which it is skipped rather than rare
 _LARGEST_WHOLE = 2.0**53  # beyond, a float64 does not tell whole numbers apart
 _FEWEST_ZEROS, _MASS_AT_ZERO = 3, 0.02
+_FEWEST_SHARES = 10  # different numbers in [0, 1] that tell shares by their range
 _SHARE_SPREAD = 0.1  # numbers in [0, 1] of a smaller range are rather measurements
 _EVIDENT = 0.05
 _APART = 0.06  # nats a row by which counts may differ from the nearest law of counts
@@ -73,7 +74,8 @@ def numbers_kind(values: FloatArray, name: str, *, unit: str = "", inputs: Any =
     if steps:
         return _grades(levels, steps, (REAL_TOO, LABEL_TOO))
     in_unit = levels[0] >= 0 and levels[-1] <= 1
-    if in_unit and (is_named(name, SHARE_WORDS) or levels[-1] - levels[0] >= _SHARE_SPREAD):
+    spread = len(levels) >= _FEWEST_SHARES and levels[-1] - levels[0] >= _SHARE_SPREAD
+    if in_unit and (spread or is_named(name, SHARE_WORDS)):
         return _share(levels, freq, 1.0)
     return _amount(values, levels, freq)
 

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable, Sequence
 
-_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|%")
+from nongauss.tables.scales import SCALES
+
+_UPPER, _LOWER = "A-ZÀ-ÖØ-Þ", "a-zß-öø-ÿ"
+_WORD = re.compile(rf"[{_UPPER}]+(?![{_LOWER}])|[{_UPPER}]?[{_LOWER}]+|\d+|%")
 _RANGE = re.compile(
     r"(?P<below><|≤|<=|under|below|less than|up to)?[\s(\[]*(?P<low>-?\d+(\.\d+)?)"
     r"\s*((-|–|to|,|\.\.)\s*-?\d+(\.\d+)?[\s)\]]*|\+|and over|and above|or more)?",
@@ -15,64 +19,31 @@ _ROMAN = {"i": 1, "ii": 2, "iii": 3, "iv": 4, "v": 5, "vi": 6, "vii": 7, "viii":
 _STEPS = ("stage", "grade", "level", "tier", "rating", "star", "stars", "rank", "step", "phase", "degree")
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 
-SCALES: dict[str, str] = {
-    "agreement": "strongly disagree, disagree strongly, completely disagree, totally disagree, fully disagree"
-    " < disagree, mostly disagree < somewhat disagree, slightly disagree, mildly disagree, rather disagree"
-    " < neutral, neither agree nor disagree, neither, undecided, unsure"
-    " < somewhat agree, slightly agree, mildly agree, rather agree < agree, mostly agree"
-    " < strongly agree, agree strongly, completely agree, totally agree, fully agree",
-    "quality": "terrible, awful, unacceptable, unacc < very poor, very bad < poor, bad, insufficient"
-    " < below average < fair, average, ok, okay, acceptable, acc, mediocre, satisfactory, sufficient, neutral"
-    " < above average < good < very good, vgood < great < excellent < outstanding, perfect",
-    "quality of gems": "fair < good < very good < premium < ideal",
-    "quality in codes": "po < fa < ta < gd < ex",
-    "size": "xxs < xs, extra small, tiny < s, small < m, medium, mid, mid size < l, large, big"
-    " < xl, extra large, very large, huge < xxl < xxxl, giant",
-    "amount": "none, no, zero, nothing, absent < minimal, lowest, very low < low, little"
-    " < medium, moderate, mid, middle, average, normal < high, much, elevated < very high, highest"
-    " < extreme, critical",
-    "number": "none < few, a few < some, several < many, a lot < most < all",
-    "frequency": "never < almost never, hardly ever, very rarely < rarely, seldom"
-    " < occasionally, once in a while < sometimes < often, frequently, regularly"
-    " < usually, very often, most of the time < almost always, nearly always < always",
-    "intervals of time": "never < yearly, annually < quarterly < monthly < weekly < daily < hourly",
-    "likelihood": "impossible < extremely unlikely, very unlikely, highly unlikely < unlikely, improbable"
-    " < somewhat unlikely < neutral, possible, maybe, even < somewhat likely < likely, probable"
-    " < extremely likely, very likely, highly likely < certain",
-    "severity": "none, absent, healthy, no, normal < minimal, trace, very mild < mild, minor, slight, low"
-    " < moderate, medium < moderately severe < severe, serious, major, high"
-    " < very severe, critical, extreme, life threatening < fatal, death, dead",
-    "education": "none, no schooling, uneducated < preschool < primary, primary school, elementary,"
-    " elementary school < middle school, lower secondary, junior high"
-    " < high school, secondary, secondary school, hs grad, upper secondary, high school graduate"
-    " < some college < associate, associates, associate degree < bachelor, bachelors, undergraduate, college,"
-    " university, bachelor degree < master, masters, graduate, postgraduate, master degree"
-    " < professional, prof school < doctorate, doctoral, phd",
-    "satisfaction": "very dissatisfied, very unsatisfied, extremely dissatisfied, completely dissatisfied"
-    " < dissatisfied, unsatisfied < somewhat dissatisfied, slightly dissatisfied"
-    " < neutral, neither, neither satisfied nor dissatisfied < somewhat satisfied, slightly satisfied"
-    " < satisfied < very satisfied, extremely satisfied, completely satisfied",
-    "importance": "unimportant, not important, not at all important < slightly important"
-    " < moderately important, somewhat important < important < very important < extremely important",
-    "happiness": "very unhappy < unhappy < neutral < happy < very happy",
-    "sentiment": "very negative < negative < neutral < positive < very positive",
-    "difficulty": "very easy < easy < medium, moderate, normal < hard, difficult < very hard, very difficult",
-    "speed": "very slow < slow < medium, moderate, normal < fast < very fast",
-    "warmth": "freezing < cold < cool < mild < warm < hot",
-    "age": "child, infant < teenager, teen, adolescent < young, young adult < middle aged, middle, adult"
-    " < old, senior, elderly",
-    "confirmation": "definitely not < no, probably not < maybe, perhaps, unsure, undecided"
-    " < yes, probably < definitely",
-    "rank": "lower, bottom < middle, mid < upper, top",
-    "medals": "bronze < silver < gold < platinum < diamond",
-}
-"""Words from lowest to highest; those between commas share a place."""
+_BARE = str.maketrans("", "", "'’‘`.")
+
+
+def plain_label(label: str) -> str:
+    """A label in lower case, without accents, apostrophes and points, its words parted by one blank each."""
+    text = re.sub(r"[’']s\b", "", label.casefold()).translate(_BARE)
+    if not text.isascii():
+        text = "".join(
+            sign for sign in unicodedata.normalize("NFKD", text) if not unicodedata.combining(sign)
+        )
+    return re.sub(r"[\s_\-/]+", " ", text).strip()
+
 
 _PLACES: dict[str, dict[str, int]] = {
-    name: {word.strip(): at for at, place in enumerate(text.split("<")) for word in place.split(",")}
+    name: {plain_label(word): at for at, place in enumerate(text.split("<")) for word in place.split(",")}
     for name, text in SCALES.items()
 }
 _LETTERS = {letter: -place for place, letter in enumerate("abcdefg")}
+
+
+TIMES = (
+    "date|time|when|.*timestamp|.*datetime|stamp|epoch|ts|unixtime|created|updated|modified|datum|zeit|"
+    "zeitpunkt|zeitstempel|fecha|tijd|tijdstip"
+)
+"""Words in the names of columns that hold times or dates."""
 
 
 def words_of(name: str) -> tuple[str, ...]:
@@ -98,20 +69,43 @@ def is_head(name: str, words: Iterable[str]) -> str:
     return own[-1] if own and (own[-1] in (known := set(words)) or "".join(own) in known) else ""
 
 
-_YES_OR_NO = frozenset(("yes", "no", "true", "false"))
+_YES_OR_NO = frozenset(
+    ("yes", "no", "true", "false", "ja", "nein", "nee", "oui", "non", "si", "sim", "nao", "vero", "falso")
+)
+_WORDS_OF_SEX = frozenset(("male", "female", "man", "woman", "men", "women"))
+_WORDS = (
+    _YES_OR_NO | _WORDS_OF_SEX | {word for places in _PLACES.values() for word in places if len(word) > 2}
+)
+_LETTER_PAIRS = tuple(map(frozenset, ("yn", "tf", "jn", "sn", "on", "mf", "mw", "hf", "vf")))
+"""Letters for yes and no, true and false, male and female."""
 
 
-def is_plain_word(label: str) -> bool:
-    """Is it a word for yes or no, or of a known scale, whose case says nothing?"""
-    word = label.strip().casefold()
-    return word in _YES_OR_NO or any(word in places for places in _PLACES.values())
+def one_case(labels: Sequence[str]) -> dict[str, str]:
+    """By label, what those labels have in common whose case says nothing: "Yes", " yes", "YES" are one.
+
+    These are words for yes or no, of a sex, or of a known scale; and letters such as y and n, where a column
+    has no others.
+    """
+    plain = {label: plain_label(label) for label in labels}
+    letters = frozenset(plain.values())
+    is_pair = any(letters <= pair for pair in _LETTER_PAIRS)
+    return {label: word for label, word in plain.items() if is_pair or word in _WORDS}
+
+
+_MARKS_OF_YES = frozenset((*_YES_OR_NO, "x", "y", "t", "j", "1", "+", "*", "✓", "✔", "☑", "✗", "●", "•"))
+
+
+def is_mark(label: str) -> bool:
+    """Does a label say yes where other rows are empty: "x", "yes", "✓"?"""
+    return plain_label(label) in _MARKS_OF_YES or label.strip() in _MARKS_OF_YES
 
 
 def known_order(labels: Sequence[str], *, letters: bool = False) -> tuple[tuple[str, ...], str] | None:
     """Labels from lowest to highest, and what scale they are of; None where no order is known.
 
     Scales of words (see `SCALES`), numbers and ranges of numbers by size, steps such as "stage 2", "II" or
-    "second". `letters`: A to G are marks, A the best.
+    "second", numbers with words ("1 - poor", "5 - excellent"), ratings of credit. `letters`: the column's
+    name says that it holds grades; then A to G are marks, A the best, and P1 to P4 are steps.
     """
     for places, what in _candidates(labels, letters):
         if len(set(places)) == len(labels):
@@ -122,25 +116,54 @@ def known_order(labels: Sequence[str], *, letters: bool = False) -> tuple[tuple[
 
 def _candidates(labels: Sequence[str], letters: bool) -> Iterable[tuple[list[float], str]]:
     """Places of all labels on the scales that have a place for each."""
-    plain = [
-        re.sub(r"[\s_\-/]+", " ", re.sub(r"[’']s\b|[’'.]", "", label.casefold())).strip() for label in labels
-    ]
-    numbers = [_as_number(label) for label in labels]
-    if all(number is not None for number in numbers):
-        yield [number for number in numbers if number is not None], "numbers by size"
+    plain = [plain_label(label) for label in labels]
+    yield from _all_placed(map(_as_number, labels), "numbers by size")
     for name, places in _PLACES.items():
-        if all(label in places for label in plain):
-            yield [places[label] for label in plain], f"a scale of {name}"
-    steps = [_step(label) for label in plain]
-    if all(step is not None for step in steps):
-        yield [step for step in steps if step is not None], "numbered steps"
-    ranges = [_range_start(label) for label in labels]
-    if all(start is not None for start in ranges):
-        yield [start for start in ranges if start is not None], "ranges of numbers"
+        yield from _all_placed((places.get(label) for label in plain), f"a scale of {name}")
+    yield from _all_placed(map(_step, plain), "numbered steps")
+    yield from _all_placed(map(_range_start, labels), "ranges of numbers")
+    yield from _all_placed(_with_words(labels, letters), "answers with numbers")
+    yield from _all_placed(_ratings(labels), "ratings of credit, AAA the best")
     if letters:
-        marks = [_mark(label) for label in labels]
-        if all(mark is not None for mark in marks):
-            yield [mark for mark in marks if mark is not None], "marks, A the best"
+        yield from _all_placed(map(_mark, labels), "marks, A the best")
+        yield from _all_placed(_lettered_steps(plain), "numbered steps")
+
+
+def _all_placed(places: Iterable[float | None], what: str) -> Iterable[tuple[list[float], str]]:
+    """The places and what they are of, if each label has one."""
+    found = list(places)
+    known = [place for place in found if place is not None]
+    if known and len(known) == len(found):
+        yield known, what
+
+
+_WITH_WORDS = re.compile(r"[(\[]?(\d+)[)\]]?(?:\s*[-–—=:.)]\s*|\s+)([^\W\d].*)|[(\[]?(\d+)[)\]]?")
+_MOST_WITH_WORDS = 11
+
+
+def _with_words(labels: Sequence[str], letters: bool) -> list[float | None]:
+    """The numbers of "1 - poor", "2", "3 - good", if their words are of a scale that goes with them.
+
+    Codes are written so too ("1 = married", "2 = single"); `letters` says that these are grades.
+    """
+    found = [_WITH_WORDS.fullmatch(label.strip()) for label in labels]
+    if len(labels) > _MOST_WITH_WORDS or None in found:
+        return []
+    numbers = [float(one[1] or one[3]) for one in found if one]
+    words = [
+        (plain_label(one[2]), number) for one, number in zip(found, numbers, strict=True) if one and one[2]
+    ]
+    if letters or any(_goes_with(words, places) for places in _PLACES.values()):
+        return list(numbers)
+    return []
+
+
+def _goes_with(words: Sequence[tuple[str, float]], places: dict[str, int]) -> bool:
+    """Are these words, two at least, all of a scale, in the order of their numbers or in the opposite one?"""
+    placed = [(number, places[word]) for word, number in words if word in places]
+    steps = [b[1] - a[1] for a, b in zip(sorted(placed), sorted(placed)[1:], strict=False)]
+    in_order = all(step > 0 for step in steps) or all(step < 0 for step in steps)
+    return len(placed) == len(words) > 1 and in_order
 
 
 def _as_number(label: str) -> float | None:
@@ -177,3 +200,25 @@ def _mark(label: str) -> float | None:
     if found is None:
         return None
     return _LETTERS[found[1].lower()] + {"+": 0.3, "": 0.0, "-": -0.3}[found[2]]
+
+
+def _lettered_steps(labels: Sequence[str]) -> list[float | None]:
+    """The numbers of "p1", "p2", "p3", all of which begin with the same letter."""
+    found = [re.fullmatch(r"([a-z])(\d{1,2})", label) for label in labels]
+    if len({one[1] for one in found if one}) != 1:
+        return []
+    return [float(one[2]) if one else None for one in found]
+
+
+_RATINGS = ("D", "SD", "C", "CC", "CCC", "B", "BB", "BBB", "A", "AA", "AAA")
+_OF_MOODY = ("C", "Ca", "Caa", "B", "Ba", "Baa", "A", "Aa", "Aaa")
+
+
+def _ratings(labels: Sequence[str]) -> list[float | None]:
+    """The places of ratings of credit (AAA to D, Aaa to C), one of which has several letters."""
+    for known, signs in ((_RATINGS, {"-": -0.3, "+": 0.3}), (_OF_MOODY, {"3": -0.3, "1": 0.3})):
+        found = [re.fullmatch(r"([A-Za-z]+)([-+123]?)", label.strip()) for label in labels]
+        bases = [one[1] if one else "" for one in found]
+        if all(base in known for base in bases) and any(len(base) > 1 and base != "SD" for base in bases):
+            return [known.index(one[1]) + signs.get(one[2], 0.0) for one in found if one]
+    return []

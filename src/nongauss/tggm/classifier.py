@@ -16,6 +16,7 @@ from nongauss.core.errors import InputError
 from nongauss.estimator.base import (
     Callbacks,
     CheckpointPath,
+    Columns,
     NonNegativeFloat,
     PositiveFloat,
     PositiveInt,
@@ -25,10 +26,12 @@ from nongauss.estimator.base import (
     Verbosity,
 )
 from nongauss.estimator.by_parts import by_parts
+from nongauss.estimator.known_rows import known_rows
 from nongauss.optimise.course import FitResult
 from nongauss.tables.labels import LabelCoder, LabelSummary, class_target, labels_of
 from nongauss.tables.learn import as_source, learn
 from nongauss.tables.rows import validate_weight
+from nongauss.tables.screen import KeepColumns, screened
 from nongauss.tables.source import Encode, Encoded, Source, itself
 from nongauss.tables.sparse import SparseEncoder, SparseRows
 from nongauss.tggm.config import LayerSizes
@@ -71,7 +74,7 @@ class TGGMClassifier(ProbabilityClassifierMixin, TGGM):
         Most sweeps of the mean-field posterior in each step; it stops earlier once it has converged.
     n_members : int, default 3
         Members of the ensemble.
-    batch_size, early_stopping, validation_fraction, tol, callbacks, checkpoint, random_state, \
+    keep_columns, batch_size, early_stopping, validation_fraction, tol, callbacks, checkpoint, random_state, \
 verbose :
         See `TGGMRegressor`.
     learning_rate : float, default 0.003
@@ -85,7 +88,7 @@ verbose :
     Attributes
     ----------
     classes_ : ndarray (C,), in order
-    params_, ensemble_, encoded_names_, n_iter_, converged_, stop_reason_, trace_ :
+    params_, ensemble_, encoded_names_, kept_columns_, n_iter_, converged_, stop_reason_, trace_ :
         See `TGGMRegressor`.
 
     Raises
@@ -118,6 +121,7 @@ verbose :
         class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
         hidden_variance: PositiveFloat | Literal["learn"] = "learn",
         n_sweeps: PositiveInt = 30,
+        keep_columns: Columns = "auto",
         n_members: PositiveInt = 3,
         batch_size: PositiveInt | Literal["auto"] = "auto",
         learning_rate: PositiveFloat = 0.003,
@@ -132,13 +136,12 @@ verbose :
         verbose: Verbosity = 0,
     ) -> None:
         self.hidden_layer_sizes = hidden_layer_sizes
-        self.method = method
-        self.posterior = posterior
+        self.method, self.posterior = method, posterior
         self.decision = decision
         self.class_weight = class_weight
         self.hidden_variance = hidden_variance
-        self.n_sweeps = n_sweeps
-        self.n_members = n_members
+        self.n_sweeps, self.n_members = n_sweeps, n_members
+        self.keep_columns = keep_columns
         self.batch_size = batch_size
         self.learning_rate = learning_rate
         self.max_epochs = max_epochs
@@ -199,38 +202,42 @@ verbose :
         return 1.0
 
     def _read_table(
-        self, X: Any, y: Any, sample_weight: Any, levels: Any = None
+        self, X: Any, y: Any, sample_weight: Any, keep: KeepColumns, levels: Any = None
     ) -> tuple[LabelReading, Source]:
         name = type(self).__name__
         X = csr_array(X) if issparse(X) else X
         source = as_source(X, y, sample_weight, estimator_name=name, accept_sparse=True)
-        encoder, labels, shrink = self._encoder_and_labels(source, issparse(X))
-        if levels is None:
-            coder = labels.coder(name)
+        if issparse(X):
+            (part,) = source.each(itself)
+            encoder: Any = SparseEncoder.fit(part.X.matrix, part.weight, name)
+            labels, shrink = labels_of(name, part, part.weight), None
+            coder = self._coder_of(labels, levels)
         else:
-            coder = LabelCoder.fit(labels.labels, labels.mass, name, levels=levels)
-        reading = LabelReading(encoder, shrink, LabelCoder(np.sort(coder.classes)))
-        rows = source.map(Encode(encoder, partial(class_target, reading.coder, name), name, shrink))
+            learned = learn(source, name, partial(labels_of, name))
+            labels = learned.target
+            coder = self._coder_of(labels, levels)
+            encode = Encode(learned.encoder, partial(class_target, coder, name), name)
+            learned = screened(learned, source, encode, keep, labels=True)
+            encoder, shrink = learned.encoder, LARGEST / np.maximum(learned.extremes, LARGEST)
+        reading = LabelReading(encoder, shrink, coder, known_rows(source, encoder, name))
+        rows = source.map(Encode(encoder, partial(class_target, coder, name), name, shrink))
         if self.class_weight is not None:
             classes = reading.coder.classes
             mass = np.array([labels.mass[labels.labels == label].sum() for label in classes])
             rows = rows.map(_weighted, self._class_factors(classes, mass))
         return reading, rows
 
-    def _encoder_and_labels(
-        self, source: Source, is_sparse: bool
-    ) -> tuple[Any, LabelSummary, Float64[np.ndarray, " D"] | None]:
-        """The encoding of a table, its labels, and the factor of each encoded column (sparse: None)."""
+    def _coder_of(self, labels: LabelSummary, levels: Any) -> LabelCoder:
+        """The classes of a table in their order, or those that `levels` name. Raises InputError."""
         name = type(self).__name__
-        if is_sparse:
-            (part,) = source.each(itself)
-            encoder = SparseEncoder.fit(part.X.matrix, part.weight, name)
-            return encoder, labels_of(name, part, part.weight), None
-        learned = learn(source, name, partial(labels_of, name))
-        return learned.encoder, learned.target, LARGEST / np.maximum(learned.extremes, LARGEST)
+        if levels is None:
+            coder = labels.coder(name)
+        else:
+            coder = LabelCoder.fit(labels.labels, labels.mass, name, levels=levels)
+        return LabelCoder(np.sort(coder.classes))
 
     def _known_reading(self) -> LabelReading:
-        return LabelReading(self._encoder, self._shrink, self._coder)
+        return LabelReading(self._encoder, self._shrink, self._coder, self._known_rows)
 
     def _more_rows(self, X: Any, y: Any, sample_weight: Any) -> NetworkRows:
         encoded = self._encode(X)
@@ -291,7 +298,7 @@ verbose :
         return encoded if self._shrink is None else encoded * self._shrink
 
     def _keep(self, reading: LabelReading, ensemble: Ensemble, result: FitResult) -> None:
-        _, self._shrink, self._coder = reading
+        _, self._shrink, self._coder, self._known_rows = reading
         self._keep_ensemble(reading.encoder, ensemble, result)
         self.classes_ = reading.coder.classes
 

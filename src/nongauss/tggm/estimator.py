@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from abc import abstractmethod
+from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, Self
 
@@ -17,6 +18,7 @@ from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.estimator.base import (
     Callbacks,
     CheckpointPath,
+    Columns,
     DistributionRegressorMixin,
     NonNegativeFloat,
     PositiveFloat,
@@ -29,18 +31,20 @@ from nongauss.estimator.base import (
     settings_of,
 )
 from nongauss.estimator.by_parts import by_parts
+from nongauss.estimator.known_rows import known_rows
 from nongauss.optimise.course import FitResult, Status
 from nongauss.optimise.loop import close_checkpoint, open_checkpoint
 from nongauss.predictive.distribution import PredictiveDistribution
-from nongauss.predictive.mixture import GaussianMixtureDistribution
 from nongauss.tables.completion import Donors, completed_rows
 from nongauss.tables.learn import as_source, check_in_memory, learn
 from nongauss.tables.rows import rounded, validate_weight
+from nongauss.tables.screen import KeepColumns, screened
 from nongauss.tables.source import Encode, Encoded, Source, sample
 from nongauss.tables.target import TargetScaler, scaled_target, target_of, validate_target
 from nongauss.tggm import fit
 from nongauss.tggm.config import LayerSizes, NetworkConfig, TrainingRecipe, layers_of
 from nongauss.tggm.data import MOST_SAMPLED, NetworkRows, RegressionReading, canonical
+from nongauss.tggm.exact_law import law_of
 from nongauss.tggm.params import SMALLEST_LOG_SD, NetworkParams
 from nongauss.tggm.predict import Ensemble
 
@@ -53,6 +57,7 @@ class TGGM(TableEstimator):
     validation_fraction: float
     checkpoint: str | os.PathLike[str] | None
     random_state: Any
+    keep_columns: KeepColumns
     ensemble_: Ensemble
 
     @property
@@ -65,10 +70,12 @@ class TGGM(TableEstimator):
         """The noise's variance on the standardised scale; None learns it."""
 
     @abstractmethod
-    def _read_table(self, X: Any, y: Any, sample_weight: Any, levels: Any = None) -> tuple[Any, Source]:
+    def _read_table(
+        self, X: Any, y: Any, sample_weight: Any, keep: KeepColumns, levels: Any = None
+    ) -> tuple[Any, Source]:
         """How to read tables such as this one, and its rows as a source of `Encoded`. Changes nothing yet.
 
-        `levels`: classes of which some may not occur. Raises InputError.
+        `keep`: see `tables.screen`. `levels`: classes of which some may not occur. Raises InputError.
         """
 
     @abstractmethod
@@ -95,7 +102,7 @@ class TGGM(TableEstimator):
         """The whole fit, with its checkpoint. Also the rows, or the sample of them that is in memory."""
         config, recipe = self._settings()
         seed = self._key_seed(self.random_state)
-        reading, rows = self._read_table(X, y, sample_weight)
+        reading, rows = self._read_table(X, y, sample_weight, self.keep_columns)
         rows = completed_rows(reading.encoder, rows)
         first = sample(rows, MOST_SAMPLED)
         data = reading.rows(first.rows)
@@ -123,8 +130,10 @@ class TGGM(TableEstimator):
         check_in_memory(X, "partial_fit")
         seed = self._key_seed(self.random_state)
         former = self._former_result()
+        if config.posterior == "auto":  # chosen by a fit, which alone holds rows out
+            config = replace(config, posterior=self.ensemble_.config.posterior if former else "moments")
         if former is None:
-            reading, rows = self._read_table(X, y, sample_weight, levels)
+            reading, rows = self._read_table(X, y, sample_weight, "all", levels)
             first = sample(completed_rows(reading.encoder, rows), None)
             data, donors = reading.rows(first.rows), Donors.of(reading.encoder, first.rows)
         else:
@@ -133,7 +142,9 @@ class TGGM(TableEstimator):
         result, ensemble = fit.go_on(seed, data, reading.completed(config), recipe, former)
         if former is not None:
             known = self.ensemble_
-            ensemble = ensemble._replace(inflation=known.inflation, skewness=known.skewness)
+            ensemble = ensemble._replace(
+                inflation=known.inflation, skewness=known.skewness, tails=known.tails
+            )
         self._keep(reading, ensemble, result)
         self._keep_donors(donors)
         return result
@@ -178,17 +189,19 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
         Number M of hidden units in each hidden layer, from the inputs up.
     method : {"ml", "bp"}, default "ml"
         "ml" maximises the likelihood; "bp" fits the mean by back-propagation with Gaussian noise about it.
-    posterior : {"moments", "mean_field"}, default "moments"
-        How "ml" treats the hidden units. "mean_field" is the EM gradient of the paper; "moments" replaces
-        p(y|x) by the Gaussian with its exact mean and covariance, which is faster and predicts better.
+    posterior : {"auto", "moments", "exact", "mean_field"}, default "auto"
+        How "ml" treats the hidden units. "moments" replaces p(y|x) by the Gaussian with its exact mean and
+        covariance; "exact" integrates the units out by the saddlepoint of their closed cumulant function, for
+        skewed noise; "auto" fits by moments, goes on by "exact" where held-out rows are not Gaussian, and
+        keeps what these prefer. "mean_field" is the EM gradient of the paper, which predicts less well.
     hidden_variance, noise_variance : "learn" or float > 0, default "learn"
         Variance of the hidden units, and of the noise as a share of the target's variance.
     n_sweeps : int, default 10
         Most sweeps of the mean-field posterior in each step; it stops earlier once it has converged.
+    keep_columns : see `SparseGPRegressor`; `partial_fit` keeps all
     n_members : int, default 5
         Members of the ensemble.
-    batch_size : "auto" or int, default "auto"
-        Rows in a gradient step; a fiftieth of the rows, between 32 and 256.
+    batch_size : "auto" (a fiftieth of the rows, between 32 and 256) or int, default "auto"
     learning_rate : float, default 0.01
         First step size of the optimiser; it decays along a half cosine over `max_epochs`.
     max_epochs : int, default 400
@@ -205,20 +218,22 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
     callbacks : list of callables, default None
         Each is given a `Progress` now and then; one that returns True stops the fit.
     checkpoint : path, default None
-        A file written every second; if it is there at the start and is of the same fit, the fit goes on
-        from it and ends as if it had not been interrupted. Removed at the end.
-    random_state : int, RandomState, Generator or None, default None
-    verbose : int, default 0
+        A file from which a fit that was interrupted goes on, see `SparseGPRegressor`.
+    random_state, verbose : as in scikit-learn
 
     Attributes
     ----------
     params_ : NetworkParams
         Weights of all members on the standardised scale, arrays with a leading member axis.
+    posterior_ : str
+        What `posterior` became.
     noise_variance_ : ndarray (P,)
         Noise variance s_1^2, squared target units: the members' mean, times the inflation.
     ensemble_ : Ensemble
         All that a prediction needs; `ensemble_.inflation` is the factor by which held-out rows corrected
-        the variances, `ensemble_.skewness` the share of the skewed shape that they left (0 is Gaussian).
+        the variances, `ensemble_.skewness` the share of the skewed shape that they left (0 is Gaussian),
+        `ensemble_.tails.degrees` the degrees of freedom of a Student t that fit them best.
+    kept_columns_ : see `SparseGPRegressor`.
     encoded_names_ : tuple of str
         The encoded columns that the weights belong to.
     n_iter_, converged_, stop_reason_, trace_ : how the fit went; the trace has the objective (nats over the
@@ -249,10 +264,11 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
         hidden_layer_sizes: LayerSizes = (50,),
         *,
         method: Literal["ml", "bp"] = "ml",
-        posterior: Literal["moments", "mean_field"] = "moments",
+        posterior: Literal["auto", "moments", "exact", "mean_field"] = "auto",
         hidden_variance: PositiveFloat | Literal["learn"] = "learn",
         noise_variance: PositiveFloat | Literal["learn"] = "learn",
         n_sweeps: PositiveInt = 10,
+        keep_columns: Columns = "auto",
         n_members: PositiveInt = 5,
         batch_size: PositiveInt | Literal["auto"] = "auto",
         learning_rate: PositiveFloat = 0.01,
@@ -267,17 +283,15 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
         verbose: Verbosity = 0,
     ) -> None:
         self.hidden_layer_sizes = hidden_layer_sizes
-        self.method = method
-        self.posterior = posterior
+        self.method, self.posterior = method, posterior
         self.hidden_variance = hidden_variance
         self.noise_variance = noise_variance
-        self.n_sweeps = n_sweeps
-        self.n_members = n_members
+        self.n_sweeps, self.n_members = n_sweeps, n_members
+        self.keep_columns = keep_columns
         self.batch_size = batch_size
         self.learning_rate = learning_rate
         self.max_epochs = max_epochs
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
+        self.early_stopping, self.validation_fraction = early_stopping, validation_fraction
         self.n_iter_no_change = n_iter_no_change
         self.tol = tol
         self.callbacks = callbacks
@@ -316,38 +330,30 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
 
         Of a row with missing cells, the mixture over what these may be.
         """
-        law: PredictiveDistribution = self._over_gaps(X, self._law)
+        say = partial(law_of, self.ensemble_, squeeze=self._squeeze)
+        law: PredictiveDistribution = self._over_gaps(X, say)
         return law
-
-    def _law(self, encoded: Float[np.ndarray, "N D"]) -> GaussianMixtureDistribution:
-        """The law of y at encoded rows without gaps."""
-        ensemble = self.ensemble_
-        mean, variance = ensemble.moments(encoded)
-        return GaussianMixtureDistribution(
-            mean,
-            variance,
-            lambda begin, end: ensemble.components(encoded[begin:end]),
-            squeeze=self._squeeze,
-            n_components=ensemble.n_components,
-        )
 
     def _fixed_noise_variance(self) -> float | None:
         return None if self.noise_variance == "learn" else float(self.noise_variance)
 
     def _read_table(
-        self, X: Any, y: Any, sample_weight: Any, levels: Any = None
+        self, X: Any, y: Any, sample_weight: Any, keep: KeepColumns, levels: Any = None
     ) -> tuple[RegressionReading, Source]:
         name = type(self).__name__
         source = as_source(X, y, sample_weight, estimator_name=name)
         learned = learn(source, name, partial(target_of, name))
         scaler = learned.target.scaler()
         _warn_if_constant(scaler)
-        target = partial(scaled_target, scaler, name)
-        encode = Encode(learned.encoder, target, name, n_targets=len(scaler.centre))
-        return RegressionReading(learned.encoder, scaler, learned.target.dims == 1), source.map(encode)
+        read, n = partial(scaled_target, scaler, name), len(scaler.centre)
+        encoder = screened(learned, source, Encode(learned.encoder, read, name, n_targets=n), keep).encoder
+        reading = RegressionReading(
+            encoder, scaler, learned.target.dims == 1, known_rows(source, encoder, name)
+        )
+        return reading, source.map(Encode(encoder, read, name, n_targets=n))
 
     def _known_reading(self) -> RegressionReading:
-        return RegressionReading(self._encoder, self._scaler, self._squeeze)
+        return RegressionReading(self._encoder, self._scaler, self._squeeze, self._known_rows)
 
     def _more_rows(self, X: Any, y: Any, sample_weight: Any) -> NetworkRows:
         encoded = self._encode(X)
@@ -375,9 +381,10 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
             )
 
     def _keep(self, reading: RegressionReading, ensemble: Ensemble, result: FitResult) -> None:
-        _, self._scaler, self._squeeze = reading
+        _, self._scaler, self._squeeze, self._known_rows = reading
         centre, scale = self._scaler.centre, self._scaler.scale
         self._keep_ensemble(reading.encoder, ensemble._replace(centre=centre, scale=scale), result)
+        self.posterior_ = ensemble.config.posterior
         noise = np.exp(2.0 * np.asarray(ensemble.params.log_sd1, np.float64))
         self.noise_variance_ = ensemble.inflation * noise.mean(axis=0) * scale**2
 

@@ -258,7 +258,7 @@ def some_rows(estimator: Any, X: Any, max_rows: int, random_state: int) -> Input
         if X.ndim != 2 or len(X) == 0:
             raise InputError(f"`X` must be a table with at least one row, got shape {X.shape}.")
     rows = read_input(X, type(estimator).__name__)
-    names = getattr(estimator, "feature_names_in_", None)
+    names = getattr(estimator, "kept_columns_", None) or getattr(estimator, "feature_names_in_", None)
     if rows.names is not None and names is not None and set(names) <= set(rows.names):
         rows = rows.select(list(names))
     if len(rows) > max_rows:

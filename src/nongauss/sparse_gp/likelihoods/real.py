@@ -14,6 +14,7 @@ from nongauss.predictive.rowwise import bounded_exp
 from nongauss.sparse_gp.likelihoods.base import (
     Expectation,
     FloatArray,
+    IntArray,
     Likelihood,
     capped_exp,
     column,
@@ -192,7 +193,7 @@ class HeteroscedasticGaussian(Likelihood):
         m, v = (np.asarray(part).reshape(-1, *np.shape(part)[-2:]) for part in (mean, variance))
         z, weight = normal_points(N_NOISES)
 
-        def noise(rows: slice) -> FloatArray:
+        def noise(rows: IntArray) -> FloatArray:
             return bounded_exp(2.0 * (m[:, rows, 1, None] + np.sqrt(v[:, rows, 1, None]) * z))
 
         total = bounded_exp(2.0 * (m[..., 1] + v[..., 1]))  # E e^{2 f_2}

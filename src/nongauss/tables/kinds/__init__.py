@@ -77,6 +77,12 @@ def _refusal(cells: Cells) -> Exception:
     number = (bool, int, float, np.number, np.bool_)
     row = next(row for row in np.flatnonzero(~cells.missing) if not isinstance(cells.objects[row], number))
     cell = cells.objects[row]
+    if isinstance(raw, pd.Series) and isinstance(cell, list | tuple | set | dict | np.ndarray):
+        what, part = ("records", "field") if isinstance(cell, dict) else ("lists", "entry")
+        return InputError(
+            f"Column {name!r} of X holds {what}, the first in row {row} (counted from 0); give one value a "
+            f"cell, such as a column for each {part}."
+        )
     if not content.startswith("mixed"):
         return not_usable(name, content)
     if isinstance(cell, str | bytes):

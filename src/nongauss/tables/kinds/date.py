@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from nongauss.core.errors import InputError
 from nongauss.tables.column import Cells, Column, ColumnSummary, Kind, label_of, labelled
-from nongauss.tables.date_text import LOCAL, UTC, compact_days, read_dates
+from nongauss.tables.date_text import COMPACT, LOCAL, UTC, compact_dates, read_dates
 from nongauss.tables.kinds.number import Moments
 from nongauss.tables.lost_cells import are_values, mostly, named_cells
 
@@ -183,10 +183,10 @@ class Date(Kind):
         missing = column.missing
         texts = np.full(len(missing), None, dtype=object)
         texts[~missing] = [_text(day) for day in column.values[~missing]]
-        if scale != COMPACT:
+        if scale not in COMPACT:
             return labelled(column.name, texts, missing)
         numbers = np.full(len(missing), np.nan)
-        numbers[~missing] = [float(text.replace("-", "")) for text in texts[~missing]]
+        numbers[~missing] = [_compact_number(day, scale) for day in column.values[~missing]]
         return Column(column.name, numbers, kind="number")
 
     def shown(self, value: Any, part: str, origin: float) -> str:
@@ -200,15 +200,13 @@ class Date(Kind):
         return _text(np.floor(day + 0.5) if side == "day" else day)
 
 
-COMPACT = "yyyymmdd"
-"""The form of whole numbers such as 20241231."""
-
-_SECONDS = {"s": 1.0, "ms": 1e-3}
+_SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 """Forms of numbers that count from 1970, with the length of their unit in seconds."""
 
-_EPOCHS = {"s": (5e8, 5e9), "ms": (5e11, 5e12)}
-"""Numbers that may be times of the years 1985 to 2128, by their unit."""
+_UNITS = {"s": "seconds", "ms": "milliseconds", "us": "microseconds", "ns": "nanoseconds"}
+_FIRST, _LAST = 5e8, 5e9  # seconds that numbers may stand for: the years 1985 to 2128
 
+_LOOK = 1000
 _LEAST_DAYS = 3  # different whole numbers that must be days to be taken for dates
 
 
@@ -219,18 +217,33 @@ def _of_numbers(cells: Cells) -> Column | None:
     present = values[~np.isnan(values)]
     if not len(present):
         return None
-    days = compact_days(values)
     named = cells.is_time_by_name
-    if not np.isnan(days[~np.isnan(values)]).any() and (named or len(np.unique(present)) >= _LEAST_DAYS):
-        note = f"holds whole numbers such as {present[0]:.0f}, read as dates"
-        return Column(cells.name, days, kind=Date.name, note=note, unit=f"{COMPACT}:")
-    for unit, (low, high) in _EPOCHS.items():
-        if named and low <= present.min() and present.max() <= high:
-            what = "seconds" if unit == "s" else "milliseconds"
-            note = f"holds {what} since 1970 by its name, read as dates in UTC"
+    if named or len(np.unique(present[:_LOOK])) >= _LEAST_DAYS:
+        for form in COMPACT:
+            days = compact_dates(values, form)
+            if not np.isnan(days[~np.isnan(values)]).any():
+                note = f"holds whole numbers such as {present[0]:.0f}, read as dates"
+                return Column(cells.name, days, kind=Date.name, note=note, unit=f"{form}:")
+    for unit, length in _SECONDS.items():
+        if named and present.min() * length >= _FIRST and present.max() * length <= _LAST:
+            note = f"holds {_UNITS[unit]} since 1970 by its name, read as dates in UTC"
             days = values * _SECONDS[unit] / 86_400.0
             return Column(cells.name, days, kind=Date.name, note=note, unit=f"{unit}:")
     return None
+
+
+def _of_form(values: NDArray[np.float64], form: str) -> NDArray[np.float64]:
+    """Days since 1970 of numbers of a form, of "yyyymmdd" where none is given."""
+    if form in _SECONDS:
+        return values * _SECONDS[form] / 86_400.0
+    return compact_dates(values, form if form in COMPACT else "yyyymmdd")
+
+
+def _compact_number(day: float, form: str) -> float:
+    """Days since 1970 as a whole number of a compact form."""
+    stamp = str(np.datetime64(round(float(day) * 86_400.0), "s"))
+    digits = re.sub("[^0-9]", "", stamp)
+    return float(digits[: len(form)])
 
 
 def _typed(name: str, stamps: pd.Series[Any]) -> Column:
@@ -331,7 +344,7 @@ def _days(column: Column, form: str) -> tuple[NDArray[np.float64], str]:
         return _on_its_clock(values, own_zone, zone), lost
     else:
         assert values is not None
-        days = compact_days(values) if how not in _SECONDS else values * _SECONDS[how] / 86_400.0
+        days = _of_form(values, how)
         if not (np.isnan(days) & ~np.isnan(values)).any():
             return days, lost
     return _no_dates(column, values, lost)
@@ -353,7 +366,7 @@ def _no_dates(column: Column, values: NDArray[np.float64], lost: str) -> tuple[N
         shown: Any = column.levels[column.codes[row]]
     else:
         known = ~np.isnan(values)
-        row = int(np.argmax(known & np.isnan(compact_days(values))))
+        row = int(np.argmax(known & np.isnan(_of_form(values, ""))))
         shown = float(values[row])
     raise InputError(
         f"Column {column.name!r} held dates when the model was fitted, but holds {shown!r} in row "

@@ -22,6 +22,7 @@ from nongauss.tables.column import (
     tidy,
 )
 from nongauss.tables.lost_cells import named_cells
+from nongauss.tables.words import one_case
 
 MOST_LEVELS = 255  # a label column with more levels is ignored
 FEW_ROWS = 20  # up to so many rows, labels that all differ may still be levels
@@ -61,7 +62,9 @@ class Label(Kind):
         else:
             is_text = cells.content in TEXT and getattr(cells.dtype, "kind", "") != "V"
             return cells.labels if is_text else None
-        return replace(column, note="; ".join(_notes(codes, texts, column.levels)))
+        untidy = _on_blanks(codes, texts)
+        column, alike = column if column.ranks else _in_one_case(column), column.levels
+        return replace(column, note="; ".join(filter(None, (untidy, _on_case(alike, column.levels)))))
 
     def summarise(self, column: Column, weight: NDArray[np.float64]) -> LabelFacts:
         """The weight of each label."""
@@ -73,7 +76,8 @@ class Label(Kind):
 
     def columns(self, name: str, facts: LabelFacts, gaps: bool) -> tuple[ColumnSummary, ...]:
         """The column itself, its levels sorted."""
-        levels = {level: facts.levels[level] for level in sorted_labels(facts.levels)}
+        found = facts.levels if facts.order else _merged(facts.levels)
+        levels = {level: found[level] for level in sorted_labels(found)}
         return (ColumnSummary(name, gaps, None, levels, facts.order, kind=self.name),)
 
     def flat(self, column: Column, part: str, origin: float) -> Column:
@@ -85,22 +89,71 @@ class Label(Kind):
         return label_of(value)
 
 
-def _notes(codes: NDArray[np.intp], texts: list[str], levels: tuple[str, ...]) -> list[str]:
-    """What is to be said of texts (L,), into which `codes` (N,) are, that became these levels."""
-    notes = []
+def _on_blanks(codes: NDArray[np.intp], texts: list[str]) -> str:
+    """What is to be said of the blanks and accents of texts (L,), into which `codes` (N,) are."""
     untidy = np.array([tidy(text) != text for text in texts], dtype=np.bool_)
-    if untidy.any():
-        count = np.bincount(codes[codes >= 0], minlength=len(texts))
-        found = named_cells(texts, count, untidy)
-        if found:
-            notes.append(f"has labels with blanks around them, or accents in two signs, made plain: {found}")
-    if len(levels) <= MOST_LEVELS:
-        first: dict[str, str] = {}
-        pairs = [(first.setdefault(level.casefold(), level), level) for level in levels]
-        alike = [f"{one!r} and {other!r}" for one, other in pairs if one != other]
-        if alike:
-            notes.append(f"has labels that differ by case alone and stay apart: {', '.join(alike[:3])}")
-    return notes
+    if not untidy.any():
+        return ""
+    count = np.bincount(codes[codes >= 0], minlength=len(texts))
+    found = named_cells(texts, count, untidy)
+    return (
+        f"has labels with blanks around them, or accents in two signs, made plain: {found}" if found else ""
+    )
+
+
+def _on_case(before: tuple[str, ...], after: tuple[str, ...]) -> str:
+    """What is to be said of labels that differ by case alone, of which some are now one."""
+    if len(before) > MOST_LEVELS:
+        return ""
+    notes = []
+    groups: dict[str, list[str]] = {}
+    for level in before:
+        groups.setdefault(level.casefold(), []).append(level)
+    several = [(key, levels) for key, levels in groups.items() if len(levels) > 1]
+    kept = {level.casefold(): level for level in after}
+    apart = [" and ".join(map(repr, levels)) for _, levels in several if set(levels) <= set(after)]
+    one = ["/".join(levels) for key, levels in several if not set(levels) <= set(after) and key in kept]
+    if one:
+        notes.append(f"has words in several cases ({', '.join(one[:3])}), each taken as one label")
+    if apart:
+        notes.append(f"has labels that differ by case alone and stay apart: {', '.join(apart[:3])}")
+    return "; ".join(notes)
+
+
+def _in_one_case(column: Column) -> Column:
+    """A column of labels in which words whose case says nothing are spelled in one way, the most frequent."""
+    assert column.codes is not None
+    if len(column.levels) > MOST_LEVELS:
+        return column
+    mass = np.bincount(column.codes[column.codes >= 0], minlength=len(column.levels))
+    kept = _spelling({level: float(m) for level, m in zip(column.levels, mass, strict=True)})
+    if not kept:
+        return column
+    levels = tuple(level for level in column.levels if kept.get(level, level) == level)
+    place = {level: number for number, level in enumerate(levels)}
+    lookup = np.array([*(place[kept.get(level, level)] for level in column.levels), -1], dtype=np.intp)
+    return replace(column, codes=lookup[column.codes], levels=levels)
+
+
+def _spelling(mass: dict[str, float]) -> dict[str, str]:
+    """For words in several cases, the spelling with the most mass; {} where there are none."""
+    keys = one_case(list(mass))
+    if len(set(keys.values())) == len(keys):
+        return {}
+    most: dict[str, str] = {}
+    for level in sorted(keys, key=lambda level: (-mass[level], level)):
+        most.setdefault(keys[level], level)
+    return {level: most[key] for level, key in keys.items()}
+
+
+def _merged(levels: dict[str, float]) -> dict[str, float]:
+    """The mass of labels, words in several cases as one."""
+    kept = _spelling(levels) if len(levels) <= MOST_LEVELS else {}
+    out: dict[str, float] = {}
+    for level, mass in levels.items():
+        own = kept.get(level, level)
+        out[own] = out.get(own, 0.0) + mass
+    return out
 
 
 def _fewer(levels: dict[str, float]) -> dict[str, float]:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from nongauss.core.errors import InputError
 from nongauss.tables.column import Cells, Column, ColumnSummary, Kind, distinct_texts
+from nongauss.tables.compound_text import PATTERNS
 from nongauss.tables.kinds.number import Moments, shown_number
 from nongauss.tables.lost_cells import ENOUGH, are_values, mostly, named_cells
 from nongauss.tables.number_text import (
@@ -132,12 +133,30 @@ def read_column(
     units = _one_unit(found, values, count, style)
     values = units.values
     notes: tuple[str, ...] = (units.note,) if units.note else ()
+    values, said_of_marks = _marked(texts, found, values, count)
     if not are_values(texts, count, np.isnan(values), n_numbers):
         said = notes if units.mixed else mostly(texts, count, np.isnan(values), "numbers")
         return TextReading(None, notes=said)
     if votes.open and not percent:
         notes += (two_readings(texts, found, style),)
-    return TextReading(values, units.form, notes)
+    return TextReading(values, units.form, (*notes, *said_of_marks))
+
+
+_FEWEST_MARKED = 13  # different texts from which a few marks do not make them labels ("0", "1", "2", "3+")
+
+
+def _marked(
+    texts: Sequence[str], found: NumberTexts, values: NDArray[np.float64], count: NDArray[np.intp]
+) -> tuple[NDArray[np.float64], tuple[str, ...]]:
+    """The numbers (L,), those with a mark ("<0.1", "3+") among them if they are many, and what to say."""
+    marked = found.marked & ~np.isnan(values)
+    n_marked = int(count[marked].sum())
+    if not n_marked:
+        return values, ()
+    if len(texts) < _FEWEST_MARKED:
+        return np.where(marked, np.nan, values), ()
+    named = named_cells(texts, count, marked)
+    return values, (f"has numbers with a mark, such as bounds, read as the numbers alone: {named}",)
 
 
 def as_numbers(column: Column, form: str = "") -> Column:
@@ -146,13 +165,15 @@ def as_numbers(column: Column, form: str = "") -> Column:
     True and False become 1 and 0, words such as "unknown" missing cells. Raises InputError naming the first
     row with other text, and for another unit.
     """
-    _check_unit(column, form)
-    reread = column.values is None or (form and column.unit and column.unit[0] != form[0])
+    parts = form[1:] in PATTERNS and column.codes is not None
+    if not parts:
+        _check_unit(column, form)
+    reread = column.values is None or parts or (form and column.unit and column.unit[0] != form[0])
     if not reread or column.codes is None:
         return Column(column.name, column.values, kind="number", lost=column.lost)
     texts = column.levels
     count = np.bincount(column.codes[column.codes >= 0], minlength=len(texts))
-    known = read_numbers(texts).of_style(form[:1] or POINT)
+    known = read_numbers(texts, form[1:]).of_style(form[:1] or POINT)
     truth = {"True": 1.0, "False": 0.0}
     table = np.array([truth.get(text, number) for text, number in zip(texts, known, strict=True)])
     lost = np.isnan(table)

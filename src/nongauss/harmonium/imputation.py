@@ -1,0 +1,224 @@
+"""What a harmonium says of missing cells: its features, read out for each column in its own units.
+
+The expected counts of a harmonium share a total that a table need not have, and its real columns end nowhere;
+so a cell is not taken from the visible layer. Of training rows some cells are hidden, the features that the
+others tell are found, and each column is learned from these: the normal score of an ordered column by ridge
+regression, few values or labels by a logistic one. What features do not tell is then the column's own
+distribution.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri, softmax
+
+from nongauss.core.records import persistable
+from nongauss.harmonium.data import HarmoniumTable, encode
+from nongauss.harmonium.exponential_families import Array
+from nongauss.harmonium.predict import Machine
+from nongauss.harmonium.visible_units import UnitCoder
+from nongauss.tables.encoder import TableEncoder
+from nongauss.tables.margins import LabelCells, Margin, OrderedCells, RowNoise, learn_margins, row_hashes
+from nongauss.tables.rows import content_hash, rounded
+
+FloatArray = NDArray[np.float64]
+
+MOST_MARGIN_ROWS, MOST_ROWS = 20_000, 1000
+"""Rows by which the columns' distributions, and what the features say of them, are known."""
+N_ROUNDS, HIDDEN = 5, 0.2
+"""Times that cells of these rows are hidden, and the share of them in each."""
+FEW_VALUES = 10
+"""An ordered column of at most so many values is read out value by value."""
+N_DRAWS = 20
+"""Draws of the features of a row."""
+MOST_SHARED = 0.9
+"""Most of what is left of a column that the uncertainty of the features may be."""
+
+
+@persistable("harmonium.Readout")
+class Readout(NamedTuple):
+    """What the features h (K,) say of a column: weights (K + 1, L), the last a level.
+
+    Of a normal score L is 1, `sd` its spread about the prediction, and `shared` the part of the deviation of
+    drawn features from their means that it keeps; of values or labels L logits, `sd` 0.
+    """
+
+    weights: FloatArray
+    sd: float
+    shared: float
+
+
+@persistable("harmonium.CellReader")
+class CellReader(NamedTuple):
+    """How cells are read out of features: what reads columns, their distributions, what features say."""
+
+    encoder: TableEncoder
+    margins: tuple[Margin, ...]
+    readouts: tuple[Readout, ...]
+
+
+def learn_reader(table: HarmoniumTable, machine: Machine, seed: int) -> CellReader | None:
+    """How cells are read out of the features of a fit; None of a table that is sparse or in parts."""
+    if table.part is None or table.encoder is None:
+        return None
+    name = "Harmonium"
+    X, missing = encode(table.coder, table.part.X, name)
+    gaps = np.zeros(X.shape, dtype=np.bool_) if missing is None else missing
+    hashes = content_hash(rounded(X), rounded(gaps))
+    counted = table.part.weight > 0
+    order = np.argsort(np.where(counted, hashes, np.uint64(2**64 - 1)), kind="stable")[: int(counted.sum())]
+    columns = table.encoder.raw(table.part.X, name, warn=False)
+    of_margins = order[:MOST_MARGIN_ROWS]
+    margins, cells = learn_margins(
+        table.encoder, [column.take(of_margins) for column in columns], table.part.weight[of_margins]
+    )
+    rows = order[:MOST_ROWS]
+    readouts = _learn(machine, table, margins, X[rows], gaps[rows], cells[: len(rows)], seed)
+    return CellReader(table.encoder, margins, readouts)
+
+
+def _learn(
+    machine: Machine,
+    table: HarmoniumTable,
+    margins: tuple[Margin, ...],
+    X: Array,
+    gaps: NDArray[np.bool_],
+    cells: FloatArray,
+    seed: int,
+) -> tuple[Readout, ...]:
+    """The readout of each column, from cells (N, J) that were hidden from encoded rows X (N, D)."""
+    rng = np.random.default_rng(seed)
+    owner = _owners(table.coder, margins)
+    features: list[list[FloatArray]] = [[] for _ in margins]
+    spreads: list[list[FloatArray]] = [[] for _ in margins]
+    seen: list[list[FloatArray]] = [[] for _ in margins]
+    for _ in range(N_ROUNDS):
+        hidden = rng.random(cells.shape) < HIDDEN
+        unseen = gaps | (hidden[:, owner] if len(margins) else gaps) & (owner >= 0)
+        mean, spread = _features(machine, X, unseen)
+        for j in range(len(margins)):
+            own = hidden[:, j] & ~np.isnan(cells[:, j])
+            features[j].append(mean[own])
+            spreads[j].append(spread[own])
+            seen[j].append(cells[own, j])
+    joined = ((np.concatenate(part[j]) for part in (features, spreads, seen)) for j in range(len(margins)))
+    return tuple(_readout(margin, *parts) for margin, parts in zip(margins, joined, strict=True))
+
+
+def _owners(coder: UnitCoder, margins: tuple[Margin, ...]) -> NDArray[np.intp]:
+    """The margin of each unit's input column, -1 where it has none: (D,)."""
+    places = coder.table.places
+    of_place = {places[margin.flat]: j for j, margin in enumerate(margins)}
+    return np.array([of_place.get(places[unit.column], -1) for unit in coder.units], dtype=np.intp)
+
+
+def _features(machine: Machine, X: Array, unseen: NDArray[np.bool_]) -> tuple[FloatArray, FloatArray]:
+    """Means and standard deviations of the features (N, K) of encoded rows with cells not seen."""
+    missing = unseen if unseen.any() else None
+    mean = machine.hidden(np.where(unseen, np.float32(0), X).astype(np.float32), missing)
+    if machine.units == "real":
+        return mean, np.ones_like(mean)
+    return mean, np.sqrt(np.clip(mean * (1.0 - mean), 0.0, None))
+
+
+def _readout(margin: Margin, features: FloatArray, spread: FloatArray, cells: FloatArray) -> Readout:
+    """What features (n, K) say of cells (n,)."""
+    if _by_value(margin):
+        return _logits(margin, features, cells)
+    low, high = margin.span(cells)
+    score = ndtri(np.clip(0.5 * (low + high), 1e-6, 1.0 - 1e-6))
+    from sklearn.linear_model import RidgeCV
+
+    if len(score) < 3:
+        return Readout(np.zeros((features.shape[1] + 1, 1)), 1.0, 0.0)
+    model = RidgeCV(np.logspace(-1, 4, 6)).fit(features, score)
+    left = score - model.predict(features)
+    variance = float(left @ left / len(left)) * (1.0 + 1.0 / len(left))
+    told = float(((spread * model.coef_) ** 2).sum(axis=1).mean())
+    shared = min(1.0, MOST_SHARED * variance / told) if told > 0 else 0.0
+    weights = np.append(model.coef_, model.intercept_)[:, None]
+    return Readout(weights, float(np.sqrt(max(variance - shared * told, 1e-6))), float(np.sqrt(shared)))
+
+
+def _by_value(margin: Margin) -> bool:
+    """Is a column read out value by value?"""
+    return margin.is_label or (margin.is_whole and margin.n_values <= FEW_VALUES)
+
+
+def _logits(margin: Margin, features: FloatArray, cells: FloatArray) -> Readout:
+    """Logits of the values of a column by logistic regression; of too few cells the shares alone."""
+    from sklearn.linear_model import LogisticRegression
+
+    n_values, n_features = len(margin.edge) // 2, features.shape[1]
+    value = np.searchsorted(margin.edge[::2], cells)
+    weights = np.zeros((n_features + 1, n_values))
+    weights[-1] = np.log(np.maximum(margin.shares(), 1e-9))
+    counts = np.bincount(value, minlength=n_values)
+    if (counts > 1).sum() < 2:
+        return Readout(weights, 0.0, 1.0)
+    model = LogisticRegression(C=1.0, max_iter=300).fit(features, value)
+    own = model.classes_
+    coefficients, level = model.coef_, model.intercept_
+    if len(own) == 2:
+        coefficients, level = np.vstack([0 * coefficients, coefficients]), np.append(0.0, level)
+    level = level - np.log(np.exp(level - level.max()).sum()) - level.max()
+    weights[:-1, own], weights[-1, own] = coefficients.T, level
+    return Readout(weights, 0.0, 1.0)
+
+
+def complete(
+    reader: CellReader,
+    machine: Machine,
+    encoded: tuple[Array, NDArray[np.bool_]],
+    missing: NDArray[np.bool_],
+    seed: int,
+    n: int | None,
+) -> list[OrderedCells | LabelCells]:
+    """What the `missing` cells (N, J) may be, given encoded rows (N, D) and which of their units are missing.
+
+    n joint draws (None: as many as usual). Features are drawn from their law given the seen cells, so that
+    cells of a row that hang on one feature are drawn together.
+    """
+    n = N_DRAWS if n is None else n
+    mean, spread = _features(machine, *encoded)
+    noise = RowNoise(row_hashes(*encoded), seed)
+    K = mean.shape[1]
+    draws = []
+    for _ in range(n):
+        if machine.units == "binary":
+            draws.append((noise.uniform(K) < mean).astype(np.float64))
+        else:
+            draws.append(mean + spread * noise.normal(K))
+    return [
+        _cells(margin, readout, np.flatnonzero(missing[:, j]), mean, draws, noise)
+        for j, (margin, readout) in enumerate(zip(reader.margins, reader.readouts, strict=True))
+    ]
+
+
+def _cells(
+    margin: Margin,
+    readout: Readout,
+    rows: NDArray[np.intp],
+    mean: FloatArray,
+    draws: list[FloatArray],
+    noise: RowNoise,
+) -> OrderedCells | LabelCells:
+    """What drawn features say of the missing cells of one column."""
+    W, level = readout.weights[:-1], readout.weights[-1]
+    uniform = noise.uniform(len(draws))[rows].T
+    expected = mean[rows] @ W + level
+    drawn = [expected + readout.shared * ((z - mean)[rows] @ W) for z in draws]
+    if _by_value(margin):
+        each = [softmax(logits, axis=1) for logits in drawn]
+        up_to = [np.cumsum(p, axis=1) for p in each]
+        chosen = [
+            np.minimum((c < u[:, None]).sum(axis=1), c.shape[1] - 1)
+            for c, u in zip(up_to, uniform, strict=True)
+        ]
+        return LabelCells(rows, softmax(expected, axis=1), np.array(chosen, dtype=np.intp))
+    scores = np.array([part[:, 0] for part in drawn]).reshape(len(draws), len(rows))
+    cells = scores + readout.sd * ndtri(uniform)
+    return OrderedCells(rows, scores, np.full_like(scores, readout.sd), cells)

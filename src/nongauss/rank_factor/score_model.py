@@ -1,0 +1,282 @@
+r"""A factor model of normal scores, by which missing cells are told: as many factors as the table calls for.
+
+    w_j = mu_j + a_j' z + e_j,    z ~ N(0, I),    e_j ~ N(0, psi_j)
+
+A cell of an ordered column is a score w, or an interval of scores where its value is frequent (Hoff 2007); a
+column of labels has a score for each, and shows the label whose score is the largest. Loadings are shrunk as
+those of the rank factors are, so factors beyond what the table calls for vanish. The sampler draws scores of
+intervals, factors, loadings, noise and shrinkage in turn; what it keeps is as unsure as the table leaves it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr, ndtri
+
+from nongauss.core.records import persistable
+from nongauss.rank_factor.config import NOISE_SHAPE, ShrinkagePrior
+from nongauss.rank_factor.data import FloatArray
+from nongauss.rank_factor.params import cholesky_draw, first_shrinkage
+from nongauss.rank_factor.updates import drawn_shrinkage
+from nongauss.tables.margins import Margin
+
+MOST_CELLS, MOST_ROWS = 200_000, 4000
+"""Cells and rows of the table from which scores are learned, the first in canonical order."""
+MOST_FACTORS, ROWS_A_FACTOR = 30, 4
+"""Most factors, and rows that each of them needs."""
+N_BURN, N_KEPT, EVERY = 40, 20, 1
+"""Sweeps before draws are kept, draws that are kept, and sweeps for each."""
+NOISE_RATE = 0.01
+"""Rate of the gamma prior of an inverse noise variance: scores may be nearly free of noise."""
+LEVEL_PRECISION = 0.01
+"""Prior precision of the level mu of a column."""
+
+
+@persistable("rank_factor.ScoreModel")
+class ScoreModel(NamedTuple):
+    """Margins of the columns that can be filled, and S draws: loadings, the level last, and noise.
+
+    They are (S, P, K + 1) and (S, P).
+
+    `first` (J + 1,): where the scores of each column begin among the P; one has none, one, or one a label.
+    """
+
+    margins: tuple[Margin, ...]
+    first: NDArray[np.intp]
+    loadings: FloatArray
+    noise: FloatArray
+
+    @property
+    def n_draws(self) -> int:
+        """S."""
+        return len(self.loadings)
+
+
+class ScoreCells(NamedTuple):
+    """What cells (N, J) say of their scores: bounds (N, P), equal for a known score, NaN for none.
+
+    `label` (N, J): of columns with a score a label, the number of the label, -1 where missing or another
+    column.
+    """
+
+    low: FloatArray
+    high: FloatArray
+    label: NDArray[np.intp]
+
+    @property
+    def known(self) -> NDArray[np.bool_]:
+        """Which scores are told of at all: (N, P)."""
+        return ~np.isnan(self.low)
+
+    @property
+    def loose(self) -> NDArray[np.bool_]:
+        """Which scores are told of by bounds alone: (N, P)."""
+        return self.known & (self.low < self.high)
+
+    def take(self, rows: NDArray[np.intp] | slice) -> ScoreCells:
+        """Some of the rows."""
+        return ScoreCells(*(part[rows] for part in self))
+
+
+def places_of(margins: tuple[Margin, ...]) -> NDArray[np.intp]:
+    """Where the scores of each column begin, and their number at the end: (J + 1,)."""
+    return np.cumsum([0, *(_width(margin) for margin in margins)]).astype(np.intp)
+
+
+def _width(margin: Margin) -> int:
+    """Scores of a column: none of one value, one a label of three or more, else one."""
+    n_values = margin.n_values
+    return 0 if n_values < 2 else n_values if margin.is_label and n_values > 2 else 1
+
+
+def score_cells(margins: tuple[Margin, ...], first: NDArray[np.intp], cells: FloatArray) -> ScoreCells:
+    """What cells (N, J), NaN where missing, say of their scores; those of labels bound each other."""
+    n_rows = len(cells)
+    low = np.full((n_rows, first[-1]), np.nan)
+    high = low.copy()
+    label = np.full(cells.shape, -1, dtype=np.intp)
+    for j, margin in enumerate(margins):
+        own = slice(first[j], first[j + 1])
+        width = own.stop - own.start
+        if width == 1:
+            low[:, own.start], high[:, own.start] = margin.scores(cells[:, j])
+        elif width:
+            present = ~np.isnan(cells[:, j])
+            label[present, j] = cells[present, j].astype(np.intp)
+            low[present, own], high[present, own] = -np.inf, np.inf
+    return ScoreCells(low, high, label)
+
+
+def is_probit(margins: tuple[Margin, ...]) -> NDArray[np.bool_]:
+    """Which scores have noise of variance 1, since nothing tells their scale: (P,)."""
+    return np.array(
+        [m.n_values == 2 or m.is_label for m in margins for _ in range(_width(m))], dtype=np.bool_
+    )
+
+
+def learn_scores(
+    margins: tuple[Margin, ...], cells: FloatArray, weight: FloatArray, prior: ShrinkagePrior, seed: int
+) -> ScoreModel:
+    """Draws of the model given cells (N, J), NaN where missing, in canonical order, of weights (N,)."""
+    first = places_of(margins)
+    n_scores = int(first[-1])
+    n_rows = int(min(len(cells), MOST_ROWS, max(50, MOST_CELLS // max(n_scores, 1))))
+    seen, weight = score_cells(margins, first, cells[:n_rows]), weight[:n_rows]
+    rng = np.random.default_rng(seed)
+    n_factors = max(1, min(n_scores - 1, MOST_FACTORS, n_rows // ROWS_A_FACTOR))
+    fixed = is_probit(margins)
+    sampler = _Sampler(rng, margins, first, seen, weight, n_factors, fixed, prior)
+    draws = []
+    for number in range(N_BURN + N_KEPT * EVERY if n_scores else 0):
+        sampler.sweep()
+        if number >= N_BURN and (number - N_BURN) % EVERY == 0:
+            draws.append((sampler.loadings.astype(np.float32), sampler.noise.astype(np.float32)))
+    if not draws:
+        draws = [(np.zeros((0, 2), np.float32), np.zeros(0, np.float32))]
+    return ScoreModel(margins, first, *(np.stack(part) for part in zip(*draws, strict=True)))
+
+
+class _Sampler:
+    """Where the sampler stands: scores w (N, P), 0 where unknown, loadings, noise, shrinkage."""
+
+    def __init__(
+        self,
+        rng: np.random.Generator,
+        margins: tuple[Margin, ...],
+        first: NDArray[np.intp],
+        seen: ScoreCells,
+        weight: FloatArray,
+        n_factors: int,
+        fixed: NDArray[np.bool_],
+        prior: ShrinkagePrior,
+    ) -> None:
+        self.rng, self.margins, self.first, self.seen, self.weight = rng, margins, first, seen, weight
+        self.fixed, self.prior = fixed, prior
+        self.known = seen.known.astype(np.float64)
+        self.patterns, self.pattern = np.unique(seen.known, axis=0, return_inverse=True)
+        self.pattern = self.pattern.ravel()
+        self.w = first_scores(margins, first, seen)
+        self.loadings, self.noise = _first_loadings(self.w, self.known, weight, n_factors)
+        self.noise[fixed] = 1.0
+        self.shrink = first_shrinkage((int(first[-1]), n_factors))
+
+    def sweep(self) -> None:
+        """Every quantity drawn once given the others."""
+        z = self._factors()
+        self._loadings(z)
+        mean = z @ self.loadings[:, :-1].T + self.loadings[:, -1]
+        shape = self.w.shape
+        if self.seen.loose.any():
+            draw_scores(self.w, mean, np.sqrt(self.noise), self.seen, self.first, self.rng.random(shape))
+
+    def _factors(self) -> FloatArray:
+        """z given scores: N(V A' (w - mu) / psi, V), V^-1 = I + A' A / psi over the known scores."""
+        A, level = self.loadings[:, :-1], self.loadings[:, -1]
+        linear = (self.known * (self.w - level) / self.noise) @ A
+        precision = precisions(self.patterns, A, self.noise)
+        if len(precision) == len(linear):
+            return cholesky_draw(self.rng, precision[self.pattern], linear)
+        covariance = np.linalg.inv(precision)
+        mean = np.einsum("nkl,nl->nk", covariance[self.pattern], linear)
+        root = np.linalg.cholesky(covariance)[self.pattern]
+        z: FloatArray = mean + np.einsum("nkl,nl->nk", root, self.rng.standard_normal(mean.shape))
+        return z
+
+    def _loadings(self, z: FloatArray) -> None:
+        """Loadings and levels by regression on the factors, noise from what is left, then the shrinkage."""
+        n_rows, K = z.shape
+        full = np.hstack([z, np.ones((n_rows, 1))])
+        weighted = self.known * self.weight[:, None]
+        products = (full[:, :, None] * full[:, None, :]).reshape(n_rows, -1)
+        square = (weighted.T @ products).reshape(-1, K + 1, K + 1)
+        linear = (weighted * self.w).T @ full
+        precision = np.hstack([self.shrink.precision, np.full((len(square), 1), LEVEL_PRECISION)])
+        system = square / self.noise[:, None, None]
+        system[:, np.arange(K + 1), np.arange(K + 1)] += np.clip(precision, 1e-8, 1e12)
+        self.loadings = cholesky_draw(self.rng, system, linear / self.noise[:, None])
+        left = np.where(self.known > 0, self.w - full @ self.loadings.T, 0.0)
+        shape = NOISE_SHAPE + 0.5 * weighted.sum(axis=0)
+        rate = NOISE_RATE + 0.5 * np.einsum("np,np->p", weighted, left**2)
+        self.noise = np.where(self.fixed, 1.0, rate / np.maximum(self.rng.gamma(shape), 1e-300))
+        self.shrink = drawn_shrinkage(self.rng, self.shrink, self.loadings[:, :-1], self.prior)
+
+
+def precisions(patterns: NDArray[np.bool_], A: FloatArray, noise: FloatArray) -> FloatArray:
+    """Precisions I + A' A / psi (G, K, K) of factors, over the scores that each pattern (G, P) knows."""
+    K = A.shape[1]
+    square = (A[:, :, None] * A[:, None, :] / noise[:, None, None]).reshape(len(A), -1)
+    found: FloatArray = (patterns.astype(np.float64) @ square).reshape(-1, K, K) + np.eye(K)
+    return found
+
+
+def first_scores(margins: tuple[Margin, ...], first: NDArray[np.intp], seen: ScoreCells) -> FloatArray:
+    """Scores (N, P) in the middle of their bounds, by the normal law; of labels 1 and 0; 0 where unknown."""
+    low, high = ndtr(np.nan_to_num(seen.low, nan=0.0)), ndtr(np.nan_to_num(seen.high, nan=0.0))
+    w = ndtri(np.clip(0.5 * (low + high), 1e-9, 1 - 1e-9))
+    for j in range(len(margins)):
+        for level in range(first[j + 1] - first[j] if first[j + 1] - first[j] > 1 else 0):
+            w[:, first[j] + level] = np.where(seen.label[:, j] == level, 1.0, 0.0)
+    found: FloatArray = np.where(seen.known, w, 0.0)
+    return found
+
+
+def _first_loadings(
+    w: FloatArray, known: FloatArray, weight: FloatArray, n_factors: int
+) -> tuple[FloatArray, FloatArray]:
+    """Loadings with levels (P, K + 1) and noise (P,) from the eigenvalues of the scores' covariance."""
+    both = np.maximum((known.T * weight) @ known, 1.0)
+    level = (known.T * weight) @ w
+    level = np.diag(level) / np.maximum(np.diag(both), 1.0) if w.shape[1] else np.zeros(0)
+    centred = known * (w - level)
+    value, axis = np.linalg.eigh((centred.T * weight) @ centred / both)
+    value, axis = value[::-1][:n_factors], axis[:, ::-1][:, :n_factors]
+    A = axis * np.sqrt(np.maximum(value, 1e-3))
+    variance = np.maximum(np.einsum("np,np->p", centred**2, known * weight[:, None]) / np.diag(both), 1e-3)
+    noise = np.clip(variance - (A**2).sum(axis=1), 0.1 * variance, None)
+    return np.hstack([A, level[:, None]]), noise
+
+
+def draw_scores(
+    w: FloatArray,
+    mean: FloatArray,
+    sd: FloatArray,
+    seen: ScoreCells,
+    first: NDArray[np.intp],
+    uniform: FloatArray,
+) -> None:
+    """Draw the scores w (N, P) that only bounds tell of, in place, from N(mean, sd^2) within their bounds."""
+    for p in np.flatnonzero(seen.loose.any(axis=0)):
+        j = int(np.searchsorted(first, p, side="right")) - 1
+        rows = np.flatnonzero(seen.loose[:, p])
+        low, high = seen.low[rows, p], seen.high[rows, p]
+        if first[j + 1] - first[j] > 1:
+            low, high = _label_bounds(
+                w[rows, first[j] : first[j + 1]], seen.label[rows, j], int(p - first[j])
+            )
+        spread = sd[p] if sd.ndim == 1 else sd[rows, p]
+        w[rows, p] = _truncated(mean[rows, p], spread, low, high, uniform[rows, p])
+
+
+def _label_bounds(w: FloatArray, label: NDArray[np.intp], level: int) -> tuple[FloatArray, FloatArray]:
+    """Bounds of the score of one label: the shown one's is above all others (n, L), each other's below it."""
+    others = np.delete(w, level, axis=1).max(axis=1)
+    shown = w[np.arange(len(w)), label]
+    is_shown = label == level
+    return np.where(is_shown, others, -np.inf), np.where(is_shown, np.inf, shown)
+
+
+def _truncated(
+    mean: FloatArray, sd: FloatArray, low: FloatArray, high: FloatArray, uniform: FloatArray
+) -> FloatArray:
+    """Draws of N(mean, sd^2) between low and high by the quantile; mirrored in the upper half."""
+    a, b = (low - mean) / sd, (high - mean) / sd
+    flip = a > 0
+    a, b = np.where(flip, -b, a), np.where(flip, -a, b)
+    below, up_to = ndtr(a), ndtr(b)
+    x = ndtri(np.clip(below + uniform * (up_to - below), 1e-300, 1.0 - 1e-16))
+    x = np.clip(x, np.maximum(a, -1e6), np.minimum(b, 1e6))
+    found: FloatArray = mean + sd * np.where(flip, -x, x)
+    return found

@@ -1,0 +1,127 @@
+"""Texts of several numbers that are one: "1h 30m", "2 days 03:00:00", "52°30'N", "5 ft 11 in"."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+HOURS, DEGREES, FEET, POUNDS = "# h", "#°", "# ft", "# lb"
+"""The units that such texts are read in, as patterns of units."""
+
+PATTERNS = frozenset((HOURS, DEGREES, FEET, POUNDS))
+
+_N = r"[0-9]+(?:\.[0-9]+)?"
+_TIME_UNIT = r"(?:days?|d|hours?|hrs?|hr|h|minutes?|mins?|min|m|seconds?|secs?|sec|s)"
+_SPAN = re.compile(
+    rf"[-+]?(?:{_N}\s*{_TIME_UNIT}[\s,]*(?:and\s+)?){{2,}}|[-+]?[0-9]+\s*days?,?\s+[0-9]{{1,2}}:[0-9]{{2}}(?::{_N})?"
+    rf"|P(?=[0-9T])(?:[0-9]+D)?(?:T(?:{_N}[HMS])+)?",
+    re.IGNORECASE,
+)
+_MINUTES = re.compile(
+    r"([0-9]{1,3})(?:['′]\s*([0-9]{1,2}(?:\.[0-9]+)?)\s*(?:\"|″|'')?|:([0-5][0-9][.,][0-9]+))"
+)
+_ONE_SPAN = re.compile(rf"[-+]?{_N}\s*{_TIME_UNIT}", re.IGNORECASE)
+_ANGLE = re.compile(
+    rf"(?P<first>[NSEW]?)\s*(?P<sign>[-+]?)\s*(?P<a>{_N})\s*(?:°|º|deg)\s*"
+    rf"(?:(?P<b>{_N})\s*['′’]\s*)?(?:(?P<c>{_N})\s*(?:\"|″|”|''|′′)\s*)?(?P<last>[NSEW]?)",
+    re.IGNORECASE,
+)
+_SIDE = re.compile(rf"(?P<sign>[-+]?)(?P<a>{_N})\s*(?P<last>[NSEW])", re.IGNORECASE)
+_TWO = {
+    FEET: (re.compile(rf"({_N})\s*(?:ft|feet|foot|')\s*({_N})\s*(?:in|inch|inches|\"|'')?\.?", re.I), 12.0),
+    POUNDS: (re.compile(rf"({_N})\s*(?:lbs?|pounds?)\.?\s*({_N})\s*(?:oz|ounces?)\.?", re.I), 16.0),
+}
+_ONE = {
+    FEET: re.compile(rf"({_N})\s*(?:ft|feet|foot|')\.?", re.I),
+    POUNDS: re.compile(rf"({_N})\s*(?:lbs?|pounds?)\.?", re.I),
+}
+_SIDES = (frozenset("NS"), frozenset("EW"))
+
+
+def read_compound(
+    texts: Sequence[str], pattern: str = ""
+) -> tuple[NDArray[np.float64], NDArray[np.object_]] | None:
+    """Texts (L,) of several numbers as one: values (L,), NaN where they are none, and the patterns of units.
+
+    Texts with one part alone ("45m" beside "1h 30m") are read so where others have several, or where
+    `pattern` says that the column has them. None where there are no such texts.
+    """
+    for read in (_spans, _angles, _in_two_units, _minutes):
+        found = read(texts, pattern)
+        if found is not None:
+            return found
+    return None
+
+
+def _spans(texts: Sequence[str], pattern: str) -> tuple[NDArray[np.float64], NDArray[np.object_]] | None:
+    """Spans of time in hours."""
+    several = [_SPAN.fullmatch(text) is not None for text in texts]
+    if pattern != HOURS and not any(several):
+        return None
+    own = [
+        re.sub(r"(?i)\band\b|,", " ", text) if many or _ONE_SPAN.fullmatch(text) else None
+        for text, many in zip(texts, several, strict=True)
+    ]
+    spans = pd.to_timedelta(pd.Series(own, dtype=object), errors="coerce")
+    seconds = np.asarray(spans.dt.total_seconds(), dtype=np.float64)
+    return _placed(seconds / 3600.0, HOURS)
+
+
+def _minutes(texts: Sequence[str], pattern: str) -> tuple[NDArray[np.float64], NDArray[np.object_]] | None:
+    """Minutes and seconds (5'07", 5:07.3) in hours."""
+    found = [_MINUTES.fullmatch(text) for text in texts]
+    seconds = [float((one[2] or one[3]).replace(",", ".")) if one else np.nan for one in found]
+    minutes = [float(one[1]) if one else np.nan for one in found]
+    return _placed((np.array(minutes) + np.array(seconds) / 60.0) / 60.0, HOURS)
+
+
+def _angles(texts: Sequence[str], pattern: str) -> tuple[NDArray[np.float64], NDArray[np.object_]] | None:
+    """Degrees, minutes and seconds, and sides of the earth, in degrees: south and west are below 0.
+
+    Without a sign of degrees "5.2W" is a power; sides are seen where both of a pair occur.
+    """
+    found = [_ANGLE.fullmatch(text) for text in texts]
+    sides = {one["last"].upper() for text in texts if (one := _SIDE.fullmatch(text))}
+    if sides in _SIDES or pattern == DEGREES:
+        found = [one or _SIDE.fullmatch(text) for one, text in zip(found, texts, strict=True)]
+    elif not any(one and (one["b"] or one["first"] or one["last"]) for one in found):
+        return None
+    return _placed(np.array([np.nan if one is None else _degrees(one) for one in found]), DEGREES)
+
+
+def _degrees(one: re.Match[str]) -> float:
+    """The degrees of a text; a / 1 + b / 60 + c / 3600, below 0 in the south and west."""
+    parts = one.groupdict()
+    size = float(parts["a"]) + float(parts.get("b") or 0) / 60.0 + float(parts.get("c") or 0) / 3600.0
+    is_below = (parts.get("first") or parts.get("last") or "").upper() in ("S", "W")
+    return -size if is_below != (parts["sign"] == "-") else size
+
+
+def _in_two_units(
+    texts: Sequence[str], pattern: str
+) -> tuple[NDArray[np.float64], NDArray[np.object_]] | None:
+    """Feet and inches, pounds and ounces, in the larger unit."""
+    for unit, (two, ratio) in _TWO.items():
+        found = [two.fullmatch(text) for text in texts]
+        if pattern != unit and not any(found):
+            continue
+        if any(one and float(one[2]) >= ratio for one in found):  # 5'30" are minutes and seconds
+            continue
+        values = [float(one[1]) + float(one[2]) / ratio if one else np.nan for one in found]
+        single = [_ONE[unit].fullmatch(text) for text in texts]
+        both = [v if one is None else float(one[1]) for v, one in zip(values, single, strict=True)]
+        return _placed(np.array(both), unit)
+    return None
+
+
+def _placed(
+    values: NDArray[np.float64], pattern: str
+) -> tuple[NDArray[np.float64], NDArray[np.object_]] | None:
+    """Values (L,) with the pattern of their unit; None where there are none."""
+    if np.isnan(values).all():
+        return None
+    return values, np.where(np.isnan(values), "", pattern).astype(object)

@@ -1,0 +1,99 @@
+"""What stands below the rows of a CSV file: lines of totals, sources and notes; and cells that span lines."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+
+_TOTAL = re.compile(
+    r"(grand |sub|overall )?(total|totals|sum|average|mean)|summe|gesamt|gesamtsumme|insgesamt|mittelwert"
+    r"|durchschnitt|somme|moyenne|totale|media|suma|soma|média|totaal|gemiddelde|som",
+    re.IGNORECASE,
+)
+_FOOT = re.compile(
+    r'"?\s*((source|sources|note|notes|footnote|quelle|quellen|anmerkung|hinweis|fuente|nota|fonte|bron|stand|'
+    r"generated|exported|downloaded|created|copyright|report|data|updated|last updated|end of)\b.*"
+    r"|[*†‡©¹²³].*|\(?[0-9,]+ rows?\b.*|\[[0-9]+\].*|-{3,}.*|={3,}.*)",
+    re.IGNORECASE,
+)
+_MOST_LINES, _MOST_NAMED = 30, 3
+
+
+def without_foot(text: str, separator: str, file: str, notes: list[str]) -> str:
+    """The text without lines below the rows that are no rows; they are named in `notes`.
+
+    Below the last row, lines with fewer fields than the names are left out where a blank line stands above
+    them or they begin as notes do ("Source: ..."); others are kept, since they may be rows that were cut off.
+    Above these, lines that begin with a word for a total or a mean, which no other line begins with.
+    """
+    lines = text.split("\n")
+    n_fields = _n_fields(next((line for line in lines if line.strip()), ""), separator)
+    if n_fields < 2 or len(lines) < 4:
+        return text
+    end = _end_of_rows(lines, separator, n_fields)
+    foot = [line for line in lines[end:] if line.strip(separator + " ")]
+    first_total = _first_total(lines[:end], separator)
+    totals = lines[first_total:end]
+    if not foot and not totals:
+        return text
+    for found, what in ((totals, "totals"), (foot, "notes")):
+        if found:
+            shown = ", ".join(repr(line.strip(separator + " ")[:60]) for line in found[:_MOST_NAMED])
+            many = "line was" if len(found) == 1 else f"{len(found)} lines were"
+            notes.append(f"The last {many} left out of {file} as {what} ({shown}).")
+    return "\n".join(lines[:first_total]).rstrip("\n")
+
+
+def _end_of_rows(lines: list[str], separator: str, n_fields: int) -> int:
+    """The number of lines up to the last row; all of them where nothing below is evidently none."""
+    start = max(len(lines) - _MOST_LINES, 2)
+    for at in range(start, len(lines)):
+        below = [line for line in lines[at:] if line.strip(separator + " ")]
+        if not below or any(_n_fields(line.rstrip(separator), separator) >= n_fields for line in below):
+            continue
+        is_apart = not lines[at].strip(separator + " ")
+        if is_apart or _FOOT.match(below[0].strip(separator + " ")):
+            return at
+    return len(lines)
+
+
+def _first_total(lines: list[str], separator: str) -> int:
+    """The number of lines above those of totals, which are at the end and begin as no other line does."""
+    at = len(lines)
+    while at > 3 and (not lines[at - 1].strip(separator + " ") or _is_total(lines[at - 1], separator)):
+        at -= 1
+    if not any(_is_total(line, separator) for line in lines[at:]):
+        return len(lines)
+    return at if not any(_is_total(line, separator) for line in lines[1:at]) else len(lines)
+
+
+def _is_total(line: str, separator: str) -> bool:
+    """Does a line begin with a word for a total, perhaps after empty fields?"""
+    first = line.lstrip(separator + " ").split(separator, 1)[0]
+    return _TOTAL.fullmatch(first.strip('" :')) is not None
+
+
+def _n_fields(line: str, separator: str) -> int:
+    """Fields of a line, outside quotation marks."""
+    return re.sub(r'"[^"]*"', "", line).count(separator) + 1
+
+
+def unbalanced(text: str, separator: str, file: str) -> str:
+    """What is to be said of a text with an odd number of quotation marks, "" where no cell spans lines."""
+    if text.count('"') % 2 == 0:
+        return ""
+    reader = csv.reader(io.StringIO(text), delimiter=separator, skipinitialspace=True)
+    line = 1
+    try:
+        for record in reader:
+            cell = next((field for field in record if "\n" in field), "")
+            if cell:
+                return (
+                    f"{file} has an odd number of quotation marks, and in line {line} a cell goes on in the "
+                    f"next line ({cell[:40]!r}): rows may have become one; close the quotation."
+                )
+            line = reader.line_num + 1
+    except csv.Error:
+        pass
+    return ""

@@ -1,0 +1,83 @@
+"""Dates with months in words of other languages, with English ones: "3. März 2024", "15 de enero de 2024".
+
+The names are those of Unicode's locale data, which Babel brings; it is loaded where a column may need it.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+LANGUAGES = ("de", "fr", "es", "it", "pt", "nl", "sv", "da", "nb")
+"""Languages whose months are known. No word stands for two months in them."""
+
+_ENGLISH = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_BETWEEN = frozenset(("de", "del", "den", "der", "dem", "le", "il", "feira"))
+"""Words that stand between the parts of a date and say nothing."""
+
+_MONTH = r"\pL{3,12}\.?[ ,/-]*(?:del? )?"
+_DAY = r"(?:\pL+\.?-?\pL*,? +)?(?:\pL{1,3} )?[0-9]{1,2}(?:\.|er|º|ª|°)?[ /-]*(?:del? )?"
+_LIKE_A_DATE = rf"^{_DAY}{_MONTH}[0-9]{{2,4}}\b|^{_MONTH}[0-9]{{4}}$"
+_WORD = re.compile(r"[^\W\d_]+\.?")
+_ORDINAL = re.compile(r"^(\D*[0-9]{1,2})(?:er|º|ª|°)(?=\W)")
+_SAMPLE, _MOSTLY = 200, 0.5
+
+
+def in_english(texts: Any) -> Any:
+    """Texts, an array of Arrow, those of them that are dates in another language with months in English."""
+    some = texts.take(pa.array(np.arange(0, len(texts), max(len(texts) // _SAMPLE, 1))))
+    like = pc.fill_null(pc.match_substring_regex(some, pattern=_LIKE_A_DATE), False)
+    if not len(texts) or pc.sum(like).as_py() < _MOSTLY * len(some):
+        return texts
+    return pa.array([_translated(text) for text in texts.to_pylist()], texts.type)
+
+
+def _translated(text: str) -> str:
+    """A text with the word for its month in English and without other words; as it is if one is unknown."""
+    months, days = _known_words()
+    words = [_bare(word) for word in _WORD.findall(_ORDINAL.sub(r"\1", text))]
+    if not any(word in months for word in words):
+        return text
+    if any(word not in months and word not in days and word not in _BETWEEN for word in words):
+        return text
+
+    def english(found: re.Match[str]) -> str:
+        month = months.get(_bare(found[0]))
+        return _ENGLISH[month - 1] if month else ""
+
+    spoken = _WORD.sub(english, _ORDINAL.sub(r"\1", text))
+    return re.sub(r"[\s,]+", " ", spoken).strip(" -,.")
+
+
+@cache
+def _known_words() -> tuple[dict[str, int], frozenset[str]]:
+    """Words for months with their numbers, and words for days of the week, in lower case without accents."""
+    from babel.dates import get_day_names, get_month_names
+
+    months: dict[str, int] = {}
+    days: set[str] = set()
+    for language in LANGUAGES:
+        for width in ("wide", "abbreviated"):
+            for context in ("format", "stand-alone"):
+                names = get_month_names(width, context=context, locale=language)
+                months.update((form, month) for month, name in names.items() for form in _forms(name))
+            weekdays = get_day_names(width, locale=language).values()
+            days.update(part for name in weekdays for part in _bare(name).split("-"))
+    return months, frozenset(days - months.keys())
+
+
+def _forms(name: str) -> tuple[str, str]:
+    """A name without accents, and with those of German as it is written without them."""
+    return _bare(name), _bare(name.replace("ä", "ae"))
+
+
+def _bare(word: str) -> str:
+    """A word in lower case, without accents and the point behind it."""
+    signs = unicodedata.normalize("NFKD", word.casefold())
+    return "".join(sign for sign in signs if not unicodedata.combining(sign)).rstrip(".")

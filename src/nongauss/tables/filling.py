@@ -1,0 +1,191 @@
+"""Cells put into the gaps of a user's table, which keeps its type, columns and all that was there."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from nongauss.core.errors import InputError
+from nongauss.tables.column import Column, as_pandas, label_of, tidy
+from nongauss.tables.column_code import ColumnCode
+from nongauss.tables.encoder import TableEncoder
+from nongauss.tables.frame import InputTable, match_columns, read_input
+from nongauss.tables.kinds import kind_of
+from nongauss.tables.margins import Margin, cells_of
+
+FloatArray = NDArray[np.float64]
+
+_DAY = 86_400_000_000_000  # nanoseconds
+
+
+@dataclass(frozen=True)
+class Gaps:
+    """A table to be filled: as it came, its columns, the margins' cells (N, J), which are missing.
+
+    `places` (J,): the number of the table's column of each margin. A cell with a label that the fit did not
+    know is no gap: it says nothing to the model, and stays as it is.
+    """
+
+    source: Any
+    table: InputTable
+    places: tuple[int, ...]
+    cells: FloatArray
+    missing: NDArray[np.bool_]
+
+
+def find_gaps(encoder: TableEncoder, margins: tuple[Margin, ...], X: Any, name: str) -> Gaps:
+    """The gaps of a table X. Warns as the encoder does. Raises InputError."""
+    table = read_input(X, name)
+    columns = encoder.raw(table, name)
+    where = match_columns(table, encoder.feature_names, encoder.n_features, name, [])
+    places = tuple(where[encoder.places[margin.flat]] for margin in margins)
+    cells = cells_of(margins, columns) if margins else np.zeros((len(table), 0))
+    missing = np.zeros(cells.shape, dtype=np.bool_)
+    for j, place in enumerate(places):
+        missing[:, j] = table.column(place).missing
+    return Gaps(X, table, places, cells, missing)
+
+
+def left_open(encoder: TableEncoder, margins: tuple[Margin, ...], gaps: Gaps, name: str) -> list[str]:
+    """Names of columns with missing cells that no margin can fill: empty ones, and texts that all differ."""
+    where = match_columns(gaps.table, encoder.feature_names, encoder.n_features, name, [])
+    known = {encoder.places[margin.flat] for margin in margins}
+    others = [place for number, place in enumerate(where) if number not in known]
+    return [gaps.table.labels[place] for place in others if gaps.table.column(place).missing.any()]
+
+
+def filled(
+    encoder: TableEncoder,
+    margins: tuple[Margin, ...],
+    gaps: Gaps,
+    values: Sequence[tuple[int, NDArray[np.intp], FloatArray]],
+) -> Any:
+    """The table with some cells filled, of the type it came as.
+
+    `values`: of each column the number of its margin, the rows (R,), and what stands there (R,).
+    """
+    source = gaps.source
+    frame: Any = source.as_frame() if isinstance(source, InputTable) else as_pandas(source)
+    changed: dict[int, Any] = {}
+    for j, rows, numbers in values:
+        margin, place = margins[j], gaps.places[j]
+        column = gaps.table.raw(place)
+        series = column if isinstance(column, pd.Series) else pd.Series(column)
+        code = encoder.columns[margin.flat]
+        cells = _native(series, gaps.table.column(place), code, margin, numbers)
+        changed[place] = _with_cells(series, rows, cells)
+    if frame is None:
+        out = np.array(gaps.table.source, copy=True)
+        for place, series in changed.items():
+            out[:, place] = series.to_numpy(dtype=out.dtype)
+        return out
+    if isinstance(source, pd.DataFrame | InputTable):
+        result = frame.copy()
+        for place, series in changed.items():
+            result.isetitem(place, series.to_numpy(copy=False) if series.dtype == object else series.array)
+        return result
+    return _as_it_came(source, changed)
+
+
+def _with_cells(series: pd.Series[Any], rows: NDArray[np.intp], cells: Any) -> pd.Series[Any]:
+    """A series with some of its cells replaced, of the same type."""
+    out = series.copy()
+    if out.dtype == object:
+        array = out.to_numpy(dtype=object, copy=True)
+        for row, cell in zip(rows, cells, strict=True):
+            array[row] = cell
+        return pd.Series(array, index=out.index, dtype=object)
+    out.iloc[rows] = pd.array(cells, dtype=out.dtype)
+    return out
+
+
+def _as_it_came(source: Any, changed: dict[int, pd.Series[Any]]) -> Any:
+    """A frame of another library than pandas with some of its columns replaced, of the same types."""
+    frame = nw.from_native(source, eager_only=True)
+    names = frame.columns
+    columns = []
+    for place, series in changed.items():
+        name, cells = names[place], [None if pd.isna(cell) else cell for cell in series.tolist()]
+        own = frame[name]
+        plain = [cell.to_pydatetime() if isinstance(cell, pd.Timestamp) else cell for cell in cells]
+        if own.dtype.is_integer():
+            plain = [None if cell is None else int(cell) for cell in plain]
+        columns.append(nw.new_series(name, plain, dtype=own.dtype, backend=frame.implementation))
+    return nw.to_native(frame.with_columns(*columns))
+
+
+def _native(
+    series: pd.Series[Any], column: Column, code: ColumnCode, margin: Margin, numbers: FloatArray
+) -> list[Any]:
+    """Numbers of a margin as cells of the type of a series: labels, dates, whole numbers, texts."""
+    if margin.labels:
+        return _labels(series, [margin.labels[int(number)] for number in numbers])
+    if code.kind == "date":
+        return _dates(series, code, numbers)
+    if getattr(series.dtype, "kind", "") == "m":
+        return list(pd.to_timedelta(np.round(numbers * _DAY).astype(np.int64), unit="ns"))
+    if pd.api.types.is_numeric_dtype(series.dtype):
+        is_whole = pd.api.types.is_integer_dtype(series.dtype) or pd.api.types.is_bool_dtype(series.dtype)
+        return [round(float(x)) for x in numbers] if is_whole else [float(x) for x in numbers]
+    known = series[~series.isna()]
+    if series.dtype == object and len(known) and not isinstance(known.iloc[0], str):
+        first = known.iloc[0]
+        if isinstance(first, dt.timedelta):
+            return list(pd.to_timedelta(np.round(numbers * _DAY).astype(np.int64), unit="ns"))
+        if isinstance(first, dt.time):
+            return [dt.time.fromisoformat(code.shown(x)) for x in numbers]
+        return [int(x) if isinstance(first, int) and float(x).is_integer() else float(x) for x in numbers]
+    return [kind_of(code.kind or "number").shown(x, code.part, 0.0) for x in numbers]
+
+
+def _labels(series: pd.Series[Any], texts: list[str]) -> list[Any]:
+    """The objects of a series, or of its categories, that have these texts; else the texts."""
+    if isinstance(series.dtype, pd.CategoricalDtype):
+        known = {tidy(label_of(value)): value for value in series.cat.categories}
+        strange = [text for text in texts if text not in known]
+        if strange:
+            raise InputError(
+                f"Column {series.name!r} would be filled with {strange[0]!r}, which is no category; "
+                "add it to them, or give the column as text."
+            )
+        return [known[text] for text in texts]
+    if pd.api.types.is_bool_dtype(series.dtype):
+        return [text == "True" for text in texts]
+    present = series[~series.isna()]
+    known = {tidy(label_of(value)): value for value in present.unique()} if len(present) else {}
+    truth = {"True": True, "False": False} if any(isinstance(v, bool) for v in known.values()) else {}
+    return [known.get(text, truth.get(text, text)) for text in texts]
+
+
+def _dates(series: pd.Series[Any], code: ColumnCode, days: FloatArray) -> list[Any]:
+    """Days since 1970, on the clock of the fit, as cells of a series: stamps, periods, numbers, texts."""
+    form = code.part.partition("|")[2]
+    if pd.api.types.is_numeric_dtype(series.dtype):
+        plain = kind_of("date").plain(Column(code.name, days, kind="date", unit=form))
+        assert plain.values is not None
+        is_whole = pd.api.types.is_integer_dtype(series.dtype) or form.startswith("yyyy")
+        return [round(x) if is_whole else float(x) for x in plain.values]
+    stamps = pd.to_datetime(np.round(days * 86_400.0).astype(np.int64), unit="s")
+    if isinstance(series.dtype, pd.PeriodDtype):
+        return list(stamps.to_period(str(series.dtype.freq.freqstr)))
+    if getattr(series.dtype, "kind", "") == "M":
+        zone = getattr(series.dt, "tz", None)
+        return list(
+            stamps if zone is None else stamps.tz_localize(zone, ambiguous=True, nonexistent="shift_forward")
+        )
+    known = series[~series.isna()]
+    first = known.iloc[0] if len(known) else ""
+    if isinstance(first, str):
+        return [code.shown(day - code.origin) for day in days]
+    if isinstance(first, pd.Period):
+        return list(stamps.to_period(str(first.freq.freqstr)))
+    if isinstance(first, dt.datetime):
+        return [stamp.to_pydatetime().replace(tzinfo=first.tzinfo) for stamp in stamps]
+    return [stamp.date() for stamp in stamps] if isinstance(first, dt.date) else list(stamps)

@@ -1,0 +1,94 @@
+"""Columns that look like something else than inputs: names of groups of rows, sizes that counts are of.
+
+Nothing is changed; a person is told before the fit by which option they are to be declared.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from nongauss.tables.column import Column, ColumnKind, TargetKind
+from nongauss.tables.frame import InputTable
+from nongauss.tables.roles import ColumnRole
+from nongauss.tables.words import is_head, words_of
+
+_GROUPS = re.compile(
+    "(patient(en)?|proband(en)?|subject|participant|respondent|person|household|haushalt|famil(y|ie|ies|ien)|customer|client|kunden?|"
+    "user|member|student|pupil|schüler|school|schule|class(room)?|teacher|hospital|clinic|klinik|cent(er|re)|site|"
+    "cluster|group|gruppe|batch|plot|farm|herd|litter|animal|mouse|rat|cow|donor|sample|specimen|session|device|"
+    "sensor|machine|vehicle|driver|store|shop|firm|company|subj|ward|village|panel|player|team)s?(nr|id)?"
+)
+_NAMES_OF = ("id", "ids", "nr", "no", "number", "key", "num", "nummer")
+_FEWEST, _FEWEST_WITHOUT_ID, _ROWS_EACH = 5, 12, 2.0
+_EXPOSURES = re.compile(
+    r"exposures?|(person|patient|policy|vehicle|bed|insured)_?(years?|days?|months?|time|hours?)|population|pop|"
+    r"duration|follow_?up(_?(time|days|years))?|observ(ed|ation)_?(time|days|years)|(years|days|time)_?at_?risk|"
+    r"at_?risk|hours_worked|offset"
+)
+
+
+def with_hints(
+    table: InputTable, roles: Sequence[ColumnRole], found: TargetKind, declared: Sequence[str]
+) -> tuple[ColumnRole, ...]:
+    """The roles of a table's columns, in its order, with warnings of those that look like something else.
+
+    `found`: what the target is. `declared`: options among "group" and "exposure" that a person has given,
+    which are not hinted at.
+    """
+    counts = ColumnKind.COUNT in (found.kind, *(kind for kind, _ in found.near))
+    out = []
+    for place, role in enumerate(roles):
+        column = table.column(place)
+        if "group" not in declared and _looks_like_groups(column, role.name):
+            others = tuple(warning for warning in role.warnings if warning[0] != "many labels")
+            role = replace(role, warnings=(*others, ("group", _on_groups(column, role.name))))
+        if counts and "exposure" not in declared and role.used and _looks_like_exposure(column, role.name):
+            said = (
+                f"Column {role.name!r} looks like the time or size that each count is of: --exposure "
+                f"{role.name} models the rate for one unit of it."
+            )
+            role = replace(role, warnings=(*role.warnings, ("exposure", said)))
+        out.append(role)
+    return tuple(out)
+
+
+def _looks_like_groups(column: Column, name: str) -> bool:
+    """Does a column name persons, places or things that several rows are of?"""
+    words = words_of(name)
+    if not any(_GROUPS.fullmatch(word) for word in words) or column.missing.all():
+        return False
+    is_id = bool(is_head(name, _NAMES_OF)) or words[-1].endswith("nr")
+    n, levels = _n_and_levels(column)
+    return levels >= (_FEWEST if is_id else _FEWEST_WITHOUT_ID) and n >= _ROWS_EACH * levels
+
+
+def _n_and_levels(column: Column) -> tuple[int, int]:
+    """Cells that are there, and how many different ones; numbers with fractions all count as different."""
+    there = ~column.missing
+    if column.values is None:
+        assert column.codes is not None
+        return int(there.sum()), len(np.unique(column.codes[there]))
+    values = column.values[there]
+    if column.kind != "number" or not (values == np.round(values)).all():
+        return len(values), len(values)
+    return len(values), len(np.unique(values))
+
+
+def _on_groups(column: Column, name: str) -> str:
+    n, levels = _n_and_levels(column)
+    return (
+        f"Column {name!r} names what rows belong to ({levels} in {n} rows): rows held out are too easy where "
+        f"others of the same are fitted. --group {name} holds them out together and takes it from the inputs."
+    )
+
+
+def _looks_like_exposure(column: Column, name: str) -> bool:
+    """Is a column of numbers above 0 called as times and sizes of counts are?"""
+    if column.values is None or not _EXPOSURES.fullmatch("_".join(words_of(name))):
+        return False
+    values = column.values[~column.missing]
+    return len(values) == len(column.values) and bool((values > 0).all())

@@ -1,0 +1,203 @@
+"""Cells as people and programs write them: one kind of writing a row, with the values that are right."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from nongauss.tables.files import read_table
+from nongauss.tables.kinds import decode, flat
+from nongauss.tables.words import known_order, one_case
+
+COMPOUND = [
+    ("spans", ["1h 30m", "45m", "2 h"], [1.5, 0.75, 2.0]),
+    ("spans in words", ["1 day 2 hours", "3 hours and 30 minutes"], [26.0, 3.5]),
+    ("spans of databases", ["2 days 03:00:00", "1 day 12:30:00"], [51.0, 36.5]),
+    ("spans of ISO 8601", ["PT1H30M", "P1DT2H"], [1.5, 26.0]),
+    ("minutes and seconds", ["5'30\"", "5:07.5", "12'45\""], [5.5 / 60, 5.125 / 60, 12.75 / 60]),
+    ("angles", ["52°30'N", "10°15'36\"S", "5°"], [52.5, -10.26, 5.0]),
+    ("sides", ["5.5W", "3.25E"], [-5.5, 3.25]),
+    ("power", ["5.5W", "3.25 W"], [5.5, 3.25]),
+    ("feet", ["5'11\"", "6 ft 0 in", "5'"], [71 / 12, 6.0, 5.0]),
+    ("pounds", ["3 lb 4 oz", "2 lbs"], [3.25, 2.0]),
+    ("accounts", ["1,200.50 CR", "30.00 DR"], [1200.5, -30.0]),
+    ("powers of ten", ["1.2×10^4", "3 x 10^-2", "1e+3"], [12000.0, 0.03, 1000.0]),
+    ("quotes of spreadsheets", ['="5"', "'7", "8"], [5.0, 7.0, 8.0]),
+]
+
+
+@pytest.mark.parametrize(("cells", "right"), [row[1:] for row in COMPOUND], ids=[row[0] for row in COMPOUND])
+def test_numbers_of_several_parts(cells, right):
+    column = decode("x", pd.Series(cells))
+    assert column.kind == "quantity"
+    np.testing.assert_allclose(column.values, right, rtol=1e-12)
+
+
+def test_new_rows_of_one_part_are_read_as_in_the_fit():
+    form = decode("x", pd.Series(["1h 30m", "45m"])).unit
+    np.testing.assert_allclose(
+        flat(decode("x", pd.Series(["45m", "30m"])), "quantity", form, 0.0).values, [0.75, 0.5]
+    )
+    form = decode("x", pd.Series(["5.5W", "3.25E"])).unit
+    np.testing.assert_allclose(
+        flat(decode("x", pd.Series(["4W", "2W"])), "quantity", form, 0.0).values, [-4.0, -2.0]
+    )
+
+
+def test_bounds_are_numbers_with_a_note_unless_they_are_steps():
+    cells = [f"{i}.5" for i in range(20)] + ["<0.1", ">19", "~7", "12*"]
+    column = decode("x", pd.Series(cells))
+    np.testing.assert_allclose(column.values[-4:], [0.1, 19.0, 7.0, 12.0])
+    assert "'<0.1' (1 cell)" in column.note
+    assert decode("children", pd.Series(["0", "1", "2", "3+"] * 5)).kind == "label"
+
+
+STAMPS = ["2024-01-31 23:59:59", "2024-02-01", "2024-03-01 12:00"]
+MINUTES = ["2024-01-31 23:59", "2024-02-01", "2024-03-01 12:00"]
+SEEN = ["2023-11-14 22:13:20", "2023-11-14 23:13:20"]
+DATES = [
+    (["3. März 2024", "24. Dezember 2023"], ["2024-03-03", "2023-12-24"]),
+    (["1er janvier 2024", "lundi 5 août 2024"], ["2024-01-01", "2024-08-05"]),
+    (["15 de enero de 2024", "2 de agosto de 2023"], ["2024-01-15", "2023-08-02"]),
+    (["5 gen 2024", "6 dic 2024"], ["2024-01-05", "2024-12-06"]),
+    (["segunda-feira, 5 de fevereiro de 2024", "1º de março de 2024"], ["2024-02-05", "2024-03-01"]),
+    (["7 mei 2024 14:05", "8 maart 2024"], ["2024-05-07 14:05", "2024-03-08"]),
+    (["Okt 2023", "Mai 2024"], ["2023-10-01", "2024-05-01"]),
+    (
+        ["20240131235959", "20240201000000", "20240301120000"],
+        ["2024-01-31 23:59:59", "2024-02-01", "2024-03-01 12:00"],
+    ),
+]
+
+
+@pytest.mark.parametrize(("cells", "right"), DATES)
+def test_dates_in_other_languages_and_without_marks(cells, right):
+    column = decode("x", pd.Series(cells))
+    assert column.kind == "date"
+    np.testing.assert_allclose(column.values, _days(right), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("name", "cells", "right"),
+    [
+        (
+            "x",
+            [20240131235959, 20240201000000, 20240301120000],
+            ["2024-01-31 23:59:59", "2024-02-01", "2024-03-01 12:00"],
+        ),
+        (
+            "x",
+            [202401310530, 202402010000, 202403011200],
+            ["2024-01-31 05:30", "2024-02-01", "2024-03-01 12:00"],
+        ),
+        ("created_at", [1700000000, 1700003600], SEEN),
+        ("seenAt", [1700000000000, 1700003600000], SEEN),
+        ("event_time", [1700000000000000, 1700003600000000], SEEN),
+    ],
+)
+def test_numbers_that_are_dates(name, cells, right):
+    column = decode(name, pd.Series(cells))
+    assert column.kind == "date"
+    np.testing.assert_allclose(column.values, _days(right), rtol=1e-9)
+    form = f"time|{column.unit}"
+    np.testing.assert_allclose(
+        flat(decode(name, pd.Series(cells[:1])), "date", form, 0.0).values, _days(right)[:1]
+    )
+
+
+def test_numbers_that_are_no_dates():
+    assert decode("bytes_received", pd.Series([1_700_000_000, 1_800_000_000])).kind == "number"
+    assert decode("x", pd.Series([20241331000000, 20240201000000, 20240301000000])).kind == "number"
+
+
+def _days(stamps):
+    return (pd.to_datetime(pd.Series(stamps), format="mixed") - pd.Timestamp(0)) / pd.Timedelta(days=1)
+
+
+ORDERS = [
+    ["1 - poor", "2", "3 - good", "5 - excellent"],
+    ["D", "CCC", "B-", "B", "A+", "AA", "AAA"],
+    ["C", "Caa", "Baa3", "A1", "Aaa"],
+    ["L", "M", "H"],
+    ["XS", "S", "M", "L", "XL", "XXL", "3XL"],
+    ["stimme überhaupt nicht zu", "neutral", "Stimme voll und ganz zu"],
+    ["Pas du tout d'accord", "pas d’accord", "neutre", "d'accord", "Tout à fait d'accord"],
+    ["nunca", "a veces", "siempre"],
+    ["molto insoddisfatto", "neutrale", "soddisfatto"],
+    ["muito ruim", "regular", "bom", "ótimo"],
+    ["zelden", "soms", "vaak", "altijd"],
+]
+
+
+@pytest.mark.parametrize("order", ORDERS, ids=lambda order: order[-1])
+def test_scales_are_known(order):
+    found = known_order(sorted(order))
+    assert found is not None
+    assert list(found[0]) == order
+
+
+@pytest.mark.parametrize(
+    "labels", [["1 = married", "2 = single", "3 = divorced"], ["A", "B", "C"], ["a", "b"]]
+)
+def test_labels_without_an_order(labels):
+    assert known_order(labels) is None
+
+
+def test_words_in_several_cases_are_one_label_in_a_column_and_in_new_rows():
+    column = decode("smoker", pd.Series(["yes", "Yes", " YES", "no", "Yes"]))
+    assert column.levels == ("Yes", "no")
+    assert "one label" in column.note
+    assert one_case(["Y", "n", "N"]) == {"Y": "y", "n": "n", "N": "n"}
+    assert one_case(["A", "a", "b"]) == {}
+    assert len(decode("gene", pd.Series(["abc", "ABC"])).levels) == 2
+
+
+FEET = "\n\nSource: Statistics office, 2024\n* provisional\n"
+
+
+@pytest.mark.parametrize(
+    ("below", "said"),
+    [
+        ("Total,30,300\n", "totals"),
+        (FEET, "notes"),
+        ("(4 rows affected)\n", "notes"),
+    ],
+)
+def test_what_stands_below_the_rows_is_left_out_and_said(tmp_path, below, said):
+    path = tmp_path / "a.csv"
+    path.write_text("city,n,y\n" + "".join(f"c{i},{i},{10 * i}\n" for i in range(4)) + below)
+    with pytest.warns(UserWarning, match=f"left out of a.csv as {said}"):
+        frame = read_table(path)
+    assert frame["y"].tolist() == [0, 10, 20, 30]
+
+
+def test_totals_above_notes_are_left_out_too(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("city,n,y\n" + "".join(f"c{i},{i},{10 * i}\n" for i in range(4)) + "Total,6,60" + FEET)
+    with pytest.warns(UserWarning, match="left out") as said:
+        frame = read_table(path)
+    assert len(frame) == 4
+    assert len(said) == 2
+
+
+def test_a_row_that_was_cut_off_is_no_footnote(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("city,n,y\n" + "".join(f"c{i},{i},{10 * i}\n" for i in range(4)) + "c5,7\n")
+    with pytest.raises(ValueError, match="expected 3 fields"):
+        read_table(path)
+
+
+def test_errors_of_spreadsheets_are_no_comments(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("x,y\n1,2\n#N/A,3\n#DIV/0!,4\n")
+    frame = read_table(path)
+    assert len(frame) == 3
+    assert math.isnan(decode("x", frame["x"]).values[1])
+
+
+def test_an_open_quotation_is_said(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text('name,y\n"a",1\n"b,2\n"c",3\n')
+    with pytest.warns(UserWarning, match="odd number of quotation marks"):
+        read_table(path)

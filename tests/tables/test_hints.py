@@ -1,0 +1,70 @@
+"""Columns that look like groups of rows and exposures are told of, others are not."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from nongauss.cli.read import Declared, prepare
+
+N = 120
+
+
+def notes(declared=None, **columns):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=N).round(2)
+    frame = pd.DataFrame({"x": x, **columns, "claims": rng.poisson(np.exp(0.3 * x))})
+    return " ".join(prepare(frame, "claims", declared=declared or Declared()).before.notes)
+
+
+@pytest.mark.parametrize(
+    ("name", "cells"),
+    [
+        ("patient_id", [f"P{i // 4}" for i in range(N)]),
+        ("household", np.arange(N) // 3),
+        ("Patientennr", [f"{i // 2:05d}" for i in range(N)]),
+    ],
+)
+def test_names_of_what_rows_belong_to_are_hinted_at(name, cells):
+    assert f"--group {name}" in notes(**{name: cells})
+    assert "--group" not in notes(Declared(group=name), **{name: cells})
+
+
+@pytest.mark.parametrize(
+    ("name", "cells"),
+    [
+        ("rating", np.arange(N) // 4),
+        ("school", np.arange(N) % 3),
+        ("person_height", np.linspace(1.5, 2.0, N)),
+        ("patient_id", np.arange(N) + 1000),
+    ],
+)
+def test_what_is_no_group_is_not(name, cells):
+    assert "--group" not in notes(**{name: cells})
+
+
+def test_exposures_of_counts_are_hinted_at():
+    years = np.random.default_rng(1).uniform(0.2, 5, N)
+    for name in ("exposure", "person_years", "Population", "followUpDays"):
+        assert f"--exposure {name}" in notes(**{name: years})
+    assert "--exposure" not in notes(distance=years)
+    assert "--exposure" not in notes(exposure=years - 0.5)
+
+
+def test_a_mark_or_nothing_is_a_label_of_two_values():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=N).round(2)
+    mark = np.where(x > 0, "x", None)
+    table = prepare(pd.DataFrame({"x": x, "paid": mark, "y": x + rng.normal(size=N)}), "y")
+    assert set(table.rows.column(1).levels) == {"x", "(empty)"}
+    assert "'x' or nothing" in " ".join(table.before.notes)
+    target = prepare(pd.DataFrame({"x": x, "paid": mark}), "paid")
+    assert target.kind.value == "binary"
+    assert len(target.y) == N
+    city = prepare(pd.DataFrame({"x": x, "city": np.where(x > 0, "Berlin", None), "y": x * x}), "y")
+    assert [name for name, _ in city.ignored] == ["city"]
+
+
+def test_two_rows_are_no_shares():
+    assert prepare(pd.DataFrame({"x": [1.0, 2.0], "y": [0.2, 0.7]}), "y").kind.value != "share"
+    few = pd.DataFrame({"x": [1.0, 2.0], "share": [0.2, 0.7]})
+    assert prepare(few, "share").kind.value in ("share", "binary")
