@@ -28,7 +28,7 @@ from nongauss.predictive.mixture import GaussianMixtureDistribution, of_scores
 FAR, NEAR = 20.0, 7.0
 """Normal scores up to which a distribution function tells them: where both tails are known, and where not."""
 
-KNOTS = np.linspace(-6.0, 6.0, 41)
+KNOTS = np.linspace(-6.0, 6.0, 61)
 """Normal scores at which the base's quantiles are tabulated, for moments and draws."""
 
 _POINTS, _SHARES = np.polynomial.hermite_e.hermegauss(5)
@@ -78,8 +78,13 @@ def reach_of(law: PredictiveDistribution) -> float:
 def recalibrated(base: PredictiveDistribution, scores: GaussianMixtureDistribution) -> PredictiveDistribution:
     """The law of y whose normal score under `base` has the law `scores`, row by row, N rows each.
 
-    Of a base that is one Gaussian a row it is a mixture of Gaussians again.
+    Of a base that is one Gaussian a row it is a mixture of Gaussians again; of one with limits, whose scores
+    are those of the law beyond them, it is the law of that with the same limits.
     """
+    from nongauss.predictive.clipped import ClippedDistribution  # which has its moments by `BaseQuantiles`
+
+    if isinstance(base, ClippedDistribution):
+        return base.with_base(recalibrated(base.base, scores))
     if isinstance(base, GaussianMixtureDistribution) and base.n_components == 1:
         return of_scores(base, scores)
     return RecalibratedDistribution(base, scores)
@@ -90,7 +95,8 @@ class RecalibratedDistribution(PredictiveDistribution):
     """y whose normal score under `base` has the law `scores`: `recalibrated` makes it.
 
     Densities, distribution function and quantiles are exact. Moments and draws go through a table of the
-    base's quantiles, good to about a thousandth of its standard deviation; moments of counts are sums, of
+    base's quantiles, good to about a thousandth of its standard deviation (a hundredth where single values
+    have a probability); moments of counts are sums, of
     wide ones over groups of whole numbers.
     """
 
