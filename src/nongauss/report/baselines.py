@@ -63,8 +63,8 @@ def baselines(
     random forest, a neural network; each predicts a distribution, the law of what its out-of-fold predictions
     missed (`residual_law`). `atoms` are single values that the target takes with a probability of their own,
     such as no claim at all; a classifier of the same sort predicts which of them, if any. Classifiers: the
-    class shares, logistic regression, trees, forest, network, each sharpened or flattened by one factor that its
-    out-of-fold probabilities call for.
+    class shares, logistic regression, trees, forest, network, each sharpened or flattened by one factor that
+    its out-of-fold probabilities call for.
 
     Columns are read as the house reads them. Settings are scikit-learn's own, but that the penalties of the
     linear regressions are picked on left-out rows, that boosted trees stop early, that leaves of a forest
