@@ -137,10 +137,9 @@ def _in_units(model: Scores, rivals: Mapping[str, Scores], setting: Setting) -> 
                 continue
             known = np.isfinite(own) & np.isfinite(other)
             if known.any():
-                groups = setting.dependence.groups
-                dependence = replace(setting.dependence, groups=None if groups is None else groups[known])
-                how: dict[str, Any] = {"baseline": name, "measure": measure}
-                out.append(difference(-own[known], -other[known], dependence, **how))
+                of = setting.dependence.some(known)
+                gain = difference(-own[known], -other[known], of, baseline=name, measure=measure)
+                out.append(gain)
     return out
 
 
@@ -151,14 +150,14 @@ _IN_UNITS: dict[str, Any] = {"CRPS": lambda s: s.crps, "interval score": lambda 
 def _said_in_units(differences: Sequence[Difference], model: Scores) -> list[str]:
     """A sentence on the CRPS: what it is, and by how much it is lower or higher than each rival's."""
     own = [item for item in differences if item.measure == "CRPS"]
-    if not own or not isinstance(model, NumberScores) or model.crps is None:
+    if not own or not isinstance(model, NumberScores):
         return []
     beside = ", ".join(
         f"{format_figure('crps', abs(item.mean))} ± {item.se:.2g} "
         f"{'below' if item.mean >= 0 else 'above'} that of the {item.baseline}"
         for item in own
     )
-    value = format_figure("crps", float(np.nanmean(model.crps)))
+    value = format_figure("crps", float(np.nanmean(model.crps)))  # type: ignore[arg-type]
     return [f"In units of the target: mean CRPS {value}, {beside} (less is better)."]
 
 
@@ -362,10 +361,9 @@ def _advice(
     if (found or ahead) and setting.other_models:
         out.append(f"another model: --model {' or '.join(setting.other_models)}, or nongauss compare.")
     if ahead:
-        best = ahead[0]
         out.append(
-            f"use {best.baseline} instead, which predicted these rows better ({_nats(best)}; "
-            "nongauss.report.baselines makes it), unless it is the structure that you want to read."
+            f"use {ahead[0].baseline} instead, which predicted these rows better ({_nats(ahead[0])}; "
+            "nongauss.report.baselines makes it), unless you want to read the structure."
         )
     if isinstance(model, NumberScores):
         out += _advice_on_law(model, calibrated, setting)
