@@ -48,7 +48,7 @@ FEWEST_LOCAL = 30
 """Rows from which a local law can be learned."""
 
 MOST_CRPS = 200
-"""Rows, a random sample, whose continuous ranked probability score stands in the leaderboard: it is costly."""
+"""Rows, a random sample, whose continuous ranked probability score stands in the leaderboard."""
 
 Budget = Annotated[float | None, Interval(numbers.Real, 0, None, closed="neither"), None]
 Names = Annotated[str | Sequence[str], "array-like", str]
