@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nongauss.predictive.distribution import FloatArray, PredictiveDistribution, checked_target
-from nongauss.predictive.recalibrated import BaseQuantiles
+from nongauss.predictive.scores import BaseQuantiles
 
 _POINTS = np.linspace(-6.0, 6.0, 241)
 _SHARES = np.exp(-0.5 * _POINTS**2) / np.exp(-0.5 * _POINTS**2).sum()
