@@ -1,4 +1,4 @@
-"""The command line: `nongauss demo | fit | predict | score | compare | cluster | describe`. Wiring only."""
+"""The command line: demo, fit, predict, score, impute, compare, cluster, describe. Wiring only."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def demo(*, seed: options.Seed = 0, outputs: options.Outputs, talk: options.Talk
         model = choose.build_model(table.choice, seed=seed, callbacks=here.callbacks)
         outcome = judge.fit_and_judge(model, table, seed=seed, step=here.step)
         outcome, rival = beside_gaussian(outcome, table, seed)
-        outcome.final.about_ = about_of(outcome, table, "auto")
+        outcome.final.about_ = about_of(outcome, table, "sparse_gp")
         pictures = [(CAPTION, picture(outcome.judged, rival, table))]
         fit_and_report.finish(here, outcome, table, outputs, TITLE, pictures)
 
@@ -86,9 +86,11 @@ def fit(
         if engine == "dask":
             here.aside(stack.enter_context(out_of_core.dask_client(scheduler)))
         held_out, declared = declared_split(*apart, declared)
-        table = load_rows(engine, data, target or "", choices, declared)
+        why_single = "" if checkpoint is None else "--checkpoint keeps the fit of one"
+        table = load_rows(engine, data, target or "", choices, declared, why_single)
         check_outputs(outputs, [data])
-        how: dict[str, Any] = {"max_epochs": choices.max_epochs, "callbacks": here.callbacks}
+        callbacks = here.of_search() if table.choice.model == "auto" else here.callbacks
+        how: dict[str, Any] = {"max_epochs": choices.max_epochs, "callbacks": callbacks}
         estimator = choose.build_model(table.choice, seed=choices.seed, **how)
         here.say(f"{table.before}\n")
         fit_and_report.keep_compiled()
@@ -154,6 +156,28 @@ def score(
 
 
 @app.command()
+@options.grouped(talk=options.talk)
+def impute(
+    data: options.Data,
+    *,
+    out: options.FullTable,
+    draws: options.Draws = 0,
+    model: options.Imputer = "auto",
+    seed: options.Seed = 0,
+    force: options.Force = False,
+    talk: options.Talk,
+) -> None:
+    """Fill the gaps of a table, say how sure each cell is, and draw tables for multiple imputation."""
+    with command(*talk) as here:
+        from nongauss.cli.impute import impute_table, paths_of
+
+        paths = {f"--out ({path.name})": path for path in paths_of(out, draws)}
+        check_outputs(options.Outputs(paths, force), [data])
+        filled = impute_table(data, out, draws, model, seed, here.step)
+        here.finish(filled.record(), filled.text)
+
+
+@app.command()
 @options.grouped(declared=options.declared, choices=options.choices, talk=options.talk)
 def compare(
     data: options.Data,
@@ -171,7 +195,8 @@ def compare(
         from nongauss.report.comparison import comparison_text
 
         here.step(f"reading {data.name}")
-        table = load_rows("memory", data, target or "", choices, declared)
+        by_itself = "each is compared by itself"
+        table = load_rows("memory", data, target or "", choices, declared, by_itself)
         here.say(f"{table.before}\n")
         is_open = choices.model == "auto"
         ours = choose.family(table.choice, table.kind, table.y) if is_open else [table.choice]
