@@ -14,7 +14,7 @@ from nongauss.core.errors import InputError
 from nongauss.predictive.cells import CellDistribution
 from nongauss.predictive.combined import by_rows, mixture
 from nongauss.predictive.composed import LogNormalDistribution, PointMassDistribution, RoundedDistribution
-from nongauss.predictive.crps import by_cdf
+from nongauss.predictive.crps import by_cdf, by_quantiles
 from nongauss.predictive.law import GridDistribution
 from nongauss.predictive.recalibrated import recalibrated
 from nongauss.sparse_gp import likelihoods
@@ -238,6 +238,12 @@ def test_closed_forms_are_what_the_distribution_function_says(n_components):
     log = LogNormalDistribution(several_gaussians(min(n_components, 3) + 1))
     for y in (-8.0, 0.3, 40.0):
         assert_allclose(log.crps(y), by_cdf(log, np.full(3, y)), rtol=1e-5)
+
+
+def test_quantiles_alone_give_the_score_to_a_thousandth():
+    law = several_gaussians(3)
+    for y in (-3.0, 0.2, 9.0):
+        assert_allclose(by_quantiles(law.quantile, np.full(3, y)), law.crps(y), rtol=2e-3)
 
 
 def test_wide_laws_of_whole_numbers_need_few_of_them():
