@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -13,7 +14,16 @@ import numpy.typing as npt
 import pandas as pd
 
 from nongauss.cli.before import Before, grouped_notes, left_out_notes
-from nongauss.cli.choose import ORDINAL, REGRESSION, Choice, candidates, choose, closest, parse_settings
+from nongauss.cli.choose import (
+    ORDINAL,
+    REGRESSION,
+    Choice,
+    candidates,
+    choose,
+    closest,
+    likelihoods,
+    parse_settings,
+)
 from nongauss.cli.declared import (
     NOTHING,
     Declared,
@@ -152,6 +162,7 @@ def prepare(
     beside = beside_of(others, keep, declared, values)
     choice = choose(values, found.kind, model, task, given, needs=beside.fit_params)
     y, levels, found = _for_task(column, found, choice.task, target)
+    _check_likelihood(given.get("likelihood"), y, np.flatnonzero(keep), target)
     rows, roles = _inputs(inputs, y, (target, source), found, declared, codes_as_labels)
     rows, read_so = told_once(rows)
     asked = {name for name, value in (("model", model), ("task", task)) if value != "auto"}
@@ -247,6 +258,21 @@ def _rows_with_target(column: pd.Series, target: str, source: str) -> npt.NDArra
             "the cell, or empty it."
         )
     return there
+
+
+def _check_likelihood(name: Any, y: Any, rows: npt.NDArray[np.intp], target: str) -> None:
+    """Raises InputError where a likelihood that was asked for cannot have the target y (N,) of these rows."""
+    if not isinstance(name, str):
+        return
+    try:
+        likelihoods()[name]().check(np.asarray(y, dtype=np.float64))
+    except InputError as error:
+
+        def below(found: re.Match[str]) -> str:
+            return f"row {rows[int(found[1])] + 1} below the names"
+
+        said = re.sub(r"row (\d+) \(counted from 0\)", below, str(error))
+        raise InputError(f"The target {target!r}: {said[0].lower()}{said[1:]}") from error
 
 
 def _for_task(
