@@ -44,6 +44,8 @@ def one_split(X: np.ndarray, y: np.ndarray, train: np.ndarray, test: np.ndarray,
         "epochs": model.n_iter_,
         "skewness": model.ensemble_.skewness,
         "inflation": float(model.ensemble_.inflation[0]),
+        "degrees": str(model.ensemble_.tails.degrees),
+        "posterior": model.posterior_,
     }
 
 
@@ -73,9 +75,9 @@ def main() -> None:
     options.add_argument("--sets", nargs="+", choices=PUBLISHED, default=list(PUBLISHED))
     options.add_argument("--splits", type=int, default=20)
     options.add_argument("--method", choices=("ml", "bp"), default="ml")
-    options.add_argument("--posterior", choices=("moments", "mean_field"), default="moments")
+    options.add_argument("--posterior", choices=("auto", "moments", "exact", "mean_field"), default="auto")
     chosen = options.parse_args()
-    name = f"tggm_uci_{chosen.method}" + ("_mean_field" if chosen.posterior == "mean_field" else "")
+    name = f"tggm_uci_{chosen.method}" + (f"_{chosen.posterior}" if chosen.posterior != "auto" else "")
     settings = {"method": chosen.method, "posterior": chosen.posterior}
     path = RESULTS / f"{name}.json"
     sets = json.loads(path.read_text())["sets"] if path.exists() else {}

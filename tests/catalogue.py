@@ -103,6 +103,7 @@ CATALOGUE = [
         diabetes_part,
     ),
     Entry("AutoClassifier", {"candidates": ("linear labels",), "random_state": 0}, wine_part),
+    Entry("AutoImputer", {"candidates": ("rank_factor",), "random_state": 0}, wine_part),
     Entry("RankFactorAnalysis", {"n_factors": 2, "max_iter": 8, "random_state": 0}, wine_part),
     Entry("RankFactorClassifier", {"n_factors": 2, "max_iter": 8, "random_state": 0}, wine_part),
     Entry("RectangleMixture", {"n_clusters": 3, "n_init": 2, "max_iter": 20, "random_state": 0}, wine_part),

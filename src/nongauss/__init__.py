@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from . import metrics
     from .auto.classifier import AutoClassifier
+    from .auto.imputer import AutoImputer
     from .auto.regressor import AutoRegressor
     from .core.device import cache_compiled
     from .estimator.persistence import load, save
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AutoClassifier",
+    "AutoImputer",
     "AutoRegressor",
     "Harmonium",
     "HarmoniumClassifier",
@@ -47,6 +49,7 @@ __all__ = [
 
 _HOMES = {
     "AutoClassifier": "nongauss.auto.classifier",
+    "AutoImputer": "nongauss.auto.imputer",
     "AutoRegressor": "nongauss.auto.regressor",
     "Harmonium": "nongauss.harmonium.estimator",
     "HarmoniumClassifier": "nongauss.harmonium.classifier",

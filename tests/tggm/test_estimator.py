@@ -225,7 +225,7 @@ def test_a_constant_target_is_warned_about():
 def test_a_noise_floor_is_news_only_where_the_hidden_units_are_certain_too():
     X, y = made(60)
     model = TGGMRegressor(**{**SMALL, **HALF_HELD_OUT}).fit(X, y)
-    reading, rows = model._read_table(X, y, None)
+    reading, rows = model._read_table(X, y, None, "all")
     data = reading.rows(sample(rows, None).rows)
     at_floor = model.params_._replace(log_sd1=np.full_like(model.params_.log_sd1, SMALLEST_LOG_SD))
     certain = at_floor._replace(log_sd0=np.full_like(model.params_.log_sd0, SMALLEST_LOG_SD))

@@ -13,7 +13,7 @@ from nongauss import TGGMRegressor
 from nongauss.core.device import replace
 from nongauss.optimise.checkpoint import Checkpoint
 from nongauss.optimise.course import Status
-from nongauss.tggm import fit
+from nongauss.tggm import calibration, fit
 from tggm.small import CONFIG, RECIPE, ensemble_of, made_rows, one_unit
 
 
@@ -41,24 +41,24 @@ def draws(seed, shape):
 
 
 def test_calibration_keeps_a_model_that_is_right():
-    made = fit.calibrated(skewed_unit(), CONFIG, held_for(skewed_unit(), draws(0, (2, 1500))))
+    made = fit.calibrated(skewed_unit(), CONFIG, held_for(skewed_unit(), draws(0, (2, 1500)))).ensemble
     assert abs(made.inflation - 1.0) < 0.1
     assert made.skewness == 1.0
 
 
 def test_calibration_widens_and_drops_skewness_that_is_not_there():
     params = skewed_unit()
-    exact = fit.calibrated(params, CONFIG, None)
+    exact = fit.calibrated(params, CONFIG, None).ensemble
     assert (exact.inflation.tolist(), exact.skewness) == ([1.0], 1.0)
     mean, variance = (part[0, 0] for part in exact.moments(np.ones((1, 1))))
     normal = np.random.default_rng(0).normal(mean, np.sqrt(2.0 * variance), size=(2, 1500))
-    made = fit.calibrated(params, CONFIG, held_for(params, normal))
+    made = fit.calibrated(params, CONFIG, held_for(params, normal)).ensemble
     assert_allclose(made.inflation, 2.0, rtol=0.1)
     assert made.skewness == 0.0
     for factor, limit in ((100.0, 3.0), (0.01, 0.5)):
         far = mean + np.sqrt(factor) * (normal - mean)
-        assert fit.calibrated(params, CONFIG, held_for(params, far)).inflation == limit
-    bp = fit.calibrated(params, replace(CONFIG, method="bp"), held_for(params, normal))
+        assert fit.calibrated(params, CONFIG, held_for(params, far)).ensemble.inflation == limit
+    bp = fit.calibrated(params, replace(CONFIG, method="bp"), held_for(params, normal)).ensemble
     assert bp.skewness == 1.0
 
 
@@ -69,7 +69,7 @@ def test_fit_records_and_finishes():
     assert set(result.trace[0]) == {"iteration", "bound", "objective", "seconds", "held_out"}
     assert made.params.W0.shape == (3, 2, 2)
     assert 0.5 <= made.inflation <= 3.0
-    assert made.skewness in fit.SKEWNESSES
+    assert made.skewness in calibration.SKEWNESSES
 
 
 def test_weights_do_not_change_who_is_held_out():

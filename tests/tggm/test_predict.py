@@ -228,5 +228,5 @@ def test_sparse_rows_of_about_one_length_share_a_program_and_wide_ones_go_in_sma
     for n_inputs, blocks in ((70, [8192, 512]), (100_000, [512] * 17)):
         sizes = []
         wide = params._replace(W0=np.zeros((1, 3, n_inputs)))
-        predict._in_blocks(seen, predict._BLOCK, wide, np.zeros((8200, 1)))
+        predict.in_blocks(seen, predict._BLOCK, wide, np.zeros((8200, 1)))
         assert sizes == blocks

@@ -25,7 +25,7 @@ from nongauss.predictive.distribution import FloatArray
 from nongauss.sparse_gp.data import with_a_column
 from nongauss.tables.encoder import TableEncoder
 from nongauss.tables.frame import InputTable, read_input
-from nongauss.tables.learn import Learned
+from nongauss.tables.learn import Learned, as_source
 from nongauss.tables.rows import canonical_rows
 from nongauss.tables.screen import KeepColumns, screened
 from nongauss.tables.source import Encode, Source
@@ -83,8 +83,11 @@ class Auto(TableEstimator):
             place = next(i for i, known in enumerate(models) if known is base.model)
             members.append(Member(contender.name, place, base.change, contender.local, contender.share))
         self._keep_encoder(encoder)
+        rows = search.rows
+        source = as_source(rows.table, None, rows.weight, estimator_name=type(self).__name__)
+        self._keep_known_rows(source, encoder)
         self._models, self._members = tuple(models), tuple(members)
-        self.holds_training_rows_ = any(model.holds_training_rows_ for model in models)
+        self.holds_training_rows_ = True  # for explanations; and for gaps those of the models
         self.holds_residuals_ = any(member.local is not None for member in members)
         self.weights_ = {member.name: member.share for member in members}
         self.leaderboard_ = leaderboard(contenders, search.rows.weight, figures)

@@ -41,6 +41,7 @@ from nongauss.estimator.base import (
 )
 from nongauss.estimator.by_parts import by_parts
 from nongauss.estimator.conformal import scored
+from nongauss.estimator.gaps import labelled_as
 from nongauss.predictive.combined import mixture
 from nongauss.predictive.distribution import FloatArray, PredictiveDistribution
 from nongauss.tables.column import ColumnKind
@@ -219,7 +220,7 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
             law = self._limits.law(said[member.model, member.change is not None])
             laws.append(member.local.law(encoded, law) if isinstance(member.local, LocalLaw) else law)
         law = mixture(laws, [member.share for member in self._members])
-        return law if self._calibration is None else self._calibration.law(law)
+        return labelled_as(X, law if self._calibration is None else self._calibration.law(law))
 
     def _local_laws(self, contenders: Sequence[Contender], search: Search) -> list[Contender]:
         """Contenders whose shape is the local law of another's residuals."""

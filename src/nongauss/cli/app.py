@@ -1,4 +1,4 @@
-"""The command line: `nongauss demo | fit | predict | score | compare | cluster | describe`. Wiring only."""
+"""The command line: demo, fit, predict, score, impute, compare, cluster, describe. Wiring only."""
 
 from __future__ import annotations
 
@@ -151,6 +151,28 @@ def score(
         sheet = score_table(estimator, data, target)
         record = {"model": type(estimator).__name__, "file": model, "data": data.name, **sheet.record()}
         here.finish(record, sheet.text, before=sheet.notes)
+
+
+@app.command()
+@options.grouped(talk=options.talk)
+def impute(
+    data: options.Data,
+    *,
+    out: options.FullTable,
+    draws: options.Draws = 0,
+    model: options.Imputer = "auto",
+    seed: options.Seed = 0,
+    force: options.Force = False,
+    talk: options.Talk,
+) -> None:
+    """Fill the gaps of a table, say how sure each cell is, and draw tables for multiple imputation."""
+    with command(*talk) as here:
+        from nongauss.cli.impute import impute_table, paths_of
+
+        paths = {f"--out ({path.name})": path for path in paths_of(out, draws)}
+        check_outputs(options.Outputs(paths, force), [data])
+        filled = impute_table(data, out, draws, model, seed, here.step)
+        here.finish(filled.record(), filled.text)
 
 
 @app.command()

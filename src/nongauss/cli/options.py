@@ -91,6 +91,12 @@ Keep = Annotated[Texts, typer.Option(help="Columns to write before the predictio
 Coverage = Annotated[Texts, typer.Option(help="Intervals, in per cent, with commas: 50,90. By default 90.")]
 Quantiles = Annotated[Texts, typer.Option(help="Quantiles, with commas: .05,.5,.95.")]
 
+FullTable = Annotated[Path, typer.Option(help="Table without gaps to write: CSV (also .gz) or Parquet.")]
+Draws = Annotated[
+    int, typer.Option(min=0, help="Tables to write beside it whose missing cells are drawn, for pooling.")
+]
+Imputer = Annotated[str, typer.Option(help="auto (what tells hidden cells best), rank_factor or harmonium.")]
+
 Quiet = Annotated[bool, typer.Option("--quiet", help="Show no progress.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 

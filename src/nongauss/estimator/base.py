@@ -34,7 +34,9 @@ from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.core.seeds import key_seed
 from nongauss.estimator.about import About
 from nongauss.estimator.conformal import ConformalScores, guaranteed, scored
-from nongauss.estimator.gaps import over_gaps
+from nongauss.estimator.explain import ExplainMixin
+from nongauss.estimator.gaps import labelled_as, over_gaps
+from nongauss.estimator.known_rows import known_rows
 from nongauss.optimise.course import COLUMNS, FitResult, Run, Status
 from nongauss.tables.screen import KeepColumns
 
@@ -46,6 +48,7 @@ if TYPE_CHECKING:
 
     from nongauss.predictive.distribution import FloatArray, PredictiveDistribution
     from nongauss.tables.completion import Donors
+    from nongauss.tables.source import Source
 
 from sklearn.utils._param_validation import (
     Hidden,
@@ -191,7 +194,8 @@ class NongaussEstimator(BaseEstimator):  # type: ignore[misc]
     def _keep_donors(self, donors: Donors | None, holds_rows_anyway: bool = False) -> None:
         """Keep training rows whose cells stand in for missing ones of new rows; say so."""
         self._donors = donors
-        self.holds_training_rows_ = holds_rows_anyway or donors is not None
+        known = getattr(self, "_known_rows", None)
+        self.holds_training_rows_ = holds_rows_anyway or donors is not None or known is not None
 
     def _settings_that_matter(self) -> dict[str, Any]:
         """The parameters that make a fit what it is: not who watches it, where it is kept, or its seed."""
@@ -236,6 +240,10 @@ class TableEstimator(NongaussEstimator):
             del self.feature_names_in_
         self.encoded_names_ = encoder.encoded_names
 
+    def _keep_known_rows(self, source: Source, encoder: Any) -> None:
+        """Keep training rows that new ones are compared with; none of a sparse table."""
+        self._known_rows = known_rows(source, encoder, type(self).__name__)
+
     def _encode(self, X: Any) -> FloatArray:
         """New rows as `fit` encoded its own, gaps filled by the mean: (N, D).
 
@@ -254,10 +262,10 @@ class TableEstimator(NongaussEstimator):
         """
         donors = getattr(self, "_donors", None)
         if donors is None:
-            return say(self._encode(X), *beside)
+            return labelled_as(X, say(self._encode(X), *beside))
         new = self._new_rows(X)
         encoded, missing = self._encoder.as_scaled_with_gaps(new, type(self).__name__)
-        return over_gaps(donors, self._as_rows(encoded), missing, say, beside)
+        return labelled_as(X, over_gaps(donors, self._as_rows(encoded), missing, say, beside))
 
     def _new_rows(self, X: Any) -> Any:
         """New rows as the encoder takes them. Raises NotFittedError."""
@@ -289,7 +297,7 @@ def trace_table(trace: list[dict[str, float]]) -> pd.DataFrame:
     return table.astype({"iteration": np.int64} | dict.fromkeys(COLUMNS[1:], np.float64))
 
 
-class ProbabilityClassifierMixin(ClassifierMixin):  # type: ignore[misc]
+class ProbabilityClassifierMixin(ExplainMixin, ClassifierMixin):  # type: ignore[misc]
     """What follows from the probabilities of the classes: a class gives `predict_proba` and `classes_`."""
 
     classes_: NDArray[Any]
@@ -309,7 +317,7 @@ class ProbabilityClassifierMixin(ClassifierMixin):  # type: ignore[misc]
         return np.log(self.predict_proba(X))
 
 
-class DistributionRegressorMixin:
+class DistributionRegressorMixin(ExplainMixin):
     """Shorthands for a regressor that has `predict_distribution(X)`; all results in the target's units.
 
     N rows, P outputs; the output axis is absent where `fit` was given a one-dimensional target.

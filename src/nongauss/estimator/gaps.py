@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from nongauss.predictive.combined import by_rows, mixture
@@ -48,6 +49,14 @@ def over_gaps(
         places.append(own)
         said.append(_averaged(say(completed, *repeated), len(own), average))
     return _in_their_places(said, places)
+
+
+def labelled_as(X: Any, said: Any) -> Any:
+    """What was said of the rows of a table; a law gets their labels, where it is a frame."""
+    frame = getattr(X, "source", X)
+    if isinstance(said, PredictiveDistribution) and isinstance(frame, pd.DataFrame):
+        said.index = frame.index
+    return said
 
 
 def _averaged(said: Any, n_rows: int, average: Callable[[NDArray[Any]], NDArray[Any]]) -> Any:

@@ -24,7 +24,9 @@ from nongauss.estimator.base import (
     check_parameters,
 )
 from nongauss.estimator.by_parts import by_parts
+from nongauss.estimator.explain import ExplainMixin
 from nongauss.estimator.gaps import over_gaps
+from nongauss.estimator.known_rows import rows_to_compare
 from nongauss.harmonium.base import FloatArray, HarmoniumBase
 from nongauss.harmonium.contrastive_divergence import heeds_labels
 from nongauss.harmonium.fit import class_temperature, count_features, fit_global
@@ -33,7 +35,7 @@ from nongauss.harmonium.predict import NO_FILLER, cell_donors, class_means, lear
 from nongauss.optimise.loop import close_checkpoint
 
 
-class HarmoniumClassifier(ClassifierMixin, HarmoniumBase):  # type: ignore[misc]
+class HarmoniumClassifier(ExplainMixin, ClassifierMixin, HarmoniumBase):  # type: ignore[misc]
     r"""Classification by latent features that are learned with a large margin between classes.
 
     A harmonium (see `Harmonium`) whose feature means E[z | x] feed a multiclass linear classifier; both are
@@ -159,7 +161,10 @@ class HarmoniumClassifier(ClassifierMixin, HarmoniumBase):  # type: ignore[misc]
         self.classes_ = classes
         self.class_means_, self.class_spreads_ = class_means(hidden, rows.weight, rows.labels, n_classes)
         self.temperature_ = class_temperature(machine, rows, recipe)
-        self._keep_donors(cell_donors(coder, given, len(self.views or ())))
+        donors = cell_donors(coder, given, len(self.views or ()))
+        name = type(self).__name__
+        self._known_rows = None if donors is None else rows_to_compare(X, y, sample_weight, name)
+        self._keep_donors(donors)
         close_checkpoint(checkpoint, result.status)
         self._record_fit(result)
         return self

@@ -182,6 +182,39 @@ def log_cdf(a: Real[ArrayLike, "*B"]) -> Float[Array, "*B"]:
     return log
 
 
+def _log_mills(z: Float[Array, "*S"]) -> Float[Array, "*S"]:
+    """l(z) = log(Phi(z) / phi(z)) for z < 0, where it is -log r(z), and l(z) - z^2 / 2 for z >= 0."""
+    size = _magnitude(z)
+    tail_hazard = size + _excess_mean(size)
+    upper = _density(size) / tail_hazard
+    rest = 1.0 - upper
+    body = jnp.log(rest) + ((1.0 - rest) - upper) / rest + HALF_LOG_2PI
+    return jnp.where(z < 0, -jnp.log(tail_hazard), body)
+
+
+@jax.custom_jvp
+@partial(jax.jit, inline=True)
+def log_mills_difference(a: Float[Array, "*S"], step: Float[Array, "*S"]) -> Float[Array, "*S"]:
+    """l(a + step) - l(a) of l(z) = log(Phi(z) / phi(z)), the log of Mills' ratio, whose slope is z + r(z).
+
+    That of z^2 / 2, which l has for z >= 0, is formed by hand: no large numbers are subtracted.
+    """
+    b = a + step
+    from_a, to_b = jnp.where(a < 0, 0.0, a), jnp.where(b < 0, 0.0, b)
+    way = jnp.where((a < 0) | (b < 0), to_b - from_a, step)
+    return _log_mills(b) - _log_mills(a) + 0.5 * way * (from_a + to_b)
+
+
+@log_mills_difference.defjvp
+def _log_mills_difference_jvp(
+    primals: tuple[Array, Array], tangents: tuple[Array, Array]
+) -> tuple[Array, Array]:
+    """By a: m(a + step) - m(a); by the step: m(a + step)."""
+    (a, step), (da, dstep) = primals, tangents
+    there = unit_moments(a + step)[1]
+    return log_mills_difference(a, step), (there - unit_moments(a)[1]) * da + there * dstep
+
+
 def log_pdf(
     x: Real[ArrayLike, "*#S"], mean: Real[ArrayLike, "*#S"], sd: Real[ArrayLike, "*#S"]
 ) -> Float[Array, "*B"]:

@@ -25,6 +25,7 @@ from nongauss.estimator.base import (
 )
 from nongauss.estimator.by_parts import by_parts
 from nongauss.estimator.gaps import over_gaps
+from nongauss.estimator.known_rows import rows_to_compare
 from nongauss.rank_factor.base import RankFactors
 from nongauss.rank_factor.config import LevelCount
 from nongauss.rank_factor.data import FloatArray
@@ -140,9 +141,11 @@ class RankFactorClassifier(ProbabilityClassifierMixin, TransformerMixin, RankFac
             "n_outputs": 1 if n_classes == 2 else n_classes,
             "cut": self.inference != "gibbs" if self.cut == "auto" else bool(self.cut),
         }
+        self._known_rows = None
         result = self._fit(raw, settings)
         view = "rank_names" if self.observation == "rank" else "one_hot_names"
         donors = Donors.of_cells(donor_columns(raw.encoder, view), raw.cells, raw.numbers, raw.weight)
+        self._known_rows = rows_to_compare(X, y, sample_weight, type(self).__name__)
         self._keep_donors(donors, self.holds_training_rows_)
         self.classes_ = raw.classes
         self._record_fit(result)

@@ -181,7 +181,10 @@ def _headline(
         reading = f"{_more_probability(score.mean)} for what happened"
         text = f"Better than the {name}: {_nats(score)} {rows} ({reading}; {plain})."
         if isinstance(model, NumberScores) and error.sign <= 0:
-            text += " That is won by its spread: its expectation is no better than the mean beyond chance."
+            text += (
+                " That is by the whole of its law, its spread and its chances; in the squared error of its "
+                "expectation alone no difference is beyond chance."
+            )
         return text
     if worth == BETTER:
         return f"Better than the {name} in its error ({plain}) {rows}, not in its log score: {_nats(score)}."

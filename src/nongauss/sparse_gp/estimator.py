@@ -99,6 +99,7 @@ class SparseGP(TableEstimator):
         seed, checkpoint = open_checkpoint(self.checkpoint, seed, self.random_state, tuple(table.rows), *told)
         result, average, main = fit(table, likelihood, recipe, seed, self._run(checkpoint))
         self._keep_encoder(encoder)
+        self._keep_known_rows(source, encoder)
         self.posteriors_, self.weights_ = average
         self.is_exact_ = main.is_exact(table.rows)
         self._keep_donors(table.donors, shares_a_row(main.posterior.Z, table.rows.X))

@@ -26,6 +26,7 @@ from nongauss.estimator.base import (
     Verbosity,
 )
 from nongauss.estimator.by_parts import by_parts
+from nongauss.estimator.known_rows import known_rows
 from nongauss.optimise.course import FitResult
 from nongauss.tables.labels import LabelCoder, LabelSummary, class_target, labels_of
 from nongauss.tables.learn import as_source, learn
@@ -218,7 +219,7 @@ verbose :
             encode = Encode(learned.encoder, partial(class_target, coder, name), name)
             learned = screened(learned, source, encode, keep, labels=True)
             encoder, shrink = learned.encoder, LARGEST / np.maximum(learned.extremes, LARGEST)
-        reading = LabelReading(encoder, shrink, coder)
+        reading = LabelReading(encoder, shrink, coder, known_rows(source, encoder, name))
         rows = source.map(Encode(encoder, partial(class_target, coder, name), name, shrink))
         if self.class_weight is not None:
             classes = reading.coder.classes
@@ -236,7 +237,7 @@ verbose :
         return LabelCoder(np.sort(coder.classes))
 
     def _known_reading(self) -> LabelReading:
-        return LabelReading(self._encoder, self._shrink, self._coder)
+        return LabelReading(self._encoder, self._shrink, self._coder, self._known_rows)
 
     def _more_rows(self, X: Any, y: Any, sample_weight: Any) -> NetworkRows:
         encoded = self._encode(X)
@@ -297,7 +298,7 @@ verbose :
         return encoded if self._shrink is None else encoded * self._shrink
 
     def _keep(self, reading: LabelReading, ensemble: Ensemble, result: FitResult) -> None:
-        _, self._shrink, self._coder = reading
+        _, self._shrink, self._coder, self._known_rows = reading
         self._keep_ensemble(reading.encoder, ensemble, result)
         self.classes_ = reading.coder.classes
 

@@ -53,6 +53,13 @@ class NetworkConfig:
     n_classes: int = 0
     dropout: float = 0.0
 
+    @property
+    def prior(self) -> str:
+        """How the last layer depends on x: "means" or "moments" go up layer by layer, or "mean_field"."""
+        if self.method == "bp":
+            return "means"
+        return "mean_field" if self.posterior == "mean_field" and len(self.layers) > 1 else "moments"
+
 
 @value
 class TrainingRecipe:

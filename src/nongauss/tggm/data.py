@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Float32, Float64, Int32, Int64, Key, UInt64
 
+from nongauss.estimator.known_rows import KnownRows
 from nongauss.optimise.minibatch import Batch, over_devices, pad_rows
 from nongauss.tables.encoder import TableEncoder
 from nongauss.tables.labels import LabelCoder
@@ -56,11 +57,15 @@ class NetworkRows(NamedTuple):
 
 
 class RegressionReading(NamedTuple):
-    """How a regression reads tables: the encoding of X, the scaling of y, and whether y has one dimension."""
+    """How a regression reads tables: the encoding of X, the scaling of y, whether y has one dimension.
+
+    `known`: training rows that are kept to compare new ones with.
+    """
 
     encoder: TableEncoder
     scaler: TargetScaler
     squeeze: bool
+    known: KnownRows | None = None
 
     def completed(self, config: NetworkConfig) -> NetworkConfig:
         """The settings as they are: numbers are what they are for."""
@@ -79,6 +84,7 @@ class LabelReading(NamedTuple):
     encoder: Any
     shrink: Float64[np.ndarray, " D"] | None
     coder: LabelCoder
+    known: KnownRows | None = None
 
     def completed(self, config: NetworkConfig) -> NetworkConfig:
         """The settings for these classes, and for cells that are words if the table is sparse."""

@@ -8,8 +8,6 @@ from typing import Any, NamedTuple
 
 import jax
 import numpy as np
-from jaxtyping import Float64
-from scipy.special import logsumexp
 
 from nongauss.core.device import key_from_seed, replace
 from nongauss.core.errors import InputError
@@ -19,18 +17,18 @@ from nongauss.optimise.compiled import compiled
 from nongauss.optimise.course import NOBODY, FitResult, Rule, Run
 from nongauss.optimise.minibatch import Epoch, minibatch
 from nongauss.tables.source import Source
-from nongauss.tggm import predict, updates
+from nongauss.tggm import updates
+from nongauss.tggm.calibration import calibrated
 from nongauss.tggm.config import NetworkConfig, TrainingRecipe
-from nongauss.tggm.data import HeldOut, NetworkRows, streamed_table, table_without_holdout, whole_table
+from nongauss.tggm.data import NetworkRows, streamed_table, table_without_holdout, whole_table
 from nongauss.tggm.params import NetworkParams, TrainingState, first_state, start
 from nongauss.tggm.predict import Ensemble
 
-SKEWNESSES = (1.0, 0.75, 0.5, 0.25, 0.0)
-"""Shares of the hidden variance that may keep their skewed shape; see `calibrated`."""
+SURELY_NOT_GAUSSIAN = 9.2
+"""Jarque and Bera's statistic of Gaussian rows is beyond this once in a hundred times (chi-squared of 2)."""
 
-MOST_TO_CALIBRATE = 2000
-"""Held-out rows of each member that are looked at for that."""
-"""A fit that nobody watches and that is not kept."""
+FURTHER, SLOWER = 0.25, 0.5
+"""Epochs of the exact likelihood after those by moments, and their first step size: shares of those."""
 
 _NO_END = 1e30
 
@@ -64,7 +62,9 @@ def fit(
     """Train the ensemble: the loop's result, and the calibrated members on the standardised scale.
 
     `all_rows` is a source of `Encoded` rows, of which `sample` holds some in memory; None where `sample`
-    holds all. The epochs are a schedule, which early stopping may cut short.
+    holds all. The epochs are a schedule, which early stopping may cut short. With `posterior="auto"` the
+    members are fitted by moments; then, if rows that they did not train on do not lie about their means as a
+    Gaussian does, by the exact likelihood from there, and these rows choose.
     """
     are_labels = config.n_classes > 0
     if all_rows is None:
@@ -72,17 +72,33 @@ def fit(
     else:
         table = streamed_table(all_rows, sample, recipe, are_labels)
     size, max_epochs = recipe.rows_a_batch(table.n_rows), recipe.n_epochs(table.n_rows)
+    steps_an_epoch, key = math.ceil(table.n_rows / size), key_from_seed(seed)
+
+    def trained(
+        config: NetworkConfig, params: NetworkParams, recipe: TrainingRecipe, epochs: int, **how: Any
+    ) -> FitResult:
+        state = first_state(params, table.total, float(epochs * steps_an_epoch), recipe, table.counted)
+        epoch = epoch_of(config, size, table.n_rows)
+        if all_rows is None:
+            step = compiled(epoch, table.rows)
+        else:
+            step = minibatch(epoch, table.rows, table.n_rows, table.held)
+        return loop.run(step, state, run, Rule(epochs), key=key, **how)
+
+    by_moments = replace(config, posterior="moments") if config.posterior == "auto" else config
     params = start(np.random.default_rng(seed), config, recipe.n_members, sample.n_inputs, sample.Y)
-    n_steps = float(max_epochs * math.ceil(table.n_rows / size))
-    state = first_state(params, table.total, n_steps, recipe, table.counted)
-    epoch = epoch_of(config, size, table.n_rows)
-    if all_rows is None:
-        step = compiled(epoch, table.rows)
-    else:
-        step = minibatch(epoch, table.rows, table.n_rows, table.held)
-    key = key_from_seed(seed)
-    result = loop.run(step, state, run, Rule(max_epochs), name="epochs", key=key)
-    return result, calibrated(best_of(result), config, table.held)
+    result = trained(by_moments, params, recipe, max_epochs, name="epochs")
+    found = calibrated(best_of(result), by_moments, table.held)
+    if config.posterior == "auto" and result.status.converged and found.non_gaussian > SURELY_NOT_GAUSSIAN:
+        slower = replace(recipe, learning_rate=SLOWER * recipe.learning_rate)
+        epochs, by_exact = math.ceil(FURTHER * max_epochs), replace(config, posterior="exact")
+        further = trained(
+            by_exact, best_of(result), slower, epochs, name="epochs of the exact likelihood", former=result
+        )
+        other = calibrated(best_of(further), by_exact, table.held)
+        if other.log_density > found.log_density:
+            return further, other.ensemble
+    return result, found.ensemble
 
 
 def go_on(
@@ -101,7 +117,7 @@ def go_on(
     epoch = epoch_of(config, recipe.rows_a_batch(table.n_rows), table.n_rows)
     step, key = compiled(epoch, table.rows), key_from_seed(seed)
     result = loop.run(step, state, NOBODY, Rule(1), name="epoch", key=key, former=former)
-    return result, calibrated(best_of(result), config, None)
+    return result, calibrated(best_of(result), config, None).ensemble
 
 
 def _continued(state: TrainingState, former: FormerState) -> TrainingState:
@@ -133,53 +149,6 @@ def best_of(result: FitResult) -> NetworkParams:
     """Each member's best parameters, on the host."""
     best: NetworkParams = jax.tree.map(np.asarray, result.state.best)
     return best
-
-
-def calibrated(params: NetworkParams, config: NetworkConfig, held: HeldOut | None) -> Ensemble:
-    """The ensemble with its variance and its skewness set by the rows that the members did not train on.
-
-    A member's held-out squared error is `a` times its variance on average. Averaging the members takes
-    their spread, `b` times the variance, off the error: the inflation of each output is a - b, within
-    [0.5, 3]. Then the share of skewness is that of `SKEWNESSES` with the highest held-out log density.
-    Without held-out rows the model is taken at its word, and so are the probabilities of labels.
-    """
-    n_outputs = params.b1.shape[1]
-    plain = Ensemble(params, config, np.ones(n_outputs), 1.0, np.zeros(n_outputs), np.ones(n_outputs))
-    if held is None or config.n_classes:
-        return plain
-    X, Y, weight = (np.asarray(part)[:, :MOST_TO_CALIBRATE].astype(np.float64) for part in held)
-    mean, variance = predict.member_moments_of(params, config, X.reshape(X.shape[0] * X.shape[1], X.shape[2]))
-    shape = (len(X), *Y.shape)  # every member at every held-out row
-    mean, variance = mean.reshape(shape), variance.reshape(shape)
-    own = np.arange(len(X))
-    square = (Y - mean[own, own]) ** 2 - mean.var(axis=0)
-    # a - b = sum_en w_en [(y_en - m_e(x_en))^2 - var_e'(m_e'(x_en))] / V_e(x_en) / sum_en w_en
-    ratio = (weight[..., None] * square / variance[own, own]).sum((0, 1)) / weight.sum()
-    inflation = np.where((Y[:1, :1] == Y).all((0, 1)), 1.0, np.clip(ratio, 0.5, 3.0))  # constant: as it is
-    if config.method == "bp":
-        return plain._replace(inflation=inflation)
-    parts = [predict.decomposed(predict.member_of(params, e), config, X[e]) for e in range(len(X))]
-    scores = [
-        sum(_log_density(part, inflation, share, *rows) for part, *rows in zip(parts, Y, weight, strict=True))
-        for share in SKEWNESSES
-    ]
-    return plain._replace(inflation=inflation, skewness=SKEWNESSES[int(np.argmax(scores))])
-
-
-def _log_density(
-    parts: predict.Decomposition,
-    inflation: Float64[np.ndarray, " P"],
-    skewness: float,
-    Y: Float64[np.ndarray, "V P"],
-    weight: Float64[np.ndarray, " V"],
-) -> float:
-    """Weighted sum of the log density of one member at its held-out rows.
-
-    log p(y) = log (1 / S) sum_s prod_p N(y_p; m_sp, v_sp), the mixture of `predict.mixture`.
-    """
-    means, variances = predict.mixture(parts, inflation, skewness)
-    terms = -0.5 * (np.log(2.0 * np.pi * variances[0]) + (Y[:, None, :] - means[0]) ** 2 / variances[0])
-    return float(weight @ (logsumexp(terms.sum(-1), axis=1) - np.log(terms.shape[1])))
 
 
 def momenta_of(state: TrainingState) -> Momenta:

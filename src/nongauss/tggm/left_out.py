@@ -6,15 +6,14 @@ from typing import Any
 
 import jax
 import numpy as np
-from numpy.typing import NDArray
 
 from nongauss.core.errors import InputError
 from nongauss.predictive.combined import by_rows
 from nongauss.predictive.distribution import FloatArray, PredictiveDistribution
-from nongauss.predictive.mixture import GaussianMixtureDistribution
 from nongauss.tables.rows import canonical_rows
 from nongauss.tggm.config import TrainingRecipe
 from nongauss.tggm.data import NetworkRows, folds, folds_by_input
+from nongauss.tggm.exact_law import law_of
 from nongauss.tggm.predict import Ensemble
 
 Index = np.ndarray[Any, np.dtype[np.intp]]
@@ -34,7 +33,7 @@ def left_out_law(
     member = folds(len(rows.X), _recipe(model))[rows.order]
     parts = [(e, np.flatnonzero(member == e)) for e in range(model.n_members)]
     _check_all(sum(len(own) for _, own in parts), len(encoded))
-    laws = [_law(_alone(model.ensemble_, e), encoded[own]) for e, own in parts if len(own)]
+    laws = [law_of(_alone(model.ensemble_, e), encoded[own], squeeze=True) for e, own in parts if len(own)]
     return by_rows(laws, [own for _, own in parts if len(own)])
 
 
@@ -75,14 +74,3 @@ def _alone(ensemble: Ensemble, number: int) -> Ensemble:
     """The ensemble of one member."""
     params = jax.tree.map(lambda leaf: np.asarray(leaf)[number : number + 1], ensemble.params)
     return ensemble._replace(params=params)
-
-
-def _law(ensemble: Ensemble, encoded: FloatArray) -> PredictiveDistribution:
-    """The law of y at encoded rows (N, D)."""
-    mean, variance = ensemble.moments(encoded)
-
-    def components(rows: NDArray[np.intp]) -> Any:
-        return ensemble.components(encoded[rows])
-
-    n_components = ensemble.n_components
-    return GaussianMixtureDistribution(mean, variance, components, squeeze=True, n_components=n_components)

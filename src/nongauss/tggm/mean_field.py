@@ -23,11 +23,14 @@ from jaxtyping import Array, Bool, Float, Int
 
 from nongauss.core.records import value
 from nongauss.prob import truncnorm
-from nongauss.tggm.objective import LOG_2PI
+from nongauss.prob.normal import HALF_LOG_2PI
 from nongauss.tggm.params import NetworkParams
 
 SETTLED = 1e-4
 """Sweeps end when no mean moves by more than this share of its standard deviation."""
+
+PRIOR_SWEEPS = 60
+"""Most sweeps of a prior that is found by itself: it has no posterior to start from."""
 
 _MOST_INNER = 20  # conjugate-gradient steps inside a sweep
 _INNER_ERROR = 1e-3
@@ -109,7 +112,7 @@ class Phase:
         sds = [layer.log_sd for layer in params.hidden]
         if self.seen != "nothing":
             sds.append(params.log_sd1)
-        return -jnp.sum(0.5 * LOG_2PI + jnp.concatenate(sds))
+        return -jnp.sum(HALF_LOG_2PI + jnp.concatenate(sds))
 
     def _own_class(self, params: NetworkParams, y: Float[Array, " Y"]) -> Float[Array, " P"]:
         """1 at the output of the class, else 0."""
@@ -244,7 +247,7 @@ def entropy(
     cut = phase.truncated(params, y)
     log_partition = jnp.where(cut, truncnorm.log_partition(q.location, q.sd), 0.0)
     spread = 0.5 * (q.variance + (q.mean - q.location) ** 2) / q.sd**2
-    return jnp.sum(0.5 * LOG_2PI + jnp.log(q.sd) + log_partition + spread)
+    return jnp.sum(HALF_LOG_2PI + jnp.log(q.sd) + log_partition + spread)
 
 
 def bound(
@@ -263,6 +266,18 @@ def phases(
     q = solve(seen, params, first_locations(seen, params, x), x, y, n_sweeps)
     n_hidden = sum(layer.b.shape[0] for layer in params.hidden)
     return q, solve(PRIOR, params, q.location[:n_hidden], x, y, n_sweeps)
+
+
+def last_layer(params: NetworkParams, x: Float[Array, " D"]) -> tuple[Float[Array, " M"], Float[Array, " M"]]:
+    """Location and sd, before the cut, of the last layer's units under the prior that the bound trains.
+
+    Their moments are those of the factorised distribution nearest to p(h|x) of eq. 39, all layers together.
+    With one layer that is p(h|x) itself.
+    """
+    y = jnp.zeros_like(params.b1)  # the prior phase sees no output
+    prior = solve(PRIOR, params, first_locations(PRIOR, params, x), x, y, PRIOR_SWEEPS)
+    size = params.W1.shape[1]
+    return prior.location[-size:], prior.sd[-size:]
 
 
 def row_bound(

@@ -8,10 +8,11 @@ Hidden units h >= 0 in layers l = 1..L and outputs z of a row x, with h_0 = x an
 With one layer Z(x) = prod_k Phi(c_k / s_k), c = W0 x + b0. Numbers are y = z. A label is the output that is
 largest (eq. 23), or with two classes the sign of the only one; there s1 = 1.
 
-Three objectives, each a lower bound of, or a stand-in for, log p(y|x):
+Four objectives, each a lower bound of, or a stand-in for, log p(y|x):
 
 - `mean_field.row_bound`: by a factorised posterior, and with depth a factorised prior as well;
 - `moment_log_likelihood`: as if z were Gaussian with its mean and covariance given x;
+- `exact_log_likelihood`: by the saddlepoint of the closed cumulant function (`saddlepoint.py`);
 - `plug_in_log_likelihood`: as if the noise alone spread it about its mean (back-propagation).
 
 Shapes: x (D,), y (Y,): the P numbers, or the one class number of a label; M units. Source: Su, Liao, Chen and
@@ -25,6 +26,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from nongauss.prob import normal, probit, truncnorm
+from nongauss.tggm import mean_field, saddlepoint
 from nongauss.tggm.config import NetworkConfig
 from nongauss.tggm.params import NetworkParams
 
@@ -47,6 +49,18 @@ def last_preactivation(
         if spread:
             sd = jnp.sqrt(sd**2 + layer.W**2 @ variance)
     return location, sd
+
+
+def last_layer(
+    params: NetworkParams, prior: str, x: Float[Array, " D"]
+) -> tuple[Float[Array, " M"], Float[Array, " M"]]:
+    """Location and sd of the last layer's units before truncation, by the prior that a fit trains.
+
+    `prior` is `NetworkConfig.prior`: that of `mean_field.row_bound`, or moments or means passed up.
+    """
+    if prior == "mean_field":
+        return mean_field.last_layer(params, x)
+    return last_preactivation(params, x, spread=prior == "moments")
 
 
 def output_moments(
@@ -76,8 +90,19 @@ def moment_log_likelihood(
     posterior's correlation between units. For labels, the probability that this Gaussian makes output y the
     largest, outputs taken as independent (two classes have one output, which needs no such step).
     """
-    mean, _, hidden = output_moments(params, x)
-    noise = jnp.exp(2.0 * params.log_sd1)
+    return log_gaussian(params, *last_preactivation(params, x), y, n_classes)
+
+
+def log_gaussian(
+    params: NetworkParams,
+    location: Float[Array, " M"],
+    sd: Float[Array, " M"],
+    y: Float[Array, " Y"],
+    n_classes: int = 0,
+) -> Float[Array, ""]:
+    """`moment_log_likelihood` of a last layer with this location and sd before truncation."""
+    unit_mean, hidden = truncnorm.moments(location, sd)
+    mean, noise = params.W1 @ unit_mean + params.b1, jnp.exp(2.0 * params.log_sd1)
     if n_classes:
         return probit.log_probabilities(mean, params.W1**2 @ hidden + noise)[y[0].astype(int)]
     error = y - mean
@@ -91,9 +116,29 @@ def moment_log_likelihood(
     return -0.5 * (y.shape[0] * LOG_2PI + scaled @ scaled) - jnp.sum(jnp.log(jnp.diag(factor)))
 
 
+def exact_log_likelihood(
+    params: NetworkParams, x: Float[Array, " D"], y: Float[Array, " P"]
+) -> Float[Array, ""]:
+    """log p(y|x) with the hidden units integrated out (eq. 4 and 8), by the saddlepoint of K(t).
+
+    Up to a normaliser that hardly varies with x: it is within .1 of 1 where one unit gives all of the spread,
+    and the nearer to it the more units do.
+    """
+    location, sd = last_preactivation(params, x)
+    noise = jnp.exp(2.0 * params.log_sd1)
+    a, q = location / sd, params.W1 * sd[None, :]
+    if y.shape[0] == 1:
+        terms = saddlepoint.CumulantTerms(a, q[0], params.b1[0], noise[0])
+        return saddlepoint.log_density_of_one(terms, y[0])
+    return saddlepoint.log_density_of_several(saddlepoint.JointTerms(a, q, params.b1, noise), y)
+
+
 def predictive_log_likelihood(
     params: NetworkParams, config: NetworkConfig, x: Float[Array, " D"], y: Float[Array, " Y"]
 ) -> Float[Array, ""]:
     """The density by which held-out rows judge a member: that of `predict`, up to its skewness."""
-    density = plug_in_log_likelihood if config.method == "bp" else moment_log_likelihood
-    return density(params, x, y, config.n_classes)
+    if config.method == "ml" and config.posterior == "exact":
+        return exact_log_likelihood(params, x, y)
+    if config.method == "bp":
+        return plug_in_log_likelihood(params, x, y, config.n_classes)
+    return log_gaussian(params, *last_layer(params, config.prior, x), y, config.n_classes)

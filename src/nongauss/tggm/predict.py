@@ -20,8 +20,9 @@ from nongauss.prob import probit, truncnorm
 from nongauss.tables.sparse import SparseRows
 from nongauss.tggm.config import NetworkConfig
 from nongauss.tggm.data import filled
-from nongauss.tggm.objective import last_preactivation
+from nongauss.tggm.objective import last_layer
 from nongauss.tggm.params import NetworkParams
+from nongauss.tggm.tails import MODEL_TAILS, Tails
 
 N_POINTS = 64
 """Quasi-random points of the hidden units a member. See `components` for the error that this leaves."""
@@ -64,6 +65,7 @@ class Ensemble(NamedTuple):
 
     `inflation` (P,): factor of every variance. `skewness` in [0, 1]: the share of the hidden variance that
     keeps its skewed shape, the rest of it being taken as Gaussian. `centre`, `scale` (P,): of the target.
+    `tails`: how much heavier than the model's the tails are.
     """
 
     params: NetworkParams
@@ -72,6 +74,14 @@ class Ensemble(NamedTuple):
     skewness: float
     centre: Float64[np.ndarray, " P"]
     scale: Float64[np.ndarray, " P"]
+    tails: Tails = MODEL_TAILS
+
+    @property
+    def is_exact(self) -> bool:
+        """Is the law of a row that of the saddlepoint, rather than a mixture over points of the units?"""
+        config = self.config
+        is_trained = config.method == "ml" and config.posterior == "exact"
+        return is_trained and not config.n_classes and self.params.b1.shape[1] == 1
 
     def moments(
         self, X: Float[np.ndarray, "N D"]
@@ -89,7 +99,12 @@ class Ensemble(NamedTuple):
     @property
     def n_components(self) -> int:
         """Gaussians in the mixture that stands for the density of a row."""
-        return len(self.params.b1) * (1 if self.config.method == "bp" else N_POINTS)
+        return len(self.params.b1) * self._n_points * len(self.tails.weights)
+
+    @property
+    def _n_points(self) -> int:
+        """Points of the units: one where nothing of them is skewed."""
+        return 1 if self.config.method == "bp" or self.skewness == 0.0 else N_POINTS
 
     def components(
         self, X: Float[np.ndarray, "N D"]
@@ -101,18 +116,25 @@ class Ensemble(NamedTuple):
         noise and 0.035 where it varies ten times as much, the worst case (tests/tggm/test_predict.py), and
         up to 0.02 in a fitted model (tests/tggm/test_estimator.py).
         """
-        means, variances = mixture(decomposed(self.params, self.config, X), self.inflation, self.skewness)
-        n_rows, n_outputs = len(X), len(self.centre)
-        means = np.moveaxis(means, 0, 1).reshape(n_rows, -1, n_outputs)
-        sds = np.sqrt(np.moveaxis(variances, 0, 1).reshape(n_rows, -1, n_outputs))
-        weights = np.full(means.shape[:2], -np.log(means.shape[1]))
-        return weights, self.centre + self.scale * means, np.abs(self.scale) * sds
+        parts = decomposed(self.params, self.config, X)
+        means, variances = mixture(parts, self.inflation, self.skewness)
+        n_rows, n_outputs, n_points = len(X), len(self.centre), self._n_points
+        factor = self.tails.variances[:, None, None]  # of (E, N, Q, S, P): see `tails.py`
+        middle = parts.mean[:, :, None, None, :]
+        means = middle + np.sqrt(factor) * (means[:, :, None, :n_points, :] - middle)
+        variances = factor * variances[:, :, None, :n_points, :]
+        weights = np.log(self.tails.weights) - np.log(len(self.params.b1) * n_points)
+        weights = np.tile(np.repeat(weights, n_points), (n_rows, len(self.params.b1)))
+        means, variances = (
+            np.moveaxis(part, 0, 1).reshape(n_rows, -1, n_outputs) for part in (means, variances)
+        )
+        return weights, self.centre + self.scale * means, np.abs(self.scale) * np.sqrt(variances)
 
     def classes(
         self, X: Float[np.ndarray, "N D"] | SparseRows
     ) -> tuple[Float64[np.ndarray, "N C"], Float64[np.ndarray, "N P"]]:
         """For labels: the probability of each class, rows summing to 1, and E[z|x], averaged over members."""
-        probabilities, mean = _in_blocks(partial(_classes, config=self.config), _BLOCK, self.params, X)
+        probabilities, mean = in_blocks(partial(_classes, config=self.config), _BLOCK, self.params, X)
         average = np.maximum(probabilities.mean(axis=0), TINY)
         return average / average.sum(axis=1, keepdims=True), mean.mean(axis=0)
 
@@ -140,7 +162,7 @@ def member_moments_of(
     params: NetworkParams, config: NetworkConfig, X: Float[np.ndarray, "N D"]
 ) -> tuple[Float64[np.ndarray, "E N P"], Float64[np.ndarray, "E N P"]]:
     """Mean and variance of each member at these rows, standardised scale."""
-    mean, variance = _in_blocks(partial(_moments, config=config), _BLOCK, params, X)
+    mean, variance = in_blocks(partial(_moments, config=config), _BLOCK, params, X)
     return mean, variance
 
 
@@ -155,7 +177,7 @@ def decomposed(params: NetworkParams, config: NetworkConfig, X: Float[np.ndarray
         mean, noise = member_moments_of(params, config, X)
         return Decomposition(mean, np.zeros((*mean.shape[:2], 1, n_outputs)), np.zeros_like(noise), noise)
     n_chosen = n_hidden if n_outputs > 1 else min(N_SKEWED, n_hidden)
-    found = _in_blocks(partial(_units, n_chosen=n_chosen), _SMALL_BLOCK, params, X)
+    found = in_blocks(partial(_units, config=config, n_chosen=n_chosen), _SMALL_BLOCK, params, X)
     mean, location, sd, center, variance, weight, rest = found
     share = np.einsum("enpk,enk->enp", weight**2, variance)  # sum_k W_pk^2 var(h_k)
     shift = np.empty((*mean.shape[:2], N_POINTS, n_outputs))
@@ -189,15 +211,13 @@ def _shift(
     return exact
 
 
-@partial(jax.jit, static_argnames="spread")
-def _hidden(member: NetworkParams, X: Any, spread: bool) -> tuple[Float[Array, "N M"], ...]:
+@partial(jax.jit, static_argnames="prior")
+def _hidden(member: NetworkParams, X: Any, prior: str) -> tuple[Float[Array, "N M"], ...]:
     """Location, sd, mean and variance of the last layer's units of one member at rows X.
 
     The only part of a regression's predictions that is compiled.
     """
-    location, sd = jax.vmap(partial(last_preactivation, member, spread=spread))(
-        filled(X, member.W0.shape[-1])
-    )
+    location, sd = jax.vmap(partial(last_layer, member, prior))(filled(X, member.W0.shape[-1]))
     return location, sd, *truncnorm.moments(location, sd)
 
 
@@ -208,7 +228,7 @@ def _moments(
 
     E[y|x] = W1 E[h|x] + b1 (eq. 5) and Var[y|x] = W1^2 Var[h|x] + s1^2, of back-propagation s1^2 alone.
     """
-    _, _, mean, variance = map(np.asarray, _hidden(member, X, spread=config.method == "ml"))
+    _, _, mean, variance = map(np.asarray, _hidden(member, X, config.prior))
     W1, noise = np.asarray(member.W1), np.exp(2.0 * np.asarray(member.log_sd1))
     middle = mean @ W1.T + np.asarray(member.b1)
     if config.method == "bp":
@@ -216,13 +236,15 @@ def _moments(
     return middle, variance @ W1.T**2 + noise
 
 
-def _units(member: NetworkParams, X: Any, n_chosen: int) -> tuple[Float64[np.ndarray, "N ..."], ...]:
+def _units(
+    member: NetworkParams, X: Any, config: NetworkConfig, n_chosen: int
+) -> tuple[Float64[np.ndarray, "N ..."], ...]:
     """The K units of one member that skew y most at each row, apart from the others.
 
     Returns E[y] (N, P); location, sd, mean and variance of the chosen units (N, K) each; their weights
     (N, P, K); and the variance of y that the other units and the noise give, `rest` (N, P).
     """
-    location, sd, mean, variance = map(np.asarray, _hidden(member, X, spread=True))
+    location, sd, mean, variance = map(np.asarray, _hidden(member, X, config.prior))
     W1, noise = np.asarray(member.W1), np.exp(2.0 * np.asarray(member.log_sd1))
     m, v = mean / sd, variance / sd**2
     third = (m - location / sd) * (m * m - v)  # r (m^2 - v), the third central moment at sd 1
@@ -274,7 +296,7 @@ def _block(X: Any, first: int, n_rows: int, size: int) -> Any:
     return jax.device_put(jax.tree.map(cut, X))
 
 
-def _in_blocks(
+def in_blocks(
     compute: OfMember, most: int, params: NetworkParams, X: Any
 ) -> list[Float64[np.ndarray, "E N ..."]]:
     """`compute` of each member on blocks of rows in float64, padded to one of two sizes."""
@@ -285,7 +307,7 @@ def _in_blocks(
         exact = [_alone(params, e) for e in range(len(params.b1))]
         for first in range(0, len(X), most):
             n_rows = min(most, len(X) - first)
-            size = _SMALL_BLOCK if n_rows <= _SMALL_BLOCK else most
+            size = min(most, _SMALL_BLOCK) if n_rows <= _SMALL_BLOCK else most
             rows = _block(X, first, n_rows, size)
             out = zip(*(compute(member, rows) for member in exact), strict=True)
             blocks.append([np.stack([np.asarray(one)[:n_rows] for one in part]) for part in out])

@@ -1,0 +1,353 @@
+"""`AutoImputer`: gaps of a table filled by the model of ours that tells hidden cells of it best."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any, Literal, NamedTuple, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from nongauss.core.errors import InputError
+from nongauss.core.records import persistable
+from nongauss.estimator.base import NongaussEstimator, RandomState, Share, Verbosity, check_parameters
+from nongauss.estimator.imputation import CellImputer, MissingLaws
+from nongauss.harmonium.estimator import Harmonium
+from nongauss.optimise.course import FitResult, Status
+from nongauss.predictive.cells import LabelDistribution, law_of
+from nongauss.predictive.distribution import FloatArray
+from nongauss.rank_factor.estimator import RankFactorAnalysis
+from nongauss.tables.column import listed
+from nongauss.tables.encoder import TableEncoder
+from nongauss.tables.filling import Gaps, find_gaps
+from nongauss.tables.frame import read_input
+from nongauss.tables.learn import as_source, learn
+from nongauss.tables.margins import LabelCells, Margin, OrderedCells, RowNoise, learn_margins, row_hashes
+from nongauss.tables.source import itself
+
+MOST_JUDGED = 2000
+"""Rows of which cells are hidden to choose by."""
+LEAST_CHANCE = 1e-4
+"""A label to which less than this was given counts as this."""
+ALONE = "columns alone"
+
+
+@persistable("auto.ColumnsAlone")
+class ColumnsAlone(CellImputer, NongaussEstimator):
+    """Each missing cell has the distribution of its column: what any model has to beat."""
+
+    def __init__(self, *, random_state: RandomState = None) -> None:
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Learn each column by itself. Raises InputError."""
+        name = type(self).__name__
+        source = as_source(X, None, sample_weight, estimator_name=name)
+        if not source.in_memory:
+            raise InputError("Gaps are filled in tables in memory; give rows of the table as a frame.")
+        self._encoder = learn(source, name, None, warn=False).encoder
+        (part,) = source.each(itself)
+        columns = self._encoder.raw(part.X, name, warn=False)
+        self._margins, _ = learn_margins(self._encoder, columns, part.weight)
+        self._seed = self._key_seed(self.random_state)
+        self.n_features_in_ = self._encoder.n_features
+        if self._encoder.feature_names is not None:
+            self.feature_names_in_ = np.array(self._encoder.feature_names, dtype=object)
+        return self
+
+    @property
+    def _cell_margins(self) -> tuple[Margin, ...]:
+        """The columns that can be filled. Raises NotFittedError."""
+        check_is_fitted(self, "n_features_in_")
+        return self._margins
+
+    @property
+    def _cell_encoder(self) -> TableEncoder:
+        """What reads the columns of a table."""
+        return self._encoder
+
+    def _complete(self, gaps: Gaps, seed: int, n: int | None) -> MissingLaws:
+        """The distribution of its column for each missing cell."""
+        noise, n = RowNoise(row_hashes(gaps.cells, np.isnan(gaps.cells)), seed), n or 1
+        out: MissingLaws = []
+        for j, margin in enumerate(self._margins):
+            rows = np.flatnonzero(gaps.missing[:, j])
+            drawn = noise.normal(n)[rows].T
+            if margin.is_label:
+                shares = margin.shares()
+                place = np.minimum(np.searchsorted(margin.score_edges[1::2], drawn), len(shares) - 1)
+                out.append(LabelCells(rows, np.tile(shares, (len(rows), 1)), place))
+            else:
+                zero = np.zeros((1, len(rows)))
+                out.append(OrderedCells(rows, zero, zero + 1.0, drawn))
+        return out
+
+
+CANDIDATES: dict[str, Callable[[int, int], CellImputer]] = {
+    "rank_factor": lambda seed, verbose: RankFactorAnalysis(random_state=seed, verbose=verbose),
+    "harmonium": lambda seed, verbose: Harmonium(random_state=seed, verbose=verbose),
+    ALONE: lambda seed, verbose: ColumnsAlone(random_state=seed),
+}
+"""The models that may be chosen, from a seed and how much they say."""
+
+
+class CellFigures(NamedTuple):
+    """How well hidden cells were told: relative to columns alone (lower is better), and the parts of it.
+
+    `crps` and `log_loss` are means over columns of numbers and grades, and of labels, of the score of the law
+    over that of the column alone; `coverage` is the share of numbers in their central intervals of 90 %.
+    """
+
+    score: float
+    crps: float
+    log_loss: float
+    coverage: float
+
+
+class AutoImputer(CellImputer, TransformerMixin, NongaussEstimator):  # type: ignore[misc]
+    """Fills gaps by the model that tells hidden cells of the table best, and says how sure it is.
+
+    Known cells are hidden, as many in each column as `share` says; every candidate is fitted to what is left
+    and says a law for each hidden cell. The one with the best laws, by continuous ranked probability scores
+    of numbers and grades and log-losses of labels, each relative to the column alone, is fitted to the whole
+    table.
+
+    Parameters
+    ----------
+    candidates : "auto" or list of str, default "auto"
+        Among "rank_factor", "harmonium", "columns alone"; "auto": all. One name is fitted without being
+        judged.
+    share : float between 0 and 1, default 0.1
+        Share of the known cells that are hidden.
+    random_state : int, RandomState, Generator or None, default None
+    verbose : int, default 0
+
+    Attributes
+    ----------
+    best_ : the fitted model that fills.
+    chosen_ : str, its name.
+    leaderboard_ : DataFrame
+        Of each candidate the score, its parts (see `CellFigures`), seconds, and what was wrong with one that
+        failed.
+    why_ : str
+        The choice in a sentence.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nongauss import AutoImputer
+    >>> X = np.random.default_rng(0).standard_normal((60, 2)) @ np.array([[1.0, 1.0], [0.0, 0.1]])
+    >>> X[::7, 1] = np.nan
+    >>> model = AutoImputer(["rank_factor", "columns alone"], random_state=0).fit(X)
+    >>> model.chosen_
+    'rank_factor'
+    >>> bool(np.isnan(model.transform(X)).any())
+    False
+    """
+
+    def __init__(
+        self,
+        candidates: Annotated[Sequence[str], "array-like"] | Literal["auto"] = "auto",
+        *,
+        share: Share = 0.1,
+        random_state: RandomState = None,
+        verbose: Verbosity = 0,
+    ) -> None:
+        self.candidates = candidates
+        self.share = share
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Choose a model for the gaps of a table X and fit it; y is ignored.
+
+        Raises InputError for a table, weights or candidates that cannot be used.
+        """
+        check_parameters(self)
+        names = self._names()
+        seed = self._key_seed(self.random_state)
+        began = time.perf_counter()
+        self.leaderboard_ = (
+            leaderboard(names, X, float(self.share), seed) if len(names) > 1 else _unjudged(names)
+        )
+        fine = self.leaderboard_[self.leaderboard_["failed"] == ""]
+        if not len(fine):
+            raise InputError(f"No candidate could be fitted: {self.leaderboard_['failed'].iloc[0]}")
+        self.chosen_ = str(fine["candidate"].iloc[0])
+        self.best_ = CANDIDATES[self.chosen_](seed, int(self.verbose)).fit(X, None, sample_weight)  # type: ignore[attr-defined]
+        self.why_ = _why(self.chosen_, self.leaderboard_)
+        self.n_features_in_ = self.best_.n_features_in_
+        if hasattr(self.best_, "feature_names_in_"):
+            self.feature_names_in_ = self.best_.feature_names_in_
+        self.holds_training_rows_ = self.best_.holds_training_rows_
+        self._seed = seed
+        trace = [{"iteration": 1, "bound": 0.0, "seconds": time.perf_counter() - began}]
+        self._record_fit(FitResult(None, trace, Status.COMPLETED, 1))
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """`impute`: the table without gaps, so that the model can stand in a pipeline."""
+        return self.impute(X)
+
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:
+        """Names of the columns, as they came."""
+        check_is_fitted(self, "best_")
+        named = getattr(self, "feature_names_in_", None)
+        names = [f"x{j}" for j in range(self.n_features_in_)] if named is None else named
+        return np.asarray(names, dtype=object)
+
+    def _names(self) -> list[str]:
+        """The candidates that are asked for. Raises InputError for one that is not known, and for none."""
+        asked = list(CANDIDATES) if isinstance(self.candidates, str) else list(self.candidates)
+        strange = [name for name in asked if name not in CANDIDATES]
+        if strange or not asked:
+            raise InputError(
+                f"candidates must be 'auto' or some of {list(CANDIDATES)}; got {strange or asked}."
+            )
+        return list(dict.fromkeys(asked))
+
+    @property
+    def _cell_margins(self) -> tuple[Margin, ...]:
+        """The columns that can be filled. Raises NotFittedError."""
+        check_is_fitted(self, "best_")
+        margins: tuple[Margin, ...] = self.best_._cell_margins
+        return margins
+
+    @property
+    def _cell_encoder(self) -> TableEncoder:
+        """What reads the columns of a table."""
+        encoder: TableEncoder = self.best_._cell_encoder
+        return encoder
+
+    def _complete(self, gaps: Gaps, seed: int, n: int | None) -> MissingLaws:
+        """What the chosen model says."""
+        laws: MissingLaws = self.best_._complete(gaps, seed, n)
+        return laws
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        return tags
+
+
+def leaderboard(names: Sequence[str], X: Any, share: float, seed: int) -> pd.DataFrame:
+    """Candidates by how well they tell hidden cells of a table, best first, those that failed last."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        alone = ColumnsAlone(random_state=seed).fit(X)
+        whole = find_gaps(alone._cell_encoder, alone._cell_margins, X, "AutoImputer")
+        noise = RowNoise(row_hashes(whole.cells, whole.missing), seed)
+        judged = np.argsort(noise.uniform(1)[:, 0], kind="stable")[:MOST_JUDGED]
+        hidden = (noise.uniform(whole.cells.shape[1]) < share) & ~np.isnan(whole.cells)
+        rows = np.sort(judged)
+        table = read_input(X).take(rows).as_frame().reset_index(drop=True)
+        masked = with_hidden(table, whole.places, hidden[rows])
+        usual = _scores(ColumnsAlone(random_state=seed).fit(masked), table, masked)
+        found = [_judged(name, table, masked, usual, seed) for name in names]
+    frame = pd.DataFrame(found)
+    return frame.sort_values("score", kind="stable", na_position="last", ignore_index=True)
+
+
+def _judged(name: str, table: pd.DataFrame, masked: pd.DataFrame, usual: Any, seed: int) -> dict[str, Any]:
+    """The line of one candidate."""
+    began, failed = time.perf_counter(), ""
+    figures = CellFigures(*(np.nan,) * 4)
+    try:
+        model: Any = CANDIDATES[name](seed, 0)
+        figures = _relative(_scores(model.fit(masked), table, masked), usual)
+    except (InputError, ValueError, FloatingPointError, np.linalg.LinAlgError) as error:
+        failed = str(error) or type(error).__name__
+    seconds = time.perf_counter() - began
+    return {"candidate": name, **figures._asdict(), "seconds": seconds, "failed": failed}
+
+
+def with_hidden(table: pd.DataFrame, places: Sequence[int], hidden: NDArray[np.bool_]) -> pd.DataFrame:
+    """The table with cells of some columns, by their `places`, missing where `hidden` (N, J)."""
+    out = table.copy()
+    for j, place in enumerate(places):
+        column = out.iloc[:, place]
+        if pd.api.types.is_bool_dtype(column.dtype):
+            column = column.astype(object)
+        out.isetitem(place, column.mask(hidden[:, j]).array)
+    return out
+
+
+class _ColumnScores(NamedTuple):
+    """Scores of the hidden cells of one column: CRPS, or log-losses; whether intervals held them."""
+
+    is_label: bool
+    score: FloatArray
+    held: FloatArray
+
+
+def _scores(model: Any, table: pd.DataFrame, masked: pd.DataFrame) -> dict[str, _ColumnScores]:
+    """Scores of what a model says of the cells that are in the table and not in the masked one, by column."""
+    margins, encoder = model._cell_margins, model._cell_encoder
+    true = find_gaps(encoder, margins, table, "AutoImputer")
+    gaps = find_gaps(encoder, margins, masked, "AutoImputer")
+    asked = gaps.missing & ~np.isnan(true.cells)
+    laws = model._complete(Gaps(gaps.source, gaps.table, gaps.places, gaps.cells, asked), 0, None)
+    out = {}
+    for j, (margin, cells) in enumerate(zip(margins, laws, strict=True)):
+        if not len(cells.rows):
+            continue
+        law, y = law_of(margin, cells), true.cells[cells.rows, j]
+        if isinstance(law, LabelDistribution):
+            loss = -np.maximum(law.log_prob(y), np.log(LEAST_CHANCE))
+            out[margin.name] = _ColumnScores(True, loss, np.zeros(0))
+        else:
+            low, high = law.interval(0.9).T
+            out[margin.name] = _ColumnScores(False, law.crps(y), ((low <= y) & (y <= high)).astype(float))
+    return out
+
+
+def _relative(own: dict[str, _ColumnScores], usual: dict[str, _ColumnScores]) -> CellFigures:
+    """Mean ratios of scores to those of columns alone, over columns."""
+    ratio = {
+        name: float(scores.score.mean() / max(usual[name].score.mean(), 1e-12))
+        for name, scores in own.items()
+        if name in usual and usual[name].score.mean() > 0
+    }
+    labels = [value for name, value in ratio.items() if own[name].is_label]
+    numbers = [value for name, value in ratio.items() if not own[name].is_label]
+    held = [scores.held for scores in own.values() if not scores.is_label]
+
+    def mean(values: Any) -> float:
+        """The mean, NaN of nothing."""
+        return float(np.mean(values)) if len(values) else float("nan")
+
+    return CellFigures(
+        mean([*ratio.values()]) if ratio else 1.0,
+        mean(numbers),
+        mean(labels),
+        mean(np.concatenate(held)) if held else float("nan"),
+    )
+
+
+def _unjudged(names: Sequence[str]) -> pd.DataFrame:
+    """The leaderboard of candidates that need no judging."""
+    nothing = CellFigures(*(float("nan"),) * 4)._asdict()
+    return pd.DataFrame([{"candidate": name, **nothing, "seconds": 0.0, "failed": ""} for name in names])
+
+
+def _why(chosen: str, board: pd.DataFrame) -> str:
+    """The choice in a sentence."""
+    if len(board) == 1:
+        return f"{chosen} fills the gaps, as asked."
+    score = board.set_index("candidate")["score"]
+    others = [
+        f"{name} {score[name]:.2f}" for name in score.index if name != chosen and np.isfinite(score[name])
+    ]
+    failed = list(board["candidate"][board["failed"] != ""])
+    beside = f"; {listed(failed).removeprefix('columns ').removeprefix('column ')} failed" if failed else ""
+    return (
+        f"{chosen} told hidden cells best: its score is {score[chosen]:.2f} of that of columns alone"
+        f"{' (' + ', '.join(others) + ')' if others else ''}{beside}."
+    )

@@ -1,0 +1,377 @@
+r"""What each column adds to a prediction: Shapley values against a background of training rows.
+
+With v(S) the mean, over the background's rows, of the prediction of a row whose columns in S are its own and
+whose others are the background row's, column j adds
+
+    phi_j = sum over S without j of |S|! (D - |S| - 1)! / D! (v(S with j) - v(S)),
+
+and sum_j phi_j = prediction - base, base = v({}) (Shapley 1953; Strumbelj and Kononenko, Knowledge and
+Information Systems 41, 2014). Of few columns all S are visited. Of more, columns change over in random
+orders, forwards and backwards, for each row of the background: the sum stays exact, and each phi_j has an
+error that the two orders tell.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from math import comb
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nongauss.core.errors import InputError
+from nongauss.core.seeds import key_seed
+from nongauss.estimator.known_rows import KnownRows
+from nongauss.tables.column import Column
+from nongauss.tables.frame import InputTable, match_columns, read_input
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from nongauss.predictive.distribution import FloatArray
+
+MOST_EXACT = 10
+"""Columns of which all sets may be visited."""
+
+MOST_PREDICTIONS = 500_000
+"""Predictions that visiting all sets may take; of more, orders are drawn."""
+
+MOST_BACKGROUND = 200
+"""Rows of a background."""
+
+_CHUNK = 20_000
+"""Rows that are predicted at once."""
+
+Say = Callable[[InputTable], "FloatArray"]
+"""Predictions (n, K) of the rows of a table."""
+
+BoolArray = NDArray[np.bool_]
+IntArray = NDArray[np.intp]
+
+
+class Explanation(NamedTuple):
+    """Base (K,), prediction (N, K), what each column adds (N, D, K), its error, how it was found."""
+
+    base: FloatArray
+    prediction: FloatArray
+    adds: FloatArray
+    error: FloatArray
+    method: str
+
+
+class _Mixer(NamedTuple):
+    """A table whose first `n_rows` rows are to be explained and whose others are the background's (B,).
+
+    `players`: numbers of the columns that a prediction may depend on. `weight` (B,) sums to 1.
+    """
+
+    table: InputTable
+    n_rows: int
+    weight: FloatArray
+    players: IntArray
+    say: Say
+
+    def predicted(self, row: IntArray, other: IntArray, own: BoolArray) -> FloatArray:
+        """Predictions (n, K) of rows `row` (n,) with all columns not `own` (n, players) of rows `other`."""
+        found = []
+        for start in range(0, len(row), _CHUNK):
+            some = slice(start, start + _CHUNK)
+            places = np.repeat(row[some, None], self.table.shape[1], axis=1)
+            there = (self.n_rows + other[some])[:, None]
+            places[:, self.players] = np.where(own[some], places[:, self.players], there)
+            found.append(self.say(dealt(self.table, places)))
+        return np.concatenate(found)
+
+
+def explained(
+    say: Say, table: InputTable, background: InputTable, weight: FloatArray, players: IntArray, **how: Any
+) -> Explanation:
+    """What the columns `players` add to `say` of each row of a table, against those of a background.
+
+    `n_permutations`: orders for each row and row of the background, None: all sets of few columns, or two.
+    `seed`: of the orders.
+    """
+    mixer = _Mixer(joined(table, background), len(table), weight / weight.sum(), players, say)
+    n, D, B = len(table), len(players), len(weight)
+    prediction = say(table)
+    every = np.zeros(B, dtype=np.intp)
+    by_other = mixer.predicted(every, np.arange(B), np.zeros((B, D), dtype=np.bool_))
+    base = mixer.weight @ by_other
+    asked = how["n_permutations"]
+    few = D <= MOST_EXACT and n * B * 2**D <= MOST_PREDICTIONS
+    if asked is None and (few or D <= 2):
+        adds, error = _over_sets(mixer, prediction, base), np.zeros((n, D, prediction.shape[1]))
+        method = f"exact: all sets of {D} columns, {B} rows of background"
+    else:
+        pairs = 1 if asked is None else -(-int(asked) // 2)
+        adds, error = _over_orders(mixer, prediction, by_other, pairs, how["seed"])
+        method = f"{2 * pairs} orders of {D} columns for each of {B} rows of background"
+    return Explanation(base, prediction, adds, error, method)
+
+
+def _over_sets(mixer: _Mixer, prediction: FloatArray, base: FloatArray) -> FloatArray:
+    """phi (N, D, K) by all sets S of columns, whose bits are their numbers."""
+    n, K = prediction.shape
+    D, B = len(mixer.players), len(mixer.weight)
+    sets = np.arange(2**D)
+    own = (sets[:, None] >> np.arange(D)) & 1 == 1
+    inner = np.arange(1, 2**D - 1)
+    out = np.zeros((n, D, K))
+    size = own.sum(axis=1)
+    height = max(1, _CHUNK // max(1, B * len(inner)))
+    for start in range(0, n, height):
+        rows = np.arange(start, min(start + height, n))
+        value = np.empty((len(rows), 2**D, K))
+        value[:, 0], value[:, -1] = base, prediction[rows]
+        if len(inner):
+            shape = len(rows), len(inner), B
+            row, which, other = (part.ravel() for part in np.indices(shape))
+            found = mixer.predicted(rows[row], other, own[inner[which]]).reshape(*shape, K)
+            value[:, inner] = np.einsum("nsbk,b->nsk", found, mixer.weight)
+        for j in range(D):
+            without = np.flatnonzero(~own[:, j])
+            share = np.array([1.0 / (D * comb(D - 1, int(s))) for s in size[without]])
+            out[rows, j] = np.einsum("s,nsk->nk", share, value[:, without | (1 << j)] - value[:, without])
+    return out
+
+
+def _over_orders(
+    mixer: _Mixer, prediction: FloatArray, by_other: FloatArray, pairs: int, seed: int
+) -> tuple[FloatArray, FloatArray]:
+    """phi and its standard error (N, D, K) by random orders and their reverses, for each background row.
+
+    Of a pair of orders with the contributions a and b the mean is taken; (a - b)^2 / 4 is its variance where
+    a and b are independent, and more than that where, as here, they make up for each other.
+    """
+    rng = np.random.default_rng(seed)
+    n, K = prediction.shape
+    D = len(mixer.players)
+    adds, variance = np.zeros((n, D, K)), np.zeros((n, D, K))
+    for b, share in enumerate(mixer.weight):
+        for _ in range(pairs):
+            order = rng.permutation(D)
+            first, second = (_along(mixer, prediction, by_other[b], b, way) for way in (order, order[::-1]))
+            adds += share / pairs * 0.5 * (first + second)
+            variance += (share / pairs) ** 2 * 0.25 * (first - second) ** 2
+    return adds, np.sqrt(variance)
+
+
+def _along(mixer: _Mixer, prediction: FloatArray, from_: FloatArray, b: int, order: IntArray) -> FloatArray:
+    """What each column adds (N, D, K) when the columns change over from background row b in this order."""
+    n, K = prediction.shape
+    D = len(order)
+    value = np.empty((n, D + 1, K))
+    value[:, 0], value[:, D] = from_, prediction
+    if D > 1:
+        own = np.zeros((D - 1, D), dtype=np.bool_)
+        for step in range(1, D):
+            own[step - 1, order[:step]] = True
+        row, taken = np.repeat(np.arange(n), D - 1), np.tile(np.arange(D - 1), n)
+        found = mixer.predicted(row, np.full(len(row), b), own[taken])
+        value[:, 1:D] = found.reshape(n, D - 1, K)
+    out = np.empty((n, D, K))
+    out[:, order] = np.diff(value, axis=1)
+    return out
+
+
+# ------------------------------------------------------------ tables
+
+
+def dealt(table: InputTable, rows: IntArray) -> InputTable:
+    """A table whose column j has the cells of the rows `rows[:, j]` of this one; nothing is decoded again."""
+    columns = {place: table.column(place).take(rows[:, place]) for place in range(table.shape[1])}
+    nothing = np.broadcast_to(np.array(np.nan), rows.shape)
+    return InputTable(nothing, table.names, table.labels, {}, columns)
+
+
+def joined(first: InputTable, second: InputTable) -> InputTable:
+    """The rows of two tables with the same columns, decoded, one table below the other."""
+    columns = {place: _below(first.column(place), second.column(place)) for place in range(first.shape[1])}
+    nothing = np.broadcast_to(np.array(np.nan), (len(first) + len(second), first.shape[1]))
+    return InputTable(nothing, first.names, first.labels, {}, columns)
+
+
+def _below(first: Column, second: Column) -> Column:
+    """The cells of two columns as one; a column without a cell takes the other's kind."""
+    if first.missing.all():
+        first = _empty_like(second, first.n_rows)
+    elif second.missing.all():
+        second = _empty_like(first, second.n_rows)
+    if (first.values is None) != (second.values is None) or first.kind != second.kind:
+        first, second = first.as_labels(), second.as_labels()
+    values = codes = None
+    levels = first.levels
+    if first.values is not None and second.values is not None:
+        values = np.concatenate([first.values, second.values])
+    if first.codes is not None and second.codes is not None:
+        levels = tuple(dict.fromkeys(first.levels + second.levels))
+        place = {level: number for number, level in enumerate(levels)}
+        lookup = np.array([*(place[level] for level in second.levels), -1], dtype=np.intp)
+        codes = np.concatenate([first.codes, lookup[second.codes]])
+    ranks = first.ranks if levels == first.levels else ()
+    return replace(first, values=values, codes=codes, levels=levels if codes is not None else (), ranks=ranks)
+
+
+def _empty_like(column: Column, n_rows: int) -> Column:
+    """A column of gaps of the same kind."""
+    values = None if column.values is None else np.full(n_rows, np.nan)
+    codes = None if column.codes is None else np.full(n_rows, -1, dtype=np.intp)
+    return replace(column, values=values, codes=codes)
+
+
+# ------------------------------------------------------------ what a user calls
+
+
+class ExplainMixin:
+    """`explain` and `novelty` of a predictor, by training rows that it keeps to compare new ones with."""
+
+    _known_rows: KnownRows | None = None
+
+    def explain(
+        self,
+        X: Any,
+        background: Any = None,
+        *,
+        n_permutations: int | None = None,
+        return_error: bool = False,
+        random_state: Any = 0,
+    ) -> Any:
+        """What each column adds to the prediction of each row of X (N, D): a frame that sums to it.
+
+        Columns of the frame have two levels. Of a regressor the first is "mean" and "sd" of its predictive
+        distribution (of P > 1 outputs "mean_0", ...), of a classifier the class, whose probability is
+        explained. The second is the column of X and, last, "base": the mean prediction of the background. So
+        `model.explain(X)["mean"].sum(axis=1)` is the predicted mean. A missing cell adds what not knowing it
+        does. The index is that of X. `attrs["method"]` says how the values were found.
+
+        Parameters
+        ----------
+        background : rows to compare with, as X; None: 16 training rows that the model keeps.
+        n_permutations : random orders in which columns change over, for each row of the background; None: all
+            sets of columns where these are few (10 at most, 500,000 predictions), else two orders.
+        return_error : also give a frame of standard errors, which the orders leave; 0 where all sets were
+            visited.
+        random_state : seed of the orders.
+
+        Raises
+        ------
+        InputError where the model keeps no rows (sparse tables, older files) and `background` is not given.
+        """
+        return explanation_of(self, X, background, n_permutations, return_error, random_state)
+
+    def novelty(self, X: Any) -> FloatArray:
+        """How unlike the training rows each row is: the share of these that are less unusual, (N,) in [0, 1].
+
+        How unusual a row is: its mean distance from the five nearest of up to 500 training rows that the
+        model keeps, the row itself left out, in columns that are scaled and freed of their correlations; so a
+        combination that does not go together is unusual even where each cell is not. Rows of the law of the
+        training rows have evenly spread values; 0.99 is rarer than 99 % of these. A missing cell is what the
+        others let expect. A label that no training row has gives 1. Raises InputError where the model keeps
+        no rows.
+        """
+        return known_rows_of(self).novelty(X, type(self).__name__)
+
+
+def known_rows_of(model: Any, remedy: str = "fit it again, to a dense table") -> KnownRows:
+    """The rows that a fitted model keeps. Raises NotFittedError, InputError."""
+    from sklearn.utils.validation import check_is_fitted
+
+    check_is_fitted(model)
+    if model._known_rows is None:
+        raise InputError(
+            f"This {type(model).__name__} keeps no training rows to compare with (it was fitted to a sparse "
+            f"or very wide table, or by an older version); {remedy}."
+        )
+    known: KnownRows = model._known_rows
+    return known
+
+
+def explanation_of(
+    model: Any, X: Any, background: Any, n_permutations: Any, return_error: bool, random_state: Any
+) -> pd.DataFrame | tuple[pd.DataFrame, pd.DataFrame]:
+    """See `ExplainMixin.explain`."""
+    name = type(model).__name__
+    if n_permutations is not None and (not isinstance(n_permutations, int) or n_permutations < 1):
+        raise InputError(f"n_permutations must be a whole number above 0, or None: got {n_permutations!r}.")
+    known = known_rows_of(model, "pass background=, some training rows, or fit it again to a dense table")
+    table = _aligned(X, known, name)
+    if background is None:
+        other, weight = known.background(table.labels), known.weight
+    else:
+        other = _few(_aligned(background, known, name), random_state)
+        weight = np.ones(len(other))
+    say = _prediction_of(model)
+    say(table)  # warns of what is to be said of the table; mixed rows say nothing new
+
+    def quietly(rows: InputTable) -> FloatArray:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return say(rows)
+
+    how = {"n_permutations": n_permutations, "seed": key_seed(random_state)}
+    found = explained(quietly, table, other, weight, known.players, **how)
+    figures = _figures(model, len(found.base))
+    frame = _frame(found.adds, found.base, table, figures, known.players, X)
+    frame.attrs["method"] = found.method
+    if not return_error:
+        return frame
+    return frame, _frame(found.error, np.zeros_like(found.base), table, figures, known.players, X)
+
+
+def _aligned(X: Any, known: KnownRows, name: str) -> InputTable:
+    """A table with the columns of the fit, named as there. Raises InputError."""
+    table = read_input(X, name)
+    encoder = known.encoder
+    places: list[str | int] = list(match_columns(table, encoder.feature_names, encoder.n_features, name, []))
+    return table.select(places)
+
+
+def _few(background: InputTable, random_state: Any) -> InputTable:
+    """At most `MOST_BACKGROUND` rows, of more a random sample, which is said."""
+    if len(background) <= MOST_BACKGROUND:
+        return background
+    warnings.warn(
+        f"The background has {len(background)} rows; a random {MOST_BACKGROUND} of them are compared with.",
+        stacklevel=4,
+    )
+    rng = np.random.default_rng(key_seed(random_state))
+    return background.take(np.sort(rng.permutation(len(background))[:MOST_BACKGROUND]))
+
+
+def _prediction_of(model: Any) -> Say:
+    """What is explained, (n, K): probabilities, or means and deviations of P outputs."""
+    if hasattr(model, "predict_proba"):
+        probabilities: Say = model.predict_proba
+        return probabilities
+
+    def moments(rows: InputTable) -> FloatArray:
+        law = model.predict_distribution(rows)
+        return np.column_stack([law.mean, law.std])
+
+    return moments
+
+
+def _figures(model: Any, n_figures: int) -> list[Any]:
+    """The names of what `_prediction_of` gives."""
+    if hasattr(model, "predict_proba"):
+        return list(model.classes_)
+    outputs = [""] if n_figures == 2 else [f"_{output}" for output in range(n_figures // 2)]
+    return [f"{figure}{output}" for figure in ("mean", "sd") for output in outputs]
+
+
+def _frame(
+    adds: FloatArray, base: FloatArray, table: InputTable, figures: list[Any], players: IntArray, X: Any
+) -> pd.DataFrame:
+    """A frame of contributions (N, D, K), 0 for columns that are not read, each figure's base last."""
+    import pandas as pd
+
+    n, K = len(adds), len(base)
+    values = np.zeros((n, K, table.shape[1] + 1))
+    values[:, :, players] = np.moveaxis(adds, 2, 1)
+    values[:, :, -1] = base
+    columns = pd.MultiIndex.from_product([figures, [*table.labels, "base"]], names=["figure", "column"])
+    index = X.index if isinstance(X, pd.DataFrame) else None
+    return pd.DataFrame(values.reshape(n, -1), columns=columns, index=index)

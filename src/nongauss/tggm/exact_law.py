@@ -1,0 +1,342 @@
+"""The law of one output by the saddlepoint, tabulated: density, distribution function, quantiles and draws.
+
+Along the saddlepoint t the place y = K'(t), the density and the distribution function are all closed, so a
+table over t needs no equation to be solved. Between its points log densities are Hermite cubics in y with
+their exact slope -t - K''' / (2 K''^2). The distribution function is that of Lugannani and Rice (Advances in
+Applied Probability 1980) as Barndorff-Nielsen writes it, a normal one of
+
+    r*(t) = z + log(u / z) / z,    z = sign(t) sqrt(2 (t K' - K)),    u = t sqrt(K''),
+
+which stays between 0 and 1; at t = 0, r* = K''' / (6 K''^(3/2)). The density is divided by its integral over
+the table, row by row. `tests/tggm/test_exact_law.py` has what is left beside the Fourier integral of
+exp K(iu).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any, NamedTuple, final
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpy.typing as npt
+from jaxtyping import Array, Float, Float64
+from scipy.special import logsumexp, ndtr
+
+from nongauss.core.seeds import key_seed
+from nongauss.predictive.distribution import FloatArray, PredictiveDistribution, checked_count
+from nongauss.predictive.mixture import GaussianMixtureDistribution
+from nongauss.predictive.rowwise import RowwiseDistribution
+from nongauss.prob.normal import HALF_LOG_2PI
+from nongauss.tggm import predict, saddlepoint
+from nongauss.tggm.data import filled
+from nongauss.tggm.objective import last_layer
+from nongauss.tggm.params import NetworkParams
+
+_SPACING, _A_SIDE = 0.45, 20
+"""Points of the table lie so far apart in z, so many on each side of the mean: it reaches 9."""
+
+_ROWS, _KEPT_ROWS = 128, 4096
+"""Rows that are tabulated at once, and whose tables are kept at once."""
+
+
+class SaddlepointTable(NamedTuple):
+    """Laws of deviations y - E[y] at T places, in increasing order.
+
+    `place` (..., T); `log_density` (..., T) and its derivative `slope`; `normal` (..., T): r*, the normal
+    quantile of the distribution function. Made on the device, read on the host.
+    """
+
+    place: Any
+    log_density: Any
+    slope: Any
+    normal: Any
+
+
+def tables(
+    ensemble: predict.Ensemble, X: Float[np.ndarray, "N D"], skewness: float
+) -> tuple[Float64[np.ndarray, "E N"], Float64[np.ndarray, "E N"], SaddlepointTable]:
+    """Mean and variance (E, N) of each member at each row, standardised scale, and its table (E, N, T)."""
+    kept = jnp.array([float(ensemble.inflation[0]), skewness])
+    compute = partial(_tabulated, prior=ensemble.config.prior, kept=kept)
+    mean, variance, *table = predict.in_blocks(compute, _ROWS, ensemble.params, X)
+    return mean, variance, SaddlepointTable(*table)
+
+
+@partial(jax.jit, static_argnames="prior")
+def _tabulated(
+    member: NetworkParams, X: Any, prior: str, kept: Float[Array, " 2"]
+) -> tuple[Float[Array, "N ..."], ...]:
+    """Mean, variance and table of one member at each row; `kept`: the inflation, the share of skewness."""
+
+    def row(x: Float[Array, " D"]) -> tuple[Array, ...]:
+        location, sd = last_layer(member, prior, x)
+        terms = saddlepoint.CumulantTerms(
+            location / sd, member.W1[0] * sd, member.b1[0], jnp.exp(2.0 * member.log_sd1[0])
+        )
+        first, second, _ = saddlepoint.slopes(terms, jnp.zeros(()))
+        mean = terms.constant + first
+        # the part 1 - k of the hidden variance becomes Gaussian; all of it is inflated
+        hidden = second - terms.noise
+        terms = terms._replace(
+            q=jnp.sqrt(kept[0] * kept[1]) * terms.q,
+            noise=kept[0] * (terms.noise + (1.0 - kept[1]) * hidden),
+        )
+        return mean, kept[0] * second, *_table_of(terms)
+
+    return jax.vmap(row)(filled(X, member.W0.shape[-1]))
+
+
+def _table_of(terms: saddlepoint.CumulantTerms) -> SaddlepointTable:
+    """The table of one law: places about `_SPACING` apart in z, found by walking from t = 0 both ways."""
+    middle = saddlepoint.slopes(terms, jnp.zeros(()))
+
+    def point(t: Float[Array, ""]) -> tuple[Array, Array, Array, Array, Array]:
+        first, second, third = saddlepoint.slopes(terms, t)
+        exponent = saddlepoint.cumulant(terms, t) - t * first
+        return first - middle[0], second, third, exponent, jnp.sqrt(-2.0 * jnp.minimum(exponent, -1e-20))
+
+    def walk(way: float) -> tuple[Array, ...]:
+        def onwards(carry: tuple[Array, Array, Array], number: Array) -> tuple[Any, Any]:
+            t, z, rate = carry  # rate: dt / dz = z / (t K''), at 0 it is 1 / sqrt(K'')
+            t = t + way * rate * jnp.maximum(number * _SPACING - z, 0.3 * _SPACING)
+            there = point(t)
+            return (t, there[-1], there[-1] / (way * t * there[1])), (t, *there)
+
+        start = (jnp.zeros(()), jnp.zeros(()), 1.0 / jnp.sqrt(middle[1]))
+        return jax.lax.scan(onwards, start, 1.0 + jnp.arange(_A_SIDE))[1]  # type: ignore[no-any-return]
+
+    below, above = walk(-1.0), walk(1.0)
+    zero = (jnp.zeros(()), *point(jnp.zeros(())))
+    t, place, second, third, exponent, z = (
+        jnp.concatenate([left[::-1], at[None], right])
+        for left, at, right in zip(below, zero, above, strict=True)
+    )
+    log_density = exponent - 0.5 * jnp.log(second) - HALF_LOG_2PI
+    slope = -t - 0.5 * third / second**2
+    is_middle = jnp.arange(len(t)) == _A_SIDE
+    safe = jnp.where(is_middle, 1.0, jnp.sign(t) * z)
+    u = jnp.where(is_middle, 1.0, t * jnp.sqrt(second))
+    normal = jnp.where(is_middle, third / (6.0 * second**1.5), safe + jnp.log(u / safe) / safe)
+    return SaddlepointTable(place, log_density - _log_mass(place, log_density, slope), slope, normal)
+
+
+def _log_mass(
+    place: Float[Array, " T"], log_density: Float[Array, " T"], slope: Float[Array, " T"]
+) -> Float[Array, ""]:
+    """log of the integral of the density by h (f_0 + f_1) / 2 + h^2 (f_0' - f_1') / 12 in each interval."""
+    density = jnp.exp(log_density)
+    change = density * slope
+    width = place[1:] - place[:-1]
+    areas = 0.5 * width * (density[1:] + density[:-1]) + width**2 * (change[:-1] - change[1:]) / 12.0
+    return jnp.log(jnp.sum(areas))
+
+
+def _interval(knots: FloatArray, at: FloatArray) -> npt.NDArray[np.intp]:
+    """The interval of the knots (*L, T) that each place (*L, Q) lies in; beyond the ends the outer one."""
+    found = (knots[..., None, :] <= at[..., None]).sum(axis=-1) - 1
+    out: npt.NDArray[np.intp] = np.clip(found, 0, knots.shape[-1] - 2)
+    return out
+
+
+def _cubic(knots: FloatArray, values: FloatArray, slopes: FloatArray, at: FloatArray) -> FloatArray:
+    """Hermite's cubic of values and slopes at knots (*L, T), at places (*L, Q); straight on beyond them."""
+    j = _interval(knots, at)
+    x0, x1, f0, f1, g0, g1 = (
+        np.take_along_axis(array, j + i, axis=-1) for array in (knots, values, slopes) for i in (0, 1)
+    )
+    width = x1 - x0
+    s = np.clip((at - x0) / width, 0.0, 1.0)
+    inner = f0 + s * (
+        width * g0
+        + s * (3.0 * (f1 - f0) - width * (2.0 * g0 + g1) + s * (2.0 * (f0 - f1) + width * (g0 + g1)))
+    )
+    out: FloatArray = inner + np.maximum(at - x1, 0.0) * g1 + np.minimum(at - x0, 0.0) * g0
+    return out
+
+
+def log_density_at(table: SaddlepointTable, at: Float64[np.ndarray, "*L Q"]) -> Float64[np.ndarray, "*L Q"]:
+    """Log density at deviations; beyond the table a Gaussian goes on, of the bend between its last points."""
+    inner = _cubic(table.place, table.log_density, table.slope, at)
+    for beyond, last, before in ((at - table.place[..., -1:], -1, -2), (at - table.place[..., :1], 0, 1)):
+        bend = (table.slope[..., last] - table.slope[..., before]) / (
+            table.place[..., last] - table.place[..., before]
+        )
+        outside = beyond > 0.0 if last else beyond < 0.0
+        inner = np.where(outside, inner + 0.5 * np.minimum(bend, 0.0)[..., None] * beyond**2, inner)
+    return inner
+
+
+def _parabola_slopes(knots: FloatArray, values: FloatArray) -> FloatArray:
+    """Slopes at knots (*L, T) of the parabolas through three neighbours; at the ends of the secants."""
+    secant = np.diff(values) / np.diff(knots)
+    left, right = knots[..., 1:-1] - knots[..., :-2], knots[..., 2:] - knots[..., 1:-1]
+    inner = (right * secant[..., :-1] + left * secant[..., 1:]) / (left + right)
+    out: FloatArray = np.concatenate([secant[..., :1], inner, secant[..., -1:]], axis=-1)
+    return out
+
+
+def normal_at(table: SaddlepointTable, at: Float64[np.ndarray, "*L Q"]) -> Float64[np.ndarray, "*L Q"]:
+    """r* at deviations: their distribution function is Phi(r*)."""
+    return _cubic(table.place, table.normal, _parabola_slopes(table.place, table.normal), at)
+
+
+def place_at(table: SaddlepointTable, normal: Float64[np.ndarray, "*L Q"]) -> Float64[np.ndarray, "*L Q"]:
+    """The deviation at which r* has this value."""
+    return _cubic(table.normal, table.place, _parabola_slopes(table.normal, table.place), normal)
+
+
+def row_density(ensemble: predict.Ensemble, X: Float64[np.ndarray, "E V D"]) -> Any:
+    """Log density of each member at its own rows, a function of the share of skewness and of deviations."""
+
+    def density(share: float, error: Float64[np.ndarray, "E V P"]) -> Float64[np.ndarray, "E V"]:
+        if share not in kept:
+            kept.clear()
+            alone = [ensemble._replace(params=predict.member_of(ensemble.params, e)) for e in range(len(X))]
+            found = [tables(one, rows, share)[2] for one, rows in zip(alone, X, strict=True)]
+            kept[share] = SaddlepointTable(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
+        return log_density_at(kept[share], error)[..., 0]
+
+    kept: dict[float, SaddlepointTable] = {}
+    return density
+
+
+@final
+class SaddlepointDistribution(RowwiseDistribution):
+    """The mixture of the members' laws of one output, each with the ensemble's tails.
+
+    Parameters
+    ----------
+    ensemble : fitted members of one output. X : (N, D) standardised rows.
+    """
+
+    def __init__(self, ensemble: predict.Ensemble, X: Float[np.ndarray, "N D"]) -> None:
+        mean, variance = predict.member_moments_of(ensemble.params, ensemble.config, X)
+        centre, scale = float(ensemble.centre[0]), float(ensemble.scale[0])
+        inflated = ensemble.inflation[0] * variance[..., 0]
+        super().__init__(mean[..., 0], inflated, "real", centre=centre, scale=scale)
+        self._ensemble, self._X = ensemble, X
+        self._known: tuple[int, SaddlepointTable] | None = None
+
+    def _take(self, rows: npt.NDArray[np.intp]) -> SaddlepointDistribution:
+        return SaddlepointDistribution(self._ensemble, self._X[rows])
+
+    def _blocks(self) -> Iterator[npt.NDArray[np.intp]]:
+        for first in range(0, len(self), _KEPT_ROWS):
+            yield np.arange(first, min(first + _KEPT_ROWS, len(self)))
+
+    def _moments(self) -> tuple[FloatArray, FloatArray]:
+        return self._m, self._v
+
+    def _table(self, rows: npt.NDArray[np.intp]) -> SaddlepointTable:
+        """The table (n, E, T) of these rows, which are of one block."""
+        first = int(rows[0]) // _KEPT_ROWS * _KEPT_ROWS
+        if self._known is None or self._known[0] != first:
+            found = tables(self._ensemble, self._X[first : first + _KEPT_ROWS], self._ensemble.skewness)[2]
+            self._known = first, SaddlepointTable(*(np.moveaxis(part, 0, 1) for part in found))
+        return SaddlepointTable(*(part[rows - first] for part in self._known[1]))
+
+    def _deviations(self, y: FloatArray, rows: npt.NDArray[np.intp]) -> FloatArray:
+        """(y - E[y]) / sqrt(g) for each member and value of the tails' factor: (n, E, Q)."""
+        off: FloatArray = (y - self._m[:, rows]).T[..., None] / np.sqrt(self._ensemble.tails.variances)
+        return off
+
+    def _row_log_prob(self, y: FloatArray, rows: npt.NDArray[np.intp]) -> FloatArray:
+        tails = self._ensemble.tails
+        terms = log_density_at(self._table(rows), self._deviations(y, rows))
+        terms += np.log(tails.weights) - 0.5 * np.log(tails.variances)
+        out: FloatArray = logsumexp(terms, axis=(1, 2)) - np.log(len(self._m))
+        return out
+
+    def _row_cdf(self, y: FloatArray, rows: npt.NDArray[np.intp]) -> FloatArray:
+        below = ndtr(normal_at(self._table(rows), self._deviations(y, rows)))
+        out: FloatArray = (below @ self._ensemble.tails.weights).mean(axis=1)
+        return out
+
+    def _inner_quantiles(self, levels: FloatArray) -> FloatArray:
+        """All levels of a block of rows while its tables are at hand."""
+        out = np.empty((len(self), levels.size))
+        for rows in self._blocks():
+            for j, level in enumerate(map(float, levels)):
+                is_end = level in (0.0, 1.0)
+                out[rows, j] = np.inf * (level - 0.5) if is_end else self._smooth_quantile(level, rows)
+        return out
+
+    def _draw(self, f: FloatArray, rows: npt.NDArray[np.intp], rng: np.random.Generator) -> FloatArray:
+        raise AssertionError("Draws are made by `sample`: a member's own mean is no latent draw.")
+
+    def sample(self, n: int = 1, random_state: Any = None) -> FloatArray:
+        """`n` draws for each row: (N, n). Equal `random_state`, equal draws."""
+        rng = np.random.default_rng(key_seed(random_state))
+        shape, tails = (len(self), checked_count(n)), self._ensemble.tails
+        member = rng.integers(0, len(self._m), shape)
+        factor = rng.choice(tails.variances, shape, p=tails.weights)
+        normal = rng.standard_normal(shape)
+        out = np.take_along_axis(self._m.T, member, axis=1)
+        for rows in self._blocks():
+            every = place_at(self._table(rows), np.repeat(normal[rows][:, None], len(self._m), axis=1))
+            own = np.take_along_axis(every, member[rows][:, None], axis=1)[:, 0]
+            out[rows] += np.sqrt(factor[rows]) * own
+        return self._centre + self._scale * out
+
+
+def law_of(
+    ensemble: predict.Ensemble, encoded: Float[np.ndarray, "N D"], *, squeeze: bool
+) -> PredictiveDistribution:
+    """The law of y at standardised rows: by the saddlepoint if the members were fitted by it, else a mixture.
+
+    `squeeze` drops the axis of a single output.
+    """
+    if ensemble.is_exact:
+        exact = SaddlepointDistribution(ensemble, encoded)
+        return exact if squeeze else OneColumnDistribution(exact)
+    mean, variance = ensemble.moments(encoded)
+    return GaussianMixtureDistribution(
+        mean,
+        variance,
+        lambda rows: ensemble.components(encoded[rows]),
+        squeeze=squeeze,
+        n_components=ensemble.n_components,
+    )
+
+
+@final
+class OneColumnDistribution(PredictiveDistribution):
+    """A law of one number a row as one of P = 1 outputs: each result with an axis of outputs at its end."""
+
+    def __init__(self, law: PredictiveDistribution) -> None:
+        self._law = law
+
+    def _take(self, rows: npt.NDArray[np.intp]) -> OneColumnDistribution:
+        return OneColumnDistribution(self._law[rows])
+
+    def __len__(self) -> int:
+        return len(self._law)
+
+    @property
+    def mean(self) -> FloatArray:
+        """Expectation: (N, 1)."""
+        return self._law.mean[..., None]
+
+    @property
+    def variance(self) -> FloatArray:
+        """Variance: (N, 1)."""
+        return self._law.variance[..., None]
+
+    def quantile(self, q: npt.ArrayLike) -> FloatArray:
+        """Quantiles: (N, 1) or (N, Q, 1)."""
+        return self._law.quantile(q)[..., None]
+
+    def cdf(self, y: npt.ArrayLike) -> FloatArray:
+        """P(Y <= y): (N, 1)."""
+        return self._law.cdf(y)[..., None]
+
+    def log_prob(self, y: npt.ArrayLike) -> FloatArray:
+        """Log density: (N,)."""
+        return self._law.log_prob(y)
+
+    def sample(self, n: int = 1, random_state: Any = None) -> FloatArray:
+        """Draws: (N, n, 1)."""
+        return self._law.sample(n, random_state)[..., None]
