@@ -313,7 +313,9 @@ def _inputs(
     used = [place for place, role in enumerate(roles) if role.used]
     _check_some_left(bool(used), roles, target, source)
     rows = table.select(used)
-    for role in roles:
+    for place, role in enumerate(role for role in roles if role.used):
+        if role.role == "number" and rows.column(place).kind == "code":
+            rows = rows.as_numbers(place)
         if role.as_label and codes_as_labels:
             column = rows.column(rows.labels.index(role.name)).as_labels()
             rows = rows.with_column(role.name, np.array([*column.levels, None], dtype=object)[column.codes])
