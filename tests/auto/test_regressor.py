@@ -13,7 +13,8 @@ from nongauss import AutoRegressor, SparseGPRegressor
 from nongauss.auto import forest
 from nongauss.auto.candidates import FEWEST_CELLS, MOST_JUDGED, REGISTRY, candidates_for
 from nongauss.auto.inputs import arcsinh_of_skewed
-from nongauss.auto.regressor import _usable_mean, target_kind
+from nongauss.auto.kinds import target_kind
+from nongauss.auto.regressor import _usable_mean
 from nongauss.auto.search import Contender, _within_reach
 from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.predictive.combined import mixture

@@ -31,7 +31,7 @@ def test_columns_beside_the_inputs_are_no_inputs():
     assert list(table.X) == ["a"]
     np.testing.assert_array_equal(table.fit_params["exposure"], COUNTS["years"])
     np.testing.assert_array_equal(table.groups, COUNTS["who"])
-    assert (table.choice.model, table.kind.value) == ("sparse_gp", "count")
+    assert (table.choice.model, table.kind.value) == ("auto", "count")
     assert "Beside     exposure: years, group: who" in str(table.before)
     assert [role.role for role in table.before.roles] == ["number", "ignored"]
 
@@ -138,16 +138,17 @@ def test_the_block_is_as_short_for_many_columns_and_the_record_has_all():
     record = json.loads(to_json(before.record()))
     assert len(record["columns"]) == 5000
     assert record["target"]["kind"] == "real"
-    assert record["candidates"][0] == {"model": "tggm", "task": "regression", "settings": {}}
+    assert record["candidates"][0] == {"model": "auto", "task": "regression", "settings": {}}
 
 
 def test_near_kinds_are_candidates():
-    before = prepare(COUNTS.drop(columns=["years", "who"]), "y").before
-    assert [(choice.model, choice.task) for choice in before.candidates] == [
-        ("sparse_gp", "regression"),
-        ("tggm", "regression"),
-        ("sparse_gp", "classification"),
-    ]
+    counts = COUNTS.drop(columns=["years", "who"])
+    before = prepare(counts, "y").before
+    weighed = [("auto", "regression"), ("auto", "classification")]
+    assert [(choice.model, choice.task) for choice in before.candidates] == weighed
+    alone = [("sparse_gp", "regression"), ("tggm", "regression"), ("sparse_gp", "classification")]
+    found = prepare(counts, "y", "sparse_gp").before.candidates
+    assert [(choice.model, choice.task) for choice in found] == alone
     assert "Near: real, label; --kind WORD to overrule." in " ".join(str(before).split())
 
 

@@ -20,7 +20,7 @@ def frame(n=60):
 
 
 def test_held_out_rows_are_not_seen_and_the_kept_model_has_seen_all():
-    ready = prepare(frame(), "y")
+    ready = prepare(frame(), "y", "tggm")
     outcome = judge.fit_and_judge(StandIn(), ready, seed=3)
     errors = []
     for train, test in split_rows(ready, HeldOut(), 3).folds:
@@ -38,13 +38,13 @@ def test_held_out_rows_are_not_seen_and_the_kept_model_has_seen_all():
 
 
 def test_without_refit_the_judged_model_is_kept():
-    outcome = judge.fit_and_judge(StandIn(), prepare(frame(), "y"), refit=False)
+    outcome = judge.fit_and_judge(StandIn(), prepare(frame(), "y", "tggm"), refit=False)
     assert outcome.final is outcome.judged
     assert (outcome.n_rows, outcome.n_held_out) == (48, 12)
 
 
 def test_a_large_table_is_judged_by_one_part_and_no_clock_decides(monkeypatch):
-    ready = prepare(frame(), "y")
+    ready = prepare(frame(), "y", "tggm")
     fit_timed = judgement.fit_timed
     monkeypatch.setattr(judgement, "fit_timed", lambda *given: (fit_timed(*given)[0], 1e6))
     assert judge.fit_and_judge(StandIn(), ready).n_held_out == 60
@@ -65,7 +65,7 @@ def test_nothing_is_held_out_of_few_rows_or_on_request(rows, share):
 
 
 def test_rows_of_a_file_judge_a_fit_on_all(tmp_path):
-    table, other = prepare(frame(60), "y"), frame(90).iloc[60:]
+    table, other = prepare(frame(60), "y", "tggm"), frame(90).iloc[60:]
     path = tmp_path / "other.csv"
     other[["y", "c", "b", "a"]].to_csv(path, index=False)
     outcome = judge.fit_and_judge(StandIn(), table, held_out=HeldOut(test=path))
@@ -96,7 +96,7 @@ def test_rows_in_time_order_are_warned_of_with_the_figure_of_the_last_fifth():
             near = np.abs(X["day"].to_numpy()[:, None] - self.days_).argmin(axis=1)
             return NormalRows(self.y_[near], np.ones(len(X)))
 
-    outcome = judge.fit_and_judge(Days(), prepare(table, "y"))
+    outcome = judge.fit_and_judge(Days(), prepare(table, "y", "tggm"))
     forward = outcome.metrics["Days, last fifth"]
     assert forward["rmse"] > 1.5 * outcome.metrics["Days"]["rmse"]
     assert forward["n_rows"] == 24
@@ -104,7 +104,7 @@ def test_rows_in_time_order_are_warned_of_with_the_figure_of_the_last_fifth():
     assert "'day'" in warning
     assert "--split last" in warning
     assert f"{forward['rmse']:.4g}" in warning
-    asked = judge.fit_and_judge(Days(), prepare(table, "y"), held_out=HeldOut("last"))
+    asked = judge.fit_and_judge(Days(), prepare(table, "y", "tggm"), held_out=HeldOut("last"))
     assert asked.metrics["Days"]["rmse"] == pytest.approx(forward["rmse"])
     assert len(asked.notes) == 1
 
@@ -125,7 +125,7 @@ def test_exposure_goes_with_the_rows_to_fits_and_predictions():
 
             return LawRows(NegativeBinomialLaw(1e8), self.rate_ * exposure)
 
-    ready = prepare(table, "y", declared=Declared(kind="count", exposure="time"))
+    ready = prepare(table, "y", "sparse_gp", declared=Declared(kind="count", exposure="time"))
     outcome = judge.fit_and_judge(Rates(), ready)
     assert set(outcome.metrics) == {"Rates", "mean of the target", "log-linear regression"}
     # The constant rate times the exposure is the truth, for the model as for the constant baseline.
@@ -143,13 +143,13 @@ def labelled(n=60, text=True):
 
 def test_labels_of_which_none_occurs_twice_are_all_fitted():
     table = frame(10).assign(y=list("abcdefghij"))
-    outcome = judge.fit_and_judge(DummyClassifier(), prepare(table, "y", task="classification"))
+    outcome = judge.fit_and_judge(DummyClassifier(), prepare(table, "y", "sparse_gp", task="classification"))
     assert outcome.n_held_out == 0
     assert "no label twice" in outcome.notes[0]
 
 
 def test_a_classifier_is_judged_by_its_probabilities():
-    outcome = judge.fit_and_judge(LogisticRegression(), prepare(labelled(), "y"))
+    outcome = judge.fit_and_judge(LogisticRegression(), prepare(labelled(), "y", "sparse_gp"))
     assert list(outcome.metrics) == ["LogisticRegression", "class shares", "logistic regression"]
     ours, theirs = outcome.metrics["LogisticRegression"], outcome.metrics["class shares"]
     assert ours["log_loss"] < theirs["log_loss"]
@@ -162,7 +162,7 @@ def test_ordered_classes_are_also_judged_by_their_distance(category):
     table = labelled(text=category)
     if category:
         table["y"] = pd.Categorical(table["y"], ["top", "spare", "mid", "low"], ordered=True)
-    ready = prepare(table, "y", task="ordinal")
+    ready = prepare(table, "y", "sparse_gp", task="ordinal")
     assert ready.levels.tolist() == (["top", "spare", "mid", "low"] if category else [1, 2, 3])
     outcome = judge.fit_and_judge(LogisticRegression(), ready)
     scores = outcome.scores

@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from nongauss.cli.read import load_table, prepare
+from nongauss.cli.choose import Choice
+from nongauss.cli.read import Declared, load_table, prepare
 from nongauss.core.errors import InputError
 from report.stand_in import small_data
 
@@ -21,10 +22,10 @@ def test_rows_without_target_and_ids_are_dropped_with_a_note():
     assert len(ready.y) == 58
     assert list(ready.X.columns) == ["a", "b", "c", "label"]
     assert ready.kind.value == "real"
-    assert (ready.choice.model, ready.choice.task) == ("tggm", "regression")
+    assert (ready.choice.model, ready.choice.task) == ("auto", "regression")
     notes = " ".join(ready.notes)
     assert "Left out: 1 id: code (a different text in every row (an id))." in notes
-    assert "--model NAME or --task NAME to overrule" in notes
+    assert "all that suit numbers, weighed by evidence" in notes
     assert "58 rows (2 more have no target)" in str(ready.before)
     used = ready.info().used
     assert [(name, kind.partition(":")[0]) for name, kind in used] == [
@@ -62,7 +63,7 @@ def test_numbers_asked_for_as_numbers_overrule_the_kind():
     for asked in ({"task": "regression"}, {"model": "tggm", "task": "regression"}):
         ready = prepare(table, "y", **asked)
         assert ready.kind.value == "binary"
-        assert (ready.choice.model, ready.choice.task) == ("tggm", "regression")
+        assert (ready.choice.model, ready.choice.task) == (asked.get("model", "auto"), "regression")
         assert ready.y.dtype == np.float64
     assert "as asked" in ready.notes[1]
 
@@ -82,7 +83,7 @@ def test_numbers_asked_for_as_numbers_overrule_the_kind():
 def test_labels_keep_their_type(y, task, labels):
     table = frame(60).assign(y=pd.concat([pd.Series(y)] * (60 // len(y)), ignore_index=True))
     ready = prepare(table, "y")
-    assert (ready.choice.model, ready.choice.task) == ("sparse_gp", task)
+    assert (ready.choice.model, ready.choice.task) == ("auto", task)
     assert np.unique(ready.y).tolist() == labels
     assert [type(label) for label in np.unique(ready.y).tolist()] == [type(label) for label in labels]
     assert (ready.levels is None) == (task == "classification")
@@ -104,7 +105,8 @@ def test_an_ordered_category_keeps_its_order_and_the_note_says_it():
 
 def test_the_likelihood_is_named_and_can_be_set():
     table = frame().assign(y=np.random.RandomState(0).negative_binomial(2, 0.2, size=60))
-    assert "with likelihood=negative_binomial (near: " in prepare(table, "y").notes[1]
+    alone = prepare(table, "y", "sparse_gp")
+    assert "with likelihood=negative_binomial (near: " in alone.notes[1]
     ready = prepare(table, "y", settings=["likelihood=poisson"])
     assert ready.choice.settings == {"likelihood": "poisson"}
     assert "with likelihood=poisson (near: " in ready.notes[1]
@@ -128,6 +130,18 @@ def test_texts_that_all_differ_are_an_id_only_in_many_rows():
     few = frame(20).assign(town=names[:20])
     assert list(prepare(few, "y").X) == ["a", "b", "c", "town"]
     assert list(prepare(frame().assign(town=names), "y").X) == ["a", "b", "c"]
+
+
+def test_what_evidence_does_not_take_is_fitted_alone_and_the_block_says_why():
+    alone = prepare(frame(), "y", settings=["n_inducing=9"])
+    assert (alone.choice.model, dict(alone.choice.settings)) == ("sparse_gp", {"n_inducing": 9})
+    assert "alone, since weighing all models takes no n_inducing" in " ".join(str(alone.before).split())
+    budget = prepare(frame(), "y", settings=["time_budget=60"])
+    assert budget.choice == Choice("auto", "regression", {"time_budget": 60})
+    declared = prepare(frame(), "y", declared=Declared(kind="real"))
+    assert declared.choice.settings == {"kind": "real"}
+    grades = pd.Categorical(["bad", "good", "fair"] * 20, ["bad", "fair", "good"], ordered=True)
+    assert prepare(frame().assign(y=grades), "y").choice == Choice("auto", "ordinal", {"ordered": True})
 
 
 def test_a_file_is_read(tmp_path):

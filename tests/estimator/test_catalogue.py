@@ -11,9 +11,12 @@ from sklearn.base import clone
 from sklearn.exceptions import DataConversionWarning
 
 import nongauss
-from catalogue import CATALOGUE, REGRESSORS, SEVERAL_OUTPUTS, SUPERVISED, Entry
+from catalogue import CATALOGUE, FOUND, REGRESSORS, SEVERAL_OUTPUTS, SUPERVISED, Entry
 
 every = pytest.mark.parametrize("entry", CATALOGUE, ids=lambda e: e.name)
+every_and_found = pytest.mark.parametrize(
+    "entry", [*CATALOGUE, FOUND], ids=lambda e: e.name + " found" * (e is FOUND)
+)
 every_supervised = pytest.mark.parametrize("entry", SUPERVISED, ids=lambda e: e.name)
 every_regressor = pytest.mark.parametrize("entry", REGRESSORS, ids=lambda e: e.name)
 # The fits here are cut short on purpose.
@@ -24,10 +27,11 @@ _FITTED: dict[str, tuple] = {}
 
 def fitted(entry: Entry) -> tuple:
     """`(estimator, X, y)`, fitted once a process; tests must not change it."""
-    if entry.name not in _FITTED:
+    key = str(entry.make())
+    if key not in _FITTED:
         X, y = entry.data()
-        _FITTED[entry.name] = (entry.make().fit(X, y), X, y)
-    return _FITTED[entry.name]
+        _FITTED[key] = (entry.make().fit(X, y), X, y)
+    return _FITTED[key]
 
 
 def moments(estimator, X) -> np.ndarray:
@@ -46,7 +50,7 @@ def test_fit_sets_the_common_attributes(entry):
     assert estimator.stop_reason_.endswith(".")
 
 
-@every
+@every_and_found
 def test_fitting_again_gives_the_same_bits(entry):
     estimator, X, y = fitted(entry)
     assert_array_equal(entry.said(clone(estimator).fit(X, y), X), entry.said(estimator, X))
@@ -62,7 +66,7 @@ def test_fit_leaves_its_input_alone(entry):
 
 
 @pytest.mark.gate
-@every
+@every_and_found
 def test_row_order_does_not_matter(entry):
     estimator, X, y = fitted(entry)
     order = np.random.RandomState(1).permutation(len(X))
@@ -70,7 +74,7 @@ def test_row_order_does_not_matter(entry):
 
 
 @pytest.mark.gate
-@every
+@every_and_found
 def test_integer_weights_repeat_rows_and_zeros_remove_them(entry):
     X, y = entry.data()
     weight = np.random.RandomState(0).randint(0, 3, len(X))
@@ -89,7 +93,7 @@ def test_impossible_weights_are_refused(entry, weight):
         entry.make().fit(X, y, sample_weight=weights)
 
 
-@every
+@every_and_found
 def test_saved_and_loaded_predicts_the_same_bits(entry, tmp_path):
     estimator, X, _ = fitted(entry)
     path = tmp_path / "model.nongauss"

@@ -6,17 +6,20 @@ Also the leaderboard of all candidates, and the sentence that says why these wer
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
+from nongauss.auto.candidates import REGISTRY
 from nongauss.auto.forest_classes import ForestClasses
 from nongauss.auto.inputs import Arcsinh
 from nongauss.auto.local_law import LocalLaw
-from nongauss.auto.search import Clock, Contender, Judge, Search, TrainingRows, mean_and_error
+from nongauss.auto.search import NO_TIME, Clock, Contender, Judge, Search, TrainingRows, mean_and_error
 from nongauss.core.errors import InputError
 from nongauss.core.records import persistable
 from nongauss.estimator.base import TableEstimator
@@ -29,6 +32,16 @@ from nongauss.tables.learn import Learned, as_source
 from nongauss.tables.rows import canonical_rows
 from nongauss.tables.screen import KeepColumns, screened
 from nongauss.tables.source import Encode, Source
+
+LOCAL, FOREST = ", local law", "forest"
+"""The end of the name of a law that is the local one of another; that of the constant law, which is the
+forest's own conditional law."""
+
+TOLD = ("leaderboard_", "why_", "trace_", "n_iter_", "converged_", "stop_reason_")
+"""What is said of a choice, which stays when it is fitted to other rows."""
+
+MOST_LINES = 6
+"""Lines of the leaderboard that a person is shown."""
 
 
 @persistable("auto.Member")
@@ -57,6 +70,62 @@ class Auto(TableEstimator):
     weights_: dict[str, float]
     why_: str
 
+    def refit(self, X: Any, y: Any, sample_weight: Any = None, **beside: Any) -> Self:
+        """A new estimator with this choice fitted to other rows, such as all rows after a part was judged.
+
+        There is no search: the laws, their shares and what is said of the choice (`leaderboard_`, `why_`)
+        stay those of this one; what each law learns is learned again. `beside`: what else `fit` was given.
+        Warns and raises as `fit` does.
+        """
+        check_is_fitted(self)
+        new: Self = clone(self)
+        read = new._read(X, y, sample_weight, beside)
+        search = new._search(read.rows, read.judge, new._key_seed(new.random_state))
+        search.total, search.best = len(self._members), float(self.leaderboard_["log_density"].max())
+        contenders: dict[str, Contender] = {}
+        for member in self._members:
+            base = base_of(member.name)
+            if base in REGISTRY and base not in contenders:
+                contenders[base] = Contender(base, REGISTRY[base], change=member.change)
+                search.refit(contenders[base], self._models[member.model])
+        new._judged(list(contenders.values()), read)
+        for member in self._members:
+            if member.name not in contenders:
+                contenders[member.name] = new._shaped(member.name, contenders, search, read)
+            contenders[member.name].share = member.share
+        new._keep_members(list(contenders.values()), read.encoder, read.rows)
+        for name in TOLD:
+            setattr(new, name, getattr(self, name))
+        new._settle(list(contenders.values()), read, self)
+        return new
+
+    @abstractmethod
+    def _read(self, X: Any, y: Any, sample_weight: Any, beside: Mapping[str, Any]) -> Reading:
+        """The table and its target as candidates take them. Raises InputError."""
+
+    def _judged(self, contenders: Sequence[Contender], read: Reading) -> None:
+        """Bring what candidates say of the judged rows into the form in which it is mixed."""
+        for contender in contenders:
+            if contender.left_out is not None:
+                contender.left_out = self._as_judged(contender.left_out, read)
+
+    @abstractmethod
+    def _as_judged(self, left_out: Any, read: Reading) -> Any:
+        """What one candidate says of the judged rows, as it is mixed."""
+
+    @abstractmethod
+    def _shaped(
+        self, name: str, contenders: Mapping[str, Contender], search: Search, read: Reading
+    ) -> Contender:
+        """The contender of this name that is learned from the rows alone, or on another one."""
+
+    @abstractmethod
+    def _settle(self, contenders: Sequence[Contender], read: Reading, former: Any) -> None:
+        """What a class keeps beside the members: of its target, and how the whole is calibrated.
+
+        A refit takes the calibration of the `former` estimator, whose laws it has.
+        """
+
     def _search(self, rows: TrainingRows, judge: Judge, seed: int) -> Search:
         """A search over these rows, whose clock has begun."""
         budget = None if self.time_budget is None else float(self.time_budget)
@@ -65,10 +134,10 @@ class Auto(TableEstimator):
             watchers.append(say)
         return Search(rows, judge, seed, Clock(budget), watchers)
 
-    def _keep(
-        self, contenders: Sequence[Contender], encoder: TableEncoder, search: Search, figures: dict[str, Any]
+    def _keep_members(
+        self, contenders: Sequence[Contender], encoder: TableEncoder, rows: TrainingRows
     ) -> None:
-        """Keep the members, the leaderboard and the sentence; then record how the search went."""
+        """Keep the laws that have a share, each fitted model once."""
         chosen = sorted((c for c in contenders if c.share > 0.0), key=lambda c: -c.share)
         by_name = {c.name: c for c in contenders}
         models: list[Any] = []
@@ -83,13 +152,18 @@ class Auto(TableEstimator):
             place = next(i for i, known in enumerate(models) if known is base.model)
             members.append(Member(contender.name, place, base.change, contender.local, contender.share))
         self._keep_encoder(encoder)
-        rows = search.rows
         source = as_source(rows.table, None, rows.weight, estimator_name=type(self).__name__)
         self._keep_known_rows(source, encoder)
         self._models, self._members = tuple(models), tuple(members)
         self.holds_training_rows_ = True  # for explanations; and for gaps those of the models
         self.holds_residuals_ = any(member.local is not None for member in members)
         self.weights_ = {member.name: member.share for member in members}
+
+    def _keep(
+        self, contenders: Sequence[Contender], encoder: TableEncoder, search: Search, figures: dict[str, Any]
+    ) -> None:
+        """Keep the members, the leaderboard and the sentence; then record how the search went."""
+        self._keep_members(contenders, encoder, search.rows)
         self.leaderboard_ = leaderboard(contenders, search.rows.weight, figures)
         self.why_ = why(contenders, search)
         inside = [c for c in contenders if c.is_in]
@@ -101,6 +175,24 @@ class Auto(TableEstimator):
         ]
         status = Status.STOPPED if search.clock.stopped else Status.COMPLETED
         self._record_fit(FitResult(None, trace, status, len(trace)))
+        self.stop_reason_ = how_it_ended(search.clock, contenders)
+
+    def describe(self) -> str:
+        """Why these laws were chosen, and the best of the leaderboard, as text."""
+        check_is_fitted(self)
+        board = self.leaderboard_
+        judged = board[board["log_density"].notna()].head(MOST_LINES)
+        columns = (judged[name] for name in ("candidate", "log_density", "standard_error", "weight"))
+        rows = [
+            (str(name), f"{value:.3f}", f"{error:.3f}", f"{share:.2f}" if share else "")
+            for name, value, error, share in zip(*columns, strict=True)
+        ]
+        width = max(len(row[0]) for row in rows)
+        lines = [f"{'law'.ljust(width)}  nats a row   error  share"]
+        lines += [f"{a.ljust(width)}  {b:>10}  {c:>6}  {d:>5}".rstrip() for a, b, c, d in rows]
+        n_more = len(board) - len(judged)
+        out = [f"and {n_more} more, which are behind or were out of reach"] if n_more else []
+        return "\n".join(["Choice by evidence", *(f"  {line}" for line in [*lines, *out]), "", self.why_])
 
     def _screened(
         self, learned: Learned, source: Source, target: FloatArray, *, labels: bool
@@ -125,7 +217,7 @@ class Auto(TableEstimator):
         table = read_input(X, name)
         return self._encode(table), self._encoder.rows_kept(table, name)
 
-    def _said(self, method: str, table: InputTable) -> dict[tuple[int, bool], Any]:
+    def _said(self, method: str, table: InputTable, **beside: Any) -> dict[tuple[int, bool], Any]:
         """The answers of the mixed models to `method` (such as "predict_proba") for the rows of a table.
 
         The key is a model's place in `_models` and whether it sees columns under the inverse hyperbolic sine.
@@ -138,29 +230,65 @@ class Auto(TableEstimator):
                 key = member.model, member.change is not None
                 if member.model >= 0 and key not in out:
                     own = table if member.change is None else member.change(table)
-                    out[key] = getattr(self._models[member.model], method)(own)
+                    out[key] = getattr(self._models[member.model], method)(own, **beside)
         return out
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_members")
 
 
+class Reading(NamedTuple):
+    """A table as candidates take it; `kind` is that of its target, `classes` (C,) are those of labels."""
+
+    rows: TrainingRows
+    encoder: TableEncoder
+    judge: Judge
+    kind: str
+    is_constant: bool = False
+    classes: Any = None
+
+
+def base_of(name: str) -> str:
+    """The name of the candidate on which a law stands; a forest for numbers stands on the constant one."""
+    return "constant" if name == FOREST else name.removesuffix(LOCAL)
+
+
+def how_it_ended(clock: Clock, contenders: Sequence[Contender]) -> str:
+    """How a search ended, a sentence for a person."""
+    if clock.stopped:
+        return "Stopped on request (Ctrl-C or a callback); the best so far is kept."
+    late = [c.name for c in contenders if c.why_out == NO_TIME]
+    if late or (clock.budget is not None and clock.is_over()):
+        what = f"; {len(late)} of {len(contenders)} candidates had no turn" if late else ""
+        return f"The time budget of {clock.budget:g} s is used{what}: raise `time_budget` for more."
+    return "All candidates were weighed."
+
+
 def read_rows(
-    part: Any, encoder: TableEncoder, y: FloatArray, target: Any, scaled: FloatArray, name: str
+    part: Any,
+    encoder: TableEncoder,
+    y: FloatArray,
+    target: Any,
+    scaled: FloatArray,
+    name: str,
+    beside: Mapping[str, FloatArray] | None = None,
 ) -> TrainingRows:
     """A part's rows in canonical form: rows of weight 0 gone, equal rows one with their weights added.
 
-    y (N,) and `target` (N,) are kept as they are; rows are told apart by the target as it is `scaled` (N,).
+    y (N,), `target` (N,) and arrays `beside` (N,) are kept as they are; rows are told apart by the target as
+    it is `scaled` (N,) and by what is beside it.
     """
     table = read_input(part.X, name)
     X = encoder.as_scaled(table, name, warn=False)
-    rows = canonical_rows(X, scaled[:, None], part.weight)
+    beside = beside or {}
+    rows = canonical_rows(X, np.column_stack([scaled, *beside.values()]), part.weight)
     kept = np.flatnonzero(rows.order >= 0)[::-1]
     index = np.empty(len(rows.X), np.intp)
     index[rows.order[kept]] = kept  # of equal rows the first
     looked_at = encoder.rows_kept(table, name)
     seen: FloatArray = with_a_column(rows.X).astype(np.float64)
-    return TrainingRows(looked_at.take(index), seen, y[index], target[index], rows.weight)
+    own = {word: values[index] for word, values in beside.items()}
+    return TrainingRows(looked_at.take(index), seen, y[index], target[index], rows.weight, own)
 
 
 def in_memory(source: Any, name: str) -> Any:

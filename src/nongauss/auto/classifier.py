@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Literal, Self
 
@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from nongauss.auto.base import Auto, in_memory, read_rows
+from nongauss.auto.base import Auto, Reading, in_memory, read_rows
 from nongauss.auto.calibration import LabelCalibration, fit_labels, no_calibration
 from nongauss.auto.candidates import GRADES, LABELS, MOST_JUDGED, ClassShares, candidates_for
 from nongauss.auto.forest_classes import fit_forest_classes
@@ -130,8 +130,24 @@ class AutoClassifier(ProbabilityClassifierMixin, Auto):
         A row of weight 2 counts as the row twice, one of weight 0 is not there; the order of rows is
         irrelevant. Warns if the search was stopped. Raises ValueError.
         """
+        read = self._read(X, y, sample_weight, {})
+        rows = read.rows
+        search = self._search(rows, read.judge, self._key_seed(self.random_state))
+        chosen = candidates_for(read.kind, len(rows), rows.X.shape[1], self.candidates)
+        contenders = search.run(chosen, screen=self.candidates == "auto")
+        self._judged(contenders, read)
+        if self.candidates == "auto":
+            contenders += self._forest(search, len(read.classes))
+        give_shares(contenders, rows.weight)
+        figures = {c.name: _figures(c.left_out, rows) for c in contenders if c.left_out is not None}
+        self._keep(contenders, read.encoder, search, figures)
+        self._settle(contenders, read, None)
+        return self
+
+    def _read(self, X: Any, y: Any, sample_weight: Any, beside: Mapping[str, Any]) -> Reading:
+        """The table and its labels as candidates take them."""
         check_parameters(self)
-        seed, name = self._key_seed(self.random_state), type(self).__name__
+        name = type(self).__name__
         source = as_source(X, y, sample_weight, estimator_name=name)
         part = in_memory(source, name)
         ordered = self._is_ordered(part.y)
@@ -144,22 +160,24 @@ class AutoClassifier(ProbabilityClassifierMixin, Auto):
             target = pd.Categorical(target, categories=list(classes), ordered=True)
         encoder = self._screened(learned, source, codes, labels=not ordered)
         rows = read_rows(part, encoder, codes, target, codes, name)
-        kind = GRADES if ordered else LABELS
-        search = self._search(rows, partial(_log_prob, classes), seed)
-        chosen = candidates_for(kind, len(rows), rows.X.shape[1], self.candidates)
-        contenders = search.run(chosen, screen=self.candidates == "auto")
-        for contender in contenders:
-            if contender.left_out is not None:
-                contender.left_out = contender.left_out.of(classes)
-        if self.candidates == "auto":
-            contenders += self._forest(search, len(classes))
-        give_shares(contenders, rows.weight)
-        self.classes_, self.target_kind_ = classes, kind
-        self._calibration = self._calibrated(contenders, rows)
-        self.calibration_, self.temperature_ = self._calibration.form, self._calibration.temperature
-        figures = {c.name: _figures(c.left_out, rows) for c in contenders if c.left_out is not None}
-        self._keep(contenders, encoder, search, figures)
-        return self
+        kind, judge = GRADES if ordered else LABELS, partial(_log_prob, classes)
+        return Reading(rows, encoder, judge, kind, classes=classes)
+
+    def _as_judged(self, left_out: Any, read: Reading) -> FloatArray:
+        found: FloatArray = left_out.of(read.classes)
+        return found
+
+    def _settle(self, contenders: Sequence[Contender], read: Reading, former: Any) -> None:
+        self.classes_, self.target_kind_ = read.classes, read.kind
+        same = former is not None and np.array_equal(former.classes_, read.classes)
+        found = former._calibration if same else self._calibrated(contenders, read.rows)
+        self._calibration, self.calibration_, self.temperature_ = found, found.form, found.temperature
+
+    def _shaped(
+        self, name: str, contenders: Mapping[str, Contender], search: Search, read: Reading
+    ) -> Contender:
+        (made,) = self._forest(search, len(read.classes))
+        return made
 
     @by_parts
     def predict(self, X: Any) -> NDArray[Any]:

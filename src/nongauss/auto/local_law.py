@@ -1,8 +1,9 @@
 """The local law: what is left of a base law's shape, learned where the row lies.
 
 Let z_i = Phi^-1(F_i(y_i)) be the normal scores of the training rows, F_i the base's distribution function
-that was left without its row; of a Gaussian base they are its standardised residuals. With w_i(x) the weights
-of a forest on (x, m, s), m and s the base's mean and standard deviation, the score of a new row has the law
+that was left without its row; of a Gaussian base, or a mixture of some, they are its standardised
+residuals. With w_i(x) the weights of a forest on (x, m, s), m and s the base's mean and standard deviation,
+the score of a new row has the law
 
     g(z | x) = (1 - a) sum_i w_i(x) N(z; z_i, h(x)^2) + a N(z; 0, 1),
 
@@ -16,7 +17,7 @@ from __future__ import annotations
 
 import math
 from itertools import product
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +30,7 @@ from nongauss.predictive.distribution import FloatArray, PredictiveDistribution
 from nongauss.predictive.mixture import (
     GaussianMixtureDistribution,
     mixed_gaussians,
+    of_scores,
     standard_normal,
 )
 from nongauss.predictive.recalibrated import reach_of, recalibrated, score_interval
@@ -78,9 +80,10 @@ class LocalLaw(NamedTuple):
         """The law from weights (N, n_rows)."""
         spread = _spread(W, self.scores) if self.is_relative else np.ones(W.shape[0])
         near = _kernels(W, self.scores, self.band * spread)
-        plain = standard_normal(W.shape[0])
-        shares = np.array([1.0 - self.base_share, self.base_share])
-        return recalibrated(base, mixed_gaussians([near, plain], np.tile(shares[:, None], W.shape[0])))
+        shares = np.tile([[1.0 - self.base_share], [self.base_share]], W.shape[0])
+        if _has_own_scale(base):
+            return mixed_gaussians([of_scores(_one_gaussian(base), near), base], shares)
+        return recalibrated(base, mixed_gaussians([near, standard_normal(W.shape[0])], shares))
 
 
 class LocalFit(NamedTuple):
@@ -142,6 +145,10 @@ class _Seen(NamedTuple):
 
 def _seen(left_out: PredictiveDistribution, y: FloatArray, seed: int) -> _Seen:
     """The scores of targets y (N,); between the sides of a jump one is drawn evenly by probability."""
+    if _has_own_scale(left_out):
+        sd = left_out.std
+        score = (y - left_out.mean) / sd
+        return _Seen(score, score, score, np.exp(left_out.log_prob(y) + np.log(sd)), -np.log(sd))
     reach = reach_of(left_out)
     at = score_interval(left_out, y)
     sign = np.where(at.low > 0.0, -1.0, 1.0)  # to the side where both numbers are small
@@ -153,6 +160,26 @@ def _seen(left_out: PredictiveDistribution, y: FloatArray, seed: int) -> _Seen:
     plain = np.where(at.jumps, mass, bell)
     log_rest = left_out.log_prob(y) - np.log(np.maximum(plain, SMALLEST))
     return _Seen(score, at.low, at.high, plain, log_rest)
+
+
+def _has_own_scale(base: PredictiveDistribution) -> TypeGuard[GaussianMixtureDistribution]:
+    """Are the scores of a base its residuals in standard deviations?
+
+    Those of a mixture of Gaussians are, such as of an average of two processes or of a noise that is not
+    quite known: it is near one Gaussian, and the local law stays a mixture of Gaussians, whose moments and
+    quantiles are had at once. The share of the base is the mixture itself.
+    """
+    return isinstance(base, GaussianMixtureDistribution) and base.n_components > 1
+
+
+def _one_gaussian(base: GaussianMixtureDistribution) -> GaussianMixtureDistribution:
+    """The Gaussian of the same mean and variance in each row."""
+    mean, variance = base.mean[:, None], base.variance[:, None]
+
+    def components(rows: NDArray[np.intp]) -> tuple[FloatArray, FloatArray, FloatArray]:
+        return np.zeros((len(rows), 1)), mean[rows, None], np.sqrt(variance[rows, None])
+
+    return GaussianMixtureDistribution(mean, variance, components, squeeze=True, n_components=1)
 
 
 def _chosen(W: csr_array, seen: _Seen, weight: FloatArray) -> tuple[FloatArray, tuple[float, bool, float]]:

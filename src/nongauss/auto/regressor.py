@@ -4,28 +4,24 @@ from __future__ import annotations
 
 import numbers
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from sklearn.base import RegressorMixin
 
-from nongauss.auto.base import Auto, in_memory, read_rows
+from nongauss.auto.base import FOREST, LOCAL, Auto, Reading, base_of, in_memory, read_rows
 from nongauss.auto.calibration import ScoreMixture, fit_scores
 from nongauss.auto.candidates import (
     COUNT,
-    DENSITIES,
     MOST_JUDGED,
     POSITIVE,
     REAL,
-    REGISTRY,
-    UNIT,
-    UNIT_WITH_ENDS,
-    ZEROS,
     Candidate,
     candidates_for,
 )
+from nongauss.auto.kinds import said_kind, target_kind
 from nongauss.auto.limits import Limits, limits_of, no_limits
 from nongauss.auto.local_law import LocalLaw, fit_local
 from nongauss.auto.search import Contender, Search, TrainingRows, give_shares
@@ -44,16 +40,11 @@ from nongauss.estimator.conformal import scored
 from nongauss.estimator.gaps import labelled_as
 from nongauss.predictive.combined import mixture
 from nongauss.predictive.distribution import FloatArray, PredictiveDistribution
-from nongauss.tables.column import ColumnKind
 from nongauss.tables.learn import as_source, learn
 from nongauss.tables.target import target_of, validate_target
-from nongauss.tables.target_kinds import understand_target
 
 FEWEST_LOCAL = 30
 """Rows from which a local law can be learned."""
-
-FOREST = "forest"
-"""The local law of the constant one: the forest's own conditional law."""
 
 N_DRAWS = 64
 """Draws a row for the continuous ranked probability score in the leaderboard."""
@@ -83,6 +74,9 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
         Names from `leaderboard_`, to weigh these only.
     calibrate : bool, default True
         Whether laws may have a local shape, and the whole the calibration that rows left out ask for.
+    kind : {"auto", "real", "positive", "zeros", "share", "count"}, default "auto"
+        What the target is: real numbers; numbers above 0; above 0 with exact zeros; within 0 and 1; counts.
+        "auto": by its look. Of counts laws of real numbers, rounded, are weighed as well.
     keep_columns : {"auto", "all"} or list of str, default "auto"
         Of a table with more columns than rows, which are looked at: see `SparseGPRegressor`.
     callbacks : list of callables, default None
@@ -140,6 +134,7 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
         time_budget: Budget = None,
         candidates: Names = "auto",
         calibrate: bool = True,
+        kind: Literal["auto", "real", "positive", "zeros", "share", "count"] = "auto",
         *,
         keep_columns: Columns = "auto",
         callbacks: Callbacks = None,
@@ -150,21 +145,43 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
         self.time_budget = time_budget
         self.candidates = candidates
         self.calibrate = calibrate
+        self.kind = kind
         self.keep_columns = keep_columns
         self.callbacks = callbacks
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, exposure: Any = None) -> Self:
         """Fit to a table X (N, D) in memory and targets y (N,).
 
         A row of weight 2 counts as the row twice, one of weight 0 is not there; the order of rows is
-        irrelevant. Warns if the target is constant or the search was stopped. Raises ValueError.
+        irrelevant. `exposure` (N,), for counts: the time, area or number at risk behind each count. Warns if
+        the target is constant or the search was stopped. Raises ValueError.
         """
+        read = self._read(X, y, sample_weight, {"exposure": exposure})
+        rows = read.rows
+        chosen = candidates_for(read.kind, len(rows), rows.X.shape[1], self.candidates)
+        if read.is_constant:
+            chosen = _only_constant(chosen)
+        search = self._search(rows, read.judge, self._key_seed(self.random_state))
+        contenders = search.run(chosen, screen=self.candidates == "auto")
+        self._judged(contenders, read)
+        if self.calibrate and not read.is_constant:
+            contenders += self._local_laws(contenders, search)
+        give_shares(contenders, rows.weight)
+        figures = {c.name: _figures(c.left_out, rows) for c in contenders if c.left_out is not None}
+        self._keep(contenders, read.encoder, search, figures)
+        self.why_ += self._limits.why()
+        self._settle(contenders, read, None)
+        return self
+
+    def _read(self, X: Any, y: Any, sample_weight: Any, beside: Mapping[str, Any]) -> Reading:
+        """The table and its target as candidates take them."""
         check_parameters(self)
-        seed, name = self._key_seed(self.random_state), type(self).__name__
-        source = as_source(X, y, sample_weight, estimator_name=name)
+        name = type(self).__name__
+        given = {word: values for word, values in beside.items() if values is not None}
+        source = as_source(X, y, sample_weight, estimator_name=name, **given)
         part = in_memory(source, name)
         learned = learn(source, name, partial(target_of, name))
         Y, _ = validate_target(part.y, len(part.weight), name, warn=False)
@@ -172,55 +189,77 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
             raise InputError(f"y has {Y.shape[1]} outputs, {name} takes one; fit one model for each.")
         scaler = learned.target.scaler()
         scaled = scaler.transform(Y)[:, 0]
+        kept = {word: np.asarray(part.beside[word], np.float64) for word in given}
         encoder = self._screened(learned, source, Y[:, 0], labels=False)
-        rows = read_rows(part, encoder, Y[:, 0], Y[:, 0], scaled, name)
-        kind = target_kind(rows.y, self.candidates)
-        chosen = candidates_for(kind, len(rows), rows.X.shape[1], self.candidates)
-        if scaler.constant[0]:
-            chosen = _only_constant(chosen)
+        rows = read_rows(part, encoder, Y[:, 0], Y[:, 0], scaled, name, kept)
+        kind = COUNT if given else self._kind_of(rows.y)
         self._limits = limits_of(rows.y, rows.weight) if kind in (REAL, POSITIVE) else no_limits()
-        search = self._search(rows, partial(_log_prob, self._limits), seed)
-        contenders = search.run(chosen, screen=self.candidates == "auto")
-        for contender in contenders:
-            if contender.left_out is not None:
-                contender.left_out = self._limits.law(contender.left_out)
-        if self.calibrate and not scaler.constant[0]:
-            contenders += self._local_laws(contenders, search)
-        give_shares(contenders, rows.weight)
-        whole = _left_out(contenders)
-        judged = rows.first(len(whole))
-        found = fit_scores(whole, judged.y, judged.weight) if self.calibrate else None
-        self._calibration = found
-        self._range = (float(rows.y.min()), float(rows.y.max()))
-        self.target_kind_ = kind
-        figures = {c.name: _figures(c.left_out, rows) for c in contenders if c.left_out is not None}
-        self._keep(contenders, encoder, search, figures)
-        self.why_ += self._limits.why()
-        whole = whole if found is None else found.law(whole)
-        self._conformal_scores = scored(whole, judged.y, weight=judged.weight, held_out=False)
-        return self
+        judge = partial(_log_prob, self._limits)
+        return Reading(rows, encoder, judge, kind, bool(scaler.constant[0]))
+
+    def _as_judged(self, left_out: Any, read: Reading) -> PredictiveDistribution:
+        law: PredictiveDistribution = self._limits.law(left_out)
+        return law
+
+    def _kind_of(self, y: FloatArray) -> str:
+        """The kind of target: as it was said, by the candidates that were named, or by its look."""
+        if self.kind == "auto":
+            return target_kind(y, self.candidates)
+        kind, low, high = said_kind(self.kind, y)
+        whole = kind != COUNT or bool((y == np.round(y)).all())
+        if not (y.min() >= low and y.max() <= high and whole):
+            raise InputError(
+                f"y holds {y.min():g} to {y.max():g}, which are no numbers of kind {self.kind!r}; give "
+                "kind='real' or 'auto'."
+            )
+        return kind
 
     @by_parts
-    def predict(self, X: Any, return_std: bool = False) -> Any:
+    def predict(self, X: Any, return_std: bool = False, exposure: Any = None) -> Any:
         """Mean of y for each row: (N,). With `return_std`, also its standard deviation.
 
         Where a mean lies beyond nearly all of its own law and of the training targets, as that of e^f may,
         the median is given and warned of.
         """
-        law = self.predict_distribution(X)
+        law = self.predict_distribution(X, exposure)
         mean = _usable_mean(law, *self._range)
         return (mean, law.std) if return_std else mean
 
-    def predict_distribution(self, X: Any) -> PredictiveDistribution:
-        """The whole distribution of y for each row: the mixture of the chosen laws."""
+    def predict_distribution(self, X: Any, exposure: Any = None) -> PredictiveDistribution:
+        """The whole distribution of y for each row, a mixture of the chosen laws; `exposure` as in `fit`."""
         encoded, table = self._encode_and_read(X)
-        said = self._said("predict_distribution", table)
+        said = self._said(
+            "predict_distribution", table, **({} if exposure is None else {"exposure": exposure})
+        )
         laws = []
         for member in self._members:
             law = self._limits.law(said[member.model, member.change is not None])
             laws.append(member.local.law(encoded, law) if isinstance(member.local, LocalLaw) else law)
         law = mixture(laws, [member.share for member in self._members])
-        return labelled_as(X, law if self._calibration is None else self._calibration.law(law))
+        whole: PredictiveDistribution = law if self._calibration is None else self._calibration.law(law)
+        named: PredictiveDistribution = labelled_as(X, whole)
+        return named
+
+    def _settle(self, contenders: Sequence[Contender], read: Reading, former: Any) -> None:
+        whole, rows = _left_out(contenders), read.rows
+        judged = rows.first(len(whole))
+        if former is not None:
+            self._calibration = former._calibration
+        else:
+            self._calibration = fit_scores(whole, judged.y, judged.weight) if self.calibrate else None
+        whole = whole if self._calibration is None else self._calibration.law(whole)
+        self._conformal_scores = scored(whole, judged.y, weight=judged.weight, held_out=False)
+        self._range = (float(rows.y.min()), float(rows.y.max()))
+        self.target_kind_ = read.kind if former is None else former.target_kind_
+
+    def _shaped(
+        self, name: str, contenders: Mapping[str, Contender], search: Search, read: Reading
+    ) -> Contender:
+        base = contenders[base_of(name)]
+        made = Contender(name, base.candidate, change=base.change, base=base.name)
+        rows = search.rows.first(MOST_JUDGED)
+        search.timed(made, partial(self._add_local, made, base, rows, search.seed, name != FOREST))
+        return made
 
     def _local_laws(self, contenders: Sequence[Contender], search: Search) -> list[Contender]:
         """Contenders whose shape is the local law of another's residuals."""
@@ -229,7 +268,7 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
             return []
         out = []
         for base, with_base in _bases(contenders, rows):
-            name = f"{base.name}, local law" if with_base else FOREST
+            name = base.name + LOCAL if with_base else FOREST
             made = Contender(name, base.candidate, change=base.change, base=base.name)
             out.append(made)
             if not search.clock.has_time_for(1.0, reserve=0.05):
@@ -253,29 +292,6 @@ def _left_out(contenders: Sequence[Contender]) -> PredictiveDistribution:
     """The mixture of the chosen laws at the judged rows, each left without its row."""
     chosen = [c for c in contenders if c.share > 0.0]
     return mixture([c.left_out for c in chosen], [c.share for c in chosen])
-
-
-def target_kind(y: FloatArray, names: Any = "auto") -> str:
-    """The kind of target that numbers y (N,) are, by which candidates are chosen: counts, shares, ...
-
-    Candidates that a person names, all of them laws with a density, go before the look of the numbers.
-    """
-    kind = understand_target(y).kind
-    plain = POSITIVE if y.min() > 0.0 else REAL
-    if not isinstance(names, str) and len(names) and all(_has_density(name) for name in names):
-        return UNIT if plain == POSITIVE and y.max() < 1.0 else plain
-    if kind is ColumnKind.COUNT:
-        return COUNT
-    if kind is ColumnKind.ZEROS:
-        return ZEROS
-    if kind is ColumnKind.SHARE and y.max() <= 1.0:
-        return UNIT if y.min() > 0.0 and y.max() < 1.0 else UNIT_WITH_ENDS
-    return plain
-
-
-def _has_density(name: Any) -> bool:
-    """Is this the name of a candidate for numbers with a density?"""
-    return name in REGISTRY and not REGISTRY[name].kinds.isdisjoint(DENSITIES)
 
 
 def _only_constant(chosen: Sequence[Candidate]) -> list[Candidate]:

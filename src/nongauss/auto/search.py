@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -32,6 +32,9 @@ many are kept at most."""
 RESERVE = 0.25
 """Share of the time budget that is kept for what comes after the fits."""
 
+NO_TIME = "no time left for it"
+"""Why a candidate is out that the time budget left none for."""
+
 SCREEN_LEAVES = 0.7
 """Share of the time budget from which on the screen takes no more."""
 
@@ -43,7 +46,8 @@ FAILED = (InputError, ArithmeticError, np.linalg.LinAlgError, ValueError)
 class TrainingRows:
     """Distinct rows in an order by their content: the table, its encoding X (N, D), and the targets.
 
-    `y` (N,): numbers, or the number of each row's class; `target` (N,) what estimators are fitted to.
+    `y` (N,): numbers, or the number of each row's class; `target` (N,) what estimators are fitted to;
+    `beside` arrays (N,) that they are given by name, such as `exposure`.
     """
 
     table: InputTable
@@ -51,6 +55,7 @@ class TrainingRows:
     y: FloatArray
     target: Any
     weight: FloatArray
+    beside: Mapping[str, FloatArray] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.y)
@@ -60,7 +65,10 @@ class TrainingRows:
         if n >= len(self):
             return self
         rows = np.arange(n)
-        return TrainingRows(self.table.take(rows), self.X[:n], self.y[:n], self.target[:n], self.weight[:n])
+        own = {name: values[:n] for name, values in self.beside.items()}
+        return TrainingRows(
+            self.table.take(rows), self.X[:n], self.y[:n], self.target[:n], self.weight[:n], own
+        )
 
 
 @dataclass
@@ -198,9 +206,22 @@ class Search:
             self.best = max(self.best, float(np.average(contender.log_density, weights=judged)))
         self.tell()
 
+    def refit(self, contender: Contender, former: Any) -> None:
+        """Fit a contender to all rows, from where a `former` fit of the same candidate came to.
+
+        Raises InputError where it cannot be fitted.
+        """
+        found = self._attempt(contender, self.rows, former=former)
+        contender.model, contender.left_out, contender.log_density, contender.why_out = found
+        if contender.model is None:
+            raise InputError(f"{contender.name!r} could not be fitted again: {contender.why_out}.")
+        self.done += 1
+        self.total = max(self.total, self.done)
+        self.tell()
+
     def _no_time(self) -> str:
         """Why a candidate was not fitted where the search is to end."""
-        return "stopped before its turn" if self.clock.stopped else "no time left for it"
+        return "stopped before its turn" if self.clock.stopped else NO_TIME
 
     def timed(self, contender: Contender, work: Callable[[], None]) -> None:
         """Do what gives a contender its law, and note the time; Ctrl-C leaves it out and ends the search."""
@@ -211,6 +232,9 @@ class Search:
             self.clock.stopped = True
             contender.why_out = "stopped (Ctrl-C)"
         contender.seconds = self.clock.seconds - begin
+        self.done += 1
+        self.total = max(self.total, self.done)
+        self.tell()
 
     def tell(self) -> None:
         """Let those who watch know how far it is; one that returns True ends the search."""
@@ -220,20 +244,22 @@ class Search:
             self.clock.stopped = True
 
     def _attempt(
-        self, contender: Contender, rows: TrainingRows, is_screen: bool = False
+        self, contender: Contender, rows: TrainingRows, is_screen: bool = False, former: Any = None
     ) -> tuple[Any, Any, FloatArray | None, str]:
         """The fitted model, what it says of rows without them, log densities, and why there are none."""
         candidate = _of(contender)
         build = candidate.quick if is_screen and candidate.quick is not None else candidate.build
         try:
             model = build(self.seed, len(rows)).set_params(callbacks=[self._is_enough])
+            if former is not None and candidate.resume is not None:
+                candidate.resume(model, former)
             table = rows.table if contender.change is None else contender.change(rows.table)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                model.fit(table, rows.target, sample_weight=rows.weight)
+                model.fit(table, rows.target, sample_weight=rows.weight, **rows.beside)
                 judged = rows.first(MOST_JUDGED)
                 own = table.take(np.arange(len(judged))) if len(judged) < len(rows) else table
-                left_out = candidate.left_out(model, own, judged.target, judged.weight)
+                left_out = candidate.left_out(model, own, judged.target, judged.weight, **judged.beside)
                 log_density = self.judge(left_out, judged)
             model.set_params(callbacks=None)
         except KeyboardInterrupt:

@@ -47,7 +47,7 @@ def demo(*, seed: options.Seed = 0, outputs: options.Outputs, talk: options.Talk
         model = choose.build_model(table.choice, seed=seed, callbacks=here.callbacks)
         outcome = judge.fit_and_judge(model, table, seed=seed, step=here.step)
         outcome, rival = beside_gaussian(outcome, table, seed)
-        outcome.final.about_ = about_of(outcome, table, "auto")
+        outcome.final.about_ = about_of(outcome, table, "sparse_gp")
         pictures = [(CAPTION, picture(outcome.judged, rival, table))]
         fit_and_report.finish(here, outcome, table, outputs, TITLE, pictures)
 
@@ -86,9 +86,11 @@ def fit(
         if engine == "dask":
             here.aside(stack.enter_context(out_of_core.dask_client(scheduler)))
         held_out, declared = declared_split(*apart, declared)
-        table = load_rows(engine, data, target or "", choices, declared)
+        why_single = "" if checkpoint is None else "--checkpoint keeps the fit of one"
+        table = load_rows(engine, data, target or "", choices, declared, why_single)
         check_outputs(outputs, [data])
-        how: dict[str, Any] = {"max_epochs": choices.max_epochs, "callbacks": here.callbacks}
+        callbacks = here.of_search() if table.choice.model == "auto" else here.callbacks
+        how: dict[str, Any] = {"max_epochs": choices.max_epochs, "callbacks": callbacks}
         estimator = choose.build_model(table.choice, seed=choices.seed, **how)
         here.say(f"{table.before}\n")
         fit_and_report.keep_compiled()
@@ -193,7 +195,8 @@ def compare(
         from nongauss.report.comparison import comparison_text
 
         here.step(f"reading {data.name}")
-        table = load_rows("memory", data, target or "", choices, declared)
+        by_itself = "each is compared by itself"
+        table = load_rows("memory", data, target or "", choices, declared, by_itself)
         here.say(f"{table.before}\n")
         is_open = choices.model == "auto"
         ours = choose.family(table.choice, table.kind, table.y) if is_open else [table.choice]

@@ -127,6 +127,12 @@ class Before:
     def _on_model(self) -> str:
         """The model, and the options that choose another."""
         text = in_words(self.choice)
+        if self.choice.model == "auto":
+            others = [in_words(choice) for choice in self.candidates if choice != self.choice]
+            near = f" (near, by --kind: {'; '.join(others)})" if others else ""
+            return f"{text}{near}; --model NAME or --set likelihood=NAME for one alone."
+        if self.choice.why_single:
+            text += f", alone, since {self.choice.why_single}"
         open_ = [
             option
             for option, what in (
@@ -146,6 +152,8 @@ def in_words(choice: Choice) -> str:
     """A choice as a reader sees it."""
     what = {"ordinal": "for grades", "classification": "for labels"}.get(choice.task, "for numbers")
     settings = ", ".join(f"{name}={value}" for name, value in choice.settings.items())
+    if choice.model == "auto":
+        return f"all that suit {what[4:]}, weighed by evidence" + (f", with {settings}" if settings else "")
     return f"{choice.model} {what}" + (f" with {settings}" if settings else "")
 
 

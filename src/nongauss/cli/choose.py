@@ -7,7 +7,7 @@ import difflib
 import importlib
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -34,7 +34,14 @@ MODELS: dict[str, dict[str, tuple[str, str]]] = {
     "rank_factor": {CLASSIFICATION: ("nongauss.rank_factor.classifier", "RankFactorClassifier")},
 }
 
-#: The model and the task that `auto` takes for each kind of target; a kind that is missing here has none.
+#: What weighs all models by evidence, for each task: what `auto` is, wherever it takes what is asked for.
+EVIDENCE = {
+    REGRESSION: ("nongauss.auto.regressor", "AutoRegressor"),
+    CLASSIFICATION: ("nongauss.auto.classifier", "AutoClassifier"),
+    ORDINAL: ("nongauss.auto.classifier", "AutoClassifier"),
+}
+
+#: The single model and the task for each kind of target; a kind that is missing here has none.
 AUTO = {
     ColumnKind.REAL: ("tggm", REGRESSION),
     ColumnKind.CONSTANT: ("tggm", REGRESSION),
@@ -48,17 +55,31 @@ AUTO = {
     ColumnKind.LABEL: ("sparse_gp", CLASSIFICATION),
 }
 
-#: The model that `auto` takes where a task was asked for that is not the one of the target's kind.
+#: What `AutoRegressor` is told where a person has said what the target is.
+KINDS = {
+    ColumnKind.REAL: "real",
+    ColumnKind.POSITIVE: "positive",
+    ColumnKind.TIME: "positive",
+    ColumnKind.ZEROS: "zeros",
+    ColumnKind.COUNT: "count",
+    ColumnKind.SHARE: "share",
+}
+
+#: The single model where a task was asked for that is not the one of the target's kind.
 FOR_TASK = {REGRESSION: "tggm", CLASSIFICATION: "sparse_gp", ORDINAL: "sparse_gp"}
 
 
 @dataclass(frozen=True)
 class Choice:
-    """A model by its short name, its task, and the parameters that differ from the defaults."""
+    """A model by its short name, its task, and the parameters that differ from the defaults.
+
+    "auto" weighs all models by evidence. `why_single`: why it does not, where it was asked for.
+    """
 
     model: str
     task: str = REGRESSION
     settings: Mapping[str, Any] = field(default_factory=dict)
+    why_single: str = ""
 
 
 def choose(
@@ -69,7 +90,7 @@ def choose(
     settings: Mapping[str, Any] | None = None,
     needs: Iterable[str] = (),
 ) -> Choice:
-    """The model for a target column without gaps: what was asked for, else what its kind calls for.
+    """The single model for a target column without gaps: what was asked for, else what its kind calls for.
 
     `model` and `task` are "auto" or names from MODELS and TASKS. `settings` overrule the one that follows
     from the values, a likelihood. `needs`: what `fit` must take beside X and y, such as `exposure`.
@@ -103,12 +124,44 @@ def choose(
     return Choice(model, task, {**usual, **given})
 
 
+def by_evidence(
+    single: Choice,
+    found: TargetKind,
+    settings: Mapping[str, Any],
+    needs: Iterable[str] = (),
+    why_single: str = "",
+) -> Choice:
+    """All models for the task of a single one, to be weighed by evidence; or that one, with the reason.
+
+    `settings` and `needs` are those asked for; `why_single`: a reason that is known already.
+    """
+    if "likelihood" in settings:
+        return single  # it was asked for by name, and one model has it
+    known = _class_of("auto", single.task)().get_params(deep=False)
+    others = [name for name in settings if name not in known]
+    lacks = sorted(frozenset(needs) - _fit_takes("auto", single.task))
+    if others:
+        why_single = f"weighing all models takes no {' and '.join(others)}"
+    elif lacks:
+        why_single = f"weighing all models takes no {' and '.join(lacks)} yet"
+    if why_single:
+        return replace(single, why_single=why_single)
+    told: dict[str, Any] = {"ordered": True} if single.task == ORDINAL else {}
+    if single.task == REGRESSION and found.declared and found.kind in KINDS:
+        told = {"kind": KINDS[found.kind]}
+    return Choice("auto", single.task, {**told, **settings})
+
+
 def candidates(chosen: Choice, found: TargetKind, column: Any, needs: Iterable[str] = ()) -> list[Choice]:
     """The choice, then those for the target's kind and for each kind that is near, without repetitions.
 
-    What weighs models by evidence begins here; without evidence the first is taken.
+    Without evidence the first is taken. Evidence weighs all that serve the task, labels beside grades.
     """
     out = [chosen]
+    if chosen.model == "auto":
+        beside = {ORDINAL: (ORDINAL, CLASSIFICATION)}.get(chosen.task, (chosen.task,))
+        tasks = dict.fromkeys(AUTO[kind][1] for kind, _ in found.near if kind in AUTO)
+        return [*out, *(Choice("auto", task) for task in tasks if task not in beside)]
     known = {_law(chosen)}
     for kind in (found.kind, *(kind for kind, _ in found.near)):
         if kind in AUTO:
@@ -201,7 +254,7 @@ def parameters_of(model: str, task: str) -> dict[str, Any]:
 
 
 def _class_of(model: str, task: str) -> Any:
-    module, class_name = MODELS[model][task]
+    module, class_name = EVIDENCE[task] if model == "auto" else MODELS[model][task]
     return getattr(importlib.import_module(module), class_name)
 
 
@@ -240,7 +293,7 @@ def build_model(
     values: dict[str, Any] = {"random_state": seed}
     if callbacks:
         values["callbacks"] = list(callbacks)
-    if max_epochs is not None:
+    if max_epochs is not None and choice.model != "auto":
         values["max_epochs" if "max_epochs" in known else "max_iter"] = max_epochs
     return model.set_params(**{**values, **choice.settings})
 

@@ -46,6 +46,18 @@ class Command:
         if self.stopped_by is not None:
             raise KeyboardInterrupt
 
+    def of_search(self) -> list[Any]:
+        """Callbacks of a fit that keeps the best so far: Ctrl-C ends its search, and the command goes on."""
+
+        def is_to_end() -> bool:
+            is_asked = self.stopped_by == signal.SIGINT
+            if is_asked:
+                self.stopped_by = None
+            self.raise_if_stopped()
+            return is_asked
+
+        return [of_fit(self.shown, is_to_end)]
+
     def counted(self, done: int, total: int, name: str) -> None:
         """`done` of `total` parts of the step are over, the last being `name`."""
         self.raise_if_stopped()

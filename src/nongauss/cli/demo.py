@@ -50,7 +50,7 @@ def calls(n: int = 1000, seed: int = 0) -> pd.DataFrame:
 
 def demo_table(seed: int = 0) -> Table:
     """The calls as `nongauss fit` takes them."""
-    return prepare(calls(seed=seed), TARGET, source="calls, made by a stated law")
+    return prepare(calls(seed=seed), TARGET, "sparse_gp", source="calls, made by a stated law")
 
 
 def beside_gaussian(outcome: Outcome, table: Table, seed: int) -> tuple[Outcome, Any]:

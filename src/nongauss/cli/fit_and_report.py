@@ -66,6 +66,8 @@ def outcome_text(outcome: Outcome, table: Table) -> str:
     texts = [summary(outcome.final, target=table.target, n_rows=outcome.n_rows)]
     if outcome.metrics:
         texts.append("Held-out rows\n" + text_table(*metric_table(outcome.metrics)))
+    if hasattr(outcome.final, "leaderboard_"):
+        texts.append(outcome.final.describe())
     texts.append("Verdict\n" + "\n".join(f"  {line}" for line in outcome.verdict.lines))
     return "\n\n".join(texts) + "\n"
 
@@ -79,7 +81,16 @@ def outcome_record(outcome: Outcome, table: Table) -> dict[str, Any]:
         **model_record(outcome.final),
         "held_out": outcome.metrics,
         "verdict": outcome.verdict.record(),
+        **_choice_record(outcome.final),
     }
+
+
+def _choice_record(model: Any) -> dict[str, Any]:
+    """Of a model chosen by evidence why, the shares, and what was weighed."""
+    if not hasattr(model, "leaderboard_"):
+        return {}
+    board = model.leaderboard_.set_index("candidate")
+    return {"why": model.why_, "weights": model.weights_, "leaderboard": board}
 
 
 def save_and_report(

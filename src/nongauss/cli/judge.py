@@ -13,6 +13,7 @@ import numpy.typing as npt
 import pandas as pd
 from sklearn.base import clone
 
+from nongauss.auto.base import Auto
 from nongauss.cli.choose import CLASSIFICATION, MODELS, REGRESSION
 from nongauss.cli.declared import spelled, without_gap_values
 from nongauss.cli.read import Declared, Table, prepare
@@ -31,7 +32,13 @@ from nongauss.tables.frame import read_input
 from nongauss.tables.kinds import decode
 from nongauss.tables.target_kinds import NUMBERS
 
-MOST_CELLS_FOR_FOLDS = {"tggm": 200_000, "harmonium": 200_000, "sparse_gp": 60_000, "rank_factor": 60_000}
+MOST_CELLS_FOR_FOLDS = {
+    "tggm": 200_000,
+    "harmonium": 200_000,
+    "sparse_gp": 60_000,
+    "rank_factor": 60_000,
+    "auto": 1_000,
+}
 """Rows times columns of a table that a model is fitted to several times over; more are judged by one part."""
 _MOST_ROWS_AGAIN = 50_000
 _LAST_SHARE = 0.2
@@ -90,7 +97,10 @@ def fit_and_judge(
     found = _judge_folds(with_checkpoint(model, beside) if refit else kept, whole, plan, seed, step)
     forward, warnings = _forward_in_time(model, whole, table, held_out, found)
     step("fitting all rows" if refit else "judging")
-    final = _fitted(kept, whole) if refit else found.model
+    final = found.model
+    if refit:
+        again = isinstance(final, Auto) and len(plan.folds) == 1
+        final = _fitted_again(final, whole) if again else _fitted(kept, whole)
     n_fitted = len(table.y) if refit else len(plan.folds[0][0])
     notes = [_how_judged(plan, len(table.y), refit)]
     return outcome_of(found, final, table, n_fitted, notes, plan.dependence, forward, warnings)
@@ -182,14 +192,18 @@ def outcome_of(
         n_kept=None if kept is None else len(kept),
         dependence=dependence,
         leaks=leaks,
-        other_models=[
-            m for m, tasks in MODELS.items() if m != table.choice.model and table.choice.task in tasks
-        ],
+        other_models=_others(table),
         lowest=scale * float(np.min(table.y)) if numbers else -np.inf,
         warnings=warnings,
     )
     said = verdict(found.scores, found.rivals, setting)
     return Outcome(final, found.model, n_fitted, metrics, found.scores, said, [*notes, *found.notes])
+
+
+def _others(table: Table) -> list[str]:
+    """Names of the models that a person may try instead; none where all were weighed."""
+    own, task = table.choice.model, table.choice.task
+    return [] if own == "auto" else [name for name, tasks in MODELS.items() if name != own and task in tasks]
 
 
 def in_units_of_table(found: Scores, scale: float) -> Scores:
@@ -216,7 +230,10 @@ def _forward_in_time(
         return {}, [f"{warning}."]
     ((train, test),) = split_rows(table, HeldOut(LAST, _LAST_SHARE), 0).folds
     part = whole.take(train)
-    fitted, seconds = fit_timed(model, part.X, part.y, part.taken_by(model.fit))
+    if isinstance(found.model, Auto):
+        fitted, seconds = _fitted_again(found.model, part), None
+    else:
+        fitted, seconds = fit_timed(model, part.X, part.y, part.taken_by(model.fit))
     scale = scale_of(table)
     last, at_random = (
         in_units_of_table(scores, scale) for scores in (scored(fitted, whole.take(test)), found.scores)
@@ -255,6 +272,11 @@ def _fitted(model: Any, whole: Part) -> Any:
     final = model.fit(whole.X, whole.y, **whole.taken_by(model.fit))
     raise_if_stopped(final)
     return final
+
+
+def _fitted_again(chosen: Auto, whole: Part) -> Any:
+    """What evidence has chosen, fitted to these rows: a second search would tell the same."""
+    return chosen.refit(whole.X, whole.y, **whole.taken_by(chosen.fit))
 
 
 def scale_of(table: Table) -> float:

@@ -18,7 +18,7 @@ from nongauss.cli.out_of_core import sampled_table
 from nongauss.cli.read import Declared, Table, load_table
 from nongauss.tables.screen import SAID, is_wide
 
-MOST_ROWS = {"sparse_gp": 50_000, "tggm": 60_000}
+MOST_ROWS = {"sparse_gp": 50_000, "tggm": 60_000, "auto": 10_000}
 """Rows that a model is fitted to in a minute or so of one core; fewer where each class has a function."""
 
 _FEWEST = 5_000
@@ -32,9 +32,18 @@ KEEP = "keep_columns"
 USUAL_EPOCHS, FEWEST_EPOCHS = 400, 40
 
 
-def load_rows(engine: str, data: Path, target: str, choices: Choices, declared: Declared) -> Table:
-    """The table that a fit in memory takes, or the sample by which one past memory is prepared."""
-    what = (data, target, choices.model, choices.task, choices.settings, declared)
+def load_rows(
+    engine: str, data: Path, target: str, choices: Choices, declared: Declared, why_single: str = ""
+) -> Table:
+    """The table that a fit in memory takes, or the sample by which one past memory is prepared.
+
+    `why_single`: why one model is fitted where all could be weighed.
+    """
+    if engine != "memory":
+        why_single = "only a table in memory can have all models weighed"
+    elif choices.max_epochs is not None:
+        why_single = "--max-epochs is of one"
+    what = (data, target, choices.model, choices.task, choices.settings, declared, why_single)
     if engine != "memory":
         return sampled_table(*what)
     table = enough_rows(load_table(*what), choices.most_rows, choices.seed)
@@ -104,7 +113,7 @@ def _noted(table: Table, note: str, settings: Mapping[str, Any]) -> Table:
 
 def _usual(table: Table) -> int:
     most = MOST_ROWS.get(table.choice.model, 0)
-    if table.choice.model == "sparse_gp" and table.choice.task == CLASSIFICATION:
+    if table.choice.model in ("sparse_gp", "auto") and table.choice.task == CLASSIFICATION:
         n_classes = len(pd.unique(np.asarray(table.y)))
         most = max(_FEWEST, most // n_classes) if n_classes > 2 else most
     return most

@@ -25,7 +25,7 @@ ScoredTarget = Annotated[
     str | None, typer.Option("--target", help="Column of the target; by default its name in training.")
 ]
 Model = Annotated[
-    str, typer.Option(help="auto (by the target's kind), tggm, sparse_gp, harmonium or rank_factor.")
+    str, typer.Option(help="auto (all that suit the target, weighed by evidence), tggm, sparse_gp, ...")
 ]
 Task = Annotated[
     str, typer.Option(help="auto (by the target's kind), regression, classification or ordinal.")

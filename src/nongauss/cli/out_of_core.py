@@ -79,14 +79,14 @@ def sampled_table(
     task: str = "auto",
     settings: Iterable[str] = (),
     declared: Declared = NOTHING,
+    why_single: str = "",
 ) -> Table:
     """As `load_table`, from a sample of the rows that depends on their content alone."""
     source = as_source(path)
     encoder = learn(source, "this table").encoder
     found = sample_table(source, Encode(encoder, None, "this table"), MOST_SAMPLED)
-    table = prepare(
-        found.table, target, model, task, settings, declared, source=Path(path).name, codes_as_labels=False
-    )
+    how: dict[str, Any] = {"source": Path(path).name, "codes_as_labels": False, "why_single": why_single}
+    table = prepare(found.table, target, model, task, settings, declared, **how)
     if table.understood.scale != 1.0:
         raise InputError(
             f"The target {target!r} is in percent, which parts are not read as; divide it by 100, "

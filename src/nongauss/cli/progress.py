@@ -136,14 +136,15 @@ def display(*, silent: bool) -> Silent:
     return Bar() if sys.stderr.isatty() else Log(sys.stderr)
 
 
-def of_fit(shown: Silent, check: Callable[[], None] = lambda: None) -> Callable[[Progress], None]:
-    """A callback for an estimator, which may be stopped by what `check` raises.
+def of_fit(shown: Silent, check: Callable[[], bool | None] = lambda: None) -> Callable[[Progress], bool]:
+    """A callback for an estimator, which is stopped by what `check` raises, or ends where it is True.
 
     It is a plain function, since cloning an estimator copies its callbacks, and a bar cannot be copied.
     """
 
-    def move(progress: Progress) -> None:
-        check()
+    def move(progress: Progress) -> bool:
+        is_to_end = check() is True
         shown.at(progress.iteration, progress.max_iter, f"objective {progress.bound:.6g}")
+        return is_to_end
 
     return move

@@ -18,6 +18,7 @@ from nongauss.cli.choose import (
     ORDINAL,
     REGRESSION,
     Choice,
+    by_evidence,
     candidates,
     choose,
     closest,
@@ -127,13 +128,16 @@ def load_table(
     task: str = "auto",
     settings: Iterable[str] = (),
     declared: Declared = NOTHING,
+    why_single: str = "",
 ) -> Table:
     """Read a table, take out its target, drop rows and columns that no model can use, choose the model.
 
     `model`, `task`, `settings` ("name=value") and what is `declared` go before what the target looks like.
+    `why_single`: why one model is to be fitted where all could be weighed.
     Raises InputError where the target is not there, has no values, or has no model.
     """
-    return prepare(read_table(path), target, model, task, settings, declared, source=Path(path).name)
+    frame, source = read_table(path), Path(path).name
+    return prepare(frame, target, model, task, settings, declared, source=source, why_single=why_single)
 
 
 def prepare(
@@ -146,6 +150,7 @@ def prepare(
     *,
     source: str = "table",
     codes_as_labels: bool = True,
+    why_single: str = "",
 ) -> Table:
     """As `load_table`, for a frame in memory.
 
@@ -161,6 +166,8 @@ def prepare(
     values, given = target_values(column, found, target), parse_settings(settings)
     beside = beside_of(others, keep, declared, values)
     choice = choose(values, found.kind, model, task, given, needs=beside.fit_params)
+    if model == "auto":
+        choice = by_evidence(choice, found, given, beside.fit_params, why_single)
     y, levels, found = _for_task(column, found, choice.task, target)
     _check_likelihood(given.get("likelihood"), y, np.flatnonzero(keep), target)
     rows, roles = _inputs(inputs, y, (target, source), found, declared, codes_as_labels)

@@ -67,6 +67,11 @@ class SparseGP(TableEstimator):
     posteriors_: tuple[GPPosterior, ...]
     weights_: FloatArray
 
+    def begin_at(self, former: Any) -> Self:
+        """Let the next fit begin where that of `former`, of the same settings and alike rows, has ended."""
+        self._begin_at = former.posteriors_
+        return self
+
     @property
     def posterior_(self) -> GPPosterior:
         """The posterior with the greatest share: the only one, but for averages (`posteriors_`)."""
@@ -97,7 +102,8 @@ class SparseGP(TableEstimator):
         likelihood = likelihood.adapted(table.rows.y, table.rows.weight, scale)
         told = (self._settings_that_matter(), encoder, likelihood, table.checksum)
         seed, checkpoint = open_checkpoint(self.checkpoint, seed, self.random_state, tuple(table.rows), *told)
-        result, average, main = fit(table, likelihood, recipe, seed, self._run(checkpoint))
+        former = self.__dict__.pop("_begin_at", ())
+        result, average, main = fit(table, likelihood, recipe, seed, self._run(checkpoint), former)
         self._keep_encoder(encoder)
         self._keep_known_rows(source, encoder)
         self.posteriors_, self.weights_ = average

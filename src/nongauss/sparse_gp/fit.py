@@ -42,10 +42,16 @@ WORTH_THREADS = 5e8
 
 
 def fit(
-    table: GPTable, likelihood: Likelihood, recipe: GPRecipe, seed: int, run: Run
+    table: GPTable,
+    likelihood: Likelihood,
+    recipe: GPRecipe,
+    seed: int,
+    run: Run,
+    former: Sequence[GPPosterior] = (),
 ) -> tuple[FitResult, GPAverage, FittedGP]:
     """Fit a model with each kernel of the recipe and average them.
 
+    `former`: posteriors of earlier fits; a model begins where one of its own form has ended.
     Returns how the fit of the model with the greatest share went (its status the worst of all), the average,
     and that model. Raises InputError for a kernel of columns that are not there.
     """
@@ -62,7 +68,7 @@ def fit(
     kernels[0].labels(table.space)  # a column that is not there is an error now
     known = learning_rows(table.rows, recipe.most_inducing(likelihood))
     models, psi = models_of(kernels, table.space, likelihood, known)
-    members = fit_models(models, table, psi, recipe, seed, run)
+    members = fit_models(models, table, psi, recipe, seed, run, former)
     weights = weights_of(members, table.rows) if len(members) > 1 else np.ones(1)
     order = np.argsort(-weights, kind="stable")
     members = [members[c] for c in order]
@@ -86,7 +92,13 @@ def models_of(
 
 
 def fit_models(
-    models: Sequence[GPModel], table: GPTable, psi: FloatArray, recipe: GPRecipe, seed: int, run: Run
+    models: Sequence[GPModel],
+    table: GPTable,
+    psi: FloatArray,
+    recipe: GPRecipe,
+    seed: int,
+    run: Run,
+    former: Sequence[GPPosterior] = (),
 ) -> list[FittedGP]:
     """Each model by itself; a fit that is stopped on request is the last.
 
@@ -95,8 +107,9 @@ def fit_models(
     members: list[FittedGP] = []
     for number, model in enumerate(models):
         own_run = run.within(f"model {number}")
+        begin = next((p for p in former if _has_form(model, psi, p)), None)
         result, posterior = fit_model(
-            model, table.rows, psi, recipe, seed, own_run, everywhere=table.everywhere
+            model, table.rows, psi, recipe, seed, own_run, everywhere=table.everywhere, begin=begin
         )
         members.append(FittedGP(model, result, posterior))
         if result.status is Status.STOPPED:
@@ -113,10 +126,12 @@ def fit_model(
     run: Run,
     *,
     everywhere: Source | None = None,
+    begin: GPPosterior | None = None,
 ) -> tuple[FitResult, GPPosterior]:
     """Maximise the bound of one model: the optimiser's result, and the posterior at the best parameters.
 
-    `everywhere` has all rows where there are more than `rows`, which all else is then learned from.
+    `everywhere` has all rows where there are more than `rows`, which all else is then learned from. `begin`:
+    where an earlier fit of the same form has ended, and this one begins.
     """
     n_inducing = recipe.inducing_for(model.likelihood, len(rows.y))
     learned_from = learning_rows(rows, min(n_inducing, len(rows.y)) * model.n_leaves)
@@ -125,6 +140,9 @@ def fit_model(
     is_all = learned_from is rows and everywhere is None
     is_exact = fixed and model.likelihood.conjugate and is_all
     params = start(model, psi, rows.X if is_exact else Z)
+    if begin is not None:
+        kept = begin.Z if not fixed and begin.Z.shape == Z.shape else params.Z
+        params = GPParams(begin.thetas, begin.psi, kept)
     small = len(learned_from.y) * len(Z) ** 2 < WORTH_THREADS
     with threadpool_limits(limits=1 if small else None, user_api="blas"), recycled():
         bound = HyperObjective(model, learned_from, params, not fixed, is_exact)
@@ -142,6 +160,12 @@ def fit_model(
         every = everywhere or Stream([rows])
         latents = converged_latents(every, model, params, run.checkpoint)
         return result, _posterior(model, params, *_stacked(latents))
+
+
+def _has_form(model: GPModel, psi: FloatArray, posterior: GPPosterior) -> bool:
+    """Do the hyper-parameters of a posterior belong to a model of this form?"""
+    sizes = tuple(map(len, posterior.thetas))
+    return sizes == model.sizes and len(posterior.psi) == len(psi)
 
 
 def _with_mixture(
