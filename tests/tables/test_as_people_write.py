@@ -46,6 +46,10 @@ def test_new_rows_of_one_part_are_read_as_in_the_fit():
     )
 
 
+def test_sides_of_a_street_are_no_angles():
+    assert decode("x", pd.Series(["12N", "14S", "3N"])).kind == "label"
+
+
 def test_bounds_are_numbers_with_a_note_unless_they_are_steps():
     cells = [f"{i}.5" for i in range(20)] + ["<0.1", ">19", "~7", "12*"]
     column = decode("x", pd.Series(cells))
