@@ -10,6 +10,7 @@ from scipy.stats import f_oneway, pearsonr, rankdata, t
 from nongauss import SparseGPClassifier, SparseGPRegressor
 from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.estimator.persistence import load, save
+from nongauss.tables import screen
 from nongauss.tables.screen import (
     column_p_values,
     columns_that_go_with,
@@ -22,20 +23,27 @@ from nongauss.tables.screen import (
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
-THREE = ("g17", "g123", "g200")
+
+@pytest.fixture
+def few(monkeypatch):
+    """Tables of more than 20 columns are screened, so that small ones tell."""
+    monkeypatch.setattr(screen, "FEWEST_COLUMNS", 20)
 
 
-def wide(seed: int, n_rows: int = 100, n_columns: int = 205, noise: float = 0.5):
+THREE = ("g17", "g23", "g50")
+
+
+def wide(seed: int, n_rows: int = 50, n_columns: int = 60, noise: float = 0.5):
     """A frame of which three columns matter, each with a monotone effect, and the target."""
     rng = np.random.default_rng(seed)
     frame = pd.DataFrame(rng.normal(size=(n_rows, n_columns)), columns=[f"g{j}" for j in range(n_columns)])
-    y = frame["g17"] + np.tanh(frame["g123"]) * 2 - frame["g200"]
+    y = frame["g17"] + np.tanh(frame["g23"]) * 2 - frame["g50"]
     return frame, y.to_numpy() + noise * rng.normal(size=n_rows)
 
 
 def kept_by(model, X, y):
-    with pytest.warns(NongaussWarning, match="205 columns for fewer rows"):
-        return model.set_params(random_state=0, max_iter=3, n_inducing=20).fit(X, y)
+    with pytest.warns(NongaussWarning, match="60 columns for fewer rows"):
+        return model.set_params(random_state=0, max_iter=3, n_inducing=10).fit(X, y)
 
 
 def kept_of(X, y, labels=False):
@@ -126,6 +134,7 @@ def test_only_tables_with_more_columns_than_rows_are_screened():
 
 
 @pytest.mark.parametrize("as_array", [False, True])
+@pytest.mark.usefixtures("few")
 def test_a_fit_keeps_what_matters_and_predicts_from_it_alone(as_array, tmp_path):
     X, y = wide(6)
     given = X.to_numpy() if as_array else X
@@ -135,7 +144,7 @@ def test_a_fit_keeps_what_matters_and_predicts_from_it_alone(as_array, tmp_path)
     assert len(model.kept_columns_) <= 6
     kept = [int(name[1:]) for name in model.kept_columns_]
     changed = np.array(X)
-    changed[:, [j for j in range(205) if j not in kept]] = 7.0
+    changed[:, [j for j in range(60) if j not in kept]] = 7.0
     expected = model.predict(given)
     new = changed if as_array else pd.DataFrame(changed, columns=X.columns)
     np.testing.assert_array_equal(model.predict(new), expected)
@@ -148,6 +157,7 @@ def test_a_fit_keeps_what_matters_and_predicts_from_it_alone(as_array, tmp_path)
     np.testing.assert_array_equal(again.predict(given), expected)
 
 
+@pytest.mark.usefixtures("few")
 def test_a_kept_column_must_be_there():
     X, y = wide(6)
     model = kept_by(SparseGPRegressor(), X, y)
@@ -155,27 +165,43 @@ def test_a_kept_column_must_be_there():
         model.predict(X.drop(columns="g17"))
 
 
+@pytest.mark.usefixtures("few")
 def test_classes_are_told_apart_by_the_same_columns():
-    X, y = wide(7, n_rows=150, noise=0.2)
+    X, y = wide(7, n_rows=55, noise=0.2)
     model = kept_by(SparseGPClassifier(), X, np.where(y > 0, "yes", "no"))
     assert set(THREE) <= set(model.kept_columns_)
 
 
+@pytest.mark.usefixtures("few")
 def test_without_a_relation_no_column_is_looked_at():
     X, _ = wide(8)
-    model = kept_by(SparseGPRegressor(), X, np.random.default_rng(10).normal(size=100))
+    model = kept_by(SparseGPRegressor(), X, np.random.default_rng(10).normal(size=50))
     assert model.kept_columns_ == ()
     assert len(np.unique(model.predict(X))) == 1
 
 
+@pytest.mark.usefixtures("few")
 def test_labels_and_gaps_are_screened_as_cells_are():
     X, y = wide(10)
-    X["colour"] = np.where(y > np.median(y), "red", np.where(np.arange(100) % 2 == 0, "green", None))
+    X["colour"] = np.where(y > np.median(y), "red", np.where(np.arange(50) % 2 == 0, "green", None))
     with pytest.warns(NongaussWarning):
-        model = SparseGPRegressor(random_state=0, max_iter=3, n_inducing=20).fit(X, y)
+        model = SparseGPRegressor(random_state=0, max_iter=3, n_inducing=10).fit(X, y)
     assert "colour" in model.kept_columns_
 
 
+@pytest.mark.usefixtures("few")
+def test_where_many_columns_each_say_a_little_all_are_looked_at():
+    rng = np.random.default_rng(13)
+    factors = rng.normal(size=(60, 20))
+    X = factors @ np.tile(np.eye(20), (1, 4)) + 0.5 * rng.normal(size=(60, 80))
+    y = factors.sum(axis=1) + 0.3 * rng.normal(size=60)
+    model = SparseGPRegressor(kernel="linear", n_scales=1, n_inducing=5, max_iter=1, random_state=0)
+    with pytest.warns(NongaussWarning, match="all of them together"):
+        model.fit(X, y)
+    assert model.kept_columns_ is None
+
+
+@pytest.mark.usefixtures("few")
 def test_the_screen_can_be_overruled():
     X, y = wide(11)
     with warnings.catch_warnings():

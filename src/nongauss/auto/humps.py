@@ -40,6 +40,9 @@ change of a probability that ends them."""
 QUICK: dict[str, Any] = {"n_scales": 1, "max_iter": 25}
 """Settings of the fits between the rounds."""
 
+MANY, QUICK_INDUCING = 1500, 200
+"""Rows above which the fits between the rounds have so many inducing inputs, and the last has one scale."""
+
 
 @persistable("auto.TwoHumps")
 class TwoHumps(NongaussEstimator):
@@ -53,14 +56,17 @@ class TwoHumps(NongaussEstimator):
         """Fit to a table X (N, D) and targets y (N,). Raises InputError where residuals show no two humps."""
         y = np.asarray(y, np.float64)
         weight = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, np.float64)
-        self._plain = self._process(QUICK).fit(X, y, weight)
+        quick, thorough = dict(QUICK), {}
+        if len(y) > MANY:
+            quick["n_inducing"], thorough["n_scales"] = QUICK_INDUCING, 1
+        self._plain = self._process(quick).fit(X, y, weight)
         law = left_out_law(self._plain, X, y, weight)
         side = _two_sides((y - law.mean) / law.std, weight)
         rows = Sided(self._plain._encoder.as_scaled(X), y, weight)
         residual = y - law.mean
         half = 0.5 * (_mean(residual, weight * (side > 0)) - _mean(residual, weight * (side < 0)))
         for _ in range(ROUNDS):
-            new, more = self._fit_pair(rows, side, half, QUICK)._moved(rows, side)
+            new, more = self._fit_pair(rows, side, half, quick)._moved(rows, side)
             if min(weight @ (new > 0), weight @ (new < 0)) < FEWEST * weight.sum():
                 raise InputError("its residuals have one hump")
             half += more
@@ -68,7 +74,7 @@ class TwoHumps(NongaussEstimator):
             side = new
             if is_over:
                 break
-        self._fit_pair(rows, side, half, {})
+        self._fit_pair(rows, side, half, thorough)
         self._side = side
         for name in ("n_iter_", "converged_", "stop_reason_", "trace_"):
             setattr(self, name, getattr(self._both_humps, name))

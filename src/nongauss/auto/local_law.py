@@ -33,7 +33,8 @@ from nongauss.predictive.mixture import (
     of_scores,
     standard_normal,
 )
-from nongauss.predictive.recalibrated import reach_of, recalibrated, score_interval
+from nongauss.predictive.recalibrated import recalibrated
+from nongauss.predictive.scores import reach_of, score_interval
 
 LEAVES = (3, 10, 30)
 """Fewest rows of a leaf that are tried."""

@@ -73,6 +73,12 @@ def screened(
     owner = _owners(learned)
     targets = designs(rows.Y, rows.weight, labels=labels)
     if all_say_more(targets, rows.X, rows.weight, owner):
+        warnings.warn(
+            f"X has {len(names):,} columns for fewer rows: all of them together predict rows left out better "
+            "than those that stand out, so the fit looks at all.",
+            NongaussWarning,
+            stacklevel=5,
+        )
         return learned
     kept = sorted({*columns_that_go_with(targets, rows.X, rows.weight, owner), *always})
     warnings.warn(
