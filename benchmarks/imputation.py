@@ -49,7 +49,7 @@ def table_of(name: str, data: Path) -> pd.DataFrame:
         frame, y = load_table(data, name)
         frame["target"] = [f"c{k}" for k in y] if len(np.unique(y)) <= 3 else y
     for column in frame:
-        if frame[column].dtype != object and frame[column].nunique() == 2:
+        if is_number(frame[column]) and frame[column].nunique() == 2:
             frame[column] = [f"v{value:g}" for value in frame[column]]
     frame = frame.loc[:, frame.nunique() > 1]
     rows = np.random.default_rng(0).permutation(len(frame))[:MOST_ROWS]

@@ -36,12 +36,14 @@ def table():
 
 def quick(models):
     """The same with fewer iterations and smaller leaves, for few rows."""
-    for name in ("gradient-boosted trees", "neural network"):
+    for name in ("gradient-boosted trees", "random forest", "neural network"):
         model = models[name]
         inner = [model.classifier, *getattr(model, "ways", {}).values()]
         for part in inner:
             known = part.get_params()
             wanted = {"max_iter": 20, "min_samples_leaf": 5} if name.startswith("gradient") else {}
+            if "n_estimators" in known:
+                wanted = {"n_estimators": 10}
             if "regressor__max_iter" in known:
                 wanted = {"regressor__max_iter": 200}
             part.set_params(**wanted)

@@ -3,13 +3,15 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import log_loss
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.svm import LinearSVC
 
 from nongauss.core.errors import InputError
+from nongauss.report.baselines import MEAN, LawRegressor, baselines
 from nongauss.report.comparison import compare, comparison_text
 from nongauss.report.scoring import fit_and_score
 from report.stand_in import Broken, StandIn, small_data
@@ -44,11 +46,31 @@ def test_table_is_sorted_and_a_failure_keeps_its_reason():
     assert "Best first by log density" in text
 
 
+def test_distances_from_the_best_are_taken_row_by_row():
+    X, y = small_data(60)
+    y = y + 20.0  # above 0 in either fold
+    models = {"good": LawRegressor({"identity": LinearRegression()}), "blind": baselines()[MEAN]}
+    table = compare(models, X, y, cv=2)
+    assert table.loc["good", ["log_score_behind", "crps_behind", "crps_behind_se"]].tolist() == [0, 0, 0]
+    logs, crps = {}, {}
+    for name, model in models.items():
+        for train, test in KFold(2, shuffle=True, random_state=0).split(X):
+            law = clone(model).fit(X[train], y[train]).predict_distribution(X[test])
+            logs.setdefault(name, []).append(law.log_prob(y[test]))
+            crps.setdefault(name, []).append(law.crps(y[test]))
+    for found, figure, sign in ((logs, "log_score_behind", 1), (crps, "crps_behind", -1)):
+        gap = sign * (np.concatenate(found["good"]) - np.concatenate(found["blind"]))
+        assert table.loc["blind", figure] == pytest.approx(gap.mean())
+        error = np.sqrt(1.25) * gap.std(ddof=1) / np.sqrt(60)
+        assert table.loc["blind", f"{figure}_se"] == pytest.approx(error)
+    assert "nats behind" in comparison_text(table)
+    assert table.loc["good", "crps"] < table.loc["blind", "crps"]
+    assert table.loc["good", "interval_score_90"] < table.loc["blind", "interval_score_90"]
+
+
 def test_standard_error_is_over_folds():
     X, y = small_data(60)
     table = compare({"a": StandIn()}, X, y, cv=3, random_state=1)
-    from sklearn.model_selection import KFold
-
     errors = []
     for train, test in KFold(3, shuffle=True, random_state=1).split(X):
         errors.append(fit_and_score(StandIn(), X[train], y[train], X[test], y[test])[1]["rmse"])
@@ -101,7 +123,8 @@ def test_classifiers_are_sorted_by_log_loss_on_stratified_folds(form):
         losses.append(log_loss(y[test], model.predict_proba(X[test])))
     assert table.loc["good", "log_loss"] == pytest.approx(np.mean(losses))
     shown = [name for name in table.columns if not name.endswith("_se")]
-    assert shown == ["log_loss", "accuracy", "balanced_accuracy", "brier", "seconds", "reason"]
+    figures = ["log_loss", "accuracy", "balanced_accuracy", "brier", "log_score_behind", "seconds"]
+    assert shown == [*figures, "reason"]
     text = comparison_text(table)
     assert "Best first by log loss" in text
     assert "residuals" not in text

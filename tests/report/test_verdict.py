@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from nongauss.report.scoring import LabelScores, NumberScores
 from nongauss.report.text import to_json
 from nongauss.report.verdict import Setting, no_verdict, verdict
 from report.stand_in import StandIn
+from test_metrics import gaussian_crps
 
 
 def normal_scores(y, mean, sd):
@@ -93,6 +95,27 @@ def test_what_no_better_says():
     assert "Worse than ridge regression" in said.sentences[1]
     assert "ridge regression (+0." in said.advice[0]
     assert "--model tggm" in said.advice[1]
+    assert said.advice[2].startswith("use ridge regression instead, which predicted these rows better (-0.")
+
+
+def test_scores_in_units_of_the_target_stand_beside_those_of_every_rival():
+    model, rivals = simulated(0, signal=1.0, n=400)
+    law = {
+        name: replace(scores, crps=gaussian_crps(scores.y, scores.mean, sd))
+        for name, scores, sd in (("", model, 1.0), (MEAN, rivals[MEAN], np.sqrt(2.0)))
+    }
+    said = verdict(law[""], {MEAN: law[MEAN]}, setting())
+    crps, interval = said.differences[-2:]
+    gain = law[MEAN].crps - law[""].crps
+    assert (crps.measure, interval.measure) == ("CRPS", "interval score")
+    assert crps.mean == pytest.approx(gain.mean())
+    assert crps.se == pytest.approx(gain.std(ddof=1) / np.sqrt(400))
+    assert crps.sign == interval.sign == 1
+    width = 2 * 1.645 * (np.sqrt(2.0) - 1.0)
+    assert interval.mean == pytest.approx(width, abs=5 * interval.se)
+    (sentence,) = [text for text in said.sentences if "CRPS" in text]
+    assert sentence.startswith(f"In units of the target: mean CRPS {law[''].crps.mean():.4g}, ")
+    assert "below that of the mean of the target (less is better)" in sentence
 
 
 def test_a_gain_within_chance_is_not_called_nothing():

@@ -16,7 +16,7 @@ from nongauss.cli.declared import spelled, without_gap_values
 from nongauss.cli.judge import read_once
 from nongauss.core.errors import InputError
 from nongauss.estimator.about import About
-from nongauss.report.metrics import split_interval
+from nongauss.metrics import split_interval
 from nongauss.tables.column import label_of
 from nongauss.tables.files import read_table, write_table
 

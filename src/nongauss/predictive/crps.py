@@ -8,6 +8,7 @@ integrated or summed from its distribution function, without draws.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -30,6 +31,7 @@ _TAIL = 1e-9
 _CHUNK = 500_000
 _STEP, _REACH = 0.6, 8.3  # see `_apart_by_points`
 _MOST_DEPTH = 25
+_LEVELS = 200
 _NODES = 9  # values of a panel of whole numbers
 _MOST_DOUBLINGS = 14
 _ROOT_2_OVER_PI = math.sqrt(2.0 / math.pi)
@@ -45,6 +47,7 @@ def gaussians(y: FloatArray, weights: FloatArray, means: FloatArray, sds: FloatA
     E|Y - Y'| = sum_cd w_c w_d A(m_c - m_d, (s_c^2 + s_d^2)^1/2). The latter is taken over pairs or, where
     these are more, as an integral.
     """
+    weights, means, sds = _without_empty(weights, means, sds)
     first = np.einsum("rc,rc->r", weights, _mean_size(y[:, None] - means, sds))
     used = weights > 0.0
     low = np.where(used, means - _REACH * sds, np.inf).min(axis=1)
@@ -60,6 +63,18 @@ def gaussians(y: FloatArray, weights: FloatArray, means: FloatArray, sds: FloatA
         at = weights[rows], means[rows], sds[rows]
         out[rows] = first[rows] - _apart_by_points(*at, low[rows], high[rows], size)
     return out
+
+
+def _without_empty(
+    weights: FloatArray, means: FloatArray, sds: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Mixtures (R, C) with no more components than the row that has the most of weight above 0."""
+    most = int((weights > 0.0).sum(axis=1).max(initial=1))
+    if most == weights.shape[1]:
+        return weights, means, sds
+    first = np.argsort(-weights, axis=1, kind="stable")[:, :most]
+    w, m, s = (np.take_along_axis(part, first, axis=1) for part in (weights, means, sds))
+    return w, m, s
 
 
 def _chunks(rows: IntArray, size: int) -> list[IntArray]:
@@ -94,10 +109,8 @@ def _apart_by_points(
     exp(-w^2 s^2 / 4): at steps of 0.6 s the error is about exp(-(pi / 0.6)^2) = 1e-12 of the integral.
     """
     x = low[:, None] + (high - low)[:, None] * np.linspace(0.0, 1.0, size)
-    below = np.zeros(x.shape)
-    for c in range(weights.shape[1]):
-        used = np.flatnonzero(weights[:, c] > 0.0)
-        below[used] += weights[used, c, None] * ndtr((x[used] - means[used, c, None]) / sds[used, c, None])
+    each = ndtr((x[:, :, None] - means[:, None, :]) / sds[:, None, :])
+    below = np.einsum("rgc,rc->rg", each, weights)
     out: FloatArray = (below * (1.0 - below)).sum(axis=1) * (high - low) / (size - 1)
     return out
 
@@ -126,7 +139,19 @@ def log_gaussians(y: FloatArray, weights: FloatArray, means: FloatArray, sds: Fl
     return out
 
 
-# ------------------------------------------------------------ from the distribution function
+# ------------------------------------------------------------ from quantiles or the distribution function
+
+
+def by_quantiles(quantile: Callable[[FloatArray], FloatArray], y: FloatArray) -> FloatArray:
+    """CRPS at y (N,) of laws whose quantiles at levels (Q,) are cheap, (N, Q): twice their mean pinball loss.
+
+    CRPS = 2 integral over q of (1[y < x_q] - q) (x_q - y), by the middles of `_LEVELS` equal steps: good to
+    about a thousandth; of a law with an infinite mean the ends beyond those levels are left out.
+    """
+    levels = (np.arange(_LEVELS) + 0.5) / _LEVELS
+    x = quantile(levels)
+    out: FloatArray = 2.0 * (((y[:, None] < x) - levels) * (x - y[:, None])).mean(axis=1)
+    return out
 
 
 def by_cdf(law: PredictiveDistribution, y: FloatArray) -> FloatArray:

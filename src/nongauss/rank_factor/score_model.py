@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 from nongauss.core.records import persistable
-from nongauss.rank_factor.config import NOISE_SHAPE, ShrinkagePrior
+from nongauss.rank_factor.config import NOISE_RATE, NOISE_SHAPE, ShrinkagePrior
 from nongauss.rank_factor.data import FloatArray
 from nongauss.rank_factor.params import cholesky_draw, first_shrinkage
 from nongauss.rank_factor.updates import drawn_shrinkage
@@ -27,10 +27,8 @@ MOST_CELLS, MOST_ROWS = 200_000, 4000
 """Cells and rows of the table from which scores are learned, the first in canonical order."""
 MOST_FACTORS, ROWS_A_FACTOR = 30, 4
 """Most factors, and rows that each of them needs."""
-N_BURN, N_KEPT, EVERY = 40, 20, 1
+N_BURN, N_KEPT, EVERY = 40, 20, 2
 """Sweeps before draws are kept, draws that are kept, and sweeps for each."""
-NOISE_RATE = 0.01
-"""Rate of the gamma prior of an inverse noise variance: scores may be nearly free of noise."""
 LEVEL_PRECISION = 0.01
 """Prior precision of the level mu of a column."""
 

@@ -35,6 +35,7 @@ from nongauss.tables.frame import take_rows
 _FOLDS = 5
 _TREE_FOLDS = 3
 _FEWEST_FOR_LAW = 4
+_FOREST_LEAF = 3
 _MOST_ROWS_TO_CHOOSE = 1_000
 _FEWEST_OF_CLASS = 10
 
@@ -46,7 +47,7 @@ MEAN, SHARES, RIDGE, LOG_LINEAR, LOGISTIC = (
     "log-linear regression",
     "logistic regression",
 )
-TREES, NETWORK = "gradient-boosted trees", "neural network"
+TREES, FOREST, NETWORK = "gradient-boosted trees", "random forest", "neural network"
 
 
 def baselines(
@@ -58,14 +59,16 @@ def baselines(
 ) -> dict[str, BaseEstimator]:
     """The usual models by name, from the one that looks at no column to boosted trees and a neural network.
 
-    Regressors: the mean, ridge regression (of `counts` log-linear, Poisson regression), trees, network; each
-    predicts a distribution, the law of what its out-of-fold predictions missed (`residual_law`). `atoms` are
-    single values that the target takes with a probability of their own, such as no claim at all; a classifier
-    of the same sort predicts which of them, if any. Classifiers: the class shares, logistic regression,
-    trees, network, each sharpened or flattened by one factor that its out-of-fold probabilities call for.
+    Regressors: the mean, ridge regression (of `counts` log-linear, Poisson regression), boosted trees, a
+    random forest, a neural network; each predicts a distribution, the law of what its out-of-fold predictions
+    missed (`residual_law`). `atoms` are single values that the target takes with a probability of their own,
+    such as no claim at all; a classifier of the same sort predicts which of them, if any. Classifiers: the
+    class shares, logistic regression, trees, forest, network, each sharpened or flattened by one factor that
+    its out-of-fold probabilities call for.
 
     Columns are read as the house reads them. Settings are scikit-learn's own, but that the penalties of the
-    linear regressions are picked on left-out rows, that trees stop early, and that iterations suffice.
+    linear regressions are picked on left-out rows, that boosted trees stop early, that leaves of a forest
+    hold three rows, and that iterations suffice.
     """
     return _classifiers(random_state) if classify else _regressors(counts, tuple(atoms), random_state)
 
@@ -73,7 +76,7 @@ def baselines(
 def _regressors(counts: bool, atoms: tuple[float, ...], seed: int | None) -> dict[str, BaseEstimator]:
     from sklearn.compose import TransformedTargetRegressor
     from sklearn.dummy import DummyClassifier, DummyRegressor
-    from sklearn.ensemble import HistGradientBoostingRegressor
+    from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
     from sklearn.linear_model import RidgeCV
     from sklearn.neural_network import MLPRegressor
     from sklearn.preprocessing import StandardScaler
@@ -89,6 +92,7 @@ def _regressors(counts: bool, atoms: tuple[float, ...], seed: int | None) -> dic
         MLPRegressor(max_iter=1000, random_state=seed), transformer=StandardScaler()
     )
     network = dict.fromkeys(linear, scaled)
+    forest = dict.fromkeys(linear, RandomForestRegressor(min_samples_leaf=_FOREST_LEAF, random_state=seed))
     classifiers = _classifiers(seed)
     how: dict[str, Any] = {"counts": counts, "atoms": atoms}
     mean = dict.fromkeys(linear, DummyRegressor())
@@ -98,13 +102,16 @@ def _regressors(counts: bool, atoms: tuple[float, ...], seed: int | None) -> dic
         TREES: LawRegressor(
             tree_ways, classifiers[TREES].classifier, view="trees", n_folds=_TREE_FOLDS, **how
         ),
+        FOREST: LawRegressor(
+            forest, classifiers[FOREST].classifier, view="trees", n_folds=_TREE_FOLDS, **how
+        ),
         NETWORK: LawRegressor(network, classifiers[NETWORK].classifier, **how),
     }
 
 
 def _classifiers(seed: int | None) -> dict[str, Any]:
     from sklearn.dummy import DummyClassifier
-    from sklearn.ensemble import HistGradientBoostingClassifier
+    from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
     from sklearn.linear_model import LogisticRegression
     from sklearn.neural_network import MLPClassifier
 
@@ -113,6 +120,11 @@ def _classifiers(seed: int | None) -> dict[str, Any]:
         LOGISTIC: TemperedClassifier(LogisticRegression(max_iter=1000)),
         TREES: TemperedClassifier(
             HistGradientBoostingClassifier(early_stopping=True, random_state=seed),
+            view="trees",
+            n_folds=_TREE_FOLDS,
+        ),
+        FOREST: TemperedClassifier(
+            RandomForestClassifier(min_samples_leaf=_FOREST_LEAF, random_state=seed),
             view="trees",
             n_folds=_TREE_FOLDS,
         ),

@@ -13,11 +13,12 @@ from sklearn.model_selection import BaseCrossValidator, KFold, StratifiedKFold
 from sklearn.utils import _safe_indexing
 
 from nongauss.core.errors import InputError
+from nongauss.report.evidence import Dependence
 from nongauss.report.metrics import SHORT_LABELS, format_figure
-from nongauss.report.scoring import density_kind, fit_and_score
+from nongauss.report.scoring import NumberScores, Scores, density_kind, fit_timed, joined, score, with_law
 from nongauss.report.text import text_table
 
-_FIGURES = ("rmse", "log_density", "coverage_90", "width_90", "seconds")
+_FIGURES = ("rmse", "log_density", "crps", "coverage_90", "width_90", "interval_score_90", "seconds")
 _LABEL_FIGURES = ("log_loss", "accuracy", "balanced_accuracy", "brier", "level_error", "seconds")
 
 
@@ -48,12 +49,15 @@ def compare(
 
     Returns
     -------
-    DataFrame indexed by model. Regressors: `rmse`, `log_density` (nats a row), `coverage_90`, `width_90`;
+    DataFrame indexed by model. Regressors: `rmse`, `log_density` (nats a row), `crps`,
+    `coverage_90`, `width_90`, `interval_score_90`;
     classifiers: `log_loss` (nats a row), `accuracy`, `balanced_accuracy`, `brier`, with `levels` also
     `level_error`, see `classification_metrics`. Then `seconds`. Each is the mean over folds and followed by
     `..._se`, its standard error. Then `density` (regressors), and `reason`, the error of a model that
-    failed (its figures are blank). Sorted by log density or log loss, or by RMSE where a model that ran has
-    no log density; failures last. `attrs["sorted_by"]` names the column.
+    failed (its figures are blank). `log_score_behind` (nats a row) and `crps_behind` (units of the target):
+    how much worse each model is than the first, row by row, with standard errors of these differences.
+    Sorted by log density or log loss, or by RMSE where a model that ran has no log density; failures last.
+    `attrs["sorted_by"]` names the column.
 
     Raises
     ------
@@ -80,7 +84,49 @@ def compare(
     if all(row["reason"] for row in rows.values()):
         reasons = "; ".join(f"{name}: {row['reason']}" for name, row in rows.items())
         raise InputError(f"No model could be fitted ({reasons}).")
-    return _table(rows, classify)
+    scores = {name: row.pop("scores") for name, row in rows.items() if "scores" in row}
+    table = _table(rows, classify)
+    return _with_distances(table, scores)
+
+
+def _with_distances(table: pd.DataFrame, scores: Mapping[str, Scores]) -> pd.DataFrame:
+    """The table with how far each model is behind the first one, row by row, and the standard errors of that.
+
+    A difference over the same rows is known better than either figure; fits of folds share rows, which is
+    allowed for (see `evidence`).
+    """
+    first = next(name for name in table.index if name in scores)
+    for figure, values in _BEHIND.items():
+        own = {name: values(found) for name, found in scores.items()}
+        if any(row is None for row in own.values()):
+            continue
+        gaps = {name: _mean_gap(own[first], row) for name, row in own.items()}
+        place = list(table.columns).index("seconds")
+        for column, which in ((figure, 0), (f"{figure}_se", 1)):
+            cells = [gaps[name][which] if name in gaps else np.nan for name in table.index]
+            table.insert(place, column, cells)
+            place += 1
+    return table
+
+
+def _mean_gap(first: Any, other: Any) -> tuple[float, float]:
+    """Mean and standard error of the differences of scores (N,) of which more is better."""
+    gap = first - other
+    gap = gap[~np.isnan(gap)]
+    if not len(gap) or not np.isfinite(gap).all():
+        return (float(gap.mean()) if len(gap) else np.nan), np.nan
+    return float(gap.mean()), Dependence(several=True).of_mean(gap)[0]
+
+
+def _minus_crps(scores: Scores) -> Any:
+    return None if not isinstance(scores, NumberScores) or scores.crps is None else -scores.crps
+
+
+_BEHIND: dict[str, Callable[[Scores], Any]] = {
+    "log_score_behind": lambda scores: scores.log_score,
+    "crps_behind": _minus_crps,
+}
+"""How far each model is behind the best one, by the scores of which differences are taken."""
 
 
 def _target(y: Any, classify: bool) -> Any:
@@ -96,16 +142,18 @@ def _cross_validated(
 ) -> dict[str, Any]:
     """One row of the table: figures pooled over folds, or the reason why there are none."""
     row: dict[str, Any] = {"density": density_kind(estimator), "reason": ""}
-    folds = []
+    folds, scores = [], []
     for fold, (train, test) in enumerate(splits):
         report(fold)
         X_train, X_test, y_train, y_test = (_safe_indexing(a, part) for a in (X, y) for part in (train, test))
         try:
-            folds.append(fit_and_score(estimator, X_train, y_train, X_test, y_test, levels)[1])
+            model, seconds = fit_timed(with_law(estimator), X_train, y_train)
+            scores.append(score(model, X_test, y_test))
+            folds.append(scores[-1].figures(seconds, levels))
         except Exception as error:  # noqa: BLE001 (one failure must not end the others)
             cause = " ".join(str(error).split())
             return {**row, "reason": f"fold {fold + 1}: {type(error).__name__}: {cause}"}
-    return {**row, **_pooled(folds)}
+    return {**row, **_pooled(folds), "scores": joined(scores)}
 
 
 def _silent(done: int, total: int, name: str) -> None:
@@ -149,7 +197,9 @@ def _pooled(folds: list[dict[str, float]]) -> dict[str, float]:
     for name in folds[0]:
         values = np.array([fold[name] for fold in folds])
         pooled[name] = float(values.mean())
-        pooled[f"{name}_se"] = float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else np.nan
+        pooled[f"{name}_se"] = np.nan  # also where a fold's log density is minus infinity
+        if len(values) > 1 and np.isfinite(values).all():
+            pooled[f"{name}_se"] = float(values.std(ddof=1) / np.sqrt(len(values)))
     return pooled
 
 

@@ -38,6 +38,10 @@ class Dependence:
     groups: npt.NDArray[Any] | None = None
     several: bool = False
 
+    def some(self, rows: npt.NDArray[np.bool_]) -> Dependence:
+        """How some of the rows hang together, by a mask (N,)."""
+        return self if self.groups is None else Dependence(self.groups[rows], self.several)
+
     def of_mean(self, values: FloatArray) -> tuple[float, float]:
         """Standard error of the mean of values (N,), and its degrees of freedom.
 

@@ -13,7 +13,7 @@ from sklearn.base import is_classifier
 
 from nongauss.report.baselines import LOG_LINEAR, LOGISTIC, MEAN, RIDGE, SHARES, TREES, baselines
 from nongauss.report.censored import CensoredRegressor
-from nongauss.report.scoring import NumberScores, Scores, fit_timed, joined, score
+from nongauss.report.scoring import MOST_CRPS, NumberScores, Scores, fit_timed, joined, score
 from nongauss.tables.frame import n_rows_of, take_rows
 
 _FEWEST_ROWS_FOR_TREES = 400
@@ -111,6 +111,8 @@ def beside_usual(
         except Exception as error:  # noqa: BLE001 (a baseline that fails must not end the fit that it is for)
             cause = " ".join(str(error).split())
             notes.append(f"{name.capitalize()} could not be fitted: {type(error).__name__}: {cause}")
+    if isinstance(scores, NumberScores) and scores.crps is not None and len(scores.y) > MOST_CRPS:
+        notes.append(f"The CRPS is that of {MOST_CRPS} of the {len(scores.y)} rows.")
     return Judgement(fitted, scores, rivals, constant, taken, notes)
 
 

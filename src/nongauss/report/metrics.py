@@ -31,6 +31,8 @@ LABELS: dict[str, str] = {
     "balanced_accuracy": "Balanced accuracy",
     "brier": "Brier score",
     "level_error": "Mean absolute error in levels",
+    "log_score_behind": "Behind the best in log score (nats a row)",
+    "crps_behind": "Behind the best in CRPS",
     "seconds": "Seconds to fit",
 }
 
@@ -50,6 +52,8 @@ SHORT_LABELS: dict[str, str] = {
     "balanced_accuracy": "balanced acc.",
     "brier": "Brier",
     "level_error": "level error",
+    "log_score_behind": "nats behind",
+    "crps_behind": "CRPS behind",
     "seconds": "fit seconds",
 }
 

@@ -18,6 +18,8 @@ from scipy.optimize import minimize_scalar
 from scipy.special import expit, logit, logsumexp, ndtr
 from scipy.stats import cauchy, nbinom
 
+from nongauss.predictive.crps import by_quantiles
+
 FloatArray = npt.NDArray[np.float64]
 
 _MOST_RESIDUALS = 600
@@ -305,6 +307,11 @@ class LawRows:
         """The quantile of each row at a level of its own (N,): (N,)."""
         return self._law.quantile(levels, self.mean)
 
+    def crps(self, y: npt.ArrayLike) -> FloatArray:
+        """Continuous ranked probability score at y, (N,) or one number, to about a thousandth: (N,)."""
+        at = np.asarray(y, dtype=np.float64)
+        return by_quantiles(self.quantile, np.broadcast_to(at, (len(self),)))
+
     def interval(self, coverage: float = 0.9) -> FloatArray:
         """Central interval: (N, 2)."""
         tail = 0.5 * (1.0 - coverage)
@@ -365,6 +372,11 @@ class AtomRows:
     def _of_rest(self, mass: FloatArray) -> FloatArray:
         """The quantile of the continuous law below which it holds this much of its own mass."""
         return self._rest.at_levels(np.clip(mass / np.maximum(self._chance[:, -1], 1e-300), 0.0, 1.0 - 1e-12))
+
+    def crps(self, y: npt.ArrayLike) -> FloatArray:
+        """Continuous ranked probability score at y, (N,) or one number, to about a thousandth: (N,)."""
+        at = np.asarray(y, dtype=np.float64)
+        return by_quantiles(self.quantile, np.broadcast_to(at, (len(self),)))
 
     def interval(self, coverage: float = 0.9) -> FloatArray:
         """Central interval: (N, 2)."""

@@ -17,15 +17,19 @@ from sklearn.base import clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
 
 from nongauss.core.threads import threads_for
+from nongauss.metrics import interval_score, split_interval
 from nongauss.optimise.course import Status
+from nongauss.predictive.distribution import PredictiveDistribution
 from nongauss.report.metrics import (
     FloatArray,
     classification_metrics,
     even_places,
     pit_and_mass,
     regression_metrics,
-    split_interval,
 )
+
+MOST_CRPS = 1_000
+"""Rows of which the continuous ranked probability score is taken: it costs more than a log score."""
 
 _SMALLEST_CHANCE = np.finfo(np.float64).eps
 
@@ -37,7 +41,8 @@ class NumberScores:
     `log_score` is the log density (log probability where the law has mass) at y, `mass` the probability of y
     alone; `pit` as `pit_values`. A row of which only limits are known has the log probability between them,
     the PIT value of a random place there, and for its `nearest` the value there that is nearest to the mean;
-    it is not `exact`. Both are None where every row is.
+    it is not `exact`. Both are None where every row is. `crps`: see `nongauss.metrics.crps`, NaN in rows
+    that are not exact and, of many rows, in some; None of laws that have none.
     """
 
     y: FloatArray
@@ -49,6 +54,14 @@ class NumberScores:
     mass: FloatArray
     nearest: FloatArray | None = None
     exact: npt.NDArray[np.bool_] | None = None
+    crps: FloatArray | None = None
+
+    @property
+    def interval_score(self) -> FloatArray:
+        """Score of the 90 % interval, units of the target, lower is better: (N,), NaN of rows not exact."""
+        found = interval_score(self.y, (self.lower, self.upper), 0.9, mean=False)
+        out: FloatArray = found if self.exact is None else np.where(self.exact, found, np.nan)
+        return out
 
     @property
     def error(self) -> FloatArray:
@@ -61,7 +74,8 @@ class NumberScores:
         if not exact.any():
             return {"n_rows": float(len(exact)), "log_density": float(self.log_score.mean())}
         y, mean, lower, upper = (v[exact] for v in (self.y, self.mean, self.lower, self.upper))
-        found = regression_metrics(y, mean, self.log_score[exact], (lower, upper), seconds)
+        crps = None if self.crps is None else self.crps[exact]
+        found = regression_metrics(y, mean, self.log_score[exact], (lower, upper), seconds, crps=crps)
         return found | {"n_rows": float(len(exact)), "log_density": float(self.log_score.mean())}
 
 
@@ -156,9 +170,22 @@ def _number_scores(model: Any, X: Any, y: Any, beside: Mapping[str, Any]) -> Num
     observed = np.asarray(y, dtype=np.float64)
     log_score = np.asarray(distribution.log_prob(observed), dtype=np.float64)
     pit, mass = pit_and_mass(distribution, observed)
-    scores = NumberScores(observed, mean, log_score, lower, upper, pit, mass)
+    crps = _crps(distribution, observed)
+    scores = NumberScores(observed, mean, log_score, lower, upper, pit, mass, crps=crps)
     ends = limits(observed, beside)
     return scores if ends is None else _between(scores, distribution, *ends)
+
+
+def _crps(distribution: Any, y: FloatArray) -> FloatArray | None:
+    """The score of each row (N,), of many rows of `MOST_CRPS` evenly spaced ones; None of a law without."""
+    if not hasattr(distribution, "crps"):
+        return None
+    if len(y) <= MOST_CRPS or not isinstance(distribution, PredictiveDistribution):
+        return np.asarray(distribution.crps(y), dtype=np.float64)
+    rows = np.linspace(0, len(y) - 1, MOST_CRPS).astype(np.intp)
+    out = np.full(len(y), np.nan)
+    out[rows] = distribution[rows].crps(y[rows])
+    return out
 
 
 def limits(y: FloatArray, beside: Mapping[str, Any]) -> tuple[FloatArray, FloatArray] | None:
@@ -190,6 +217,7 @@ def _between(scores: NumberScores, distribution: Any, low: FloatArray, high: Flo
         mass=np.where(exact, scores.mass, 0.0),
         nearest=np.clip(scores.mean, low, high),
         exact=exact,
+        crps=None if scores.crps is None else np.where(exact, scores.crps, np.nan),
     )
 
 

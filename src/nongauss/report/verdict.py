@@ -109,12 +109,56 @@ def verdict(model: Scores, rivals: Mapping[str, Scores], setting: Setting) -> Ve
     sentences = [_headline(worth, against, model, rivals[setting.constant], setting)]
     found = _others_that_find(rivals, setting) if worth != BETTER else []
     sentences += [_beside(item) for item in differences]
+    in_units = _in_units(model, rivals, setting)
+    sentences += _said_in_units(in_units, model)
     coverage, calibrated, said = _calibration(model, setting.dependence)
     sentences += [*said, *_on_columns(setting), *setting.warnings]
     advice = _advice(worth, against, differences, found, calibrated, model, setting)
     return Verdict(
-        worth, calibrated, sentences, advice, [*against, *differences], coverage, len(model.log_score)
+        worth,
+        calibrated,
+        sentences,
+        advice,
+        [*against, *differences, *in_units],
+        coverage,
+        len(model.log_score),
     )
+
+
+def _in_units(model: Scores, rivals: Mapping[str, Scores], setting: Setting) -> list[Difference]:
+    """CRPS and interval score beside those of all rivals, in units of the target, less being better."""
+    if not isinstance(model, NumberScores):
+        return []
+    out = []
+    for measure, values in _IN_UNITS.items():
+        for name, rival in rivals.items():
+            own, other = values(model), values(rival)
+            if own is None or other is None:
+                continue
+            known = np.isfinite(own) & np.isfinite(other)
+            if known.any():
+                of = setting.dependence.some(known)
+                gain = difference(-own[known], -other[known], of, baseline=name, measure=measure)
+                out.append(gain)
+    return out
+
+
+_IN_UNITS: dict[str, Any] = {"CRPS": lambda s: s.crps, "interval score": lambda s: s.interval_score}
+"""Scores that are in units of the target, of which less is better."""
+
+
+def _said_in_units(differences: Sequence[Difference], model: Scores) -> list[str]:
+    """A sentence on the CRPS: what it is, and by how much it is lower or higher than each rival's."""
+    own = [item for item in differences if item.measure == "CRPS"]
+    if not own or not isinstance(model, NumberScores):
+        return []
+    beside = ", ".join(
+        f"{format_figure('crps', abs(item.mean))} ± {item.se:.2g} "
+        f"{'below' if item.mean >= 0 else 'above'} that of the {item.baseline}"
+        for item in own
+    )
+    value = format_figure("crps", float(np.nanmean(model.crps)))  # type: ignore[arg-type]
+    return [f"In units of the target: mean CRPS {value}, {beside} (less is better)."]
 
 
 def _difference(model: Scores, other: Scores, name: str, setting: Setting) -> Difference:
@@ -310,12 +354,17 @@ def _advice(
             f"check {names}: almost alone it gives {setting.target!r} away; if it is known only after the "
             "target, leave it out (--ignore) and fit again."
         )
-    ahead = [item for item in differences if item.sign < 0]
+    ahead = sorted((item for item in differences if item.sign < 0), key=lambda item: item.mean)
     if found:
         names = " and ".join(f"{item.baseline} ({_nats(item)})" for item in found)
         out.append(f"the columns do say something, which {names} found against the {setting.constant}.")
     if (found or ahead) and setting.other_models:
         out.append(f"another model: --model {' or '.join(setting.other_models)}, or nongauss compare.")
+    if ahead:
+        out.append(
+            f"use {ahead[0].baseline} instead, which predicted these rows better ({_nats(ahead[0])}; "
+            "nongauss.report.baselines makes it), unless you want to read the structure."
+        )
     if isinstance(model, NumberScores):
         out += _advice_on_law(model, calibrated, setting)
     if worth == NO_BETTER and not found:

@@ -27,7 +27,7 @@ from nongauss.tggm.predict import Ensemble
 SURELY_NOT_GAUSSIAN = 9.2
 """Jarque and Bera's statistic of Gaussian rows is beyond this once in a hundred times (chi-squared of 2)."""
 
-FURTHER, SLOWER = 0.25, 0.5
+FURTHER, SLOWER = 0.5, 1.0
 """Epochs of the exact likelihood after those by moments, and their first step size: shares of those."""
 
 _NO_END = 1e30

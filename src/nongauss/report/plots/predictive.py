@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from nongauss.report.metrics import split_interval
+from nongauss.metrics import split_interval
 from nongauss.report.plots.style import BLUE, VERMILION, axes_or_new, figure_of, finish, vector
 
 if TYPE_CHECKING:
