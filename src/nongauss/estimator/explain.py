@@ -26,7 +26,7 @@ from nongauss.core.errors import InputError
 from nongauss.core.seeds import key_seed
 from nongauss.estimator.known_rows import KnownRows
 from nongauss.tables.column import Column
-from nongauss.tables.frame import InputTable, match_columns, read_input
+from nongauss.tables.frame import InputTable, read_input
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -328,10 +328,7 @@ def explanation_of(
 
 def _aligned(X: Any, known: KnownRows, name: str) -> InputTable:
     """A table with the columns of the fit, named as there. Raises InputError."""
-    table = read_input(X, name)
-    encoder = known.encoder
-    places: list[str | int] = list(match_columns(table, encoder.feature_names, encoder.n_features, name, []))
-    return table.select(places)
+    return known.encoder.aligned(read_input(X, name), name)
 
 
 def _few(background: InputTable, random_state: Any) -> InputTable:

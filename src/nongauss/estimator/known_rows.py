@@ -17,7 +17,7 @@ from scipy.sparse import issparse
 from nongauss.core.records import persistable
 from nongauss.tables.completion import DonorColumn, donor_columns
 from nongauss.tables.encoder import TableEncoder
-from nongauss.tables.frame import InputTable, match_columns, read_input
+from nongauss.tables.frame import InputTable, read_input
 from nongauss.tables.learn import as_source, learn
 from nongauss.tables.source import Encode, Source, sample_table
 
@@ -226,8 +226,7 @@ def _read_places(encoder: TableEncoder) -> set[int]:
 
 def _aligned(table: InputTable, encoder: TableEncoder, name: str) -> InputTable:
     """A table with the columns of the fit, in their order. Raises InputError."""
-    places: list[str | int] = list(match_columns(table, encoder.feature_names, encoder.n_features, name, []))
-    return table.select(places)
+    return encoder.aligned(table, name)
 
 
 def _plain(frame: pd.DataFrame) -> pd.DataFrame:
