@@ -298,6 +298,11 @@ def explanation_of(
         raise InputError(f"n_permutations must be a whole number above 0, or None: got {n_permutations!r}.")
     known = known_rows_of(model, "pass background=, some training rows, or fit it again to a dense table")
     table = _aligned(X, known, name)
+    if background is None and known.table is None:
+        raise InputError(
+            "A few rows of this table would not be read as the whole was, so none were kept to compare with; "
+            "pass background=, some training rows."
+        )
     if background is None:
         other, weight = known.background(table.labels), known.weight
     else:
