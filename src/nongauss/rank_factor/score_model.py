@@ -29,6 +29,8 @@ MOST_FACTORS, ROWS_A_FACTOR = 30, 4
 """Most factors, and rows that each of them needs."""
 N_BURN, N_KEPT, EVERY = 40, 20, 2
 """Sweeps before draws are kept, draws that are kept, and sweeps for each."""
+MANY_SCORES, FEW_FACTORS, FEW_BURN = 200, 12, 20
+"""From so many scores on there are fewer factors and sweeps: a fit should take seconds."""
 LEVEL_PRECISION = 0.01
 """Prior precision of the level mu of a column."""
 
@@ -124,13 +126,16 @@ def learn_scores(
     n_rows = int(min(len(cells), MOST_ROWS, max(50, MOST_CELLS // max(n_scores, 1))))
     seen, weight = score_cells(margins, first, cells[:n_rows]), weight[:n_rows]
     rng = np.random.default_rng(seed)
-    n_factors = max(1, min(n_scores - 1, MOST_FACTORS, n_rows // ROWS_A_FACTOR))
+    is_wide = n_scores > MANY_SCORES
+    most = FEW_FACTORS if is_wide else MOST_FACTORS
+    n_burn, every = (FEW_BURN, 1) if is_wide else (N_BURN, EVERY)
+    n_factors = max(1, min(n_scores - 1, most, n_rows // ROWS_A_FACTOR))
     fixed = is_probit(margins)
     sampler = _Sampler(rng, margins, first, seen, weight, n_factors, fixed, prior)
     draws = []
-    for number in range(N_BURN + N_KEPT * EVERY if n_scores else 0):
+    for number in range(n_burn + N_KEPT * every if n_scores else 0):
         sampler.sweep()
-        if number >= N_BURN and (number - N_BURN) % EVERY == 0:
+        if number >= n_burn and (number - n_burn) % every == 0:
             draws.append((sampler.loadings.astype(np.float32), sampler.noise.astype(np.float32)))
     if not draws:
         draws = [(np.zeros((0, 2), np.float32), np.zeros(0, np.float32))]
