@@ -19,7 +19,7 @@ from scipy.special import ndtr, ndtri
 from nongauss.core.records import persistable
 from nongauss.rank_factor.config import NOISE_RATE, NOISE_SHAPE, ShrinkagePrior
 from nongauss.rank_factor.data import FloatArray
-from nongauss.rank_factor.params import cholesky_draw, first_shrinkage
+from nongauss.rank_factor.params import cholesky_draw, components, first_shrinkage
 from nongauss.rank_factor.updates import drawn_shrinkage
 from nongauss.tables.margins import Margin
 
@@ -162,7 +162,7 @@ class _Sampler:
         self.patterns, self.pattern = np.unique(seen.known, axis=0, return_inverse=True)
         self.pattern = self.pattern.ravel()
         self.w = first_scores(margins, first, seen)
-        self.loadings, self.noise = _first_loadings(self.w, self.known, weight, n_factors)
+        self.loadings, self.noise = _first_loadings(rng, self.w, self.known, weight, n_factors)
         self.noise[fixed] = 1.0
         self.shrink = first_shrinkage((int(first[-1]), n_factors))
 
@@ -227,17 +227,14 @@ def first_scores(margins: tuple[Margin, ...], first: NDArray[np.intp], seen: Sco
 
 
 def _first_loadings(
-    w: FloatArray, known: FloatArray, weight: FloatArray, n_factors: int
+    rng: np.random.Generator, w: FloatArray, known: FloatArray, weight: FloatArray, n_factors: int
 ) -> tuple[FloatArray, FloatArray]:
-    """Loadings with levels (P, K + 1) and noise (P,) from the eigenvalues of the scores' covariance."""
-    both = np.maximum((known.T * weight) @ known, 1.0)
-    level = (known.T * weight) @ w
-    level = np.diag(level) / np.maximum(np.diag(both), 1.0) if w.shape[1] else np.zeros(0)
+    """Loadings with levels (P, K + 1) and noise (P,) from the principal components of the scores."""
+    mass = np.maximum(weight @ known, 1e-12)
+    level = weight @ (known * w) / mass
     centred = known * (w - level)
-    value, axis = np.linalg.eigh((centred.T * weight) @ centred / both)
-    value, axis = value[::-1][:n_factors], axis[:, ::-1][:, :n_factors]
-    A = axis * np.sqrt(np.maximum(value, 1e-3))
-    variance = np.maximum(np.einsum("np,np->p", centred**2, known * weight[:, None]) / np.diag(both), 1e-3)
+    variance = np.maximum(weight @ centred**2 / mass, 1e-3)
+    A = components(rng, centred, weight, n_factors)[1]
     noise = np.clip(variance - (A**2).sum(axis=1), 0.1 * variance, None)
     return np.hstack([A, level[:, None]]), noise
 
