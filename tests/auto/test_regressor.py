@@ -313,3 +313,19 @@ def test_a_person_says_what_the_target_is(word, y, kind):
 def test_numbers_of_another_kind_are_refused(word, y):
     with pytest.raises(InputError, match="no numbers of kind"):
         AutoRegressor(kind=word)._kind_of(np.array(y))
+
+
+@pytest.mark.gate
+def test_of_a_table_in_parts_a_sample_is_weighed_and_said(tmp_path, monkeypatch):
+    monkeypatch.setattr("nongauss.auto.parts.MOST_SAMPLED", 100)
+    X, y = humps(240)
+    for number in range(3):
+        rows = slice(80 * number, 80 * (number + 1))
+        X.iloc[rows].assign(y=y[rows]).to_parquet(tmp_path / f"{number}.parquet")
+    model = AutoRegressor(candidates=["linear", "constant"], calibrate=False, random_state=0)
+    with pytest.warns(NongaussWarning, match="a sample of 100 rows"):
+        model.fit(tmp_path, "y")
+    assert list(model.feature_names_in_) == ["a", "b"]
+    assert_allclose(model.predict(X.iloc[:5]), X["a"][:5], atol=0.5)
+    with pytest.raises(InputError, match="no column 'z'"):
+        model.fit(tmp_path, "z")

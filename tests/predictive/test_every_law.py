@@ -12,6 +12,7 @@ from tests.predictive.test_combined import Hurdle, gaussians
 
 from nongauss.core.errors import InputError
 from nongauss.predictive.cells import CellDistribution
+from nongauss.predictive.clipped import ClippedDistribution
 from nongauss.predictive.combined import by_rows, mixture
 from nongauss.predictive.composed import LogNormalDistribution, PointMassDistribution, RoundedDistribution
 from nongauss.predictive.crps import by_cdf, by_quantiles
@@ -103,6 +104,10 @@ CATALOGUE = {
     "recalibrated gaussian": lambda: recalibrated(laws.gaussian()(M, V), several_gaussians(4)),
     "cells of numbers": lambda: cells(np.random.default_rng(0).gamma(2.0, size=300)),
     "cells of few values": lambda: cells(np.random.default_rng(0).poisson(2.0, 300).astype(float)),
+    "limited": lambda: ClippedDistribution(laws.student_t()(M, V), -1.0, 1.5),
+    "recalibrated limited": lambda: recalibrated(
+        ClippedDistribution(laws.gaussian()(M, V), -1.0, 1.5), several_gaussians(4)
+    ),
     "a law a test wrote": lambda: Hurdle(np.array([0.2, 0.5, 0.9]), 0.8),
 }
 
