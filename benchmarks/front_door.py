@@ -149,7 +149,7 @@ def wrong_figures(file: File, out: Mapping[str, Any]) -> list[str]:
         wrong.append("no verdict")
     elif file.verdict and not found(file.verdict, [out["verdict"]]):
         wrong.append(f"verdict: expected {file.verdict!r}, came {out['verdict']!r}")
-    elif fit.floor > 0 and found("found nothing|worse than the mean", [out["verdict"]]):
+    elif not file.verdict and fit.floor > 0 and found("found nothing|worse than the mean", [out["verdict"]]):
         wrong.append(f"verdict: the columns tell much, but it says {out['verdict'][:200]!r}")
     return wrong if out["beside"] else [*wrong, "no baseline beside"]
 

@@ -24,7 +24,7 @@ from scipy import stats
 from scipy.special import ndtr
 
 from nongauss import AutoRegressor
-from nongauss.predictive.recalibrated import score_interval
+from nongauss.predictive.scores import score_interval
 
 N_NEW = 2_000
 

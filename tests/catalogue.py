@@ -92,11 +92,9 @@ CATALOGUE = [
         wine_part,
         "max_epochs",
     ),
-    Entry("SparseGPRegressor", {"n_inducing": 20, "max_iter": 25, "random_state": 0}, diabetes_part),
-    Entry("SparseGPClassifier", {"n_inducing": 12, "max_iter": 15, "random_state": 0}, wine_part),
-    Entry(
-        "SparseGPOrdinalClassifier", {"n_inducing": 12, "max_iter": 15, "random_state": 0}, diabetes_grades
-    ),
+    Entry("SparseGPRegressor", {"n_inducing": 20, "max_iter": 10, "random_state": 0}, diabetes_part),
+    Entry("SparseGPClassifier", {"n_inducing": 12, "max_iter": 8, "random_state": 0}, wine_part),
+    Entry("SparseGPOrdinalClassifier", {"n_inducing": 12, "max_iter": 8, "random_state": 0}, diabetes_grades),
     Entry(
         "AutoRegressor",
         {"candidates": ("constant", "linear"), "calibrate": False, "random_state": 0},

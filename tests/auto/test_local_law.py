@@ -146,3 +146,41 @@ def test_bases_of_any_support_get_a_shape():
         told = found.log_density.mean() - base(train).log_prob(y[train]).mean()
         assert abs(told - gain) < 0.3  # of 100 rows
         assert_allclose(found.left_out.log_prob(y[train]), found.log_density, atol=1e-6)
+
+
+def test_of_many_rows_the_size_of_leaves_is_chosen_by_few_trees(monkeypatch):
+    monkeypatch.setattr("nongauss.auto.local_law.MANY_ROWS", 100)
+    monkeypatch.setattr("nongauss.auto.local_law.TRIAL_TREES", 10)
+    rng = np.random.default_rng(1)
+    X = rng.uniform(-1, 1, size=(120, 1))
+    y = X[:, 0] + np.where(rng.random(120) < 0.5, 1.0, -1.0) + 0.15 * rng.normal(size=120)
+    base = gaussian(X[:, 0], np.full(120, 1.0))
+    chosen = fit_local(X, base, y, np.ones(120), 0)
+    assert len(chosen.local.forest.root) == forest.N_TREES
+    monkeypatch.setattr("nongauss.auto.local_law.MANY_ROWS", 121)
+    assert chosen.value > fit_local(X, base, y, np.ones(120), 0).value - 0.05
+
+
+def test_a_base_of_several_gaussians_gives_a_mixture_with_its_tails():
+    n = 80
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 1))
+    share, sds = np.log([0.9, 0.1]), np.array([0.5, 3.0])
+
+    def components(rows):
+        size = (len(rows), 2)
+        at = np.broadcast_to(X[rows, 0][:, None], size)
+        return np.broadcast_to(share, size), at[:, :, None], np.broadcast_to(sds, size)[:, :, None]
+
+    variance = np.full((n, 1), 0.9 * 0.25 + 0.1 * 9.0)
+    base = GaussianMixtureDistribution(X, variance, components, squeeze=True, n_components=2)
+    y = X[:, 0] + 0.5 * rng.normal(size=n)
+    found = fit_local(X, base, y, np.ones(n), 0)
+    assert isinstance(found.left_out, GaussianMixtureDistribution)
+    assert_allclose(found.log_density, found.left_out.log_prob(y), atol=1e-6)
+    far = X[:, 0] + 25.0  # where no score is: the base's own law, times its share
+    ratio = found.left_out.log_prob(far) - base.log_prob(far)
+    assert_allclose(ratio, np.log(found.local.base_share), atol=1e-6)
+    grid = np.linspace(-15, 15, 3001)
+    density = np.exp([found.left_out.log_prob(np.full(n, at))[0] for at in grid[::10]])
+    assert_allclose(trapezoid(density, grid[::10]), 1.0, atol=0.02)

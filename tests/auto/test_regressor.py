@@ -11,11 +11,12 @@ from scipy.stats import norm
 import nongauss
 from nongauss import AutoRegressor, SparseGPRegressor
 from nongauss.auto import forest
+from nongauss.auto.base import how_it_ended
 from nongauss.auto.candidates import FEWEST_CELLS, MOST_JUDGED, REGISTRY, candidates_for
 from nongauss.auto.inputs import arcsinh_of_skewed
 from nongauss.auto.kinds import target_kind
 from nongauss.auto.regressor import _usable_mean
-from nongauss.auto.search import Contender, _within_reach
+from nongauss.auto.search import NO_TIME, Clock, Contender, _within_reach
 from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.predictive.combined import mixture
 from nongauss.tables.frame import read_input
@@ -247,3 +248,84 @@ def test_intervals_with_a_guarantee_follow_at_once_and_exactly_from_rows_that_fi
     own = model.conformalize(X[:100], y[:100]).predict_interval(X[100:], 0.8, guarantee="conformal")
     assert 0.7 < ((own[:, 0] <= y[100:]) & (y[100:] <= own[:, 1])).mean() < 0.95
     model._conformal_scores = kept
+
+
+def test_a_choice_is_fitted_to_other_rows_without_a_search(fitted):
+    model, X, y = fitted
+    more, own = humps(160, seed=3)
+    again = model.refit(pd.concat([X, more]), np.concatenate([y, own]))
+    assert again.weights_ == model.weights_
+    assert (again.why_, again.target_kind_) == (model.why_, model.target_kind_)
+    assert again.leaderboard_.equals(model.leaderboard_)
+    assert len(again._members[0].local.scores) == 320
+    new, truth = humps(300, seed=7)
+    assert again.log_density(new, truth).mean() > model.log_density(new, truth).mean()
+    same = model.refit(X, y)  # the hyper-parameters begin where they were
+    assert_allclose(same.log_density(new, truth).mean(), model.log_density(new, truth).mean(), atol=0.02)
+
+
+def test_what_was_weighed_is_told(fitted):
+    text = fitted[0].describe()
+    assert all(name in text for name in ("linear, local law", "nats a row", fitted[0].why_))
+    assert fitted[0].stop_reason_ == "All candidates were weighed."
+
+
+def test_the_end_by_the_clock_is_told_without_words_of_epochs():
+    late = [Contender("gp", why_out=NO_TIME), Contender("linear")]
+    said = how_it_ended(Clock(60.0), late)
+    assert said == (
+        "The time budget of 60 s is used; 1 of 2 candidates had no turn: raise `time_budget` for more."
+    )
+    assert how_it_ended(Clock(60.0), late[1:]) == "All candidates were weighed."
+    assert how_it_ended(Clock(None, stopped=True), late).startswith("Stopped on request")
+
+
+def test_counts_have_an_exposure():
+    rng = np.random.default_rng(0)
+    X, years = rng.normal(size=(60, 1)), rng.uniform(0.5, 4.0, 60)
+    y = rng.poisson(2.0 * years).astype(float)
+    model = AutoRegressor(candidates=["gp poisson"], calibrate=False, random_state=0).fit(
+        X, y, exposure=years
+    )
+    assert model.target_kind_ == "count"
+    once, twice = (model.predict(X, exposure=np.full(60, size)) for size in (1.0, 2.0))
+    assert_allclose(twice, 2.0 * once, rtol=1e-6)
+    assert abs(once.mean() - 2.0) < 0.4
+
+
+@pytest.mark.parametrize(
+    ("word", "y", "kind"),
+    [
+        ("count", [0.0, 3.0, 2.0], "count"),
+        ("real", [1.0, 3.0, 2.0], "positive"),  # densities, whatever whole numbers look like
+        ("zeros", [0.0, 3.0, 2.5], "positive with zeros"),
+        ("share", [0.0, 1.0, 0.5], "share with 0 or 1"),
+        ("share", [0.1, 0.9, 0.5], "share"),
+    ],
+)
+def test_a_person_says_what_the_target_is(word, y, kind):
+    assert AutoRegressor(kind=word)._kind_of(np.array(y)) == kind
+
+
+@pytest.mark.parametrize(
+    ("word", "y"), [("count", [0.5, 1.0]), ("positive", [0.0, 1.0]), ("share", [0.5, 2.0])]
+)
+def test_numbers_of_another_kind_are_refused(word, y):
+    with pytest.raises(InputError, match="no numbers of kind"):
+        AutoRegressor(kind=word)._kind_of(np.array(y))
+
+
+@pytest.mark.gate
+def test_of_a_table_in_parts_a_sample_is_weighed_and_said(tmp_path, monkeypatch):
+    monkeypatch.setattr("nongauss.auto.parts.MOST_SAMPLED", 100)
+    X, y = humps(240)
+    for number in range(3):
+        rows = slice(80 * number, 80 * (number + 1))
+        X.iloc[rows].assign(y=y[rows]).to_parquet(tmp_path / f"{number}.parquet")
+    model = AutoRegressor(candidates=["linear", "constant"], calibrate=False, random_state=0)
+    with pytest.warns(NongaussWarning, match="a sample of 100 rows"):
+        model.fit(tmp_path, "y")
+    assert list(model.feature_names_in_) == ["a", "b"]
+    assert_allclose(model.predict(X.iloc[:5]), X["a"][:5], atol=0.5)
+    with pytest.raises(InputError, match="no column 'z'"):
+        model.fit(tmp_path, "z")

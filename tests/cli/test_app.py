@@ -124,6 +124,24 @@ def test_describe(fitted):
     refused(run("describe", folder / "nowhere"))
 
 
+@pytest.mark.gate
+def test_the_default_weighs_by_evidence_and_tells_what(fitted, tmp_path):
+    _, data, _ = fitted
+    few = ["--set", "candidates=['linear', 'constant']"]
+    how = ["--target", "price", "--out", tmp_path, *few]
+    record = json.loads(run("fit", data, *how, "--json").stdout)
+    assert record["model"] == "AutoRegressor"
+    assert sum(record["weights"].values()) == pytest.approx(1.0)
+    assert {row["candidate"] for row in record["leaderboard"]} >= {"linear", "constant", "linear, local law"}
+    assert "AutoRegressor" in record["held_out"]
+    text = run("fit", data, *how, "--force").stdout
+    assert "all that suit numbers, weighed by evidence" in text
+    assert "Choice by evidence" in text
+    said = run("describe", tmp_path / "model.nongauss").stdout
+    assert "auto, which became AutoRegressor" in said
+    assert record["why"] in said
+
+
 def test_json_is_one_object_and_nothing_else(fitted, tmp_path):
     _, data, _ = fitted
     paths = ["--save", tmp_path / "m.nongauss", "--report", tmp_path / "r.html"]

@@ -67,3 +67,17 @@ def test_a_swallowed_signal_ends_the_next_iteration(capsys):
         watched()
     assert end.value.exit_code == 130
     assert "Stopped by Ctrl-C" in capsys.readouterr().err
+
+
+def test_a_search_that_ctrl_c_ends_lets_the_command_go_on():
+    progress = Progress(iteration=3, max_iter=9, bound=-1.0, seconds=0.1)
+    with command(quiet=True) as here:
+        (search,) = here.of_search()
+        assert search(progress) is False
+        here.stopped_by = signal.SIGINT
+        assert search(progress) is True
+        here.step("goes on")
+        here.stopped_by = signal.SIGTERM
+        with pytest.raises(KeyboardInterrupt):
+            search(progress)
+        here.stopped_by = None

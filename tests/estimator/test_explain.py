@@ -92,6 +92,41 @@ def test_few_columns_are_exact_and_many_are_not_visited_in_all_sets():
     assert found(say, X, BACKGROUND).method == "exact: all sets of 4 columns, 9 rows of background"
 
 
+def test_kept_rows_are_read_as_they_were_in_the_whole_table():
+    rng = np.random.default_rng(0)
+    n = 60
+    frame = pd.DataFrame(
+        {
+            "size": pd.Categorical(rng.choice(["lo", "mid", "hi"], n), ["lo", "mid", "hi"], ordered=True),
+            "code": pd.Categorical(rng.integers(1, 4, n)),
+            "rooms": pd.array(rng.integers(0, 5, n), dtype="Int64"),
+            "seen": pd.date_range("2020-01-01", periods=n, tz="UTC"),
+            "took": pd.to_timedelta(rng.integers(1, 100, n), unit="h"),
+            "rate": [f"{value:.2f} %" for value in rng.permutation(n) / 100.0],
+            "new": rng.random(n) > 0.5,
+        }
+    )
+    frame.loc[::7, "rooms"] = pd.NA
+    model = quick(frame, rng.normal(size=n))
+    known = model._known_rows
+    rows = [list(frame["rate"]).index(rate) for rate in known.table["rate"]]
+    encoder = model._encoder
+    kept, real = known.background(list(frame.columns)), frame.iloc[rows]
+    assert len(rows) == 16
+    assert_allclose(encoder.as_scaled(kept, warn=False), encoder.as_scaled(real, warn=False), atol=1e-9)
+
+
+def test_rows_that_would_be_read_otherwise_are_not_kept(monkeypatch):
+    monkeypatch.setattr("nongauss.estimator.known_rows._plain_cell", lambda cell: 7.0)
+    rng = np.random.default_rng(0)
+    model = quick(
+        pd.DataFrame({"a": rng.choice(["u", "v"], 30), "b": rng.normal(size=30)}), rng.normal(size=30)
+    )
+    with pytest.raises(InputError, match="would not be read as the whole was"):
+        model.explain(pd.DataFrame({"a": ["u"], "b": [0.0]}))
+    assert model.novelty(pd.DataFrame({"a": ["u"], "b": [50.0]})) == 1.0
+
+
 @pytest.fixture(scope="module")
 def mixed():
     """A Gaussian process of a frame with labels, dates, gaps and a column that says nothing."""

@@ -11,12 +11,16 @@ from tests.predictive import laws
 from tests.predictive.test_combined import Hurdle, gaussians
 
 from nongauss.core.errors import InputError
+from nongauss.predictive.cells import CellDistribution
+from nongauss.predictive.clipped import ClippedDistribution
 from nongauss.predictive.combined import by_rows, mixture
 from nongauss.predictive.composed import LogNormalDistribution, PointMassDistribution, RoundedDistribution
 from nongauss.predictive.crps import by_cdf, by_quantiles
 from nongauss.predictive.law import GridDistribution
 from nongauss.predictive.recalibrated import recalibrated
 from nongauss.sparse_gp import likelihoods
+from nongauss.tables.learn import as_source, learn
+from nongauss.tables.margins import learn_margins
 
 M, V = np.array([-0.4, 0.3, 1.1]), np.array([0.05, 0.4, 0.9])
 SHARES = np.array([0.3, 0.7])
@@ -59,6 +63,14 @@ def grid(support):
     return GridDistribution(lambda y, f: -0.5 * (y - f) ** 2, support, M, V)
 
 
+def cells(x):
+    """The law of missing cells of a column that holds x, by a few normals of its scores."""
+    encoder = learn(as_source(pd.DataFrame({"x": x}), None, None), "a test", None).encoder
+    (margin,), _ = learn_margins(encoder, encoder.raw(pd.DataFrame({"x": x})), np.ones(len(x)))
+    mean = np.array([[-1.0, 0.0, 1.5], [-0.5, 0.4, 1.0]])
+    return CellDistribution.of_scores(margin, mean, np.full_like(mean, 0.6))
+
+
 CATALOGUE = {
     "gaussian": lambda: laws.gaussian(centre=3.0, scale=-2.0)(M, V),
     "two latent components": lambda: laws.gaussian()(np.stack([M, M + 2]), np.stack([V, V])),
@@ -90,6 +102,12 @@ CATALOGUE = {
     "recalibrated": lambda: recalibrated(laws.gamma(2.0)(M, V / 9), several_gaussians(4)),
     "recalibrated counts": lambda: recalibrated(laws.poisson(M + 2, V / 9), several_gaussians(4)),
     "recalibrated gaussian": lambda: recalibrated(laws.gaussian()(M, V), several_gaussians(4)),
+    "cells of numbers": lambda: cells(np.random.default_rng(0).gamma(2.0, size=300)),
+    "cells of few values": lambda: cells(np.random.default_rng(0).poisson(2.0, 300).astype(float)),
+    "limited": lambda: ClippedDistribution(laws.student_t()(M, V), -1.0, 1.5),
+    "recalibrated limited": lambda: recalibrated(
+        ClippedDistribution(laws.gaussian()(M, V), -1.0, 1.5), several_gaussians(4)
+    ),
     "a law a test wrote": lambda: Hurdle(np.array([0.2, 0.5, 0.9]), 0.8),
 }
 

@@ -13,7 +13,8 @@ from tests.predictive import laws
 from nongauss.predictive.combined import mixture
 from nongauss.predictive.composed import PointMassDistribution, RoundedDistribution
 from nongauss.predictive.mixture import GaussianMixtureDistribution, standard_normal
-from nongauss.predictive.recalibrated import RecalibratedDistribution, recalibrated, score_interval
+from nongauss.predictive.recalibrated import RecalibratedDistribution, recalibrated
+from nongauss.predictive.scores import score_interval
 
 N = 3
 MEAN, SPREAD = np.array([0.2, -0.5, 1.0]), np.array([0.05, 0.2, 0.4])

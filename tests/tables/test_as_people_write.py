@@ -8,6 +8,7 @@ import pytest
 
 from nongauss.tables.files import read_table
 from nongauss.tables.kinds import decode, flat
+from nongauss.tables.labels import LabelCoder
 from nongauss.tables.words import known_order, one_case
 
 COMPOUND = [
@@ -43,6 +44,10 @@ def test_new_rows_of_one_part_are_read_as_in_the_fit():
     np.testing.assert_allclose(
         flat(decode("x", pd.Series(["4W", "2W"])), "quantity", form, 0.0).values, [-4.0, -2.0]
     )
+
+
+def test_sides_of_a_street_are_no_angles():
+    assert decode("x", pd.Series(["12N", "14S", "3N"])).kind == "label"
 
 
 def test_bounds_are_numbers_with_a_note_unless_they_are_steps():
@@ -201,3 +206,15 @@ def test_an_open_quotation_is_said(tmp_path):
     path.write_text('name,y\n"a",1\n"b,2\n"c",3\n')
     with pytest.warns(UserWarning, match="odd number of quotation marks"):
         read_table(path)
+
+
+def test_words_of_a_target_in_several_cases_are_warned_of():
+    y = np.array(["yes", "Yes", "no", "no"])
+    with pytest.warns(UserWarning, match="'Yes' and 'yes' in y for classes of their own"):
+        coder = LabelCoder.fit(y, np.ones(4), "a model")
+    assert coder.classes.tolist() == ["Yes", "no", "yes"]
+
+
+def test_lists_in_a_frame_are_refused_in_one_sentence():
+    with pytest.raises(ValueError, match="Column 'l' of X holds lists, the first in row 0"):
+        decode("l", pd.Series([[1], [2, 3]]))

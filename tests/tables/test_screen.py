@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from scipy.stats import f_oneway, pearsonr, rankdata, t
 
-from nongauss import SparseGPClassifier, SparseGPRegressor
+from nongauss import AutoRegressor, SparseGPClassifier, SparseGPRegressor
 from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.estimator.persistence import load, save
 from nongauss.tables import screen
@@ -213,3 +213,23 @@ def test_the_screen_can_be_overruled():
     assert {"g3", *THREE} <= set(model.kept_columns_)
     with pytest.raises(InputError, match="'g999'"):
         SparseGPRegressor(keep_columns=["g999"]).fit(X, y)
+
+
+@pytest.mark.usefixtures("few")
+@pytest.mark.parametrize("tells", [True, False])
+def test_a_choice_by_evidence_looks_at_the_kept_columns_alone(tells):
+    X, y = wide(14)
+    y = y if tells else np.random.default_rng(10).normal(size=50)
+    with pytest.warns(NongaussWarning, match="60 columns for fewer rows"):
+        model = AutoRegressor(candidates=["constant", "linear"], random_state=0).fit(X, y)
+    with pytest.warns(NongaussWarning, match="60 columns for fewer rows"):
+        again = model.refit(X, y)
+    assert set(THREE) <= set(model.kept_columns_) if tells else model.kept_columns_ == ()
+    assert again.kept_columns_ == model.kept_columns_
+    names = list(model.kept_columns_)
+    alone = X[names] if tells else X[["g0"]]
+    np.testing.assert_allclose(again.predict(alone), model.predict(X), rtol=1e-3, atol=1e-3)
+    effects = model.explain(X[:1])["mean"].drop(columns=[*names, "base"])
+    assert effects.shape[1] == 60 - len(names)
+    assert not effects.to_numpy().any()
+    assert model.novelty(alone[:2]).shape == (2,)

@@ -20,7 +20,6 @@ from nongauss.auto.forest_classes import ForestClasses
 from nongauss.auto.inputs import Arcsinh
 from nongauss.auto.local_law import LocalLaw
 from nongauss.auto.search import NO_TIME, Clock, Contender, Judge, Search, TrainingRows, mean_and_error
-from nongauss.core.errors import InputError
 from nongauss.core.records import persistable
 from nongauss.estimator.base import TableEstimator
 from nongauss.optimise.course import FitResult, Progress, Status, say
@@ -289,21 +288,6 @@ def read_rows(
     seen: FloatArray = with_a_column(rows.X).astype(np.float64)
     own = {word: values[index] for word, values in beside.items()}
     return TrainingRows(looked_at.take(index), seen, y[index], target[index], rows.weight, own)
-
-
-def in_memory(source: Any, name: str) -> Any:
-    """The one part of a table in memory. Raises InputError for a table in parts."""
-    if not source.in_memory:
-        raise InputError(
-            f"{name} weighs its candidates in memory, got a table in parts; read a sample of its rows, or "
-            "fit one family, such as SparseGPRegressor, which reads tables in parts."
-        )
-    (part,) = source.each(_itself)
-    return part
-
-
-def _itself(part: Any) -> Any:
-    return part
 
 
 def leaderboard(

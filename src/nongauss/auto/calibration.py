@@ -23,7 +23,8 @@ from nongauss.auto.stacking import stacked
 from nongauss.core.records import persistable
 from nongauss.predictive.distribution import FloatArray, PredictiveDistribution
 from nongauss.predictive.mixture import GaussianMixtureDistribution
-from nongauss.predictive.recalibrated import reach_of, recalibrated, score_interval
+from nongauss.predictive.recalibrated import recalibrated
+from nongauss.predictive.scores import reach_of, score_interval
 from nongauss.prob.tails import log_normal_interval
 
 SCORE_MEANS = (0.0, -0.5, 0.5, 0.0, 0.0, 0.0, 0.0)

@@ -51,7 +51,7 @@ TOLERANCE = 3e-3
 """Of the fits of Gaussian processes: nats a row that twenty iterations have to gain. What more would gain is
 less than what tells candidates apart."""
 
-LARGE, LARGE_SETTINGS = 4000, {"n_scales": 1, "n_inducing": 300, "max_iter": 100}
+LARGE, LARGE_SETTINGS = 4000, {"n_scales": 1, "n_inducing": 300, "max_iter": 60}
 """Rows from which a Gaussian process with Gaussian noise is made so that a fit takes a minute or less; what
 is lost of its shape the local law of its residuals gives back."""
 

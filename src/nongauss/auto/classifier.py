@@ -10,10 +10,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from nongauss.auto.base import Auto, Reading, in_memory, read_rows
+from nongauss.auto.base import Auto, Reading, read_rows
 from nongauss.auto.calibration import LabelCalibration, fit_labels, no_calibration
 from nongauss.auto.candidates import GRADES, LABELS, MOST_JUDGED, ClassShares, candidates_for
 from nongauss.auto.forest_classes import fit_forest_classes
+from nongauss.auto.parts import in_memory
 from nongauss.auto.regressor import Budget, Jobs, Names
 from nongauss.auto.search import Contender, Search, TrainingRows, give_shares, mean_and_error
 from nongauss.estimator.base import (
@@ -28,7 +29,7 @@ from nongauss.estimator.by_parts import by_parts
 from nongauss.predictive.distribution import FloatArray
 from nongauss.tables.column import ColumnKind
 from nongauss.tables.labels import labels_of
-from nongauss.tables.learn import as_source, learn
+from nongauss.tables.learn import learn
 from nongauss.tables.target_kinds import understand_target
 
 FOREST = "forest labels"
@@ -148,8 +149,7 @@ class AutoClassifier(ProbabilityClassifierMixin, Auto):
         """The table and its labels as candidates take them."""
         check_parameters(self)
         name = type(self).__name__
-        source = as_source(X, y, sample_weight, estimator_name=name)
-        part = in_memory(source, name)
+        source, part = in_memory(X, y, sample_weight, beside, name)
         ordered = self._is_ordered(part.y)
         learned = learn(source, name, partial(labels_of, name, ordered=ordered))
         coder = learned.target.coder(name, ordered)

@@ -78,12 +78,13 @@ def grow(
     seed: int,
     n_jobs: int | None = None,
     max_features: float | str = 1.0,
+    n_trees: int | None = None,
 ) -> tuple[LeafForest, csr_array]:
     """A forest on X (N, D) whose leaves are alike in all `targets` (N, P), and the rows' own weights.
 
     The weights of each training row (N, N) come from the trees that did not draw it. `leaf`: fewest rows of a
     leaf; `max_features`: columns that each split looks at, as in scikit-learn. A tree draws rows by their
-    weights, as many as these sum to.
+    weights, as many as these sum to. `n_trees`: `N_TREES` by default.
     """
     from sklearn import config_context
     from sklearn.tree import DecisionTreeRegressor
@@ -92,8 +93,9 @@ def grow(
     cells, wanted = np.asarray(X, np.float32, order="C"), np.asarray(targets, np.float64, order="C")
     rng = np.random.default_rng(seed)
     n_draws = max(1, round(float(weight.sum())))
-    counts = rng.multinomial(n_draws, weight / weight.sum(), N_TREES).T.astype(np.float64)
-    seeds = rng.integers(0, 2**31, N_TREES)
+    n_trees = N_TREES if n_trees is None else n_trees
+    counts = rng.multinomial(n_draws, weight / weight.sum(), n_trees).T.astype(np.float64)
+    seeds = rng.integers(0, 2**31, n_trees)
 
     def one(t: int) -> Any:
         made = DecisionTreeRegressor(
@@ -102,7 +104,7 @@ def grow(
         return made.fit(cells, wanted, sample_weight=counts[:, t], check_input=False).tree_
 
     with config_context(assume_finite=True, skip_parameter_validation=True):  # a fifth of a small tree's time
-        trees = Parallel(n_jobs, prefer="threads")(delayed(one)(t) for t in range(N_TREES))
+        trees = Parallel(n_jobs, prefer="threads")(delayed(one)(t) for t in range(n_trees))
     root = np.cumsum([0, *(tree.node_count for tree in trees)]).astype(np.int32)
     at = np.stack([tree.apply(cells) for tree in trees], axis=1).astype(np.int32) + root[:-1]
     forest = _stored(trees, root, at, counts)

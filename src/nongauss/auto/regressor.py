@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, Self
 import numpy as np
 from sklearn.base import RegressorMixin
 
-from nongauss.auto.base import FOREST, LOCAL, Auto, Reading, base_of, in_memory, read_rows
+from nongauss.auto.base import FOREST, LOCAL, Auto, Reading, base_of, read_rows
 from nongauss.auto.calibration import ScoreMixture, fit_scores
 from nongauss.auto.candidates import (
     COUNT,
@@ -24,6 +24,7 @@ from nongauss.auto.candidates import (
 from nongauss.auto.kinds import said_kind, target_kind
 from nongauss.auto.limits import Limits, limits_of, no_limits
 from nongauss.auto.local_law import LocalLaw, fit_local
+from nongauss.auto.parts import in_memory
 from nongauss.auto.search import Contender, Search, TrainingRows, give_shares
 from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.estimator.base import (
@@ -41,7 +42,7 @@ from nongauss.estimator.gaps import labelled_as
 from nongauss.metrics import crps
 from nongauss.predictive.combined import mixture
 from nongauss.predictive.distribution import FloatArray, PredictiveDistribution
-from nongauss.tables.learn import as_source, learn
+from nongauss.tables.learn import learn
 from nongauss.tables.target import target_of, validate_target
 
 FEWEST_LOCAL = 30
@@ -181,19 +182,17 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
         """The table and its target as candidates take them."""
         check_parameters(self)
         name = type(self).__name__
-        given = {word: values for word, values in beside.items() if values is not None}
-        source = as_source(X, y, sample_weight, estimator_name=name, **given)
-        part = in_memory(source, name)
+        source, part = in_memory(X, y, sample_weight, beside, name)
         learned = learn(source, name, partial(target_of, name))
         Y, _ = validate_target(part.y, len(part.weight), name, warn=False)
         if Y.shape[1] != 1:
             raise InputError(f"y has {Y.shape[1]} outputs, {name} takes one; fit one model for each.")
         scaler = learned.target.scaler()
         scaled = scaler.transform(Y)[:, 0]
-        kept = {word: np.asarray(part.beside[word], np.float64) for word in given}
+        kept = {word: np.asarray(values, np.float64) for word, values in part.beside.items()}
         encoder = self._screened(learned, source, Y[:, 0], labels=False)
         rows = read_rows(part, encoder, Y[:, 0], Y[:, 0], scaled, name, kept)
-        kind = COUNT if given else self._kind_of(rows.y)
+        kind = COUNT if kept else self._kind_of(rows.y)
         self._limits = limits_of(rows.y, rows.weight) if kind in (REAL, POSITIVE) else no_limits()
         judge = partial(_log_prob, self._limits)
         return Reading(rows, encoder, judge, kind, bool(scaler.constant[0]))

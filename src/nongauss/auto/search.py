@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from nongauss.auto.candidates import MOST_JUDGED, Candidate
+from nongauss.auto.candidates import LARGE, MOST_JUDGED, Candidate
 from nongauss.auto.inputs import Arcsinh, arcsinh_of_skewed
 from nongauss.auto.stacking import stacked
 from nongauss.core.errors import InputError
@@ -25,9 +25,9 @@ from nongauss.tables.frame import InputTable
 SCREEN_ROWS, SCREEN_ROWS_OF_LARGE, SCREEN_LARGE = 300, 600, 1500
 """Rows of the screen; those of a table that is larger than the last."""
 
-REACH, SCREEN_KEEPS = 0.1, 3
+REACH, SCREEN_KEEPS, SCREEN_KEEPS_OF_LARGE = 0.1, 3, 2
 """Nats a row behind the best, beyond two standard errors, from which a candidate is out of reach; and how
-many are kept at most."""
+many are kept at most, also of tables of `LARGE` rows and more."""
 
 RESERVE = 0.25
 """Share of the time budget that is kept for what comes after the fits."""
@@ -161,19 +161,20 @@ class Search:
         open_ = [c for c in out if not c.why_out]
         floors = [c for c in open_ if _of(c).is_floor]  # next to no cost: so there is a model at once
         rivals = [c for c in open_ if not _of(c).is_floor]
-        most = SCREEN_KEEPS if screen else len(rivals)
+        keeps = SCREEN_KEEPS if len(self.rows) < LARGE else SCREEN_KEEPS_OF_LARGE
+        most = keeps if screen else len(rivals)
         self.total = len(floors) + len(rivals) + (most if len(rivals) > most else 0)
         for contender in floors:
             self._fit(contender, any(other.is_in for other in out))
-        for contender in rivals if len(rivals) <= most else self._screened(rivals):
+        for contender in rivals if len(rivals) <= most else self._screened(rivals, most):
             self._fit(contender, any(other.is_in for other in out))
         if not any(contender.is_in for contender in out):
             reasons = "; ".join(f"{c.name}: {c.why_out}" for c in out)
             raise InputError(f"No candidate could be fitted to this table ({reasons}).")
         return out
 
-    def _screened(self, rivals: list[Contender]) -> list[Contender]:
-        """Those of the rivals worth a fit to all rows, the best first. The others get the reason why not."""
+    def _screened(self, rivals: list[Contender], most: int) -> list[Contender]:
+        """The rivals worth a fit to all rows, `most` of them, the best first. Others get the reason why."""
         small = self.rows.first(SCREEN_ROWS if len(self.rows) <= SCREEN_LARGE else SCREEN_ROWS_OF_LARGE)
         trials: dict[str, Contender] = {}
         for contender in rivals:
@@ -188,7 +189,7 @@ class Search:
                 contender.why_out = trial.why_out
             self.done += 1
             self.tell()
-        return _within_reach(rivals, trials, small.weight)
+        return _within_reach(rivals, trials, small.weight, most)
 
     def _fit(self, contender: Contender, has_other: bool) -> None:
         candidate = _of(contender)
@@ -285,7 +286,7 @@ def _of(contender: Contender) -> Candidate:
 
 
 def _within_reach(
-    rivals: list[Contender], trials: dict[str, Contender], weight: FloatArray
+    rivals: list[Contender], trials: dict[str, Contender], weight: FloatArray, most: int = SCREEN_KEEPS
 ) -> list[Contender]:
     """The rivals near the best on the screen's rows, the best first; the others get the reason why not.
 
@@ -302,7 +303,7 @@ def _within_reach(
     for contender in order:
         behind, error = mean_and_error(best - values[contender.name], weight)
         alike = _of(contender).alike
-        if len(kept) < SCREEN_KEEPS and behind <= max(REACH, 2.0 * error) and alike not in seen:
+        if len(kept) < most and behind <= max(REACH, 2.0 * error) and alike not in seen:
             kept.append(contender)
             seen |= {alike} - {""}
         else:

@@ -93,7 +93,7 @@ def fit(
         how: dict[str, Any] = {"max_epochs": choices.max_epochs, "callbacks": callbacks}
         estimator = choose.build_model(table.choice, seed=choices.seed, **how)
         here.say(f"{table.before}\n")
-        fit_and_report.keep_compiled()
+        fit_and_report.keep_compiled(table)
         here.goes_on_from(checkpoint)
         how = {"held_out": held_out, "seed": choices.seed, "checkpoint": checkpoint}
         if engine == "memory":
@@ -202,7 +202,7 @@ def compare(
         ours = choose.family(table.choice, table.kind, table.y) if is_open else [table.choice]
         how: dict[str, Any] = {"seed": choices.seed, "max_epochs": choices.max_epochs}
         estimators = [choose.build_model(choice, **how) for choice in ours]
-        fit_and_report.keep_compiled()
+        fit_and_report.keep_compiled(table)
         here.step("comparing")
         result = fit_and_report.compare_table(
             estimators, table, cv=cv, seed=choices.seed, progress=here.counted

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from nongauss.cli.choose import Choice
+from nongauss.cli.choose import REGRESSION, Choice
 from nongauss.tables.column import TargetKind
 from nongauss.tables.roles import ColumnRole
 
@@ -130,7 +130,8 @@ class Before:
         if self.choice.model == "auto":
             others = [in_words(choice) for choice in self.candidates if choice != self.choice]
             near = f" (near, by --kind: {'; '.join(others)})" if others else ""
-            return f"{text}{near}; --model NAME or --set likelihood=NAME for one alone."
+            by = " or --set likelihood=NAME" if self.choice.task == REGRESSION else ""
+            return f"{text}{near}; --model NAME{by} for one alone."
         if self.choice.why_single:
             text += f", alone, since {self.choice.why_single}"
         open_ = [

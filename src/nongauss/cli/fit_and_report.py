@@ -10,6 +10,7 @@ from typing import Any
 
 import pandas as pd
 
+from nongauss.auto.candidates import FEWEST_CELLS
 from nongauss.cli.choose import REGRESSION
 from nongauss.cli.conduct import Command
 from nongauss.cli.judge import Outcome, rows_for
@@ -28,12 +29,18 @@ from nongauss.report.text import model_record, summary, text_table
 from nongauss.tables.column import ColumnKind
 
 
-def keep_compiled() -> None:
+def keep_compiled(table: Table) -> None:
     """Keep compiled functions for the next command, where a model brings JAX and nobody has said where."""
-    if "jax" in sys.modules and "JAX_COMPILATION_CACHE_DIR" not in os.environ:
+    brings = "jax" in sys.modules or (table.choice.model == "auto" and _weighs_networks(table))
+    if brings and "JAX_COMPILATION_CACHE_DIR" not in os.environ:
         import nongauss
 
         nongauss.cache_compiled()
+
+
+def _weighs_networks(table: Table) -> bool:
+    """Is a truncated-Gaussian model among the candidates for this table?"""
+    return table.choice.task != REGRESSION or table.rows.shape[0] * table.rows.shape[1] >= FEWEST_CELLS
 
 
 def finish(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -21,6 +22,7 @@ from nongauss.cli.choose import (
     candidates,
     choose,
     closest,
+    likelihoods,
     parse_settings,
 )
 from nongauss.cli.declared import (
@@ -167,6 +169,7 @@ def prepare(
     if model == "auto":
         choice = by_evidence(choice, found, given, beside.fit_params, why_single)
     y, levels, found = _for_task(column, found, choice.task, target)
+    _check_likelihood(given.get("likelihood"), y, np.flatnonzero(keep), target)
     rows, roles = _inputs(inputs, y, (target, source), found, declared, codes_as_labels)
     rows, read_so = told_once(rows)
     asked = {name for name, value in (("model", model), ("task", task)) if value != "auto"}
@@ -264,6 +267,21 @@ def _rows_with_target(column: pd.Series, target: str, source: str) -> npt.NDArra
     return there
 
 
+def _check_likelihood(name: Any, y: Any, rows: npt.NDArray[np.intp], target: str) -> None:
+    """Raises InputError where a likelihood that was asked for cannot have the target y (N,) of these rows."""
+    if not isinstance(name, str):
+        return
+    try:
+        likelihoods()[name]().check(np.asarray(y, dtype=np.float64))
+    except InputError as error:
+
+        def below(found: re.Match[str]) -> str:
+            return f"row {rows[int(found[1])] + 1} below the names"
+
+        said = re.sub(r"row (\d+) \(counted from 0\)", below, str(error))
+        raise InputError(f"The target {target!r}: {said[0].lower()}{said[1:]}") from error
+
+
 def _for_task(
     column: pd.Series, found: TargetKind, task: str, target: str
 ) -> tuple[Any, npt.NDArray[Any] | None, TargetKind]:
@@ -302,7 +320,9 @@ def _inputs(
     used = [place for place, role in enumerate(roles) if role.used]
     _check_some_left(bool(used), roles, target, source)
     rows = table.select(used)
-    for role in roles:
+    for place, role in enumerate(role for role in roles if role.used):
+        if role.role == "number" and rows.column(place).kind == "code":
+            rows = rows.as_numbers(place)
         if role.as_label and codes_as_labels:
             column = rows.column(rows.labels.index(role.name)).as_labels()
             rows = rows.with_column(role.name, np.array([*column.levels, None], dtype=object)[column.codes])

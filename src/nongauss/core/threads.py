@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 _MOST_CELLS = 200_000
 """Cells of a table on which a second thread of trees and of matrix products gains less than it costs."""
@@ -21,5 +23,14 @@ def threads_for(n_cells: int) -> Iterator[None]:
     if n_cells > _MOST_CELLS:
         yield
         return
-    with threadpool_limits(limits=1):
+    with _pools(len(sys.modules)).limit(limits=1):
         yield
+
+
+@lru_cache(maxsize=1)
+def _pools(n_modules: int) -> ThreadpoolController:
+    """The thread pools of all loaded libraries: looked for again where modules have been loaded since.
+
+    It takes milliseconds, and some reports score thousands of small tables.
+    """
+    return ThreadpoolController()

@@ -26,7 +26,7 @@ from nongauss.core.errors import InputError
 from nongauss.core.seeds import key_seed
 from nongauss.estimator.known_rows import KnownRows
 from nongauss.tables.column import Column
-from nongauss.tables.frame import InputTable, match_columns, read_input
+from nongauss.tables.frame import InputTable, read_input
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -298,6 +298,11 @@ def explanation_of(
         raise InputError(f"n_permutations must be a whole number above 0, or None: got {n_permutations!r}.")
     known = known_rows_of(model, "pass background=, some training rows, or fit it again to a dense table")
     table = _aligned(X, known, name)
+    if background is None and known.table is None:
+        raise InputError(
+            "A few rows of this table would not be read as the whole was, so none were kept to compare with; "
+            "pass background=, some training rows."
+        )
     if background is None:
         other, weight = known.background(table.labels), known.weight
     else:
@@ -323,10 +328,7 @@ def explanation_of(
 
 def _aligned(X: Any, known: KnownRows, name: str) -> InputTable:
     """A table with the columns of the fit, named as there. Raises InputError."""
-    table = read_input(X, name)
-    encoder = known.encoder
-    places: list[str | int] = list(match_columns(table, encoder.feature_names, encoder.n_features, name, []))
-    return table.select(places)
+    return known.encoder.aligned(read_input(X, name), name)
 
 
 def _few(background: InputTable, random_state: Any) -> InputTable:

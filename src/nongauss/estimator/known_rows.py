@@ -6,7 +6,7 @@ table. A model that has some says so: `holds_training_rows_`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from scipy.sparse import issparse
 from nongauss.core.records import persistable
 from nongauss.tables.completion import DonorColumn, donor_columns
 from nongauss.tables.encoder import TableEncoder
-from nongauss.tables.frame import InputTable, match_columns, read_input
+from nongauss.tables.frame import InputTable, read_input
 from nongauss.tables.learn import as_source, learn
 from nongauss.tables.source import Encode, Source, sample_table
 
@@ -43,13 +43,15 @@ _LEAST_SHARE = 0.01
 @persistable("estimator.KnownRows")
 @dataclass(frozen=True, eq=False)
 class KnownRows:
-    """`table`: rows as they came, those columns that the encoder reads; `weight` (B,) of each.
+    """`table`: rows as they came, those columns that the encoder reads, `weight` (B,) of each.
+
+    It is None where so few rows would be read otherwise than in the whole table.
 
     `X` (n, D) encoded rows, their gaps filled, and the `shape` of their distribution.
     """
 
     encoder: TableEncoder
-    table: pd.DataFrame
+    table: pd.DataFrame | None
     weight: FloatArray
     X: NDArray[np.float32]
     shape: KnownShape
@@ -66,9 +68,19 @@ class KnownRows:
         for _ in range(2):  # the second time by correlations of rows that have no holes
             encoded = shape.filled(encoded, missing, columns)
             shape = KnownShape.of(encoded, first.rows.weight)
-        shown = table.take(np.arange(min(N_SHOWN, len(table))))
+        n_shown = min(N_SHOWN, len(table))
+        shown = table.take(np.arange(n_shown))
         kept = _plain(shown.as_frame().iloc[:, sorted(_read_places(encoder))])
-        return cls(encoder, kept, first.rows.weight[: len(kept)], encoded.astype(np.float32), shape)
+        known = cls(encoder, kept, first.rows.weight[:n_shown], encoded.astype(np.float32), shape)
+        return known if known._reads_as(shown, name) else replace(known, table=None)
+
+    def _reads_as(self, shown: InputTable, name: str) -> bool:
+        """Are the kept rows read as they were in the whole table, whose other cells tell kinds too?"""
+        found, wanted = (
+            self.encoder.as_scaled_with_gaps(table, name, warn=False)
+            for table in (self.background(shown.labels), shown)
+        )
+        return np.allclose(found[0], wanted[0], atol=1e-9) and np.array_equal(found[1], wanted[1])
 
     @property
     def players(self) -> NDArray[np.intp]:
@@ -77,6 +89,7 @@ class KnownRows:
 
     def background(self, labels: Any) -> InputTable:
         """The rows as they came, with all columns of the fit: those that are not read are empty."""
+        assert self.table is not None
         frame = pd.DataFrame(np.nan, index=self.table.index, columns=pd.RangeIndex(len(labels)))
         for place, name in zip(self.players, self.table.columns, strict=True):
             frame[int(place)] = self.table[name]
@@ -213,8 +226,7 @@ def _read_places(encoder: TableEncoder) -> set[int]:
 
 def _aligned(table: InputTable, encoder: TableEncoder, name: str) -> InputTable:
     """A table with the columns of the fit, in their order. Raises InputError."""
-    places: list[str | int] = list(match_columns(table, encoder.feature_names, encoder.n_features, name, []))
-    return table.select(places)
+    return encoder.aligned(table, name)
 
 
 def _plain(frame: pd.DataFrame) -> pd.DataFrame:
@@ -222,7 +234,7 @@ def _plain(frame: pd.DataFrame) -> pd.DataFrame:
     columns = {}
     for number in range(frame.shape[1]):
         cells = frame.iloc[:, number]
-        if isinstance(cells.dtype, np.dtype) and cells.dtype.kind in "iufbM":
+        if isinstance(cells.dtype, np.dtype) and cells.dtype.kind in "iufbMm":
             columns[number] = cells.to_numpy()
         else:
             columns[number] = np.array([_plain_cell(cell) for cell in cells], dtype=object)

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nongauss.predictive.distribution import FloatArray, PredictiveDistribution, checked_target
-from nongauss.predictive.recalibrated import BaseQuantiles
+from nongauss.predictive.scores import BaseQuantiles
 
 _POINTS = np.linspace(-6.0, 6.0, 241)
 _SHARES = np.exp(-0.5 * _POINTS**2) / np.exp(-0.5 * _POINTS**2).sum()
@@ -24,18 +24,23 @@ class ClippedDistribution(PredictiveDistribution):
     """
 
     def __init__(self, base: PredictiveDistribution, low: float, high: float) -> None:
-        self._base, self._low, self._high = base, low, high
+        self.base = base
+        self._low, self._high = low, high
         self._moments: tuple[FloatArray, FloatArray] | None = None
 
+    def with_base(self, base: PredictiveDistribution) -> ClippedDistribution:
+        """The law of another base with the same limits."""
+        return ClippedDistribution(base, self._low, self._high)
+
     def __len__(self) -> int:
-        return len(self._base)
+        return len(self.base)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._base!r}, {self._low:g}, {self._high:g})"
+        return f"{type(self).__name__}({self.base!r}, {self._low:g}, {self._high:g})"
 
     def _take(self, rows: npt.NDArray[np.intp]) -> ClippedDistribution:
         """The laws of the rows of these numbers."""
-        return ClippedDistribution(self._base._take(rows), self._low, self._high)
+        return self.with_base(self.base._take(rows))
 
     @property
     def atoms(self) -> tuple[float, ...]:
@@ -45,7 +50,7 @@ class ClippedDistribution(PredictiveDistribution):
     @property
     def knows_tails(self) -> bool:
         """As the base."""
-        return self._base.knows_tails
+        return self.base.knows_tails
 
     @property
     def mean(self) -> FloatArray:
@@ -60,38 +65,38 @@ class ClippedDistribution(PredictiveDistribution):
     def cdf(self, y: npt.ArrayLike) -> FloatArray:
         """P(Y <= y): (N,)."""
         target = checked_target(y, (len(self),))
-        return np.where(target < self._low, 0.0, np.where(target >= self._high, 1.0, self._base.cdf(target)))
+        return np.where(target < self._low, 0.0, np.where(target >= self._high, 1.0, self.base.cdf(target)))
 
     def survival(self, y: npt.ArrayLike) -> FloatArray:
         """P(Y > y): (N,)."""
         target = checked_target(y, (len(self),))
-        above = self._base.survival(target)
+        above = self.base.survival(target)
         return np.where(target < self._low, 1.0, np.where(target >= self._high, 0.0, above))
 
     def log_prob(self, y: npt.ArrayLike) -> FloatArray:
         """Log density between the limits, log probability at them, -inf beyond: (N,)."""
         target = checked_target(y, (len(self),))
-        out: FloatArray = self._base.log_prob(np.clip(target, self._low, self._high))
+        out: FloatArray = self.base.log_prob(np.clip(target, self._low, self._high))
         with np.errstate(divide="ignore"):
             if math.isfinite(self._low):
-                out = np.where(target == self._low, np.log(self._base.cdf(self._low)), out)
+                out = np.where(target == self._low, np.log(self.base.cdf(self._low)), out)
             if math.isfinite(self._high):
-                out = np.where(target == self._high, np.log(self._base.survival(self._high)), out)
+                out = np.where(target == self._high, np.log(self.base.survival(self._high)), out)
         return np.where((target < self._low) | (target > self._high), -np.inf, out)
 
     def quantile(self, q: npt.ArrayLike) -> FloatArray:
         """Quantiles at the levels q: (N,) for one, (N, Q) for (Q,)."""
-        return np.clip(self._base.quantile(q), self._low, self._high)
+        return np.clip(self.base.quantile(q), self._low, self._high)
 
     def sample(self, n: int = 1, random_state: Any = None) -> FloatArray:
         """`n` draws for each row: (N, n). Equal `random_state`, equal draws."""
-        return np.clip(self._base.sample(n, random_state), self._low, self._high)
+        return np.clip(self.base.sample(n, random_state), self._low, self._high)
 
     def _both(self) -> tuple[FloatArray, FloatArray]:
         """Mean and variance, (N,) each, by the trapezoid rule over normal scores."""
         if self._moments is None:
             points = np.broadcast_to(_POINTS, (len(self), len(_POINTS)))
-            values = np.clip(BaseQuantiles(self._base).near(points), self._low, self._high)
+            values = np.clip(BaseQuantiles(self.base).near(points), self._low, self._high)
             mean: FloatArray = values @ _SHARES
             variance: FloatArray = (values - mean[:, None]) ** 2 @ _SHARES
             self._moments = mean, variance

@@ -383,6 +383,10 @@ class Kind(ABC):
         Raises: InputError naming the first cell that this kind cannot be.
         """
 
+    def facts_as(self, facts: Any, kind: str) -> Any:
+        """What rows tell, as the facts of another kind, by its name; None where they do not tell that."""
+        return None
+
     def plain(self, column: Column) -> Column:
         """A column of this kind as numbers or labels, for a model that was fitted to such a column."""
         return column
@@ -390,11 +394,3 @@ class Kind(ABC):
     @abstractmethod
     def shown(self, value: Any, part: str, origin: float) -> str:
         """The text of one value of a flat column, for rules, plots and reports."""
-
-
-def not_usable(name: str, what: str) -> InputError:
-    """The error for cells that no kind can decode."""
-    return InputError(
-        f"Column {name!r} of X holds {what} values, which have no meaning here; "
-        "turn them into numbers (such as days since a start) or text, or drop the column."
-    )

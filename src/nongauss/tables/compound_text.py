@@ -30,7 +30,8 @@ _ANGLE = re.compile(
     rf"(?:(?P<b>{_N})\s*['′’]\s*)?(?:(?P<c>{_N})\s*(?:\"|″|”|''|′′)\s*)?(?P<last>[NSEW]?)",
     re.IGNORECASE,
 )
-_SIDE = re.compile(rf"(?P<sign>[-+]?)(?P<a>{_N})\s*(?P<last>[NSEW])", re.IGNORECASE)
+_SIDE = re.compile(r"(?P<sign>[-+]?)(?P<a>[0-9]+\.[0-9]+)\s*(?P<last>[NSEW])", re.IGNORECASE)
+_ANY_SIDE = re.compile(rf"(?P<sign>[-+]?)(?P<a>{_N})\s*(?P<last>[NSEW])", re.IGNORECASE)
 _TWO = {
     FEET: (re.compile(rf"({_N})\s*(?:ft|feet|foot|')\s*({_N})\s*(?:in|inch|inches|\"|'')?\.?", re.I), 12.0),
     POUNDS: (re.compile(rf"({_N})\s*(?:lbs?|pounds?)\.?\s*({_N})\s*(?:oz|ounces?)\.?", re.I), 16.0),
@@ -87,7 +88,7 @@ def _angles(texts: Sequence[str], pattern: str) -> tuple[NDArray[np.float64], ND
     found = [_ANGLE.fullmatch(text) for text in texts]
     sides = {one["last"].upper() for text in texts if (one := _SIDE.fullmatch(text))}
     if sides in _SIDES or pattern == DEGREES:
-        found = [one or _SIDE.fullmatch(text) for one, text in zip(found, texts, strict=True)]
+        found = [one or _ANY_SIDE.fullmatch(text) for one, text in zip(found, texts, strict=True)]
     elif not any(one and (one["b"] or one["first"] or one["last"]) for one in found):
         return None
     return _placed(np.array([np.nan if one is None else _degrees(one) for one in found]), DEGREES)

@@ -17,7 +17,7 @@ _FOOT = re.compile(
     r"|[*†‡©¹²³].*|\(?[0-9,]+ rows?\b.*|\[[0-9]+\].*|-{3,}.*|={3,}.*)",
     re.IGNORECASE,
 )
-_MOST_LINES, _MOST_NAMED = 30, 3
+_MOST_LINES, _MOST_NAMED, _FIRST = 30, 3, 1 << 16
 
 
 def without_foot(text: str, separator: str, file: str, notes: list[str]) -> str:
@@ -27,13 +27,14 @@ def without_foot(text: str, separator: str, file: str, notes: list[str]) -> str:
     them or they begin as notes do ("Source: ..."); others are kept, since they may be rows that were cut off.
     Above these, lines that begin with a word for a total or a mean, which no other line begins with.
     """
-    lines = text.split("\n")
-    n_fields = _n_fields(next((line for line in lines if line.strip()), ""), separator)
+    first = next((line for line in text[:_FIRST].split("\n") if line.strip()), "")
+    n_fields = _n_fields(first, separator)
+    head, *lines = text.rsplit("\n", _MOST_LINES)
     if n_fields < 2 or len(lines) < 4:
         return text
     end = _end_of_rows(lines, separator, n_fields)
     foot = [line for line in lines[end:] if line.strip(separator + " ")]
-    first_total = _first_total(lines[:end], separator)
+    first_total = _first_total(head, lines[:end], separator)
     totals = lines[first_total:end]
     if not foot and not totals:
         return text
@@ -42,13 +43,12 @@ def without_foot(text: str, separator: str, file: str, notes: list[str]) -> str:
             shown = ", ".join(repr(line.strip(separator + " ")[:60]) for line in found[:_MOST_NAMED])
             many = "line was" if len(found) == 1 else f"{len(found)} lines were"
             notes.append(f"The last {many} left out of {file} as {what} ({shown}).")
-    return "\n".join(lines[:first_total]).rstrip("\n")
+    return "\n".join([head, *lines[:first_total]]).rstrip("\n")
 
 
 def _end_of_rows(lines: list[str], separator: str, n_fields: int) -> int:
     """The number of lines up to the last row; all of them where nothing below is evidently none."""
-    start = max(len(lines) - _MOST_LINES, 2)
-    for at in range(start, len(lines)):
+    for at in range(1, len(lines)):
         below = [line for line in lines[at:] if line.strip(separator + " ")]
         if not below or any(_n_fields(line.rstrip(separator), separator) >= n_fields for line in below):
             continue
@@ -58,14 +58,15 @@ def _end_of_rows(lines: list[str], separator: str, n_fields: int) -> int:
     return len(lines)
 
 
-def _first_total(lines: list[str], separator: str) -> int:
+def _first_total(head: str, lines: list[str], separator: str) -> int:
     """The number of lines above those of totals, which are at the end and begin as no other line does."""
     at = len(lines)
-    while at > 3 and (not lines[at - 1].strip(separator + " ") or _is_total(lines[at - 1], separator)):
+    while at > 1 and (not lines[at - 1].strip(separator + " ") or _is_total(lines[at - 1], separator)):
         at -= 1
     if not any(_is_total(line, separator) for line in lines[at:]):
         return len(lines)
-    return at if not any(_is_total(line, separator) for line in lines[1:at]) else len(lines)
+    above = [*head.split("\n")[1:], *lines[:at]]
+    return len(lines) if any(_is_total(line, separator) for line in above) else at
 
 
 def _is_total(line: str, separator: str) -> bool:

@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from nongauss.core.errors import InputError, NongaussWarning
@@ -109,6 +110,23 @@ class TableEncoder:
         if self.kept == ():
             return read_input(np.zeros((len(table), 1)))
         return table.select([where[place] for place in self.kept or range(self.n_features)])
+
+    def aligned(self, table: InputTable, estimator_name: str = "this estimator") -> InputTable:
+        """The table with the columns of the fit, in their order; unrelated ones may lack and are then empty.
+
+        Raises InputError for one that is not there.
+        """
+        names, n_features = self.feature_names, self.n_features
+        by_name = names is not None and table.names is not None
+        lacks = set(names or ()) - set(table.names or ()) if by_name else len(table.labels) != n_features
+        if self.kept is None or not lacks:
+            return table.select(list(match_columns(table, names, n_features, estimator_name, [])))
+        kept = self.rows_kept(table, estimator_name)
+        frame = pd.DataFrame(np.nan, index=pd.RangeIndex(len(table)), columns=pd.RangeIndex(n_features))
+        for number, place in enumerate(self.kept):
+            frame[place] = np.asarray(kept.raw(number))
+        labels = names or tuple(f"x{place}" for place in range(n_features))
+        return InputTable(frame.set_axis(labels, axis=1), names, labels)
 
     def as_scaled(
         self, X: Any, estimator_name: str = "this estimator", warn: bool = True
@@ -245,6 +263,8 @@ class TableEncoder:
         n_features, names = self.n_features, self.feature_names
         if needed is None:
             return table, match_columns(table, names, n_features, estimator_name, notes)
+        if not needed:
+            return table, {}
         if names is not None and table.names is not None:
             own = [names[place] for place in needed]
             other = set(names).difference(own)

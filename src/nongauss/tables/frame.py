@@ -99,6 +99,11 @@ class InputTable:
         """This table with a column of which nothing is to be said, because it has been."""
         return replace(self, _decoded={**self._decoded, place: replace(self.column(place), note="")})
 
+    def as_numbers(self, place: int) -> InputTable:
+        """This table with a column of numbers that are no codes, whatever its name says."""
+        column = replace(self.column(place), kind="number", note="")
+        return replace(self, _decoded={**self._decoded, place: column})
+
     def permuted(self, columns: str | int | Sequence[int], order: NDArray[np.intp]) -> InputTable:
         """This table with the cells of a column, or of several together, in another order (N,) of the rows.
 

@@ -73,7 +73,7 @@ def _n_and_levels(column: Column) -> tuple[int, int]:
         assert column.codes is not None
         return int(there.sum()), len(np.unique(column.codes[there]))
     values = column.values[there]
-    if column.kind != "number" or not (values == np.round(values)).all():
+    if column.kind not in ("number", "code") or not (values == np.round(values)).all():
         return len(values), len(values)
     return len(values), len(np.unique(values))
 

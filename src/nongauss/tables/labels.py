@@ -19,7 +19,7 @@ from nongauss.tables.column import as_pandas, one_order, without_mask
 from nongauss.tables.frame import refuse_records
 from nongauss.tables.source import Part
 from nongauss.tables.target import check_given, check_length
-from nongauss.tables.words import known_order
+from nongauss.tables.words import known_order, one_case
 
 _MOST_SHOWN, _FEW_STEPS, _MOST_STEPS = 10, 12, 50
 
@@ -146,9 +146,26 @@ class LabelSummary:
                 f"{self.labels.tolist()[0]!r}; "
                 "give rows of another class."
             )
+        self._warn_of_alike(estimator_name)
         if not ordered:
             return LabelCoder(self.labels)
         return LabelCoder(self.declared if self.declared is not None else self._guessed(estimator_name))
+
+    def _warn_of_alike(self, estimator_name: str) -> None:
+        """Warn of words in several cases or with blanks around them, which stay classes of their own."""
+        labels = self.labels.tolist()
+        if not isinstance(labels[0], str) or len(labels) > _MOST_STEPS:
+            return
+        first: dict[str, str] = {}
+        pairs = [(first.setdefault(word, label), label) for label, word in one_case(labels).items()]
+        alike = [f"{one!r} and {other!r}" for one, other in pairs if one != other]
+        if alike:
+            warnings.warn(
+                f"{estimator_name} takes {', '.join(alike[:3])} in y for classes of their own; spell them in "
+                "one way if they are one.",
+                NongaussWarning,
+                stacklevel=5,
+            )
 
     def _guessed(self, estimator_name: str) -> NDArray[Any]:
         """The labels in the order that is known of them, else in one that is warned of."""

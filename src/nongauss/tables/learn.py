@@ -178,6 +178,10 @@ class InputSummary:
         gaps = self.gaps or other.gaps
         if not (self.kind and other.kind):
             return replace(self if self.kind else other, gaps=gaps)
+        for one, two in ((self, other), (other, self)):
+            as_other = None if one.kind == two.kind else kind_of(one.kind).facts_as(one.facts, two.kind)
+            if as_other is not None:
+                return replace(two, gaps=gaps, facts=as_other + two.facts, texts=None)
         labels = _sum_or_none(self._as_labels(), other._as_labels())
         if self.kind != other.kind and labels is not None:
             return replace(self, gaps=gaps, kind=LABEL, facts=labels, note="", texts=None)

@@ -166,9 +166,11 @@ def read_numbers(texts: Any, pattern: str = "") -> NumberTexts:
     `pattern`: the unit of their column, if it is known; see `read_compound`.
     """
     cells = _usual_marks(texts if isinstance(texts, pa.Array) else pa.array(texts, pa.large_string()))
-    bare = pc.replace_substring_regex(cells, pattern=_MARKED, replacement=r"\2")
-    marked = np.asarray(pc.fill_null(pc.not_equal(bare, cells), False))
-    cells = bare
+    marked = np.zeros(len(cells), dtype=np.bool_)
+    if pc.any(pc.match_substring_regex(cells, pattern=r"^[<>≤≥~≈a-z]|[+*†‡]$")).as_py():
+        bare = pc.replace_substring_regex(cells, pattern=_MARKED, replacement=r"\2")
+        marked = np.asarray(pc.fill_null(pc.not_equal(bare, cells), False))
+        cells = bare
     parts = pc.extract_regex(cells, pattern=_CELL)
     digits, head, tail = (pc.struct_field(parts, name) for name in ("digits", "head", "tail"))
     around = pc.dictionary_encode(_joined(head, tail, MARK))

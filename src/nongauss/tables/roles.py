@@ -20,6 +20,7 @@ from nongauss.core.errors import InputError
 from nongauss.tables.column import Column, label_of
 from nongauss.tables.frame import InputTable
 from nongauss.tables.kinds import kind_of
+from nongauss.tables.kinds.code import CODE_WORDS
 from nongauss.tables.kinds.label import FEW_ROWS, MOST_LEVELS
 from nongauss.tables.words import is_head, is_named
 
@@ -38,11 +39,6 @@ ID_WORDS = (
     "no",
     "nr",
     "number",
-)
-CODE_WORDS = (
-    *("code", "zip", "zipcode", "postcode", "postal", "plz", "phone", "telephone", "fax", "sku", "isbn"),
-    *("account", "customer", "client", "user", "member", "invoice", "policy", "serial", "reference"),
-    *("ean", "upc", "barcode", "iban", "ssn", "fips", "naics", "sic", "icd", "id", "identifier", "uuid"),
 )
 ALONG_WORDS = (
     *("time", "day", "week", "month", "year", "hour", "minute", "second", "t", "x", "date", "step", "period"),
@@ -140,6 +136,8 @@ def _role(column: Column, name: str, *, alone: bool, use: bool) -> ColumnRole:
         return _date_role(column, name)
     if column.values is not None:
         return _number_role(column, column.values[~missing], name, use=use or alone)
+    if column.kind == "pair" and _n_levels(column) > 1:
+        return ColumnRole(name, "number", True, "pairs, as two numbers")
     return _label_role(column, name, use=use)
 
 
@@ -166,7 +164,7 @@ def _number_role(column: Column, values: FloatArray, name: str, *, use: bool) ->
     if low == high:
         return ColumnRole(name, "constant", False, "the same value in every row")
     role = ColumnRole(name, "number", True, f"{low:g} to {high:g}", warnings=gap_warnings(values, name))
-    if use or column.kind != "number" or not _are_whole(values):
+    if use or column.kind not in ("number", "code") or not _are_whole(values):
         return role
     if len(values) > FEW_ROWS and low in (0.0, 1.0) and high == low + len(values) - 1:
         in_order = bool((np.diff(values) == 1).all())

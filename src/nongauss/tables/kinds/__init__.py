@@ -15,16 +15,18 @@ import numpy as np
 import pandas as pd
 
 from nongauss.core.errors import InputError
-from nongauss.tables.column import Cells, Column, Kind, not_usable
+from nongauss.tables.column import Cells, Column, Kind
 from nongauss.tables.kinds.clock import Clock
+from nongauss.tables.kinds.code import Code
 from nongauss.tables.kinds.date import Date
 from nongauss.tables.kinds.label import Label
 from nongauss.tables.kinds.number import Number
+from nongauss.tables.kinds.pair import Pair
 from nongauss.tables.kinds.quantity import Quantity
 
 __all__ = ["KINDS", "Kind", "decode", "flat", "kind_of"]
 
-KINDS: tuple[Kind, ...] = (Number(), Quantity(), Date(), Clock(), Label())
+KINDS: tuple[Kind, ...] = (Code(), Number(), Quantity(), Date(), Clock(), Pair(), Label())
 """In the order in which they are asked."""
 
 _BY_NAME = {kind.name: kind for kind in KINDS}
@@ -70,7 +72,7 @@ def _refusal(cells: Cells) -> Exception:
     raw, name = cells.raw, cells.name
     is_typed = not isinstance(raw, pd.Series) and raw.dtype.kind not in "OUS"
     if is_typed or pd.api.types.is_datetime64_any_dtype(raw) or pd.api.types.is_timedelta64_dtype(raw):
-        return not_usable(name, str(raw.dtype))
+        return _not_usable(name, str(raw.dtype))
     content = cells.content
     if content == "complex":
         return InputError(f"Complex data not supported: column {name!r} of X; split it into two real ones.")
@@ -84,7 +86,7 @@ def _refusal(cells: Cells) -> Exception:
             f"cell, such as a column for each {part}."
         )
     if not content.startswith("mixed"):
-        return not_usable(name, content)
+        return _not_usable(name, content)
     if isinstance(cell, str | bytes):
         return InputError(
             f"Column {name!r} of X mixes numbers and text, first {cell!r} in row {row} "
@@ -93,4 +95,12 @@ def _refusal(cells: Cells) -> Exception:
     return TypeError(
         f"Column {name!r} of X, row {row} (counted from 0): argument must be a string or a number, "
         f"not {type(cell).__name__!r}; give one value a cell."
+    )
+
+
+def _not_usable(name: str, what: str) -> InputError:
+    """The error for cells that no kind can decode."""
+    return InputError(
+        f"Column {name!r} of X holds {what} values, which have no meaning here; "
+        "turn them into numbers (such as days since a start) or text, or drop the column."
     )
