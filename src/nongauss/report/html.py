@@ -25,7 +25,12 @@ from nongauss.report.plots.feature_columns import MOST_COLUMNS, FeatureColumnsDi
 from nongauss.report.plots.parallel_rules import ParallelRulesDisplay
 from nongauss.report.plots.predictive import PredictiveDisplay
 from nongauss.report.plots.rectangles import RectangleDisplay, best_pairs
-from nongauss.report.plots.relevance import RelevanceDisplay, some_rows
+from nongauss.report.plots.relevance import (
+    MOST_SINGLE,
+    RelevanceDisplay,
+    some_rows,
+    with_typical_cells,
+)
 from nongauss.report.plots.reliability import ReliabilityDisplay
 from nongauss.report.plots.rules import drawn_columns, number_columns
 from nongauss.report.plots.trace import TraceDisplay
@@ -192,11 +197,14 @@ def report_figures(
 def learned_figures(estimator: Any, X: Any, *, target: str | None = None) -> list[tuple[str, Figure]]:
     """What the model has made of its columns: which matter, and how predictions change along the first six.
 
-    X (N, D) are rows like those of the fit, of which a few hundred are looked at.
+    X (N, D) are rows like those of the fit, of which a few hundred are looked at; of more than 200 columns
+    missing cells are taken as typical ones.
     """
     if getattr(estimator, "kept_columns_", None) == ():
         return []
     rows = some_rows(estimator, X, len(X), 0)
+    if rows.shape[1] > MOST_SINGLE:
+        rows = with_typical_cells(rows)
     figure, ax = _figure()
     n_repeats = int(np.clip(_MOST_SHUFFLES // X.shape[1], 1, 5))
     with threads_for(math.prod(rows.shape)):

@@ -39,7 +39,7 @@ class Law(Protocol):
         """P(Y <= y)."""
 
     def quantile(self, level: FloatArray | float, m: FloatArray) -> FloatArray:
-        """The smallest y with cdf >= level, one for all rows or (N,)."""
+        """The smallest y with cdf >= level, for levels and predictions m that broadcast."""
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ class Residuals:
         return self.cdf(numbers), numbers
 
     def quantile(self, level: FloatArray | float) -> FloatArray:
-        """The numbers below which e stays with these probabilities, from a table."""
+        """The numbers below which e stays with these probabilities, of any shape, from a table."""
         return np.asarray(np.interp(level, *self._table), dtype=np.float64)
 
 
@@ -177,7 +177,7 @@ class ShiftLaw:
         return out
 
     def quantile(self, level: FloatArray | float, m: FloatArray) -> FloatArray:
-        """The smallest y with cdf >= level, one for all rows or (N,)."""
+        """The smallest y with cdf >= level, for levels and predictions m that broadcast."""
         return self.scale.back(self.scale.of_prediction(m) + self.residuals.quantile(level))
 
 
@@ -199,7 +199,7 @@ class RoundedLaw:
         return np.where(y < 0, 0.0, self.residuals.cdf(np.floor(y) + 0.5 - m))
 
     def quantile(self, level: FloatArray | float, m: FloatArray) -> FloatArray:
-        """The smallest y with cdf >= level, one for all rows or (N,)."""
+        """The smallest y with cdf >= level, for levels and predictions m that broadcast."""
         return np.maximum(np.ceil(m + self.residuals.quantile(level) - 0.5), 0.0)
 
 
@@ -224,7 +224,7 @@ class NegativeBinomialLaw:
         return out
 
     def quantile(self, level: FloatArray | float, m: FloatArray) -> FloatArray:
-        """The smallest y with cdf >= level, one for all rows or (N,)."""
+        """The smallest y with cdf >= level, for levels and predictions m that broadcast."""
         out: FloatArray = self._law(m).ppf(level)
         return out
 
@@ -300,8 +300,7 @@ class LawRows:
     def quantile(self, q: npt.ArrayLike) -> FloatArray:
         """Quantiles at the levels q: (N,) for one, (N, Q) for (Q,)."""
         levels = np.asarray(q, dtype=np.float64)
-        columns = [self._law.quantile(float(level), self.mean) for level in levels.ravel()]
-        return np.stack(columns, axis=1) if levels.ndim else columns[0]
+        return self._law.quantile(levels, self.mean[:, None] if levels.ndim else self.mean)
 
     def at_levels(self, levels: FloatArray) -> FloatArray:
         """The quantile of each row at a level of its own (N,): (N,)."""

@@ -10,7 +10,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.linear_model import LinearRegression
 
 from nongauss.core.errors import InputError
-from nongauss.report.plots.relevance import RelevanceDisplay, relevance
+from nongauss.report.plots.relevance import RelevanceDisplay, relevance, with_typical_cells
+from nongauss.tables.frame import read_input
 
 
 class Formula(RegressorMixin, BaseEstimator):
@@ -136,3 +137,14 @@ def test_the_few_columns_that_matter_among_thousands_are_found():
     # Independent columns: the variance of each over the whole.
     np.testing.assert_allclose(share[[7, 1500, 2999]], np.array([4, 1, 1]) / 6, rtol=0.4)
     assert np.delete(share, [7, 1500, 2999]).max() < 0.01
+
+
+def test_missing_cells_are_typical_ones_of_their_column():
+    frame = pd.DataFrame(
+        {"x": [1.0, np.nan, 3.0, 100.0], "c": ["a", "b", None, "b"], "n": [1.0, 2.0, 3.0, 4.0]}
+    )
+    filled = with_typical_cells(read_input(frame))
+    np.testing.assert_array_equal(filled.column(0).values, [1.0, 3.0, 3.0, 100.0])
+    assert [filled.column(1).levels[code] for code in filled.column(1).codes] == ["a", "b", "b", "b"]
+    assert list(pd.Series(filled.raw(1))) == ["a", "b", "b", "b"]
+    np.testing.assert_array_equal(filled.column(2).values, frame["n"])
