@@ -1,6 +1,6 @@
 """The number of rank factors: right of ten draws, of made tables of 500 rows and 20 columns.
 
-    python benchmarks/rank_factors_number.py
+    python benchmarks/rank_factors_number.py [--shapes dense ...] [--numbers 1 ...]
 
 Loadings are dense, half of them zero, or in blocks of columns with one factor each; columns go through exp,
 the cube or nothing. "gaps": 15 % of the cells missing. "grades": each column cut into five. Beside the tests
@@ -10,11 +10,12 @@ results/rank_factors_number.json.
 
 from __future__ import annotations
 
+import json
 import time
 from typing import Any
 
 import numpy as np
-from common import write_results, write_table
+from common import RESULTS, parser, write_results, write_table
 
 from nongauss.rank_factor.factor_number import normal_scores, number_of_factors
 
@@ -60,31 +61,42 @@ def parallel_analysis(X: np.ndarray, seed: int) -> int:
     return int(np.cumprod(values > np.quantile(chance, 0.95, axis=0)).sum())
 
 
+def case(shape: str, number: int) -> dict[str, Any]:
+    """What is found in ten tables of a shape with this number of factors."""
+    tables = [made(shape, number, seed) for seed in range(N_DRAWS)]
+    began = time.perf_counter()
+    plain = [found(X) for X in tables]
+    seconds = (time.perf_counter() - began) / N_DRAWS
+    return {
+        "found": plain,
+        "gaps": [found(with_gaps(X, seed)) for seed, X in enumerate(tables)],
+        "grades": [found(in_grades(X)) for X in tables],
+        "parallel analysis": [parallel_analysis(X, seed) for seed, X in enumerate(tables)],
+        "seconds": seconds,
+    }
+
+
 def main() -> None:
-    results: dict[str, Any] = {}
+    options = parser(__doc__ or "")
+    options.add_argument("--shapes", nargs="*", default=list(SHAPES))
+    options.add_argument("--numbers", nargs="*", type=int, default=list(NUMBERS))
+    chosen = options.parse_args()
+    path = RESULTS / "rank_factors_number.json"
+    results: dict[str, Any] = json.loads(path.read_text())["found"] if path.exists() else {}
+    for shape in chosen.shapes:
+        for number in chosen.numbers:
+            results[f"{shape}, {number}"] = case(shape, number)
+            write_results("rank_factors_number", {"rows": N_ROWS, "columns": N_COLUMNS, "found": results})
     lines = [
         "| loadings | factors | right of 10 | with gaps | as grades | parallel analysis | seconds a table |",
         "|---|---|---|---|---|---|---|",
     ]
-    for shape in SHAPES:
-        for number in NUMBERS:
-            tables = [made(shape, number, seed) for seed in range(N_DRAWS)]
-            began = time.perf_counter()
-            plain = [found(X) for X in tables]
-            seconds = (time.perf_counter() - began) / N_DRAWS
-            row = {
-                "found": plain,
-                "gaps": [found(with_gaps(X, seed)) for seed, X in enumerate(tables)],
-                "grades": [found(in_grades(X)) for X in tables],
-                "parallel analysis": [parallel_analysis(X, seed) for seed, X in enumerate(tables)],
-                "seconds": seconds,
-            }
-            results[f"{shape}, {number}"] = row
-            right = [sum(k == number for k in row[name]) for name in list(row)[:-1]]
-            lines.append(f"| {shape} | {number} | " + " | ".join(map(str, right)) + f" | {seconds:.2f} |")
-            print(lines[-1], flush=True)
-            write_results("rank_factors_number", {"rows": N_ROWS, "columns": N_COLUMNS, "found": results})
+    for name, row in results.items():
+        shape, number = name.split(", ")
+        right = [sum(k == int(number) for k in row[part]) for part in list(row)[:-1]]
+        lines.append(f"| {shape} | {number} | " + " | ".join(map(str, right)) + f" | {row['seconds']:.2f} |")
     write_table("rank_factors_number", lines)
+    print("\n".join(lines))
 
 
 if __name__ == "__main__":

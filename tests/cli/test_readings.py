@@ -49,7 +49,7 @@ def run(*arguments):
 @pytest.mark.parametrize(
     ("target", "options"),
     [
-        ("y", ["--model", "tggm", "--max-epochs", "2"]),
+        pytest.param("y", ["--model", "tggm", "--max-epochs", "2"], marks=pytest.mark.gate),
         pytest.param(
             "n",
             ["--model", "sparse_gp", "--max-epochs", "2", "--set", "n_inducing=5"],

@@ -52,6 +52,7 @@ def test_signal_is_better_by_what_it_is_worth():
     assert found.advice == []
 
 
+@pytest.mark.gate
 def test_pure_noise_is_no_better_in_95_of_100_tables(monkeypatch):
     mean = {MEAN: baselines()[MEAN]}
     monkeypatch.setattr(judgement, "usual_models", lambda *_: (mean, MEAN))

@@ -19,7 +19,7 @@ from scipy.special import ndtr, ndtri
 from nongauss.core.records import persistable
 from nongauss.rank_factor.config import NOISE_RATE, NOISE_SHAPE, ShrinkagePrior
 from nongauss.rank_factor.data import FloatArray
-from nongauss.rank_factor.params import cholesky_draw, first_shrinkage
+from nongauss.rank_factor.params import cholesky_draw, components, first_shrinkage
 from nongauss.rank_factor.updates import drawn_shrinkage
 from nongauss.tables.margins import Margin
 
@@ -29,6 +29,8 @@ MOST_FACTORS, ROWS_A_FACTOR = 30, 4
 """Most factors, and rows that each of them needs."""
 N_BURN, N_KEPT, EVERY = 40, 20, 2
 """Sweeps before draws are kept, draws that are kept, and sweeps for each."""
+MANY_SCORES, FEW_FACTORS, FEW_BURN = 200, 12, 20
+"""From so many scores on there are fewer factors and sweeps: a fit should take seconds."""
 LEVEL_PRECISION = 0.01
 """Prior precision of the level mu of a column."""
 
@@ -124,13 +126,16 @@ def learn_scores(
     n_rows = int(min(len(cells), MOST_ROWS, max(50, MOST_CELLS // max(n_scores, 1))))
     seen, weight = score_cells(margins, first, cells[:n_rows]), weight[:n_rows]
     rng = np.random.default_rng(seed)
-    n_factors = max(1, min(n_scores - 1, MOST_FACTORS, n_rows // ROWS_A_FACTOR))
+    is_wide = n_scores > MANY_SCORES
+    most = FEW_FACTORS if is_wide else MOST_FACTORS
+    n_burn, every = (FEW_BURN, 1) if is_wide else (N_BURN, EVERY)
+    n_factors = max(1, min(n_scores - 1, most, n_rows // ROWS_A_FACTOR))
     fixed = is_probit(margins)
     sampler = _Sampler(rng, margins, first, seen, weight, n_factors, fixed, prior)
     draws = []
-    for number in range(N_BURN + N_KEPT * EVERY if n_scores else 0):
+    for number in range(n_burn + N_KEPT * every if n_scores else 0):
         sampler.sweep()
-        if number >= N_BURN and (number - N_BURN) % EVERY == 0:
+        if number >= n_burn and (number - n_burn) % every == 0:
             draws.append((sampler.loadings.astype(np.float32), sampler.noise.astype(np.float32)))
     if not draws:
         draws = [(np.zeros((0, 2), np.float32), np.zeros(0, np.float32))]
@@ -157,7 +162,7 @@ class _Sampler:
         self.patterns, self.pattern = np.unique(seen.known, axis=0, return_inverse=True)
         self.pattern = self.pattern.ravel()
         self.w = first_scores(margins, first, seen)
-        self.loadings, self.noise = _first_loadings(self.w, self.known, weight, n_factors)
+        self.loadings, self.noise = _first_loadings(rng, self.w, self.known, weight, n_factors)
         self.noise[fixed] = 1.0
         self.shrink = first_shrinkage((int(first[-1]), n_factors))
 
@@ -222,17 +227,14 @@ def first_scores(margins: tuple[Margin, ...], first: NDArray[np.intp], seen: Sco
 
 
 def _first_loadings(
-    w: FloatArray, known: FloatArray, weight: FloatArray, n_factors: int
+    rng: np.random.Generator, w: FloatArray, known: FloatArray, weight: FloatArray, n_factors: int
 ) -> tuple[FloatArray, FloatArray]:
-    """Loadings with levels (P, K + 1) and noise (P,) from the eigenvalues of the scores' covariance."""
-    both = np.maximum((known.T * weight) @ known, 1.0)
-    level = (known.T * weight) @ w
-    level = np.diag(level) / np.maximum(np.diag(both), 1.0) if w.shape[1] else np.zeros(0)
+    """Loadings with levels (P, K + 1) and noise (P,) from the principal components of the scores."""
+    mass = np.maximum(weight @ known, 1e-12)
+    level = weight @ (known * w) / mass
     centred = known * (w - level)
-    value, axis = np.linalg.eigh((centred.T * weight) @ centred / both)
-    value, axis = value[::-1][:n_factors], axis[:, ::-1][:, :n_factors]
-    A = axis * np.sqrt(np.maximum(value, 1e-3))
-    variance = np.maximum(np.einsum("np,np->p", centred**2, known * weight[:, None]) / np.diag(both), 1e-3)
+    variance = np.maximum(weight @ centred**2 / mass, 1e-3)
+    A = components(rng, centred, weight, n_factors)[1]
     noise = np.clip(variance - (A**2).sum(axis=1), 0.1 * variance, None)
     return np.hstack([A, level[:, None]]), noise
 

@@ -57,8 +57,9 @@ def complete(
     hashes = row_hashes(cells, np.isnan(cells))
     rows = [np.flatnonzero(missing[:, j]) for j in range(len(model.margins))]
     parts = []
-    for first in range(0, len(cells), ROWS):
-        own = np.arange(first, min(first + ROWS, len(cells)))
+    asked = np.flatnonzero(missing.any(axis=1))
+    for first in range(0, max(1, len(asked)), ROWS):
+        own = asked[first : first + ROWS]
         parts.append(_complete(model, cells[own], missing[own], hashes[own], seed, n))
     return [_joined([part[j] for part in parts], rows[j]) for j in range(len(model.margins))]
 

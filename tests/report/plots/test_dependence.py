@@ -81,7 +81,11 @@ def mixed_frame():
 
 
 @pytest.mark.parametrize(
-    "model", [SparseGPRegressor(n_inducing=10, max_iter=20, tol=0.1), TGGMRegressor(max_epochs=5)]
+    "model",
+    [
+        SparseGPRegressor(n_inducing=10, max_iter=20, tol=0.1),
+        pytest.param(TGGMRegressor(max_epochs=5), marks=pytest.mark.gate),
+    ],
 )
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_numbers_labels_and_gaps_of_our_models(ax, model):
