@@ -375,3 +375,14 @@ def claims_of_years() -> File:
     return File(
         written(texts(clean, claims=plain)), "claims", clean, ("count",), says=["--exposure person_years"]
     )
+
+
+@messy(WRITING)
+def blood_pressure() -> File:
+    """120/80: two numbers, not a text a row."""
+    clean = diabetes()
+    low = np.round(clean["bp"] * 0.8).astype(int)
+    high = np.round(clean["bp"] * 1.3).astype(int)
+    clean["bp"] = [f"{a}/{b}" for a, b in zip(high, low, strict=True)]
+    said = [named("bp", "pairs of numbers")]
+    return File(written(texts(clean)), "progression", clean, REAL, uses={"bp": "label"}, says=said, fit=GOOD)

@@ -136,6 +136,8 @@ def _role(column: Column, name: str, *, alone: bool, use: bool) -> ColumnRole:
         return _date_role(column, name)
     if column.values is not None:
         return _number_role(column, column.values[~missing], name, use=use or alone)
+    if column.kind == "pair" and _n_levels(column) > 1:
+        return ColumnRole(name, "number", True, "pairs, as two numbers")
     return _label_role(column, name, use=use)
 
 

@@ -287,11 +287,10 @@ def law_of(
 ) -> PredictiveDistribution:
     """The law of y at standardised rows: by the saddlepoint if the members were fitted by it, else a mixture.
 
-    `squeeze` drops the axis of a single output.
+    `squeeze` drops the axis of a single output, which the saddlepoint's never has.
     """
     if ensemble.is_exact:
-        exact = SaddlepointDistribution(ensemble, encoded)
-        return exact if squeeze else OneColumnDistribution(exact)
+        return SaddlepointDistribution(ensemble, encoded)
     mean, variance = ensemble.moments(encoded)
     return GaussianMixtureDistribution(
         mean,
@@ -300,43 +299,3 @@ def law_of(
         squeeze=squeeze,
         n_components=ensemble.n_components,
     )
-
-
-@final
-class OneColumnDistribution(PredictiveDistribution):
-    """A law of one number a row as one of P = 1 outputs: each result with an axis of outputs at its end."""
-
-    def __init__(self, law: PredictiveDistribution) -> None:
-        self._law = law
-
-    def _take(self, rows: npt.NDArray[np.intp]) -> OneColumnDistribution:
-        return OneColumnDistribution(self._law[rows])
-
-    def __len__(self) -> int:
-        return len(self._law)
-
-    @property
-    def mean(self) -> FloatArray:
-        """Expectation: (N, 1)."""
-        return self._law.mean[..., None]
-
-    @property
-    def variance(self) -> FloatArray:
-        """Variance: (N, 1)."""
-        return self._law.variance[..., None]
-
-    def quantile(self, q: npt.ArrayLike) -> FloatArray:
-        """Quantiles: (N, 1) or (N, Q, 1)."""
-        return self._law.quantile(q)[..., None]
-
-    def cdf(self, y: npt.ArrayLike) -> FloatArray:
-        """P(Y <= y): (N, 1)."""
-        return self._law.cdf(y)[..., None]
-
-    def log_prob(self, y: npt.ArrayLike) -> FloatArray:
-        """Log density: (N,)."""
-        return self._law.log_prob(y)
-
-    def sample(self, n: int = 1, random_state: Any = None) -> FloatArray:
-        """Draws: (N, n, 1)."""
-        return self._law.sample(n, random_state)[..., None]

@@ -21,11 +21,12 @@ from nongauss.tables.kinds.code import Code
 from nongauss.tables.kinds.date import Date
 from nongauss.tables.kinds.label import Label
 from nongauss.tables.kinds.number import Number
+from nongauss.tables.kinds.pair import Pair
 from nongauss.tables.kinds.quantity import Quantity
 
 __all__ = ["KINDS", "Kind", "decode", "flat", "kind_of"]
 
-KINDS: tuple[Kind, ...] = (Code(), Number(), Quantity(), Date(), Clock(), Label())
+KINDS: tuple[Kind, ...] = (Code(), Number(), Quantity(), Date(), Clock(), Pair(), Label())
 """In the order in which they are asked."""
 
 _BY_NAME = {kind.name: kind for kind in KINDS}

@@ -1,0 +1,59 @@
+"""The default chooses the exact likelihood where held-out rows are skewed, and leaves Gaussian ones alone."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+import nongauss
+from nongauss import TGGMRegressor
+
+SMALL = {"n_members": 2, "max_epochs": 60, "random_state": 0}
+
+
+def table(noise, n_rows=600):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1.0, 1.0, size=(n_rows, 2))
+    return X, X[:, 0] + 0.5 * np.exp(0.5 * X[:, 1]) * noise(rng, n_rows)
+
+
+@pytest.mark.gate
+def test_skewed_noise_is_fitted_by_the_exact_likelihood(tmp_path):
+    X, y = table(lambda rng, n: rng.gamma(1.0, size=n))
+    chosen = TGGMRegressor((6,), **SMALL).fit(X[:400], y[:400])
+    moments = TGGMRegressor((6,), posterior="moments", **SMALL).fit(X[:400], y[:400])
+    assert chosen.posterior_ == "exact"
+    assert chosen.n_iter_ > moments.n_iter_
+    assert len(chosen.trace_) == chosen.n_iter_
+    gain = chosen.predict_distribution(X[400:]).log_prob(y[400:]).mean()
+    gain -= moments.predict_distribution(X[400:]).log_prob(y[400:]).mean()
+    assert gain > 0.02
+    nongauss.save(chosen, tmp_path / "model")
+    again = nongauss.load(tmp_path / "model")
+    for ask in (lambda law: law.quantile([0.1, 0.9]), lambda law: law.cdf(1.0), lambda law: law.sample(2, 0)):
+        law, same = chosen.predict_distribution(X[:5]), again.predict_distribution(X[:5])
+        assert_array_equal(ask(law), ask(same))
+    assert again.partial_fit(X, y).ensemble_.config.posterior == "exact"
+    narrow = TGGMRegressor((6,), **SMALL).fit(X[:400].astype(np.float32), y[:400].astype(np.float32))
+    assert narrow.posterior_ == "exact"
+
+
+@pytest.mark.gate
+def test_gaussian_noise_stays_with_moments_to_the_bit():
+    X, y = table(lambda rng, n: rng.normal(size=n), 300)
+    chosen = TGGMRegressor((6,), **SMALL).fit(X, y)
+    moments = TGGMRegressor((6,), posterior="moments", **SMALL).fit(X, y)
+    assert chosen.posterior_ == "moments"
+    assert_array_equal(chosen.predict(X), moments.predict(X))
+    assert chosen.partial_fit(X, y).posterior_ == "moments"
+
+
+@pytest.mark.gate
+def test_several_outputs_are_fitted_by_their_joint_likelihood_on_request():
+    X, y = table(lambda rng, n: rng.gamma(1.0, size=n), 200)
+    settings = {**SMALL, "max_epochs": 5, "posterior": "exact"}
+    both = TGGMRegressor((4,), **settings).fit(X, np.column_stack([y, X[:, 0] - y]))
+    law = both.predict_distribution(X[:3])
+    assert law.mean.shape == (3, 2)
+    assert np.isfinite(law.log_prob(law.mean)).all()
