@@ -108,6 +108,7 @@ CATALOGUE = {
     "recalibrated limited": lambda: recalibrated(
         ClippedDistribution(laws.gaussian()(M, V), -1.0, 1.5), several_gaussians(4)
     ),
+    "clipped": lambda: ClippedDistribution(laws.gaussian()(M, V), -0.8, 1.5),
     "a law a test wrote": lambda: Hurdle(np.array([0.2, 0.5, 0.9]), 0.8),
 }
 
