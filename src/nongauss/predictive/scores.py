@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +18,9 @@ FAR, NEAR = 20.0, 7.0
 
 KNOTS = np.linspace(-6.0, 6.0, 61)
 """Normal scores at which a law's quantiles are tabulated, for moments and draws."""
+
+MARGIN = 0.05
+"""Of normal scores, by which a bracket of quantiles is wider than the scores that are asked for."""
 
 _MOST_STEPS, _ENOUGH = 100, 1e-10
 _HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
@@ -71,17 +75,26 @@ def smallest(law: PredictiveDistribution, z: FloatArray, guess: FloatArray) -> F
 
 
 class BaseQuantiles:
-    """Quantiles Q(z) = F^-1(Phi(z)) of N rows by normal score: a table of `values` (N, K) at `KNOTS`.
+    """Quantiles Q(z) = F^-1(Phi(z)) of N rows by normal score: near ones by a table, and exact ones.
 
-    Between the knots a monotone cubic (Fritsch and Carlson 1980), beyond them straight lines.
+    Between the table's knots a monotone cubic (Fritsch and Carlson 1980), beyond them straight lines.
     """
 
     def __init__(self, law: PredictiveDistribution) -> None:
         self._law = law
-        self.values = law.quantile(ndtr(KNOTS))
         self._ends = law.quantile([0.0, 1.0])
         self._atoms = [(atom, score_interval(law, np.full(len(law), atom))) for atom in law.atoms]
-        self._slopes: FloatArray = PchipInterpolator(KNOTS, self.values, axis=1).derivative()(KNOTS)
+
+    @cached_property
+    def values(self) -> FloatArray:
+        """The table: Q at `KNOTS`, (N, K)."""
+        return self._law.quantile(ndtr(KNOTS))
+
+    @cached_property
+    def _slopes(self) -> FloatArray:
+        """dQ/dz at `KNOTS`: (N, K)."""
+        slopes: FloatArray = PchipInterpolator(KNOTS, self.values, axis=1).derivative()(KNOTS)
+        return slopes
 
     def near(self, z: FloatArray, rows: slice = slice(None)) -> FloatArray:
         """Q at z (n, S) of these rows, by the table: (n, S)."""
@@ -105,19 +118,20 @@ class BaseQuantiles:
 
     def exact(self, z: FloatArray) -> FloatArray:
         """The smallest y with Phi^-1(F(y)) >= z, z (N,): (N,)."""
-        low, high = self._bracket(z)
+        if not len(z):
+            return z
+        first = np.clip(z.min() - MARGIN, KNOTS[0], KNOTS[-1] - MARGIN)
+        last = np.clip(z.max() + MARGIN, KNOTS[0] + MARGIN, KNOTS[-1])
+        low, high = self._bracket(z, *self._law.quantile(ndtr([first, last])).T)
         if self._law.is_discrete:
             return self._halved(z, low, high)
-        out = self._root(z, low, high)
+        out = self._root(z, low, high, (z - first) / (last - first))
         for atom, at in self._atoms:
             out = np.where((at.low < z) & (z <= at.high), atom, out)
         return out
 
-    def _bracket(self, z: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Values with scores below and not below z, (N,) each: knots, or beyond them as far as is needed."""
-        k = np.clip(np.searchsorted(KNOTS, z), 1, len(KNOTS) - 1)[:, None]
-        low = np.take_along_axis(self.values, k - 1, 1)[:, 0]
-        high = np.take_along_axis(self.values, k, 1)[:, 0]
+    def _bracket(self, z: FloatArray, low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Values with scores below and not below z, (N,) each: these two, or as far beyond as is needed."""
         if self._law.is_discrete:
             low, high = low - 1.0, np.ceil(high)
         slack = 1e-9 * (np.abs(low) + np.abs(high)) + 1e-300
@@ -143,9 +157,12 @@ class BaseQuantiles:
             low = np.where(is_open & ~enough, middle, low)
         return high
 
-    def _root(self, z: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
-        """Where the score is z, by Newton steps within a bracket: d score / dy = f(y) / phi(score)."""
-        y = np.clip(self.near(z[:, None])[:, 0], low, high)
+    def _root(self, z: FloatArray, low: FloatArray, high: FloatArray, share: FloatArray) -> FloatArray:
+        """Where the score is z, by Newton steps within a bracket: d score / dy = f(y) / phi(score).
+
+        They begin at a `share` (N,) of the way from `low` to `high`.
+        """
+        y = low + np.clip(share, 0.0, 1.0) * (high - low)
         for _ in range(_MOST_STEPS):
             at = score(self._law, y)
             excess = at - z
