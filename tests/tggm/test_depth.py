@@ -13,7 +13,7 @@ from scipy.special import log_ndtr
 
 from nongauss.core.device import double_precision, replace
 from nongauss.tggm import mean_field as mf
-from nongauss.tggm import objective, predict
+from nongauss.tggm import objective, predict, updates
 from nongauss.tggm.predict import Ensemble
 from tggm.small import CONFIG, deep_member, ensemble_of
 
@@ -104,3 +104,14 @@ def test_moments_pass_up_a_normal_and_do_not_look_back(seed):
 
 def _cut(locations, sds):
     return -locations[1] / sds[1], np.inf, locations[1], sds[1]
+
+
+def test_deep_mean_field_is_judged_with_the_inflation_that_calibration_gives():
+    params = ensemble_of(deep_member(0, (1, 1)))
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(1, 16, 2)), 3.0 * rng.normal(size=(1, 16, 1))
+    mean, variance = predict.member_moments_of(params, DEEP, X[0])
+    off = (Y[0] - mean[0])[:, 0]
+    factor = np.clip(np.mean(off**2 / variance[0, :, 0]), *updates.INFLATIONS)
+    expected = stats.norm.logpdf(off, 0.0, np.sqrt(factor * variance[0, :, 0])).mean()
+    assert_allclose(updates.held_out_score(params, DEEP, X, Y, np.ones((1, 16)))[0], expected, rtol=1e-6)

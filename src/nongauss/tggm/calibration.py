@@ -15,6 +15,7 @@ from nongauss.tggm.data import HeldOut
 from nongauss.tggm.params import NetworkParams
 from nongauss.tggm.predict import Ensemble
 from nongauss.tggm.tails import Tails
+from nongauss.tggm.updates import INFLATIONS
 
 SKEWNESSES = (1.0, 0.75, 0.5, 0.25, 0.0)
 """Shares of the hidden variance that may keep their skewed shape; see `calibrated`."""
@@ -60,7 +61,7 @@ def calibrated(params: NetworkParams, config: NetworkConfig, held: HeldOut | Non
     square = error**2 - mean.var(axis=0)
     # a - b = sum_en w_en [(y_en - m_e(x_en))^2 - var_e'(m_e'(x_en))] / V_e(x_en) / sum_en w_en
     ratio = (weight[..., None] * square / variance[own, own]).sum((0, 1)) / weight.sum()
-    inflation = np.where((Y[:1, :1] == Y).all((0, 1)), 1.0, np.clip(ratio, 0.5, 3.0))  # constant: as it is
+    inflation = np.where((Y[:1, :1] == Y).all((0, 1)), 1.0, np.clip(ratio, *INFLATIONS))  # constant: as it is
     set_ = plain._replace(inflation=inflation)
     density = exact_law.row_density(set_, X) if set_.is_exact else _mixture_density(set_, X)
     shares = (1.0,) if config.method == "bp" else SKEWNESSES

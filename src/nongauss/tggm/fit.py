@@ -20,7 +20,7 @@ from nongauss.tables.source import Source
 from nongauss.tggm import updates
 from nongauss.tggm.calibration import calibrated
 from nongauss.tggm.config import NetworkConfig, TrainingRecipe
-from nongauss.tggm.data import NetworkRows, streamed_table, table_without_holdout, whole_table
+from nongauss.tggm.data import NetworkRows, TrainingTable, streamed_table, table_without_holdout, whole_table
 from nongauss.tggm.params import NetworkParams, TrainingState, first_state, start
 from nongauss.tggm.predict import Ensemble
 
@@ -29,6 +29,9 @@ SURELY_NOT_GAUSSIAN = 9.2
 
 FURTHER, SLOWER = 0.5, 1.0
 """Epochs of the exact likelihood after those by moments, and their first step size: shares of those."""
+
+EXACT_EPOCHS = "epochs of the exact likelihood"
+"""Their name in a checkpoint."""
 
 _NO_END = 1e30
 
@@ -78,11 +81,7 @@ def fit(
         config: NetworkConfig, params: NetworkParams, recipe: TrainingRecipe, epochs: int, **how: Any
     ) -> FitResult:
         state = first_state(params, table.total, float(epochs * steps_an_epoch), recipe, table.counted)
-        epoch = epoch_of(config, size, table.n_rows)
-        if all_rows is None:
-            step = compiled(epoch, table.rows)
-        else:
-            step = minibatch(epoch, table.rows, table.n_rows, table.held)
+        step = _adapter(epoch_of(config, size, table.n_rows), table, all_rows is None)
         return loop.run(step, state, run, Rule(epochs), key=key, **how)
 
     by_moments = replace(config, posterior="moments") if config.posterior == "auto" else config
@@ -91,14 +90,19 @@ def fit(
     found = calibrated(best_of(result), by_moments, table.held)
     if config.posterior == "auto" and result.status.converged and found.non_gaussian > SURELY_NOT_GAUSSIAN:
         slower = replace(recipe, learning_rate=SLOWER * recipe.learning_rate)
-        epochs, by_exact = math.ceil(FURTHER * max_epochs), replace(config, posterior="exact")
-        further = trained(
-            by_exact, best_of(result), slower, epochs, name="epochs of the exact likelihood", former=result
-        )
+        by_exact, epochs = replace(config, posterior="exact"), math.ceil(FURTHER * max_epochs)
+        further = trained(by_exact, best_of(result), slower, epochs, name=EXACT_EPOCHS, former=result)
         other = calibrated(best_of(further), by_exact, table.held)
         if other.log_density > found.log_density:
             return further, other.ensemble
     return result, found.ensemble
+
+
+def _adapter(epoch: Epoch, table: TrainingTable, in_memory: bool) -> loop.Adapter:
+    """The step of the loop that goes over the rows of a table once."""
+    if in_memory:
+        return compiled(epoch, table.rows)
+    return minibatch(epoch, table.rows, table.n_rows, table.held)
 
 
 def go_on(

@@ -133,6 +133,16 @@ def exact_log_likelihood(
     return saddlepoint.log_density_of_several(saddlepoint.JointTerms(a, q, params.b1, noise), y)
 
 
+def peak_and_distance(
+    params: NetworkParams, config: NetworkConfig, x: Float[Array, " D"], y: Float[Array, " P"]
+) -> tuple[Float[Array, ""], Float[Array, ""]]:
+    """log N(m; m, C) and (y - m)' C^-1 (y - m) of `log_gaussian`: what a factor of C changes."""
+    location, sd = last_layer(params, config.prior, x)
+    mean = params.W1 @ truncnorm.mean(location, sd) + params.b1
+    peak = log_gaussian(params, location, sd, mean)
+    return peak, 2.0 * (peak - log_gaussian(params, location, sd, y))
+
+
 def predictive_log_likelihood(
     params: NetworkParams, config: NetworkConfig, x: Float[Array, " D"], y: Float[Array, " Y"]
 ) -> Float[Array, ""]:
