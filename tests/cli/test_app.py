@@ -244,9 +244,18 @@ def test_labels_go_all_the_way(tmp_path, column, kind, task, model):
     assert model in run("describe", tmp_path / "model.nongauss").stdout
 
 
-def test_one_row_is_fitted_with_a_note(tmp_path):
+def test_one_row_holds_nothing_to_predict(tmp_path):
     data = tmp_path / "one.csv"
     data.write_text("x,y\n1.5,2.5\n")
+    result = run("fit", data, "--target", "y", "--out", tmp_path, *QUICK)
+    assert result.exit_code == 2
+    assert "holds only the value 2.5. Choose another column, or add rows" in " ".join(result.stderr.split())
+    assert list(tmp_path.iterdir()) == [data]
+
+
+def test_rows_too_few_to_hold_any_out_are_fitted_with_a_note(tmp_path):
+    data = tmp_path / "two.csv"
+    data.write_text("x,y\n1.5,2.5\n2.5,3.75\n")
     result = run("fit", data, "--target", "y", "--out", tmp_path, *QUICK)
     assert result.exit_code == 0, result.output
     assert "too few to hold any out" in result.stdout

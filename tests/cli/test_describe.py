@@ -36,7 +36,7 @@ def visits(tmp_path_factory):
 def test_it_knows_target_rows_columns_figures_date_and_what_auto_became(visits, monkeypatch):
     text = run("describe", visits / "model.nongauss")
     for pattern in (
-        r"format 2, nongauss \d",
+        r"format 3, nongauss \d",
         r"Target +visits \(count\), regression",
         r"Table +visits.csv, 60 rows, judged on \d+ held out",
         r"Fitted at +20\d\d-\d\d-\d\dT.*\+00:00",

@@ -283,6 +283,10 @@ def _register_numbers() -> None:
         _register_gp(name, kinds, settings, cost, **more)
         if name in ("gp", "gp negative_binomial", "gp hurdle_gamma"):
             _register_gp(f"{name}, arcsinh inputs", kinds, settings, cost, arcsinh=True, **more)
+
+
+def _register_beside() -> None:
+    """What is no Gaussian process for numbers with a likelihood of its own."""
     register(
         Candidate(
             "gp, to its limit",
@@ -358,4 +362,5 @@ def _register_labels() -> None:
 
 
 _register_numbers()
+_register_beside()
 _register_labels()

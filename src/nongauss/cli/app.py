@@ -39,7 +39,6 @@ def demo(*, seed: options.Seed = 0, outputs: options.Outputs, talk: options.Talk
     with command(*talk) as here:
         from nongauss.cli import choose, fit_and_report, judge
         from nongauss.cli.demo import CAPTION, TITLE, beside_gaussian, demo_table, picture
-        from nongauss.cli.describe import about_of
 
         check_outputs(outputs)
         table = demo_table(seed)
@@ -47,7 +46,7 @@ def demo(*, seed: options.Seed = 0, outputs: options.Outputs, talk: options.Talk
         model = choose.build_model(table.choice, seed=seed, callbacks=here.callbacks)
         outcome = judge.fit_and_judge(model, table, seed=seed, step=here.step)
         outcome, rival = beside_gaussian(outcome, table, seed)
-        outcome.final.about_ = about_of(outcome, table, "sparse_gp")
+        outcome.final.about_ = describe.about_of(outcome, table, "sparse_gp")
         pictures = [(CAPTION, picture(outcome.judged, rival, table))]
         fit_and_report.finish(here, outcome, table, outputs, TITLE, pictures)
 
@@ -76,8 +75,7 @@ def fit(
 ) -> None:
     """Fit a model to a table, print how well it does on held-out rows, save it with a report."""
     with command(*talk) as here, ExitStack() as stack:
-        from nongauss.cli import choose, fit_and_report, judge, out_of_core
-        from nongauss.cli.describe import about_of
+        from nongauss.cli import choose, describe, fit_and_report, judge, out_of_core
         from nongauss.cli.large import load_rows
         from nongauss.cli.split import declared_split
 
@@ -89,8 +87,7 @@ def fit(
         why_single = "" if checkpoint is None else "--checkpoint keeps the fit of one"
         table = load_rows(engine, data, target or "", choices, declared, why_single)
         check_outputs(outputs, [data])
-        callbacks = here.of_search() if table.choice.model == "auto" else here.callbacks
-        how: dict[str, Any] = {"max_epochs": choices.max_epochs, "callbacks": callbacks}
+        how: dict[str, Any] = {"max_epochs": choices.max_epochs, "callbacks": here.callbacks_of(table.choice)}
         estimator = choose.build_model(table.choice, seed=choices.seed, **how)
         here.say(f"{table.before}\n")
         fit_and_report.keep_compiled(table)
@@ -101,7 +98,7 @@ def fit(
         else:
             here.step("fitting")
             outcome = out_of_core.fit_parts(estimator, table, data, engine, **how)
-        outcome.final.about_ = about_of(outcome, table, choices.model, declared)
+        outcome.final.about_ = describe.about_of(outcome, table, choices.model, declared)
         fit_and_report.finish(here, outcome, table, outputs, f"{target} in {data.name}")
 
 

@@ -46,6 +46,10 @@ class Command:
         if self.stopped_by is not None:
             raise KeyboardInterrupt
 
+    def callbacks_of(self, choice: Any) -> list[Any]:
+        """Callbacks of a search, or of a fit of the one model that was chosen."""
+        return self.of_search() if choice.model == "auto" else self.callbacks
+
     def of_search(self) -> list[Any]:
         """Callbacks of a fit that keeps the best so far: Ctrl-C ends its search, and the command goes on."""
 

@@ -165,13 +165,10 @@ def prepare(
     column, inputs, n_dropped = column[keep], inputs[keep], int((~keep).sum())
     values, given = target_values(column, found, target), parse_settings(settings)
     beside = beside_of(others, keep, declared, values)
-    choice = choose(values, found.kind, model, task, given, needs=beside.fit_params)
-    if model == "auto":
-        choice = by_evidence(choice, found, given, beside.fit_params, why_single)
+    choice = _chosen(values, found, given, beside.fit_params, (model, task), why_single)
     y, levels, found = _for_task(column, found, choice.task, target)
     _check_likelihood(given.get("likelihood"), y, np.flatnonzero(keep), target)
-    rows, roles = _inputs(inputs, y, (target, source), found, declared, codes_as_labels)
-    rows, read_so = told_once(rows)
+    rows, roles, read_so = _inputs(inputs, y, (target, source), found, declared, codes_as_labels)
     asked = {name for name, value in (("model", model), ("task", task)) if value != "auto"}
     notes = [*alike, *found.notes, *_on_rows(n_dropped, y, target), *beside.notes, *read_so]
     before = Before(
@@ -187,8 +184,27 @@ def prepare(
         asked=frozenset(asked | given.keys()),
         notes=[*notes, *grouped_notes(roles)],
     )
-    said = (*before.summary(), *left_out_notes(roles), *before.notes)
-    return Table(rows, y, before, levels, said, beside.fit_params, beside.groups, spellings)
+    return Table(rows, y, before, levels, _said(before), beside.fit_params, beside.groups, spellings)
+
+
+def _said(before: Before) -> tuple[str, ...]:
+    """What a report says of how the table was taken."""
+    return (*before.summary(), *left_out_notes(before.roles), *before.notes)
+
+
+def _chosen(
+    values: pd.Series[Any],
+    found: TargetKind,
+    given: Mapping[str, Any],
+    fit_params: Mapping[str, Any],
+    asked: tuple[str, str],
+    why_single: str,
+) -> Choice:
+    """The model for these targets, by evidence where no model is asked for. `asked`: model and task."""
+    choice = choose(values, found.kind, *asked, given, needs=fit_params)
+    if asked[0] != "auto":
+        return choice
+    return by_evidence(choice, found, given, fit_params, why_single)
 
 
 def _cells(
@@ -304,8 +320,8 @@ def _inputs(
     found: TargetKind,
     declared: Declared,
     codes_as_labels: bool,
-) -> tuple[InputTable, tuple[ColumnRole, ...]]:
-    """The columns that a model gets, and what each column is for, those to be ignored at the end.
+) -> tuple[InputTable, tuple[ColumnRole, ...], list[str]]:
+    """The columns that a model gets, what each column is for, those to be ignored at the end, and notes.
 
     `names`: of the target and of the table. Raises InputError where no column is left.
     """
@@ -326,7 +342,8 @@ def _inputs(
         if role.as_label and codes_as_labels:
             column = rows.column(rows.labels.index(role.name)).as_labels()
             rows = rows.with_column(role.name, np.array([*column.levels, None], dtype=object)[column.codes])
-    return rows, (*roles, *(ColumnRole(str(name), "ignored", False) for name in asked))
+    rows, read_so = told_once(rows)
+    return rows, (*roles, *(ColumnRole(str(name), "ignored", False) for name in asked)), read_so
 
 
 def _on_rows(n_dropped: int, y: Any, target: str) -> list[str]:

@@ -112,7 +112,8 @@ def _as_it_came(source: Any, changed: dict[int, pd.Series[Any]]) -> Any:
     names = frame.columns
     columns = []
     for place, series in changed.items():
-        name, cells = names[place], [None if pd.isna(cell) else cell for cell in series.tolist()]
+        name = names[place]
+        cells: list[Any] = [None if pd.isna(cell) else cell for cell in series.tolist()]
         own = frame[name]
         plain = [cell.to_pydatetime() if isinstance(cell, pd.Timestamp) else cell for cell in cells]
         if own.dtype.is_integer():
