@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from nongauss.cli.impute import impute_table, paths_of
-from nongauss.core.errors import InputError
+from nongauss.core.errors import InputError, NongaussWarning
 
 
 @pytest.fixture
@@ -32,7 +32,9 @@ def table(tmp_path):
 
 def test_it_writes_the_table_its_cells_and_its_draws(table, tmp_path):
     path, frame = table
-    filled = impute_table(path, tmp_path / "out" / "full.csv", 2, "rank_factor", 0)
+    codes = pytest.warns(NongaussWarning, match="'id' holds whole numbers that are codes")
+    with codes, pytest.warns(NongaussWarning, match="ignored: column 'id'"):
+        filled = impute_table(path, tmp_path / "out" / "full.csv", 2, "rank_factor", 0)
     names = ["full.csv", "full_cells.csv", "full_draw1.csv", "full_draw2.csv"]
     assert [file.name for file in filled.files] == names
     full = pd.read_csv(filled.files[0])

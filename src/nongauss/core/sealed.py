@@ -1,17 +1,19 @@
-"""Files of arrays and labels that are whole or refused: safetensors under a checksum of every byte.
+"""Files of arrays and plain data that are whole or refused: safetensors under a checksum of every byte.
 
-The checksum is one of the labels: the SHA-256 of the file as it is with 64 zeros in its place. It tells
-damage, not forgery: who changes a file on purpose can compute it anew.
+The data are JSON, under a label of the file, and the checksum is the first of them: the SHA-256 of the file
+as it is with 64 zeros in its place. It tells damage, not forgery: who changes a file on purpose can compute
+it anew. Equal contents give equal bytes.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
@@ -22,7 +24,7 @@ from nongauss.core.files import atomic_path
 
 _SEAL = "sha256"
 _BLANK = "0" * 64
-_STATED = re.compile(rb'"sha256":"([0-9a-f]{64})"')
+_STATED = re.compile(rb'\\"sha256\\": \\"([0-9a-f]{64})\\"')  # JSON inside a text of JSON
 _LENGTH_BYTES, _PIECE = 8, 1 << 20
 MOST_LABEL_BYTES = 100_000_000
 """What safetensors reads of labels and names of arrays at most."""
@@ -33,7 +35,10 @@ class Damaged(ValueError):
 
 
 class Content(NamedTuple):
-    """What a file holds; `is_sealed`: has it a checksum, which then is that of its bytes?"""
+    """What a file holds: its labels, of which those of `write_sealed` are JSON, and its arrays.
+
+    `is_sealed`: has it a checksum, which then is that of its bytes?
+    """
 
     labels: dict[str, str]
     arrays: dict[str, np.ndarray]
@@ -41,13 +46,15 @@ class Content(NamedTuple):
 
 
 def write_sealed(
-    path: str | os.PathLike[str], arrays: Mapping[str, np.ndarray], labels: Mapping[str, str]
+    path: str | os.PathLike[str], arrays: Mapping[str, np.ndarray], label: str, data: Mapping[str, Any]
 ) -> None:
     """Replace the file in one stroke: a process killed meanwhile leaves the former one.
 
-    Raises InputError where no file can be written, and for labels that are too long to be read again.
+    `data` are kept as JSON under `label`, the one label of the file. Raises InputError where no file can be
+    written, and for data that are too long to be read again.
     """
-    content = to_bytes(dict(arrays), metadata={**labels, _SEAL: _BLANK})
+    text = json.dumps({_SEAL: _BLANK, **data})
+    content = to_bytes(dict(arrays), metadata={label: text})
     head = content[: _LENGTH_BYTES + _header_length(content[:_LENGTH_BYTES], len(content))]
     if len(head) > MOST_LABEL_BYTES:
         raise InputError(
@@ -74,15 +81,7 @@ def read_sealed(path: str | os.PathLike[str]) -> Content:
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except SafetensorError as error:
         raise Damaged(str(error)) from error
-    labels.pop(_SEAL, None)
     return Content(labels, arrays, is_sealed)
-
-
-def checksum_of(path: str | os.PathLike[str]) -> str | None:
-    """The checksum that a file states, or None for one without. Raises Damaged, OSError."""
-    with Path(path).open("rb") as file:
-        stated = _STATED.search(_header(file))
-    return stated and stated[1].decode()
 
 
 def _is_checked(path: Path) -> bool:

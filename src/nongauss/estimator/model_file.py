@@ -30,7 +30,7 @@ def write_model_file(path: PathLike, content: dict[str, Any], tensors: Tensors) 
         "package_version": nongauss.__version__,
         **content,
     }
-    write_sealed(path, tensors, {"nongauss": json.dumps(manifest, allow_nan=False)})
+    write_sealed(path, tensors, FORMAT_NAME, manifest)
 
 
 def read_model_file(source: Path, *, warn: bool = True) -> tuple[dict[str, Any], Tensors]:
@@ -45,7 +45,7 @@ def read_model_file(source: Path, *, warn: bool = True) -> tuple[dict[str, Any],
             f"nongauss.save ({error}); copy it again or save the model anew."
         ) from error
     try:
-        text = content.labels.get("nongauss", "null")
+        text = content.labels.get(FORMAT_NAME, "null")
         manifest = json.loads(text, parse_constant=_no_constant)
     except (ValueError, RecursionError):
         manifest = None

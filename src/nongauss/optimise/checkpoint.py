@@ -140,8 +140,8 @@ class Checkpoint:
             for number, kept in enumerate(self._file.steps.values())
             for path, one in kept.arrays.items()
         }
-        steps = json.dumps({name: kept.progress for name, kept in self._file.steps.items()})
-        write_sealed(self.path, every, {"format": _FORMAT, "fingerprint": self.fingerprint, "steps": steps})
+        steps = {name: kept.progress for name, kept in self._file.steps.items()}
+        write_sealed(self.path, every, _FORMAT, {"fingerprint": self.fingerprint, "steps": steps})
         self._file.written = time.monotonic()
         self._file.cost = self._file.written - began
 
@@ -173,19 +173,20 @@ class Checkpoint:
             content = read_sealed(self.path)
         except (Damaged, OSError) as error:
             raise self.refuse(f"cannot be read ({error})") from error
-        labels = content.labels
-        if labels.get("format") != _FORMAT or not content.is_sealed:
+        if _FORMAT not in content.labels or not content.is_sealed:
             raise self.refuse(f"is not of the format {_FORMAT}")
-        if labels.get("fingerprint") != self.fingerprint:
-            raise self.refuse("is of a fit with other data or parameters")
         try:
-            steps = dict(json.loads(labels["steps"]))
-            return {
+            data = json.loads(content.labels[_FORMAT])
+            fingerprint, steps = data["fingerprint"], dict(data["steps"])
+            kept = {
                 name: _Kept(_own(content.arrays, number, progress), progress)
                 for number, (name, progress) in enumerate(steps.items())
             }
         except _MALFORMED as error:
             raise self.refuse(f"has steps of an unknown form ({error!r})") from error
+        if fingerprint != self.fingerprint:
+            raise self.refuse("is of a fit with other data or parameters")
+        return kept
 
 
 class Entry:
