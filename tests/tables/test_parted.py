@@ -138,8 +138,8 @@ def test_what_all_rows_say_is_the_same_from_disk_and_in_memory(name, tmp_path, f
 @pytest.mark.parametrize("target", ["real", "label"])
 def test_a_tggm_reads_a_table_on_disk_as_one_in_memory(target, tmp_path):
     model = TGGMRegressor() if target == "real" else TGGMClassifier(class_weight="balanced")
-    whole = sample(model._read_table(X, TABLE[target], TABLE.weight)[1], 1000)
-    rows = sample(model._read_table(write(columns(target), tmp_path), target, "weight")[1], 1000)
+    whole = sample(model._read_table(X, TABLE[target], TABLE.weight, "all")[1], 1000)
+    rows = sample(model._read_table(write(columns(target), tmp_path), target, "weight", "all")[1], 1000)
     for mine, its in zip(rows.rows, whole.rows, strict=True):
         assert_allclose(mine, its, rtol=1e-6)
 

@@ -188,7 +188,7 @@ def test_4_three_hundred_columns_in_units_of_ten_thousand():
 
 def test_rare_columns_are_not_blown_up():
     rare = np.column_stack([np.arange(1000) % 7, np.arange(1000) == 3, np.arange(1000)])
-    reading, rows = small()._read_table(rare.astype(float), np.arange(1000) % 2, None)
+    reading, rows = small()._read_table(rare.astype(float), np.arange(1000) % 2, None, "all")
     largest = np.abs(sample(rows, None).rows.X).max(axis=0)
     assert_allclose(reading.shrink, [1.0, LARGEST / np.sqrt(999.0), 1.0])
     assert_allclose(largest[1], LARGEST, rtol=1e-6)
