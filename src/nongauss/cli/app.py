@@ -39,6 +39,7 @@ def demo(*, seed: options.Seed = 0, outputs: options.Outputs, talk: options.Talk
     with command(*talk) as here:
         from nongauss.cli import choose, fit_and_report, judge
         from nongauss.cli.demo import CAPTION, TITLE, beside_gaussian, demo_table, picture
+        from nongauss.cli.describe import about_of
 
         check_outputs(outputs)
         table = demo_table(seed)
@@ -46,7 +47,7 @@ def demo(*, seed: options.Seed = 0, outputs: options.Outputs, talk: options.Talk
         model = choose.build_model(table.choice, seed=seed, callbacks=here.callbacks)
         outcome = judge.fit_and_judge(model, table, seed=seed, step=here.step)
         outcome, rival = beside_gaussian(outcome, table, seed)
-        outcome.final.about_ = describe.about_of(outcome, table, "sparse_gp")
+        outcome.final.about_ = about_of(outcome, table, "sparse_gp")
         pictures = [(CAPTION, picture(outcome.judged, rival, table))]
         fit_and_report.finish(here, outcome, table, outputs, TITLE, pictures)
 
@@ -75,15 +76,15 @@ def fit(
 ) -> None:
     """Fit a model to a table, print how well it does on held-out rows, save it with a report."""
     with command(*talk) as here, ExitStack() as stack:
-        from nongauss.cli import choose, describe, fit_and_report, judge, out_of_core
+        from nongauss.cli import choose, fit_and_report, judge, out_of_core, split
+        from nongauss.cli.describe import about_of
         from nongauss.cli.large import load_rows
-        from nongauss.cli.split import declared_split
 
         out_of_core.check_engine(engine, scheduler, declared)
         here.step(f"reading {data.name}")
         if engine == "dask":
             here.aside(stack.enter_context(out_of_core.dask_client(scheduler)))
-        held_out, declared = declared_split(*apart, declared)
+        held_out, declared = split.declared_split(*apart, declared)
         why_single = "" if checkpoint is None else "--checkpoint keeps the fit of one"
         table = load_rows(engine, data, target or "", choices, declared, why_single)
         check_outputs(outputs, [data])
@@ -98,7 +99,7 @@ def fit(
         else:
             here.step("fitting")
             outcome = out_of_core.fit_parts(estimator, table, data, engine, **how)
-        outcome.final.about_ = describe.about_of(outcome, table, choices.model, declared)
+        outcome.final.about_ = about_of(outcome, table, choices.model, declared)
         fit_and_report.finish(here, outcome, table, outputs, f"{target} in {data.name}")
 
 

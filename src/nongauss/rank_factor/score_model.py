@@ -123,6 +123,8 @@ def learn_scores(
     """Draws of the model given cells (N, J), NaN where missing, in canonical order, of weights (N,)."""
     first = places_of(margins)
     n_scores = int(first[-1])
+    if not n_scores:
+        return ScoreModel(margins, first, np.zeros((1, 0, 2), np.float32), np.zeros((1, 0), np.float32))
     n_rows = int(min(len(cells), MOST_ROWS, max(50, MOST_CELLS // max(n_scores, 1))))
     seen, weight = score_cells(margins, first, cells[:n_rows]), weight[:n_rows]
     rng = np.random.default_rng(seed)
@@ -133,12 +135,10 @@ def learn_scores(
     fixed = is_probit(margins)
     sampler = _Sampler(rng, margins, first, seen, weight, n_factors, fixed, prior)
     draws = []
-    for number in range(n_burn + N_KEPT * every if n_scores else 0):
+    for number in range(n_burn + N_KEPT * every):
         sampler.sweep()
         if number >= n_burn and (number - n_burn) % every == 0:
             draws.append((sampler.loadings.astype(np.float32), sampler.noise.astype(np.float32)))
-    if not draws:
-        draws = [(np.zeros((0, 2), np.float32), np.zeros(0, np.float32))]
     return ScoreModel(margins, first, *(np.stack(part) for part in zip(*draws, strict=True)))
 
 

@@ -115,7 +115,9 @@ def _as_it_came(source: Any, changed: dict[int, pd.Series[Any]]) -> Any:
         name = names[place]
         cells: list[Any] = [None if pd.isna(cell) else cell for cell in series.tolist()]
         own = frame[name]
-        plain = [cell.to_pydatetime() if isinstance(cell, pd.Timestamp) else cell for cell in cells]
+        plain: list[Any] = [
+            cell.to_pydatetime() if isinstance(cell, pd.Timestamp) else cell for cell in cells
+        ]
         if own.dtype.is_integer():
             plain = [None if cell is None else int(cell) for cell in plain]
         columns.append(nw.new_series(name, plain, dtype=own.dtype, backend=frame.implementation))
