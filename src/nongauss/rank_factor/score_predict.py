@@ -23,7 +23,7 @@ from nongauss.rank_factor.score_model import (
     precisions,
     score_cells,
 )
-from nongauss.tables.margins import LabelCells, Margin, OrderedCells, RowNoise, row_hashes
+from nongauss.tables.margins import LabelCells, Margin, OrderedCells, RowNoise, equal_row_hashes, row_hashes
 
 N_SWEEPS = 12
 """Rounds over the scores that bounds alone tell of, for each draw of the parameters."""
@@ -222,7 +222,7 @@ def log_densities(model: ScoreModel, cells: FloatArray, seed: int) -> FloatArray
     for first in range(0, len(cells), ROWS):
         own = cells[first : first + ROWS]
         seen = score_cells(model.margins, model.first, own)
-        noise = RowNoise(row_hashes(own, np.isnan(own)), seed)
+        noise = RowNoise(equal_row_hashes(own, np.isnan(own)), seed)
         each = [_weighed(model, own, seen, int(s), noise) for s in chosen]
         out[first : first + ROWS] = logsumexp(each, axis=0) - np.log(len(each)) + _slopes(model, own, seen)
     return out

@@ -258,14 +258,18 @@ def _step_of(x: FloatArray) -> float:
 
 def row_hashes(cells: NDArray[Any], missing: NDArray[np.bool_]) -> NDArray[np.uint64]:
     """A number for each row by its cells (N, J) and gaps: of equal rows another for the second, and so on."""
-    known = rounded(np.where(missing, 0.0, cells))
-    hashes = content_hash(known, rounded(missing))
+    hashes = equal_row_hashes(cells, missing)
     order = np.argsort(hashes, kind="stable")
     is_new = np.append(True, hashes[order][1:] != hashes[order][:-1]) if len(order) else np.zeros(0, np.bool_)
     first = np.maximum.accumulate(np.where(is_new, np.arange(len(order)), 0))
     occurrence = np.empty(len(order), dtype=np.uint64)
     occurrence[order] = np.arange(len(order)) - first
     return hashes ^ mixed_bits(occurrence)
+
+
+def equal_row_hashes(cells: NDArray[Any], missing: NDArray[np.bool_]) -> NDArray[np.uint64]:
+    """A number for each row by its cells (N, J) and gaps, the same for equal rows."""
+    return content_hash(rounded(np.where(missing, 0.0, cells)), rounded(missing))
 
 
 class RowNoise:
