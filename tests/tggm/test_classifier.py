@@ -181,7 +181,7 @@ def test_4_three_hundred_columns_in_units_of_ten_thousand():
     rng = np.random.default_rng(0)
     wide = rng.random((60, 300))
     y = wide[:, 0] > 0.5
-    model = small(max_epochs=10, n_members=1)
+    model = small(max_epochs=10, n_members=1, keep_columns="all")
     expected = model.fit(wide, y).predict_proba(wide)
     assert_allclose(model.fit(1e4 * wide, y).predict_proba(1e4 * wide), expected, rtol=1e-5)
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
+from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
@@ -14,13 +16,17 @@ _MOST_CELLS = 200_000
 
 
 @contextmanager
-def threads_for(n_cells: int) -> Iterator[None]:
-    """In the block, BLAS and OpenMP work with one thread where the table, rows times columns, is small.
+def threads_for(table: Any) -> Iterator[None]:
+    """In the block, BLAS and OpenMP work with one thread where the table is in memory and small.
 
     Threads that wait for their turn spin: on a machine that has other work a fit of trees to 800 rows took
     twenty times as long as with one thread.
     """
-    if n_cells > _MOST_CELLS:
+    shape = getattr(table, "shape", ())
+    is_known = len(shape) == 2 and all(
+        isinstance(n, int) for n in shape
+    )  # not of a file, nor before it is read
+    if not is_known or math.prod(shape) > _MOST_CELLS:
         yield
         return
     with _pools(len(sys.modules)).limit(limits=1):

@@ -23,7 +23,7 @@ from nongauss.tables.frame import n_rows_of, take_rows
 from nongauss.tables.kinds.number import Scale, fit_scale
 from nongauss.tables.labels import class_target, labels_of
 from nongauss.tables.learn import learn
-from nongauss.tables.rows import CanonicalRows, canonical_rows, content_hash, rounded
+from nongauss.tables.rows import CanonicalRows, bits_of, canonical_rows, content_hash
 from nongauss.tables.source import Encode, Part, Source, Stream, sample_table
 
 FloatArray = NDArray[Any]
@@ -326,7 +326,7 @@ def _order_like(merged: CanonicalRows, cells: FloatArray) -> NDArray[np.intp]:
 
     Rows that were merged with each other are ordered by their cells.
     """
-    known = rounded(np.nan_to_num(cells))
+    known = bits_of(np.nan_to_num(cells))
     order = np.lexsort((content_hash(known, known[:, :0]), merged.order))
     counted: NDArray[np.intp] = order[merged.order[order] >= 0]
     return counted

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import io
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -207,7 +206,7 @@ def learned_figures(estimator: Any, X: Any, *, target: str | None = None) -> lis
         rows = with_typical_cells(rows)
     figure, ax = _figure()
     n_repeats = int(np.clip(_MOST_SHUFFLES // X.shape[1], 1, 5))
-    with threads_for(math.prod(rows.shape)):
+    with threads_for(rows):
         relevance = RelevanceDisplay.from_estimator(estimator, rows, n_repeats=n_repeats, ax=ax)
         figures = [(RELEVANCE_CAPTION, figure)]
         shown = [relevance.columns[j] for j in relevance.top(_MOST_PANELS) if relevance.share[j] > 0]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import math
 import time
 import warnings
 from collections.abc import Mapping, Sequence
@@ -149,7 +148,7 @@ def score(model: Any, X: Any, y: Any, beside: Mapping[str, Any] | None = None) -
     rows y is only a limit, see `limits`. Its law is its own: a regressor has `predict_distribution`, a
     classifier `predict_proba`.
     """
-    with threads_for(math.prod(np.shape(X))):
+    with threads_for(X):
         return (
             _label_scores(model, X, y) if is_classifier(model) else _number_scores(model, X, y, beside or {})
         )
@@ -225,7 +224,7 @@ def fit_timed(estimator: Any, X: Any, y: Any, beside: Mapping[str, Any] | None =
     """A fitted clone, and the seconds that its fit took."""
     model = clone(estimator)
     started = time.perf_counter()
-    with warnings.catch_warnings(), threads_for(math.prod(np.shape(X))):
+    with warnings.catch_warnings(), threads_for(X):
         warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit(X, y, **(beside or {}))
     seconds = time.perf_counter() - started

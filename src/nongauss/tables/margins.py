@@ -17,7 +17,7 @@ from nongauss.core.records import persistable
 from nongauss.tables.column import Column
 from nongauss.tables.column_code import ColumnCode
 from nongauss.tables.encoder import TableEncoder
-from nongauss.tables.rows import content_hash, mixed_bits, rounded
+from nongauss.tables.rows import bits_of, content_hash, mixed_bits, rounded
 
 FloatArray = NDArray[np.float64]
 
@@ -269,7 +269,7 @@ def row_hashes(cells: NDArray[Any], missing: NDArray[np.bool_]) -> NDArray[np.ui
 
 def equal_row_hashes(cells: NDArray[Any], missing: NDArray[np.bool_]) -> NDArray[np.uint64]:
     """A number for each row by its cells (N, J) and gaps, the same for equal rows."""
-    return content_hash(rounded(np.where(missing, 0.0, cells)), rounded(missing))
+    return content_hash(bits_of(np.where(missing, 0.0, cells)), rounded(missing))
 
 
 class RowNoise:

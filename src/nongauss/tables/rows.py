@@ -131,6 +131,13 @@ def rounded(values: NDArray[Any]) -> NDArray[np.float32]:
     return out
 
 
+def bits_of(values: NDArray[np.float64]) -> NDArray[np.float32]:
+    """The bits of numbers (N, D) as float32 columns (N, 2 D), -0.0 as 0.0; any size keeps all of them."""
+    out = np.array(values, dtype=np.float64, order="C")
+    out += 0.0
+    return out.view(np.float32)
+
+
 def content_hash(x: NDArray[np.float32], y: NDArray[np.float32]) -> NDArray[np.uint64]:
     """A 64-bit hash of each row's bits (the SplitMix64 finaliser, column after column), chunk by chunk."""
     out = np.empty(len(x), dtype=np.uint64)

@@ -13,6 +13,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy.typing import ArrayLike
 from sklearn.base import MultiOutputMixin, RegressorMixin
+from sklearn.utils.validation import check_is_fitted
 
 from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.estimator.base import (
@@ -330,6 +331,7 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
 
         Of a row with missing cells, the mixture over what these may be.
         """
+        check_is_fitted(self)
         say = partial(law_of, self.ensemble_, squeeze=self._squeeze)
         law: PredictiveDistribution = self._over_gaps(X, say)
         return law
