@@ -327,7 +327,7 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
         return (law.mean, law.std) if return_std else law.mean
 
     def predict_distribution(self, X: Any) -> PredictiveDistribution:
-        """The whole distribution of y for each row; with missing cells, the mixture over what these may be."""
+        """The whole distribution of y for each row; with missing cells, that over all they may be."""
         check_is_fitted(self)
         say = partial(law_of, self.ensemble_, squeeze=self._squeeze)
         law: PredictiveDistribution = self._over_gaps(X, say)
