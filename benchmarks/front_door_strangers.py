@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 from front_door_files import (
+    GOOD,
+    REAL,
     File,
     Fit,
     comma,
@@ -23,8 +25,6 @@ from front_door_files import (
 
 WRITING, LOGS, SURVEY, SHEETS = "compound numbers", "stamps and months", "surveys and ratings", "spreadsheets"
 HINTS = "hints before the fit"
-REAL = ("real", "positive")
-GOOD = Fit("r2", 0.03, 0.1, 0.15)
 SHORT = (*("Jan", "Feb", "Mär", "Apr", "Mai", "Jun", "Jul", "Aug", "Sep", "Okt", "Nov", "Dez"),)
 LONG = {
     "French": "janvier février mars avril mai juin juillet août septembre octobre novembre décembre",

@@ -1,4 +1,4 @@
-"""What `AutoRegressor` and `AutoClassifier` share: how a table is read and how the mixed models are kept.
+"""What `AutoRegressor` and `AutoClassifier` share: reading a table, keeping the mixed models.
 
 Also the leaderboard of all candidates, and the sentence that says why these were chosen.
 """
@@ -37,7 +37,7 @@ LOCAL, FOREST = ", local law", "forest"
 forest's own conditional law."""
 
 TOLD = ("leaderboard_", "why_", "trace_", "n_iter_", "converged_", "stop_reason_")
-"""What is said of a choice, which stays when it is fitted to other rows."""
+"""Attributes that tell how a search went; a model that is fitted to other rows keeps those of its search."""
 
 MOST_LINES = 6
 """Lines of the leaderboard that a person is shown."""
@@ -110,7 +110,7 @@ class Auto(TableEstimator):
 
     @abstractmethod
     def _as_judged(self, left_out: Any, read: Reading) -> Any:
-        """What one candidate says of the judged rows, as it is mixed."""
+        """A candidate's answer for rows left out of it, as mixed: a law, or class probabilities (N, C)."""
 
     @abstractmethod
     def _shaped(
@@ -120,7 +120,7 @@ class Auto(TableEstimator):
 
     @abstractmethod
     def _settle(self, contenders: Sequence[Contender], read: Reading, former: Any) -> None:
-        """What a class keeps beside the members: of its target, and how the whole is calibrated.
+        """Set the attributes of a regressor or classifier alone: what its target is, and its calibration.
 
         A refit takes the calibration of the `former` estimator, whose laws it has.
         """

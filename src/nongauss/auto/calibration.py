@@ -38,7 +38,7 @@ ROWS_A_PARAMETER = 5
 """Rows for each parameter from which a full matrix is tried for labels."""
 
 RIDGE = 1e-3
-"""Of the squared distance of A and b from what leaves things as they are: it keeps them finite."""
+"""Penalty on the squared distance of A from the identity and of b from 0, which keeps both finite."""
 
 SMALLEST = 1e-300
 """Least probability that a logarithm is taken of."""
@@ -101,7 +101,7 @@ def fit_scores(law: PredictiveDistribution, y: FloatArray, weight: FloatArray) -
 
 @persistable("auto.LabelCalibration")
 class LabelCalibration(NamedTuple):
-    """What is done to C probabilities: its form in a word, A (C, C) and b (C,)."""
+    """A map of C probabilities: `form` "none", "temperature", "offsets" or "matrix"; A (C, C), b (C,)."""
 
     form: str
     matrix: FloatArray

@@ -15,7 +15,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from nongauss.core.errors import InputError
 from nongauss.core.records import persistable
-from nongauss.estimator.base import NongaussEstimator, RandomState, Share, Verbosity, check_parameters
+from nongauss.estimator.base import (
+    NongaussEstimator,
+    RandomState,
+    Share,
+    Verbosity,
+    check_parameters,
+    takes_any_cells,
+)
 from nongauss.estimator.imputation import CellImputer, MissingLaws
 from nongauss.harmonium.estimator import Harmonium
 from nongauss.optimise.course import FitResult, Status
@@ -230,11 +237,7 @@ class AutoImputer(CellImputer, TransformerMixin, NongaussEstimator):  # type: ig
         return laws
 
     def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.string = True
-        tags.input_tags.categorical = True
-        return tags
+        return takes_any_cells(super().__sklearn_tags__())
 
 
 def leaderboard(names: Sequence[str], X: Any, share: float, seed: int) -> pd.DataFrame:

@@ -277,11 +277,15 @@ class TableEstimator(NongaussEstimator):
         return encoded
 
     def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.string = True
-        tags.input_tags.categorical = True
-        return tags
+        return takes_any_cells(super().__sklearn_tags__())
+
+
+def takes_any_cells(tags: Any) -> Any:
+    """scikit-learn's tags of an estimator, which now say that it takes text, categories and gaps."""
+    tags.input_tags.allow_nan = True
+    tags.input_tags.string = True
+    tags.input_tags.categorical = True
+    return tags
 
 
 def trace_table(trace: list[dict[str, float]]) -> pd.DataFrame:

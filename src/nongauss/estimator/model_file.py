@@ -12,7 +12,7 @@ import numpy as np
 
 import nongauss
 from nongauss.core.errors import InputError, NongaussWarning
-from nongauss.core.sealed import Damaged, read_sealed, write_sealed
+from nongauss.core.sealed import Damaged, labels_of, read_sealed, write_sealed
 
 Tensors = dict[str, np.ndarray]
 PathLike = str | os.PathLike[str]
@@ -33,7 +33,7 @@ def write_model_file(path: PathLike, content: dict[str, Any], tensors: Tensors) 
     write_sealed(path, tensors, FORMAT_NAME, manifest)
 
 
-def read_model_file(source: Path, *, warn: bool = True) -> tuple[dict[str, Any], Tensors]:
+def read_model_file(source: Path) -> tuple[dict[str, Any], Tensors]:
     """Manifest and tensors of a file that is whole and of a format that is known. Raises InputError."""
     if not source.is_file():
         raise InputError(f"There is no file {str(source)!r}; check the path.")
@@ -51,7 +51,7 @@ def read_model_file(source: Path, *, warn: bool = True) -> tuple[dict[str, Any],
         manifest = None
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT_NAME:
         raise InputError(f"{str(source)!r} was not written by nongauss.save; it holds no nongauss model.")
-    _check_version(manifest, source, content.is_sealed, warn)
+    _check_version(manifest, source, content.is_sealed)
     return manifest, content.arrays
 
 
@@ -59,7 +59,7 @@ def _no_constant(word: str) -> float:
     raise ValueError(f"{word} is no number of JSON")
 
 
-def _check_version(manifest: dict[str, Any], source: Path, is_sealed: bool, warn: bool) -> None:
+def _check_version(manifest: dict[str, Any], source: Path, is_sealed: bool) -> None:
     """The format is one that this version reads, and has the checksum that it should have."""
     version, writer = manifest.get("format_version"), manifest.get("package_version")
     if type(version) is not int or version < 1:
@@ -71,7 +71,7 @@ def _check_version(manifest: dict[str, Any], source: Path, is_sealed: bool, warn
         )
     if not is_sealed and version >= FIRST_SEALED:
         raise InputError(f"{str(source)!r} is damaged: its checksum is gone; copy it again.")
-    if not is_sealed and warn:
+    if not is_sealed:
         warnings.warn(
             f"{str(source)!r} was written by nongauss {writer}, whose files have no checksum: whether it is "
             "as it was written cannot be told. Save the model anew.",
@@ -81,8 +81,6 @@ def _check_version(manifest: dict[str, Any], source: Path, is_sealed: bool, warn
 
 
 def manifest_of(path: PathLike) -> dict[str, Any]:
-    """What a file that `load` reads says of itself: its format, the version that wrote it, the class.
-
-    Raises InputError as `load` does.
-    """
-    return read_model_file(Path(path).expanduser(), warn=False)[0]
+    """What a file that `load` has read says of itself: its format, the version that wrote it, the class."""
+    manifest: dict[str, Any] = json.loads(labels_of(Path(path).expanduser())[FORMAT_NAME])
+    return manifest

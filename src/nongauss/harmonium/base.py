@@ -16,6 +16,7 @@ from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.estimator.base import (
     NongaussEstimator,
     settings_of,
+    takes_any_cells,
 )
 from nongauss.estimator.by_parts import by_parts
 from nongauss.harmonium.ais import log_likelihood
@@ -213,9 +214,6 @@ class HarmoniumBase(TransformerMixin, NongaussEstimator):  # type: ignore[misc]
         return log_likelihood(self.machine_, encoded, rng, n_chains, n_steps, missing)
 
     def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.string = True
-        tags.input_tags.categorical = True
+        tags = takes_any_cells(super().__sklearn_tags__())
         tags.input_tags.sparse = True
         return tags
