@@ -109,6 +109,12 @@ class ClassShares(NamedTuple):
     classes: Any
     probabilities: FloatArray
 
+    def __getitem__(self, rows: Any) -> Any:
+        """The probabilities of some of the rows, by a slice; by a number, as of any tuple."""
+        if isinstance(rows, slice):
+            return ClassShares(self.classes, self.probabilities[rows])
+        return tuple.__getitem__(self, rows)
+
     def of(self, classes: Any) -> FloatArray:
         """The probabilities of these classes, in their order; every one above 0, rows summing to 1."""
         place = pd.Index(self.classes).get_indexer(pd.Index(classes))

@@ -109,10 +109,12 @@ def fit_local(
     *,
     with_base: bool = True,
     n_jobs: int | None = None,
+    n_trees: int | None = None,
 ) -> LocalFit:
     """The local law on a base: encoded rows X (N, D) and the base's law of each row without it.
 
-    `with_base` False: a constant base, which gives the forest's own conditional law of y.
+    `with_base` False: a constant base, which gives the forest's own conditional law of y. `n_trees`:
+    `forest.N_TREES` by default.
     """
     mean, sd = left_out.mean, left_out.std
     seen = _seen(left_out, y, seed)
@@ -120,7 +122,7 @@ def fit_local(
     inputs = _inputs(X, _like_inputs(X, mean), _like_inputs(X, sd), with_base)
     targets = np.column_stack([near, np.abs(near)])
 
-    def fitted(leaf: int, n_trees: int | None = None) -> LocalFit:
+    def fitted(leaf: int, n_trees: int | None = n_trees) -> LocalFit:
         forest, W = grow(inputs, targets, weight, leaf, seed, n_jobs, n_trees=n_trees)
         density, (band, is_relative, share) = _chosen(W, seen, weight)
         log_density = seen.log_rest + np.log(np.maximum(density, SMALLEST))
