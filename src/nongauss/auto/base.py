@@ -95,7 +95,7 @@ class Auto(TableEstimator):
         new._judged(list(contenders.values()), read)
         for member in self._members:
             if member.name not in contenders:
-                contenders[member.name] = new._shaped(member.name, contenders, search, read)
+                contenders[member.name] = new._shaped(member, contenders, search, read)
             contenders[member.name].share = member.share
         new._keep_members(list(contenders.values()), read.encoder, read.rows)
         for name in TOLD:
@@ -119,9 +119,9 @@ class Auto(TableEstimator):
 
     @abstractmethod
     def _shaped(
-        self, name: str, contenders: Mapping[str, Contender], search: Search, read: Reading
+        self, member: Member, contenders: Mapping[str, Contender], search: Search, read: Reading
     ) -> Contender:
-        """The contender of this name that is learned from the rows alone, or on another one."""
+        """The contender like this member, learned from the rows alone, or on another one."""
 
     @abstractmethod
     def _settle(self, contenders: Sequence[Contender], read: Reading, former: Any) -> None:

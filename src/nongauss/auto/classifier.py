@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from nongauss.auto.base import Auto, Reading, read_rows
+from nongauss.auto.base import Auto, Member, Reading, read_rows
 from nongauss.auto.calibration import LabelCalibration, fit_labels, no_calibration
 from nongauss.auto.candidates import GRADES, LABELS, MOST_JUDGED, ClassShares, candidates_for
 from nongauss.auto.clock import NO_TIME, Clock
@@ -19,7 +19,7 @@ from nongauss.auto.forest import N_TREES, TIMED_TREES
 from nongauss.auto.forest_classes import fit_forest_classes
 from nongauss.auto.parts import in_memory
 from nongauss.auto.regressor import Budget, Jobs, Names
-from nongauss.auto.search import Contender, Search, TrainingRows, give_shares, mean_and_error
+from nongauss.auto.search import Contender, Search, TrainingRows, give_shares, mean_and_error, rows_judged
 from nongauss.estimator.base import (
     Callbacks,
     CheckpointPath,
@@ -148,7 +148,7 @@ class AutoClassifier(ProbabilityClassifierMixin, Auto):
         contenders = search.run(chosen, screen=self.candidates == "auto")
         self._judged(contenders, read)
         if self.candidates == "auto":
-            contenders += self._forest(search, len(read.classes))
+            contenders += self._forest(search, rows_judged(contenders, rows), len(read.classes))
         give_shares(contenders, rows.weight)
         figures = {c.name: _figures(c.left_out, rows) for c in contenders if c.left_out is not None}
         self._keep(contenders, read.encoder, search, figures)
@@ -184,9 +184,9 @@ class AutoClassifier(ProbabilityClassifierMixin, Auto):
         self._calibration, self.calibration_, self.temperature_ = found, found.form, found.temperature
 
     def _shaped(
-        self, name: str, contenders: Mapping[str, Contender], search: Search, read: Reading
+        self, member: Member, contenders: Mapping[str, Contender], search: Search, read: Reading
     ) -> Contender:
-        (made,) = self._forest(search, len(read.classes))
+        (made,) = self._forest(search, read.rows.first(MOST_JUDGED), len(read.classes))
         return made
 
     @by_parts
@@ -222,9 +222,8 @@ class AutoClassifier(ProbabilityClassifierMixin, Auto):
         found = understand_target(labels)
         return found.kind is ColumnKind.GRADE and len(found.levels) > 2
 
-    def _forest(self, search: Search, n_classes: int) -> list[Contender]:
-        """The contender that is a forest, on as many rows as judge."""
-        rows = search.rows.first(MOST_JUDGED)
+    def _forest(self, search: Search, rows: TrainingRows, n_classes: int) -> list[Contender]:
+        """The contender that is a forest, on the rows that judge."""
         made = Contender(FOREST)
         if len(rows) < FEWEST_FOREST:
             made.why_out = f"needs {FEWEST_FOREST} distinct rows"

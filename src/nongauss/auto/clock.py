@@ -31,7 +31,7 @@ class Clock:
     """The time of a search: its budget in seconds (None: any), and whether it is to stop.
 
     After the fits come `n_laws` laws that stand on them, of which each is expected to take `law` seconds, and
-    the figures, which take `figures`. `earlier`: seconds of former calls of a search that goes on from a file.
+    the figures, which take `figures`. `earlier`: seconds of former calls of a search that goes on.
     """
 
     budget: float | None
@@ -77,7 +77,7 @@ class Clock:
         """
         if trial is not None:
             ratio = float(np.median(self.ratios)) if self.ratios else FROM_TRIAL
-            return trial * ratio * rows**GROWTH
+            return float(trial * ratio * rows**GROWTH)
         return cost * self.spent / self.cost if self.cost else 0.0
 
     def took(self, cost: float, seconds: float, trial: float | None, rows: float) -> None:

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, Self
 import numpy as np
 from sklearn.base import RegressorMixin
 
-from nongauss.auto.base import FOREST, LOCAL, Auto, Reading, base_of, read_rows
+from nongauss.auto.base import FOREST, LOCAL, Auto, Member, Reading, base_of, read_rows
 from nongauss.auto.calibration import ScoreMixture, fit_scores
 from nongauss.auto.candidates import (
     COUNT,
@@ -28,7 +28,7 @@ from nongauss.auto.kinds import said_kind, target_kind
 from nongauss.auto.limits import Limits, limits_of, no_limits
 from nongauss.auto.local_law import LocalLaw, fit_local
 from nongauss.auto.parts import in_memory
-from nongauss.auto.search import Contender, Search, TrainingRows, give_shares
+from nongauss.auto.search import Contender, Search, TrainingRows, give_shares, rows_judged
 from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.estimator.base import (
     Callbacks,
@@ -56,7 +56,7 @@ MOST_BASES, SLOWER, FIGURES = 3, 0.7, 1.0
 """Laws that get a local one at most; how long each takes in that of trees in a trial, which has other costs;
 and the time of calibration and of the leaderboard's figures, in that of a local law."""
 
-MOST_CRPS = 200
+MOST_CRPS = 50
 """Rows, a random sample, whose continuous ranked probability score stands in the leaderboard."""
 
 Budget = Annotated[float | None, Interval(numbers.Real, 0, None, closed="neither"), None]
@@ -104,7 +104,7 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
     ----------
     leaderboard_ : DataFrame
         One row a candidate: log density of rows left out (nats a row) with its standard error, CRPS of at
-        most 200 of them, coverage of the 90 % interval, weight, seconds, and why it was left out.
+        most 50 of them, coverage of the 90 % interval, weight, seconds, and why it was left out.
     weights_ : dict
         The share of each law in the mixture that predicts.
     why_ : str
@@ -268,17 +268,19 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
         self.target_kind_ = read.kind if former is None else former.target_kind_
 
     def _shaped(
-        self, name: str, contenders: Mapping[str, Contender], search: Search, read: Reading
+        self, member: Member, contenders: Mapping[str, Contender], search: Search, read: Reading
     ) -> Contender:
+        name = member.name
         base = contenders[base_of(name)]
         made = Contender(name, base.candidate, change=base.change, base=base.name)
         rows = search.rows.first(MOST_JUDGED)
-        search.timed(made, partial(self._add_local, made, base, rows, search.seed, name != FOREST))
+        leaf = member.local.leaf if isinstance(member.local, LocalLaw) else None
+        search.timed(made, partial(self._add_local, made, base, rows, search.seed, name != FOREST, leaf))
         return made
 
     def _local_laws(self, contenders: Sequence[Contender], search: Search) -> list[Contender]:
         """Contenders whose shape is the local law of another's residuals."""
-        rows = search.rows.first(MOST_JUDGED)
+        rows = rows_judged(contenders, search.rows)
         if len(rows) < FEWEST_LOCAL:
             return []
         out = []
@@ -302,11 +304,17 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
         clock.figures = FIGURES * clock.law
 
     def _add_local(
-        self, made: Contender, base: Contender, rows: TrainingRows, seed: int, with_base: bool
+        self,
+        made: Contender,
+        base: Contender,
+        rows: TrainingRows,
+        seed: int,
+        with_base: bool,
+        leaf: int | None = None,
     ) -> None:
-        """Give a contender the local law of another's residuals."""
-        left_out, y, weight = base.left_out, rows.y, rows.weight
-        found = fit_local(rows.X, left_out, y, weight, seed, with_base=with_base, n_jobs=self.n_jobs)
+        """Give a contender the local law of another's residuals; see `fit_local` for `leaf`."""
+        left_out, y, weight, how = base.left_out, rows.y, rows.weight, {"with_base": with_base, "leaf": leaf}
+        found = fit_local(rows.X, left_out, y, weight, seed, n_jobs=self.n_jobs, **how)  # type: ignore[arg-type]
         flattery = base.candidate.n_parameters(base.model) / weight.sum()  # type: ignore[union-attr]
         made.local, made.left_out = found.local, found.left_out
         made.log_density = found.log_density - flattery

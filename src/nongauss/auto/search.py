@@ -159,6 +159,8 @@ class Search:
 
     def _screened(self, rivals: list[Contender], most: int) -> list[Contender]:
         """The rivals worth a fit to all rows, `most` of them, the best first. Others get the reason why."""
+        grown = [c for c in rivals if _of(c).grows and len(self.rows) >= LARGE]
+        rivals = [c for c in rivals if c not in grown]
         small = self.rows.first(SCREEN_ROWS if len(self.rows) <= SCREEN_LARGE else SCREEN_ROWS_OF_LARGE)
         longest = 0.0
         for contender in rivals:
@@ -175,7 +177,7 @@ class Search:
                 contender.why_out = trial.why_out
             self.done += 1
             self.tell()
-        return _within_reach(rivals, self.trials, small.weight, most)
+        return [*_within_reach(rivals, self.trials, small.weight, most), *grown]
 
     def _adopt(self, chosen: Sequence[Contender], floors: Sequence[Contender]) -> None:
         """Where the search ended before a rival was fitted to all rows: the best of the screen.
@@ -340,6 +342,11 @@ def _within_reach(
         else:
             contender.why_out = f"{behind:.3g} nats a row behind {order[0].name!r} on {len(weight)} rows"
     return kept
+
+
+def rows_judged(contenders: Sequence[Contender], rows: TrainingRows) -> TrainingRows:
+    """The rows by which contenders that are in were judged."""
+    return rows.first(min(len(c.log_density) for c in contenders if c.log_density is not None))
 
 
 def mean_and_error(values: FloatArray, weight: FloatArray) -> tuple[float, float]:

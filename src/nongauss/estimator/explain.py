@@ -7,8 +7,8 @@ whose others are the background row's, column j adds
 
 and sum_j phi_j = prediction - base, base = v({}) (Shapley 1953; Strumbelj and Kononenko, Knowledge and
 Information Systems 41, 2014). Of few columns all S are visited. Of more, columns change over in random
-orders, forwards and backwards, for each row of the background: the sum stays exact, and each phi_j has an
-error that the two orders tell.
+orders, forwards and backwards, for each row of the background, or for some drawn where that would take too
+long: the sum stays exact, and each phi_j has an error that the orders, or the draws, tell.
 """
 
 from __future__ import annotations
@@ -38,6 +38,12 @@ MOST_EXACT = 10
 
 MOST_PREDICTIONS = 500_000
 """Predictions that visiting all sets may take; of more, orders are drawn."""
+
+MOST_IN_ORDERS = 100_000
+"""Predictions of orders for every row of the background ; of more, each row has some."""
+
+FEWEST_DRAWN = 2
+"""Rows of the background that each row is compared with at least: two tell how much they differ."""
 
 MOST_BACKGROUND = 200
 """Rows of a background."""
@@ -105,6 +111,11 @@ def explained(
     if asked is None and (few or D <= 2):
         adds, error = _over_sets(mixer, prediction, base), np.zeros((n, D, prediction.shape[1]))
         method = f"exact: all sets of {D} columns, {B} rows of background"
+    elif asked is None and (few_drawn := _n_drawn(n, D)) < B:
+        adds, error = _over_draws(mixer, prediction, by_other, base, few_drawn, how["seed"])
+        method = (
+            f"{2 * few_drawn} orders of {D} columns for each row, by {few_drawn} rows of background drawn"
+        )
     else:
         pairs = 1 if asked is None else -(-int(asked) // 2)
         adds, error = _over_orders(mixer, prediction, by_other, pairs, how["seed"])
@@ -159,8 +170,42 @@ def _over_orders(
     return adds, np.sqrt(variance)
 
 
-def _along(mixer: _Mixer, prediction: FloatArray, from_: FloatArray, b: int, order: IntArray) -> FloatArray:
-    """What each column adds (N, D, K) when the columns change over from background row b in this order."""
+def _n_drawn(n: int, D: int) -> int:
+    """Rows of the background with which each of n rows of D columns is compared."""
+    return max(FEWEST_DRAWN, MOST_IN_ORDERS // max(1, n * 2 * (D - 1)))
+
+
+def _over_draws(
+    mixer: _Mixer, prediction: FloatArray, by_other: FloatArray, base: FloatArray, n_drawn: int, seed: int
+) -> tuple[FloatArray, FloatArray]:
+    """phi and its standard error (N, D, K) by a few rows of the background, drawn for each row by weight.
+
+    What one draw adds sums to the prediction less that of its background row; what the mean of these is
+    off the base, 0 on average, is shared among the columns by how much draws differ in them, so that the sum
+    is exact. The error is that of a mean of independent draws.
+    """
+    rng = np.random.default_rng(seed)
+    n, K = prediction.shape
+    D, B = len(mixer.players), len(mixer.weight)
+    drawn, off = np.empty((n_drawn, n, D, K)), np.zeros((n, K))
+    for number in range(n_drawn):
+        other = rng.choice(B, size=n, p=mixer.weight)
+        order = rng.permutation(D)
+        ways = [_along(mixer, prediction, by_other[other], other, way) for way in (order, order[::-1])]
+        drawn[number] = 0.5 * (ways[0] + ways[1])
+        off += (by_other[other] - base) / n_drawn
+    error: FloatArray = drawn.std(axis=0, ddof=1) / np.sqrt(n_drawn)
+    differs = np.mean(error**2, axis=0) + np.finfo(np.float64).tiny
+    return drawn.mean(axis=0) + off[:, None] * (differs / differs.sum(axis=0)), error
+
+
+def _along(
+    mixer: _Mixer, prediction: FloatArray, from_: FloatArray, b: int | IntArray, order: IntArray
+) -> FloatArray:
+    """What each column adds (N, D, K) when the columns change over in this order from background row b.
+
+    b: of all rows, or of each (N,).
+    """
     n, K = prediction.shape
     D = len(order)
     value = np.empty((n, D + 1, K))
@@ -170,7 +215,7 @@ def _along(mixer: _Mixer, prediction: FloatArray, from_: FloatArray, b: int, ord
         for step in range(1, D):
             own[step - 1, order[:step]] = True
         row, taken = np.repeat(np.arange(n), D - 1), np.tile(np.arange(D - 1), n)
-        found = mixer.predicted(row, np.full(len(row), b), own[taken])
+        found = mixer.predicted(row, np.broadcast_to(b, n)[row], own[taken])
         value[:, 1:D] = found.reshape(n, D - 1, K)
     out = np.empty((n, D, K))
     out[:, order] = np.diff(value, axis=1)
@@ -251,7 +296,9 @@ class ExplainMixin:
         ----------
         background : rows to compare with, as X; None: 16 training rows that the model keeps.
         n_permutations : random orders in which columns change over, for each row of the background; None: all
-            sets of columns where these are few (10 at most, 500,000 predictions), else two orders.
+            sets of columns where these are few (10 at most, 500,000 predictions), else two orders; where even
+            that takes more than 100,000 predictions, as many rows of the background, drawn for each row, as
+            these allow, two at least.
         return_error : also give a frame of standard errors, which the orders leave; 0 where all sets were
             visited.
         random_state : seed of the orders.
