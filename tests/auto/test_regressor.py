@@ -13,7 +13,7 @@ from nongauss import AutoClassifier, AutoRegressor, SparseGPRegressor
 from nongauss.auto import forest, search
 from nongauss.auto.base import how_it_ended
 from nongauss.auto.candidates import FEWEST_CELLS, MOST_JUDGED, REGISTRY, candidates_for
-from nongauss.auto.clock import FROM_TRIAL, NO_TIME, Clock
+from nongauss.auto.clock import FROM_TRIAL, NO_TIME, SearchTime
 from nongauss.auto.inputs import arcsinh_of_skewed
 from nongauss.auto.kinds import target_kind
 from nongauss.auto.regressor import _usable_mean
@@ -273,16 +273,16 @@ def test_what_was_weighed_is_told(fitted):
 
 def test_the_end_by_the_clock_is_told_without_words_of_epochs():
     late = [Contender("gp", why_out=NO_TIME), Contender("linear")]
-    said = how_it_ended(Clock(60.0), late)
+    said = how_it_ended(SearchTime(60.0), late)
     assert said == (
         "The time budget of 60 s is used; 1 of 2 candidates had no turn: raise `time_budget` for more."
     )
-    assert how_it_ended(Clock(60.0), late[1:]) == "All candidates were weighed."
-    assert how_it_ended(Clock(None, stopped=True), late).startswith("Stopped on request")
+    assert how_it_ended(SearchTime(60.0), late[1:]) == "All candidates were weighed."
+    assert how_it_ended(SearchTime(None, stopped=True), late).startswith("Stopped on request")
 
 
 def test_what_a_fit_will_take_is_told_by_its_trial_and_by_fits_done():
-    clock = Clock(100.0)
+    clock = SearchTime(100.0)
     assert clock.expected(2.0, None, 1.0) == 0.0  # nothing is known
     clock.took(1.0, 0.5, None, 1.0)
     assert clock.expected(2.0, None, 1.0) == pytest.approx(1.0)

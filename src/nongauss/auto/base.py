@@ -16,7 +16,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from nongauss.auto.candidates import REGISTRY
-from nongauss.auto.clock import NO_TIME, Clock
+from nongauss.auto.clock import NO_TIME, SearchTime
 from nongauss.auto.forest_classes import ForestClasses
 from nongauss.auto.inputs import Arcsinh
 from nongauss.auto.kept import KeptSearch
@@ -130,7 +130,7 @@ class Auto(TableEstimator):
         A refit takes the calibration of the `former` estimator, whose laws it has.
         """
 
-    def _search(self, rows: TrainingRows, judge: Judge, clock: Clock, *, keeps: bool = False) -> Search:
+    def _search(self, rows: TrainingRows, judge: Judge, clock: SearchTime, *, keeps: bool = False) -> Search:
         """A search over these rows; with `keeps`, what it does is kept in the file `checkpoint`, if any."""
         watchers: list[Callable[[Progress], Any]] = list(self.callbacks or ())
         if self.verbose:
@@ -143,12 +143,12 @@ class Auto(TableEstimator):
             kept = None if file is None else KeptSearch(file)
         return Search(rows, judge, seed, clock, watchers, self._look_ahead, kept)
 
-    def _clock(self) -> Clock:
+    def _clock(self) -> SearchTime:
         """A clock that begins now."""
-        return Clock(None if self.time_budget is None else float(self.time_budget))
+        return SearchTime(None if self.time_budget is None else float(self.time_budget))
 
     @abstractmethod
-    def _look_ahead(self, contender: Contender, rows: TrainingRows, clock: Clock) -> None:
+    def _look_ahead(self, contender: Contender, rows: TrainingRows, clock: SearchTime) -> None:
         """Tell a clock what is to be expected after the fits, by timing parts of it on a fitted law."""
 
     def _keep_members(
@@ -272,7 +272,7 @@ def base_of(name: str) -> str:
     return "constant" if name == FOREST else name.removesuffix(LOCAL)
 
 
-def how_it_ended(clock: Clock, contenders: Sequence[Contender]) -> str:
+def how_it_ended(clock: SearchTime, contenders: Sequence[Contender]) -> str:
     """How a search ended, a sentence for a person."""
     if clock.stopped:
         return "Stopped on request (Ctrl-C or a callback); the best so far is kept."

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from nongauss.auto.base import Auto, Member, Reading, read_rows
 from nongauss.auto.calibration import LabelCalibration, fit_labels, no_calibration
 from nongauss.auto.candidates import GRADES, LABELS, MOST_JUDGED, ClassShares, candidates_for
-from nongauss.auto.clock import NO_TIME, Clock
+from nongauss.auto.clock import NO_TIME, SearchTime
 from nongauss.auto.forest import N_TREES, TIMED_TREES
 from nongauss.auto.forest_classes import fit_forest_classes
 from nongauss.auto.parts import in_memory
@@ -233,7 +233,7 @@ class AutoClassifier(ProbabilityClassifierMixin, Auto):
             search.timed(made, partial(self._grow, made, rows, search.seed, n_classes))
         return [made]
 
-    def _look_ahead(self, contender: Contender, rows: TrainingRows, clock: Clock) -> None:
+    def _look_ahead(self, contender: Contender, rows: TrainingRows, clock: SearchTime) -> None:
         few, begin = rows.first(MOST_JUDGED), time.monotonic()
         n_classes = len(contender.left_out.classes)
         fit_forest_classes(few.X, few.y, n_classes, few.weight, 0, self.n_jobs, n_trees=TIMED_TREES)

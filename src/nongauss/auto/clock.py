@@ -27,7 +27,7 @@ FIT_ENDS = 0.9
 
 
 @dataclass
-class Clock:
+class SearchTime:
     """The time of a search: its budget in seconds (None: any), and whether it is to stop.
 
     After the fits come `n_laws` laws that stand on them, of which each is expected to take `law` seconds, and

@@ -22,7 +22,7 @@ from nongauss.auto.candidates import (
     Candidate,
     candidates_for,
 )
-from nongauss.auto.clock import NO_TIME, Clock
+from nongauss.auto.clock import NO_TIME, SearchTime
 from nongauss.auto.forest import N_TREES, TIMED_TREES
 from nongauss.auto.kinds import said_kind, target_kind
 from nongauss.auto.limits import Limits, limits_of, no_limits
@@ -294,7 +294,7 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
             search.timed(made, partial(self._add_local, made, base, rows, search.seed, with_base))
         return out
 
-    def _look_ahead(self, contender: Contender, rows: TrainingRows, clock: Clock) -> None:
+    def _look_ahead(self, contender: Contender, rows: TrainingRows, clock: SearchTime) -> None:
         few, begin = rows.first(MOST_JUDGED), time.monotonic()
         if self.calibrate and len(few) >= FEWEST_LOCAL:
             fit_local(

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from nongauss.auto.candidates import LARGE, MOST_JUDGED, Candidate
-from nongauss.auto.clock import FIT_ENDS, NO_TIME, WORTH_A_START, Clock
+from nongauss.auto.clock import FIT_ENDS, NO_TIME, WORTH_A_START, SearchTime
 from nongauss.auto.inputs import Arcsinh, arcsinh_of_skewed
 from nongauss.auto.kept import Done, KeptSearch
 from nongauss.auto.stacking import stacked
@@ -101,7 +101,7 @@ Judge = Callable[[Any, TrainingRows], FloatArray]
 Watcher = Callable[[Progress], Any]
 
 
-def nothing_follows(contender: Contender, rows: TrainingRows, clock: Clock) -> None:
+def nothing_follows(contender: Contender, rows: TrainingRows, clock: SearchTime) -> None:
     """Of a search after whose fits nothing takes time."""
 
 
@@ -116,9 +116,9 @@ class Search:
     rows: TrainingRows
     judge: Judge
     seed: int
-    clock: Clock
+    clock: SearchTime
     watchers: Sequence[Watcher] = ()
-    look_ahead: Callable[[Contender, TrainingRows, Clock], None] = nothing_follows
+    look_ahead: Callable[[Contender, TrainingRows, SearchTime], None] = nothing_follows
     kept: KeptSearch | None = None
     done: int = 0
     total: int = 1
