@@ -16,7 +16,7 @@ from nongauss.auto.candidates import FEWEST_CELLS, MOST_JUDGED, REGISTRY, candid
 from nongauss.auto.inputs import arcsinh_of_skewed
 from nongauss.auto.kinds import target_kind
 from nongauss.auto.regressor import _usable_mean
-from nongauss.auto.search import NO_TIME, Clock, Contender, _within_reach
+from nongauss.auto.search import NO_TIME, Contender, SearchTime, _within_reach
 from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.predictive.combined import mixture
 from nongauss.tables.frame import read_input
@@ -272,12 +272,12 @@ def test_what_was_weighed_is_told(fitted):
 
 def test_the_end_by_the_clock_is_told_without_words_of_epochs():
     late = [Contender("gp", why_out=NO_TIME), Contender("linear")]
-    said = how_it_ended(Clock(60.0), late)
+    said = how_it_ended(SearchTime(60.0), late)
     assert said == (
         "The time budget of 60 s is used; 1 of 2 candidates had no turn: raise `time_budget` for more."
     )
-    assert how_it_ended(Clock(60.0), late[1:]) == "All candidates were weighed."
-    assert how_it_ended(Clock(None, stopped=True), late).startswith("Stopped on request")
+    assert how_it_ended(SearchTime(60.0), late[1:]) == "All candidates were weighed."
+    assert how_it_ended(SearchTime(None, stopped=True), late).startswith("Stopped on request")
 
 
 def test_counts_have_an_exposure():

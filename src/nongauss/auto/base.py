@@ -19,7 +19,7 @@ from nongauss.auto.candidates import REGISTRY
 from nongauss.auto.forest_classes import ForestClasses
 from nongauss.auto.inputs import Arcsinh
 from nongauss.auto.local_law import LocalLaw
-from nongauss.auto.search import NO_TIME, Clock, Contender, Judge, Search, TrainingRows, mean_and_error
+from nongauss.auto.search import NO_TIME, Contender, Judge, Search, SearchTime, TrainingRows, mean_and_error
 from nongauss.core.records import persistable
 from nongauss.estimator.base import TableEstimator
 from nongauss.optimise.course import FitResult, Progress, Status, say
@@ -131,7 +131,7 @@ class Auto(TableEstimator):
         watchers: list[Callable[[Progress], Any]] = list(self.callbacks or ())
         if self.verbose:
             watchers.append(say)
-        return Search(rows, judge, seed, Clock(budget), watchers)
+        return Search(rows, judge, seed, SearchTime(budget), watchers)
 
     def _keep_members(
         self, contenders: Sequence[Contender], encoder: TableEncoder, rows: TrainingRows
@@ -252,7 +252,7 @@ def base_of(name: str) -> str:
     return "constant" if name == FOREST else name.removesuffix(LOCAL)
 
 
-def how_it_ended(clock: Clock, contenders: Sequence[Contender]) -> str:
+def how_it_ended(clock: SearchTime, contenders: Sequence[Contender]) -> str:
     """How a search ended, a sentence for a person."""
     if clock.stopped:
         return "Stopped on request (Ctrl-C or a callback); the best so far is kept."

@@ -98,7 +98,7 @@ class Contender:
 
 
 @dataclass
-class Clock:
+class SearchTime:
     """The time of a search: its budget in seconds, what costs have come to, and whether it is to stop."""
 
     budget: float | None
@@ -142,7 +142,7 @@ class Search:
     rows: TrainingRows
     judge: Judge
     seed: int
-    clock: Clock
+    clock: SearchTime
     watchers: Sequence[Watcher] = ()
     done: int = 0
     total: int = 1

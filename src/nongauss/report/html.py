@@ -112,7 +112,10 @@ def write_report(
     rules : of clusters, (cluster, rows, precision, recall, rule) each; they stand where figures would.
     features : of latent features, (feature, use, class, columns, rows) each, see `feature_lines`.
 
-    Raises OSError where the file cannot be written.
+    Raises
+    ------
+    OSError
+        Where the file cannot be written.
     """
     import jinja2
 
