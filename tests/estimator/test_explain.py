@@ -13,8 +13,8 @@ from scipy.sparse import csr_array
 import nongauss
 from catalogue import SUPERVISED, mixed_frame
 from nongauss.core.errors import InputError
-from nongauss.estimator import explain
-from nongauss.estimator.explain import explained
+from nongauss.estimator import shapley
+from nongauss.estimator.shapley import explained
 from nongauss.tables.frame import read_input
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -84,8 +84,8 @@ def test_of_many_rows_each_is_compared_with_a_few_of_the_background(monkeypatch)
     rng = np.random.default_rng(1)
     slope = np.array([1.0, -2.0, 0.5, 0.0])
     rows = rng.normal(size=(400, 4))
-    monkeypatch.setattr(explain, "MOST_PREDICTIONS", 100)
-    monkeypatch.setattr(explain, "MOST_IN_ORDERS", 400 * 2 * 3 * 4)  # four draws a row
+    monkeypatch.setattr(shapley, "MOST_PREDICTIONS", 100)
+    monkeypatch.setattr(shapley, "MOST_IN_ORDERS", 400 * 2 * 3 * 4)  # four draws a row
     out = found(lambda cells: cells @ slope, rows, BACKGROUND)
     assert "8 orders of 4 columns for each row, by 4 rows of background" in out.method
     assert_allclose(out.adds.sum(axis=1) + out.base, out.prediction, atol=1e-10)
