@@ -83,7 +83,8 @@ class Candidate:
     cheap that it is always there? `arcsinh`: does it see strongly skewed columns through arcsinh?
     `alike`: of those that share this word, one model seen through several transforms, the screen keeps the
     best alone. `most_rows`: it is left out of larger tables; `fewest_rows`, `fewest_cells` (rows times
-    columns): of smaller ones.
+    columns): of smaller ones. `grows`: does it gain so much by rows that the screen of a large table, which
+    has few, says nothing against it?
     """
 
     name: str
@@ -101,6 +102,7 @@ class Candidate:
     most_rows: float = np.inf
     fewest_rows: int = 2
     fewest_cells: int = 0
+    grows: bool = False
 
 
 class ClassShares(NamedTuple):
@@ -108,6 +110,12 @@ class ClassShares(NamedTuple):
 
     classes: Any
     probabilities: FloatArray
+
+    def __getitem__(self, rows: Any) -> Any:
+        """The probabilities of some of the rows, by a slice; by a number, as of any tuple."""
+        if isinstance(rows, slice):
+            return ClassShares(self.classes, self.probabilities[rows])
+        return tuple.__getitem__(self, rows)
 
     def of(self, classes: Any) -> FloatArray:
         """The probabilities of these classes, in their order; every one above 0, rows summing to 1."""
@@ -321,6 +329,7 @@ def _register_beside() -> None:
             most_rows=MOST_JUDGED,
             fewest_rows=FEWEST_MEMBERS,
             fewest_cells=FEWEST_CELLS,
+            grows=True,
         )
     )
 

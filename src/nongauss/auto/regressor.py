@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+import time
 import warnings
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -11,7 +12,7 @@ from typing import Annotated, Any, Literal, Self
 import numpy as np
 from sklearn.base import RegressorMixin
 
-from nongauss.auto.base import FOREST, LOCAL, Auto, Reading, base_of, read_rows
+from nongauss.auto.base import FOREST, LOCAL, Auto, Member, Reading, base_of, read_rows
 from nongauss.auto.calibration import ScoreMixture, fit_scores
 from nongauss.auto.candidates import (
     COUNT,
@@ -21,14 +22,17 @@ from nongauss.auto.candidates import (
     Candidate,
     candidates_for,
 )
+from nongauss.auto.clock import NO_TIME, SearchTime
+from nongauss.auto.forest import N_TREES, TIMED_TREES
 from nongauss.auto.kinds import said_kind, target_kind
 from nongauss.auto.limits import Limits, limits_of, no_limits
 from nongauss.auto.local_law import LocalLaw, fit_local
 from nongauss.auto.parts import in_memory
-from nongauss.auto.search import Contender, Search, TrainingRows, give_shares
+from nongauss.auto.search import Contender, Search, TrainingRows, give_shares, rows_judged
 from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.estimator.base import (
     Callbacks,
+    CheckpointPath,
     Columns,
     DistributionRegressorMixin,
     Interval,
@@ -48,7 +52,11 @@ from nongauss.tables.target import target_of, validate_target
 FEWEST_LOCAL = 30
 """Rows from which a local law can be learned."""
 
-MOST_CRPS = 200
+MOST_BASES, SLOWER, FIGURES = 3, 0.7, 1.0
+"""Laws that get a local one at most; how long each takes in that of trees in a trial, which has other costs;
+and the time of calibration and of the leaderboard's figures, in that of a local law."""
+
+MOST_CRPS = 50
 """Rows, a random sample, whose continuous ranked probability score stands in the leaderboard."""
 
 Budget = Annotated[float | None, Interval(numbers.Real, 0, None, closed="neither"), None]
@@ -83,6 +91,10 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
         Of a table with more columns than rows, which are looked at: see `SparseGPRegressor`.
     callbacks : list of callables, default None
         Each is given a `Progress` after each candidate; one that returns True ends the search.
+    checkpoint : path, default None
+        File in which fits that are done are kept, and the state of the one under way beside it: a search that
+        was stopped or killed goes on from there when `fit` is called again on the same data. It is removed
+        at the end.
     random_state : int, RandomState, Generator or None, default None
     n_jobs : int or None, default None
         Processes that grow a forest, as in scikit-learn.
@@ -92,7 +104,7 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
     ----------
     leaderboard_ : DataFrame
         One row a candidate: log density of rows left out (nats a row) with its standard error, CRPS of at
-        most 200 of them, coverage of the 90 % interval, weight, seconds, and why it was left out.
+        most 50 of them, coverage of the 90 % interval, weight, seconds, and why it was left out.
     weights_ : dict
         The share of each law in the mixture that predicts.
     why_ : str
@@ -140,6 +152,7 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
         *,
         keep_columns: Columns = "auto",
         callbacks: Callbacks = None,
+        checkpoint: CheckpointPath = None,
         random_state: RandomState = None,
         n_jobs: Jobs = None,
         verbose: Verbosity = 0,
@@ -150,6 +163,7 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
         self.kind = kind
         self.keep_columns = keep_columns
         self.callbacks = callbacks
+        self.checkpoint = checkpoint
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -161,12 +175,13 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
         irrelevant. `exposure` (N,), for counts: the time, area or number at risk behind each count. Warns if
         the target is constant or the search was stopped. Raises ValueError.
         """
+        clock = self._clock()
         read = self._read(X, y, sample_weight, {"exposure": exposure})
         rows = read.rows
         chosen = candidates_for(read.kind, len(rows), rows.X.shape[1], self.candidates)
         if read.is_constant:
             chosen = _only_constant(chosen)
-        search = self._search(rows, read.judge, self._key_seed(self.random_state))
+        search = self._search(rows, read.judge, clock, keeps=True)
         contenders = search.run(chosen, screen=self.candidates == "auto")
         self._judged(contenders, read)
         if self.calibrate and not read.is_constant:
@@ -253,17 +268,19 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
         self.target_kind_ = read.kind if former is None else former.target_kind_
 
     def _shaped(
-        self, name: str, contenders: Mapping[str, Contender], search: Search, read: Reading
+        self, member: Member, contenders: Mapping[str, Contender], search: Search, read: Reading
     ) -> Contender:
+        name = member.name
         base = contenders[base_of(name)]
         made = Contender(name, base.candidate, change=base.change, base=base.name)
         rows = search.rows.first(MOST_JUDGED)
-        search.timed(made, partial(self._add_local, made, base, rows, search.seed, name != FOREST))
+        leaf = member.local.leaf if isinstance(member.local, LocalLaw) else None
+        search.timed(made, partial(self._add_local, made, base, rows, search.seed, name != FOREST, leaf))
         return made
 
     def _local_laws(self, contenders: Sequence[Contender], search: Search) -> list[Contender]:
         """Contenders whose shape is the local law of another's residuals."""
-        rows = search.rows.first(MOST_JUDGED)
+        rows = rows_judged(contenders, search.rows)
         if len(rows) < FEWEST_LOCAL:
             return []
         out = []
@@ -271,18 +288,33 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
             name = base.name + LOCAL if with_base else FOREST
             made = Contender(name, base.candidate, change=base.change, base=base.name)
             out.append(made)
-            if not search.clock.has_time_for(1.0, reserve=0.05):
-                made.why_out = "no time left for it"
+            if not search.clock.has_for_a_law():
+                made.why_out = NO_TIME
                 continue
             search.timed(made, partial(self._add_local, made, base, rows, search.seed, with_base))
         return out
 
+    def _look_ahead(self, contender: Contender, rows: TrainingRows, clock: SearchTime) -> None:
+        few, begin = rows.first(MOST_JUDGED), time.monotonic()
+        if self.calibrate and len(few) >= FEWEST_LOCAL:
+            fit_local(
+                few.X, contender.left_out, few.y, few.weight, 0, n_jobs=self.n_jobs, n_trees=TIMED_TREES
+            )
+            clock.law, clock.n_laws = SLOWER * N_TREES / TIMED_TREES * (time.monotonic() - begin), MOST_BASES
+        clock.figures = FIGURES * clock.law
+
     def _add_local(
-        self, made: Contender, base: Contender, rows: TrainingRows, seed: int, with_base: bool
+        self,
+        made: Contender,
+        base: Contender,
+        rows: TrainingRows,
+        seed: int,
+        with_base: bool,
+        leaf: int | None = None,
     ) -> None:
-        """Give a contender the local law of another's residuals."""
-        left_out, y, weight = base.left_out, rows.y, rows.weight
-        found = fit_local(rows.X, left_out, y, weight, seed, with_base=with_base, n_jobs=self.n_jobs)
+        """Give a contender the local law of another's residuals; see `fit_local` for `leaf`."""
+        left_out, y, weight, how = base.left_out, rows.y, rows.weight, {"with_base": with_base, "leaf": leaf}
+        found = fit_local(rows.X, left_out, y, weight, seed, n_jobs=self.n_jobs, **how)  # type: ignore[arg-type]
         flattery = base.candidate.n_parameters(base.model) / weight.sum()  # type: ignore[union-attr]
         made.local, made.left_out = found.local, found.left_out
         made.log_density = found.log_density - flattery
