@@ -21,6 +21,7 @@ from nongauss.auto.forest_classes import ForestClasses
 from nongauss.auto.inputs import Arcsinh
 from nongauss.auto.kept import KeptSearch
 from nongauss.auto.local_law import LocalLaw
+from nongauss.auto.parts import all_cells
 from nongauss.auto.search import Contender, Judge, Search, TrainingRows, mean_and_error
 from nongauss.core.records import persistable
 from nongauss.estimator.base import CheckpointPath, TableEstimator
@@ -233,7 +234,7 @@ class Auto(TableEstimator):
         """
         check_is_fitted(self)
         name = type(self).__name__
-        table = read_input(X, name)
+        table = read_input(all_cells(X, name), name)
         return self._encode(table), self._encoder.rows_kept(table, name)
 
     def _said(self, method: str, table: InputTable, **beside: Any) -> dict[tuple[int, bool], Any]:
@@ -252,12 +253,20 @@ class Auto(TableEstimator):
                     out[key] = getattr(self._models[member.model], method)(own, **beside)
         return out
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_members")
 
 
 class Reading(NamedTuple):
-    """A table as candidates take it; `kind` is that of its target, `classes` (C,) are those of labels."""
+    """A table as candidates take it; `kind` is that of its target, `classes` (C,) are those of labels.
+
+    `is_censored`: are of some rows only limits of the target known?
+    """
 
     rows: TrainingRows
     encoder: TableEncoder
@@ -265,6 +274,7 @@ class Reading(NamedTuple):
     kind: str
     is_constant: bool = False
     classes: Any = None
+    is_censored: bool = False
 
 
 def base_of(name: str) -> str:

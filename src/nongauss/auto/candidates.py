@@ -84,7 +84,7 @@ class Candidate:
     `alike`: of those that share this word, one model seen through several transforms, the screen keeps the
     best alone. `most_rows`: it is left out of larger tables; `fewest_rows`, `fewest_cells` (rows times
     columns): of smaller ones. `grows`: does it gain so much by rows that the screen of a large table, which
-    has few, says nothing against it?
+    has few, says nothing against it? `takes_limits`: are `censoring` and `y_upper` for it?
     """
 
     name: str
@@ -103,6 +103,7 @@ class Candidate:
     fewest_rows: int = 2
     fewest_cells: int = 0
     grows: bool = False
+    takes_limits: bool = False
 
 
 class ClassShares(NamedTuple):
@@ -223,6 +224,21 @@ def _limited_law(model: Any, X: Any, y: FloatArray, weight: FloatArray) -> Any:
     from nongauss.auto.limits import limited_left_out as found
 
     return found(model, X, y, weight)
+
+
+def _gp_law(
+    model: Any,
+    X: Any,
+    y: FloatArray,
+    weight: FloatArray,
+    exposure: Any = None,
+    **limits: Any,
+) -> Any:
+    """See `left_out_law`; `limits` are those of the fit."""
+    from nongauss.sparse_gp.beside import interval_ends
+
+    ends = interval_ends(y, limits, model.posterior_.likelihood) if limits else None
+    return left_out_law(model, X, y if ends is None else ends, weight, exposure)
 
 
 def _tggm_law(model: Any, X: Any, y: FloatArray, weight: FloatArray) -> Any:
@@ -347,8 +363,9 @@ def _register_gp(
     quick = _gp(**{**settings, **QUICK, **few})
     build = _gp(**settings)
     kept = frozenset(kinds)
+    more = {"takes_limits": kept <= set(DENSITIES), **more}
     register(
-        Candidate(name, kept, build, left_out_law, n_parameters, cost, quick=quick, resume=_resume_gp, **more)
+        Candidate(name, kept, build, _gp_law, n_parameters, cost, quick=quick, resume=_resume_gp, **more)
     )
 
 

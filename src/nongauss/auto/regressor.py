@@ -22,7 +22,9 @@ from nongauss.auto.candidates import (
     Candidate,
     candidates_for,
 )
+from nongauss.auto.censored import censored_kind, ends_of, log_prob_between, that_take_limits
 from nongauss.auto.clock import NO_TIME, SearchTime
+from nongauss.auto.figures import figures_of, no_figures, usable_mean
 from nongauss.auto.forest import N_TREES, TIMED_TREES
 from nongauss.auto.kinds import said_kind, target_kind
 from nongauss.auto.limits import Limits, limits_of, no_limits
@@ -43,7 +45,6 @@ from nongauss.estimator.base import (
 from nongauss.estimator.by_parts import by_parts
 from nongauss.estimator.conformal import scored
 from nongauss.estimator.gaps import labelled_as
-from nongauss.metrics import crps
 from nongauss.predictive.combined import mixture
 from nongauss.predictive.distribution import FloatArray, PredictiveDistribution
 from nongauss.tables.learn import learn
@@ -55,9 +56,6 @@ FEWEST_LOCAL = 30
 MOST_BASES, SLOWER, FIGURES = 3, 0.7, 1.0
 """Laws that get a local one at most; how long each takes in that of trees in a trial, which has other costs;
 and the time of calibration and of the leaderboard's figures, in that of a local law."""
-
-MOST_CRPS = 50
-"""Rows, a random sample, whose continuous ranked probability score stands in the leaderboard."""
 
 Budget = Annotated[float | None, Interval(numbers.Real, 0, None, closed="neither"), None]
 Names = Annotated[str | Sequence[str], "array-like", str]
@@ -168,26 +166,44 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, exposure: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        exposure: Any = None,
+        censoring: Any = None,
+        y_upper: Any = None,
+    ) -> Self:
         """Fit to a table X (N, D) in memory and targets y (N,).
 
         A row of weight 2 counts as the row twice, one of weight 0 is not there; the order of rows is
-        irrelevant. `exposure` (N,), for counts: the time, area or number at risk behind each count. Warns if
-        the target is constant or the search was stopped. Raises ValueError.
+        irrelevant. `exposure` (N,), for counts: the time, area or number at risk behind each count.
+
+        Rows of which y is a limit: `censoring` (N,) is 1 where the true value is above y, -1 where it is
+        below, 0 where y is known; or `y_upper` (N,): the true value is between y and that, `inf` where
+        nothing limits it. Predictions are of the true value; only Gaussian processes are weighed then, by
+        the probability of what is known of each row, and there are neither local laws nor a calibration.
+
+        Warns if the target is constant or the search was stopped. Raises ValueError.
         """
         clock = self._clock()
-        read = self._read(X, y, sample_weight, {"exposure": exposure})
+        beside = {"exposure": exposure, "censoring": censoring, "y_upper": y_upper}
+        read = self._read(X, y, sample_weight, beside)
         rows = read.rows
         chosen = candidates_for(read.kind, len(rows), rows.X.shape[1], self.candidates)
         if read.is_constant:
             chosen = _only_constant(chosen)
+        if read.is_censored:
+            chosen = that_take_limits(chosen, self.candidates)
         search = self._search(rows, read.judge, clock, keeps=True)
         contenders = search.run(chosen, screen=self.candidates == "auto")
         self._judged(contenders, read)
-        if self.calibrate and not read.is_constant:
+        if self.calibrate and not (read.is_constant or read.is_censored):
             contenders += self._local_laws(contenders, search)
         give_shares(contenders, rows.weight)
-        figures = {c.name: _figures(c.left_out, rows) for c in contenders if c.left_out is not None}
+        of = no_figures if read.is_censored else figures_of
+        figures = {c.name: of(c.left_out, rows) for c in contenders if c.left_out is not None}
         self._keep(contenders, read.encoder, search, figures)
         self.why_ += self._limits.why()
         self._settle(contenders, read, None)
@@ -204,13 +220,18 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
             raise InputError(f"y has {Y.shape[1]} outputs, {name} takes one; fit one model for each.")
         scaler = learned.target.scaler()
         scaled = scaler.transform(Y)[:, 0]
+        censored = ends_of(Y[:, 0], part.beside) is not None
         kept = {word: np.asarray(values, np.float64) for word, values in part.beside.items()}
         encoder = self._screened(learned, source, Y[:, 0], labels=False)
         rows = read_rows(part, encoder, Y[:, 0], Y[:, 0], scaled, name, kept)
-        kind = COUNT if kept else self._kind_of(rows.y)
-        self._limits = limits_of(rows.y, rows.weight) if kind in (REAL, POSITIVE) else no_limits()
+        kind = COUNT if "exposure" in kept else self._kind_of(rows.y)
+        if censored:
+            kind = censored_kind(kind, rows.y, self.kind != "auto")
+        limited = kind in (REAL, POSITIVE) and not censored
+        self._limits = limits_of(rows.y, rows.weight) if limited else no_limits()
         judge = partial(_log_prob, self._limits)
-        return Reading(rows, encoder, judge, kind, bool(scaler.constant[0]))
+        is_constant = bool(scaler.constant[0]) and not censored
+        return Reading(rows, encoder, judge, kind, is_constant, is_censored=censored)
 
     def _as_judged(self, left_out: Any, read: Reading) -> PredictiveDistribution:
         law: PredictiveDistribution = self._limits.law(left_out)
@@ -237,7 +258,7 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
         the median is given and warned of.
         """
         law = self.predict_distribution(X, exposure)
-        mean = _usable_mean(law, *self._range)
+        mean = usable_mean(law, *self._range)
         return (mean, law.std) if return_std else mean
 
     def predict_distribution(self, X: Any, exposure: Any = None) -> PredictiveDistribution:
@@ -258,14 +279,17 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
     def _settle(self, contenders: Sequence[Contender], read: Reading, former: Any) -> None:
         whole, rows = _left_out(contenders), read.rows
         judged = rows.first(len(whole))
+        self._range = (float(rows.y.min()), float(rows.y.max()))
+        self.target_kind_ = read.kind if former is None else former.target_kind_
+        if read.is_censored:
+            self._calibration = self._conformal_scores = None
+            return
         if former is not None:
             self._calibration = former._calibration
         else:
             self._calibration = fit_scores(whole, judged.y, judged.weight) if self.calibrate else None
         whole = whole if self._calibration is None else self._calibration.law(whole)
         self._conformal_scores = scored(whole, judged.y, weight=judged.weight, held_out=False)
-        self._range = (float(rows.y.min()), float(rows.y.max()))
-        self.target_kind_ = read.kind if former is None else former.target_kind_
 
     def _shaped(
         self, member: Member, contenders: Mapping[str, Contender], search: Search, read: Reading
@@ -339,8 +363,9 @@ def _only_constant(chosen: Sequence[Candidate]) -> list[Candidate]:
 
 
 def _log_prob(limits: Limits, law: PredictiveDistribution, rows: TrainingRows) -> FloatArray:
-    """Log density of each row's target under its law, log probability at a limit: (N,)."""
-    return limits.law(law).log_prob(rows.y)
+    """Log density of each row's target under its law, log probability at or between limits: (N,)."""
+    ends = ends_of(rows.y, rows.beside)
+    return limits.law(law).log_prob(rows.y) if ends is None else log_prob_between(law, ends)
 
 
 def _bases(contenders: Sequence[Contender], rows: TrainingRows) -> list[tuple[Contender, bool]]:
@@ -357,41 +382,6 @@ def _bases(contenders: Sequence[Contender], rows: TrainingRows) -> list[tuple[Co
     bases = best[: len({c.name for c in best})]
     constant = [c for c in contenders if c.is_in and c.name == "constant"]
     return [*((c, True) for c in bases), *((c, False) for c in constant)]
-
-
-def _figures(law: PredictiveDistribution, rows: TrainingRows) -> dict[str, float]:
-    """CRPS of the first `MOST_CRPS` rows, and the share of rows within the central 90 %."""
-    y, weight = rows.y[: len(law)], rows.weight[: len(law)]
-    first = slice(MOST_CRPS)
-    inside = scored(law, y).scores <= 0.45
-    return {
-        "crps": crps(y[first], law[first], sample_weight=weight[first]),
-        "coverage": float(np.average(inside, weights=weight)),
-    }
-
-
-def _usable_mean(law: PredictiveDistribution, low: float, high: float) -> FloatArray:
-    """The mean of each row; the median where the mean says nothing of the row.
-
-    That is where it lies farther from all training targets than these from one another, and beyond all but a
-    hundredth of its own law: a mean that rests on what is next to impossible.
-    """
-    mean = law.mean
-    reach = high - low
-    far = ~((mean >= low - reach) & (mean <= high + reach))
-    if not far.any():
-        return mean
-    inner = law.quantile([0.01, 0.5, 0.99])
-    far &= ~((mean >= inner[:, 0]) & (mean <= inner[:, 2]))
-    if far.any():
-        warnings.warn(
-            f"In {int(far.sum())} of {len(mean)} rows the mean lies beyond 98 % of its own law and far from "
-            "all training targets; the median is given there: read these rows' intervals instead.",
-            NongaussWarning,
-            stacklevel=3,
-        )
-    out: FloatArray = np.where(far, inner[:, 1], mean)
-    return out
 
 
 __all__ = ["AutoRegressor"]
