@@ -23,7 +23,7 @@ from nongauss.estimator.base import (
     Verbosity,
 )
 from nongauss.estimator.by_parts import by_parts
-from nongauss.predictive.distribution import PredictiveDistribution
+from nongauss.predictive.distribution import PredictiveDistribution, checked_count
 from nongauss.sparse_gp.base import SparseGP
 from nongauss.sparse_gp.beside import log_exposure, seen_through, whole_trials
 from nongauss.sparse_gp.config import KernelLike, Number
@@ -32,7 +32,9 @@ from nongauss.sparse_gp.data import (
     SummariseTarget,
     target_scaler,
 )
+from nongauss.sparse_gp.draws import target_draws
 from nongauss.sparse_gp.kernels import FloatArray
+from nongauss.sparse_gp.left_out import left_out_density
 from nongauss.sparse_gp.likelihoods import REGRESSION, Custom, Likelihood
 from nongauss.sparse_gp.predict import GPAverage
 from nongauss.tables.frame import read_input
@@ -124,6 +126,10 @@ class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):  
     holds_training_rows_ : bool
         Whether a saved model holds rows of the table, as encoded: those whose cells stand in for missing
         ones, and inducing inputs, where they are all rows, which stay where they are.
+    loo_ : ndarray (N,) or None
+        Log density (probability) of each training row given all others, by dividing its own share out of
+        q(u); hyper-parameters have seen it. None for tables in parts and very large ones. See
+        `nongauss.compare`.
     n_iter_, converged_, stop_reason_, trace_ : how the fit went.
 
     Raises
@@ -233,6 +239,7 @@ class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):  
         self._scaler = scaler
         posterior, size = self.posterior_, abs(float(scaler.scale[0]))
         self.likelihood_params_ = posterior.likelihood.readable(posterior.psi, size)
+        self.loo_ = left_out_density(self, source, likelihood, n_values)
         self._record_fit(result)
         warn_of_limits(posterior.likelihood, posterior.psi)
         return self
@@ -270,6 +277,19 @@ class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):  
             beside.append(whole_trials(trials, len(table)))
         law: PredictiveDistribution = self._over_gaps(table, self._law, *beside)
         return law
+
+    def posterior_draws(
+        self, X: Any, n: int = 1, random_state: Any = None, *, with_noise: bool = False
+    ) -> FloatArray:
+        """`n` draws of the mean of y as a function, at the rows of X: (N, n), in units of the target.
+
+        A draw is one function: its values at different rows belong together, as those of `sample_y` do not,
+        so that sums, differences and places of maxima over rows have the right spread. `with_noise`: draws of
+        y instead, about one function each. Up to 1,000 distinct rows are drawn from the joint posterior;
+        more follow from 1,000 of them. For an exposure of 1, or one trial. Equal seed, equal draws.
+        """
+        count, rng = checked_count(n), np.random.default_rng(self._key_seed(random_state))
+        return target_draws(self, X, count, rng, with_noise)
 
     def _mean(self, encoded: FloatArray) -> FloatArray:
         if self.posterior_.likelihood.mean_is_latent:

@@ -1,0 +1,79 @@
+"""How sure the hyper-parameters are: a normal about the best ones, by the curvature there (Laplace 1774).
+
+The negative Hessian of the objective by log parameters, inducing inputs held, from differences of its
+gradient. Where it says less than the prior, the prior's precision is taken: no direction is wider than it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import eigh
+
+from nongauss.core.records import persistable
+from nongauss.prob.quadrature import quasi_normal
+from nongauss.sparse_gp.kernels import PRIOR_SD, FloatArray
+from nongauss.sparse_gp.params import GPModel, GPParams
+from nongauss.sparse_gp.updates import HyperObjective
+
+N_DRAWS = 8
+"""Draws of hyper-parameters whose predictions are averaged."""
+
+_STEP = 1e-3  # of differences of the gradient, in log parameters
+
+
+@persistable("sparse_gp.HyperParameters")
+class HyperParameters(NamedTuple):
+    """Log parameters of the kernels, then those of the likelihood, by name: mean (P,), covariance (P, P)."""
+
+    names: tuple[str, ...]
+    mean: FloatArray
+    covariance: FloatArray
+
+    def draws(self, n: int, rng: np.random.Generator) -> FloatArray:
+        """n draws (n, P)."""
+        root = np.linalg.cholesky(self.covariance)
+        out: FloatArray = self.mean + rng.standard_normal((n, len(self.mean))) @ root.T
+        return out
+
+
+def hyper_parameters(bound: HyperObjective, params: GPParams) -> HyperParameters:
+    """The normal about the best parameters of an objective."""
+    flat = params.flat(bound.moves_inputs)
+    names = names_of(bound.model)
+    size = len(names)
+    hessian = np.empty((size, size))
+    for k in range(size):
+        sides = []
+        for step in (_STEP, -_STEP):
+            moved = flat.copy()
+            moved[k] += step
+            sides.append(bound(moved)[1][:size])
+        hessian[k] = (sides[0] - sides[1]) / (2.0 * _STEP)
+    values, vectors = eigh(-0.5 * (hessian + hessian.T))
+    values = np.maximum(values, PRIOR_SD**-2)
+    return HyperParameters(names, flat[:size], (vectors / values) @ vectors.T)
+
+
+def names_of(model: GPModel) -> tuple[str, ...]:
+    """A name for each log parameter of a model, as in `kernel_params_` and `likelihood_params_`."""
+    names: list[str] = []
+    for number, kernel in enumerate(model.kernels):
+        prefix = model.likelihood.latent_names[model.latents_of(number)[0]]
+        names += [prefix + label for label in kernel.labels(model.space)]
+    own = model.likelihood.fitted.param_names
+    n_psi = len(model.likelihood.bounds())
+    return (*names, *(own if len(own) == n_psi else [f"psi {k + 1}" for k in range(n_psi)]))
+
+
+def nearby(bound: HyperObjective, params: GPParams, at: HyperParameters) -> list[GPParams]:
+    """Parameters at points that are spread as the normal is, within the objective's box."""
+    points = quasi_normal(N_DRAWS, len(at.mean))
+    points = (points - points.mean(axis=0)) / np.maximum(points.std(axis=0), 0.3)
+    moved = at.mean + points @ np.linalg.cholesky(at.covariance).T
+    low = [-12.0] * sum(bound.model.sizes) + [pair[0] for pair in bound.model.likelihood.bounds()]
+    high = [12.0] * sum(bound.model.sizes) + [pair[1] for pair in bound.model.likelihood.bounds()]
+    moved = np.clip(moved, low, high)
+    flat = params.flat(bound.moves_inputs)
+    return [params.like(np.concatenate([own, flat[len(own) :]])) for own in moved]
