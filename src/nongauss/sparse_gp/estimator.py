@@ -88,6 +88,10 @@ class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):  
         How expectations of log p(y | f) are taken, where the likelihood leaves a choice.
     support : {"real", "positive", "unit", "count"}, default "real"
         Values of y, for a likelihood that is a function.
+    hyper_parameters : {"best", "laplace"}, default "best"
+        "laplace": predictions are averaged over hyper-parameters drawn from a normal about the best ones, by
+        the curvature there, eight of them and the best. For few rows, where they are unsure; takes some more
+        evaluations. `to_arviz` gives draws.
     keep_columns : {"auto", "all"} or list of str, default "auto"
         "auto": of a table with more columns than rows, and more than 200, only those are looked at that go
         with the target beyond chance, each by itself (`nongauss.tables.screen`). "all": every column. Names:
@@ -164,6 +168,7 @@ class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):  
         n_components: PositiveInt = 2,
         expectation: Literal["auto", "closed_form", "quadrature", "monte_carlo"] = "auto",
         support: Literal["real", "positive", "unit", "count"] = "real",
+        hyper_parameters: Literal["best", "laplace"] = "best",
         keep_columns: Columns = "auto",
         max_iter: PositiveInt = 400,
         tol: NonNegativeFloat = 1e-3,
@@ -180,6 +185,7 @@ class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):  
         self.n_components = n_components
         self.expectation = expectation
         self.support = support
+        self.hyper_parameters = hyper_parameters
         self.keep_columns = keep_columns
         self.max_iter = max_iter
         self.tol = tol

@@ -12,15 +12,14 @@ import numpy as np
 from scipy.linalg import eigh
 
 from nongauss.core.records import persistable
-from nongauss.prob.quadrature import quasi_normal
 from nongauss.sparse_gp.kernels import PRIOR_SD, FloatArray
-from nongauss.sparse_gp.params import GPModel, GPParams
+from nongauss.sparse_gp.params import WIDEST, GPModel, GPParams
 from nongauss.sparse_gp.updates import HyperObjective
 
 N_DRAWS = 8
 """Draws of hyper-parameters whose predictions are averaged."""
 
-_STEP = 1e-3  # of differences of the gradient, in log parameters
+_STEP = 0.02  # of differences of the gradient, in log parameters: q is converged to so much
 
 
 @persistable("sparse_gp.HyperParameters")
@@ -68,12 +67,10 @@ def names_of(model: GPModel) -> tuple[str, ...]:
 
 
 def nearby(bound: HyperObjective, params: GPParams, at: HyperParameters) -> list[GPParams]:
-    """Parameters at points that are spread as the normal is, within the objective's box."""
-    points = quasi_normal(N_DRAWS, len(at.mean))
-    points = (points - points.mean(axis=0)) / np.maximum(points.std(axis=0), 0.3)
-    moved = at.mean + points @ np.linalg.cholesky(at.covariance).T
-    low = [-12.0] * sum(bound.model.sizes) + [pair[0] for pair in bound.model.likelihood.bounds()]
-    high = [12.0] * sum(bound.model.sizes) + [pair[1] for pair in bound.model.likelihood.bounds()]
-    moved = np.clip(moved, low, high)
+    """Parameters that are drawn from the normal, with their mirror images, within the objective's box."""
+    half = np.random.default_rng(0).standard_normal((N_DRAWS // 2, len(at.mean)))
+    moved = at.mean + np.concatenate([half, -half]) @ np.linalg.cholesky(at.covariance).T
+    limits = [(-WIDEST, WIDEST)] * sum(bound.model.sizes) + bound.model.likelihood.bounds()
+    moved = np.clip(moved, *np.array(limits).T)
     flat = params.flat(bound.moves_inputs)
     return [params.like(np.concatenate([own, flat[len(own) :]])) for own in moved]

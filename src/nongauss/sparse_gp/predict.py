@@ -14,6 +14,7 @@ from nongauss.predictive.combined import mixture
 from nongauss.predictive.distribution import PredictiveDistribution
 from nongauss.sparse_gp.buffers import recycled
 from nongauss.sparse_gp.data import GPRows
+from nongauss.sparse_gp.hyper_draws import HyperParameters
 from nongauss.sparse_gp.kernels import FloatArray, Kernel, Space
 from nongauss.sparse_gp.likelihoods import Likelihood
 from nongauss.sparse_gp.objective import latent_moments
@@ -76,12 +77,25 @@ class GPPosterior(NamedTuple):
         return [l for l, own in enumerate(self.kernel_of) if own == kernel]
 
 
+class HyperSpread(NamedTuple):
+    """The normal about the best hyper-parameters, and posteriors at draws of them."""
+
+    at: HyperParameters
+    posteriors: tuple[GPPosterior, ...]
+
+
 class FittedGP(NamedTuple):
     """One of the models that are averaged, fitted."""
 
     model: GPModel
     result: FitResult
     posterior: GPPosterior
+    spread: HyperSpread | None = None
+
+    @property
+    def posteriors(self) -> tuple[GPPosterior, ...]:
+        """At the best hyper-parameters, then at draws of them, if there are any."""
+        return (self.posterior, *(self.spread.posteriors if self.spread else ()))
 
     @property
     def bound(self) -> float:
