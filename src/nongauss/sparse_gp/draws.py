@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve, cholesky
 
-from nongauss.estimator.gaps import N_COMPLETIONS
 from nongauss.sparse_gp.kernels import FloatArray
 from nongauss.sparse_gp.params import inducing_inputs, row_slices
 from nongauss.sparse_gp.predict import GPPosterior
+from nongauss.tables.completion import N_COMPLETIONS
 
 MOST_JOINT = 1000
 """Distinct rows that are drawn at once."""
@@ -64,7 +64,8 @@ def _draws(
     root = _root(covariance)
     white = root @ rng.standard_normal((len(anchors), len(own)))  # above the mean, (A, n)
     if len(anchors) == len(X):
-        return Kz.T @ alpha + white.T  # both in the order of `np.unique`
+        every: FloatArray = Kz.T @ alpha + white.T  # both in the order of `np.unique`
+        return every
     factor = cho_factor(root @ root.T, lower=True, check_finite=False)
     solved = cho_solve(factor, white, check_finite=False)
     out = np.empty((len(own), len(X)))

@@ -62,7 +62,9 @@ class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):  
         "weibull" (positive, such as times, scale e^f);
         "hurdle_gamma", "hurdle_log_normal" (positive with exact zeros); "beta" (between 0 and 1, mean s(f)),
         "zero_one_beta" (shares with exact 0 or 1); "poisson", "negative_binomial" (counts, mean e^f),
-        "zero_inflated_poisson", "zero_inflated_negative_binomial" (counts with more zeros); "discretised",
+        "zero_inflated_poisson", "zero_inflated_negative_binomial" (counts with more zeros), "hurdle_poisson",
+        "hurdle_negative_binomial" (more zeros or fewer), "poisson_square" (counts, mean f^2); "binomial",
+        "beta_binomial" (counts out of `trials`, mean s(f) times these); "discretised",
         "discretised_student_t" (whole numbers of any sign and spread: f + noise, rounded). A function
         `log_prob(y, f)` of arrays that broadcast is a likelihood of your own; `support` says which values y
         can take.
@@ -115,7 +117,8 @@ class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):  
         Length-scale of each column, in its standard deviations: how far until f changes. Of a sum of kernels,
         the one that a single kernel of the same variance and mean squared slope would have.
     kernel_params_, likelihood_params_ : dict
-        All hyper-parameters by name; noise and scales in units of the target.
+        All hyper-parameters by name; noise and scales in units of the target, of an average their average.
+        Noise counts terms of a sum of kernels that are so rough that they say nothing of any other row.
     bound_ : float
         Lower bound of the log evidence of the (scaled) target, nats.
     posterior_ : Posterior
@@ -243,8 +246,8 @@ class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):  
         read = ScaleTarget(scaler, likelihood, name, n_values)
         result = self._fit(source, learned, read, seen, recipe, seed, float(scaler.scale[0]))
         self._scaler = scaler
-        posterior, size = self.posterior_, abs(float(scaler.scale[0]))
-        self.likelihood_params_ = posterior.likelihood.readable(posterior.psi, size)
+        posterior, average = self.posterior_, GPAverage(self.posteriors_, self.weights_)
+        self.likelihood_params_ = average.likelihood_params(abs(float(scaler.scale[0])))
         self.loo_ = left_out_density(self, source, likelihood, n_values)
         self._record_fit(result)
         warn_of_limits(posterior.likelihood, posterior.psi)

@@ -53,7 +53,7 @@ def left_out_law(
         shift = log_exposure(exposure, len(encoded), posterior.likelihood)
         exact, likelihood = bool(model.is_exact_), posterior.likelihood
         if has_trials:
-            likelihood = likelihood.with_trials(target[:, 1])  # type: ignore[attr-defined]
+            likelihood = likelihood.with_trials(target[:, 1])
         elif target.ndim == 2:
             kind = Truncated if target.shape[1] == 4 else Censored
             posterior = posterior._replace(likelihood=kind(of=likelihood))
