@@ -2,9 +2,9 @@
 
     python benchmarks/auto_labels.py --data DIR [--sets glass zoo] [--splits 3] [--models auto forest]
 
-A quarter of the rows is held out, stratified, with the seeds 0, 1, ... Rivals are scikit-learn's, columns scaled
-where that matters. Results are kept after each fit: `results/auto_labels.json`. Of the automatic classifier also
-the log density of each candidate by rows left out, and the shares, are kept.
+A quarter of the rows is held out, stratified, with the seeds 0, 1, ... Rivals are scikit-learn's, columns
+scaled where that matters. Results are kept after each fit: `results/auto_labels.json`. Of the automatic
+classifier also the log density of each candidate by rows left out, and the shares, are kept.
 """
 
 from __future__ import annotations
