@@ -16,13 +16,17 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from nongauss.auto.candidates import REGISTRY
+from nongauss.auto.clock import NO_TIME, SearchTime
 from nongauss.auto.forest_classes import ForestClasses
 from nongauss.auto.inputs import Arcsinh
+from nongauss.auto.kept import KeptSearch
 from nongauss.auto.local_law import LocalLaw
-from nongauss.auto.search import NO_TIME, Contender, Judge, Search, SearchTime, TrainingRows, mean_and_error
+from nongauss.auto.parts import all_cells
+from nongauss.auto.search import Contender, Judge, Search, TrainingRows, mean_and_error
 from nongauss.core.records import persistable
-from nongauss.estimator.base import NongaussEstimator, TableEstimator
+from nongauss.estimator.base import CheckpointPath, NongaussEstimator, TableEstimator
 from nongauss.optimise.course import FitResult, Progress, Status, say
+from nongauss.optimise.loop import open_checkpoint
 from nongauss.predictive.distribution import FloatArray
 from nongauss.sparse_gp.data import with_a_column
 from nongauss.tables.encoder import TableEncoder
@@ -65,6 +69,7 @@ class Auto(TableEstimator):
     candidates: Any
     calibrate: bool
     keep_columns: KeepColumns
+    checkpoint: CheckpointPath
     random_state: Any
     n_jobs: int | None
     _models: tuple[Any, ...]
@@ -91,8 +96,9 @@ class Auto(TableEstimator):
         """
         check_is_fitted(self)
         new: Self = clone(self)
+        clock = new._clock()
         read = new._read(X, y, sample_weight, beside)
-        search = new._search(read.rows, read.judge, new._key_seed(new.random_state))
+        search = new._search(read.rows, read.judge, clock)
         search.total, search.best = len(self._members), float(self.leaderboard_["log_density"].max())
         contenders: dict[str, Contender] = {}
         for member in self._members:
@@ -103,7 +109,7 @@ class Auto(TableEstimator):
         new._judged(list(contenders.values()), read)
         for member in self._members:
             if member.name not in contenders:
-                contenders[member.name] = new._shaped(member.name, contenders, search, read)
+                contenders[member.name] = new._shaped(member, contenders, search, read)
             contenders[member.name].share = member.share
         new._keep_members(list(contenders.values()), read.encoder, read.rows)
         for name in TOLD:
@@ -127,9 +133,9 @@ class Auto(TableEstimator):
 
     @abstractmethod
     def _shaped(
-        self, name: str, contenders: Mapping[str, Contender], search: Search, read: Reading
+        self, member: Member, contenders: Mapping[str, Contender], search: Search, read: Reading
     ) -> Contender:
-        """The contender of this name that is learned from the rows alone, or on another one."""
+        """The contender like this member, learned from the rows alone, or on another one."""
 
     @abstractmethod
     def _settle(self, contenders: Sequence[Contender], read: Reading, former: Any) -> None:
@@ -138,13 +144,26 @@ class Auto(TableEstimator):
         A refit takes the calibration of the `former` estimator, whose laws it has.
         """
 
-    def _search(self, rows: TrainingRows, judge: Judge, seed: int) -> Search:
-        """A search over these rows, whose clock has begun."""
-        budget = None if self.time_budget is None else float(self.time_budget)
+    def _search(self, rows: TrainingRows, judge: Judge, clock: SearchTime, *, keeps: bool = False) -> Search:
+        """A search over these rows; with `keeps`, what it does is kept in the file `checkpoint`, if any."""
         watchers: list[Callable[[Progress], Any]] = list(self.callbacks or ())
         if self.verbose:
             watchers.append(say)
-        return Search(rows, judge, seed, SearchTime(budget), watchers)
+        seed, kept = self._key_seed(self.random_state), None
+        if keeps:
+            arrays = (rows.X, rows.y, rows.weight, *rows.beside.values())
+            told = (self._settings_that_matter(), type(self).__name__)
+            seed, file = open_checkpoint(self.checkpoint, seed, self.random_state, arrays, *told)
+            kept = None if file is None else KeptSearch(file)
+        return Search(rows, judge, seed, clock, watchers, self._look_ahead, kept)
+
+    def _clock(self) -> SearchTime:
+        """A clock that begins now."""
+        return SearchTime(None if self.time_budget is None else float(self.time_budget))
+
+    @abstractmethod
+    def _look_ahead(self, contender: Contender, rows: TrainingRows, clock: SearchTime) -> None:
+        """Tell a clock what is to be expected after the fits, by timing parts of it on a fitted law."""
 
     def _keep_members(
         self, contenders: Sequence[Contender], encoder: TableEncoder, rows: TrainingRows
@@ -186,6 +205,8 @@ class Auto(TableEstimator):
             for i, (value, at) in enumerate(zip(best, seconds, strict=True))
         ]
         status = Status.STOPPED if search.clock.stopped else Status.COMPLETED
+        if search.kept is not None:
+            search.kept.end(status)
         self._record_fit(FitResult(None, trace, status, len(trace)))
         self.stop_reason_ = how_it_ended(search.clock, contenders)
 
@@ -226,7 +247,7 @@ class Auto(TableEstimator):
         """
         check_is_fitted(self)
         name = type(self).__name__
-        table = read_input(X, name)
+        table = read_input(all_cells(X, name), name)
         return self._encode(table), self._encoder.rows_kept(table, name)
 
     def _said(self, method: str, table: InputTable, **beside: Any) -> dict[tuple[int, bool], Any]:
@@ -245,12 +266,20 @@ class Auto(TableEstimator):
                     out[key] = getattr(self._models[member.model], method)(own, **beside)
         return out
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_members")
 
 
 class Reading(NamedTuple):
-    """A table as candidates take it; `kind` is that of its target, `classes` (C,) are those of labels."""
+    """A table as candidates take it; `kind` is that of its target, `classes` (C,) are those of labels.
+
+    `is_censored`: are of some rows only limits of the target known?
+    """
 
     rows: TrainingRows
     encoder: TableEncoder
@@ -258,6 +287,7 @@ class Reading(NamedTuple):
     kind: str
     is_constant: bool = False
     classes: Any = None
+    is_censored: bool = False
 
 
 def base_of(name: str) -> str:
@@ -342,6 +372,9 @@ def why(contenders: Sequence[Contender], search: Search) -> str:
         out += f"{chosen[0].name!r} alone predicts them best ({value:.3f} nats a row)."
     else:
         out += f"{shares} are mixed, which predicts them best ({value:.3f} nats a row)."
+    few = next((c for c in chosen if c.n_fitted), None)
+    if few is not None:
+        out += f" {few.name!r} was fitted hastily, to {few.n_fitted} rows, by which all were judged."
     others = [c for c in inside if c.share == 0.0]
     if others:
         following = max(others, key=lambda c: _mean_of(c, weight))

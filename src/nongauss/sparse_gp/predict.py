@@ -49,7 +49,7 @@ class GPPosterior(NamedTuple):
         sizes = [len(theta) for theta in self.thetas]
         fits = len(self.space.group) == D and set(self.space.group) <= set(range(len(self.space.names)))
         fits = fits and len(self.Z) and sizes == [kernel.size(self.space) for kernel in self.kernels]
-        fits = fits and len(self.psi) == len(self.likelihood.param_names)
+        fits = fits and len(self.psi) >= len(self.likelihood.param_names)
         fits = fits and len(self.kernel_of) == L and set(self.kernel_of) <= set(range(len(self.kernels)))
         largest = max((np.abs(theta).max(initial=0.0) for theta in self.thetas), default=0.0)
         if not fits or self.likelihood.n_latent != L or largest > _LARGEST_LOG:
@@ -121,13 +121,23 @@ class GPAverage(NamedTuple):
         return out
 
     def law(
-        self, X: FloatArray, shift: FloatArray, centre: float = 0.0, scale: float = 1.0
+        self,
+        X: FloatArray,
+        shift: FloatArray,
+        centre: float = 0.0,
+        scale: float = 1.0,
+        trials: FloatArray | None = None,
     ) -> PredictiveDistribution:
-        """The distribution of centre + scale * y at encoded rows X, `shift` (N,) added to the latent mean."""
+        """The distribution of centre + scale * y at encoded rows X, `shift` (N,) added to the latent mean.
+
+        `trials` (N,): of a likelihood that takes them, 1 each without.
+        """
         parts: list[Any] = []
         for posterior in self.posteriors:
             mean, variance = posterior.moments(X)
             mean += shift[:, None] * posterior.likelihood.rates
-            psi = posterior.psi
-            parts.append(posterior.likelihood.predictive(mean, variance, psi, centre=centre, scale=scale))
+            likelihood: Any = posterior.likelihood
+            if trials is not None:
+                likelihood = likelihood.with_trials(trials)
+            parts.append(likelihood.predictive(mean, variance, posterior.psi, centre=centre, scale=scale))
         return mixture(parts, self.weights)

@@ -111,7 +111,7 @@ verbose :
     (3, 3)
     """
 
-    _shrink: NDArray[np.floating[Any]] | None
+    _shrink: Float[np.ndarray, " D"] | None
 
     def __init__(
         self,
