@@ -158,6 +158,12 @@ class Likelihood(ABC):
         """Is a latent function on the scale of a standardised target, so that its size is known?"""
         return self.target in ("standardised", "robust")
 
+    def recalibrated(
+        self, y: FloatArray, weight: FloatArray, mean: FloatArray, variance: FloatArray, psi: FloatArray
+    ) -> Likelihood:
+        """What predicts, corrected by latent moments (1, N, L) of training rows left out; here as it is."""
+        return self
+
     # ------------------------------------------------------------ where a fit starts
 
     def check(self, y: FloatArray) -> None:
@@ -258,6 +264,14 @@ class Likelihood(ABC):
             return out
 
         return Expectation(*(average(part) for part in at))
+
+    def mean_precision(self, y: FloatArray, mean: FloatArray, expectation: Expectation) -> FloatArray | None:
+        """Precision (N, L) of sites at y that draw the mean of q without overshooting; None: -2 d_variance.
+
+        For y = f + noise with heavy tails: where f is far from y, log p has next to no curvature there, and
+        a step by it goes anywhere. See `updates.location_target`.
+        """
+        return None
 
     # ------------------------------------------------------------ p(y | f), arrays broadcasting
 
