@@ -209,7 +209,7 @@ class _Lbfgs:
         """The slope within the bounds, its largest element 1."""
         low = np.array([-np.inf if low is None else low for low, _ in self.bounds])
         high = np.array([np.inf if high is None else high for _, high in self.bounds])
-        reach = np.clip(self.x + self.slope, low, high) - self.x
+        reach: FloatArray = np.clip(self.x + self.slope, low, high) - self.x
         return reach / max(np.abs(reach).max(initial=0.0), 1e-300)
 
     def _least(self) -> float:

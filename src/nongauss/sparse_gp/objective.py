@@ -200,7 +200,7 @@ def mean_at(blocks: KernelBlocks, sites: GaussianSites) -> Float[np.ndarray, "N 
         alphas.append(mean if blocks.is_white else inverse.T @ mean)
     for part, bases in blocks:
         for l, own in enumerate(kernel_of):
-            K = bases[own].K if bases[own].white is None else bases[own].white
+            K = bases[own].summed
             centred[part, l] = K.T @ alphas[l]
     return centred
 
@@ -214,7 +214,7 @@ def _site_sums(
     linears = [np.zeros(size) for _ in kernel_of]
     for part, bases in blocks:
         for l, own in enumerate(kernel_of):
-            K = bases[own].K if bases[own].white is None else bases[own].white
+            K = bases[own].summed
             grams[l] += weighted_gram(K, sites.precision[part, l])
             linears[l] += K @ sites.linear[part, l]
     return grams, linears

@@ -148,6 +148,11 @@ class Basis(NamedTuple):
     white: FloatArray | None = None
     """V = L^-1 K_zx (M, N), where it is kept."""
 
+    @property
+    def summed(self) -> FloatArray:
+        """What sums over rows are of: V where it is kept, else K."""
+        return self.K if self.white is None else self.white
+
 
 class Inducing(NamedTuple):
     """A kernel at the inducing inputs alone."""

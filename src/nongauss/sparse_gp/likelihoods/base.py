@@ -118,6 +118,8 @@ class Likelihood(ABC):
     """What exp(psi) is, for people."""
     mean_is_latent: ClassVar[bool] = False
     """Is the mean of y that of f_1, in units of the target?"""
+    recalibrates: ClassVar[bool] = False
+    """Does it correct what it predicts by training rows left out, see `recalibrated`?"""
     several_modes: ClassVar[bool] = True
     """Does it predict from a mixture q(u)?"""
 
@@ -266,11 +268,7 @@ class Likelihood(ABC):
         return Expectation(*(average(part) for part in at))
 
     def mean_precision(self, y: FloatArray, mean: FloatArray, expectation: Expectation) -> FloatArray | None:
-        """Precision (N, L) of sites at y that draw the mean of q without overshooting; None: -2 d_variance.
-
-        For y = f + noise with heavy tails: where f is far from y, log p has next to no curvature there, and
-        a step by it goes anywhere. See `updates.location_target`.
-        """
+        """Precision (N, L) of sites at y whose step cannot overshoot, as that of -2 d_variance may; or None."""
         return None
 
     # ------------------------------------------------------------ p(y | f), arrays broadcasting

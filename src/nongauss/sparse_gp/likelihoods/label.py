@@ -128,6 +128,7 @@ class Multinomial(_Label):
 
     name = "multinomial"
     own_rules = tuple(SOFTMAX)
+    recalibrates = True
     first_step = 0.5  # curvature between classes, which sites leave out, is up to that within them
 
     @property
