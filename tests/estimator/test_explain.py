@@ -13,7 +13,8 @@ from scipy.sparse import csr_array
 import nongauss
 from catalogue import SUPERVISED, mixed_frame
 from nongauss.core.errors import InputError
-from nongauss.estimator.explain import explained
+from nongauss.estimator import shapley
+from nongauss.estimator.shapley import explained
 from nongauss.tables.frame import read_input
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -77,6 +78,21 @@ def test_orders_sum_exactly_and_stay_within_their_stated_error():
     assert np.mean(np.abs(z) < 2.0) > 0.93
     assert np.abs(np.mean(z)) < 0.1
     assert 0.2 < np.std(z) < 1.1  # antithetic orders are better than they say
+
+
+def test_of_many_rows_each_is_compared_with_a_few_of_the_background(monkeypatch):
+    rng = np.random.default_rng(1)
+    slope = np.array([1.0, -2.0, 0.5, 0.0])
+    rows = rng.normal(size=(400, 4))
+    monkeypatch.setattr(shapley, "MOST_PREDICTIONS", 100)
+    monkeypatch.setattr(shapley, "MOST_IN_ORDERS", 400 * 2 * 3 * 4)  # four draws a row
+    out = found(lambda cells: cells @ slope, rows, BACKGROUND)
+    assert "8 orders of 4 columns for each row, by 4 rows of background" in out.method
+    assert_allclose(out.adds.sum(axis=1) + out.base, out.prediction, atol=1e-10)
+    assert_allclose(out.adds[:, 3], 0.0, atol=1e-12)  # a dummy stays one
+    off = out.adds[:, :3, 0] - slope[:3] * (rows - BACKGROUND.mean(axis=0))[:, :3]
+    assert np.abs(off.mean(axis=0) / (off.std(axis=0) / 20.0)).max() < 3.5  # no bias
+    assert np.sqrt(np.mean(off**2)) < 1.05 * np.sqrt(np.mean(out.error[:, :3] ** 2))
 
 
 def test_few_columns_are_exact_and_many_are_not_visited_in_all_sets():

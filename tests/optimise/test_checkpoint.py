@@ -3,6 +3,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
@@ -37,9 +38,9 @@ def step(key, state, rows):
     walk, draw = jax.random.split(state["walk"])
     return {"x": x, "walk": walk}, {"bound": x.sum(), "draw": jax.random.normal(draw)}
 
-def fit(checkpoint):
+def fit(checkpoint, *callbacks):
     state = {"x": jnp.zeros(10), "walk": key_from_seed(5)}
-    watching, adapter = Run((), checkpoint, 1), compiled(step, None, air_seconds=0.02)
+    watching, adapter = Run(callbacks, checkpoint), compiled(step, None, air_seconds=0.02)
     return run(adapter, state, watching, Rule(4000), name="walk", key=key_from_seed(0))
 """
 
@@ -63,17 +64,19 @@ def stopped(path, fingerprint="a", size=3):
 @pytest.mark.gate
 def test_a_killed_fit_goes_on_to_the_same_bits(tmp_path):
     path = tmp_path / "fit.safetensors"
-    main = f"\nfit(Checkpoint({os.fspath(path)!r}, 'slow', every_seconds=0.0))"
-    process = subprocess.Popen([sys.executable, "-c", SLOW_FIT + main], stdout=subprocess.PIPE, text=True)
-    try:
-        while not path.exists():
-            assert process.stdout.readline(), "the fit ended before it was killed"
-        process.stdout.readline()
-        process.send_signal(signal.SIGKILL)
-        assert process.wait(timeout=60) == -signal.SIGKILL
-    finally:
-        process.kill()
-        process.stdout.close()
+    never_ends = f"""
+import time
+wait_late = lambda progress: progress.iteration > 3000 and time.sleep(600)
+fit(Checkpoint({os.fspath(path)!r}, 'slow', every_seconds=0.0), wait_late)
+"""
+    with subprocess.Popen([sys.executable, "-c", SLOW_FIT + never_ends]) as process:
+        try:
+            while not path.exists():
+                assert process.poll() is None, "the fit ended before it was killed"
+                time.sleep(0.01)
+        finally:
+            process.kill()
+    assert process.returncode == -signal.SIGKILL
     module = {}
     exec(SLOW_FIT, module)
     whole = module["fit"](None)

@@ -43,7 +43,13 @@ class ForestClasses(NamedTuple):
 
 
 def fit_forest_classes(
-    X: FloatArray, codes: FloatArray, n_classes: int, weight: FloatArray, seed: int, n_jobs: int | None = None
+    X: FloatArray,
+    codes: FloatArray,
+    n_classes: int,
+    weight: FloatArray,
+    seed: int,
+    n_jobs: int | None = None,
+    n_trees: int | None = None,
 ) -> tuple[ForestClasses, FloatArray]:
     """The forest of rows X (N, D) with class numbers (N,), and the rows' probabilities without them."""
     own = codes.astype(np.int32)
@@ -51,7 +57,7 @@ def fit_forest_classes(
     shares = (weight @ is_class + 0.5) / (weight.sum() + 0.5 * n_classes)
     best: tuple[float, ForestClasses, FloatArray] | None = None
     for leaf in LEAVES:
-        forest, W = grow(X, is_class, weight, leaf, seed, n_jobs, "sqrt")
+        forest, W = grow(X, is_class, weight, leaf, seed, n_jobs, "sqrt", n_trees)
         plain = _shares_of(W, own, n_classes)
         for smoothing in SHARES:
             found = ForestClasses(forest, own, shares, smoothing)

@@ -39,7 +39,7 @@ from nongauss.predictive.scores import reach_of, score_interval
 LEAVES = (3, 10, 30)
 """Fewest rows of a leaf that are tried."""
 
-MANY_ROWS, TRIAL_TREES = 1_000, 40
+MANY_ROWS, TRIAL_TREES = 300, 40
 """Rows from which the size of leaves is chosen by a forest of so few trees: the choice is the same, and the
 price a half."""
 
@@ -66,7 +66,8 @@ class LocalLaw(NamedTuple):
     """The forest, the scores z (N,) and what was chosen for them.
 
     `is_relative`: is the band `band` times the spread of the scores about the row? `base_share`: a.
-    `with_base`: does the forest look at mean and deviation of the base beside the columns?
+    `with_base`: does the forest look at mean and deviation of the base beside the columns? `leaf`: fewest
+    rows of a leaf; None in files of older versions.
     """
 
     forest: LeafForest
@@ -75,6 +76,7 @@ class LocalLaw(NamedTuple):
     is_relative: bool
     base_share: float
     with_base: bool
+    leaf: int | None = None
 
     def law(self, X: FloatArray, base: PredictiveDistribution) -> PredictiveDistribution:
         """The law of y at encoded rows X (N, D) whose base law is `base`."""
@@ -109,10 +111,13 @@ def fit_local(
     *,
     with_base: bool = True,
     n_jobs: int | None = None,
+    n_trees: int | None = None,
+    leaf: int | None = None,
 ) -> LocalFit:
     """The local law on a base: encoded rows X (N, D) and the base's law of each row without it.
 
-    `with_base` False: a constant base, which gives the forest's own conditional law of y.
+    `with_base` False: a constant base, which gives the forest's own conditional law of y. `n_trees`:
+    `forest.N_TREES` by default. `leaf`: the fewest rows of a leaf where these need not be chosen.
     """
     mean, sd = left_out.mean, left_out.std
     seen = _seen(left_out, y, seed)
@@ -120,14 +125,16 @@ def fit_local(
     inputs = _inputs(X, _like_inputs(X, mean), _like_inputs(X, sd), with_base)
     targets = np.column_stack([near, np.abs(near)])
 
-    def fitted(leaf: int, n_trees: int | None = None) -> LocalFit:
+    def fitted(leaf: int, n_trees: int | None = n_trees) -> LocalFit:
         forest, W = grow(inputs, targets, weight, leaf, seed, n_jobs, n_trees=n_trees)
         density, (band, is_relative, share) = _chosen(W, seen, weight)
         log_density = seen.log_rest + np.log(np.maximum(density, SMALLEST))
         value = float(weight @ log_density / weight.sum())
-        local = LocalLaw(forest, seen.score, band, is_relative, share, with_base)
+        local = LocalLaw(forest, seen.score, band, is_relative, share, with_base, leaf)
         return LocalFit(local, local._mixed(W, left_out), log_density, value)
 
+    if leaf is not None:
+        return fitted(leaf)
     leaves = [leaf for leaf in LEAVES if 2 * leaf <= len(y)] or LEAVES[:1]
     if len(y) >= MANY_ROWS:
         return fitted(max(leaves, key=lambda leaf: fitted(leaf, TRIAL_TREES).value))

@@ -26,11 +26,21 @@ _STOPPED_BY: dict[int, str] = {signal.SIGINT: "Ctrl-C", signal.SIGTERM: "SIGTERM
 class Command:
     """A command under way. `as_json`: one JSON object is all that it prints on stdout."""
 
-    def __init__(self, caught: list[Any], shown: Silent, *, as_json: bool) -> None:
-        self._caught, self.shown, self.as_json = caught, shown, as_json
-        self.callbacks = [of_fit(shown, self.raise_if_stopped)]
+    def __init__(self, caught: list[Any], *, as_json: bool) -> None:
+        self._caught, self.as_json = caught, as_json
+        self.shown = Silent()
         self.stopped_by: int | None = None
+        self.is_over = False
         self.kept = "no file was written"
+
+    def show(self, shown: Silent) -> None:
+        """From here on progress is shown."""
+        self.shown = shown
+
+    @property
+    def callbacks(self) -> list[Any]:
+        """Callbacks of a fit: they show its progress, and stop it after a signal."""
+        return [of_fit(self.shown, self.raise_if_stopped)]
 
     def step(self, name: str) -> None:
         """Begin a step. A signal that something on the way has swallowed takes effect here."""
@@ -136,22 +146,32 @@ def command(quiet: bool = False, as_json: bool = False) -> Iterator[Command]:
     """
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)  # whatever filters the shell has set
-        here = Command(caught, display(silent=as_json or quiet), as_json=as_json)
+        here = Command(caught, as_json=as_json)
+        with _stoppable(here), _ending(here):
+            here.show(display(silent=as_json or quiet))  # whose first line may bring a signal
+            yield here
+
+
+@contextmanager
+def _ending(here: Command) -> Iterator[None]:
+    """What the block raises becomes one sentence and an exit code."""
+    try:
         try:
-            with _stoppable(here):
-                yield here
-        except BrokenPipeError:
-            raise  # nobody reads on: an end in silence, as of any program in a pipe
-        except OSError as error:
-            named = error.filename is not None and error.strerror
-            _end(here, f"{error.filename}: {error.strerror}." if named else str(error))
-        except ValueError as error:
-            _end(here, str(error))
-        except KeyboardInterrupt:
-            number = here.stopped_by or signal.SIGINT
-            _end(here, f"Stopped by {_STOPPED_BY[number]}; {here.kept}.", 128 + number)
+            yield
         finally:
-            here.shown.close()
+            here.is_over = True
+    except BrokenPipeError:
+        raise  # nobody reads on: an end in silence, as of any program in a pipe
+    except OSError as error:
+        named = error.filename is not None and error.strerror
+        _end(here, f"{error.filename}: {error.strerror}." if named else str(error))
+    except ValueError as error:
+        _end(here, str(error))
+    except KeyboardInterrupt:
+        number = here.stopped_by or signal.SIGINT
+        _end(here, f"Stopped by {_STOPPED_BY[number]}; {here.kept}.", 128 + number)
+    finally:
+        here.shown.close()
 
 
 @contextmanager
@@ -162,6 +182,8 @@ def _stoppable(here: Command) -> Iterator[None]:
         return
 
     def stop(number: int, frame: Any) -> None:
+        if here.is_over:  # it only tells what it came to
+            return
         here.stopped_by = number
         raise KeyboardInterrupt
 

@@ -43,6 +43,9 @@ class Conditional(Protocol):
     def support(self) -> str:
         """The values that y can take."""
 
+    def at(self, rows: npt.NDArray[np.intp]) -> Self:
+        """What is known in some rows, where some is of each row, such as the trials of a count."""
+
     def log_prob(self, y: FloatArray, f: FloatArray, psi: FloatArray) -> FloatArray:
         """log p(y | f): (...)."""
 
@@ -93,6 +96,7 @@ class LatentDistribution(RowwiseDistribution):
     def _take(self, rows: npt.NDArray[np.intp]) -> Self:
         """The laws of the rows of these numbers, with what is known of their sharpness."""
         out = super()._take(rows)
+        out._likelihood = self._likelihood.at(rows)
         out._sharpness, out._n_points = self._sharpness[:, rows], self._n_points[rows]
         return out
 
@@ -116,16 +120,17 @@ class LatentDistribution(RowwiseDistribution):
     def _row_log_prob(self, y: FloatArray, rows: npt.NDArray[np.intp]) -> FloatArray:
         """log sum_q w_q p(y | f_q)."""
         f, weight = self._points(rows)
-        out: FloatArray = logsumexp(self._likelihood.log_prob(y[:, None], f, self._psi) + weight, axis=1)
+        values = self._likelihood.at(rows).log_prob(y[:, None], f, self._psi)
+        out: FloatArray = logsumexp(values + weight, axis=1)
         return out
 
     def _row_cdf(self, y: FloatArray, rows: npt.NDArray[np.intp]) -> FloatArray:
         """sum_q w_q P(Y <= y | f_q)."""
         f, weight = self._points(rows)
-        return self._likelihood.cdf(y[:, None], f, self._psi) @ np.exp(weight)
+        return self._likelihood.at(rows).cdf(y[:, None], f, self._psi) @ np.exp(weight)
 
     def _draw(self, f: FloatArray, rows: npt.NDArray[np.intp], rng: np.random.Generator) -> FloatArray:
-        return self._likelihood.draw(f[..., None], self._psi, rng)
+        return self._likelihood.at(rows).draw(f[..., None], self._psi, rng)
 
     def _guess(self, rows: npt.NDArray[np.intp]) -> tuple[FloatArray, FloatArray]:
         mean, width = super()._guess(rows)

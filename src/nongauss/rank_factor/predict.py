@@ -149,7 +149,7 @@ def decisions(draw: PosteriorDraw, z: Normal) -> FloatArray:
 
 
 @persistable("rank_factor.Calibration", "nongauss.rank_factor.calibration:Calibration")
-class Calibration(NamedTuple):
+class OutputCalibration(NamedTuple):
     """P(output c) = 1 / (1 + exp(-(slope_c f_c + offset_c))): (C,) each."""
 
     slope: FloatArray
@@ -173,7 +173,7 @@ class FittedFactors(NamedTuple):
     draws: tuple[PosteriorDraw, ...]
     chain: np.ndarray
     watched: FloatArray
-    calibration: Calibration | None
+    calibration: OutputCalibration | None
     cell_type: str
 
     def factors(self, cells: FloatArray) -> FloatArray:

@@ -30,8 +30,11 @@ def summary(
     ----------
     estimator : fitted estimator with scikit-learn's conventions.
     metrics : what `regression_metrics` returned for rows not used in the fit.
-    target : name of the predicted column. n_rows : number of rows fitted.
+    target : name of the predicted column.
+    n_rows : number of rows fitted.
 
+    Notes
+    -----
     An attribute that the estimator lacks leaves its line out.
     """
     sections = [align(facts(estimator, target=target, n_rows=n_rows))]

@@ -19,9 +19,9 @@ from nongauss.estimator.base import (
     Verbosity,
 )
 from nongauss.estimator.by_parts import by_parts
+from nongauss.sparse_gp.base import SparseGP
 from nongauss.sparse_gp.config import KernelLike, Number
 from nongauss.sparse_gp.data import NumberClasses
-from nongauss.sparse_gp.estimator import SparseGP
 from nongauss.sparse_gp.kernels import FloatArray
 from nongauss.sparse_gp.likelihoods import Bernoulli, Likelihood, Multinomial, Ordinal
 from nongauss.tables.labels import labels_of

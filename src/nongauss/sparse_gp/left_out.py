@@ -14,7 +14,8 @@ from jaxtyping import Float
 
 from nongauss.predictive.combined import mixture
 from nongauss.predictive.distribution import PredictiveDistribution
-from nongauss.sparse_gp.data import log_exposure, with_a_column
+from nongauss.sparse_gp.beside import log_exposure
+from nongauss.sparse_gp.data import with_a_column
 from nongauss.sparse_gp.kernels import FloatArray
 from nongauss.sparse_gp.likelihoods import Censored
 from nongauss.sparse_gp.objective import latent_moments

@@ -105,13 +105,23 @@ class GPAverage(NamedTuple):
         return out
 
     def law(
-        self, X: FloatArray, shift: FloatArray, centre: float = 0.0, scale: float = 1.0
+        self,
+        X: FloatArray,
+        shift: FloatArray,
+        centre: float = 0.0,
+        scale: float = 1.0,
+        trials: FloatArray | None = None,
     ) -> PredictiveDistribution:
-        """The distribution of centre + scale * y at encoded rows X, `shift` (N,) added to the latent mean."""
+        """The distribution of centre + scale * y at encoded rows X, `shift` (N,) added to the latent mean.
+
+        `trials` (N,): of a likelihood that takes them, 1 each without.
+        """
         parts: list[Any] = []
         for posterior in self.posteriors:
             mean, variance = posterior.moments(X)
             mean += shift[:, None] * posterior.likelihood.rates
-            psi = posterior.psi
-            parts.append(posterior.likelihood.predictive(mean, variance, psi, centre=centre, scale=scale))
+            likelihood: Any = posterior.likelihood
+            if trials is not None:
+                likelihood = likelihood.with_trials(trials)
+            parts.append(likelihood.predictive(mean, variance, posterior.psi, centre=centre, scale=scale))
         return mixture(parts, self.weights)

@@ -23,9 +23,9 @@ from nongauss.sparse_gp.likelihoods.base import (
     Likelihood,
     column,
     expected_softplus,
-    first_bad,
     no_params,
 )
+from nongauss.sparse_gp.likelihoods.support import first_bad
 
 _SMALLEST_GAP = 1e-3  # between two cut points
 _SMALLEST_PROBABILITY = 1e-300
@@ -65,11 +65,14 @@ class _Label(Likelihood):
 
 @dataclass(frozen=True, kw_only=True)
 class _Logistic(_Label):
-    """Made of log(1 + e^f): expected to 1e-9, or bounded from above by 2 to 20 quadratics, `n_pieces`."""
+    """Made of log(1 + e^f): expected to 1e-9, or bounded from above by `n_pieces`, 2 to 20.
+
+    The pieces are quadratics ("piecewise") or straight lines ("piecewise_linear").
+    """
 
     n_pieces: int = 20
 
-    own_rules = ("quadrature", "piecewise")
+    own_rules = ("quadrature", "piecewise", "piecewise_linear")
     point_rules = ("monte_carlo",)
 
     def __post_init__(self) -> None:
@@ -79,8 +82,8 @@ class _Logistic(_Label):
 
     def softplus(self, mean: FloatArray, variance: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """E log(1 + e^f), or a bound from above, with its derivatives by mean and variance."""
-        if self.rule == "piecewise":
-            return expected_bound(mean, variance, self.n_pieces)
+        if self.rule != "quadrature" and self.rule in self.own_rules:
+            return expected_bound(mean, variance, self.n_pieces, 1 if self.rule == "piecewise_linear" else 2)
         return expected_softplus(mean, variance)
 
 
