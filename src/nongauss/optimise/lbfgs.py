@@ -209,8 +209,9 @@ class _Lbfgs:
         """The slope within the bounds, its largest element 1."""
         low = np.array([-np.inf if low is None else low for low, _ in self.bounds])
         high = np.array([np.inf if high is None else high for _, high in self.bounds])
-        reach: FloatArray = np.clip(self.x + self.slope, low, high) - self.x
-        return reach / max(np.abs(reach).max(initial=0.0), 1e-300)
+        reach = np.clip(self.x + self.slope, low, high) - self.x
+        steep: FloatArray = reach / max(float(np.abs(reach).max(initial=0.0)), 1e-300)
+        return steep
 
     def _least(self) -> float:
         gain = self.course.rule.least_gain

@@ -248,7 +248,7 @@ class Likelihood(ABC):
         return Expectation(*(average(part) for part in at))
 
     def mean_precision(self, y: FloatArray, mean: FloatArray, expectation: Expectation) -> FloatArray | None:
-        """Precision (N, L) of sites at y whose step cannot overshoot, as that of -2 d_variance may; or None."""
+        """Precision (N, L) of sites at y whose step cannot overshoot as one by -2 d_variance may; or None."""
         return None
 
     # ------------------------------------------------------------ p(y | f), arrays broadcasting
