@@ -89,7 +89,9 @@ class SparseGP(TableEstimator):
         self.posteriors_, self.weights_ = average
         self.is_exact_ = main.is_exact(table.rows)
         self._keep_donors(table.donors, shares_a_row(main.posterior.Z, table.rows.X))
-        self.kernel_params_, self.lengthscales_ = main.posterior.readable()
+        self.kernel_params_, scales = main.posterior.readable()
+        shared = main.model.space is not table.space and main.model.space == table.space.as_one
+        self.lengthscales_ = dict.fromkeys(table.space.names, *scales.values()) if shared else scales
         self.bound_ = main.bound
         close_checkpoint(checkpoint, result.status)
         return result
