@@ -43,6 +43,11 @@ class Space:
     names: tuple[str, ...]
     group: tuple[int, ...]
 
+    @property
+    def as_one(self) -> Space:
+        """These encoded columns as if all came from one, so that they share a length-scale."""
+        return Space(("all columns",), (0,) * len(self.group))
+
 
 class Kernel(ABC):
     """A covariance function of one or several columns; `+` and `*` combine kernels."""
