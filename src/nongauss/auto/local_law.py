@@ -20,6 +20,7 @@ from itertools import product
 from typing import NamedTuple, TypeGuard
 
 import numpy as np
+from jaxtyping import Float64
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.special import ndtr, ndtri
@@ -71,7 +72,7 @@ class LocalLaw(NamedTuple):
     """
 
     forest: LeafForest
-    scores: FloatArray
+    scores: Float64[np.ndarray, " N"]
     band: float
     is_relative: bool
     base_share: float

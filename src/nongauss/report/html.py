@@ -34,7 +34,7 @@ from nongauss.report.plots.reliability import ReliabilityDisplay
 from nongauss.report.plots.rules import drawn_columns, number_columns
 from nongauss.report.plots.trace import TraceDisplay
 from nongauss.report.scoring import LabelScores, NumberScores, Scores, score
-from nongauss.report.text import facts, settings
+from nongauss.report.text import choice_lines, facts, settings
 from nongauss.report.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -130,6 +130,8 @@ def write_report(
         columns=_columns_shown(frame_info, getattr(estimator, "kept_columns_", None)),
         facts=facts(estimator, target=frame_info.target or None),
         settings=settings(estimator),
+        why=getattr(estimator, "why_", ""),
+        choice=choice_lines(estimator),
         header=header,
         rows=rows,
         notes=[note for name, note in _NOTES.items() if name in header],

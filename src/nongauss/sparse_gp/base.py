@@ -41,6 +41,16 @@ class SparseGP(TableEstimator):
     posteriors_: tuple[GPPosterior, ...]
     weights_: FloatArray
 
+    def check_loaded(self) -> None:
+        """Raises ValueError where posteriors, their shares and the columns do not fit each other."""
+        n_columns, same_of = len(self._encoder.encoded_names), {len(p.offset) for p in self.posteriors_}
+        fits = all(posterior.Z.shape[1] == n_columns for posterior in self.posteriors_)
+        if not fits or len(same_of) != 1 or len(self.weights_) != len(self.posteriors_):
+            raise ValueError("posteriors, their shares and the columns do not fit each other")
+        n_classes = getattr(self.posterior_.likelihood, "n_classes", 0)
+        if hasattr(self, "classes_") and n_classes and len(self.classes_) != n_classes:
+            raise ValueError(f"{len(self.classes_)} classes, and a likelihood of {n_classes}")
+
     def begin_at(self, former: Any) -> Self:
         """Let the next fit begin where that of `former`, of the same settings and alike rows, has ended."""
         self._begin_at = former.posteriors_
@@ -106,7 +116,9 @@ class SparseGP(TableEstimator):
         self.posteriors_, self.weights_ = average
         self.is_exact_ = main.is_exact(table.rows)
         self._keep_donors(table.donors, shares_a_row(main.posterior.Z, table.rows.X))
-        self.kernel_params_, self.lengthscales_ = main.posterior.readable()
+        self.kernel_params_, scales = main.posterior.readable()
+        shared = main.model.space is not table.space and main.model.space == table.space.as_one
+        self.lengthscales_ = dict.fromkeys(table.space.names, *scales.values()) if shared else scales
         self.bound_ = main.bound
         self._hyper = main.spread.at if main.spread else None
         close_checkpoint(checkpoint, result.status)

@@ -76,10 +76,12 @@ class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):  
         The latent function is a sum of this many independent functions, all with `kernel`, each with variance
         and length-scales of its own; they start apart, smooth to rough. "auto": with Gaussian noise, unless
         `kernel` is a sum already, the average of two models, with 1 and with 4 (with 1 and with 2 where not
-        every row is an inducing input); else 1.
+        every row is an inducing input), and with fewer than 30 rows a column of a third, whose columns share
+        one length-scale; else 1.
     n_inducing : "auto" or int, default "auto"
         Number M of inducing inputs; time grows as N M^2. "auto": with Gaussian noise and up to 1,000 distinct
-        rows every row (the exact Gaussian process), else 500; 100 for other likelihoods.
+        rows every row (the exact Gaussian process), else 500; for other likelihoods 100, or 300 with up
+        to 2,000 rows where y is measured, not counted (heavy tails, varying noise, positive numbers).
     posterior : {"gaussian", "mixture"}, default "gaussian"
         Form of q(u). "mixture": `n_components` Gaussians, found after the hyper-parameters, for targets that
         f may explain in several ways, so that the posterior has several modes. Costs little; brings nothing

@@ -20,6 +20,7 @@ from nongauss.sparse_gp.config import GPRecipe
 from nongauss.sparse_gp.data import GPRows, GPTable
 from nongauss.sparse_gp.hyper_draws import hyper_parameters, nearby
 from nongauss.sparse_gp.kernels import FloatArray, Kernel, Space
+from nongauss.sparse_gp.left_out import left_out_moments
 from nongauss.sparse_gp.likelihoods import Likelihood
 from nongauss.sparse_gp.objective import LatentQ, exact_evidence
 from nongauss.sparse_gp.params import (
@@ -37,6 +38,9 @@ from nongauss.sparse_gp.stacking import weights_of
 from nongauss.sparse_gp.streamed_posterior import converged_latents
 from nongauss.sparse_gp.updates import HyperObjective
 from nongauss.tables.source import Source, Stream
+
+MOST_LEFT_OUT = 5000
+"""Rows that are left out to correct a likelihood."""
 
 WORTH_THREADS = 5e8
 """N M^2 from which matrix products gain from several threads; below, these mostly wait for each other."""
@@ -69,16 +73,35 @@ def fit(
     kernels[0].labels(table.space)  # a column that is not there is an error now
     known = learning_rows(table.rows, recipe.most_inducing(likelihood))
     models, psi = models_of(kernels, table.space, likelihood, known)
+    if likelihood.conjugate and recipe.shares_scales(table.space, n_rows):
+        models.append(models[0]._replace(space=table.space.as_one))
     members = fit_models(models, table, psi, recipe, seed, run, former)
     weights = weights_of(members, table.rows) if len(members) > 1 else np.ones(1)
     order = np.argsort(-weights, kind="stable")
     members = [members[c] for c in order]
     statuses = [member.result.status for member in members]
     worst = min(statuses, key=lambda status: (status is not Status.STOPPED, status.converged))
+    main = members[0]._replace(posterior=_recalibrated(members[0].posterior, table.rows))
+    members = [main, *members[1:]]
     sizes = [len(member.posteriors) for member in members]
     shares = np.repeat(weights[order] / sizes, sizes)
     average = GPAverage(tuple(p for m in members for p in m.posteriors), shares)
-    return replace(members[0].result, status=worst), average, members[0]
+    return replace(main.result, status=worst), average, main
+
+
+def _recalibrated(posterior: GPPosterior, rows: GPRows) -> GPPosterior:
+    """What predicts, with the likelihood corrected by what it says of rows without them, if it asks for that.
+
+    Of many rows some, which are a random sample, tell the few numbers of a correction well enough.
+    """
+    likelihood = posterior.likelihood
+    if not likelihood.recalibrates:
+        return posterior
+    some = rows.take(slice(MOST_LEFT_OUT))
+    moments = left_out_moments(posterior, *some, is_exact=False)
+    return posterior._replace(
+        likelihood=likelihood.recalibrated(some.y, some.weight, *moments, posterior.psi)
+    )
 
 
 def models_of(

@@ -7,6 +7,7 @@ from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
+from jaxtyping import Float64
 
 from nongauss.core.records import persistable
 from nongauss.optimise.course import FitResult
@@ -23,6 +24,9 @@ from nongauss.sparse_gp.params import GPModel, basis, row_slices
 LONE = 0.5
 """Share of a term's variance at a row from which it counts as noise, where no other row tells of it."""
 
+_LARGEST_LOG = 300.0
+"""Logs of parameters beyond have no number in 64 bits whose square is one."""
+
 
 @persistable("sparse_gp.Posterior", "nongauss.sparse_gp.predict:Posterior")
 class GPPosterior(NamedTuple):
@@ -36,12 +40,24 @@ class GPPosterior(NamedTuple):
     kernel_of: tuple[int, ...]
     space: Space
     likelihood: Likelihood
-    offset: FloatArray
+    offset: Float64[np.ndarray, " L"]
     thetas: tuple[FloatArray, ...]
-    psi: FloatArray
-    Z: FloatArray
-    alpha: FloatArray
-    W: FloatArray
+    psi: Float64[np.ndarray, " psi"]
+    Z: Float64[np.ndarray, "M D"]
+    alpha: Float64[np.ndarray, "C L M"]
+    W: Float64[np.ndarray, "C L M M"]
+
+    def check_fields(self) -> None:
+        """Raises ValueError where kernels, their parameters, columns and latent functions do not fit."""
+        D, L = self.Z.shape[1], len(self.offset)
+        sizes = [len(theta) for theta in self.thetas]
+        fits = len(self.space.group) == D and set(self.space.group) <= set(range(len(self.space.names)))
+        fits = fits and len(self.Z) and sizes == [kernel.size(self.space) for kernel in self.kernels]
+        fits = fits and len(self.psi) >= len(self.likelihood.param_names)
+        fits = fits and len(self.kernel_of) == L and set(self.kernel_of) <= set(range(len(self.kernels)))
+        largest = max((np.abs(theta).max(initial=0.0) for theta in self.thetas), default=0.0)
+        if not fits or self.likelihood.n_latent != L or largest > _LARGEST_LOG:
+            raise ValueError("kernels, their parameters, columns and latent functions do not fit each other")
 
     @recycled()
     def mean(self, X: FloatArray) -> FloatArray:

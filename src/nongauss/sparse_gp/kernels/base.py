@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections import Counter
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate
@@ -41,6 +42,11 @@ class Space:
 
     names: tuple[str, ...]
     group: tuple[int, ...]
+
+    @property
+    def as_one(self) -> Space:
+        """These encoded columns as if all came from one, so that they share a length-scale."""
+        return Space(("all columns",), (0,) * len(self.group))
 
 
 class Kernel(ABC):
@@ -122,10 +128,11 @@ class _Many(Kernel):
     def labels(self, space: Space) -> tuple[str, ...]:
         """Labels of the parameters of all parts; a second part of the same name is numbered."""
         out: list[str] = []
+        times: Counter[str] = Counter()
         for part in self.parts:
             for label in part.labels(space):
-                again = sum(known == label or known.startswith(f"{label} (") for known in out)
-                out.append(f"{label} ({again + 1})" if again else label)
+                times[label] += 1
+                out.append(f"{label} ({times[label]})" if times[label] > 1 else label)
         return tuple(out)
 
     def prior_mean(self, space: Space) -> FloatArray:
