@@ -18,6 +18,7 @@ from typer.core import TyperGroup
 from nongauss.cli.options import Outputs
 from nongauss.cli.progress import Silent, display, of_fit
 from nongauss.core.errors import InputError
+from nongauss.core.files import PLACED
 
 _MISUSE: Any = typer.BadParameter.__mro__[1]  # typer's error for any misuse, which it does not name
 _STOPPED_BY: dict[int, str] = {signal.SIGINT: "Ctrl-C", signal.SIGTERM: "SIGTERM"}
@@ -32,6 +33,8 @@ class Command:
         self.stopped_by: int | None = None
         self.is_over = False
         self.kept = "no file was written"
+        self._checkpoint: Path | None = None
+        self._n_before = len(PLACED)
 
     def show(self, shown: Silent) -> None:
         """From here on progress is shown."""
@@ -96,7 +99,13 @@ class Command:
     def goes_on_from(self, checkpoint: Path | None) -> None:
         """From here on an interrupted command leaves what it has done in a file."""
         if checkpoint is not None:
+            self._checkpoint = checkpoint.expanduser().resolve()
             self.kept = f"what was done is in {checkpoint}: the same command goes on from there"
+
+    def outcome(self) -> str:
+        """What there is of a command that was stopped: its files if they were in place by then."""
+        written = [path for path in PLACED[self._n_before :] if path.exists() and path != self._checkpoint]
+        return f"written before: {', '.join(map(str, written))}" if written else self.kept
 
     def finish(
         self,
@@ -169,7 +178,7 @@ def _ending(here: Command) -> Iterator[None]:
         _end(here, str(error))
     except KeyboardInterrupt:
         number = here.stopped_by or signal.SIGINT
-        _end(here, f"Stopped by {_STOPPED_BY[number]}; {here.kept}.", 128 + number)
+        _end(here, f"Stopped by {_STOPPED_BY[number]}; {here.outcome()}.", 128 + number)
     finally:
         here.shown.close()
 
@@ -215,8 +224,10 @@ def check_outputs(outputs: Outputs, inputs: Sequence[Path] = ()) -> None:
             raise InputError(f"{option} must be a file, but {path} is a folder; add a file name.")
         if place in seen:
             raise InputError(f"{option} and {seen[place]} are the same file, {path}; give two names.")
-        if any(place == _place(item) for item in inputs):
+        if any(place == _place(item) or _is_same(place, item) for item in inputs):
             raise InputError(f"{option} would write over the input {path}; give another name.")
+        if place.exists() and not place.is_file():
+            raise InputError(f"{option} would be {path}, a device or a pipe and no file; give another name.")
         folder = next(parent for parent in place.parents if parent.exists())
         if not folder.is_dir():
             raise InputError(
@@ -227,9 +238,18 @@ def check_outputs(outputs: Outputs, inputs: Sequence[Path] = ()) -> None:
         seen[place] = option
 
 
+def _is_same(place: Path, item: Path) -> bool:
+    """Are two paths names of one file (a hard link)?"""
+    return place.exists() and item.exists() and place.samefile(item)
+
+
 def _place(path: Path) -> Path:
     """The file that a path means. Raises InputError where links go in a circle."""
     try:
-        return path.resolve()
-    except RuntimeError as error:
-        raise InputError(f"{path} is a link that leads back to itself; give another name.") from error
+        place = path.resolve()
+        is_loop = place.is_symlink()
+    except (RuntimeError, OSError):  # as versions of Python have it
+        is_loop = True
+    if is_loop:
+        raise InputError(f"{path} is a link that leads back to itself; give another name.")
+    return place
