@@ -113,8 +113,9 @@ class SparseGPClassifier(_SparseGPLabels):
     kernel, n_scales, n_inducing, keep_columns, max_iter, tol, callbacks, checkpoint, random_state, verbose
         See `SparseGPRegressor`. "auto" is 1 scale and 100 inducing inputs.
     expectation : str, default "auto"
-        Two classes: "quadrature" (exact to 1e-9, the default) or "piecewise" (20 quadratic pieces that bound
-        log(1 + e^f) from above). More: "monte_carlo" (the default), or a bound of log sum exp: "one_vs_each",
+        Two classes: "quadrature" (exact to 1e-9, the default), "piecewise" or "piecewise_linear" (20
+        quadratic or straight pieces that bound log(1 + e^f) from above).
+        More: "monte_carlo" (the default), or a bound of log sum exp: "one_vs_each",
         "tilted", "bouchard", "bohning", "jensen".
 
     Attributes
@@ -160,8 +161,8 @@ class SparseGPOrdinalClassifier(_SparseGPLabels):
     ----------
     kernel, n_scales, n_inducing, keep_columns, max_iter, tol, callbacks, checkpoint, random_state, verbose
         See `SparseGPRegressor`. "auto" is 1 scale and 100 inducing inputs.
-    expectation : {"auto", "quadrature", "piecewise"}, default "auto"
-        Exact to 1e-9 by quadrature, or 20 quadratic pieces that bound log(1 + e^f) from above.
+    expectation : {"auto", "quadrature", "piecewise", "piecewise_linear"}, default "auto"
+        Exact to 1e-9 by quadrature, or 20 quadratic or straight pieces that bound log(1 + e^f) from above.
 
     Attributes
     ----------
@@ -189,7 +190,7 @@ class SparseGPOrdinalClassifier(_SparseGPLabels):
     _by_class = False
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **_SparseGPLabels._parameter_constraints,
-        "expectation": [StrOptions({"auto", "quadrature", "piecewise"})],
+        "expectation": [StrOptions({"auto", *Ordinal.own_rules})],
     }
 
     @property
