@@ -33,7 +33,7 @@ T = TypeVar("T")
 COST = 0.05
 """Most of the time that writing may take."""
 
-_MALFORMED = (LookupError, TypeError, ValueError, AttributeError, RecursionError)
+_MALFORMED = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError)
 """What reading text that is not of the expected form ends with."""
 
 
