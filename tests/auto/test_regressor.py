@@ -292,15 +292,22 @@ def test_what_a_fit_will_take_is_told_by_its_trial_and_by_fits_done():
     assert clock.expected(2.0, 0.5, 4.0) == pytest.approx(0.5 * FROM_TRIAL * 8.0)
     clock.took(1.0, 8.0, 0.5, 4.0)  # twice what its trial took, for as many rows
     assert clock.expected(2.0, 0.25, 4.0) == pytest.approx(4.0)
-    assert clock.has(90.0)
-    clock.law, clock.n_laws, clock.figures = 10.0, 2, 5.0
-    assert clock.for_fits == 75.0
-    assert not clock.has(90.0)
-    clock.begin -= 80.0
+    assert clock.has(80.0)
+    assert clock.for_fits == 90.0  # a tenth is for the end
+    clock.law, clock.n_laws, clock.figures = 10.0, 2, 15.0
+    assert (clock.for_all, clock.for_fits) == (85.0, 65.0)
+    clock.law = 40.0
+    assert clock.for_fits == 45.0  # two would take more than half
+    clock.law = 60.0
+    assert clock.for_fits == 85.0
+    clock.law, clock.begin = 10.0, clock.begin - 70.0
     assert clock.is_over()
     assert clock.has_for_a_law()
     clock.begin -= 6.0
     assert not clock.has_for_a_law()
+    assert not clock.is_late()
+    clock.begin -= 10.0
+    assert clock.is_late()
 
 
 @pytest.mark.parametrize("kind", ["numbers", "labels"])

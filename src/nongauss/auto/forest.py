@@ -23,9 +23,6 @@ IntArray = npt.NDArray[np.int32]
 N_TREES = 150
 """Trees of a forest: the weights of twice as many predict no better on the sets that were looked at."""
 
-TIMED_TREES = 5
-"""Trees by which the time of a forest is told."""
-
 
 @persistable("auto.LeafForest")
 class LeafForest(NamedTuple):
