@@ -19,6 +19,7 @@ from nongauss.cli.options import Outputs
 from nongauss.cli.progress import Silent, display, of_fit
 from nongauss.core.errors import InputError
 from nongauss.core.files import PLACED
+from nongauss.core.printable import printable
 
 _MISUSE: Any = typer.BadParameter.__mro__[1]  # typer's error for any misuse, which it does not name
 _STOPPED_BY: dict[int, str] = {signal.SIGINT: "Ctrl-C", signal.SIGTERM: "SIGTERM"}
@@ -48,7 +49,7 @@ class Command:
     def step(self, name: str) -> None:
         """Begin a step. A signal that something on the way has swallowed takes effect here."""
         self.raise_if_stopped()
-        self.shown.step(name)
+        self.shown.step(printable(name))
 
     def raise_if_stopped(self) -> None:
         """Raises KeyboardInterrupt after a signal whose own exception was swallowed.
@@ -78,18 +79,18 @@ class Command:
     def counted(self, done: int, total: int, name: str) -> None:
         """`done` of `total` parts of the step are over, the last being `name`."""
         self.raise_if_stopped()
-        self.shown.at(done, total, name)
+        self.shown.at(done, total, printable(name))
 
     def say(self, text: str) -> None:
         """Print on stdout, where a person reads; nothing with --json."""
         if not self.as_json:
             with self.shown.aside():
-                typer.echo(text)
+                _print(text)
 
     def aside(self, text: str) -> None:
         """Print on stderr, for a person."""
         with self.shown.aside():
-            typer.echo(text, err=True)
+            _print(text, err=True)
 
     def notes(self, known: str = "") -> list[str]:
         """What was warned of, each once and on one line, without what only repeats what is `known`."""
@@ -124,11 +125,11 @@ class Command:
         self.shown.close()
         notes = [*before, *self.notes(known)]
         if self.as_json:
-            typer.echo(to_json({**record, "notes": notes}))
+            _print(to_json({**record, "notes": notes}))
             return
         for note in notes:
-            typer.echo(f"note: {note}")
-        typer.echo("\n" + text() if notes else text())
+            _print(f"note: {note}")
+        _print("\n" + text() if notes else text())
 
 
 class Commands(TyperGroup):
@@ -142,9 +143,14 @@ class Commands(TyperGroup):
         try:
             code = super().main(args, *more, **{**others, "standalone_mode": False})
         except _MISUSE as error:
-            typer.echo(json.dumps({"error": error.format_message()}, ensure_ascii=False))
+            _print(json.dumps({"error": error.format_message()}, ensure_ascii=False))
             code = 2
         sys.exit(code or 0)
+
+
+def _print(text: str, err: bool = False) -> None:
+    """Print a text in which nothing steers the terminal."""
+    typer.echo(printable(text), err=err)
 
 
 @contextmanager
@@ -209,9 +215,9 @@ def _end(here: Command, message: str, code: int = 2) -> None:
     here.shown.close()
     sentence = " ".join(message.split())
     if here.as_json:
-        typer.echo(json.dumps({"error": sentence}, ensure_ascii=False))
+        _print(json.dumps({"error": sentence}, ensure_ascii=False))
     else:
-        typer.echo(f"Error: {sentence}", err=True)
+        _print(f"Error: {sentence}", err=True)
     raise typer.Exit(code) from None
 
 
