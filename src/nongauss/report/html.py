@@ -13,6 +13,7 @@ import numpy as np
 from sklearn.base import is_classifier, is_clusterer, is_regressor
 
 from nongauss.core.files import atomic_path
+from nongauss.core.printable import printable
 from nongauss.core.threads import threads_for
 from nongauss.report.metrics import metric_table
 from nongauss.report.plots.calibration import CalibrationDisplay
@@ -34,7 +35,7 @@ from nongauss.report.plots.reliability import ReliabilityDisplay
 from nongauss.report.plots.rules import drawn_columns, number_columns
 from nongauss.report.plots.trace import TraceDisplay
 from nongauss.report.scoring import LabelScores, NumberScores, Scores, score
-from nongauss.report.text import facts, settings
+from nongauss.report.text import choice_lines, facts, settings
 from nongauss.report.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -130,6 +131,8 @@ def write_report(
         columns=_columns_shown(frame_info, getattr(estimator, "kept_columns_", None)),
         facts=facts(estimator, target=frame_info.target or None),
         settings=settings(estimator),
+        why=getattr(estimator, "why_", ""),
+        choice=choice_lines(estimator),
         header=header,
         rows=rows,
         notes=[note for name, note in _NOTES.items() if name in header],
@@ -141,7 +144,7 @@ def write_report(
         model_name=None if model_path is None else repr(Path(model_path).name),
     )
     with atomic_path(path) as temporary:
-        Path(temporary).write_text(page, encoding="utf-8")
+        Path(temporary).write_text(printable(page), encoding="utf-8")
     return Path(path)
 
 

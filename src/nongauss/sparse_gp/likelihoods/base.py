@@ -94,6 +94,8 @@ class Likelihood(ABC):
     """What exp(psi) is, for people."""
     mean_is_latent: ClassVar[bool] = False
     """Is the mean of y that of f_1, in units of the target?"""
+    recalibrates: ClassVar[bool] = False
+    """Does it correct what it predicts by training rows left out, see `recalibrated`?"""
     several_modes: ClassVar[bool] = True
     """Does it predict from a mixture q(u)?"""
 
@@ -137,6 +139,12 @@ class Likelihood(ABC):
     def is_standard(self, latent: int) -> bool:
         """Is a latent function on the scale of a standardised target, so that its size is known?"""
         return self.target in ("standardised", "robust")
+
+    def recalibrated(
+        self, y: FloatArray, weight: FloatArray, mean: FloatArray, variance: FloatArray, psi: FloatArray
+    ) -> Likelihood:
+        """What predicts, corrected by latent moments (1, N, L) of training rows left out; here as it is."""
+        return self
 
     # ------------------------------------------------------------ where a fit starts
 
@@ -238,6 +246,10 @@ class Likelihood(ABC):
             return out
 
         return Expectation(*(average(part) for part in at))
+
+    def mean_precision(self, y: FloatArray, mean: FloatArray, expectation: Expectation) -> FloatArray | None:
+        """Precision (N, L) of sites at y whose step cannot overshoot as one by -2 d_variance may; or None."""
+        return None
 
     # ------------------------------------------------------------ p(y | f), arrays broadcasting
 
