@@ -48,7 +48,6 @@ class Declared:
 
 
 _MOST_SPELLINGS, _LOOK = 50, 100
-_TICKS = 0.1  # the share of empty cells from which those that hold the one text were ticked
 NOTHING = Declared()
 
 
@@ -70,8 +69,8 @@ def spellings_of(frame: pd.DataFrame, target: str) -> tuple[dict[str, dict[str, 
 
     Words for yes and no, of a sex and of known scales that differ by case alone are spelled as the most
     frequent of them. Where all cells of a column that hold anything hold the same mark ("x", "yes", "1") or
-    text, as an answer that was ticked, the others say no, and are not missing; for these "" is spelled
-    `EMPTY`.
+    answer ("Phone", which the name of the column ends with), the others say no, and are not missing; for
+    these "" is spelled `EMPTY`.
     """
     found, notes = _words_of_target(frame[target])
     for name in frame.columns[frame.isna().any().to_numpy()]:
@@ -100,20 +99,14 @@ def _words_of_target(target: pd.Series) -> tuple[dict[str, dict[str, str]], list
 
 
 def _only_mark(column: pd.Series) -> str:
-    """The mark or text that is all that a column with empty cells holds, "" where it holds others.
-
-    A text that the column's name does not hold must not stand in nearly all rows, where it is a constant.
-    """
+    """The mark, or answer that its name holds, that is all of a column with empty cells; "" of others."""
     if isinstance(column.dtype, pd.CategoricalDtype):
         return ""
     there = column.dropna()
     if not len(there) or (there.iloc[:_LOOK] != there.iloc[0]).any() or there.nunique() > 1:
         return ""
     label = label_of(there.iloc[0])
-    is_text = isinstance(there.iloc[0], str)
-    ticked = is_text and (
-        plain_label(label) in plain_label(str(column.name)) or column.isna().mean() >= _TICKS
-    )
+    ticked = isinstance(there.iloc[0], str) and plain_label(label) in plain_label(str(column.name))
     return label if is_mark(label) or ticked else ""
 
 
