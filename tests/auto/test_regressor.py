@@ -338,7 +338,8 @@ def test_a_search_that_was_stopped_goes_on_from_its_file(tmp_path, monkeypatch):
     y = np.sin(3.0 * X[:, 0]) + 0.1 * rng.normal(size=60)
     names = ["constant", "linear", "gp", "gp laplace"]
     alone = AutoRegressor(candidates=names, random_state=0).fit(X, y)
-    path = tmp_path / "search"
+    path, other = tmp_path / "search", tmp_path / "search.notes"
+    other.write_text("of a person")
     stop = [lambda progress: progress.iteration == 3]
     model = AutoRegressor(candidates=names, random_state=0, checkpoint=path, callbacks=stop)
     with pytest.warns(NongaussWarning, match="Stopped on request"):
@@ -353,7 +354,7 @@ def test_a_search_that_was_stopped_goes_on_from_its_file(tmp_path, monkeypatch):
     assert [one.likelihood for one in fits] == ["laplace"]  # the others were read
     assert_array_equal(model.predict(X), alone.predict(X))
     assert model.weights_ == alone.weights_
-    assert list(tmp_path.iterdir()) == []
+    assert list(tmp_path.iterdir()) == [other]
 
 
 def test_a_file_of_another_search_is_refused(tmp_path):
