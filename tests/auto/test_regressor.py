@@ -292,15 +292,22 @@ def test_what_a_fit_will_take_is_told_by_its_trial_and_by_fits_done():
     assert clock.expected(2.0, 0.5, 4.0) == pytest.approx(0.5 * FROM_TRIAL * 8.0)
     clock.took(1.0, 8.0, 0.5, 4.0)  # twice what its trial took, for as many rows
     assert clock.expected(2.0, 0.25, 4.0) == pytest.approx(4.0)
-    assert clock.has(90.0)
-    clock.law, clock.n_laws, clock.figures = 10.0, 2, 5.0
-    assert clock.for_fits == 75.0
-    assert not clock.has(90.0)
-    clock.begin -= 80.0
+    assert clock.has(80.0)
+    assert clock.for_fits == 90.0  # a tenth is for the end
+    clock.law, clock.n_laws, clock.figures = 10.0, 2, 15.0
+    assert (clock.for_all, clock.for_fits) == (85.0, 65.0)
+    clock.law = 40.0
+    assert clock.for_fits == 45.0  # two would take more than half
+    clock.law = 60.0
+    assert clock.for_fits == 85.0
+    clock.law, clock.begin = 10.0, clock.begin - 70.0
     assert clock.is_over()
     assert clock.has_for_a_law()
     clock.begin -= 6.0
     assert not clock.has_for_a_law()
+    assert not clock.is_late()
+    clock.begin -= 10.0
+    assert clock.is_late()
 
 
 @pytest.mark.parametrize("kind", ["numbers", "labels"])
@@ -331,7 +338,8 @@ def test_a_search_that_was_stopped_goes_on_from_its_file(tmp_path, monkeypatch):
     y = np.sin(3.0 * X[:, 0]) + 0.1 * rng.normal(size=60)
     names = ["constant", "linear", "gp", "gp laplace"]
     alone = AutoRegressor(candidates=names, random_state=0).fit(X, y)
-    path = tmp_path / "search"
+    path, other = tmp_path / "search", tmp_path / "search.notes"
+    other.write_text("of a person")
     stop = [lambda progress: progress.iteration == 3]
     model = AutoRegressor(candidates=names, random_state=0, checkpoint=path, callbacks=stop)
     with pytest.warns(NongaussWarning, match="Stopped on request"):
@@ -346,7 +354,7 @@ def test_a_search_that_was_stopped_goes_on_from_its_file(tmp_path, monkeypatch):
     assert [one.likelihood for one in fits] == ["laplace"]  # the others were read
     assert_array_equal(model.predict(X), alone.predict(X))
     assert model.weights_ == alone.weights_
-    assert list(tmp_path.iterdir()) == []
+    assert list(tmp_path.iterdir()) == [other]
 
 
 def test_a_file_of_another_search_is_refused(tmp_path):

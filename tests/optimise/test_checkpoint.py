@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 
 from nongauss.core.device import key_from_seed
-from nongauss.core.errors import InputError
+from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.core.records import leaves_of
 from nongauss.core.sealed import write_sealed
-from nongauss.optimise.checkpoint import Checkpoint, computed_once
+from nongauss.optimise.checkpoint import Checkpoint, SetAside, computed_once
 from nongauss.optimise.compiled import compiled
 from nongauss.optimise.course import Rule, Run, Snapshot, Status
 from nongauss.optimise.loop import open_checkpoint, run
@@ -333,3 +333,20 @@ def test_a_fit_without_a_seed_of_its_own_goes_on_with_its_first(tmp_path):
 
 def print_me(x):
     """A function as a setting: its address is another in each process."""
+
+
+@pytest.mark.parametrize("spoil", ["foreign", "damaged"])
+def test_a_file_that_is_refused_is_set_aside_on_request(tmp_path, spoil):
+    path = tmp_path / "fit"
+    stopped(path, fingerprint="another")
+    before = path.read_bytes()
+    if spoil == "damaged":
+        before = before[:-9]
+        path.write_bytes(before)
+    with pytest.warns(NongaussWarning, match="set aside as 'fit.aside-1'"):
+        file = open_checkpoint(SetAside(path), 5, 5, np.zeros(1))[1]
+    assert computed_once(file, "work", lambda: 2.0, 0.0) == 2.0
+    file.write()
+    assert (tmp_path / "fit.aside-1").read_bytes() == before
+    file.end(Status.COMPLETED)
+    assert [each.name for each in tmp_path.iterdir()] == ["fit.aside-1"]

@@ -24,7 +24,7 @@ from nongauss.auto.local_law import LocalLaw
 from nongauss.auto.parts import all_cells
 from nongauss.auto.search import Contender, Judge, Search, TrainingRows, mean_and_error
 from nongauss.core.records import persistable
-from nongauss.estimator.base import CheckpointPath, TableEstimator
+from nongauss.estimator.base import CheckpointPath, NongaussEstimator, TableEstimator
 from nongauss.optimise.course import FitResult, Progress, Status, say
 from nongauss.optimise.loop import open_checkpoint
 from nongauss.predictive.distribution import FloatArray
@@ -58,6 +58,10 @@ class Member(NamedTuple):
     share: float
 
 
+_ROUNDED = 1e-6
+"""What shares may miss of 1."""
+
+
 class Auto(TableEstimator):
     """Base of the automatic estimators. A subclass reads its target and judges what candidates say."""
 
@@ -73,6 +77,15 @@ class Auto(TableEstimator):
     leaderboard_: pd.DataFrame
     weights_: dict[str, float]
     why_: str
+
+    def check_loaded(self) -> None:
+        """Raises ValueError for members that are no models, and shares that do not sum to 1."""
+        places = {member.model for member in self._members}
+        is_model = [isinstance(model, NongaussEstimator) for model in self._models]
+        total = sum(member.share for member in self._members)
+        known = places and places <= set(range(-1, len(self._models))) and all(is_model)
+        if not known or not abs(total - 1.0) < _ROUNDED:
+            raise ValueError("members that are not those of the models, or whose shares do not sum to 1")
 
     def refit(self, X: Any, y: Any, sample_weight: Any = None, **beside: Any) -> Self:
         """A new estimator with this choice fitted to other rows, such as all rows after a part was judged.

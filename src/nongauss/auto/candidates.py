@@ -289,6 +289,8 @@ LAWS: list[tuple[str, Sequence[str], dict[str, Any], float]] = [
         {"likelihood": "zero_inflated_negative_binomial"},
         2.0,
     ),
+    ("gp hurdle_negative_binomial", (COUNT,), {"likelihood": "hurdle_negative_binomial"}, 2.0),
+    ("gp poisson_square", (COUNT,), {"likelihood": "poisson_square"}, 1.0),
     ("gp discretised", (COUNT,), {"likelihood": "discretised"}, 2.0),
     ("gp discretised_student_t", (COUNT,), {"likelihood": "discretised_student_t"}, 2.0),
 ]

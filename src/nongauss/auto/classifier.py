@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Literal, Self
@@ -14,8 +13,8 @@ from numpy.typing import NDArray
 from nongauss.auto.base import Auto, Member, Reading, read_rows
 from nongauss.auto.calibration import LabelCalibration, fit_labels, no_calibration
 from nongauss.auto.candidates import GRADES, LABELS, MOST_JUDGED, ClassShares, candidates_for
-from nongauss.auto.clock import NO_TIME, SearchTime
-from nongauss.auto.forest import N_TREES, TIMED_TREES
+from nongauss.auto.clock import NO_TIME, SearchTime, seconds_of_trees
+from nongauss.auto.forest import N_TREES
 from nongauss.auto.forest_classes import fit_forest_classes
 from nongauss.auto.parts import in_memory
 from nongauss.auto.regressor import Budget, Jobs, Names
@@ -234,10 +233,10 @@ class AutoClassifier(ProbabilityClassifierMixin, Auto):
         return [made]
 
     def _look_ahead(self, contender: Contender, rows: TrainingRows, clock: SearchTime) -> None:
-        few, begin = rows.first(MOST_JUDGED), time.monotonic()
-        n_classes = len(contender.left_out.classes)
-        fit_forest_classes(few.X, few.y, n_classes, few.weight, 0, self.n_jobs, n_trees=TIMED_TREES)
-        clock.law, clock.n_laws = N_TREES / TIMED_TREES * (time.monotonic() - begin), 1
+        few, n_classes = rows.first(MOST_JUDGED), len(contender.left_out.classes)
+        grow = partial(fit_forest_classes, few.X, few.y, n_classes, few.weight, 0, self.n_jobs)
+        fixed, each = seconds_of_trees(grow)
+        clock.law, clock.n_laws = fixed + N_TREES * each, 1
         clock.figures = FIGURES * clock.law
 
     def _grow(self, made: Contender, rows: TrainingRows, seed: int, n_classes: int) -> None:

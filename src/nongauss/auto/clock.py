@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,7 +12,13 @@ NO_TIME = "no time left for it"
 """Why a candidate is out that the time budget left none for."""
 
 MOST_AFTER = 0.5
-"""Largest share of the budget that is kept for what comes after the fits."""
+"""Largest share of the budget that is kept for laws that stand on fits."""
+
+LEAST_END, MOST_END = 0.1, 0.3
+"""Shares of the budget that are kept for what comes after fits and laws, at least and at most."""
+
+SLOWER = 1.5
+"""How many times as long as by a few trees a forest is expected to take, which a busy machine may hinder."""
 
 GROWTH = 1.5
 """Power of the number of rows by which the time of a fit is expected to grow."""
@@ -30,8 +37,8 @@ FIT_ENDS = 0.9
 class SearchTime:
     """The time of a search: its budget in seconds (None: any), and whether it is to stop.
 
-    After the fits come `n_laws` laws that stand on them, of which each is expected to take `law` seconds, and
-    the figures, which take `figures`. `earlier`: seconds of former calls of a search that goes on.
+    After the fits come `n_laws` laws that stand on them, of which each is expected to take `law` seconds;
+    what comes at the end takes `figures`. `earlier`: seconds of former calls of a search that goes on.
     """
 
     budget: float | None
@@ -51,11 +58,18 @@ class SearchTime:
         return time.monotonic() - self.begin + self.earlier
 
     @property
-    def for_fits(self) -> float:
-        """Seconds of the budget that fits may take, without those for what comes after."""
+    def for_all(self) -> float:
+        """Seconds of the budget for fits and laws; the rest is for shares, calibration and figures."""
         if self.budget is None:
             return np.inf
-        return self.budget - min(self.n_laws * self.law + self.figures, MOST_AFTER * self.budget)
+        return self.budget - min(max(self.figures, LEAST_END * self.budget), MOST_END * self.budget)
+
+    @property
+    def for_fits(self) -> float:
+        """Seconds that fits may take, without those for as many laws as half of the budget is enough for."""
+        if self.budget is None or not self.law:
+            return self.for_all
+        return self.for_all - self.law * min(self.n_laws, int(MOST_AFTER * self.budget / self.law))
 
     def is_over(self, share: float = 1.0) -> bool:
         """Was it stopped, or is this share of the time for fits used up?"""
@@ -65,10 +79,13 @@ class SearchTime:
         """Is there time for something of which this is expected?"""
         return not self.is_over() and self.seconds + seconds <= self.for_fits
 
+    def is_late(self) -> bool:
+        """Is so little of the budget left that figures are not worth it?"""
+        return self.seconds > self.for_all
+
     def has_for_a_law(self) -> bool:
         """Is there time for a law that stands on a fit?"""
-        ends = self.seconds + self.law + self.figures
-        return not self.stopped and (self.budget is None or ends < self.budget)
+        return not self.stopped and self.seconds + self.law <= self.for_all
 
     def expected(self, cost: float, trial: float | None, rows: float) -> float:
         """Seconds that a fit is expected to take.
@@ -85,3 +102,20 @@ class SearchTime:
         self.cost, self.spent = self.cost + cost, self.spent + seconds
         if trial:
             self.ratios.append(seconds / trial / rows**GROWTH)
+
+
+TIMED_TREES = 6
+"""Trees by which the time of a forest is told."""
+
+
+def seconds_of_trees(grow: Callable[[int], object]) -> tuple[float, float]:
+    """Seconds that `grow(n_trees)` takes with next to no trees, and what each tree adds.
+
+    A first call, whose imports take their time once, is not counted.
+    """
+    seconds = []
+    for n_trees in (1, 1, TIMED_TREES):
+        begin = time.monotonic()
+        grow(n_trees)
+        seconds.append(time.monotonic() - begin)
+    return SLOWER * seconds[1], SLOWER * max(seconds[2] - seconds[1], 0.0) / (TIMED_TREES - 1)

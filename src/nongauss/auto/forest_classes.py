@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from jaxtyping import Float64, Int
 from scipy.sparse import csr_array
 
 from nongauss.auto.forest import LeafForest, grow
@@ -28,8 +29,8 @@ class ForestClasses(NamedTuple):
     """The forest, the class number of each training row (N,), the classes' shares (C,), and a."""
 
     forest: LeafForest
-    codes: np.ndarray[Any, np.dtype[np.int32]]
-    shares: FloatArray
+    codes: Int[np.ndarray, " N"]
+    shares: Float64[np.ndarray, " C"]
     smoothing: float
 
     def probabilities(self, X: FloatArray) -> FloatArray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -32,9 +32,11 @@ class KeptSearch:
     """The fits of a search in one file; a fit under way has its own beside it, removed with the search."""
 
     checkpoint: Checkpoint
+    asked: list[str] = field(default_factory=list)
 
     def done(self, name: str) -> Done | None:
         """What the file has of the fit of this name. Raises InputError where it cannot be read."""
+        self.asked.append(name)
         kept = self.checkpoint.entry(name).load(_snapshot(np.zeros(0, np.uint8), 0.0))
         if kept is None:
             return None
@@ -57,10 +59,8 @@ class KeptSearch:
         if status is Status.STOPPED:
             self.checkpoint.write()
         else:
-            path = Path(self.checkpoint.path)
-            for beside in path.parent.glob(f"{path.name}.*"):
-                if beside.suffix != ".lock":
-                    beside.unlink(missing_ok=True)
+            for name in self.asked:
+                Path(self.path_of(name)).unlink(missing_ok=True)
         self.checkpoint.end(status)
 
 

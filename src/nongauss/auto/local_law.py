@@ -20,11 +20,12 @@ from itertools import product
 from typing import NamedTuple, TypeGuard
 
 import numpy as np
+from jaxtyping import Float64
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.special import ndtr, ndtri
 
-from nongauss.auto.forest import LeafForest, grow
+from nongauss.auto.forest import N_TREES, LeafForest, grow
 from nongauss.core.records import persistable
 from nongauss.predictive.distribution import FloatArray, PredictiveDistribution
 from nongauss.predictive.mixture import (
@@ -71,7 +72,7 @@ class LocalLaw(NamedTuple):
     """
 
     forest: LeafForest
-    scores: FloatArray
+    scores: Float64[np.ndarray, " N"]
     band: float
     is_relative: bool
     base_share: float
@@ -139,6 +140,11 @@ def fit_local(
     if len(y) >= MANY_ROWS:
         return fitted(max(leaves, key=lambda leaf: fitted(leaf, TRIAL_TREES).value))
     return max((fitted(leaf) for leaf in leaves), key=lambda fit: fit.value)
+
+
+def n_trees_grown(n_rows: int) -> int:
+    """How many trees `fit_local` grows, those by which the leaf is chosen and those of the law."""
+    return N_TREES + len(LEAVES) * TRIAL_TREES if n_rows >= MANY_ROWS else len(LEAVES) * N_TREES
 
 
 class _Seen(NamedTuple):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numbers
-import time
 import warnings
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -23,12 +22,11 @@ from nongauss.auto.candidates import (
     candidates_for,
 )
 from nongauss.auto.censored import censored_kind, ends_of, log_prob_between, that_take_limits
-from nongauss.auto.clock import NO_TIME, SearchTime
+from nongauss.auto.clock import NO_TIME, SearchTime, seconds_of_trees
 from nongauss.auto.figures import figures_of, no_figures, usable_mean
-from nongauss.auto.forest import N_TREES, TIMED_TREES
 from nongauss.auto.kinds import said_kind, target_kind
 from nongauss.auto.limits import Limits, limits_of, no_limits
-from nongauss.auto.local_law import LocalLaw, fit_local
+from nongauss.auto.local_law import LEAVES, LocalLaw, fit_local, n_trees_grown
 from nongauss.auto.parts import in_memory
 from nongauss.auto.search import Contender, Search, TrainingRows, give_shares, rows_judged
 from nongauss.core.errors import InputError, NongaussWarning
@@ -53,9 +51,8 @@ from nongauss.tables.target import target_of, validate_target
 FEWEST_LOCAL = 30
 """Rows from which a local law can be learned."""
 
-MOST_BASES, SLOWER, FIGURES = 3, 0.7, 1.0
-"""Laws that get a local one at most; how long each takes in that of trees in a trial, which has other costs;
-and the time of calibration and of the leaderboard's figures, in that of a local law."""
+MOST_BASES, FIGURES = 3, 0.5
+"""Laws that get a local one at most; time of calibration and of the leaderboard's figures, in that of one."""
 
 Budget = Annotated[float | None, Interval(numbers.Real, 0, None, closed="neither"), None]
 Names = Annotated[str | Sequence[str], "array-like", str]
@@ -202,7 +199,7 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
         if self.calibrate and not (read.is_constant or read.is_censored):
             contenders += self._local_laws(contenders, search)
         give_shares(contenders, rows.weight)
-        of = no_figures if read.is_censored else figures_of
+        of = no_figures if read.is_censored or search.clock.is_late() else figures_of
         figures = {c.name: of(c.left_out, rows) for c in contenders if c.left_out is not None}
         self._keep(contenders, read.encoder, search, figures)
         self.why_ += self._limits.why()
@@ -319,13 +316,14 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
         return out
 
     def _look_ahead(self, contender: Contender, rows: TrainingRows, clock: SearchTime) -> None:
-        few, begin = rows.first(MOST_JUDGED), time.monotonic()
-        if self.calibrate and len(few) >= FEWEST_LOCAL:
-            fit_local(
-                few.X, contender.left_out, few.y, few.weight, 0, n_jobs=self.n_jobs, n_trees=TIMED_TREES
-            )
-            clock.law, clock.n_laws = SLOWER * N_TREES / TIMED_TREES * (time.monotonic() - begin), MOST_BASES
-        clock.figures = FIGURES * clock.law
+        few = rows.first(MOST_JUDGED)
+        if not self.calibrate or len(few) < FEWEST_LOCAL or ends_of(few.y, few.beside) is not None:
+            return
+        how: dict[str, Any] = {"n_jobs": self.n_jobs, "leaf": LEAVES[0]}
+        grow = partial(fit_local, few.X, contender.left_out, few.y, few.weight, 0, **how)
+        fixed, each = seconds_of_trees(lambda n_trees: grow(n_trees=n_trees))
+        clock.law = (len(LEAVES) + 1) * fixed + n_trees_grown(len(few)) * each
+        clock.n_laws, clock.figures = MOST_BASES, FIGURES * clock.law
 
     def _add_local(
         self,

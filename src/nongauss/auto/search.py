@@ -241,6 +241,7 @@ class Search:
             self.clock.stopped = True
             contender.why_out = STOPPED
         contender.seconds = self.clock.seconds - begin
+        self.clock.law = max(self.clock.law, contender.seconds)
         self.done += 1
         self.total = max(self.total, self.done)
         self.tell()

@@ -103,7 +103,7 @@ def explained(
         adds, error = _over_sets(mixer, prediction, base), np.zeros((n, D, prediction.shape[1]))
         method = f"exact: all sets of {D} columns, {B} rows of background"
     elif asked is None and (few_drawn := _n_drawn(n, D)) < B:
-        adds, error = _over_draws(mixer, prediction, by_other, base, few_drawn, how["seed"])
+        adds, error = _over_draws(mixer, prediction, by_other, few_drawn, how["seed"])
         method = (
             f"{2 * few_drawn} orders of {D} columns for each row, by {few_drawn} rows of background drawn"
         )
@@ -167,27 +167,30 @@ def _n_drawn(n: int, D: int) -> int:
 
 
 def _over_draws(
-    mixer: _Mixer, prediction: FloatArray, by_other: FloatArray, base: FloatArray, n_drawn: int, seed: int
+    mixer: _Mixer, prediction: FloatArray, by_other: FloatArray, n_drawn: int, seed: int
 ) -> tuple[FloatArray, FloatArray]:
     """phi and its standard error (N, D, K) by a few rows of the background, drawn for each row by weight.
 
-    What one draw adds sums to the prediction less that of its background row; what the mean of these is
-    off the base, 0 on average, is shared among the columns by how much draws differ in them, so that the sum
-    is exact. The error is that of a mean of independent draws.
+    What column j of row n adds against background row b is a_nj + beta_bj plus what the two do together. The
+    differences of a row's draws give beta by least squares, which is taken off each draw and its mean over
+    the background added. So what does not depend on both is exact, and so is the sum over columns, which is
+    the prediction of n less that of b. The error is that of a mean of independent draws of the rest.
     """
     rng = np.random.default_rng(seed)
     n, K = prediction.shape
     D, B = len(mixer.players), len(mixer.weight)
-    drawn, off = np.empty((n_drawn, n, D, K)), np.zeros((n, K))
+    adds, is_other = np.empty((n_drawn, n, D * K)), np.zeros((n_drawn, n, B))
     for number in range(n_drawn):
         other = rng.choice(B, size=n, p=mixer.weight)
         order = rng.permutation(D)
         ways = [_along(mixer, prediction, by_other[other], other, way) for way in (order, order[::-1])]
-        drawn[number] = 0.5 * (ways[0] + ways[1])
-        off += (by_other[other] - base) / n_drawn
-    error: FloatArray = drawn.std(axis=0, ddof=1) / np.sqrt(n_drawn)
-    differs = np.mean(error**2, axis=0) + np.finfo(np.float64).tiny
-    return drawn.mean(axis=0) + off[:, None] * (differs / differs.sum(axis=0)), error
+        adds[number] = 0.5 * (ways[0] + ways[1]).reshape(n, D * K)
+        is_other[number, np.arange(n), other] = 1.0
+    design, wanted = (part - part.mean(axis=0) for part in (is_other, adds))
+    beta = np.linalg.lstsq(design.reshape(-1, B), wanted.reshape(-1, D * K), rcond=None)[0]
+    adds -= is_other @ (beta - mixer.weight @ beta)
+    error: FloatArray = adds.std(axis=0, ddof=1) / np.sqrt(n_drawn)
+    return adds.mean(axis=0).reshape(n, D, K), error.reshape(n, D, K)
 
 
 def _along(

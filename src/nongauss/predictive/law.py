@@ -29,6 +29,7 @@ _GRID_WEIGHT = np.exp(-0.5 * _GRID_Z**2) / np.exp(-0.5 * _GRID_Z**2).sum()
 _COARSE, _FINE = 600, 1201
 _EACH = 801  # whole numbers that are looked at one by one
 _LARGEST = 1e12
+_LOWEST = -1e300
 _NEGLIGIBLE = 28.0  # nats below the mode
 
 
@@ -279,12 +280,10 @@ class GridDistribution(RowwiseDistribution):
         return mean[None], variance[None]
 
     def _row_log_prob(self, y: FloatArray, rows: npt.NDArray[np.intp]) -> FloatArray:
-        return np.concatenate(
-            [
-                self._log_density(y[i : i + 1000, None], rows[i : i + 1000])[:, 0]
-                for i in range(0, len(y), 1000)
-            ]
-        )
+        parts = [
+            self._log_density(y[i : i + 1000, None], rows[i : i + 1000])[:, 0] for i in range(0, len(y), 1000)
+        ]
+        return np.maximum(np.concatenate(parts), _LOWEST)  # a value of the support is never impossible
 
     def _row_cdf(self, y: FloatArray, rows: npt.NDArray[np.intp]) -> FloatArray:
         total = np.cumsum(self._mass[rows], axis=1)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from jaxtyping import Float64
 
 from nongauss.core.records import persistable
 from nongauss.rectangle.data import FloatArray, IntArray
@@ -46,9 +47,9 @@ class ClusterStructure(NamedTuple):
     `scatter` is the covariance, or for Student's t the scale matrix.
     """
 
-    mean: FloatArray
-    scatter: FloatArray
-    log_levels: FloatArray
+    mean: Float64[np.ndarray, "S K P"]
+    scatter: Float64[np.ndarray, "S K P P"]
+    log_levels: Float64[np.ndarray, "S K L"]
 
 
 class RectangleParams(NamedTuple):

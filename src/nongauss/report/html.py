@@ -13,6 +13,7 @@ import numpy as np
 from sklearn.base import is_classifier, is_clusterer, is_regressor
 
 from nongauss.core.files import atomic_path
+from nongauss.core.printable import printable
 from nongauss.core.threads import threads_for
 from nongauss.report.metrics import metric_table
 from nongauss.report.plots.calibration import CalibrationDisplay
@@ -143,7 +144,7 @@ def write_report(
         model_name=None if model_path is None else repr(Path(model_path).name),
     )
     with atomic_path(path) as temporary:
-        Path(temporary).write_text(page, encoding="utf-8")
+        Path(temporary).write_text(printable(page), encoding="utf-8")
     return Path(path)
 
 

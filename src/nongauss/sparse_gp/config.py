@@ -43,6 +43,7 @@ class GPRecipe:
     max_iter: int = 400
     tol: float = 1e-3
     n_components: int = 1
+    hyper_parameters: str = "best"
 
     @classmethod
     def of(cls, estimator: Any, n_components: int = 1) -> GPRecipe:

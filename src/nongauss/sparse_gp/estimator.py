@@ -23,7 +23,7 @@ from nongauss.estimator.base import (
     Verbosity,
 )
 from nongauss.estimator.by_parts import by_parts
-from nongauss.predictive.distribution import PredictiveDistribution
+from nongauss.predictive.distribution import PredictiveDistribution, checked_count
 from nongauss.sparse_gp.base import SparseGP
 from nongauss.sparse_gp.beside import log_exposure, seen_through, whole_trials
 from nongauss.sparse_gp.config import KernelLike, Number
@@ -32,7 +32,9 @@ from nongauss.sparse_gp.data import (
     SummariseTarget,
     target_scaler,
 )
+from nongauss.sparse_gp.draws import target_draws
 from nongauss.sparse_gp.kernels import FloatArray
+from nongauss.sparse_gp.left_out import left_out_density
 from nongauss.sparse_gp.likelihoods import REGRESSION, Custom, Likelihood
 from nongauss.sparse_gp.predict import GPAverage
 from nongauss.tables.frame import read_input
@@ -60,7 +62,9 @@ class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):  
         "weibull" (positive, such as times, scale e^f);
         "hurdle_gamma", "hurdle_log_normal" (positive with exact zeros); "beta" (between 0 and 1, mean s(f)),
         "zero_one_beta" (shares with exact 0 or 1); "poisson", "negative_binomial" (counts, mean e^f),
-        "zero_inflated_poisson", "zero_inflated_negative_binomial" (counts with more zeros); "discretised",
+        "zero_inflated_poisson", "zero_inflated_negative_binomial" (counts with more zeros), "hurdle_poisson",
+        "hurdle_negative_binomial" (more zeros or fewer), "poisson_square" (counts, mean f^2); "binomial",
+        "beta_binomial" (counts out of `trials`, mean s(f) times these); "discretised",
         "discretised_student_t" (whole numbers of any sign and spread: f + noise, rounded). A function
         `log_prob(y, f)` of arrays that broadcast is a likelihood of your own; `support` says which values y
         can take.
@@ -88,6 +92,10 @@ class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):  
         How expectations of log p(y | f) are taken, where the likelihood leaves a choice.
     support : {"real", "positive", "unit", "count"}, default "real"
         Values of y, for a likelihood that is a function.
+    hyper_parameters : {"best", "laplace"}, default "best"
+        "laplace": predictions are averaged over hyper-parameters drawn from a normal about the best ones, by
+        the curvature there, eight of them and the best. For few rows, where they are unsure; takes some more
+        evaluations. `to_arviz` gives draws.
     keep_columns : {"auto", "all"} or list of str, default "auto"
         "auto": of a table with more columns than rows, and more than 200, only those are looked at that go
         with the target beyond chance, each by itself (`nongauss.tables.screen`). "all": every column. Names:
@@ -111,7 +119,8 @@ class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):  
         Length-scale of each column, in its standard deviations: how far until f changes. Of a sum of kernels,
         the one that a single kernel of the same variance and mean squared slope would have.
     kernel_params_, likelihood_params_ : dict
-        All hyper-parameters by name; noise and scales in units of the target.
+        All hyper-parameters by name; noise and scales in units of the target, of an average their average.
+        Noise counts terms of a sum of kernels that are so rough that they say nothing of any other row.
     bound_ : float
         Lower bound of the log evidence of the (scaled) target, nats.
     posterior_ : Posterior
@@ -126,6 +135,10 @@ class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):  
     holds_training_rows_ : bool
         Whether a saved model holds rows of the table, as encoded: those whose cells stand in for missing
         ones, and inducing inputs, where they are all rows, which stay where they are.
+    loo_ : ndarray (N,) or None
+        Log density (probability) of each training row given all others, by dividing its own share out of
+        q(u); hyper-parameters have seen it. None for tables in parts and very large ones. See
+        `nongauss.compare`.
     n_iter_, converged_, stop_reason_, trace_ : how the fit went.
 
     Raises
@@ -160,6 +173,7 @@ class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):  
         n_components: PositiveInt = 2,
         expectation: Literal["auto", "closed_form", "quadrature", "monte_carlo"] = "auto",
         support: Literal["real", "positive", "unit", "count"] = "real",
+        hyper_parameters: Literal["best", "laplace"] = "best",
         keep_columns: Columns = "auto",
         max_iter: PositiveInt = 400,
         tol: NonNegativeFloat = 1e-3,
@@ -176,6 +190,7 @@ class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):  
         self.n_components = n_components
         self.expectation = expectation
         self.support = support
+        self.hyper_parameters = hyper_parameters
         self.keep_columns = keep_columns
         self.max_iter = max_iter
         self.tol = tol
@@ -233,8 +248,9 @@ class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):  
         read = ScaleTarget(scaler, likelihood, name, n_values)
         result = self._fit(source, learned, read, seen, recipe, seed, float(scaler.scale[0]))
         self._scaler = scaler
-        posterior, size = self.posterior_, abs(float(scaler.scale[0]))
-        self.likelihood_params_ = posterior.likelihood.readable(posterior.psi, size)
+        posterior, average = self.posterior_, GPAverage(self.posteriors_, self.weights_)
+        self.likelihood_params_ = average.likelihood_params(abs(float(scaler.scale[0])))
+        self.loo_ = left_out_density(self, source, likelihood, n_values)
         self._record_fit(result)
         warn_of_limits(posterior.likelihood, posterior.psi)
         return self
@@ -272,6 +288,19 @@ class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):  
             beside.append(whole_trials(trials, len(table)))
         law: PredictiveDistribution = self._over_gaps(table, self._law, *beside)
         return law
+
+    def posterior_draws(
+        self, X: Any, n: int = 1, random_state: Any = None, *, with_noise: bool = False
+    ) -> FloatArray:
+        """`n` draws of the mean of y as a function, at the rows of X: (N, n), in units of the target.
+
+        A draw is one function: its values at different rows belong together, as those of `sample_y` do not,
+        so that sums, differences and places of maxima over rows have the right spread. `with_noise`: draws of
+        y instead, about one function each. Up to 1,000 distinct rows are drawn from the joint posterior;
+        more follow from 1,000 of them. For an exposure of 1, or one trial. Equal seed, equal draws.
+        """
+        count, rng = checked_count(n), np.random.default_rng(self._key_seed(random_state))
+        return target_draws(self, X, count, rng, with_noise)
 
     def _mean(self, encoded: FloatArray) -> FloatArray:
         if self.posterior_.likelihood.mean_is_latent:

@@ -18,6 +18,7 @@ from nongauss.optimise.lbfgs import PATIENCE, lbfgs
 from nongauss.sparse_gp.buffers import recycled
 from nongauss.sparse_gp.config import GPRecipe
 from nongauss.sparse_gp.data import GPRows, GPTable
+from nongauss.sparse_gp.hyper_draws import hyper_parameters, nearby
 from nongauss.sparse_gp.kernels import FloatArray, Kernel, Space
 from nongauss.sparse_gp.left_out import left_out_moments
 from nongauss.sparse_gp.likelihoods import Likelihood
@@ -32,7 +33,7 @@ from nongauss.sparse_gp.params import (
     start,
 )
 from nongauss.sparse_gp.posterior_mixture import fit_mixture
-from nongauss.sparse_gp.predict import FittedGP, GPAverage, GPPosterior
+from nongauss.sparse_gp.predict import FittedGP, GPAverage, GPPosterior, HyperSpread
 from nongauss.sparse_gp.stacking import weights_of
 from nongauss.sparse_gp.streamed_posterior import converged_latents
 from nongauss.sparse_gp.updates import HyperObjective
@@ -81,8 +82,10 @@ def fit(
     statuses = [member.result.status for member in members]
     worst = min(statuses, key=lambda status: (status is not Status.STOPPED, status.converged))
     main = members[0]._replace(posterior=_recalibrated(members[0].posterior, table.rows))
-    others = [member.posterior for member in members[1:]]
-    average = GPAverage((main.posterior, *others), weights[order])
+    members = [main, *members[1:]]
+    sizes = [len(member.posteriors) for member in members]
+    shares = np.repeat(weights[order] / sizes, sizes)
+    average = GPAverage(tuple(p for m in members for p in m.posteriors), shares)
     return replace(main.result, status=worst), average, main
 
 
@@ -131,10 +134,10 @@ def fit_models(
     for number, model in enumerate(models):
         own_run = run.within(f"model {number}")
         begin = next((p for p in former if _has_form(model, psi, p)), None)
-        result, posterior = fit_model(
+        result, posterior, spread = fit_model(
             model, table.rows, psi, recipe, seed, own_run, everywhere=table.everywhere, begin=begin
         )
-        members.append(FittedGP(model, result, posterior))
+        members.append(FittedGP(model, result, posterior, spread))
         if result.status is Status.STOPPED:
             break
     return [member for member in members if np.isfinite(member.bound)] or members[:1]
@@ -150,8 +153,10 @@ def fit_model(
     *,
     everywhere: Source | None = None,
     begin: GPPosterior | None = None,
-) -> tuple[FitResult, GPPosterior]:
+) -> tuple[FitResult, GPPosterior, HyperSpread | None]:
     """Maximise the bound of one model: the optimiser's result, and the posterior at the best parameters.
+
+    The last is how sure these are, where the recipe asks for it, which raises InputError of many rows.
 
     `everywhere` has all rows where there are more than `rows`, which all else is then learned from. `begin`:
     where an earlier fit of the same form has ended, and this one begins.
@@ -163,6 +168,11 @@ def fit_model(
     is_all = learned_from is rows and everywhere is None
     is_exact = fixed and model.likelihood.conjugate and is_all
     params = start(model, psi, rows.X if is_exact else Z)
+    if recipe.hyper_parameters == "laplace" and (recipe.n_components > 1 or not is_all):
+        raise InputError(
+            "hyper_parameters='laplace' goes with posterior='gaussian' and rows whose kernel matrices fit in "
+            "memory; so many rows leave no doubt of hyper-parameters: give 'best'."
+        )
     if begin is not None:
         kept = begin.Z if not fixed and begin.Z.shape == Z.shape else params.Z
         params = GPParams(begin.thetas, begin.psi, kept)
@@ -177,12 +187,25 @@ def fit_model(
         params = params.like(result.state)
         if recipe.n_components > 1 and not (model.likelihood.conjugate or result.status is Status.STOPPED):
             whole = bound if learned_from is rows else HyperObjective(model, rows, params, False, False)
-            return _with_mixture(whole, params, result, recipe, seed, run)
+            return *_with_mixture(whole, params, result, recipe, seed, run), None
         if is_all:
-            return result, posterior_at(bound, params)
+            posterior = posterior_at(bound, params)
+            return result, posterior, _spread(bound, params) if recipe.hyper_parameters == "laplace" else None
         every = everywhere or Stream([rows])
         latents = converged_latents(every, model, params, run.checkpoint)
-        return result, _posterior(model, params, *_stacked(latents))
+        return result, _posterior(model, params, *_stacked(latents)), None
+
+
+def _spread(bound: HyperObjective, params: GPParams) -> HyperSpread:
+    """How sure the best parameters of an objective are, and posteriors at draws of them."""
+    so_far = bound.snapshot()
+    at = hyper_parameters(bound, params)
+    posteriors = []
+    for near in nearby(bound, params, at):
+        bound.restore(so_far)
+        posteriors.append(posterior_at(bound, near))
+    bound.restore(so_far)
+    return HyperSpread(at, tuple(posteriors))
 
 
 def _has_form(model: GPModel, psi: FloatArray, posterior: GPPosterior) -> bool:

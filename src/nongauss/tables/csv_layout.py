@@ -246,6 +246,8 @@ def _records(text: str, separator: str, file: str) -> tuple[list[str], list[tupl
     lines = text.split("\n")
     start = next(i for i, line in enumerate(lines) if line.strip())
     names = [name.strip() for name in lines[start].split(separator)]
+    if {line.count(separator) for line in lines[start + 1 :] if line} == {len(names) - 1}:
+        return names, [(0, len(names), False)]
     rows = [
         (number, line.count(separator) + 1, line.endswith(separator))
         for number, line in enumerate(lines[start + 1 :], start + 2)

@@ -40,6 +40,18 @@ class TableEncoder:
     feature_names: tuple[str, ...] | None
     columns: tuple[ColumnCode, ...]
 
+    def check_fields(self) -> None:
+        """Raises ValueError for columns of no known kind, and for orders and names that are not theirs."""
+        for code in self.columns:
+            if code.kind:
+                kind_of(code.kind)
+            if code.ranks and sorted(code.ranks) != list(range(len(code.levels))):
+                raise ValueError(f"column {code.name!r} has {len(code.levels)} levels in another order")
+            if not np.isfinite([code.unit, code.mean, code.sd, code.share, code.origin]).all():
+                raise ValueError(f"column {code.name!r} has a scale that is no number")
+        if self.feature_names is not None and len(self.feature_names) != self.n_features:
+            raise ValueError("names of other columns")
+
     @property
     def places(self) -> tuple[int, ...]:
         """The number of the input column that each flat column comes from, in the order of these columns.

@@ -62,6 +62,10 @@ class TGGM(TableEstimator):
     keep_columns: KeepColumns
     ensemble_: Ensemble
 
+    def check_loaded(self) -> None:
+        """Raises ValueError for the weights of other columns."""
+        self.ensemble_.check_columns(len(self._encoder.encoded_names))
+
     @property
     def params_(self) -> NetworkParams:
         """Weights of all members on the standardised scale, arrays with a leading member axis."""
@@ -143,28 +147,25 @@ class TGGM(TableEstimator):
             donors = getattr(self, "_donors", None)
         result, ensemble = fit.go_on(seed, data, reading.completed(config), recipe, former)
         if former is not None:
-            known = self.ensemble_
-            ensemble = ensemble._replace(
-                inflation=known.inflation, skewness=known.skewness, tails=known.tails
-            )
+            known = {name: getattr(self.ensemble_, name) for name in ("inflation", "skewness", "tails")}
+            ensemble = ensemble._replace(**known)
         self._keep(reading, ensemble, result)
         self._keep_donors(donors)
         return result
 
     def _filled(self, encoded: Any, Y: Float[np.ndarray, "N P"]) -> Any:
         """Encoded rows of a portion, whose gaps are drawn given their targets."""
-        donors = getattr(self, "_donors", None)
-        if donors is None:
+        if self._donors is None:
             return encoded
-        return donors.completed(Encoded(rounded(encoded), rounded(Y), np.ones(len(Y)))).X
+        return self._donors.completed(Encoded(rounded(encoded), rounded(Y), np.ones(len(Y)))).X
 
     def _former_result(self) -> FitResult | None:
         """What `partial_fit` goes on from: the last result, if there is one."""
         if getattr(self, "_former", None) is None:
             return None
         trace: list[Any] = self.trace_.to_dict("records")
-        state = fit.former_state(self.ensemble_.params, self._former)
-        return FitResult(state, trace, Status.COMPLETED, self.n_iter_)
+        former = fit.former_state(self.ensemble_.params, self._former)
+        return FitResult(former, trace, Status.COMPLETED, self.n_iter_)
 
     def _keep_ensemble(self, encoder: Any, ensemble: Ensemble, result: FitResult) -> None:
         """Set what all estimators of the family have."""

@@ -32,9 +32,9 @@ WORST = -1e30
 class HiddenLayer(NamedTuple):
     """A layer of hidden units above another: `W` (E, M, M below), `b` (E, M), `log_sd` (E, M)."""
 
-    W: jax.Array
-    b: jax.Array
-    log_sd: jax.Array
+    W: Float[jax.Array, "*E M B"]
+    b: Float[jax.Array, "*E M"]
+    log_sd: Float[jax.Array, "*E M"]
 
 
 @persistable("tggm.Params", "nongauss.tggm.params:Params")
@@ -47,12 +47,12 @@ class NetworkParams(NamedTuple):
     All on the scale of standardised inputs and targets.
     """
 
-    W0: jax.Array
-    b0: jax.Array
-    W1: jax.Array
-    b1: jax.Array
-    log_sd0: jax.Array
-    log_sd1: jax.Array
+    W0: Float[jax.Array, "*E M D"]
+    b0: Float[jax.Array, "*E M"]
+    W1: Float[jax.Array, "*E P H"]
+    b1: Float[jax.Array, "*E P"]
+    log_sd0: Float[jax.Array, "*E M"]
+    log_sd1: Float[jax.Array, "*E P"]
     deeper: tuple[HiddenLayer, ...] = ()
 
     @property

@@ -22,6 +22,7 @@ from nongauss.sparse_gp.likelihoods.masses import (
     ZeroInflatedPoisson,
     ZeroOneBeta,
 )
+from nongauss.sparse_gp.likelihoods.ordinal_spread import VaryingOrdinal
 from nongauss.sparse_gp.likelihoods.positive import Exponential, Gamma, LogNormal, Weibull
 from nongauss.sparse_gp.likelihoods.real import Gaussian, HeteroscedasticGaussian
 from nongauss.sparse_gp.likelihoods.share import Beta
@@ -57,6 +58,7 @@ __all__ = [
     "SquarePoisson",
     "StudentT",
     "Truncated",
+    "VaryingOrdinal",
     "Weibull",
     "ZeroInflatedNegativeBinomial",
     "ZeroInflatedPoisson",

@@ -84,7 +84,8 @@ class _AboveZero(Likelihood):
     def cdf(self, y: FloatArray, f: FloatArray, psi: FloatArray) -> FloatArray:
         """1 - P(Y > y | f) / (1 - p(0 | f))."""
         left = self.survival(np.maximum(y, 0.0), f, psi) * np.exp(-np.maximum(self.log_some(f, psi), -700.0))
-        return np.where(y >= 1.0, 1.0 - np.minimum(left, 1.0), 0.0)
+        out: FloatArray = np.where(y >= 1.0, 1.0 - np.minimum(left, 1.0), 0.0)
+        return out
 
     def conditional_moments(self, f: FloatArray, psi: FloatArray) -> tuple[FloatArray, FloatArray]:
         """mu / q and (s^2 + mu^2) / q - (mu / q)^2, q = 1 - p(0), mu and s^2 those of the law with zeros."""

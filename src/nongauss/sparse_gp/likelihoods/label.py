@@ -221,7 +221,7 @@ class Ordinal(_Logistic):
         cuts, number, m, v = self.cuts(psi), _numbers(y), mean[:, 0], variance[:, 0]
         value, by_m, by_v = np.zeros((3, len(y)))
         by_cuts = np.zeros((len(y), len(cuts)))
-        for sign, rows, cut in _sides(number, len(cuts)):
+        for sign, rows, cut in sides(number, len(cuts)):
             part, slope, curve = self.softplus(sign * (m[rows] - cuts[cut]), v[rows])
             value[rows] -= part
             by_m[rows] -= sign * slope
@@ -253,11 +253,16 @@ class Ordinal(_Logistic):
         at = self.cuts(psi) - mean[..., :1]
         spread = np.broadcast_to(variance[..., :1], at.shape)
         below, above = expected_sigmoid(at, spread), expected_sigmoid(-at, spread)
-        none = np.zeros((*at.shape[:-1], 1))
-        from_below = np.diff(np.concatenate([none, below, none + 1.0], axis=-1))
-        from_above = -np.diff(np.concatenate([none + 1.0, above, none], axis=-1))
-        is_low = np.concatenate([below < above, none > 0], axis=-1)
-        return _normalised(np.where(is_low, from_below, from_above))
+        return from_cumulative(below, above)
+
+
+def from_cumulative(below: FloatArray, above: FloatArray) -> FloatArray:
+    """Probabilities of classes (N, C) from P(y <= k) and P(y > k), each difference where both are small."""
+    none = np.zeros((*below.shape[:-1], 1))
+    from_below = np.diff(np.concatenate([none, below, none + 1.0], axis=-1))
+    from_above = -np.diff(np.concatenate([none + 1.0, above, none], axis=-1))
+    is_low = np.concatenate([below < above, none > 0], axis=-1)
+    return _normalised(np.where(is_low, from_below, from_above))
 
 
 def _numbers(y: FloatArray) -> IntArray:
@@ -265,7 +270,7 @@ def _numbers(y: FloatArray) -> IntArray:
     return y.astype(np.intp)
 
 
-def _sides(number: IntArray, n_cuts: int) -> Iterator[tuple[float, IntArray, IntArray]]:
+def sides(number: IntArray, n_cuts: int) -> Iterator[tuple[float, IntArray, IntArray]]:
     """(sign, rows, cut) of the terms -llp(sign * (f - cut)): of the cuts above y, then of those below."""
     above, below = np.flatnonzero(number < n_cuts), np.flatnonzero(number > 0)
     yield 1.0, above, number[above]
