@@ -10,7 +10,7 @@ from nongauss.rectangle.data import ColumnViews, learn_view, merge, read_columns
 from nongauss.rectangle.fit import ClusterTask, fit
 from nongauss.rectangle.objective import log_density
 from nongauss.rectangle.predict import soft_posterior
-from nongauss.rectangle.rules import NOTHING_STATED
+from nongauss.rectangle.stated import NOTHING_STATED
 
 
 def iris() -> ClusterTask:
