@@ -73,6 +73,8 @@ def _of_kind(rows: RectangleRows, kind: str, seed: int) -> Pieces:
         here = _climbed(rows, np.concatenate([_splits(rows, here), drawn]), kind)
         if here.score > best.score:
             best = here
+        if np.isinf(here.score):
+            break
         if K - len(best.mass) >= PATIENCE:
             break
     return best
@@ -103,12 +105,14 @@ def _climbed(rows: RectangleRows, share: Float[np.ndarray, "S K N"], kind: str) 
 def _price(rows: RectangleRows, K: int, kind: str) -> float:
     """Half the log of N for each weight, mean and probability of a level, one nat for each other parameter.
 
-    What parts pieces is where they are: their covariances pay for the error that they bring, no more (Akaike
-    1973), since pieces too many are joined again.
+    What parts pieces is where they are. Their covariances pay for their error, no more (Akaike 1973), since
+    pieces too many are joined again; but no piece may have as many parameters as rows.
     """
     P, N = rows.Y.shape[1], float(rows.weight.sum())
     spread = P * (P + 1) // 2 if kind == "full" else P
     places = P + sum(n - 1 for n in rows.Y_labels.n_levels)
+    if N / K <= spread + P:
+        return float("inf")
     return float(0.5 * np.log(N) * (K * places + K - 1) + K * spread)
 
 
@@ -147,7 +151,9 @@ def valleys(rows: RectangleRows, pieces: Pieces) -> Float[np.ndarray, "K K"]:
             np.exp(0.5 * pieces.structure.log_levels[0, :, start : start + n])
             for start, n in zip(rows.Y_labels.offsets, rows.Y_labels.n_levels, strict=True)
         ]
-        overlap: FloatArray = np.prod([r @ r.T for r in root], axis=0)
+        overlap = np.ones((K, K))
+        for r in root:
+            overlap *= r @ r.T
         return overlap
     out = np.ones((K, K))
     for i in range(K):
