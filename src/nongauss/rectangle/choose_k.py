@@ -32,7 +32,7 @@ from nongauss.rectangle.data import (
     n_distinct,
 )
 from nongauss.rectangle.fit import ClusterTask, fit
-from nongauss.rectangle.pieces import bend, find_pieces, valley_groups
+from nongauss.rectangle.pieces import find_pieces, valley_groups
 from nongauss.rectangle.predict import FittedRectangles
 
 MOST_CLUSTERS = 10
@@ -60,13 +60,13 @@ MOST_ROWS = 5000
 MOST_FOR_PIECES = 2000
 """Most rows in which valleys are sought."""
 
-BENT = 0.25
-"""Nats a row that pieces explain more than one Gaussian a group, above which groups are not divided."""
+SHAPED = 3
+"""Pieces a group, on the mean, above which pieces make the shape of groups, which are not divided further."""
 
 NULL_TABLES, NULL_STARTS = 2, 4
 """Tables without clusters that are compared with, and most starts of each fit to them."""
 
-VALLEY_NAMES = ("groups", "within", "between", "bent", "pieces")
+VALLEY_NAMES = ("groups", "within", "between", "pieces")
 """What is kept of the search for valleys."""
 
 
@@ -96,7 +96,7 @@ def choose(task: ClusterTask, recipe: RectangleRecipe, checkpoint: Checkpoint | 
     V = 1 if valleys is None else int(valleys["groups"])
     strict = valleys is not None and V == 1
     least = max(named, min(V, most))
-    if valleys is not None and V > 1 and (valleys["bent"] > BENT or not seen.rows.Y.shape[1]):
+    if valleys is not None and V > 1 and (valleys["pieces"] > SHAPED * V or not seen.rows.Y.shape[1]):
         return NumberChoice(least, {}, _why(least, {}, valleys))
     values: dict[int, float] = {}
     best = least
@@ -186,7 +186,7 @@ def _correlations(scores: FloatArray) -> FloatArray:
 
 
 def _valleys(task: ClusterTask, seed: int) -> dict[str, float]:
-    """Groups parted by valleys, the valleys within and between them, and how bent the groups are."""
+    """Groups parted by valleys, the valleys within and between them, and the pieces that they are of."""
     Y, Y_labels = _with_levels(task.rows)
     rows = RectangleRows(task.rows.X, task.rows.X_labels, Y, Y_labels, task.rows.weight)
     if len(rows) > MOST_FOR_PIECES:
@@ -194,7 +194,7 @@ def _valleys(task: ClusterTask, seed: int) -> dict[str, float]:
         rows = rows.take(np.sort(chosen))
     pieces = find_pieces(rows, seed)
     group, within, between = valley_groups(rows, pieces)
-    figures = (float(group.max() + 1), within, between, bend(rows, pieces, group), float(len(group)))
+    figures = (float(group.max() + 1), within, between, float(len(group)))
     return dict(zip(VALLEY_NAMES, figures, strict=True))
 
 

@@ -111,7 +111,7 @@ def _price(rows: RectangleRows, K: int, kind: str) -> float:
     P, N = rows.Y.shape[1], float(rows.weight.sum())
     spread = P * (P + 1) // 2 if kind == "full" else P
     places = P + sum(n - 1 for n in rows.Y_labels.n_levels)
-    if N / K <= spread + P:
+    if spread + P >= N / K:
         return float("inf")
     return float(0.5 * np.log(N) * (K * places + K - 1) + K * spread)
 
@@ -221,22 +221,3 @@ def valley_groups(rows: RectangleRows, pieces: Pieces) -> tuple[IntArray, float,
         else:
             between = max(between, value)
     return np.unique(group, return_inverse=True)[1].reshape(-1), within, between
-
-
-def bend(rows: RectangleRows, pieces: Pieces, group: IntArray) -> float:
-    """Nats a row that the pieces of groups explain more than one Gaussian a group, a nat for each parameter.
-
-    Much in a crescent, whose shape is in its pieces; little where two Gaussians lie side by side.
-    """
-    n_more, P = len(group) - int(group.max() + 1), rows.Y.shape[1]
-    if not P or not n_more:
-        return 0.0
-    share = np.array([pieces.share[group == g].sum(axis=0) for g in range(group.max() + 1)])
-    values = []
-    for own in (pieces.share, share):
-        structure = structure_around(rows, own[None], "full")
-        mass = own @ rows.weight / rows.weight.sum()
-        score = log_density(rows, structure, "full")[0][0] + np.log(mass)[:, None]
-        values.append(float(logsumexp(score, axis=0) @ rows.weight))
-    price = n_more * (P * (P + 3) // 2 + 1)
-    return float((values[0] - values[1] - price) / rows.weight.sum())
