@@ -76,7 +76,13 @@ def mixed_frame(n_rows: int = 60) -> tuple[pd.DataFrame, np.ndarray]:
 CATALOGUE = [
     Entry(
         "TGGMRegressor",
-        {"hidden_layer_sizes": (6,), "max_epochs": 15, "n_members": 2, "random_state": 0},
+        {
+            "hidden_layer_sizes": (6,),
+            "posterior": "moments",
+            "max_epochs": 15,
+            "n_members": 2,
+            "random_state": 0,
+        },
         diabetes_part,
         "max_epochs",
     ),

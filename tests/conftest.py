@@ -25,6 +25,10 @@ hypothesis.settings.register_profile("house", deadline=None, derandomize=True, d
 hypothesis.settings.load_profile("house")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--budget", type=float, default=60.0, help="seconds of `pytest -m fuzz`")
+
+
 def pytest_configure(config: pytest.Config) -> None:
     # Through the environment and before anything imports JAX, so that subprocesses get the same settings.
     for name, value in _SETTINGS.items():

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .rectangle.estimator import RectangleMixture
     from .sparse_gp.classifier import SparseGPClassifier, SparseGPOrdinalClassifier
     from .sparse_gp.estimator import SparseGPRegressor
+    from .sparse_gp.left_out import compare
     from .tggm.classifier import TGGMClassifier
     from .tggm.estimator import TGGMRegressor
 
@@ -42,6 +43,7 @@ __all__ = [
     "TGGMRegressor",
     "__version__",
     "cache_compiled",
+    "compare",
     "load",
     "metrics",
     "save",
@@ -62,6 +64,7 @@ _HOMES = {
     "TGGMClassifier": "nongauss.tggm.classifier",
     "TGGMRegressor": "nongauss.tggm.estimator",
     "cache_compiled": "nongauss.core.device",
+    "compare": "nongauss.sparse_gp.left_out",
     "load": "nongauss.estimator.persistence",
     "save": "nongauss.estimator.persistence",
 }

@@ -6,19 +6,23 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csr_array
 from scipy.stats import norm
 
 import nongauss
-from nongauss import AutoRegressor, SparseGPRegressor
-from nongauss.auto import forest
+from nongauss import AutoClassifier, AutoRegressor, SparseGPRegressor
+from nongauss.auto import forest, search
 from nongauss.auto.base import how_it_ended
 from nongauss.auto.candidates import FEWEST_CELLS, MOST_JUDGED, REGISTRY, candidates_for
+from nongauss.auto.censored import log_prob_between
+from nongauss.auto.clock import FROM_TRIAL, NO_TIME, SearchTime
+from nongauss.auto.figures import usable_mean
 from nongauss.auto.inputs import arcsinh_of_skewed
 from nongauss.auto.kinds import target_kind
-from nongauss.auto.regressor import _usable_mean
-from nongauss.auto.search import NO_TIME, Clock, Contender, _within_reach
+from nongauss.auto.search import Contender, _within_reach
 from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.predictive.combined import mixture
+from nongauss.predictive.mixture import standard_normal
 from nongauss.tables.frame import read_input
 
 
@@ -190,7 +194,7 @@ class Exploding:
 
 def test_a_mean_beyond_its_own_law_gives_way_to_the_median():
     with pytest.warns(NongaussWarning, match="In 1 of 3 rows"):
-        found = _usable_mean(Exploding(), 0.0, 5.0)
+        found = usable_mean(Exploding(), 0.0, 5.0)
     assert_array_equal(found, [2.0, 1.0, 9.0])
 
 
@@ -272,12 +276,139 @@ def test_what_was_weighed_is_told(fitted):
 
 def test_the_end_by_the_clock_is_told_without_words_of_epochs():
     late = [Contender("gp", why_out=NO_TIME), Contender("linear")]
-    said = how_it_ended(Clock(60.0), late)
+    said = how_it_ended(SearchTime(60.0), late)
     assert said == (
         "The time budget of 60 s is used; 1 of 2 candidates had no turn: raise `time_budget` for more."
     )
-    assert how_it_ended(Clock(60.0), late[1:]) == "All candidates were weighed."
-    assert how_it_ended(Clock(None, stopped=True), late).startswith("Stopped on request")
+    assert how_it_ended(SearchTime(60.0), late[1:]) == "All candidates were weighed."
+    assert how_it_ended(SearchTime(None, stopped=True), late).startswith("Stopped on request")
+
+
+def test_what_a_fit_will_take_is_told_by_its_trial_and_by_fits_done():
+    clock = SearchTime(100.0)
+    assert clock.expected(2.0, None, 1.0) == 0.0  # nothing is known
+    clock.took(1.0, 0.5, None, 1.0)
+    assert clock.expected(2.0, None, 1.0) == pytest.approx(1.0)
+    assert clock.expected(2.0, 0.5, 4.0) == pytest.approx(0.5 * FROM_TRIAL * 8.0)
+    clock.took(1.0, 8.0, 0.5, 4.0)  # twice what its trial took, for as many rows
+    assert clock.expected(2.0, 0.25, 4.0) == pytest.approx(4.0)
+    assert clock.has(80.0)
+    assert clock.for_fits == 90.0  # a tenth is for the end
+    clock.law, clock.n_laws, clock.figures = 10.0, 2, 15.0
+    assert (clock.for_all, clock.for_fits) == (85.0, 65.0)
+    clock.law = 40.0
+    assert clock.for_fits == 45.0  # two would take more than half
+    clock.law = 60.0
+    assert clock.for_fits == 85.0
+    clock.law, clock.begin = 10.0, clock.begin - 70.0
+    assert clock.is_over()
+    assert clock.has_for_a_law()
+    clock.begin -= 6.0
+    assert not clock.has_for_a_law()
+    assert not clock.is_late()
+    clock.begin -= 10.0
+    assert clock.is_late()
+
+
+@pytest.mark.parametrize("kind", ["numbers", "labels"])
+def test_a_search_that_is_stopped_in_its_screen_keeps_the_best_of_it(kind, monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, size=(90, 2))
+    y = np.sin(3.0 * X[:, 0]) + 0.1 * rng.normal(size=90)
+    monkeypatch.setattr(search, "SCREEN_ROWS", 60)
+    monkeypatch.setattr(search, "SCREEN_KEEPS", 1)
+    floors = 2 if kind == "numbers" else 1
+    stop = [lambda progress: progress.iteration > floors]
+    if kind == "numbers":
+        model = AutoRegressor(callbacks=stop, random_state=0)
+    else:
+        model, y = AutoClassifier(callbacks=stop, random_state=0), (y > 0).astype(int)
+    with pytest.warns(NongaussWarning, match="Stopped on request"):
+        model.fit(X, y)
+    board = model.leaderboard_.set_index("candidate")
+    best = "gp" if kind == "numbers" else "gp labels"
+    assert board["weight"].idxmax() == best
+    assert f"'{best}' was fitted hastily, to 60 rows" in model.why_
+    assert model.score(X, y) > 0.9
+
+
+def test_a_search_that_was_stopped_goes_on_from_its_file(tmp_path, monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, size=(60, 2))
+    y = np.sin(3.0 * X[:, 0]) + 0.1 * rng.normal(size=60)
+    names = ["constant", "linear", "gp", "gp laplace"]
+    alone = AutoRegressor(candidates=names, random_state=0).fit(X, y)
+    path, other = tmp_path / "search", tmp_path / "search.notes"
+    other.write_text("of a person")
+    stop = [lambda progress: progress.iteration == 3]
+    model = AutoRegressor(candidates=names, random_state=0, checkpoint=path, callbacks=stop)
+    with pytest.warns(NongaussWarning, match="Stopped on request"):
+        model.fit(X, y)
+    assert path.exists()
+    fits = []
+    plain = SparseGPRegressor.fit
+    monkeypatch.setattr(
+        SparseGPRegressor, "fit", lambda self, *a, **k: fits.append(self) or plain(self, *a, **k)
+    )
+    model.set_params(callbacks=None).fit(X, y)
+    assert [one.likelihood for one in fits] == ["laplace"]  # the others were read
+    assert_array_equal(model.predict(X), alone.predict(X))
+    assert model.weights_ == alone.weights_
+    assert list(tmp_path.iterdir()) == [other]
+
+
+def test_a_file_of_another_search_is_refused(tmp_path):
+    X, y = humps(40)
+    path = tmp_path / "search"
+    stop = [lambda progress: True]
+    model = AutoRegressor(candidates=["constant", "linear"], random_state=0, checkpoint=path, callbacks=stop)
+    with pytest.warns(NongaussWarning, match="Stopped on request"):
+        model.fit(X, y)
+    with pytest.raises(InputError, match="other data or parameters"):
+        model.set_params(callbacks=None).fit(X, y + 1.0)
+
+
+def test_a_sparse_table_is_the_table_with_its_zeros(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 4)) * (rng.random((60, 4)) < 0.4)
+    y = X @ [1.0, 2.0, 0.0, 0.0] + 0.1 * rng.normal(size=60)
+    dense = AutoRegressor(candidates=["linear"], random_state=0).fit(X, y)
+    sparse = AutoRegressor(candidates=["linear"], random_state=0).fit(csr_array(X), y)
+    assert_array_equal(sparse.predict(csr_array(X)), dense.predict(X))
+    monkeypatch.setattr("nongauss.auto.parts.MOST_DENSE", 100)
+    with pytest.raises(InputError, match="240 cells"):
+        sparse.predict(csr_array(X))
+
+
+def test_rows_of_which_only_limits_are_known_are_weighed_by_their_probability():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 1))
+    time = np.exp(1.0 + X[:, 0] + 0.3 * rng.normal(size=80))
+    end = np.exp(1.5)
+    y, over = np.minimum(time, end), (time > end).astype(int)
+    names = ["linear", "gp log_normal"]
+    model = AutoRegressor(candidates=names, random_state=0).fit(X, y, censoring=over)
+    upper = AutoRegressor(candidates=names, random_state=0).fit(X, y, y_upper=np.where(over, np.inf, y))
+    assert_allclose(upper.predict(X), model.predict(X))
+    alone = SparseGPRegressor("log_normal", random_state=0).fit(X, y, censoring=over)
+    assert max(model.weights_, key=model.weights_.get) == "gp log_normal"
+    new = np.array([[0.0], [1.5]])  # the mean of the true values, not of what was recorded
+    assert_allclose(model.predict(new), alone.predict(new), rtol=0.1)
+    assert model.predict(new)[1] > end
+    with pytest.raises(InputError, match="no censoring"):
+        AutoRegressor(candidates=["gp, two humps"]).fit(X, y, censoring=over)
+    with pytest.raises(InputError, match="not for counts"):
+        AutoRegressor(kind="count").fit(X, np.round(y), censoring=over)
+
+
+def test_what_is_known_of_a_row_is_as_probable_as_its_law_says():
+    law = standard_normal(6)
+    ends = np.array(
+        [[0.3, 0.3], [0.3, np.inf], [-np.inf, 0.3], [-1.0, 0.3], [40.0, np.inf], [-np.inf, np.inf]]
+    )
+    expected = [norm.logpdf(0.3), norm.logsf(0.3), norm.logcdf(0.3)]
+    expected += [np.log(norm.cdf(0.3) - norm.cdf(-1.0)), np.log(1e-300), 0.0]
+    assert_allclose(log_prob_between(law, ends), expected)
 
 
 def test_counts_have_an_exposure():

@@ -1,3 +1,9 @@
+import errno
+import os
+import signal
+import subprocess
+import sys
+
 import pytest
 
 from nongauss.core.errors import InputError
@@ -47,3 +53,37 @@ def test_missing_folder_and_folder_as_target_are_clear_errors(tmp_path):
         pass
     with pytest.raises(InputError, match="it is a folder"), atomic_path(tmp_path):
         pass
+
+
+def test_what_is_no_file_is_refused_by_name(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    for path in (tmp_path / "pipe", tmp_path / "loop", "/dev/null"):
+        with pytest.raises(InputError, match=os.path.basename(path)), atomic_path(path):
+            pass
+
+
+def test_a_full_disk_names_the_file_that_was_asked_for(tmp_path):
+    def fill(temporary):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with pytest.raises(OSError, match="No space left") as error, atomic_path(tmp_path / "x.csv") as temporary:
+        fill(temporary)
+    assert error.value.filename == os.fspath(tmp_path / "x.csv")
+
+
+def test_what_a_killed_process_left_is_swept_by_the_next_that_writes_the_file(tmp_path):
+    code = f"""if True:
+        import os, signal
+        from nongauss.core.files import atomic_path
+        with atomic_path({os.fspath(tmp_path / "x.csv")!r}) as temporary:
+            temporary.write_text("half")
+            os.kill(os.getpid(), signal.SIGKILL)
+    """
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == -signal.SIGKILL
+    (left,) = tmp_path.iterdir()
+    mine = tmp_path / left.name.replace(left.name.split("-")[2], str(os.getpid()))
+    mine.write_text("under way")
+    with atomic_path(tmp_path / "x.csv") as temporary:
+        temporary.write_text("whole")
+    assert sorted(tmp_path.iterdir()) == sorted([mine, tmp_path / "x.csv"])

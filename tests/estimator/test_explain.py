@@ -13,7 +13,8 @@ from scipy.sparse import csr_array
 import nongauss
 from catalogue import SUPERVISED, mixed_frame
 from nongauss.core.errors import InputError
-from nongauss.estimator.explain import explained
+from nongauss.estimator import shapley
+from nongauss.estimator.shapley import explained
 from nongauss.tables.frame import read_input
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -64,10 +65,12 @@ def test_all_sets_give_the_values_that_the_axioms_ask_for():
     assert_allclose(swapped.adds[:, [1, 0, 2, 3]], out.adds)  # columns in alike roles add alike
 
 
-def test_orders_sum_exactly_and_stay_within_their_stated_error():
-    def knotty(cells):
-        return np.exp(cells[:, 0] * cells[:, 1] / 2) * (1 + cells[:, 2]) + cells[:, 3] * cells[:, 0]
+def knotty(cells):
+    """Columns that act through one another."""
+    return np.exp(cells[:, 0] * cells[:, 1] / 2) * (1 + cells[:, 2]) + cells[:, 3] * cells[:, 0]
 
+
+def test_orders_sum_exactly_and_stay_within_their_stated_error():
     exact = found(knotty, X, BACKGROUND)
     z = []
     for seed in range(30):
@@ -77,6 +80,23 @@ def test_orders_sum_exactly_and_stay_within_their_stated_error():
     assert np.mean(np.abs(z) < 2.0) > 0.93
     assert np.abs(np.mean(z)) < 0.1
     assert 0.2 < np.std(z) < 1.1  # antithetic orders are better than they say
+
+
+def test_of_many_rows_each_is_compared_with_a_few_of_the_background(monkeypatch):
+    rows = np.random.default_rng(1).normal(size=(400, 4))
+    exact = found(knotty, rows, BACKGROUND)
+    monkeypatch.setattr(shapley, "MOST_PREDICTIONS", 100)
+    monkeypatch.setattr(shapley, "MOST_IN_ORDERS", 400 * 2 * 3 * 3)  # three draws a row
+    slope = np.array([1.0, -2.0, 0.5, 0.0])
+    terms = found(lambda cells: cells @ slope, rows, BACKGROUND)
+    assert "6 orders of 4 columns for each row, by 3 rows of background" in terms.method
+    assert_allclose(terms.adds[:, :, 0], slope * (rows - BACKGROUND.mean(axis=0)), atol=1e-9)
+    assert_allclose(terms.error, 0.0, atol=1e-9)
+    out = found(knotty, rows, BACKGROUND)
+    assert_allclose(out.adds.sum(axis=1) + out.base, out.prediction, atol=1e-9)
+    off = (out.adds - exact.adds)[:, :, 0]
+    assert np.abs(off.mean(axis=0) / (off.std(axis=0) / 20.0)).max() < 3.5  # no bias
+    assert 0.8 < np.sqrt(np.mean(off**2) / np.mean(out.error**2)) < 1.2
 
 
 def test_few_columns_are_exact_and_many_are_not_visited_in_all_sets():

@@ -3,6 +3,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
@@ -14,10 +15,10 @@ import numpy as np
 import pytest
 
 from nongauss.core.device import key_from_seed
-from nongauss.core.errors import InputError
+from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.core.records import leaves_of
 from nongauss.core.sealed import write_sealed
-from nongauss.optimise.checkpoint import Checkpoint, computed_once
+from nongauss.optimise.checkpoint import Checkpoint, SetAside, computed_once
 from nongauss.optimise.compiled import compiled
 from nongauss.optimise.course import Rule, Run, Snapshot, Status
 from nongauss.optimise.loop import open_checkpoint, run
@@ -37,9 +38,9 @@ def step(key, state, rows):
     walk, draw = jax.random.split(state["walk"])
     return {"x": x, "walk": walk}, {"bound": x.sum(), "draw": jax.random.normal(draw)}
 
-def fit(checkpoint):
+def fit(checkpoint, *callbacks):
     state = {"x": jnp.zeros(10), "walk": key_from_seed(5)}
-    watching, adapter = Run((), checkpoint, 1), compiled(step, None, air_seconds=0.02)
+    watching, adapter = Run(callbacks, checkpoint), compiled(step, None, air_seconds=0.02)
     return run(adapter, state, watching, Rule(4000), name="walk", key=key_from_seed(0))
 """
 
@@ -63,17 +64,19 @@ def stopped(path, fingerprint="a", size=3):
 @pytest.mark.gate
 def test_a_killed_fit_goes_on_to_the_same_bits(tmp_path):
     path = tmp_path / "fit.safetensors"
-    main = f"\nfit(Checkpoint({os.fspath(path)!r}, 'slow', every_seconds=0.0))"
-    process = subprocess.Popen([sys.executable, "-c", SLOW_FIT + main], stdout=subprocess.PIPE, text=True)
-    try:
-        while not path.exists():
-            assert process.stdout.readline(), "the fit ended before it was killed"
-        process.stdout.readline()
-        process.send_signal(signal.SIGKILL)
-        assert process.wait(timeout=60) == -signal.SIGKILL
-    finally:
-        process.kill()
-        process.stdout.close()
+    never_ends = f"""
+import time
+wait_late = lambda progress: progress.iteration > 3000 and time.sleep(600)
+fit(Checkpoint({os.fspath(path)!r}, 'slow', every_seconds=0.0), wait_late)
+"""
+    with subprocess.Popen([sys.executable, "-c", SLOW_FIT + never_ends]) as process:
+        try:
+            while not path.exists():
+                assert process.poll() is None, "the fit ended before it was killed"
+                time.sleep(0.01)
+        finally:
+            process.kill()
+    assert process.returncode == -signal.SIGKILL
     module = {}
     exec(SLOW_FIT, module)
     whole = module["fit"](None)
@@ -330,3 +333,20 @@ def test_a_fit_without_a_seed_of_its_own_goes_on_with_its_first(tmp_path):
 
 def print_me(x):
     """A function as a setting: its address is another in each process."""
+
+
+@pytest.mark.parametrize("spoil", ["foreign", "damaged"])
+def test_a_file_that_is_refused_is_set_aside_on_request(tmp_path, spoil):
+    path = tmp_path / "fit"
+    stopped(path, fingerprint="another")
+    before = path.read_bytes()
+    if spoil == "damaged":
+        before = before[:-9]
+        path.write_bytes(before)
+    with pytest.warns(NongaussWarning, match="set aside as 'fit.aside-1'"):
+        file = open_checkpoint(SetAside(path), 5, 5, np.zeros(1))[1]
+    assert computed_once(file, "work", lambda: 2.0, 0.0) == 2.0
+    file.write()
+    assert (tmp_path / "fit.aside-1").read_bytes() == before
+    file.end(Status.COMPLETED)
+    assert [each.name for each in tmp_path.iterdir()] == ["fit.aside-1"]

@@ -189,3 +189,14 @@ def test_an_objective_that_jumps_is_not_at_its_top():
         return value, np.array([1e6, 0.0]), value
 
     assert climb(jumps, (0.5, 0.0)).status is Status.STALLED
+
+
+def test_a_point_that_a_failed_line_search_passed_is_not_lost():
+    """The slope at the start is a thousand times too steep, so that no step suits a line search."""
+
+    def steep(x):
+        value, gradient, bound = hill(x)
+        return value, gradient * (1e3 if abs(x[0] + 1.2) < 1e-2 else 1.0), bound
+
+    result = climb(steep)
+    assert_allclose(result.state, [1, 1], atol=1e-2)

@@ -65,6 +65,12 @@ def paper() -> tuple[RectangleMixture, np.ndarray]:
     return RectangleMixture(3, preset="paper", slope=8.0, n_init=2, random_state=0).fit(X), X
 
 
+def test_the_papers_rule_is_kept_in_a_file(paper, tmp_path):
+    model, X = paper
+    save(model, tmp_path / "m")
+    assert_array_equal(load(tmp_path / "m").predict_proba(X), model.predict_proba(X))
+
+
 def test_the_papers_rule_is_the_soft_one(paper):
     """logit G by the definition of G, from the bounds that are printed and the slope that was given."""
     model, X = paper

@@ -8,7 +8,7 @@ from scipy.optimize import check_grad
 from scipy.stats import lognorm, norm
 
 from nongauss.report.censored import CensoredRegressor, _terms
-from nongauss.report.judgement import Part, judge
+from nongauss.report.judgement import JudgedRows, judge
 from nongauss.report.scoring import score
 
 
@@ -79,7 +79,7 @@ def test_rows_with_limits_are_scored_by_the_probability_between_them():
 
 def test_the_usual_models_know_of_censoring():
     X, y, censoring, _ = survival(400)
-    parts = [Part(X[r], y[r], {"censoring": censoring[r]}) for r in (slice(0, 250), slice(250, 400))]
+    parts = [JudgedRows(X[r], y[r], {"censoring": censoring[r]}) for r in (slice(0, 250), slice(250, 400))]
     found = judge(CensoredRegressor(), *parts)
     assert list(found.rivals) == ["mean of the target", "ridge regression"]
     np.testing.assert_allclose(found.rivals["ridge regression"].log_score, found.scores.log_score)

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import copy
 import re
 from html.parser import HTMLParser
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.decomposition import PCA
 from sklearn.linear_model import LogisticRegression
@@ -121,3 +123,17 @@ def test_report_of_features(tmp_path):
     assert "<td>spade, &lt;hose&gt;</td><td>4, 7</td>" in page
     assert "model.transform(new_rows)" in page
     assert "held out" not in page
+
+
+def test_a_report_says_what_was_weighed_and_why(fitted, tmp_path):
+    model, _, _ = fitted
+    chosen = copy.copy(model)
+    chosen.why_ = "Of 2 candidates 1 was judged."
+    board = {"candidate": ["gp", "tggm"], "log_density": [-1.25, np.nan], "standard_error": [0.1, np.nan]}
+    chosen.leaderboard_ = pd.DataFrame(board | {"weight": [1.0, 0.0], "why_left_out": ["", "no time <left>"]})
+    page = write_report(tmp_path / "r.html", title="t", estimator=chosen, frame_info=INFO).read_text("utf-8")
+    assert "<p>Of 2 candidates 1 was judged.</p>" in page
+    assert "<td>gp</td><td>-1.250</td><td>0.100</td><td>1.00</td><td></td>" in page
+    assert "<td>tggm</td><td></td><td></td><td></td><td>no time &lt;left&gt;</td>" in page
+    plain = write_report(tmp_path / "p.html", title="t", estimator=model, frame_info=INFO).read_text("utf-8")
+    assert "Choice by evidence" not in plain

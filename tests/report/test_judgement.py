@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.linear_model import LogisticRegression
 
 from nongauss.report import judgement
-from nongauss.report.judgement import Part, judge, masses, pooled, scored
+from nongauss.report.judgement import JudgedRows, judge, masses, pooled, scored
 from nongauss.report.leak import leaking_columns, too_good
 from nongauss.report.residual_law import AtomRows, LawRows, NegativeBinomialLaw
 from report.stand_in import StandIn, small_data
@@ -31,7 +31,7 @@ class Fixed(RegressorMixin, BaseEstimator):
 
 def halves(X, y):
     n = len(y) // 2
-    return Part(X[:n], y[:n]), Part(X[n:], y[n:])
+    return JudgedRows(X[:n], y[:n]), JudgedRows(X[n:], y[n:])
 
 
 def test_where_a_law_has_mass_the_usual_models_have_it_too():
@@ -95,7 +95,7 @@ def test_a_usual_model_that_fails_is_said_and_left_out(monkeypatch):
 
 def test_folds_are_pooled_in_their_order_and_their_classes_put_together():
     X, y = small_data(90)
-    whole = Part(X, np.array(["low", "mid", "high"])[np.digitize(y, [1.5, 4.0])])
+    whole = JudgedRows(X, np.array(["low", "mid", "high"])[np.digitize(y, [1.5, 4.0])])
     parts = np.array_split(np.arange(90), 3)
     folds = [
         judge(LogisticRegression(), whole.take(np.setdiff1d(np.arange(90), p)), whole.take(p)) for p in parts
@@ -104,7 +104,7 @@ def test_folds_are_pooled_in_their_order_and_their_classes_put_together():
     assert found.scores.y.tolist() == whole.y.tolist()
     np.testing.assert_allclose(np.sort(found.scores.log_score[:30]), np.sort(folds[0].scores.log_score))
     lone = scored(
-        LogisticRegression().fit(X[:60], np.where(y[:60] > 2, "a", "b")), Part(X[60:], np.full(30, "c"))
+        LogisticRegression().fit(X[:60], np.where(y[:60] > 2, "a", "b")), JudgedRows(X[60:], np.full(30, "c"))
     )
     assert lone.log_score.max() < -30  # a label that was no class
 

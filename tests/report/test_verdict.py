@@ -12,7 +12,7 @@ from scipy.stats import norm
 from nongauss.report import judgement
 from nongauss.report.baselines import MEAN, baselines
 from nongauss.report.evidence import Dependence
-from nongauss.report.judgement import Judgement, Part, judge, pooled
+from nongauss.report.judgement import JudgedRows, Judgement, judge, pooled
 from nongauss.report.scoring import LabelScores, NumberScores
 from nongauss.report.text import to_json
 from nongauss.report.verdict import Setting, no_verdict, verdict
@@ -59,7 +59,7 @@ def test_pure_noise_is_no_better_in_95_of_100_tables(monkeypatch):
     worths = Counter()
     for seed in range(100):
         rng = np.random.default_rng(seed)
-        whole = Part(rng.normal(size=(100, 4)), rng.normal(size=100))
+        whole = JudgedRows(rng.normal(size=(100, 4)), rng.normal(size=100))
         parts = np.array_split(rng.permutation(100), 2)
         folds = []
         for part in parts:
@@ -191,7 +191,7 @@ def test_record_is_json_and_nothing_known_says_how_to_know():
     nothing = no_verdict("No rows were held out.")
     assert (nothing.worth, nothing.calibrated) == ("unknown", None)
     assert "--test FILE" in nothing.lines[-1]
-    assert isinstance(judge(StandIn(), *[Part(np.ones((9, 1)), np.arange(9.0))] * 2), Judgement)
+    assert isinstance(judge(StandIn(), *[JudgedRows(np.ones((9, 1)), np.arange(9.0))] * 2), Judgement)
 
 
 @pytest.mark.parametrize(("slope", "worth"), [(1.0, "better"), (0.0, "no better")])
@@ -202,7 +202,7 @@ def test_claims_with_nine_zeros_in_ten_are_judged_by_what_is_known_of_them(slope
     y = np.where(rng.random(1500) < chance, np.exp(6 + slope * X[:, 1] + rng.normal(size=1500)), 0.0)
     assert 0.82 < np.mean(y == 0) < 0.95
     model = baselines(atoms=(0.0,))["ridge regression"]
-    found = judge(model, Part(X[:1000], y[:1000]), Part(X[1000:], y[1000:]))
+    found = judge(model, JudgedRows(X[:1000], y[:1000]), JudgedRows(X[1000:], y[1000:]))
     said = verdict(found.scores, found.rivals, setting(n_fitted=1000, constant=found.constant, lowest=0.0))
     assert (said.worth, said.calibrated) == (worth, True)
     assert said.sentences[1].startswith("No different from ridge regression")  # itself
@@ -215,7 +215,7 @@ def test_three_columns_of_thousands_that_were_not_found_are_said_so():
     y = X[:, [5, 700, 1500]] @ [2.0, -1.5, 1.0] + rng.normal(size=300)
 
     def said_of(columns, n_columns):
-        whole = Part(X[:, columns], y)
+        whole = JudgedRows(X[:, columns], y)
         model = baselines()["ridge regression"]
         found = judge(model, whole.take(np.arange(200)), whole.take(np.arange(200, 300)))
         return verdict(found.scores, found.rivals, setting(n_fitted=200, n_columns=n_columns))

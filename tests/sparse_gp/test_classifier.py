@@ -1,5 +1,7 @@
 """Labels: two, many, ordered; and inputs that break other libraries."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -128,3 +130,29 @@ def test_ordinal_by_pieces():
     exact = SparseGPOrdinalClassifier(**SMALL).fit(X, y)
     pieces = SparseGPOrdinalClassifier(**SMALL, expectation="piecewise").fit(X, y)
     assert_allclose(pieces.predict_proba(X), exact.predict_proba(X), atol=0.05)
+
+
+def test_probabilities_of_several_classes_are_as_bold_as_rows_left_out_bear():
+    """q of independent functions is timid: a power of the probabilities, from rows left out, mends it."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(160, 2))
+    y = (X[:, 0] > 0).astype(int) + 2 * (X[:, 1] > 0)
+    model = SparseGPClassifier(n_inducing=20, random_state=0).fit(X[:80], y[:80])
+    assert model.posterior_.likelihood.power > 1.2
+    own = np.arange(80), y[80:]
+    bold = np.log(model.predict_proba(X[80:])[own]).mean()
+    model.posteriors_ = tuple(
+        q._replace(likelihood=replace(q.likelihood, power=1.0)) for q in model.posteriors_
+    )
+    assert bold > np.log(model.predict_proba(X[80:])[own]).mean() + 0.03
+
+
+def test_grades_may_be_surer_in_some_rows_than_in_others():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1.0, 1.0, (160, 2))
+    noise = np.where(X[:, 1] > 0, 1.5, 0.1) * rng.logistic(size=160)
+    grades = np.digitize(3.0 * X[:, 0] + noise, [-1.5, 0.0, 1.5])
+    model = SparseGPOrdinalClassifier(spread="varying", n_inducing=8, tol=0.1, random_state=0).fit(X, grades)
+    most = model.predict_proba(np.array([[0.3, 0.8], [0.3, -0.8]])).max(axis=1)
+    assert most[1] > most[0] + 0.2
+    assert "spread matern52 variance" in model.kernel_params_

@@ -39,7 +39,7 @@ def test_gradient_of_the_bound_where_q_has_converged(monkeypatch, likelihood, da
 
 
 def test_a_fit_raises_the_bound_and_stops():
-    result, posterior = fit_model(model(), rows(60), np.array([np.log(0.1)]), recipe(8), 0, Run())
+    result, posterior, _ = fit_model(model(), rows(60), np.array([np.log(0.1)]), recipe(8), 0, Run())
     bounds = [row["bound"] for row in result.trace]
     assert result.status is Status.CONVERGED
     assert bounds[-1] > bounds[0]
@@ -47,7 +47,7 @@ def test_a_fit_raises_the_bound_and_stops():
 
 
 def test_a_callback_stops_it():
-    result, _ = fit_model(
+    result, *_ = fit_model(
         model(), rows(60), np.array([-2.0]), recipe(8), 0, Run((lambda p: p.iteration == 3,))
     )
     assert result.status is Status.STOPPED
@@ -59,6 +59,6 @@ def test_too_many_rows_are_sampled_for_the_hyper_parameters(monkeypatch):
     data = rows(60)
     assert len(learning_rows(data, 5).y) == 20
     assert learning_rows(data, 1) is data
-    result, posterior = fit_model(model(), data, np.array([-2.0]), recipe(5, 20), 0, Run())
+    result, posterior, _ = fit_model(model(), data, np.array([-2.0]), recipe(5, 20), 0, Run())
     assert np.isfinite(posterior.alpha).all()
     assert result.n_iter

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from nongauss.sparse_gp.data import GPRows
 from nongauss.sparse_gp.likelihoods import (
     Bernoulli,
     Gaussian,
@@ -13,9 +14,9 @@ from nongauss.sparse_gp.likelihoods import (
     StudentT,
 )
 from nongauss.sparse_gp.objective import bound_at
-from nongauss.sparse_gp.params import KernelBlocks, first_sites
-from nongauss.sparse_gp.updates import converge_q
-from sparse_gp.small import model, params, rows
+from nongauss.sparse_gp.params import GaussianSites, KernelBlocks, first_sites
+from nongauss.sparse_gp.updates import HyperObjective, converge_q
+from sparse_gp.small import differences, model, params, rows
 
 
 def labelled(n_classes):
@@ -81,3 +82,36 @@ def test_half_way_between_sites():
     sites = made(Gaussian(), data)[1]
     other = sites._replace(linear=sites.linear + 2.0)
     assert_allclose(sites.towards(other, 0.5).linear, sites.linear + 1.0)
+
+
+def smooth_rows(n=60, noise=1e-3):
+    """A smooth curve with hardly any noise: where every row is an inducing input K_zz is nearly singular."""
+    rng = np.random.default_rng(0)
+    X = np.sort(rng.uniform(-2, 2, (n, 2)), axis=0)
+    y = np.sin(1.5 * X[:, 0]) + noise * rng.standard_t(4, n)
+    return GPRows(X, y, np.ones(n), np.zeros(n))
+
+
+def test_q_of_a_heavy_tail_comes_to_the_same_rest_from_anywhere():
+    """Steps that follow the curvature at q alone overshot, and stuck tens of nats apart."""
+    likelihood, psi = Laplace(), [-6.0]
+    data = smooth_rows()
+    own = model(likelihood, offset=np.zeros(1))
+    blocks = KernelBlocks(own, params(own, psi, data.X), data)
+    first = first_sites(own, data, np.asarray(psi))
+    wild = np.exp(np.random.default_rng(1).normal(size=first.precision.shape))
+    starts = [first, GaussianSites(first.linear * wild, first.precision * wild)]
+    found = [converge_q(blocks, start, 1e-10, 300).bound for start in starts]
+    assert_allclose(found[0], found[1], atol=1e-2)
+
+
+def test_the_gradient_is_right_where_every_row_is_an_inducing_input():
+    """Sums over L^-1 K_zx lose no digits; those over K_zx left tenths of a nat of noise in the bound."""
+    data = smooth_rows(40)
+    own = model(Laplace(), offset=np.zeros(1))
+    at = params(own, [-5.0], data.X)
+    bound = HyperObjective(own, data, at, False, False)
+    for _ in range(60):
+        _, gradient, _ = bound(at.flat(False))
+    expected = differences(lambda flat: bound(flat)[0], at.flat(False), 1e-3)
+    assert_allclose(gradient, expected, rtol=2e-2, atol=0.05)

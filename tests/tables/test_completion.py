@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.linear_model import RidgeCV
 
 from nongauss.tables.completion import (
     MOST_CELLS,
@@ -17,6 +18,7 @@ from nongauss.tables.completion import (
     completed_rows,
     donor_columns,
 )
+from nongauss.tables.donor_law import PENALTIES, _ridge
 from nongauss.tables.learn import as_source, learn
 from nongauss.tables.source import Encode, Encoded, sample
 
@@ -206,3 +208,16 @@ def test_a_table_with_gaps_in_each_of_300_columns_is_completed():
     z, f = (given - given.mean(axis=0)) / given.std(axis=0), (others - others.mean()) / others.std()
     assert (z * f)[flags].mean() == pytest.approx((z * f)[~flags].mean(), abs=0.08)
     assert z[flags].var() == pytest.approx(1.0, abs=0.1)
+
+
+@pytest.mark.parametrize(("n", "p", "outputs"), [(60, 5, 1), (40, 30, 2), (25, 30, 1)])
+def test_the_ridge_regression_is_that_of_scikit_learn(n, p, outputs):
+    rng = np.random.default_rng(p)
+    Z = 3 + 10 * rng.normal(size=(n, p))
+    cells = Z[:, :2] @ rng.normal(size=(2, outputs)) + rng.normal(size=(n, outputs))
+    weight = rng.integers(1, 4, n).astype(float)
+    slope, level = _ridge(Z, cells, weight)
+    scale = Z.std(axis=0)
+    model = RidgeCV(PENALTIES).fit(Z / scale, cells, sample_weight=weight / weight.mean())
+    assert_allclose(slope, (model.coef_.reshape(outputs, p) / scale).T, rtol=1e-8, atol=1e-10)
+    assert_allclose(level, model.intercept_, rtol=1e-8, atol=1e-10)

@@ -12,7 +12,7 @@ from numpy.testing import assert_array_equal
 from encoding import encoder_of
 from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.tables.date_text import LOCAL, read_dates
-from nongauss.tables.kinds import decode
+from nongauss.tables.kinds import decode, kind_of
 
 DAY = dt.datetime(2024, 12, 31)
 AFTERNOON = dt.datetime(2024, 12, 31, 14, 5)
@@ -179,11 +179,42 @@ def test_times_of_day():
         np.testing.assert_allclose(decode("a", cells).values, [14 + 5 / 60, 0.5, np.nan], rtol=1e-15)
     table = pd.DataFrame({"at": ["14:05", "09:30"] * 20})
     encoder = encoder_of(table)
-    assert [code.name for code in encoder.columns] == ["at", "at (hour)"]
+    assert [code.name for code in encoder.columns] == ["at"]
     assert encoder.columns[0].shown(14 + 5 / 60) == "14:05"
     assert_array_equal(encoder.raw(pd.DataFrame({"at": ["2:05 PM"]}))[0].values, [14 + 5 / 60])
     with pytest.raises(InputError, match=r"'at' held times of day when .* but holds 'noon'"):
         encoder.raw(pd.DataFrame({"at": ["noon"]}))
+
+
+def test_times_over_half_a_day_stand_on_a_dial():
+    table = pd.DataFrame({"at": ["00:00", "06:00", "12:00", "23:59"] * 5})
+    encoder = encoder_of(table)
+    assert [code.name for code in encoder.columns] == ["at", "at (sine of the day)", "at (cosine of the day)"]
+    hours, sine, cosine = encoder.as_one_hot(table[:4]).T
+    assert_array_equal(hours[:3], [0, 6, 12])
+    assert_array_equal(np.abs(np.array([sine[:3], cosine[:3]])), [[0, 1, 0], [1, 0, 1]])
+    assert np.hypot(sine[3] - sine[0], cosine[3] - cosine[0]) < 0.005  # a minute apart
+    assert [code.shown(0.5) for code in encoder.columns] == ["00:30", "0.5", "0.5"]
+
+
+def test_a_model_of_the_hour_as_a_label_reads_times_still():
+    kind, column = kind_of("clock"), decode("at", pd.Series(["14:05", "00:30", None]))
+    hour = kind.flat(column, "hour", 0.0)
+    assert [hour.levels[code] for code in hour.codes[:2]] == ["14:00", "00:00"]
+    assert hour.codes[2] == -1
+
+
+def test_days_of_a_spreadsheet_are_dates_by_their_name():
+    days = pd.Series([45292, 45323.5, 45352])
+    found = decode("order_date", days)
+    assert found.kind == "date"
+    assert_array_equal(found.values, [19723, 19754.5, 19783])  # 2024-01-01, noon of 02-01, 03-01
+    assert decode("price", days).kind == "number"
+    table = pd.DataFrame({"date": np.tile(days, 10)})
+    encoder = encoder_of(table)
+    assert encoder.columns[0].shown(0.0) == "2024-01-01"
+    later = encoder.raw(pd.DataFrame({"date": [45293]}))[0].values
+    assert_array_equal(later, [1])
 
 
 def test_zones_by_name_and_times_without_marks():

@@ -16,13 +16,17 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from nongauss.auto.candidates import REGISTRY
+from nongauss.auto.clock import NO_TIME, SearchTime
 from nongauss.auto.forest_classes import ForestClasses
 from nongauss.auto.inputs import Arcsinh
+from nongauss.auto.kept import KeptSearch
 from nongauss.auto.local_law import LocalLaw
-from nongauss.auto.search import NO_TIME, Clock, Contender, Judge, Search, TrainingRows, mean_and_error
+from nongauss.auto.parts import all_cells
+from nongauss.auto.search import Contender, Judge, Search, TrainingRows, mean_and_error
 from nongauss.core.records import persistable
-from nongauss.estimator.base import TableEstimator
+from nongauss.estimator.base import CheckpointPath, NongaussEstimator, TableEstimator
 from nongauss.optimise.course import FitResult, Progress, Status, say
+from nongauss.optimise.loop import open_checkpoint
 from nongauss.predictive.distribution import FloatArray
 from nongauss.sparse_gp.data import with_a_column
 from nongauss.tables.encoder import TableEncoder
@@ -54,6 +58,10 @@ class Member(NamedTuple):
     share: float
 
 
+_ROUNDED = 1e-6
+"""What shares may miss of 1."""
+
+
 class Auto(TableEstimator):
     """Base of the automatic estimators. A subclass reads its target and judges what candidates say."""
 
@@ -61,6 +69,7 @@ class Auto(TableEstimator):
     candidates: Any
     calibrate: bool
     keep_columns: KeepColumns
+    checkpoint: CheckpointPath
     random_state: Any
     n_jobs: int | None
     _models: tuple[Any, ...]
@@ -68,6 +77,15 @@ class Auto(TableEstimator):
     leaderboard_: pd.DataFrame
     weights_: dict[str, float]
     why_: str
+
+    def check_loaded(self) -> None:
+        """Raises ValueError for members that are no models, and shares that do not sum to 1."""
+        places = {member.model for member in self._members}
+        is_model = [isinstance(model, NongaussEstimator) for model in self._models]
+        total = sum(member.share for member in self._members)
+        known = places and places <= set(range(-1, len(self._models))) and all(is_model)
+        if not known or not abs(total - 1.0) < _ROUNDED:
+            raise ValueError("members that are not those of the models, or whose shares do not sum to 1")
 
     def refit(self, X: Any, y: Any, sample_weight: Any = None, **beside: Any) -> Self:
         """A new estimator with this choice fitted to other rows, such as all rows after a part was judged.
@@ -78,8 +96,9 @@ class Auto(TableEstimator):
         """
         check_is_fitted(self)
         new: Self = clone(self)
+        clock = new._clock()
         read = new._read(X, y, sample_weight, beside)
-        search = new._search(read.rows, read.judge, new._key_seed(new.random_state))
+        search = new._search(read.rows, read.judge, clock)
         search.total, search.best = len(self._members), float(self.leaderboard_["log_density"].max())
         contenders: dict[str, Contender] = {}
         for member in self._members:
@@ -90,7 +109,7 @@ class Auto(TableEstimator):
         new._judged(list(contenders.values()), read)
         for member in self._members:
             if member.name not in contenders:
-                contenders[member.name] = new._shaped(member.name, contenders, search, read)
+                contenders[member.name] = new._shaped(member, contenders, search, read)
             contenders[member.name].share = member.share
         new._keep_members(list(contenders.values()), read.encoder, read.rows)
         for name in TOLD:
@@ -114,9 +133,9 @@ class Auto(TableEstimator):
 
     @abstractmethod
     def _shaped(
-        self, name: str, contenders: Mapping[str, Contender], search: Search, read: Reading
+        self, member: Member, contenders: Mapping[str, Contender], search: Search, read: Reading
     ) -> Contender:
-        """The contender of this name that is learned from the rows alone, or on another one."""
+        """The contender like this member, learned from the rows alone, or on another one."""
 
     @abstractmethod
     def _settle(self, contenders: Sequence[Contender], read: Reading, former: Any) -> None:
@@ -125,13 +144,26 @@ class Auto(TableEstimator):
         A refit takes the calibration of the `former` estimator, whose laws it has.
         """
 
-    def _search(self, rows: TrainingRows, judge: Judge, seed: int) -> Search:
-        """A search over these rows, whose clock has begun."""
-        budget = None if self.time_budget is None else float(self.time_budget)
+    def _search(self, rows: TrainingRows, judge: Judge, clock: SearchTime, *, keeps: bool = False) -> Search:
+        """A search over these rows; with `keeps`, what it does is kept in the file `checkpoint`, if any."""
         watchers: list[Callable[[Progress], Any]] = list(self.callbacks or ())
         if self.verbose:
             watchers.append(say)
-        return Search(rows, judge, seed, Clock(budget), watchers)
+        seed, kept = self._key_seed(self.random_state), None
+        if keeps:
+            arrays = (rows.X, rows.y, rows.weight, *rows.beside.values())
+            told = (self._settings_that_matter(), type(self).__name__)
+            seed, file = open_checkpoint(self.checkpoint, seed, self.random_state, arrays, *told)
+            kept = None if file is None else KeptSearch(file)
+        return Search(rows, judge, seed, clock, watchers, self._look_ahead, kept)
+
+    def _clock(self) -> SearchTime:
+        """A clock that begins now."""
+        return SearchTime(None if self.time_budget is None else float(self.time_budget))
+
+    @abstractmethod
+    def _look_ahead(self, contender: Contender, rows: TrainingRows, clock: SearchTime) -> None:
+        """Tell a clock what is to be expected after the fits, by timing parts of it on a fitted law."""
 
     def _keep_members(
         self, contenders: Sequence[Contender], encoder: TableEncoder, rows: TrainingRows
@@ -173,6 +205,8 @@ class Auto(TableEstimator):
             for i, (value, at) in enumerate(zip(best, seconds, strict=True))
         ]
         status = Status.STOPPED if search.clock.stopped else Status.COMPLETED
+        if search.kept is not None:
+            search.kept.end(status)
         self._record_fit(FitResult(None, trace, status, len(trace)))
         self.stop_reason_ = how_it_ended(search.clock, contenders)
 
@@ -213,7 +247,7 @@ class Auto(TableEstimator):
         """
         check_is_fitted(self)
         name = type(self).__name__
-        table = read_input(X, name)
+        table = read_input(all_cells(X, name), name)
         return self._encode(table), self._encoder.rows_kept(table, name)
 
     def _said(self, method: str, table: InputTable, **beside: Any) -> dict[tuple[int, bool], Any]:
@@ -232,12 +266,20 @@ class Auto(TableEstimator):
                     out[key] = getattr(self._models[member.model], method)(own, **beside)
         return out
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_members")
 
 
 class Reading(NamedTuple):
-    """A table as candidates take it; `kind` is that of its target, `classes` (C,) are those of labels."""
+    """A table as candidates take it; `kind` is that of its target, `classes` (C,) are those of labels.
+
+    `is_censored`: are of some rows only limits of the target known?
+    """
 
     rows: TrainingRows
     encoder: TableEncoder
@@ -245,6 +287,7 @@ class Reading(NamedTuple):
     kind: str
     is_constant: bool = False
     classes: Any = None
+    is_censored: bool = False
 
 
 def base_of(name: str) -> str:
@@ -252,7 +295,7 @@ def base_of(name: str) -> str:
     return "constant" if name == FOREST else name.removesuffix(LOCAL)
 
 
-def how_it_ended(clock: Clock, contenders: Sequence[Contender]) -> str:
+def how_it_ended(clock: SearchTime, contenders: Sequence[Contender]) -> str:
     """How a search ended, a sentence for a person."""
     if clock.stopped:
         return "Stopped on request (Ctrl-C or a callback); the best so far is kept."
@@ -329,6 +372,9 @@ def why(contenders: Sequence[Contender], search: Search) -> str:
         out += f"{chosen[0].name!r} alone predicts them best ({value:.3f} nats a row)."
     else:
         out += f"{shares} are mixed, which predicts them best ({value:.3f} nats a row)."
+    few = next((c for c in chosen if c.n_fitted), None)
+    if few is not None:
+        out += f" {few.name!r} was fitted hastily, to {few.n_fitted} rows, by which all were judged."
     others = [c for c in inside if c.share == 0.0]
     if others:
         following = max(others, key=lambda c: _mean_of(c, weight))

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+from jaxtyping import Float64
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import log_ndtr, logsumexp
@@ -48,9 +49,9 @@ SMALLEST = 1e-300
 class ScoreMixture(NamedTuple):
     """A mixture of K Gaussians that normal scores have: shares, means, sds, (K,) each."""
 
-    shares: FloatArray
-    means: FloatArray
-    sds: FloatArray
+    shares: Float64[np.ndarray, " K"]
+    means: Float64[np.ndarray, " K"]
+    sds: Float64[np.ndarray, " K"]
 
     def law(self, base: PredictiveDistribution) -> PredictiveDistribution:
         """The calibrated laws of rows whose laws are `base`."""
@@ -104,8 +105,8 @@ class LabelCalibration(NamedTuple):
     """A map of C probabilities: `form` "none", "temperature", "offsets" or "matrix"; A (C, C), b (C,)."""
 
     form: str
-    matrix: FloatArray
-    offset: FloatArray
+    matrix: Float64[np.ndarray, "C C"]
+    offset: Float64[np.ndarray, " C"]
 
     def __call__(self, probabilities: FloatArray) -> FloatArray:
         """Calibrated probabilities (N, C), rows summing to 1."""

@@ -83,7 +83,8 @@ class Candidate:
     cheap that it is always there? `arcsinh`: does it see strongly skewed columns through arcsinh?
     `alike`: of those that share this word, one model seen through several transforms, the screen keeps the
     best alone. `most_rows`: it is left out of larger tables; `fewest_rows`, `fewest_cells` (rows times
-    columns): of smaller ones.
+    columns): of smaller ones. `grows`: does it gain so much by rows that the screen of a large table, which
+    has few, says nothing against it? `takes_limits`: are `censoring` and `y_upper` for it?
     """
 
     name: str
@@ -101,6 +102,8 @@ class Candidate:
     most_rows: float = np.inf
     fewest_rows: int = 2
     fewest_cells: int = 0
+    grows: bool = False
+    takes_limits: bool = False
 
 
 class ClassShares(NamedTuple):
@@ -108,6 +111,12 @@ class ClassShares(NamedTuple):
 
     classes: Any
     probabilities: FloatArray
+
+    def __getitem__(self, rows: Any) -> Any:
+        """The probabilities of some of the rows, by a slice; by a number, as of any tuple."""
+        if isinstance(rows, slice):
+            return ClassShares(self.classes, self.probabilities[rows])
+        return tuple.__getitem__(self, rows)
 
     def of(self, classes: Any) -> FloatArray:
         """The probabilities of these classes, in their order; every one above 0, rows summing to 1."""
@@ -217,6 +226,21 @@ def _limited_law(model: Any, X: Any, y: FloatArray, weight: FloatArray) -> Any:
     return found(model, X, y, weight)
 
 
+def _gp_law(
+    model: Any,
+    X: Any,
+    y: FloatArray,
+    weight: FloatArray,
+    exposure: Any = None,
+    **limits: Any,
+) -> Any:
+    """See `left_out_law`; `limits` are those of the fit."""
+    from nongauss.sparse_gp.beside import interval_ends
+
+    ends = interval_ends(y, limits, model.posterior_.likelihood) if limits else None
+    return left_out_law(model, X, y if ends is None else ends, weight, exposure)
+
+
 def _tggm_law(model: Any, X: Any, y: FloatArray, weight: FloatArray) -> Any:
     from nongauss.tggm.left_out import left_out_law as found
 
@@ -265,6 +289,8 @@ LAWS: list[tuple[str, Sequence[str], dict[str, Any], float]] = [
         {"likelihood": "zero_inflated_negative_binomial"},
         2.0,
     ),
+    ("gp hurdle_negative_binomial", (COUNT,), {"likelihood": "hurdle_negative_binomial"}, 2.0),
+    ("gp poisson_square", (COUNT,), {"likelihood": "poisson_square"}, 1.0),
     ("gp discretised", (COUNT,), {"likelihood": "discretised"}, 2.0),
     ("gp discretised_student_t", (COUNT,), {"likelihood": "discretised_student_t"}, 2.0),
 ]
@@ -321,6 +347,7 @@ def _register_beside() -> None:
             most_rows=MOST_JUDGED,
             fewest_rows=FEWEST_MEMBERS,
             fewest_cells=FEWEST_CELLS,
+            grows=True,
         )
     )
 
@@ -338,8 +365,9 @@ def _register_gp(
     quick = _gp(**{**settings, **QUICK, **few})
     build = _gp(**settings)
     kept = frozenset(kinds)
+    more = {"takes_limits": kept <= set(DENSITIES), **more}
     register(
-        Candidate(name, kept, build, left_out_law, n_parameters, cost, quick=quick, resume=_resume_gp, **more)
+        Candidate(name, kept, build, _gp_law, n_parameters, cost, quick=quick, resume=_resume_gp, **more)
     )
 
 

@@ -10,15 +10,18 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from nongauss.auto.base import Auto, Reading, read_rows
+from nongauss.auto.base import Auto, Member, Reading, read_rows
 from nongauss.auto.calibration import LabelCalibration, fit_labels, no_calibration
 from nongauss.auto.candidates import GRADES, LABELS, MOST_JUDGED, ClassShares, candidates_for
+from nongauss.auto.clock import NO_TIME, SearchTime, seconds_of_trees
+from nongauss.auto.forest import N_TREES
 from nongauss.auto.forest_classes import fit_forest_classes
 from nongauss.auto.parts import in_memory
 from nongauss.auto.regressor import Budget, Jobs, Names
-from nongauss.auto.search import Contender, Search, TrainingRows, give_shares, mean_and_error
+from nongauss.auto.search import Contender, Search, TrainingRows, give_shares, mean_and_error, rows_judged
 from nongauss.estimator.base import (
     Callbacks,
+    CheckpointPath,
     Columns,
     ProbabilityClassifierMixin,
     RandomState,
@@ -37,6 +40,9 @@ FOREST = "forest labels"
 
 FEWEST_FOREST = 30
 """Rows from which a forest is grown."""
+
+FIGURES = 0.5
+"""Time of calibration and of the leaderboard's figures, in that of a forest."""
 
 
 class AutoClassifier(ProbabilityClassifierMixin, Auto):
@@ -60,7 +66,7 @@ class AutoClassifier(ProbabilityClassifierMixin, Auto):
     ordered : bool or "auto", default "auto"
         Whether the classes are grades, in order. "auto": if y is an ordered category, or its labels have an
         order that is known.
-    keep_columns, callbacks, random_state, n_jobs, verbose
+    keep_columns, callbacks, checkpoint, random_state, n_jobs, verbose
         See `AutoRegressor`.
 
     Attributes
@@ -111,6 +117,7 @@ class AutoClassifier(ProbabilityClassifierMixin, Auto):
         *,
         keep_columns: Columns = "auto",
         callbacks: Callbacks = None,
+        checkpoint: CheckpointPath = None,
         random_state: RandomState = None,
         n_jobs: Jobs = None,
         verbose: Verbosity = 0,
@@ -121,6 +128,7 @@ class AutoClassifier(ProbabilityClassifierMixin, Auto):
         self.ordered = ordered
         self.keep_columns = keep_columns
         self.callbacks = callbacks
+        self.checkpoint = checkpoint
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -131,14 +139,15 @@ class AutoClassifier(ProbabilityClassifierMixin, Auto):
         A row of weight 2 counts as the row twice, one of weight 0 is not there; the order of rows is
         irrelevant. Warns if the search was stopped. Raises ValueError.
         """
+        clock = self._clock()
         read = self._read(X, y, sample_weight, {})
         rows = read.rows
-        search = self._search(rows, read.judge, self._key_seed(self.random_state))
+        search = self._search(rows, read.judge, clock, keeps=True)
         chosen = candidates_for(read.kind, len(rows), rows.X.shape[1], self.candidates)
         contenders = search.run(chosen, screen=self.candidates == "auto")
         self._judged(contenders, read)
         if self.candidates == "auto":
-            contenders += self._forest(search, len(read.classes))
+            contenders += self._forest(search, rows_judged(contenders, rows), len(read.classes))
         give_shares(contenders, rows.weight)
         figures = {c.name: _figures(c.left_out, rows) for c in contenders if c.left_out is not None}
         self._keep(contenders, read.encoder, search, figures)
@@ -174,9 +183,9 @@ class AutoClassifier(ProbabilityClassifierMixin, Auto):
         self._calibration, self.calibration_, self.temperature_ = found, found.form, found.temperature
 
     def _shaped(
-        self, name: str, contenders: Mapping[str, Contender], search: Search, read: Reading
+        self, member: Member, contenders: Mapping[str, Contender], search: Search, read: Reading
     ) -> Contender:
-        (made,) = self._forest(search, len(read.classes))
+        (made,) = self._forest(search, read.rows.first(MOST_JUDGED), len(read.classes))
         return made
 
     @by_parts
@@ -212,17 +221,23 @@ class AutoClassifier(ProbabilityClassifierMixin, Auto):
         found = understand_target(labels)
         return found.kind is ColumnKind.GRADE and len(found.levels) > 2
 
-    def _forest(self, search: Search, n_classes: int) -> list[Contender]:
-        """The contender that is a forest, on as many rows as judge."""
-        rows = search.rows.first(MOST_JUDGED)
+    def _forest(self, search: Search, rows: TrainingRows, n_classes: int) -> list[Contender]:
+        """The contender that is a forest, on the rows that judge."""
         made = Contender(FOREST)
         if len(rows) < FEWEST_FOREST:
             made.why_out = f"needs {FEWEST_FOREST} distinct rows"
-        elif not search.clock.has_time_for(1.0, reserve=0.05):
-            made.why_out = "no time left for it"
+        elif not search.clock.has_for_a_law():
+            made.why_out = NO_TIME
         else:
             search.timed(made, partial(self._grow, made, rows, search.seed, n_classes))
         return [made]
+
+    def _look_ahead(self, contender: Contender, rows: TrainingRows, clock: SearchTime) -> None:
+        few, n_classes = rows.first(MOST_JUDGED), len(contender.left_out.classes)
+        grow = partial(fit_forest_classes, few.X, few.y, n_classes, few.weight, 0, self.n_jobs)
+        fixed, each = seconds_of_trees(grow)
+        clock.law, clock.n_laws = fixed + N_TREES * each, 1
+        clock.figures = FIGURES * clock.law
 
     def _grow(self, made: Contender, rows: TrainingRows, seed: int, n_classes: int) -> None:
         """Give a contender a forest's law of the classes."""

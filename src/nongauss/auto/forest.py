@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from jaxtyping import Float, Float64, Int
 from scipy.sparse import csr_array
 
 from nongauss.core.records import persistable
@@ -32,26 +33,46 @@ class LeafForest(NamedTuple):
     `member[start[k]:start[k + 1]]`, training rows by number, and `share` their shares of it.
     """
 
-    root: IntArray
-    feature: IntArray
-    threshold: FloatArray
-    left: IntArray
-    right: IntArray
-    start: npt.NDArray[np.int64]
-    member: IntArray
-    share: npt.NDArray[np.float32]
+    root: Int[np.ndarray, " T"]
+    feature: Int[np.ndarray, " K"]
+    threshold: Float64[np.ndarray, " K"]
+    left: Int[np.ndarray, " K"]
+    right: Int[np.ndarray, " K"]
+    start: Int[np.ndarray, " K+1"]
+    member: Int[np.ndarray, " S"]
+    share: Float[np.ndarray, " S"]
     n_rows: int
+
+    def check_fields(self) -> None:
+        """Raises ValueError for numbers of nodes or rows that are not there; children come after parents."""
+        node = np.arange(len(self.feature))
+        inner = self.feature >= 0
+        children = np.stack([self.left, self.right])[:, inner]
+        fits = len(node) and ((self.root >= 0) & (self.root < len(node))).all()
+        fits = fits and ((children > node[inner]) & (children < len(node))).all()
+        fits = (
+            fits
+            and self.start[0] == 0
+            and self.start[-1] == len(self.member)
+            and (np.diff(self.start) >= 0).all()
+        )
+        if not fits or ((self.member < 0) | (self.member >= self.n_rows)).any():
+            raise ValueError("trees with nodes or rows that are not there")
 
     def leaves(self, X: FloatArray) -> IntArray:
         """The leaf of each row X (N, D) in each tree: (N, T) node numbers."""
         cells = np.asarray(X, np.float32)  # as scikit-learn's trees have it
-        at = np.tile(self.root, (len(cells), 1))
-        row = np.arange(len(cells))[:, None]
-        while (inner := self.feature[at] >= 0).any():
-            column = np.maximum(self.feature[at], 0)
-            goes_left = cells[row, column] <= self.threshold[at]
-            at = np.where(inner, np.where(goes_left, self.left[at], self.right[at]), at)
-        return at
+        at = np.tile(self.root, len(cells))
+        row = np.repeat(np.arange(len(cells)), len(self.root))
+        under_way = np.arange(len(at))
+        while len(under_way):
+            node = at[under_way]
+            column = self.feature[node]
+            inner = column >= 0
+            under_way, node, column = under_way[inner], node[inner], column[inner]
+            goes_left = cells[row[under_way], column] <= self.threshold[node]
+            at[under_way] = np.where(goes_left, self.left[node], self.right[node])
+        return at.reshape(len(cells), -1)
 
     def weights(self, X: FloatArray) -> csr_array:
         """The weight of each training row at each row X (N, D): sparse (N, n_rows), rows sum to 1."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from jaxtyping import Float64, Int
 from scipy.sparse import csr_array
 
 from nongauss.auto.forest import LeafForest, grow
@@ -28,8 +29,8 @@ class ForestClasses(NamedTuple):
     """The forest, the class number of each training row (N,), the classes' shares (C,), and a."""
 
     forest: LeafForest
-    codes: np.ndarray[Any, np.dtype[np.int32]]
-    shares: FloatArray
+    codes: Int[np.ndarray, " N"]
+    shares: Float64[np.ndarray, " C"]
     smoothing: float
 
     def probabilities(self, X: FloatArray) -> FloatArray:
@@ -43,7 +44,13 @@ class ForestClasses(NamedTuple):
 
 
 def fit_forest_classes(
-    X: FloatArray, codes: FloatArray, n_classes: int, weight: FloatArray, seed: int, n_jobs: int | None = None
+    X: FloatArray,
+    codes: FloatArray,
+    n_classes: int,
+    weight: FloatArray,
+    seed: int,
+    n_jobs: int | None = None,
+    n_trees: int | None = None,
 ) -> tuple[ForestClasses, FloatArray]:
     """The forest of rows X (N, D) with class numbers (N,), and the rows' probabilities without them."""
     own = codes.astype(np.int32)
@@ -51,7 +58,7 @@ def fit_forest_classes(
     shares = (weight @ is_class + 0.5) / (weight.sum() + 0.5 * n_classes)
     best: tuple[float, ForestClasses, FloatArray] | None = None
     for leaf in LEAVES:
-        forest, W = grow(X, is_class, weight, leaf, seed, n_jobs, "sqrt")
+        forest, W = grow(X, is_class, weight, leaf, seed, n_jobs, "sqrt", n_trees)
         plain = _shares_of(W, own, n_classes)
         for smoothing in SHARES:
             found = ForestClasses(forest, own, shares, smoothing)

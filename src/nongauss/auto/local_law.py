@@ -20,11 +20,12 @@ from itertools import product
 from typing import NamedTuple, TypeGuard
 
 import numpy as np
+from jaxtyping import Float64
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.special import ndtr, ndtri
 
-from nongauss.auto.forest import LeafForest, grow
+from nongauss.auto.forest import N_TREES, LeafForest, grow
 from nongauss.core.records import persistable
 from nongauss.predictive.distribution import FloatArray, PredictiveDistribution
 from nongauss.predictive.mixture import (
@@ -39,7 +40,7 @@ from nongauss.predictive.scores import reach_of, score_interval
 LEAVES = (3, 10, 30)
 """Fewest rows of a leaf that are tried."""
 
-MANY_ROWS, TRIAL_TREES = 1_000, 40
+MANY_ROWS, TRIAL_TREES = 300, 40
 """Rows from which the size of leaves is chosen by a forest of so few trees: the choice is the same, and the
 price a half."""
 
@@ -66,15 +67,17 @@ class LocalLaw(NamedTuple):
     """The forest, the scores z (N,) and what was chosen for them.
 
     `is_relative`: is the band `band` times the spread of the scores about the row? `base_share`: a.
-    `with_base`: does the forest look at mean and deviation of the base beside the columns?
+    `with_base`: does the forest look at mean and deviation of the base beside the columns? `leaf`: fewest
+    rows of a leaf; None in files of older versions.
     """
 
     forest: LeafForest
-    scores: FloatArray
+    scores: Float64[np.ndarray, " N"]
     band: float
     is_relative: bool
     base_share: float
     with_base: bool
+    leaf: int | None = None
 
     def law(self, X: FloatArray, base: PredictiveDistribution) -> PredictiveDistribution:
         """The law of y at encoded rows X (N, D) whose base law is `base`."""
@@ -109,10 +112,13 @@ def fit_local(
     *,
     with_base: bool = True,
     n_jobs: int | None = None,
+    n_trees: int | None = None,
+    leaf: int | None = None,
 ) -> LocalFit:
     """The local law on a base: encoded rows X (N, D) and the base's law of each row without it.
 
-    `with_base` False: a constant base, which gives the forest's own conditional law of y.
+    `with_base` False: a constant base, which gives the forest's own conditional law of y. `n_trees`:
+    `forest.N_TREES` by default. `leaf`: the fewest rows of a leaf where these need not be chosen.
     """
     mean, sd = left_out.mean, left_out.std
     seen = _seen(left_out, y, seed)
@@ -120,18 +126,25 @@ def fit_local(
     inputs = _inputs(X, _like_inputs(X, mean), _like_inputs(X, sd), with_base)
     targets = np.column_stack([near, np.abs(near)])
 
-    def fitted(leaf: int, n_trees: int | None = None) -> LocalFit:
+    def fitted(leaf: int, n_trees: int | None = n_trees) -> LocalFit:
         forest, W = grow(inputs, targets, weight, leaf, seed, n_jobs, n_trees=n_trees)
         density, (band, is_relative, share) = _chosen(W, seen, weight)
         log_density = seen.log_rest + np.log(np.maximum(density, SMALLEST))
         value = float(weight @ log_density / weight.sum())
-        local = LocalLaw(forest, seen.score, band, is_relative, share, with_base)
+        local = LocalLaw(forest, seen.score, band, is_relative, share, with_base, leaf)
         return LocalFit(local, local._mixed(W, left_out), log_density, value)
 
+    if leaf is not None:
+        return fitted(leaf)
     leaves = [leaf for leaf in LEAVES if 2 * leaf <= len(y)] or LEAVES[:1]
     if len(y) >= MANY_ROWS:
         return fitted(max(leaves, key=lambda leaf: fitted(leaf, TRIAL_TREES).value))
     return max((fitted(leaf) for leaf in leaves), key=lambda fit: fit.value)
+
+
+def n_trees_grown(n_rows: int) -> int:
+    """How many trees `fit_local` grows, those by which the leaf is chosen and those of the law."""
+    return N_TREES + len(LEAVES) * TRIAL_TREES if n_rows >= MANY_ROWS else len(LEAVES) * N_TREES
 
 
 class _Seen(NamedTuple):

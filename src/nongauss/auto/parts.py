@@ -1,12 +1,14 @@
-"""A table in parts as candidates take it: a sample of its rows in memory."""
+"""Tables that candidates do not take as they come: of one in parts a sample, of a sparse one all cells."""
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 
 from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.tables.frame import InputTable
@@ -15,6 +17,27 @@ from nongauss.tables.source import Encode, Part, sample_table
 
 MOST_SAMPLED = 10_000
 """Rows that are read of a table in parts."""
+
+
+MOST_DENSE = 20_000_000
+"""Cells of a sparse table up to which zeros are written out: 160 MB."""
+
+
+def all_cells(X: Any, name: str) -> Any:
+    """A sparse table with its zeros written out, since most candidates look at all cells; others as they are.
+
+    Raises InputError where these are too many.
+    """
+    if not issparse(X):
+        return X
+    n_cells = math.prod(X.shape)
+    if n_cells > MOST_DENSE:
+        raise InputError(
+            f"X is sparse and has {n_cells:,} cells, of which {name} would write out the zeros; it takes up "
+            f"to {MOST_DENSE:,}: give fewer columns or rows, or fit a family that takes sparse tables, as "
+            "TGGMClassifier."
+        )
+    return X.toarray()
 
 
 def in_memory(X: Any, y: Any, weight: Any, beside: Mapping[str, Any], name: str) -> tuple[Any, Part]:
@@ -26,7 +49,7 @@ def in_memory(X: Any, y: Any, weight: Any, beside: Mapping[str, Any], name: str)
     given = {word: values for word, values in beside.items() if values is not None}
     if is_parted(X):
         X, y, weight, given = _sampled(X, y, weight, given, name)
-    source = as_source(X, y, weight, estimator_name=name, **given)
+    source = as_source(all_cells(X, name), y, weight, estimator_name=name, **given)
     (part,) = source.each(_itself)
     return source, part
 

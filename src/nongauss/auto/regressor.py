@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, Self
 import numpy as np
 from sklearn.base import RegressorMixin
 
-from nongauss.auto.base import FOREST, LOCAL, Auto, Reading, base_of, read_rows
+from nongauss.auto.base import FOREST, LOCAL, Auto, Member, Reading, base_of, read_rows
 from nongauss.auto.calibration import ScoreMixture, fit_scores
 from nongauss.auto.candidates import (
     COUNT,
@@ -21,14 +21,18 @@ from nongauss.auto.candidates import (
     Candidate,
     candidates_for,
 )
+from nongauss.auto.censored import censored_kind, ends_of, log_prob_between, that_take_limits
+from nongauss.auto.clock import NO_TIME, SearchTime, seconds_of_trees
+from nongauss.auto.figures import figures_of, no_figures, usable_mean
 from nongauss.auto.kinds import said_kind, target_kind
 from nongauss.auto.limits import Limits, limits_of, no_limits
-from nongauss.auto.local_law import LocalLaw, fit_local
+from nongauss.auto.local_law import LEAVES, LocalLaw, fit_local, n_trees_grown
 from nongauss.auto.parts import in_memory
-from nongauss.auto.search import Contender, Search, TrainingRows, give_shares
+from nongauss.auto.search import Contender, Search, TrainingRows, give_shares, rows_judged
 from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.estimator.base import (
     Callbacks,
+    CheckpointPath,
     Columns,
     DistributionRegressorMixin,
     Interval,
@@ -39,7 +43,6 @@ from nongauss.estimator.base import (
 from nongauss.estimator.by_parts import by_parts
 from nongauss.estimator.conformal import scored
 from nongauss.estimator.gaps import labelled_as
-from nongauss.metrics import crps
 from nongauss.predictive.combined import mixture
 from nongauss.predictive.distribution import FloatArray, PredictiveDistribution
 from nongauss.tables.learn import learn
@@ -48,8 +51,8 @@ from nongauss.tables.target import target_of, validate_target
 FEWEST_LOCAL = 30
 """Rows from which a local law can be learned."""
 
-MOST_CRPS = 200
-"""Rows, a random sample, whose continuous ranked probability score stands in the leaderboard."""
+MOST_BASES, FIGURES = 3, 0.5
+"""Laws that get a local one at most; time of calibration and of the leaderboard's figures, in that of one."""
 
 Budget = Annotated[float | None, Interval(numbers.Real, 0, None, closed="neither"), None]
 Names = Annotated[str | Sequence[str], "array-like", str]
@@ -83,6 +86,10 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
         Of a table with more columns than rows, which are looked at: see `SparseGPRegressor`.
     callbacks : list of callables, default None
         Each is given a `Progress` after each candidate; one that returns True ends the search.
+    checkpoint : path, default None
+        File in which fits that are done are kept, and the state of the one under way beside it: a search that
+        was stopped or killed goes on from there when `fit` is called again on the same data. It is removed
+        at the end.
     random_state : int, RandomState, Generator or None, default None
     n_jobs : int or None, default None
         Processes that grow a forest, as in scikit-learn.
@@ -92,7 +99,7 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
     ----------
     leaderboard_ : DataFrame
         One row a candidate: log density of rows left out (nats a row) with its standard error, CRPS of at
-        most 200 of them, coverage of the 90 % interval, weight, seconds, and why it was left out.
+        most 50 of them, coverage of the 90 % interval, weight, seconds, and why it was left out.
     weights_ : dict
         The share of each law in the mixture that predicts.
     why_ : str
@@ -140,6 +147,7 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
         *,
         keep_columns: Columns = "auto",
         callbacks: Callbacks = None,
+        checkpoint: CheckpointPath = None,
         random_state: RandomState = None,
         n_jobs: Jobs = None,
         verbose: Verbosity = 0,
@@ -150,29 +158,49 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
         self.kind = kind
         self.keep_columns = keep_columns
         self.callbacks = callbacks
+        self.checkpoint = checkpoint
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, exposure: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        exposure: Any = None,
+        censoring: Any = None,
+        y_upper: Any = None,
+    ) -> Self:
         """Fit to a table X (N, D) in memory and targets y (N,).
 
         A row of weight 2 counts as the row twice, one of weight 0 is not there; the order of rows is
-        irrelevant. `exposure` (N,), for counts: the time, area or number at risk behind each count. Warns if
-        the target is constant or the search was stopped. Raises ValueError.
+        irrelevant. `exposure` (N,), for counts: the time, area or number at risk behind each count.
+
+        Rows of which y is a limit: `censoring` (N,) is 1 where the true value is above y, -1 where it is
+        below, 0 where y is known; or `y_upper` (N,): the true value is between y and that, `inf` where
+        nothing limits it. Predictions are of the true value; only Gaussian processes are weighed then, by
+        the probability of what is known of each row, and there are neither local laws nor a calibration.
+
+        Warns if the target is constant or the search was stopped. Raises ValueError.
         """
-        read = self._read(X, y, sample_weight, {"exposure": exposure})
+        clock = self._clock()
+        beside = {"exposure": exposure, "censoring": censoring, "y_upper": y_upper}
+        read = self._read(X, y, sample_weight, beside)
         rows = read.rows
         chosen = candidates_for(read.kind, len(rows), rows.X.shape[1], self.candidates)
         if read.is_constant:
             chosen = _only_constant(chosen)
-        search = self._search(rows, read.judge, self._key_seed(self.random_state))
+        if read.is_censored:
+            chosen = that_take_limits(chosen, self.candidates)
+        search = self._search(rows, read.judge, clock, keeps=True)
         contenders = search.run(chosen, screen=self.candidates == "auto")
         self._judged(contenders, read)
-        if self.calibrate and not read.is_constant:
+        if self.calibrate and not (read.is_constant or read.is_censored):
             contenders += self._local_laws(contenders, search)
         give_shares(contenders, rows.weight)
-        figures = {c.name: _figures(c.left_out, rows) for c in contenders if c.left_out is not None}
+        of = no_figures if read.is_censored or search.clock.is_late() else figures_of
+        figures = {c.name: of(c.left_out, rows) for c in contenders if c.left_out is not None}
         self._keep(contenders, read.encoder, search, figures)
         self.why_ += self._limits.why()
         self._settle(contenders, read, None)
@@ -189,13 +217,18 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
             raise InputError(f"y has {Y.shape[1]} outputs, {name} takes one; fit one model for each.")
         scaler = learned.target.scaler()
         scaled = scaler.transform(Y)[:, 0]
+        censored = ends_of(Y[:, 0], part.beside) is not None
         kept = {word: np.asarray(values, np.float64) for word, values in part.beside.items()}
         encoder = self._screened(learned, source, Y[:, 0], labels=False)
         rows = read_rows(part, encoder, Y[:, 0], Y[:, 0], scaled, name, kept)
-        kind = COUNT if kept else self._kind_of(rows.y)
-        self._limits = limits_of(rows.y, rows.weight) if kind in (REAL, POSITIVE) else no_limits()
+        kind = COUNT if "exposure" in kept else self._kind_of(rows.y)
+        if censored:
+            kind = censored_kind(kind, rows.y, self.kind != "auto")
+        limited = kind in (REAL, POSITIVE) and not censored
+        self._limits = limits_of(rows.y, rows.weight) if limited else no_limits()
         judge = partial(_log_prob, self._limits)
-        return Reading(rows, encoder, judge, kind, bool(scaler.constant[0]))
+        is_constant = bool(scaler.constant[0]) and not censored
+        return Reading(rows, encoder, judge, kind, is_constant, is_censored=censored)
 
     def _as_judged(self, left_out: Any, read: Reading) -> PredictiveDistribution:
         law: PredictiveDistribution = self._limits.law(left_out)
@@ -222,7 +255,7 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
         the median is given and warned of.
         """
         law = self.predict_distribution(X, exposure)
-        mean = _usable_mean(law, *self._range)
+        mean = usable_mean(law, *self._range)
         return (mean, law.std) if return_std else mean
 
     def predict_distribution(self, X: Any, exposure: Any = None) -> PredictiveDistribution:
@@ -243,27 +276,32 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
     def _settle(self, contenders: Sequence[Contender], read: Reading, former: Any) -> None:
         whole, rows = _left_out(contenders), read.rows
         judged = rows.first(len(whole))
+        self._range = (float(rows.y.min()), float(rows.y.max()))
+        self.target_kind_ = read.kind if former is None else former.target_kind_
+        if read.is_censored:
+            self._calibration = self._conformal_scores = None
+            return
         if former is not None:
             self._calibration = former._calibration
         else:
             self._calibration = fit_scores(whole, judged.y, judged.weight) if self.calibrate else None
         whole = whole if self._calibration is None else self._calibration.law(whole)
         self._conformal_scores = scored(whole, judged.y, weight=judged.weight, held_out=False)
-        self._range = (float(rows.y.min()), float(rows.y.max()))
-        self.target_kind_ = read.kind if former is None else former.target_kind_
 
     def _shaped(
-        self, name: str, contenders: Mapping[str, Contender], search: Search, read: Reading
+        self, member: Member, contenders: Mapping[str, Contender], search: Search, read: Reading
     ) -> Contender:
+        name = member.name
         base = contenders[base_of(name)]
         made = Contender(name, base.candidate, change=base.change, base=base.name)
         rows = search.rows.first(MOST_JUDGED)
-        search.timed(made, partial(self._add_local, made, base, rows, search.seed, name != FOREST))
+        leaf = member.local.leaf if isinstance(member.local, LocalLaw) else None
+        search.timed(made, partial(self._add_local, made, base, rows, search.seed, name != FOREST, leaf))
         return made
 
     def _local_laws(self, contenders: Sequence[Contender], search: Search) -> list[Contender]:
         """Contenders whose shape is the local law of another's residuals."""
-        rows = search.rows.first(MOST_JUDGED)
+        rows = rows_judged(contenders, search.rows)
         if len(rows) < FEWEST_LOCAL:
             return []
         out = []
@@ -271,18 +309,34 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
             name = base.name + LOCAL if with_base else FOREST
             made = Contender(name, base.candidate, change=base.change, base=base.name)
             out.append(made)
-            if not search.clock.has_time_for(1.0, reserve=0.05):
-                made.why_out = "no time left for it"
+            if not search.clock.has_for_a_law():
+                made.why_out = NO_TIME
                 continue
             search.timed(made, partial(self._add_local, made, base, rows, search.seed, with_base))
         return out
 
+    def _look_ahead(self, contender: Contender, rows: TrainingRows, clock: SearchTime) -> None:
+        few = rows.first(MOST_JUDGED)
+        if not self.calibrate or len(few) < FEWEST_LOCAL or ends_of(few.y, few.beside) is not None:
+            return
+        how: dict[str, Any] = {"n_jobs": self.n_jobs, "leaf": LEAVES[0]}
+        grow = partial(fit_local, few.X, contender.left_out, few.y, few.weight, 0, **how)
+        fixed, each = seconds_of_trees(lambda n_trees: grow(n_trees=n_trees))
+        clock.law = (len(LEAVES) + 1) * fixed + n_trees_grown(len(few)) * each
+        clock.n_laws, clock.figures = MOST_BASES, FIGURES * clock.law
+
     def _add_local(
-        self, made: Contender, base: Contender, rows: TrainingRows, seed: int, with_base: bool
+        self,
+        made: Contender,
+        base: Contender,
+        rows: TrainingRows,
+        seed: int,
+        with_base: bool,
+        leaf: int | None = None,
     ) -> None:
-        """Give a contender the local law of another's residuals."""
-        left_out, y, weight = base.left_out, rows.y, rows.weight
-        found = fit_local(rows.X, left_out, y, weight, seed, with_base=with_base, n_jobs=self.n_jobs)
+        """Give a contender the local law of another's residuals; see `fit_local` for `leaf`."""
+        left_out, y, weight, how = base.left_out, rows.y, rows.weight, {"with_base": with_base, "leaf": leaf}
+        found = fit_local(rows.X, left_out, y, weight, seed, n_jobs=self.n_jobs, **how)  # type: ignore[arg-type]
         flattery = base.candidate.n_parameters(base.model) / weight.sum()  # type: ignore[union-attr]
         made.local, made.left_out = found.local, found.left_out
         made.log_density = found.log_density - flattery
@@ -307,8 +361,9 @@ def _only_constant(chosen: Sequence[Candidate]) -> list[Candidate]:
 
 
 def _log_prob(limits: Limits, law: PredictiveDistribution, rows: TrainingRows) -> FloatArray:
-    """Log density of each row's target under its law, log probability at a limit: (N,)."""
-    return limits.law(law).log_prob(rows.y)
+    """Log density of each row's target under its law, log probability at or between limits: (N,)."""
+    ends = ends_of(rows.y, rows.beside)
+    return limits.law(law).log_prob(rows.y) if ends is None else log_prob_between(law, ends)
 
 
 def _bases(contenders: Sequence[Contender], rows: TrainingRows) -> list[tuple[Contender, bool]]:
@@ -325,41 +380,6 @@ def _bases(contenders: Sequence[Contender], rows: TrainingRows) -> list[tuple[Co
     bases = best[: len({c.name for c in best})]
     constant = [c for c in contenders if c.is_in and c.name == "constant"]
     return [*((c, True) for c in bases), *((c, False) for c in constant)]
-
-
-def _figures(law: PredictiveDistribution, rows: TrainingRows) -> dict[str, float]:
-    """CRPS of the first `MOST_CRPS` rows, and the share of rows within the central 90 %."""
-    y, weight = rows.y[: len(law)], rows.weight[: len(law)]
-    first = slice(MOST_CRPS)
-    inside = scored(law, y).scores <= 0.45
-    return {
-        "crps": crps(y[first], law[first], sample_weight=weight[first]),
-        "coverage": float(np.average(inside, weights=weight)),
-    }
-
-
-def _usable_mean(law: PredictiveDistribution, low: float, high: float) -> FloatArray:
-    """The mean of each row; the median where the mean says nothing of the row.
-
-    That is where it lies farther from all training targets than these from one another, and beyond all but a
-    hundredth of its own law: a mean that rests on what is next to impossible.
-    """
-    mean = law.mean
-    reach = high - low
-    far = ~((mean >= low - reach) & (mean <= high + reach))
-    if not far.any():
-        return mean
-    inner = law.quantile([0.01, 0.5, 0.99])
-    far &= ~((mean >= inner[:, 0]) & (mean <= inner[:, 2]))
-    if far.any():
-        warnings.warn(
-            f"In {int(far.sum())} of {len(mean)} rows the mean lies beyond 98 % of its own law and far from "
-            "all training targets; the median is given there: read these rows' intervals instead.",
-            NongaussWarning,
-            stacklevel=3,
-        )
-    out: FloatArray = np.where(far, inner[:, 1], mean)
-    return out
 
 
 __all__ = ["AutoRegressor"]

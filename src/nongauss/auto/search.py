@@ -6,7 +6,6 @@ the order that it gives; Ctrl-C and the end of the time budget keep what there i
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +14,9 @@ from typing import Any
 import numpy as np
 
 from nongauss.auto.candidates import LARGE, MOST_JUDGED, Candidate
+from nongauss.auto.clock import FIT_ENDS, NO_TIME, WORTH_A_START, SearchTime
 from nongauss.auto.inputs import Arcsinh, arcsinh_of_skewed
+from nongauss.auto.kept import Done, KeptSearch
 from nongauss.auto.stacking import stacked
 from nongauss.core.errors import InputError
 from nongauss.optimise.course import Progress, Status
@@ -29,14 +30,11 @@ REACH, SCREEN_KEEPS, SCREEN_KEEPS_OF_LARGE = 0.1, 3, 2
 """Nats a row behind the best, beyond two standard errors, from which a candidate is out of reach; and how
 many are kept at most, also of tables of `LARGE` rows and more."""
 
-RESERVE = 0.25
-"""Share of the time budget that is kept for what comes after the fits."""
-
-NO_TIME = "no time left for it"
-"""Why a candidate is out that the time budget left none for."""
+STOPPED = "stopped (Ctrl-C)"
+"""Why a candidate is out whose fit was under way when the search was stopped."""
 
 SCREEN_LEAVES = 0.7
-"""Share of the time budget from which on the screen takes no more."""
+"""Share of the time for fits from which on the screen takes no more."""
 
 FAILED = (InputError, ArithmeticError, np.linalg.LinAlgError, ValueError)
 """What a candidate may fail with without ending the search; which one and why is in the leaderboard."""
@@ -76,7 +74,8 @@ class Contender:
     """A candidate on its way: what was fitted, what it says of rows without them, or why it is out.
 
     `left_out`: its laws of the judged rows, or probabilities (N, C); `log_density` (N,) of these, less what
-    its hyper-parameters flatter; `local` a local law on it, `base` the name of the contender it stands on.
+    its hyper-parameters flatter; `local` a local law on it, `base` the name of the contender it stands on;
+    `n_fitted` the number of rows it was fitted to, where these are not all.
     """
 
     name: str
@@ -90,6 +89,7 @@ class Contender:
     local: Any = None
     base: str = ""
     share: float = 0.0
+    n_fitted: int = 0
 
     @property
     def is_in(self) -> bool:
@@ -97,56 +97,34 @@ class Contender:
         return self.log_density is not None
 
 
-@dataclass
-class Clock:
-    """The time of a search: its budget in seconds, what costs have come to, and whether it is to stop."""
-
-    budget: float | None
-    begin: float = field(default_factory=time.monotonic)
-    stopped: bool = False
-    spent: float = 0.0
-    cost: float = 0.0
-
-    @property
-    def seconds(self) -> float:
-        """Since the beginning."""
-        return time.monotonic() - self.begin
-
-    def is_over(self, reserve: float = RESERVE) -> bool:
-        """Was it stopped, or is the budget, less a reserve, used up?"""
-        if self.budget is not None and self.seconds > (1.0 - reserve) * self.budget:
-            return True
-        return self.stopped
-
-    def has_time_for(self, cost: float, reserve: float = RESERVE) -> bool:
-        """Is there time for a fit of this cost, going by what a unit of cost has taken so far?"""
-        if self.is_over(reserve):
-            return False
-        if self.budget is None or not self.cost:
-            return True
-        return self.seconds + cost * self.spent / self.cost <= (1.0 - reserve) * self.budget
-
-    def took(self, cost: float, seconds: float) -> None:
-        """A fit of this cost took so long."""
-        self.cost, self.spent = self.cost + cost, self.spent + seconds
-
-
 Judge = Callable[[Any, TrainingRows], FloatArray]
 Watcher = Callable[[Progress], Any]
 
 
+def nothing_follows(contender: Contender, rows: TrainingRows, clock: SearchTime) -> None:
+    """Of a search after whose fits nothing takes time."""
+
+
 @dataclass
 class Search:
-    """What fits candidates to rows and keeps the time. `judge(left_out, rows)` gives log densities (N,)."""
+    """What fits candidates to rows and keeps the time. `judge(left_out, rows)` gives log densities (N,).
+
+    `look_ahead(contender, rows, clock)` tells the clock what comes after the fits, by the first fitted one.
+    `kept`: the file in which what is done is kept, if any.
+    """
 
     rows: TrainingRows
     judge: Judge
     seed: int
-    clock: Clock
+    clock: SearchTime
     watchers: Sequence[Watcher] = ()
+    look_ahead: Callable[[Contender, TrainingRows, SearchTime], None] = nothing_follows
+    kept: KeptSearch | None = None
     done: int = 0
     total: int = 1
     best: float = -np.inf
+    has_rival: bool = False
+    trials: dict[str, Contender] = field(default_factory=dict)
 
     def run(self, candidates: Sequence[Candidate], screen: bool = True) -> list[Contender]:
         """Every candidate, fitted and judged or with the reason why not; one at least is in.
@@ -155,8 +133,8 @@ class Search:
         """
         changes = arcsinh_of_skewed(self.rows.table) if any(c.arcsinh for c in candidates) else None
         out = [Contender(c.name, c, change=changes if c.arcsinh else None) for c in candidates]
-        for contender, candidate in zip(out, candidates, strict=True):
-            if candidate.arcsinh and changes is None:
+        for contender in out:
+            if _of(contender).arcsinh and changes is None:
                 contender.why_out = "no column is strongly skewed"
         open_ = [c for c in out if not c.why_out]
         floors = [c for c in open_ if _of(c).is_floor]  # next to no cost: so there is a model at once
@@ -165,9 +143,15 @@ class Search:
         most = keeps if screen else len(rivals)
         self.total = len(floors) + len(rivals) + (most if len(rivals) > most else 0)
         for contender in floors:
+            self._fit(contender, any(other.is_in for other in floors))
+        fitted = [c for c in floors if c.is_in]
+        if self.clock.budget is not None and fitted and not self.clock.is_over():
+            self.look_ahead(fitted[0], self.rows, self.clock)
+        chosen = rivals if len(rivals) <= most else self._screened(rivals, most)
+        for contender in chosen:
             self._fit(contender, any(other.is_in for other in out))
-        for contender in rivals if len(rivals) <= most else self._screened(rivals, most):
-            self._fit(contender, any(other.is_in for other in out))
+        if not any(contender.is_in for contender in rivals):
+            self._adopt(chosen, fitted)
         if not any(contender.is_in for contender in out):
             reasons = "; ".join(f"{c.name}: {c.why_out}" for c in out)
             raise InputError(f"No candidate could be fitted to this table ({reasons}).")
@@ -175,34 +159,59 @@ class Search:
 
     def _screened(self, rivals: list[Contender], most: int) -> list[Contender]:
         """The rivals worth a fit to all rows, `most` of them, the best first. Others get the reason why."""
+        grown = [c for c in rivals if _of(c).grows and len(self.rows) >= LARGE]
+        rivals = [c for c in rivals if c not in grown]
         small = self.rows.first(SCREEN_ROWS if len(self.rows) <= SCREEN_LARGE else SCREEN_ROWS_OF_LARGE)
-        trials: dict[str, Contender] = {}
+        longest = 0.0
         for contender in rivals:
-            if self.clock.is_over(SCREEN_LEAVES) and (trials or self.best > -np.inf):
+            late = self.clock.is_over(SCREEN_LEAVES) or not self.clock.has(longest)
+            if late and (self.trials or self.best > -np.inf):
                 contender.why_out = self._no_time()
                 continue
             trial = Contender(contender.name, contender.candidate, change=contender.change)
-            trial.model, trial.left_out, trial.log_density, trial.why_out = self._attempt(trial, small, True)
+            self._try(trial, small, is_screen=True)
+            longest = max(longest, trial.seconds)
             if trial.is_in:
-                trials[contender.name] = trial
+                self.trials[contender.name] = trial
             else:
                 contender.why_out = trial.why_out
             self.done += 1
             self.tell()
-        return _within_reach(rivals, trials, small.weight, most)
+        return [*_within_reach(rivals, self.trials, small.weight, most), *grown]
+
+    def _adopt(self, chosen: Sequence[Contender], floors: Sequence[Contender]) -> None:
+        """Where the search ended before a rival was fitted to all rows: the best of the screen.
+
+        It was fitted hastily to a few of the rows, by which all are judged then.
+        """
+        best = next((c for c in chosen if c.name in self.trials), None)
+        if best is None or not (self.clock.stopped or best.why_out == NO_TIME):
+            return
+        trial = self.trials[best.name]
+        best.model, best.left_out, best.log_density = trial.model, trial.left_out, trial.log_density
+        assert trial.log_density is not None
+        best.seconds, best.n_fitted, best.why_out = trial.seconds, len(trial.log_density), ""
+        for floor in floors:
+            assert floor.log_density is not None
+            floor.left_out = floor.left_out[: best.n_fitted]
+            floor.log_density = floor.log_density[: best.n_fitted]
 
     def _fit(self, contender: Contender, has_other: bool) -> None:
-        candidate = _of(contender)
-        if has_other and not self.clock.has_time_for(candidate.cost):
+        """Fit a contender to all rows, if there is time."""
+        candidate, trial = _of(contender), self.trials.get(contender.name)
+        known = rows = None
+        if trial is not None and trial.log_density is not None:
+            known, rows = trial.seconds, len(self.rows) / len(trial.log_density)
+        expected = self.clock.expected(candidate.cost, known, rows or 1.0)
+        needed = expected if self.has_rival else WORTH_A_START * expected
+        if has_other and not self.clock.has(needed):
             contender.why_out = self._no_time()
             return
-        begin = time.monotonic()
-        found = self._attempt(contender, self.rows)
-        contender.model, contender.left_out, contender.log_density, contender.why_out = found
-        contender.seconds = time.monotonic() - begin
-        self.clock.took(candidate.cost, contender.seconds)
+        self._try(contender, self.rows)
+        self.clock.took(candidate.cost, contender.seconds, known, rows or 1.0)
         self.done += 1
         if contender.log_density is not None:
+            self.has_rival |= not candidate.is_floor
             judged = self.rows.weight[: len(contender.log_density)]
             self.best = max(self.best, float(np.average(contender.log_density, weights=judged)))
         self.tell()
@@ -212,8 +221,7 @@ class Search:
 
         Raises InputError where it cannot be fitted.
         """
-        found = self._attempt(contender, self.rows, former=former)
-        contender.model, contender.left_out, contender.log_density, contender.why_out = found
+        self._try(contender, self.rows, former=former)
         if contender.model is None:
             raise InputError(f"{contender.name!r} could not be fitted again: {contender.why_out}.")
         self.done += 1
@@ -231,8 +239,9 @@ class Search:
             work()
         except KeyboardInterrupt:
             self.clock.stopped = True
-            contender.why_out = "stopped (Ctrl-C)"
+            contender.why_out = STOPPED
         contender.seconds = self.clock.seconds - begin
+        self.clock.law = max(self.clock.law, contender.seconds)
         self.done += 1
         self.total = max(self.total, self.done)
         self.tell()
@@ -244,39 +253,64 @@ class Search:
         if any(said):
             self.clock.stopped = True
 
-    def _attempt(
+    def _try(
         self, contender: Contender, rows: TrainingRows, is_screen: bool = False, former: Any = None
-    ) -> tuple[Any, Any, FloatArray | None, str]:
-        """The fitted model, what it says of rows without them, log densities, and why there are none."""
-        candidate = _of(contender)
-        build = candidate.quick if is_screen and candidate.quick is not None else candidate.build
+    ) -> None:
+        """Fit a contender to rows, or read what a file has of that, and judge it; or note why it is out."""
+        begin, step = self.clock.seconds, f"{'trial of ' if is_screen else ''}{contender.name}"
+        build = _of(contender).quick if is_screen else None
+        model = (build or _of(contender).build)(self.seed, len(rows))
+        found = None if self.kept is None else self.kept.done(step)
         try:
-            model = build(self.seed, len(rows)).set_params(callbacks=[self._is_enough])
-            if former is not None and candidate.resume is not None:
-                candidate.resume(model, former)
-            table = rows.table if contender.change is None else contender.change(rows.table)
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                model.fit(table, rows.target, sample_weight=rows.weight, **rows.beside)
-                judged = rows.first(MOST_JUDGED)
-                own = table.take(np.arange(len(judged))) if len(judged) < len(rows) else table
-                left_out = candidate.left_out(model, own, judged.target, judged.weight, **judged.beside)
-                log_density = self.judge(left_out, judged)
-            model.set_params(callbacks=None)
+            if found is None:
+                self._fit_model(model, contender, rows, step, former)
+            else:
+                self.clock.earlier += found.seconds
+                model, contender.why_out = found.model, found.why_out
+            if model is not None:
+                self._judge(model, contender, rows)
         except KeyboardInterrupt:
             self.clock.stopped = True
-            return None, None, None, "stopped (Ctrl-C)"
+            contender.why_out = STOPPED
         except FAILED as error:
-            return None, None, None, f"cannot be fitted: {error}"
-        if model.stop_reason_ == Status.STOPPED.value and not self.clock.is_over():
-            self.clock.stopped = True  # Ctrl-C within its fit, of which the last state is kept
-        if not np.isfinite(log_density).any():
-            return None, None, None, "its density is nowhere a number"
-        flattery = candidate.n_parameters(model) / float(rows.weight.sum())
-        return model, left_out, log_density - flattery, ""
+            contender.why_out = f"cannot be fitted: {error}"
+        contender.seconds = self.clock.seconds - begin
+        if self.kept is not None and found is None and not self.clock.stopped:
+            self.kept.keep(step, Done(contender.model, contender.why_out, contender.seconds))
 
-    def _is_enough(self, progress: Progress) -> bool:
-        return self.clock.is_over(0.5 * RESERVE)
+    def _fit_model(
+        self, model: Any, contender: Contender, rows: TrainingRows, step: str, former: Any
+    ) -> None:
+        """Fit a model to rows, no longer than the clock allows; a fit that was cut short keeps its state."""
+        candidate, share = _of(contender), SCREEN_LEAVES if step.startswith("trial") else FIT_ENDS
+        model.set_params(callbacks=[lambda progress: self.clock.is_over(share)])
+        keeps = self.kept is not None and "checkpoint" in model.get_params(deep=False)
+        if self.kept is not None and keeps:
+            model.set_params(checkpoint=self.kept.path_of(step))
+        if former is not None and candidate.resume is not None:
+            candidate.resume(model, former)
+        table = rows.table if contender.change is None else contender.change(rows.table)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model.fit(table, rows.target, sample_weight=rows.weight, **rows.beside)
+        model.set_params(callbacks=None, **({"checkpoint": None} if keeps else {}))
+        if model.stop_reason_ == Status.STOPPED.value and not self.clock.is_over(share):
+            self.clock.stopped = True  # Ctrl-C within its fit, of which the last state is kept
+
+    def _judge(self, model: Any, contender: Contender, rows: TrainingRows) -> None:
+        """Give a contender its fitted model, what that says of rows without them, and the log densities."""
+        candidate, judged = _of(contender), rows.first(MOST_JUDGED)
+        table = judged.table if contender.change is None else contender.change(judged.table)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            left_out = candidate.left_out(model, table, judged.target, judged.weight, **judged.beside)
+            log_density = self.judge(left_out, judged)
+        if not np.isfinite(log_density).any():
+            contender.why_out = "its density is nowhere a number"
+            return
+        flattery = candidate.n_parameters(model) / float(rows.weight.sum())
+        contender.model, contender.left_out = model, left_out
+        contender.log_density = log_density - flattery
 
 
 def _of(contender: Contender) -> Candidate:
@@ -309,6 +343,11 @@ def _within_reach(
         else:
             contender.why_out = f"{behind:.3g} nats a row behind {order[0].name!r} on {len(weight)} rows"
     return kept
+
+
+def rows_judged(contenders: Sequence[Contender], rows: TrainingRows) -> TrainingRows:
+    """The rows by which contenders that are in were judged."""
+    return rows.first(min(len(c.log_density) for c in contenders if c.log_density is not None))
 
 
 def mean_and_error(values: FloatArray, weight: FloatArray) -> tuple[float, float]:

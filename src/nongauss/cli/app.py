@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from functools import partial
 from typing import Annotated, Any
 
 import typer
@@ -114,6 +115,7 @@ def predict(
     keep: options.Keep = None,
     coverage: options.Coverage = None,
     quantiles: options.Quantiles = None,
+    raw: options.Raw = False,
     force: options.Force = False,
     talk: options.Talk,
 ) -> None:
@@ -127,7 +129,7 @@ def predict(
         what = wanted(id_, *map(options.listed, (keep, coverage, quantiles)))
         here.step(f"predicting the rows of {data.name}")
         is_past_memory = out_of_core.is_past_memory(data, out)
-        predict_all = out_of_core.predict_parts if is_past_memory else predict_table
+        predict_all = out_of_core.predict_parts if is_past_memory else partial(predict_table, raw=raw)
         n_rows = predict_all(load(model), data, out, what)
         here.finish({"rows": n_rows, "out": out}, lambda: f"Wrote {n_rows} predictions to {out}.")
 
@@ -162,6 +164,7 @@ def impute(
     draws: options.Draws = 0,
     model: options.Imputer = "auto",
     seed: options.Seed = 0,
+    raw: options.Raw = False,
     force: options.Force = False,
     talk: options.Talk,
 ) -> None:
@@ -171,7 +174,7 @@ def impute(
 
         paths = {f"--out ({path.name})": path for path in paths_of(out, draws)}
         check_outputs(options.Outputs(paths, force), [data])
-        filled = impute_table(data, out, draws, model, seed, here.step)
+        filled = impute_table(data, out, draws, model, seed, here.step, raw)
         here.finish(filled.record(), filled.text)
 
 

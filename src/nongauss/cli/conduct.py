@@ -18,6 +18,8 @@ from typer.core import TyperGroup
 from nongauss.cli.options import Outputs
 from nongauss.cli.progress import Silent, display, of_fit
 from nongauss.core.errors import InputError
+from nongauss.core.files import PLACED
+from nongauss.core.printable import printable
 
 _MISUSE: Any = typer.BadParameter.__mro__[1]  # typer's error for any misuse, which it does not name
 _STOPPED_BY: dict[int, str] = {signal.SIGINT: "Ctrl-C", signal.SIGTERM: "SIGTERM"}
@@ -26,16 +28,28 @@ _STOPPED_BY: dict[int, str] = {signal.SIGINT: "Ctrl-C", signal.SIGTERM: "SIGTERM
 class Command:
     """A command under way. `as_json`: one JSON object is all that it prints on stdout."""
 
-    def __init__(self, caught: list[Any], shown: Silent, *, as_json: bool) -> None:
-        self._caught, self.shown, self.as_json = caught, shown, as_json
-        self.callbacks = [of_fit(shown, self.raise_if_stopped)]
+    def __init__(self, caught: list[Any], *, as_json: bool) -> None:
+        self._caught, self.as_json = caught, as_json
+        self.shown = Silent()
         self.stopped_by: int | None = None
+        self.is_over = False
         self.kept = "no file was written"
+        self._checkpoint: Path | None = None
+        self._n_before = len(PLACED)
+
+    def show(self, shown: Silent) -> None:
+        """From here on progress is shown."""
+        self.shown = shown
+
+    @property
+    def callbacks(self) -> list[Any]:
+        """Callbacks of a fit: they show its progress, and stop it after a signal."""
+        return [of_fit(self.shown, self.raise_if_stopped)]
 
     def step(self, name: str) -> None:
         """Begin a step. A signal that something on the way has swallowed takes effect here."""
         self.raise_if_stopped()
-        self.shown.step(name)
+        self.shown.step(printable(name))
 
     def raise_if_stopped(self) -> None:
         """Raises KeyboardInterrupt after a signal whose own exception was swallowed.
@@ -65,18 +79,18 @@ class Command:
     def counted(self, done: int, total: int, name: str) -> None:
         """`done` of `total` parts of the step are over, the last being `name`."""
         self.raise_if_stopped()
-        self.shown.at(done, total, name)
+        self.shown.at(done, total, printable(name))
 
     def say(self, text: str) -> None:
         """Print on stdout, where a person reads; nothing with --json."""
         if not self.as_json:
             with self.shown.aside():
-                typer.echo(text)
+                _print(text)
 
     def aside(self, text: str) -> None:
         """Print on stderr, for a person."""
         with self.shown.aside():
-            typer.echo(text, err=True)
+            _print(text, err=True)
 
     def notes(self, known: str = "") -> list[str]:
         """What was warned of, each once and on one line, without what only repeats what is `known`."""
@@ -86,7 +100,13 @@ class Command:
     def goes_on_from(self, checkpoint: Path | None) -> None:
         """From here on an interrupted command leaves what it has done in a file."""
         if checkpoint is not None:
+            self._checkpoint = checkpoint.expanduser().resolve()
             self.kept = f"what was done is in {checkpoint}: the same command goes on from there"
+
+    def outcome(self) -> str:
+        """What there is of a command that was stopped: its files if they were in place by then."""
+        written = [path for path in PLACED[self._n_before :] if path.exists() and path != self._checkpoint]
+        return f"written before: {', '.join(map(str, written))}" if written else self.kept
 
     def finish(
         self,
@@ -105,11 +125,11 @@ class Command:
         self.shown.close()
         notes = [*before, *self.notes(known)]
         if self.as_json:
-            typer.echo(to_json({**record, "notes": notes}))
+            _print(to_json({**record, "notes": notes}))
             return
         for note in notes:
-            typer.echo(f"note: {note}")
-        typer.echo("\n" + text() if notes else text())
+            _print(f"note: {note}")
+        _print("\n" + text() if notes else text())
 
 
 class Commands(TyperGroup):
@@ -123,9 +143,14 @@ class Commands(TyperGroup):
         try:
             code = super().main(args, *more, **{**others, "standalone_mode": False})
         except _MISUSE as error:
-            typer.echo(json.dumps({"error": error.format_message()}, ensure_ascii=False))
+            _print(json.dumps({"error": error.format_message()}, ensure_ascii=False))
             code = 2
         sys.exit(code or 0)
+
+
+def _print(text: str, err: bool = False) -> None:
+    """Print a text in which nothing steers the terminal."""
+    typer.echo(printable(text), err=err)
 
 
 @contextmanager
@@ -136,22 +161,32 @@ def command(quiet: bool = False, as_json: bool = False) -> Iterator[Command]:
     """
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)  # whatever filters the shell has set
-        here = Command(caught, display(silent=as_json or quiet), as_json=as_json)
+        here = Command(caught, as_json=as_json)
+        with _stoppable(here), _ending(here):
+            here.show(display(silent=as_json or quiet))  # whose first line may bring a signal
+            yield here
+
+
+@contextmanager
+def _ending(here: Command) -> Iterator[None]:
+    """What the block raises becomes one sentence and an exit code."""
+    try:
         try:
-            with _stoppable(here):
-                yield here
-        except BrokenPipeError:
-            raise  # nobody reads on: an end in silence, as of any program in a pipe
-        except OSError as error:
-            named = error.filename is not None and error.strerror
-            _end(here, f"{error.filename}: {error.strerror}." if named else str(error))
-        except ValueError as error:
-            _end(here, str(error))
-        except KeyboardInterrupt:
-            number = here.stopped_by or signal.SIGINT
-            _end(here, f"Stopped by {_STOPPED_BY[number]}; {here.kept}.", 128 + number)
+            yield
         finally:
-            here.shown.close()
+            here.is_over = True
+    except BrokenPipeError:
+        raise  # nobody reads on: an end in silence, as of any program in a pipe
+    except OSError as error:
+        named = error.filename is not None and error.strerror
+        _end(here, f"{error.filename}: {error.strerror}." if named else str(error))
+    except ValueError as error:
+        _end(here, str(error))
+    except KeyboardInterrupt:
+        number = here.stopped_by or signal.SIGINT
+        _end(here, f"Stopped by {_STOPPED_BY[number]}; {here.outcome()}.", 128 + number)
+    finally:
+        here.shown.close()
 
 
 @contextmanager
@@ -162,6 +197,8 @@ def _stoppable(here: Command) -> Iterator[None]:
         return
 
     def stop(number: int, frame: Any) -> None:
+        if here.is_over:  # it only tells what it came to
+            return
         here.stopped_by = number
         raise KeyboardInterrupt
 
@@ -178,9 +215,9 @@ def _end(here: Command, message: str, code: int = 2) -> None:
     here.shown.close()
     sentence = " ".join(message.split())
     if here.as_json:
-        typer.echo(json.dumps({"error": sentence}, ensure_ascii=False))
+        _print(json.dumps({"error": sentence}, ensure_ascii=False))
     else:
-        typer.echo(f"Error: {sentence}", err=True)
+        _print(f"Error: {sentence}", err=True)
     raise typer.Exit(code) from None
 
 
@@ -193,8 +230,10 @@ def check_outputs(outputs: Outputs, inputs: Sequence[Path] = ()) -> None:
             raise InputError(f"{option} must be a file, but {path} is a folder; add a file name.")
         if place in seen:
             raise InputError(f"{option} and {seen[place]} are the same file, {path}; give two names.")
-        if any(place == _place(item) for item in inputs):
+        if any(place == _place(item) or _is_same(place, item) for item in inputs):
             raise InputError(f"{option} would write over the input {path}; give another name.")
+        if place.exists() and not place.is_file():
+            raise InputError(f"{option} would be {path}, a device or a pipe and no file; give another name.")
         folder = next(parent for parent in place.parents if parent.exists())
         if not folder.is_dir():
             raise InputError(
@@ -205,9 +244,18 @@ def check_outputs(outputs: Outputs, inputs: Sequence[Path] = ()) -> None:
         seen[place] = option
 
 
+def _is_same(place: Path, item: Path) -> bool:
+    """Are two paths names of one file (a hard link)?"""
+    return place.exists() and item.exists() and place.samefile(item)
+
+
 def _place(path: Path) -> Path:
     """The file that a path means. Raises InputError where links go in a circle."""
     try:
-        return path.resolve()
-    except RuntimeError as error:
-        raise InputError(f"{path} is a link that leads back to itself; give another name.") from error
+        place = path.resolve()
+        is_loop = place.is_symlink()
+    except (RuntimeError, OSError):  # as versions of Python have it
+        is_loop = True
+    if is_loop:
+        raise InputError(f"{path} is a link that leads back to itself; give another name.")
+    return place

@@ -48,6 +48,7 @@ class Declared:
 
 
 _MOST_SPELLINGS, _LOOK = 50, 100
+_TICKS = 0.1  # the share of empty cells from which those that hold the one text were ticked
 NOTHING = Declared()
 
 
@@ -68,8 +69,9 @@ def spellings_of(frame: pd.DataFrame, target: str) -> tuple[dict[str, dict[str, 
     """How words of the target are spelled and empty cells beside marks are called, by column; notes on it.
 
     Words for yes and no, of a sex and of known scales that differ by case alone are spelled as the most
-    frequent of them. Where all cells of a column that hold anything hold the same mark ("x", "yes", "1"),
-    the others say no, and are not missing; for these "" is spelled `EMPTY`.
+    frequent of them. Where all cells of a column that hold anything hold the same mark ("x", "yes", "1") or
+    text, as an answer that was ticked, the others say no, and are not missing; for these "" is spelled
+    `EMPTY`.
     """
     found, notes = _words_of_target(frame[target])
     for name in frame.columns[frame.isna().any().to_numpy()]:
@@ -98,14 +100,21 @@ def _words_of_target(target: pd.Series) -> tuple[dict[str, dict[str, str]], list
 
 
 def _only_mark(column: pd.Series) -> str:
-    """The mark that is all that a column with empty cells holds, "" where it holds others."""
+    """The mark or text that is all that a column with empty cells holds, "" where it holds others.
+
+    A text that the column's name does not hold must not stand in nearly all rows, where it is a constant.
+    """
     if isinstance(column.dtype, pd.CategoricalDtype):
         return ""
     there = column.dropna()
     if not len(there) or (there.iloc[:_LOOK] != there.iloc[0]).any() or there.nunique() > 1:
         return ""
     label = label_of(there.iloc[0])
-    return label if is_mark(label) else ""
+    is_text = isinstance(there.iloc[0], str)
+    ticked = is_text and (
+        plain_label(label) in plain_label(str(column.name)) or column.isna().mean() >= _TICKS
+    )
+    return label if is_mark(label) or ticked else ""
 
 
 def spelled(frame: pd.DataFrame, spellings: Mapping[str, Mapping[str, str]]) -> pd.DataFrame:

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from nongauss.core.errors import InputError
+from nongauss.core.files import atomic_paths
 from nongauss.predictive.cells import CellDistribution, LabelDistribution
 from nongauss.report.text import text_table
 from nongauss.tables.files import read_table, write_table
@@ -55,7 +56,13 @@ class Filled:
 
 
 def impute_table(
-    data: Path, out: Path, draws: int, model: str, seed: int, step: Callable[[str], Any] = lambda text: None
+    data: Path,
+    out: Path,
+    draws: int,
+    model: str,
+    seed: int,
+    step: Callable[[str], Any] = lambda text: None,
+    raw: bool = False,
 ) -> Filled:
     """Fill the gaps of a table; write it, its draws and a table of the missing cells. Raises InputError."""
     if model not in MODELS:
@@ -70,8 +77,9 @@ def impute_table(
     files = paths_of(out, draws)
     tables = [full, laws.to_frame(), *imputer.sample_missing(frame, draws)]
     out.parent.mkdir(parents=True, exist_ok=True)
-    for path, table in zip(files, tables, strict=True):
-        write_table(table, path)
+    with atomic_paths(files) as temporaries:
+        for path, table in zip(temporaries, tables, strict=True):
+            write_table(table, path, raw)
     columns = [_column_line(name, laws, frame, full) for name in laws.columns]
     still = [str(name) for name in full.columns if full[name].isna().any()]
     return Filled(_frame(columns), imputer.why_, still, len(frame), files)

@@ -21,7 +21,7 @@ from nongauss.cli.split import LAST, RANDOM, HeldOut, Split, split_rows, time_or
 from nongauss.core.errors import InputError
 from nongauss.estimator.base import NongaussEstimator
 from nongauss.report.evidence import Dependence
-from nongauss.report.judgement import Judgement, Part, judge, pooled, scored, unsaid
+from nongauss.report.judgement import JudgedRows, Judgement, judge, pooled, scored, unsaid
 from nongauss.report.leak import leaking_columns, too_good
 from nongauss.report.metrics import format_figure
 from nongauss.report.scoring import NumberScores, Scores, fit_timed, raise_if_stopped
@@ -107,7 +107,7 @@ def fit_and_judge(
 
 
 def _judge_on_file(
-    model: Any, whole: Part, table: Table, held_out: HeldOut, seed: int, step: Callable[[str], object]
+    model: Any, whole: JudgedRows, table: Table, held_out: HeldOut, seed: int, step: Callable[[str], object]
 ) -> Outcome:
     """The outcome of a fit on all rows that the rows of a file judge."""
     assert held_out.test is not None
@@ -122,7 +122,7 @@ def _judge_on_file(
 
 def rows_like(
     table: Table, frame: pd.DataFrame, declared: Declared, source: str
-) -> tuple[Part, npt.NDArray[Any] | None]:
+) -> tuple[JudgedRows, npt.NDArray[Any] | None]:
     """The labelled rows of another frame with the columns, kinds and target of a table; and their groups.
 
     Raises InputError where a column is not there.
@@ -145,7 +145,7 @@ def rows_like(
     )
     there = ~decode(table.target, frame[table.target]).missing
     X = frame.loc[there, list(table.X.columns)].reset_index(drop=True)
-    return Part(X, held.y, held.fit_params), held.groups
+    return JudgedRows(X, held.y, held.fit_params), held.groups
 
 
 def _is_quick(table: Table) -> bool:
@@ -156,7 +156,9 @@ def _is_quick(table: Table) -> bool:
     return n_cells <= MOST_CELLS_FOR_FOLDS[table.choice.model]
 
 
-def _judge_folds(model: Any, whole: Part, plan: Split, seed: int, step: Callable[[str], object]) -> Judgement:
+def _judge_folds(
+    model: Any, whole: JudgedRows, plan: Split, seed: int, step: Callable[[str], object]
+) -> Judgement:
     """The judgement of all folds as one."""
     found = [
         judge(model, whole.take(train), whole.take(test), seed=seed, step=step) for train, test in plan.folds
@@ -216,7 +218,7 @@ def in_units_of_table(found: Scores, scale: float) -> Scores:
 
 
 def _forward_in_time(
-    model: Any, whole: Part, table: Table, held_out: HeldOut, found: Judgement
+    model: Any, whole: JudgedRows, table: Table, held_out: HeldOut, found: Judgement
 ) -> tuple[dict[str, dict[str, float]], list[str]]:
     """Where a column of dates is in order: figures of the last fifth, predicted from the rows before."""
     name = time_order(table) if held_out.how == RANDOM and table.groups is None else None
@@ -267,14 +269,14 @@ def _how_judged(plan: Split, n: int, refit: bool) -> str:
     return f"Held-out figures are from {split}; {kept}"
 
 
-def _fitted(model: Any, whole: Part) -> Any:
+def _fitted(model: Any, whole: JudgedRows) -> Any:
     """The model fitted to all rows."""
     final = model.fit(whole.X, whole.y, **whole.taken_by(model.fit))
     raise_if_stopped(final)
     return final
 
 
-def _fitted_again(chosen: Auto, whole: Part) -> Any:
+def _fitted_again(chosen: Auto, whole: JudgedRows) -> Any:
     """What evidence has chosen, fitted to these rows: a second search would tell the same."""
     return chosen.refit(whole.X, whole.y, **whole.taken_by(chosen.fit))
 
@@ -285,9 +287,9 @@ def scale_of(table: Table) -> float:
     return table.understood.scale if is_number else 1.0
 
 
-def part_of(model: Any, table: Table) -> Part:
+def part_of(model: Any, table: Table) -> JudgedRows:
     """All rows of a table as a model takes them."""
-    return Part(rows_for(model, table), table.y, table.fit_params)
+    return JudgedRows(rows_for(model, table), table.y, table.fit_params)
 
 
 def read_once(model: Any, frame: pd.DataFrame) -> Any:

@@ -62,6 +62,9 @@ Out = Annotated[Path, typer.Option(help="Folder for the model file and the repor
 Save = Annotated[Path | None, typer.Option(help="Model file; by default model.nongauss in --out.")]
 Report = Annotated[Path | None, typer.Option(help="Report; by default report.html in --out.")]
 Checkpoint = Annotated[Path | None, typer.Option(help="File to go on from after an interruption.")]
+Raw = Annotated[
+    bool, typer.Option("--raw", help="Write text cells as they are, without a quote before = + - @.")
+]
 Force = Annotated[bool, typer.Option("--force", help="Replace files that exist.")]
 
 Seed = Annotated[int, typer.Option(min=0, help="Seed of the split and of the fit.")]

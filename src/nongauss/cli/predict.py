@@ -58,7 +58,9 @@ def _between(option: str, texts: Sequence[str], low: float, high: float) -> tupl
     return tuple(dict.fromkeys(numbers))
 
 
-def predict_table(model: Any, data: str | Path, out: str | Path, what: Wanted = USUAL) -> int:
+def predict_table(
+    model: Any, data: str | Path, out: str | Path, what: Wanted = USUAL, raw: bool = False
+) -> int:
     """Predict every row of a table and write it; return the number of rows.
 
     A regression writes mean, sd and intervals (90 % unless others are wanted), a classification the class and
@@ -71,7 +73,7 @@ def predict_table(model: Any, data: str | Path, out: str | Path, what: Wanted = 
         raise InputError(f"{Path(data).name} has no rows to predict; give at least one.")
     predictions = prediction_frame(model, frame, what)
     Path(out).parent.mkdir(parents=True, exist_ok=True)
-    write_table(predictions, out)
+    write_table(predictions, out, raw)
     return len(frame)
 
 

@@ -17,7 +17,7 @@ from nongauss.cli.predict import as_fitted, beside_of, inputs_of
 from nongauss.core.errors import InputError
 from nongauss.estimator.about import About, Marginal
 from nongauss.report.baselines import MEAN, SHARES, baselines
-from nongauss.report.judgement import Part, masses, scored
+from nongauss.report.judgement import JudgedRows, masses, scored
 from nongauss.report.metrics import LABELS, format_figure
 from nongauss.report.scoring import NumberScores, Scores, score
 from nongauss.report.text import text_table
@@ -92,7 +92,7 @@ def score_table(model: Any, data: Path, target: str | None = None) -> ScoreSheet
     rows = frame[~missing].reset_index(drop=True)
     y = _observed(model, rows[name], name, about)
     X = read_once(model, inputs_of(model, rows.drop(columns=[name])))
-    found = scored(model, Part(X, y, beside_of(model, rows)))
+    found = scored(model, JudgedRows(X, y, beside_of(model, rows)))
     if about.marginal is None:
         notes.append(
             "The law of the training target is not in the file; the baseline has seen the rows scored."

@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
+import re
 import secrets
 import shutil
 import signal
+import socket
 import threading
+import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from nongauss.core.errors import InputError
+
+_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO}
+"""Why a file cannot be written."""
+
+PLACED: list[Path] = []
+"""The files that this process has put in place, in order: what a command that is stopped says of them."""
 
 
 @contextlib.contextmanager
@@ -36,7 +46,9 @@ def atomic_paths(paths: Sequence[str | Path]) -> Iterator[list[Path]]:
     Ctrl-C and SIGTERM wait until all are there. A path that the block leaves unwritten is an error.
     """
     targets = [_target(path) for path in paths]
-    temporaries = [target.with_name(f".{secrets.token_hex(6)}.{target.name}") for target in targets]
+    temporaries = [_beside(target) for target in targets]
+    for target in targets:
+        _sweep(target)
     try:
         yield temporaries
         with undisturbed():
@@ -45,6 +57,12 @@ def atomic_paths(paths: Sequence[str | Path]) -> Iterator[list[Path]]:
                     shutil.copymode(target, temporary)
             for target, temporary in zip(targets, temporaries, strict=True):
                 os.replace(temporary, target)
+            PLACED.extend(targets)
+    except OSError as error:
+        if error.errno not in _NO_ROOM or error.filename not in (None, *map(os.fspath, temporaries)):
+            raise
+        named = targets[temporaries.index(Path(error.filename))] if error.filename else targets[0]
+        raise OSError(error.errno, error.strerror or str(error), os.fspath(named)) from error
     finally:
         with undisturbed():
             for temporary in temporaries:
@@ -75,9 +93,48 @@ def undisturbed() -> Iterator[None]:
         signal.raise_signal(number)
 
 
+def _beside(target: Path) -> Path:
+    """A name for a temporary file beside `target`, which says of which host and process it is."""
+    return target.with_name(f".nongauss-{_host()}-{os.getpid()}-{secrets.token_hex(6)}.{target.name}")
+
+
+def _host() -> str:
+    return f"{zlib.crc32(socket.gethostname().encode()):08x}"
+
+
+def _sweep(target: Path) -> None:
+    """Remove what processes of this machine that were killed while they wrote `target` have left."""
+    if os.name != "posix":
+        return
+    ours = re.compile(rf"(?:\.nongauss-{_host()}-(\d+)-[0-9a-f]{{12}}\.)+{re.escape(target.name)}")
+    for name in os.listdir(target.parent):
+        found = ours.fullmatch(name)
+        if found and not _is_alive(int(found[1])):
+            target.with_name(name).unlink(missing_ok=True)
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)  # asks, and sends nothing
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OverflowError):
+        pass
+    return True
+
+
 def _target(path: str | Path) -> Path:
     """The file that a path means, links followed. Raises InputError where none can be written there."""
-    target = Path(path).expanduser().resolve()
+    try:
+        target = Path(path).expanduser().resolve()
+        is_other = target.exists() and not (target.is_file() or target.is_dir())
+    except (RuntimeError, OSError) as error:  # of links in a circle
+        raise InputError(f"Cannot write {str(path)!r}: {error}; give another name.") from error
+    if is_other or target.is_symlink():
+        raise InputError(
+            f"Cannot write {str(path)!r}: it is a device, a pipe or a link that leads back to itself, and no "
+            "file; give another name."
+        )
     if target.is_dir():
         raise InputError(f"Cannot write {str(path)!r}: it is a folder; give the name of a file in it.")
     if not target.parent.is_dir():

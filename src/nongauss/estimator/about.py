@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from jaxtyping import Float64, Shaped
 
 from nongauss.core.records import persistable
 
@@ -24,8 +25,8 @@ class Marginal:
     labels with their numbers of rows.
     """
 
-    values: npt.NDArray[Any]
-    weights: npt.NDArray[np.float64]
+    values: Shaped[np.ndarray, " K"]
+    weights: Float64[np.ndarray, " K"]
 
     @classmethod
     def of(cls, y: Any, *, labels: bool) -> Marginal:

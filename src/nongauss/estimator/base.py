@@ -38,6 +38,7 @@ from nongauss.estimator.explain import ExplainMixin
 from nongauss.estimator.gaps import labelled_as, over_gaps
 from nongauss.estimator.known_rows import known_rows
 from nongauss.optimise.course import COLUMNS, FitResult, Run, Status
+from nongauss.tables.completion import Donors
 from nongauss.tables.screen import KeepColumns
 
 if TYPE_CHECKING:
@@ -47,7 +48,6 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from nongauss.predictive.distribution import FloatArray, PredictiveDistribution
-    from nongauss.tables.completion import Donors
     from nongauss.tables.source import Source
 
 from sklearn.utils._param_validation import (
@@ -191,6 +191,9 @@ class NongaussEstimator(BaseEstimator):  # type: ignore[misc]
             message = f"{type(self).__name__} after {self.n_iter_} iterations: {result.status.value}"
             warnings.warn(message, category, stacklevel=3)
 
+    def check_loaded(self) -> None:
+        """Raises ValueError where what a file has of a fit does not fit together; a family adds its own."""
+
     def _keep_donors(self, donors: Donors | None, holds_rows_anyway: bool = False) -> None:
         """Keep training rows whose cells stand in for missing ones of new rows; say so."""
         self._donors = donors
@@ -228,6 +231,7 @@ class TableEstimator(NongaussEstimator):
     encoded_names_: tuple[str, ...]
     kept_columns_: tuple[str, ...] | None = None
     """The columns of a wide table that are looked at, None where all are; see `tables.screen`."""
+    _donors: Donors | None = None
 
     def _keep_encoder(self, encoder: Any) -> None:
         """Set what scikit-learn wants to know about the columns, from a `TableEncoder`."""

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from jaxtyping import Float64, Int
 from numpy.typing import NDArray
 
 from nongauss.core.errors import InputError, NongaussWarning
@@ -43,9 +44,9 @@ class ConformalScores(NamedTuple):
     the fit not seen the rows at all, so that the guarantee holds whatever the model?
     """
 
-    scores: FloatArray
-    weight: FloatArray
-    groups: NDArray[np.int64] | None
+    scores: Float64[np.ndarray, "N ..."]
+    weight: Float64[np.ndarray, " N"]
+    groups: Int[np.ndarray, " N"] | None
     names: tuple[str, ...]
     held_out: bool
 

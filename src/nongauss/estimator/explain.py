@@ -1,31 +1,16 @@
-r"""What each column adds to a prediction: Shapley values against a background of training rows.
-
-With v(S) the mean, over the background's rows, of the prediction of a row whose columns in S are its own and
-whose others are the background row's, column j adds
-
-    phi_j = sum over S without j of |S|! (D - |S| - 1)! / D! (v(S with j) - v(S)),
-
-and sum_j phi_j = prediction - base, base = v({}) (Shapley 1953; Strumbelj and Kononenko, Knowledge and
-Information Systems 41, 2014). Of few columns all S are visited. Of more, columns change over in random
-orders, forwards and backwards, for each row of the background: the sum stays exact, and each phi_j has an
-error that the two orders tell.
-"""
+"""`explain` and `novelty` of predictors: what columns add to a prediction, and how unusual a row is."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
-from dataclasses import replace
-from math import comb
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nongauss.core.errors import InputError
 from nongauss.core.seeds import key_seed
 from nongauss.estimator.known_rows import KnownRows
-from nongauss.tables.column import Column
+from nongauss.estimator.shapley import IntArray, Say, explained
 from nongauss.tables.frame import InputTable, read_input
 
 if TYPE_CHECKING:
@@ -33,196 +18,8 @@ if TYPE_CHECKING:
 
     from nongauss.predictive.distribution import FloatArray
 
-MOST_EXACT = 10
-"""Columns of which all sets may be visited."""
-
-MOST_PREDICTIONS = 500_000
-"""Predictions that visiting all sets may take; of more, orders are drawn."""
-
 MOST_BACKGROUND = 200
 """Rows of a background."""
-
-_CHUNK = 20_000
-"""Rows that are predicted at once."""
-
-Say = Callable[[InputTable], "FloatArray"]
-"""Predictions (n, K) of the rows of a table."""
-
-BoolArray = NDArray[np.bool_]
-IntArray = NDArray[np.intp]
-
-
-class Explanation(NamedTuple):
-    """Base (K,), prediction (N, K), what each column adds (N, D, K), its error, how it was found."""
-
-    base: FloatArray
-    prediction: FloatArray
-    adds: FloatArray
-    error: FloatArray
-    method: str
-
-
-class _Mixer(NamedTuple):
-    """A table whose first `n_rows` rows are to be explained and whose others are the background's (B,).
-
-    `players`: numbers of the columns that a prediction may depend on. `weight` (B,) sums to 1.
-    """
-
-    table: InputTable
-    n_rows: int
-    weight: FloatArray
-    players: IntArray
-    say: Say
-
-    def predicted(self, row: IntArray, other: IntArray, own: BoolArray) -> FloatArray:
-        """Predictions (n, K) of rows `row` (n,) with all columns not `own` (n, players) of rows `other`."""
-        found = []
-        for start in range(0, len(row), _CHUNK):
-            some = slice(start, start + _CHUNK)
-            places = np.repeat(row[some, None], self.table.shape[1], axis=1)
-            there = (self.n_rows + other[some])[:, None]
-            places[:, self.players] = np.where(own[some], places[:, self.players], there)
-            found.append(self.say(dealt(self.table, places)))
-        return np.concatenate(found)
-
-
-def explained(
-    say: Say, table: InputTable, background: InputTable, weight: FloatArray, players: IntArray, **how: Any
-) -> Explanation:
-    """What the columns `players` add to `say` of each row of a table, against those of a background.
-
-    `n_permutations`: orders for each row and row of the background, None: all sets of few columns, or two.
-    `seed`: of the orders.
-    """
-    mixer = _Mixer(joined(table, background), len(table), weight / weight.sum(), players, say)
-    n, D, B = len(table), len(players), len(weight)
-    prediction = say(table)
-    every = np.zeros(B, dtype=np.intp)
-    by_other = mixer.predicted(every, np.arange(B), np.zeros((B, D), dtype=np.bool_))
-    base = mixer.weight @ by_other
-    asked = how["n_permutations"]
-    few = D <= MOST_EXACT and n * B * 2**D <= MOST_PREDICTIONS
-    if asked is None and (few or D <= 2):
-        adds, error = _over_sets(mixer, prediction, base), np.zeros((n, D, prediction.shape[1]))
-        method = f"exact: all sets of {D} columns, {B} rows of background"
-    else:
-        pairs = 1 if asked is None else -(-int(asked) // 2)
-        adds, error = _over_orders(mixer, prediction, by_other, pairs, how["seed"])
-        method = f"{2 * pairs} orders of {D} columns for each of {B} rows of background"
-    return Explanation(base, prediction, adds, error, method)
-
-
-def _over_sets(mixer: _Mixer, prediction: FloatArray, base: FloatArray) -> FloatArray:
-    """phi (N, D, K) by all sets S of columns, whose bits are their numbers."""
-    n, K = prediction.shape
-    D, B = len(mixer.players), len(mixer.weight)
-    sets = np.arange(2**D)
-    own = (sets[:, None] >> np.arange(D)) & 1 == 1
-    inner = np.arange(1, 2**D - 1)
-    out = np.zeros((n, D, K))
-    size = own.sum(axis=1)
-    height = max(1, _CHUNK // max(1, B * len(inner)))
-    for start in range(0, n, height):
-        rows = np.arange(start, min(start + height, n))
-        value = np.empty((len(rows), 2**D, K))
-        value[:, 0], value[:, -1] = base, prediction[rows]
-        if len(inner):
-            shape = len(rows), len(inner), B
-            row, which, other = (part.ravel() for part in np.indices(shape))
-            found = mixer.predicted(rows[row], other, own[inner[which]]).reshape(*shape, K)
-            value[:, inner] = np.einsum("nsbk,b->nsk", found, mixer.weight)
-        for j in range(D):
-            without = np.flatnonzero(~own[:, j])
-            share = np.array([1.0 / (D * comb(D - 1, int(s))) for s in size[without]])
-            out[rows, j] = np.einsum("s,nsk->nk", share, value[:, without | (1 << j)] - value[:, without])
-    return out
-
-
-def _over_orders(
-    mixer: _Mixer, prediction: FloatArray, by_other: FloatArray, pairs: int, seed: int
-) -> tuple[FloatArray, FloatArray]:
-    """phi and its standard error (N, D, K) by random orders and their reverses, for each background row.
-
-    Of a pair of orders with the contributions a and b the mean is taken; (a - b)^2 / 4 is its variance where
-    a and b are independent, and more than that where, as here, they make up for each other.
-    """
-    rng = np.random.default_rng(seed)
-    n, K = prediction.shape
-    D = len(mixer.players)
-    adds, variance = np.zeros((n, D, K)), np.zeros((n, D, K))
-    for b, share in enumerate(mixer.weight):
-        for _ in range(pairs):
-            order = rng.permutation(D)
-            first, second = (_along(mixer, prediction, by_other[b], b, way) for way in (order, order[::-1]))
-            adds += share / pairs * 0.5 * (first + second)
-            variance += (share / pairs) ** 2 * 0.25 * (first - second) ** 2
-    return adds, np.sqrt(variance)
-
-
-def _along(mixer: _Mixer, prediction: FloatArray, from_: FloatArray, b: int, order: IntArray) -> FloatArray:
-    """What each column adds (N, D, K) when the columns change over from background row b in this order."""
-    n, K = prediction.shape
-    D = len(order)
-    value = np.empty((n, D + 1, K))
-    value[:, 0], value[:, D] = from_, prediction
-    if D > 1:
-        own = np.zeros((D - 1, D), dtype=np.bool_)
-        for step in range(1, D):
-            own[step - 1, order[:step]] = True
-        row, taken = np.repeat(np.arange(n), D - 1), np.tile(np.arange(D - 1), n)
-        found = mixer.predicted(row, np.full(len(row), b), own[taken])
-        value[:, 1:D] = found.reshape(n, D - 1, K)
-    out = np.empty((n, D, K))
-    out[:, order] = np.diff(value, axis=1)
-    return out
-
-
-# ------------------------------------------------------------ tables
-
-
-def dealt(table: InputTable, rows: IntArray) -> InputTable:
-    """A table whose column j has the cells of the rows `rows[:, j]` of this one; nothing is decoded again."""
-    columns = {place: table.column(place).take(rows[:, place]) for place in range(table.shape[1])}
-    nothing = np.broadcast_to(np.array(np.nan), rows.shape)
-    return InputTable(nothing, table.names, table.labels, {}, columns)
-
-
-def joined(first: InputTable, second: InputTable) -> InputTable:
-    """The rows of two tables with the same columns, decoded, one table below the other."""
-    columns = {place: _below(first.column(place), second.column(place)) for place in range(first.shape[1])}
-    nothing = np.broadcast_to(np.array(np.nan), (len(first) + len(second), first.shape[1]))
-    return InputTable(nothing, first.names, first.labels, {}, columns)
-
-
-def _below(first: Column, second: Column) -> Column:
-    """The cells of two columns as one; a column without a cell takes the other's kind."""
-    if first.missing.all():
-        first = _empty_like(second, first.n_rows)
-    elif second.missing.all():
-        second = _empty_like(first, second.n_rows)
-    if (first.values is None) != (second.values is None) or first.kind != second.kind:
-        first, second = first.as_labels(), second.as_labels()
-    values = codes = None
-    levels = first.levels
-    if first.values is not None and second.values is not None:
-        values = np.concatenate([first.values, second.values])
-    if first.codes is not None and second.codes is not None:
-        levels = tuple(dict.fromkeys(first.levels + second.levels))
-        place = {level: number for number, level in enumerate(levels)}
-        lookup = np.array([*(place[level] for level in second.levels), -1], dtype=np.intp)
-        codes = np.concatenate([first.codes, lookup[second.codes]])
-    ranks = first.ranks if levels == first.levels else ()
-    return replace(first, values=values, codes=codes, levels=levels if codes is not None else (), ranks=ranks)
-
-
-def _empty_like(column: Column, n_rows: int) -> Column:
-    """A column of gaps of the same kind."""
-    values = None if column.values is None else np.full(n_rows, np.nan)
-    codes = None if column.codes is None else np.full(n_rows, -1, dtype=np.intp)
-    return replace(column, values=values, codes=codes)
-
-
-# ------------------------------------------------------------ what a user calls
 
 
 class ExplainMixin:
@@ -251,7 +48,9 @@ class ExplainMixin:
         ----------
         background : rows to compare with, as X; None: 16 training rows that the model keeps.
         n_permutations : random orders in which columns change over, for each row of the background; None: all
-            sets of columns where these are few (10 at most, 500,000 predictions), else two orders.
+            sets of columns where these are few (10 at most, 500,000 predictions), else two orders; where even
+            that takes more than 100,000 predictions, as many rows of the background, drawn for each row, as
+            these allow, two at least.
         return_error : also give a frame of standard errors, which the orders leave; 0 where all sets were
             visited.
         random_state : seed of the orders.

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from jaxtyping import Float, Float64
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
@@ -52,8 +53,8 @@ class KnownRows:
 
     encoder: TableEncoder
     table: pd.DataFrame | None
-    weight: FloatArray
-    X: NDArray[np.float32]
+    weight: Float64[np.ndarray, " B"]
+    X: Float[np.ndarray, "n D"]
     shape: KnownShape
 
     @classmethod
@@ -129,9 +130,9 @@ class KnownShape:
     R = (1 - a) R_n + a I, a = max(0.01, D / (n + D)); None: of more than `MOST_WHITENED` columns.
     """
 
-    mean: FloatArray
-    sd: FloatArray
-    correlation: FloatArray | None
+    mean: Float64[np.ndarray, " D"]
+    sd: Float64[np.ndarray, " D"]
+    correlation: Float64[np.ndarray, "D D"] | None
 
     @classmethod
     def of(cls, X: FloatArray, weight: FloatArray) -> KnownShape:
@@ -151,7 +152,7 @@ class KnownShape:
 
     def whitened(self, X: FloatArray) -> FloatArray:
         """Encoded rows (N, D) as uncorrelated numbers of about variance 1: R^(-1/2) z."""
-        z = (X - self.mean) / self.sd
+        z: FloatArray = (X - self.mean) / self.sd
         if self.correlation is None:
             return z
         values, vectors = np.linalg.eigh(self.correlation)

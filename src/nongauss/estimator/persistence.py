@@ -21,8 +21,24 @@ import pandas as pd
 import nongauss
 from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.core.records import is_persistable, record_name, registered_class
+from nongauss.core.schema import Misfit, built, check_attributes, field_names
 from nongauss.estimator.base import NongaussEstimator
 from nongauss.estimator.model_file import PathLike, Tensors, read_model_file, write_model_file
+from nongauss.tables.encoder import TableEncoder
+from nongauss.tables.sparse import SparseEncoder
+
+_MALFORMED = (
+    LookupError,
+    TypeError,
+    ValueError,
+    AttributeError,
+    ArithmeticError,
+    NotImplementedError,
+    RecursionError,
+)
+"""What building values that are not of the expected form ends with."""
+_LONGEST_TABLE = 10**9
+"""No table of a model has so many rows."""
 
 ClassOf = Callable[[str], type]
 # What a file's tensors can be, by NumPy's name; times are held as int64.
@@ -64,7 +80,7 @@ def load(path: PathLike) -> Any:
         return _decode_estimator(cls, manifest, tensors)
     except InputError:
         raise
-    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError) as error:
+    except _MALFORMED as error:
         raise InputError(
             f"{str(source)!r} does not fit this version of nongauss ({error!r}); it was written by version "
             f"{manifest.get('package_version')}, so load it with that version or save the model anew."
@@ -93,15 +109,35 @@ def _encode_estimator(estimator: NongaussEstimator, tensors: Tensors) -> dict[st
     return {"class": _file_name(type(estimator)), "parameters": parameters, "fitted": fitted}
 
 
-def _decode_estimator(cls: type, manifest: dict[str, Any], tensors: dict[str, np.ndarray]) -> Any:
+def _decode_estimator(cls: Any, manifest: dict[str, Any], tensors: dict[str, np.ndarray]) -> Any:
     parameters = {key: decode(tree, tensors, _class_of) for key, tree in manifest["parameters"].items()}
     fitted = {key: decode(tree, tensors, _class_of) for key, tree in manifest["fitted"].items()}
     strange = [key for key in fitted if not _is_fitted(key)]
     if strange:
         raise InputError(f"The file sets {strange}, which no fit does; it was not written by nongauss.save.")
+    unknown = [key for key in parameters if key not in cls._get_param_names()]
+    if unknown:
+        raise Misfit(f"{cls.__name__} has no parameters {unknown}")
+    if fitted:
+        check_attributes(cls, fitted)
     estimator = cls(**parameters)
     vars(estimator).update(fitted)
+    if fitted:
+        hold_together(estimator)
     return estimator
+
+
+def hold_together(estimator: Any) -> None:
+    """Raises Misfit where what a fit has left of an estimator is not of one table."""
+    encoder = getattr(estimator, "_encoder", None)
+    if encoder is not None:
+        if not isinstance(encoder, (TableEncoder, SparseEncoder)):
+            raise Misfit("no encoder of columns")
+        names = getattr(estimator, "feature_names_in_", None)
+        same = estimator.n_features_in_ == encoder.n_features
+        if not same or (names is not None and tuple(names) != encoder.feature_names):
+            raise Misfit("columns of two tables")
+    estimator.check_loaded()
 
 
 def _is_fitted(name: str) -> bool:
@@ -303,7 +339,12 @@ def _encode_table(table: pd.DataFrame, tensors: Tensors, where: str) -> dict[str
 
 
 def _decode_table(tree: Any, tensors: Mapping[str, np.ndarray]) -> pd.DataFrame:
-    index = pd.RangeIndex(tree["length"])
+    length, dtypes = tree["length"], [dtype for _, dtype, _ in tree["columns"]]
+    if type(length) is not int or not all(type(dtype) is str for dtype in dtypes):
+        raise TypeError("a table of another form")
+    if not 0 <= length < _LONGEST_TABLE:
+        raise ValueError(f"a table of {length} rows")
+    index = pd.RangeIndex(length)
     if tree["index"] is not None:
         index = pd.Index(_decode_array(tree["index"], tensors))
     columns = [
@@ -319,7 +360,11 @@ def _decode_table(tree: Any, tensors: Mapping[str, np.ndarray]) -> pd.DataFrame:
 
 
 def _is_record(value: Any) -> bool:
-    return hasattr(type(value), "_fields") or isinstance(value, enum.Enum) or dataclasses.is_dataclass(value)
+    return isinstance(value, enum.Enum) or _is_record_class(type(value))
+
+
+def _is_record_class(cls: type) -> bool:
+    return hasattr(cls, "_fields") or dataclasses.is_dataclass(cls)
 
 
 def _encode_record(value: Any, tensors: Tensors, where: str) -> dict[str, Any]:
@@ -328,7 +373,7 @@ def _encode_record(value: Any, tensors: Tensors, where: str) -> dict[str, Any]:
         raise _cannot_hold(value, where)
     if isinstance(value, enum.Enum):
         return {"$": "enum", "class": record_name(cls), "name": value.name}
-    fields = {name: encode(getattr(value, name), tensors, f"{where}.{name}") for name in _field_names(cls)}
+    fields = {name: encode(getattr(value, name), tensors, f"{where}.{name}") for name in field_names(cls)}
     return {"$": "record", "class": record_name(cls), "fields": fields}
 
 
@@ -338,14 +383,6 @@ def _decode_record(tree: Any, tensors: Mapping[str, np.ndarray], class_of: Class
         if not issubclass(cls, enum.Enum):
             raise TypeError(f"{tree['class']} is not an enumeration")
         return cls[tree["name"]]
-    fields = {name: decode(item, tensors, class_of) for name, item in tree["fields"].items()}
-    if set(fields) - set(_field_names(cls)):
-        raise TypeError(f"{tree['class']} has no fields {sorted(set(fields) - set(_field_names(cls)))}")
-    return cls(**fields)
-
-
-def _field_names(cls: Any) -> tuple[str, ...]:
-    """The fields that the constructor takes."""
-    if dataclasses.is_dataclass(cls):
-        return tuple(field.name for field in dataclasses.fields(cls) if field.init)
-    return tuple(getattr(cls, "_fields", ()))
+    if not _is_record_class(cls):
+        raise TypeError(f"{tree['class']} is not a record")
+    return built(cls, {name: decode(item, tensors, class_of) for name, item in tree["fields"].items()})

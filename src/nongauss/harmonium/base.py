@@ -51,6 +51,9 @@ class HarmoniumBase(TransformerMixin, NongaussEstimator):  # type: ignore[misc]
     validation_fraction: float
     checkpoint: str | os.PathLike[str] | None
     random_state: Any
+    machine_: Machine
+    component_status_: tuple[str, ...]
+    _coder: UnitCoder
 
     def _read(self, X: Any, y: Any, weight: Any, has_labels: bool) -> HarmoniumTable:
         """The table of a fit. Raises InputError, also for a table in parts where the method takes none."""
@@ -124,6 +127,17 @@ class HarmoniumBase(TransformerMixin, NongaussEstimator):  # type: ignore[misc]
                 NongaussWarning,
                 stacklevel=4,
             )
+
+    def check_loaded(self) -> None:
+        """Raises ValueError where the machine, its columns and its classes do not fit each other."""
+        machine, units = self.machine_, len(self._coder.units)
+        (D, K), n_classes = machine.params.weights.shape, len(machine.params.votes)
+        ends = [0, *(block.stop for block in machine.layout)]
+        fits = D == units == ends[-1] and [block.start for block in machine.layout] == ends[:-1]
+        fits = fits and len(machine.prior.log_odds) == K and len(machine.filler.means) in (0, D)
+        fits = fits and machine.layout == self._coder.layout
+        if not fits or (n_classes and len(getattr(self, "classes_", ())) != n_classes):
+            raise ValueError("a machine that is not of these columns and classes")
 
     def _encoded(self, X: Any) -> tuple[Any, Any]:
         """New rows as visible units, and which of them are missing. Raises NotFittedError, InputError."""

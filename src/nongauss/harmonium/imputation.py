@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from jaxtyping import Float64
 from numpy.typing import NDArray
 from scipy.special import ndtri, softmax
 
@@ -46,7 +47,7 @@ class Readout(NamedTuple):
     drawn features from their means that it keeps; of values or labels L logits, `sd` 0.
     """
 
-    weights: FloatArray
+    weights: Float64[np.ndarray, "K L"]
     sd: float
     shared: float
 

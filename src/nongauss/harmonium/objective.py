@@ -80,7 +80,8 @@ def centred(units: str, mean: Float[np.ndarray, "B K"]) -> Float[np.ndarray, "B 
 
 def scores(params: HarmoniumParams, units: str, mean: Float[np.ndarray, "B K"]) -> Float[np.ndarray, "B C"]:
     """f = mu' (E[h~] - 1/2) + b: what each class gets from the hidden means."""
-    return centred(units, mean) @ params.votes.T + params.intercept
+    f: Float[np.ndarray, "B C"] = centred(units, mean) @ params.votes.T + params.intercept
+    return f
 
 
 def worst_rival(

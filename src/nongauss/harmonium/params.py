@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from jaxtyping import Float
 from scipy.special import logit
 
 from nongauss.core.records import persistable
@@ -24,12 +25,12 @@ class HarmoniumParams(NamedTuple):
     C is 0.
     """
 
-    weights: Array
-    visible_bias: Array
-    hidden_bias: Array
-    scale: Array
-    votes: Array
-    intercept: Array
+    weights: Float[np.ndarray, "D K"]
+    visible_bias: Float[np.ndarray, " D"]
+    hidden_bias: Float[np.ndarray, " K"]
+    scale: Float[np.ndarray, " D"]
+    votes: Float[np.ndarray, "C K"]
+    intercept: Float[np.ndarray, " C"]
 
     @property
     def n_components(self) -> int:
@@ -49,8 +50,8 @@ class HarmoniumParams(NamedTuple):
 class FeaturePrior(NamedTuple):
     """Prior log odds of each hidden unit to be on, (K,), and gamma (K, 2) of the sticks, if there are any."""
 
-    log_odds: Array
-    gamma: Array
+    log_odds: Float[np.ndarray, " K"]
+    gamma: Float[np.ndarray, "sticks 2"]
 
 
 def start_biases(layout: Layout, rows: VisibleRows) -> Array:

@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+from jaxtyping import Float
 
 from nongauss.core.records import persistable
 from nongauss.harmonium.chain_graph import ACTIVE, ALIKE, DUPLICATE
@@ -37,9 +38,9 @@ ROUNDS = 3
 class Filler(NamedTuple):
     """Mean and spread of the columns (D,), loadings L (D, R), noise; for encoded rows."""
 
-    means: Array
-    spreads: Array
-    loadings: Array
+    means: Float[np.ndarray, " D"]
+    spreads: Float[np.ndarray, " D"]
+    loadings: Float[np.ndarray, "D R"]
     noise: float
 
     def fill(self, layout: Layout, X: Array, missing: Array) -> Array:
@@ -181,7 +182,8 @@ class Machine(NamedTuple):
         """Expected encoded rows (N, D) given hidden means (N, K)."""
         a = hidden @ self.params.weights.T + self.params.visible_bias
         totals = np.tile(self.totals, (len(a), 1))
-        return mean_of(self.layout, a, totals) / self.params.scale
+        means: Array = mean_of(self.layout, a, totals) / self.params.scale
+        return means
 
 
 SATURATED = 0.8

@@ -64,7 +64,8 @@ class Contrast(NamedTuple):
 
 def preactivation(params: HarmoniumParams, X: Any) -> Float[np.ndarray, "B K"]:
     """S = beta + x' W (6) for dense or sparse rows X (B, D)."""
-    return np.asarray(X @ params.weights) + params.hidden_bias
+    S: Float[np.ndarray, "B K"] = np.asarray(X @ params.weights) + params.hidden_bias
+    return S
 
 
 def filled_by_mean_field(

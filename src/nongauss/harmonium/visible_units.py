@@ -18,7 +18,7 @@ import numpy as np
 
 from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.core.records import persistable
-from nongauss.harmonium.exponential_families import KINDS, Layout, UnitBlock
+from nongauss.harmonium.exponential_families import KINDS, RANGES, Layout, UnitBlock
 from nongauss.tables.column import ColumnSummary, listed
 from nongauss.tables.column_code import ColumnCode
 from nongauss.tables.encoder import TableEncoder
@@ -72,6 +72,13 @@ class UnitCoder:
             return self.encoder
         codes = [ColumnCode(label, "constant") for label in self.labels]
         return TableEncoder(self.feature_names, _with_levels(codes, self.units))
+
+    def check_fields(self) -> None:
+        """Raises ValueError for units of no known kind, or of columns that are not there."""
+        n_columns = len(self.labels)
+        for unit in self.units:
+            if not 0 <= unit.column < n_columns or unit.kind not in RANGES or not unit.sd or not unit.unit:
+                raise ValueError(f"a unit of column {unit.column} of {n_columns} and kind {unit.kind!r}")
 
     @property
     def n_features(self) -> int:

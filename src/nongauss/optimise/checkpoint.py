@@ -9,9 +9,11 @@ this fit.
 from __future__ import annotations
 
 import copy
+import itertools
 import json
 import os
 import time
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,7 +21,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from nongauss.core.errors import InputError
+from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.core.records import leaves_of, rebuilt
 from nongauss.core.sealed import Damaged, read_sealed, write_sealed
 from nongauss.optimise.course import Snapshot, Status
@@ -31,7 +33,7 @@ T = TypeVar("T")
 COST = 0.05
 """Most of the time that writing may take."""
 
-_MALFORMED = (LookupError, TypeError, ValueError, AttributeError, RecursionError)
+_MALFORMED = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError)
 """What reading text that is not of the expected form ends with."""
 
 
@@ -56,6 +58,19 @@ class _File:
     lock: Any = None
 
 
+@dataclass(frozen=True)
+class SetAside(os.PathLike[str]):
+    """A path for `checkpoint=`, whose file is set aside where it is damaged or of another fit.
+
+    It gets another name, is never deleted, and the fit begins anew and says so.
+    """
+
+    path: str | os.PathLike[str]
+
+    def __fspath__(self) -> str:
+        return os.fspath(self.path)
+
+
 @dataclass
 class Checkpoint:
     """File `path` that belongs to the fit named by `fingerprint`.
@@ -64,12 +79,14 @@ class Checkpoint:
     The fingerprint stands for all that makes a resumed fit the same fit (data, parameters, version); it is
     compared as text. A fit that came to its end removes the file by `end`; one that was stopped or killed
     leaves it. From the first step to `end` the file is this process's alone, by a lock beside it that the
-    operating system takes from a process that is gone.
+    operating system takes from a process that is gone. With `sets_aside` a file that would be refused gets
+    another name, and the fit begins anew.
     """
 
     path: str | os.PathLike[str]
     fingerprint: str
     every_seconds: float = 1.0
+    sets_aside: bool = False
     _part: str = field(default="", init=False, repr=False)
     _file: _File = field(default_factory=_File, init=False, repr=False)
 
@@ -87,7 +104,7 @@ class Checkpoint:
         """
         if self._file.steps is None:
             self._lock()
-            self._file.steps = self._read()
+            self._file.steps = self._read_or_set_aside()
         whole = self._part + name
         if whole in self._file.asked:
             raise ValueError(f"Two steps of a fit are both named {whole!r}: what was kept would be mixed up.")
@@ -150,6 +167,24 @@ class Checkpoint:
         path = os.fspath(self.path)
         return InputError(f"The checkpoint file {path!r} {what}; delete it or give another path.")
 
+    def set_aside(self, why: InputError) -> None:
+        """Give the file another name and forget its steps, if that was asked for; else raise `why`."""
+        if not self.sets_aside:
+            raise why
+        path = Path(self.path)
+        free = (path.with_name(f"{path.name}.aside-{number}") for number in itertools.count(1))
+        aside = next(name for name in free if not os.path.lexists(name))
+        path.rename(aside)
+        self._file.steps = {}
+        warnings.warn(f"{why} It was set aside as {aside.name!r}: the fit begins anew.", NongaussWarning, 2)
+
+    def _read_or_set_aside(self) -> dict[str, _Kept]:
+        try:
+            return self._read()
+        except InputError as error:
+            self.set_aside(error)
+            return {}
+
     def _lock(self) -> None:
         """Keep other processes from this file. Raises InputError if one has it."""
         from filelock import FileLock, Timeout  # costs as much to import as all the rest of this module
@@ -205,8 +240,9 @@ class Entry:
             return None
         try:
             found = _snapshot(kept, like)
-        except _MALFORMED as error:
-            raise self.refuse() from error
+        except _MALFORMED:
+            self.checkpoint.set_aside(self.refuse())
+            return None
         if found.status is None:
             self.checkpoint.forget_after(self.name)
         return found

@@ -32,6 +32,12 @@ FLAT = 1e-5
 SHORT = 1e-3
 """At a top a step this short, along the slope, gains less than what counts as a gain."""
 
+CRAWL = (1e-1, 1e-2, 1e-3)
+"""Lengths of steps up the slope where a line search has found nothing."""
+
+WORTHWHILE = 0.1
+"""Share of what counts as a gain that such a step has to bring."""
+
 _WALL = 1e3
 """How much worse than the last good point a point without a value looks to the line search."""
 
@@ -129,7 +135,8 @@ class _Lbfgs:
                 or course.n_done == n_before
                 or (n_rounds > 1 and self.value - before <= self._least())
             ):
-                course.end(self._no_way())
+                if not self._found_another_way():
+                    course.end(self._no_way())
             else:
                 self.known.back()
 
@@ -176,6 +183,35 @@ class _Lbfgs:
         self.known.accept()
         if not self.course.record(x, {"bound": bound, "objective": value}):
             raise StopIteration
+
+    def _found_another_way(self) -> bool:
+        """Is a point higher that a failed line search has passed by, or one a little way up the slope?
+
+        A line search wants a gradient that suits the values. Where an objective is known up to an error only,
+        as one with an optimum inside that is found by steps, there may be none although the way goes on.
+        """
+        enough = max(WORTHWHILE * self._least(), np.finfo(float).eps * abs(self.value))
+        passed = max(self.tried, key=lambda x: self.tried[x][0], default=None)
+        ways = [self.x + way * self._uphill() for way in CRAWL]
+        if passed is not None and self.tried[passed][0] > self.value + enough:
+            ways.insert(0, np.frombuffer(passed))
+        for x in ways:
+            self.known.back()
+            value, gradient, bound = self.known(x)
+            if value > self.value + enough:
+                self.x, self.value, self.slope = x.copy(), value, gradient
+                self.known.accept()
+                self.course.record(self.x, {"bound": bound, "objective": value})
+                return True
+        return False
+
+    def _uphill(self) -> FloatArray:
+        """The slope within the bounds, its largest element 1."""
+        low = np.array([-np.inf if low is None else low for low, _ in self.bounds])
+        high = np.array([np.inf if high is None else high for _, high in self.bounds])
+        reach = np.clip(self.x + self.slope, low, high) - self.x
+        steep: FloatArray = reach / max(float(np.abs(reach).max(initial=0.0)), 1e-300)
+        return steep
 
     def _least(self) -> float:
         gain = self.course.rule.least_gain

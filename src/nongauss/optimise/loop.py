@@ -18,7 +18,7 @@ from typing import Any, Protocol, cast
 
 import nongauss
 from nongauss.core.errors import InputError
-from nongauss.optimise.checkpoint import Checkpoint, Entry, computed_once
+from nongauss.optimise.checkpoint import Checkpoint, Entry, SetAside, computed_once
 from nongauss.optimise.course import Course, FitResult, Info, Rule, Run, Snapshot, Status, say
 from nongauss.optimise.fingerprint import fingerprint
 
@@ -135,7 +135,7 @@ def open_checkpoint(
         )
     begun_with = seed if isinstance(random_state, numbers.Integral) else "any"
     own = fingerprint(arrays, nongauss.__version__, begun_with, *settings)
-    checkpoint = Checkpoint(file, own)
+    checkpoint = Checkpoint(file, own, sets_aside=isinstance(path, SetAside))
     return computed_once(checkpoint, "seed", lambda: seed, seed), checkpoint
 
 

@@ -29,6 +29,7 @@ _GRID_WEIGHT = np.exp(-0.5 * _GRID_Z**2) / np.exp(-0.5 * _GRID_Z**2).sum()
 _COARSE, _FINE = 600, 1201
 _EACH = 801  # whole numbers that are looked at one by one
 _LARGEST = 1e12
+_LOWEST = -1e300
 _NEGLIGIBLE = 28.0  # nats below the mode
 
 
@@ -42,6 +43,9 @@ class Conditional(Protocol):
     @property
     def support(self) -> str:
         """The values that y can take."""
+
+    def at(self, rows: npt.NDArray[np.intp]) -> Self:
+        """What is known in some rows, where some is of each row, such as the trials of a count."""
 
     def log_prob(self, y: FloatArray, f: FloatArray, psi: FloatArray) -> FloatArray:
         """log p(y | f): (...)."""
@@ -93,6 +97,7 @@ class LatentDistribution(RowwiseDistribution):
     def _take(self, rows: npt.NDArray[np.intp]) -> Self:
         """The laws of the rows of these numbers, with what is known of their sharpness."""
         out = super()._take(rows)
+        out._likelihood = self._likelihood.at(rows)
         out._sharpness, out._n_points = self._sharpness[:, rows], self._n_points[rows]
         return out
 
@@ -116,16 +121,17 @@ class LatentDistribution(RowwiseDistribution):
     def _row_log_prob(self, y: FloatArray, rows: npt.NDArray[np.intp]) -> FloatArray:
         """log sum_q w_q p(y | f_q)."""
         f, weight = self._points(rows)
-        out: FloatArray = logsumexp(self._likelihood.log_prob(y[:, None], f, self._psi) + weight, axis=1)
+        values = self._likelihood.at(rows).log_prob(y[:, None], f, self._psi)
+        out: FloatArray = logsumexp(values + weight, axis=1)
         return out
 
     def _row_cdf(self, y: FloatArray, rows: npt.NDArray[np.intp]) -> FloatArray:
         """sum_q w_q P(Y <= y | f_q)."""
         f, weight = self._points(rows)
-        return self._likelihood.cdf(y[:, None], f, self._psi) @ np.exp(weight)
+        return self._likelihood.at(rows).cdf(y[:, None], f, self._psi) @ np.exp(weight)
 
     def _draw(self, f: FloatArray, rows: npt.NDArray[np.intp], rng: np.random.Generator) -> FloatArray:
-        return self._likelihood.draw(f[..., None], self._psi, rng)
+        return self._likelihood.at(rows).draw(f[..., None], self._psi, rng)
 
     def _guess(self, rows: npt.NDArray[np.intp]) -> tuple[FloatArray, FloatArray]:
         mean, width = super()._guess(rows)
@@ -274,12 +280,10 @@ class GridDistribution(RowwiseDistribution):
         return mean[None], variance[None]
 
     def _row_log_prob(self, y: FloatArray, rows: npt.NDArray[np.intp]) -> FloatArray:
-        return np.concatenate(
-            [
-                self._log_density(y[i : i + 1000, None], rows[i : i + 1000])[:, 0]
-                for i in range(0, len(y), 1000)
-            ]
-        )
+        parts = [
+            self._log_density(y[i : i + 1000, None], rows[i : i + 1000])[:, 0] for i in range(0, len(y), 1000)
+        ]
+        return np.maximum(np.concatenate(parts), _LOWEST)  # a value of the support is never impossible
 
     def _row_cdf(self, y: FloatArray, rows: npt.NDArray[np.intp]) -> FloatArray:
         total = np.cumsum(self._mass[rows], axis=1)

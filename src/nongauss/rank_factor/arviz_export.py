@@ -7,12 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from nongauss.core.errors import InputError
+from nongauss.estimator.arviz_draws import N_SAMPLED
+from nongauss.estimator.arviz_draws import inference_data as as_arviz
 from nongauss.rank_factor.data import FloatArray
 from nongauss.rank_factor.predict import PosteriorDraw
-
-N_SAMPLED = 500
-"""Draws from the normals of a variational fit."""
 
 
 def inference_data(draws: Sequence[PosteriorDraw], chain: np.ndarray, coordinates: Mapping[str, Any]) -> Any:
@@ -20,15 +18,8 @@ def inference_data(draws: Sequence[PosteriorDraw], chain: np.ndarray, coordinate
 
     `coordinates`: labels by axis. Raises InputError where arviz is not installed.
     """
-    try:
-        import arviz
-    except ImportError as error:
-        raise InputError(
-            "to_arviz needs the package arviz; install it: pip install 'nongauss[arviz]'."
-        ) from error
     variables, dims = by_chain(draws, chain)
-    labels = {axis: list(names) for axis, names in coordinates.items()}
-    return arviz.from_dict(posterior=variables, coords=labels, dims=dims)
+    return as_arviz(variables, coordinates, dims)
 
 
 def sampled(rng: np.random.Generator, draw: PosteriorDraw) -> tuple[PosteriorDraw, ...]:

@@ -34,6 +34,7 @@ from nongauss.rank_factor.config import (
     ShrinkagePrior,
 )
 from nongauss.rank_factor.data import (
+    CellCoding,
     CodedTable,
     FloatArray,
     RawTable,
@@ -45,8 +46,18 @@ from nongauss.rank_factor.data import (
 )
 from nongauss.rank_factor.factor_number import blocks_of, number_of_factors
 from nongauss.rank_factor.fit import fit
-from nongauss.rank_factor.predict import FittedFactors, effective_size, interval, split_rhat
+from nongauss.rank_factor.predict import (
+    FittedFactors,
+    OutputCalibration,
+    PosteriorDraw,
+    effective_size,
+    interval,
+    split_rhat,
+)
 from nongauss.tables.learn import as_source
+
+_MOST_STEPS = 1000
+"""No fit takes more unrolled steps."""
 
 
 class RankFactors(TableEstimator):
@@ -63,6 +74,12 @@ class RankFactors(TableEstimator):
     checkpoint: str | os.PathLike[str] | None
     random_state: Any
     max_rows: int | None
+    draws_: tuple[PosteriorDraw, ...]
+    chain_: NDArray[np.integer[Any]]
+    _coding: CellCoding
+    _config: RankConfig
+    _calibration: OutputCalibration | None
+    _cell_type: str
 
     def _check(self) -> None:
         """Refuse parameters that are impossible alone or together. Raises InputError; warns of "extremes"."""
@@ -164,6 +181,25 @@ class RankFactors(TableEstimator):
             each = fitted.watched.transpose(2, 0, 1)
             self.r_hat_ = np.array([split_rhat(chains) for chains in each])
             self.effective_draws_ = np.array([effective_size(chains) for chains in each])
+
+    def check_loaded(self) -> None:
+        """Raises ValueError where draws, coding and columns do not fit each other."""
+        n_columns, config = len(self._encoder.rank_names), self._config
+        scores = set()
+        for draw in self.draws_:
+            shapes = draw.A.shape == (n_columns, config.n_factors), 0 <= draw.steps <= _MOST_STEPS
+            scores.add((draw.lower.shape, draw.beta.shape, draw.steps))
+            if not all(shapes):
+                raise ValueError("draws that are not of these columns")
+        levels = self._coding.levels
+        if self._cell_type not in ("float32", "float64"):
+            raise ValueError(f"cells held as {self._cell_type!r}")
+        if len(scores) != 1 or len(self.chain_) != len(self.draws_):
+            raise ValueError("draws of several fits")
+        if levels is None and len(self._coding.scales) != n_columns:
+            raise ValueError("scales that are not of these columns")
+        if levels is not None and levels.low.shape != self.draws_[0].lower.shape:
+            raise ValueError("levels that are not of these columns")
 
     @property
     def _fitted(self) -> FittedFactors:

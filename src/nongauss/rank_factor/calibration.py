@@ -19,7 +19,7 @@ from nongauss.rank_factor import svm_mixture
 from nongauss.rank_factor.config import RankConfig
 from nongauss.rank_factor.data import FloatArray, RankRows
 from nongauss.rank_factor.params import RankState, WeightedLabels, solve, unpack
-from nongauss.rank_factor.predict import Calibration, PosteriorDraw, decisions, factors
+from nongauss.rank_factor.predict import OutputCalibration, PosteriorDraw, decisions, factors
 from nongauss.rank_factor.rank_likelihood import CellSums, cell_sums, with_loading_prior
 from nongauss.rank_factor.updates import VariationalBayes, level_loadings, share_logs
 
@@ -31,11 +31,11 @@ N_ROUNDS = 3
 """Re-weighted steps of the machines without a fold's labels."""
 
 
-def calibrate(f: FloatArray, y: FloatArray, weight: FloatArray) -> Calibration:
+def calibrate(f: FloatArray, y: FloatArray, weight: FloatArray) -> OutputCalibration:
     """The curves through decision values and labels (V, C) of rows with weights (V,)."""
     curves = [_platt(f[:, c], y[:, c], weight) for c in range(y.shape[1])]
     slope, offset = np.array(curves).T
-    return Calibration(slope, offset)
+    return OutputCalibration(slope, offset)
 
 
 def chosen_rows(n_rows: int, seed: int) -> Numbers:

@@ -151,6 +151,15 @@ class RankFactorClassifier(ProbabilityClassifierMixin, TransformerMixin, RankFac
         self._record_fit(result)
         return self
 
+    def check_loaded(self) -> None:
+        """Raises ValueError where classes, coefficients and calibration do not fit each other."""
+        super().check_loaded()
+        n_outputs = 1 if len(self.classes_) == 2 else len(self.classes_)
+        calibration = self._calibration
+        same = self.draws_[0].beta.shape[1] == n_outputs
+        if not same or (calibration is not None and len(calibration.slope) != n_outputs):
+            raise ValueError("classes that are not those of the coefficients")
+
     @by_parts
     def decision_function(self, X: Any) -> FloatArray:
         """Log odds of the second class (N,), or of each class against the rest (N, C)."""

@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+from jaxtyping import Float
 from numpy.typing import NDArray
 
 from nongauss.core.errors import InputError
@@ -79,8 +80,8 @@ class RankRows(NamedTuple):
 class Levels(NamedTuple):
     """Smallest and largest training value of each level, (D, Q), ascending; +inf after the last level."""
 
-    low: FloatArray
-    high: FloatArray
+    low: Float[np.ndarray, "D Q"]
+    high: Float[np.ndarray, "D Q"]
 
     @property
     def counts(self) -> NDArray[np.intp]:

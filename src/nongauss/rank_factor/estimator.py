@@ -40,8 +40,8 @@ class RankFactorAnalysis(CellImputer, TransformerMixin, RankFactors):  # type: i
 
     w = A z with z ~ N(0, I) stands behind the table; column i shows x_i = g_i(w_i), with g_i increasing and
     never estimated. Only ranks enter, by a max-margin likelihood: a value asks its score to lie `epsilon`
-    above the score of its lower neighbour and below that of its upper one, exp(-2 [epsilon + w - w_upper]_+
-    - 2 [epsilon + w_lower - w]_+). An increasing transform of any column changes nothing, to the last bit.
+    above the score of its lower neighbour and below that of its upper one, `exp(-2 [epsilon + w - w_upper]_+
+    - 2 [epsilon + w_lower - w]_+)`. An increasing transform of any column changes nothing, to the last bit.
     Loadings are shrunk by a three-parameter-beta prior. Missing cells drop out.
 
     Parameters
@@ -80,14 +80,22 @@ class RankFactorAnalysis(CellImputer, TransformerMixin, RankFactors):  # type: i
     random_state : int, RandomState, Generator or None, default None
     verbose : int, default 0
 
-    Attributes ---------- loadings_ : DataFrame (D, K), by encoded column and factor; factors in order of size
-    n_factors_ : int, factors that were fitted n_active_ : int, how many of them the table calls for, by the
-    tests of "auto" whatever `n_factors` was; 0 where
-        no two columns go together
-    draws_, chain_ : the posterior: one summary, or draws and the chain of each
-    r_hat_, effective_draws_ : of "gibbs": of the bound, the loadings' square sum and some decision values
-    holds_training_rows_ : bool, whether a saved file shows rows: a level of a column holds one row alone
-    encoded_names_, n_iter_, converged_, stop_reason_, trace_ :
+    Attributes
+    ----------
+    loadings_ : DataFrame (D, K)
+        By encoded column and factor; factors in order of size.
+    n_factors_ : int
+        Factors that were fitted.
+    n_active_ : int
+        How many of them the table calls for, by the tests of "auto" whatever `n_factors` was; 0 where no two
+        columns go together.
+    draws_, chain_ : tuple and (S,)
+        The posterior: one summary, or draws and the chain of each.
+    r_hat_, effective_draws_ : arrays
+        Of "gibbs": of the bound, the loadings' square sum and some decision values.
+    holds_training_rows_ : bool
+        Whether a saved file shows rows: a level of a column holds one row alone.
+    encoded_names_, n_iter_, converged_, stop_reason_, trace_
         The trace's bound holds the terms of cells and factors, in nats up to a constant.
 
     References

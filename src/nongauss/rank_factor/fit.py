@@ -27,8 +27,8 @@ from nongauss.rank_factor.params import (
     first_shrinkage,
 )
 from nongauss.rank_factor.predict import (
-    Calibration,
     FittedFactors,
+    OutputCalibration,
     PosteriorDraw,
     aligned,
     decisions,
@@ -96,7 +96,7 @@ def cell_type(rows: RankRows) -> Any:
     return np.float32 if rows.shape[0] * rows.shape[1] >= LARGE else np.float64
 
 
-def _calibrated(found: FactorOutcome, problem: Problem, run: Run) -> Calibration:
+def _calibrated(found: FactorOutcome, problem: Problem, run: Run) -> OutputCalibration:
     """The classifier's curves, by rows held out; training for prediction is run once more without them."""
     rows, labels, config, recipe = problem
     chosen = chosen_rows(len(labels.weight), recipe.seed)

@@ -6,6 +6,7 @@ from functools import cache
 from typing import NamedTuple
 
 import numpy as np
+from jaxtyping import Float
 from numpy.typing import NDArray
 
 from nongauss.core.records import persistable
@@ -65,11 +66,11 @@ class Gate(NamedTuple):
     alpha : the concentration's expectation. A draw has variance 0 and logs of itself.
     """
 
-    mean: FloatArray
-    variance: FloatArray
-    precision: FloatArray
-    log_precision: FloatArray
-    log_share: FloatArray
+    mean: Float[np.ndarray, "T K"]
+    variance: Float[np.ndarray, " T"]
+    precision: Float[np.ndarray, " T"]
+    log_precision: Float[np.ndarray, " T"]
+    log_share: Float[np.ndarray, " T"]
     alpha: float
 
 

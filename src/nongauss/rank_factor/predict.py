@@ -12,6 +12,7 @@ from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
+from jaxtyping import Float
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 from scipy.special import expit, ndtri
@@ -62,13 +63,13 @@ class PosteriorDraw(NamedTuple):
     precision; 0: until they settle.
     """
 
-    A: FloatArray
-    covariance: FloatArray | None
-    lower: FloatArray
-    upper: FloatArray
-    noise: FloatArray
-    means: FloatArray | None
-    beta: FloatArray
+    A: Float[np.ndarray, "D K"]
+    covariance: Float[np.ndarray, "D K K"] | None
+    lower: Float[np.ndarray, "D Q"]
+    upper: Float[np.ndarray, "D Q"]
+    noise: Float[np.ndarray, " D"]
+    means: Float[np.ndarray, "D Q K"] | None
+    beta: Float[np.ndarray, "T C K+1"]
     beta_covariance: FloatArray | None
     gate: Gate | None
     steps: int = 0
@@ -149,11 +150,11 @@ def decisions(draw: PosteriorDraw, z: Normal) -> FloatArray:
 
 
 @persistable("rank_factor.Calibration", "nongauss.rank_factor.calibration:Calibration")
-class Calibration(NamedTuple):
+class OutputCalibration(NamedTuple):
     """P(output c) = 1 / (1 + exp(-(slope_c f_c + offset_c))): (C,) each."""
 
-    slope: FloatArray
-    offset: FloatArray
+    slope: Float[np.ndarray, " C"]
+    offset: Float[np.ndarray, " C"]
 
     def probabilities(self, f: FloatArray) -> FloatArray:
         """Probabilities (N, C) from decision values (N, C), each output by itself."""
@@ -173,7 +174,7 @@ class FittedFactors(NamedTuple):
     draws: tuple[PosteriorDraw, ...]
     chain: np.ndarray
     watched: FloatArray
-    calibration: Calibration | None
+    calibration: OutputCalibration | None
     cell_type: str
 
     def factors(self, cells: FloatArray) -> FloatArray:

@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from jaxtyping import Float, Int
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
@@ -45,9 +46,9 @@ class ScoreModel(NamedTuple):
     """
 
     margins: tuple[Margin, ...]
-    first: NDArray[np.intp]
-    loadings: FloatArray
-    noise: FloatArray
+    first: Int[np.ndarray, " J"]
+    loadings: Float[np.ndarray, "S P K"]
+    noise: Float[np.ndarray, "S P"]
 
     @property
     def n_draws(self) -> int:

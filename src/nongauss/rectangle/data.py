@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
+from jaxtyping import Float64
 from numpy.typing import NDArray
 
 from nongauss.core.errors import InputError, NongaussWarning
@@ -145,8 +146,8 @@ class ColumnScale(NamedTuple):
     unit: float
     mean: float
     sd: float
-    knots: FloatArray
-    heights: FloatArray
+    knots: Float64[np.ndarray, " n"]
+    heights: Float64[np.ndarray, " n"]
 
     @property
     def step(self) -> float:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from jaxtyping import Float64
 from numpy.typing import NDArray
 
 from nongauss.core.records import persistable
@@ -26,9 +27,9 @@ ALPHA, BETA = 0.1, 1.0
 class SoftBoxes(NamedTuple):
     """Soft rectangles: lower and upper (S, K, D), and how much each level belongs, sets (S, K, L)."""
 
-    lower: FloatArray
-    upper: FloatArray
-    sets: FloatArray
+    lower: Float64[np.ndarray, "S K D"]
+    upper: Float64[np.ndarray, "S K D"]
+    sets: Float64[np.ndarray, "S K L"]
 
     def flat(self) -> FloatArray:
         """All parameters side by side: lower, upper, sets, (S, K, 2 D + L)."""
@@ -48,9 +49,9 @@ class ClusterStructure(NamedTuple):
     `scatter` is the covariance, or for Student's t the scale matrix.
     """
 
-    mean: FloatArray
-    scatter: FloatArray
-    log_levels: FloatArray
+    mean: Float64[np.ndarray, "S K P"]
+    scatter: Float64[np.ndarray, "S K P P"]
+    log_levels: Float64[np.ndarray, "S K L"]
 
 
 class RectangleParams(NamedTuple):

@@ -9,7 +9,7 @@ from scipy.optimize import minimize
 from scipy.special import log_ndtr
 from sklearn.base import BaseEstimator, RegressorMixin
 
-from nongauss.report.residual_law import SCALES, FloatArray, LawRows, Residuals, Scale, ShiftLaw
+from nongauss.report.residual_law import SCALES, FloatArray, LawRows, Residuals, ResidualScale, ShiftLaw
 from nongauss.report.scoring import limits
 from nongauss.report.usual import TableColumns
 
@@ -35,7 +35,7 @@ class CensoredRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         given = {"censoring": censoring, "y_upper": y_upper}
         ends = limits(target, {k: v for k, v in given.items() if v is not None}) or (target, target)
         self.scale_ = "log" if target.min() > 0 else "identity"
-        scale: Scale = SCALES[self.scale_]
+        scale: ResidualScale = SCALES[self.scale_]
         with np.errstate(divide="ignore", invalid="ignore"):
             low, high = (np.where(np.isfinite(end), scale.forward(end), end) for end in ends)
         self.columns_ = TableColumns(self.view).fit(X)

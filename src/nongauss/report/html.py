@@ -13,6 +13,7 @@ import numpy as np
 from sklearn.base import is_classifier, is_clusterer, is_regressor
 
 from nongauss.core.files import atomic_path
+from nongauss.core.printable import printable
 from nongauss.core.threads import threads_for
 from nongauss.report.metrics import metric_table
 from nongauss.report.plots.calibration import CalibrationDisplay
@@ -34,7 +35,7 @@ from nongauss.report.plots.reliability import ReliabilityDisplay
 from nongauss.report.plots.rules import drawn_columns, number_columns
 from nongauss.report.plots.trace import TraceDisplay
 from nongauss.report.scoring import LabelScores, NumberScores, Scores, score
-from nongauss.report.text import facts, settings
+from nongauss.report.text import choice_lines, facts, settings
 from nongauss.report.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -112,7 +113,10 @@ def write_report(
     rules : of clusters, (cluster, rows, precision, recall, stability, rule) each, where figures would stand.
     features : of latent features, (feature, use, class, columns, rows) each, see `feature_lines`.
 
-    Raises OSError where the file cannot be written.
+    Raises
+    ------
+    OSError
+        Where the file cannot be written.
     """
     import jinja2
 
@@ -127,6 +131,8 @@ def write_report(
         columns=_columns_shown(frame_info, getattr(estimator, "kept_columns_", None)),
         facts=facts(estimator, target=frame_info.target or None),
         settings=settings(estimator),
+        why=getattr(estimator, "why_", ""),
+        choice=choice_lines(estimator),
         header=header,
         rows=rows,
         notes=[note for name, note in _NOTES.items() if name in header],
@@ -138,7 +144,7 @@ def write_report(
         model_name=None if model_path is None else repr(Path(model_path).name),
     )
     with atomic_path(path) as temporary:
-        Path(temporary).write_text(page, encoding="utf-8")
+        Path(temporary).write_text(printable(page), encoding="utf-8")
     return Path(path)
 
 
@@ -187,7 +193,7 @@ def report_figures(
     shown = estimator if traced is None else traced
     trace = getattr(shown, "trace_", None)
     if trace is not None and len(trace) and "bound" in trace:
-        figure, ax = _figure()
+        figure, ax = _plain_figure()
         TraceDisplay.from_estimator(shown, ax=ax)
         figures.append(("The objective over the iterations of the fit.", figure))
     return figures
@@ -305,15 +311,15 @@ def rule_figures(estimator: Any, X: Any) -> list[tuple[str, Figure]]:
 
 
 def _number_figures(scores: NumberScores, target: str | None) -> list[tuple[str, Figure]]:
-    figure, ax = _figure()
+    figure, ax = _plain_figure()
     interval = scores.lower, scores.upper
     PredictiveDisplay.from_predictions(scores.y, scores.mean, interval=interval, target=target, ax=ax)
     figures = [("Held-out rows: what was observed against what was predicted.", figure)]
     coverage = CalibrationDisplay(pit=scores.pit)
-    figure, ax = _figure()
+    figure, ax = _plain_figure()
     coverage.plot(ax=ax)
     figures.append(("Held-out rows: a calibrated model stays near the diagonal.", figure))
-    figure, ax = _figure()
+    figure, ax = _plain_figure()
     coverage.plot(ax=ax, kind="pit")
     figures.append(("Held-out rows: the PIT values of a calibrated model are flat.", figure))
     return figures
@@ -330,20 +336,33 @@ def _label_figures(scores: LabelScores) -> list[tuple[str, Figure]]:
 
 
 def _figure() -> tuple[Figure, Any]:
+    """A figure of one panel, laid out by what it holds."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(5.6, 4.2), layout="constrained")
     return figure, figure.subplots()
 
 
+def _plain_figure() -> tuple[Figure, Any]:
+    """A figure of one panel with room for numbers at its sides, which is drawn in half the time."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(5.6, 4.2))
+    return figure, figure.add_axes((0.17, 0.14, 0.8, 0.77))
+
+
 def _png(figure: Figure) -> str:
-    """The figure as PNG in base64; laid out beforehand, for which `savefig` would draw it once more."""
+    """The figure as PNG in base64, drawn once: `savefig` draws one that has a layout twice."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    figure.set_dpi(144)
+    figure.set_facecolor("white")
     engine = figure.get_layout_engine()
     if engine is not None:
         engine.execute(figure)
         figure.set_layout_engine("none")
     buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=144, facecolor="white")
+    FigureCanvasAgg(figure).print_png(buffer)  # type: ignore[no-untyped-call]
     return base64.b64encode(buffer.getvalue()).decode("ascii")
 
 

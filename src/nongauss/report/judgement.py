@@ -25,17 +25,19 @@ _JUMP = 1e-6
 
 
 @dataclass(frozen=True)
-class Part:
+class JudgedRows:
     """Some rows of a table: inputs X, target y (N,), and arrays (N,) that `fit` takes by name (exposure)."""
 
     X: Any
     y: Any
     beside: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict)
 
-    def take(self, rows: npt.NDArray[np.intp]) -> Part:
+    def take(self, rows: npt.NDArray[np.intp]) -> JudgedRows:
         """Some of these rows, by their numbers."""
         y = self.y.iloc[rows] if hasattr(self.y, "iloc") else np.asarray(self.y)[rows]
-        return Part(take_rows(self.X, rows), y, {name: cells[rows] for name, cells in self.beside.items()})
+        return JudgedRows(
+            take_rows(self.X, rows), y, {name: cells[rows] for name, cells in self.beside.items()}
+        )
 
     def taken_by(self, method: Any) -> dict[str, Any]:
         """Those of the arrays beside that a method takes."""
@@ -70,7 +72,7 @@ def unsaid(step: str) -> None:
 
 
 def judge(
-    model: Any, train: Part, test: Part, *, seed: int = 0, step: Callable[[str], object] = unsaid
+    model: Any, train: JudgedRows, test: JudgedRows, *, seed: int = 0, step: Callable[[str], object] = unsaid
 ) -> Judgement:
     """Fit a clone of the model to `train`, and judge it on `test` beside the usual models.
 
@@ -83,8 +85,8 @@ def judge(
 
 def beside_usual(
     fitted: Any,
-    train: Part,
-    test: Part,
+    train: JudgedRows,
+    test: JudgedRows,
     *,
     seconds: float | None = None,
     seed: int = 0,
@@ -116,12 +118,12 @@ def beside_usual(
     return Judgement(fitted, scores, rivals, constant, taken, notes)
 
 
-def scored(model: Any, test: Part) -> Scores:
+def scored(model: Any, test: JudgedRows) -> Scores:
     """The scores of a fitted model on these rows."""
     return score(model, test.X, test.y, test.beside)
 
 
-def usual_models(fitted: Any, scores: Scores, train: Part, seed: int) -> tuple[dict[str, Any], str]:
+def usual_models(fitted: Any, scores: Scores, train: JudgedRows, seed: int) -> tuple[dict[str, Any], str]:
     """The constant model, the linear one, from 400 rows on boosted trees; and the name of the constant one.
 
     Their laws have mass where that of the fitted model has some: on all whole numbers or at a few values.
@@ -151,7 +153,7 @@ def masses(scores: NumberScores, y: npt.NDArray[np.float64]) -> tuple[bool, tupl
     return False, tuple(values.tolist()) if len(values) <= _MOST_ATOMS else ()
 
 
-def _affordable(train: Part, fitted: Any) -> npt.NDArray[np.intp]:
+def _affordable(train: JudgedRows, fitted: Any) -> npt.NDArray[np.intp]:
     """Numbers of the rows to which a usual model is fitted: all, or so many that it is done soon."""
     n, width = n_rows_of(train.X), max(1, int(train.X.shape[1]))
     times = len(fitted.classes_) if is_classifier(fitted) else 1

@@ -43,7 +43,7 @@ class Law(Protocol):
 
 
 @dataclass(frozen=True)
-class Scale:
+class ResidualScale:
     """A monotone map of the support of y to the whole line, on which residuals are taken."""
 
     forward: Callable[[FloatArray], FloatArray]
@@ -71,10 +71,10 @@ def _log_slope_of_logit(y: FloatArray) -> FloatArray:
     return out
 
 
-SCALES: dict[str, Scale] = {
-    "identity": Scale(lambda y: y, lambda z: z, np.zeros_like),
-    "log": Scale(np.log, lambda z: np.exp(np.minimum(z, 700.0)), lambda y: -np.log(y), 0.0),
-    "logit": Scale(logit, expit, _log_slope_of_logit, 0.0, 1.0),
+SCALES: dict[str, ResidualScale] = {
+    "identity": ResidualScale(lambda y: y, lambda z: z, np.zeros_like),
+    "log": ResidualScale(np.log, lambda z: np.exp(np.minimum(z, 700.0)), lambda y: -np.log(y), 0.0),
+    "logit": ResidualScale(logit, expit, _log_slope_of_logit, 0.0, 1.0),
 }
 
 
@@ -159,7 +159,7 @@ def _spread(e: FloatArray) -> float:
 class ShiftLaw:
     """t(y) = t(m) + e on a scale t, with one law of e for all rows: p(y | m) = p_e(t(y) - t(m)) |t'(y)|."""
 
-    scale: Scale
+    scale: ResidualScale
     residuals: Residuals
 
     def log_prob(self, y: FloatArray, m: FloatArray) -> FloatArray:

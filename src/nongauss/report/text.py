@@ -30,8 +30,11 @@ def summary(
     ----------
     estimator : fitted estimator with scikit-learn's conventions.
     metrics : what `regression_metrics` returned for rows not used in the fit.
-    target : name of the predicted column. n_rows : number of rows fitted.
+    target : name of the predicted column.
+    n_rows : number of rows fitted.
 
+    Notes
+    -----
     An attribute that the estimator lacks leaves its line out.
     """
     sections = [align(facts(estimator, target=target, n_rows=n_rows))]
@@ -152,3 +155,21 @@ def model_record(estimator: Any) -> dict[str, Any]:
 def _brief(value: Any, limit: int = 60) -> str:
     text = " ".join(repr(value).split())
     return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def choice_lines(estimator: Any) -> list[tuple[str, str, str, str, str]]:
+    """Of a model chosen by evidence what was weighed: law, nats a row, error, share, why it was left out."""
+    board = getattr(estimator, "leaderboard_", None)
+    if board is None:
+        return []
+    names = ("candidate", "log_density", "standard_error", "weight", "why_left_out")
+    return [
+        (
+            str(law),
+            f"{value:.3f}" if value == value else "",
+            f"{error:.3f}" if error == error else "",
+            f"{share:.2f}" if share else "",
+            str(why),
+        )
+        for law, value, error, share, why in zip(*(board[name] for name in names), strict=True)
+    ]

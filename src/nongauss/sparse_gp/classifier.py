@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 from numpy.typing import ArrayLike, NDArray
 
@@ -19,11 +19,11 @@ from nongauss.estimator.base import (
     Verbosity,
 )
 from nongauss.estimator.by_parts import by_parts
+from nongauss.sparse_gp.base import SparseGP
 from nongauss.sparse_gp.config import KernelLike, Number
 from nongauss.sparse_gp.data import NumberClasses
-from nongauss.sparse_gp.estimator import SparseGP
 from nongauss.sparse_gp.kernels import FloatArray
-from nongauss.sparse_gp.likelihoods import Bernoulli, Likelihood, Multinomial, Ordinal
+from nongauss.sparse_gp.likelihoods import Bernoulli, Likelihood, Multinomial, Ordinal, VaryingOrdinal
 from nongauss.tables.labels import labels_of
 from nongauss.tables.learn import as_source, learn
 
@@ -113,8 +113,9 @@ class SparseGPClassifier(_SparseGPLabels):
     kernel, n_scales, n_inducing, keep_columns, max_iter, tol, callbacks, checkpoint, random_state, verbose
         See `SparseGPRegressor`. "auto" is 1 scale and 100 inducing inputs.
     expectation : str, default "auto"
-        Two classes: "quadrature" (exact to 1e-9, the default) or "piecewise" (20 quadratic pieces that bound
-        log(1 + e^f) from above). More: "monte_carlo" (the default), or a bound of log sum exp: "one_vs_each",
+        Two classes: "quadrature" (exact to 1e-9, the default), "piecewise" or "piecewise_linear" (20
+        quadratic or straight pieces that bound log(1 + e^f) from above).
+        More: "monte_carlo" (the default), or a bound of log sum exp: "one_vs_each",
         "tilted", "bouchard", "bohning", "jensen".
 
     Attributes
@@ -158,10 +159,13 @@ class SparseGPOrdinalClassifier(_SparseGPLabels):
 
     Parameters
     ----------
+    spread : {"constant", "varying"}, default "constant"
+        "varying": how sure a row is of its level depends on the columns too, by a second latent function,
+        the log of the spread.
     kernel, n_scales, n_inducing, keep_columns, max_iter, tol, callbacks, checkpoint, random_state, verbose
         See `SparseGPRegressor`. "auto" is 1 scale and 100 inducing inputs.
-    expectation : {"auto", "quadrature", "piecewise"}, default "auto"
-        Exact to 1e-9 by quadrature, or 20 quadratic pieces that bound log(1 + e^f) from above.
+    expectation : {"auto", "quadrature", "piecewise", "piecewise_linear"}, default "auto"
+        Exact to 1e-9 by quadrature, or 20 quadratic or straight pieces that bound log(1 + e^f) from above.
 
     Attributes
     ----------
@@ -187,9 +191,41 @@ class SparseGPOrdinalClassifier(_SparseGPLabels):
 
     _ordered = True
     _by_class = False
+
+    def __init__(
+        self,
+        *,
+        spread: Literal["constant", "varying"] = "constant",
+        kernel: KernelLike = "matern52",
+        n_scales: Number = "auto",
+        n_inducing: Number = "auto",
+        expectation: str = "auto",
+        keep_columns: Columns = "auto",
+        max_iter: PositiveInt = 400,
+        tol: NonNegativeFloat = 1e-3,
+        callbacks: Callbacks = None,
+        checkpoint: CheckpointPath = None,
+        random_state: RandomState = None,
+        verbose: Verbosity = 0,
+    ) -> None:
+        super().__init__(
+            kernel=kernel,
+            n_scales=n_scales,
+            n_inducing=n_inducing,
+            expectation=expectation,
+            keep_columns=keep_columns,
+            max_iter=max_iter,
+            tol=tol,
+            callbacks=callbacks,
+            checkpoint=checkpoint,
+            random_state=random_state,
+            verbose=verbose,
+        )
+        self.spread = spread
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **_SparseGPLabels._parameter_constraints,
-        "expectation": [StrOptions({"auto", "quadrature", "piecewise"})],
+        "expectation": [StrOptions({"auto", *Ordinal.own_rules})],
     }
 
     @property
@@ -200,4 +236,5 @@ class SparseGPOrdinalClassifier(_SparseGPLabels):
         return cuts
 
     def _likelihood(self, n_classes: int) -> Likelihood:
-        return Ordinal(expectation=self.expectation, n_classes=n_classes)
+        kind = VaryingOrdinal if self.spread == "varying" else Ordinal
+        return kind(expectation=self.expectation, n_classes=n_classes)

@@ -7,15 +7,14 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.special import expit
 
 from nongauss.core.errors import InputError, NongaussWarning
+from nongauss.sparse_gp.beside import check_known, known_of, log_exposure
 from nongauss.sparse_gp.kernels import FloatArray, Space
 from nongauss.sparse_gp.likelihoods import Likelihood
 from nongauss.sparse_gp.likelihoods.base import weighted_median
-from nongauss.sparse_gp.likelihoods.interval import EDGES
-from nongauss.tables.column import without_mask
 from nongauss.tables.completion import Donors, completed_rows
 from nongauss.tables.encoder import TableEncoder
 from nongauss.tables.labels import LabelCoder, class_target
@@ -70,7 +69,7 @@ class ReadTarget(Protocol):
         """What is known of the target, and the latent mean's shift last: (N, P). Raises InputError."""
 
     def target(self, columns: NDArray[Any]) -> NDArray[Any]:
-        """y from the rounded columns but the last: (N,), or (N, 2) of censored rows."""
+        """y from the rounded columns but the last: (N,), or (N, V) where more is known of a row."""
 
 
 def read_table(
@@ -166,43 +165,39 @@ class SummariseTarget:
         if n_outputs != 1:
             raise InputError(f"y has {n_outputs} outputs, {self.name} takes one; fit one model for each.")
         y = validate_target(part.y, len(weight), self.name, warn=False)[0][:, 0]
-        ends = interval_ends(y, part.beside, self.likelihood)
-        checked = y
-        if ends is not None:
-            limit = ends[:, 0] != ends[:, 1]
-            check_limits(y, limit, self.likelihood)
-            checked = np.where(limit, 0.5, y)  # inside every support that takes limits
-        self.likelihood.check(checked)
+        check_known(y, part.beside, self.likelihood)
         counted = weight > 0
         return GPTarget(found, *thinned(y[counted], weight[counted]))
 
 
 @dataclass(frozen=True)
 class ScaleTarget:
-    """Reads the target of a part on the scale of the fit, beside its log exposure: (N, 2).
+    """Reads what is known of the target of a part on the scale of the fit, beside its log exposure.
 
-    Shares are read as logits, which keep their digits near 0 and 1. Of a censored target both ends of each
-    row's interval are read: (N, 3).
+    (N, V + 1), V = `n_values`: see `beside.known_of`. Shares are read as logits, which keep their digits near
+    0 and 1.
     """
 
     scaler: TargetScaler
     likelihood: Likelihood
     name: str
-    censored: bool = False
+    n_values: int = 1
 
     @property
     def n_columns(self) -> int:
         """What is known of y, and the shift of the latent mean."""
-        return 3 if self.censored else 2
+        return self.n_values + 1
 
     def __call__(self, part: Part, weight: FloatArray) -> FloatArray:
         """The scaled target, and the shift of the latent mean. Raises InputError."""
         Y = scaled_target(self.scaler, self.name, part, weight)
-        if self.censored:
+        if self.n_values > 1:
             y = validate_target(part.y, len(weight), self.name, warn=False)[0][:, 0]
-            ends = interval_ends(y, part.beside, self.likelihood)
-            Y = self.scaler.transform(np.stack([y, y], axis=1) if ends is None else ends)
-            Y.sort(axis=1)  # the scale may be negative
+            Y = known_of(y, part.beside, self.likelihood, self.n_values)
+            if not self.likelihood.takes_trials:
+                Y = self.scaler.transform(Y)
+                for ends in (Y[:, :2], Y[:, 2:]):
+                    ends.sort(axis=1)  # the scale may be negative
         if self.likelihood.support == "unit":
             with np.errstate(divide="ignore"):
                 Y = np.log(Y) - np.log1p(-Y)
@@ -210,8 +205,8 @@ class ScaleTarget:
         return np.hstack([Y, shift[:, None]])
 
     def target(self, columns: NDArray[Any]) -> NDArray[Any]:
-        """The one column, or both ends; logits are taken back in float64."""
-        y = columns if self.censored else columns[:, 0]
+        """The one column, or all of them; logits are taken back in float64."""
+        y = columns if self.n_values > 1 else columns[:, 0]
         return expit(y.astype(np.float64)) if self.likelihood.support == "unit" else y
 
 
@@ -266,65 +261,3 @@ def target_scaler(target: GPTarget, likelihood: Likelihood) -> TargetScaler:
     mean = moments.unit * moments.mean
     unit = mean if likelihood.target == "scaled" and mean > 0 else 1.0
     return TargetScaler(np.zeros(1), np.array([unit]), standard.constant)
-
-
-def interval_ends(y: FloatArray, beside: dict[str, Any], likelihood: Likelihood) -> FloatArray | None:
-    """Both ends of what is known of each y, (N, 2), by `censoring` or `y_upper`; None without either.
-
-    Raises InputError naming the first row that cannot be read.
-    """
-    given = [name for name in ("censoring", "y_upper") if beside.get(name) is not None]
-    if not given:
-        return None
-    if len(given) > 1:
-        raise InputError("censoring and y_upper say the same in two ways; give one of them.")
-    values = numbers_by_row(beside[given[0]], len(y), given[0])
-    if given == ["y_upper"]:
-        first_wrong(~(values >= y), values, "y_upper", "at least y", "swap the two, or drop the row")
-        return np.stack([y, values], axis=1)
-    codes = "-1 (the true value is below y), 0 (y is known) or 1 (it is above y)"
-    first_wrong(~np.isin(values, (-1, 0, 1)), values, "censoring", codes, "recode that row")
-    lowest, highest = EDGES[likelihood.support]
-    return np.stack([np.where(values < 0, lowest, y), np.where(values > 0, highest, y)], axis=1)
-
-
-def check_limits(y: FloatArray, limit: NDArray[np.bool_], likelihood: Likelihood) -> None:
-    """Raises InputError for the first row whose y is a limit beyond the values that a likelihood has."""
-    lowest, highest = EDGES[likelihood.support]
-    what = f"between {lowest:g} and {highest:g}, as the {likelihood.name} likelihood has it"
-    first_wrong(limit & ~((y >= lowest) & (y <= highest)), y, "y", what, "correct that limit")
-
-
-def numbers_by_row(given: ArrayLike, n_rows: int, name: str) -> FloatArray:
-    """Numbers as float64 (N,); one stands for all. Raises InputError."""
-    try:
-        values = np.asarray(without_mask(given), dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{name} must be numbers, one for each row: {error}.") from error
-    values = np.full(n_rows, float(values)) if values.ndim == 0 else values
-    if values.shape != (n_rows,):
-        raise InputError(f"{name} has shape {values.shape}, expected ({n_rows},); give one for each row.")
-    return values
-
-
-def first_wrong(bad: NDArray[np.bool_], values: FloatArray, name: str, what: str, remedy: str) -> None:
-    """Raises InputError for the first row where `bad`; nothing where there is none."""
-    if bad.any():
-        row = int(np.argmax(bad))
-        raise InputError(
-            f"{name} must be {what}, got {values[row]:g} in row {row} (counted from 0); {remedy}."
-        )
-
-
-def log_exposure(exposure: ArrayLike | None, n_rows: int, likelihood: Likelihood) -> FloatArray:
-    """The log of the exposure (N,), zeros without one. Raises InputError."""
-    if exposure is None:
-        return np.zeros(n_rows)
-    if not likelihood.takes_exposure:
-        raise InputError(
-            f"exposure is for counts, but the likelihood is {likelihood.name}; drop it, or take 'poisson'."
-        )
-    values = numbers_by_row(exposure, n_rows, "exposure")
-    bad = ~((values > 0) & np.isfinite(values))
-    first_wrong(bad, values, "exposure", "above 0 and finite", "drop rows without exposure")
-    return np.log(values)

@@ -1,11 +1,10 @@
-"""`SparseGPRegressor`, what a user calls for numbers, and what all estimators of the family share. Wiring."""
+"""`SparseGPRegressor`, what a user calls for numbers. Wiring."""
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Callable
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,110 +20,29 @@ from nongauss.estimator.base import (
     PositiveInt,
     RandomState,
     StrOptions,
-    TableEstimator,
     Verbosity,
-    check_parameters,
 )
 from nongauss.estimator.by_parts import by_parts
-from nongauss.optimise.course import FitResult
-from nongauss.optimise.loop import close_checkpoint, open_checkpoint
-from nongauss.predictive.distribution import PredictiveDistribution
-from nongauss.sparse_gp.config import GPRecipe, KernelLike, Number
+from nongauss.predictive.distribution import PredictiveDistribution, checked_count
+from nongauss.sparse_gp.base import SparseGP
+from nongauss.sparse_gp.beside import log_exposure, seen_through, whole_trials
+from nongauss.sparse_gp.config import KernelLike, Number
 from nongauss.sparse_gp.data import (
-    ReadTarget,
     ScaleTarget,
-    ScreenTarget,
     SummariseTarget,
-    log_exposure,
-    read_table,
     target_scaler,
-    with_a_column,
 )
-from nongauss.sparse_gp.fit import fit
+from nongauss.sparse_gp.draws import target_draws
 from nongauss.sparse_gp.kernels import FloatArray
-from nongauss.sparse_gp.likelihoods import REGRESSION, Censored, Custom, Likelihood, check_censoring
-from nongauss.sparse_gp.params import most_rows, shares_a_row
-from nongauss.sparse_gp.predict import GPAverage, GPPosterior
-from nongauss.tables.encoder import TableEncoder
+from nongauss.sparse_gp.left_out import left_out_density
+from nongauss.sparse_gp.likelihoods import REGRESSION, Custom, Likelihood
+from nongauss.sparse_gp.predict import GPAverage
 from nongauss.tables.frame import read_input
-from nongauss.tables.learn import Learned, as_source, learn
-from nongauss.tables.screen import KeepColumns, screened
-from nongauss.tables.source import Encode, Source
+from nongauss.tables.learn import as_source, learn
 
 LikelihoodLike = Annotated[
     str | Callable[[Any, Any], Any] | Likelihood, StrOptions(set(REGRESSION)), callable, Likelihood
 ]
-
-
-class SparseGP(TableEstimator):
-    """Base of the sparse Gaussian processes: a subclass reads its target and has these parameters."""
-
-    _by_class: ClassVar[bool] = False
-    """Are targets classes without an order?"""
-    checkpoint: str | os.PathLike[str] | None
-    keep_columns: KeepColumns
-    random_state: Any
-    posteriors_: tuple[GPPosterior, ...]
-    weights_: FloatArray
-
-    def begin_at(self, former: Any) -> Self:
-        """Let the next fit begin where that of `former`, of the same settings and alike rows, has ended."""
-        self._begin_at = former.posteriors_
-        return self
-
-    @property
-    def posterior_(self) -> GPPosterior:
-        """The posterior with the greatest share: the only one, but for averages (`posteriors_`)."""
-        return self.posteriors_[0]
-
-    def _recipe(self, n_components: int = 1) -> GPRecipe:
-        """The settings, checked. Raises InputError."""
-        check_parameters(self)
-        return GPRecipe.of(self, n_components)
-
-    def _fit(
-        self,
-        source: Source,
-        learned: Learned,
-        read: ReadTarget,
-        likelihood: Likelihood,
-        recipe: GPRecipe,
-        seed: int,
-        scale: float = 1.0,
-    ) -> FitResult:
-        """Fit and keep what came of it; the caller adds its own and then records the result.
-
-        In that order a warning that is an error leaves a whole model.
-        """
-        encoder = self._screened(learned, source, read)
-        most = most_rows(recipe.most_inducing(likelihood))
-        table = read_table(source, encoder, read, type(self).__name__, most)
-        likelihood = likelihood.adapted(table.rows.y, table.rows.weight, scale)
-        told = (self._settings_that_matter(), encoder, likelihood, table.checksum)
-        seed, checkpoint = open_checkpoint(self.checkpoint, seed, self.random_state, tuple(table.rows), *told)
-        former = self.__dict__.pop("_begin_at", ())
-        result, average, main = fit(table, likelihood, recipe, seed, self._run(checkpoint), former)
-        self._keep_encoder(encoder)
-        self._keep_known_rows(source, encoder)
-        self.posteriors_, self.weights_ = average
-        self.is_exact_ = main.is_exact(table.rows)
-        self._keep_donors(table.donors, shares_a_row(main.posterior.Z, table.rows.X))
-        self.kernel_params_, self.lengthscales_ = main.posterior.readable()
-        self.bound_ = main.bound
-        close_checkpoint(checkpoint, result.status)
-        return result
-
-    def _screened(self, learned: Learned, source: Source, read: ReadTarget) -> TableEncoder:
-        """How the columns are encoded that are looked at. Warns where others are left out; InputError."""
-        encode = Encode(learned.encoder, ScreenTarget(read), type(self).__name__)
-        return screened(learned, source, encode, self.keep_columns, labels=self._by_class).encoder
-
-    def _became(self) -> dict[str, Any]:
-        n_inducing = {"n_inducing": len(self.posteriors_[0].Z)} if self.n_inducing == "auto" else {}
-        return super()._became() | n_inducing
-
-    def _as_rows(self, encoded: Any) -> Any:
-        return with_a_column(encoded)
 
 
 class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):  # type: ignore[misc]
@@ -144,7 +62,9 @@ class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):  
         "weibull" (positive, such as times, scale e^f);
         "hurdle_gamma", "hurdle_log_normal" (positive with exact zeros); "beta" (between 0 and 1, mean s(f)),
         "zero_one_beta" (shares with exact 0 or 1); "poisson", "negative_binomial" (counts, mean e^f),
-        "zero_inflated_poisson", "zero_inflated_negative_binomial" (counts with more zeros); "discretised",
+        "zero_inflated_poisson", "zero_inflated_negative_binomial" (counts with more zeros), "hurdle_poisson",
+        "hurdle_negative_binomial" (more zeros or fewer), "poisson_square" (counts, mean f^2); "binomial",
+        "beta_binomial" (counts out of `trials`, mean s(f) times these); "discretised",
         "discretised_student_t" (whole numbers of any sign and spread: f + noise, rounded). A function
         `log_prob(y, f)` of arrays that broadcast is a likelihood of your own; `support` says which values y
         can take.
@@ -156,10 +76,12 @@ class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):  
         The latent function is a sum of this many independent functions, all with `kernel`, each with variance
         and length-scales of its own; they start apart, smooth to rough. "auto": with Gaussian noise, unless
         `kernel` is a sum already, the average of two models, with 1 and with 4 (with 1 and with 2 where not
-        every row is an inducing input); else 1.
+        every row is an inducing input), and with fewer than 30 rows a column of a third, whose columns share
+        one length-scale; else 1.
     n_inducing : "auto" or int, default "auto"
         Number M of inducing inputs; time grows as N M^2. "auto": with Gaussian noise and up to 1,000 distinct
-        rows every row (the exact Gaussian process), else 500; 100 for other likelihoods.
+        rows every row (the exact Gaussian process), else 500; for other likelihoods 100, or 300 with up
+        to 2,000 rows where y is measured, not counted (heavy tails, varying noise, positive numbers).
     posterior : {"gaussian", "mixture"}, default "gaussian"
         Form of q(u). "mixture": `n_components` Gaussians, found after the hyper-parameters, for targets that
         f may explain in several ways, so that the posterior has several modes. Costs little; brings nothing
@@ -170,6 +92,10 @@ class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):  
         How expectations of log p(y | f) are taken, where the likelihood leaves a choice.
     support : {"real", "positive", "unit", "count"}, default "real"
         Values of y, for a likelihood that is a function.
+    hyper_parameters : {"best", "laplace"}, default "best"
+        "laplace": predictions are averaged over hyper-parameters drawn from a normal about the best ones, by
+        the curvature there, eight of them and the best. For few rows, where they are unsure; takes some more
+        evaluations. `to_arviz` gives draws.
     keep_columns : {"auto", "all"} or list of str, default "auto"
         "auto": of a table with more columns than rows, and more than 200, only those are looked at that go
         with the target beyond chance, each by itself (`nongauss.tables.screen`). "all": every column. Names:
@@ -193,7 +119,8 @@ class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):  
         Length-scale of each column, in its standard deviations: how far until f changes. Of a sum of kernels,
         the one that a single kernel of the same variance and mean squared slope would have.
     kernel_params_, likelihood_params_ : dict
-        All hyper-parameters by name; noise and scales in units of the target.
+        All hyper-parameters by name; noise and scales in units of the target, of an average their average.
+        Noise counts terms of a sum of kernels that are so rough that they say nothing of any other row.
     bound_ : float
         Lower bound of the log evidence of the (scaled) target, nats.
     posterior_ : Posterior
@@ -208,6 +135,10 @@ class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):  
     holds_training_rows_ : bool
         Whether a saved model holds rows of the table, as encoded: those whose cells stand in for missing
         ones, and inducing inputs, where they are all rows, which stay where they are.
+    loo_ : ndarray (N,) or None
+        Log density (probability) of each training row given all others, by dividing its own share out of
+        q(u); hyper-parameters have seen it. None for tables in parts and very large ones. See
+        `nongauss.compare`.
     n_iter_, converged_, stop_reason_, trace_ : how the fit went.
 
     Raises
@@ -242,6 +173,7 @@ class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):  
         n_components: PositiveInt = 2,
         expectation: Literal["auto", "closed_form", "quadrature", "monte_carlo"] = "auto",
         support: Literal["real", "positive", "unit", "count"] = "real",
+        hyper_parameters: Literal["best", "laplace"] = "best",
         keep_columns: Columns = "auto",
         max_iter: PositiveInt = 400,
         tol: NonNegativeFloat = 1e-3,
@@ -258,6 +190,7 @@ class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):  
         self.n_components = n_components
         self.expectation = expectation
         self.support = support
+        self.hyper_parameters = hyper_parameters
         self.keep_columns = keep_columns
         self.max_iter = max_iter
         self.tol = tol
@@ -274,6 +207,9 @@ class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):  
         exposure: ArrayLike | None = None,
         censoring: ArrayLike | None = None,
         y_upper: ArrayLike | None = None,
+        trials: ArrayLike | None = None,
+        truncation: ArrayLike | None = None,
+        truncation_upper: ArrayLike | None = None,
     ) -> Self:
         """Fit to a table X (N, D) and targets y (N,), or a table in parts (see `docs/scale.md`).
 
@@ -286,45 +222,85 @@ class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):  
         is between y and that; equal where it is known, `inf` where nothing limits it. Predictions are of the
         true value. For likelihoods of real and positive numbers and of shares.
 
+        Rows that are there only because their y is large enough (people who entered a study late, amounts
+        below a threshold that nobody records): `truncation` (N,) is what the true value had to be above,
+        `truncation_upper` (N,) what it could not be above; one number stands for all rows. Predictions are of
+        all, not of those that would be recorded. `trials` (N,), for "binomial" and "beta_binomial": of how
+        many each count is.
+
         Warns if the target is constant or the fit did not end well. Raises ValueError.
         """
         recipe = self._recipe(int(self.n_components) if self.posterior == "mixture" else 1)
         seed = self._key_seed(self.random_state)
         likelihood, name = self._likelihood(), type(self).__name__
-        beside: dict[str, Any] = {"exposure": exposure, "censoring": censoring, "y_upper": y_upper}
+        beside: dict[str, Any] = {
+            "exposure": exposure,
+            "censoring": censoring,
+            "y_upper": y_upper,
+            "trials": trials,
+            "truncation": truncation,
+            "truncation_upper": truncation_upper,
+        }
         source = as_source(X, y, sample_weight, estimator_name=name, **beside)
-        is_censored = censoring is not None or y_upper is not None
-        if is_censored:
-            check_censoring(likelihood)
+        seen, n_values = seen_through(likelihood, beside)
         learned = learn(source, name, SummariseTarget(likelihood, name))
         scaler = target_scaler(learned.target, likelihood)
-        read = ScaleTarget(scaler, likelihood, name, is_censored)
-        seen = Censored(of=likelihood) if is_censored else likelihood
+        read = ScaleTarget(scaler, likelihood, name, n_values)
         result = self._fit(source, learned, read, seen, recipe, seed, float(scaler.scale[0]))
         self._scaler = scaler
-        posterior, size = self.posterior_, abs(float(scaler.scale[0]))
-        self.likelihood_params_ = posterior.likelihood.readable(posterior.psi, size)
+        posterior, average = self.posterior_, GPAverage(self.posteriors_, self.weights_)
+        self.likelihood_params_ = average.likelihood_params(abs(float(scaler.scale[0])))
+        self.loo_ = left_out_density(self, source, likelihood, n_values)
         self._record_fit(result)
         warn_of_limits(posterior.likelihood, posterior.psi)
         return self
 
     @by_parts
     def predict(
-        self, X: Any, return_std: bool = False, exposure: ArrayLike | None = None
+        self,
+        X: Any,
+        return_std: bool = False,
+        exposure: ArrayLike | None = None,
+        trials: ArrayLike | None = None,
     ) -> FloatArray | tuple[FloatArray, FloatArray]:
-        """Mean of y for each row, original units: (N,). With `return_std`, also its standard deviation."""
-        if not return_std and exposure is None:
+        """Mean of y for each row, original units: (N,). With `return_std`, also its standard deviation.
+
+        Of counts with exposure or trials the mean for an exposure of 1 or one trial, unless these are given.
+        """
+        if not return_std and exposure is None and trials is None:
             mean: FloatArray = self._over_gaps(X, self._mean)
             return mean
-        distribution = self.predict_distribution(X, exposure)
+        distribution = self.predict_distribution(X, exposure, trials)
         return (distribution.mean, distribution.std) if return_std else distribution.mean
 
-    def predict_distribution(self, X: Any, exposure: ArrayLike | None = None) -> PredictiveDistribution:
-        """The whole distribution of y for each row, discrete for counts. `exposure` as in `fit`."""
+    def predict_distribution(
+        self, X: Any, exposure: ArrayLike | None = None, trials: ArrayLike | None = None
+    ) -> PredictiveDistribution:
+        """The whole distribution of y for each row, discrete for counts.
+
+        `exposure` and `trials` as in `fit`, 1 where they are not given.
+        """
         table = read_input(self._new_rows(X), type(self).__name__)
         shift = log_exposure(exposure, len(table), self.posterior_.likelihood)
-        law: PredictiveDistribution = self._over_gaps(table, self._law, shift)
+        beside = [shift]
+        if trials is not None:
+            seen_through(self.posterior_.likelihood, {"trials": trials})
+            beside.append(whole_trials(trials, len(table)))
+        law: PredictiveDistribution = self._over_gaps(table, self._law, *beside)
         return law
+
+    def posterior_draws(
+        self, X: Any, n: int = 1, random_state: Any = None, *, with_noise: bool = False
+    ) -> FloatArray:
+        """`n` draws of the mean of y as a function, at the rows of X: (N, n), in units of the target.
+
+        A draw is one function: its values at different rows belong together, as those of `sample_y` do not,
+        so that sums, differences and places of maxima over rows have the right spread. `with_noise`: draws of
+        y instead, about one function each. Up to 1,000 distinct rows are drawn from the joint posterior;
+        more follow from 1,000 of them. For an exposure of 1, or one trial. Equal seed, equal draws.
+        """
+        count, rng = checked_count(n), np.random.default_rng(self._key_seed(random_state))
+        return target_draws(self, X, count, rng, with_noise)
 
     def _mean(self, encoded: FloatArray) -> FloatArray:
         if self.posterior_.likelihood.mean_is_latent:
@@ -332,9 +308,11 @@ class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):  
             return self._scaler.inverse_mean(average.mean(encoded)[:, None])[:, 0]
         return self._law(encoded, np.zeros(len(encoded))).mean
 
-    def _law(self, encoded: FloatArray, shift: FloatArray) -> PredictiveDistribution:
+    def _law(
+        self, encoded: FloatArray, shift: FloatArray, trials: FloatArray | None = None
+    ) -> PredictiveDistribution:
         centre, scale = float(self._scaler.centre[0]), float(self._scaler.scale[0])
-        return GPAverage(self.posteriors_, self.weights_).law(encoded, shift, centre, scale)
+        return GPAverage(self.posteriors_, self.weights_).law(encoded, shift, centre, scale, trials)
 
     def _likelihood(self) -> Likelihood:
         if isinstance(self.likelihood, Likelihood):

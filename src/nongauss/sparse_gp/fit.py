@@ -18,7 +18,9 @@ from nongauss.optimise.lbfgs import PATIENCE, lbfgs
 from nongauss.sparse_gp.buffers import recycled
 from nongauss.sparse_gp.config import GPRecipe
 from nongauss.sparse_gp.data import GPRows, GPTable
+from nongauss.sparse_gp.hyper_draws import hyper_parameters, nearby
 from nongauss.sparse_gp.kernels import FloatArray, Kernel, Space
+from nongauss.sparse_gp.left_out import left_out_moments
 from nongauss.sparse_gp.likelihoods import Likelihood
 from nongauss.sparse_gp.objective import LatentQ, exact_evidence
 from nongauss.sparse_gp.params import (
@@ -31,11 +33,14 @@ from nongauss.sparse_gp.params import (
     start,
 )
 from nongauss.sparse_gp.posterior_mixture import fit_mixture
-from nongauss.sparse_gp.predict import FittedGP, GPAverage, GPPosterior
+from nongauss.sparse_gp.predict import FittedGP, GPAverage, GPPosterior, HyperSpread
 from nongauss.sparse_gp.stacking import weights_of
 from nongauss.sparse_gp.streamed_posterior import converged_latents
 from nongauss.sparse_gp.updates import HyperObjective
 from nongauss.tables.source import Source, Stream
+
+MOST_LEFT_OUT = 5000
+"""Rows that are left out to correct a likelihood."""
 
 WORTH_THREADS = 5e8
 """N M^2 from which matrix products gain from several threads; below, these mostly wait for each other."""
@@ -68,14 +73,35 @@ def fit(
     kernels[0].labels(table.space)  # a column that is not there is an error now
     known = learning_rows(table.rows, recipe.most_inducing(likelihood))
     models, psi = models_of(kernels, table.space, likelihood, known)
+    if likelihood.conjugate and recipe.shares_scales(table.space, n_rows):
+        models.append(models[0]._replace(space=table.space.as_one))
     members = fit_models(models, table, psi, recipe, seed, run, former)
     weights = weights_of(members, table.rows) if len(members) > 1 else np.ones(1)
     order = np.argsort(-weights, kind="stable")
     members = [members[c] for c in order]
     statuses = [member.result.status for member in members]
     worst = min(statuses, key=lambda status: (status is not Status.STOPPED, status.converged))
-    average = GPAverage(tuple(member.posterior for member in members), weights[order])
-    return replace(members[0].result, status=worst), average, members[0]
+    main = members[0]._replace(posterior=_recalibrated(members[0].posterior, table.rows))
+    members = [main, *members[1:]]
+    sizes = [len(member.posteriors) for member in members]
+    shares = np.repeat(weights[order] / sizes, sizes)
+    average = GPAverage(tuple(p for m in members for p in m.posteriors), shares)
+    return replace(main.result, status=worst), average, main
+
+
+def _recalibrated(posterior: GPPosterior, rows: GPRows) -> GPPosterior:
+    """What predicts, with the likelihood corrected by what it says of rows without them, if it asks for that.
+
+    Of many rows some, which are a random sample, tell the few numbers of a correction well enough.
+    """
+    likelihood = posterior.likelihood
+    if not likelihood.recalibrates:
+        return posterior
+    some = rows.take(slice(MOST_LEFT_OUT))
+    moments = left_out_moments(posterior, *some, is_exact=False)
+    return posterior._replace(
+        likelihood=likelihood.recalibrated(some.y, some.weight, *moments, posterior.psi)
+    )
 
 
 def models_of(
@@ -108,10 +134,10 @@ def fit_models(
     for number, model in enumerate(models):
         own_run = run.within(f"model {number}")
         begin = next((p for p in former if _has_form(model, psi, p)), None)
-        result, posterior = fit_model(
+        result, posterior, spread = fit_model(
             model, table.rows, psi, recipe, seed, own_run, everywhere=table.everywhere, begin=begin
         )
-        members.append(FittedGP(model, result, posterior))
+        members.append(FittedGP(model, result, posterior, spread))
         if result.status is Status.STOPPED:
             break
     return [member for member in members if np.isfinite(member.bound)] or members[:1]
@@ -127,8 +153,10 @@ def fit_model(
     *,
     everywhere: Source | None = None,
     begin: GPPosterior | None = None,
-) -> tuple[FitResult, GPPosterior]:
+) -> tuple[FitResult, GPPosterior, HyperSpread | None]:
     """Maximise the bound of one model: the optimiser's result, and the posterior at the best parameters.
+
+    The last is how sure these are, where the recipe asks for it, which raises InputError of many rows.
 
     `everywhere` has all rows where there are more than `rows`, which all else is then learned from. `begin`:
     where an earlier fit of the same form has ended, and this one begins.
@@ -140,6 +168,11 @@ def fit_model(
     is_all = learned_from is rows and everywhere is None
     is_exact = fixed and model.likelihood.conjugate and is_all
     params = start(model, psi, rows.X if is_exact else Z)
+    if recipe.hyper_parameters == "laplace" and (recipe.n_components > 1 or not is_all):
+        raise InputError(
+            "hyper_parameters='laplace' goes with posterior='gaussian' and rows whose kernel matrices fit in "
+            "memory; so many rows leave no doubt of hyper-parameters: give 'best'."
+        )
     if begin is not None:
         kept = begin.Z if not fixed and begin.Z.shape == Z.shape else params.Z
         params = GPParams(begin.thetas, begin.psi, kept)
@@ -154,12 +187,25 @@ def fit_model(
         params = params.like(result.state)
         if recipe.n_components > 1 and not (model.likelihood.conjugate or result.status is Status.STOPPED):
             whole = bound if learned_from is rows else HyperObjective(model, rows, params, False, False)
-            return _with_mixture(whole, params, result, recipe, seed, run)
+            return *_with_mixture(whole, params, result, recipe, seed, run), None
         if is_all:
-            return result, posterior_at(bound, params)
+            posterior = posterior_at(bound, params)
+            return result, posterior, _spread(bound, params) if recipe.hyper_parameters == "laplace" else None
         every = everywhere or Stream([rows])
         latents = converged_latents(every, model, params, run.checkpoint)
-        return result, _posterior(model, params, *_stacked(latents))
+        return result, _posterior(model, params, *_stacked(latents)), None
+
+
+def _spread(bound: HyperObjective, params: GPParams) -> HyperSpread:
+    """How sure the best parameters of an objective are, and posteriors at draws of them."""
+    so_far = bound.snapshot()
+    at = hyper_parameters(bound, params)
+    posteriors = []
+    for near in nearby(bound, params, at):
+        bound.restore(so_far)
+        posteriors.append(posterior_at(bound, near))
+    bound.restore(so_far)
+    return HyperSpread(at, tuple(posteriors))
 
 
 def _has_form(model: GPModel, psi: FloatArray, posterior: GPPosterior) -> bool:

@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
-from scipy.linalg import cho_solve, cholesky, eigh
+from scipy.linalg import cho_solve, cholesky, eigh, solve
 from scipy.linalg.lapack import dpotri
 
 from nongauss.sparse_gp.buffers import product, times
@@ -99,15 +99,17 @@ def latent(
     gram: Float[np.ndarray, "M M"],
     linear: Float[np.ndarray, " M"],
     is_positive: bool = False,
+    is_white: bool = False,
 ) -> LatentQ:
     """q from sums over rows: K diag(beta) K' (M, M) and K lambda (M,). LinAlgError if it is no density.
 
     S^-1 = I + L^-1 gram L^-T, m = S L^-1 linear, KL = (tr S + m'm - M - log det S) / 2. `is_positive`: no
     beta is negative, so that the eigenvalues of S^-1 are 1 at least, whatever rounding has left of them.
+    `is_white`: the sums are over V = L^-1 K in the place of K.
     """
     size = len(inverse)
-    precision = inverse @ gram @ inverse.T
-    precision += precision.T
+    precision = gram if is_white else inverse @ gram @ inverse.T
+    precision = precision + precision.T
     precision *= 0.5
     precision[np.diag_indices(size)] += 1.0
     try:
@@ -121,7 +123,7 @@ def latent(
         values = np.maximum(values, 1.0)
         precision, covariance = (vectors * values) @ vectors.T, (vectors / values) @ vectors.T
         half_log_det = 0.5 * float(np.log(values).sum())
-    mean = covariance @ (inverse @ linear)
+    mean = covariance @ (linear if is_white else inverse @ linear)
     divergence = 0.5 * (covariance.trace() + mean @ mean - size) + half_log_det
     return LatentQ(
         mean, precision, covariance, inverse.T @ mean, spread_factor(inverse, covariance), divergence
@@ -147,12 +149,21 @@ def latent_moments(
     return at.K.T @ alpha, np.maximum(variance, SMALLEST_VARIANCE * at.diagonal), WK
 
 
+def white_moments(at: Basis, q: LatentQ) -> tuple[Float[np.ndarray, " N"], Float[np.ndarray, " N"]]:
+    """mu - c = V' m and v = k_nn - sum V^2 + sum V (S V), V = L^-1 K, each a sum over inducing inputs."""
+    V = at.white
+    assert V is not None  # for the types: the caller has looked
+    given = at.diagonal - np.einsum("mn,mn->n", V, V)
+    variance = np.maximum(given, 0.0) + np.einsum("mn,mn->n", V, q.covariance @ V)
+    return V.T @ q.mean, np.maximum(variance, SMALLEST_VARIANCE * at.diagonal)
+
+
 def bound_at(blocks: KernelBlocks, sites: GaussianSites) -> QAtSites:
     """q at these sites and F (eq. 7) there: one pass for q, one for the moments."""
     model, rows = blocks.model, blocks.rows
     grams, linears = _site_sums(blocks, sites)
     latents = [
-        latent(blocks.inducing[own].inverse, gram, linear, bool((beta >= 0).all()))
+        latent(blocks.inducing[own].inverse, gram, linear, bool((beta >= 0).all()), blocks.is_white)
         for own, gram, linear, beta in zip(model.kernel_of, grams, linears, sites.precision.T, strict=True)
     ]
     centred, variance = np.empty_like(sites.linear), np.empty_like(sites.linear)
@@ -160,10 +171,13 @@ def bound_at(blocks: KernelBlocks, sites: GaussianSites) -> QAtSites:
     for part, bases in blocks:
         made = []
         for l, own in enumerate(model.kernel_of):
+            if bases[own].white is not None:
+                centred[part, l], variance[part, l] = white_moments(bases[own], latents[l])
+                continue
             moments = latent_moments(bases[own], latents[l].alpha, latents[l].W)
             centred[part, l], variance[part, l], WK = moments
             made.append(WK)
-        if blocks.keeps_products:
+        if blocks.keeps_products and made:
             products.append(made)
     mean = centred + model.centre(rows.shift)
     psi = blocks.params.psi
@@ -172,17 +186,37 @@ def bound_at(blocks: KernelBlocks, sites: GaussianSites) -> QAtSites:
     return QAtSites(sites, tuple(latents), centred, tuple(products), expectation, bound)
 
 
+def mean_at(blocks: KernelBlocks, sites: GaussianSites) -> Float[np.ndarray, "N L"]:
+    """mu - c of q at sites of positive precision: K' L^-T (I + T)^-1 L^-1 K lambda."""
+    kernel_of = blocks.model.kernel_of
+    centred = np.empty_like(sites.linear)
+    alphas = []
+    for own, gram, linear in zip(kernel_of, *_site_sums(blocks, sites), strict=True):
+        inverse = blocks.inducing[own].inverse
+        if not blocks.is_white:
+            gram, linear = inverse @ gram @ inverse.T, inverse @ linear
+        gram[np.diag_indices(len(gram))] += 1.0
+        mean = solve(gram, linear, assume_a="pos", check_finite=False)
+        alphas.append(mean if blocks.is_white else inverse.T @ mean)
+    for part, bases in blocks:
+        for l, own in enumerate(kernel_of):
+            K = bases[own].summed
+            centred[part, l] = K.T @ alphas[l]
+    return centred
+
+
 def _site_sums(
     blocks: KernelBlocks, sites: GaussianSites
 ) -> tuple[list[Float[np.ndarray, "M M"]], list[Float[np.ndarray, " M"]]]:
-    """K diag(beta) K' and K lambda of each latent function, summed over all rows."""
+    """K diag(beta) K' and K lambda of each latent function over all rows; of V for K where that is kept."""
     size, kernel_of = len(blocks.params.Z), blocks.model.kernel_of
     grams = [np.zeros((size, size)) for _ in kernel_of]
     linears = [np.zeros(size) for _ in kernel_of]
     for part, bases in blocks:
         for l, own in enumerate(kernel_of):
-            grams[l] += weighted_gram(bases[own].K, sites.precision[part, l])
-            linears[l] += bases[own].K @ sites.linear[part, l]
+            K = bases[own].summed
+            grams[l] += weighted_gram(K, sites.precision[part, l])
+            linears[l] += K @ sites.linear[part, l]
     return grams, linears
 
 

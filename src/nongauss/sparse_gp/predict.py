@@ -7,6 +7,7 @@ from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
+from jaxtyping import Float64
 
 from nongauss.core.records import persistable
 from nongauss.optimise.course import FitResult
@@ -14,10 +15,17 @@ from nongauss.predictive.combined import mixture
 from nongauss.predictive.distribution import PredictiveDistribution
 from nongauss.sparse_gp.buffers import recycled
 from nongauss.sparse_gp.data import GPRows
-from nongauss.sparse_gp.kernels import FloatArray, Kernel, Space
+from nongauss.sparse_gp.hyper_draws import HyperParameters
+from nongauss.sparse_gp.kernels import FloatArray, Kernel, Space, Sum
 from nongauss.sparse_gp.likelihoods import Likelihood
 from nongauss.sparse_gp.objective import latent_moments
 from nongauss.sparse_gp.params import GPModel, basis, row_slices
+
+LONE = 0.5
+"""Share of a term's variance at a row from which it counts as noise, where no other row tells of it."""
+
+_LARGEST_LOG = 300.0
+"""Logs of parameters beyond have no number in 64 bits whose square is one."""
 
 
 @persistable("sparse_gp.Posterior", "nongauss.sparse_gp.predict:Posterior")
@@ -32,12 +40,24 @@ class GPPosterior(NamedTuple):
     kernel_of: tuple[int, ...]
     space: Space
     likelihood: Likelihood
-    offset: FloatArray
+    offset: Float64[np.ndarray, " L"]
     thetas: tuple[FloatArray, ...]
-    psi: FloatArray
-    Z: FloatArray
-    alpha: FloatArray
-    W: FloatArray
+    psi: Float64[np.ndarray, " psi"]
+    Z: Float64[np.ndarray, "M D"]
+    alpha: Float64[np.ndarray, "C L M"]
+    W: Float64[np.ndarray, "C L M M"]
+
+    def check_fields(self) -> None:
+        """Raises ValueError where kernels, their parameters, columns and latent functions do not fit."""
+        D, L = self.Z.shape[1], len(self.offset)
+        sizes = [len(theta) for theta in self.thetas]
+        fits = len(self.space.group) == D and set(self.space.group) <= set(range(len(self.space.names)))
+        fits = fits and len(self.Z) and sizes == [kernel.size(self.space) for kernel in self.kernels]
+        fits = fits and len(self.psi) >= len(self.likelihood.param_names)
+        fits = fits and len(self.kernel_of) == L and set(self.kernel_of) <= set(range(len(self.kernels)))
+        largest = max((np.abs(theta).max(initial=0.0) for theta in self.thetas), default=0.0)
+        if not fits or self.likelihood.n_latent != L or largest > _LARGEST_LOG:
+            raise ValueError("kernels, their parameters, columns and latent functions do not fit each other")
 
     @recycled()
     def mean(self, X: FloatArray) -> FloatArray:
@@ -72,8 +92,33 @@ class GPPosterior(NamedTuple):
             params |= {prefix + label: float(np.exp(t)) for label, t in zip(labels, theta, strict=True)}
         return params, self.kernels[0].lengthscales(self.thetas[0], self.space)
 
+    def lone_variance(self) -> float:
+        """Variance of f_1 at a row that no other row could tell: noise by another name.
+
+        Of a sum of kernels, terms of which the other inducing inputs leave more than `LONE` of the variance
+        open at one of them, even if they showed the term without noise: 1 / (K^-1)_nn. 0 of a single kernel.
+        """
+        kernel = self.kernels[0]
+        if not isinstance(kernel, Sum) or len(self.Z) < 2:
+            return 0.0
+        total = 0.0
+        for part, theta in kernel.pieces(self.thetas[0], self.space):
+            size = float(part.diagonal(theta, self.space, self.Z).mean())
+            K, _ = part.forward(theta, self.space, self.Z, self.Z)
+            inverse = np.linalg.inv(K + 1e-6 * size * np.eye(len(K)))
+            left = float((1.0 / inverse.diagonal()).mean())
+            total += left if left > LONE * size else 0.0
+        return total
+
     def _latents_of(self, kernel: int) -> list[int]:
         return [l for l, own in enumerate(self.kernel_of) if own == kernel]
+
+
+class HyperSpread(NamedTuple):
+    """The normal about the best hyper-parameters, and posteriors at draws of them."""
+
+    at: HyperParameters
+    posteriors: tuple[GPPosterior, ...]
 
 
 class FittedGP(NamedTuple):
@@ -82,6 +127,12 @@ class FittedGP(NamedTuple):
     model: GPModel
     result: FitResult
     posterior: GPPosterior
+    spread: HyperSpread | None = None
+
+    @property
+    def posteriors(self) -> tuple[GPPosterior, ...]:
+        """At the best hyper-parameters, then at draws of them, if there are any."""
+        return (self.posterior, *(self.spread.posteriors if self.spread else ()))
 
     @property
     def bound(self) -> float:
@@ -99,19 +150,43 @@ class GPAverage(NamedTuple):
     posteriors: tuple[GPPosterior, ...]
     weights: FloatArray
 
+    def likelihood_params(self, scale: float) -> dict[str, float]:
+        """The likelihood's parameters by name, averaged, in units of a target that came divided by `scale`.
+
+        Noise is all that another row at the same place does not share, so `lone_variance` is part of it.
+        """
+        total: dict[str, float] = {}
+        for posterior, share in zip(self.posteriors, self.weights, strict=True):
+            psi, likelihood = posterior.psi, posterior.likelihood
+            if likelihood.conjugate:
+                psi = np.log(np.exp(psi) + posterior.lone_variance())
+            for name, value in likelihood.readable(psi, scale).items():
+                total[name] = total.get(name, 0.0) + float(share) * value
+        return total
+
     def mean(self, X: FloatArray) -> FloatArray:
         """The average of the means of the first latent function: (N,)."""
         out: FloatArray = self.weights @ [posterior.mean(X)[:, 0] for posterior in self.posteriors]
         return out
 
     def law(
-        self, X: FloatArray, shift: FloatArray, centre: float = 0.0, scale: float = 1.0
+        self,
+        X: FloatArray,
+        shift: FloatArray,
+        centre: float = 0.0,
+        scale: float = 1.0,
+        trials: FloatArray | None = None,
     ) -> PredictiveDistribution:
-        """The distribution of centre + scale * y at encoded rows X, `shift` (N,) added to the latent mean."""
+        """The distribution of centre + scale * y at encoded rows X, `shift` (N,) added to the latent mean.
+
+        `trials` (N,): of a likelihood that takes them, 1 each without.
+        """
         parts: list[Any] = []
         for posterior in self.posteriors:
             mean, variance = posterior.moments(X)
             mean += shift[:, None] * posterior.likelihood.rates
-            psi = posterior.psi
-            parts.append(posterior.likelihood.predictive(mean, variance, psi, centre=centre, scale=scale))
+            likelihood: Any = posterior.likelihood
+            if trials is not None:
+                likelihood = likelihood.with_trials(trials)
+            parts.append(likelihood.predictive(mean, variance, posterior.psi, centre=centre, scale=scale))
         return mixture(parts, self.weights)

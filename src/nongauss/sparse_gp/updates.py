@@ -15,16 +15,20 @@ from jaxtyping import Float
 
 from nongauss.sparse_gp.buffers import product
 from nongauss.sparse_gp.data import GPRows
+from nongauss.sparse_gp.kernels import FloatArray
 from nongauss.sparse_gp.objective import (
+    LatentQ,
     QAtSites,
     bound_at,
     by_inducing,
     by_rows,
     exact_evidence,
     log_prior,
+    mean_at,
 )
 from nongauss.sparse_gp.params import (
     INPUT_UNIT,
+    Basis,
     GaussianSites,
     GPModel,
     GPParams,
@@ -55,11 +59,32 @@ def converge_q(
         return bound_at(blocks, first_sites(model, rows, blocks.params.psi))
 
     def steps_from(best: QAtSites) -> Callable[[float], QAtSites]:
-        target = sites_at(best.centred, best.expectation, rows.weight)
+        target = _location_target(blocks, best)
+        if target is None:
+            target = sites_at(best.centred, best.expectation, rows.weight)
         return lambda step: bound_at(blocks, best.sites.towards(target, step))
 
     enough = tol * rows.weight.sum()
     return climb(bound_at(blocks, sites), steps_from, model.likelihood.first_step, enough, most_steps)
+
+
+def _location_target(blocks: KernelBlocks, at: QAtSites) -> GaussianSites | None:
+    """Sites of a step that moves the mean of q by precisions b of its own, or None where there are none.
+
+    The mean goes to mu of the sites (b (y - c), b), the variance to that of beta = -2 w h; sites
+    (lambda, beta) give both with lambda = b (y - c) - (b - beta) (mu - c). Where mu is at rest
+    b (y - mu) = w g, so lambda is that of `sites_at`.
+    """
+    model, rows = blocks.model, blocks.rows
+    mean = at.centred + model.centre(rows.shift)
+    found = model.likelihood.mean_precision(rows.y, mean, at.expectation)
+    if found is None:
+        return None
+    own = rows.weight[:, None] * found
+    residual = rows.y[:, None] - model.centre(rows.shift)
+    centred = mean_at(blocks, GaussianSites(own * residual, own))
+    precision = -2.0 * rows.weight[:, None] * at.expectation.d_variance
+    return GaussianSites(own * residual - (own - precision) * centred, precision)
 
 
 @runtime_checkable
@@ -171,7 +196,8 @@ class HyperObjective:
     ) -> tuple[float, list[Float[np.ndarray, " T"]], Float[np.ndarray, " K"], Float[np.ndarray, "M D"]]:
         """F and its derivatives by thetas, psi and Z: the partial ones, as q has converged."""
         model = self.model
-        blocks, q = self.converged(params, CLOSE_TOL)
+        most = MOST_STEPS if np.isfinite(self.best) else LAST_STEPS  # sites that know nothing yet
+        blocks, q = self.converged(params, CLOSE_TOL, most)
         by_thetas, by_Z = _inducing_part(blocks, q)
         pull = q.sites.linear - q.sites.precision * q.centred
         for block, (part, bases) in enumerate(blocks):
@@ -180,8 +206,10 @@ class HyperObjective:
             ):
                 own = model.latents_of(number)
                 latents = [q.latents[l] for l in own]
+                root = blocks.inducing[number].inverse
                 products = [
-                    q.products[block][l] if q.products else product(q.latents[l].W, at.K) for l in own
+                    q.products[block][l] if q.products else spread_product(at, root, q.latents[l])
+                    for l in own
                 ]
                 total = by_rows(latents, products, pull[part][:, own], q.sites.precision[part][:, own])
                 by_theta, more = kernel.backward(theta, model.space, at.cache, total)
@@ -190,6 +218,14 @@ class HyperObjective:
                 by_thetas[number] += kernel.diagonal_backward(theta, model.space, self.rows.X[part], half)
                 by_Z += more
         return q.bound, by_thetas, self.rows.weight @ q.expectation.d_params, by_Z
+
+
+def spread_product(at: Basis, inverse: Float[np.ndarray, "M M"], q: LatentQ) -> Float[np.ndarray, "M N"]:
+    """W K = L^-T (I - S) V of one latent function."""
+    if at.white is None:
+        return product(q.W, at.K)
+    out: FloatArray = inverse.T @ (at.white - q.covariance @ at.white)
+    return out
 
 
 def _inducing_part(

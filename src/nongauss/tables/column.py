@@ -387,6 +387,10 @@ class Kind(ABC):
         """What rows tell, as the facts of another kind, by its name; None where they do not tell that."""
         return None
 
+    def unknown(self, column: Column, parts: Sequence[str]) -> str:
+        """The first value in new rows that the flat columns, with these parts, pass over; "" for none."""
+        return ""
+
     def plain(self, column: Column) -> Column:
         """A column of this kind as numbers or labels, for a model that was fitted to such a column."""
         return column

@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
+from jaxtyping import Float, Float64
 from numpy.typing import NDArray
 
 from nongauss.core.records import persistable
@@ -84,11 +85,17 @@ class Donors:
     (n,), and the input columns. `units` (D,): powers of two by which the cells were divided, None for 1.
     """
 
-    X: NDArray[np.floating[Any]]
-    Y: NDArray[np.float32]
-    weight: FloatArray
+    X: Float[np.ndarray, "n D"]
+    Y: Float[np.ndarray, "n P"]
+    weight: Float64[np.ndarray, " n"]
     columns: tuple[DonorColumn, ...]
-    units: FloatArray | None = None
+    units: Float64[np.ndarray, " D"] | None = None
+
+    def check_fields(self) -> None:
+        """Raises ValueError for columns of cells that are not there."""
+        of_cells = [place for column in self.columns for place in (*column.values, max(column.flag, 0))]
+        if not all(0 <= place < self.X.shape[1] for place in of_cells) or not len(self.X):
+            raise ValueError("donors of other columns")
 
     @classmethod
     def of(cls, encoder: Any, rows: Encoded) -> Donors | None:

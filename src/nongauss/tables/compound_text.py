@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-HOURS, DEGREES, FEET, POUNDS = "# h", "#°", "# ft", "# lb"
+HOURS, DEGREES, FEET, POUNDS, PACE, PACE_OF_MILES = "# h", "#°", "# ft", "# lb", "# min/km", "# min/mi"
 """The units that such texts are read in, as patterns of units."""
 
-PATTERNS = frozenset((HOURS, DEGREES, FEET, POUNDS))
+PATTERNS = frozenset((HOURS, DEGREES, FEET, POUNDS, PACE, PACE_OF_MILES))
 
 _N = r"[0-9]+(?:\.[0-9]+)?"
 _TIME_UNIT = r"(?:days?|d|hours?|hrs?|hr|h|minutes?|mins?|min|m|seconds?|secs?|sec|s)"
@@ -24,6 +25,7 @@ _SPAN = re.compile(
 _MINUTES = re.compile(
     r"([0-9]{1,3})(?:['′]\s*([0-9]{1,2}(?:\.[0-9]+)?)\s*(?:\"|″|'')?|:([0-5][0-9][.,][0-9]+))"
 )
+_PACE = re.compile(r"([0-9]{1,3}):([0-5][0-9])\s*(?:min)?\s*(?:/|per)\s*(km|mi|mile)", re.IGNORECASE)
 _ONE_SPAN = re.compile(rf"[-+]?{_N}\s*{_TIME_UNIT}", re.IGNORECASE)
 _ANGLE = re.compile(
     rf"(?P<first>[NSEW]?)\s*(?P<sign>[-+]?)\s*(?P<a>{_N})\s*(?:°|º|deg)\s*"
@@ -51,7 +53,7 @@ def read_compound(
     Texts with one part alone ("45m" beside "1h 30m") are read so where others have several, or where
     `pattern` says that the column has them. None where there are no such texts.
     """
-    for read in (_spans, _angles, _in_two_units, _minutes):
+    for read in (_spans, _angles, _in_two_units, _paces, _minutes):
         found = read(texts, pattern)
         if found is not None:
             return found
@@ -78,6 +80,16 @@ def _minutes(texts: Sequence[str], pattern: str) -> tuple[NDArray[np.float64], N
     seconds = [float((one[2] or one[3]).replace(",", ".")) if one else np.nan for one in found]
     minutes = [float(one[1]) if one else np.nan for one in found]
     return _placed((np.array(minutes) + np.array(seconds) / 60.0) / 60.0, HOURS)
+
+
+def _paces(texts: Sequence[str], pattern: str) -> tuple[NDArray[np.float64], NDArray[np.object_]] | None:
+    """Minutes and seconds for a kilometre or a mile (5:30 /km) in minutes."""
+    found = [_PACE.fullmatch(text) for text in texts]
+    values = np.array([float(one[1]) + float(one[2]) / 60.0 if one else np.nan for one in found])
+    if np.isnan(values).all():
+        return None
+    units = [PACE if one and one[3].lower() == "km" else PACE_OF_MILES if one else "" for one in found]
+    return values, np.array(units, dtype=object)
 
 
 def _angles(texts: Sequence[str], pattern: str) -> tuple[NDArray[np.float64], NDArray[np.object_]] | None:
@@ -126,3 +138,46 @@ def _placed(
     if np.isnan(values).all():
         return None
     return values, np.where(np.isnan(values), "", pattern).astype(object)
+
+
+_FRACTION = re.compile(
+    r"([-+]?)(?:([0-9]+)(?:\s+|-)?(?=[0-9]+/))??(?:([0-9]+)/([0-9]+))(\s*(?:[^\W\d].*|[\"″”%])?)"
+)
+_INCHES = re.compile(r"([0-9.]+)\s*[\"″”]")
+_HALVES = frozenset((2, 4, 8, 16, 32, 64))
+_LARGEST_PART = 100
+
+
+def with_decimals(texts: Sequence[str], known: bool = False) -> list[str]:
+    """Texts (L,) with fractions ("1 1/2", "3/4 in", "2½") as decimals of 15 places; others as they are.
+
+    Fractions alone ("3/4") are such beside mixed ones, or if their parts are halves, quarters, eighths, ...
+    of which there are several; `known`: the column holds numbers. Else they may be results or dates.
+    """
+    plain = [_without_signs(text) for text in texts]
+    found = [_FRACTION.fullmatch(text) for text in plain]
+    parts = [(int(one[3]), int(one[4])) for one in found if one]
+    mixed = any(one[2] for one in found if one) or any(a != b for a, b in zip(plain, texts, strict=True))
+    proper = all(a < b <= _LARGEST_PART for a, b in parts)
+    kinds = {b for _, b in parts}
+    if not parts or not (known or mixed or (proper and kinds <= _HALVES and len(kinds) > 1)):
+        return list(texts)
+    both = [text if one is None else _decimal(one) or text for text, one in zip(texts, found, strict=True)]
+    return [f"{one[1]} in" if (one := _INCHES.fullmatch(text)) else text for text in both]
+
+
+def _decimal(one: re.Match[str]) -> str:
+    """The decimal a + b / c of a fraction, "" where it is none."""
+    part, whole = int(one[3]), int(one[4])
+    if not 0 < whole <= _LARGEST_PART or part >= whole:
+        return ""
+    return f"{one[1]}{int(one[2] or 0) + part / whole:.15f}{one[5]}"
+
+
+def _without_signs(text: str) -> str:
+    """A text with a sign such as ½ as 1/2, apart from the number before it."""
+    if text.isascii():
+        return text
+    signs = ((sign, unicodedata.normalize("NFKC", sign)) for sign in text)
+    out = (f" {parts}" if parts != sign and "⁄" in parts else sign for sign, parts in signs)
+    return "".join(out).replace("⁄", "/").strip()

@@ -11,6 +11,11 @@ _TOTAL = re.compile(
     r"|durchschnitt|somme|moyenne|totale|media|suma|soma|média|totaal|gemiddelde|som",
     re.IGNORECASE,
 )
+_SUBTOTAL = re.compile(
+    r".+ (sub)?totals?|(sub ?)?totals?( |: ?).+|sub[ -]?totals?"
+    r"|(zwischen)?summe .+|zwischensumme|sous-total.*",
+    re.IGNORECASE,
+)
 _FOOT = re.compile(
     r'"?\s*((source|sources|note|notes|footnote|quelle|quellen|anmerkung|hinweis|fuente|nota|fonte|bron|stand|'
     r"generated|exported|downloaded|created|copyright|report|data|updated|last updated|end of)\b.*"
@@ -18,6 +23,7 @@ _FOOT = re.compile(
     re.IGNORECASE,
 )
 _MOST_LINES, _MOST_NAMED, _FIRST = 30, 3, 1 << 16
+_FEWEST_SUBTOTALS = 2
 
 
 def without_foot(text: str, separator: str, file: str, notes: list[str]) -> str:
@@ -25,10 +31,12 @@ def without_foot(text: str, separator: str, file: str, notes: list[str]) -> str:
 
     Below the last row, lines with fewer fields than the names are left out where a blank line stands above
     them or they begin as notes do ("Source: ..."); others are kept, since they may be rows that were cut off.
-    Above these, lines that begin with a word for a total or a mean, which no other line begins with.
+    Above these, lines that begin with a word for a total or a mean, which no other line begins with; and
+    wherever they stand, lines of totals of some rows that are empty where all rows have a cell.
     """
     first = next((line for line in text[:_FIRST].split("\n") if line.strip()), "")
     n_fields = _n_fields(first, separator)
+    text = _without_subtotals(text, separator, n_fields, file, notes)
     head, *lines = text.rsplit("\n", _MOST_LINES)
     if n_fields < 2 or len(lines) < 4:
         return text
@@ -44,6 +52,33 @@ def without_foot(text: str, separator: str, file: str, notes: list[str]) -> str:
             many = "line was" if len(found) == 1 else f"{len(found)} lines were"
             notes.append(f"The last {many} left out of {file} as {what} ({shown}).")
     return "\n".join([head, *lines[:first_total]]).rstrip("\n")
+
+
+def _without_subtotals(text: str, separator: str, n_fields: int, file: str, notes: list[str]) -> str:
+    """The text without lines such as "North Total,,,120", with a field that is empty in no other line."""
+    lowered = text.lower()
+    if "total" not in lowered and "summe" not in lowered:
+        return text
+    lines = text.split("\n")
+    fields = [next(csv.reader([line], delimiter=separator), []) for line in lines]
+    may_be = [len(cells) == n_fields and _is_subtotal(cells) for cells in fields]
+    rows = [cells for cells, it in zip(fields, may_be, strict=True) if len(cells) == n_fields and not it]
+    full = [at for at, cells in enumerate(zip(*rows, strict=True)) if all(cell.strip() for cell in cells)]
+    gone = [
+        it and any(not cells[at].strip() for at in full) for it, cells in zip(may_be, fields, strict=True)
+    ]
+    if sum(gone) < _FEWEST_SUBTOTALS:
+        return text
+    totals = [line.strip(separator + " ") for line, is_gone in zip(lines, gone, strict=True) if is_gone]
+    shown = ", ".join(repr(line[:60]) for line in totals[:_MOST_NAMED])
+    notes.append(f"{len(totals)} lines were left out of {file} as totals of some rows ({shown}).")
+    return "\n".join(line for line, is_gone in zip(lines, gone, strict=True) if not is_gone)
+
+
+def _is_subtotal(cells: list[str]) -> bool:
+    """Is the first cell that is not empty a word for a total of some rows?"""
+    first = next((cell.strip(" :") for cell in cells if cell.strip()), "")
+    return _SUBTOTAL.fullmatch(first) is not None
 
 
 def _end_of_rows(lines: list[str], separator: str, n_fields: int) -> int:

@@ -15,6 +15,7 @@ from itertools import islice
 
 from nongauss.core.errors import InputError
 from nongauss.tables.csv_foot import unbalanced, without_foot
+from nongauss.tables.csv_names import with_one_line_of_names
 
 SEPARATOR_NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars ('|')"}
 SEPARATORS = tuple(SEPARATOR_NAMES)
@@ -22,6 +23,7 @@ SAMPLE = 200  # records looked at to find the separator
 _ENOUGH = 0.5  # the share of records that must be as wide as the first, if no titles stand above
 _MOST_TITLES = 30  # lines that may stand above the names
 _GAP_OF_SHEETS = re.compile(r"#(N/A|NA|NULL!|VALUE!|REF!|DIV/0!|NUM!|NAME\?)", re.IGNORECASE)
+_LIKE_NUMBER = re.compile(r"[-+(]?[$€£]?\s?\d[-\d.,:/' \u00a0]*\s?[%€$£)]?|\d{1,2}[ .-]\w{3,9}[ .-]\d{2,4}.*")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
@@ -80,6 +82,7 @@ def plain_layout(text: str, file: str, notes: list[str]) -> Layout:
     text = _without_comments(text, file, notes)
     separator = declared or _separator(text, file)
     text = _without_titles(text, separator, file, notes)
+    text = with_one_line_of_names(text, separator, file, notes)
     text = without_foot(text, separator, file, notes)
     names, is_longer = _names_of(text, separator, file)
     check_names(names, file)
@@ -165,7 +168,7 @@ def _n_titles(rows: list[list[str]]) -> int:
         filled = sum(bool(field.strip()) for field in row)
         if len(row) == width and (filled > 1 or width == 2):
             below = rows[at + 1 :]
-            numbers = any(_NUMBER.fullmatch(field.strip()) for row in below[:5] for field in row)
+            numbers = any(_LIKE_NUMBER.fullmatch(field.strip()) for row in below[:5] for field in row)
             named = not any(_NUMBER.fullmatch(field.strip()) for field in row)
             agree = sum(len(row) == width for row in below) >= 0.9 * len(below) > 0
             return at if numbers and named and agree else 0
@@ -243,6 +246,8 @@ def _records(text: str, separator: str, file: str) -> tuple[list[str], list[tupl
     lines = text.split("\n")
     start = next(i for i, line in enumerate(lines) if line.strip())
     names = [name.strip() for name in lines[start].split(separator)]
+    if {line.count(separator) for line in lines[start + 1 :] if line} == {len(names) - 1}:
+        return names, [(0, len(names), False)]
     rows = [
         (number, line.count(separator) + 1, line.endswith(separator))
         for number, line in enumerate(lines[start + 1 :], start + 2)

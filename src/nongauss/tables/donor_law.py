@@ -22,6 +22,9 @@ MOST_PREDICTORS = 30
 LEAF = 5
 """Fewest donors in a leaf."""
 
+PENALTIES = np.logspace(-2, 4, 7)
+"""Penalties of the ridge regression, of columns of sd 1."""
+
 NOISE = 6.0
 """What a split must gain, in variances of what the tree explains, times the number of donors."""
 
@@ -36,7 +39,7 @@ class _Tree(NamedTuple):
 
     def donors(self, features: FloatArray, uniform: FloatArray) -> NDArray[np.intp]:
         """The donor of each row, that on which its uniform number falls among those of its leaf: (R,)."""
-        leaf = self.tree.apply(features.astype(np.float32))
+        leaf = self.tree.tree_.apply(features.astype(np.float32))
         first, last = self.bounds[leaf], self.bounds[leaf + 1]
         at = self.mass[first] + uniform * (self.mass[last] - self.mass[first])
         place = np.searchsorted(self.mass, at, side="right") - 1
@@ -162,16 +165,28 @@ def columns_of(
 
 
 def _ridge(Z: FloatArray, cells: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Slopes (p, L) and levels (L,) of the cells on Z (n, p); the penalty by leave-one-out errors."""
-    if not Z.shape[1] or len(Z) < 2 * LEAF:
-        share = weight / weight.sum()
-        return np.zeros((Z.shape[1], cells.shape[1])), share @ cells
-    from sklearn.linear_model import RidgeCV
+    """Slopes (p, L) and levels (L,) of the cells on Z (n, p); the penalty by leave-one-out errors.
 
+    The same as scikit-learn's RidgeCV, whose checks of a table cost many times the sums of one this small.
+    """
+    share = weight / weight.sum()
+    if not Z.shape[1] or len(Z) < 2 * LEAF:
+        return np.zeros((Z.shape[1], cells.shape[1])), share @ cells
     scale = Z.std(axis=0)
     scale[scale == 0.0] = 1.0
-    model = RidgeCV(np.logspace(-2, 4, 7)).fit(Z / scale, cells, sample_weight=weight / weight.mean())
-    return (model.coef_.reshape(cells.shape[1], -1) / scale).T, np.atleast_1d(model.intercept_)
+    middle, level = share @ Z, share @ cells
+    root = np.sqrt(weight / weight.mean())[:, None]
+    U, s, V = np.linalg.svd(root * (Z - middle) / scale, full_matrices=False)
+    goal = root * (cells - level)
+    inner, least, best = U.T @ goal, np.inf, PENALTIES[0]
+    for penalty in PENALTIES:  # e_i / (1 - h_i), h = diag U s^2 / (s^2 + a) U' + w / sum w
+        kept = s**2 / (s**2 + penalty)
+        leverage = (U**2 @ kept + share)[:, None]
+        error = float(np.mean(((goal - U @ (kept[:, None] * inner)) / (1.0 - leverage)) ** 2))
+        if error < least:
+            least, best = error, penalty
+    slope = (V.T @ ((s / (s**2 + best))[:, None] * inner)) / scale[:, None]
+    return slope, level - middle @ slope
 
 
 def _tree(features: FloatArray, goal: FloatArray, rank: FloatArray, weight: FloatArray, seed: int) -> _Tree:
@@ -185,7 +200,7 @@ def _tree(features: FloatArray, goal: FloatArray, rank: FloatArray, weight: Floa
     least = NOISE / len(goal)
     tree = DecisionTreeRegressor(min_samples_leaf=LEAF, min_impurity_decrease=least, random_state=seed)
     tree.fit(features.astype(np.float32), goal, sample_weight=drawn)
-    leaf = tree.apply(features.astype(np.float32))
+    leaf = tree.tree_.apply(features.astype(np.float32))
     order = np.lexsort((rank, leaf))
     bounds = np.searchsorted(leaf[order], np.arange(tree.tree_.node_count + 1))
     mass = np.concatenate([[0.0], np.cumsum(weight[order])])

@@ -21,6 +21,7 @@ from nongauss.core.records import persistable
 from nongauss.tables.column import Column, listed
 from nongauss.tables.column_code import UNRELATED, ColumnCode
 from nongauss.tables.frame import InputTable, match_columns, read_input
+from nongauss.tables.kinds import kind_of
 
 
 @persistable("tables.TableEncoder", "nongauss.data.encoder:TableEncoder")
@@ -38,6 +39,18 @@ class TableEncoder:
 
     feature_names: tuple[str, ...] | None
     columns: tuple[ColumnCode, ...]
+
+    def check_fields(self) -> None:
+        """Raises ValueError for columns of no known kind, and for orders and names that are not theirs."""
+        for code in self.columns:
+            if code.kind:
+                kind_of(code.kind)
+            if code.ranks and sorted(code.ranks) != list(range(len(code.levels))):
+                raise ValueError(f"column {code.name!r} has {len(code.levels)} levels in another order")
+            if not np.isfinite([code.unit, code.mean, code.sd, code.share, code.origin]).all():
+                raise ValueError(f"column {code.name!r} has a scale that is no number")
+        if self.feature_names is not None and len(self.feature_names) != self.n_features:
+            raise ValueError("names of other columns")
 
     @property
     def places(self) -> tuple[int, ...]:
@@ -244,12 +257,14 @@ class TableEncoder:
         def columns() -> Iterator[tuple[ColumnCode, Column]]:
             unseen: list[str] = []
             lost: list[str] = []
-            for i, place in zip(chosen, places, strict=True):
+            pairs = list(zip(chosen, places, strict=True))
+            for i, place in pairs:
                 yield self.columns[i], self.columns[i].read(table.column(where[place]), unseen, lost)
             if unseen:
                 notes.append(f"Labels not seen when fitting are treated as missing: {', '.join(unseen)}.")
             if lost:
                 notes.append(f"Cells that are no values are treated as missing: {', '.join(lost)}.")
+            notes.extend(_unknown([(table.column(where[p]), self.columns[i]) for i, p in pairs]))
 
         return table.n_rows, columns()
 
@@ -303,6 +318,18 @@ def _fill(code: ColumnCode, column: Column, block: NDArray[Any]) -> NDArray[np.b
     if code.flagged or (code.role == "numeric" and code.gaps):
         block[:, -1] = missing
     return missing
+
+
+def _unknown(read: Sequence[tuple[Column, ColumnCode]]) -> list[str]:
+    """What is to be said of values of new rows that the flat columns of an input column pass over."""
+    parts: dict[tuple[str, str], list[str]] = {}
+    columns = {column.name: column for column, _ in read}
+    for column, code in read:
+        if code.part:
+            parts.setdefault((column.name, code.kind), []).append(code.part)
+    found = ((name, kind_of(kind).unknown(columns[name], of)) for (name, kind), of in parts.items())
+    said = [f"{value!r} in column {name!r}" for name, value in found if value]
+    return [f"Choices not seen when fitting are passed over: {', '.join(said)}."] if said else []
 
 
 def _say(notes: list[str], warn: bool, stacklevel: int = 3) -> None:

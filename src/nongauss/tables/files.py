@@ -53,11 +53,12 @@ def read_table(path: str | Path) -> pd.DataFrame:
     return frame
 
 
-def write_table(frame: pd.DataFrame, path: str | Path) -> None:
+def write_table(frame: pd.DataFrame, path: str | Path, raw: bool = False) -> None:
     """Write `frame` without its index as CSV (also .gz) or Parquet, by the suffix of `path`.
 
-    In a text file, labels and names that begin with = + - @ and are no numbers get an apostrophe before, so
-    that a spreadsheet does not run them. The file is written whole or not at all.
+    In a text file, labels and names that begin with = + - @ or a control character and are no numbers get an
+    apostrophe before, so that a spreadsheet does not run them; with `raw` they are written as they are. The
+    file is written whole or not at all.
 
     Raises: InputError for an unknown suffix or a missing folder.
     """
@@ -68,12 +69,12 @@ def write_table(frame: pd.DataFrame, path: str | Path) -> None:
             frame.to_parquet(temporary, index=False)
             return
         separator = "\t" if ".tsv" in file.suffixes else ","
-        text = _inert(frame).to_csv(index=False, sep=separator, lineterminator="\n")
+        text = (frame if raw else _inert(frame)).to_csv(index=False, sep=separator, lineterminator="\n")
         data = text.encode("utf-8")
         temporary.write_bytes(gzip.compress(data, mtime=0) if kind == "gzip" else data)
 
 
-_RUN = re.compile(r"[=+\-@\t]")
+_RUN = re.compile(r"[=+\-@\x00-\x1f\x7f-\x9f\uff1d\uff0b\uff0d\uff20]")  # also in full width
 
 
 def _inert(frame: pd.DataFrame) -> pd.DataFrame:
@@ -112,8 +113,8 @@ def _kind(file: Path) -> str:
 def _read_parquet(file: Path) -> pd.DataFrame:
     try:
         frame = pd.read_parquet(file)
-    except (OSError, ValueError) as error:  # pyarrow's own errors are subclasses of these
-        reason = str(error).splitlines()[0].rstrip(".")
+    except (OSError, ValueError, LookupError, TypeError) as error:  # of pyarrow, and of what it reads there
+        reason = (str(error).splitlines() or [repr(error)])[0].rstrip(".")
         raise InputError(
             f"{file.name} cannot be read as Parquet ({reason}); write it again or pass a CSV file."
         ) from error

@@ -52,6 +52,8 @@ def with_hints(
                 f"{role.name} models the rate for one unit of it."
             )
             role = replace(role, warnings=(*role.warnings, ("exposure", said)))
+        if role.used and _are_merged(column):
+            role = replace(role, warnings=(*role.warnings, ("merged cells", _on_merged(column, role.name))))
         out.append(role)
     return tuple(out)
 
@@ -83,6 +85,24 @@ def _on_groups(column: Column, name: str) -> str:
     return (
         f"Column {name!r} names what rows belong to ({levels} in {n} rows): rows held out are too easy where "
         f"others of the same are fitted. --group {name} holds them out together and takes it from the inputs."
+    )
+
+
+def _are_merged(column: Column) -> bool:
+    """Does each label stand once, the first in the first row, with empty cells below, as merged cells do?"""
+    if column.codes is None:
+        return False
+    filled = np.flatnonzero(column.codes >= 0)
+    once = len(np.unique(column.codes[filled])) == len(filled)
+    few = once and 1 < len(filled) <= column.n_rows / 3 and filled[0] == 0
+    return bool(few and (np.diff(filled) > 1).all())
+
+
+def _on_merged(column: Column, name: str) -> str:
+    n_labels = int((~column.missing).sum())
+    return (
+        f"Column {name!r} has {n_labels} different labels, each in one of {column.n_rows} rows with empty "
+        "cells below: if cells were merged there, fill each down; as it stands, rows below a label have none."
     )
 
 

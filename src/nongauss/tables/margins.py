@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from jaxtyping import Float64
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
@@ -49,8 +50,8 @@ class Margin:
     name: str
     labels: tuple[str, ...]
     is_ordered: bool
-    edge: FloatArray
-    below: FloatArray
+    edge: Float64[np.ndarray, " Q"]
+    below: Float64[np.ndarray, " Q"]
     step: float
     is_whole: bool
     origin: float = 0.0

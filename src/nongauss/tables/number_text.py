@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from nongauss.tables.compound_text import PATTERNS, read_compound
+from nongauss.tables.compound_text import PATTERNS, read_compound, with_decimals
 
 POINT, COMMA = ".", ","
 """The two styles of numbers, by their decimal mark."""
@@ -93,7 +93,8 @@ KNOWN_UNITS = frozenset(_UNITS.split())
 
 _MISSING = (
     "|-|--|---|–|—|.|..|?|??|n/a|na|n.a.|n.a|#n/a|#na|nan|nil|null|none|no|unknown|unkn|unk|missing|miss|"
-    "not available|not applicable|not known|no data|no value|tbd|tba|k.a.|undefined|#value!|#div/0!|#ref!"
+    "not available|not applicable|not known|no data|no value|tbd|tba|k.a.|undefined|#value!|#div/0!|#ref!|"
+    "err|error|overflow|overload|out of range"
 )
 MISSING_WORDS = frozenset(_MISSING.split("|"))
 """What people write where there is no number, in lower case."""
@@ -160,14 +161,17 @@ class Votes:
         return bool(self.either) and self.point == self.comma == 0
 
 
-def read_numbers(texts: Any, pattern: str = "") -> NumberTexts:
+def read_numbers(texts: Any, pattern: str = "", are_numbers: bool = False) -> NumberTexts:
     """Texts (a sequence, or an array of Arrow) as numbers; see `NumberTexts`.
 
-    `pattern`: the unit of their column, if it is known; see `read_compound`.
+    `pattern`: the unit of their column, if it is known; see `read_compound`. `are_numbers`: the column is
+    known to hold numbers; see `with_decimals`.
     """
     cells = _usual_marks(texts if isinstance(texts, pa.Array) else pa.array(texts, pa.large_string()))
+    if pc.any(pc.match_substring_regex(cells, pattern="[0-9]/[0-9]|[½⅓⅔¼¾⅕-⅞]")).as_py():
+        cells = pa.array(with_decimals(cells.to_pylist(), are_numbers), cells.type)
     marked = np.zeros(len(cells), dtype=np.bool_)
-    if pc.any(pc.match_substring_regex(cells, pattern=r"^[<>≤≥~≈a-z]|[+*†‡]$")).as_py():
+    if pc.any(pc.match_substring_regex(cells, pattern=r"^[<>≤≥~≈A-Za-z]|[+*†‡]$|[a-z] [a-z]+$")).as_py():
         bare = pc.replace_substring_regex(cells, pattern=_MARKED, replacement=r"\2")
         marked = np.asarray(pc.fill_null(pc.not_equal(bare, cells), False))
         cells = bare
@@ -190,8 +194,12 @@ def read_numbers(texts: Any, pattern: str = "") -> NumberTexts:
     return _with_compounds(found, cells, pattern)
 
 
-_BEFORE = r"(?:[<>≤≥]=?|~|≈|(?:ca?|approx|circa|about|etwa|env)\.? )? *"
-_MARKED = rf"^({_BEFORE})([-+(]*[^-+0-9]{{0,4}}[0-9.,].*?) *([+*†‡]*)$"
+_BEFORE = (
+    r"(?:[<>≤≥]=?|~|≈|(?i:ca?|approx|circa|about|etwa|env)\.? "
+    r"|(?i:less than|more than|under|over|above|below|up to|at least|at most) )? *"
+)
+_BEHIND = r"[+*†‡]*|(?i:and|or) (?i:more|less|fewer|over|above|up|under|below|older|younger)"
+_MARKED = rf"^({_BEFORE})([-+(]*[^-+0-9]{{0,4}}[0-9.,].*?) *({_BEHIND})$"
 """A number with a mark in front or behind that says something of it; the number is the second group."""
 
 
@@ -210,7 +218,10 @@ def _with_compounds(found: NumberTexts, cells: Any, pattern: str) -> NumberTexts
 
 
 _SIDES = r"^[NSEW] ?[0-9]|[0-9] ?[NSEW]$"
-_COMPOUND = rf"^P[0-9T]|[0-9] ?[A-Za-z]+\.?,? ?(?:and )?[0-9]|[0-9] ?['°º′]|:[0-9]{{2}}[.,]|{_SIDES}"
+_COMPOUND = (
+    r"^P[0-9T]|[0-9] ?[A-Za-z]+\.?,? ?(?:and )?[0-9]|[0-9] ?['°º′]|:[0-9]{2}(?:[.,]| ?/| ?min| per)"
+    rf"|{_SIDES}"
+)
 """What texts of several parts have in them."""
 
 

@@ -21,7 +21,7 @@ from nongauss.tables.column import Column, label_of
 from nongauss.tables.frame import InputTable
 from nongauss.tables.kinds import kind_of
 from nongauss.tables.kinds.code import CODE_WORDS
-from nongauss.tables.kinds.label import FEW_ROWS, MOST_LEVELS
+from nongauss.tables.kinds.label import FEW_ROWS, MOST_LEVELS, order_of_features
 from nongauss.tables.words import is_head, is_named
 
 FloatArray = NDArray[np.float64]
@@ -138,6 +138,8 @@ def _role(column: Column, name: str, *, alone: bool, use: bool) -> ColumnRole:
         return _number_role(column, column.values[~missing], name, use=use or alone)
     if column.kind == "pair" and _n_levels(column) > 1:
         return ColumnRole(name, "number", True, "pairs, as two numbers")
+    if column.kind == "choices":
+        return ColumnRole(name, "label", True, "lists of choices, each as yes or no")
     return _label_role(column, name, use=use)
 
 
@@ -211,6 +213,10 @@ def _label_role(column: Column, name: str, *, use: bool) -> ColumnRole:
         return ColumnRole(name, "code", False, why)
     if column.ranks:
         return ColumnRole(name, "grade", True, f"{len(used)} ordered levels")
+    if order := order_of_features([column.levels[place] for place in used]):
+        return ColumnRole(
+            name, "grade", True, f"{len(used)} levels, {order[0]} < {order[1]} < … < {order[-1]}"
+        )
     zeros = all(level.isdigit() for level in some) and any(level[0] == "0" < level for level in some)
     reason = f"{len(used)} labels" + " of digits, some with a leading 0" * zeros
     role = ColumnRole(name, "label", True, reason)

@@ -56,12 +56,22 @@ class Counted:
         return self.weight if self.whole else float(self.rows)
 
 
+LARGEST_WEIGHT = 1e100
+"""Squares and sums of weights up to here are numbers in 64 bits."""
+
+
 def validate_weight(sample_weight: ArrayLike | None, n_rows: int) -> NDArray[np.float64]:
     """Weights as float64 (n_rows,): None gives ones, a single number is repeated.
 
-    Raises: InputError for a wrong length or shape, NaN or infinity, a negative weight, or only zeros.
+    Raises: InputError for a wrong length or shape, NaN or infinity, a negative weight, one above 1e100, none
+    above 1e-100.
     """
     weight = read_weight(sample_weight, n_rows)
+    if 0.0 < weight.max(initial=0.0) < 1.0 / LARGEST_WEIGHT:
+        raise InputError(
+            f"The largest sample_weight is {weight.max():g}, whose square is not a number in 64 bits; give "
+            f"all weights in larger units, so that the largest is at least {1.0 / LARGEST_WEIGHT:g}."
+        )
     if not weight.any():
         raise InputError(
             "All entries of sample_weight are zero; sample weights must contain at least one non-zero number."
@@ -87,6 +97,13 @@ def read_weight(sample_weight: ArrayLike | None, n_rows: int) -> NDArray[np.floa
     if weight.shape != (n_rows,):
         raise InputError(
             f"sample_weight.shape == {weight.shape}, expected ({n_rows},)! Give one weight for each row."
+        )
+    too_large = weight > LARGEST_WEIGHT
+    if np.isfinite(weight).all() and too_large.any():
+        row = int(np.argmax(too_large))
+        raise InputError(
+            f"sample_weight is {weight[row]:g} in row {row} (rows counted from 0), whose square is not a "
+            f"number in 64 bits with others; divide all weights so that they are at most {LARGEST_WEIGHT:g}."
         )
     for bad, what in ((~np.isfinite(weight), "NaN or infinite"), (weight < 0, "negative")):
         if bad.any():

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from jaxtyping import Float64
 from numpy.typing import NDArray
 from sklearn.utils import column_or_1d
 
@@ -34,8 +35,8 @@ class TargetScaler:
     scale, and True in `constant`.
     """
 
-    centre: NDArray[np.float64]
-    scale: NDArray[np.float64]
+    centre: Float64[np.ndarray, " P"]
+    scale: Float64[np.ndarray, " P"]
     constant: tuple[bool, ...]
 
     @classmethod

@@ -10,9 +10,13 @@ from nongauss.tables.scales import SCALES
 
 _UPPER, _LOWER = "A-ZÀ-ÖØ-Þ", "a-zß-öø-ÿ"
 _WORD = re.compile(rf"[{_UPPER}]+(?![{_LOWER}])|[{_UPPER}]?[{_LOWER}]+|\d+|%")
+_UP = r"\+|(and|or) (over|above|up|older|more|higher|greater)|plus"
 _RANGE = re.compile(
-    r"(?P<below><|≤|<=|under|below|less than|up to)?[\s(\[]*(?P<low>-?\d+(\.\d+)?)"
-    r"\s*((-|–|to|,|\.\.)\s*-?\d+(\.\d+)?[\s)\]]*|\+|and over|and above|or more)?",
+    r"(?P<below><=?|≤|under|below|less than|up to|younger than|at most)?"
+    r"(?P<above>>=?|≥|over|above|more than|older than|at least|from)?[\s(\[]*(?P<low>-?\d+(\.\d+)?)"
+    rf"(\s*({_UP})|\s*(-|–|to|,|\.\.|bis|until)\s*(<\s*)?-?\d+(\.\d+)?[\s)\]]*"
+    r"|\s+(and|or) (under|below|less|younger|fewer))?"
+    r"\s*(?P<unit>[^\W\d]+|%)?",
     re.IGNORECASE,
 )
 _ROMAN = {"i": 1, "ii": 2, "iii": 3, "iv": 4, "v": 5, "vi": 6, "vii": 7, "viii": 8, "ix": 9, "x": 10}
@@ -121,7 +125,7 @@ def _candidates(labels: Sequence[str], letters: bool) -> Iterable[tuple[list[flo
     for name, places in _PLACES.items():
         yield from _all_placed((places.get(label) for label in plain), f"a scale of {name}")
     yield from _all_placed(map(_step, plain), "numbered steps")
-    yield from _all_placed(map(_range_start, labels), "ranges of numbers")
+    yield from _all_placed(_range_starts(labels), "ranges of numbers")
     yield from _all_placed(_with_words(labels, letters), "answers with numbers")
     yield from _all_placed(_ratings(labels), "ratings of credit, AAA the best")
     if letters:
@@ -186,12 +190,31 @@ def _step(label: str) -> float | None:
     return _as_number(re.sub(r"^(\d+)(st|nd|rd|th)$", r"\1", word))
 
 
-def _range_start(label: str) -> float | None:
-    """Where a range of numbers begins: 18 of "18-25" and of "18+", a little less of "<18"."""
-    found = _RANGE.fullmatch(label.strip().lstrip(">≥= "))
-    if found is None:
-        return None
-    return float(found["low"]) - (1e-9 * (1 + abs(float(found["low"]))) if found["below"] else 0.0)
+def _range_starts(labels: Sequence[str]) -> list[float | None]:
+    """Where ranges of numbers of one unit begin: 18 of "18-25", a little more of ">18", less of "<18".
+
+    None of other labels.
+    """
+    found = [_RANGE.fullmatch(_without_money(label)) for label in labels]
+    units = {one["unit"].casefold().removesuffix("s") for one in found if one and one["unit"]}
+    if len(units) > 1:
+        return []
+    return [None if one is None else _start(one) for one in found]
+
+
+def _start(found: re.Match[str]) -> float:
+    """Where a range begins; beyond an end by so little that nothing else lies between."""
+    low = float(found["low"])
+    below = found["below"] or re.search(r"(and|or) (under|below|less|younger|fewer)", found[0], re.IGNORECASE)
+    above = found["above"] or re.search(rf"{_UP}", found[0], re.IGNORECASE)
+    return low + 1e-9 * (1 + abs(low)) * (bool(above) - bool(below))
+
+
+def _without_money(label: str) -> str:
+    """A label without signs of money and marks between thousands; 25k as 25000."""
+    plain = re.sub(r"[$€£¥]|(?<=\d),(?=\d{3}\b)" if label[:1] not in "([" else r"[$€£¥]", "", label.strip())
+    plain = re.sub(r"(\d)\s?[kK]\b", r"\g<1>000", plain)
+    return re.sub(r"(\d)\s?[mM]\b", r"\g<1>000000", plain)
 
 
 def _mark(label: str) -> float | None:

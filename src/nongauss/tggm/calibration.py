@@ -27,7 +27,7 @@ RowDensity = Callable[[float, Float64[np.ndarray, "E V P"]], Float64[np.ndarray,
 """Log density of each member at its own rows, of the share of skewness and the rows' deviations."""
 
 
-class Calibration(NamedTuple):
+class CalibratedEnsemble(NamedTuple):
     """An ensemble as held-out rows set it, and what they say of it.
 
     `log_density`: theirs, nats a row, -inf without any. `non_gaussian`: the statistic of Jarque and Bera of
@@ -39,7 +39,7 @@ class Calibration(NamedTuple):
     non_gaussian: float = 0.0
 
 
-def calibrated(params: NetworkParams, config: NetworkConfig, held: HeldOut | None) -> Calibration:
+def calibrated(params: NetworkParams, config: NetworkConfig, held: HeldOut | None) -> CalibratedEnsemble:
     """The ensemble with its variance, skewness and tails set by the rows that the members did not train on.
 
     A member's held-out squared error is `a` times its variance on average. Averaging the members takes
@@ -51,7 +51,7 @@ def calibrated(params: NetworkParams, config: NetworkConfig, held: HeldOut | Non
     n_outputs = params.b1.shape[1]
     plain = Ensemble(params, config, np.ones(n_outputs), 1.0, np.zeros(n_outputs), np.ones(n_outputs))
     if held is None or config.n_classes:
-        return Calibration(plain)
+        return CalibratedEnsemble(plain)
     X, Y, weight = (np.asarray(part)[:, :MOST_TO_CALIBRATE].astype(np.float64) for part in held)
     mean, variance = predict.member_moments_of(params, config, X.reshape(X.shape[0] * X.shape[1], X.shape[2]))
     shape = (len(X), *Y.shape)  # every member at every held-out row
@@ -67,7 +67,7 @@ def calibrated(params: NetworkParams, config: NetworkConfig, held: HeldOut | Non
     shares = (1.0,) if config.method == "bp" else SKEWNESSES
     share, factor, found = _shape_of(density, error, weight, shares)
     standard = error / np.sqrt(inflation * variance[own, own])
-    return Calibration(
+    return CalibratedEnsemble(
         set_._replace(skewness=share, tails=factor),
         found / weight.sum(),
         _jarque_bera(standard[..., 0], weight) if n_outputs == 1 else 0.0,

@@ -111,6 +111,8 @@ verbose :
     (3, 3)
     """
 
+    _shrink: Float[np.ndarray, " D"] | None
+
     def __init__(
         self,
         hidden_layer_sizes: LayerSizes = (100,),

@@ -41,7 +41,8 @@ class NetworkConfig:
     `layers`: M of each hidden layer. `method`: "ml" or "bp"; `posterior`: "moments" or "mean_field" (of
     `ml`); `n_sweeps`: its sweeps. `hidden_variance`, `noise_variance`: a number fixes it, None learns it.
     `n_classes`: 0 if the targets are numbers; labels have one output if there are two, else one a class.
-    `dropout`: share of the filled cells of a sparse row that a training step leaves out.
+    `dropout`: share of the filled cells of a sparse row that a training step leaves out. `directions`: of
+    each input 1 where outputs may only rise with it, -1 fall, 0 either; empty where all are free.
     """
 
     layers: tuple[int, ...]
@@ -52,6 +53,7 @@ class NetworkConfig:
     noise_variance: float | None
     n_classes: int = 0
     dropout: float = 0.0
+    directions: tuple[int, ...] = ()
 
     @property
     def prior(self) -> str:

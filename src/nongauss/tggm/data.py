@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+import numbers
+import warnings
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -11,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Float32, Float64, Int32, Int64, Key, UInt64
 
+from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.estimator.known_rows import KnownRows
 from nongauss.optimise.minibatch import Batch, over_devices, pad_rows
 from nongauss.tables.encoder import TableEncoder
@@ -59,17 +63,27 @@ class NetworkRows(NamedTuple):
 class RegressionReading(NamedTuple):
     """How a regression reads tables: the encoding of X, the scaling of y, whether y has one dimension.
 
-    `known`: training rows that are kept to compare new ones with.
+    `known`: training rows that are kept to compare new ones with. `monotone`: names or numbers of columns
+    with which y may only rise (1) or fall (-1).
     """
 
     encoder: TableEncoder
     scaler: TargetScaler
     squeeze: bool
     known: KnownRows | None = None
+    monotone: Mapping[Any, int] | None = None
 
     def completed(self, config: NetworkConfig) -> NetworkConfig:
-        """The settings as they are: numbers are what they are for."""
-        return config
+        """The settings for this table. Raises InputError for a direction that the network cannot keep."""
+        if not self.monotone:
+            return config
+        if len(config.layers) > 1 or len(self.scaler.centre) > 1:
+            raise InputError(
+                f"monotone needs one hidden layer and one output, got {len(config.layers)} and "
+                f"{len(self.scaler.centre)}; pass hidden_layer_sizes=(50,), fit outputs one by one."
+            )
+        mirrored = bool(self.scaler.scale[0] < 0.0)
+        return replace(config, directions=directions_of(self.encoder, self.monotone, mirrored))
 
     def rows(self, encoded: Encoded) -> NetworkRows:
         """Canonical rows as the network takes them."""
@@ -96,6 +110,26 @@ class LabelReading(NamedTuple):
         if self.shrink is not None:
             return NetworkRows(*encoded)
         return NetworkRows(from_one_array(encoded.X), encoded.Y, encoded.weight, self.encoder.n_features)
+
+
+def directions_of(encoder: TableEncoder, monotone: Mapping[Any, int], mirrored: bool) -> tuple[int, ...]:
+    """The direction of each encoded column, 0 where it is free. Raises InputError for what cannot be kept.
+
+    Columns may be mirrored when they are standardised, and so may the target: two mirrors keep a direction.
+    """
+    asked: dict[str, int] = {}
+    for key, direction in monotone.items():
+        name = f"x{key}" if isinstance(key, numbers.Integral) else str(key)
+        codes = [code for code in encoder.columns if code.name == name]
+        if direction not in (-1, 0, 1):
+            raise InputError(f"monotone[{key!r}] must be 1 (rises), -1 (falls) or 0, got {direction!r}.")
+        if not codes:
+            known = ", ".join(code.name for code in encoder.columns[:8])
+            raise InputError(f"monotone names {key!r}, which is no column of X; X has {known}.")
+        if codes[0].role == "labels" or codes[0].part:
+            raise InputError(f"monotone names {key!r}, whose cells have no order; leave it out.")
+        asked[name] = int(direction) * (-1 if mirrored else 1) * (-1 if codes[0].sd < 0.0 else 1)
+    return tuple(asked.get(name, 0) for name in encoder.encoded_names)
 
 
 def filled(X: Any, n_inputs: int) -> Float[Array, "B D"]:
@@ -300,3 +334,14 @@ def _batch_of(part: Encoded, inputs: HeldOutInputs, unit: float) -> Batch:
     """The rows of a part as a training step takes them, weights in this unit."""
     data: tuple[Any, ...] = (part.X, part.Y, inputs.folds_of(part.X))
     return Batch(data, (part.weight / unit).astype(np.float32))
+
+
+def warn_if_constant(scaler: TargetScaler) -> None:
+    """Warn at the line that called `fit` or `partial_fit`."""
+    if any(scaler.constant):
+        warnings.warn(
+            "The target is constant: that value is predicted everywhere, with a spread that the data "
+            "cannot tell.",
+            NongaussWarning,
+            stacklevel=5,
+        )

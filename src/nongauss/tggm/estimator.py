@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, Self
@@ -41,10 +42,10 @@ from nongauss.tables.learn import as_source, check_in_memory, learn
 from nongauss.tables.rows import rounded, validate_weight
 from nongauss.tables.screen import KeepColumns, screened
 from nongauss.tables.source import Encode, Encoded, Source, sample
-from nongauss.tables.target import TargetScaler, scaled_target, target_of, validate_target
+from nongauss.tables.target import scaled_target, target_of, validate_target
 from nongauss.tggm import fit
 from nongauss.tggm.config import LayerSizes, NetworkConfig, TrainingRecipe, layers_of
-from nongauss.tggm.data import MOST_SAMPLED, NetworkRows, RegressionReading, canonical
+from nongauss.tggm.data import MOST_SAMPLED, NetworkRows, RegressionReading, canonical, warn_if_constant
 from nongauss.tggm.exact_law import law_of
 from nongauss.tggm.params import SMALLEST_LOG_SD, NetworkParams
 from nongauss.tggm.predict import Ensemble
@@ -60,6 +61,10 @@ class TGGM(TableEstimator):
     random_state: Any
     keep_columns: KeepColumns
     ensemble_: Ensemble
+
+    def check_loaded(self) -> None:
+        """Raises ValueError for the weights of other columns."""
+        self.ensemble_.check_columns(len(self._encoder.encoded_names))
 
     @property
     def params_(self) -> NetworkParams:
@@ -142,28 +147,25 @@ class TGGM(TableEstimator):
             donors = getattr(self, "_donors", None)
         result, ensemble = fit.go_on(seed, data, reading.completed(config), recipe, former)
         if former is not None:
-            known = self.ensemble_
-            ensemble = ensemble._replace(
-                inflation=known.inflation, skewness=known.skewness, tails=known.tails
-            )
+            known = {name: getattr(self.ensemble_, name) for name in ("inflation", "skewness", "tails")}
+            ensemble = ensemble._replace(**known)
         self._keep(reading, ensemble, result)
         self._keep_donors(donors)
         return result
 
     def _filled(self, encoded: Any, Y: Float[np.ndarray, "N P"]) -> Any:
         """Encoded rows of a portion, whose gaps are drawn given their targets."""
-        donors = getattr(self, "_donors", None)
-        if donors is None:
+        if self._donors is None:
             return encoded
-        return donors.completed(Encoded(rounded(encoded), rounded(Y), np.ones(len(Y)))).X
+        return self._donors.completed(Encoded(rounded(encoded), rounded(Y), np.ones(len(Y)))).X
 
     def _former_result(self) -> FitResult | None:
         """What `partial_fit` goes on from: the last result, if there is one."""
         if getattr(self, "_former", None) is None:
             return None
         trace: list[Any] = self.trace_.to_dict("records")
-        state = fit.former_state(self.ensemble_.params, self._former)
-        return FitResult(state, trace, Status.COMPLETED, self.n_iter_)
+        former = fit.former_state(self.ensemble_.params, self._former)
+        return FitResult(former, trace, Status.COMPLETED, self.n_iter_)
 
     def _keep_ensemble(self, encoder: Any, ensemble: Ensemble, result: FitResult) -> None:
         """Set what all estimators of the family have."""
@@ -200,6 +202,9 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
     n_sweeps : int, default 10
         Most sweeps of the mean-field posterior in each step; it stops earlier once it has converged.
     keep_columns : see `SparseGPRegressor`; `partial_fit` keeps all
+    monotone : dict or None, default None
+        Columns of numbers with which the mean may only rise (1) or fall (-1), by name, or by number in
+        arrays, such as {"age": 1}: exact, whatever the rows say; for one hidden layer and one output.
     n_members : int, default 5
         Members of the ensemble.
     batch_size : "auto" (a fiftieth of the rows, between 32 and 256) or int, default "auto"
@@ -270,6 +275,7 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
         noise_variance: PositiveFloat | Literal["learn"] = "learn",
         n_sweeps: PositiveInt = 10,
         keep_columns: Columns = "auto",
+        monotone: Mapping[Any, int] | None = None,
         n_members: PositiveInt = 5,
         batch_size: PositiveInt | Literal["auto"] = "auto",
         learning_rate: PositiveFloat = 0.01,
@@ -288,7 +294,7 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
         self.hidden_variance = hidden_variance
         self.noise_variance = noise_variance
         self.n_sweeps, self.n_members = n_sweeps, n_members
-        self.keep_columns = keep_columns
+        self.keep_columns, self.monotone = keep_columns, monotone
         self.batch_size = batch_size
         self.learning_rate = learning_rate
         self.max_epochs = max_epochs
@@ -343,16 +349,15 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
         source = as_source(X, y, sample_weight, estimator_name=name)
         learned = learn(source, name, partial(target_of, name))
         scaler = learned.target.scaler()
-        _warn_if_constant(scaler)
+        warn_if_constant(scaler)
         read, n = partial(scaled_target, scaler, name), len(scaler.centre)
         encoder = screened(learned, source, Encode(learned.encoder, read, name, n_targets=n), keep).encoder
-        reading = RegressionReading(
-            encoder, scaler, learned.target.dims == 1, known_rows(source, encoder, name)
-        )
+        known = known_rows(source, encoder, name)
+        reading = RegressionReading(encoder, scaler, learned.target.dims == 1, known, self.monotone)
         return reading, source.map(Encode(encoder, read, name, n_targets=n))
 
     def _known_reading(self) -> RegressionReading:
-        return RegressionReading(self._encoder, self._scaler, self._squeeze, self._known_rows)
+        return RegressionReading(self._encoder, self._scaler, self._squeeze, self._known_rows, self.monotone)
 
     def _more_rows(self, X: Any, y: Any, sample_weight: Any) -> NetworkRows:
         encoded = self._encode(X)
@@ -380,20 +385,9 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
             )
 
     def _keep(self, reading: RegressionReading, ensemble: Ensemble, result: FitResult) -> None:
-        _, self._scaler, self._squeeze, self._known_rows = reading
+        _, self._scaler, self._squeeze, self._known_rows, _ = reading
         centre, scale = self._scaler.centre, self._scaler.scale
         self._keep_ensemble(reading.encoder, ensemble._replace(centre=centre, scale=scale), result)
         self.posterior_ = ensemble.config.posterior
         noise = np.exp(2.0 * np.asarray(ensemble.params.log_sd1, np.float64))
         self.noise_variance_ = ensemble.inflation * noise.mean(axis=0) * scale**2
-
-
-def _warn_if_constant(scaler: TargetScaler) -> None:
-    """Warn at the line that called `fit` or `partial_fit`."""
-    if any(scaler.constant):
-        warnings.warn(
-            "The target is constant: that value is predicted everywhere, with a spread that the data "
-            "cannot tell.",
-            NongaussWarning,
-            stacklevel=5,
-        )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -31,9 +32,9 @@ WORST = -1e30
 class HiddenLayer(NamedTuple):
     """A layer of hidden units above another: `W` (E, M, M below), `b` (E, M), `log_sd` (E, M)."""
 
-    W: jax.Array
-    b: jax.Array
-    log_sd: jax.Array
+    W: Float[jax.Array, "*E M B"]
+    b: Float[jax.Array, "*E M"]
+    log_sd: Float[jax.Array, "*E M"]
 
 
 @persistable("tggm.Params", "nongauss.tggm.params:Params")
@@ -46,12 +47,12 @@ class NetworkParams(NamedTuple):
     All on the scale of standardised inputs and targets.
     """
 
-    W0: jax.Array
-    b0: jax.Array
-    W1: jax.Array
-    b1: jax.Array
-    log_sd0: jax.Array
-    log_sd1: jax.Array
+    W0: Float[jax.Array, "*E M D"]
+    b0: Float[jax.Array, "*E M"]
+    W1: Float[jax.Array, "*E P H"]
+    b1: Float[jax.Array, "*E P"]
+    log_sd0: Float[jax.Array, "*E M"]
+    log_sd1: Float[jax.Array, "*E P"]
     deeper: tuple[HiddenLayer, ...] = ()
 
     @property
@@ -91,6 +92,7 @@ def start(
         log_sd0=filled(math.log(hidden), first),
         log_sd1=filled(math.log(noise), n_outputs),
     )
+    params = params._replace(W0=turned(params, config, np.abs))
     deeper = tuple(
         HiddenLayer(
             normal(math.sqrt(2.0 / below), size, below), normal(0.5, size), filled(math.log(hidden), size)
@@ -100,8 +102,24 @@ def start(
     return params._replace(deeper=deeper)
 
 
+def turned(params: NetworkParams, config: NetworkConfig, made_positive: Callable[[Any], Any]) -> Any:
+    """`W0`, where an input with a direction d has weights with d W1_m W0_mj >= 0 on each unit m.
+
+    dE[y] / dx_j = sum_m W1_m g'(mu_m) W0_mj with g' > 0 (eq. 16): of one output and one hidden layer, the
+    mean is monotone in x_j if no term has the wrong sign. `made_positive` maps d sign(W1_m) W0_mj.
+    """
+    if not config.directions:
+        return params.W0
+    direction = np.broadcast_to(np.float32(config.directions), params.W0.shape)
+    up = params.W1[..., 0, :, None] >= 0.0
+    sign = (2.0 * up.astype(np.float32) - 1.0) * direction
+    return params.W0 * (direction == 0.0) + sign * made_positive(sign * params.W0)
+
+
 def constrain(params: NetworkParams, config: NetworkConfig) -> NetworkParams:
-    """The nearest legal parameters: standard deviations within their limits, fixed ones put back."""
+    """The nearest legal parameters: standard deviations within their limits, fixed ones put back, and weights
+    of monotone inputs that point the wrong way at 0.
+    """
 
     def legal(log_sd: jax.Array, fixed: float | None) -> jax.Array:
         if fixed is not None:
@@ -109,6 +127,7 @@ def constrain(params: NetworkParams, config: NetworkConfig) -> NetworkParams:
         return jnp.clip(log_sd, SMALLEST_LOG_SD, LARGEST_LOG_SD)
 
     return params._replace(
+        W0=turned(params, config, jax.nn.relu),
         log_sd0=legal(params.log_sd0, config.hidden_variance),
         log_sd1=legal(params.log_sd1, config.noise_variance),
         deeper=tuple(

@@ -76,6 +76,11 @@ class Ensemble(NamedTuple):
     scale: Float64[np.ndarray, " P"]
     tails: Tails = MODEL_TAILS
 
+    def check_columns(self, n_columns: int) -> None:
+        """Raises ValueError where the weights are not those of so many encoded columns."""
+        if self.params.W0.shape[2:] != (n_columns,):
+            raise ValueError("the weights are not those of the columns")
+
     @property
     def is_exact(self) -> bool:
         """Is the law of a row that of the saddlepoint, rather than a mixture over points of the units?"""

@@ -104,6 +104,26 @@ def test_a_function_cannot_be_saved():
     assert not is_persistable(Custom)
 
 
+@pytest.mark.parametrize(("support", "y"), [("real", 1e300), ("positive", 1e300), ("count", 1e200)])
+def test_a_value_of_the_support_is_never_impossible(support, y):
+    law = Custom(gaussian, support).predictive(np.zeros((1, 1)), np.ones((1, 1)), NONE)
+    assert -np.inf < law.log_prob(y)[0] < -1e200
+
+
+def test_low_counts_are_exact():
+    """Geometric counts with a heavy tail: mean and distribution function against sums over f."""
+
+    def geometric(y, f):
+        return -f - (y + 1) * np.log1p(np.exp(-f))
+
+    law = Custom(geometric, "count").predictive(np.array([[1.0]]), np.array([[2.25]]), NONE)
+    z = np.linspace(-9, 9, 2001)
+    weight, rate = np.exp(-0.5 * z * z) / np.exp(-0.5 * z * z).sum(), np.exp(1.0 + 1.5 * z)
+    assert law.cdf(0.0)[0] == pytest.approx(weight @ (1 / (1 + rate)), rel=1e-4)
+    assert law.cdf(7.0)[0] == pytest.approx(weight @ (1 - (rate / (1 + rate)) ** 8), rel=1e-4)
+    assert law.mean[0] == pytest.approx(weight @ rate, rel=1e-2)
+
+
 @pytest.mark.parametrize(
     ("function", "support", "y", "ours", "psi"),
     [

@@ -27,7 +27,11 @@ class ClassFeaturesDisplay:
     Parameters
     ----------
     means, spreads : (C, K) mean and standard deviation of each feature over the rows of a class.
-    classes : C names. features : K names.
+    classes : C names.
+    features : K names.
+
+    Notes
+    -----
     Features in which classes differ most, in units of the spread within them, come first; at most 12 are
     shown, and at most 25 classes.
     """

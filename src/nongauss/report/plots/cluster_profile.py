@@ -24,7 +24,12 @@ class ClusterProfileDisplay:
 
     Parameters
     ----------
-    values : table of the rows. labels : (N,) cluster numbers. names : names of the clusters.
+    values : table of the rows.
+    labels : (N,) cluster numbers.
+    names : names of the clusters.
+
+    Notes
+    -----
     The columns in which the clusters differ most come first; a label column is shown level by level.
     """
 

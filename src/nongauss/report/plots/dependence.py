@@ -37,10 +37,13 @@ class DependenceDisplay:
     classes : the P classes whose probability is shown, None where numbers are predicted (then P is 1).
     lower, upper : (G,) ends of the band, or None.
     observed : (N,) the column's own numbers, whose deciles are marked on the axis; None for labels.
-    coverage : nominal probability of the band. n_levels : number of the column's labels, shown or not.
+    coverage : nominal probability of the band.
+    n_levels : number of the column's labels, shown or not.
     places : (G,) where a grid of dates stands on the axis, in the units of `observed`; None: where it says.
     shown : the text of a place on the axis; None: a number.
 
+    Notes
+    -----
     The band is the mean over the rows of the lower and of the upper end of the central predictive interval:
     where the target of a typical row falls, its noise and what the model does not know included. It is no
     confidence band of the curve, which is narrower. Where the model knows no distribution there is none,

@@ -26,8 +26,9 @@ class FeatureColumnsDisplay:
 
     Parameters
     ----------
-    lift : (D, K). columns : D names. features : K names, of which the first 12 are shown with the columns
-    that they move most, at most 24.
+    lift : (D, K).
+    columns : D names.
+    features : K names, of which the first 12 are shown with the columns that they move most, at most 24.
     """
 
     ax_: Axes

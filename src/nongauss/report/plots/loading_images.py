@@ -21,8 +21,9 @@ class LoadingImageDisplay:
 
     Parameters
     ----------
-    loadings : (D, K). shape : rows and columns of the image. place : (D,) pixel of each column; None:
-    all of them, in order.
+    loadings : (D, K).
+    shape : rows and columns of the image.
+    place : (D,) pixel of each column; None: all of them, in order.
     """
 
     ax_: Axes

@@ -37,9 +37,13 @@ class ParallelRulesDisplay:
 
     Parameters
     ----------
-    values : table of the rows. labels : (N,) cluster numbers. rules, names : as in `RectangleDisplay`; where
-    a column holds labels, `rules` has their `levels`.
+    values : table of the rows.
+    labels : (N,) cluster numbers.
+    rules, names : as in `RectangleDisplay`; where a column holds labels, `rules` has their `levels`.
     shown : how the values of a column are written, by its name; others run unmarked.
+
+    Notes
+    -----
     Each column runs from its least to its greatest value, or through its levels in alphabetical order.
     """
 

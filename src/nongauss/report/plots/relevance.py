@@ -40,6 +40,8 @@ class RelevanceDisplay:
     share : (D,) share of the variance of the prediction that is lost without the column, see `relevance`.
     lengthscales : length-scale of a column by name, in its standard deviations; where a model has none, {}.
 
+    Notes
+    -----
     The share is the figure to rank columns by. It is measured on the predictions, so that every model and
     every kind of column has it. A Gaussian process says how fast it varies along a column: the length-scale
     stands at the right edge. A short one alone does not make a column matter, and linear parts have none.
@@ -141,8 +143,11 @@ def relevance(
     estimator : fitted regressor (its mean counts; several outputs, each in its own standard deviations) or
         classifier (its probabilities, all classes together).
     X : rows (N, D) like those of the fit; of more than `max_rows` a random part is taken.
-    n_repeats : number of shuffles of each column. random_state : seed of both.
+    n_repeats : number of shuffles of each column.
+    random_state : seed of both.
 
+    Notes
+    -----
     Of more than 200 columns, blocks of them are shuffled together, and those that lose most are halved until
     the columns that matter stand alone; at most 100 rows are looked at. A column that was not reached has an
     even part of its block's share.

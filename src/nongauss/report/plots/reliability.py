@@ -28,6 +28,8 @@ class ReliabilityDisplay:
     happened : (M,) whether it happened, True or False.
     event : what has the probability, in words.
 
+    Notes
+    -----
     Bins hold about equally many predictions, at least 10 where there are so many: `predicted` and `observed`
     are their means, `counts` their sizes.
     """

@@ -16,6 +16,7 @@ from nongauss.sparse_gp.kernels.stationary import (
     Matern52,
     RationalQuadratic,
     SquaredExponential,
+    Stationary,
 )
 from nongauss.sparse_gp.kernels.structured import Categorical, Constant, Linear, Periodic, White
 
@@ -36,6 +37,7 @@ __all__ = [
     "RationalQuadratic",
     "Space",
     "SquaredExponential",
+    "Stationary",
     "Sum",
     "White",
     "parse",

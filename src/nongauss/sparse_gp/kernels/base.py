@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections import Counter
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate
@@ -41,6 +42,11 @@ class Space:
 
     names: tuple[str, ...]
     group: tuple[int, ...]
+
+    @property
+    def as_one(self) -> Space:
+        """These encoded columns as if all came from one, so that they share a length-scale."""
+        return Space(("all columns",), (0,) * len(self.group))
 
 
 class Kernel(ABC):
@@ -122,10 +128,11 @@ class _Many(Kernel):
     def labels(self, space: Space) -> tuple[str, ...]:
         """Labels of the parameters of all parts; a second part of the same name is numbered."""
         out: list[str] = []
+        times: Counter[str] = Counter()
         for part in self.parts:
             for label in part.labels(space):
-                again = sum(known == label or known.startswith(f"{label} (") for known in out)
-                out.append(f"{label} ({again + 1})" if again else label)
+                times[label] += 1
+                out.append(f"{label} ({times[label]})" if times[label] > 1 else label)
         return tuple(out)
 
     def prior_mean(self, space: Space) -> FloatArray:
@@ -140,7 +147,8 @@ class _Many(Kernel):
         """Start values of the parameters of all parts, one after the other."""
         return np.concatenate([part.start(space, shift) for part in self.parts])
 
-    def _pieces(self, theta: FloatArray, space: Space) -> list[tuple[Kernel, FloatArray]]:
+    def pieces(self, theta: FloatArray, space: Space) -> list[tuple[Kernel, FloatArray]]:
+        """Each part with its own log parameters."""
         ends = _ends(self.parts, space)
         return [
             (part, theta[begin:end])
@@ -172,12 +180,12 @@ class Sum(_Many):
 
     def variance(self, theta: FloatArray, space: Space) -> float:
         """The sum."""
-        return sum(part.variance(own, space) for part, own in self._pieces(theta, space))
+        return sum(part.variance(own, space) for part, own in self.pieces(theta, space))
 
     def lengthscales(self, theta: FloatArray, space: Space) -> dict[str, float]:
         """Scales of one term with the same variance and mean squared slope, that is variance / l^2."""
         totals: dict[str, tuple[float, float]] = {}
-        for part, own in self._pieces(theta, space):
+        for part, own in self.pieces(theta, space):
             size = part.variance(own, space)
             for name, scale in part.lengthscales(own, space).items():
                 total, slope = totals.get(name, (0.0, 0.0))
@@ -188,7 +196,7 @@ class Sum(_Many):
         self, theta: FloatArray, space: Space, A: FloatArray, B: FloatArray
     ) -> tuple[FloatArray, Any]:
         """The sum."""
-        both = [part.forward(own, space, A, B) for part, own in self._pieces(theta, space)]
+        both = [part.forward(own, space, A, B) for part, own in self.pieces(theta, space)]
         total = both[0][0]
         for K, _ in both[1:]:
             total = np.add(total, K, out=empty(*K.shape))
@@ -200,13 +208,13 @@ class Sum(_Many):
         """Each part gets the whole cotangent."""
         both = [
             part.backward(own, space, mine, cotangent)
-            for (part, own), mine in zip(self._pieces(theta, space), cache, strict=True)
+            for (part, own), mine in zip(self.pieces(theta, space), cache, strict=True)
         ]
         return np.concatenate([by_theta for by_theta, _ in both]), np.sum([by_A for _, by_A in both], axis=0)
 
     def diagonal(self, theta: FloatArray, space: Space, B: FloatArray) -> FloatArray:
         """The sum."""
-        every = [part.diagonal(own, space, B) for part, own in self._pieces(theta, space)]
+        every = [part.diagonal(own, space, B) for part, own in self.pieces(theta, space)]
         total: FloatArray = np.sum(every, axis=0)
         return total
 
@@ -214,7 +222,7 @@ class Sum(_Many):
         self, theta: FloatArray, space: Space, B: FloatArray, cotangent: FloatArray
     ) -> FloatArray:
         """Each part gets the whole cotangent."""
-        pieces = self._pieces(theta, space)
+        pieces = self.pieces(theta, space)
         return np.concatenate([part.diagonal_backward(own, space, B, cotangent) for part, own in pieces])
 
 
@@ -227,12 +235,12 @@ class Product(_Many):
 
     def variance(self, theta: FloatArray, space: Space) -> float:
         """The product."""
-        return float(np.prod([part.variance(own, space) for part, own in self._pieces(theta, space)]))
+        return float(np.prod([part.variance(own, space) for part, own in self.pieces(theta, space)]))
 
     def lengthscales(self, theta: FloatArray, space: Space) -> dict[str, float]:
         """The shortest of the factors'."""
         out: dict[str, float] = {}
-        for part, own in self._pieces(theta, space):
+        for part, own in self.pieces(theta, space):
             for name, scale in part.lengthscales(own, space).items():
                 out[name] = min(scale, out.get(name, np.inf))
         return out
@@ -241,7 +249,7 @@ class Product(_Many):
         self, theta: FloatArray, space: Space, A: FloatArray, B: FloatArray
     ) -> tuple[FloatArray, Any]:
         """The product."""
-        both = [part.forward(own, space, A, B) for part, own in self._pieces(theta, space)]
+        both = [part.forward(own, space, A, B) for part, own in self.pieces(theta, space)]
         values = [K for K, _ in both]
         return np.prod(values, axis=0), (values, [cache for _, cache in both])
 
@@ -252,13 +260,13 @@ class Product(_Many):
         values, caches = cache
         both = [
             part.backward(own, space, caches[i], cotangent * _others(values, i))
-            for i, (part, own) in enumerate(self._pieces(theta, space))
+            for i, (part, own) in enumerate(self.pieces(theta, space))
         ]
         return np.concatenate([by_theta for by_theta, _ in both]), np.sum([by_A for _, by_A in both], axis=0)
 
     def diagonal(self, theta: FloatArray, space: Space, B: FloatArray) -> FloatArray:
         """The product."""
-        every = [part.diagonal(own, space, B) for part, own in self._pieces(theta, space)]
+        every = [part.diagonal(own, space, B) for part, own in self.pieces(theta, space)]
         total: FloatArray = np.prod(every, axis=0)
         return total
 
@@ -266,7 +274,7 @@ class Product(_Many):
         self, theta: FloatArray, space: Space, B: FloatArray, cotangent: FloatArray
     ) -> FloatArray:
         """Each part gets the cotangent times the others."""
-        pieces = self._pieces(theta, space)
+        pieces = self.pieces(theta, space)
         values = [part.diagonal(own, space, B) for part, own in pieces]
         return np.concatenate(
             [

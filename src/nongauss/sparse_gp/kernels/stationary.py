@@ -16,7 +16,7 @@ PIECE = 32_000
 """Numbers that a kernel works on at a time: they stay in the processor's cache."""
 
 
-class _Stationary(Leaf):
+class Stationary(Leaf):
     """k is a function of the variance and of s, the squared distance in length-scales."""
 
     falls_as_it_is: ClassVar[bool] = False
@@ -80,7 +80,7 @@ class _Stationary(Leaf):
 
 
 @persistable("sparse_gp.kernels.SquaredExponential", "nongauss.sparse_gp.kernels:SquaredExponential")
-class SquaredExponential(_Stationary):
+class SquaredExponential(Stationary):
     """exp(-s/2): infinitely smooth."""
 
     name = "squared_exponential"
@@ -98,7 +98,7 @@ class SquaredExponential(_Stationary):
 
 
 @persistable("sparse_gp.kernels.Matern12", "nongauss.sparse_gp.kernels:Matern12")
-class Matern12(_Stationary):
+class Matern12(Stationary):
     """exp(-sqrt(s)): continuous, nowhere smooth."""
 
     name = "matern12"
@@ -114,7 +114,7 @@ class Matern12(_Stationary):
 
 
 @persistable("sparse_gp.kernels.Matern32", "nongauss.sparse_gp.kernels:Matern32")
-class Matern32(_Stationary):
+class Matern32(Stationary):
     """(1 + r) exp(-r), r = sqrt(3 s): once differentiable."""
 
     name = "matern32"
@@ -136,7 +136,7 @@ class Matern32(_Stationary):
 
 
 @persistable("sparse_gp.kernels.Matern52", "nongauss.sparse_gp.kernels:Matern52")
-class Matern52(_Stationary):
+class Matern52(Stationary):
     """(1 + r + r^2/3) exp(-r), r = sqrt(5 s): twice differentiable."""
 
     name = "matern52"
@@ -161,7 +161,7 @@ class Matern52(_Stationary):
 
 
 @persistable("sparse_gp.kernels.RationalQuadratic", "nongauss.sparse_gp.kernels:RationalQuadratic")
-class RationalQuadratic(_Stationary):
+class RationalQuadratic(Stationary):
     """(1 + s/(2 a))^-a: a mixture of squared exponentials of many length-scales."""
 
     name = "rational_quadratic"

@@ -6,10 +6,12 @@ from nongauss.sparse_gp.likelihoods.base import Expectation, Likelihood
 from nongauss.sparse_gp.likelihoods.count import NegativeBinomial, Poisson
 from nongauss.sparse_gp.likelihoods.custom import Custom
 from nongauss.sparse_gp.likelihoods.heavy_tailed import Laplace, StudentT
+from nongauss.sparse_gp.likelihoods.hurdle_counts import HurdleNegativeBinomial, HurdlePoisson
 from nongauss.sparse_gp.likelihoods.interval import (
     Censored,
     Discretised,
     DiscretisedStudentT,
+    Truncated,
     check_censoring,
 )
 from nongauss.sparse_gp.likelihoods.label import Bernoulli, Multinomial, Ordinal
@@ -20,14 +22,19 @@ from nongauss.sparse_gp.likelihoods.masses import (
     ZeroInflatedPoisson,
     ZeroOneBeta,
 )
+from nongauss.sparse_gp.likelihoods.ordinal_spread import VaryingOrdinal
 from nongauss.sparse_gp.likelihoods.positive import Exponential, Gamma, LogNormal, Weibull
 from nongauss.sparse_gp.likelihoods.real import Gaussian, HeteroscedasticGaussian
 from nongauss.sparse_gp.likelihoods.share import Beta
+from nongauss.sparse_gp.likelihoods.square import SquarePoisson
+from nongauss.sparse_gp.likelihoods.trials import BetaBinomial, Binomial
 
 __all__ = [
     "REGRESSION",
     "Bernoulli",
     "Beta",
+    "BetaBinomial",
+    "Binomial",
     "Censored",
     "Custom",
     "Discretised",
@@ -39,6 +46,8 @@ __all__ = [
     "HeteroscedasticGaussian",
     "HurdleGamma",
     "HurdleLogNormal",
+    "HurdleNegativeBinomial",
+    "HurdlePoisson",
     "Laplace",
     "Likelihood",
     "LogNormal",
@@ -46,7 +55,10 @@ __all__ = [
     "NegativeBinomial",
     "Ordinal",
     "Poisson",
+    "SquarePoisson",
     "StudentT",
+    "Truncated",
+    "VaryingOrdinal",
     "Weibull",
     "ZeroInflatedNegativeBinomial",
     "ZeroInflatedPoisson",
@@ -62,6 +74,11 @@ _WHOLE = (
     NegativeBinomial,
     ZeroInflatedPoisson,
     ZeroInflatedNegativeBinomial,
+    HurdlePoisson,
+    HurdleNegativeBinomial,
+    SquarePoisson,
+    Binomial,
+    BetaBinomial,
     Discretised,
     DiscretisedStudentT,
 )

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +16,7 @@ from nongauss.predictive.distribution import PredictiveDistribution
 from nongauss.predictive.law import LatentDistribution, normal_points
 from nongauss.prob.logistic import expected_log1pexp, log1pexp
 from nongauss.prob.quadrature import gauss_hermite, quasi_normal
+from nongauss.sparse_gp.likelihoods.support import SUPPORTS, first_bad, room_for
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
@@ -39,32 +39,6 @@ N_SHARPNESS = 32
 _NARROWEST = 3e-4  # standard deviation over which differences of log p still stand out of rounding
 _PSI_STEP = 1e-4  # of differences by the parameters
 _F_STEP = 1e-3  # of differences by f
-
-SUPPORTS: dict[str, tuple[str, Callable[[FloatArray], NDArray[np.bool_]]]] = {
-    "real": ("that is finite", lambda y: ~np.isfinite(y)),
-    "positive": ("above 0", lambda y: ~((y > 0) & (y < np.inf))),
-    "unit": ("strictly between 0 and 1", lambda y: ~((y > 0) & (y < 1))),
-    "count": (
-        "that is a whole number of at least 0",
-        lambda y: ~((y >= 0) & (y < np.inf) & (y == np.round(y))),
-    ),
-    "whole": ("that is a whole number", lambda y: ~(np.isfinite(y) & (y == np.round(y)))),
-}
-"""For each support of y: the rule, and where numbers break it."""
-
-
-def room_for(y: FloatArray) -> str:
-    """Likelihoods in whose support all of y is, in words, for a target that another one has no room for."""
-    if (y < 0).any():
-        whole = ", for whole numbers 'discretised'" if (y == np.round(y)).all() else ""
-        return f"for numbers below 0 take likelihood='gaussian' or 'student_t'{whole}"
-    share = "for shares with exact 0 or 1 'zero_one_beta'"
-    if (y == 0).any():
-        amount = "for amounts with exact zeros take likelihood='hurdle_gamma' or 'hurdle_log_normal'"
-        return f"{amount}, {share}" if (y <= 1).all() else amount
-    if (y <= 1).all():
-        return share.replace("1 '", "1 take likelihood='")
-    return "for numbers above 0 take likelihood='gamma' or 'log_normal'; percentages may be divided by 100"
 
 
 class Expectation(NamedTuple):
@@ -114,10 +88,14 @@ class Likelihood(ABC):
     """What is done to y before: "standardised", or "robust" to a few absurd values; "scaled"; or nothing."""
     takes_exposure: ClassVar[bool] = False
     """Is y a count whose rate an exposure multiplies, so that its log is added to f?"""
+    takes_trials: ClassVar[bool] = False
+    """Is y a count out of a number of trials, which is known of each row?"""
     param_names: ClassVar[tuple[str, ...]] = ()
     """What exp(psi) is, for people."""
     mean_is_latent: ClassVar[bool] = False
     """Is the mean of y that of f_1, in units of the target?"""
+    recalibrates: ClassVar[bool] = False
+    """Does it correct what it predicts by training rows left out, see `recalibrated`?"""
     several_modes: ClassVar[bool] = True
     """Does it predict from a mixture q(u)?"""
 
@@ -154,9 +132,19 @@ class Likelihood(ABC):
         """What predicts after a fit with this one."""
         return self
 
+    def at(self, rows: IntArray) -> Self:
+        """What is known in some rows of a law: the same, but where it has numbers of each row."""
+        return self
+
     def is_standard(self, latent: int) -> bool:
         """Is a latent function on the scale of a standardised target, so that its size is known?"""
         return self.target in ("standardised", "robust")
+
+    def recalibrated(
+        self, y: FloatArray, weight: FloatArray, mean: FloatArray, variance: FloatArray, psi: FloatArray
+    ) -> Likelihood:
+        """What predicts, corrected by latent moments (1, N, L) of training rows left out; here as it is."""
+        return self
 
     # ------------------------------------------------------------ where a fit starts
 
@@ -250,7 +238,7 @@ class Likelihood(ABC):
             points, weights = gauss_hermite(N_HERMITE)
             points = points[:, None]
         f = (mean[:, None] + np.sqrt(variance)[:, None] * points).reshape(-1, mean.shape[1])
-        at = self.own_expectation(np.repeat(y, len(points)), f, np.zeros_like(f), psi, with_params)
+        at = self.own_expectation(np.repeat(y, len(points), axis=0), f, np.zeros_like(f), psi, with_params)
 
         def average(values: FloatArray) -> FloatArray:
             split = values.reshape(len(y), len(points), *values.shape[1:])
@@ -258,6 +246,10 @@ class Likelihood(ABC):
             return out
 
         return Expectation(*(average(part) for part in at))
+
+    def mean_precision(self, y: FloatArray, mean: FloatArray, expectation: Expectation) -> FloatArray | None:
+        """Precision (N, L) of sites at y whose step cannot overshoot as one by -2 d_variance may; or None."""
+        return None
 
     # ------------------------------------------------------------ p(y | f), arrays broadcasting
 
@@ -369,15 +361,6 @@ def column(values: FloatArray) -> FloatArray:
 def no_params(y: FloatArray) -> FloatArray:
     """`Expectation.d_params` where there is none: (N, 0)."""
     return np.zeros((len(y), 0))
-
-
-def first_bad(y: FloatArray, bad: NDArray[np.bool_], name: str, rule: str, remedy: str) -> None:
-    """Raises InputError for the first row where `bad`; nothing where there is none."""
-    if bad.any():
-        row = int(np.argmax(bad))
-        raise InputError(
-            f"The {name} likelihood needs y {rule}, got {y[row]:g} in row {row} (counted from 0); {remedy}."
-        )
 
 
 def log_mean(y: FloatArray, weight: FloatArray, least: float) -> float:

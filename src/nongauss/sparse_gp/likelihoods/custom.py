@@ -11,7 +11,8 @@ import numpy as np
 from nongauss.core.errors import InputError
 from nongauss.predictive.distribution import PredictiveDistribution
 from nongauss.predictive.law import GridDistribution
-from nongauss.sparse_gp.likelihoods.base import SUPPORTS, FloatArray, Likelihood, column, first_bad
+from nongauss.sparse_gp.likelihoods.base import FloatArray, Likelihood, column
+from nongauss.sparse_gp.likelihoods.support import SUPPORTS, first_bad
 
 LogProb = Callable[[Any, Any], Any]
 

@@ -22,6 +22,7 @@ from nongauss.sparse_gp.likelihoods.base import (
 N_PRECISIONS = 129
 """Gaussians of which a predictive law is a mixture: over the precision of a heavy tail."""
 
+_MIDDLE = 1e-9  # a distance below which y is at the mean
 _LOG_FLOOR = math.log(1e-3)  # of a scale, as a share of the target's standard deviation
 
 
@@ -34,6 +35,13 @@ class _HeavyTailed(Likelihood):
     def first_moments(self, y: FloatArray, offset: FloatArray) -> tuple[FloatArray, FloatArray]:
         """As wide as y is far away: every site starts with a positive precision, an outlier's a small one."""
         return np.array(offset), np.maximum((column(y) - offset) ** 2, 1.0)
+
+    def mean_precision(self, y: FloatArray, mean: FloatArray, expectation: Expectation) -> FloatArray | None:
+        """g / (y - m), g = dE/dm: E log p is convex in (y - m)^2, so this quadratic lies below it."""
+        residual = column(y) - mean
+        at_middle = np.maximum(-2.0 * expectation.d_variance, 0.0)
+        small = np.abs(residual) < _MIDDLE
+        return np.where(small, at_middle, expectation.d_mean / np.where(small, 1.0, residual))
 
 
 @persistable("sparse_gp.likelihoods.Laplace", "nongauss.sparse_gp.likelihoods.real:Laplace")

@@ -2,18 +2,13 @@
 
     log P(a < Y <= b | f) = log(F(b | f) - F(a | f)),  F the distribution function of a likelihood of numbers
 
-taken from both tails, so that nothing cancels. Its expectation is an integral over the latent values: by
-Gauss-Hermite points where the latent normal is narrower than the likelihood, else by the trapezoid rule, with
-points as fine as the likelihood is sharp. With z the standardised latent value and l = log P,
-
-    dE[l]/dm = E[l z] / sd,    dE[l]/dv = E[l (z^2 - 1)] / (2 v)           (Stein's lemma)
+taken from both tails, so that nothing cancels. Its expectation is an integral over the latent values, by
+points as fine as the likelihood is sharp (`points`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from itertools import product
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -23,25 +18,12 @@ from nongauss.core.errors import InputError
 from nongauss.core.records import persistable
 from nongauss.predictive.composed import RoundedDistribution
 from nongauss.predictive.distribution import PredictiveDistribution
-from nongauss.predictive.law import normal_points
-from nongauss.prob.quadrature import gauss_hermite
 from nongauss.prob.tails import log_between
 from nongauss.sparse_gp.likelihoods.base import Expectation, FloatArray, IntArray, Likelihood
 from nongauss.sparse_gp.likelihoods.heavy_tailed import StudentT
+from nongauss.sparse_gp.likelihoods.points import expected_by_points
 from nongauss.sparse_gp.likelihoods.real import Gaussian
 
-_NARROW, _N_NARROW = 0.5, 16
-"""Latent sd, in widths of the likelihood, up to which so many Gauss-Hermite points will do."""
-
-_STEP, _MOST = 0.6, 1025
-"""Of the trapezoid rule: a step, in widths of the likelihood, and the most points."""
-
-_N_OTHER = 20
-"""Gauss-Hermite points of latent functions but the first."""
-
-_BLOCK_NUMBERS = 2_000_000
-_SMALLEST_SD = 3e-4  # over which differences of log P still stand out of rounding
-_PSI_STEP = 1e-4  # of differences by the parameters
 _LOWEST = -1e100
 _START_ROWS = 2000  # from which the constant part of f is started
 
@@ -80,52 +62,11 @@ def expected_log_interval(
     with_params: bool,
 ) -> Expectation:
     """E log P(low < Y <= high | f) for f ~ N(mean, variance) (N, L), with its derivatives."""
-    sd = np.maximum(np.sqrt(variance), _SMALLEST_SD)
-    n_params = len(psi) if with_params else 0
-    shapes = ((), mean.shape[1:], mean.shape[1:], (n_params,))
-    out = Expectation(*(np.empty((len(low), *shape)) for shape in shapes))
-    extra = sd**2 - variance  # that a narrow normal is given, and taken back from the value
-    for rows, z, weights in points_by_width(sd[:, 0] * of.sharpness(mean, sd, psi), mean.shape[1]):
-        f = mean[rows, None, :] + sd[rows, None, :] * z
-        ends = low[rows, None], high[rows, None]
-        values = log_interval(of, *ends, f, psi)
-        middle = values @ weights
-        values = values - middle[:, None]  # less their middle, so that nothing cancels
-        out.d_mean[rows] = values @ (weights[:, None] * z) / sd[rows]
-        out.d_variance[rows] = values @ (weights[:, None] * (z**2 - 1.0)) / (2.0 * sd[rows] ** 2)
-        out.value[rows] = middle - (extra[rows] * out.d_variance[rows]).sum(axis=1)
-        for k, unit in enumerate(np.eye(len(psi))[:n_params]):
-            sides = [log_interval(of, *ends, f, psi + step * unit) for step in (_PSI_STEP, -_PSI_STEP)]
-            out.d_params[rows, k] = (sides[0] - sides[1]) @ weights / (2.0 * _PSI_STEP)
-    return out
 
+    def log_prob(rows: IntArray, f: FloatArray, psi: FloatArray) -> FloatArray:
+        return log_interval(of, low[rows, None], high[rows, None], f, psi)
 
-def points_by_width(ratio: FloatArray, n_latent: int) -> Iterator[tuple[IntArray, FloatArray, FloatArray]]:
-    """Rows that need equally many points, with these points (Q, L) and weights (Q,) of a standard normal.
-
-    `ratio` (N,): the sd of the first latent value, in widths of the function that is integrated.
-    """
-    sizes = 2.0 ** np.ceil(np.log2(np.clip(18.0 * ratio / _STEP, 32, _MOST - 1))) + 1
-    sizes[ratio <= _NARROW] = _N_NARROW
-    for size in map(int, np.unique(sizes)):
-        z, weights = gauss_hermite(size) if size == _N_NARROW else normal_points(size)
-        weights = weights if size == _N_NARROW else np.exp(weights)
-        if n_latent > 1:
-            z, weights = _grid(z, weights, n_latent - 1)
-        else:
-            z = z[:, None]
-        rows = np.flatnonzero(sizes == size)
-        height = max(1, _BLOCK_NUMBERS // len(weights))
-        for start in range(0, len(rows), height):
-            yield rows[start : start + height], z, weights
-
-
-def _grid(z: FloatArray, weights: FloatArray, n_others: int) -> tuple[FloatArray, FloatArray]:
-    """A rule for the first latent value times Gauss-Hermite rules for the others: (Q, L) and (Q,)."""
-    others, share = gauss_hermite(_N_OTHER)
-    places = np.array(list(product(range(len(z)), *[range(_N_OTHER)] * n_others)))
-    points = np.concatenate([z[places[:, :1]], others[places[:, 1:]]], axis=1)
-    return points, weights[places[:, 0]] * share[places[:, 1:]].prod(axis=1)
+    return expected_by_points(log_prob, of.sharpness, mean, variance, psi, with_params)
 
 
 @persistable("sparse_gp.likelihoods.Censored")
@@ -171,7 +112,7 @@ class Censored(Likelihood):
                     f"Every row is {name}-censored, so nothing says how far the true values go; "
                     "add rows with a known value or a limit on the other side."
                 )
-        return Censored(of=self.of.adapted(self.guess(y), weight, scale))
+        return replace(self, of=self.of.adapted(self.guess(y), weight, scale))
 
     def start(self, y: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The parameters of the ends; the constant part of f that makes the rows most probable."""
@@ -217,7 +158,7 @@ class Censored(Likelihood):
 
     def guess(self, y: FloatArray) -> FloatArray:
         """A number for each row (N,): the middle of its interval, or the end that is inside the support."""
-        low, high = y.T
+        low, high = y[:, 0], y[:, 1]
         lowest, highest = EDGES[self.of.support]
         low_in, high_in = low > lowest, high < highest
         with np.errstate(invalid="ignore"):
@@ -227,11 +168,48 @@ class Censored(Likelihood):
         return out
 
 
-def check_censoring(of: Likelihood) -> None:
+@persistable("sparse_gp.likelihoods.Truncated")
+@dataclass(frozen=True, kw_only=True)
+class Truncated(Censored):
+    """Rows that are in the table only because y lies above one limit and not above another: y (N, 4).
+
+    Its columns are the ends of what is known of y, as of `Censored`, and these two limits c and d:
+    log p(y | f) - log P(c < Y <= d | f). What predicts is `of`, the law of a target that is not selected.
+    """
+
+    name = "truncated"
+
+    def own_expectation(
+        self, y: FloatArray, mean: FloatArray, variance: FloatArray, psi: FloatArray, with_params: bool
+    ) -> Expectation:
+        """That of what is known of y, less that of the log probability of a row that is selected."""
+        seen = super().own_expectation(y[:, :2], mean, variance, psi, with_params)
+        rows = self._selected(y)
+        low, high = y[rows, 2:].T
+        less = expected_log_interval(self.of, low, high, mean[rows], variance[rows], psi, with_params)
+        for part, of in zip(seen, less, strict=True):
+            part[rows] -= of
+        return seen
+
+    def log_prob(self, y: FloatArray, f: FloatArray, psi: FloatArray) -> FloatArray:
+        """As of `Censored`, given that the row is selected."""
+        out = super().log_prob(y[:, :2], f, psi)
+        rows = self._selected(y)
+        low, high = y[rows, 2:].T
+        out[rows] -= log_interval(self.of, low, high, f[rows], psi)
+        return out
+
+    def _selected(self, y: FloatArray) -> IntArray:
+        """Rows with a limit within the support."""
+        lowest, highest = EDGES[self.of.support]
+        return np.flatnonzero((y[:, 2] > lowest) | (y[:, 3] < highest))
+
+
+def check_censoring(of: Likelihood, given: str = "censoring and y_upper") -> None:
     """Raises InputError for a likelihood that has no distribution function of a real number."""
     if of.support not in EDGES or type(of).cdf is Likelihood.cdf:
         raise InputError(
-            f"censoring and y_upper are not for the {of.name} likelihood, but for real and positive numbers "
+            f"{given} are not for the {of.name} likelihood, but for real and positive numbers "
             "and shares: take 'gaussian', 'student_t', 'gamma', 'log_normal' or 'beta'."
         )
 

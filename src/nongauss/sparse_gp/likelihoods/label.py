@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.optimize import minimize_scalar
 from scipy.special import logsumexp
 
 from nongauss.core.errors import InputError
@@ -22,12 +23,14 @@ from nongauss.sparse_gp.likelihoods.base import (
     Likelihood,
     column,
     expected_softplus,
-    first_bad,
     no_params,
 )
+from nongauss.sparse_gp.likelihoods.support import first_bad
 
 _SMALLEST_GAP = 1e-3  # between two cut points
 _SMALLEST_PROBABILITY = 1e-300
+_LARGEST_POWER = 6.0
+_POWER_SD = 0.7  # of the log-normal prior of a power
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,11 +65,14 @@ class _Label(Likelihood):
 
 @dataclass(frozen=True, kw_only=True)
 class _Logistic(_Label):
-    """Made of log(1 + e^f): expected to 1e-9, or bounded from above by 2 to 20 quadratics, `n_pieces`."""
+    """Made of log(1 + e^f): expected to 1e-9, or bounded from above by `n_pieces`, 2 to 20.
+
+    The pieces are quadratics ("piecewise") or straight lines ("piecewise_linear").
+    """
 
     n_pieces: int = 20
 
-    own_rules = ("quadrature", "piecewise")
+    own_rules = ("quadrature", "piecewise", "piecewise_linear")
     point_rules = ("monte_carlo",)
 
     def __post_init__(self) -> None:
@@ -76,8 +82,8 @@ class _Logistic(_Label):
 
     def softplus(self, mean: FloatArray, variance: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """E log(1 + e^f), or a bound from above, with its derivatives by mean and variance."""
-        if self.rule == "piecewise":
-            return expected_bound(mean, variance, self.n_pieces)
+        if self.rule != "quadrature" and self.rule in self.own_rules:
+            return expected_bound(mean, variance, self.n_pieces, 1 if self.rule == "piecewise_linear" else 2)
         return expected_softplus(mean, variance)
 
 
@@ -111,15 +117,21 @@ class Bernoulli(_Logistic):
 
 
 @persistable("sparse_gp.likelihoods.Multinomial", "nongauss.sparse_gp.likelihoods.label:Multinomial")
+@dataclass(frozen=True, kw_only=True)
 class Multinomial(_Label):
     """y in 0..C-1, P(y = c) proportional to e^{f_c}: one latent function a class.
 
     E log sum e^f has no closed form. `expectation` is "monte_carlo" (quasi-random draws: no bound, but the
-    closest) or a bound: "one_vs_each", "tilted", "bouchard", "bohning" or "jensen".
+    closest) or a bound: "one_vs_each", "tilted", "bouchard", "bohning" or "jensen". q has independent latent
+    functions, which makes predictions timid: they are raised to a `power`, and normalised again, that fits
+    training rows left out.
     """
+
+    power: float = 1.0
 
     name = "multinomial"
     own_rules = tuple(SOFTMAX)
+    recalibrates = True
     first_step = 0.5  # curvature between classes, which sites leave out, is up to that within them
 
     @property
@@ -145,8 +157,25 @@ class Multinomial(_Label):
         return out
 
     def probabilities(self, mean: FloatArray, variance: FloatArray, psi: FloatArray) -> FloatArray:
-        """E softmax(f): (N, C)."""
-        return expected_softmax(mean, variance)
+        """E softmax(f), to the power and normalised again: (N, C)."""
+        found: FloatArray = expected_softmax(mean, variance)
+        return found if self.power == 1.0 else _to_power(found, self.power)
+
+    def recalibrated(
+        self, y: FloatArray, weight: FloatArray, mean: FloatArray, variance: FloatArray, psi: FloatArray
+    ) -> Likelihood:
+        """With the power T that maximises sum_n w_n log p(y_n) + log N(log T; 0, sd^2), rows left out."""
+        logs = np.log(expected_softmax(mean, variance))
+        own = logs[np.arange(len(y)), _numbers(y)]
+
+        def loss(log_power: float) -> float:
+            power = math.exp(log_power)
+            density = power * own - logsumexp(power * logs, axis=1)
+            return 0.5 * (log_power / _POWER_SD) ** 2 - float(weight @ density)
+
+        reach = math.log(_LARGEST_POWER)
+        best = minimize_scalar(loss, bounds=(-reach, reach), method="bounded", options={"xatol": 1e-3})
+        return replace(self, power=math.exp(float(best.x)))
 
 
 @persistable("sparse_gp.likelihoods.Ordinal", "nongauss.sparse_gp.likelihoods.label:Ordinal")
@@ -192,7 +221,7 @@ class Ordinal(_Logistic):
         cuts, number, m, v = self.cuts(psi), _numbers(y), mean[:, 0], variance[:, 0]
         value, by_m, by_v = np.zeros((3, len(y)))
         by_cuts = np.zeros((len(y), len(cuts)))
-        for sign, rows, cut in _sides(number, len(cuts)):
+        for sign, rows, cut in sides(number, len(cuts)):
             part, slope, curve = self.softplus(sign * (m[rows] - cuts[cut]), v[rows])
             value[rows] -= part
             by_m[rows] -= sign * slope
@@ -224,11 +253,16 @@ class Ordinal(_Logistic):
         at = self.cuts(psi) - mean[..., :1]
         spread = np.broadcast_to(variance[..., :1], at.shape)
         below, above = expected_sigmoid(at, spread), expected_sigmoid(-at, spread)
-        none = np.zeros((*at.shape[:-1], 1))
-        from_below = np.diff(np.concatenate([none, below, none + 1.0], axis=-1))
-        from_above = -np.diff(np.concatenate([none + 1.0, above, none], axis=-1))
-        is_low = np.concatenate([below < above, none > 0], axis=-1)
-        return _normalised(np.where(is_low, from_below, from_above))
+        return from_cumulative(below, above)
+
+
+def from_cumulative(below: FloatArray, above: FloatArray) -> FloatArray:
+    """Probabilities of classes (N, C) from P(y <= k) and P(y > k), each difference where both are small."""
+    none = np.zeros((*below.shape[:-1], 1))
+    from_below = np.diff(np.concatenate([none, below, none + 1.0], axis=-1))
+    from_above = -np.diff(np.concatenate([none + 1.0, above, none], axis=-1))
+    is_low = np.concatenate([below < above, none > 0], axis=-1)
+    return _normalised(np.where(is_low, from_below, from_above))
 
 
 def _numbers(y: FloatArray) -> IntArray:
@@ -236,11 +270,18 @@ def _numbers(y: FloatArray) -> IntArray:
     return y.astype(np.intp)
 
 
-def _sides(number: IntArray, n_cuts: int) -> Iterator[tuple[float, IntArray, IntArray]]:
+def sides(number: IntArray, n_cuts: int) -> Iterator[tuple[float, IntArray, IntArray]]:
     """(sign, rows, cut) of the terms -llp(sign * (f - cut)): of the cuts above y, then of those below."""
     above, below = np.flatnonzero(number < n_cuts), np.flatnonzero(number > 0)
     yield 1.0, above, number[above]
     yield -1.0, below, number[below] - 1
+
+
+def _to_power(probabilities: FloatArray, power: float) -> FloatArray:
+    """Probabilities (N, C) to a power, rows normalised again; in logs, so that none vanishes."""
+    logs = power * np.log(probabilities)
+    logs -= logsumexp(logs, axis=1, keepdims=True)
+    return _normalised(np.exp(logs))
 
 
 def _normalised(probabilities: FloatArray) -> FloatArray:

@@ -26,20 +26,18 @@ from nongauss.predictive.distribution import PredictiveDistribution
 from nongauss.predictive.law import LatentDistribution
 from nongauss.prob.logistic import expected_log1pexp, expected_sigmoid, log1pexp
 from nongauss.sparse_gp.likelihoods.base import (
-    SUPPORTS,
     Expectation,
     FloatArray,
     IntArray,
     Likelihood,
-    first_bad,
     no_params,
-    room_for,
 )
 from nongauss.sparse_gp.likelihoods.count import NegativeBinomial, Poisson
-from nongauss.sparse_gp.likelihoods.interval import points_by_width
 from nongauss.sparse_gp.likelihoods.label import Bernoulli
+from nongauss.sparse_gp.likelihoods.points import points_by_width
 from nongauss.sparse_gp.likelihoods.positive import Gamma, LogNormal
 from nongauss.sparse_gp.likelihoods.share import Beta
+from nongauss.sparse_gp.likelihoods.support import SUPPORTS, first_bad, room_for
 
 GATE = Bernoulli()
 """What is known of whether y is at a mass, and at which of two."""

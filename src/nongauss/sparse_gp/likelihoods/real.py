@@ -25,6 +25,7 @@ N_NOISES = 49
 """Gaussians of which a predictive law is a mixture: over varying noise."""
 
 _LOG_2PI = math.log(2.0 * math.pi)
+_NOISE_MEAN, _NOISE_SD = math.log(0.3), 2.0  # of the prior of log s^2
 _LOG_FLOOR = math.log(1e-3)  # of a standard deviation, as a share of the target's
 
 
@@ -47,6 +48,13 @@ class Gaussian(Likelihood):
     def bounds(self) -> list[tuple[float, float]]:
         """Between 1e-6 and 4 times the target's variance."""
         return [(2.0 * _LOG_FLOOR, math.log(4.0))]
+
+    def log_prior(self, psi: FloatArray) -> tuple[float, FloatArray]:
+        """log s^2 ~ N(log 0.3, 2^2): a function that is rough beyond the rows' distances and noise are one
+        to the data, and then it is noise for the greater part.
+        """
+        z = (psi[0] - _NOISE_MEAN) / _NOISE_SD
+        return -0.5 * z * z, np.array([-z / _NOISE_SD])
 
     def first_moments(self, y: FloatArray, offset: FloatArray) -> tuple[FloatArray, FloatArray]:
         """At the target."""

@@ -16,6 +16,7 @@ import pandas as pd
 
 from nongauss.core.errors import InputError
 from nongauss.tables.column import Cells, Column, Kind
+from nongauss.tables.kinds.choices import Choices
 from nongauss.tables.kinds.clock import Clock
 from nongauss.tables.kinds.code import Code
 from nongauss.tables.kinds.date import Date
@@ -26,7 +27,7 @@ from nongauss.tables.kinds.quantity import Quantity
 
 __all__ = ["KINDS", "Kind", "decode", "flat", "kind_of"]
 
-KINDS: tuple[Kind, ...] = (Code(), Number(), Quantity(), Date(), Clock(), Pair(), Label())
+KINDS: tuple[Kind, ...] = (Code(), Number(), Quantity(), Date(), Clock(), Pair(), Choices(), Label())
 """In the order in which they are asked."""
 
 _BY_NAME = {kind.name: kind for kind in KINDS}
@@ -53,7 +54,7 @@ def decode(name: str, raw: Any) -> Column:
 def _asked(cells: Cells) -> Sequence[Kind]:
     """The kinds that may take these cells, in order."""
     if not cells.may_be_values:
-        return (_BY_NAME["label"],)
+        return (_BY_NAME["choices"], _BY_NAME["label"])
     return (_BY_NAME["date"], *KINDS) if cells.may_be_dates else KINDS
 
 

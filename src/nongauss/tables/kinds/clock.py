@@ -18,25 +18,28 @@ from nongauss.tables.kinds.date import HOURS
 from nongauss.tables.kinds.number import Moments
 from nongauss.tables.lost_cells import are_values, named_cells
 
-ROWS_AN_HOUR = 10  # rows for each hour in use from which the hours are labels as well
+HALF_A_DAY = 12.0  # hours beyond which times go round, so that 23:59 is next to 00:00
+ANGLES = ("sine", "cosine")
+"""Where on the dial of 24 hours a time is: sin and cos of 2 pi h / 24."""
 
 
 @dataclass(frozen=True)
 class ClockFacts:
-    """What some rows tell of times: moments of hours since midnight, rows and weights of each hour, (24,)."""
+    """What some rows tell of times: moments of hours since midnight, and of their sine and cosine."""
 
     numbers: Moments
-    rows: int
-    hours: NDArray[np.float64]
+    sine: Moments
+    cosine: Moments
 
     def __add__(self, other: ClockFacts) -> ClockFacts:
-        return ClockFacts(self.numbers + other.numbers, self.rows + other.rows, self.hours + other.hours)
+        return ClockFacts(self.numbers + other.numbers, self.sine + other.sine, self.cosine + other.cosine)
 
 
 class Clock(Kind):
     """Objects `datetime.time`, typed times, and texts such as 14:05 or 2:05 PM.
 
-    Models see the hours since midnight, and with `ROWS_AN_HOUR` rows for each the hour as an ordered label.
+    Models see the hours since midnight, and where on the dial they are, if they go over half of it. Models
+    of former versions see the hour as an ordered label, the part "hour".
     """
 
     name = "clock"
@@ -65,26 +68,31 @@ class Clock(Kind):
         return Column(cells.name, values, beside.codes, beside.levels, (), self.name, lost=lost)
 
     def summarise(self, column: Column, weight: NDArray[np.float64]) -> ClockFacts:
-        """Moments of the hours, and their weights."""
+        """Moments of the hours, and of their sine and cosine."""
         assert column.values is not None
-        which = np.floor(column.values % 24.0).astype(np.intp)
-        mass = np.bincount(which, weights=weight, minlength=24).astype(np.float64)
-        return ClockFacts(Moments.of(column.values, weight), len(weight), mass)
+        sine, cosine = (Moments.of(_on_dial(column.values, part), weight) for part in ANGLES)
+        return ClockFacts(Moments.of(column.values, weight), sine, cosine)
 
     def columns(self, name: str, facts: ClockFacts, gaps: bool) -> tuple[ColumnSummary, ...]:
-        """The hours since midnight, then the hour as an ordered label."""
-        out = [ColumnSummary(name, gaps, facts.numbers, kind=self.name)]
-        used = int((facts.hours > 0).sum())
-        if used > 1 and facts.numbers.high < 24.0 and facts.rows >= ROWS_AN_HOUR * used:
-            levels = {level: float(m) for level, m in zip(HOURS, facts.hours, strict=True) if m > 0}
-            out.append(
-                ColumnSummary(f"{name} (hour)", gaps, None, levels, HOURS, kind=self.name, part="hour")
-            )
-        return tuple(out)
+        """The hours since midnight, then where on the dial they are."""
+        hours = ColumnSummary(name, gaps, facts.numbers, kind=self.name)
+        if not facts.numbers.low + HALF_A_DAY < facts.numbers.high < 24.0:
+            return (hours,)
+        parts = zip(ANGLES, (facts.sine, facts.cosine), strict=True)
+        dial = (
+            ColumnSummary(f"{name} ({part} of the day)", gaps, found, kind=self.name, part=part)
+            for part, found in parts
+        )
+        return (hours, *dial)
 
     def flat(self, column: Column, part: str, origin: float) -> Column:
-        """The hours since midnight, or the hour as a label. Raises InputError for texts that are no times."""
+        """The hours since midnight, where on the dial they are, or the hour as a label.
+
+        Raises InputError for texts that are no times.
+        """
         values, lost = (column.values, column.lost) if column.values is not None else _of_labels(column)
+        if part in ANGLES:
+            return Column(column.name, _on_dial(values, part), kind="number")
         if part != "hour":
             return Column(column.name, values, kind="number", lost=lost)
         missing = np.isnan(values)
@@ -101,12 +109,19 @@ class Clock(Kind):
         """A time such as 14:05, with seconds where it has some."""
         if part == "hour":
             return label_of(value)
-        if not np.isfinite(float(value)):
-            return str(float(value))
+        if part in ANGLES or not np.isfinite(float(value)):
+            return f"{float(value):.3g}"
         seconds = round(float(value) * 3600.0)
         sign, seconds = ("-", -seconds) if seconds < 0 else ("", seconds)
         text = f"{sign}{seconds // 3600:02d}:{seconds // 60 % 60:02d}"
         return f"{text}:{seconds % 60:02d}" if seconds % 60 else text
+
+
+def _on_dial(hours: NDArray[np.float64], part: str) -> NDArray[np.float64]:
+    """The sine or cosine of 2 pi h / 24, to 15 places, so that 12:00 has no sine of rounding."""
+    angle = hours * (2.0 * np.pi / 24.0)
+    out: NDArray[np.float64] = np.sin(angle) if part == "sine" else np.cos(angle)
+    return out.round(15)
 
 
 def _hours(time: dt.time) -> float:

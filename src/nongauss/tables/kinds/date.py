@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from nongauss.core.errors import InputError
 from nongauss.tables.column import Cells, Column, ColumnSummary, Kind, label_of, labelled
-from nongauss.tables.date_text import COMPACT, LOCAL, UTC, compact_dates, read_dates
+from nongauss.tables.date_numbers import as_numbers_of, dates_by_numbers, days_of_form
+from nongauss.tables.date_text import LOCAL, UTC, read_dates
 from nongauss.tables.kinds.number import Moments
 from nongauss.tables.lost_cells import are_values, mostly, named_cells
 
@@ -95,7 +96,8 @@ class Date(Kind):
         if isinstance(dtype, pd.CategoricalDtype):
             return None
         if pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_bool_dtype(dtype):
-            return _of_numbers(cells)
+            found = dates_by_numbers(cells)
+            return None if found is None else replace(found, kind=self.name)
         if isinstance(dtype, pd.PeriodDtype):
             return _typed(cells.name, pd.Series(pd.PeriodIndex(cells.raw).to_timestamp()))
         if getattr(dtype, "kind", "") == "M" and not str(dtype).startswith(("date32", "date64")):
@@ -177,17 +179,13 @@ class Date(Kind):
         if column.codes is not None:
             return Column(column.name, None, column.codes, column.levels, (), "label")
         assert column.values is not None
-        scale = column.unit.partition(":")[0]
-        if scale in _SECONDS:
-            return Column(column.name, column.values * (86_400.0 / _SECONDS[scale]), kind="number")
+        numbers = as_numbers_of(column.values, column.unit.partition(":")[0])
+        if numbers is not None:
+            return Column(column.name, numbers, kind="number")
         missing = column.missing
         texts = np.full(len(missing), None, dtype=object)
         texts[~missing] = [_text(day) for day in column.values[~missing]]
-        if scale not in COMPACT:
-            return labelled(column.name, texts, missing)
-        numbers = np.full(len(missing), np.nan)
-        numbers[~missing] = [_compact_number(day, scale) for day in column.values[~missing]]
-        return Column(column.name, numbers, kind="number")
+        return labelled(column.name, texts, missing)
 
     def shown(self, value: Any, part: str, origin: float) -> str:
         """The date of a number of days, with the time of day where the column has some; the label itself."""
@@ -198,52 +196,6 @@ class Date(Kind):
         if not np.isfinite(day):
             return str(day)
         return _text(np.floor(day + 0.5) if side == "day" else day)
-
-
-_SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
-"""Forms of numbers that count from 1970, with the length of their unit in seconds."""
-
-_UNITS = {"s": "seconds", "ms": "milliseconds", "us": "microseconds", "ns": "nanoseconds"}
-_FIRST, _LAST = 5e8, 5e9  # seconds that numbers may stand for: the years 1985 to 2128
-
-_LOOK = 1000
-_LEAST_DAYS = 3  # different whole numbers that must be days to be taken for dates
-
-
-def _of_numbers(cells: Cells) -> Column | None:
-    """Whole numbers that all are days (20241231), and seconds since 1970 in a column named for them."""
-    array = cells.raw.to_numpy(np.float64, na_value=np.nan) if isinstance(cells.raw, pd.Series) else cells.raw
-    values = np.asarray(array, dtype=np.float64)
-    present = values[~np.isnan(values)]
-    if not len(present):
-        return None
-    named = cells.is_time_by_name
-    if named or len(np.unique(present[:_LOOK])) >= _LEAST_DAYS:
-        for form in COMPACT:
-            days = compact_dates(values, form)
-            if not np.isnan(days[~np.isnan(values)]).any():
-                note = f"holds whole numbers such as {present[0]:.0f}, read as dates"
-                return Column(cells.name, days, kind=Date.name, note=note, unit=f"{form}:")
-    for unit, length in _SECONDS.items():
-        if named and present.min() * length >= _FIRST and present.max() * length <= _LAST:
-            note = f"holds {_UNITS[unit]} since 1970 by its name, read as dates in UTC"
-            days = values * _SECONDS[unit] / 86_400.0
-            return Column(cells.name, days, kind=Date.name, note=note, unit=f"{unit}:")
-    return None
-
-
-def _of_form(values: NDArray[np.float64], form: str) -> NDArray[np.float64]:
-    """Days since 1970 of numbers of a form, of "yyyymmdd" where none is given."""
-    if form in _SECONDS:
-        return values * _SECONDS[form] / 86_400.0
-    return compact_dates(values, form if form in COMPACT else "yyyymmdd")
-
-
-def _compact_number(day: float, form: str) -> float:
-    """Days since 1970 as a whole number of a compact form."""
-    stamp = str(np.datetime64(round(float(day) * 86_400.0), "s"))
-    digits = re.sub("[^0-9]", "", stamp)
-    return float(digits[: len(form)])
 
 
 def _typed(name: str, stamps: pd.Series[Any]) -> Column:
@@ -344,7 +296,7 @@ def _days(column: Column, form: str) -> tuple[NDArray[np.float64], str]:
         return _on_its_clock(values, own_zone, zone), lost
     else:
         assert values is not None
-        days = _of_form(values, how)
+        days = days_of_form(values, how)
         if not (np.isnan(days) & ~np.isnan(values)).any():
             return days, lost
     return _no_dates(column, values, lost)
@@ -366,7 +318,7 @@ def _no_dates(column: Column, values: NDArray[np.float64], lost: str) -> tuple[N
         shown: Any = column.levels[column.codes[row]]
     else:
         known = ~np.isnan(values)
-        row = int(np.argmax(known & np.isnan(_of_form(values, ""))))
+        row = int(np.argmax(known & np.isnan(days_of_form(values, ""))))
         shown = float(values[row])
     raise InputError(
         f"Column {column.name!r} held dates when the model was fitted, but holds {shown!r} in row "

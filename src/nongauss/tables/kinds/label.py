@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,7 +23,7 @@ from nongauss.tables.column import (
     tidy,
 )
 from nongauss.tables.lost_cells import named_cells
-from nongauss.tables.words import one_case
+from nongauss.tables.words import known_order, one_case
 
 MOST_LEVELS = 255  # a label column with more levels is ignored
 FEW_ROWS = 20  # up to so many rows, labels that all differ may still be levels
@@ -78,7 +79,8 @@ class Label(Kind):
         """The column itself, its levels sorted."""
         found = facts.levels if facts.order else _merged(facts.levels)
         levels = {level: found[level] for level in sorted_labels(found)}
-        return (ColumnSummary(name, gaps, None, levels, facts.order, kind=self.name),)
+        order = facts.order or order_of_features(tuple(levels))
+        return (ColumnSummary(name, gaps, None, levels, order, kind=self.name),)
 
     def flat(self, column: Column, part: str, origin: float) -> Column:
         """The labels; numbers become their text."""
@@ -87,6 +89,20 @@ class Label(Kind):
     def shown(self, value: Any, part: str, origin: float) -> str:
         """The label itself."""
         return label_of(value)
+
+
+FEWEST_ORDERED = 3
+
+
+def order_of_features(levels: Sequence[str]) -> tuple[str, ...] | None:
+    """The levels of a feature from lowest to highest where they are ranges of numbers or a known scale.
+
+    None where they are not, and for numbers, which are codes where they are labels.
+    """
+    if not FEWEST_ORDERED <= len(levels) <= MOST_LEVELS:
+        return None
+    order, what = known_order(levels) or ((), "number")
+    return None if what.startswith("number") else order
 
 
 def _on_blanks(codes: NDArray[np.intp], texts: list[str]) -> str:

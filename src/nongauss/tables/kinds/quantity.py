@@ -135,7 +135,8 @@ def read_column(
     notes: tuple[str, ...] = (units.note,) if units.note else ()
     values, said_of_marks = _marked(texts, found, values, count)
     if not are_values(texts, count, np.isnan(values), n_numbers):
-        said = notes if units.mixed else mostly(texts, count, np.isnan(values), "numbers")
+        few = bool((found.marked & ~np.isnan(units.values) & np.isnan(values)).any())
+        said = notes if units.mixed or few else mostly(texts, count, np.isnan(values), "numbers")
         return TextReading(None, notes=said)
     if votes.open and not percent:
         notes += (two_readings(texts, found, style),)
@@ -173,7 +174,7 @@ def as_numbers(column: Column, form: str = "") -> Column:
         return Column(column.name, column.values, kind="number", lost=column.lost)
     texts = column.levels
     count = np.bincount(column.codes[column.codes >= 0], minlength=len(texts))
-    known = read_numbers(texts, form[1:]).of_style(form[:1] or POINT)
+    known = read_numbers(texts, form[1:], are_numbers=True).of_style(form[:1] or POINT)
     truth = {"True": 1.0, "False": 0.0}
     table = np.array([truth.get(text, number) for text, number in zip(texts, known, strict=True)])
     lost = np.isnan(table)
@@ -266,6 +267,10 @@ class _Units(NamedTuple):
     mixed: bool = False
 
 
+_FLAGS = {"h", "l"}
+"""Flags behind values of a laboratory, high and low."""
+
+
 def _one_unit(found: NumberTexts, values: NDArray[np.float64], count: NDArray[np.intp], style: str) -> _Units:
     """The unit of most texts (L,) that have one; bare numbers count as of that unit."""
     counted = ~np.isnan(values) & (count > 0)
@@ -276,6 +281,11 @@ def _one_unit(found: NumberTexts, values: NDArray[np.float64], count: NDArray[np
     with_unit = by_key.drop("", errors="ignore").sort_values(ascending=False, kind="stable")
     if not len(with_unit):
         return _Units(style + MARK, values)
+    if set(map(str, with_unit.index)) == _FLAGS:
+        flags = [str(key).upper() for key in with_unit.index]
+        shown = named_cells(flags, with_unit.to_numpy(), np.ones(len(flags), np.bool_))
+        note = f"has numbers with flags behind them, read as the numbers alone: {shown}"
+        return _Units(style + MARK, values, note)
     main = str(with_unit.index[0])
     if with_unit.sum() < (1 - ENOUGH) * total and not is_known_unit(main):
         main = ""

@@ -1,0 +1,137 @@
+"""What all estimators of the family share: how a fit is run and what is kept of it."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from nongauss.core.errors import InputError
+from nongauss.estimator.arviz_draws import N_SAMPLED, inference_data
+from nongauss.estimator.base import TableEstimator, check_parameters
+from nongauss.optimise.course import FitResult
+from nongauss.optimise.loop import close_checkpoint, open_checkpoint
+from nongauss.sparse_gp.config import GPRecipe
+from nongauss.sparse_gp.data import ReadTarget, ScreenTarget, read_table, with_a_column
+from nongauss.sparse_gp.fit import fit
+from nongauss.sparse_gp.hyper_draws import HyperParameters
+from nongauss.sparse_gp.kernels import FloatArray
+from nongauss.sparse_gp.likelihoods import Likelihood
+from nongauss.sparse_gp.params import most_rows, shares_a_row
+from nongauss.sparse_gp.predict import GPPosterior
+from nongauss.tables.encoder import TableEncoder
+from nongauss.tables.learn import Learned
+from nongauss.tables.screen import KeepColumns, screened
+from nongauss.tables.source import Encode, Source
+
+FARTHEST = 1e9
+"""Rows are taken to be no farther out than this, in sds of a column: kernels that fade have faded there."""
+
+
+class SparseGP(TableEstimator):
+    """Base of the sparse Gaussian processes: a subclass reads its target and has these parameters."""
+
+    _by_class: ClassVar[bool] = False
+    """Are targets classes without an order?"""
+    checkpoint: str | os.PathLike[str] | None
+    keep_columns: KeepColumns
+    random_state: Any
+    posteriors_: tuple[GPPosterior, ...]
+    weights_: FloatArray
+
+    def check_loaded(self) -> None:
+        """Raises ValueError where posteriors, their shares and the columns do not fit each other."""
+        n_columns, same_of = len(self._encoder.encoded_names), {len(p.offset) for p in self.posteriors_}
+        fits = all(posterior.Z.shape[1] == n_columns for posterior in self.posteriors_)
+        if not fits or len(same_of) != 1 or len(self.weights_) != len(self.posteriors_):
+            raise ValueError("posteriors, their shares and the columns do not fit each other")
+        n_classes = getattr(self.posterior_.likelihood, "n_classes", 0)
+        if hasattr(self, "classes_") and n_classes and len(self.classes_) != n_classes:
+            raise ValueError(f"{len(self.classes_)} classes, and a likelihood of {n_classes}")
+
+    def begin_at(self, former: Any) -> Self:
+        """Let the next fit begin where that of `former`, of the same settings and alike rows, has ended."""
+        self._begin_at = former.posteriors_
+        return self
+
+    @property
+    def posterior_(self) -> GPPosterior:
+        """The posterior with the greatest share: the only one, but for averages (`posteriors_`)."""
+        return self.posteriors_[0]
+
+    def to_arviz(self) -> Any:
+        """Draws of the hyper-parameters as `arviz.InferenceData`: a chain of 500 from their normal (Laplace).
+
+        Of the model with the greatest share, fitted with `hyper_parameters="laplace"`; a variable for each
+        of `kernel_params_` and `likelihood_params_`, in the same units. Raises InputError without arviz.
+        """
+        check_is_fitted(self, "encoded_names_")
+        hyper: HyperParameters | None = getattr(self, "_hyper", None)
+        if hyper is None:
+            raise InputError(
+                "to_arviz needs to know how sure the hyper-parameters are; fit a regressor with "
+                "hyper_parameters='laplace'."
+            )
+        draws = hyper.draws(N_SAMPLED, np.random.default_rng(0))
+        n_psi, likelihood = len(self.posterior_.psi), self.posterior_.likelihood
+        split = draws.shape[1] - n_psi
+        variables = {name: np.exp(draws[:, k]) for k, name in enumerate(hyper.names[:split])}
+        scaler = getattr(self, "_scaler", None)
+        size = abs(float(scaler.scale[0])) if scaler is not None else 1.0
+        own = [likelihood.readable(psi, size) for psi in draws[:, split:]]
+        variables |= {name: np.array([each[name] for each in own]) for name in own[0]}
+        return inference_data({name: values[None] for name, values in variables.items()}, {}, {})
+
+    def _recipe(self, n_components: int = 1) -> GPRecipe:
+        """The settings, checked. Raises InputError."""
+        check_parameters(self)
+        return GPRecipe.of(self, n_components)
+
+    def _fit(
+        self,
+        source: Source,
+        learned: Learned,
+        read: ReadTarget,
+        likelihood: Likelihood,
+        recipe: GPRecipe,
+        seed: int,
+        scale: float = 1.0,
+    ) -> FitResult:
+        """Fit and keep what came of it; the caller adds its own and then records the result.
+
+        In that order a warning that is an error leaves a whole model.
+        """
+        encoder = self._screened(learned, source, read)
+        most = most_rows(recipe.most_inducing(likelihood))
+        table = read_table(source, encoder, read, type(self).__name__, most)
+        likelihood = likelihood.adapted(table.rows.y, table.rows.weight, scale)
+        told = (self._settings_that_matter(), encoder, likelihood, table.checksum)
+        seed, checkpoint = open_checkpoint(self.checkpoint, seed, self.random_state, tuple(table.rows), *told)
+        former = self.__dict__.pop("_begin_at", ())
+        result, average, main = fit(table, likelihood, recipe, seed, self._run(checkpoint), former)
+        self._keep_encoder(encoder)
+        self._keep_known_rows(source, encoder)
+        self.posteriors_, self.weights_ = average
+        self.is_exact_ = main.is_exact(table.rows)
+        self._keep_donors(table.donors, shares_a_row(main.posterior.Z, table.rows.X))
+        self.kernel_params_, scales = main.posterior.readable()
+        shared = main.model.space is not table.space and main.model.space == table.space.as_one
+        self.lengthscales_ = dict.fromkeys(table.space.names, *scales.values()) if shared else scales
+        self.bound_ = main.bound
+        self._hyper = main.spread.at if main.spread else None
+        close_checkpoint(checkpoint, result.status)
+        return result
+
+    def _screened(self, learned: Learned, source: Source, read: ReadTarget) -> TableEncoder:
+        """How the columns are encoded that are looked at. Warns where others are left out; InputError."""
+        encode = Encode(learned.encoder, ScreenTarget(read), type(self).__name__)
+        return screened(learned, source, encode, self.keep_columns, labels=self._by_class).encoder
+
+    def _became(self) -> dict[str, Any]:
+        n_inducing = {"n_inducing": len(self.posteriors_[0].Z)} if self.n_inducing == "auto" else {}
+        return super()._became() | n_inducing
+
+    def _as_rows(self, encoded: Any) -> Any:
+        return np.clip(with_a_column(encoded), -FARTHEST, FARTHEST)

@@ -1,0 +1,137 @@
+"""Draws of whole functions from a fitted Gaussian process: values at many rows that belong together.
+
+Up to `MOST_JOINT` distinct rows are drawn at once, from the exact joint posterior, with covariance
+
+    k_q(x, x') = k(x, x') - k(x, Z) W k(Z, x')
+
+Of more rows as many, far from one another, are drawn so. The others then follow given these, each with what
+is left of its own variance: O(M) numbers a row and draw.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve, cholesky
+
+from nongauss.sparse_gp.kernels import FloatArray
+from nongauss.sparse_gp.params import inducing_inputs, row_slices
+from nongauss.sparse_gp.predict import GPPosterior
+from nongauss.tables.completion import N_COMPLETIONS
+
+MOST_JOINT = 1000
+"""Distinct rows that are drawn at once."""
+
+_JITTER = 1e-9  # of the mean variance, on the diagonal of a covariance
+
+
+def function_draws(
+    posterior: GPPosterior, X: FloatArray, n: int, rng: np.random.Generator
+) -> NDArray[np.float64]:
+    """n draws of the latent functions at encoded rows X (N, D): (n, N, L). Equal rows have equal values."""
+    distinct, place = np.unique(X, axis=0, return_inverse=True)
+    anchors = inducing_inputs(distinct, MOST_JOINT, int(rng.integers(2**31)))
+    component = rng.integers(0, len(posterior.alpha), n)
+    out = np.empty((n, len(distinct), len(posterior.offset)))
+    for l in range(len(posterior.offset)):
+        for c in np.unique(component):
+            own = np.flatnonzero(component == c)
+            out[own, :, l] = posterior.offset[l] + _draws(posterior, (int(c), l), distinct, anchors, own, rng)
+    return out[:, place.ravel()]
+
+
+def _draws(
+    posterior: GPPosterior,
+    which: tuple[int, int],
+    X: FloatArray,
+    anchors: FloatArray,
+    own: NDArray[np.intp],
+    rng: np.random.Generator,
+) -> FloatArray:
+    """Draws of one latent function under one component, less its constant mean, at distinct rows: (n, N)."""
+    c, l = which
+    number = posterior.kernel_of[l]
+    kernel, theta, space = posterior.kernels[number], posterior.thetas[number], posterior.space
+    alpha, W = posterior.alpha[c, l], posterior.W[c, l]
+    Kz, _ = kernel.forward(theta, space, posterior.Z, anchors)
+    WK = W @ Kz
+    covariance, _ = kernel.forward(theta, space, anchors, anchors)
+    covariance = covariance - Kz.T @ WK
+    diagonal = kernel.diagonal(theta, space, anchors) - np.einsum("mn,mn->n", Kz, WK)
+    np.fill_diagonal(covariance, np.maximum(diagonal, 0.0) + _JITTER * max(float(diagonal.mean()), 1e-300))
+    root = _root(covariance)
+    white = root @ rng.standard_normal((len(anchors), len(own)))  # above the mean, (A, n)
+    if len(anchors) == len(X):
+        every: FloatArray = Kz.T @ alpha + white.T  # both in the order of `np.unique`
+        return every
+    factor = cho_factor(root @ root.T, lower=True, check_finite=False)
+    solved = cho_solve(factor, white, check_finite=False)
+    out = np.empty((len(own), len(X)))
+    for rows in row_slices(len(X), len(posterior.Z) + len(anchors)):
+        Kx, _ = kernel.forward(theta, space, posterior.Z, X[rows])
+        WKx = W @ Kx
+        cross, _ = kernel.forward(theta, space, anchors, X[rows])
+        cross = cross - Kz.T @ WKx
+        left = kernel.diagonal(theta, space, X[rows]) - np.einsum("mn,mn->n", Kx, WKx)
+        left = left - np.einsum("an,an->n", cross, cho_solve(factor, cross, check_finite=False))
+        noise = rng.standard_normal((len(own), left.size)) * np.sqrt(np.maximum(left, 0.0))
+        out[:, rows] = Kx.T @ alpha + (cross.T @ solved).T + noise
+    return out
+
+
+def _root(covariance: FloatArray) -> FloatArray:
+    """A lower factor of a covariance; of one that rounding has left without, by more on its diagonal."""
+    more = 0.0
+    for _ in range(8):
+        try:
+            out: FloatArray = cholesky(
+                covariance + more * np.eye(len(covariance)), lower=True, check_finite=False
+            )
+            return out
+        except np.linalg.LinAlgError:
+            more = 10.0 * more if more else 1e-8 * float(np.abs(covariance.diagonal()).mean())
+    raise np.linalg.LinAlgError("The covariance of the rows that are drawn has no factor.")
+
+
+def target_draws(
+    model: Any, X: Any, n: int, rng: np.random.Generator, with_noise: bool
+) -> NDArray[np.float64]:
+    """n draws at rows of a table of the mean of y given the functions, or with noise of y itself: (N, n).
+
+    Each draw is of one of the models that are averaged, and of one completion of rows with missing cells.
+    """
+    centre, scale = float(model._scaler.centre[0]), float(model._scaler.scale[0])
+    tables = _completions(model, X, n)
+    out = np.empty((len(tables[0]), n))
+    which = rng.choice(len(model.posteriors_), n, p=model.weights_)
+    for number, posterior in enumerate(model.posteriors_):
+        for s, encoded in enumerate(tables):
+            own = np.flatnonzero((which == number) & (np.arange(n) % len(tables) == s))
+            if not len(own):
+                continue
+            f = function_draws(posterior, encoded, len(own), rng)
+            flat = f.reshape(-1, f.shape[2])
+            law = posterior.likelihood.predictive(
+                flat, np.zeros_like(flat), posterior.psi, centre=centre, scale=scale
+            )
+            values = law.sample(1, int(rng.integers(2**31)))[:, 0] if with_noise else law.mean
+            out[:, own] = values.reshape(len(own), len(encoded)).T
+    return out
+
+
+def _completions(model: Any, X: Any, n: int) -> list[FloatArray]:
+    """Encoded rows (N, D); where cells are missing, several times with draws in their places."""
+    new = model._new_rows(X)
+    donors = getattr(model, "_donors", None)
+    if donors is None:
+        return [model._encode(new)]
+    encoded, missing = model._encoder.as_scaled_with_gaps(new, type(model).__name__)
+    rows = model._as_rows(encoded)
+    if not missing.any():
+        return [rows]
+    gaps = np.flatnonzero(missing.any(axis=1))
+    several = np.tile(rows, (min(n, N_COMPLETIONS), 1, 1))
+    several[:, gaps] = donors.completions(rows[gaps], missing[gaps], len(several))
+    return list(several)

@@ -1,0 +1,48 @@
+"""`pytest -m fuzz --budget 600`: bad inputs for so many seconds. and the faults that it has found."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from pathlib import Path
+
+import hypothesis
+import numpy as np
+import pytest
+from hypothesis import strategies as st
+
+from fuzz import targets
+from fuzz.targets import TARGETS
+
+
+@pytest.mark.fuzz
+@pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.__name__)
+@pytest.mark.filterwarnings("default")
+def test_bad_input_is_refused_or_answered(target, request):
+    until = time.monotonic() + request.config.getoption("budget") / len(TARGETS)
+
+    @hypothesis.settings(max_examples=100, derandomize=False, database=None)
+    @hypothesis.given(st.integers(0, 2**63))
+    def explore(seed):
+        if time.monotonic() < until:
+            with tempfile.TemporaryDirectory() as folder:
+                target(np.random.default_rng(seed), Path(folder))
+
+    while time.monotonic() < until:
+        explore()
+
+
+@pytest.mark.parametrize(
+    ("target", "seeds"),
+    [
+        ("checkpoint_content", (139, 227)),
+        ("parquet", (108, 263, 283)),
+        ("estimators", (1, 9)),
+    ],
+)
+@pytest.mark.filterwarnings("default")
+def test_faults_of_former_days_stay_mended(target, seeds, tmp_path):
+    for seed in seeds:
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        getattr(targets, target)(np.random.default_rng(seed), folder)
