@@ -104,26 +104,8 @@ class RectangleRows:
 
     @cached_property
     def spread(self) -> FloatArray:
-        """Covariance of the numeric structure columns (P, P), shrunk to a multiple of the unit matrix.
-
-        The weight of that has the least expected error for Gaussian rows (Chen, Wiesel, Eldar and
-        Hero, IEEE TSP 2010, eq. 23): the matrix is regular however few the rows. Gaps are at the mean.
-        """
-        present = ~np.isnan(self.Y)
-        n, P = float(self.weight.sum()), self.Y.shape[1]
-        if not P:
-            return np.zeros((0, 0))
-        Y = np.where(present, self.Y, 0.0)
-        mean = self.weight @ Y / np.maximum(self.weight @ present, 1e-12)
-        off = np.where(present, self.Y - mean, 0.0)
-        S = (off.T * self.weight) @ off / n
-        level = max(float(np.trace(S)) / P, 1e-6)
-        # rho = ((1 - 2/P) tr S^2 + (tr S)^2) / ((n + 1 - 2/P) (tr S^2 - (tr S)^2 / P))
-        square, trace = float((S * S).sum()), float(np.trace(S)) ** 2
-        below = (n + 1.0 - 2.0 / P) * (square - trace / P)
-        rho = min(1.0, ((1.0 - 2.0 / P) * square + trace) / below) if below > 1e-12 else 1.0
-        out: FloatArray = (1.0 - rho) * S + rho * level * np.eye(P)
-        return out
+        """What the prior of the scatter is a multiple of, (P, P): the unit matrix unless another is set."""
+        return np.eye(self.Y.shape[1])
 
     @cached_property
     def X_levels(self) -> FloatArray:
