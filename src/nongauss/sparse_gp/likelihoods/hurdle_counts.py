@@ -140,7 +140,8 @@ class NegativeBinomialAboveZero(_AboveZero):
         wait = np.expm1(-np.log1p(-rng.random(rate.shape) * some) / r) * r  # mu t
         own = rng.gamma(r + 1.0, 1.0 / (r + wait))
         later = np.minimum(own * np.maximum(rate - wait, 0.0), 1e18)
-        return 1.0 + rng.poisson(later).astype(np.float64)
+        out: FloatArray = 1.0 + rng.poisson(later).astype(np.float64)
+        return out
 
 
 @dataclass(frozen=True, kw_only=True)
