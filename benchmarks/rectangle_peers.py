@@ -47,7 +47,9 @@ def ruled(answer: Any, target: np.ndarray) -> Figures:
 
 def chosen_mixture(Z: np.ndarray, seed: int) -> np.ndarray:
     """A Dirichlet-process mixture of at most 10 Gaussians; the components that own a row count."""
-    model = BayesianGaussianMixture(10, n_init=3, max_iter=500, reg_covar=1e-3, random_state=seed)
+    model = BayesianGaussianMixture(
+        n_components=10, n_init=3, max_iter=500, reg_covar=1e-3, random_state=seed
+    )
     return model.fit_predict(Z)
 
 

@@ -100,7 +100,7 @@ def cluster_record(model: RectangleMixture, frame: pd.DataFrame, data: Path) -> 
 
 def rule_lines(model: RectangleMixture, frame: pd.DataFrame) -> list[tuple[str, str, str, str, str, str]]:
     """Cluster, rows, precision, recall, stability under resampling and rule of each cluster, as text."""
-    stable = {} if model.preset else model.rule_stability(frame).to_dict()
+    stable = {} if model.preset else model.rule_stability(frame, 5).to_dict()
     return [
         (
             line["cluster"],

@@ -295,7 +295,7 @@ class RectangleMixture(ClusterMixin, TableEstimator):  # type: ignore[misc]
     def rule_stability(self, X: Any, n_resamples: int = 10) -> pd.Series:
         """How much of each rule is found again in resampled rows, 0 to 1, by the names of the clusters.
 
-        The rows of X, the training table, 1,000 at most, are drawn anew and clusters sought in them. The
+        The rows of X, the training table, 500 at most, are drawn anew and clusters sought in them. The
         figure is the mean share of rows that a rule and the nearest one of those both hold, among those that
         either holds (Hennig, CSDA 2007); below .6 a rule says little. Not for `preset="paper"`, which
         searches no rules.

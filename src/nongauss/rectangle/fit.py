@@ -224,10 +224,10 @@ def check_number(K: int, task: ClusterTask, n_samples: int) -> None:
             )
 
 
-MOST_RESAMPLED = 1000
+MOST_RESAMPLED = 500
 """Most rows that clusters are sought in again and again."""
 
-RESAMPLED_STARTS = 2
+RESAMPLED_STARTS = 1
 """Starts of each of these fits."""
 
 
