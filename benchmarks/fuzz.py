@@ -20,7 +20,7 @@ import numpy as np
 from common import RESULTS, write_results, write_table
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-from fuzz.targets import TARGETS, Fault
+from fuzz.targets import SMALL, TARGETS, Fault, saved_model
 
 SLOW_SECONDS, LARGE_BYTES = 60.0, 500e6
 """No call may take more."""
@@ -58,10 +58,17 @@ def main() -> None:
     former = json.loads(file.read_text())["targets"] if file.exists() and not chosen.anew else {}
     found = {t.__name__: former.get(t.__name__, {"counts": {}, "faults": [], "costly": []}) for t in TARGETS}
     warnings.simplefilter("ignore")
+    for name in SMALL:
+        saved_model(name)
     for target in TARGETS:
         explore(target, found[target.__name__], chosen.seconds / len(TARGETS))
         print(target.__name__, found[target.__name__]["counts"], flush=True)
-    write_results("fuzz", {"targets": found})
+        write_results("fuzz", {"targets": found})
+        tell(found)
+
+
+def tell(found: dict[str, Any]) -> None:
+    """The table of all that was counted so far."""
     total = sum(sum(each["counts"].values()) for each in found.values())
     lines = [f"{total:,} inputs; the rows say how they ended.", ""]
     lines += ["| target | inputs | refused | answered | with a warning | faults | over 60 s or 500 MB |"]

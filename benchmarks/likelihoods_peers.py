@@ -163,7 +163,9 @@ def table(sets: dict[str, dict[str, list[dict[str, Any]]]]) -> list[str]:
             failed = f"{len(every) - len(runs)} of {len(every)}"
             shown, seconds = "", ""
             if runs:
-                shown = "{:.4f} ± {:.2g}".format(*mean_and_error([run["log_density"] for run in runs]))
+                each = [run["log_density"] for run in runs]
+                error = f" ± {mean_and_error(each)[1]:.2g}" if len(each) > 1 else ""
+                shown = f"{np.mean(each):.4f}{error}"
                 seconds = f"{np.median([run['seconds'] for run in runs]):.1f}"
             lines.append(f"| {name} | {label} | {shown} | {seconds} | {failed} |")
     return lines

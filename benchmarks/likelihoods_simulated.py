@@ -174,6 +174,11 @@ def one(law: Law, n_rows: int, seed: int) -> dict[str, float]:
     return {"gap": float(gap.mean()), "error": error, "truth": float(truth.mean()), "seconds": seconds}
 
 
+def shown(values: list[float]) -> str:
+    """Mean and standard error of several values, or the one there is."""
+    return "{:.4f} ± {:.2g}".format(*mean_and_error(values)) if len(values) > 1 else f"{values[0]:.4f}"
+
+
 def table(laws: dict[str, dict[str, list[dict[str, float]]]]) -> list[str]:
     """A line a law."""
     sizes = sorted({int(n) for rows in laws.values() for n in rows})
@@ -186,7 +191,7 @@ def table(laws: dict[str, dict[str, list[dict[str, float]]]]) -> list[str]:
             if not runs:
                 cells += ["", ""]
                 continue
-            gap = "{:.4f} ± {:.2g}".format(*mean_and_error([run["gap"] for run in runs]))
+            gap = shown([run["gap"] for run in runs])
             cells += [gap, f"{np.median([run['seconds'] for run in runs]):.1f}"]
         truth = np.mean([run["truth"] for runs in by_size.values() for run in runs])
         lines.append(f"| {name} | {truth:.3f} | {' | '.join(cells)} |")

@@ -112,20 +112,68 @@ def _depth(Z: np.ndarray, values: list[np.ndarray], box: HardBox) -> np.ndarray:
     return out
 
 
-def explainable_k_means(Z: np.ndarray, model: KMeans) -> Answer:
-    """The tree of K leaves by iterative mistake minimisation (Moshkovitz, Dasgupta, Rashtchian, Frost 2020).
+Leaf = tuple[np.ndarray, int, frozenset[tuple[int, bool]]]
+"""Rows of a leaf, its centre, and the columns and sides of its path."""
 
-    A node is split where the fewest of its rows are parted from their own centre; parted rows are then
-    ignored.
+
+def explainable_k_means(Z: np.ndarray, model: KMeans) -> Answer:
+    """The tree of K leaves of the fewest mistakes (Moshkovitz, Dasgupta, Rashtchian, Frost 2020)."""
+    return _answer_of(Z, _leaves(Z, model))
+
+
+def grown_k_means(Z: np.ndarray, model: KMeans, n_leaves: int) -> Answer:
+    """The same tree with more leaves (Frost, Moshkovitz, Rashtchian, ExKMC 2020).
+
+    Again and again the split that saves most of the distance to the leaves' centres, each the best of the K.
     """
-    labels, conditions = np.empty(len(Z), dtype=int), []
+    leaves, cost = _leaves(Z, model), model.transform(Z) ** 2
+    best = [_best_split(Z, cost, leaf) for leaf in leaves]
+    while len(leaves) < n_leaves and max(saved for saved, _ in best) > 1e-9:
+        i = int(np.argmax([saved for saved, _ in best]))
+        parts = best[i][1]
+        leaves[i : i + 1] = parts
+        best[i : i + 1] = [_best_split(Z, cost, leaf) for leaf in parts]
+    return _answer_of(Z, leaves)
+
+
+def _best_split(Z: np.ndarray, cost: np.ndarray, leaf: Leaf) -> tuple[float, list[Leaf]]:
+    """How much the best split of a leaf saves, and its two parts."""
+    here, centre, path = leaf
+    rows, best, parts = np.flatnonzero(here), 0.0, [leaf]
+    for d in range(Z.shape[1]):
+        order = rows[np.argsort(Z[rows, d], kind="stable")]
+        z = Z[order, d]
+        left = np.cumsum(cost[order], axis=0)[:-1]
+        right = left[-1:] + cost[order[-1:]] - left if len(left) else left
+        saved = cost[rows, centre].sum() - left.min(axis=1) - right.min(axis=1)
+        saved[z[1:] == z[:-1]] = 0.0
+        if len(saved) and saved.max() > best:
+            at = int(saved.argmax())
+            best, low = float(saved[at]), here & (Z[:, d] <= z[at])
+            parts = [
+                (low, int(left[at].argmin()), path | {(d, False)}),
+                (here & ~low, int(right[at].argmin()), path | {(d, True)}),
+            ]
+    return best, parts
+
+
+def _answer_of(Z: np.ndarray, leaves: list[Leaf]) -> Answer:
+    labels = np.empty(len(Z), dtype=int)
+    for here, centre, _ in leaves:
+        labels[here] = centre
+    return Answer(labels, float(np.mean([len(path) for _, _, path in leaves])), 1.0)
+
+
+def _leaves(Z: np.ndarray, model: KMeans) -> list[Leaf]:
+    """Leaves of the tree of K: a node is split where the fewest of its rows are parted from their own centre;
+    parted rows are then ignored."""
+    leaves = []
     own, every_centre, Z = model.labels_, model.cluster_centers_.round(9), Z.round(9)
     nodes = [(np.ones(len(Z), bool), np.ones(len(Z), bool), np.arange(model.n_clusters), frozenset())]
     while nodes:
         here, counted, centres, path = nodes.pop()
         if len(centres) == 1:
-            labels[here] = centres[0]
-            conditions.append(len(path))
+            leaves.append((here, int(centres[0]), path))
             continue
         d, cut = _fewest_mistakes(Z, own, counted, every_centre, centres)
         right_centres = every_centre[:, d] > cut
@@ -136,7 +184,7 @@ def explainable_k_means(Z: np.ndarray, model: KMeans) -> Answer:
             nodes.append(
                 (here & (right_rows == side), agree & (right_rows == side), chosen, path | {(d, side)})
             )
-    return Answer(labels, float(np.mean(conditions)), 1.0)
+    return leaves
 
 
 def _fewest_mistakes(Z, own, counted, every_centre, centres) -> tuple[int, float]:

@@ -15,7 +15,7 @@ from scipy.optimize import linear_sum_assignment
 from scipy.special import ndtri
 
 from nongauss import RectangleMixture
-from nongauss.rectangle import estimator
+from nongauss.rectangle import data
 
 SHARES = {"even": (0.2,) * 5} | {
     f"one of {100 * rare:g} %": (rare, *[(1.0 - rare) / 4] * 4) for rare in (0.02, 0.002)
@@ -43,7 +43,7 @@ def rows(n_rows: int, name: str, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 def learned(X: np.ndarray, sample: int, seed: int) -> tuple[np.ndarray, dict[str, Any]]:
     """Labels of all rows, processor seconds and conditions of a fit."""
-    estimator.MOST_ROWS = sample
+    data.MOST_ROWS = sample
     names = list(range(10)), list(range(10, 20))
     began = time.process_time()
     with warnings.catch_warnings():

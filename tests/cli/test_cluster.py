@@ -70,7 +70,7 @@ def test_slips_are_named(table, options, message):
 
 
 def test_lines_of_a_report(table):
-    model, _ = fit_clusters(table, n_clusters=2, settings=["n_init=2"])
-    lines = rule_lines(model)
+    model, frame = fit_clusters(table, n_clusters=2, settings=["n_init=2"])
+    lines = rule_lines(model, frame)
     assert [line[0] for line in lines] == model.cluster_names_
     assert all(line[2].endswith(" %") for line in lines)

@@ -48,7 +48,7 @@ class Fault(AssertionError):
 
 def model_bytes(rng: np.random.Generator, folder: Path) -> str:
     """A model file with a changed, missing or added byte is never taken for whole."""
-    source = _model(str(rng.choice(sorted(SMALL))))
+    source = saved_model(str(rng.choice(sorted(SMALL))))
     path = folder / "model"
     path.write_bytes(_damaged(source.read_bytes(), rng))
     return _refused(functools.partial(nongauss.load, path))
@@ -57,7 +57,7 @@ def model_bytes(rng: np.random.Generator, folder: Path) -> str:
 def model_content(rng: np.random.Generator, folder: Path) -> str:
     """A model file that was changed on purpose and sealed again is refused, or predicts."""
     name = str(rng.choice(sorted(SMALL)))
-    what = tampered(_model(name), folder / "model", rng)
+    what = tampered(saved_model(name), folder / "model", rng)
     return _outcome(lambda: _said(nongauss.load(folder / "model"), _rows()), f"{name}: {what}")
 
 
@@ -210,7 +210,8 @@ def _folder() -> Path:
 
 
 @functools.cache
-def _model(name: str) -> Path:
+def saved_model(name: str) -> Path:
+    """The file of a small fit of this estimator."""
     X = _rows()
     y = (X[:, 0] > 0).astype(int) if name.endswith("Classifier") else X[:, 0]
     with warnings.catch_warnings():

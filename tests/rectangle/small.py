@@ -7,8 +7,19 @@ from typing import Any
 import numpy as np
 
 from encoding import encoder_of
-from nongauss.rectangle.data import ColumnView, LevelCodes, RawCells, RectangleRows, learn_view, read_columns
+from nongauss.rectangle.data import (
+    ColumnView,
+    ColumnViews,
+    LevelCodes,
+    RawCells,
+    RectangleRows,
+    learn_view,
+    merge,
+    read_columns,
+)
+from nongauss.rectangle.fit import ClusterTask
 from nongauss.rectangle.params import ClusterStructure, SoftBoxes
+from nongauss.rectangle.stated import NOTHING_STATED
 from nongauss.tables.encoder import TableEncoder
 
 
@@ -68,3 +79,12 @@ def viewed(
     weight = np.ones(len(X)) if weight is None else weight
     there = learn_view(columns, whole, places, weight, scaling)
     return there, there.cells(columns)
+
+
+def task_of(X: np.ndarray) -> ClusterTask:
+    """What is fitted to an array, every column for rules and structure."""
+    whole, places = encoder_of(X), tuple(range(X.shape[1]))
+    columns = read_columns(X, whole, places, "model")
+    there = learn_view(columns, whole, places, np.ones(len(X)), "standard")
+    views = ColumnViews(there, there)
+    return ClusterTask(*merge(views, columns, np.ones(len(X))), views, NOTHING_STATED)

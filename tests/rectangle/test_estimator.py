@@ -13,7 +13,7 @@ from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 import nongauss
 from nongauss import RectangleMixture
 from nongauss.core.errors import InputError
-from nongauss.rectangle import estimator
+from nongauss.rectangle import data
 from rectangle.small import blobs
 
 
@@ -82,7 +82,7 @@ def test_tables_of_more_rows_than_are_learned_from_may_be_of_any_kind(kind, monk
         "polars": lambda: pl.from_pandas(frame),
         "object": lambda: frame.to_numpy(object),
     }[kind]()
-    monkeypatch.setattr(estimator, "MOST_ROWS", 60)
+    monkeypatch.setattr(data, "MOST_ROWS", 60)
     model, whole = (RectangleMixture(2, n_init=2, random_state=0).fit(t) for t in (table, frame))
     pd.testing.assert_frame_equal(model.rules_, whole.rules_)
     pd.testing.assert_frame_equal(model.clusters_, whole.clusters_)

@@ -46,7 +46,7 @@ def test_gaps_labels_and_weights_go_through():
 def test_rows_of_a_cluster_that_is_left_out_go_to_the_others():
     data, truth = four()
     found = fit_soft(data, RECIPE, Run(), (), None)[1]
-    left = keep_clusters(data, found, np.array([0, 2, 3]), "student_t")
+    left = keep_clusters(data, found, np.array([0, 2, 3]), RectangleRecipe(4, "student_t", 2, 9, 0.0, 0))
     assert_array_equal(left.kept, found.kept[[0, 2, 3]])
     assert_allclose(left.share.sum(axis=0), 1.0)
     stayed = np.isin(found.share.argmax(axis=0), [0, 2, 3])

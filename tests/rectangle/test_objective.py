@@ -54,7 +54,7 @@ def test_the_e_step_and_the_objective_equal_brute_force():
     assert_allclose(o.posterior(log_G, log_p), joint / joint.sum(axis=1, keepdims=True), rtol=1e-7)
     total = np.log(joint.sum(axis=1)) @ data.weight
     problem = o.EMProblem(data, at, prior, "student_t")
-    total += o.log_box_prior(box, prior)[0].sum(axis=1) + log_prior(look, "student_t")
+    total += o.log_box_prior(box, prior)[0].sum(axis=1) + log_prior(data, look, "student_t")
     assert_allclose(o.objective(problem, RectangleParams(box, look)), total, rtol=1e-9)
 
 

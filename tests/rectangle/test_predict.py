@@ -3,27 +3,16 @@ from numpy.testing import assert_allclose
 from scipy.special import logsumexp
 from sklearn.datasets import load_iris
 
-from encoding import encoder_of
 from nongauss.optimise.course import Run
 from nongauss.rectangle.config import RectangleRecipe
-from nongauss.rectangle.data import ColumnViews, learn_view, merge, read_columns
-from nongauss.rectangle.fit import ClusterTask, fit
+from nongauss.rectangle.fit import fit
 from nongauss.rectangle.objective import log_density
 from nongauss.rectangle.predict import soft_posterior
-from nongauss.rectangle.rules import NOTHING_STATED
-
-
-def iris() -> ClusterTask:
-    X = load_iris().data
-    whole = encoder_of(X)
-    columns = read_columns(X, whole, (0, 1, 2, 3), "model")
-    there = learn_view(columns, whole, (0, 1, 2, 3), np.ones(150), "standard")
-    views = ColumnViews(there, there)
-    return ClusterTask(*merge(views, columns, np.ones(150)), views, NOTHING_STATED)
+from rectangle.small import task_of
 
 
 def test_the_posterior_is_rules_times_structure():
-    task = iris()
+    task = task_of(load_iris().data)
     assert task.views_overlap
     recipe = RectangleRecipe(3, "student_t", 4, 50, 1e-5, 0)
     result, fitted = fit(task, recipe, Run())

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import softmax
 
 from nongauss.rectangle.box_search import LOWER, UPPER, hard_boxes, is_whole, rank_columns
 from nongauss.rectangle.data import RawCells
 from nongauss.rectangle.params import SoftBoxes, StatedBound
-from nongauss.rectangle.predict import rule_texts
 from nongauss.rectangle.rules import (
     FAR,
     Condition,
@@ -21,6 +21,7 @@ from nongauss.rectangle.rules import (
     printed,
     roundest,
 )
+from nongauss.rectangle.words import rule_texts
 from rectangle.small import labels, viewed
 
 AGE = Condition(0, "age", 30.0, 45.0, unit=10.0)
@@ -43,7 +44,8 @@ def test_margins_are_distances_to_the_nearest_bound_and_gaps_break_nothing():
 def test_inside_one_rule_only_is_most_probably_that_cluster():
     rng = np.random.default_rng(0)
     margins = rng.normal(size=(200, 4))
-    proba = Rules(("a",) * 4, ((),) * 4, slopes=(3.0, 1.0, 9.0, 2.0)).proba(margins)
+    claims = Rules(("a",) * 4, ((),) * 4, slopes=(3.0, 1.0, 9.0, 2.0)).claims(margins)
+    proba = softmax(claims, axis=1)
     assert_allclose(proba.sum(axis=1), 1.0)
     only = (margins >= 0).sum(axis=1) == 1
     assert_array_equal(proba[only].argmax(axis=1), (margins[only] >= 0).argmax(axis=1))
@@ -51,7 +53,7 @@ def test_inside_one_rule_only_is_most_probably_that_cluster():
 
 def test_the_slopes_are_those_of_the_shares():
     margins = np.random.default_rng(0).normal(size=(4000, 2))
-    share = Rules(("a", "b"), ((), ()), slopes=(5.0, 1.5)).proba(margins)
+    share = softmax(Rules(("a", "b"), ((), ()), slopes=(5.0, 1.5)).claims(margins), axis=1)
     assert_allclose(best_slopes(margins, share, np.ones(4000)), [5.0, 1.5], rtol=1e-3)
 
 

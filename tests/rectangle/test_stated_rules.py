@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 
 from nongauss.core.errors import InputError
-from nongauss.rectangle.rules import NOTHING_STATED, read_prior
+from nongauss.rectangle.stated import NOTHING_STATED, read_prior
 from rectangle.small import viewed
 
 

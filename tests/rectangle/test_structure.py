@@ -38,7 +38,7 @@ def test_em_never_lowers_likelihood_plus_prior_gaps_and_weights_included(kind):
     former = -np.inf
     for _ in range(30):
         log_p, t_weight = log_density(data, look, kind)
-        value = (share * log_p).sum(axis=(1, 2)) + log_prior(look, kind)
+        value = (share * log_p).sum(axis=(1, 2)) + log_prior(data, look, kind)
         assert (value >= former - 1e-9).all()
         former = value
         look = update_structure(data, share, t_weight, look, kind)

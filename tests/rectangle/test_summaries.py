@@ -7,16 +7,9 @@ from pandas.testing import assert_frame_equal
 from sklearn.datasets import load_iris
 
 from nongauss import RectangleMixture
-from nongauss.rectangle.predict import (
-    RuleTally,
-    cluster_table,
-    condition_text,
-    description,
-    rule_table,
-    rule_texts,
-    tally_of,
-)
+from nongauss.rectangle.predict import RuleTally, tally_of
 from nongauss.rectangle.rules import Condition, Rules
+from nongauss.rectangle.words import cluster_table, condition_text, description, rule_table, rule_texts
 from nongauss.tables.column_code import ColumnCode
 from nongauss.tables.source import Part
 
@@ -60,7 +53,7 @@ def test_bounds_have_no_empty_digits(x, text):
 def test_precision_and_recall_are_those_of_the_rule():
     margins = np.array([[1.0, -1], [1, -1], [1, 0.5], [-1, 1], [-1, -2]])
     share = np.array([[1.0, 1, 0, 0, 1], [0, 0, 1, 1, 0]])
-    table = cluster_table(["a", "b"], RuleTally.of(margins, share, np.array([1.0, 1, 1, 1, 2])))
+    table = cluster_table(["a", "b"], RuleTally.of(margins, margins >= 0, share, np.array([1.0, 1, 1, 1, 2])))
     assert table["rows"].tolist() == [5, 1]
     assert table["inside"].tolist() == [3, 2]
     assert table["precision"].tolist() == [2 / 3, 1.0]
@@ -68,8 +61,8 @@ def test_precision_and_recall_are_those_of_the_rule():
     text = description({"a": "x at most 1", "b": "x at least 1"}, table, 0.75)
     assert text.splitlines()[0] == "2 clusters; 75.0 % of 6 rows are inside exactly one rule."
     assert "a: 5 rows, precision 67 %, recall 50 %\n  x at most 1" in text
-    text = description({"a": "", "b": ""}, table, 0.75, {1: -30.0, 2: -10.0, 3: -12.5})
-    assert text.splitlines()[1] == "Of the numbers 1 to 3, 2 is the best; 3 is 2.5 nats behind."
+    text = description({"a": "", "b": ""}, table, 0.75, "2 clusters, since two.")
+    assert text.splitlines()[1] == "2 clusters, since two."
 
 
 def test_rules_are_judged_on_all_rows_of_all_parts(tmp_path):
@@ -87,4 +80,4 @@ def test_rules_are_judged_on_all_rows_of_all_parts(tmp_path):
 
 def test_a_part_without_rows_adds_nothing():
     nothing = Part("part", load_iris(as_frame=True).data[:0], None, None)
-    assert tally_of(nothing, None, None, "model", None, None, "full") is None
+    assert tally_of(nothing, None, "model", None, None) is None

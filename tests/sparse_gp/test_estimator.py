@@ -293,3 +293,28 @@ def test_pure_noise_in_many_columns_is_not_interpolated():
     assert len(model.lengthscales_) == 10
     new = model.log_density(rng.normal(size=(200, 10)), rng.normal(size=200)).mean()
     assert new > -1.52  # -1.55 before, -1.41 is the truth
+
+
+@pytest.mark.parametrize("likelihood", ["gamma", "log_normal", "weibull", "hurdle_gamma"])
+def test_a_positive_number_far_below_the_mean_is_no_zero(likelihood):
+    """Checked to be above 0 in 64 bits, 1e-50 became 0 in 32: no bound, or an exact zero in a hurdle."""
+    X, f, rng = wave(40)
+    y = np.exp(f + 0.1 * rng.normal(size=40))
+    y[3] = 1e-50
+    model = SparseGPRegressor(likelihood, n_inducing=10, max_iter=5, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(X, y)
+    assert np.isfinite(model.bound_)
+    assert np.isfinite(model.log_density(X, y)).all()
+    if likelihood == "hurdle_gamma":
+        assert model.predict_distribution(X).cdf(0.0).max() < 0.3  # hardly a mass at 0
+
+
+def test_the_spread_of_shares_near_one_is_a_number():
+    X, f, _ = wave(40)
+    model = SparseGPRegressor("beta", n_inducing=10, max_iter=10, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(X, 1.0 - 1e-13 * np.exp(f))
+    assert (model.predict_distribution(X).std > 0).all()

@@ -32,7 +32,7 @@ from nongauss.core.errors import InputError
 from nongauss.harmonium import data as harmonium_data
 from nongauss.optimise.minibatch import Batch, statistics
 from nongauss.rank_factor import fit as rank_factor_fit
-from nongauss.rectangle import estimator as rectangle_estimator
+from nongauss.rectangle import data as rectangle_data
 from nongauss.sparse_gp import params as gp_params
 from nongauss.tables import completion
 from nongauss.tables.dask_source import Cluster
@@ -91,7 +91,7 @@ def few_in_memory(monkeypatch):
     monkeypatch.setattr(gp_params, "KEPT_NUMBERS", 8 * 150)
     monkeypatch.setattr(tggm_estimator, "MOST_SAMPLED", 150)
     monkeypatch.setattr(harmonium_data, "MOST_SAMPLED", 150)
-    monkeypatch.setattr(rectangle_estimator, "MOST_ROWS", 150)
+    monkeypatch.setattr(rectangle_data, "MOST_ROWS", 150)
     monkeypatch.setattr(completion, "MOST_DONORS", 100)  # always fewer than the rows that fit in memory
 
 

@@ -83,8 +83,7 @@ class Candidate:
     cheap that it is always there? `arcsinh`: does it see strongly skewed columns through arcsinh?
     `alike`: of those that share this word, one model seen through several transforms, the screen keeps the
     best alone. `most_rows`: it is left out of larger tables; `fewest_rows`, `fewest_cells` (rows times
-    columns): of smaller ones. `grows`: does it gain so much by rows that the screen of a large table, which
-    has few, says nothing against it? `takes_limits`: are `censoring` and `y_upper` for it?
+    columns): of smaller ones. `takes_limits`: are `censoring` and `y_upper` for it?
     """
 
     name: str
@@ -102,7 +101,6 @@ class Candidate:
     most_rows: float = np.inf
     fewest_rows: int = 2
     fewest_cells: int = 0
-    grows: bool = False
     takes_limits: bool = False
 
 
@@ -347,7 +345,6 @@ def _register_beside() -> None:
             most_rows=MOST_JUDGED,
             fewest_rows=FEWEST_MEMBERS,
             fewest_cells=FEWEST_CELLS,
-            grows=True,
         )
     )
 

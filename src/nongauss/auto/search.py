@@ -159,8 +159,6 @@ class Search:
 
     def _screened(self, rivals: list[Contender], most: int) -> list[Contender]:
         """The rivals worth a fit to all rows, `most` of them, the best first. Others get the reason why."""
-        grown = [c for c in rivals if _of(c).grows and len(self.rows) >= LARGE]
-        rivals = [c for c in rivals if c not in grown]
         small = self.rows.first(SCREEN_ROWS if len(self.rows) <= SCREEN_LARGE else SCREEN_ROWS_OF_LARGE)
         longest = 0.0
         for contender in rivals:
@@ -177,7 +175,7 @@ class Search:
                 contender.why_out = trial.why_out
             self.done += 1
             self.tell()
-        return [*_within_reach(rivals, self.trials, small.weight, most), *grown]
+        return _within_reach(rivals, self.trials, small.weight, most)
 
     def _adopt(self, chosen: Sequence[Contender], floors: Sequence[Contender]) -> None:
         """Where the search ended before a rival was fitted to all rows: the best of the screen.

@@ -83,7 +83,7 @@ def save_clusters(
             title=f"Clusters of {data.name}",
             estimator=model,
             frame_info=info,
-            rules=rule_lines(model),
+            rules=rule_lines(model, frame),
             figures=rule_figures(model, frame),
             model_path=paths["--save"],
         )
@@ -98,14 +98,16 @@ def cluster_record(model: RectangleMixture, frame: pd.DataFrame, data: Path) -> 
     return about | {"clusters": model.clusters_, "rules": model.rules_, "rule_text": model.rule_text_}
 
 
-def rule_lines(model: RectangleMixture) -> list[tuple[str, str, str, str, str]]:
-    """Cluster, rows, precision, recall and rule of each cluster, as text."""
+def rule_lines(model: RectangleMixture, frame: pd.DataFrame) -> list[tuple[str, str, str, str, str, str]]:
+    """Cluster, rows, precision, recall, stability under resampling and rule of each cluster, as text."""
+    stable = {} if model.preset else model.rule_stability(frame, 5).to_dict()
     return [
         (
             line["cluster"],
             f"{line['rows']:g}",
             f"{100 * line['precision']:.0f} %",
             f"{100 * line['recall']:.0f} %",
+            f"{stable[line['cluster']]:.2f}" if stable else "–",
             model.rule_text_[line["cluster"]],
         )
         for line in model.clusters_.to_dict("records")

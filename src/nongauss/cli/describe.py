@@ -92,6 +92,7 @@ def model_description(model: Any, path: Path) -> dict[str, Any]:
         "file": path,
         "format_version": manifest["format_version"],
         "package_version": manifest["package_version"],
+        "sha256": manifest.get("sha256"),
         **known,
         **model_record(model),
         "classes": None if classes is None else [label_of(label) for label in classes.tolist()],
@@ -128,6 +129,7 @@ def description_text(model: Any, path: Path) -> str:
 
     manifest, about = manifest_of(path), model.about_ or About()
     head = [("File", f"{path}, format {manifest['format_version']}, nongauss {manifest['package_version']}")]
+    head.append(("Checksum", f"SHA-256 {manifest.get('sha256', 'none: of an older version')}"))
     sections = [align([*head, *_about_lines(model, about), *facts(model), *_class_line(model)])]
     sections += _column_sections(model, about)
     became = model._became()

@@ -35,8 +35,8 @@ SHORT = 1e-3
 CRAWL = (1e-1, 1e-2, 1e-3)
 """Lengths of steps up the slope where a line search has found nothing."""
 
-WORTHWHILE = 0.1
-"""Share of what counts as a gain that such a step has to bring."""
+MOST_RESCUES = 5
+"""Such steps in one run: each has to bring what counts as a gain, and costs a line search more."""
 
 _WALL = 1e3
 """How much worse than the last good point a point without a value looks to the line search."""
@@ -120,7 +120,7 @@ class _Lbfgs:
             return
         course.begin_at(self.value)
         self.known.accept()
-        n_rounds = 0
+        n_rounds = self.n_rescues = 0
         while course.goes_on:
             n_before, before = course.n_done, self.value
             self.tried: dict[bytes, tuple[float, FloatArray, float]] = {}
@@ -190,7 +190,10 @@ class _Lbfgs:
         A line search wants a gradient that suits the values. Where an objective is known up to an error only,
         as one with an optimum inside that is found by steps, there may be none although the way goes on.
         """
-        enough = max(WORTHWHILE * self._least(), np.finfo(float).eps * abs(self.value))
+        if self.n_rescues >= MOST_RESCUES:
+            return False
+        self.n_rescues += 1
+        enough = max(self._least(), np.finfo(float).eps * abs(self.value))
         passed = max(self.tried, key=lambda x: self.tried[x][0], default=None)
         ways = [self.x + way * self._uphill() for way in CRAWL]
         if passed is not None and self.tried[passed][0] > self.value + enough:

@@ -26,6 +26,9 @@ N_DRAWS = 32
 N_FINE = 512
 """Quasi-random draws of `expected_softmax`."""
 
+_TILTED_STEPS, _TILTED_HALVINGS, _TILTED_CLOSE = 40, 12, 1e-10
+"""Newton steps of the tilted bound, halvings of each, and the change of a below which it has its best."""
+
 _BLOCK_NUMBERS = 200_000
 _SMALLEST = 1e-300
 
@@ -60,14 +63,39 @@ def jensen(y: Classes, mean: Latent, variance: Latent) -> Expected:
 
 
 def tilted(y: Classes, mean: Latent, variance: Latent) -> Expected:
-    """sum a^2 v / 2 + log sum e^{m + (1 - 2 a) v / 2} at the best a (Knowles and Minka 2011)."""
+    """sum a^2 v / 2 + log sum e^{m + (1 - 2 a) v / 2} at the best a (Knowles and Minka 2011).
+
+    Convex in a; by Newton steps. With p = softmax(m + (1/2 - a) v) the gradient is v (a - p) and the Hessian
+    diag(v) + diag(v) (diag(p) - p p') diag(v), so that a step d solves (1 + p v) d - p sum(p v d) = p - a.
+    """
+
+    def bound(a: Latent) -> Float64[np.ndarray, " N"]:
+        out: Float64[np.ndarray, " N"] = logsumexp(mean + (0.5 - a) * variance, axis=1)
+        out += 0.5 * (a * a * variance).sum(axis=1)
+        return out
+
     a = softmax(mean, axis=1)
-    for _ in range(60):
-        a = 0.5 * (a + softmax(mean + (0.5 - a) * variance, axis=1))
-    top = mean + (0.5 - a) * variance
-    share = softmax(top, axis=1)
-    value = -0.5 * (a * a * variance).sum(axis=1) - logsumexp(top, axis=1)
-    return _with_class(y, mean, value, -share, -(0.5 * a * a + share * (0.5 - a)))
+    value = bound(a)
+    for _ in range(_TILTED_STEPS):
+        p = softmax(mean + (0.5 - a) * variance, axis=1)
+        rest = p - a
+        curve = 1.0 + p * variance
+        along = (p * variance * rest / curve).sum(axis=1) / (p / curve).sum(axis=1)
+        step = (rest + p * along[:, None]) / curve
+        size = np.ones(len(a))
+        for _ in range(_TILTED_HALVINGS):
+            trial = bound(a + size[:, None] * step)
+            worse = trial > value
+            if not worse.any():
+                break
+            size[worse] *= 0.5
+        size[bound(a + size[:, None] * step) > value] = 0.0
+        a = a + size[:, None] * step
+        value = bound(a)
+        if np.abs(size[:, None] * step).max(initial=0.0) < _TILTED_CLOSE:
+            break
+    share = softmax(mean + (0.5 - a) * variance, axis=1)
+    return _with_class(y, mean, -value, -share, -(0.5 * a * a + share * (0.5 - a)))
 
 
 def bouchard(y: Classes, mean: Latent, variance: Latent) -> Expected:

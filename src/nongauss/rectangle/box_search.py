@@ -25,6 +25,12 @@ Key = tuple[int, int]
 SWEEPS = 20
 """Most rounds of the search over all columns."""
 
+MOST_CONDITIONS = 8
+"""Most conditions of a rule, whatever fewer cost; those that were stated are never dropped."""
+
+MIDDLE = (0.1, 0.9)
+"""Quantiles of the rows outside a cluster's boxes between which the search for a further box begins."""
+
 
 class Grid(NamedTuple):
     """Columns as codes (D, N), -1 where missing: ranks among the distinct values, or levels."""
@@ -159,7 +165,7 @@ def best_interval(totals: FloatArray, lows: BoolArray, highs: BoolArray) -> tupl
 
 def search_boxes(grid: Grid, boxes: list[HardBox], tolerance: float) -> list[HardBox]:
     """Better the boxes: drop what gains by going, search everything, then spend the tolerance on fewer
-    conditions.
+    conditions. A box of more than `MOST_CONDITIONS` goes on beyond the tolerance.
 
     `tolerance` is the share of all rows by which the objective of all boxes together may end below its best.
     """
@@ -178,12 +184,40 @@ def search_boxes(grid: Grid, boxes: list[HardBox], tolerance: float) -> list[Har
     options = [_one_less(box) for box in boxes]
     while True:
         losses = [(loss, i, j) for i, tried in enumerate(options) for j, (loss, _) in enumerate(tried)]
+        long = [loss for loss in losses if len(boxes[loss[1]].conditions) > MOST_CONDITIONS]
         loss, i, j = min(losses, default=(np.inf, 0, 0))
         if loss > budget + tie:
-            return boxes
+            if not long:
+                return boxes
+            loss, i, j = min(long)
         boxes[i] = options[i][j][1]
         options[i] = _one_less(boxes[i])
         budget -= loss
+
+
+def further_box(grid: Grid, own: BoolArray, boxes: Sequence[HardBox], price: float) -> HardBox | None:
+    """One more box for the rows of a cluster (N,) that its boxes do not hold; None if it is not worth it.
+
+    It pays `price`, in weight of rows, for each condition. Rows that are inside already count no more.
+    """
+    inside = np.any([box.broken == 0 for box in boxes], axis=0)
+    left = own & ~inside
+    if left @ grid.weight <= price:
+        return None
+    start: dict[Key, Any] = {}
+    for column, (codes, ordered) in enumerate(zip(grid.codes, grid.ordered, strict=True)):
+        seen = codes[left & (codes >= 0)]
+        if ordered and len(seen):
+            low, high = np.quantile(seen, MIDDLE, method="nearest")
+            start |= {(column, LOWER): int(low)} if low > 0 else {}
+            start |= {(column, UPPER): int(high)} if high < grid.n_codes[column] - 1 else {}
+        elif len(seen):
+            levels = np.bincount(seen, minlength=grid.n_codes[column]) > 0
+            start |= {} if levels.all() else {(column, SET): levels}
+    box = HardBox(grid, own, start)
+    box.gain = np.where(inside, 0.0, box.gain)
+    (box,) = search_boxes(grid, [box], price / float(grid.weight.sum()))
+    return box if box.conditions and box.value > price * len(box.conditions) else None
 
 
 def _drop_while_free(box: HardBox) -> None:
@@ -215,8 +249,9 @@ def _one_less(box: HardBox) -> list[tuple[float, HardBox]]:
 class RankedColumns(NamedTuple):
     """Distinct rows as the box step sees them: codes, and what is behind those of each column of numbers.
 
-    That is its distinct values, sorted, the same scaled, whether all are whole numbers, and the standard
-    deviation.
+    That is its distinct values, sorted, the same scaled, whether all are whole numbers, the standard
+    deviation, and -1 where the column is mirrored: then the values stand here with the other sign, so that
+    LOWER and UPPER are those of the fit.
     """
 
     grid: Grid
@@ -224,25 +259,26 @@ class RankedColumns(NamedTuple):
     scaled: tuple[FloatArray, ...]
     whole: tuple[bool, ...]
     units: tuple[float, ...]
+    signs: tuple[int, ...]
 
 
 def rank_columns(view: ColumnView, cells: RawCells, X: FloatArray, weight: FloatArray) -> RankedColumns:
     """The columns of cells in original units, which are X (N, D) when scaled."""
     codes: list[IntArray] = []
-    values, scaled, whole, units = [], [], [], []
+    values, scaled, whole = [], [], []
     for column, x, z in zip(view.scales, cells.numbers.T, X.T, strict=True):
-        distinct, first, code = np.unique(x, return_index=True, return_inverse=True)
+        distinct, first, code = np.unique(column.sign * x, return_index=True, return_inverse=True)
         n = len(distinct) - int(np.isnan(distinct[-1]))
         codes.append(np.where(np.isnan(x), -1, code.reshape(-1)))
         values.append(distinct[:n])
         scaled.append(z[first[:n]])
         whole.append(is_whole(distinct[:n]))
-        units.append(column.sd * column.unit)
     n_codes = (*(len(v) for v in values), *cells.labels.n_levels)
     ordered = (*(True for _ in values), *(False for _ in cells.labels.n_levels))
     everything = np.array([*codes, *cells.labels.codes.T], dtype=np.intp).reshape(len(n_codes), len(weight))
     grid = Grid(everything, n_codes, ordered, weight)
-    return RankedColumns(grid, tuple(values), tuple(scaled), tuple(whole), tuple(units))
+    units, signs = tuple(c.step for c in view.scales), tuple(c.sign for c in view.scales)
+    return RankedColumns(grid, tuple(values), tuple(scaled), tuple(whole), units, signs)
 
 
 def hard_boxes(

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
+from nongauss.rectangle.params import ALPHA, BETA
+
 StructureKind = Literal["student_t", "full", "diagonal", "shared"]
 """Distributions of the numeric structure columns within a cluster."""
 
-MOST_ROWS = 20_000
-"""Most distinct rows that a model is learned from."""
+LIKELIHOOD = "likelihood"
+"""The kind of structure of the paper: Gaussians of maximum likelihood, their covariances without a prior."""
 
 STEEPNESS = (5.0, 10.0, 20.0)
 """Slopes a of the soft bounds, from soft to hard, per standard deviation."""
@@ -37,6 +39,10 @@ COMPARED = 8
 """Most iterations of the starts left on all rows, before the best of them is brought to its end."""
 
 
+PAPER_SLOPE = 10.0
+"""Slope of the soft bounds in the paper's setting, from the start."""
+
+
 class RectangleRecipe(NamedTuple):
     """How boxes and structure are fitted and rules printed: parameters by name, and the seed.
 
@@ -51,3 +57,24 @@ class RectangleRecipe(NamedTuple):
     seed: int
     rule_precision: str | int | None = "auto"
     rule_tolerance: float = 0.01
+    max_boxes: int = 1
+    preset: str | None = None
+    alpha: float = ALPHA
+    beta: float = BETA
+    slope: float | None = None
+
+    @property
+    def steepness(self) -> float:
+        """The final slope of the soft bounds."""
+        if self.slope is not None:
+            return self.slope
+        return PAPER_SLOPE if self.preset else STEEPNESS[-1]
+
+    @property
+    def kind(self) -> str:
+        """The kind of structure that is fitted."""
+        return LIKELIHOOD if self.preset else self.structure
+
+    def slope_at(self, stage: Stage) -> float:
+        """The slope of a stage: the same share of the final one whatever that is; all of it in the paper."""
+        return self.steepness if self.preset else self.steepness * stage.slope / STEEPNESS[-1]

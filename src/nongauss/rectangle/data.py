@@ -6,6 +6,7 @@ columns. "Scaled" means in standard deviations of the column, or on its rank sca
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -14,16 +15,20 @@ import numpy as np
 from jaxtyping import Float64
 from numpy.typing import NDArray
 
-from nongauss.core.errors import InputError
+from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.core.records import persistable
 from nongauss.tables.column import Column
 from nongauss.tables.column_code import ColumnCode
 from nongauss.tables.encoder import TableEncoder
 from nongauss.tables.kinds.number import Scale
 from nongauss.tables.rows import canonical_rows
+from nongauss.tables.source import Encode, Source, itself, sample_table
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
+
+MOST_ROWS = 20_000
+"""Most distinct rows that a model is learned from."""
 
 MOST_KNOTS = 2000
 """Distinct values from which a rank scale is interpolated."""
@@ -98,6 +103,11 @@ class RectangleRows:
         return [(np.flatnonzero(which == i), np.flatnonzero(pattern)) for i, pattern in enumerate(patterns)]
 
     @cached_property
+    def spread(self) -> FloatArray:
+        """What the prior of the scatter is a multiple of, (P, P): the unit matrix unless another is set."""
+        return np.eye(self.Y.shape[1])
+
+    @cached_property
     def X_levels(self) -> FloatArray:
         """Levels of the label rule columns as 0/1 columns (N, L)."""
         return self.X_labels.one_hot()
@@ -110,7 +120,10 @@ class RectangleRows:
 
 @persistable("rectangle.ColumnScale", "nongauss.rectangle.columns:ColumnScale")
 class ColumnScale(NamedTuple):
-    """Original values to scaled ones: (x / unit - mean) / sd, or through points (knots, heights) of ranks."""
+    """Original values to scaled ones: (x / unit - mean) / sd, or through points (knots, heights) of ranks.
+
+    A mirrored column has a negative `sd`, and heights that fall.
+    """
 
     unit: float
     mean: float
@@ -118,11 +131,27 @@ class ColumnScale(NamedTuple):
     knots: Float64[np.ndarray, " n"]
     heights: Float64[np.ndarray, " n"]
 
+    @property
+    def step(self) -> float:
+        """The standard deviation in original units, positive."""
+        return abs(self.sd) * self.unit
+
+    @property
+    def sign(self) -> int:
+        """-1 for a mirrored column, else 1."""
+        return -1 if self.sd < 0 else 1
+
     def apply(self, x: FloatArray) -> FloatArray:
         """Scaled values; NaN stays NaN."""
         if len(self.knots):
             return np.where(np.isnan(x), np.nan, np.interp(x, self.knots, self.heights))
         return Scale(self.unit, self.mean, self.sd).apply(x)
+
+    def invert(self, z: float) -> float:
+        """The original value of a scaled one; of a rank scale, within the range of the rows."""
+        if len(self.knots):
+            return float(np.interp(z, self.heights[:: self.sign], self.knots[:: self.sign]))
+        return float((z * self.sd + self.mean) * self.unit)
 
 
 @persistable("rectangle.View", "nongauss.rectangle.columns:View")
@@ -229,10 +258,13 @@ def learn_view(
 
 
 def _scale(code: ColumnCode, column: Column, weight: FloatArray, scaling: str) -> ColumnScale:
-    """Standard deviations about the mean; or ranks, spread evenly with mean 0 and mean square 1."""
+    """Standard deviations about the mean; or ranks, spread evenly with mean 0 and mean square 1.
+
+    Both are mirrored where the column's skew is negative, so that the fit is the same for a x + b, any a.
+    """
     none = np.zeros(0)
     if scaling == "standard":
-        return ColumnScale(code.unit, code.mean, abs(code.sd), none, none)
+        return ColumnScale(code.unit, code.mean, code.sd, none, none)
     x = np.asarray(column.values)
     used = (weight > 0) & ~np.isnan(x)
     values, which = np.unique(x[used], return_inverse=True)
@@ -240,7 +272,7 @@ def _scale(code: ColumnCode, column: Column, weight: FloatArray, scaling: str) -
     height = (np.cumsum(mass) - 0.5 * mass) / mass.sum() - 0.5
     height /= np.sqrt(np.average(height**2, weights=mass))
     kept = np.unique(np.linspace(0, len(values) - 1, min(MOST_KNOTS, len(values))).astype(np.intp))
-    return ColumnScale(code.unit, code.mean, abs(code.sd), values[kept], height[kept])
+    return ColumnScale(code.unit, code.mean, code.sd, values[kept], np.sign(code.sd) * height[kept])
 
 
 def places_of(chosen: Any, encoder: TableEncoder, parameter: str) -> tuple[int, ...]:
@@ -304,3 +336,24 @@ def merge(views: ColumnViews, columns: Mapping[int, Column], weight: FloatArray)
 def n_distinct(numbers: FloatArray, labels: LevelCodes) -> int:
     """How many different rows there are."""
     return len(np.unique(np.hstack([np.nan_to_num(numbers, nan=_MISSING), labels.codes]), axis=0))
+
+
+def rows_to_fit(source: Source, whole: TableEncoder, name: str) -> tuple[Any, FloatArray]:
+    """The rows that are learned from, and their weights: a small table in memory as it is, else a sample."""
+    if source.in_memory:
+        (part,) = source.each(itself)
+        if len(part.X) <= MOST_ROWS:
+            return part.X, part.weight
+    sampled = sample_table(source, Encode(whole, None, name), MOST_ROWS)
+    return sampled.table, sampled.rows.weight
+
+
+def warn_names(columns: list[str]) -> None:
+    """Say which label columns are left out because they name rows."""
+    if columns:
+        warnings.warn(
+            f"Most labels of {', '.join(map(repr, columns))} occur once; clusters and rules leave such "
+            "columns out. Group the labels to use them.",
+            NongaussWarning,
+            stacklevel=4,
+        )

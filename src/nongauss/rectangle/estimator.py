@@ -30,11 +30,7 @@ from nongauss.estimator.by_parts import by_parts
 from nongauss.optimise.checkpoint import Checkpoint
 from nongauss.optimise.loop import close_checkpoint, open_checkpoint
 from nongauss.rectangle.choose_k import choose
-from nongauss.rectangle.config import (
-    MOST_ROWS,
-    RectangleRecipe,
-    StructureKind,
-)
+from nongauss.rectangle.config import RectangleRecipe, StructureKind
 from nongauss.rectangle.data import (
     ColumnViews,
     FloatArray,
@@ -43,25 +39,20 @@ from nongauss.rectangle.data import (
     RectangleRows,
     learn_view,
     merge,
-    n_distinct,
     names_of_rows,
     places_of,
     read_columns,
+    rows_to_fit,
+    warn_names,
 )
-from nongauss.rectangle.fit import ClusterTask, fit
-from nongauss.rectangle.params import RectangleParams
-from nongauss.rectangle.predict import (
-    FittedRectangles,
-    cluster_table,
-    description,
-    rule_table,
-    rule_texts,
-    tally_of,
-)
-from nongauss.rectangle.rules import NOTHING_STATED, read_prior
+from nongauss.rectangle.fit import ClusterTask, check_number, fit, rule_stability
+from nongauss.rectangle.params import ALPHA, BETA, RectangleParams
+from nongauss.rectangle.predict import FittedRectangles, tally_of
+from nongauss.rectangle.stated import NOTHING_STATED, read_prior
+from nongauss.rectangle.words import cluster_table, description, row_sentences, rule_table, rule_texts
 from nongauss.tables.encoder import TableEncoder
 from nongauss.tables.learn import as_source, learn
-from nongauss.tables.source import Encode, Source, itself, sample_table
+from nongauss.tables.source import Source, itself
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -106,8 +97,19 @@ class RectangleMixture(ClusterMixin, TableEstimator):  # type: ignore[misc]
     rule_tolerance : float, default 0.01
         Share of the rows that a rule may get wrong beyond its best in order to have fewer conditions.
     rule_precision : "auto", int or None, default "auto"
-        Digits of the bounds: the fewest that keep the same rows; decimals as of `round`; or None, the middle
-        between the nearest rows.
+        Digits of the bounds in print: the fewest that keep the same rows; decimals as of `round`; or None,
+        the middle between the nearest rows. Predictions are by the middle whatever is printed.
+    max_boxes : int, default 1
+        Most boxes of a cluster, a rule "A or B". A further one must gain `rule_tolerance` of the rows for
+        each of its conditions.
+    preset : "paper" or None, default None
+        "paper" is the model as published: Gaussians of maximum likelihood in the place of `structure`, one
+        slope from the start, and the soft boxes themselves as the rule, without search or rounding.
+    alpha, beta : float, default 0.1 and 1
+        Prior precisions of bounds that nobody stated, around the column's mean, and of their widths, in
+        standard deviations of the column.
+    slope : float, default None
+        Slope of the soft bounds, per standard deviation: 20, reached by 5 and 10, or in the paper 10.
     outliers : bool, default False
         Whether `labels_` and `predict` give -1 to rows that no rectangle holds, instead of the nearest one.
     n_init : int, default 10
@@ -137,7 +139,10 @@ class RectangleMixture(ClusterMixin, TableEstimator):  # type: ignore[misc]
     inside_one_ : float
         Share of the rows inside exactly one rectangle.
     criterion_ : dict
-        With n_clusters="auto": the criterion in nats for each number tried; the greatest won.
+        With n_clusters="auto": the criterion in nats for each number tried; the greatest won. Empty where
+        valleys of the density alone decided.
+    why_n_clusters_ : str
+        With n_clusters="auto": what spoke for the number chosen and against others.
     n_iter_, converged_, stop_reason_, trace_ : how the last stage of the fit went.
 
     Raises
@@ -172,6 +177,11 @@ class RectangleMixture(ClusterMixin, TableEstimator):  # type: ignore[misc]
         prior_strength: PositiveFloat = 100.0,
         rule_tolerance: Annotated[float, Interval(numbers.Real, 0, 1, closed="left")] = 0.01,
         rule_precision: Literal["auto"] | int | None = "auto",
+        max_boxes: PositiveInt = 1,
+        preset: Literal["paper"] | None = None,
+        alpha: PositiveFloat = ALPHA,
+        beta: NonNegativeFloat = BETA,
+        slope: PositiveFloat | None = None,
         outliers: bool = False,
         n_init: PositiveInt = 10,
         max_iter: PositiveInt = 200,
@@ -190,6 +200,11 @@ class RectangleMixture(ClusterMixin, TableEstimator):  # type: ignore[misc]
         self.prior_strength = prior_strength
         self.rule_tolerance = rule_tolerance
         self.rule_precision = rule_precision
+        self.max_boxes = max_boxes
+        self.preset = preset
+        self.alpha = alpha
+        self.beta = beta
+        self.slope = slope
         self.outliers = outliers
         self.n_init = n_init
         self.max_iter = max_iter
@@ -212,16 +227,16 @@ class RectangleMixture(ClusterMixin, TableEstimator):  # type: ignore[misc]
         seed = self._key_seed(self.random_state)
         source = as_source(X, None, sample_weight, estimator_name=name)
         whole = learn(source, name).encoder
-        rows, weight = _rows_to_fit(source, whole, name)
+        rows, weight = rows_to_fit(source, whole, name)
         task = self._task(rows, whole, weight)
         seed, checkpoint = self._opened(seed, task.rows, whole, float(weight.sum()))
         n_clusters = 1 if self.n_clusters == "auto" else int(self.n_clusters)
         recipe = settings_of(RectangleRecipe, self, n_clusters=n_clusters, seed=seed)
-        self.criterion_ = None
+        self.criterion_, self.why_n_clusters_ = None, None
         if self.n_clusters == "auto":
-            chosen, self.criterion_ = choose(task, recipe, checkpoint)
+            chosen, self.criterion_, self.why_n_clusters_ = choose(task, recipe, checkpoint)
             recipe = recipe._replace(n_clusters=chosen)
-        self._check_number(recipe.n_clusters, task, len(weight))
+        check_number(recipe.n_clusters, task, len(weight))
         result, self._fitted = fit(task, recipe, self._run(checkpoint))
         self._keep_encoder(whole)
         self._keep_words(source, result.state)
@@ -265,10 +280,42 @@ class RectangleMixture(ClusterMixin, TableEstimator):  # type: ignore[misc]
         fitted, cells = self._read(X)
         return fitted.inside(cells)
 
+    def row_rules(self, X: Any) -> pd.Series:
+        """A sentence a row: the rule that it meets, and how far inside its nearest bound it is.
+
+        For a row outside every rule: which is the nearest, and by how much it is missed. Amounts are in the
+        units of the columns.
+        """
+        import pandas as pd
+
+        fitted, cells = self._read(X)
+        told = row_sentences(fitted.rules, fitted.views.rule.codes, cells, fitted.claims(cells))
+        return pd.Series(told, index=X.index if isinstance(X, pd.DataFrame) else None, dtype=object)
+
+    def rule_stability(self, X: Any, n_resamples: int = 10) -> pd.Series:
+        """How much of each rule is found again in resampled rows, 0 to 1, by the names of the clusters.
+
+        The rows of X, the training table, 500 at most, are drawn anew and clusters sought in them. The
+        figure is the mean share of rows that a rule and the nearest one of those both hold, among those that
+        either holds (Hennig, CSDA 2007); below .6 a rule says little. Not for `preset="paper"`, which
+        searches no rules.
+        """
+        import pandas as pd
+
+        fitted = self._of_fit()
+        if fitted.soft is not None:
+            raise InputError("rule_stability is not there for preset='paper'; fit with preset=None.")
+        cells, rows = fitted.views.read(X, self._encoder, type(self).__name__)
+        recipe = settings_of(RectangleRecipe, self, n_clusters=self.n_clusters_, seed=0)
+        figures = rule_stability(fitted, cells, rows, recipe, n_resamples)
+        return pd.Series(figures, index=pd.Index(self.cluster_names_, name="cluster"), name="stability")
+
     def describe(self) -> str:
         """The rules with their sizes, precision and recall, as text; how clear the number of clusters was."""
         check_is_fitted(self, "rules_")
-        return description(self.rule_text_, self.clusters_, self.inside_one_, self.criterion_)
+        return description(
+            self.rule_text_, self.clusters_, self.inside_one_, vars(self).get("why_n_clusters_")
+        )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -313,7 +360,7 @@ class RectangleMixture(ClusterMixin, TableEstimator):  # type: ignore[misc]
         every = tuple(dict.fromkeys(place for places in both for place in places))
         columns = read_columns(X, whole, every, type(self).__name__, warn=False)
         views = ColumnViews(*(learn_view(columns, whole, places, weight, self.scaling) for places in both))
-        _warn_names(names_of_rows(views))
+        warn_names(names_of_rows(views))
         rows, cells = merge(views, columns, weight)
         stated = NOTHING_STATED
         if self.prior_rules is not None:
@@ -328,31 +375,13 @@ class RectangleMixture(ClusterMixin, TableEstimator):  # type: ignore[misc]
         told = self._settings_that_matter(), whole, total
         return open_checkpoint(self.checkpoint, seed, self.random_state, arrays, *told)
 
-    def _check_number(self, K: int, task: ClusterTask, n_samples: int) -> None:
-        """Refuse more clusters than there are different rows, or fewer than have names."""
-        rows = task.rows
-        if len(task.stated.names) > K:
-            raise InputError(
-                f"prior_rules names {len(task.stated.names)} clusters, but n_clusters is {K}; "
-                "raise n_clusters."
-            )
-        for what, distinct in (
-            ("rule columns", n_distinct(rows.X, rows.X_labels)),
-            ("structure columns", n_distinct(rows.Y, rows.Y_labels)),
-        ):
-            if distinct < K:
-                raise InputError(
-                    f"n_clusters={K} is more than the {distinct} different rows that the {what} have "
-                    f"(n_samples={n_samples}); lower n_clusters or add rows."
-                )
-
     def _keep_words(self, source: Source, params: RectangleParams) -> None:
         """Set what a user reads: the rules, and how all rows of the source are judged by them."""
-        views, rules, _, kind = self._fitted
+        views, rules = self._fitted.views, self._fitted.rules
         self.rules_, self.rule_text_ = rule_table(rules), rule_texts(rules, views.rule.codes)
         self.cluster_names_ = list(rules.names)
         self.n_clusters_ = len(self.cluster_names_)
-        tally = source.sum(tally_of, views, self._encoder, type(self).__name__, rules, params, kind)
+        tally = source.sum(tally_of, self._encoder, type(self).__name__, self._fitted, params)
         self.clusters_ = cluster_table(rules.names, tally)
         self.inside_one_ = tally.inside_one / tally.total
         self.labels_ = None
@@ -360,27 +389,6 @@ class RectangleMixture(ClusterMixin, TableEstimator):  # type: ignore[misc]
             (part,) = source.each(itself)
             cells = views.rule.read(part.X, self._encoder, type(self).__name__, warn=False)
             self.labels_ = self._fitted.labels(cells, self.outliers)
-
-
-def _rows_to_fit(source: Source, whole: TableEncoder, name: str) -> tuple[Any, FloatArray]:
-    """The rows that are learned from, and their weights: a small table in memory as it is, else a sample."""
-    if source.in_memory:
-        (part,) = source.each(itself)
-        if len(part.X) <= MOST_ROWS:
-            return part.X, part.weight
-    sampled = sample_table(source, Encode(whole, None, name), MOST_ROWS)
-    return sampled.table, sampled.rows.weight
-
-
-def _warn_names(columns: list[str]) -> None:
-    """Say which label columns are left out because they name rows."""
-    if columns:
-        warnings.warn(
-            f"Most labels of {', '.join(map(repr, columns))} occur once; clusters and rules leave such "
-            "columns out. Group the labels to use them.",
-            NongaussWarning,
-            stacklevel=3,
-        )
 
 
 def _warn_empty(asked: int, left: int) -> None:

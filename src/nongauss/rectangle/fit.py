@@ -8,15 +8,24 @@ from typing import NamedTuple
 
 import numpy as np
 
+from nongauss.core.errors import InputError
 from nongauss.optimise import loop
-from nongauss.optimise.course import FitResult, Rule, Run
-from nongauss.rectangle.box_search import RankedColumns, hard_boxes, rank_columns
-from nongauss.rectangle.config import CANDIDATES, COMPARED, STAGES, STEEPNESS, RectangleRecipe
-from nongauss.rectangle.data import ColumnViews, FloatArray, IntArray, RawCells, RectangleRows
+from nongauss.optimise.course import NOBODY, FitResult, Rule, Run
+from nongauss.rectangle.box_search import RankedColumns, further_box, hard_boxes, rank_columns
+from nongauss.rectangle.config import CANDIDATES, COMPARED, STAGES, RectangleRecipe
+from nongauss.rectangle.data import (
+    ColumnViews,
+    FloatArray,
+    IntArray,
+    RawCells,
+    RectangleRows,
+    n_distinct,
+)
 from nongauss.rectangle.objective import EMProblem, objective, slope_powers
 from nongauss.rectangle.params import RectangleParams, StatedBound, box_prior
 from nongauss.rectangle.predict import FittedRectangles, by_soft_box, soft_posterior
-from nongauss.rectangle.rules import Rules, StatedRules, best_slopes, printed
+from nongauss.rectangle.rules import Rules, best_slopes, printed, soft_rules
+from nongauss.rectangle.stated import NOTHING_STATED, StatedRules
 from nongauss.rectangle.updates import (
     boxes_around,
     iterate,
@@ -60,23 +69,33 @@ def fit(task: ClusterTask, recipe: RectangleRecipe, run: Run) -> tuple[FitResult
     The hard boxes are sought for the clusters by `soft_posterior`; where rules may speak of no structure
     column, for those by the soft boxes, since no rule could tell the others. A cluster whose rule is the
     best of no row is left out, and the boxes are sought again. Named clusters come first, then the largest.
-    The state of the result is that of the clusters left, in the order of the rules.
+    The state of the result is that of the clusters left, in the order of the rules. In the paper's setting
+    the soft boxes are the rules.
     """
     rows, margins = task.rows, task.stated.margins(task.cells)
     result, soft = fit_soft(rows, recipe, run, task.stated.bounds, margins)
     size = soft.share @ rows.weight
     soft = soft.take(np.lexsort((-size, np.minimum(soft.kept, len(task.stated.names)))))
+    if recipe.preset:
+        _, names = task.stated.of(soft.kept)
+        rules, boxes = soft_rules(task.views.rule, soft.params.boxes, rows, names), soft.params.boxes
+        structure = soft.params.structure
+        fitted = FittedRectangles(task.views, rules, structure, recipe.kind, boxes, recipe.steepness)
+        return replace(result, state=soft.params), fitted
     ranked = rank_columns(task.views.rule, task.cells, rows.X, rows.weight)
     while True:
-        own = soft.share.argmax(axis=0) if task.views_overlap else by_soft_box(rows, soft.params.boxes)
+        own = soft.share.argmax(axis=0)
+        if not task.views_overlap:
+            own = by_soft_box(rows, soft.params.boxes, recipe.steepness)
         rules = _rules(task, ranked, soft, own, recipe)
         margins = rules.margins(task.cells)
         rules = rules._replace(slopes=best_slopes(margins, soft.share.T, rows.weight))
         left = np.unique(rules.claims(margins).argmax(axis=1))
         if len(left) == len(soft.kept):
-            fitted = FittedRectangles(task.views, rules, soft.params.structure, recipe.structure)
+            structure = soft.params.structure
+            fitted = FittedRectangles(task.views, rules, structure, recipe.kind, slope=recipe.steepness)
             return replace(result, state=soft.params), fitted
-        soft = keep_clusters(rows, soft, left, recipe.structure)
+        soft = keep_clusters(rows, soft, left, recipe)
 
 
 def _rules(
@@ -85,7 +104,18 @@ def _rules(
     """The printed rules of clusters whose rows are `own` (N,), under the names that were stated for them."""
     stated, names = task.stated.of(soft.kept)
     boxes = hard_boxes(ranked, soft.params.boxes, own, recipe.rule_tolerance, stated)
-    return printed(ranked, task.views.rule, boxes, names, recipe.rule_precision)
+    owners = list(range(len(boxes)))
+    price = recipe.rule_tolerance * float(ranked.grid.weight.sum())
+    for k in range(len(names)):
+        mine = [boxes[k]]
+        while len(mine) < recipe.max_boxes:
+            more = further_box(ranked.grid, own == k, mine, price)
+            if more is None:
+                break
+            mine.append(more)
+        boxes, owners = [*boxes, *mine[1:]], [*owners, *[k] * (len(mine) - 1)]
+    rules = printed(ranked, task.views.rule, boxes, names, recipe.rule_precision)
+    return rules._replace(owners=tuple(owners) if recipe.max_boxes > 1 else ())
 
 
 def fit_soft(
@@ -110,9 +140,9 @@ def fit_soft(
     rule = Rule(recipe.max_iter, lambda _: tol, rises=True)
     result = loop.run(step, (params, params), run, rule, name="best start")
     result = replace(result, state=result.state[0])
-    share = soft_posterior(rows, result.state, recipe.structure)
+    share = soft_posterior(rows, result.state, recipe.kind, recipe.steepness)
     everything = SoftClusters(result.state, share, np.arange(len(share)))
-    return result, keep_clusters(rows, everything, np.unique(share.argmax(axis=0)), recipe.structure)
+    return result, keep_clusters(rows, everything, np.unique(share.argmax(axis=0)), recipe)
 
 
 def _best_start(
@@ -122,18 +152,19 @@ def _best_start(
     margins: FloatArray | None,
 ) -> tuple[EMProblem, RectangleParams]:
     """The last stage's problem, of all rows at the steepest slope, and the best of the starts there."""
-    prior = box_prior(recipe.n_clusters, rows.X.shape[1], rows.X_levels.shape[1], stated)
+    shape = recipe.n_clusters, rows.X.shape[1], rows.X_levels.shape[1]
+    prior = box_prior(*shape, stated, recipe.alpha, recipe.beta)
     order = np.random.default_rng(recipe.seed).permutation(len(rows))
     params = None
     for stage in STAGES:
         chosen = np.sort(order[: stage.most_rows])
         part = rows.take(chosen)
-        problem = EMProblem(part, slope_powers(part, stage.slope), prior, recipe.structure)
+        problem = EMProblem(part, slope_powers(part, recipe.slope_at(stage)), prior, recipe.kind)
         if params is None:
             params = _starts(problem, recipe, None if margins is None else margins[chosen])
         params = _iterated(problem, params, stage.n_iter, recipe.tol)
         params = _best(problem, params, max(1, round(stage.kept * recipe.n_init)))
-    problem = EMProblem(rows, slope_powers(rows, STEEPNESS[-1]), prior, recipe.structure)
+    problem = EMProblem(rows, slope_powers(rows, recipe.steepness), prior, recipe.kind)
     assert params is not None
     return problem, _best(problem, _iterated(problem, params, COMPARED, recipe.tol), 1)
 
@@ -145,7 +176,7 @@ def _starts(problem: EMProblem, recipe: RectangleRecipe, margins: FloatArray | N
         share = starting_shares(rows, K, count, recipe.seed)
     else:
         share = shares_from_rules(rows, margins, K, count, recipe.seed)
-    structure = structure_around(rows, share, recipe.structure)
+    structure = structure_around(rows, share, recipe.kind)
     return RectangleParams(boxes_around(rows, share, problem.prior), structure)
 
 
@@ -165,9 +196,59 @@ def _best(problem: EMProblem, params: RectangleParams, count: int) -> RectangleP
     return params.starts(np.argsort(-objective(problem, params), kind="stable")[:count])
 
 
-def keep_clusters(rows: RectangleRows, soft: SoftClusters, chosen: IntArray, kind: str) -> SoftClusters:
+def keep_clusters(
+    rows: RectangleRows, soft: SoftClusters, chosen: IntArray, recipe: RectangleRecipe
+) -> SoftClusters:
     """Some of the clusters; the rows of the others go to these."""
     if len(chosen) == len(soft.kept):
         return soft
     left = soft.take(chosen)
-    return left._replace(share=soft_posterior(rows, left.params, kind))
+    return left._replace(share=soft_posterior(rows, left.params, recipe.kind, recipe.steepness))
+
+
+def check_number(K: int, task: ClusterTask, n_samples: int) -> None:
+    """Refuse more clusters than there are different rows, or fewer than have names."""
+    rows = task.rows
+    if len(task.stated.names) > K:
+        raise InputError(
+            f"prior_rules names {len(task.stated.names)} clusters, but n_clusters is {K}; raise n_clusters."
+        )
+    for what, distinct in (
+        ("rule columns", n_distinct(rows.X, rows.X_labels)),
+        ("structure columns", n_distinct(rows.Y, rows.Y_labels)),
+    ):
+        if distinct < K:
+            raise InputError(
+                f"n_clusters={K} is more than the {distinct} different rows that the {what} have "
+                f"(n_samples={n_samples}); lower n_clusters or add rows."
+            )
+
+
+MOST_RESAMPLED = 500
+"""Most rows that clusters are sought in again and again."""
+
+RESAMPLED_STARTS = 1
+"""Starts of each of these fits."""
+
+
+def rule_stability(
+    fitted: FittedRectangles, cells: RawCells, rows: RectangleRows, recipe: RectangleRecipe, n_resamples: int
+) -> FloatArray:
+    """Mean Jaccard similarity of each rule's rows with those of the nearest rule of resampled rows, (K,)."""
+    rng = np.random.default_rng(recipe.seed)
+    kept = np.sort(rng.permutation(len(rows))[:MOST_RESAMPLED])
+    cells, rows = cells.take(kept), rows.take(kept)
+    before = fitted.inside(cells)
+    total = np.zeros(before.shape[1])
+    for seed in range(n_resamples):
+        count = np.bincount(rng.integers(len(rows), size=len(rows)), minlength=len(rows))
+        drawn = np.flatnonzero(count)
+        part = rows.take(drawn)
+        part.weight = count[drawn].astype(np.float64)
+        task = ClusterTask(part, cells.take(drawn), fitted.views, NOTHING_STATED)
+        again = recipe._replace(n_init=RESAMPLED_STARTS, seed=seed)
+        after = fit(task, again, NOBODY)[1].inside(cells)
+        both = (before[:, :, None] & after[:, None]).sum(axis=0)
+        either = (before[:, :, None] | after[:, None]).sum(axis=0)
+        total += np.where(either, both / np.maximum(either, 1), 1.0).max(axis=1)
+    return total / n_resamples

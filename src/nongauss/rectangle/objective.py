@@ -15,6 +15,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import gammaln, logsumexp
 
+from nongauss.rectangle.config import LIKELIHOOD
 from nongauss.rectangle.data import FloatArray, RectangleRows
 from nongauss.rectangle.params import REACH, BoxPrior, ClusterStructure, RectangleParams, SoftBoxes
 
@@ -25,6 +26,9 @@ _BLOCK = 2**17  # numbers handled at once: small enough for the cache
 
 FREEDOM = 4.0
 """Degrees of freedom of Student's t."""
+
+LEAST_VARIANCE = 1e-5
+"""Least variance, in variances of a column, of Gaussians of maximum likelihood: that is unbounded without."""
 
 LEVEL_COUNT = 0.5
 """Rows that the prior adds to each level of a label column."""
@@ -178,7 +182,7 @@ def penalised(
     """The objective from its parts: log p(T, Y, Phi) = log p(Phi, Y | T, theta) + log p(T) + log p(theta)."""
     value = log_joint(log_G, log_p, problem.rows.weight)
     value += log_box_prior(params.boxes, problem.prior)[0].sum(axis=1)
-    total: Float[np.ndarray, " S"] = value + log_prior(params.structure, problem.kind)
+    total: Float[np.ndarray, " S"] = value + log_prior(problem.rows, params.structure, problem.kind)
     return total
 
 
@@ -259,14 +263,15 @@ def log_density(
     return log_p, t_weight
 
 
-def log_prior(structure: ClusterStructure, kind: str) -> Float[np.ndarray, " S"]:
+def log_prior(rows: RectangleRows, structure: ClusterStructure, kind: str) -> Float[np.ndarray, " S"]:
     """Log prior density of each start, up to a constant: (S,)."""
-    # -(c log|Sigma| + v tr Sigma^-1)/2 + LEVEL_COUNT sum log p
+    # -(c log|Sigma| + v tr Sigma^-1 Lambda)/2 + LEVEL_COUNT sum log p
     K, P = structure.mean.shape[1:]
     value: FloatArray = LEVEL_COUNT * structure.log_levels.sum(axis=(1, 2))
-    if P:
+    if P and kind != LIKELIHOOD:
         root, log_det = _root(structure.scatter)
-        each = -0.5 * (prior_count(P, kind) * log_det + prior_variance(K, P) * (root**2).sum(axis=(-1, -2)))
+        fit = ((root @ rows.spread) * root).sum(axis=(-1, -2))  # tr Sigma^-1 Lambda
+        each = -0.5 * (prior_count(P, kind) * log_det + prior_variance(K, P) * fit)
         value = value + (each.mean(axis=1) if kind == "shared" else each.sum(axis=1))
     return value
 

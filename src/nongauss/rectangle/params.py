@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float64
+from numpy.typing import NDArray
 
 from nongauss.core.records import persistable
 from nongauss.rectangle.data import FloatArray, IntArray
@@ -22,12 +23,13 @@ ALPHA, BETA = 0.1, 1.0
 """The paper's precisions, for bounds that nobody has stated: around the column's mean, and of the width."""
 
 
+@persistable("rectangle.SoftBoxes")
 class SoftBoxes(NamedTuple):
     """Soft rectangles: lower and upper (S, K, D), and how much each level belongs, sets (S, K, L)."""
 
-    lower: FloatArray
-    upper: FloatArray
-    sets: FloatArray
+    lower: Float64[np.ndarray, "S K D"]
+    upper: Float64[np.ndarray, "S K D"]
+    sets: Float64[np.ndarray, "S K L"]
 
     def flat(self) -> FloatArray:
         """All parameters side by side: lower, upper, sets, (S, K, 2 D + L)."""
@@ -79,21 +81,34 @@ class StatedBound(NamedTuple):
 
 
 class BoxPrior(NamedTuple):
-    """Normal priors: centre and precision of each parameter (K, 2 D + L), precision of each width (K, D)."""
+    """Normal priors: centre and precision of each parameter (K, 2 D + L), precision of each width (K, D).
+
+    `stated` (K, 2 D + L): which parameters somebody has stated.
+    """
 
     centre: FloatArray
     precision: FloatArray
     width_precision: FloatArray
+    stated: NDArray[np.bool_]
 
 
-def box_prior(n_clusters: int, n_numeric: int, n_levels: int, stated: Sequence[StatedBound]) -> BoxPrior:
+def box_prior(
+    n_clusters: int,
+    n_numeric: int,
+    n_levels: int,
+    stated: Sequence[StatedBound],
+    alpha: float = ALPHA,
+    beta: float = BETA,
+) -> BoxPrior:
     """The weak prior, with the stated bounds in their places: these do not feel the pull on the width."""
     centre = np.zeros((n_clusters, 2 * n_numeric + n_levels))
-    precision = np.full(centre.shape, ALPHA)
-    width = np.full((n_clusters, n_numeric), BETA)
+    precision = np.full(centre.shape, alpha)
+    width = np.full((n_clusters, n_numeric), beta)
+    known = np.zeros(centre.shape, dtype=np.bool_)
     for item in stated:
         centre[item.cluster, item.place] = item.value
         precision[item.cluster, item.place] = item.precision
+        known[item.cluster, item.place] = True
         if item.place < 2 * n_numeric:
             width[item.cluster, item.place % n_numeric] = 0.0
-    return BoxPrior(centre, precision, width)
+    return BoxPrior(centre, precision, width, known)

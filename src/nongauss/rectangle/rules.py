@@ -1,25 +1,20 @@
-"""Rules: boxes in original units, what they say of rows, where bounds read best; stated rules."""
+"""Rules: boxes in original units, what they say of rows, and where bounds read best in print."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
 from scipy.optimize import minimize
 from scipy.special import logsumexp, softmax
 
-from nongauss.core.errors import InputError
 from nongauss.core.records import persistable
 from nongauss.rectangle.box_search import LOWER, SET, UPPER, HardBox, RankedColumns
-from nongauss.rectangle.data import ColumnView, FloatArray, IntArray, RawCells
-from nongauss.rectangle.params import StatedBound
-from nongauss.tables.column import label_of
-from nongauss.tables.column_code import ColumnCode
-from nongauss.tables.kinds import decode
+from nongauss.rectangle.data import ColumnView, FloatArray, RawCells, RectangleRows
+from nongauss.rectangle.params import SoftBoxes
 
 FAR = 8.0
 """Most standard deviations of a margin; a rule without conditions holds every row so deep inside."""
@@ -30,10 +25,10 @@ LEVEL = 1.0
 
 @persistable("rectangle.Condition", "nongauss.rectangle.rules:Condition")
 class Condition(NamedTuple):
-    """One column's part of a rule: lower <= x <= upper, or for a label column one of `levels`.
+    """One column's part of a box: lower <= x <= upper, or for a label column one of `levels`.
 
-    `column` counts the rule columns, numbers first. `unit` is the column's standard deviation. `name` and
-    `all_levels` are for the text.
+    `column` counts the rule columns, numbers first. `unit` is the column's standard deviation. `name`,
+    `all_levels` and `shown`, the bounds as they are printed, are for the text.
     """
 
     column: int
@@ -43,6 +38,12 @@ class Condition(NamedTuple):
     unit: float = 1.0
     levels: tuple[str, ...] = ()
     all_levels: tuple[str, ...] = ()
+    shown: tuple[float, ...] = ()
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The lower and upper bound as they are printed."""
+        return (self.shown[0], self.shown[1]) if self.shown else (self.lower, self.upper)
 
     @property
     def n_bounds(self) -> int:
@@ -63,20 +64,30 @@ class Condition(NamedTuple):
 
 @persistable("rectangle.Rules", "nongauss.rectangle.rules:Rules")
 class Rules(NamedTuple):
-    """The conditions of each cluster, and the slopes that turn margins into probabilities, one a cluster
-    once they are fitted."""
+    """The conditions of each box, and the slopes that turn margins into probabilities, one a cluster once
+    they are fitted. `owners` are the clusters of the boxes; empty where each cluster has one box."""
 
     names: tuple[str, ...]
     conditions: tuple[tuple[Condition, ...], ...]
     slopes: tuple[float, ...] = ()
+    owners: tuple[int, ...] = ()
+
+    @property
+    def boxes(self) -> list[list[tuple[Condition, ...]]]:
+        """The boxes of each cluster, any of which a row may be in."""
+        owners = self.owners or range(len(self.names))
+        return [
+            [box for box, owner in zip(self.conditions, owners, strict=True) if owner == k]
+            for k in range(len(self.names))
+        ]
 
     def margins(self, cells: RawCells) -> FloatArray:
-        """How deep inside each rule each row is, in standard deviations of the tightest column: (N, K)."""
-        out = np.full((len(cells.numbers), len(self.conditions)), FAR)
-        for k, conditions in enumerate(self.conditions):
-            for condition in conditions:
-                np.minimum(out[:, k], condition.margin(cells), out=out[:, k])
-        return out
+        """How deep inside each rule each row is, in standard deviations of the tightest column: (N, K).
+
+        Of a rule of several boxes it is that of the box which the row is deepest in.
+        """
+        deepest = [np.max([box_margin(box, cells) for box in boxes], axis=0) for boxes in self.boxes]
+        return np.array(deepest).reshape(len(deepest), len(cells.numbers)).T.copy()
 
     def claims(self, margins: FloatArray) -> FloatArray:
         """How much each rule claims each row, (N, K): slope times margin, so negative outside the rule.
@@ -87,10 +98,13 @@ class Rules(NamedTuple):
         claims: FloatArray = margins * np.array(self.slopes)
         return claims
 
-    def proba(self, margins: FloatArray) -> FloatArray:
-        """Probability of each cluster by the rules alone: softmax of the claims, (N, K)."""
-        proba: FloatArray = softmax(self.claims(margins), axis=1)
-        return proba
+
+def box_margin(conditions: Sequence[Condition], cells: RawCells) -> FloatArray:
+    """How deep inside one box each row is, in standard deviations of the tightest column, (N,)."""
+    out = np.full(len(cells.numbers), FAR)
+    for condition in conditions:
+        np.minimum(out, condition.margin(cells), out=out)
+    return out
 
 
 def best_slopes(margins: FloatArray, share: FloatArray, weight: FloatArray) -> tuple[float, ...]:
@@ -152,12 +166,43 @@ def _condition(
             level for level, inside in zip(code.levels, box.conditions[d, SET], strict=True) if inside
         )
         return Condition(d, str(code.name), levels=levels, all_levels=code.levels)
-    bounds = {LOWER: -np.inf, UPPER: np.inf}
+    exact, shown, sign = [-np.inf, np.inf], [-np.inf, np.inf], ranked.signs[d]
     for side in (LOWER, UPPER):
         if (d, side) in box.conditions:
-            outside, inside = _gap(ranked, box, d, side)
-            bounds[side] = bound_between(outside, inside, ranked.whole[d], precision)
-    return Condition(d, str(code.name), bounds[LOWER], bounds[UPPER], ranked.units[d])
+            outside, inside = (sign * end for end in _gap(ranked, box, d, side))
+            own = side if sign > 0 else UPPER - side
+            exact[own] = outside + 0.5 * (inside - outside)
+            shown[own] = bound_between(outside, inside, ranked.whole[d], precision)
+    lower, upper = exact
+    return Condition(d, str(code.name), lower, upper, ranked.units[d], shown=tuple(shown))
+
+
+def soft_rules(view: ColumnView, boxes: SoftBoxes, rows: RectangleRows, names: tuple[str, ...]) -> Rules:
+    """Soft boxes (S = 1) as rules in original units: bounds that keep a row out, and levels that belong."""
+    conditions = []
+    for k in range(len(names)):
+        own = [_soft_condition(view, boxes, rows.X[:, d], k, d) for d in range(len(view.scales))]
+        at = 0
+        for d, code in enumerate(view.codes[len(view.scales) :], start=len(view.scales)):
+            belongs = boxes.sets[0, k, at : at + len(code.levels)] >= 0
+            levels = tuple(level for level, inside in zip(code.levels, belongs, strict=True) if inside)
+            own.append(Condition(d, str(code.name), levels=levels, all_levels=code.levels))
+            at += len(code.levels)
+        conditions.append(
+            tuple(c for c in own if c.levels != c.all_levels or np.isfinite([c.lower, c.upper]).any())
+        )
+    return Rules(names, tuple(conditions), (1.0,) * len(names))
+
+
+def _soft_condition(view: ColumnView, boxes: SoftBoxes, x: FloatArray, k: int, d: int) -> Condition:
+    """The soft bounds of a cluster in a column of numbers x (N,), scaled; one that all rows keep is none."""
+    scale, low, high = view.scales[d], boxes.lower[0, k, d], boxes.upper[0, k, d]
+    ends = [
+        scale.invert(low) if np.nanmin(x) < low else -np.inf * scale.sign,
+        scale.invert(high) if np.nanmax(x) > high else np.inf * scale.sign,
+    ]
+    lower, upper = ends[:: scale.sign]
+    return Condition(d, str(view.codes[d].name), float(lower), float(upper), scale.step)
 
 
 def _gap(ranked: RankedColumns, box: HardBox, d: int, side: int) -> tuple[float, float]:
@@ -219,132 +264,3 @@ def _multiples(middle: Decimal, step: Decimal) -> list[Decimal]:
     ratio = middle / step
     around = [ratio.to_integral_value(ROUND_FLOOR) * step, ratio.to_integral_value(ROUND_CEILING) * step]
     return sorted(around, key=lambda m: abs(m - middle))
-
-
-class StatedRules(NamedTuple):
-    """Rules that a person states beforehand: their scaled bounds, the names of their clusters, the rules."""
-
-    bounds: tuple[StatedBound, ...]
-    names: tuple[str, ...]
-    rules: Rules
-
-    def margins(self, cells: RawCells) -> FloatArray | None:
-        """How deep inside each stated rule each row is (N, J); None if nothing was stated."""
-        return self.rules.margins(cells) if self.names else None
-
-    def of(self, clusters: IntArray) -> tuple[list[StatedBound], tuple[str, ...]]:
-        """What was stated of some of the clusters, numbered anew, and the names of all of these."""
-        place = {int(k): i for i, k in enumerate(clusters)}
-        stated = [s._replace(cluster=place[s.cluster]) for s in self.bounds if s.cluster in place]
-        names = (self.names[k] if k < len(self.names) else f"cluster {i}" for k, i in place.items())
-        return stated, tuple(names)
-
-
-NOTHING_STATED = StatedRules((), (), Rules((), ()))
-
-
-def read_prior(prior_rules: Any, view: ColumnView, strength: float) -> StatedRules:
-    """Check {cluster name: {column: (lower, upper) or labels}}; None or an infinite end is open.
-
-    Raises InputError for columns that make no rules, for bounds that are no numbers or in the wrong order,
-    and for labels that the column does not have.
-    """
-    if not isinstance(prior_rules, Mapping) or not all(isinstance(r, Mapping) for r in prior_rules.values()):
-        raise InputError(
-            'prior_rules must map cluster names to rules, such as {"middle": {"age": (30, 45)}}; '
-            f"got {prior_rules!r}."
-        )
-    stated: list[StatedBound] = []
-    conditions = []
-    for cluster, rule in enumerate(prior_rules.values()):
-        own = [_stated_condition(view, column, value) for column, value in rule.items()]
-        conditions.append(tuple(own))
-        for condition in own:
-            stated += _stated_bounds(view, cluster, condition, strength)
-    names = tuple(str(name) for name in prior_rules)
-    return StatedRules(tuple(stated), names, Rules(names, tuple(conditions)))
-
-
-def _stated_condition(view: ColumnView, column: Any, value: Any) -> Condition:
-    codes = view.codes
-    known = [str(code.name) for code in codes]
-    place = known.index(column) if column in known else _by_number(view, column)
-    if place is None:
-        raise InputError(
-            f"prior_rules names the column {column!r}, which makes no rules; those that do are "
-            f"{', '.join(repr(name) for name in known[:8])}{', …' if len(known) > 8 else ''}."
-        )
-    code = codes[place]
-    if place >= len(view.numeric):
-        return Condition(place, code.name, levels=_stated_levels(code, value), all_levels=code.levels)
-    lower, upper = _stated_ends(code, value)
-    return Condition(place, code.name, lower, upper, view.scales[place].sd * view.scales[place].unit)
-
-
-def _by_number(view: ColumnView, column: Any) -> int | None:
-    """The rule column at a position in the user's table."""
-    if isinstance(column, int | np.integer) and column in view.places:
-        at = view.places.index(int(column))
-        used = (*view.numeric, *view.labels)
-        return used.index(at) if at in used else None
-    return None
-
-
-def _stated_ends(code: ColumnCode, value: Any) -> tuple[float, float]:
-    wrong = f"prior_rules for {code.name!r} must be (lower, upper), one of which may be None; got {value!r}."
-    if not isinstance(value, Sequence) or isinstance(value, str) or len(value) != 2:
-        raise InputError(wrong)
-    try:
-        lower, upper = (
-            end if value[i] is None else _stated_end(code, value[i])
-            for i, end in enumerate((-np.inf, np.inf))
-        )
-    except (InputError, TypeError, ValueError) as error:
-        raise InputError(wrong) from error
-    if not lower < upper:
-        raise InputError(f"{wrong[:-1]}, where the lower end must be below the upper one.")
-    return lower, upper
-
-
-def _stated_end(code: ColumnCode, value: Any) -> float:
-    """A bound as a number of the column: what its kind reads, such as a date, or a number as text."""
-    if isinstance(value, float) and np.isinf(value):
-        return value
-    try:
-        return float(np.asarray(code.read(decode(code.name, pd.Series([value])), [], []).values)[0])
-    except InputError:
-        if code.kind not in ("", "number"):
-            raise
-        return float(value)
-
-
-def _stated_levels(code: ColumnCode, value: Any) -> tuple[str, ...]:
-    items = [value] if isinstance(value, str) or not isinstance(value, Sequence | set) else list(value)
-    chosen = {label_of(item) for item in items}
-    strange = sorted(chosen - set(code.levels))
-    if strange or not chosen:
-        raise InputError(
-            f"prior_rules for {code.name!r} must name labels of the column, which are "
-            f"{', '.join(repr(level) for level in code.levels[:8])}; got {value!r}."
-        )
-    return tuple(level for level in code.levels if level in chosen)
-
-
-def _stated_bounds(
-    view: ColumnView, cluster: int, condition: Condition, strength: float
-) -> list[StatedBound]:
-    """The parameters that a condition states: `strength` is the precision on the scale of the fit."""
-    n = len(view.numeric)
-    if condition.column < n:
-        scale = view.scales[condition.column]
-        ends = enumerate((condition.lower, condition.upper))
-        return [
-            StatedBound(cluster, side * n + condition.column, float(scale.apply(np.array(end))), strength)
-            for side, end in ends
-            if np.isfinite(end)
-        ]
-    before = sum(len(code.levels) for code in view.codes[n : condition.column])
-    return [
-        StatedBound(cluster, 2 * n + before + i, 1.0 if level in condition.levels else -1.0, strength)
-        for i, level in enumerate(condition.all_levels)
-    ]

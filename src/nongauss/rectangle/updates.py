@@ -9,8 +9,10 @@ from jaxtyping import Float
 from scipy.optimize import minimize
 from scipy.special import logsumexp
 
+from nongauss.rectangle.config import LIKELIHOOD
 from nongauss.rectangle.data import FloatArray, IntArray, RectangleRows
 from nongauss.rectangle.objective import (
+    LEAST_VARIANCE,
     LEVEL_COUNT,
     EMProblem,
     expected,
@@ -57,21 +59,36 @@ def update_structure(
             spread += share[..., part].sum(axis=-1)[..., None, None] * rest
     mean = first / np.maximum(total, 1e-12)[..., None]
     scatter = second - total[..., None, None] * _outer(mean) + spread
-    return ClusterStructure(mean, _regular(scatter, share.sum(axis=-1), kind), _levels(rows, share))
+    return ClusterStructure(
+        mean, _regular(scatter, share.sum(axis=-1), rows.spread, kind), _levels(rows, share)
+    )
 
 
 def _regular(
-    scatter: Float[np.ndarray, "S K P P"], total: Float[np.ndarray, "S K"], kind: str
+    scatter: Float[np.ndarray, "S K P P"],
+    total: Float[np.ndarray, "S K"],
+    spread: Float[np.ndarray, "P P"],
+    kind: str,
 ) -> Float[np.ndarray, "S K P P"]:
     """Sums of squares (S, K, P, P) as scatter matrices, the prior included."""
     K, P = scatter.shape[1:3]
-    count, own = prior_count(P, kind), prior_variance(K, P) * np.eye(P)
+    count, own = prior_count(P, kind), prior_variance(K, P) * spread
+    if kind == LIKELIHOOD:
+        return _floored(scatter / np.maximum(total, 1e-12)[..., None, None])
     if kind == "diagonal":
-        scatter = scatter * np.eye(P)
+        scatter, own = scatter * np.eye(P), own * np.eye(P)
     if kind == "shared":
         pooled = (scatter.sum(axis=1) + own) / (total.sum(axis=1) + count)[:, None, None]
         return np.broadcast_to(pooled[:, None], scatter.shape).copy()
     return (scatter + own) / (total + count)[..., None, None]
+
+
+def _floored(scatter: Float[np.ndarray, "S K P P"]) -> Float[np.ndarray, "S K P P"]:
+    """The likeliest covariances with no variance below `LEAST_VARIANCE` in any direction."""
+    values, vectors = np.linalg.eigh(scatter)
+    values = np.maximum(values, LEAST_VARIANCE)
+    out: FloatArray = (vectors * values[..., None, :]) @ np.swapaxes(vectors, -1, -2)
+    return out
 
 
 def _levels(rows: RectangleRows, share: Float[np.ndarray, "S K N"]) -> Float[np.ndarray, "S K L"]:
@@ -210,8 +227,7 @@ def boxes_around(rows: RectangleRows, share: Float[np.ndarray, "S K N"], prior: 
     levels = (w @ rows.X_levels) / np.maximum(w.sum(axis=-1, keepdims=True), 1e-12)
     overall = rows.weight @ rows.X_levels / rows.weight.sum()
     flat = np.concatenate([mean - sd, mean + sd, np.where(levels >= overall, 0.2, -0.2)], axis=-1)
-    stated = prior.precision > 1.0
-    flat = np.where(stated, prior.centre, flat)
+    flat = np.where(prior.stated, prior.centre, flat)
     return SoftBoxes.of(np.clip(flat, -REACH, REACH), rows.X.shape[1])
 
 

@@ -110,7 +110,7 @@ def write_report(
     figures : pairs (caption, figure), see `report_figures`; they are embedded as PNG.
     learned : the same, about the columns, see `learned_figures`.
     model_path : where the model was saved, for the lines that load it again.
-    rules : of clusters, (cluster, rows, precision, recall, rule) each; they stand where figures would.
+    rules : of clusters, (cluster, rows, precision, recall, stability, rule) each, where figures would stand.
     features : of latent features, (feature, use, class, columns, rows) each, see `feature_lines`.
 
     Raises
@@ -304,7 +304,8 @@ def rule_figures(estimator: Any, X: Any) -> list[tuple[str, Figure]]:
         labels, names = estimator.predict(X), list(estimator.cluster_names_)
         for pair in best_pairs(estimator.rules_, frame, labels, names):
             drawn(f"Rules over {pair[0]} and {pair[1]}.", RectangleDisplay, columns=pair)
-    drawn("Each rule's bounds, and the rows of its cluster.", ParallelRulesDisplay)
+    if estimator.rules_["column"].nunique() > 1:
+        drawn("Each rule's bounds, and the rows of its cluster.", ParallelRulesDisplay)
     drawn("What the clusters look like; columns that differ most first.", ClusterProfileDisplay)
     return figures
 

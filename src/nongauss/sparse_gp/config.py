@@ -76,6 +76,7 @@ class GPRecipe:
         """Number of inducing inputs for so many distinct rows."""
         if self.n_inducing is None and likelihood.conjugate and n_rows <= MOST_EXACT:
             return n_rows
-        if self.n_inducing is None and likelihood.target != "raw" and not likelihood.conjugate:
+        measured = likelihood.target != "raw" and likelihood.support != "whole"
+        if self.n_inducing is None and measured and not likelihood.conjugate:
             return FINE_INDUCING if n_rows <= MOST_FINE else FEW_INDUCING
         return self.most_inducing(likelihood)

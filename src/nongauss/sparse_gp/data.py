@@ -174,8 +174,8 @@ class SummariseTarget:
 class ScaleTarget:
     """Reads what is known of the target of a part on the scale of the fit, beside its log exposure.
 
-    (N, V + 1), V = `n_values`: see `beside.known_of`. Shares are read as logits, which keep their digits near
-    0 and 1.
+    (N, V + 1), V = `n_values`: see `beside.known_of`. Rows may be rounded to 32 bits: shares are read as
+    logits, which keep their digits near 0 and 1, and positive numbers as logarithms, which keep them near 0.
     """
 
     scaler: TargetScaler
@@ -198,16 +198,19 @@ class ScaleTarget:
                 Y = self.scaler.transform(Y)
                 for ends in (Y[:, :2], Y[:, 2:]):
                     ends.sort(axis=1)  # the scale may be negative
-        if self.likelihood.support == "unit":
-            with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore"):
+            if self.likelihood.read_as == "unit":
                 Y = np.log(Y) - np.log1p(-Y)
+            elif self.likelihood.read_as == "positive":
+                Y = np.log(Y)
         shift = log_exposure(part.beside.get("exposure"), len(Y), self.likelihood)
         return np.hstack([Y, shift[:, None]])
 
     def target(self, columns: NDArray[Any]) -> NDArray[Any]:
-        """The one column, or all of them; logits are taken back in float64."""
+        """The one column, or all of them; logarithms and logits are taken back in float64."""
         y = columns if self.n_values > 1 else columns[:, 0]
-        return expit(y.astype(np.float64)) if self.likelihood.support == "unit" else y
+        back = {"unit": expit, "positive": np.exp}.get(self.likelihood.read_as)
+        return y if back is None else back(y.astype(np.float64))
 
 
 @dataclass(frozen=True)
@@ -241,7 +244,8 @@ class ScreenTarget:
     def __call__(self, part: Part, weight: FloatArray) -> FloatArray:
         """y exp(-shift). Raises InputError."""
         columns = self.read(part, weight)
-        return columns[:, :1] * np.exp(-columns[:, -1:])
+        known: FloatArray = self.read.target(columns[:, :-1]).reshape(len(columns), -1)
+        return known[:, :1] * np.exp(-columns[:, -1:])
 
 
 def target_scaler(target: GPTarget, likelihood: Likelihood) -> TargetScaler:

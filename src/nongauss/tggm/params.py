@@ -110,7 +110,7 @@ def turned(params: NetworkParams, config: NetworkConfig, made_positive: Callable
     """
     if not config.directions:
         return params.W0
-    direction = np.broadcast_to(np.float32(config.directions), params.W0.shape)
+    direction = np.broadcast_to(np.asarray(config.directions, np.float32), params.W0.shape)
     up = params.W1[..., 0, :, None] >= 0.0
     sign = (2.0 * up.astype(np.float32) - 1.0) * direction
     return params.W0 * (direction == 0.0) + sign * made_positive(sign * params.W0)

@@ -136,6 +136,11 @@ class Likelihood(ABC):
         """What is known in some rows of a law: the same, but where it has numbers of each row."""
         return self
 
+    @property
+    def read_as(self) -> str:
+        """The support whose edges numbers of y come near, and keep their digits there."""
+        return self.support
+
     def is_standard(self, latent: int) -> bool:
         """Is a latent function on the scale of a standardised target, so that its size is known?"""
         return self.target in ("standardised", "robust")
@@ -286,7 +291,7 @@ class Likelihood(ABC):
         given, spread = self.conditional_moments(f[..., None], psi)
         weight = np.exp(log_weight)
         first = given @ weight
-        return first, given**2 @ weight - first**2 + spread @ weight
+        return first, (given - first[..., None]) ** 2 @ weight + spread @ weight
 
     def sharpness(self, mean: FloatArray, sd: FloatArray, psi: FloatArray) -> FloatArray:
         """One over the width in f of p(y | f) where f is likely, (...) for mean and sd (..., 1).

@@ -108,8 +108,8 @@ class NegativeBinomial(_Count):
         return np.array([log_mean(y, weight, HALF_A_COUNT)]), np.log(np.clip([r], 0.1, 1e3))
 
     def bounds(self) -> list[tuple[float, float]]:
-        """From a hundredth to a million, which is Poisson."""
-        return [(math.log(0.01), math.log(1e6))]
+        """From a hundredth to 1e9, which is Poisson also of millions."""
+        return [(math.log(0.01), math.log(1e9))]
 
     def first_moments(self, y: FloatArray, offset: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Half way between the row's own log rate and the common one."""

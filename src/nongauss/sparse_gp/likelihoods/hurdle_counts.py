@@ -116,7 +116,8 @@ class PoissonAboveZero(_AboveZero):
         """The first event in time has happened at t < 1; those after it are Poisson with rate (1 - t) e^f."""
         rate = np.minimum(bounded_exp(np.maximum(f[..., 0], _SMALL)), 1e17)
         first = -np.log1p(rng.random(rate.shape) * np.expm1(-rate))
-        return 1.0 + rng.poisson(np.maximum(rate - first, 0.0)).astype(np.float64)
+        out: FloatArray = 1.0 + rng.poisson(np.maximum(rate - first, 0.0)).astype(np.float64)
+        return out
 
 
 @persistable("sparse_gp.likelihoods.NegativeBinomialAboveZero")
@@ -139,7 +140,8 @@ class NegativeBinomialAboveZero(_AboveZero):
         wait = np.expm1(-np.log1p(-rng.random(rate.shape) * some) / r) * r  # mu t
         own = rng.gamma(r + 1.0, 1.0 / (r + wait))
         later = np.minimum(own * np.maximum(rate - wait, 0.0), 1e18)
-        return 1.0 + rng.poisson(later).astype(np.float64)
+        out: FloatArray = 1.0 + rng.poisson(later).astype(np.float64)
+        return out
 
 
 @dataclass(frozen=True, kw_only=True)

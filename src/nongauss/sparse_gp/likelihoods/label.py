@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -72,8 +73,8 @@ class _Logistic(_Label):
 
     n_pieces: int = 20
 
-    own_rules = ("quadrature", "piecewise", "piecewise_linear")
-    point_rules = ("monte_carlo",)
+    own_rules: ClassVar[tuple[str, ...]] = ("quadrature", "piecewise", "piecewise_linear")
+    point_rules: ClassVar[tuple[str, ...]] = ("monte_carlo",)
 
     def __post_init__(self) -> None:
         super().__post_init__()

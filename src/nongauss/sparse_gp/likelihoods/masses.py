@@ -68,6 +68,11 @@ class _WithMasses(Likelihood):
         """The rest's function has the plain names."""
         return "", "mass ", "which "
 
+    @property
+    def read_as(self) -> str:
+        """The rest's: nothing that is not at a mass is rounded to it."""
+        return self.rest.read_as
+
     def is_standard(self, latent: int) -> bool:
         """As the rest says of its own."""
         return latent == 0 and self.rest.is_standard(0)

@@ -1,0 +1,131 @@
+"""SIGINT, SIGTERM and SIGKILL at random moments of each command: all of its files or none, and an exit code.
+
+It goes on from the counts that `results/signals.json` has.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from common import RESULTS, write_results, write_table
+
+import nongauss
+
+COMMANDS: dict[str, tuple[list[str], tuple[str, ...]]] = {
+    "fit": (
+        ["fit", "t.csv", "--target", "y", "--model", "sparse_gp", "--out", "."],
+        ("model.nongauss", "report.html"),
+    ),
+    "predict": (["predict", "m", "many.csv", "--out", "p.csv"], ("p.csv",)),
+    "cluster": (["cluster", "t.csv", "--clusters", "2", "--out", "."], ("model.nongauss", "report.html")),
+    "compare": (["compare", "t.csv", "--target", "y", "--model", "sparse_gp", "--cv", "2"], ()),
+    "impute": (
+        ["impute", "gaps.csv", "--model", "rank_factor", "--draws", "1", "--out", "f.csv"],
+        ("f.csv", "f_cells.csv", "f_draw1.csv"),
+    ),
+}
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
+
+
+def prepare(folder: Path) -> None:
+    """Tables and a model for the commands."""
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.normal(size=(80, 3)), columns=list("abc")).assign(y=lambda t: t["a"] ** 2)
+    table.to_csv(folder / "t.csv", index=False)
+    pd.concat([table] * 100).to_csv(folder / "many.csv", index=False)
+    table.mask(rng.random(table.shape) < 0.1).to_csv(folder / "gaps.csv", index=False)
+    warnings.simplefilter("ignore")  # a fit of three iterations says that it is short
+    nongauss.save(
+        nongauss.SparseGPRegressor(n_inducing=5, max_iter=3).fit(table[["a", "b", "c"]], table["y"]),
+        folder / "m",
+    )
+
+
+def run(name: str, folder: Path, after: float | None = None, number: int = 0) -> tuple[int, float]:
+    """The exit code of a command that gets a signal after so many seconds, and how long it took."""
+    command = [sys.executable, "-m", "nongauss.cli", *COMMANDS[name][0], "--quiet"]
+    began = time.monotonic()
+    with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        if after is not None:
+            try:
+                process.wait(after)
+            except subprocess.TimeoutExpired:
+                process.send_signal(number)
+        _, said = process.communicate()
+    if b"Traceback" in said and after is not None and b"nongauss/cli/conduct" in said:
+        return -999, 0.0
+    return process.returncode, time.monotonic() - began
+
+
+def tried(name: str, seconds: float, rng: np.random.Generator) -> dict[str, Any]:
+    """One command in a new folder with one signal: what was wrong with it, if anything."""
+    number = int(rng.choice([int(each) for each in SIGNALS]))
+    after = float(rng.uniform(0.0, 1.1)) * seconds
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        prepare(folder)
+        before = {path.name for path in folder.iterdir()}
+        code, _ = run(name, folder, after, number)
+        left = {path.name for path in folder.iterdir()} - before
+        files = set(COMMANDS[name][1])
+        wrong = []
+        if left & files not in (set(), files):
+            wrong.append("some of the files")
+        if code == 0 and not files <= left:
+            wrong.append("exit code 0 without the files")
+        if code == -999:
+            wrong.append("a traceback")
+        if left - files and number != signal.SIGKILL:
+            wrong.append(f"left behind: {sorted(left - files)}")
+        if left - files and number == signal.SIGKILL and files:
+            for path in files:
+                (folder / path).unlink(missing_ok=True)
+            run(name, folder)
+            if {path.name for path in folder.iterdir()} - before != files:
+                wrong.append("left behind after the next run")
+    return {"command": name, "signal": number, "after": after, "code": code, "wrong": wrong}
+
+
+def tell(found: list[dict[str, Any]]) -> None:
+    """The table of all runs so far."""
+    lines = ["| command | signals | stopped by them | all files or none, nothing left |", "|---|---|---|---|"]
+    for name in COMMANDS:
+        own = [each for each in found if each["command"] == name]
+        stopped = sum(each["code"] != 0 for each in own)
+        lines.append(f"| {name} | {len(own)} | {stopped} | {sum(not each['wrong'] for each in own)} |")
+    write_table("signals", lines)
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    options.add_argument("--seconds", type=float, default=600.0)
+    options.add_argument("--anew", action="store_true", help="forget what was counted")
+    chosen = options.parse_args()
+    file = RESULTS / "signals.json"
+    found = json.loads(file.read_text())["runs"] if file.exists() and not chosen.anew else []
+    until, took = time.monotonic() + chosen.seconds, dict[str, float]()
+    while time.monotonic() < until:
+        name = list(COMMANDS)[len(found) % len(COMMANDS)]
+        if name not in took:
+            with tempfile.TemporaryDirectory() as place:
+                prepare(Path(place))
+                took[name] = run(name, Path(place))[1]
+        found.append(tried(name, took[name], np.random.default_rng(len(found))))
+        print(found[-1], flush=True)
+        write_results("signals", {"runs": found})
+        tell(found)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,251 @@
+"""Gaussian pieces of a table, and how deep the valleys of its density between them are.
+
+A cluster need not be Gaussian: an even box, a skewed cloud or a crescent is several pieces whose density
+has no valley between them. So pieces are found first, as many as pay for themselves, and then those that no
+valley parts are one group: the ridge between two Gaussians (Ray and Lindsay, Annals of Statistics 2005) is
+followed through the density of all pieces (Hennig, Advances in Data Analysis and Classification 2010).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+from scipy.special import logsumexp
+
+from nongauss.rectangle.data import FloatArray, IntArray, RectangleRows
+from nongauss.rectangle.objective import log_density
+from nongauss.rectangle.params import ClusterStructure
+from nongauss.rectangle.updates import starting_shares, structure_around, update_structure
+
+MOST_PIECES = 14
+"""Most Gaussian pieces of a table."""
+
+PATIENCE = 3
+"""Numbers of pieces in a row without a gain after which no more are tried."""
+
+SHORT, LONG = 12, 60
+"""EM iterations of all starts, and then of the best."""
+
+ENOUGH = 1e-4
+"""Nats a row below which no more iterations are taken."""
+
+DRAWN = 2
+"""Starts from k-means beside those that split a piece of the best partition so far."""
+
+VALLEY = 0.3
+"""Groups are parted where the density between them falls below this share of the lower of their peaks."""
+
+SHALLOW, APART = 0.7, 4.2
+"""And where it falls below this share, and the pieces lie so many of their standard deviations apart: two
+halves of an even box lie 3.5 apart."""
+
+ALONG = np.linspace(0.0, 1.0, 41)
+"""Places on the ridge between two pieces."""
+
+LEAST_SHARE = 0.005
+"""Share of the rows, and two rows a column, below which a piece is no group."""
+
+
+class Pieces(NamedTuple):
+    """A mixture of K Gaussians: its score in nats, shares of rows (K, N), laws (S = 1), weights (K,)."""
+
+    score: float
+    kind: str
+    share: FloatArray
+    structure: ClusterStructure
+    mass: FloatArray
+
+
+def find_pieces(rows: RectangleRows, seed: int) -> Pieces:
+    """The mixture, of full covariances or of variances alone, whose pieces pay best for their parameters.
+
+    The prior of their scatter follows the covariance of all rows, so that small directions count like others.
+    """
+    rows = rows.take(np.arange(len(rows)))
+    rows.spread = covariance(rows)
+    found = [_of_kind(rows, kind, seed) for kind in ("diagonal", "full")]
+    return max(found, key=lambda pieces: pieces.score)
+
+
+def covariance(rows: RectangleRows) -> FloatArray:
+    """Covariance of the numeric structure columns (P, P), shrunk to a multiple of the unit matrix.
+
+    The weight of that has the least expected error for Gaussian rows (Chen, Wiesel, Eldar and
+    Hero, IEEE TSP 2010, eq. 23): the matrix is regular however few the rows. Gaps are at the mean.
+    """
+    present = ~np.isnan(rows.Y)
+    n, P = float(rows.weight.sum()), rows.Y.shape[1]
+    if not P:
+        return np.zeros((0, 0))
+    Y = np.where(present, rows.Y, 0.0)
+    mean = rows.weight @ Y / np.maximum(rows.weight @ present, 1e-12)
+    off = np.where(present, rows.Y - mean, 0.0)
+    S = (off.T * rows.weight) @ off / n
+    level = max(float(np.trace(S)) / P, 1e-6)
+    # rho = ((1 - 2/P) tr S^2 + (tr S)^2) / ((n + 1 - 2/P) (tr S^2 - (tr S)^2 / P))
+    square, trace = float((S * S).sum()), float(np.trace(S)) ** 2
+    below = (n + 1.0 - 2.0 / P) * (square - trace / P)
+    rho = min(1.0, ((1.0 - 2.0 / P) * square + trace) / below) if below > 1e-12 else 1.0
+    out: FloatArray = (1.0 - rho) * S + rho * level * np.eye(P)
+    return out
+
+
+def _of_kind(rows: RectangleRows, kind: str, seed: int) -> Pieces:
+    """The best number of pieces of one kind: each number starts from the splits of the number before."""
+    everything = np.ones((1, 1, len(rows)))
+    here = best = _climbed(rows, everything, kind)
+    for K in range(2, min(MOST_PIECES, len(rows)) + 1):
+        drawn = starting_shares(rows, K, DRAWN, seed)
+        here = _climbed(rows, np.concatenate([_splits(rows, here), drawn]), kind)
+        if here.score > best.score:
+            best = here
+        if np.isinf(here.score):
+            break
+        if K - len(best.mass) >= PATIENCE:
+            break
+    return best
+
+
+def _climbed(rows: RectangleRows, share: Float[np.ndarray, "S K N"], kind: str) -> Pieces:
+    """EM of a mixture with weights from several starts, to the end for the best of them."""
+    for n_steps in (SHORT, LONG):
+        structure = structure_around(rows, share, kind)
+        former = np.full(len(share), -np.inf)
+        for _ in range(n_steps):
+            mass = (share @ rows.weight + 1.0) / (rows.weight.sum() + share.shape[1])
+            score = log_density(rows, structure, kind)[0] + np.log(mass)[..., None]
+            total = logsumexp(score, axis=1)
+            share = np.exp(score - total[:, None])
+            value = total @ rows.weight
+            if (value - former).max() < ENOUGH * rows.weight.sum():
+                break
+            former = value
+            structure = update_structure(rows, share * rows.weight, np.ones_like(share), structure, kind)
+        chosen = slice(int(value.argmax()), int(value.argmax()) + 1)
+        share = share[chosen]
+    structure = ClusterStructure(*(part[chosen] for part in structure))
+    price = _price(rows, share.shape[1], kind)
+    return Pieces(float(value.max()) - price, kind, share[0], structure, mass[chosen][0])
+
+
+def _price(rows: RectangleRows, K: int, kind: str) -> float:
+    """Half the log of N for each weight, mean and probability of a level, one nat for each other parameter.
+
+    What parts pieces is where they are. Their covariances pay for their error, no more (Akaike 1973), since
+    pieces too many are joined again; but no piece may have as many parameters as rows.
+    """
+    P, N = rows.Y.shape[1], float(rows.weight.sum())
+    spread = P * (P + 1) // 2 if kind == "full" else P
+    places = P + sum(n - 1 for n in rows.Y_labels.n_levels)
+    if spread + P >= N / K:
+        return float("inf")
+    return float(0.5 * np.log(N) * (K * places + K - 1) + K * spread)
+
+
+def _splits(rows: RectangleRows, pieces: Pieces) -> Float[np.ndarray, "S K N"]:
+    """Starts with one piece more: each in two, along its longest axis and its most two-humped column."""
+    out = []
+    Y = np.where(np.isnan(rows.Y), 0.0, rows.Y)
+    for k, share in enumerate(pieces.share):
+        for z in _split_directions(Y, share * rows.weight, pieces.structure, k):
+            parts = share * (z > 0), share * (z <= 0)
+            if min(part @ rows.weight for part in parts) > 1.0:
+                out.append(np.vstack([np.delete(pieces.share, k, axis=0), *parts]))
+    return np.array(out).reshape(len(out), len(pieces.mass) + 1, len(rows))
+
+
+def _split_directions(Y: FloatArray, w: FloatArray, structure: ClusterStructure, k: int) -> list[FloatArray]:
+    """Coordinates (N,) about a piece's mean: on its longest axis, and in the column of least kurtosis."""
+    if not Y.shape[1]:
+        return []
+    off = Y - structure.mean[0, k]
+    axis = np.linalg.eigh(structure.scatter[0, k])[1][:, -1]
+    square = off * off
+    kurtosis = (w @ square**2) * w.sum() / np.maximum((w @ square) ** 2, 1e-12)
+    return [off @ axis, off[:, int(kurtosis.argmin())]]
+
+
+def valleys(rows: RectangleRows, pieces: Pieces) -> Float[np.ndarray, "K K"]:
+    """How deep the density falls between two pieces, as a share of the lower of their peaks: 1 is not at all.
+
+    Without columns of numbers it is how much the levels of two pieces overlap, the product over columns of
+    sum_l (p_l q_l)^1/2 (Bhattacharyya 1943).
+    """
+    K, P = pieces.structure.mean.shape[1:]
+    if not P:
+        root = [
+            np.exp(0.5 * pieces.structure.log_levels[0, :, start : start + n])
+            for start, n in zip(rows.Y_labels.offsets, rows.Y_labels.n_levels, strict=True)
+        ]
+        overlap = np.ones((K, K))
+        for r in root:
+            overlap *= r @ r.T
+        return overlap
+    out = np.ones((K, K))
+    for i in range(K):
+        for j in range(i):
+            out[i, j] = out[j, i] = _valley(pieces, i, j)
+    return out
+
+
+def _valley(pieces: Pieces, i: int, j: int) -> float:
+    """The lowest density of all pieces on the ridge from one to another, over the lower of its two peaks."""
+    means, scatters = pieces.structure.mean[0], pieces.structure.scatter[0]
+    one, other = np.linalg.inv(scatters[i]), np.linalg.inv(scatters[j])
+    # x(a) = [(1 - a) S_i^-1 + a S_j^-1]^-1 [(1 - a) S_i^-1 m_i + a S_j^-1 m_j]
+    at = ALONG[:, None]
+    both = (1.0 - at[..., None]) * one + at[..., None] * other
+    ridge = np.linalg.solve(both, ((1.0 - at) * (one @ means[i]) + at * (other @ means[j]))[..., None])[
+        ..., 0
+    ]
+    log_p = np.array([_log_gauss(ridge, m, S) for m, S in zip(means, scatters, strict=True)])
+    log_f = logsumexp(log_p + np.log(pieces.mass)[:, None], axis=0)
+    peaks = np.minimum(np.maximum.accumulate(log_f), np.maximum.accumulate(log_f[::-1])[::-1])
+    return float(np.exp((log_f - peaks).min()))
+
+
+def _log_gauss(x: FloatArray, mean: FloatArray, scatter: FloatArray) -> FloatArray:
+    """Log density of a Gaussian at points (n, P), without the constant that all share."""
+    root = np.linalg.cholesky(scatter)
+    z = np.linalg.solve(root, (x - mean).T)
+    density: FloatArray = -0.5 * (z * z).sum(axis=0) - np.log(np.diagonal(root)).sum()
+    return density
+
+
+def distance(rows: RectangleRows, pieces: Pieces, i: int, j: int) -> float:
+    """Mahalanobis distance of two pieces in their pooled covariance, less what chance adds to its square."""
+    one, other = pieces.share[[i, j]] @ rows.weight
+    n, P = one + other, rows.Y.shape[1]
+    means, scatters = pieces.structure.mean[0], pieces.structure.scatter[0]
+    off = means[i] - means[j]
+    square = float(off @ np.linalg.solve((one * scatters[i] + other * scatters[j]) / n, off))
+    # E[D^2] = (n - 2) / (n - P - 3) (delta^2 + P n / (n_i n_j))
+    return float(np.sqrt(max(0.0, (n - P - 3.0) / (n - 2.0) * square - P * n / (one * other))))
+
+
+def valley_groups(rows: RectangleRows, pieces: Pieces) -> tuple[IntArray, float, float]:
+    """The group of each piece (K,), from 0; the deepest valley within one, the least deep between two.
+
+    Pieces are joined, the least parted first, until a valley is between any two groups. One too small to be
+    a group joins the nearest.
+    """
+    depth = valleys(rows, pieces)
+    K = len(depth)
+    group = np.arange(K)
+    pairs = sorted(((float(depth[i, j]), i, j) for i in range(K) for j in range(i)), reverse=True)
+    size = pieces.share @ rows.weight
+    least = max(LEAST_SHARE * float(rows.weight.sum()), min(2.0 * rows.Y.shape[1], 6.0))
+    within, between = 1.0, 0.0
+    for value, i, j in pairs:
+        if group[i] == group[j]:
+            continue
+        small = min(size[group == group[i]].sum(), size[group == group[j]].sum()) < least
+        parted = value <= VALLEY or (value <= SHALLOW and distance(rows, pieces, i, j) > APART)
+        if small or not parted:
+            within = value if not small else within
+            group[group == group[i]] = group[j]
+        else:
+            between = max(between, value)
+    return np.unique(group, return_inverse=True)[1].reshape(-1), within, between
