@@ -14,11 +14,14 @@ import numbers
 import sys
 import types
 import typing
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import Any, Literal
 
 import jaxtyping
 import numpy as np
+from jaxtyping._storage import pop_shape_memo, push_shape_memo
 
 _NUMBERS: dict[Any, tuple[type, ...]] = {
     float: (numbers.Real,),
@@ -46,7 +49,7 @@ def built(cls: Any, fields: dict[str, Any]) -> Any:
         if name not in known:
             raise Misfit(f"{cls.__name__} has no field {name!r}")
     hints = _hints(cls)
-    with jaxtyping.jaxtyped("context"):  # within which an axis has one length
+    with _axes_of_one_length():
         for name in known:
             if name in fields and not _fits(fields[name], hints[name]):
                 raise Misfit(f"{cls.__name__}.{name} cannot be {_described(fields[name])}")
@@ -69,10 +72,20 @@ def check_attributes(cls: Any, attributes: dict[str, Any]) -> None:
         is_learned = name.endswith("_") or name.startswith("_")
         if is_learned and name not in attributes and not hasattr(cls, name):
             raise Misfit(f"{cls.__name__}.{name} is not there")
-    with jaxtyping.jaxtyped("context"):
+    with _axes_of_one_length():
         for name, value in attributes.items():
             if name in hints and not _fits(value, hints[name]):
                 raise Misfit(f"{cls.__name__}.{name} cannot be {_described(value)}")
+
+
+@contextmanager
+def _axes_of_one_length() -> Iterator[None]:
+    """Within it an axis of one name has one length: `jaxtyped("context")`, which would load JAX for it."""
+    push_shape_memo({})
+    try:
+        yield
+    finally:
+        pop_shape_memo()
 
 
 @cache
