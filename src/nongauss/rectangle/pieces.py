@@ -48,7 +48,7 @@ LEAST_SHARE = 0.005
 """Share of the rows, and two rows a column, below which a piece is no group."""
 
 
-class Pieces(NamedTuple):
+class GaussianPieces(NamedTuple):
     """A mixture of K Gaussians: its score in nats, shares of rows (K, N), laws (S = 1), weights (K,)."""
 
     score: float
@@ -58,7 +58,7 @@ class Pieces(NamedTuple):
     mass: FloatArray
 
 
-def find_pieces(rows: RectangleRows, seed: int) -> Pieces:
+def find_pieces(rows: RectangleRows, seed: int) -> GaussianPieces:
     """The mixture, of full covariances or of variances alone, whose pieces pay best for their parameters.
 
     The prior of their scatter follows the covariance of all rows, so that small directions count like others.
@@ -92,7 +92,7 @@ def covariance(rows: RectangleRows) -> FloatArray:
     return out
 
 
-def _of_kind(rows: RectangleRows, kind: str, seed: int) -> Pieces:
+def _of_kind(rows: RectangleRows, kind: str, seed: int) -> GaussianPieces:
     """The best number of pieces of one kind: each number starts from the splits of the number before."""
     everything = np.ones((1, 1, len(rows)))
     here = best = _climbed(rows, everything, kind)
@@ -108,7 +108,7 @@ def _of_kind(rows: RectangleRows, kind: str, seed: int) -> Pieces:
     return best
 
 
-def _climbed(rows: RectangleRows, share: Float[np.ndarray, "S K N"], kind: str) -> Pieces:
+def _climbed(rows: RectangleRows, share: Float[np.ndarray, "S K N"], kind: str) -> GaussianPieces:
     """EM of a mixture with weights from several starts, to the end for the best of them."""
     for n_steps in (SHORT, LONG):
         structure = structure_around(rows, share, kind)
@@ -127,7 +127,7 @@ def _climbed(rows: RectangleRows, share: Float[np.ndarray, "S K N"], kind: str) 
         share = share[chosen]
     structure = ClusterStructure(*(part[chosen] for part in structure))
     price = _price(rows, share.shape[1], kind)
-    return Pieces(float(value.max()) - price, kind, share[0], structure, mass[chosen][0])
+    return GaussianPieces(float(value.max()) - price, kind, share[0], structure, mass[chosen][0])
 
 
 def _price(rows: RectangleRows, K: int, kind: str) -> float:
@@ -144,7 +144,7 @@ def _price(rows: RectangleRows, K: int, kind: str) -> float:
     return float(0.5 * np.log(N) * (K * places + K - 1) + K * spread)
 
 
-def _splits(rows: RectangleRows, pieces: Pieces) -> Float[np.ndarray, "S K N"]:
+def _splits(rows: RectangleRows, pieces: GaussianPieces) -> Float[np.ndarray, "S K N"]:
     """Starts with one piece more: each in two, along its longest axis and its most two-humped column."""
     out = []
     Y = np.where(np.isnan(rows.Y), 0.0, rows.Y)
@@ -167,7 +167,7 @@ def _split_directions(Y: FloatArray, w: FloatArray, structure: ClusterStructure,
     return [off @ axis, off[:, int(kurtosis.argmin())]]
 
 
-def valleys(rows: RectangleRows, pieces: Pieces) -> Float[np.ndarray, "K K"]:
+def valleys(rows: RectangleRows, pieces: GaussianPieces) -> Float[np.ndarray, "K K"]:
     """How deep the density falls between two pieces, as a share of the lower of their peaks: 1 is not at all.
 
     Without columns of numbers it is how much the levels of two pieces overlap, the product over columns of
@@ -190,7 +190,7 @@ def valleys(rows: RectangleRows, pieces: Pieces) -> Float[np.ndarray, "K K"]:
     return out
 
 
-def _valley(pieces: Pieces, i: int, j: int) -> float:
+def _valley(pieces: GaussianPieces, i: int, j: int) -> float:
     """The lowest density of all pieces on the ridge from one to another, over the lower of its two peaks."""
     means, scatters = pieces.structure.mean[0], pieces.structure.scatter[0]
     one, other = np.linalg.inv(scatters[i]), np.linalg.inv(scatters[j])
@@ -214,7 +214,7 @@ def _log_gauss(x: FloatArray, mean: FloatArray, scatter: FloatArray) -> FloatArr
     return density
 
 
-def distance(rows: RectangleRows, pieces: Pieces, i: int, j: int) -> float:
+def distance(rows: RectangleRows, pieces: GaussianPieces, i: int, j: int) -> float:
     """Mahalanobis distance of two pieces in their pooled covariance, less what chance adds to its square."""
     one, other = pieces.share[[i, j]] @ rows.weight
     n, P = one + other, rows.Y.shape[1]
@@ -225,7 +225,7 @@ def distance(rows: RectangleRows, pieces: Pieces, i: int, j: int) -> float:
     return float(np.sqrt(max(0.0, (n - P - 3.0) / (n - 2.0) * square - P * n / (one * other))))
 
 
-def valley_groups(rows: RectangleRows, pieces: Pieces) -> tuple[IntArray, float, float]:
+def valley_groups(rows: RectangleRows, pieces: GaussianPieces) -> tuple[IntArray, float, float]:
     """The group of each piece (K,), from 0; the deepest valley within one, the least deep between two.
 
     Pieces are joined, the least parted first, until a valley is between any two groups. One too small to be

@@ -16,7 +16,7 @@ import pandas as pd
 
 from nongauss.core.errors import InputError
 from nongauss.tables.column import Cells, Column, Kind
-from nongauss.tables.kinds.choices import Choices
+from nongauss.tables.kinds.choices import ChoiceList
 from nongauss.tables.kinds.clock import Clock
 from nongauss.tables.kinds.code import Code
 from nongauss.tables.kinds.date import Date
@@ -27,7 +27,7 @@ from nongauss.tables.kinds.quantity import Quantity
 
 __all__ = ["KINDS", "Kind", "decode", "flat", "kind_of"]
 
-KINDS: tuple[Kind, ...] = (Code(), Number(), Quantity(), Date(), Clock(), Pair(), Choices(), Label())
+KINDS: tuple[Kind, ...] = (Code(), Number(), Quantity(), Date(), Clock(), Pair(), ChoiceList(), Label())
 """In the order in which they are asked."""
 
 _BY_NAME = {kind.name: kind for kind in KINDS}

@@ -37,7 +37,7 @@ class ChoiceFacts:
         return ChoiceFacts(self.separator, chosen, self.never + other.never)
 
 
-class Choices(Kind):
+class ChoiceList(Kind):
     """Texts of several choices, of which there are few. Models see a column of 0 and 1 for each choice.
 
     A column's `unit` is what stands between choices. The parts of its flat columns are that and the choice.
