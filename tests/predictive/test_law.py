@@ -16,6 +16,9 @@ class Normal:
 
     support = "real"
 
+    def at(self, rows):
+        return self
+
     def log_prob(self, y, f, psi):
         return stats.norm.logpdf(y, f[..., 0], np.exp(psi[0]))
 

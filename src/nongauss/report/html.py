@@ -39,6 +39,7 @@ from nongauss.report.text import choice_lines, facts, settings
 from nongauss.report.verdict import Verdict
 
 if TYPE_CHECKING:
+    import jinja2
     from matplotlib.figure import Figure
 
 DENSITY_NOTE = (
@@ -118,13 +119,8 @@ def write_report(
     OSError
         Where the file cannot be written.
     """
-    import jinja2
-
-    environment = jinja2.Environment(
-        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
     header, rows = metric_table(metrics or {})
-    page = environment.from_string(_TEMPLATE.read_text(encoding="utf-8")).render(
+    page = _template().render(
         title=title,
         verdict=verdict,
         info=frame_info,
@@ -146,6 +142,16 @@ def write_report(
     with atomic_path(path) as temporary:
         Path(temporary).write_text(printable(page), encoding="utf-8")
     return Path(path)
+
+
+def _template() -> jinja2.Template:
+    """The page that is filled in."""
+    import jinja2
+
+    environment = jinja2.Environment(
+        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    return environment.from_string(_TEMPLATE.read_text(encoding="utf-8"))
 
 
 def _columns_shown(info: FrameInfo, kept: Sequence[str] | None) -> list[tuple[str, str]]:

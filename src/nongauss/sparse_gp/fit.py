@@ -143,6 +143,15 @@ def fit_models(
     return [member for member in members if np.isfinite(member.bound)] or members[:1]
 
 
+def _refuse_spread(recipe: GPRecipe) -> None:
+    """Raises InputError where the spread of hyper-parameters is asked of a fit that cannot tell it."""
+    if recipe.hyper_parameters == "laplace":
+        raise InputError(
+            "hyper_parameters='laplace' goes with posterior='gaussian' and rows whose kernel matrices fit in "
+            "memory; so many rows leave no doubt of hyper-parameters: give 'best'."
+        )
+
+
 def fit_model(
     model: GPModel,
     rows: GPRows,
@@ -168,11 +177,8 @@ def fit_model(
     is_all = learned_from is rows and everywhere is None
     is_exact = fixed and model.likelihood.conjugate and is_all
     params = start(model, psi, rows.X if is_exact else Z)
-    if recipe.hyper_parameters == "laplace" and (recipe.n_components > 1 or not is_all):
-        raise InputError(
-            "hyper_parameters='laplace' goes with posterior='gaussian' and rows whose kernel matrices fit in "
-            "memory; so many rows leave no doubt of hyper-parameters: give 'best'."
-        )
+    if not is_all or recipe.n_components > 1:
+        _refuse_spread(recipe)
     if begin is not None:
         kept = begin.Z if not fixed and begin.Z.shape == Z.shape else params.Z
         params = GPParams(begin.thetas, begin.psi, kept)
@@ -182,8 +188,7 @@ def fit_model(
         tol = recipe.tol * learned_from.weight.sum()
         limits = box(model, 0 if fixed else Z.size)
         rule = Rule(recipe.max_iter, lambda _: tol, PATIENCE)
-        steps = lbfgs(bound, limits)
-        result = loop.run(steps, params.flat(not fixed), run, rule, name="hyper-parameters")
+        result = loop.run(lbfgs(bound, limits), params.flat(not fixed), run, rule, name="hyper-parameters")
         params = params.like(result.state)
         if recipe.n_components > 1 and not (model.likelihood.conjugate or result.status is Status.STOPPED):
             whole = bound if learned_from is rows else HyperObjective(model, rows, params, False, False)
