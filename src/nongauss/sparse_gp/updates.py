@@ -8,6 +8,7 @@ noise one step is exact. All else: the gradient of the bound where q has converg
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
@@ -59,21 +60,22 @@ def converge_q(
         return bound_at(blocks, first_sites(model, rows, blocks.params.psi))
 
     def steps_from(best: QAtSites) -> Callable[[float], QAtSites]:
-        target = _location_target(blocks, best)
-        if target is None:
-            target = sites_at(best.centred, best.expectation, rows.weight)
-        return lambda step: bound_at(blocks, best.sites.towards(target, step))
+        way = _mean_first(blocks, best)
+        if way is None:
+            way = partial(best.sites.towards, sites_at(best.centred, best.expectation, rows.weight))
+        return lambda step: bound_at(blocks, way(step))
 
     enough = tol * rows.weight.sum()
     return climb(bound_at(blocks, sites), steps_from, model.likelihood.first_step, enough, most_steps)
 
 
-def _location_target(blocks: KernelBlocks, at: QAtSites) -> GaussianSites | None:
-    """Sites of a step that moves the mean of q by precisions b of its own, or None where there are none.
+def _mean_first(blocks: KernelBlocks, at: QAtSites) -> Callable[[float], GaussianSites] | None:
+    """Sites of a step t that moves the mean of q by precisions b of its own, or None where there are none.
 
-    The mean goes to mu of the sites (b (y - c), b), the variance to that of beta = -2 w h; sites
-    (lambda, beta) give both with lambda = b (y - c) - (b - beta) (mu - c). Where mu is at rest
-    b (y - mu) = w g, so lambda is that of `sites_at`.
+    With q's mean mu - c = K' K_zz^-1 K a, a = lambda - beta (mu - c), the mean mu* that sites (b (y - c), b)
+    give has a* = b (y - mu*). Here a goes there by t, beta to -2 w h by t, and lambda = a + beta (mu - c). So
+    the mean moves along a rise of a quadratic below the bound whatever beta does, which a step of lambda may
+    not: from the start of step data it fell, and the fit ended where it began.
     """
     model, rows = blocks.model, blocks.rows
     mean = at.centred + model.centre(rows.shift)
@@ -82,9 +84,16 @@ def _location_target(blocks: KernelBlocks, at: QAtSites) -> GaussianSites | None
         return None
     own = rows.weight[:, None] * found
     residual = rows.y[:, None] - model.centre(rows.shift)
-    centred = mean_at(blocks, GaussianSites(own * residual, own))
-    precision = -2.0 * rows.weight[:, None] * at.expectation.d_variance
-    return GaussianSites(own * residual - (own - precision) * centred, precision)
+    goal = mean_at(blocks, GaussianSites(own * residual, own))
+    start, end = at.sites.linear - at.sites.precision * at.centred, own * (residual - goal)
+    target = GaussianSites(end, -2.0 * rows.weight[:, None] * at.expectation.d_variance)
+
+    def way(step: float) -> GaussianSites:
+        pull, precision = GaussianSites(start, at.sites.precision).towards(target, step)
+        centred = at.centred + step * (goal - at.centred)
+        return GaussianSites(pull + precision * centred, precision)
+
+    return way
 
 
 @runtime_checkable
