@@ -227,18 +227,41 @@ class RowwiseDistribution(PredictiveDistribution):
         return mean, 0.5 * np.sqrt(variance) + 0.5
 
     def _count_quantile(self, level: float, rows: npt.NDArray[np.intp]) -> FloatArray:
-        """The smallest whole number with P(Y <= y) >= level: doubled until it is enough, then halved back."""
-        low: FloatArray = np.full(len(rows), -1.0)
-        high: FloatArray = np.ceil(self._moments()[0].mean(axis=0)[rows]) + 1.0
-        while (short := self._row_cdf(high, rows) < level).any():
-            low, high = np.where(short, high, low), np.where(short, 2.0 * high + 1.0, high)
-        while (open_ := high - low > 1.0).any():
+        """The smallest whole number with P(Y <= y) >= level, between two that lie on either side."""
+        low, high = self._count_bracket(level, rows)
+        while True:
             middle = np.floor(0.5 * (low + high))
+            open_ = (high - low > 1.0) & (low < middle) & (middle < high)
+            if not open_.any():
+                return high
             enough = np.zeros(len(rows), dtype=np.bool_)
             enough[open_] = self._row_cdf(middle[open_], rows[open_]) >= level
             high = np.where(open_ & enough, middle, high)
             low = np.where(open_ & ~enough, middle, low)
-        return high
+
+    def _count_bracket(self, level: float, rows: npt.NDArray[np.intp]) -> tuple[FloatArray, FloatArray]:
+        """Whole numbers (n,) with P(Y <= low) < level <= P(Y <= high): from the quantile of a normal of the
+        moments of y by steps that double, up where that is too low, else down to -1.
+        """
+        mean, variance = (part[:, rows] for part in self._moments())
+        spread = np.sqrt(variance.mean(axis=0) + mean.var(axis=0))
+        with np.errstate(invalid="ignore"):
+            guess = np.round(mean.mean(axis=0) + ndtri(level) * spread)
+        guess = np.where(np.isfinite(guess), np.maximum(guess, 0.0), 0.0)
+        is_enough = self._row_cdf(guess, rows) >= level
+        low, high = np.where(is_enough, -1.0, guess), guess.copy()
+        for down in (False, True):
+            left, reach = np.flatnonzero(is_enough == down), 1.0
+            while len(left):
+                at = np.maximum(high[left] - reach, -1.0) if down else low[left] + reach
+                passed = (at < 0.0) if down else np.zeros(len(left), dtype=np.bool_)
+                look = np.flatnonzero(~passed)
+                if len(look):
+                    passed[look] = (self._row_cdf(at[look], rows[left[look]]) >= level) != down
+                (low if down else high)[left[passed]] = at[passed]
+                (high if down else low)[left[~passed]] = at[~passed]
+                left, reach = left[~passed], 2.0 * reach
+        return low, high
 
     def _checked(self, y: npt.ArrayLike) -> FloatArray:
         """`y` as (N,) in the units of the subclass; one number stands for all. InputError on shape or NaN."""
