@@ -59,7 +59,7 @@ class Member(NamedTuple):
 
 
 _ROUNDED = 1e-6
-"""What shares may miss of 1."""
+"""How far rounding may leave the sum of a mixture's shares from 1."""
 
 
 class Auto(TableEstimator):

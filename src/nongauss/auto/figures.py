@@ -28,7 +28,7 @@ def figures_of(law: PredictiveDistribution, rows: TrainingRows) -> dict[str, flo
 
 
 def no_figures(law: PredictiveDistribution, rows: TrainingRows) -> dict[str, float]:
-    """Those of rows of which some are not known, or of which there is no time to tell them."""
+    """The figures where they are not told: targets known by limits alone, or no time left for them."""
     return {"crps": np.nan, "coverage": np.nan}
 
 

@@ -35,7 +35,7 @@ class KeptSearch:
     asked: list[str] = field(default_factory=list)
 
     def done(self, name: str) -> Done | None:
-        """What the file has of the fit of this name. Raises InputError where it cannot be read."""
+        """The fit of the candidate of this name, or None. Raises InputError where it is damaged."""
         self.asked.append(name)
         kept = self.checkpoint.entry(name).load(_snapshot(np.zeros(0, np.uint8), 0.0))
         if kept is None:

@@ -102,12 +102,12 @@ Watcher = Callable[[Progress], Any]
 
 
 def nothing_follows(contender: Contender, rows: TrainingRows, clock: SearchTime) -> None:
-    """Of a search after whose fits nothing takes time."""
+    """Tell the clock nothing: what comes after the fits of this search takes no time."""
 
 
 @dataclass
 class Search:
-    """What fits candidates to rows and keeps the time. `judge(left_out, rows)` gives log densities (N,).
+    """Fits candidates to rows within a time budget. `judge(left_out, rows)` tells log densities (N,).
 
     `look_ahead(contender, rows, clock)` tells the clock what comes after the fits, by the first fitted one.
     `kept`: the file in which what is done is kept, if any.

@@ -22,10 +22,8 @@ def threads_for(table: Any) -> Iterator[None]:
     Threads that wait for their turn spin: on a machine that has other work a fit of trees to 800 rows took
     twenty times as long as with one thread.
     """
-    shape = getattr(table, "shape", ())
-    is_known = len(shape) == 2 and all(
-        isinstance(n, int) for n in shape
-    )  # not of a file, nor before it is read
+    shape = getattr(table, "shape", ())  # a file has none, and lazy tables have rows without a number
+    is_known = len(shape) == 2 and all(isinstance(n, int) for n in shape)
     if not is_known or math.prod(shape) > _MOST_CELLS:
         yield
         return
