@@ -18,7 +18,7 @@ from nongauss.sparse_gp.kernels.stationary import (
     SquaredExponential,
     Stationary,
 )
-from nongauss.sparse_gp.kernels.structured import Categorical, Constant, Linear, Periodic, White
+from nongauss.sparse_gp.kernels.structured import Categorical, Constant, GroupEffect, Linear, Periodic, White
 
 __all__ = [
     "LEAVES",
@@ -26,6 +26,7 @@ __all__ = [
     "Categorical",
     "Constant",
     "FloatArray",
+    "GroupEffect",
     "Kernel",
     "Leaf",
     "Linear",
@@ -44,7 +45,7 @@ __all__ = [
 ]
 
 _STATIONARY = (SquaredExponential, Matern12, Matern32, Matern52, RationalQuadratic)
-_STRUCTURED = (Periodic, Linear, Categorical, Constant, White)
+_STRUCTURED = (Periodic, Linear, Categorical, GroupEffect, Constant, White)
 
 LEAVES: dict[str, type[Leaf]] = {kind.name: kind for kind in (*_STATIONARY, *_STRUCTURED)}
 """Kernels that are no sums or products, by name."""

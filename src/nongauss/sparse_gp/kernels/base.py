@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import accumulate
 from typing import Any, ClassVar
@@ -38,15 +38,17 @@ class Space:
     """The encoded columns: the input columns' names, and for each encoded column the number of its own.
 
     Encoded columns of one input column (the levels of a label, a number and its gaps) share a length-scale.
+    `flags`: the encoded columns that are 1 where a label is missing.
     """
 
     names: tuple[str, ...]
     group: tuple[int, ...]
+    flags: tuple[int, ...] = ()
 
     @property
     def as_one(self) -> Space:
         """These encoded columns as if all came from one, so that they share a length-scale."""
-        return Space(("all columns",), (0,) * len(self.group))
+        return Space(("all columns",), (0,) * len(self.group), self.flags)
 
 
 class Kernel(ABC):
@@ -90,6 +92,20 @@ class Kernel(ABC):
     @abstractmethod
     def start(self, space: Space, shift: float = 0.0) -> FloatArray:
         """Where a fit starts: the mean of the prior, with `shift` added to the log length-scales."""
+
+    @abstractmethod
+    def restricted(self, columns: tuple[str, ...]) -> Kernel:
+        """This kernel, with parts that look at all columns looking at these."""
+
+    @property
+    @abstractmethod
+    def label_columns(self) -> tuple[str | int, ...]:
+        """The columns whose cells are labels to it, whether or not they are numbers."""
+
+    @property
+    @abstractmethod
+    def labels_everywhere(self) -> bool:
+        """Are the cells of all columns labels to a part of it?"""
 
     @abstractmethod
     def forward(
@@ -146,6 +162,20 @@ class _Many(Kernel):
     def start(self, space: Space, shift: float = 0.0) -> FloatArray:
         """Start values of the parameters of all parts, one after the other."""
         return np.concatenate([part.start(space, shift) for part in self.parts])
+
+    def restricted(self, columns: tuple[str, ...]) -> Kernel:
+        """Each part so."""
+        return type(self)(tuple(part.restricted(columns) for part in self.parts))
+
+    @property
+    def label_columns(self) -> tuple[str | int, ...]:
+        """Those of all parts."""
+        return tuple(dict.fromkeys(name for part in self.parts for name in part.label_columns))
+
+    @property
+    def labels_everywhere(self) -> bool:
+        """To one of the parts?"""
+        return any(part.labels_everywhere for part in self.parts)
 
     def pieces(self, theta: FloatArray, space: Space) -> list[tuple[Kernel, FloatArray]]:
         """Each part with its own log parameters."""
@@ -323,6 +353,20 @@ class Leaf(Kernel):
         used = chosen(self.columns, space)[2]
         scales = np.exp(theta[1 : 1 + len(used)])
         return {space.names[g]: float(scale) for g, scale in zip(used, scales, strict=True)}
+
+    def restricted(self, columns: tuple[str, ...]) -> Kernel:
+        """Itself, if it names its columns."""
+        return self if self.columns is not None else replace(self, columns=columns)
+
+    @property
+    def label_columns(self) -> tuple[str | int, ...]:
+        """None."""
+        return ()
+
+    @property
+    def labels_everywhere(self) -> bool:
+        """No."""
+        return False
 
     def prior_mean(self, space: Space) -> FloatArray:
         """Variance 1; length-scales sqrt(D), the size of a typical distance between standardised rows."""
