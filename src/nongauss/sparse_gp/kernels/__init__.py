@@ -9,7 +9,8 @@ import ast
 from difflib import get_close_matches
 
 from nongauss.core.errors import InputError
-from nongauss.sparse_gp.kernels.base import PRIOR_SD, FloatArray, Kernel, Leaf, Product, Space, Sum
+from nongauss.sparse_gp.kernels.base import FloatArray, Kernel, Product, Space, Sum
+from nongauss.sparse_gp.kernels.leaf import PRIOR_SD, Leaf
 from nongauss.sparse_gp.kernels.stationary import (
     Matern12,
     Matern32,

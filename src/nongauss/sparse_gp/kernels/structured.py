@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nongauss.core.records import persistable
-from nongauss.sparse_gp.kernels.base import FloatArray, Leaf, Space, chosen
+from nongauss.sparse_gp.kernels.base import FloatArray, Space
+from nongauss.sparse_gp.kernels.leaf import Leaf, chosen
 
 
 @persistable("sparse_gp.kernels.Periodic", "nongauss.sparse_gp.kernels:Periodic")
