@@ -13,6 +13,7 @@ import os
 import signal
 import tempfile
 import time
+import traceback
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -50,12 +51,12 @@ def families() -> dict[str, Family]:
     labels = np.digitize(rate, [0.7, 2.0])
     return {
         "sparse_gp": Family(
-            nongauss.SparseGPRegressor("poisson", n_inducing=40, max_iter=60), X, rng.poisson(rate)
+            nongauss.SparseGPRegressor("poisson", n_inducing=20, max_iter=25), X, rng.poisson(rate)
         ),
         "rank_factor": Family(nongauss.RankFactorClassifier(n_factors=3, max_iter=60), X, labels),
-        "rectangle": Family(nongauss.RectangleMixture(), boxes[:300], None),
-        "harmonium": Family(nongauss.Harmonium(16, max_epochs=150), bits, None),
-        "tggm": Family(nongauss.TGGMRegressor((8,), n_members=2, max_epochs=400), X, rate),
+        "rectangle": Family(nongauss.RectangleMixture(3, n_init=3), boxes[:300], None),
+        "harmonium": Family(nongauss.Harmonium(8, max_epochs=40), bits, None),
+        "tggm": Family(nongauss.TGGMRegressor((8,), n_members=2, max_epochs=60), X, rate),
     }
 
 
@@ -77,8 +78,10 @@ def in_a_child(work: Callable[[], Any]) -> int:
     if child == 0:
         try:
             work()
-        finally:
-            os._exit(0)
+        except BaseException:
+            traceback.print_exc()
+            os._exit(1)
+        os._exit(0)
     return child
 
 

@@ -124,3 +124,4 @@ def test_a_file_of_any_estimator_is_described_with_its_version_and_checksum(name
     for options in ([], ["--json"]):
         outcome = CliRunner().invoke(app, ["describe", str(tmp_path / "unfitted"), *options])
         assert outcome.exit_code == 0, outcome.output
+    assert "not fitted" in CliRunner().invoke(app, ["describe", str(tmp_path / "unfitted")]).stdout

@@ -29,7 +29,6 @@ def state_of_the_process():
     import jax
 
     pools = {pool["filepath"]: pool["num_threads"] for pool in threadpool_info()}
-    settings = {name: getattr(jax.config, name) for name in jax.config.values}
     return {
         "numpy's generator": [str(part) for part in np.random.get_state()],
         "numpy's errors": np.geterr(),
@@ -42,7 +41,7 @@ def state_of_the_process():
         "recursion": sys.getrecursionlimit(),
         "hooks": (sys.excepthook, sys.unraisablehook, threading.excepthook),
         "mask": os.umask(os.umask(0o022)),
-        "JAX": settings,
+        "JAX": (dict(jax.config.values), jax.config.jax_enable_x64),
         "pools": pools,
         "threads": {thread.name for thread in threading.enumerate() if not thread.daemon},
     }
