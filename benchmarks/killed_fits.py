@@ -78,7 +78,7 @@ def in_a_child(work: Callable[[], Any]) -> int:
     if child == 0:
         try:
             work()
-        except BaseException:
+        except BaseException:  # noqa: BLE001 (a child says what it died of)
             traceback.print_exc()
             os._exit(1)
         os._exit(0)
