@@ -111,11 +111,20 @@ def score_cells(margins: tuple[Margin, ...], first: NDArray[np.intp], cells: Flo
     return ScoreCells(low, high, label)
 
 
-def is_probit(margins: tuple[Margin, ...]) -> NDArray[np.bool_]:
-    """Which scores have noise of variance 1, since nothing tells their scale: (P,)."""
-    return np.array(
-        [m.n_values == 2 or m.is_label for m in margins for _ in range(_width(m))], dtype=np.bool_
-    )
+class FreeScale(NamedTuple):
+    """Scores of one column of which only the sign about `origin`, or the largest, is seen: `own` of the P."""
+
+    own: slice
+    origin: float
+
+
+def free_scales(margins: tuple[Margin, ...], first: NDArray[np.intp]) -> list[FreeScale]:
+    """The columns whose scores have no scale of their own: two values, and labels."""
+    return [
+        FreeScale(slice(first[j], first[j + 1]), float(margin.score_edges[1]) if _width(margin) == 1 else 0.0)
+        for j, margin in enumerate(margins)
+        if _width(margin) and (margin.n_values == 2 or margin.is_label)
+    ]
 
 
 def learn_scores(
@@ -133,13 +142,12 @@ def learn_scores(
     most = FEW_FACTORS if is_wide else MOST_FACTORS
     n_burn, every = (FEW_BURN, 1) if is_wide else (N_BURN, EVERY)
     n_factors = max(1, min(n_scores - 1, most, n_rows // ROWS_A_FACTOR))
-    fixed = is_probit(margins)
-    sampler = _Sampler(rng, margins, first, seen, weight, n_factors, fixed, prior)
+    sampler = _Sampler(rng, margins, first, seen, weight, n_factors, prior)
     draws = []
     for number in range(n_burn + N_KEPT * every):
         sampler.sweep()
         if number >= n_burn and (number - n_burn) % every == 0:
-            draws.append((sampler.loadings.astype(np.float32), sampler.noise.astype(np.float32)))
+            draws.append(sampler.identified())
     return ScoreModel(margins, first, *(np.stack(part) for part in zip(*draws, strict=True)))
 
 
@@ -154,27 +162,48 @@ class _Sampler:
         seen: ScoreCells,
         weight: FloatArray,
         n_factors: int,
-        fixed: NDArray[np.bool_],
         prior: ShrinkagePrior,
     ) -> None:
         self.rng, self.margins, self.first, self.seen, self.weight = rng, margins, first, seen, weight
-        self.fixed, self.prior = fixed, prior
+        self.free, self.prior = free_scales(margins, first), prior
         self.known = seen.known.astype(np.float64)
         self.patterns, self.pattern = np.unique(seen.known, axis=0, return_inverse=True)
         self.pattern = self.pattern.ravel()
         self.w = first_scores(margins, first, seen)
         self.loadings, self.noise = _first_loadings(rng, self.w, self.known, weight, n_factors)
-        self.noise[fixed] = 1.0
         self.shrink = first_shrinkage((int(first[-1]), n_factors))
 
     def sweep(self) -> None:
         """Every quantity drawn once given the others."""
         z = self._factors()
         self._loadings(z)
+        for column in self.free:
+            own = column.own
+            total = self.noise[own] + (self.loadings[own, :-1] ** 2).sum(axis=1)
+            self._rescale(column, 1.0 / np.sqrt(total.mean()))
         mean = z @ self.loadings[:, :-1].T + self.loadings[:, -1]
         shape = self.w.shape
         if self.seen.loose.any():
             draw_scores(self.w, mean, np.sqrt(self.noise), self.seen, self.first, self.rng.random(shape))
+
+    def _rescale(self, column: FreeScale, factor: float) -> None:
+        """Move scores without a scale, loadings and noise, `factor` times as far from their origin."""
+        own, origin = column.own, column.origin
+        known = self.known[:, own] > 0
+        self.w[:, own] = np.where(known, origin + factor * (self.w[:, own] - origin), 0.0)
+        self.loadings[own, :-1] *= factor
+        self.loadings[own, -1] = origin + factor * (self.loadings[own, -1] - origin)
+        self.noise[own] *= factor**2
+
+    def identified(self) -> tuple[FloatArray, FloatArray]:
+        """Loadings and noise as they are kept: noise of scores without a scale has variance 1."""
+        loadings, noise = self.loadings.copy(), self.noise.copy()
+        for own, origin in self.free:
+            root = np.sqrt(noise[own])
+            loadings[own, :-1] /= root[:, None]
+            loadings[own, -1] = origin + (loadings[own, -1] - origin) / root
+            noise[own] = 1.0
+        return loadings.astype(np.float32), noise.astype(np.float32)
 
     def _factors(self) -> FloatArray:
         """z given scores: N(V A' (w - mu) / psi, V), V^-1 = I + A' A / psi over the known scores."""
@@ -204,25 +233,31 @@ class _Sampler:
         left = np.where(self.known > 0, self.w - full @ self.loadings.T, 0.0)
         shape = NOISE_SHAPE + 0.5 * weighted.sum(axis=0)
         rate = NOISE_RATE + 0.5 * np.einsum("np,np->p", weighted, left**2)
-        self.noise = np.where(self.fixed, 1.0, rate / np.maximum(self.rng.gamma(shape), 1e-300))
+        for column in self.free:  # one noise for all labels of a column
+            shape[column.own], rate[column.own] = shape[column.own].sum(), rate[column.own].sum()
+        self.noise = rate / np.maximum(self.rng.gamma(shape), 1e-300)
+        for column in self.free:
+            self.noise[column.own] = self.noise[column.own.start]
         self.shrink = drawn_shrinkage(self.rng, self.shrink, self.loadings[:, :-1], self.prior)
 
 
 def precisions(patterns: NDArray[np.bool_], A: FloatArray, noise: FloatArray) -> FloatArray:
     """Precisions I + A' A / psi (G, K, K) of factors, over the scores that each pattern (G, P) knows."""
     K = A.shape[1]
-    square = (A[:, :, None] * A[:, None, :] / noise[:, None, None]).reshape(len(A), -1)
+    square = (A[:, :, None] * A[:, None, :] / noise[:, None, None]).reshape(len(A), K * K)
     found: FloatArray = (patterns.astype(np.float64) @ square).reshape(-1, K, K) + np.eye(K)
     return found
 
 
 def first_scores(margins: tuple[Margin, ...], first: NDArray[np.intp], seen: ScoreCells) -> FloatArray:
-    """Scores (N, P) in the middle of their bounds, by the normal law; of labels 1 and 0; 0 where unknown."""
+    """Scores (N, P) in the middle of their bounds; of labels 1 and 0, standardised; 0 where unknown."""
     low, high = ndtr(np.nan_to_num(seen.low, nan=0.0)), ndtr(np.nan_to_num(seen.high, nan=0.0))
     w = ndtri(np.clip(0.5 * (low + high), 1e-9, 1 - 1e-9))
     for j in range(len(margins)):
         for level in range(first[j + 1] - first[j] if first[j + 1] - first[j] > 1 else 0):
-            w[:, first[j] + level] = np.where(seen.label[:, j] == level, 1.0, 0.0)
+            own = np.where(seen.label[:, j] == level, 1.0, 0.0)
+            share = margins[j].shares()[level]
+            w[:, first[j] + level] = (own - share) / np.sqrt(max(share * (1.0 - share), 1e-3))
     found: FloatArray = np.where(seen.known, w, 0.0)
     return found
 
