@@ -1,6 +1,6 @@
 """The command line `nongauss`.
 
-While it is imported, which takes a second, Ctrl-C ends the process as any other signal does, without traceback.
+While it is imported, which takes a second, Ctrl-C ends the process as other signals do, without a traceback.
 """
 
 import signal
