@@ -32,6 +32,8 @@ N_BURN, N_KEPT, EVERY = 40, 20, 2
 """Sweeps before draws are kept, draws that are kept, and sweeps for each."""
 MANY_SCORES, FEW_FACTORS, FEW_BURN = 200, 12, 20
 """From so many scores on there are fewer factors and sweeps: a fit should take seconds."""
+MOST_OF_EM, ROWS_OF_EM, N_EM, LEAST_VARIANCE = 60, 1000, 15, 1e-3
+"""Most scores of which the start counts what gaps hide, rows that it sees, its rounds, a ridge."""
 LEVEL_PRECISION = 0.01
 """Prior precision of the level mu of a column."""
 
@@ -265,14 +267,51 @@ def first_scores(margins: tuple[Margin, ...], first: NDArray[np.intp], seen: Sco
 def _first_loadings(
     rng: np.random.Generator, w: FloatArray, known: FloatArray, weight: FloatArray, n_factors: int
 ) -> tuple[FloatArray, FloatArray]:
-    """Loadings with levels (P, K + 1) and noise (P,) from the principal components of the scores."""
+    """Loadings with levels (P, K + 1) and noise (P,) with which the sampler begins.
+
+    Of few scores from their covariance C by EM, which counts what gaps hide: with noise psi = 1 / diag(C^-1),
+    what of a score the others do not tell, the loadings are psi^1/2 U (L - 1)^1/2, where U L U' is
+    psi^-1/2 C psi^-1/2 (Lawley and Maxwell 1971). Of many from the principal components, gaps at the mean.
+    """
     mass = np.maximum(weight @ known, 1e-12)
     level = weight @ (known * w) / mass
+    if w.shape[1] <= MOST_OF_EM:
+        level, C = _covariance(w[:ROWS_OF_EM], known[:ROWS_OF_EM] > 0, weight[:ROWS_OF_EM], level)
+        noise = 1.0 / np.diag(np.linalg.inv(C))
+        root = np.sqrt(noise)
+        value, axes = np.linalg.eigh(C / np.outer(root, root))
+        most = np.argsort(value)[::-1][:n_factors]
+        A = root[:, None] * axes[:, most] * np.sqrt(np.maximum(value[most] - 1.0, 1e-6))
+        return np.hstack([A, level[:, None]]), noise
     centred = known * (w - level)
     variance = np.maximum(weight @ centred**2 / mass, 1e-3)
     A = components(rng, centred, weight, n_factors)[1]
     noise = np.clip(variance - (A**2).sum(axis=1), 0.1 * variance, None)
     return np.hstack([A, level[:, None]]), noise
+
+
+def _covariance(
+    w: FloatArray, known: NDArray[np.bool_], weight: FloatArray, level: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Mean (P,) and covariance (P, P) of scores w (N, P) with gaps, by EM for the normal law.
+
+    Given the known scores the lost ones have the covariance Q_mm^-1 and the mean mu_m - Q_mm^-1 Q_mk
+    (w_k - mu_k), Q = C^-1 (Little and Rubin 2002, section 11.2).
+    """
+    P = w.shape[1]
+    C, lost, share = np.eye(P), ~known, weight / weight.sum()
+    for _ in range(N_EM):
+        Q = np.linalg.inv(C)
+        block = Q * lost[:, :, None] * lost[:, None, :]
+        block[:, np.arange(P), np.arange(P)] += known
+        V = np.linalg.inv(block) * lost[:, :, None] * lost[:, None, :]
+        left = np.where(known, w - level, 0.0)
+        left -= np.einsum("npq,nq->np", V, (left @ Q) * lost)
+        moved = share @ left
+        C = (left - moved).T @ (share[:, None] * (left - moved)) + np.tensordot(share, V, 1)
+        C[np.arange(P), np.arange(P)] += LEAST_VARIANCE
+        level = level + moved
+    return level, C
 
 
 def draw_scores(
