@@ -182,7 +182,7 @@ def _moments(
 ) -> tuple[
     Float[np.ndarray, "N L"], Float[np.ndarray, "N L"], Float[np.ndarray, "N L"], Float[np.ndarray, "N L"]
 ]:
-    """Mean, variance, variance given u (k_nn - k_n' K_zz^-1 k_n), and k_nn of latent functions: (N, L) each."""
+    """(N, L) of latent functions: mean, variance, variance given u (k_nn - k_n' K_zz^-1 k_n), k_nn."""
     mean, variance, given, prior = np.zeros((4, len(X), len(posterior.offset)))
     for number, kernel in enumerate(posterior.kernels):
         theta, latents = posterior.thetas[number], posterior._latents_of(number)
