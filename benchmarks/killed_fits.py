@@ -40,23 +40,23 @@ class Family(NamedTuple):
 
 
 def families() -> dict[str, Family]:
-    """One model of each family whose fit takes about a second, that which is compiled last."""
+    """One model of each family whose fit takes some tenths of a second; that which is compiled last."""
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(600, 4)).round(3)
+    X = rng.normal(size=(200, 4)).round(3)
     rate = np.exp(np.sin(2.0 * X[:, 0]))
-    bits = (rng.random((600, 24)) < 0.2 + 0.6 * (rng.random((600, 3)) < 0.3)[:, np.arange(24) % 3]).astype(
+    bits = (rng.random((200, 12)) < 0.2 + 0.6 * (rng.random((200, 3)) < 0.3)[:, np.arange(12) % 3]).astype(
         float
     )
     boxes = X + 3.0 * (rate > 2.0)[:, None]
     labels = np.digitize(rate, [0.7, 2.0])
     return {
         "sparse_gp": Family(
-            nongauss.SparseGPRegressor("poisson", n_inducing=20, max_iter=25), X, rng.poisson(rate)
+            nongauss.SparseGPRegressor("poisson", n_inducing=10, max_iter=25), X, rng.poisson(rate)
         ),
-        "rank_factor": Family(nongauss.RankFactorClassifier(n_factors=3, max_iter=60), X, labels),
-        "rectangle": Family(nongauss.RectangleMixture(3, n_init=3), boxes[:300], None),
-        "harmonium": Family(nongauss.Harmonium(8, max_epochs=40), bits, None),
-        "tggm": Family(nongauss.TGGMRegressor((8,), n_members=2, max_epochs=60), X, rate),
+        "rank_factor": Family(nongauss.RankFactorClassifier(n_factors=2, max_iter=40), X, labels),
+        "rectangle": Family(nongauss.RectangleMixture(2, n_init=2), boxes, None),
+        "harmonium": Family(nongauss.Harmonium(4, max_epochs=30), bits, None),
+        "tggm": Family(nongauss.TGGMRegressor((4,), n_members=2, max_epochs=30), X, rate),
     }
 
 
