@@ -149,8 +149,8 @@ def main() -> None:
         if time.monotonic() < until and sum(fit["kept"] > 0 for fit in own) < WANTED:
             explored(family, own, until)
             print(name, own[-2:], flush=True)
-    write_results("killed_fits", {"fits": found})
-    tell(found)
+            write_results("killed_fits", {"fits": found})
+            tell(found)
 
 
 def tell(found: dict[str, Any]) -> None:
