@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from nongauss.core.errors import InputError, NongaussWarning
@@ -60,7 +61,7 @@ _MOST_STEPS = 1000
 """No fit takes more unrolled steps."""
 
 
-class RankFactors(TableEstimator):
+class RankFactors(TransformerMixin, TableEstimator):  # type: ignore[misc]
     """Base of the two estimators: a subclass says whether there are labels."""
 
     n_factors: Any

@@ -9,7 +9,6 @@ from typing import Annotated, Any, Literal, Self
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import TransformerMixin
 
 from nongauss.core.errors import InputError
 from nongauss.estimator.base import (
@@ -33,7 +32,7 @@ from nongauss.rank_factor.predict import interval
 from nongauss.tables.completion import Donors, donor_columns
 
 
-class RankFactorClassifier(ProbabilityClassifierMixin, TransformerMixin, RankFactors):  # type: ignore[misc]
+class RankFactorClassifier(ProbabilityClassifierMixin, RankFactors):
     r"""Classification on sparse factors that depend only on the order of each column's values.
 
     The factors of `RankFactorAnalysis` with a Bayesian support vector machine on them, exp(-2 [1 - y

@@ -89,7 +89,7 @@ def filled(
     if isinstance(source, pd.DataFrame | InputTable):
         result = frame.copy()
         for place, series in changed.items():
-            result.isetitem(place, series.to_numpy(copy=False) if series.dtype == object else series.array)
+            result.isetitem(place, series.set_axis(result.index))
         return result
     return _as_it_came(source, changed)
 
@@ -121,7 +121,8 @@ def _as_it_came(source: Any, changed: dict[int, pd.Series[Any]]) -> Any:
         if own.dtype.is_integer():
             plain = [None if cell is None else int(cell) for cell in plain]
         columns.append(nw.new_series(name, plain, dtype=own.dtype, backend=frame.implementation))
-    return nw.to_native(frame.with_columns(*columns))
+    result = nw.to_native(frame.with_columns(*columns))
+    return result.cast(source.schema) if frame.implementation.is_pyarrow() else result
 
 
 def _native(
