@@ -28,7 +28,7 @@ for name, model in (("limits told", told), ("taken for the time", naive)):
     median = model.predict_quantiles(grid[:, None], 0.5)
     print(f"{name}: the median is off by {100 * np.mean(np.abs(median / truth - 1)):.0f} %")
     plt.plot(grid, median)
-    plt.text(1.01, median[-1], name, color=plt.gca().lines[-1].get_color(), va="center")
+    plt.text(0.02, median[5] + 0.3, name, color=plt.gca().lines[-1].get_color())
 for rows, marker, label in ((~runs_still, "o", "failed"), (runs_still, "^", "still runs")):
     plt.scatter(load[rows], seen[rows], s=10, marker=marker, color="0.6", linewidth=0, label=label)
 plt.plot(grid, truth, ":", color="0.2", label="true median")

@@ -10,14 +10,14 @@ import numpy as np
 from nongauss import TGGMRegressor
 
 rng = np.random.default_rng(0)
-x = rng.uniform(0, 6, 600)
-y = np.sin(1.5 * x) + (0.05 + 0.12 * x) * rng.standard_normal(600)
+x = rng.uniform(0, 6, 500)
+y = np.sin(1.5 * x) + (0.05 + 0.12 * x) * rng.standard_normal(500)
 
-model = TGGMRegressor(n_members=3, max_epochs=200, random_state=0).fit(x[:400, None], y[:400])
-law = model.predict_distribution(x[400:, None])
+model = TGGMRegressor(n_members=3, max_epochs=300, random_state=0).fit(x[:300, None], y[:300])
+law = model.predict_distribution(x[300:, None])
 low, high = law.interval(0.9).T
-inside = (low <= y[400:]) & (y[400:] <= high)
-for name, rows in (("left third", x[400:] < 2), ("right third", x[400:] > 4)):
+inside = (low <= y[300:]) & (y[300:] <= high)
+for name, rows in (("left third", x[300:] < 2), ("right third", x[300:] > 4)):
     held = f"{100 * inside[rows].mean():.0f} %"
     print(f"{name}: 90 % intervals are {np.mean(high - low, where=rows):.2f} wide and hold {held}")
 

@@ -12,14 +12,14 @@ from nongauss import TGGMRegressor
 
 rng = np.random.default_rng(2)
 flats = pd.DataFrame({"size": rng.uniform(30, 120, 60), "year": rng.uniform(1900, 2020, 60)})
-price = 100 + 80 * np.sqrt(flats["size"] - 25) + 120 * rng.standard_normal(60)
+price = 900 - 900 * np.exp(-flats["size"] / 30) + 120 * rng.standard_normal(60)
 grid = pd.DataFrame({"size": np.linspace(20, 150, 200), "year": 1960.0})
-truth = 100 + 80 * np.sqrt(np.maximum(grid["size"] - 25, 0))
+truth = 900 - 900 * np.exp(-grid["size"] / 30)
 
 plt.scatter(flats["size"], price, s=10, color="0.6", linewidth=0)
 plt.plot(grid["size"], truth, ":", color="0.2")
 for name, rule in (("free", None), ("monotone", {"size": 1})):
-    model = TGGMRegressor((20,), monotone=rule, n_members=1, max_epochs=60, random_state=0)
+    model = TGGMRegressor((20,), monotone=rule, n_members=1, max_epochs=150, random_state=0)
     mean = model.fit(flats, price).predict(grid)
     inside = (grid["size"] > 30) & (grid["size"] < 120)
     error = np.sqrt(np.mean((mean - truth)[inside] ** 2))

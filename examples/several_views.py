@@ -13,7 +13,7 @@ from nongauss import Harmonium
 X, _ = load_digits(return_X_y=True)
 train, test = X[:500], X[1400:]
 views = {"upper": slice(0, 32), "lower": slice(32, 64)}
-model = Harmonium(30, views=views, random_state=0).fit(train)
+model = Harmonium(20, views=views, random_state=0).fit(train)
 told = model.predict_view(test, "lower")
 error = ((told - test[:, 32:]) ** 2).mean(axis=0).sum()
 usual = ((train[:, 32:].mean(axis=0) - test[:, 32:]) ** 2).mean(axis=0).sum()

@@ -1,7 +1,8 @@
 """Topics of counts: which words go together, and how many topics are there?
 
 A table of word counts, sparse or dense, gets features; how many are used follows from the data. Three
-topics are planted here, and a text may have several of them.
+topics are planted here, and a text may have several of them. Counts are relative to the length of a
+text, so a feature may also say what a text is not about: one of these lowers the words of cooking.
 """
 
 import matplotlib.pyplot as plt
