@@ -28,7 +28,6 @@ from nongauss.estimator.known_rows import rows_to_compare
 from nongauss.rank_factor.base import RankFactors
 from nongauss.rank_factor.config import LevelCount
 from nongauss.rank_factor.data import FloatArray
-from nongauss.rank_factor.predict import interval
 from nongauss.tables.completion import Donors, donor_columns
 
 
@@ -207,11 +206,13 @@ class RankFactorClassifier(ProbabilityClassifierMixin, RankFactors):
         return found
 
     def coefficient_intervals(self, coverage: float = 0.9) -> FloatArray:
-        """Credible intervals of the linear machine's coefficients: (C, K, 2); of a mixture: (T, C, K, 2)."""
-        draws = self._with_posterior().draws
-        first = draws[0].beta_covariance
-        sd = None if first is None else np.sqrt(np.einsum("tckk->tck", first))[..., :-1]
-        out = interval(np.array([draw.beta[..., :-1] for draw in draws]), sd, coverage)
+        """Intervals of the linear machine's coefficients: (C, K, 2); of a mixture: (T, C, K, 2).
+
+        They are made as those of `loading_intervals`, and raise as these do.
+        """
+        out = self._intervals(
+            lambda draw: draw.beta[..., :-1], lambda spread: spread.coefficients[..., :-1], coverage
+        )
         return out[0] if len(out) == 1 else out
 
     def coefficients(self, coverage: float = 0.9) -> pd.DataFrame:
