@@ -81,6 +81,7 @@ class Candidate:
     `resume(estimator, former)` lets a fit begin where that of `former`, of other rows, has ended.
     `cost`: seconds for 500 rows, about. `local`: may its residuals have a local law? `is_floor`: is it so
     cheap that it is always there? `arcsinh`: does it see strongly skewed columns through arcsinh?
+    `family`: which family it is of, since laws of one family gain alike from more rows and others may not.
     `alike`: of those that share this word, one model seen through several transforms, the screen keeps the
     best alone. `most_rows`: it is left out of larger tables; `fewest_rows`, `fewest_cells` (rows times
     columns): of smaller ones. `takes_limits`: are `censoring` and `y_upper` for it?
@@ -94,6 +95,7 @@ class Candidate:
     cost: float = 1.0
     quick: Build | None = None
     resume: Callable[[Any, Any], None] | None = None
+    family: str = "sparse_gp"
     alike: str = ""
     local: bool = True
     is_floor: bool = False
@@ -342,6 +344,7 @@ def _register_beside() -> None:
             _none,
             6.0,
             quick=_tggm("TGGMRegressor", max_epochs=QUICK_EPOCHS),
+            family="tggm",
             most_rows=MOST_JUDGED,
             fewest_rows=FEWEST_MEMBERS,
             fewest_cells=FEWEST_CELLS,
@@ -382,7 +385,10 @@ def _register_labels() -> None:
         floor = name == "linear labels"
         more = {"resume": _resume_gp, "is_floor": floor}
         register(Candidate(name, kept, build, _gp_shares, n_parameters, cost, **more))  # type: ignore[arg-type]
-    tggm, sizes = _tggm("TGGMClassifier"), {"most_rows": MOST_JUDGED, "fewest_rows": FEWEST_MEMBERS}
+    tggm, sizes = (
+        _tggm("TGGMClassifier"),
+        {"most_rows": MOST_JUDGED, "fewest_rows": FEWEST_MEMBERS, "family": "tggm"},
+    )
     register(Candidate("tggm labels", frozenset(both), tggm, _tggm_shares, _none, 6.0, **sizes))  # type: ignore[arg-type]
 
 

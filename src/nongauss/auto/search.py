@@ -30,6 +30,10 @@ REACH, SCREEN_KEEPS, SCREEN_KEEPS_OF_LARGE = 0.1, 3, 2
 """Nats a row behind the best, beyond two standard errors, from which a candidate is out of reach; and how
 many are kept at most, also of tables of `LARGE` rows and more."""
 
+REACH_OF_FAMILY = 0.6
+"""Of a table of `LARGE` rows the best candidate of each other family is kept too, if it is so near in the
+screen: a few hundred rows tell the laws of one family apart, but not which family gains most from more."""
+
 STOPPED = "stopped (Ctrl-C)"
 """Why a candidate is out whose fit was under way when the search was stopped."""
 
@@ -175,7 +179,10 @@ class Search:
                 contender.why_out = trial.why_out
             self.done += 1
             self.tell()
-        return _within_reach(rivals, self.trials, small.weight, most)
+        chosen = _within_reach(rivals, self.trials, small.weight, most)
+        if len(self.rows) < LARGE:
+            return chosen
+        return chosen + _of_other_families(chosen, rivals, self.trials, small.weight)
 
     def _adopt(self, chosen: Sequence[Contender], floors: Sequence[Contender]) -> None:
         """Where the search ended before a rival was fitted to all rows: the best of the screen.
@@ -341,6 +348,29 @@ def _within_reach(
         else:
             contender.why_out = f"{behind:.3g} nats a row behind {order[0].name!r} on {len(weight)} rows"
     return kept
+
+
+def _of_other_families(
+    chosen: Sequence[Contender],
+    rivals: Sequence[Contender],
+    trials: dict[str, Contender],
+    weight: FloatArray,
+) -> list[Contender]:
+    """The best rival of each family that no chosen one is of, if the screen has it near enough."""
+    found: list[Contender] = []
+    seen = {_of(contender).family for contender in chosen}
+    means = {
+        name: float(np.average(trial.log_density, weights=weight))
+        for name, trial in trials.items()
+        if trial.log_density is not None
+    }
+    for contender in sorted((c for c in rivals if c.name in means), key=lambda c: -means[c.name]):
+        family = _of(contender).family
+        if family not in seen and means[contender.name] > max(means.values()) - REACH_OF_FAMILY:
+            contender.why_out = ""
+            found.append(contender)
+        seen.add(family)
+    return found
 
 
 def rows_judged(contenders: Sequence[Contender], rows: TrainingRows) -> TrainingRows:

@@ -167,6 +167,8 @@ class NongaussEstimator(BaseEstimator):  # type: ignore[misc]
     verbose: int
     holds_training_rows_: bool = False
     """Whether rows of the training table, as encoded, are part of the model and so of its file."""
+    _not_saved: ClassVar[frozenset[str]] = frozenset()
+    """Attributes of a fit that no file holds."""
     about_: About | None = None
     """What is known of the fit beyond the model, where `nongauss fit` made it; saved with the model."""
 
@@ -268,8 +270,13 @@ class TableEstimator(NongaussEstimator):
         if donors is None:
             return labelled_as(X, say(self._encode(X), *beside))
         new = self._new_rows(X)
-        encoded, missing = self._encoder.as_scaled_with_gaps(new, type(self).__name__)
+        encoded, missing = self._with_gaps(new)
         return labelled_as(X, over_gaps(donors, self._as_rows(encoded), missing, say, beside))
+
+    def _with_gaps(self, new: Any) -> tuple[FloatArray, Any]:
+        """New rows encoded (N, D), and which cells are missing, by the input columns in use (N, B)."""
+        found: tuple[FloatArray, Any] = self._encoder.as_scaled_with_gaps(new, type(self).__name__)
+        return found
 
     def _new_rows(self, X: Any) -> Any:
         """New rows as the encoder takes them. Raises NotFittedError."""

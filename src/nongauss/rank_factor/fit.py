@@ -81,14 +81,19 @@ def fit(
     table: CodedTable, config: RankConfig, recipe: RankRecipe, run: Run
 ) -> tuple[FitResult, FittedFactors]:
     """Fit to coded rows in canonical order."""
-    labels = WeightedLabels(one_against_rest(table.classes, config.n_outputs), table.weight)
-    problem = Problem(table.rows, labels, config, recipe)
-    fitted_by = {"vb": _vb, "gibbs": _gibbs, "predictive": _predictive}[recipe.inference]
+    problem = problem_of(table, config, recipe)
+    fitted_by = {"vb": variational, "gibbs": _gibbs, "predictive": _predictive}[recipe.inference]
     found = fitted_by(problem, run)
     curve = _calibrated(found, problem, run) if config.n_outputs else None
     cells = np.dtype(cell_type(table.rows)).name
     draws = aligned(tuple(found.draws))
     return found.result, FittedFactors(table.coding, config, draws, found.chain, found.watched, curve, cells)
+
+
+def problem_of(table: CodedTable, config: RankConfig, recipe: RankRecipe) -> Problem:
+    """Coded rows and their labels, one against the rest, with what a user chose."""
+    labels = WeightedLabels(one_against_rest(table.classes, config.n_outputs), table.weight)
+    return Problem(table.rows, labels, config, recipe)
 
 
 def cell_type(rows: RankRows) -> Any:
@@ -179,7 +184,7 @@ def drawn(state: RankState) -> PosteriorDraw:
     return PosteriorDraw(A, None, lower, upper, scale.noise, None, beta, None, gate)
 
 
-def _vb(problem: Problem, run: Run) -> FactorOutcome:
+def variational(problem: Problem, run: Run) -> FactorOutcome:
     """Variational Bayes to convergence."""
     rows, labels, config, recipe = problem
     one_sweep, inference = sweep_of(problem), VariationalBayes(cell_type(rows))

@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
-from scipy.special import expit, ndtri
+from scipy.special import expit
 
 from nongauss.core.errors import InputError
 from nongauss.core.records import persistable
@@ -215,15 +215,17 @@ class FittedFactors(NamedTuple):
         return total[: len(cells)] / len(self.draws)
 
 
-def interval(draws: FloatArray, sd: FloatArray | None, coverage: float) -> FloatArray:
-    """Central intervals of S draws (S, ...): (..., 2); of one summary with its standard deviations."""
+def checked_coverage(coverage: float) -> float:
+    """The share of an interval as a float. Raises InputError unless it lies between 0 and 1."""
     if not (isinstance(coverage, numbers.Real) and 0 < coverage < 1):
         raise InputError(f"coverage must lie between 0 and 1, got {coverage!r}; for example 0.9.")
-    tail = 0.5 - 0.5 * float(coverage)
-    if sd is None:
-        return np.moveaxis(np.quantile(draws, [tail, 1.0 - tail], axis=0), 0, -1)
-    half = -ndtri(tail) * sd
-    return np.stack([draws[0] - half, draws[0] + half], axis=-1)
+    return float(coverage)
+
+
+def interval(draws: FloatArray, coverage: float) -> FloatArray:
+    """Central intervals of S draws (S, ...): (..., 2)."""
+    tail = 0.5 - 0.5 * coverage
+    return np.moveaxis(np.quantile(draws, [tail, 1.0 - tail], axis=0), 0, -1)
 
 
 def canonical_order(A: FloatArray) -> tuple[NDArray[np.intp], FloatArray]:

@@ -55,7 +55,8 @@ class Condition(NamedTuple):
         n_numbers = cells.numbers.shape[1]
         if self.column < n_numbers:
             x = cells.numbers[:, self.column]
-            deep = np.minimum(x - self.lower, self.upper - x) / self.unit
+            with np.errstate(over="ignore"):
+                deep = np.minimum(x - self.lower, self.upper - x) / self.unit
             return np.clip(np.where(np.isnan(x), FAR, deep), -FAR, FAR)
         allowed = np.array([level in self.levels for level in self.all_levels] + [True])
         codes = cells.labels.codes[:, self.column - n_numbers]

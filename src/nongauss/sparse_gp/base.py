@@ -16,13 +16,21 @@ from nongauss.optimise.loop import close_checkpoint, open_checkpoint
 from nongauss.sparse_gp.config import GPRecipe
 from nongauss.sparse_gp.data import ReadTarget, ScreenTarget, read_table, with_a_column
 from nongauss.sparse_gp.fit import fit
+from nongauss.sparse_gp.group_effects import (
+    check_label_columns,
+    effects,
+    group_code,
+    names_of,
+    place_of,
+    with_labels,
+)
 from nongauss.sparse_gp.hyper_draws import HyperParameters
 from nongauss.sparse_gp.kernels import FloatArray
 from nongauss.sparse_gp.likelihoods import Likelihood
 from nongauss.sparse_gp.params import most_rows, shares_a_row
 from nongauss.sparse_gp.predict import GPPosterior
 from nongauss.tables.encoder import TableEncoder
-from nongauss.tables.learn import Learned
+from nongauss.tables.learn import Learned, as_source
 from nongauss.tables.screen import KeepColumns, screened
 from nongauss.tables.source import Encode, Source
 
@@ -36,6 +44,7 @@ class SparseGP(TableEstimator):
     _by_class: ClassVar[bool] = False
     """Are targets classes without an order?"""
     checkpoint: str | os.PathLike[str] | None
+    group: str | int | None
     keep_columns: KeepColumns
     random_state: Any
     posteriors_: tuple[GPPosterior, ...]
@@ -89,6 +98,13 @@ class SparseGP(TableEstimator):
         check_parameters(self)
         return GPRecipe.of(self, n_components)
 
+    def _read(self, X: Any, y: Any, weight: Any, recipe: GPRecipe, **beside: Any) -> Source:
+        """The table as a source of parts, in which numbers of label columns are labels. Raises InputError."""
+        name = type(self).__name__
+        source = as_source(X, y, weight, estimator_name=name, **beside)
+        columns = recipe.label_columns
+        return source.map(with_labels, columns, name) if columns else source
+
     def _fit(
         self,
         source: Source,
@@ -104,8 +120,11 @@ class SparseGP(TableEstimator):
         In that order a warning that is an error leaves a whole model.
         """
         encoder = self._screened(learned, source, read)
+        check_label_columns(recipe.kernel, encoder)
+        code = None if recipe.group is None else group_code(encoder, recipe.group)
         most = most_rows(recipe.most_inducing(likelihood))
         table = read_table(source, encoder, read, type(self).__name__, most)
+        table = table._replace(group="" if code is None else str(code.name))
         likelihood = likelihood.adapted(table.rows.y, table.rows.weight, scale)
         told = (self._settings_that_matter(), encoder, likelihood, table.checksum)
         seed, checkpoint = open_checkpoint(self.checkpoint, seed, self.random_state, tuple(table.rows), *told)
@@ -120,6 +139,8 @@ class SparseGP(TableEstimator):
         shared = main.model.space is not table.space and main.model.space == table.space.as_one
         self.lengthscales_ = dict.fromkeys(table.space.names, *scales.values()) if shared else scales
         self.bound_ = main.bound
+        unit = scale if likelihood.mean_is_latent else 1.0
+        self.group_effects_ = None if code is None else effects(*average, code, unit)
         self._hyper = main.spread.at if main.spread else None
         close_checkpoint(checkpoint, result.status)
         return result
@@ -127,7 +148,22 @@ class SparseGP(TableEstimator):
     def _screened(self, learned: Learned, source: Source, read: ReadTarget) -> TableEncoder:
         """How the columns are encoded that are looked at. Warns where others are left out; InputError."""
         encode = Encode(learned.encoder, ScreenTarget(read), type(self).__name__)
-        return screened(learned, source, encode, self.keep_columns, labels=self._by_class).encoder
+        keep = self.keep_columns
+        if self.group is not None and not (isinstance(keep, str) and keep == "all"):
+            group = place_of(learned.encoder, self.group)
+            keep = [*(() if isinstance(keep, str) else keep), names_of(learned.encoder)[group]]
+        return screened(learned, source, encode, keep, labels=self._by_class).encoder
+
+    def _with_gaps(self, new: Any) -> tuple[FloatArray, Any]:
+        """A group that is missing or was not seen is none of those that were: nothing stands in for it."""
+        encoded, missing = super()._with_gaps(new)
+        if self.group is not None:
+            code = group_code(self._encoder, self.group)
+            column = self.posterior_.space.names.index(str(code.name))
+            mine = [at for at, own in enumerate(self.posterior_.space.group) if own == column]
+            encoded[np.ix_(missing[:, column], mine)] = 0.0
+            missing[:, column] = False
+        return encoded, missing
 
     def _became(self) -> dict[str, Any]:
         n_inducing = {"n_inducing": len(self.posteriors_[0].Z)} if self.n_inducing == "auto" else {}

@@ -25,7 +25,7 @@ from nongauss.sparse_gp.data import NumberClasses
 from nongauss.sparse_gp.kernels import FloatArray
 from nongauss.sparse_gp.likelihoods import Bernoulli, Likelihood, Multinomial, Ordinal, VaryingOrdinal
 from nongauss.tables.labels import labels_of
-from nongauss.tables.learn import as_source, learn
+from nongauss.tables.learn import learn
 
 
 class _SparseGPLabels(ProbabilityClassifierMixin, SparseGP):
@@ -38,6 +38,7 @@ class _SparseGPLabels(ProbabilityClassifierMixin, SparseGP):
         self,
         *,
         kernel: KernelLike = "matern52",
+        group: str | int | None = None,
         n_scales: Number = "auto",
         n_inducing: Number = "auto",
         expectation: str = "auto",
@@ -50,6 +51,7 @@ class _SparseGPLabels(ProbabilityClassifierMixin, SparseGP):
         verbose: Verbosity = 0,
     ) -> None:
         self.kernel = kernel
+        self.group = group
         self.n_scales = n_scales
         self.n_inducing = n_inducing
         self.expectation = expectation
@@ -71,13 +73,17 @@ class _SparseGPLabels(ProbabilityClassifierMixin, SparseGP):
         recipe = self._recipe()
         name = type(self).__name__
         seed = self._key_seed(self.random_state)
-        source = as_source(X, y, sample_weight, estimator_name=name)
+        source = self._read(X, y, sample_weight, recipe)
         learned = learn(source, name, partial(labels_of, name, ordered=self._ordered))
         coder = learned.target.coder(name, self._ordered)
         likelihood = self._likelihood(len(coder.classes))
         read = NumberClasses(coder, name)
         result = self._fit(source, learned, read, likelihood, recipe, seed)
         self.classes_ = coder.classes
+        if self.group_effects_ is not None and not self._ordered and len(coder.classes) > 2:
+            functions = dict(zip(self.posterior_.likelihood.latent_names, self.classes_, strict=True))
+            names = {name.strip() or "f": str(label) for name, label in functions.items()}
+            self.group_effects_["function"] = self.group_effects_["function"].replace(names)
         self._record_fit(result)
         return self
 
@@ -110,7 +116,9 @@ class SparseGPClassifier(_SparseGPLabels):
 
     Parameters
     ----------
-    kernel, n_scales, n_inducing, keep_columns, max_iter, tol, callbacks, checkpoint, random_state, verbose
+    kernel, group, n_scales, n_inducing, keep_columns, max_iter, tol
+        See `SparseGPRegressor`.
+    callbacks, checkpoint, random_state, verbose
         See `SparseGPRegressor`. "auto" is 1 scale and 100 inducing inputs.
     expectation : str, default "auto"
         Two classes: "quadrature" (exact to 1e-9, the default), "piecewise" or "piecewise_linear" (20
@@ -121,7 +129,9 @@ class SparseGPClassifier(_SparseGPLabels):
     Attributes
     ----------
     classes_ : ndarray (C,)
-    kept_columns_, lengthscales_, kernel_params_, bound_, posterior_, n_iter_, converged_, stop_reason_ :
+    kept_columns_, group_effects_, lengthscales_, kernel_params_, bound_, posterior_ :
+        See `SparseGPRegressor`.
+    n_iter_, converged_, stop_reason_ :
         See `SparseGPRegressor`.
 
     References
@@ -162,7 +172,9 @@ class SparseGPOrdinalClassifier(_SparseGPLabels):
     spread : {"constant", "varying"}, default "constant"
         "varying": how sure a row is of its level depends on the columns too, by a second latent function,
         the log of the spread.
-    kernel, n_scales, n_inducing, keep_columns, max_iter, tol, callbacks, checkpoint, random_state, verbose
+    kernel, group, n_scales, n_inducing, keep_columns, max_iter, tol
+        See `SparseGPRegressor`.
+    callbacks, checkpoint, random_state, verbose
         See `SparseGPRegressor`. "auto" is 1 scale and 100 inducing inputs.
     expectation : {"auto", "quadrature", "piecewise", "piecewise_linear"}, default "auto"
         Exact to 1e-9 by quadrature, or 20 quadratic or straight pieces that bound log(1 + e^f) from above.
@@ -171,7 +183,9 @@ class SparseGPOrdinalClassifier(_SparseGPLabels):
     ----------
     classes_ : ndarray (C,), in order
     cut_points_ : ndarray (C - 1,), on the scale of f
-    kept_columns_, lengthscales_, kernel_params_, bound_, posterior_, n_iter_, converged_, stop_reason_ :
+    kept_columns_, group_effects_, lengthscales_, kernel_params_, bound_, posterior_ :
+        See `SparseGPRegressor`.
+    n_iter_, converged_, stop_reason_ :
         See `SparseGPRegressor`.
 
     References
@@ -197,6 +211,7 @@ class SparseGPOrdinalClassifier(_SparseGPLabels):
         *,
         spread: Literal["constant", "varying"] = "constant",
         kernel: KernelLike = "matern52",
+        group: str | int | None = None,
         n_scales: Number = "auto",
         n_inducing: Number = "auto",
         expectation: str = "auto",
@@ -210,6 +225,7 @@ class SparseGPOrdinalClassifier(_SparseGPLabels):
     ) -> None:
         super().__init__(
             kernel=kernel,
+            group=group,
             n_scales=n_scales,
             n_inducing=n_inducing,
             expectation=expectation,

@@ -38,6 +38,7 @@ class GPRecipe:
     """How models are fitted; see the parameters of `SparseGPRegressor`. None stands for "auto"."""
 
     kernel: Kernel
+    group: str | int | None = None
     n_scales: int | None = None
     n_inducing: int | None = None
     max_iter: int = 400
@@ -50,6 +51,11 @@ class GPRecipe:
         """The settings of an estimator by their names. Raises InputError for a text that is no kernel."""
         kernel = parse(estimator.kernel) if isinstance(estimator.kernel, str) else estimator.kernel
         return settings_of(cls, estimator, kernel=kernel, n_components=n_components)
+
+    @property
+    def label_columns(self) -> tuple[str | int, ...]:
+        """The columns, by name or number, whose numbers are labels: those of groups and of label kernels."""
+        return (*self.kernel.label_columns, *(() if self.group is None else (self.group,)))
 
     def kernels(self, likelihood: Likelihood, every_row: bool) -> list[Kernel]:
         """The kernel of each model that is fitted. `every_row`: is each row an inducing input?"""
@@ -64,7 +70,7 @@ class GPRecipe:
         """Is a model with one length-scale for all columns averaged too, as rows are few for one a column?"""
         few = n_rows < FEW_ROWS_A_COLUMN * len(space.names)
         plain = isinstance(self.kernel, Stationary) and self.kernel.columns is None
-        return self.n_scales is None and plain and few and len(space.names) > 1
+        return self.n_scales is None and self.group is None and plain and few and len(space.names) > 1
 
     def most_inducing(self, likelihood: Likelihood) -> int:
         """Number of inducing inputs where there are many rows."""

@@ -48,7 +48,7 @@ class GPRows(NamedTuple):
 class GPTable(NamedTuple):
     """A table as a fit takes it: canonical rows, the columns of X, and all rows where these are more.
 
-    `donors`: rows whose cells stand in for missing ones.
+    `donors`: rows whose cells stand in for missing ones. `group`: the column of groups with effects, if any.
     """
 
     rows: GPRows
@@ -56,6 +56,7 @@ class GPTable(NamedTuple):
     everywhere: Source | None
     checksum: int
     donors: Donors | None
+    group: str = ""
 
 
 class ReadTarget(Protocol):
@@ -100,7 +101,9 @@ def space_of(encoder: TableEncoder) -> Space:
     if not used:
         return Space(("nothing",), (0,))
     group = tuple(number for number, code in enumerate(used) for _ in code.encoded_names)
-    return Space(tuple(str(code.name) for code in used), group)
+    ends = np.cumsum([len(code.encoded_names) for code in used])
+    flags = tuple(int(end) - 1 for code, end in zip(used, ends, strict=True) if code.flagged)
+    return Space(tuple(str(code.name) for code in used), group, flags)
 
 
 def with_a_column(encoded: NDArray[Any]) -> NDArray[Any]:

@@ -38,7 +38,7 @@ from nongauss.sparse_gp.left_out import left_out_density
 from nongauss.sparse_gp.likelihoods import REGRESSION, Custom, Likelihood
 from nongauss.sparse_gp.predict import GPAverage
 from nongauss.tables.frame import read_input
-from nongauss.tables.learn import as_source, learn
+from nongauss.tables.learn import learn
 
 LikelihoodLike = Annotated[
     str | Callable[[Any, Any], Any] | Likelihood, StrOptions(set(REGRESSION)), callable, Likelihood
@@ -71,7 +71,13 @@ class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):  
     kernel : str or Kernel, default "matern52"
         Names joined by + and *, with columns in brackets: "matern52 + linear(age)". There are
         squared_exponential, matern12, matern32, matern52, rational_quadratic, periodic, linear, categorical,
-        constant, white.
+        group, constant, white. Columns that categorical and group name are labels, also where they are
+        numbers.
+    group : str or int, default None
+        A column, by name or number, of the groups that rows belong to: schools, patients, shops. Each group
+        then has an effect of its own on f, normal about 0 with a variance that is learned (the random
+        intercept of mixed models); `kernel` looks at the other columns. A group that was not seen, or is
+        missing, has an effect drawn from that law, so predictions for it are wider. At most 255 groups.
     n_scales : "auto" or int, default "auto"
         The latent function is a sum of this many independent functions, all with `kernel`, each with variance
         and length-scales of its own; they start apart, smooth to rough. "auto": with Gaussian noise, unless
@@ -121,6 +127,10 @@ class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):  
     kernel_params_, likelihood_params_ : dict
         All hyper-parameters by name; noise and scales in units of the target, of an average their average.
         Noise counts terms of a sum of kernels that are so rough that they say nothing of any other row.
+    group_effects_ : DataFrame or None
+        With `group`, a row for each group: its effect on f and the standard deviation of that; in units of
+        the target where f is the mean, else of f (a logarithm or a logit). Of several functions, or classes,
+        a row for each ("function").
     bound_ : float
         Lower bound of the log evidence of the (scaled) target, nats.
     posterior_ : Posterior
@@ -167,6 +177,7 @@ class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):  
         likelihood: LikelihoodLike = "gaussian",
         *,
         kernel: KernelLike = "matern52",
+        group: str | int | None = None,
         n_scales: Number = "auto",
         n_inducing: Number = "auto",
         posterior: Literal["gaussian", "mixture"] = "gaussian",
@@ -184,6 +195,7 @@ class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):  
     ) -> None:
         self.likelihood = likelihood
         self.kernel = kernel
+        self.group = group
         self.n_scales = n_scales
         self.n_inducing = n_inducing
         self.posterior = posterior
@@ -241,7 +253,7 @@ class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):  
             "truncation": truncation,
             "truncation_upper": truncation_upper,
         }
-        source = as_source(X, y, sample_weight, estimator_name=name, **beside)
+        source = self._read(X, y, sample_weight, recipe, **beside)
         seen, n_values = seen_through(likelihood, beside)
         learned = learn(source, name, SummariseTarget(likelihood, name))
         scaler = target_scaler(learned.target, likelihood)

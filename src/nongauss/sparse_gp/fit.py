@@ -18,6 +18,7 @@ from nongauss.optimise.lbfgs import PATIENCE, lbfgs
 from nongauss.sparse_gp.buffers import recycled
 from nongauss.sparse_gp.config import GPRecipe
 from nongauss.sparse_gp.data import GPRows, GPTable
+from nongauss.sparse_gp.group_effects import with_group
 from nongauss.sparse_gp.hyper_draws import hyper_parameters, nearby
 from nongauss.sparse_gp.kernels import FloatArray, Kernel, Space
 from nongauss.sparse_gp.left_out import left_out_moments
@@ -70,6 +71,8 @@ def fit(
         )
     n_rows = len(table.rows.y)
     kernels = recipe.kernels(likelihood, recipe.inducing_for(likelihood, n_rows) >= n_rows)
+    if table.group:
+        kernels = [with_group(kernel, table.space, table.group) for kernel in kernels]
     kernels[0].labels(table.space)  # a column that is not there is an error now
     known = learning_rows(table.rows, recipe.most_inducing(likelihood))
     models, psi = models_of(kernels, table.space, likelihood, known)

@@ -104,6 +104,15 @@ class InputTable:
         column = replace(self.column(place), kind="number", note="")
         return replace(self, _decoded={**self._decoded, place: column})
 
+    def as_labels(self, name: str | int) -> InputTable:
+        """This table with a column, by name or number, whose numbers are labels: ids, codes of shops.
+
+        Raises InputError for a column that is not there.
+        """
+        place = self._place(name)
+        column = replace(self.column(place).as_labels(), kind="label", note="")
+        return replace(self, _decoded={**self._decoded, place: column})
+
     def permuted(self, columns: str | int | Sequence[int], order: NDArray[np.intp]) -> InputTable:
         """This table with the cells of a column, or of several together, in another order (N,) of the rows.
 
@@ -153,6 +162,8 @@ class InputTable:
             if column not in self.labels:
                 raise InputError(f"X has no column {column!r}; it has {listed(self.labels)}.")
             return self.labels.index(column)
+        if not -len(self.labels) <= column < len(self.labels):
+            raise InputError(f"X has no column number {column}; it has {len(self.labels)}, from 0 on.")
         return range(len(self.labels))[column]
 
 

@@ -13,7 +13,8 @@ from nongauss.sparse_gp.kernels import (
     SquaredExponential,
     Sum,
 )
-from nongauss.sparse_gp.kernels.base import APART, chosen
+from nongauss.sparse_gp.kernels.base import APART
+from nongauss.sparse_gp.kernels.leaf import chosen
 
 SPACE = Space(("a", "c"), (0, 1, 1))
 

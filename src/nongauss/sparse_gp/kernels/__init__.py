@@ -9,7 +9,8 @@ import ast
 from difflib import get_close_matches
 
 from nongauss.core.errors import InputError
-from nongauss.sparse_gp.kernels.base import PRIOR_SD, FloatArray, Kernel, Leaf, Product, Space, Sum
+from nongauss.sparse_gp.kernels.base import FloatArray, Kernel, Product, Space, Sum
+from nongauss.sparse_gp.kernels.leaf import PRIOR_SD, Leaf
 from nongauss.sparse_gp.kernels.stationary import (
     Matern12,
     Matern32,
@@ -18,7 +19,7 @@ from nongauss.sparse_gp.kernels.stationary import (
     SquaredExponential,
     Stationary,
 )
-from nongauss.sparse_gp.kernels.structured import Categorical, Constant, Linear, Periodic, White
+from nongauss.sparse_gp.kernels.structured import Categorical, Constant, GroupEffect, Linear, Periodic, White
 
 __all__ = [
     "LEAVES",
@@ -26,6 +27,7 @@ __all__ = [
     "Categorical",
     "Constant",
     "FloatArray",
+    "GroupEffect",
     "Kernel",
     "Leaf",
     "Linear",
@@ -44,7 +46,7 @@ __all__ = [
 ]
 
 _STATIONARY = (SquaredExponential, Matern12, Matern32, Matern52, RationalQuadratic)
-_STRUCTURED = (Periodic, Linear, Categorical, Constant, White)
+_STRUCTURED = (Periodic, Linear, Categorical, GroupEffect, Constant, White)
 
 LEAVES: dict[str, type[Leaf]] = {kind.name: kind for kind in (*_STATIONARY, *_STRUCTURED)}
 """Kernels that are no sums or products, by name."""

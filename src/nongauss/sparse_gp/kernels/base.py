@@ -1,4 +1,4 @@
-"""What a kernel is: a covariance function with derivatives written by hand; leaves, their sums and products.
+"""What a kernel is: a covariance function with derivatives written by hand; sums and products.
 
 A kernel is a frozen expression such as `Matern52() + Linear(columns=("age",))`. It holds no numbers: its
 log parameters live in one flat array `theta` that is passed along, so that an optimiser sees one vector.
@@ -8,25 +8,20 @@ and of A.
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections import Counter
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nongauss.core.errors import InputError
 from nongauss.core.records import persistable
 from nongauss.sparse_gp.buffers import empty
 
 FloatArray = NDArray[np.float64]
-
-PRIOR_SD = 1.5
-"""Standard deviation of the log-normal prior of every length-scale and variance: a factor of 20 in 2 sd."""
 
 APART = 1.4
 """Log distance of the length-scales with which equal terms of a sum start: a factor of 4."""
@@ -38,15 +33,17 @@ class Space:
     """The encoded columns: the input columns' names, and for each encoded column the number of its own.
 
     Encoded columns of one input column (the levels of a label, a number and its gaps) share a length-scale.
+    `flags`: the encoded columns that are 1 where a label is missing.
     """
 
     names: tuple[str, ...]
     group: tuple[int, ...]
+    flags: tuple[int, ...] = ()
 
     @property
     def as_one(self) -> Space:
         """These encoded columns as if all came from one, so that they share a length-scale."""
-        return Space(("all columns",), (0,) * len(self.group))
+        return Space(("all columns",), (0,) * len(self.group), self.flags)
 
 
 class Kernel(ABC):
@@ -90,6 +87,20 @@ class Kernel(ABC):
     @abstractmethod
     def start(self, space: Space, shift: float = 0.0) -> FloatArray:
         """Where a fit starts: the mean of the prior, with `shift` added to the log length-scales."""
+
+    @abstractmethod
+    def restricted(self, columns: tuple[str, ...]) -> Kernel:
+        """This kernel, with parts that look at all columns looking at these."""
+
+    @property
+    @abstractmethod
+    def label_columns(self) -> tuple[str | int, ...]:
+        """The columns whose cells are labels to it, whether or not they are numbers."""
+
+    @property
+    @abstractmethod
+    def labels_everywhere(self) -> bool:
+        """Are the cells of all columns labels to a part of it?"""
 
     @abstractmethod
     def forward(
@@ -146,6 +157,20 @@ class _Many(Kernel):
     def start(self, space: Space, shift: float = 0.0) -> FloatArray:
         """Start values of the parameters of all parts, one after the other."""
         return np.concatenate([part.start(space, shift) for part in self.parts])
+
+    def restricted(self, columns: tuple[str, ...]) -> Kernel:
+        """Each part so."""
+        return type(self)(tuple(part.restricted(columns) for part in self.parts))
+
+    @property
+    def label_columns(self) -> tuple[str | int, ...]:
+        """Those of all parts."""
+        return tuple(dict.fromkeys(name for part in self.parts for name in part.label_columns))
+
+    @property
+    def labels_everywhere(self) -> bool:
+        """To one of the parts?"""
+        return any(part.labels_everywhere for part in self.parts)
 
     def pieces(self, theta: FloatArray, space: Space) -> list[tuple[Kernel, FloatArray]]:
         """Each part with its own log parameters."""
@@ -288,95 +313,3 @@ def _others(values: list[FloatArray], i: int) -> FloatArray:
     """The product of all factors but one."""
     out: FloatArray = np.prod(values[:i] + values[i + 1 :], axis=0)
     return out
-
-
-@dataclass(frozen=True)
-class Leaf(Kernel):
-    """A kernel that is no sum or product: a variance, and a length-scale for each column it looks at.
-
-    `columns` are names or positions of input columns, None is all.
-    """
-
-    columns: tuple[str | int, ...] | None = None
-    name: ClassVar[str] = ""
-    extra: ClassVar[tuple[str, ...]] = ()
-
-    def __post_init__(self) -> None:
-        if isinstance(self.columns, str | int):
-            object.__setattr__(self, "columns", (self.columns,))
-        elif self.columns is not None:
-            object.__setattr__(self, "columns", tuple(self.columns))
-
-    @property
-    def n_leaves(self) -> int:
-        """Itself."""
-        return 1
-
-    def labels(self, space: Space) -> tuple[str, ...]:
-        """Variance, length-scales, then what else there is."""
-        _, _, used = chosen(self.columns, space)
-        scales = tuple(f"{self.name} lengthscale {space.names[g]}" for g in used)
-        return (f"{self.name} variance", *scales, *(f"{self.name} {word}" for word in self.extra))
-
-    def lengthscales(self, theta: FloatArray, space: Space) -> dict[str, float]:
-        """Length-scales of the columns that the kernel looks at."""
-        used = chosen(self.columns, space)[2]
-        scales = np.exp(theta[1 : 1 + len(used)])
-        return {space.names[g]: float(scale) for g, scale in zip(used, scales, strict=True)}
-
-    def prior_mean(self, space: Space) -> FloatArray:
-        """Variance 1; length-scales sqrt(D), the size of a typical distance between standardised rows."""
-        _, _, used = chosen(self.columns, space)
-        scales = np.full(len(used), 0.5 * math.log(max(len(used), 1)))
-        return np.concatenate([[0.0], scales, np.zeros(len(self.extra))])
-
-    def prior_sd(self, space: Space, of_variance: float) -> FloatArray:
-        """The variance comes first."""
-        return np.concatenate([[of_variance], np.full(self.size(space) - 1, PRIOR_SD)])
-
-    def start(self, space: Space, shift: float = 0.0) -> FloatArray:
-        """The mean of the prior, length-scales shifted."""
-        theta = self.prior_mean(space)
-        theta[1 : len(theta) - len(self.extra)] += shift
-        return theta
-
-    def variance(self, theta: FloatArray, space: Space) -> float:
-        """The first parameter."""
-        return math.exp(theta[0])
-
-    def diagonal(self, theta: FloatArray, space: Space, B: FloatArray) -> FloatArray:
-        """The variance, at every row."""
-        return np.full(len(B), math.exp(theta[0]))
-
-    def diagonal_backward(
-        self, theta: FloatArray, space: Space, B: FloatArray, cotangent: FloatArray
-    ) -> FloatArray:
-        """Only the variance has a part in it."""
-        out = np.zeros(len(theta))
-        out[0] = math.exp(theta[0]) * cotangent.sum()
-        return out
-
-
-@lru_cache(maxsize=256)
-def chosen(
-    columns: tuple[str | int, ...] | None, space: Space
-) -> tuple[NDArray[np.intp], NDArray[np.intp], tuple[int, ...]]:
-    """The encoded columns of some input columns: their positions, for each its place among the input columns
-    used, and the numbers of those. None is all. Raises InputError for a column that is not there.
-    """
-    wanted = tuple(range(len(space.names))) if columns is None else tuple(_number(c, space) for c in columns)
-    group = np.array(space.group, dtype=np.intp)
-    used = tuple(g for g in wanted if (group == g).any())
-    index = np.flatnonzero(np.isin(group, used))
-    local = np.array([used.index(g) for g in group[index]], dtype=np.intp)
-    return index, local, used
-
-
-def _number(column: str | int, space: Space) -> int:
-    if isinstance(column, str) and column in space.names:
-        return space.names.index(column)
-    if not isinstance(column, str) and -len(space.names) <= column < len(space.names):
-        return int(column) % len(space.names)
-    raise InputError(
-        f"The kernel looks at column {column!r}, which is not there; there are {', '.join(space.names)}."
-    )

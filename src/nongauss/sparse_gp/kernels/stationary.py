@@ -10,7 +10,8 @@ import numpy as np
 
 from nongauss.core.records import persistable
 from nongauss.sparse_gp.buffers import empty, product, times
-from nongauss.sparse_gp.kernels.base import FloatArray, Leaf, Space, chosen
+from nongauss.sparse_gp.kernels.base import FloatArray, Space
+from nongauss.sparse_gp.kernels.leaf import Leaf, chosen
 
 PIECE = 32_000
 """Numbers that a kernel works on at a time: they stay in the processor's cache."""

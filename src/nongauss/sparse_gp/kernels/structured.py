@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nongauss.core.records import persistable
-from nongauss.sparse_gp.kernels.base import FloatArray, Leaf, Space, chosen
+from nongauss.sparse_gp.kernels.base import FloatArray, Space
+from nongauss.sparse_gp.kernels.leaf import Leaf, chosen
 
 
 @persistable("sparse_gp.kernels.Periodic", "nongauss.sparse_gp.kernels:Periodic")
@@ -110,7 +111,7 @@ class Categorical(Leaf):
     """
 
     name = "categorical"
-    extra = ("odds",)
+    extra: ClassVar[tuple[str, ...]] = ("odds",)
 
     def labels(self, space: Space) -> tuple[str, ...]:
         """Variance, and the odds of r."""
@@ -120,6 +121,16 @@ class Categorical(Leaf):
         """It has none."""
         return {}
 
+    @property
+    def label_columns(self) -> tuple[str | int, ...]:
+        """The columns that it names."""
+        return self.columns or ()
+
+    @property
+    def labels_everywhere(self) -> bool:
+        """Where it names none."""
+        return self.columns is None
+
     def prior_mean(self, space: Space) -> FloatArray:
         """Variance 1, r one half."""
         return np.zeros(2)
@@ -128,33 +139,103 @@ class Categorical(Leaf):
         self, theta: FloatArray, space: Space, A: FloatArray, B: FloatArray
     ) -> tuple[FloatArray, Any]:
         """r + (1 - r) times the share of columns that agree, from their 0/1 codes."""
-        index, local, used = chosen(self.columns, space)
-        alone = np.bincount(local, minlength=len(used))[local] == 1  # one 0/1 column says it all: two levels
-        a, b = _full_codes(A[:, index], alone), _full_codes(B[:, index], alone)
-        agree = a @ b.T / len(used)
-        shared = 1.0 / (1.0 + math.exp(-theta[1]))
+        coder = _LabelCodes.of(self.columns, space)
+        a, b = coder.full(A), coder.full(B)
+        agree = a @ b.T / coder.n_used
+        shared = self._shared(theta)
         K = math.exp(theta[0]) * (shared + (1.0 - shared) * agree)
-        return K, (K, agree, shared, b, alone, len(used), A.shape[1])
+        return K, (K, agree, b, coder, A)
 
     def backward(
         self, theta: FloatArray, space: Space, cache: Any, cotangent: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
         """Linear in the codes."""
-        K, agree, shared, b, alone, n_used, n_columns = cache
-        index, _, _ = chosen(self.columns, space)
-        variance = math.exp(theta[0])
+        K, agree, b, coder, A = cache
+        variance, shared = math.exp(theta[0]), self._shared(theta)
         by_odds = variance * shared * (1.0 - shared) * (cotangent.sum() - np.vdot(cotangent, agree))
-        full = variance * (1.0 - shared) / n_used * (cotangent @ b)
-        by_A = np.zeros((len(cotangent), n_columns))
-        size = len(index)
-        by_A[:, index] = full[:, :size]
-        by_A[:, index[alone]] -= full[:, size:]
+        by_A = coder.backward(A, variance * (1.0 - shared) / coder.n_used * (cotangent @ b))
         return np.array([np.vdot(cotangent, K), by_odds]), by_A
 
+    @staticmethod
+    def _shared(theta: FloatArray) -> float:
+        """r, what labels have in common that do not agree."""
+        return 1.0 / (1.0 + math.exp(-theta[1]))
 
-def _full_codes(codes: FloatArray, alone: NDArray[np.bool_]) -> FloatArray:
-    """0/1 codes with the column that a pair of levels leaves out: 1 - x."""
-    return np.concatenate([codes, 1.0 - codes[:, alone]], axis=1)
+
+@persistable("sparse_gp.kernels.GroupEffect")
+class GroupEffect(Categorical):
+    """1 where the labels agree, 0 elsewhere: each group has an effect of its own, N(0, variance).
+
+    The random intercept of mixed models. A group that is missing or was not seen agrees with none, so that
+    its effect is drawn from the prior.
+    """
+
+    name = "group"
+    extra = ()
+
+    def labels(self, space: Space) -> tuple[str, ...]:
+        """Only the variance of the effects."""
+        return (f"{self.name} variance",)
+
+    def prior_mean(self, space: Space) -> FloatArray:
+        """Variance 1."""
+        return np.zeros(1)
+
+    def backward(
+        self, theta: FloatArray, space: Space, cache: Any, cotangent: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """There are no odds."""
+        by_theta, by_A = super().backward(theta, space, cache, cotangent)
+        return by_theta[:1], by_A
+
+    @staticmethod
+    def _shared(theta: FloatArray) -> float:
+        return 0.0
+
+
+class _LabelCodes(NamedTuple):
+    """Where the 0/1 codes of label columns are among the encoded columns.
+
+    `places` (E,) of them; `alone` (E,) whether one code says which of two levels a column has; `flag` (E,)
+    the place of the code that says that the label is missing, -1 without. `n_used`: the number of columns.
+    """
+
+    places: NDArray[np.intp]
+    alone: NDArray[np.bool_]
+    flag: NDArray[np.intp]
+    n_used: int
+
+    @classmethod
+    def of(cls, columns: tuple[str | int, ...] | None, space: Space) -> _LabelCodes:
+        """Those of some columns, None for all."""
+        every, local, used = chosen(columns, space)
+        is_flag = np.isin(every, space.flags)
+        flag_of = {int(own): int(at) for at, own in zip(every[is_flag], local[is_flag], strict=True)}
+        places, local = every[~is_flag], local[~is_flag]
+        has_flag = np.array([int(own) in flag_of for own in local], dtype=np.bool_)
+        alone = (np.bincount(local, minlength=len(used))[local] == 1) & ~has_flag
+        flag = np.array([flag_of.get(int(own), -1) for own in local], dtype=np.intp)
+        return cls(places, alone, flag, len(used))
+
+    def known(self, X: FloatArray) -> FloatArray:
+        """1 for each code whose label is there, 0 where it is missing: (N, E)."""
+        return np.where(self.flag >= 0, 1.0 - X[:, self.flag], 1.0)
+
+    def full(self, X: FloatArray) -> FloatArray:
+        """The codes, 0 where the label is missing, and 1 - x for the level that a pair leaves out."""
+        codes = X[:, self.places]
+        return np.concatenate([codes * self.known(X), 1.0 - codes[:, self.alone]], axis=1)
+
+    def backward(self, X: FloatArray, by_full: FloatArray) -> FloatArray:
+        """The derivative by X (N, D) of what has the derivative `by_full` by the full codes."""
+        size = len(self.places)
+        by_X = np.zeros_like(X)
+        by_X[:, self.places] = by_full[:, :size] * self.known(X)
+        by_X[:, self.places[self.alone]] -= by_full[:, size:]
+        for at in np.unique(self.flag[self.flag >= 0]):
+            mine = self.flag == at
+            by_X[:, at] -= (by_full[:, :size] * X[:, self.places])[:, mine].sum(axis=1)
+        return by_X
 
 
 @persistable("sparse_gp.kernels.Constant", "nongauss.sparse_gp.kernels:Constant")
