@@ -357,7 +357,7 @@ def summary(results: dict[str, Any]) -> list[str]:
 
 
 SCORES = ("crps", "log_loss")
-LEADERS = ("rank_factor", "harmonium", "columns alone", "yardstick", "iterative", "neighbours")
+LEADERS = ("rank_factor", "columns alone", "yardstick", "neighbours")
 
 
 def main() -> None:
