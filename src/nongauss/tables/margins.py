@@ -34,6 +34,9 @@ TIED = 0.02
 _LARGE = 1e307
 """Differences of such numbers may be beyond a double."""
 
+OUTERMOST = 0.25
+"""Part of the share of the last stretch beyond which all numbers have one score."""
+
 MOST_DIGITS = 6
 """Decimals up to which values are taken for rounded."""
 
@@ -104,13 +107,23 @@ class Margin:
         return np.where(after <= 0, 0.0, np.where(after >= len(self.edge), 1.0, inside))
 
     def scores(self, values: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """The interval of scores of each value (N,), NaN where missing: two equal numbers but for ties."""
+        """The interval of scores of each value (N,), NaN where missing: two equal numbers but for ties.
+
+        A number beyond those that were seen is as extreme as one in `OUTERMOST` of the last stretch: nothing
+        tells how much rarer it is.
+        """
         low, high = self.span(values)
-        middle = np.clip(0.5 * (low + high), 1e-9, 1.0 - 1e-9)
+        middle = np.clip(0.5 * (low + high), *self._ends)
         is_tied = high - low >= TIED
         first, last = np.where(is_tied, low, middle), np.where(is_tied, high, middle)
         missing = np.isnan(values)
         return np.where(missing, np.nan, ndtri(first)), np.where(missing, np.nan, ndtri(last))
+
+    @property
+    def _ends(self) -> tuple[float, float]:
+        """The least and the largest share for which a score is given."""
+        first, last = OUTERMOST * self.below[1], 1.0 - OUTERMOST * (1.0 - self.below[-2])
+        return max(float(first), 1e-9), min(float(last), 1.0 - 1e-9)
 
     def log_slope(self, values: FloatArray) -> FloatArray:
         """Log of the density, or of the probability of its own, of values (N,); NaN where missing.
