@@ -93,7 +93,9 @@ class Setting:
 
 def no_verdict(why: str) -> Verdict:
     """The verdict on a model of which nothing is known."""
-    advice = "give a labelled file (--test FILE), or of ten rows and more hold some out (--test-size 0.2)."
+    advice = (
+        "judge it by a labelled file (--test FILE), or of ten rows and more hold some out (--test-size 0.2)."
+    )
     return Verdict(sentences=[f"Nothing is known of its worth: {why}"], advice=[advice])
 
 
@@ -153,11 +155,11 @@ def _said_in_units(differences: Sequence[Difference], model: Scores) -> list[str
     if not own or not isinstance(model, NumberScores):
         return []
     beside = ", ".join(
-        f"{format_figure('crps', abs(item.mean))} ± {item.se:.2g} "
+        f"{abs(item.mean):.2g} ± {item.se:.2g} "
         f"{'below' if item.mean >= 0 else 'above'} that of the {item.baseline}"
         for item in own
     )
-    value = format_figure("crps", float(np.nanmean(model.crps)))  # type: ignore[arg-type]
+    value = f"{float(np.nanmean(model.crps)):.3g}"  # type: ignore[arg-type]
     return [f"In units of the target: mean CRPS {value}, {beside} (less is better)."]
 
 
@@ -359,7 +361,8 @@ def _advice(
         names = " and ".join(f"{item.baseline} ({_nats(item)})" for item in found)
         out.append(f"the columns do say something, which {names} found against the {setting.constant}.")
     if (found or ahead) and setting.other_models:
-        out.append(f"another model: --model {' or '.join(setting.other_models)}, or nongauss compare.")
+        names = " or ".join(setting.other_models)
+        out.append(f"another model, such as {names} (--model; nongauss compare sets them side by side).")
     if ahead:
         out.append(
             f"use {ahead[0].baseline} instead, which predicted these rows better ({_nats(ahead[0])}; "
@@ -377,11 +380,11 @@ def _advice_on_law(model: NumberScores, calibrated: bool | None, setting: Settin
     out = []
     if setting.lowest >= 0 and float((model.lower < 0).mean()) > _MANY_BELOW:
         kind = "positive" if setting.lowest > 0 else "count, or positive with zeros"
-        out.append(f"{setting.target!r} is never below 0 but its intervals are: --kind {kind}.")
+        out.append(f"{setting.target!r} is never below 0 but its intervals are; take it as {kind} (--kind).")
     elif calibrated is False:
-        out.append("another kind of target (--kind) or likelihood (--set likelihood=NAME).")
+        out.append("another kind of target (--kind), or another likelihood (--set likelihood=NAME).")
     if calibrated is False and setting.dependence.groups is None:
-        out.append("if rows belong together or come in time order, say so: --group COLUMN, --split last.")
+        out.append("if rows belong together or come in time order, say so (--group COLUMN, --split last).")
     return out
 
 
