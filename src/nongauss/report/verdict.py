@@ -159,7 +159,7 @@ def _said_in_units(differences: Sequence[Difference], model: Scores) -> list[str
         f"{'below' if item.mean >= 0 else 'above'} that of the {item.baseline}"
         for item in own
     )
-    value = f"{float(np.nanmean(model.crps)):.3g}"  # type: ignore[arg-type]
+    value = format_figure("crps", float(np.nanmean(model.crps)))  # type: ignore[arg-type]
     return [f"In units of the target: mean CRPS {value}, {beside} (less is better)."]
 
 
@@ -362,7 +362,10 @@ def _advice(
         out.append(f"the columns do say something, which {names} found against the {setting.constant}.")
     if (found or ahead) and setting.other_models:
         names = " or ".join(setting.other_models)
-        out.append(f"another model, such as {names} (--model; nongauss compare sets them side by side).")
+        kind = setting.other_models[0]
+        out.append(
+            f"another model, such as {kind} (--model {names}; nongauss compare sets all side by side)."
+        )
     if ahead:
         out.append(
             f"use {ahead[0].baseline} instead, which predicted these rows better ({_nats(ahead[0])}; "
@@ -380,7 +383,9 @@ def _advice_on_law(model: NumberScores, calibrated: bool | None, setting: Settin
     out = []
     if setting.lowest >= 0 and float((model.lower < 0).mean()) > _MANY_BELOW:
         kind = "positive" if setting.lowest > 0 else "count, or positive with zeros"
-        out.append(f"{setting.target!r} is never below 0 but its intervals are; take it as {kind} (--kind).")
+        out.append(
+            f"{setting.target!r} is never below 0 but its intervals are; take it as such (--kind {kind})."
+        )
     elif calibrated is False:
         out.append("another kind of target (--kind), or another likelihood (--set likelihood=NAME).")
     if calibrated is False and setting.dependence.groups is None:
