@@ -19,6 +19,7 @@ def drawn():
     bars = ax.bar([1, 2], [3, 4], color="#0072b2")
     tips(bars.patches[0], ["the first bar <1>"])
     tips_along(ax, [1, 2], [2, 2], ["left", "right"])
+    ax.set_yticks([0.0, 2.0, 4.0], ["0.0001", "-0.0", "1234.5678"])
     finish(ax, "A title", "across", "up")
     key_above(ax)
     return figure
@@ -29,7 +30,7 @@ def test_text_stays_text_and_marks_say_what_they_are(drawn):
     tree = ElementTree.fromstring(svg.replace("xlink:href", "href"))
     assert tree.get("aria-label") == 'what "it" shows'
     texts = {text for element in tree.iter() if element.tag == "text" for text in element.itertext()}
-    assert {"A title", "across", "up", "seen"} <= texts
+    assert {"A title", "across", "up", "seen", "0.0001", "-0.0", "1234.5678"} <= texts
     titles = ["".join(title.itertext()) for title in tree.iter() if title.tag == "title"]
     assert sorted(titles) == sorted(["the first bar <1>", *"abc", "left", "right"])
     parents = {child: parent.tag for parent in tree.iter() for child in parent}
@@ -44,7 +45,7 @@ def test_names_of_two_figures_do_not_clash(drawn):
 
 def test_colours_follow_the_page_and_are_seen_on_both_grounds(drawn):
     svg = svg_of(drawn, "x", 1)
-    assert not re.search(r"#[0-9a-f]{6}", svg)
+    assert not re.search(r"#[0-9a-f]{6}\b", svg)
     colours = colours_of([svg])
     assert {"0072b2", "d55e00", "e4e4e4"} <= set(colours)
     for light, dark in colours.values():

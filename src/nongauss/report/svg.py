@@ -86,9 +86,8 @@ def _for_page(text: str, label: str, tips: dict[str, list[str]]) -> str:
     body = re.sub(r"font-family:[^;\"]*;?\s*", "", body)
     body = re.sub(r"font: (?:bold )?([\d.]+px)[^;\"]*", _type, body)
     body = re.sub(r"<defs>\s*<style[^>]*>[^<]*</style>\s*</defs>", "", body)
-    body = _HEX.sub(lambda found: f"var(--c-{found[0][1:].lower()})", body)
     body = _UNUSED.sub("<g>", body)
-    body = _NUMBER.sub(_rounded, body)
+    body = re.sub(r"<[^>]*>", _tag, body)
     head = re.match(r"<svg[^>]*>", body)
     assert head is not None
     box = re.search(r'viewBox="[^"]*"', head[0])
@@ -97,6 +96,12 @@ def _for_page(text: str, label: str, tips: dict[str, list[str]]) -> str:
     assert width is not None
     named = f'<svg {box[0]} data-width="{float(width[1]):.0f}" role="img" aria-label="{escape(label)}">'
     return named + re.sub(r">\s+<", "><", body[head.end() :]).strip()
+
+
+def _tag(found: re.Match[str]) -> str:
+    """A tag with colours of the page and short lengths; what stands between tags is read, and stays."""
+    tag = _HEX.sub(lambda colour: f"var(--c-{colour[0][1:].lower()})", found[0])
+    return _NUMBER.sub(_rounded, tag)
 
 
 def _rounded(found: re.Match[str]) -> str:

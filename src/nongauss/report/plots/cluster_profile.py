@@ -76,7 +76,7 @@ class ClusterProfileDisplay:
         ax.set_yticks(np.arange(len(self.profile)) + 0.5, [shortened(str(c)) for c in self.profile.index])
         slant_names(ax, list(self.profile.columns), 0.5)
         ax.invert_yaxis()
-        finish(ax, "Mean of each cluster, in standard deviations from all rows", "", "")
+        finish(ax, "Means of clusters, in standard deviations", "", "")
         ax.grid(visible=False)
         self.ax_, self.figure_ = ax, figure_of(ax)
         return self
