@@ -66,6 +66,7 @@ def assert_same(model, other):
         assert_array_equal(model.predict_proba(X), other.predict_proba(X))
 
 
+pytestmark = pytest.mark.filterwarnings("ignore:.*chains:sklearn.exceptions.ConvergenceWarning")
 LONG = {"predictive": pytest.mark.gate, "gibbs_second_chain": pytest.mark.gate}
 
 

@@ -92,7 +92,8 @@ class RankFactorAnalysis(CellImputer, RankFactors):
     draws_, chain_ : tuple and (S,)
         The posterior: one summary, or draws and the chain of each.
     r_hat_, effective_draws_ : arrays
-        Of "gibbs": of the bound, the loadings' square sum and some decision values.
+        Of "gibbs": of the bound, the loadings' square sum, decision values (or scores) of eight rows and up
+        to 60 loadings. Above 1.1, or below 20 draws, `fit` warns and `converged_` is False.
     holds_training_rows_ : bool
         Whether a saved file shows rows: a level of a column holds one row alone.
     encoded_names_, n_iter_, converged_, stop_reason_, trace_
