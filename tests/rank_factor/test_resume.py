@@ -39,6 +39,7 @@ FITS = {  # model, target, the call of the callback that stops it
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.*largest number of iterations"),
     pytest.mark.filterwarnings("ignore:.*Stopped on request"),
+    pytest.mark.filterwarnings("ignore:.*chains:sklearn.exceptions.ConvergenceWarning"),
 ]
 
 
@@ -66,7 +67,6 @@ def assert_same(model, other):
         assert_array_equal(model.predict_proba(X), other.predict_proba(X))
 
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*chains:sklearn.exceptions.ConvergenceWarning")
 LONG = {"predictive": pytest.mark.gate, "gibbs_second_chain": pytest.mark.gate}
 
 

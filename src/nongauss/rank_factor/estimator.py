@@ -62,7 +62,7 @@ class RankFactorAnalysis(CellImputer, RankFactors):
         Levels of a column; a frequent value is a level of its own.
     epsilon : "auto" or float > 0, default "auto"
         Margin, an inverse temperature: it sets how firmly ranks are believed. "auto": 1, and 10 for
-        "pairwise" and "extremes".
+        "pairwise" (not in chains, which would not mix) and "extremes".
     shrinkage : (r, s), default (0.5, 0.5)
         Shapes of the three-parameter-beta prior; (0.5, 0.5) is the horseshoe.
     n_chains, n_draws : int, default 2 and 50
