@@ -319,7 +319,7 @@ def energy(full: pd.DataFrame, gone: np.ndarray, said: Said) -> float:
     for i in np.flatnonzero(lost.sum(axis=1) >= 2):
         own = lost[i]
         z = (draws[:, i][:, own] - true[i, own]) / sd[own]
-        apart = np.linalg.norm(z[:, None] - z[None], axis=2).mean()
+        apart = np.linalg.norm(z[:, None] - z[None], axis=2).sum() / max(len(z) * (len(z) - 1), 1)
         out.append((np.linalg.norm(z, axis=1).mean() - 0.5 * apart) / np.sqrt(own.sum()))
     return float(np.mean(out)) if out else float("nan")
 
@@ -357,7 +357,7 @@ def summary(results: dict[str, Any]) -> list[str]:
 
 
 SCORES = ("crps", "log_loss")
-LEADERS = ("rank_factor", "harmonium", "columns alone", "yardstick", "iterative", "neighbours")
+LEADERS = ("rank_factor", "columns alone", "yardstick", "neighbours")
 
 
 def main() -> None:

@@ -23,10 +23,12 @@ import typer.main
 import nongauss
 from fuzz.tampering import tampered
 from nongauss.cli.app import app
+from nongauss.cli.describe import description_text, model_description
 from nongauss.core.errors import InputError
 from nongauss.core.sealed import read_sealed, write_sealed
 from nongauss.optimise.checkpoint import Checkpoint
 from nongauss.optimise.course import Snapshot, Status
+from nongauss.report.text import to_json
 from nongauss.tables.files import read_table
 from nongauss.tables.learn import as_source, learn
 
@@ -90,10 +92,17 @@ def model_bytes(rng: np.random.Generator, folder: Path) -> str:
 
 
 def model_content(rng: np.random.Generator, folder: Path) -> str:
-    """A model file that was changed on purpose and sealed again is refused, or predicts."""
+    """A model file that was changed on purpose and sealed again is refused, or is described and predicts."""
     name = str(rng.choice(sorted(SMALL)))
     what = tampered(saved_model(name), folder / "model", rng)
-    return _outcome(lambda: _said(nongauss.load(folder / "model"), _rows()), f"{name}: {what}")
+
+    def use() -> np.ndarray:
+        model = nongauss.load(folder / "model")
+        description_text(model, folder / "model")
+        to_json(model_description(model, folder / "model"))
+        return _said(model, _rows())
+
+    return _outcome(use, f"{name}: {what}")
 
 
 def checkpoint_bytes(rng: np.random.Generator, folder: Path) -> str:
@@ -202,7 +211,7 @@ def _outcome(work: Callable[[], Any], what: str) -> str:
         except InputError:
             return "refused"
         except (ValueError, TypeError) as error:
-            if type(error).__module__.startswith(("sklearn", "nongauss")) or _is_of_scikit_learn(error):
+            if type(error).__module__.startswith(("sklearn", "nongauss")) or is_of_scikit_learn(error):
                 return "refused"
             raise Fault(f"{what[:3000]}: {error!r}") from error
         except Exception as error:
@@ -213,7 +222,7 @@ def _outcome(work: Callable[[], Any], what: str) -> str:
     return "warned" if said else "fine"
 
 
-def _is_of_scikit_learn(error: Exception) -> bool:
+def is_of_scikit_learn(error: Exception) -> bool:
     """Is it one of scikit-learn's own sentences?"""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:

@@ -235,6 +235,16 @@ def test_numbers_of_any_size_and_one_value_are_told():
     assert (model.score_samples(one) == 0.0).all()
 
 
+def test_a_number_beyond_all_that_were_seen_is_taken_for_the_largest():
+    rng = np.random.default_rng(0)
+    z = rng.standard_normal(150)
+    X = np.stack([z + 0.5 * rng.standard_normal(150), z + 0.5 * rng.standard_normal(150)], axis=1)
+    model = RankFactorAnalysis(**QUICK).fit(X)
+    near, far = model.impute(np.array([[X[:, 0].max(), np.nan], [1e6, np.nan]]))[:, 1]
+    assert near <= far < near + 0.5
+    assert far < X[:, 1].max()
+
+
 def test_labels_that_follow_from_a_number_are_told_and_tell_it():
     """Scores of labels have no scale; held at one where noise is 1, they move too slowly to follow."""
     rng = np.random.default_rng(0)

@@ -323,9 +323,10 @@ def draw_scores(
     uniform: FloatArray,
 ) -> None:
     """Draw the scores w (N, P) that only bounds tell of, in place, from N(mean, sd^2) within their bounds."""
-    for p in np.flatnonzero(seen.loose.any(axis=0)):
+    loose = np.ascontiguousarray(seen.loose.T)
+    for p in np.flatnonzero(loose.any(axis=1)):
         j = int(np.searchsorted(first, p, side="right")) - 1
-        rows = np.flatnonzero(seen.loose[:, p])
+        rows = np.flatnonzero(loose[p])
         low, high = seen.low[rows, p], seen.high[rows, p]
         if first[j + 1] - first[j] > 1:
             low, high = _label_bounds(

@@ -25,8 +25,8 @@ from nongauss.rank_factor.score_model import (
 )
 from nongauss.tables.margins import LabelCells, Margin, OrderedCells, RowNoise, row_hashes
 
-N_SWEEPS = 12
-"""Rounds over the scores that bounds alone tell of, for each draw of the parameters."""
+N_SWEEPS, FEW_SWEEPS, MANY_SCORES = 12, 6, 200
+"""Rounds over the scores that bounds alone tell of, for each draw of the parameters; fewer where many are."""
 
 ROWS = 2000
 """Rows that are worked on at once."""
@@ -112,8 +112,9 @@ def _factors(model: ScoreModel, seen: ScoreCells, A: FloatArray, psi: FloatArray
     known, loose = seen.known.astype(np.float64), seen.loose
     w = first_scores(model.margins, model.first, seen)
     is_drawn = loose.any(axis=1)
-    for _ in range(N_SWEEPS if is_drawn.any() else 0):
-        some = ScoreCells(*(part[is_drawn] for part in seen))
+    n_sweeps = FEW_SWEEPS if w.shape[1] > MANY_SCORES else N_SWEEPS
+    some = seen.take(np.flatnonzero(is_drawn))
+    for _ in range(n_sweeps if is_drawn.any() else 0):
         own = w[is_drawn]
         mean = _means(own, known[is_drawn], covariance, pattern[is_drawn], loadings, level, psi)
         z = mean + _times(roots, pattern[is_drawn], noise.normal(mean.shape[1])[is_drawn])
