@@ -24,8 +24,8 @@ direction = loadings / np.linalg.norm(loadings, axis=1, keepdims=True)
 alike = direction @ direction.T
 trait = np.repeat([0, 1, 2], 4)
 same = (trait[:, None] == trait) & ~np.eye(12, dtype=bool)
-print(f"alike, questions of one trait: {alike[same].min():.2f} at least")
-print(f"alike, questions of two traits: {np.abs(alike[trait[:, None] != trait]).max():.2f} at most")
+print(f"alike, questions of one trait: {alike[same].min():.1f} at least")
+print(f"alike, questions of two traits: {np.abs(alike[trait[:, None] != trait]).max():.1f} at most")
 
 plt.figure(figsize=(7, 5))
 plt.imshow(alike, cmap="RdBu_r", vmin=-1, vmax=1)

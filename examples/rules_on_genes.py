@@ -22,8 +22,8 @@ table = pd.DataFrame(expression, columns=[f"gene {j}" for j in range(500)])
 
 model = RankFactorClassifier(3, random_state=0).fit(table[:80], ill[:80])
 print(f"right on new patients: {100 * model.score(table[80:], ill[80:]):.0f} %")
-print(model.coefficients().round(2).to_string())
-weights = model.coefficients().iloc[:, 0].abs().to_numpy()
+weights = model.coefficients()["mean"].abs().to_numpy()
+print("weight of each factor:", weights.round(1))
 top = model.top_columns(int(np.argmax(weights)), 15)
 planted = [f"gene {j}" for j in range(15)]
 found = top.index.isin(planted).sum()

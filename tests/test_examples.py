@@ -29,6 +29,7 @@ def test_page_shows_the_code_of_its_example(name: str) -> None:
 
 
 @pytest.mark.gate
+@pytest.mark.filterwarnings("default::nongauss.core.errors.NongaussWarning")
 @pytest.mark.parametrize("name", NAMES)
 def test_example_prints_what_its_page_shows(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
