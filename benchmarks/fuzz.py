@@ -37,6 +37,8 @@ INPUTS = {
     "estimators": 1_000,
 }
 """How many are to be tried: 100,000, by what they cost; 98,000 are files of models, fits and tables."""
+WRITTEN_EVERY = 10.0
+"""Seconds after which the counts are written, for a run that does not come to its end."""
 PIECES = 400
 """A target is left for another after such a part of its inputs."""
 
@@ -75,7 +77,8 @@ def main() -> None:
     former = json.loads(file.read_text())["targets"] if file.exists() and not chosen.anew else {}
     found = {t.__name__: former.get(t.__name__, {"counts": {}, "faults": [], "costly": []}) for t in TARGETS}
     warnings.simplefilter("ignore")
-    until = time.monotonic() + chosen.seconds
+    written = time.monotonic()
+    until = written + chosen.seconds
     for name in SMALL:
         saved_model(name)
     with tempfile.TemporaryDirectory() as folder:
@@ -85,6 +88,9 @@ def main() -> None:
             if shares[target] >= 1.0:
                 break
             explore(target, found[target.__name__], INPUTS[target.__name__] // PIECES, Path(folder))
+            if time.monotonic() > written + WRITTEN_EVERY:
+                written = time.monotonic()
+                write_results("fuzz", {"targets": found})
     write_results("fuzz", {"targets": found})
     tell(found)
     for name, each in found.items():

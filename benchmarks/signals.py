@@ -127,8 +127,8 @@ def main() -> None:
                 took[name] = run(name, Path(place) / name)[1]
             found.append(tried(name, template, took[name], np.random.default_rng(len(found))))
             print(found[-1], flush=True)
-    write_results("signals", {"runs": found})
-    tell(found)
+            write_results("signals", {"runs": found})
+            tell(found)
 
 
 if __name__ == "__main__":
