@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import argparse
 import json
-import resource
+import os
+import shutil
 import sys
 import tempfile
 import time
@@ -25,27 +26,45 @@ from fuzz.targets import SMALL, TARGETS, Fault, saved_model
 SLOW_SECONDS, LARGE_BYTES = 60.0, 500e6
 """No call may take more."""
 
+INPUTS = {
+    "model_bytes": 50_000,
+    "model_content": 4_000,
+    "checkpoint_bytes": 12_000,
+    "checkpoint_content": 9_000,
+    "csv": 3_000,
+    "parquet": 20_000,
+    "command_line": 1_000,
+    "estimators": 1_000,
+}
+"""How many are to be tried: 100,000, by what they cost; 98,000 are files of models, fits and tables."""
+WRITTEN_EVERY = 10.0
+"""Seconds after which the counts are written, for a run that does not come to its end."""
+PIECES = 400
+"""A target is left for another after such a part of its inputs."""
 
-def peak() -> float:
-    """The most memory that this process has had, in bytes."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024.0
+
+def memory(key: str) -> float:
+    """What the system says of this process's memory, in bytes: `VmRSS` now, `VmHWM` the most since reset."""
+    return float(Path("/proc/self/status").read_text().split(f"{key}:")[1].split()[0]) * 1024.0
 
 
-def explore(target: Any, found: dict[str, Any], seconds: float) -> None:
-    """Try one target for so long, from the first seed that was not tried yet."""
-    counts, until = Counter(found["counts"]), time.monotonic() + seconds
-    while time.monotonic() < until:
-        seed, began, before = sum(counts.values()), time.monotonic(), peak()
-        with tempfile.TemporaryDirectory() as folder:
-            try:
-                outcome = target(np.random.default_rng(seed), Path(folder))
-            except Fault as fault:
-                outcome = "fault"
-                found["faults"].append([seed, str(fault)[-300:]])
+def explore(target: Any, found: dict[str, Any], n_inputs: int, folder: Path) -> None:
+    """Try one target so often, from the first seed that was not tried yet."""
+    counts = Counter(found["counts"])
+    for seed in range(sum(counts.values()), sum(counts.values()) + n_inputs):
+        Path("/proc/self/clear_refs").write_text("5")  # the most memory is counted anew
+        began, before = time.monotonic(), memory("VmRSS")
+        try:
+            outcome = target(np.random.default_rng(seed), folder)
+        except Fault as fault:
+            outcome = "fault"
+            found["faults"].append([seed, str(fault)[-300:]])
         counts[outcome] += 1
-        took = time.monotonic() - began
-        if took > SLOW_SECONDS or peak() - before > LARGE_BYTES:
-            found["costly"].append([seed, took, peak() - before])
+        took, more = time.monotonic() - began, memory("VmHWM") - before
+        if took > SLOW_SECONDS or more > LARGE_BYTES:
+            found["costly"].append([seed, took, more])
+        for left in os.scandir(folder):
+            shutil.rmtree(left) if left.is_dir(follow_symlinks=False) else os.unlink(left)
     found["counts"] = dict(counts)
 
 
@@ -58,13 +77,24 @@ def main() -> None:
     former = json.loads(file.read_text())["targets"] if file.exists() and not chosen.anew else {}
     found = {t.__name__: former.get(t.__name__, {"counts": {}, "faults": [], "costly": []}) for t in TARGETS}
     warnings.simplefilter("ignore")
+    written = time.monotonic()
+    until = written + chosen.seconds
     for name in SMALL:
         saved_model(name)
-    for target in TARGETS:
-        explore(target, found[target.__name__], chosen.seconds / len(TARGETS))
-        print(target.__name__, found[target.__name__]["counts"], flush=True)
-        write_results("fuzz", {"targets": found})
-        tell(found)
+    with tempfile.TemporaryDirectory() as folder:
+        while time.monotonic() < until:
+            shares = {t: sum(found[t.__name__]["counts"].values()) / INPUTS[t.__name__] for t in TARGETS}
+            target = min(TARGETS, key=lambda one: shares[one])
+            if shares[target] >= 1.0:
+                break
+            explore(target, found[target.__name__], INPUTS[target.__name__] // PIECES, Path(folder))
+            if time.monotonic() > written + WRITTEN_EVERY:
+                written = time.monotonic()
+                write_results("fuzz", {"targets": found})
+    write_results("fuzz", {"targets": found})
+    tell(found)
+    for name, each in found.items():
+        print(name, each)
 
 
 def tell(found: dict[str, Any]) -> None:

@@ -16,9 +16,10 @@ from rectangle_uci import AIMS, load, ours
 from scipy.special import softmax
 from sklearn.metrics import normalized_mutual_info_score
 
-from nongauss.rectangle import fit, objective, updates
+from nongauss.rectangle import fit, objective, predict, updates
 from nongauss.rectangle.config import STEEPNESS
 
+NOISY = "as it is, eight columns of noise beside"
 Patch = Callable[[], AbstractContextManager[Any]]
 
 
@@ -38,7 +39,7 @@ def mixing_weights() -> AbstractContextManager[Any]:
 
     posterior, log_joint = objective.posterior, objective.log_joint
     stack = ExitStack()
-    for module in (updates, fit):
+    for module in (updates, predict):
         stack.enter_context(patch.object(module, "posterior", lambda G, p: posterior(G, weighted(G, p))))
     stack.enter_context(patch.object(objective, "log_joint", lambda G, p, w: log_joint(G, weighted(G, p), w)))
     return stack
@@ -53,12 +54,21 @@ CHOICES: dict[str, tuple[dict[str, Any], Patch]] = {
     "steep from the start": ({}, steep_from_the_start),
     "mixing weights": ({}, mixing_weights),
     "exact rules, tolerance 0": ({"rule_tolerance": 0.0}, nullcontext),
+    NOISY: ({}, nullcontext),
 }
+
+
+def with_noise(X: pd.DataFrame, seed: int) -> pd.DataFrame:
+    """The columns, and eight of standard normal noise that say nothing."""
+    noise = np.random.default_rng(seed).normal(size=(len(X), 8))
+    beside = pd.DataFrame(noise, index=X.index, columns=[f"noise {i}" for i in range(8)])
+    return pd.concat([X, beside], axis=1)
 
 
 def one_fit(X: pd.DataFrame, y: np.ndarray, choice: str, seed: int) -> dict[str, float]:
     """NMI by the rules and by all columns, conditions a rule, share of the rows inside exactly one."""
     arguments, patched = CHOICES[choice]
+    X = with_noise(X, seed) if choice == NOISY else X
     with patched():
         answer, model = ours(X, len(np.unique(y)), seed, **arguments)
     figures = answer.figures(y, np.nan)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -52,8 +53,11 @@ def prepare(folder: Path) -> None:
     )
 
 
-def run(name: str, folder: Path, after: float | None = None, number: int = 0) -> tuple[int, float]:
-    """The exit code of a command that gets a signal after so many seconds, and how long it took."""
+def run(name: str, folder: Path, after: float | None = None, number: int = 0) -> tuple[int, float, bool]:
+    """The exit code of a command that gets a signal after so many seconds, how long it took, its sentence.
+
+    That is: whether what it said, if anything, is no traceback of ours; Python has its own while it starts.
+    """
     command = [sys.executable, "-m", "nongauss.cli", *COMMANDS[name][0], "--quiet"]
     began = time.monotonic()
     with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
@@ -63,29 +67,26 @@ def run(name: str, folder: Path, after: float | None = None, number: int = 0) ->
             except subprocess.TimeoutExpired:
                 process.send_signal(number)
         _, said = process.communicate()
-    if b"Traceback" in said and after is not None and b"nongauss/cli/conduct" in said:
-        return -999, 0.0
-    return process.returncode, time.monotonic() - began
+    return process.returncode, time.monotonic() - began, not (b"Traceback" in said and b"nongauss" in said)
 
 
-def tried(name: str, seconds: float, rng: np.random.Generator) -> dict[str, Any]:
+def tried(name: str, template: Path, seconds: float, rng: np.random.Generator) -> dict[str, Any]:
     """One command in a new folder with one signal: what was wrong with it, if anything."""
     number = int(rng.choice([int(each) for each in SIGNALS]))
     after = float(rng.uniform(0.0, 1.1)) * seconds
     with tempfile.TemporaryDirectory() as place:
-        folder = Path(place)
-        prepare(folder)
+        folder = Path(place) / "work"
+        shutil.copytree(template, folder)
         before = {path.name for path in folder.iterdir()}
-        code, _ = run(name, folder, after, number)
+        code, _, is_sentence = run(name, folder, after, number)
         left = {path.name for path in folder.iterdir()} - before
         files = set(COMMANDS[name][1])
-        wrong = []
+        wrong = [] if is_sentence else ["a traceback"]
         if left & files not in (set(), files):
             wrong.append("some of the files")
         if code == 0 and not files <= left:
             wrong.append("exit code 0 without the files")
-        if code == -999:
-            wrong.append("a traceback")
+        swept = bool(left - files)
         if left - files and number != signal.SIGKILL:
             wrong.append(f"left behind: {sorted(left - files)}")
         if left - files and number == signal.SIGKILL and files:
@@ -94,7 +95,7 @@ def tried(name: str, seconds: float, rng: np.random.Generator) -> dict[str, Any]
             run(name, folder)
             if {path.name for path in folder.iterdir()} - before != files:
                 wrong.append("left behind after the next run")
-    return {"command": name, "signal": number, "after": after, "code": code, "wrong": wrong}
+    return {"command": name, "signal": number, "after": after, "code": code, "swept": swept, "wrong": wrong}
 
 
 def tell(found: list[dict[str, Any]]) -> None:
@@ -115,16 +116,19 @@ def main() -> None:
     file = RESULTS / "signals.json"
     found = json.loads(file.read_text())["runs"] if file.exists() and not chosen.anew else []
     until, took = time.monotonic() + chosen.seconds, dict[str, float]()
-    while time.monotonic() < until:
-        name = list(COMMANDS)[len(found) % len(COMMANDS)]
-        if name not in took:
-            with tempfile.TemporaryDirectory() as place:
-                prepare(Path(place))
-                took[name] = run(name, Path(place))[1]
-        found.append(tried(name, took[name], np.random.default_rng(len(found))))
-        print(found[-1], flush=True)
-        write_results("signals", {"runs": found})
-        tell(found)
+    with tempfile.TemporaryDirectory() as place:
+        template = Path(place) / "template"
+        template.mkdir()
+        prepare(template)
+        while time.monotonic() < until:
+            name = list(COMMANDS)[len(found) % len(COMMANDS)]
+            if name not in took:
+                shutil.copytree(template, Path(place) / name)
+                took[name] = run(name, Path(place) / name)[1]
+            found.append(tried(name, template, took[name], np.random.default_rng(len(found))))
+            print(found[-1], flush=True)
+            write_results("signals", {"runs": found})
+            tell(found)
 
 
 if __name__ == "__main__":

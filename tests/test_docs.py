@@ -1,32 +1,64 @@
-"""What the documentation shows is run: python blocks of README.md and docs/, doctests of the source."""
+"""What the documentation shows is run and printed: blocks of README.md and docs/, doctests of the source."""
 
 from __future__ import annotations
 
 import doctest
 import importlib
 import re
+import shlex
 from pathlib import Path
 
 import pytest
+from executed import ROOT, pages, run_page, same_but_for_rounding
+from typer.main import get_command
 
-pytestmark = pytest.mark.gate
+from nongauss.cli.app import app
 
-ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "nongauss"
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = pages()
 PAGES_WITH_CODE = [page for page in PAGES if "```python" in page.read_text(encoding="utf-8")]
 WITH_DOCTESTS = [path for path in sorted(SOURCE.rglob("*.py")) if ">>> " in path.read_text(encoding="utf-8")]
-_BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+_SHELL = re.compile(r"^ *```sh\n(.*?)^ *```", re.MULTILINE | re.DOTALL)
 
 
-@pytest.mark.parametrize("page", PAGES_WITH_CODE, ids=lambda p: p.name)
-def test_code_blocks_of_a_page_run_in_order(page, tmp_path, monkeypatch):
+@pytest.mark.gate
+@pytest.mark.parametrize("page", PAGES_WITH_CODE, ids=lambda p: p.relative_to(ROOT).as_posix())
+def test_blocks_of_a_page_run_in_order_and_print_what_it_shows(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    text = page.read_text(encoding="utf-8")
-    namespace = {"__name__": "page"}
-    for block in _BLOCK.finditer(text):
-        line = text[: block.start(1)].count("\n")
-        exec(compile("\n" * line + block.group(1), str(page), "exec"), namespace)
+    for ran in run_page(page.read_text(encoding="utf-8"), str(page)):
+        assert same_but_for_rounding(ran.shown, ran.printed), f"{ran.code}\nprints\n{ran.printed}"
+
+
+@pytest.mark.parametrize(
+    ("shown", "printed", "same"),
+    [
+        ("3 clusters", "3 clusters", True),
+        ("3 clusters", "4 clusters", False),
+        ("error 0.31", "error 0.33", True),
+        ("error 0.31", "error 0.36", False),
+        ("error 0.31", "gain 0.31", False),
+        ("120 epochs", "124 epochs", True),
+        ("", "something", False),
+        ("a\n  1.0 2.0", "a 1.0  2.0", True),
+    ],
+)
+def test_outputs_are_the_same_but_for_rounding(shown, printed, same):
+    assert same_but_for_rounding(shown, printed) is same
+
+
+def commands() -> list[str]:
+    """Every `nongauss` command of the pages, without its comment."""
+    texts = [block for page in PAGES for block in _SHELL.findall(page.read_text(encoding="utf-8"))]
+    lines = [line.split("  #")[0].strip() for text in texts for line in text.split("\n")]
+    return sorted({part for line in lines for part in line.split(" && ") if part.startswith("nongauss ")})
+
+
+@pytest.mark.parametrize("command", commands())
+def test_commands_of_the_pages_have_the_options_that_they_use(command):
+    name, *words = shlex.split(command)[1:]
+    options = {option for each in get_command(app).commands[name].params for option in each.opts}
+    asked = {word.partition("=")[0] for word in words if word.startswith("--")}
+    assert asked <= {*options, "--help"}
 
 
 def _module_name(path: Path) -> str:
@@ -34,6 +66,7 @@ def _module_name(path: Path) -> str:
     return ".".join(part for part in parts if part != "__init__")
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("path", WITH_DOCTESTS, ids=_module_name)
 def test_doctests(path):
     options = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS

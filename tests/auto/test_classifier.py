@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import nongauss
 from nongauss import AutoClassifier
 from nongauss.auto import forest
-from nongauss.auto.candidates import ClassShares
+from nongauss.auto.candidate import ClassShares
 from nongauss.auto.forest_classes import fit_forest_classes
 
 

@@ -16,10 +16,10 @@ from nongauss.auto.base import how_it_ended
 from nongauss.auto.candidates import FEWEST_CELLS, MOST_JUDGED, REGISTRY, candidates_for
 from nongauss.auto.censored import log_prob_between
 from nongauss.auto.clock import FROM_TRIAL, NO_TIME, SearchTime
+from nongauss.auto.contenders import Contender, within_reach
 from nongauss.auto.figures import usable_mean
 from nongauss.auto.inputs import arcsinh_of_skewed
 from nongauss.auto.kinds import target_kind
-from nongauss.auto.search import Contender, _within_reach
 from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.predictive.combined import mixture
 from nongauss.predictive.mixture import standard_normal
@@ -234,7 +234,7 @@ def test_what_is_near_the_best_of_the_screen_is_fitted():
         name: Contender(name, REGISTRY[name], log_density=noise - own + 0.01 * rng.normal(size=60))
         for name, own in behind.items()
     }
-    kept = _within_reach(rivals[::-1], trials, np.ones(60))
+    kept = within_reach(rivals[::-1], trials, np.ones(60))
     assert [c.name for c in kept] == ["gp", "gp laplace", "gp student_t"]
     why = {c.name: c.why_out for c in rivals}
     assert why["gp weibull"].endswith("nats a row behind 'gp' on 60 rows")

@@ -149,7 +149,7 @@ def test_near_kinds_are_candidates():
     alone = [("sparse_gp", "regression"), ("tggm", "regression"), ("sparse_gp", "classification")]
     found = prepare(counts, "y", "sparse_gp").before.candidates
     assert [(choice.model, choice.task) for choice in found] == alone
-    assert "Near: real, label; --kind WORD to overrule." in " ".join(str(before).split())
+    assert "It could also be real or label: --kind WORD overrules this." in " ".join(str(before).split())
 
 
 def test_rows_without_a_target_and_values_of_it_that_stand_for_a_gap_are_said():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -29,6 +30,22 @@ def test_it_is_read_as_any_table():
     assert table.choice.settings["likelihood"] == "negative_binomial"
 
 
+README_ROWS = {
+    "`SparseGPRegressor`, negative binomial": "SparseGPRegressor",
+    "the same with Gaussian noise": GAUSSIAN,
+    "gradient-boosted trees": "gradient-boosted trees",
+    "log-linear regression": "log-linear regression",
+}
+"""The rows of the README's table, and the names of the models in the demo's figures."""
+
+
+def readme_row(name: str) -> list[str]:
+    """The cells of the row of the README's first table that begins with `name`."""
+    text = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    line = next(line for line in text.split("\n") if line.startswith(f"| {name} |"))
+    return line.strip("|").split("|")[1:]
+
+
 @pytest.mark.gate
 def test_the_verdict_says_how_far_ahead_of_a_gaussian(tmp_path):
     result = CliRunner().invoke(app, ["demo", "--out", str(tmp_path), "--json"])
@@ -41,6 +58,12 @@ def test_the_verdict_says_how_far_ahead_of_a_gaussian(tmp_path):
     assert record["held_out"]["SparseGPRegressor"]["coverage_90"] > 0.85
     assert sorted(p.name for p in tmp_path.iterdir()) == ["model.nongauss", "report.html"]
     assert "90 % intervals of both models" in (tmp_path / "report.html").read_text(encoding="utf-8")
+    for row, name in README_ROWS.items():
+        shown = [float(cell.strip(" *%")) for cell in readme_row(row)]
+        found = record["held_out"][name]
+        assert shown == pytest.approx(
+            [found["log_density"], found["crps"], 100 * found["coverage_90"]], rel=0.02, abs=0.01
+        )
     again = CliRunner().invoke(app, ["demo", "--out", str(tmp_path)])
     assert again.exit_code == 2
     assert "--force" in again.stderr

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from pathlib import Path
@@ -12,6 +13,8 @@ import pytest
 from safetensors.numpy import load
 from typer.testing import CliRunner
 
+import nongauss
+from fuzz.targets import SMALL, saved_model
 from nongauss.cli.app import app
 
 OLDER = sorted((Path(__file__).parents[1] / "estimator" / "models_of_0_1").glob("*.nongauss"))
@@ -103,3 +106,22 @@ def test_clusters_know_their_table(visits):
     text = run("describe", visits / "c" / "model.nongauss")
     assert re.search(r"Table +visits.csv, 60 rows\nFitted at +20", text)
     assert "Target" not in text
+
+
+@pytest.mark.gate
+@pytest.mark.parametrize("name", SMALL)
+def test_a_file_of_any_estimator_is_described_with_its_version_and_checksum(name, tmp_path):
+    stated = re.search(rb"[0-9a-f]{64}", saved_model(name).read_bytes())[0]
+    blank = saved_model(name).read_bytes().replace(stated, b"0" * 64)
+    assert hashlib.sha256(blank).hexdigest().encode() == stated
+    said = CliRunner().invoke(app, ["describe", str(saved_model(name))]).stdout
+    assert stated.decode() in said
+    assert f"nongauss {nongauss.__version__}" in said
+    assert name in said
+    found = json.loads(CliRunner().invoke(app, ["describe", str(saved_model(name)), "--json"]).stdout)
+    assert (found["sha256"], found["format_version"]) == (stated.decode(), 3)
+    nongauss.save(getattr(nongauss, name)(), tmp_path / "unfitted")
+    for options in ([], ["--json"]):
+        outcome = CliRunner().invoke(app, ["describe", str(tmp_path / "unfitted"), *options])
+        assert outcome.exit_code == 0, outcome.output
+    assert "not fitted" in CliRunner().invoke(app, ["describe", str(tmp_path / "unfitted")]).stdout

@@ -54,6 +54,55 @@ def test_it_writes_the_table_its_cells_and_its_draws(table, tmp_path):
     assert json.dumps(filled.record(), default=str)
 
 
+@pytest.mark.parametrize("suffix", ["csv.gz", "parquet"])
+def test_cells_that_were_there_stay_to_the_byte_and_new_ones_look_like_them(tmp_path, suffix):
+    rng = np.random.default_rng(0)
+    z = rng.standard_normal(60)
+    days = [pd.Timestamp("2021-01-01") + pd.Timedelta(days=int(50 * x + 200)) for x in z]
+    full = pd.DataFrame(
+        {
+            "age": np.round(40 + 10 * z).astype(int).astype(str),
+            "cost": [f"€ {1000 * np.exp(x):,.2f}" for x in z],
+            "weight": [f"{70 + 9 * x:.1f}" for x in z],
+            "rare": [f"{np.exp(4 * x):.2e}" for x in z],
+            "day": [day.strftime("%d/%m/%Y") for day in days],
+            "flag": np.where(z > 0, "TRUE", "FALSE"),
+            "grade": np.array(["poor", "good", "very good"])[np.digitize(z, [-0.5, 0.5])],
+            "place": np.where(z > 0, "Bonn, West", 'the "Hill"'),
+        }
+    )
+    gaps = full.mask(np.random.default_rng(1).random(full.shape) < 0.15)
+    path, out = tmp_path / "data.csv", tmp_path / f"full.{suffix}"
+    gaps.to_csv(path, index=False)
+    filled = impute_table(path, out, 1, "rank_factor", 0)
+    if suffix == "parquet":
+        assert not pd.read_parquet(out).isna().any().any()
+        return
+    found = pd.read_csv(out, dtype=str, keep_default_na=False)
+    known = gaps.notna()
+    assert (found == full)[known].sum().sum() == known.sum().sum()
+    forms = {
+        "age": r"\d\d",
+        "cost": r"€ (\d,)?\d{1,3}\.\d\d",
+        "weight": r"\d+\.\d",
+        "rare": r"\d\.\d\de[+-]\d\d",
+        "day": r"\d\d/\d\d/202[012]",
+        "flag": "TRUE|FALSE",
+        "grade": "poor|good|very good",
+        "place": 'Bonn, West|the "Hill"',
+    }
+    for table in (found, pd.read_csv(filled.files[2], dtype=str, keep_default_na=False)):
+        for name, form in forms.items():
+            assert table[name].str.fullmatch(form).all(), name
+    cells = pd.read_csv(filled.files[1], dtype=str).set_index("column")
+    assert cells.loc["day", ["value", "lower", "upper"]].stack().str.fullmatch(forms["day"]).all()
+    assert cells.loc["grade", ["value", "lower", "upper"]].stack().isin(["poor", "good", "very good"]).all()
+    said = filled.columns.set_index("column")
+    assert said["before"]["day"].startswith("2021")
+    cost = gaps["cost"].str.replace(r"[€ ,]", "", regex=True).astype(float).mean()
+    assert said["before"]["cost"] == pytest.approx(cost)
+
+
 def test_a_table_without_gaps_is_written_as_it_is(tmp_path):
     path = tmp_path / "whole.csv"
     pd.DataFrame({"a": np.arange(30.0), "b": np.arange(30.0) ** 2}).to_csv(path, index=False)

@@ -100,16 +100,19 @@ def test_an_ordered_category_keeps_its_order_and_the_note_says_it():
     ready = prepare(frame().assign(y=y), "y")
     assert ready.levels.tolist() == ["bad", "poor", "fair", "good"]
     assert ready.y.dtype == y.dtype
-    assert "Order: bad < poor < fair < good. Near: label; --kind WORD to overrule" in ready.notes[0]
+    assert (
+        "Order: bad < poor < fair < good. It could also be label: --kind WORD overrules this"
+        in ready.notes[0]
+    )
 
 
 def test_the_likelihood_is_named_and_can_be_set():
     table = frame().assign(y=np.random.RandomState(0).negative_binomial(2, 0.2, size=60))
     alone = prepare(table, "y", "sparse_gp")
-    assert "with likelihood=negative_binomial (near: " in alone.notes[1]
+    assert "with likelihood=negative_binomial (or " in alone.notes[1]
     ready = prepare(table, "y", settings=["likelihood=poisson"])
     assert ready.choice.settings == {"likelihood": "poisson"}
-    assert "with likelihood=poisson (near: " in ready.notes[1]
+    assert "with likelihood=poisson (or " in ready.notes[1]
 
 
 def test_one_bad_cell_among_numbers_is_named():
@@ -135,7 +138,9 @@ def test_texts_that_all_differ_are_an_id_only_in_many_rows():
 def test_what_evidence_does_not_take_is_fitted_alone_and_the_block_says_why():
     alone = prepare(frame(), "y", settings=["n_inducing=9"])
     assert (alone.choice.model, dict(alone.choice.settings)) == ("sparse_gp", {"n_inducing": 9})
-    assert "alone, since weighing all models takes no n_inducing" in " ".join(str(alone.before).split())
+    assert "a single model because weighing all models takes no n_inducing" in " ".join(
+        str(alone.before).split()
+    )
     budget = prepare(frame(), "y", settings=["time_budget=60"])
     assert budget.choice == Choice("auto", "regression", {"time_budget": 60})
     declared = prepare(frame(), "y", declared=Declared(kind="real"))

@@ -115,3 +115,21 @@ def test_a_job_in_the_background_is_stopped_in_a_compiled_fit(folder):
     assert code == 130
     assert said[-1] == "Error: Stopped by Ctrl-C; no file was written.\n"
     assert not (folder / "out" / "model.nongauss").exists()
+
+
+EARLY = """
+import os, signal, sys
+
+class Now:
+    def find_spec(self, name, path=None, target=None):
+        if name == "nongauss.cli.app":
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Now())
+import nongauss.cli
+"""
+
+
+def test_ctrl_c_before_the_command_is_imported_ends_it_without_a_traceback():
+    ended = subprocess.run([sys.executable, "-c", EARLY], capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (-signal.SIGINT, "")

@@ -71,3 +71,42 @@ def test_a_folder_that_cannot_be_written_changes_nothing(tmp_path):
     with pytest.warns(NongaussWarning, match="give another folder"):
         assert nongauss.cache_compiled(tmp_path / "file" / "inside") is None
     assert dict(jax.config.values) == before
+
+
+FORKED = """
+import multiprocessing, sys, warnings
+import numpy as np
+import nongauss
+
+warnings.simplefilter("ignore")
+rng = np.random.default_rng(0)
+X, y = rng.normal(size=(40, 2)), rng.normal(size=40)
+model = nongauss.TGGMRegressor((3,), n_members=1, max_epochs=2, random_state=0).fit(X, y)
+
+def tried(work, told):
+    try:
+        work()
+    except nongauss.core.errors.InputError as error:
+        told.put(str(error))
+    else:
+        told.put("done")
+
+for work in (lambda: model.predict(X), lambda: model.fit(X, y)):
+    told = multiprocessing.get_context("fork").SimpleQueue()
+    child = multiprocessing.get_context("fork").Process(target=tried, args=(work, told))
+    child.start()
+    child.join(60)
+    if child.is_alive():
+        child.kill()
+        sys.exit("it hangs")
+    print(told.get())
+"""
+
+
+@pytest.mark.gate
+def test_a_process_that_was_forked_after_a_compiled_fit_is_told_instead_of_hanging():
+    said = subprocess.run([sys.executable, "-c", FORKED], capture_output=True, text=True, check=False)
+    assert said.returncode == 0, said.stderr[-500:]
+    lines = said.stdout.splitlines()
+    assert len(lines) == 2
+    assert all("forked from one in which JAX had computed" in line and "spawn" in line for line in lines)

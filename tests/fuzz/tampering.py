@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -44,45 +45,73 @@ NASTY: tuple[Any, ...] = (
 
 
 def content(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Manifest and arrays of a model file."""
+    """Manifest and arrays of a model file, for the caller to change."""
+    text, arrays, _ = _read(path)
+    return json.loads(text), dict(arrays)
+
+
+@functools.cache
+def _read(path: Path) -> tuple[str, dict[str, np.ndarray], list[tuple[Any, ...]]]:
+    """Manifest, arrays and the paths of all pieces of a manifest without checksum."""
     found = read_sealed(path)
-    return json.loads(found.labels["nongauss"]), found.arrays
+    manifest = json.loads(found.labels["nongauss"])
+    del manifest["sha256"]
+    return json.dumps(manifest), found.arrays, list(_places(manifest, ()))
 
 
 def tampered(source: Path, target: Path, rng: np.random.Generator) -> str:
     """Write a file at `target` that differs from `source` in one to three pieces; say in which."""
     manifest, arrays = content(source)
-    manifest.pop("sha256")
+    places = _read(source)[2]
     done = [
-        _change(manifest, arrays, rng) for _ in range(int(rng.integers(1, 4)) if rng.random() < 0.3 else 1)
+        _change(manifest, arrays, places, rng)
+        for _ in range(int(rng.integers(1, 4)) if rng.random() < 0.3 else 1)
     ]
     write_sealed(target, arrays, "nongauss", manifest)
     return "; ".join(done)
 
 
-def _change(manifest: dict[str, Any], arrays: dict[str, np.ndarray], rng: np.random.Generator) -> str:
+def _change(
+    manifest: dict[str, Any],
+    arrays: dict[str, np.ndarray],
+    places: list[tuple[Any, ...]],
+    rng: np.random.Generator,
+) -> str:
+    """Change one array, or one piece of the manifest, and say which."""
     if arrays and rng.random() < 0.35:
         name = str(rng.choice(sorted(arrays)))
         how, arrays[name] = _other_array(arrays, name, rng)
         return f"{name} {how}"
-    places = list(_places(manifest, ()))
     path = places[int(rng.integers(len(places)))]
-    holder = manifest
-    for key in path[:-1]:
-        holder = holder[key]
+    holder, other = _at(manifest, path[:-1]), _at(manifest, places[int(rng.integers(len(places)))])
+    if holder is None or not _has(holder, path[-1]):
+        return f"{path} gone before"
     action = rng.random()
     if action < 0.1:
         del holder[path[-1]]
         return f"{path} gone"
     if action < 0.3:
-        other: Any = manifest
-        for key in places[int(rng.integers(len(places)))]:
-            other = other[key]
         value = copy.deepcopy(other)
     else:
         value = copy.deepcopy(NASTY[int(rng.integers(len(NASTY)))])
     holder[path[-1]] = value
     return f"{path} = {str(value)[:60]}"
+
+
+def _has(holder: Any, key: Any) -> bool:
+    """Is there a piece of this key?"""
+    if isinstance(holder, dict):
+        return key in holder
+    return isinstance(holder, list) and key in range(len(holder))
+
+
+def _at(tree: Any, path: tuple[Any, ...]) -> Any:
+    """The piece at a path, None where an earlier change has taken it."""
+    for key in path:
+        if not _has(tree, key):
+            return None
+        tree = tree[key]
+    return tree
 
 
 def _places(tree: Any, path: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:

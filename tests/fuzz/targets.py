@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import io
+import shutil
 import tempfile
 import warnings
 from collections.abc import Callable
@@ -16,15 +18,17 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from typer.testing import CliRunner
+import typer.main
 
 import nongauss
 from fuzz.tampering import tampered
 from nongauss.cli.app import app
+from nongauss.cli.describe import description_text, model_description
 from nongauss.core.errors import InputError
 from nongauss.core.sealed import read_sealed, write_sealed
 from nongauss.optimise.checkpoint import Checkpoint
 from nongauss.optimise.course import Snapshot, Status
+from nongauss.report.text import to_json
 from nongauss.tables.files import read_table
 from nongauss.tables.learn import as_source, learn
 
@@ -32,14 +36,47 @@ Target = Callable[[np.random.Generator, Path], str]
 SMALL: dict[str, dict[str, Any]] = {
     "SparseGPRegressor": {"n_inducing": 5, "max_iter": 3},
     "SparseGPClassifier": {"n_inducing": 5, "max_iter": 3},
+    "SparseGPOrdinalClassifier": {"n_inducing": 5, "max_iter": 3},
     "RankFactorClassifier": {"n_factors": 2, "max_iter": 3},
     "RankFactorAnalysis": {"n_factors": 2, "max_iter": 3},
     "RectangleMixture": {"n_clusters": 2, "n_init": 1, "max_iter": 5},
     "Harmonium": {"n_components": 3, "max_epochs": 3},
     "HarmoniumClassifier": {"n_components": 3, "max_epochs": 3},
     "TGGMRegressor": {"hidden_layer_sizes": (3,), "max_epochs": 3, "n_members": 1},
+    "TGGMClassifier": {"hidden_layer_sizes": (3,), "max_epochs": 3, "n_members": 1},
+    "AutoRegressor": {"candidates": ("linear",), "calibrate": False},
+    "AutoClassifier": {"candidates": ("linear labels",)},
+    "AutoImputer": {"candidates": ("rank_factor",)},
 }
+SEARCHES = (
+    "AutoRegressor",
+    "AutoClassifier",
+    "AutoImputer",
+    "RectangleMixture",
+    "TGGMClassifier",
+    "TGGMRegressor",
+)
+"""Those whose fit takes some tenths of a second: they are tried more seldom."""
+WITHOUT_TARGET = ("AutoImputer", "Harmonium", "RankFactorAnalysis", "RectangleMixture")
 SIZES = (1e-320, 1e-300, 1e-150, 1e-8, 1.0, 1e8, 2.0**53 + 2, 1e150, 1e200, 1e300)
+
+
+WORDS = [
+    *("fit", "predict", "cluster", "describe", "impute", "score", "compare"),
+    *("t.csv", "m", "loop", ".", "/dev/null", "none.csv", "a,b", "x" * 300),
+    *("--target", "--out", "--json", "--cv", "--set", "--coverage", "--draws", "--force", "--at"),
+    *("a", "x=1", "max_iter=nan", "-1", "0", "", "\x00", "\x1b[2J", "1e999", "é"),
+]
+RIGHT = {
+    "describe m": 0.25,
+    "describe m --json": 0.15,
+    "predict m t.csv --out p.csv": 0.25,
+    "predict m t.csv --coverage 0.9 --out p.csv": 0.15,
+    "score m t.csv --target y": 0.15,
+    "fit t.csv --target y --model sparse_gp --set max_iter=2 --out o": 0.02,
+    "impute t.csv --model rank_factor --out f.csv": 0.03,
+}
+"""Commands that end well, and how often each is tried."""
 
 
 class Fault(AssertionError):
@@ -55,10 +92,17 @@ def model_bytes(rng: np.random.Generator, folder: Path) -> str:
 
 
 def model_content(rng: np.random.Generator, folder: Path) -> str:
-    """A model file that was changed on purpose and sealed again is refused, or predicts."""
+    """A model file that was changed on purpose and sealed again is refused, or is described and predicts."""
     name = str(rng.choice(sorted(SMALL)))
     what = tampered(saved_model(name), folder / "model", rng)
-    return _outcome(lambda: _said(nongauss.load(folder / "model"), _rows()), f"{name}: {what}")
+
+    def use() -> np.ndarray:
+        model = nongauss.load(folder / "model")
+        description_text(model, folder / "model")
+        to_json(model_description(model, folder / "model"))
+        return _said(model, _rows())
+
+    return _outcome(use, f"{name}: {what}")
 
 
 def checkpoint_bytes(rng: np.random.Generator, folder: Path) -> str:
@@ -101,37 +145,47 @@ def csv(rng: np.random.Generator, folder: Path) -> str:
 
 def parquet(rng: np.random.Generator, folder: Path) -> str:
     """A Parquet file with changed bytes."""
-    _frame(rng).to_parquet(folder / "t.parquet")
-    (folder / "t.parquet").write_bytes(_damaged((folder / "t.parquet").read_bytes(), rng))
+    (folder / "t.parquet").write_bytes(_damaged(_parquet(int(rng.integers(16))), rng))
     return _outcome(lambda: read_table(folder / "t.parquet"), "bytes")
 
 
 def command_line(rng: np.random.Generator, folder: Path) -> str:
-    """Any words as a command: an exit code, never a traceback."""
-    (folder / "t.csv").write_text("a,b\n1,2\n")
+    """Any words as a command, or a right one with a word of another: an exit code, never a traceback."""
+    (folder / "t.csv").write_text("a,b,c,y\n" + "".join(f"{i},{i % 3},{i * i},{i}\n" for i in range(12)))
     (folder / "loop").symlink_to(folder / "loop")
-    words = ["fit", "predict", "cluster", "describe", "impute", "score", "compare"]
-    words += ["t.csv", "loop", ".", "/dev/null", "--target", "--out", "--json", "--cv", "--set"]
-    words += ["a", "x=1", "-1", "", "\x00", "--coverage", "1e999"]
-    line = [str(word) for word in rng.choice(words, int(rng.integers(0, 7)))]
-    with contextlib.chdir(folder):
-        outcome = CliRunner().invoke(app, ["describe", *line] if rng.random() < 0.3 else line)
-    if outcome.exception is not None and not isinstance(outcome.exception, SystemExit):
-        raise Fault(f"{line}: {outcome.exception!r}") from outcome.exception
-    return "fine" if outcome.exit_code == 0 else "refused"
+    shutil.copy(saved_model("SparseGPRegressor"), folder / "m")
+    line = [str(word) for word in rng.choice(WORDS, int(rng.integers(0, 7)))]
+    if rng.random() < 0.7:
+        line = str(rng.choice(list(RIGHT), p=list(RIGHT.values()))).split()
+        for _ in range(int(rng.integers(0, 3))):
+            line[int(rng.integers(len(line)))] = str(rng.choice(WORDS))
+    said = io.StringIO()
+    with contextlib.chdir(folder), contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+        try:
+            _command().main(line, prog_name="nongauss")
+        except SystemExit as end:
+            if end.code not in (None, 0, 1, 2):
+                raise Fault(f"{line}: exit code {end.code}") from end
+            return "fine" if not end.code else "refused"
+        except Exception as error:
+            raise Fault(f"{line}: {error!r}") from error
+    return "fine"
 
 
 def estimators(rng: np.random.Generator, folder: Path) -> str:
     """A small table of strange numbers, at the fit and at the prediction."""
-    name = str(rng.choice(sorted(SMALL)))
+    weights = [1.0 if name in SEARCHES else 8.0 for name in sorted(SMALL)]
+    name = str(rng.choice(sorted(SMALL), p=np.divide(weights, sum(weights))))
     X, new = _cells(rng), _cells(rng)
     y = (np.arange(len(X)) % 2) if name.endswith("Classifier") else _column(rng, len(X))
     weight = np.exp(rng.uniform(-690, 690, len(X))) if rng.random() < 0.3 else None
+    if name == "AutoImputer":
+        weight = None  # it takes none
     model = getattr(nongauss, name)(**SMALL[name], random_state=0)
-    supervised = () if name in ("RectangleMixture", "Harmonium", "RankFactorAnalysis") else (y,)
 
     def fit() -> Any:
-        fitted = model.fit(X, *supervised, **({} if weight is None else {"sample_weight": weight}))
+        given = () if name in WITHOUT_TARGET else (y,)
+        fitted = model.fit(X, *given, **({} if weight is None else {"sample_weight": weight}))
         return _said(fitted, new)
 
     return _outcome(fit, f"{name} {X.tolist()} {y.tolist()} {weight} {new.tolist()}")
@@ -157,7 +211,7 @@ def _outcome(work: Callable[[], Any], what: str) -> str:
         except InputError:
             return "refused"
         except (ValueError, TypeError) as error:
-            if type(error).__module__.startswith(("sklearn", "nongauss")) or _is_of_scikit_learn(error):
+            if type(error).__module__.startswith(("sklearn", "nongauss")) or is_of_scikit_learn(error):
                 return "refused"
             raise Fault(f"{what[:3000]}: {error!r}") from error
         except Exception as error:
@@ -168,7 +222,7 @@ def _outcome(work: Callable[[], Any], what: str) -> str:
     return "warned" if said else "fine"
 
 
-def _is_of_scikit_learn(error: Exception) -> bool:
+def is_of_scikit_learn(error: Exception) -> bool:
     """Is it one of scikit-learn's own sentences?"""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
@@ -216,7 +270,8 @@ def saved_model(name: str) -> Path:
     y = (X[:, 0] > 0).astype(int) if name.endswith("Classifier") else X[:, 0]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        nongauss.save(getattr(nongauss, name)(**SMALL[name], random_state=0).fit(X, y), _folder() / name)
+        model = getattr(nongauss, name)(**SMALL[name], random_state=0)
+        nongauss.save(model.fit(X, *(() if name in WITHOUT_TARGET else (y,))), _folder() / name)
     return _folder() / name
 
 
@@ -247,5 +302,17 @@ def _cells(rng: np.random.Generator) -> np.ndarray:
     return X
 
 
-def _frame(rng: np.random.Generator) -> pd.DataFrame:
-    return pd.DataFrame(rng.normal(size=(5, 2)), columns=["a", "b"]).assign(c=["x", "y", None, "=1", "\x1b"])
+@functools.cache
+def _parquet(number: int) -> bytes:
+    """The bytes of a Parquet file with columns of several types."""
+    rng = np.random.default_rng(number)
+    frame = pd.DataFrame(rng.normal(size=(5, 2)), columns=["a", "b"]).assign(
+        c=["x", "y", None, "=1", "\x1b"], d=pd.Categorical(list("uvuvu")), e=pd.date_range("2020", periods=5)
+    )
+    return frame.to_parquet(compression=("snappy", None)[number % 2])
+
+
+@functools.cache
+def _command() -> Any:
+    """The command line, made once."""
+    return typer.main.get_command(app)

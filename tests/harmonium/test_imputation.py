@@ -101,3 +101,12 @@ def test_a_saved_model_fills_as_before_and_a_sparse_one_says_why_not(fitted, tmp
     sparse = Harmonium(2, max_epochs=2, random_state=0).fit(sp.csr_matrix(np.eye(12)))
     with pytest.raises(InputError, match="sparse table"):
         sparse.impute(np.full((1, 12), np.nan))
+
+
+def test_a_column_by_itself_is_told_by_what_it_holds():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"a": np.where(rng.random(60) < 0.2, np.nan, rng.standard_normal(60))})
+    model = Harmonium(random_state=0, max_epochs=2).fit(X)
+    law = model.impute_distribution(X)["a"]
+    assert law.quantile(0.5) == pytest.approx(np.full(len(law), X["a"].median()), abs=0.25)
+    assert law.std == pytest.approx(np.full(len(law), X["a"].std()), rel=0.15)

@@ -11,13 +11,13 @@ from scipy.stats import ks_2samp, multivariate_normal, spearmanr
 from sklearn.datasets import load_iris
 
 from nongauss import RectangleMixture, load, save
-from nongauss.core.errors import InputError
+from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.rectangle.box_search import MOST_CONDITIONS, Grid, HardBox, further_box, search_boxes
 from nongauss.rectangle.choose_k import without_clusters
 from nongauss.rectangle.data import RawCells
 from nongauss.rectangle.objective import log_density
 from nongauss.rectangle.pieces import find_pieces, valley_groups, valleys
-from nongauss.rectangle.rules import Condition, Rules
+from nongauss.rectangle.rules import Condition, Rules, bound_between
 from nongauss.rectangle.updates import update_structure
 from nongauss.rectangle.words import row_sentences
 from nongauss.tables.column_code import ColumnCode
@@ -194,6 +194,44 @@ def test_a_table_without_clusters_keeps_marginals_and_correlations():
         assert_allclose(null.rows.X[:, d], task.views.rule.scaled(null.cells.numbers)[:, d])
     assert_array_equal(null.rows.X, null.rows.Y)
     assert spearmanr(null.cells.numbers[:, 0], null.cells.numbers[:, 1])[0] == pytest.approx(0.78, abs=0.07)
+
+
+def test_a_table_of_given_clusters_keeps_each_and_no_more():
+    """Two groups far apart, one of which is two: the null table has the two, and in each one copula."""
+    rng = np.random.default_rng(0)
+    group = np.repeat([0, 1], 200)
+    humps = np.where(np.arange(400) % 2, 1.0, -1.0) * (group == 1)
+    X = np.column_stack([20.0 * group + rng.normal(size=400), rng.normal(scale=0.1, size=400) + humps])
+    X = np.column_stack([X, X[:, 1] + rng.normal(scale=0.02, size=400), humps * X[:, 0]])
+    task = task_of(X)
+    of_row = (task.cells.numbers[:, 0] > 10).astype(int)
+    null = without_clusters(task, 0, of_row).cells.numbers
+    for g in (0, 1):
+        own = X[group == g]
+        assert (of_row == g).sum() == 200
+        for d in range(4):
+            assert set(null[of_row == g, d]) <= set(own[:, d])
+        assert spearmanr(null[of_row == g, 1], null[of_row == g, 2])[0] > 0.9
+    hump = null[of_row == 1]
+    assert len(set(zip(hump[:, 1] > 0, hump[:, 3] > 0, strict=True))) > 2  # the humps are no longer one thing
+
+
+def test_rules_of_very_few_rows_have_a_stability():
+    X = pd.DataFrame({"a": [1.0, 5.0], "b": [2.0, 3.0]})
+    model = RectangleMixture(2, n_init=1, max_iter=5, tol=1.0, random_state=0).fit(X)
+    assert ((model.rule_stability(X, 2) > 0) & (model.rule_stability(X, 2) <= 1)).all()
+
+
+def test_a_bound_between_the_greatest_numbers_is_finite():
+    assert bound_between(-1.7e308, 1.7e308, False, None) == 0.0
+    assert bound_between(-1.7e308, 1.7e308, False, "auto") == 0.0
+
+
+def test_a_value_that_hides_all_others_is_named():
+    X, _ = blobs(60, 2)
+    X[7, 1] = 1e9
+    with pytest.warns(NongaussWarning, match=r"'x1' is so far .* scaling='rank'"):
+        RectangleMixture(2, n_init=1, max_iter=5, tol=1.0, random_state=0).fit(X)
 
 
 def test_stability_is_refused_where_rules_are_soft(paper):

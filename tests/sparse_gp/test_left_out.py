@@ -55,6 +55,19 @@ def test_with_counts_it_is_q_without_the_row_s_site():
         assert_allclose(variance[0, n, 0], expected, rtol=5e-3)
 
 
+def test_without_a_row_no_more_is_open_than_in_the_prior():
+    """Also where q(u) is not at the fixed point of its sites, so that a site is more than q says."""
+    data, own = rows(16), model(Poisson())
+    data = data._replace(y=np.random.default_rng(0).poisson(2.0, 16).astype(float))
+    at = params(own, [], data.X[:6])
+    posterior = posterior_at(HyperObjective(own, data, at, False, False), at)
+    astray = posterior._replace(offset=posterior.offset + 6.0)
+    mean, variance = left_out_moments(astray, data.X, data.y, data.weight, data.shift, False)
+    prior = own.kernels[0].diagonal(at.thetas[0], own.space, data.X)
+    assert (variance[0, :, 0] <= prior * (1 + 1e-9)).all()
+    assert np.abs(mean).max() < 1e5
+
+
 def test_it_foretells_what_new_rows_get():
     rng = np.random.default_rng(1)
     X = rng.uniform(-2, 2, size=(240, 2))

@@ -17,12 +17,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from nongauss.auto.candidates import REGISTRY
 from nongauss.auto.clock import NO_TIME, SearchTime
+from nongauss.auto.contenders import Contender, TrainingRows, mean_and_error
 from nongauss.auto.forest_classes import ForestClasses
 from nongauss.auto.inputs import Arcsinh
 from nongauss.auto.kept import KeptSearch
 from nongauss.auto.local_law import LocalLaw
 from nongauss.auto.parts import all_cells
-from nongauss.auto.search import Contender, Judge, Search, TrainingRows, mean_and_error
+from nongauss.auto.search import Judge, Search
 from nongauss.core.records import persistable
 from nongauss.estimator.base import CheckpointPath, NongaussEstimator, TableEstimator
 from nongauss.estimator.told import Leaderboard

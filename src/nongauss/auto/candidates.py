@@ -6,13 +6,13 @@ probabilities, so that those which are compared and mixed can be.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from nongauss.auto.candidate import Build, Candidate, ClassShares
 from nongauss.core.errors import InputError
 from nongauss.predictive.distribution import FloatArray
 from nongauss.sparse_gp.left_out import left_out_law, left_out_probabilities, n_parameters
@@ -33,9 +33,6 @@ DENSITIES = (REAL, POSITIVE, UNIT)
 MOST_JUDGED = 12_000
 """Rows by which fits are judged: more would tell the same. What is known only of all rows together, as which
 member left out which row, is not asked of larger tables."""
-
-Build = Callable[[int, int], Any]
-"""How an estimator is made, from a seed and the number of rows that it is to be fitted to."""
 
 QUICK: dict[str, Any] = {"n_scales": 1, "max_iter": 25}
 """Of a Gaussian process in the screen: enough iterations to tell laws that suit the target from those that do
@@ -68,67 +65,6 @@ FEWEST_CELLS = 10_000
 """Rows times columns from which a truncated-Gaussian model of numbers is tried: on smaller tables Gaussian
 processes were ahead of it on every set, and its compilation would cost more than all of them."""
 
-
-@dataclass(frozen=True)
-class Candidate:
-    """One law that may be chosen.
-
-    `build(seed, n_rows)` gives an estimator, `quick` a hasty one for the screen; `left_out(estimator, X, y,
-    weight)` what the fitted one says of each of its rows without that row (a law, or `ClassShares`);
-    `n_parameters(estimator)` how many numbers the rows chose beside, each of which flatters by about a nat in
-    all.
-
-    `resume(estimator, former)` lets a fit begin where that of `former`, of other rows, has ended.
-    `cost`: seconds for 500 rows, about. `local`: may its residuals have a local law? `is_floor`: is it so
-    cheap that it is always there? `arcsinh`: does it see strongly skewed columns through arcsinh?
-    `family`: which family it is of, since laws of one family gain alike from more rows and others may not.
-    `alike`: of those that share this word, one model seen through several transforms, the screen keeps the
-    best alone. `most_rows`: it is left out of larger tables; `fewest_rows`, `fewest_cells` (rows times
-    columns): of smaller ones. `takes_limits`: are `censoring` and `y_upper` for it?
-    """
-
-    name: str
-    kinds: frozenset[str]
-    build: Build
-    left_out: Callable[..., Any]
-    n_parameters: Callable[[Any], int]
-    cost: float = 1.0
-    quick: Build | None = None
-    resume: Callable[[Any, Any], None] | None = None
-    family: str = "sparse_gp"
-    alike: str = ""
-    local: bool = True
-    is_floor: bool = False
-    arcsinh: bool = False
-    most_rows: float = np.inf
-    fewest_rows: int = 2
-    fewest_cells: int = 0
-    takes_limits: bool = False
-
-
-class ClassShares(NamedTuple):
-    """Probabilities (N, C) of the classes (C,) of a model, which may have others than the whole."""
-
-    classes: Any
-    probabilities: FloatArray
-
-    def __getitem__(self, rows: Any) -> Any:
-        """The probabilities of some of the rows, by a slice; by a number, as of any tuple."""
-        if isinstance(rows, slice):
-            return ClassShares(self.classes, self.probabilities[rows])
-        return tuple.__getitem__(self, rows)
-
-    def of(self, classes: Any) -> FloatArray:
-        """The probabilities of these classes, in their order; every one above 0, rows summing to 1."""
-        place = pd.Index(self.classes).get_indexer(pd.Index(classes))
-        found = np.where(place >= 0, self.probabilities[:, place], 0.0)
-        found = np.maximum(found, SMALLEST_SHARE)
-        shares: FloatArray = found / found.sum(axis=1, keepdims=True)
-        return shares
-
-
-SMALLEST_SHARE = 1e-9
-"""Least probability of a class."""
 
 REGISTRY: dict[str, Candidate] = {}
 """Every candidate by its name, in the order in which they are tried: the most gain for its cost first."""
@@ -309,6 +245,8 @@ def _register_numbers() -> None:
         _register_gp(name, kinds, settings, cost, **more)
         if name in ("gp", "gp negative_binomial", "gp hurdle_gamma"):
             _register_gp(f"{name}, arcsinh inputs", kinds, settings, cost, arcsinh=True, **more)
+        if name == "gp":
+            _register_gp(f"{name}, group effects", kinds, settings, cost, group_effects=True, **more)
 
 
 def _register_beside() -> None:

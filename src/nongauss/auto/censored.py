@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from nongauss.auto.candidates import COUNT, POSITIVE, REAL, UNIT, Candidate
+from nongauss.auto.candidate import Candidate
+from nongauss.auto.candidates import COUNT, POSITIVE, REAL, UNIT
 from nongauss.core.errors import InputError
 from nongauss.predictive.distribution import FloatArray, PredictiveDistribution
 from nongauss.sparse_gp.beside import interval_ends

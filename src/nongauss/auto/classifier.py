@@ -12,13 +12,15 @@ from numpy.typing import NDArray
 
 from nongauss.auto.base import Auto, Member, Reading, read_rows
 from nongauss.auto.calibration import LabelCalibration, fit_labels, no_calibration
-from nongauss.auto.candidates import GRADES, LABELS, MOST_JUDGED, ClassShares, candidates_for
+from nongauss.auto.candidate import ClassShares
+from nongauss.auto.candidates import GRADES, LABELS, MOST_JUDGED, candidates_for
 from nongauss.auto.clock import NO_TIME, SearchTime, seconds_of_trees
+from nongauss.auto.contenders import Contender, TrainingRows, give_shares, mean_and_error, rows_judged
 from nongauss.auto.forest import N_TREES
 from nongauss.auto.forest_classes import fit_forest_classes
 from nongauss.auto.parts import in_memory
 from nongauss.auto.regressor import Budget, Jobs, Names
-from nongauss.auto.search import Contender, Search, TrainingRows, give_shares, mean_and_error, rows_judged
+from nongauss.auto.search import Search
 from nongauss.estimator.base import (
     Callbacks,
     CheckpointPath,

@@ -6,7 +6,7 @@ import warnings
 
 import numpy as np
 
-from nongauss.auto.search import TrainingRows
+from nongauss.auto.contenders import TrainingRows
 from nongauss.core.errors import NongaussWarning
 from nongauss.estimator.conformal import scored
 from nongauss.metrics import crps

@@ -1,4 +1,4 @@
-"""Columns whose numbers are strongly skewed, seen through arcsinh: the logarithm, but defined everywhere."""
+"""How a candidate may see columns: strongly skewed ones through arcsinh, labels of many groups as effects."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 
 from nongauss.core.records import persistable
 from nongauss.tables.frame import InputTable
+from nongauss.tables.kinds.label import MOST_LEVELS
 
 STRONG_SKEW = 2.0
 """Skewness from which a column is strongly skewed; that of an exponential law."""
@@ -49,3 +50,22 @@ def arcsinh_of_skewed(table: InputTable) -> Arcsinh | None:
         if abs(float((z**3).mean())) >= STRONG_SKEW and scale > 0.0:
             found.append((place, float(middle), float(scale)))
     return Arcsinh(*zip(*found, strict=True)) if found else None
+
+
+FEWEST_GROUPS, FEWEST_ROWS_A_GROUP = 8, 2.0
+"""Groups from which their effects are worth a law of their own, and rows that each has on average: with fewer
+groups their spread is hardly known, with one row each an effect is noise by another name."""
+
+
+def column_of_groups(table: InputTable) -> int | None:
+    """The place of the column whose labels, without an order, name most groups; None without one."""
+    found: list[tuple[int, int]] = []
+    for place in range(table.shape[1]):
+        column = table.column(place)
+        if column.codes is None or column.ranks or column.kind not in ("label", "code"):
+            continue
+        known = column.codes[~column.missing]
+        n_groups = len(np.unique(known))
+        if FEWEST_GROUPS <= n_groups <= min(MOST_LEVELS, len(known) / FEWEST_ROWS_A_GROUP):
+            found.append((-n_groups, place))
+    return min(found)[1] if found else None

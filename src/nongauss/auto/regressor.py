@@ -13,22 +13,23 @@ from sklearn.base import RegressorMixin
 
 from nongauss.auto.base import FOREST, LOCAL, Auto, Member, Reading, base_of, read_rows
 from nongauss.auto.calibration import ScoreMixture, fit_scores
+from nongauss.auto.candidate import Candidate
 from nongauss.auto.candidates import (
     COUNT,
     MOST_JUDGED,
     POSITIVE,
     REAL,
-    Candidate,
     candidates_for,
 )
 from nongauss.auto.censored import censored_kind, ends_of, log_prob_between, that_take_limits
 from nongauss.auto.clock import NO_TIME, SearchTime, seconds_of_trees
+from nongauss.auto.contenders import Contender, TrainingRows, give_shares, rows_judged
 from nongauss.auto.figures import figures_of, no_figures, usable_mean
 from nongauss.auto.kinds import said_kind, target_kind
 from nongauss.auto.limits import Limits, limits_of, no_limits
 from nongauss.auto.local_law import LEAVES, LocalLaw, fit_local, n_trees_grown
 from nongauss.auto.parts import in_memory
-from nongauss.auto.search import Contender, Search, TrainingRows, give_shares, rows_judged
+from nongauss.auto.search import Search
 from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.estimator.base import (
     Callbacks,

@@ -119,9 +119,9 @@ class Before:
             )
         near = [kind.value for kind, _ in found.near]
         if near and not found.declared:
-            text += f" Near: {', '.join(near)}; --kind WORD to overrule."
+            text += f" It could also be {' or '.join(near)}: --kind WORD overrules this."
         elif not found.declared:
-            text += " --kind WORD to overrule."
+            text += " --kind WORD overrules this."
         return text
 
     def _on_model(self) -> str:
@@ -129,11 +129,11 @@ class Before:
         text = in_words(self.choice)
         if self.choice.model == "auto":
             others = [in_words(choice) for choice in self.candidates if choice != self.choice]
-            near = f" (near, by --kind: {'; '.join(others)})" if others else ""
+            near = f" (other kinds, by --kind: {'; '.join(others)})" if others else ""
             by = " or --set likelihood=NAME" if self.choice.task == REGRESSION else ""
-            return f"{text}{near}; --model NAME{by} for one alone."
+            return f"{text}{near}; --model NAME{by} chooses a single model."
         if self.choice.why_single:
-            text += f", alone, since {self.choice.why_single}"
+            text += f", a single model because {self.choice.why_single}"
         open_ = [
             option
             for option, what in (
@@ -145,8 +145,8 @@ class Before:
         ]
         others = [in_words(choice) for choice in self.candidates if choice != self.choice]
         if others and open_:
-            text += f" (near: {'; '.join(others)})"
-        return f"{text}, {' or '.join(open_)} to overrule." if open_ else f"{text}, as asked."
+            text += f" (or {'; '.join(others)})"
+        return f"{text}. {' or '.join(open_)} overrules this." if open_ else f"{text}, as asked."
 
 
 def in_words(choice: Choice) -> str:

@@ -97,9 +97,19 @@ def model_description(model: Any, path: Path) -> dict[str, Any]:
         **model_record(model),
         "classes": None if classes is None else [label_of(label) for label in classes.tolist()],
         "columns_used": [list(pair) for pair in about.columns],
-        "auto_became": model._became(),
+        "auto_became": _became(model),
         "fitted": fitted_values(model),
     }
+
+
+def _is_fitted(model: Any) -> bool:
+    """Has a fit left anything?"""
+    return any(name.endswith("_") and not name.startswith("_") for name in vars(model))
+
+
+def _became(model: Any) -> dict[str, Any]:
+    """What a fit took for parameters that leave the choice to it; nothing where there was none."""
+    return model._became() if _is_fitted(model) else {}
 
 
 def fitted_values(model: Any) -> dict[str, Any]:
@@ -132,13 +142,13 @@ def description_text(model: Any, path: Path) -> str:
     head.append(("Checksum", f"SHA-256 {manifest.get('sha256', 'none: of an older version')}"))
     sections = [align([*head, *_about_lines(model, about), *facts(model), *_class_line(model)])]
     sections += _column_sections(model, about)
-    became = model._became()
+    became = _became(model)
     changed = [(n, f"{v}, which became {became[n]}" if n in became else v) for n, v in settings(model)]
     sections.append("Settings\n" + align(changed, indent="  "))
     values = [(name.rstrip("_"), _short(value)) for name, value in fitted_values(model).items()]
     if values:
         sections.append("Fitted\n" + align(values, indent="  "))
-    if hasattr(model, "describe"):
+    if hasattr(model, "describe") and _is_fitted(model):
         sections.append(model.describe())
     if about.figures:
         sections.append("Held-out rows\n" + text_table(*metric_table(about.figures)))
@@ -149,6 +159,8 @@ def _about_lines(model: Any, about: About) -> list[tuple[str, str]]:
     """What the model was fitted to, as pairs of label and text."""
     if about.target is None and about.source is not None:
         return [("Table", f"{about.source}, {about.n_rows} rows"), ("Fitted at", str(about.fitted_at))]
+    if not _is_fitted(model):
+        return [("State", "not fitted: only settings are in the file")]
     if about.target is None:
         if not (is_classifier(model) or is_regressor(model)):
             return []

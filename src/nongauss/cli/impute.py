@@ -9,12 +9,17 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
+from nongauss.cli.file_form import FileForm
 from nongauss.core.errors import InputError
 from nongauss.core.files import atomic_paths
-from nongauss.predictive.cells import CellDistribution, LabelDistribution
+from nongauss.predictive.cells import CellDistribution, LabelDistribution, MissingCells
 from nongauss.report.text import text_table
+from nongauss.tables.column_code import ColumnCode
 from nongauss.tables.files import read_table, write_table
+from nongauss.tables.filling import find_gaps
+from nongauss.tables.margins import Margin
 
 MODELS = ("auto", "rank_factor", "harmonium")
 
@@ -75,12 +80,15 @@ def impute_table(
     step("filling")
     full, laws = imputer.impute(frame), imputer.impute_distribution(frame)
     files = paths_of(out, draws)
-    tables = [full, laws.to_frame(), *imputer.sample_missing(frame, draws)]
+    form = FileForm(data, out, frame, laws)
+    tables = [full, *imputer.sample_missing(frame, draws)]
+    cells = form.in_words(laws.to_frame(), full, imputer)
     out.parent.mkdir(parents=True, exist_ok=True)
     with atomic_paths(files) as temporaries:
-        for path, table in zip(temporaries, tables, strict=True):
-            write_table(table, path, raw)
-    columns = [_column_line(name, laws, frame, full) for name in laws.columns]
+        write_table(cells, temporaries[1], raw)
+        for path, table in zip([temporaries[0], *temporaries[2:]], tables, strict=True):
+            form.write(table, path, raw)
+    columns = _column_lines(imputer, laws, frame, full)
     still = [str(name) for name in full.columns if full[name].isna().any()]
     return Filled(_frame(columns), imputer.why_, still, len(frame), files)
 
@@ -101,22 +109,30 @@ def _imputer(model: str, seed: int) -> Any:
     return AutoImputer("auto" if model == "auto" else [model], random_state=seed)
 
 
-def _column_line(name: str, laws: Any, frame: pd.DataFrame, full: pd.DataFrame) -> dict[str, Any]:
-    """What is said of one column that had gaps."""
-    law = laws[name]
-    n_gaps = len(laws.rows(name))
-    is_label = isinstance(law, LabelDistribution)
-    sure = float(law.probabilities().max(axis=1).mean()) if is_label else _narrower(law)
-    before, after = (_middle(table[name]) for table in (frame, full))
-    share = n_gaps / len(frame)
-    return {
-        "column": name,
-        "gaps": n_gaps,
-        "share": share,
-        "before": before,
-        "after": after,
-        "how sure": sure,
-    }
+def _column_lines(
+    imputer: Any, laws: MissingCells, frame: pd.DataFrame, full: pd.DataFrame
+) -> list[dict[str, Any]]:
+    """What is said of each column that had gaps."""
+    margins, encoder = imputer._cell_margins, imputer._cell_encoder
+    before, after = (find_gaps(encoder, margins, table, "impute").cells for table in (frame, full))
+    lines = []
+    for j, margin in enumerate(margins):
+        if margin.name not in laws.columns:
+            continue
+        law, n_gaps = laws[margin.name], len(laws.rows(margin.name))
+        is_label = isinstance(law, LabelDistribution)
+        code = encoder.columns[margin.flat]
+        lines.append(
+            {
+                "column": margin.name,
+                "gaps": n_gaps,
+                "share": n_gaps / len(frame),
+                "before": _middle(margin, code, before[:, j]),
+                "after": _middle(margin, code, after[:, j]),
+                "how sure": float(law.probabilities().max(axis=1).mean()) if is_label else _narrower(law),
+            }
+        )
+    return lines
 
 
 def _narrower(law: CellDistribution) -> float:
@@ -125,17 +141,16 @@ def _narrower(law: CellDistribution) -> float:
     return float(np.clip(1.0 - law.std.mean() / alone, 0.0, 1.0)) if alone > 0 else 1.0
 
 
-def _middle(column: pd.Series[Any]) -> Any:
-    """The mean of numbers and dates, the most frequent of others."""
-    known = column.dropna()
+def _middle(margin: Margin, code: ColumnCode, cells: NDArray[np.float64]) -> Any:
+    """The mean of known numbers and dates, the most frequent of labels and grades."""
+    known = cells[~np.isnan(cells)]
     if not len(known):
         return None
-    if pd.api.types.is_bool_dtype(known) or not (
-        pd.api.types.is_numeric_dtype(known) or pd.api.types.is_datetime64_any_dtype(known)
-    ):
-        return str(known.mode().iloc[0])
-    mean = known.mean()
-    return str(mean) if isinstance(mean, pd.Timestamp) else float(mean)
+    if margin.labels:
+        return margin.labels[int(np.bincount(known.astype(np.intp)).argmax())]
+    unit = max(np.abs(known).max(), 1.0)
+    mean = float(unit * (known / unit).mean())
+    return code.shown(round(mean) - code.origin) if code.kind == "date" else mean
 
 
 def _shown(value: Any) -> str:

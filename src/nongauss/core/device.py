@@ -15,7 +15,7 @@ from typing import Any, TypeVar, dataclass_transform
 
 import jax
 
-from nongauss.core.errors import NongaussWarning
+from nongauss.core.errors import InputError, NongaussWarning
 
 __all__ = [
     "cache_compiled",
@@ -52,12 +52,32 @@ def record(cls: type[T]) -> type[T]:
     return made
 
 
+_computes_in: list[int] = []
+"""The process in which this package first used JAX."""
+
+
+def refuse_after_fork() -> None:
+    """Raises InputError in a process that was forked from one that had computed with JAX.
+
+    The threads of JAX are not in it: what is compiled or run would wait for them without end.
+    """
+    if not _computes_in:
+        _computes_in.append(os.getpid())
+    if _computes_in[0] != os.getpid():
+        raise InputError(
+            "This process was forked from one in which JAX had computed, and would wait for ever for threads "
+            "that are not in it; start processes by 'spawn' or 'forkserver', as by "
+            "multiprocessing.get_context('spawn')."
+        )
+
+
 @contextmanager
 def double_precision() -> Iterator[None]:
     """Within the block (and this thread) JAX computes in float64; afterwards the user's setting holds again.
 
-    Arrays made inside stay float64 outside.
+    Arrays made inside stay float64 outside. Raises InputError as `refuse_after_fork` does.
     """
+    refuse_after_fork()
     with jax.enable_x64(True):
         yield
 
@@ -110,8 +130,9 @@ _WORD = 32
 def key_from_seed(seed: int) -> jax.Array:
     """Typed key of a non-negative integer of any size, whatever the user's JAX settings.
 
-    Raises ValueError for a negative seed.
+    Raises ValueError for a negative seed, InputError as `refuse_after_fork` does.
     """
+    refuse_after_fork()
     if seed < 0:
         raise ValueError(f"A seed must be a non-negative integer, got {seed}; pass its absolute value.")
     mask = (1 << _WORD) - 1

@@ -168,6 +168,8 @@ class NongaussEstimator(ToldMixin, BaseEstimator):  # type: ignore[misc]
     verbose: int
     holds_training_rows_: bool = False
     """Whether rows of the training table, as encoded, are part of the model and so of its file."""
+    _not_saved: ClassVar[frozenset[str]] = frozenset()
+    """Attributes of a fit that no file holds."""
     about_: About | None = None
     """What is known of the fit beyond the model, where `nongauss fit` made it; saved with the model."""
 

@@ -122,11 +122,12 @@ def scored(
         is_atom = np.isin(target.reshape(below.shape), law.atoms)
         before = np.where(is_atom, law.cdf(np.nextafter(target, -np.inf)), below)
     scores = np.maximum(np.maximum(0.5 - below, before - 0.5), 0.0)
-    if (scores > EDGE).any():
-        low, high, width = _edges(law)
-        at = target.reshape(below.shape)
+    far = np.flatnonzero((scores > EDGE).reshape(len(scores), -1).any(axis=1))
+    if len(far):
+        low, high, width = _edges(law[far])
+        at, own = target.reshape(below.shape)[far], scores[far]
         outside = np.maximum(low - at, at - high) / width
-        scores = np.where(scores > EDGE, EDGE + np.maximum(outside, 0.0), scores)
+        scores[far] = np.where(own > EDGE, EDGE + np.maximum(outside, 0.0), own)
     weight = np.ones(len(scores)) if weight is None else weight
     if groups is None:
         return ConformalScores(scores, weight, None, (), held_out)

@@ -104,7 +104,7 @@ def _encode_estimator(estimator: NongaussEstimator, tensors: Tensors) -> dict[st
     for key, value in vars(estimator).items():
         if key == "_metadata_request":
             _warn("Metadata-routing requests are not saved; set them again after loading.")
-        elif _is_fitted(key) and key not in parameters:
+        elif _is_fitted(key) and key not in parameters and key not in estimator._not_saved:
             fitted[key] = encode(value, tensors, f"Attribute {key!r} of {name}")
     return {"class": _file_name(type(estimator)), "parameters": parameters, "fitted": fitted}
 

@@ -240,7 +240,8 @@ def _cells(unit: VisibleUnit, column: Column) -> Array:
         is_level = np.array([level == unit.label for level in column.levels] + [np.nan])
         return is_level[column.codes]
     assert column.values is not None
-    z = (column.values / unit.unit - unit.mean) / unit.sd
+    with np.errstate(over="ignore"):
+        z = (column.values / unit.unit - unit.mean) / unit.sd
     return np.clip(z, *RANGES[unit.kind])
 
 

@@ -133,7 +133,7 @@ def _readout(margin: Margin, features: FloatArray, spread: FloatArray, cells: Fl
     score = ndtri(np.clip(0.5 * (low + high), 1e-6, 1.0 - 1e-6))
     from sklearn.linear_model import RidgeCV
 
-    if len(score) < 3:
+    if len(score) < 3 or not features.shape[1]:
         return Readout(np.zeros((features.shape[1] + 1, 1)), 1.0, 0.0)
     model = RidgeCV(np.logspace(-1, 4, 6)).fit(features, score)
     left = score - model.predict(features)
@@ -158,7 +158,7 @@ def _logits(margin: Margin, features: FloatArray, cells: FloatArray) -> Readout:
     weights = np.zeros((n_features + 1, n_values))
     weights[-1] = np.log(np.maximum(margin.shares(), 1e-9))
     counts = np.bincount(value, minlength=n_values)
-    if (counts > 1).sum() < 2:
+    if (counts > 1).sum() < 2 or not n_features:
         return Readout(weights, 0.0, 1.0)
     model = LogisticRegression(C=1.0, max_iter=300).fit(features, value)
     own = model.classes_

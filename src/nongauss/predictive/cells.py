@@ -18,6 +18,7 @@ from nongauss.predictive.distribution import (
     checked_levels,
     checked_target,
 )
+from nongauss.tables.kinds.number import power_of_two
 from nongauss.tables.margins import LabelCells, Margin, OrderedCells
 
 if TYPE_CHECKING:
@@ -73,17 +74,32 @@ class CellDistribution(PredictiveDistribution):
     @property
     def mean(self) -> FloatArray:
         """Expectation: (N,)."""
-        middle = 0.5 * (self._edge[1:] + self._edge[:-1])
-        found: FloatArray = np.diff(self._up_to, axis=1) @ middle
+        edge, unit = self._scaled
+        found: FloatArray = unit * (np.diff(self._up_to, axis=1) @ (0.5 * (edge[1:] + edge[:-1])))
         return found
 
     @property
-    def variance(self) -> FloatArray:
-        """Variance: (N,)."""
-        centre = self.mean
-        middle, width = 0.5 * (self._edge[1:] + self._edge[:-1]), np.diff(self._edge)
+    def std(self) -> FloatArray:
+        """Standard deviation: (N,); finite for numbers of any size."""
+        edge, unit = self._scaled
+        middle, width = 0.5 * (edge[1:] + edge[:-1]), np.diff(edge)
         mass = np.diff(self._up_to, axis=1)
-        out: FloatArray = (mass * (middle - centre[:, None]) ** 2).sum(axis=1) + mass @ (width**2 / 12.0)
+        centre = (mass @ middle)[:, None]
+        variance = (mass * (middle - centre) ** 2).sum(axis=1) + mass @ (width**2 / 12.0)
+        found: FloatArray = unit * np.sqrt(variance)
+        return found
+
+    @property
+    def _scaled(self) -> tuple[FloatArray, float]:
+        """The edges divided by a power of two next to the largest, and that power."""
+        unit = power_of_two(float(self._edge[0]), float(self._edge[-1]))
+        return self._edge / unit, unit
+
+    @property
+    def variance(self) -> FloatArray:
+        """Variance: (N,); infinite where its square is too large a number."""
+        with np.errstate(over="ignore"):
+            out: FloatArray = self.std**2
         return out
 
     def quantile(self, q: npt.ArrayLike) -> FloatArray:

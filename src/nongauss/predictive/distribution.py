@@ -155,7 +155,6 @@ class PredictiveDistribution(ABC):
         return False
 
     @property
-    @final
     def std(self) -> FloatArray:
         """Standard deviation: (N, P)."""
         return np.sqrt(self.variance)

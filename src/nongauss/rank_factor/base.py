@@ -5,12 +5,14 @@ from __future__ import annotations
 import numbers
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import TransformerMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from nongauss.core.errors import InputError, NongaussWarning
@@ -20,8 +22,9 @@ from nongauss.estimator.base import (
     settings_of,
 )
 from nongauss.estimator.by_parts import by_parts
-from nongauss.optimise.course import FitResult
+from nongauss.optimise.course import FitResult, Status
 from nongauss.optimise.loop import close_checkpoint, open_checkpoint
+from nongauss.rank_factor.chains import Mixing, mixing_of, watched_names
 from nongauss.rank_factor.config import (
     FEW_ROWS,
     ITERATIONS,
@@ -45,22 +48,22 @@ from nongauss.rank_factor.data import (
     within,
 )
 from nongauss.rank_factor.factor_number import blocks_of, number_of_factors
-from nongauss.rank_factor.fit import fit
+from nongauss.rank_factor.fit import Problem, fit, problem_of
 from nongauss.rank_factor.predict import (
     FittedFactors,
     OutputCalibration,
     PosteriorDraw,
-    effective_size,
+    checked_coverage,
     interval,
-    split_rhat,
 )
+from nongauss.rank_factor.resampling import ResampledSpread, half_width, resampled_spread, widened
 from nongauss.tables.learn import as_source
 
 _MOST_STEPS = 1000
 """No fit takes more unrolled steps."""
 
 
-class RankFactors(TableEstimator):
+class RankFactors(TransformerMixin, TableEstimator):  # type: ignore[misc]
     """Base of the two estimators: a subclass says whether there are labels."""
 
     n_factors: Any
@@ -71,6 +74,7 @@ class RankFactors(TableEstimator):
     epsilon: Any
     shrinkage: Any
     max_iter: Any
+    n_chains: int
     checkpoint: str | os.PathLike[str] | None
     random_state: Any
     max_rows: int | None
@@ -80,6 +84,9 @@ class RankFactors(TableEstimator):
     _config: RankConfig
     _calibration: OutputCalibration | None
     _cell_type: str
+    _not_saved = frozenset({"_problem"})
+    _problem: Problem | None = None
+    _resampled: ResampledSpread | None = None
 
     def _check(self) -> None:
         """Refuse parameters that are impossible alone or together. Raises InputError; warns of "extremes"."""
@@ -123,6 +130,8 @@ class RankFactors(TableEstimator):
         recipe = settings_of(RankRecipe, self, max_iter=max_iter, seed=seed)
         result, fitted = fit(table, config, recipe, self._run(checkpoint))
         self._seed = seed
+        self._problem = problem_of(table, config, recipe) if self.inference == "vb" else None
+        self._resampled = None
         self._keep_donors(None, table.shows_rows)
         self._keep_encoder(raw.encoder)
         names = raw.encoder.rank_names if self.observation == "rank" else raw.encoder.one_hot_names
@@ -157,7 +166,8 @@ class RankFactors(TableEstimator):
         usual_number = self._most_factors(shape) if "n_outputs" in settings else max(1, found)
         K = usual_number if self.n_factors == "auto" else int(self.n_factors)
         by_levels = self.neighbours == "level" or self.observation == "gaussian"
-        usual = MARGIN if by_levels else MARGIN_OF_PAIRS
+        mixes = self.neighbours == "pairwise" and self.inference == "gibbs"
+        usual = MARGIN if by_levels or mixes else MARGIN_OF_PAIRS
         eps = usual if self.epsilon == "auto" else float(self.epsilon)
         prior = ShrinkagePrior(*map(float, self.shrinkage))
         return settings_of(RankConfig, self, n_factors=K, eps=eps, prior=prior, **settings)
@@ -178,9 +188,21 @@ class RankFactors(TableEstimator):
         self._calibration, self._cell_type = fitted.calibration, fitted.cell_type
         self.draws_, self.chain_, self.watched_ = fitted.draws, fitted.chain, fitted.watched
         if fitted.watched.size:
-            each = fitted.watched.transpose(2, 0, 1)
-            self.r_hat_ = np.array([split_rhat(chains) for chains in each])
-            self.effective_draws_ = np.array([effective_size(chains) for chains in each])
+            self.r_hat_, self.effective_draws_ = mixing_of(fitted.watched)
+
+    def _record_fit(self, result: FitResult) -> None:
+        """As every fit; where chains have not mixed it warns, and `converged_` is False."""
+        super()._record_fit(result)
+        if self.inference != "gibbs" or result.status is not Status.COMPLETED:
+            return
+        shape = self.draws_[0].A.shape
+        n_watched = self.watched_.shape[2] if self.watched_.size else 0
+        names = watched_names(n_watched, shape, self.encoded_names_, self._config.n_outputs > 0)
+        mixing = Mixing(self.r_hat_, self.effective_draws_) if n_watched else Mixing(*np.full((2, 1), np.nan))
+        worst = mixing.worst(names, self.n_iter_ // max(1, self.n_chains))
+        if worst is not None:
+            self.converged_, self.stop_reason_ = False, worst
+            warnings.warn(f"{type(self).__name__}: {worst}", ConvergenceWarning, stacklevel=3)
 
     def check_loaded(self) -> None:
         """Raises ValueError where draws, coding and columns do not fit each other."""
@@ -274,14 +296,44 @@ class RankFactors(TableEstimator):
         return column.iloc[np.argsort(-column.abs().to_numpy(), kind="stable")[:n]]
 
     def loading_intervals(self, coverage: float = 0.9) -> FloatArray:
-        """Credible intervals of the loadings: (D, K, 2); from draws, or normal with variational variances.
+        """Intervals of the loadings: (D, K, 2).
 
-        Raises InputError after inference="predictive", which has no posterior.
+        Of draws their quantiles. After "vb", whose own normals are too narrow, the mean and the spread of 20
+        fits to tables of rows drawn with replacement; the first call makes these fits. Raises InputError
+        after inference="predictive", which has no posterior, and where the rows are gone: a file and a pickle
+        hold the spread if it was asked for before, and never the rows.
         """
-        draws = self._with_posterior().draws
-        first = draws[0].covariance
-        sd = None if first is None else np.sqrt(np.einsum("dkk->dk", first))
-        return interval(np.array([draw.A for draw in draws], dtype=np.float64), sd, coverage)
+        return self._intervals(lambda draw: draw.A, lambda spread: spread.loadings, coverage)
+
+    def _intervals(
+        self,
+        of: Callable[[PosteriorDraw], FloatArray],
+        spread_of: Callable[[ResampledSpread], FloatArray],
+        coverage: float,
+    ) -> FloatArray:
+        """Intervals (..., 2) of what a function takes from a draw, and another from the spread of "vb"."""
+        share, draws = checked_coverage(coverage), self._with_posterior().draws
+        if draws[0].covariance is None:
+            return interval(np.array([of(draw) for draw in draws], dtype=np.float64), share)
+        half = half_width(spread_of(self._spread()), share)
+        return np.stack([of(draws[0]) - half, of(draws[0]) + half], axis=-1)
+
+    def _spread(self) -> ResampledSpread:
+        """The spread over drawn tables, found once. Raises InputError where the rows are gone."""
+        if self._resampled is None:
+            if self._problem is None:
+                raise InputError(
+                    "Intervals after variational Bayes are made by fits to tables drawn from the rows, which "
+                    "a saved or pickled model does not hold: call `loading_intervals` once before saving, "
+                    'fit anew, or take inference="gibbs".'
+                )
+            self._resampled = resampled_spread(self._problem, self.draws_[0], self._seed)
+        return self._resampled
+
+    def __getstate__(self) -> dict[str, Any]:
+        """All but the rows of the fit: a pickle holds no more of a table than a file."""
+        state: dict[str, Any] = super().__getstate__()
+        return {name: value for name, value in state.items() if name not in self._not_saved}
 
     def _with_posterior(self) -> FittedFactors:
         """What `fit` found. Raises InputError for training for prediction, which has no posterior."""
@@ -295,14 +347,16 @@ class RankFactors(TableEstimator):
     def to_arviz(self) -> Any:
         """Draws as arviz.InferenceData with dimensions chain, draw, column, factor. Needs the arviz extra.
 
-        Of a variational fit: 500 draws from its normals. Raises InputError for a fit without a posterior.
+        Of a variational fit: 500 draws from normals as wide as its intervals. Raises InputError for a fit
+        without a posterior, and as `loading_intervals`.
         """
         fitted = self._with_posterior()
         from nongauss.rank_factor.arviz_export import inference_data, sampled
 
         draws, chain = fitted.draws, fitted.chain
         if draws[0].covariance is not None:
-            draws = sampled(np.random.default_rng(self._seed), draws[0])
+            wide = widened(draws[0], self._spread())
+            draws = sampled(np.random.default_rng(self._seed), wide)
             chain = np.zeros(len(draws), np.intp)
         coordinates: dict[str, Any] = {"column": self.encoded_names_, "factor": self.get_feature_names_out()}
         return inference_data(draws, chain, {**coordinates, **self._output_names()})

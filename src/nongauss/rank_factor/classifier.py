@@ -9,7 +9,6 @@ from typing import Annotated, Any, Literal, Self
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import TransformerMixin
 
 from nongauss.core.errors import InputError
 from nongauss.estimator.base import (
@@ -29,11 +28,10 @@ from nongauss.estimator.known_rows import rows_to_compare
 from nongauss.rank_factor.base import RankFactors
 from nongauss.rank_factor.config import LevelCount
 from nongauss.rank_factor.data import FloatArray
-from nongauss.rank_factor.predict import interval
 from nongauss.tables.completion import Donors, donor_columns
 
 
-class RankFactorClassifier(ProbabilityClassifierMixin, TransformerMixin, RankFactors):  # type: ignore[misc]
+class RankFactorClassifier(ProbabilityClassifierMixin, RankFactors):
     r"""Classification on sparse factors that depend only on the order of each column's values.
 
     The factors of `RankFactorAnalysis` with a Bayesian support vector machine on them, exp(-2 [1 - y
@@ -208,11 +206,13 @@ class RankFactorClassifier(ProbabilityClassifierMixin, TransformerMixin, RankFac
         return found
 
     def coefficient_intervals(self, coverage: float = 0.9) -> FloatArray:
-        """Credible intervals of the linear machine's coefficients: (C, K, 2); of a mixture: (T, C, K, 2)."""
-        draws = self._with_posterior().draws
-        first = draws[0].beta_covariance
-        sd = None if first is None else np.sqrt(np.einsum("tckk->tck", first))[..., :-1]
-        out = interval(np.array([draw.beta[..., :-1] for draw in draws]), sd, coverage)
+        """Intervals of the linear machine's coefficients: (C, K, 2); of a mixture: (T, C, K, 2).
+
+        They are made as those of `loading_intervals`, and raise as these do.
+        """
+        out = self._intervals(
+            lambda draw: draw.beta[..., :-1], lambda spread: spread.coefficients[..., :-1], coverage
+        )
         return out[0] if len(out) == 1 else out
 
     def coefficients(self, coverage: float = 0.9) -> pd.DataFrame:

@@ -7,7 +7,6 @@ from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from nongauss.core.errors import InputError
@@ -25,8 +24,9 @@ from nongauss.estimator.imputation import CellImputer, MissingLaws, known_alone
 from nongauss.rank_factor.base import RankFactors
 from nongauss.rank_factor.config import LevelCount, RankConfig
 from nongauss.rank_factor.data import FloatArray, RawTable
+from nongauss.rank_factor.score_density import log_densities
 from nongauss.rank_factor.score_model import learn_scores
-from nongauss.rank_factor.score_predict import complete, log_densities
+from nongauss.rank_factor.score_predict import complete
 from nongauss.tables.encoder import TableEncoder
 from nongauss.tables.filling import Gaps, find_gaps
 from nongauss.tables.margins import Margin, learn_margins
@@ -35,7 +35,7 @@ MOST_MARGIN_ROWS = 20_000
 """Rows by which the distributions of the columns are known."""
 
 
-class RankFactorAnalysis(CellImputer, TransformerMixin, RankFactors):  # type: ignore[misc]
+class RankFactorAnalysis(CellImputer, RankFactors):
     r"""Sparse factors that depend only on the order of each column's values.
 
     w = A z with z ~ N(0, I) stands behind the table; column i shows x_i = g_i(w_i), with g_i increasing and
@@ -62,7 +62,7 @@ class RankFactorAnalysis(CellImputer, TransformerMixin, RankFactors):  # type: i
         Levels of a column; a frequent value is a level of its own.
     epsilon : "auto" or float > 0, default "auto"
         Margin, an inverse temperature: it sets how firmly ranks are believed. "auto": 1, and 10 for
-        "pairwise" and "extremes".
+        "pairwise" (not in chains, which would not mix) and "extremes".
     shrinkage : (r, s), default (0.5, 0.5)
         Shapes of the three-parameter-beta prior; (0.5, 0.5) is the horseshoe.
     n_chains, n_draws : int, default 2 and 50
@@ -92,7 +92,8 @@ class RankFactorAnalysis(CellImputer, TransformerMixin, RankFactors):  # type: i
     draws_, chain_ : tuple and (S,)
         The posterior: one summary, or draws and the chain of each.
     r_hat_, effective_draws_ : arrays
-        Of "gibbs": of the bound, the loadings' square sum and some decision values.
+        Of "gibbs": of the bound, the loadings' square sum, decision values (or scores) of eight rows and up
+        to 60 loadings. Above 1.1, or below 20 draws, `fit` warns and `converged_` is False.
     holds_training_rows_ : bool
         Whether a saved file shows rows: a level of a column holds one row alone.
     encoded_names_, n_iter_, converged_, stop_reason_, trace_
@@ -190,7 +191,8 @@ class RankFactorAnalysis(CellImputer, TransformerMixin, RankFactors):  # type: i
         """Log density of what is known of each row, nats: (N,); gaps are integrated out.
 
         By the model of normal scores: numbers count by their density in their own units, values that are
-        frequent, grades and labels by their probability. Raises NotFittedError, InputError.
+        frequent, grades and labels by their probability. Bounds of scores are integrated by expectation
+        propagation, within .06 nats of quadrature, mostly within .01. Raises NotFittedError, InputError.
         """
         gaps = find_gaps(self._cell_encoder, self._cell_margins, X, type(self).__name__)
-        return log_densities(self._scores, known_alone(gaps), self._seed)
+        return log_densities(self._scores, known_alone(gaps))

@@ -32,6 +32,8 @@ N_BURN, N_KEPT, EVERY = 40, 20, 2
 """Sweeps before draws are kept, draws that are kept, and sweeps for each."""
 MANY_SCORES, FEW_FACTORS, FEW_BURN = 200, 12, 20
 """From so many scores on there are fewer factors and sweeps: a fit should take seconds."""
+MOST_OF_EM, ROWS_OF_EM, N_EM, LEAST_VARIANCE = 60, 1000, 15, 1e-3
+"""Most scores of which the start counts what gaps hide, rows that it sees, its rounds, a ridge."""
 LEVEL_PRECISION = 0.01
 """Prior precision of the level mu of a column."""
 
@@ -111,11 +113,20 @@ def score_cells(margins: tuple[Margin, ...], first: NDArray[np.intp], cells: Flo
     return ScoreCells(low, high, label)
 
 
-def is_probit(margins: tuple[Margin, ...]) -> NDArray[np.bool_]:
-    """Which scores have noise of variance 1, since nothing tells their scale: (P,)."""
-    return np.array(
-        [m.n_values == 2 or m.is_label for m in margins for _ in range(_width(m))], dtype=np.bool_
-    )
+class FreeScale(NamedTuple):
+    """Scores of one column of which only the sign about `origin`, or the largest, is seen: `own` of the P."""
+
+    own: slice
+    origin: float
+
+
+def free_scales(margins: tuple[Margin, ...], first: NDArray[np.intp]) -> list[FreeScale]:
+    """The columns whose scores have no scale of their own: two values, and labels."""
+    return [
+        FreeScale(slice(first[j], first[j + 1]), float(margin.score_edges[1]) if _width(margin) == 1 else 0.0)
+        for j, margin in enumerate(margins)
+        if _width(margin) and (margin.n_values == 2 or margin.is_label)
+    ]
 
 
 def learn_scores(
@@ -133,13 +144,12 @@ def learn_scores(
     most = FEW_FACTORS if is_wide else MOST_FACTORS
     n_burn, every = (FEW_BURN, 1) if is_wide else (N_BURN, EVERY)
     n_factors = max(1, min(n_scores - 1, most, n_rows // ROWS_A_FACTOR))
-    fixed = is_probit(margins)
-    sampler = _Sampler(rng, margins, first, seen, weight, n_factors, fixed, prior)
+    sampler = _Sampler(rng, margins, first, seen, weight, n_factors, prior)
     draws = []
     for number in range(n_burn + N_KEPT * every):
         sampler.sweep()
         if number >= n_burn and (number - n_burn) % every == 0:
-            draws.append((sampler.loadings.astype(np.float32), sampler.noise.astype(np.float32)))
+            draws.append(sampler.identified())
     return ScoreModel(margins, first, *(np.stack(part) for part in zip(*draws, strict=True)))
 
 
@@ -154,27 +164,48 @@ class _Sampler:
         seen: ScoreCells,
         weight: FloatArray,
         n_factors: int,
-        fixed: NDArray[np.bool_],
         prior: ShrinkagePrior,
     ) -> None:
         self.rng, self.margins, self.first, self.seen, self.weight = rng, margins, first, seen, weight
-        self.fixed, self.prior = fixed, prior
+        self.free, self.prior = free_scales(margins, first), prior
         self.known = seen.known.astype(np.float64)
         self.patterns, self.pattern = np.unique(seen.known, axis=0, return_inverse=True)
         self.pattern = self.pattern.ravel()
         self.w = first_scores(margins, first, seen)
         self.loadings, self.noise = _first_loadings(rng, self.w, self.known, weight, n_factors)
-        self.noise[fixed] = 1.0
         self.shrink = first_shrinkage((int(first[-1]), n_factors))
 
     def sweep(self) -> None:
         """Every quantity drawn once given the others."""
         z = self._factors()
         self._loadings(z)
+        for column in self.free:
+            own = column.own
+            total = self.noise[own] + (self.loadings[own, :-1] ** 2).sum(axis=1)
+            self._rescale(column, 1.0 / np.sqrt(total.mean()))
         mean = z @ self.loadings[:, :-1].T + self.loadings[:, -1]
         shape = self.w.shape
         if self.seen.loose.any():
             draw_scores(self.w, mean, np.sqrt(self.noise), self.seen, self.first, self.rng.random(shape))
+
+    def _rescale(self, column: FreeScale, factor: float) -> None:
+        """Move scores without a scale, loadings and noise, `factor` times as far from their origin."""
+        own, origin = column.own, column.origin
+        known = self.known[:, own] > 0
+        self.w[:, own] = np.where(known, origin + factor * (self.w[:, own] - origin), 0.0)
+        self.loadings[own, :-1] *= factor
+        self.loadings[own, -1] = origin + factor * (self.loadings[own, -1] - origin)
+        self.noise[own] *= factor**2
+
+    def identified(self) -> tuple[FloatArray, FloatArray]:
+        """Loadings and noise as they are kept: noise of scores without a scale has variance 1."""
+        loadings, noise = self.loadings.copy(), self.noise.copy()
+        for own, origin in self.free:
+            root = np.sqrt(noise[own])
+            loadings[own, :-1] /= root[:, None]
+            loadings[own, -1] = origin + (loadings[own, -1] - origin) / root
+            noise[own] = 1.0
+        return loadings.astype(np.float32), noise.astype(np.float32)
 
     def _factors(self) -> FloatArray:
         """z given scores: N(V A' (w - mu) / psi, V), V^-1 = I + A' A / psi over the known scores."""
@@ -204,25 +235,31 @@ class _Sampler:
         left = np.where(self.known > 0, self.w - full @ self.loadings.T, 0.0)
         shape = NOISE_SHAPE + 0.5 * weighted.sum(axis=0)
         rate = NOISE_RATE + 0.5 * np.einsum("np,np->p", weighted, left**2)
-        self.noise = np.where(self.fixed, 1.0, rate / np.maximum(self.rng.gamma(shape), 1e-300))
+        for column in self.free:  # one noise for all labels of a column
+            shape[column.own], rate[column.own] = shape[column.own].sum(), rate[column.own].sum()
+        self.noise = rate / np.maximum(self.rng.gamma(shape), 1e-300)
+        for column in self.free:
+            self.noise[column.own] = self.noise[column.own.start]
         self.shrink = drawn_shrinkage(self.rng, self.shrink, self.loadings[:, :-1], self.prior)
 
 
 def precisions(patterns: NDArray[np.bool_], A: FloatArray, noise: FloatArray) -> FloatArray:
     """Precisions I + A' A / psi (G, K, K) of factors, over the scores that each pattern (G, P) knows."""
     K = A.shape[1]
-    square = (A[:, :, None] * A[:, None, :] / noise[:, None, None]).reshape(len(A), -1)
+    square = (A[:, :, None] * A[:, None, :] / noise[:, None, None]).reshape(len(A), K * K)
     found: FloatArray = (patterns.astype(np.float64) @ square).reshape(-1, K, K) + np.eye(K)
     return found
 
 
 def first_scores(margins: tuple[Margin, ...], first: NDArray[np.intp], seen: ScoreCells) -> FloatArray:
-    """Scores (N, P) in the middle of their bounds, by the normal law; of labels 1 and 0; 0 where unknown."""
+    """Scores (N, P) in the middle of their bounds; of labels 1 and 0, standardised; 0 where unknown."""
     low, high = ndtr(np.nan_to_num(seen.low, nan=0.0)), ndtr(np.nan_to_num(seen.high, nan=0.0))
     w = ndtri(np.clip(0.5 * (low + high), 1e-9, 1 - 1e-9))
     for j in range(len(margins)):
         for level in range(first[j + 1] - first[j] if first[j + 1] - first[j] > 1 else 0):
-            w[:, first[j] + level] = np.where(seen.label[:, j] == level, 1.0, 0.0)
+            own = np.where(seen.label[:, j] == level, 1.0, 0.0)
+            share = margins[j].shares()[level]
+            w[:, first[j] + level] = (own - share) / np.sqrt(max(share * (1.0 - share), 1e-3))
     found: FloatArray = np.where(seen.known, w, 0.0)
     return found
 
@@ -230,14 +267,60 @@ def first_scores(margins: tuple[Margin, ...], first: NDArray[np.intp], seen: Sco
 def _first_loadings(
     rng: np.random.Generator, w: FloatArray, known: FloatArray, weight: FloatArray, n_factors: int
 ) -> tuple[FloatArray, FloatArray]:
-    """Loadings with levels (P, K + 1) and noise (P,) from the principal components of the scores."""
+    """Loadings with levels (P, K + 1) and noise (P,) with which the sampler begins.
+
+    Of few scores from their covariance C by EM, which counts what gaps hide: with noise psi = 1 / diag(C^-1),
+    what of a score the others do not tell, the loadings are psi^1/2 U (L - 1)^1/2, where U L U' is
+    psi^-1/2 C psi^-1/2 (Lawley and Maxwell 1971). Of many from the principal components, gaps at the mean.
+    """
     mass = np.maximum(weight @ known, 1e-12)
     level = weight @ (known * w) / mass
+    if w.shape[1] <= MOST_OF_EM:
+        first = slice(ROWS_OF_EM)
+        level, C = covariance_of_gaps(w[first], known[first] > 0, weight[first], level, N_EM)
+        noise = 1.0 / np.diag(np.linalg.inv(C))
+        root = np.sqrt(noise)
+        value, axes = np.linalg.eigh(C / np.outer(root, root))
+        most = np.argsort(value)[::-1][:n_factors]
+        A = root[:, None] * axes[:, most] * np.sqrt(np.maximum(value[most] - 1.0, 1e-6))
+        return np.hstack([A, level[:, None]]), noise
     centred = known * (w - level)
     variance = np.maximum(weight @ centred**2 / mass, 1e-3)
     A = components(rng, centred, weight, n_factors)[1]
     noise = np.clip(variance - (A**2).sum(axis=1), 0.1 * variance, None)
     return np.hstack([A, level[:, None]]), noise
+
+
+def covariance_of_gaps(
+    w: FloatArray, known: NDArray[np.bool_], weight: FloatArray, level: FloatArray, n_rounds: int
+) -> tuple[FloatArray, FloatArray]:
+    """Mean (P,) and covariance (P, P) of scores w (N, P) with gaps, by EM for the normal law from `level`."""
+    P = w.shape[1]
+    C, share = np.eye(P), weight / weight.sum()
+    for _ in range(n_rounds):
+        left, V = given_known(w, known, level, C)
+        moved = share @ left
+        C = (left - moved).T @ (share[:, None] * (left - moved)) + np.tensordot(share, V, 1)
+        C[np.arange(P), np.arange(P)] += LEAST_VARIANCE
+        level = level + moved
+    return level, C
+
+
+def given_known(
+    w: FloatArray, known: NDArray[np.bool_], level: FloatArray, C: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Scores (N, P) less their level, the lost expected given the known; their covariance (N, P, P).
+
+    The lost ones have the covariance Q_mm^-1 and the mean mu_m - Q_mm^-1 Q_mk (w_k - mu_k), Q = C^-1 (Little
+    and Rubin 2002, section 11.2).
+    """
+    P, lost, Q = w.shape[1], ~known, np.linalg.inv(C)
+    block = Q * lost[:, :, None] * lost[:, None, :]
+    block[:, np.arange(P), np.arange(P)] += known
+    V = np.linalg.inv(block) * lost[:, :, None] * lost[:, None, :]
+    left = np.where(known, w - level, 0.0)
+    left -= np.einsum("npq,nq->np", V, (left @ Q) * lost)
+    return left, V
 
 
 def draw_scores(
@@ -249,9 +332,10 @@ def draw_scores(
     uniform: FloatArray,
 ) -> None:
     """Draw the scores w (N, P) that only bounds tell of, in place, from N(mean, sd^2) within their bounds."""
-    for p in np.flatnonzero(seen.loose.any(axis=0)):
+    loose = np.ascontiguousarray(seen.loose.T)
+    for p in np.flatnonzero(loose.any(axis=1)):
         j = int(np.searchsorted(first, p, side="right")) - 1
-        rows = np.flatnonzero(seen.loose[:, p])
+        rows = np.flatnonzero(loose[p])
         low, high = seen.low[rows, p], seen.high[rows, p]
         if first[j + 1] - first[j] > 1:
             low, high = _label_bounds(

@@ -1,4 +1,4 @@
-"""What the model of scores says of rows: missing cells given the others, and log densities.
+"""What the model of scores says of missing cells of rows, given the others.
 
 Every kept draw of the parameters has its say. Scores known by bounds alone are drawn in turn with the
 factors; what is then said of a missing score is exact given them. A row's numbers hang on its cells and the
@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.polynomial.hermite_e import hermegauss
 from numpy.typing import NDArray
-from scipy.special import log_ndtr, logsumexp, ndtr
+from scipy.special import log_ndtr, ndtr
 
 from nongauss.rank_factor.data import FloatArray
 from nongauss.rank_factor.score_model import (
@@ -23,19 +23,16 @@ from nongauss.rank_factor.score_model import (
     precisions,
     score_cells,
 )
-from nongauss.tables.margins import LabelCells, Margin, OrderedCells, RowNoise, equal_row_hashes, row_hashes
+from nongauss.tables.margins import LabelCells, Margin, OrderedCells, RowNoise, row_hashes
 
-N_SWEEPS = 12
-"""Rounds over the scores that bounds alone tell of, for each draw of the parameters."""
+N_SWEEPS, FEW_SWEEPS, MANY_SCORES = 12, 6, 200
+"""Rounds over the scores that bounds alone tell of, for each draw of the parameters; fewer where many are."""
 
 ROWS = 2000
 """Rows that are worked on at once."""
 
 N_LABEL_DRAWS = 4
 """Draws of the factors by which labels are judged, for each draw of the parameters."""
-
-N_WEIGHED, N_WEIGHED_DRAWS = 100, 5
-"""Draws by which the density of a row is weighed, for each of so many draws of the parameters."""
 
 
 class _Given(NamedTuple):
@@ -115,8 +112,9 @@ def _factors(model: ScoreModel, seen: ScoreCells, A: FloatArray, psi: FloatArray
     known, loose = seen.known.astype(np.float64), seen.loose
     w = first_scores(model.margins, model.first, seen)
     is_drawn = loose.any(axis=1)
-    for _ in range(N_SWEEPS if is_drawn.any() else 0):
-        some = ScoreCells(*(part[is_drawn] for part in seen))
+    n_sweeps = FEW_SWEEPS if w.shape[1] > MANY_SCORES else N_SWEEPS
+    some = seen.take(np.flatnonzero(is_drawn))
+    for _ in range(n_sweeps if is_drawn.any() else 0):
         own = w[is_drawn]
         mean = _means(own, known[is_drawn], covariance, pattern[is_drawn], loadings, level, psi)
         z = mean + _times(roots, pattern[is_drawn], noise.normal(mean.shape[1])[is_drawn])
@@ -209,72 +207,3 @@ def label_probabilities(scores: FloatArray) -> FloatArray:
         out[:, level] = np.exp(log_ndtr(apart[:, None] + node[:, None]).sum(axis=2)) @ weight
     total: FloatArray = out / np.maximum(out.sum(axis=1, keepdims=True), 1e-300)
     return total
-
-
-def log_densities(model: ScoreModel, cells: FloatArray, seed: int) -> FloatArray:
-    """Log density of the known cells of each row, nats (N,); of cells that are no numbers log probability.
-
-    By importance sampling: factors are drawn from their law given first scores, twice as wide, and weighed
-    with prior and likelihood, under some of the draws of the parameters, whose mean it is.
-    """
-    out = np.empty(len(cells))
-    chosen = np.linspace(0, model.n_draws - 1, min(N_WEIGHED_DRAWS, model.n_draws)).astype(int)
-    for first in range(0, len(cells), ROWS):
-        own = cells[first : first + ROWS]
-        seen = score_cells(model.margins, model.first, own)
-        noise = RowNoise(equal_row_hashes(own, np.isnan(own)), seed)
-        each = [_weighed(model, own, seen, int(s), noise) for s in chosen]
-        out[first : first + ROWS] = logsumexp(each, axis=0) - np.log(len(each)) + _slopes(model, own, seen)
-    return out
-
-
-def _weighed(model: ScoreModel, cells: FloatArray, seen: ScoreCells, s: int, noise: RowNoise) -> FloatArray:
-    """Log of the mean weight p(z) p(scores | z) / q(z) over draws z of q: (N,)."""
-    A, psi = model.loadings[s].astype(np.float64), model.noise[s].astype(np.float64)
-    given = _factors(model, seen, A, psi, noise)
-    K, width = A.shape[1] - 1, np.sqrt(2.0)
-    log_root = np.log(np.maximum(np.einsum("nkk->nk", given.root), 1e-300)).sum(axis=1) + K * np.log(width)
-    each = []
-    for _ in range(N_WEIGHED):
-        e = noise.normal(K)
-        z = given.mean + width * np.einsum("nkl,nl->nk", given.root, e)
-        log_q = -0.5 * (e**2).sum(axis=1) - log_root
-        each.append(
-            _log_likelihood(model, seen, z @ A[:, :-1].T + A[:, -1], psi) - 0.5 * (z**2).sum(axis=1) - log_q
-        )
-    found: FloatArray = logsumexp(each, axis=0) - np.log(N_WEIGHED)
-    return found
-
-
-def _log_likelihood(model: ScoreModel, seen: ScoreCells, mean: FloatArray, psi: FloatArray) -> FloatArray:
-    """Log of densities of known scores and of probabilities of bounds and labels, given mean scores: (N,)."""
-    sd = np.sqrt(psi)
-    exact = seen.known & ~seen.loose
-    with np.errstate(invalid="ignore"):
-        density = -0.5 * ((seen.low - mean) / sd) ** 2 - np.log(sd) - 0.5 * np.log(2.0 * np.pi)
-        mass = np.log(np.maximum(ndtr((seen.high - mean) / sd) - ndtr((seen.low - mean) / sd), 1e-300))
-    is_several = np.zeros(mean.shape[1], dtype=np.bool_)
-    out = np.zeros(len(mean))
-    for j in range(len(model.margins)):
-        own = slice(model.first[j], model.first[j + 1])
-        if own.stop - own.start > 1:
-            is_several[own] = True
-            shown = seen.label[:, j]
-            p = label_probabilities(mean[:, own])[np.arange(len(mean)), np.maximum(shown, 0)]
-            out += np.where(shown >= 0, np.log(np.maximum(p, 1e-300)), 0.0)
-    out += np.where(exact & ~is_several, density, 0.0).sum(axis=1)
-    found: FloatArray = out + np.where(seen.loose & ~is_several, mass, 0.0).sum(axis=1)
-    return found
-
-
-def _slopes(model: ScoreModel, cells: FloatArray, seen: ScoreCells) -> FloatArray:
-    """Log of dw / dx summed over the cells whose score is exact: (N,)."""
-    out = np.zeros(len(cells))
-    for j, margin in enumerate(model.margins):
-        if model.first[j + 1] - model.first[j] != 1:
-            continue
-        w = seen.low[:, model.first[j]]
-        exact = w == seen.high[:, model.first[j]]
-        own = np.where(exact, margin.log_slope(cells[:, j]) + 0.5 * w**2 + 0.5 * np.log(2.0 * np.pi), 0.0)
-        out += own
-    return out

@@ -6,10 +6,12 @@ structure columns better so, by the conditional likelihood, sum log sum_k p(k | 
 log of N for each parameter (Schwarz 1978). The objective of a fit cannot say it, because its constraint has a
 term for each cluster. Where rules may speak of the structure columns themselves, cutting any cloud into K
 equal parts gains N log K without a cluster being there; that is taken off, and of the parameters only means
-and bounds count.
-Where no valley is found at all, each covariance counts one nat, the error that it brings (Akaike 1973), and
-the rules of several clusters must gain twice what they do in tables with the same columns and correlations
-but no clusters, a Gaussian copula: skew and tails of single columns make none.
+and bounds count. Where no valley is found at all, each covariance counts one nat, the error that it brings
+(Akaike 1973).
+A further cluster must gain twice what it does in tables whose clusters are those found so far and no more:
+in each of them the columns keep their values and rank correlations, a Gaussian copula. So an even, skewed or
+heavy-tailed cluster is not divided because it is no Gaussian. Where the clusters of the rules are the pieces,
+two ways have found the same, and no such table is asked.
 """
 
 from __future__ import annotations
@@ -26,20 +28,22 @@ from nongauss.rectangle.config import RectangleRecipe, StructureKind
 from nongauss.rectangle.data import (
     ColumnView,
     FloatArray,
+    IntArray,
     LevelCodes,
     RawCells,
     RectangleRows,
     n_distinct,
 )
 from nongauss.rectangle.fit import ClusterTask, fit
-from nongauss.rectangle.pieces import find_pieces, valley_groups
+from nongauss.rectangle.objective import log_density
+from nongauss.rectangle.pieces import find_pieces, least_rows, valley_groups
 from nongauss.rectangle.predict import FittedRectangles
 
 MOST_CLUSTERS = 10
 """Numbers of clusters up to this are tried."""
 
 PATIENCE = 2
-"""Numbers in a row without a gain after which no more are tried."""
+"""How many numbers beyond the clusters found so far are looked at."""
 
 MOST_COMPONENTS = 5
 """Principal components of the structure columns that the criterion looks at."""
@@ -63,11 +67,14 @@ MOST_FOR_PIECES = 2000
 SHAPED = 3
 """Pieces a group, on the mean, above which pieces make the shape of groups, which are not divided further."""
 
+AGREED = 0.8
+"""Adjusted Rand index above which clusters of rules and Gaussian pieces are the same."""
+
+ASKED = 2.0
+"""How many times what it does in such tables a number must gain."""
+
 NULL_TABLES, NULL_STARTS = 2, 4
 """Tables without clusters that are compared with, and most starts of each fit to them."""
-
-VALLEY_NAMES = ("groups", "within", "between", "pieces")
-"""What is kept of the search for valleys."""
 
 
 class NumberChoice(NamedTuple):
@@ -81,100 +88,167 @@ class NumberChoice(NamedTuple):
 def choose(task: ClusterTask, recipe: RectangleRecipe, checkpoint: Checkpoint | None = None) -> NumberChoice:
     """The number of clusters. Each that is tried is fitted to the end, or KeyboardInterrupt."""
     small = _reduced(task, recipe.seed)
-    seen = _seen_by_criterion(small)
-    named = max(1, len(task.stated.names))
+    valleys, group = None, np.zeros(len(small.rows), dtype=np.intp)
+    if task.views_overlap:
+        like = ValleyFigures(0.0, 0.0, group, group)
+        valleys = computed_once(checkpoint, "valleys", partial(_valleys, small, recipe.seed), like)
+        group = valleys.group
+    V = int(group.max()) + 1
+    search = NumberSearch(small, recipe, checkpoint, strict=valleys is not None and V == 1)
+    seen = search.seen
     most = min(
         MOST_CLUSTERS,
         n_distinct(seen.rows.X, seen.rows.X_labels),
         n_distinct(seen.rows.Y, seen.rows.Y_labels),
     )
-    valleys = None
-    if task.views_overlap:
-        valleys = computed_once(
-            checkpoint, "valleys", partial(_valleys, small, recipe.seed), dict.fromkeys(VALLEY_NAMES, 0.0)
-        )
-    V = 1 if valleys is None else int(valleys["groups"])
-    strict = valleys is not None and V == 1
-    least = max(named, min(V, most))
-    if valleys is not None and V > 1 and (valleys["pieces"] > SHAPED * V or not seen.rows.Y.shape[1]):
-        return NumberChoice(least, {}, _why(least, {}, valleys))
-    values: dict[int, float] = {}
-    best = least
-    for K in range(least, most + 1):
-        work = partial(_criterion, seen, recipe, strict, K)
-        values[K] = computed_once(checkpoint, f"{K} clusters", work, 0.0)
-        if values[K] > values[best] + WORTH:
-            best = K
-        if K - best >= PATIENCE:
+    least = max(1, len(task.stated.names), min(V, most))
+    if valleys is not None and V > 1 and (valleys.n_pieces > SHAPED * V or not seen.rows.Y.shape[1]):
+        return NumberChoice(least, {}, why(least, {}, valleys))
+    best, beside = least, ""
+    while True:
+        further = search.best_above(best, most)
+        if further == best:
             break
-    why = _why(best, values, valleys)
-    if strict and least == 1 and best > 1:
-        chance = np.mean([_by_chance(small, recipe, max(values), i, checkpoint) for i in range(NULL_TABLES)])
-        gain = values[best] - values[1]
-        beside = f"in tables without clusters it is {chance:.0f}."
-        if gain <= 2.0 * chance:
-            best, why = 1, _why(1, {}, valleys) + f" Rules of more explain {gain:.0f} nats more, but {beside}"
-        else:
-            why += f" They explain {gain:.0f} nats more than one; {beside}"
-    return NumberChoice(best, values, why)
+        if V > 1 and _agree(valleys, search, further):
+            best, beside = further, " They are the Gaussian pieces, too."
+            break
+        if valleys is not None and np.isfinite(search.values[best]):
+            gain = search.values[further] - search.values[best]
+            chance = search.by_chance(best, further, group if best == V else search.partition(best), gain)
+            made = "tables of one cluster" if best == 1 else f"tables of just these {best} clusters"
+            beside = (
+                f" The rules of {further} gain {gain:.0f} nats on those of {best}; in {made} they gain "
+                f"{chance:.0f}, and twice that is asked."
+            )
+            if gain <= ASKED * chance:
+                break
+        best = further
+    return NumberChoice(best, search.values, why(best, search.values, valleys) + beside)
 
 
-def _by_chance(
-    task: ClusterTask, recipe: RectangleRecipe, most: int, seed: int, checkpoint: Checkpoint | None
-) -> float:
-    """What the rules of 2 to `most` clusters gain over one in a table without clusters, at best, in nats."""
-    table = _seen_by_criterion(without_clusters(task, seed))
-    few = recipe._replace(n_init=min(recipe.n_init, NULL_STARTS))
+def _agree(valleys: ValleyFigures | None, search: NumberSearch, K: int) -> bool:
+    """Are the clusters of the rules the Gaussian pieces, which were found without rules?"""
+    from sklearn.metrics import adjusted_rand_score
 
-    def work() -> float:
-        values = [_criterion(table, few, True, K) for K in range(1, most + 1)]
-        return max(0.0, *(value - values[0] for value in values[1:]))
-
-    return computed_once(checkpoint, f"table without clusters {seed}", work, 0.0)
+    if valleys is None or valleys.n_pieces != K:
+        return False
+    return float(adjusted_rand_score(valleys.piece, search.partition(K))) > AGREED
 
 
-def _criterion(task: ClusterTask, recipe: RectangleRecipe, strict: bool, K: int) -> float:
-    """The criterion of one number of clusters, in nats."""
+class NumberSearch:
+    """The criterion of the numbers of clusters tried so far, and the partitions of their fits."""
+
+    def __init__(
+        self, task: ClusterTask, recipe: RectangleRecipe, checkpoint: Checkpoint | None, strict: bool
+    ):
+        self.task, self.seen, self.strict = task, _seen_by_criterion(task), strict
+        self.recipe, self.checkpoint = recipe, checkpoint
+        self.values: dict[int, float] = {}
+        self._groups: dict[int, IntArray] = {}
+
+    def try_number(self, K: int) -> float:
+        """The criterion of one number of clusters, in nats; tried once."""
+        if K not in self.values:
+            like = (0.0, np.zeros(len(self.seen.rows), dtype=np.intp))
+            work = partial(_criterion, self.seen, self.recipe, self.strict, K)
+            self.values[K], self._groups[K] = computed_once(self.checkpoint, f"{K} clusters", work, like)
+        return self.values[K]
+
+    def partition(self, K: int) -> IntArray:
+        """The cluster of each row in the fit of a number that was tried."""
+        return self._groups[K]
+
+    def best_above(self, least: int, most: int) -> int:
+        """The number with the greatest criterion among `least` and the next `PATIENCE`."""
+        best = least
+        self.try_number(least)
+        for K in range(least + 1, min(least + PATIENCE, most) + 1):
+            if self.try_number(K) > self.values[best] + WORTH:
+                best = K
+        return best
+
+    def by_chance(self, least: int, most: int, group: IntArray, gain: float) -> float:
+        """What `most` clusters gain over `least` where those of `group` (N,) are all: nats, a mean.
+
+        No more tables are made once it is known that a `gain` is too small.
+        """
+        few = self.recipe._replace(n_init=min(self.recipe.n_init, NULL_STARTS))
+
+        def work(table: ClusterTask) -> float:
+            before, after = (_criterion(table, few, self.strict, K)[0] for K in (least, most))
+            return max(0.0, after - before) if np.isfinite(before) else 0.0
+
+        gains: list[float] = []
+        for seed in range(NULL_TABLES):
+            table = _seen_by_criterion(without_clusters(self.task, seed, group))
+            name = f"{most} of {least} clusters, table {seed}"
+            gains.append(computed_once(self.checkpoint, name, partial(work, table), 0.0))
+            if ASKED * sum(gains) / NULL_TABLES >= gain:
+                break
+        return float(np.mean(gains))
+
+
+def _criterion(task: ClusterTask, recipe: RectangleRecipe, strict: bool, K: int) -> tuple[float, IntArray]:
+    """The criterion of one number of clusters, in nats, and each row's cluster by rules and structure.
+
+    Minus infinity where one of the clusters has too few rows to be one.
+    """
     settings = recipe._replace(n_clusters=K, structure=KIND, preset=None, max_boxes=1)
     result, fitted = fit(task, settings, NOBODY)
     if result.status is Status.STOPPED:
         raise KeyboardInterrupt
-    return fitted.log_conditional(task.cells, task.rows) - _penalty(fitted, task, strict)
+    group = fitted.posterior(task.cells, task.rows).argmax(axis=1)
+    size = np.bincount(group, task.rows.weight, minlength=len(fitted.rules.names))
+    if K > 1 and size.min() < least_rows(task.rows):
+        return -np.inf, group
+    return fitted.log_conditional(task.cells, task.rows) - _penalty(fitted, task, strict), group
 
 
-def without_clusters(task: ClusterTask, seed: int) -> ClusterTask:
-    """A table of the same columns of numbers with the same rank correlations: a Gaussian copula, no clusters.
+def without_clusters(task: ClusterTask, seed: int, group: IntArray | None = None) -> ClusterTask:
+    """A table of the same columns without clusters, or with none but the given groups of its rows (N,).
 
-    Each cell is that of some row in the same column, so that all marginals are kept. Labels are permuted.
+    In each group columns of numbers keep their values and rank correlations, a Gaussian copula; labels are
+    permuted. Each cell is that of some row of the group in the same column.
     """
     rows, cells, rng = task.rows, task.cells, np.random.default_rng(seed)
     rule, look = task.views.rule, task.views.structure
+    group = np.zeros(len(rows), dtype=np.intp) if group is None else group
     places = [[view.places[i] for i in view.numeric] for view in (rule, look)]
-    columns = dict(zip(places[0] + places[1], [*rows.X.T, *rows.Y.T], strict=True))
-    numbers = np.array(list(columns.values())).reshape(len(columns), len(rows)).T
-    scores = _normal_scores(numbers, rows.weight)
-    root = np.linalg.cholesky(_correlations(scores))
-    u = ndtr(rng.normal(size=(len(rows), len(columns))) @ root.T)
-    from_row = {}
-    for (place, column), share in zip(columns.items(), u.T, strict=True):
-        order = np.argsort(column, kind="stable")[: int((~np.isnan(column)).sum())]
-        upto = np.cumsum(rows.weight[order]) / rows.weight[order].sum()
-        from_row[place] = order[np.minimum(np.searchsorted(upto, share), len(order) - 1)]
-    for view in (rule, look):
-        for i in view.labels:
-            from_row.setdefault(view.places[i], rng.permutation(len(rows)))
+    numbers = dict(zip(places[0] + places[1], [*rows.X.T, *rows.Y.T], strict=True))
+    labels = {view.places[i] for view in (rule, look) for i in view.labels}
+    from_row = {place: np.arange(len(rows)) for place in [*numbers, *sorted(labels)]}
+    for own in (np.flatnonzero(group == g) for g in np.unique(group)):
+        columns = np.array([numbers[place][own] for place in numbers]).reshape(len(numbers), len(own)).T
+        for place, drawn in zip(numbers, _copula_rows(columns, rows.weight[own], rng).T, strict=True):
+            from_row[place][own] = own[drawn]
+        for place in sorted(labels):
+            from_row[place][own] = rng.permutation(own)
 
-    def drawn(table: Any, view: ColumnView, used: tuple[int, ...]) -> Any:
+    def drawn_cells(table: Any, view: ColumnView, used: tuple[int, ...]) -> Any:
         out = table.copy()
         for column, i in zip(out.T, used, strict=True):
             column[:] = column[from_row[view.places[i]]]
         return out
 
-    X_labels = LevelCodes(drawn(rows.X_labels.codes, rule, rule.labels), rows.X_labels.n_levels)
-    Y_labels = LevelCodes(drawn(rows.Y_labels.codes, look, look.labels), rows.Y_labels.n_levels)
-    X, Y = drawn(rows.X, rule, rule.numeric), drawn(rows.Y, look, look.numeric)
+    X_labels = LevelCodes(drawn_cells(rows.X_labels.codes, rule, rule.labels), rows.X_labels.n_levels)
+    Y_labels = LevelCodes(drawn_cells(rows.Y_labels.codes, look, look.labels), rows.Y_labels.n_levels)
+    X, Y = drawn_cells(rows.X, rule, rule.numeric), drawn_cells(rows.Y, look, look.numeric)
     new = RectangleRows(X, X_labels, Y, Y_labels, rows.weight)
-    return task._replace(rows=new, cells=RawCells(drawn(cells.numbers, rule, rule.numeric), X_labels))
+    return task._replace(rows=new, cells=RawCells(drawn_cells(cells.numbers, rule, rule.numeric), X_labels))
+
+
+def _copula_rows(columns: FloatArray, weight: FloatArray, rng: np.random.Generator) -> IntArray:
+    """For each cell (n, P) of a new table the row whose value it takes: a Gaussian copula of the columns."""
+    if not columns.shape[1]:
+        return np.zeros(columns.shape, dtype=np.intp)
+    root = np.linalg.cholesky(_correlations(_normal_scores(columns, weight)))
+    u = ndtr(rng.normal(size=columns.shape) @ root.T)
+    out = np.empty(columns.shape, dtype=np.intp)
+    for taken, column, share in zip(out.T, columns.T, u.T, strict=True):
+        order = np.argsort(column, kind="stable")[: max(1, int((~np.isnan(column)).sum()))]
+        upto = np.cumsum(weight[order]) / weight[order].sum()
+        taken[:] = order[np.minimum(np.searchsorted(upto, share), len(order) - 1)]
+    return out
 
 
 def _correlations(scores: FloatArray) -> FloatArray:
@@ -185,37 +259,55 @@ def _correlations(scores: FloatArray) -> FloatArray:
     return (1.0 - 1e-6) * matrix + 1e-6 * np.eye(len(matrix))
 
 
-def _valleys(task: ClusterTask, seed: int) -> dict[str, float]:
-    """Groups parted by valleys, the valleys within and between them, and the pieces that they are of."""
+class ValleyFigures(NamedTuple):
+    """The deepest valley in a group, the least deep between two; each row's piece and group (N,)."""
+
+    within: float
+    between: float
+    piece: IntArray
+    group: IntArray
+
+    @property
+    def n_pieces(self) -> int:
+        """The number of Gaussian pieces."""
+        return int(self.piece.max()) + 1
+
+
+def _valleys(task: ClusterTask, seed: int) -> ValleyFigures:
+    """The groups that valleys part, sought in few rows at most and told of all."""
     Y, Y_labels = _with_levels(task.rows)
-    rows = RectangleRows(task.rows.X, task.rows.X_labels, Y, Y_labels, task.rows.weight)
+    rows = part = RectangleRows(task.rows.X, task.rows.X_labels, Y, Y_labels, task.rows.weight)
     if len(rows) > MOST_FOR_PIECES:
         chosen = np.random.default_rng(seed).choice(len(rows), MOST_FOR_PIECES, replace=False)
-        rows = rows.take(np.sort(chosen))
-    pieces = find_pieces(rows, seed)
-    group, within, between = valley_groups(rows, pieces)
-    figures = (float(group.max() + 1), within, between, float(len(group)))
-    return dict(zip(VALLEY_NAMES, figures, strict=True))
+        part = rows.take(np.sort(chosen))
+    pieces = find_pieces(part, seed)
+    group, within, between = valley_groups(part, pieces)
+    log_p = log_density(rows, pieces.structure, pieces.kind)[0][0] + np.log(pieces.mass)[:, None]
+    piece = np.unique(log_p.argmax(axis=0), return_inverse=True)[1].reshape(-1)
+    own = np.unique(group[log_p.argmax(axis=0)], return_inverse=True)[1].reshape(-1)
+    return ValleyFigures(within, between, piece, own)
 
 
-def _why(best: int, values: dict[int, float], valleys: dict[str, float] | None) -> str:
+def why(best: int, values: dict[int, float], valleys: ValleyFigures | None) -> str:
     """What spoke for a number of clusters, and what against its rivals, as sentences."""
     said = [f"{best} cluster{'s' * (best != 1)}."]
+    V = 1
     if valleys is not None:
-        V, K = int(valleys["groups"]), int(valleys["pieces"])
+        V, K = int(valleys.group.max()) + 1, valleys.n_pieces
         if K == 1:
             said += ["The structure columns are one piece."]
         elif V == 1:
             said += [
                 f"No valley parts the {K} pieces of the structure columns: the density between them does not "
-                f"fall below {100 * valleys['within']:.0f} % of the lower peak."
+                f"fall below {100 * valleys.within:.0f} % of the lower peak."
             ]
         else:
             said += [
                 f"Valleys part {V} groups: between any two the density of the structure columns falls to "
-                f"{100 * valleys['between']:.0f} % of the lower peak or less, within them to no less than "
-                f"{100 * valleys['within']:.0f} %."
+                f"{100 * valleys.between:.0f} % of the lower peak or less, within them to no less than "
+                f"{100 * valleys.within:.0f} %."
             ]
+    values = {K: value for K, value in values.items() if np.isfinite(value)}
     if len(values) > 1:
         tried = sorted(values, key=lambda K: (-round(values[K], 1), K))
         lead = values[tried[0]] - values[tried[1]]
@@ -223,7 +315,7 @@ def _why(best: int, values: dict[int, float], valleys: dict[str, float] | None) 
             f"Of the numbers {min(tried)} to {max(tried)}, the rules of {tried[0]} explain the structure "
             f"columns best; {tried[1]} is {lead:.1f} nats behind."
         ]
-    elif valleys is not None and int(valleys["groups"]) > 1:
+    elif valleys is not None and V > 1:
         said += ["The groups are of several pieces without a valley, so none is divided further."]
     return " ".join(said)
 

@@ -36,6 +36,9 @@ MOST_KNOTS = 2000
 FEW_LABELS = 10
 """A column of more labels than these, most of which occur once, names rows: it makes no rule or cluster."""
 
+HIDDEN = 0.01
+"""Standard deviation of all values but the farthest, over that of all, below which these are hidden."""
+
 _MISSING = 1e30  # stands for a gap while equal rows are sought
 
 
@@ -346,6 +349,26 @@ def rows_to_fit(source: Source, whole: TableEncoder, name: str) -> tuple[Any, Fl
             return part.X, part.weight
     sampled = sample_table(source, Encode(whole, None, name), MOST_ROWS)
     return sampled.table, sampled.rows.weight
+
+
+def warn_far(view: ColumnView, cells: RawCells, weight: FloatArray) -> None:
+    """Say in which columns one value is so far off that all others are alike beside it."""
+    far = []
+    for i, scale, raw in zip(view.numeric, view.scales, cells.numbers.T, strict=True):
+        x = scale.apply(raw)
+        others = np.flatnonzero(np.abs(x) < np.nanmax(np.abs(x)))
+        if len(np.unique(x[others])) < FEW_LABELS:
+            continue
+        mean = np.average(x[others], weights=weight[others])
+        if np.average((x[others] - mean) ** 2, weights=weight[others]) < HIDDEN**2:
+            far.append(str(view.encoder.columns[i].name))
+    if far:
+        warnings.warn(
+            f"One value of {', '.join(map(repr, far))} is so far from all others that these look alike "
+            "beside it; correct it, or give scaling='rank'.",
+            NongaussWarning,
+            stacklevel=4,
+        )
 
 
 def warn_names(columns: list[str]) -> None:

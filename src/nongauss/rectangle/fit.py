@@ -234,7 +234,10 @@ RESAMPLED_STARTS = 1
 def rule_stability(
     fitted: FittedRectangles, cells: RawCells, rows: RectangleRows, recipe: RectangleRecipe, n_resamples: int
 ) -> FloatArray:
-    """Mean Jaccard similarity of each rule's rows with those of the nearest rule of resampled rows, (K,)."""
+    """Mean Jaccard similarity of each rule's rows with those of the nearest rule of resampled rows, (K,).
+
+    Of so few rows that fewer are drawn than there are clusters, there are as many clusters as rows drawn.
+    """
     rng = np.random.default_rng(recipe.seed)
     kept = np.sort(rng.permutation(len(rows))[:MOST_RESAMPLED])
     cells, rows = cells.take(kept), rows.take(kept)
@@ -246,7 +249,8 @@ def rule_stability(
         part = rows.take(drawn)
         part.weight = count[drawn].astype(np.float64)
         task = ClusterTask(part, cells.take(drawn), fitted.views, NOTHING_STATED)
-        again = recipe._replace(n_init=RESAMPLED_STARTS, seed=seed)
+        K = min(recipe.n_clusters, len(drawn))
+        again = recipe._replace(n_init=RESAMPLED_STARTS, seed=seed, n_clusters=K)
         after = fit(task, again, NOBODY)[1].inside(cells)
         both = (before[:, :, None] & after[:, None]).sum(axis=0)
         either = (before[:, :, None] | after[:, None]).sum(axis=0)

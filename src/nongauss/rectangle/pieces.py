@@ -45,7 +45,7 @@ ALONG = np.linspace(0.0, 1.0, 41)
 """Places on the ridge between two pieces."""
 
 LEAST_SHARE = 0.005
-"""Share of the rows, and two rows a column, below which a piece is no group."""
+"""Share of the rows, and two rows a column up to 6, below which a piece is no group."""
 
 
 class GaussianPieces(NamedTuple):
@@ -134,12 +134,14 @@ def _price(rows: RectangleRows, K: int, kind: str) -> float:
     """Half the log of N for each weight, mean and probability of a level, one nat for each other parameter.
 
     What parts pieces is where they are. Their covariances pay for their error, no more (Akaike 1973), since
-    pieces too many are joined again; but no piece may have as many parameters as rows.
+    pieces too many are joined again; but no full covariance may have as many parameters as rows, and no piece
+    too few rows to be a group.
     """
     P, N = rows.Y.shape[1], float(rows.weight.sum())
     spread = P * (P + 1) // 2 if kind == "full" else P
     places = P + sum(n - 1 for n in rows.Y_labels.n_levels)
-    if spread + P >= N / K:
+    least = spread + P if kind == "full" else least_rows(rows) - 1.0
+    if (K > 1 and least >= N / K) or (kind == "full" and least >= N):
         return float("inf")
     return float(0.5 * np.log(N) * (K * places + K - 1) + K * spread)
 
@@ -225,6 +227,11 @@ def distance(rows: RectangleRows, pieces: GaussianPieces, i: int, j: int) -> flo
     return float(np.sqrt(max(0.0, (n - P - 3.0) / (n - 2.0) * square - P * n / (one * other))))
 
 
+def least_rows(rows: RectangleRows) -> float:
+    """Rows below which a piece is no group."""
+    return float(max(LEAST_SHARE * float(rows.weight.sum()), min(2.0 * rows.Y.shape[1], 6.0)))
+
+
 def valley_groups(rows: RectangleRows, pieces: GaussianPieces) -> tuple[IntArray, float, float]:
     """The group of each piece (K,), from 0; the deepest valley within one, the least deep between two.
 
@@ -236,7 +243,7 @@ def valley_groups(rows: RectangleRows, pieces: GaussianPieces) -> tuple[IntArray
     group = np.arange(K)
     pairs = sorted(((float(depth[i, j]), i, j) for i in range(K) for j in range(i)), reverse=True)
     size = pieces.share @ rows.weight
-    least = max(LEAST_SHARE * float(rows.weight.sum()), min(2.0 * rows.Y.shape[1], 6.0))
+    least = least_rows(rows)
     within, between = 1.0, 0.0
     for value, i, j in pairs:
         if group[i] == group[j]:

@@ -55,7 +55,8 @@ class Condition(NamedTuple):
         n_numbers = cells.numbers.shape[1]
         if self.column < n_numbers:
             x = cells.numbers[:, self.column]
-            deep = np.minimum(x - self.lower, self.upper - x) / self.unit
+            with np.errstate(over="ignore"):
+                deep = np.minimum(x - self.lower, self.upper - x) / self.unit
             return np.clip(np.where(np.isnan(x), FAR, deep), -FAR, FAR)
         allowed = np.array([level in self.levels for level in self.all_levels] + [True])
         codes = cells.labels.codes[:, self.column - n_numbers]
@@ -171,7 +172,7 @@ def _condition(
         if (d, side) in box.conditions:
             outside, inside = (sign * end for end in _gap(ranked, box, d, side))
             own = side if sign > 0 else UPPER - side
-            exact[own] = outside + 0.5 * (inside - outside)
+            exact[own] = _middle(outside, inside)
             shown[own] = bound_between(outside, inside, ranked.whole[d], precision)
     lower, upper = exact
     return Condition(d, str(code.name), lower, upper, ranked.units[d], shown=tuple(shown))
@@ -227,6 +228,12 @@ def _gap(ranked: RankedColumns, box: HardBox, d: int, side: int) -> tuple[float,
     return float(values[outside]), float(values[inside])
 
 
+def _middle(low: float, high: float) -> float:
+    """Half way between two numbers, whose difference may be beyond any number."""
+    width = high - low
+    return low + 0.5 * width if math.isfinite(width) else 0.5 * low + 0.5 * high
+
+
 def bound_between(outside: float, inside: float, whole: bool, precision: str | int | None) -> float:
     """A bound between the last value outside and the first value inside; either may be the greater.
 
@@ -235,7 +242,7 @@ def bound_between(outside: float, inside: float, whole: bool, precision: str | i
     upper bound of 29 and a lower one of 30 share the gap.
     """
     low, high = min(outside, inside), max(outside, inside)
-    middle = low + 0.5 * (high - low)
+    middle = _middle(low, high)
     if isinstance(precision, int):
         return round(middle, precision)
     if whole:
@@ -256,7 +263,7 @@ def roundest(low: float, high: float) -> float:
             for nearest in _multiples(middle, step):
                 if a < nearest < b:
                     return float(nearest) + 0.0
-    return low + 0.5 * (high - low)
+    return _middle(low, high)
 
 
 def _multiples(middle: Decimal, step: Decimal) -> list[Decimal]:

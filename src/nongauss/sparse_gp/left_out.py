@@ -162,28 +162,34 @@ def left_out_moments(
 
     Of the variance v = b + a at a row, b is what q(u) leaves open and a the part given u, which a site does
     not reach (a = 0 where every row is an inducing input). With beta = -2 w h:
-    mean = m - w b g / (1 - beta b), variance = b / (1 - beta b) + a.
+    mean = m - w b g / (1 - beta b), variance = b / (1 - beta b) + a. Without a row the others cannot leave
+    more open than the prior does, k_nn - a: that bounds 1 - beta b from below, which where the row alone
+    tells f is a difference of nearly equal numbers, and of one that is not quite converged.
     """
-    m, v, given = _moments(posterior, X, is_exact)
+    m, v, given, prior = _moments(posterior, X, is_exact)
     m += shift[:, None]
     sites = posterior.likelihood.expected_log_prob(y, m, v, posterior.psi)
     open_part = np.maximum(v - given, 0.0)
     precision = -2.0 * weight[:, None] * sites.d_variance
-    rest = np.maximum(1.0 - precision * open_part, SMALLEST_REST)
+    least = np.minimum(open_part / np.maximum(prior - given, SMALLEST_REST * prior), 1.0)
+    rest = np.maximum(1.0 - precision * open_part, np.maximum(least, SMALLEST_REST))
     mean = m - weight[:, None] * open_part * sites.d_mean / rest
     return mean[None], (open_part / rest + given)[None]
 
 
 def _moments(
     posterior: GPPosterior, X: Float[np.ndarray, "N D"], is_exact: bool
-) -> tuple[Float[np.ndarray, "N L"], Float[np.ndarray, "N L"], Float[np.ndarray, "N L"]]:
-    """Mean, variance, and variance given u, k_nn - k_n' K_zz^-1 k_n, of each latent function: (N, L) each."""
-    mean, variance, given = np.zeros((3, len(X), len(posterior.offset)))
+) -> tuple[
+    Float[np.ndarray, "N L"], Float[np.ndarray, "N L"], Float[np.ndarray, "N L"], Float[np.ndarray, "N L"]
+]:
+    """(N, L) of latent functions: mean, variance, variance given u (k_nn - k_n' K_zz^-1 k_n), k_nn."""
+    mean, variance, given, prior = np.zeros((4, len(X), len(posterior.offset)))
     for number, kernel in enumerate(posterior.kernels):
         theta, latents = posterior.thetas[number], posterior._latents_of(number)
         root = None if is_exact else inducing(kernel, theta, posterior.space, posterior.Z).inverse
         for rows in row_slices(len(X), len(posterior.Z)):
             at = basis(kernel, theta, posterior.space, posterior.Z, X[rows])
+            prior[rows, latents] = at.diagonal[:, None]
             if root is not None:
                 white = root @ at.K
                 left = np.maximum(at.diagonal - np.einsum("mn,mn->n", white, white), 0.0)
@@ -192,4 +198,4 @@ def _moments(
                 mean[rows, l], variance[rows, l], _ = latent_moments(
                     at, posterior.alpha[0, l], posterior.W[0, l]
                 )
-    return mean + posterior.offset, variance, given
+    return mean + posterior.offset, variance, given, prior

@@ -53,7 +53,7 @@ class GPPosterior(NamedTuple):
         sizes = [len(theta) for theta in self.thetas]
         fits = len(self.space.group) == D and set(self.space.group) <= set(range(len(self.space.names)))
         fits = fits and len(self.Z) and sizes == [kernel.size(self.space) for kernel in self.kernels]
-        fits = fits and len(self.psi) >= len(self.likelihood.param_names)
+        fits = fits and len(self.psi) == len(self.likelihood.bounds())
         fits = fits and len(self.kernel_of) == L and set(self.kernel_of) <= set(range(len(self.kernels)))
         largest = max((np.abs(theta).max(initial=0.0) for theta in self.thetas), default=0.0)
         if not fits or self.likelihood.n_latent != L or largest > _LARGEST_LOG:

@@ -148,7 +148,7 @@ def _check_path(file: Path, given: str) -> None:
 
 
 def _read_csv(file: Path, notes: list[str]) -> pd.DataFrame:
-    text = decoded(_raw(file), file.name, notes)
+    text = decoded(raw_bytes(file), file.name, notes)
     if not text.strip():
         raise InputError(f"{file.name} is empty; it needs a line of column names and at least one row.")
     layout = plain_layout(text, file.name, notes)
@@ -234,7 +234,8 @@ def _counts_rows(cells: pd.Series[Any]) -> bool:
     return bool(steps[0] in (0, 1) and (steps == steps[0]).all())
 
 
-def _raw(file: Path) -> bytes:
+def raw_bytes(file: Path) -> bytes:
+    """The bytes of a file, unpacked where it is gzipped. Raises InputError."""
     data = file.read_bytes()
     if not file.name.lower().endswith(".gz"):
         return data

@@ -13,6 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from nongauss.core.errors import InputError
+from nongauss.tables.cell_style import SAMPLE, date_writer, number_writer
 from nongauss.tables.column import Column, as_pandas, label_of, tidy
 from nongauss.tables.column_code import ColumnCode
 from nongauss.tables.encoder import TableEncoder
@@ -79,7 +80,7 @@ def filled(
         column = gaps.table.raw(place)
         series = column if isinstance(column, pd.Series) else pd.Series(column)
         code = encoder.columns[margin.flat]
-        cells = _native(series, gaps.table.column(place), code, margin, numbers)
+        cells = _native(series, code, margin, numbers, gaps.cells[:, j])
         changed[place] = _with_cells(series, rows, cells)
     if frame is None:
         out = np.array(gaps.table.source, copy=True)
@@ -89,7 +90,7 @@ def filled(
     if isinstance(source, pd.DataFrame | InputTable):
         result = frame.copy()
         for place, series in changed.items():
-            result.isetitem(place, series.to_numpy(copy=False) if series.dtype == object else series.array)
+            result.isetitem(place, series.set_axis(result.index))
         return result
     return _as_it_came(source, changed)
 
@@ -121,31 +122,43 @@ def _as_it_came(source: Any, changed: dict[int, pd.Series[Any]]) -> Any:
         if own.dtype.is_integer():
             plain = [None if cell is None else int(cell) for cell in plain]
         columns.append(nw.new_series(name, plain, dtype=own.dtype, backend=frame.implementation))
-    return nw.to_native(frame.with_columns(*columns))
+    result = nw.to_native(frame.with_columns(*columns))
+    return result.cast(source.schema) if frame.implementation.is_pyarrow() else result
 
 
 def _native(
-    series: pd.Series[Any], column: Column, code: ColumnCode, margin: Margin, numbers: FloatArray
+    series: pd.Series[Any], code: ColumnCode, margin: Margin, numbers: FloatArray, known: FloatArray
 ) -> list[Any]:
-    """Numbers of a margin as cells of the type of a series: labels, dates, whole numbers, texts."""
+    """Numbers of a margin as cells of the type of a series: labels, dates, whole numbers, texts.
+
+    `known` (N,): the numbers of the cells that are there, by which texts are written as these are.
+    """
     if margin.labels:
         return _labels(series, [margin.labels[int(number)] for number in numbers])
     if code.kind == "date":
-        return _dates(series, code, numbers)
+        return _dates(series, code, numbers, known)
     if getattr(series.dtype, "kind", "") == "m":
         return list(pd.to_timedelta(np.round(numbers * _DAY).astype(np.int64), unit="ns"))
     if pd.api.types.is_numeric_dtype(series.dtype):
         is_whole = pd.api.types.is_integer_dtype(series.dtype) or pd.api.types.is_bool_dtype(series.dtype)
         return [round(float(x)) for x in numbers] if is_whole else [float(x) for x in numbers]
-    known = series[~series.isna()]
-    if series.dtype == object and len(known) and not isinstance(known.iloc[0], str):
-        first = known.iloc[0]
+    present = series[~series.isna()]
+    if series.dtype == object and len(present) and not isinstance(present.iloc[0], str):
+        first = present.iloc[0]
         if isinstance(first, dt.timedelta):
             return list(pd.to_timedelta(np.round(numbers * _DAY).astype(np.int64), unit="ns"))
         if isinstance(first, dt.time):
             return [dt.time.fromisoformat(code.shown(x)) for x in numbers]
         return [int(x) if isinstance(first, int) and float(x).is_integer() else float(x) for x in numbers]
-    return [kind_of(code.kind or "number").shown(x, code.part, 0.0) for x in numbers]
+    write = number_writer(*_examples(series, known)) if code.kind in ("", "number", "quantity") else None
+    shown = kind_of(code.kind or "number").shown
+    return [shown(x, code.part, 0.0) if write is None else write(x) for x in numbers.tolist()]
+
+
+def _examples(series: pd.Series[Any], numbers: FloatArray) -> tuple[list[str], FloatArray]:
+    """Texts of a series, and their numbers, of cells that have both."""
+    rows = np.flatnonzero(series.notna().to_numpy() & ~np.isnan(numbers))[:SAMPLE]
+    return [str(cell) for cell in series.iloc[rows]], numbers[rows]
 
 
 def _labels(series: pd.Series[Any], texts: list[str]) -> list[Any]:
@@ -167,7 +180,7 @@ def _labels(series: pd.Series[Any], texts: list[str]) -> list[Any]:
     return [known.get(text, truth.get(text, text)) for text in texts]
 
 
-def _dates(series: pd.Series[Any], code: ColumnCode, days: FloatArray) -> list[Any]:
+def _dates(series: pd.Series[Any], code: ColumnCode, days: FloatArray, own: FloatArray) -> list[Any]:
     """Days since 1970, on the clock of the fit, as cells of a series: stamps, periods, numbers, texts."""
     form = code.part.partition("|")[2]
     if pd.api.types.is_numeric_dtype(series.dtype):
@@ -186,7 +199,8 @@ def _dates(series: pd.Series[Any], code: ColumnCode, days: FloatArray) -> list[A
     known = series[~series.isna()]
     first = known.iloc[0] if len(known) else ""
     if isinstance(first, str):
-        return [code.shown(day - code.origin) for day in days]
+        write = date_writer(*_examples(series, own))
+        return [code.shown(day - code.origin) if write is None else write(day) for day in days.tolist()]
     if isinstance(first, pd.Period):
         return list(stamps.to_period(str(first.freq.freqstr)))
     if isinstance(first, dt.datetime):

@@ -31,6 +31,12 @@ MOST_KNOTS, LEAST_KNOTS, CELLS_A_KNOT = 200, 24, 8
 TIED = 0.02
 """A value with at least this share of the cells is an interval of scores, a rarer one its middle."""
 
+_LARGE = 1e307
+"""Differences of such numbers may be beyond a double."""
+
+OUTERMOST = 0.25
+"""Part of the share of the last stretch beyond which all numbers have one score."""
+
 MOST_DIGITS = 6
 """Decimals up to which values are taken for rounded."""
 
@@ -83,24 +89,41 @@ class Margin:
         first = np.searchsorted(self.edge, values, side="left")
         return self._share(values, first), self._share(values, last)
 
+    @property
+    def _unit(self) -> float:
+        """What edges are multiplied by before they are subtracted: 1, less where that would overflow."""
+        return 0.5 if np.abs(self.edge).max(initial=0.0) > _LARGE else 1.0
+
     def _share(self, values: FloatArray, after: NDArray[np.intp]) -> FloatArray:
         """The share up to values (N,), the edge before and the edge `after` each being known."""
         right = np.clip(after, 0, len(self.edge) - 1)
         left = np.clip(after - 1, 0, len(self.edge) - 1)
-        width = self.edge[right] - self.edge[left]
-        part = np.where(width > 0, (values - self.edge[left]) / np.where(width > 0, width, 1.0), 0.0)
+        unit, inside_of = self._unit, np.clip(values, self.edge[:1], self.edge[-1:])
+        edge = unit * self.edge
+        width = edge[right] - edge[left]
+        part = np.where(width > 0, (unit * inside_of - edge[left]) / np.where(width > 0, width, 1.0), 0.0)
         part = np.clip(part, 0.0, 1.0)
         inside = self.below[left] + part * (self.below[right] - self.below[left])
         return np.where(after <= 0, 0.0, np.where(after >= len(self.edge), 1.0, inside))
 
     def scores(self, values: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """The interval of scores of each value (N,), NaN where missing: two equal numbers but for ties."""
+        """The interval of scores of each value (N,), NaN where missing: two equal numbers but for ties.
+
+        A number beyond those that were seen is as extreme as one in `OUTERMOST` of the last stretch: nothing
+        tells how much rarer it is.
+        """
         low, high = self.span(values)
-        middle = np.clip(0.5 * (low + high), 1e-9, 1.0 - 1e-9)
+        middle = np.clip(0.5 * (low + high), *self._ends)
         is_tied = high - low >= TIED
         first, last = np.where(is_tied, low, middle), np.where(is_tied, high, middle)
         missing = np.isnan(values)
         return np.where(missing, np.nan, ndtri(first)), np.where(missing, np.nan, ndtri(last))
+
+    @property
+    def _ends(self) -> tuple[float, float]:
+        """The least and the largest share for which a score is given."""
+        first, last = OUTERMOST * self.below[1], 1.0 - OUTERMOST * (1.0 - self.below[-2])
+        return max(float(first), 1e-9), min(float(last), 1.0 - 1e-9)
 
     def log_slope(self, values: FloatArray) -> FloatArray:
         """Log of the density, or of the probability of its own, of values (N,); NaN where missing.
@@ -109,11 +132,12 @@ class Margin:
         """
         low, high = self.span(values)
         after = np.clip(np.searchsorted(self.edge, values, side="right"), 1, len(self.edge) - 1)
-        width = self.edge[after] - self.edge[after - 1]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            density = (self.below[after] - self.below[after - 1]) / width
+        unit = self._unit
+        width = unit * self.edge[after] - unit * self.edge[after - 1]
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            density = unit * (self.below[after] - self.below[after - 1]) / width
             own = np.where(high > low, high - low, np.where(width > 0, density, 0.0))
-            return np.log(own) - self.beyond(values) / np.where(width > 0, width, np.inf)
+            return np.log(own) - self.beyond(values) * unit / np.where(width > 0, width, np.inf)
 
     def beyond(self, values: FloatArray) -> FloatArray:
         """How far values (N,) lie beyond all edges."""
@@ -126,7 +150,9 @@ class Margin:
         rise = self.below[after] - self.below[after - 1]
         part = np.where(rise > 0, (place - self.below[after - 1]) / np.where(rise > 0, rise, 1.0), 1.0)
         left, right = self.edge[after - 1], self.edge[after]
-        found = left + np.clip(part, 0.0, 1.0) * (right - left)
+        part = np.clip(part, 0.0, 1.0)
+        is_large = self._unit < 1.0
+        found = left * (1.0 - part) + right * part if is_large else left + part * (right - left)
         if self.is_whole:
             found = np.where(part > 0, right, left)
         return self.rounded(found)

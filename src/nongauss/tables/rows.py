@@ -85,7 +85,7 @@ def read_weight(sample_weight: ArrayLike | None, n_rows: int) -> NDArray[np.floa
         return np.ones(n_rows)
     try:
         weight = np.array(without_mask(sample_weight), dtype=np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"sample_weight must be numbers, one for each row: {error}.") from error
     if weight.ndim == 0:
         weight = np.full(n_rows, float(weight))

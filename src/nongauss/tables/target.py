@@ -18,7 +18,7 @@ from nongauss.core.records import persistable
 from nongauss.tables.column import as_pandas, without_mask
 from nongauss.tables.frame import refuse_records
 from nongauss.tables.kinds import decode
-from nongauss.tables.kinds.number import Moments, Scale
+from nongauss.tables.kinds.number import Moments, Scale, as_doubles
 from nongauss.tables.source import Part
 
 _SMALLEST_SPREAD, _LARGEST_SPREAD = 1e-150, 1e150
@@ -212,7 +212,7 @@ def _column_of_texts(cells: NDArray[Any], warn: bool) -> NDArray[np.float64]:
         if isinstance(objects[at], complex | np.complexfloating):
             raise InputError("Complex data not supported: y must be real numbers.")
         try:
-            out[at] = float(objects[at])
+            out[at] = as_doubles(objects[at : at + 1])[0]
         except (TypeError, ValueError):
             break
     else:

@@ -23,6 +23,9 @@ CONTENTS = ("floating", "integer", "mixed-integer-float", "decimal", "empty")
 """What pandas calls objects that are numbers, or none at all."""
 
 
+_LARGEST = float(np.finfo(np.float64).max)
+
+
 @dataclass(frozen=True)
 class Scale:
     """How a column is standardised: `z = (x / unit - mean) / sd`.
@@ -46,9 +49,13 @@ class Scale:
         return self.unit * self.sd
 
     def apply(self, x: Floats) -> Floats:
-        """Standardise values `x` of any shape; not defined for a constant column."""
-        z: Floats = (x / self.unit - self.mean) / self.sd
-        return z
+        """Standardise values `x` of any shape; not defined for a constant column.
+
+        Numbers beyond the range of a double are taken for its ends.
+        """
+        with np.errstate(over="ignore"):
+            z: Floats = (x / self.unit - self.mean) / self.sd
+        return np.clip(z, -_LARGEST, _LARGEST)
 
 
 def fit_scale(x: Floats, weight: Floats) -> Scale:
@@ -202,7 +209,7 @@ class Number(Kind):
                 if not all(isinstance(cell, bool | int | float | np.number | np.bool_) for cell in present):
                     return None
             values = np.full(len(cells.objects), np.nan)
-            values[~cells.missing] = cells.objects[~cells.missing].astype(np.float64)
+            values[~cells.missing] = as_doubles(cells.objects[~cells.missing])
         return Column(cells.name, values, kind=self.name)
 
     def summarise(self, column: Column, weight: NDArray[np.float64]) -> Moments:
@@ -221,6 +228,21 @@ class Number(Kind):
     def shown(self, value: Any, part: str, origin: float) -> str:
         """A number without more digits than it has."""
         return shown_number(float(value))
+
+
+def as_doubles(objects: NDArray[np.object_]) -> Floats:
+    """Numbers of any types (N,) as float64: one beyond its range is infinite, as a literal of it is."""
+    try:
+        return objects.astype(np.float64)
+    except OverflowError:  # of Python's integers alone
+        return np.array([_as_double(cell) for cell in objects], dtype=np.float64)
+
+
+def _as_double(number: Any) -> float:
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf if number > 0 else -math.inf
 
 
 def shown_number(x: float) -> str:

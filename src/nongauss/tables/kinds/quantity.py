@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from nongauss.core.errors import InputError
 from nongauss.tables.column import Cells, Column, ColumnSummary, Kind, distinct_texts
 from nongauss.tables.compound_text import PATTERNS
-from nongauss.tables.kinds.number import Moments, shown_number
+from nongauss.tables.kinds.number import Moments, as_doubles, shown_number
 from nongauss.tables.lost_cells import ENOUGH, are_values, mostly, named_cells
 from nongauss.tables.number_text import (
     MARK,
@@ -242,7 +242,7 @@ def _texts_of(cells: Cells) -> tuple[NDArray[np.intp], Any, NDArray[np.float64]]
     number &= ~_are(objects, bool) & ~cells.missing
     if not (text | number | cells.missing).all():
         return np.full(len(objects), -1), pa.array([], pa.large_string()), numbers
-    numbers[number] = objects[number].astype(np.float64)
+    numbers[number] = as_doubles(objects[number])
     codes, texts = distinct_texts(np.where(text, objects, np.array(None, dtype=object)))
     return codes, texts, numbers
 

@@ -1,0 +1,159 @@
+"""Those that are weighed: the rows of a search, its contenders, who is within reach, and their shares."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from nongauss.auto.candidate import Candidate
+from nongauss.auto.inputs import Arcsinh
+from nongauss.auto.stacking import stacked
+from nongauss.predictive.distribution import FloatArray
+from nongauss.tables.frame import InputTable
+
+REACH, SCREEN_KEEPS, SCREEN_KEEPS_OF_LARGE = 0.1, 3, 2
+"""Nats a row behind the best, beyond two standard errors, from which a candidate is out of reach; and how
+many are kept at most, also of tables of `LARGE` rows and more."""
+
+REACH_OF_FAMILY = 0.6
+"""Of a table of `LARGE` rows the best candidate of each other family is kept too, if it is so near in the
+screen: a few hundred rows tell the laws of one family apart, but not which family gains most from more."""
+
+
+@dataclass(frozen=True)
+class TrainingRows:
+    """Distinct rows in an order by their content: the table, its encoding X (N, D), and the targets.
+
+    `y` (N,): numbers, or the number of each row's class; `target` (N,) what estimators are fitted to;
+    `beside` arrays (N,) that they are given by name, such as `exposure`.
+    """
+
+    table: InputTable
+    X: FloatArray
+    y: FloatArray
+    target: Any
+    weight: FloatArray
+    beside: Mapping[str, FloatArray] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def first(self, n: int) -> TrainingRows:
+        """The first n rows, a random sample since the order is that of a hash."""
+        if n >= len(self):
+            return self
+        rows = np.arange(n)
+        own = {name: values[:n] for name, values in self.beside.items()}
+        return TrainingRows(
+            self.table.take(rows), self.X[:n], self.y[:n], self.target[:n], self.weight[:n], own
+        )
+
+
+@dataclass
+class Contender:
+    """A candidate on its way: what was fitted, what it says of rows without them, or why it is out.
+
+    `left_out`: its laws of the judged rows, or probabilities (N, C); `log_density` (N,) of these, less what
+    its hyper-parameters flatter; `local` a local law on it, `base` the name of the contender it stands on;
+    `n_fitted` the number of rows it was fitted to, where these are not all.
+    """
+
+    name: str
+    candidate: Candidate | None = None
+    model: Any = None
+    change: Arcsinh | None = None
+    left_out: Any = None
+    log_density: FloatArray | None = None
+    seconds: float = 0.0
+    why_out: str = ""
+    local: Any = None
+    base: str = ""
+    share: float = 0.0
+    n_fitted: int = 0
+
+    @property
+    def is_in(self) -> bool:
+        """Was it fitted and judged?"""
+        return self.log_density is not None
+
+
+def candidate_of(contender: Contender) -> Candidate:
+    """The candidate that a contender is of."""
+    assert contender.candidate is not None
+    return contender.candidate
+
+
+def within_reach(
+    rivals: list[Contender], trials: dict[str, Contender], weight: FloatArray, most: int = SCREEN_KEEPS
+) -> list[Contender]:
+    """The rivals near the best on the screen's rows, the best first; the others get the reason why not.
+
+    Without any trial, for want of time, all of them.
+    """
+    if not trials:
+        return [c for c in rivals if not c.why_out]
+    values = {name: t.log_density for name, t in trials.items() if t.log_density is not None}
+    means = {name: float(np.average(own, weights=weight)) for name, own in values.items()}
+    order = sorted((c for c in rivals if c.name in means), key=lambda c: -means[c.name])
+    best = values[order[0].name]
+    kept: list[Contender] = []
+    seen: set[str] = set()
+    for contender in order:
+        behind, error = mean_and_error(best - values[contender.name], weight)
+        alike = candidate_of(contender).alike
+        if len(kept) < most and behind <= max(REACH, 2.0 * error) and alike not in seen:
+            kept.append(contender)
+            seen |= {alike} - {""}
+        else:
+            contender.why_out = f"{behind:.3g} nats a row behind {order[0].name!r} on {len(weight)} rows"
+    return kept
+
+
+def of_other_families(
+    chosen: Sequence[Contender],
+    rivals: Sequence[Contender],
+    trials: dict[str, Contender],
+    weight: FloatArray,
+) -> list[Contender]:
+    """The best rival of each family that no chosen one is of, if the screen has it near enough."""
+    found: list[Contender] = []
+    seen = {candidate_of(contender).family for contender in chosen}
+    means = {
+        name: float(np.average(trial.log_density, weights=weight))
+        for name, trial in trials.items()
+        if trial.log_density is not None
+    }
+    for contender in sorted((c for c in rivals if c.name in means), key=lambda c: -means[c.name]):
+        family = candidate_of(contender).family
+        if family not in seen and means[contender.name] > max(means.values()) - REACH_OF_FAMILY:
+            contender.why_out = ""
+            found.append(contender)
+        seen.add(family)
+    return found
+
+
+def rows_judged(contenders: Sequence[Contender], rows: TrainingRows) -> TrainingRows:
+    """The rows by which contenders that are in were judged."""
+    return rows.first(min(len(c.log_density) for c in contenders if c.log_density is not None))
+
+
+def mean_and_error(values: FloatArray, weight: FloatArray) -> tuple[float, float]:
+    """The weighted mean of values (N,) and its standard error; infinite where a value is."""
+    total = float(weight.sum())
+    with np.errstate(invalid="ignore"):
+        mean = float(weight @ values / total)
+        spread = float(weight @ (values - mean) ** 2 / total) if np.isfinite(mean) else np.inf
+    return mean, float(np.sqrt(spread / max(total, 1.0)))
+
+
+def give_shares(contenders: Sequence[Contender], weight: FloatArray) -> None:
+    """Set the share of each contender that is in, and why the others of these have none."""
+    inside = [c for c in contenders if c.log_density is not None]
+    densities = np.stack([c.log_density for c in inside if c.log_density is not None])
+    for contender, share in zip(inside, stacked(densities, weight[: densities.shape[1]]), strict=True):
+        contender.share = float(share)
+        if not share:
+            contender.why_out = "adds less than it costs to what the others predict"

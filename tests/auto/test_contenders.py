@@ -1,0 +1,72 @@
+import numpy as np
+import pandas as pd
+
+from nongauss import AutoRegressor
+from nongauss.auto.candidate import Candidate
+from nongauss.auto.contenders import Contender, of_other_families, within_reach
+from nongauss.auto.inputs import column_of_groups
+from nongauss.tables.frame import read_input
+
+
+def contender(name, family, mean):
+    """A contender of a family, and its trial with log densities about `mean`."""
+    candidate = Candidate(name, frozenset(["real"]), None, None, None, family=family)
+    density = mean + 0.01 * np.sin(np.arange(100.0))
+    return Contender(name, candidate), Contender(name, candidate, log_density=density)
+
+
+def screened(*made):
+    rivals = [own for own, _ in made]
+    trials = {own.name: trial for own, trial in made}
+    weight = np.ones(100)
+    chosen = within_reach(rivals, trials, weight, 2)
+    return chosen, chosen + of_other_families(chosen, rivals, trials, weight)
+
+
+def test_the_best_of_another_family_is_kept_where_it_is_not_far_behind():
+    chosen, whole = screened(
+        contender("a", "one", 0.0),
+        contender("b", "one", -0.05),
+        contender("c", "two", -0.5),
+        contender("d", "two", -0.4),
+        contender("e", "three", -0.7),
+    )
+    assert [c.name for c in chosen] == ["a", "b"]
+    assert [c.name for c in whole] == ["a", "b", "d"]
+    assert not whole[-1].why_out
+
+
+def test_a_family_that_is_among_the_chosen_gets_no_more():
+    chosen, whole = screened(
+        contender("a", "one", 0.0), contender("b", "two", -0.01), contender("c", "two", -0.3)
+    )
+    assert [c.name for c in whole] == [c.name for c in chosen] == ["a", "b"]
+
+
+def grouped(seed=0, n=120):
+    rng = np.random.default_rng(seed)
+    shop = rng.integers(0, 15, n)
+    x = rng.uniform(-2, 2, n)
+    y = np.sin(2 * x) + rng.normal(0, 1.5, 15)[shop] + 0.3 * rng.normal(size=n)
+    return pd.DataFrame({"price": x, "shop": [f"shop {i}" for i in shop]}), y
+
+
+def test_groups_are_those_of_the_column_with_most_labels():
+    table, _ = grouped()
+    table["size"] = np.where(table["price"] > 0, "large", "small")
+    table["id"] = [f"row {i}" for i in range(len(table))]
+    assert column_of_groups(read_input(table)) == 1
+    assert column_of_groups(read_input(table[["price", "size", "id"]])) is None
+
+
+def test_effects_of_groups_are_chosen_where_there_are_some():
+    table, y = grouped()
+    names = ["gp", "gp, group effects", "constant"]
+    model = AutoRegressor(candidates=names, random_state=0, calibrate=False).fit(table, y)
+    assert model.weights_["gp, group effects"] > 0.7
+    again = model.refit(table[:100], y[:100])
+    assert again.weights_ == model.weights_
+    plain, _ = grouped()
+    alone = AutoRegressor(candidates=names, random_state=0, calibrate=False).fit(plain[["price"]], y)
+    board = alone.leaderboard_.set_index("candidate")
+    assert "no column has labels" in board.loc["gp, group effects", "why_left_out"]
