@@ -85,10 +85,7 @@ class Progress:
 
 
 def say(what: object) -> None:
-    """Print a line at once: what `verbose` asks for.
-
-    In a notebook a line of progress takes the place of the one before, and a sentence ends it.
-    """
+    """Print a line at once, as `verbose` asks; in a notebook in place of the line of progress before."""
     global _shown
     if not in_notebook():
         print(what, flush=True)  # noqa: T201

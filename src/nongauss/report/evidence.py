@@ -147,6 +147,18 @@ def difference(
     return Difference(baseline, measure, float(gain.mean()), se, df, alpha, margin)
 
 
+def in_nats(item: Difference) -> str:
+    """The size of a difference of log scores, better or worse, with its standard error."""
+    if item.impossible:
+        return f"it gave no chance at all to {item.impossible} of the values that occurred"
+    return f"{signed(item.mean)} ± {item.se:.2g} nats a row"
+
+
+def signed(value: float) -> str:
+    """A number with its sign, to two digits that say something."""
+    return f"{value:+.2g}" if abs(value) < 0.1 else f"{value:+.2f}"
+
+
 @dataclass(frozen=True)
 class Coverage:
     """The share of held-out rows that an event of nominal probability `level` held, and its chance band."""
