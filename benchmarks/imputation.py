@@ -34,6 +34,7 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_
 
 from nongauss import AutoImputer, Harmonium, RankFactorAnalysis
 from nongauss.auto.imputer import ColumnsAlone
+from nongauss.auto.normal_scores import NormalScores
 from nongauss.predictive.cells import LabelDistribution, drawn_values, law_of
 
 N_DRAWS, MOST_ROWS = 20, 300
@@ -271,6 +272,7 @@ def forest(matrix: np.ndarray) -> np.ndarray:
 METHODS: dict[str, Callable[[pd.DataFrame, pd.DataFrame], Said]] = {
     "rank_factor": ours(lambda: RankFactorAnalysis(random_state=0)),
     "harmonium": ours(lambda: Harmonium(random_state=0)),
+    "normal scores": ours(lambda: NormalScores(random_state=0)),
     "auto": ours(lambda: AutoImputer(random_state=0)),
     "columns alone": ours(lambda: ColumnsAlone(random_state=0)),
     "yardstick": theirs(yardstick),

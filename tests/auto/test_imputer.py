@@ -9,6 +9,7 @@ from sklearn.pipeline import make_pipeline
 import nongauss
 from nongauss import AutoImputer
 from nongauss.auto.imputer import ALONE, ColumnsAlone
+from nongauss.auto.normal_scores import NormalScores
 from nongauss.core.errors import InputError
 
 
@@ -47,7 +48,7 @@ def test_columns_that_do_not_hang_together_are_told_alone_or_as_well():
     assert model.leaderboard_["score"].iloc[0] > 0.95
 
 
-def test_alone_a_column_is_drawn_from_what_it_holds():
+def test_alone_a_column_is_drawn_from_what_it_holds(tmp_path):
     gaps = made(400)[1]
     model = ColumnsAlone(random_state=0).fit(gaps)
     drawn = pd.concat([table[gaps["a"].isna()] for table in model.sample_missing(gaps, 30)])["a"]
@@ -56,8 +57,43 @@ def test_alone_a_column_is_drawn_from_what_it_holds():
     laws = model.impute_distribution(gaps)
     share = gaps["kind"].value_counts(normalize=True)
     assert laws["kind"].probabilities()[0] == pytest.approx([share["down"], share["up"]])
+    nongauss.save(model, tmp_path / "m.nongauss")
+    pd.testing.assert_frame_equal(nongauss.load(tmp_path / "m.nongauss").impute(gaps), model.impute(gaps))
     labels = pd.concat([table["kind"][gaps["kind"].isna()] for table in model.sample_missing(gaps, 30)])
     assert (labels == "up").mean() == pytest.approx(share["up"], abs=0.05)
+
+
+def test_normal_scores_have_the_conditional_laws_of_a_normal_table(tmp_path):
+    """Two cells of a row are drawn with the covariance that the others leave them."""
+    rng = np.random.default_rng(0)
+    C = np.array([[1.0, 0.8, 0.5], [0.8, 1.0, 0.6], [0.5, 0.6, 1.0]])
+    X = rng.standard_normal((1500, 3)) @ np.linalg.cholesky(C).T
+    fitted = NormalScores(random_state=0).fit(np.where(rng.random(X.shape) < 0.2, np.nan, X))
+    new = np.tile([np.nan, np.nan, 1.0], (400, 1))
+    drawn = np.concatenate(fitted.sample_missing(new, 10))[:, :2]
+    B = C[:2, 2:]
+    assert drawn.mean(axis=0) == pytest.approx(B[:, 0], abs=0.08)
+    assert np.cov(drawn.T) == pytest.approx(C[:2, :2] - B @ B.T, abs=0.08)
+    law = fitted.impute_distribution(new[:1])[0]
+    assert law.std[0] == pytest.approx(0.75**0.5, abs=0.05)
+    nongauss.save(fitted, tmp_path / "m.nongauss")
+    assert np.array_equal(nongauss.load(tmp_path / "m.nongauss").impute(new), fitted.impute(new))
+
+
+def test_labels_and_grades_are_told_by_normal_scores():
+    full, gaps = made(400)
+    full["grade"] = pd.Categorical.from_codes(
+        np.digitize(full["c"], [-0.7, 0.7]), ["low", "mid", "high"], ordered=True
+    )
+    gaps["grade"] = full["grade"].mask(np.random.default_rng(1).random(400) < 0.15)
+    fitted = NormalScores(random_state=0).fit(gaps)
+    out = fitted.impute(gaps)
+    for name, least in (("kind", 0.8), ("grade", 0.55)):
+        lost = gaps[name].isna()
+        assert (out[name] == full[name])[lost].mean() > least
+        tables = fitted.sample_missing(gaps, 30)
+        share = np.mean([(table.loc[lost, name] == full.loc[lost, name]).mean() for table in tables])
+        assert 0.4 < share <= (out[name] == full[name])[lost].mean() + 0.05
 
 
 def test_it_stands_in_a_pipeline_and_in_a_file(fitted, tmp_path):

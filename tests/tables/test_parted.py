@@ -289,6 +289,7 @@ def test_a_frame_and_its_columns_are_partitioned_alike_however_dask_would_read_t
 
 
 @pytest.mark.gate
+@pytest.mark.filterwarnings("ignore:.*chains:sklearn.exceptions.ConvergenceWarning")
 def test_searches_and_chains_run_on_the_cluster(client, monkeypatch):
     model, _ = ESTIMATORS["gp"]
     search = GridSearchCV(

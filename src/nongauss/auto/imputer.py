@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from nongauss.auto.normal_scores import NormalScores
 from nongauss.core.errors import InputError
 from nongauss.core.records import persistable
 from nongauss.estimator.base import (
@@ -53,7 +54,7 @@ class ColumnsAlone(CellImputer, NongaussEstimator):
 
     def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Learn each column by itself. Raises InputError."""
-        name = type(self).__name__
+        name, began = type(self).__name__, time.perf_counter()
         source = as_source(X, None, sample_weight, estimator_name=name)
         if not source.in_memory:
             raise InputError("Gaps are filled in tables in memory; give rows of the table as a frame.")
@@ -65,6 +66,9 @@ class ColumnsAlone(CellImputer, NongaussEstimator):
         self.n_features_in_ = self._encoder.n_features
         if self._encoder.feature_names is not None:
             self.feature_names_in_ = np.array(self._encoder.feature_names, dtype=object)
+        seconds = time.perf_counter() - began
+        trace = [{"iteration": 1, "bound": 0.0, "seconds": seconds}]
+        self._record_fit(FitResult(None, trace, Status.COMPLETED, 1))
         return self
 
     @property
@@ -98,6 +102,7 @@ class ColumnsAlone(CellImputer, NongaussEstimator):
 CANDIDATES: dict[str, Callable[[int, int], CellImputer]] = {
     "rank_factor": lambda seed, verbose: RankFactorAnalysis(random_state=seed, verbose=verbose),
     "harmonium": lambda seed, verbose: Harmonium(random_state=seed, verbose=verbose),
+    "normal scores": lambda seed, verbose: NormalScores(random_state=seed),
     ALONE: lambda seed, verbose: ColumnsAlone(random_state=seed),
 }
 """The models that may be chosen, from a seed and how much they say."""
@@ -127,8 +132,8 @@ class AutoImputer(CellImputer, TransformerMixin, NongaussEstimator):  # type: ig
     Parameters
     ----------
     candidates : "auto" or list of str, default "auto"
-        Among "rank_factor", "harmonium", "columns alone"; "auto": all. One name is fitted without being
-        judged.
+        Among "rank_factor", "harmonium", "normal scores" (their correlations), "columns alone"; "auto": all.
+        One name is fitted without being judged.
     share : float between 0 and 1, default 0.1
         Share of the known cells that are hidden.
     random_state : int, RandomState, Generator or None, default None

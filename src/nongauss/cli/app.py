@@ -36,7 +36,7 @@ def main(
 @app.command()
 @options.grouped(outputs=options.outputs, talk=options.talk)
 def demo(*, seed: options.Seed = 0, outputs: options.Outputs, talk: options.Talk) -> None:
-    """Fit counts of calls, made by a stated law, and say what a Gaussian model makes of them."""
+    """Fit a made table of call counts, and compare it with a Gaussian model and the usual ones."""
     with command(*talk) as here:
         from nongauss.cli import choose, fit_and_report, judge
         from nongauss.cli.demo import CAPTION, TITLE, beside_gaussian, demo_table, picture

@@ -20,12 +20,14 @@ Data = Annotated[
     ),
 ]
 ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="Model file that `fit` saved.")]
-Target = Annotated[str | None, typer.Option(help="Column to predict; without it, the columns are named.")]
+Target = Annotated[
+    str | None, typer.Option(help="Column to predict; if left out, the error lists the columns.")
+]
 ScoredTarget = Annotated[
     str | None, typer.Option("--target", help="Column of the target; by default its name in training.")
 ]
 Model = Annotated[
-    str, typer.Option(help="auto (all that suit the target, weighed by evidence), tggm, sparse_gp, ...")
+    str, typer.Option(help="auto (tries all models that suit the target), tggm, sparse_gp, ...")
 ]
 Task = Annotated[
     str, typer.Option(help="auto (by the target's kind), regression, classification or ordinal.")
@@ -33,7 +35,7 @@ Task = Annotated[
 
 Kind = Annotated[
     str | None,
-    typer.Option(help="What the target is, where its cells say otherwise: real, positive, count, ..."),
+    typer.Option(help="Kind of the target, if it is taken for another: real, positive, count, ..."),
 ]
 Levels = Annotated[
     Texts, typer.Option(help="Levels of the target from lowest to highest, with commas: poor,fair,good.")
@@ -46,7 +48,9 @@ Censored = Annotated[
 Group = Annotated[str | None, typer.Option(help="Column of rows that belong together, held out together.")]
 Ignore = Annotated[Texts, typer.Option(help="Columns to leave out, with commas.")]
 Use = Annotated[Texts, typer.Option(help="Columns that are inputs whatever they look like, with commas.")]
-Missing = Annotated[Texts, typer.Option(help="COLUMN=VALUE: cells that stand for a gap. Repeat for more.")]
+Missing = Annotated[
+    Texts, typer.Option(help="COLUMN=VALUE: a value that stands for a missing cell. May be repeated.")
+]
 Split = Annotated[
     str,
     typer.Option(
@@ -61,7 +65,7 @@ TestSize = Annotated[float, typer.Option(help="Share of rows held out to judge t
 Out = Annotated[Path, typer.Option(help="Folder for the model file and the report.")]
 Save = Annotated[Path | None, typer.Option(help="Model file; by default model.nongauss in --out.")]
 Report = Annotated[Path | None, typer.Option(help="Report; by default report.html in --out.")]
-Checkpoint = Annotated[Path | None, typer.Option(help="File to go on from after an interruption.")]
+Checkpoint = Annotated[Path | None, typer.Option(help="File from which an interrupted fit continues.")]
 Raw = Annotated[
     bool, typer.Option("--raw", help="Write text cells as they are, without a quote before = + - @.")
 ]
@@ -71,12 +75,12 @@ Seed = Annotated[int, typer.Option(min=0, help="Seed of the split and of the fit
 Epochs = Annotated[int | None, typer.Option(min=1, help="Most epochs of a fit.")]
 MostRows = Annotated[
     int | None,
-    typer.Option(min=0, help="Rows drawn from a larger table, 0 for all; by default what takes minutes."),
+    typer.Option(min=0, help="Most rows to fit, drawn at random; 0 for all. The default takes minutes."),
 ]
 Refit = Annotated[bool, typer.Option(help="Fit the saved model on all rows after judging.")]
 Settings = Annotated[Texts, typer.Option("--set", help="A parameter of the model, name=value.")]
 Engine = Annotated[
-    str, typer.Option(help="memory, or for Parquet files past it: stream (from disk), dask (on a cluster).")
+    str, typer.Option(help="memory; for Parquet files that exceed it: stream (from disk) or dask (cluster).")
 ]
 Scheduler = Annotated[str | None, typer.Option(help="Address of a Dask scheduler; a local one by default.")]
 

@@ -276,7 +276,8 @@ def _first_loadings(
     mass = np.maximum(weight @ known, 1e-12)
     level = weight @ (known * w) / mass
     if w.shape[1] <= MOST_OF_EM:
-        level, C = _covariance(w[:ROWS_OF_EM], known[:ROWS_OF_EM] > 0, weight[:ROWS_OF_EM], level)
+        first = slice(ROWS_OF_EM)
+        level, C = covariance_of_gaps(w[first], known[first] > 0, weight[first], level, N_EM)
         noise = 1.0 / np.diag(np.linalg.inv(C))
         root = np.sqrt(noise)
         value, axes = np.linalg.eigh(C / np.outer(root, root))
@@ -290,28 +291,36 @@ def _first_loadings(
     return np.hstack([A, level[:, None]]), noise
 
 
-def _covariance(
-    w: FloatArray, known: NDArray[np.bool_], weight: FloatArray, level: FloatArray
+def covariance_of_gaps(
+    w: FloatArray, known: NDArray[np.bool_], weight: FloatArray, level: FloatArray, n_rounds: int
 ) -> tuple[FloatArray, FloatArray]:
-    """Mean (P,) and covariance (P, P) of scores w (N, P) with gaps, by EM for the normal law.
-
-    Given the known scores the lost ones have the covariance Q_mm^-1 and the mean mu_m - Q_mm^-1 Q_mk
-    (w_k - mu_k), Q = C^-1 (Little and Rubin 2002, section 11.2).
-    """
+    """Mean (P,) and covariance (P, P) of scores w (N, P) with gaps, by EM for the normal law from `level`."""
     P = w.shape[1]
-    C, lost, share = np.eye(P), ~known, weight / weight.sum()
-    for _ in range(N_EM):
-        Q = np.linalg.inv(C)
-        block = Q * lost[:, :, None] * lost[:, None, :]
-        block[:, np.arange(P), np.arange(P)] += known
-        V = np.linalg.inv(block) * lost[:, :, None] * lost[:, None, :]
-        left = np.where(known, w - level, 0.0)
-        left -= np.einsum("npq,nq->np", V, (left @ Q) * lost)
+    C, share = np.eye(P), weight / weight.sum()
+    for _ in range(n_rounds):
+        left, V = given_known(w, known, level, C)
         moved = share @ left
         C = (left - moved).T @ (share[:, None] * (left - moved)) + np.tensordot(share, V, 1)
         C[np.arange(P), np.arange(P)] += LEAST_VARIANCE
         level = level + moved
     return level, C
+
+
+def given_known(
+    w: FloatArray, known: NDArray[np.bool_], level: FloatArray, C: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Scores (N, P) less their level, the lost expected given the known; their covariance (N, P, P).
+
+    The lost ones have the covariance Q_mm^-1 and the mean mu_m - Q_mm^-1 Q_mk (w_k - mu_k), Q = C^-1 (Little
+    and Rubin 2002, section 11.2).
+    """
+    P, lost, Q = w.shape[1], ~known, np.linalg.inv(C)
+    block = Q * lost[:, :, None] * lost[:, None, :]
+    block[:, np.arange(P), np.arange(P)] += known
+    V = np.linalg.inv(block) * lost[:, :, None] * lost[:, None, :]
+    left = np.where(known, w - level, 0.0)
+    left -= np.einsum("npq,nq->np", V, (left @ Q) * lost)
+    return left, V
 
 
 def draw_scores(

@@ -43,7 +43,7 @@ MOST_CLUSTERS = 10
 """Numbers of clusters up to this are tried."""
 
 PATIENCE = 2
-"""Numbers in a row without a gain after which no more are tried."""
+"""How many numbers beyond the clusters found so far are looked at."""
 
 MOST_COMPONENTS = 5
 """Principal components of the structure columns that the criterion looks at."""
@@ -69,6 +69,9 @@ SHAPED = 3
 
 AGREED = 0.8
 """Adjusted Rand index above which clusters of rules and Gaussian pieces are the same."""
+
+ASKED = 2.0
+"""How many times what it does in such tables a number must gain."""
 
 NULL_TABLES, NULL_STARTS = 2, 4
 """Tables without clusters that are compared with, and most starts of each fit to them."""
@@ -111,15 +114,15 @@ def choose(task: ClusterTask, recipe: RectangleRecipe, checkpoint: Checkpoint | 
             break
         if valleys is not None and np.isfinite(search.values[best]):
             gain = search.values[further] - search.values[best]
-            chance = search.by_chance(best, further, group if best == V else search.partition(best))
+            chance = search.by_chance(best, further, group if best == V else search.partition(best), gain)
             made = "tables of one cluster" if best == 1 else f"tables of just these {best} clusters"
             beside = (
                 f" The rules of {further} gain {gain:.0f} nats on those of {best}; in {made} they gain "
                 f"{chance:.0f}, and twice that is asked."
             )
-            if gain <= 2.0 * chance:
+            if gain <= ASKED * chance:
                 break
-        best = further if search.values[best + 1] <= search.values[best] + WORTH else best + 1
+        best = further
     return NumberChoice(best, search.values, why(best, search.values, valleys) + beside)
 
 
@@ -156,29 +159,32 @@ class NumberSearch:
         return self._groups[K]
 
     def best_above(self, least: int, most: int) -> int:
-        """The number from `least` on with the greatest criterion; some without a gain end the search."""
-        self.try_number(least)
+        """The number with the greatest criterion among `least` and the next `PATIENCE`."""
         best = least
-        for K in range(least + 1, most + 1):
+        self.try_number(least)
+        for K in range(least + 1, min(least + PATIENCE, most) + 1):
             if self.try_number(K) > self.values[best] + WORTH:
                 best = K
-            if K - best >= PATIENCE:
-                break
         return best
 
-    def by_chance(self, least: int, most: int, group: IntArray) -> float:
-        """What `most` clusters gain over `least` where those of `group` (N,) are all: nats, a mean."""
+    def by_chance(self, least: int, most: int, group: IntArray, gain: float) -> float:
+        """What `most` clusters gain over `least` where those of `group` (N,) are all: nats, a mean.
+
+        No more tables are made once it is known that a `gain` is too small.
+        """
         few = self.recipe._replace(n_init=min(self.recipe.n_init, NULL_STARTS))
 
         def work(table: ClusterTask) -> float:
             before, after = (_criterion(table, few, self.strict, K)[0] for K in (least, most))
-            return max(0.0, after - before)
+            return max(0.0, after - before) if np.isfinite(before) else 0.0
 
-        gains = []
+        gains: list[float] = []
         for seed in range(NULL_TABLES):
             table = _seen_by_criterion(without_clusters(self.task, seed, group))
             name = f"{most} of {least} clusters, table {seed}"
             gains.append(computed_once(self.checkpoint, name, partial(work, table), 0.0))
+            if ASKED * sum(gains) / NULL_TABLES >= gain:
+                break
         return float(np.mean(gains))
 
 
