@@ -50,6 +50,9 @@ from nongauss.tggm.exact_law import law_of
 from nongauss.tggm.params import SMALLEST_LOG_SD, NetworkParams
 from nongauss.tggm.predict import Ensemble
 
+FARTHEST = 1e100
+"""Rows are taken to be no farther out than this, in sds of a column: squares of their means are doubles."""
+
 
 class TGGM(TableEstimator):
     """Base of the family: a subclass says how it reads a table, and has these parameters among its own."""
@@ -61,6 +64,9 @@ class TGGM(TableEstimator):
     random_state: Any
     keep_columns: KeepColumns
     ensemble_: Ensemble
+
+    def _as_rows(self, encoded: Any) -> Any:
+        return np.clip(encoded, -FARTHEST, FARTHEST)
 
     def check_loaded(self) -> None:
         """Raises ValueError for the weights of other columns."""
