@@ -275,4 +275,4 @@ def _plain_figure(size: tuple[float, float] = SIZE) -> tuple[Figure, Axes]:
 
 def _bars_figure(n_bars: int) -> tuple[Figure, Axes]:
     """A figure of bars with names beside them, as high as there are bars."""
-    return _laid_out((SIZE[0], 0.8 + 0.25 * max(n_bars, 2)))
+    return _laid_out((SIZE[0], 0.8 + 0.25 * max(n_bars, 5)))
