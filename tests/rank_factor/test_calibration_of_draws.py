@@ -11,7 +11,7 @@ from nongauss.rank_factor.updates import Gibbs
 from rank_factor.test_pairs import shrunk
 
 N, EPS = 4, 0.5
-N_TABLES, N_DRAWS, N_BURN, THIN = 100, 9, 30, 10
+N_TABLES, N_DRAWS, N_BURN, THIN = 60, 5, 25, 8
 
 
 def of_the_joint(rng: np.random.Generator, is_labelled: bool) -> list[tuple]:

@@ -197,9 +197,11 @@ def _difference_line(item: Difference, most: float) -> DifferenceLine:
         said = f"no chance at all was given to {item.impossible} of the values that occurred"
         return DifferenceLine(item.baseline, what, said, "", word, 0.0, 0.0, 0.0, 50.0)
     low, high = item.interval
-    at = [50.0 + 46.0 * value / most for value in (low, item.mean, high)]
+    left, middle, right = (50.0 + 46.0 * value / most for value in (low, item.mean, high))
     text = f"{item.mean:+.3g} ± {item.se:.2g}"
-    return DifferenceLine(item.baseline, what, text, f"{low:+.3g} to {high:+.3g}", word, *at, 50.0)
+    return DifferenceLine(
+        item.baseline, what, text, f"{low:+.3g} to {high:+.3g}", word, left, middle, right, 50.0
+    )
 
 
 def coverage_lines(coverage: Sequence[Coverage]) -> list[tuple[str, str, str, str]]:

@@ -163,7 +163,8 @@ def _shared_key(panels: Sequence[Axes]) -> list[tuple[str, str, float]]:
 
     key: dict[str, tuple[str, str, float]] = {}
     for ax in panels:
-        for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
+        handles: Any = ax.get_legend_handles_labels()
+        for handle, label in zip(*handles, strict=True):
             colour = handle.get_color() if hasattr(handle, "get_color") else handle.get_facecolor()
             shade = (
                 np.atleast_2d(np.asarray(colour, dtype=object))[0] if not isinstance(colour, str) else colour
@@ -275,4 +276,4 @@ def _plain_figure(size: tuple[float, float] = SIZE) -> tuple[Figure, Axes]:
 
 def _bars_figure(n_bars: int) -> tuple[Figure, Axes]:
     """A figure of bars with names beside them, as high as there are bars."""
-    return _laid_out((SIZE[0], 0.8 + 0.25 * max(n_bars, 2)))
+    return _laid_out((SIZE[0], 0.8 + 0.25 * max(n_bars, 5)))

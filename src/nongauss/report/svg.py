@@ -45,8 +45,10 @@ def svg_of(figure: Figure, label: str, number: int) -> str:
         engine.execute(figure)
         figure.set_layout_engine("none")
     buffer = io.StringIO()
-    with mpl.rc_context({**_SETTINGS, "svg.hashsalt": str(number)}):
-        FigureCanvasSVG(figure).print_svg(buffer, metadata=dict.fromkeys(_ABOUT))
+    how: Any = {**_SETTINGS, "svg.hashsalt": str(number)}
+    with mpl.rc_context(how):
+        canvas: Any = FigureCanvasSVG(figure)
+        canvas.print_svg(buffer, metadata=dict.fromkeys(_ABOUT))
     return _for_page(buffer.getvalue(), label, tips)
 
 

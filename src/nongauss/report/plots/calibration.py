@@ -122,7 +122,8 @@ class CalibrationDisplay:
             density=True,
             **{"color": BLUE, "alpha": 0.75, "rwidth": 0.94, **kwargs},
         )
-        for bar, density, low, high in zip(bars, counts, edges, edges[1:], strict=False):
+        each: Any = bars
+        for bar, density, low, high in zip(each, counts, edges, edges[1:], strict=False):
             rows = density * n * (high - low)
             tips(bar, [f"{rows:.0f} of {n} rows between {100 * low:.0f} and {100 * high:.0f} %"])
         half = 1.96 * np.sqrt((bins - 1) / n)

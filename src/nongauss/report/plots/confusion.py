@@ -49,7 +49,7 @@ def _name_cells(ax: Axes, names: Sequence[str]) -> None:
     """The classes along both axes; of very many every so many-th."""
     step = -(-len(names) // _MOST_NAMES)
     at = np.arange(0, len(names), step)
-    shown = [names[i] for i in at]
+    shown = [names[int(i)] for i in at]
     ax.set_xticks(at + 0.5, shown, rotation=90 if sum(map(len, shown)) > 40 else 0)
     ax.set_yticks(at + 0.5, shown)
     ax.invert_yaxis()

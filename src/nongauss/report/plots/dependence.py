@@ -208,7 +208,7 @@ class DependenceDisplay:
             if self.error is not None:
                 reach, band = _WIDE * self.error[row], None if self.classes else "90 % of the mean"
                 ends = self.average[row] - reach, self.average[row] + reach
-                ax.vlines(at, *ends, color=colour, linewidth=2, alpha=0.7, label=band)
+                ax.vlines(at, *ends, color=colour, linewidth=2, alpha=0.7, label=band or "")
             ax.plot(at, self.average[row], **{"color": colour, "label": label, **look, **style})
             tips_along(ax, at, self.average[row], self._told(row))
         texts = [shortened(_text(value), 16) for value in self.grid]

@@ -134,7 +134,7 @@ class RelevanceDisplay:
         right = ax.secondary_yaxis("right")
         texts = [self.lengthscales.get(self.columns[j]) for j in shown]
         right.set_yticks(np.arange(len(shown)), ["–" if t is None else f"{t:.2g}" for t in texts])
-        right.set_ylabel("length-scale (sd of the column)", color=GREY, fontsize=SMALL)
+        right.set_ylabel("length-scale (sd)", color=GREY, fontsize=SMALL)
         right.tick_params(length=0, labelcolor=GREY, labelsize=SMALL)
         right.spines["right"].set_visible(False)
 
