@@ -138,6 +138,7 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     options.add_argument("--seconds", type=float, default=600.0)
     options.add_argument("--anew", action="store_true", help="forget what was counted")
+    options.add_argument("--family", choices=list(families()), help="this one alone")
     chosen = options.parse_args()
     warnings.simplefilter("ignore")
     Checkpoint.due = lambda self: True  # type: ignore[method-assign]
@@ -145,6 +146,8 @@ def main() -> None:
     found = json.loads(file.read_text())["fits"] if file.exists() and not chosen.anew else {}
     until = time.monotonic() + chosen.seconds
     for name, family in families().items():
+        if chosen.family not in (None, name):
+            continue
         own = found.setdefault(name, [])
         if time.monotonic() < until and sum(fit["kept"] > 0 for fit in own) < WANTED:
             explored(family, own, until)

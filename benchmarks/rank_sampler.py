@@ -17,9 +17,9 @@ from common import write_results, write_table
 from sklearn.datasets import load_wine
 
 from nongauss import RankFactorAnalysis
+from nongauss.rank_factor.chains import effective_size
 from nongauss.rank_factor.data import find_levels
 from nongauss.rank_factor.pairs import find_pairs
-from nongauss.rank_factor.predict import effective_size
 
 N_SWEEPS, N_NUTS = 2000, 300
 MARGINS = (1.0, 10.0)

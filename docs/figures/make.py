@@ -64,6 +64,21 @@ def tggm() -> Figure:
     return figure
 
 
+def tggm_rectifier() -> Figure:
+    """Figure 1 of the TGGM paper: the mean of a Gaussian cut at zero, beside the rectifier."""
+    from scipy.stats import truncnorm
+
+    location = np.linspace(-5, 5, 401)
+    figure, ax = plt.subplots(figsize=(5, 3.2), layout="constrained")
+    for sd, color in ((2.0, BLUE), (1.0, ORANGE), (0.5, "#009E73"), (0.1, GREY)):
+        mean = truncnorm.mean(-location / sd, np.inf, location, sd)
+        ax.plot(location, mean, color=color, label=f"s = {sd:g}")
+    ax.plot(location, np.maximum(location, 0.0), "k:", label="max(0, \N{GREEK SMALL LETTER MU})")
+    ax.legend(frameon=False, fontsize="small", loc="upper left")
+    tidy(ax, "Mean of a hidden unit", "\N{GREEK SMALL LETTER MU}")
+    return figure
+
+
 def sparse_gp() -> Figure:
     """Counts by a negative binomial likelihood, and what a Gaussian one makes of them."""
     rng = np.random.default_rng(0)
@@ -121,7 +136,7 @@ def rank_factor() -> Figure:
     return figure
 
 
-FIGURES = (demo, tggm, sparse_gp, rectangle, harmonium, rank_factor)
+FIGURES = (demo, tggm, tggm_rectifier, sparse_gp, rectangle, harmonium, rank_factor)
 
 
 def main() -> None:

@@ -81,7 +81,7 @@ def test_fit_reports_saves_and_says_what_it_did(fitted):
     assert all(re.match(r"\d+ s  ", line) for line in result.stderr.splitlines())  # a log, and no bar
     assert sorted(p.name for p in (folder / "out").iterdir()) == ["model.nongauss", "report.html"]
     page = (folder / "out" / "report.html").read_text(encoding="utf-8")
-    assert page.count("data:image/png") == 6
+    assert page.count("<figure><svg") >= 6
 
 
 def test_predict_writes_one_row_for_each_row(fitted, table, tmp_path):
@@ -236,7 +236,7 @@ def test_labels_go_all_the_way(tmp_path, column, kind, task, model):
     assert (record["kind"], record["task"], record["model"]) == (kind, task, model)
     assert record["held_out"][model]["log_loss"] < np.log(3)
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert page.count("data:image/png") == 5
+    assert page.count("<figure><svg") >= 5
     assert run("predict", tmp_path / "model.nongauss", data, "--out", tmp_path / "p.csv").exit_code == 0
     written = pd.read_csv(tmp_path / "p.csv")
     np.testing.assert_allclose(written.iloc[:, 1:].sum(axis=1), 1, atol=1e-9)

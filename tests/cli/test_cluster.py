@@ -32,7 +32,7 @@ def test_clusters_are_printed_saved_reported_and_predicted(table, tmp_path):
     assert done.exit_code == 0, done.output
     assert "petal width at most" in done.output
     report = (tmp_path / "report.html").read_text()
-    assert report.count("data:image/png") >= 3
+    assert report.count("<figure><svg") >= 3
     assert "petal width at most" in report
     assert "Held-out" not in report
     assert "sepal" not in "".join(nongauss.load(tmp_path / "model.nongauss").rule_text_.values())

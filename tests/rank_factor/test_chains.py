@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from nongauss.rank_factor.predict import effective_size, split_rhat
+from nongauss.rank_factor.chains import effective_size, split_rhat
 
 
 def autoregressive(rho: float, n: int, chains: int = 4) -> np.ndarray:

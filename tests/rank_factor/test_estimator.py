@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_breast_cancer, load_iris
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
 
@@ -13,6 +13,9 @@ from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.rank_factor import data, fit, predict
 from nongauss.rank_factor.data import one_against_rest
 from rank_factor.small import table
+
+SHORT_CHAINS = "ignore:.*chains:sklearn.exceptions.ConvergenceWarning"
+pytestmark = pytest.mark.filterwarnings(SHORT_CHAINS)
 
 
 def cancer(n_columns: int = 12):
@@ -92,7 +95,17 @@ def test_results_can_be_read():
 
 def test_a_sampler_reports_how_it_mixed():
     X, _ = load_iris(return_X_y=True)
-    model = RankFactorAnalysis(2, inference="gibbs", max_iter=40, n_draws=6, random_state=0).fit(X)
+    model = RankFactorAnalysis(2, inference="gibbs", max_iter=40, n_draws=6, random_state=0)
+    with pytest.warns(
+        ConvergenceWarning, match=r"not mixed: R-hat of the .* is \d+\.\d\d .* `max_iter` \(now 40\)"
+    ):
+        model.fit(X)
+    assert not model.converged_
+    assert "not mixed" in model.stop_reason_
+    model.set_params(max_iter=6)
+    with pytest.warns(ConvergenceWarning, match="too short"):
+        model.fit(X)
+    model.set_params(max_iter=40).fit(X)
     assert len(model.draws_) == len(model.chain_) == 6
     assert np.isfinite(model.r_hat_).all()
     assert (model.effective_draws_ > 1).all()

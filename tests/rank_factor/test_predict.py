@@ -3,6 +3,8 @@ from numpy.testing import assert_allclose
 
 from nongauss.rank_factor import calibration, predict
 from nongauss.rank_factor.fit import drawn, summary
+from nongauss.rank_factor.params import point
+from nongauss.rank_factor.predict import decisions, factors, rotated, simple_rotation
 from nongauss.rank_factor.updates import VariationalBayes, sweep
 from rank_factor.small import problem
 
@@ -71,3 +73,19 @@ def test_rows_held_out_are_judged_more_cautiously_than_rows_that_were_fitted():
     made = calibration.calibrate(held, labels.y, labels.weight)
     assert made.slope[0] > 0
     assert ((made.probabilities(held) > 0) & (made.probabilities(held) < 1)).all()
+
+
+def test_turned_draws_say_the_same_of_new_rows():
+    state, rows, _, config = problem(n_outputs=1)
+    draw = drawn(state._replace(experts=state.experts._replace(beta=point(np.array([[[1.0, -2.0, 0.3]]])))))
+    rotation = np.linalg.qr(np.random.default_rng(0).standard_normal((2, 2)))[0]
+    turned = rotated(draw, rotation)
+    before, after = (factors(one, rows, config, np.float64) for one in (draw, turned))
+    assert_allclose(after.mean @ turned.A.T, before.mean @ draw.A.T, atol=1e-4)
+    assert_allclose(decisions(turned, after), decisions(draw, before), atol=1e-4)
+
+
+def test_loadings_in_blocks_turn_back_to_their_blocks():
+    blocks = np.kron(np.eye(3), np.linspace(0.5, 1.5, 4)[:, None])
+    mixed = blocks @ np.linalg.qr(np.random.default_rng(0).standard_normal((3, 3)))[0]
+    assert_allclose(mixed @ simple_rotation(mixed, blocks), blocks, atol=1e-3)

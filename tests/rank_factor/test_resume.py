@@ -39,6 +39,7 @@ FITS = {  # model, target, the call of the callback that stops it
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.*largest number of iterations"),
     pytest.mark.filterwarnings("ignore:.*Stopped on request"),
+    pytest.mark.filterwarnings("ignore:.*chains:sklearn.exceptions.ConvergenceWarning"),
 ]
 
 

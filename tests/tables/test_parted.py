@@ -39,7 +39,7 @@ from nongauss.tables.dask_source import Cluster
 from nongauss.tables.labels import labels_of
 from nongauss.tables.learn import as_source, is_parted, learn
 from nongauss.tables.source import Stream, itself, sample
-from nongauss.tggm import estimator as tggm_estimator
+from nongauss.tggm import base as tggm_base
 from nongauss.tggm.config import NetworkConfig
 from nongauss.tggm.params import start
 from nongauss.tggm.updates import GradientSums
@@ -89,7 +89,7 @@ def folder(tmp_path_factory):
 def few_in_memory(monkeypatch):
     """Tables of some hundred rows are past memory."""
     monkeypatch.setattr(gp_params, "KEPT_NUMBERS", 8 * 150)
-    monkeypatch.setattr(tggm_estimator, "MOST_SAMPLED", 150)
+    monkeypatch.setattr(tggm_base, "MOST_SAMPLED", 150)
     monkeypatch.setattr(harmonium_data, "MOST_SAMPLED", 150)
     monkeypatch.setattr(rectangle_data, "MOST_ROWS", 150)
     monkeypatch.setattr(completion, "MOST_DONORS", 100)  # always fewer than the rows that fit in memory
@@ -289,6 +289,7 @@ def test_a_frame_and_its_columns_are_partitioned_alike_however_dask_would_read_t
 
 
 @pytest.mark.gate
+@pytest.mark.filterwarnings("ignore:.*chains:sklearn.exceptions.ConvergenceWarning")
 def test_searches_and_chains_run_on_the_cluster(client, monkeypatch):
     model, _ = ESTIMATORS["gp"]
     search = GridSearchCV(

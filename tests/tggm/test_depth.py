@@ -112,6 +112,6 @@ def test_deep_mean_field_is_judged_with_the_inflation_that_calibration_gives():
     X, Y = rng.normal(size=(1, 16, 2)), 3.0 * rng.normal(size=(1, 16, 1))
     mean, variance = predict.member_moments_of(params, DEEP, X[0])
     off = (Y[0] - mean[0])[:, 0]
-    factor = np.clip(np.mean(off**2 / variance[0, :, 0]), *updates.INFLATIONS)
+    factor = np.clip(np.mean(off**2 / variance[0, :, 0]), *updates.INFLATIONS_IN_DEPTH)
     expected = stats.norm.logpdf(off, 0.0, np.sqrt(factor * variance[0, :, 0])).mean()
     assert_allclose(updates.held_out_score(params, DEEP, X, Y, np.ones((1, 16)))[0], expected, rtol=1e-6)

@@ -15,7 +15,7 @@ def test_start_has_the_promised_shapes_and_sizes():
     config = replace(CONFIG, layers=(200,))
     Y = np.random.default_rng(0).normal(size=(30, 2))
     params = start(np.random.default_rng(1), config, 3, 16, Y)
-    shapes = {name: leaf.shape for name, leaf in params._asdict().items() if name != "deeper"}
+    shapes = {name: leaf.shape for name, leaf in params._asdict().items() if name not in ("deeper", "gate")}
     assert shapes == {
         "W0": (3, 200, 16),
         "b0": (3, 200),

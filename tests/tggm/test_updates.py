@@ -106,7 +106,7 @@ def test_local_sums_the_rows_that_a_member_may_see(config, rows):
             if f != number
         ]
         totals.append(sum(w * float(bound) for w, (bound, _) in parts))
-        for name in NetworkParams._fields[:-1]:
+        for name in NetworkParams._fields[:-2]:
             expected = sum(w * np.asarray(getattr(slope, name)) for w, (_, slope) in parts)
             assert_allclose(getattr(sums["gradient"], name)[number], expected, rtol=1e-9, atol=1e-12)
     assert_allclose(float(sums["bound"]), np.mean(totals), rtol=1e-12)
@@ -114,7 +114,7 @@ def test_local_sums_the_rows_that_a_member_may_see(config, rows):
 
 def made_state(params, **changes):
     total = np.full(params.b0.shape[0], 10.0)
-    return replace(first_state(params, total, 100.0, RECIPE), **changes)
+    return replace(first_state(params, total, 100.0, RECIPE, CONFIG), **changes)
 
 
 def test_update_climbs_and_leaves_fixed_variances():

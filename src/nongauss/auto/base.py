@@ -26,6 +26,7 @@ from nongauss.auto.parts import all_cells
 from nongauss.auto.search import Judge, Search
 from nongauss.core.records import persistable
 from nongauss.estimator.base import CheckpointPath, NongaussEstimator, TableEstimator
+from nongauss.estimator.told import Leaderboard
 from nongauss.optimise.course import FitResult, Progress, Status, say
 from nongauss.optimise.loop import open_checkpoint
 from nongauss.predictive.distribution import FloatArray
@@ -87,6 +88,7 @@ class Auto(TableEstimator):
         known = places and places <= set(range(-1, len(self._models))) and all(is_model)
         if not known or not abs(total - 1.0) < _ROUNDED:
             raise ValueError("members that are not those of the models, or whose shares do not sum to 1")
+        self.leaderboard_ = Leaderboard(self.leaderboard_)
 
     def refit(self, X: Any, y: Any, sample_weight: Any = None, **beside: Any) -> Self:
         """A new estimator with this choice fitted to other rows, such as all rows after a part was judged.
@@ -210,6 +212,8 @@ class Auto(TableEstimator):
             search.kept.end(status)
         self._record_fit(FitResult(None, trace, status, len(trace)))
         self.stop_reason_ = how_it_ended(search.clock, contenders)
+        if self.verbose:
+            say(self.stop_reason_)
 
     def describe(self) -> str:
         """Why these laws were chosen, and the best of the leaderboard, as text."""
@@ -349,7 +353,7 @@ def leaderboard(
         line |= {"weight": contender.share, "seconds": contender.seconds, "why_left_out": contender.why_out}
         lines.append(line)
     table = pd.DataFrame(lines)
-    return table.sort_values("log_density", ascending=False, kind="stable", ignore_index=True)
+    return Leaderboard(table.sort_values("log_density", ascending=False, kind="stable", ignore_index=True))
 
 
 def _mean_of(contender: Contender, weight: FloatArray) -> float:

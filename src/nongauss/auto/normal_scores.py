@@ -66,6 +66,7 @@ class NormalScores(CellImputer, NongaussEstimator):
         level = weight @ np.where(known, w, 0.0) / mass
         filled = np.where(known, w, 0.0)
         self._level, self._covariance = covariance_of_gaps(filled, known, weight, level, N_ROUNDS)
+        self._mass = mass
         self.n_features_in_ = self._encoder.n_features
         if self._encoder.feature_names is not None:
             self.feature_names_in_ = np.array(self._encoder.feature_names, dtype=object)
@@ -101,10 +102,22 @@ class NormalScores(CellImputer, NongaussEstimator):
                 self._level + left,
                 np.sqrt(np.maximum(np.einsum("npp->np", V), LEAST_VARIANCE)),
             )
+            wider = _widening(self._mass, known)
+            sd[own] *= wider
             root = np.linalg.cholesky(V + LEAST_VARIANCE * np.eye(w.shape[1]))
             for s in range(n):
-                drawn[s, own] = mean[own] + np.einsum("npq,nq->np", root, normal[s][own])
+                drawn[s, own] = mean[own] + wider * np.einsum("npq,nq->np", root, normal[s][own])
         return _laws(self._margins, gaps.missing, mean, sd, drawn)
+
+
+def _widening(mass: FloatArray, known: NDArray[np.bool_]) -> FloatArray:
+    """By how much laws (N, P) are wider than with correlations that are known: ((n + p) / (n - p))^1/2.
+
+    A regression on p scores that n cells told has left n / (n - p) too little, and p / n are its own errors.
+    """
+    p = np.minimum(known.sum(axis=1)[:, None], 0.5 * mass)
+    found: FloatArray = np.sqrt((mass + p) / (mass - p))
+    return found
 
 
 def scores_of(margins: tuple[Margin, ...], cells: FloatArray) -> FloatArray:

@@ -12,7 +12,9 @@ from nongauss.cli.choose import closest, parse_settings
 from nongauss.cli.describe import about_clusters
 from nongauss.cli.fit_and_report import write_both
 from nongauss.core.errors import InputError
-from nongauss.report.html import FrameInfo, rule_figures, write_report
+from nongauss.report.columns import fingerprint
+from nongauss.report.html import FrameInfo, write_report
+from nongauss.report.pictures import rule_figures
 from nongauss.report.text import model_record
 from nongauss.tables.files import read_table
 from nongauss.tables.target_kinds import column_kind
@@ -75,6 +77,7 @@ def save_clusters(
         used=[(c, f"{kinds[c]}, {role}") for c, role in roles.items() if role],
         ignored=[(c, "says nothing, or was not asked for") for c, role in roles.items() if not role],
         notes=notes,
+        fingerprint=fingerprint(frame),
     )
 
     def draw(report_path: Path) -> None:

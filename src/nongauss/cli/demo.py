@@ -88,24 +88,23 @@ def picture(model: Any, rival: Any, table: Table) -> Figure:
     """The 90 % intervals of both models over the hours of a working day, with the rows of working days."""
     from matplotlib.figure import Figure
 
-    from nongauss.report.plots.style import BLUE
+    from nongauss.report.plots.style import BLUE, GREY, INK, finish, key_above
 
     rows = table.X.assign(**{TARGET: table.y})
     rows = rows[~rows["day"].isin(["Sat", "Sun"])]
     hours = np.arange(24)
     grid = pd.DataFrame({"hour": hours, "day": "Wed", "temperature": 12.0})
-    figure = Figure(figsize=(9, 3.2), layout="constrained")
-    axes = figure.subplots(1, 2, sharey=True)
-    for ax, each, title in zip(axes, (rival, model), ("Gaussian noise", "counts (chosen)"), strict=True):
+    figure = Figure(figsize=(4.8, 5.4))
+    axes = figure.subplots(2, 1, sharex=True, sharey=True)
+    figure.subplots_adjust(left=0.13, right=0.97, bottom=0.09, top=0.9, hspace=0.22)
+    for ax, each, title in zip(axes, (rival, model), ("Gaussian noise", "Counts (chosen)"), strict=True):
         law = each.predict_distribution(grid)
         lower, upper = law.interval(0.9).T
-        ax.scatter(rows["hour"], rows[TARGET], s=8, color="#666666", linewidth=0, alpha=0.7)
+        ax.scatter(rows["hour"], rows[TARGET], s=8, color=GREY, linewidth=0, alpha=0.7, label="row")
         ax.fill_between(hours, lower, upper, color=BLUE, alpha=0.25, linewidth=0, label="90 % interval")
         ax.plot(hours, law.mean, color=BLUE, label="mean")
-        ax.axhline(0, color="black", linewidth=0.6)
-        ax.set_title(title, loc="left", fontsize=10)
-        ax.set_xlabel("hour of a working day")
-        ax.spines[["top", "right"]].set_visible(False)
-    axes[0].set_ylabel(TARGET)
-    axes[1].legend(frameon=False, fontsize="small", loc="upper left")
+        ax.axhline(0, color=INK, linewidth=0.6)
+        finish(ax, title, "", TARGET)
+    axes[1].set_xlabel("hour of a working day")
+    key_above(axes[0], 3)
     return figure

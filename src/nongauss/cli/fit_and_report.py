@@ -12,19 +12,15 @@ import pandas as pd
 
 from nongauss.cli.choose import REGRESSION
 from nongauss.cli.conduct import Command
-from nongauss.cli.judge import Outcome, rows_for
+from nongauss.cli.judge import Outcome, rows_for, scale_of
 from nongauss.cli.options import Outputs
 from nongauss.cli.read import Table
 from nongauss.core.files import atomic_paths
-from nongauss.report.html import (
-    feature_figures,
-    feature_lines,
-    learned_figures,
-    report_figures,
-    write_report,
-)
-from nongauss.report.metrics import metric_table
-from nongauss.report.text import model_record, summary, text_table
+from nongauss.estimator.told import told
+from nongauss.report.html import feature_lines, write_report
+from nongauss.report.pictures import feature_figures, learned_figures, report_figures
+from nongauss.report.rows import rows_shown
+from nongauss.report.text import model_record
 from nongauss.tables.column import ColumnKind
 
 
@@ -71,13 +67,8 @@ def finish(
 
 def outcome_text(outcome: Outcome, table: Table) -> str:
     """What a person reads after a fit: what was fitted, the held-out figures, the verdict."""
-    texts = [summary(outcome.final, target=table.target, n_rows=outcome.n_rows)]
-    if outcome.metrics:
-        texts.append("Held-out rows\n" + text_table(*metric_table(outcome.metrics)))
-    if hasattr(outcome.final, "leaderboard_"):
-        texts.append(outcome.final.describe())
-    texts.append("Verdict\n" + "\n".join(f"  {line}" for line in outcome.verdict.lines))
-    return "\n\n".join(texts) + "\n"
+    how: dict[str, Any] = {"target": table.target, "n_rows": outcome.n_rows, "figures": outcome.metrics}
+    return told(outcome.final, verdict=outcome.verdict.lines, **how) + "\n"
 
 
 def outcome_record(outcome: Outcome, table: Table) -> dict[str, Any]:
@@ -115,6 +106,8 @@ def save_and_report(
 
     def draw(report_path: Path) -> None:
         how: dict[str, Any] = {"target": table.target, "traced": outcome.final}
+        fits = [part.model for part in outcome.unseen]
+        ordered = table.levels is not None
         rows = rows_for(outcome.final, table)
         has_features = hasattr(outcome.final, "top_features")
         write_report(
@@ -127,8 +120,9 @@ def save_and_report(
             figures=[*pictures, *report_figures(outcome.judged, scores=outcome.scores, **how)],
             learned=[
                 *(feature_figures(outcome.final) if has_features else []),
-                *learned_figures(outcome.final, rows, target=table.target),
+                *learned_figures(outcome.final, rows, target=table.target, fits=fits, ordered=ordered),
             ],
+            rows=rows_shown(outcome.scores, outcome.unseen, numbers=table.row_numbers, scale=scale_of(table)),
             features=feature_lines(outcome.final, rows) if has_features else [],
             model_path=paths["--save"],
         )

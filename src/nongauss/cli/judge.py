@@ -21,7 +21,7 @@ from nongauss.cli.split import LAST, RANDOM, HeldOut, Split, split_rows, time_or
 from nongauss.core.errors import InputError
 from nongauss.estimator.base import NongaussEstimator
 from nongauss.report.evidence import Dependence
-from nongauss.report.judgement import JudgedRows, Judgement, judge, pooled, scored, unsaid
+from nongauss.report.judgement import JudgedRows, Judgement, Unseen, judge, pooled, scored, unsaid
 from nongauss.report.leak import leaking_columns, too_good
 from nongauss.report.metrics import format_figure
 from nongauss.report.scoring import NumberScores, Scores, fit_timed, raise_if_stopped
@@ -50,7 +50,8 @@ A_FIFTH = HeldOut()
 class Outcome:
     """A fit and its judgement: `judged` has not seen the held-out rows, `final` is the one to keep.
 
-    `metrics` are figures by model, `scores` the model's of the held-out rows, None where there are none.
+    `metrics` are figures by model, `scores` the model's of the held-out rows, None where there are none, and
+    `unseen` these rows, each part with the fit that has not seen it.
     """
 
     final: Any
@@ -60,6 +61,7 @@ class Outcome:
     scores: Scores | None = None
     verdict: Verdict = field(default_factory=Verdict)
     notes: list[str] = field(default_factory=list)
+    unseen: Sequence[Unseen] = ()
 
     @property
     def n_held_out(self) -> int:
@@ -117,6 +119,7 @@ def _judge_on_file(
     note = (
         f"Held-out figures are of the {len(test.y)} rows of {held_out.test.name}; none of them was fitted to."
     )
+    found = replace(found, parts=[replace(part, source=held_out.test.name) for part in found.parts])
     return outcome_of(found, found.model, table, len(table.y), [note], Dependence(groups))
 
 
@@ -160,9 +163,10 @@ def _judge_folds(
     model: Any, whole: JudgedRows, plan: Split, seed: int, step: Callable[[str], object]
 ) -> Judgement:
     """The judgement of all folds as one."""
-    found = [
-        judge(model, whole.take(train), whole.take(test), seed=seed, step=step) for train, test in plan.folds
-    ]
+    found = []
+    for train, test in plan.folds:
+        fold = judge(model, whole.take(train), whole.take(test), seed=seed, step=step)
+        found.append(replace(fold, parts=[replace(part, numbers=test) for part in fold.parts]))
     return pooled(found) if len(found) > 1 else found[0]
 
 
@@ -199,7 +203,8 @@ def outcome_of(
         warnings=warnings,
     )
     said = verdict(found.scores, found.rivals, setting)
-    return Outcome(final, found.model, n_fitted, metrics, found.scores, said, [*notes, *found.notes])
+    notes = [*notes, *found.notes]
+    return Outcome(final, found.model, n_fitted, metrics, found.scores, said, notes, found.parts)
 
 
 def _others(table: Table) -> list[str]:
@@ -226,7 +231,7 @@ def _forward_in_time(
         return {}, []
     warning = (
         f"Rows stand in the order of the dates in {name!r}, and those held out at random have neighbours in "
-        "time among the rows that were fitted to; for what comes later, give --split last"
+        "time among the rows that were fitted to (for what comes later, give --split last)"
     )
     if len(table.y) > _MOST_ROWS_AGAIN:
         return {}, [f"{warning}."]

@@ -133,4 +133,5 @@ def _taken(table: Table, rows: npt.NDArray[np.intp], note: str) -> Table:
         notes=[*table.notes, note],
         fit_params={name: cells[rows] for name, cells in table.fit_params.items()},
         groups=None if table.groups is None else table.groups[rows],
+        row_numbers=None if table.row_numbers is None else table.row_numbers[rows],
     )

@@ -35,6 +35,7 @@ from nongauss.cli.declared import (
     without_gap_values,
 )
 from nongauss.core.errors import InputError
+from nongauss.report.columns import fingerprint, gaps_of, typical_of
 from nongauss.report.html import FrameInfo
 from nongauss.tables.column import ColumnKind, TargetKind
 from nongauss.tables.files import read_table
@@ -44,9 +45,11 @@ from nongauss.tables.kinds import decode
 from nongauss.tables.labels import LabelCoder
 from nongauss.tables.learn import told_once
 from nongauss.tables.roles import ColumnRole, gap_warnings, understand_columns
-from nongauss.tables.target_kinds import target_numbers, target_values, understand_target
+from nongauss.tables.target_kinds import NUMBERS, target_numbers, target_values, understand_target
 
 __all__ = ["NOTHING", "Declared", "Table", "load_table", "prepare"]
+
+_MOST_SHOWN = 500  # columns of which a report says what they hold
 
 
 @dataclass(frozen=True)
@@ -59,7 +62,7 @@ class Table:
     labels from lowest to highest where the task is ordinal. `before` is what is said before a fit: what each
     column and the target were taken for. `fit_params` are arrays (N,) that `fit` takes by name beside X and
     y, such as `exposure`. `groups` (N,) says which rows belong together, None without.
-    `spellings`: see `About`.
+    `spellings`: see `About`. `row_numbers` (N,): places of the rows in the file, 0 the first below the names.
     """
 
     rows: InputTable
@@ -70,6 +73,7 @@ class Table:
     fit_params: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict)
     groups: npt.NDArray[Any] | None = None
     spellings: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    row_numbers: npt.NDArray[np.intp] | None = None
 
     @property
     def source(self) -> str:
@@ -108,7 +112,9 @@ class Table:
 
     def info(self, n_held_out: int = 0, notes: Sequence[str] = ()) -> FrameInfo:
         """The table as the report shows it."""
-        used = [(role.name, f"{role.role}: {role.reason}") for role in self.before.roles if role.used]
+        used = [(role.name, _use_of(role)) for role in self.before.roles if role.used]
+        used += [(name, what) for what, name in self.before.beside.items()]
+        shown = [(place, str(name)) for place, name in enumerate(self.rows.labels[:_MOST_SHOWN])]
         return FrameInfo(
             source=self.source,
             target=self.target,
@@ -117,8 +123,24 @@ class Table:
             target_kind=f"{self.kind.value}. {self.understood.reason}",
             used=used,
             ignored=self.ignored,
-            notes=[*self.notes, *notes],
+            notes=[*self.notes[1:], *notes],  # the first is on the target's kind
+            gaps={name: gaps_of(self.rows, place) for place, name in shown},
+            typical={name: typical_of(self.rows, place) for place, name in shown} | self._typical_target(),
+            fingerprint=fingerprint(self.X, self.y),
         )
+
+    def _typical_target(self) -> dict[str, str]:
+        """What the target holds, in the units of the table."""
+        values = np.asarray(self.y)
+        if self.choice.task == REGRESSION and self.kind in NUMBERS:
+            values = values * self.understood.scale
+        return {self.target: typical_of(read_input(pd.DataFrame({self.target: values})), 0)}
+
+
+def _use_of(role: ColumnRole) -> str:
+    """What a column is used as; the reason where it says more than what the column holds."""
+    plain = role.role in ("number", "label") or not role.reason
+    return role.role if plain else f"{role.role}: {role.reason}"
 
 
 def load_table(
@@ -184,7 +206,8 @@ def prepare(
         asked=frozenset(asked | given.keys()),
         notes=[*notes, *grouped_notes(roles)],
     )
-    return Table(rows, y, before, levels, _said(before), beside.fit_params, beside.groups, spellings)
+    numbers = np.flatnonzero(keep)
+    return Table(rows, y, before, levels, _said(before), beside.fit_params, beside.groups, spellings, numbers)
 
 
 def _said(before: Before) -> tuple[str, ...]:

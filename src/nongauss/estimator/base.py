@@ -37,6 +37,7 @@ from nongauss.estimator.conformal import ConformalScores, guaranteed, scored
 from nongauss.estimator.explain import ExplainMixin
 from nongauss.estimator.gaps import labelled_as, over_gaps
 from nongauss.estimator.known_rows import known_rows
+from nongauss.estimator.told import ToldMixin
 from nongauss.optimise.course import COLUMNS, FitResult, Run, Status
 from nongauss.tables.completion import Donors
 from nongauss.tables.screen import KeepColumns
@@ -151,7 +152,7 @@ _WARNINGS: dict[Status, type[Warning]] = {
 }
 
 
-class NongaussEstimator(BaseEstimator):  # type: ignore[misc]
+class NongaussEstimator(ToldMixin, BaseEstimator):  # type: ignore[misc]
     """Base class of every estimator: scikit-learn's, plus the record of how a fit went.
 
     A subclass states its parameters, their types and defaults in `__init__`, stores them there unchanged and

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import enum
 import math
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -84,8 +85,23 @@ class Progress:
 
 
 def say(what: object) -> None:
-    """Print a line at once: what `verbose` asks for."""
-    print(what, flush=True)  # noqa: T201
+    """Print a line at once, as `verbose` asks; in a notebook in place of the line of progress before."""
+    global _shown
+    if not in_notebook():
+        print(what, flush=True)  # noqa: T201
+        return
+    text, goes_on = str(what), isinstance(what, Progress)
+    print("\r" + text.ljust(_shown), end="" if goes_on else "\n", flush=True)  # noqa: T201
+    _shown = len(text) if goes_on else 0
+
+
+_shown = 0  # characters of the line of progress that stands in a notebook
+
+
+def in_notebook() -> bool:
+    """Does the kernel of a notebook run this, which shows a line anew after a carriage return?"""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return hasattr(shell, "kernel")
 
 
 Callback = Callable[[Progress], "bool | None"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numbers
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from html import escape
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 FloatArray = npt.NDArray[np.float64]
+
+_MOST_SHOWN = 10
 
 
 class PredictiveDistribution(ABC):
@@ -136,6 +139,15 @@ class PredictiveDistribution(ABC):
         columns = pd.MultiIndex.from_product([range(values.shape[2]), names], names=["output", "figure"])
         flat = np.moveaxis(values, 2, 1).reshape(len(self), -1)
         return pd.DataFrame(flat, columns=columns, index=self.index)
+
+    def _repr_html_(self) -> str:
+        """The first rows as a table for notebooks: mean, sd, and the 5, 50 and 95 % quantiles."""
+        shown = self[:_MOST_SHOWN].to_frame()
+        names = {"mean": "mean", "sd": "sd", "q_0.05": "5 %", "q_0.5": "50 %", "q_0.95": "95 %"}
+        table = shown.rename(columns=names).to_html(float_format=lambda value: f"{value:.4g}", border=0)
+        n = len(self)
+        first = f", the first {_MOST_SHOWN}" if n > _MOST_SHOWN else ""
+        return f"{table}<p>{escape(type(self).__name__)}: predictions of {n:,} row{'s' * (n != 1)}{first}</p>"
 
     @property
     def knows_tails(self) -> bool:

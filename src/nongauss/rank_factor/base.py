@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import TransformerMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from nongauss.core.errors import InputError, NongaussWarning
@@ -21,8 +22,9 @@ from nongauss.estimator.base import (
     settings_of,
 )
 from nongauss.estimator.by_parts import by_parts
-from nongauss.optimise.course import FitResult
+from nongauss.optimise.course import FitResult, Status
 from nongauss.optimise.loop import close_checkpoint, open_checkpoint
+from nongauss.rank_factor.chains import Mixing, mixing_of, watched_names
 from nongauss.rank_factor.config import (
     FEW_ROWS,
     ITERATIONS,
@@ -52,9 +54,7 @@ from nongauss.rank_factor.predict import (
     OutputCalibration,
     PosteriorDraw,
     checked_coverage,
-    effective_size,
     interval,
-    split_rhat,
 )
 from nongauss.rank_factor.resampling import ResampledSpread, half_width, resampled_spread, widened
 from nongauss.tables.learn import as_source
@@ -74,6 +74,7 @@ class RankFactors(TransformerMixin, TableEstimator):  # type: ignore[misc]
     epsilon: Any
     shrinkage: Any
     max_iter: Any
+    n_chains: int
     checkpoint: str | os.PathLike[str] | None
     random_state: Any
     max_rows: int | None
@@ -165,7 +166,8 @@ class RankFactors(TransformerMixin, TableEstimator):  # type: ignore[misc]
         usual_number = self._most_factors(shape) if "n_outputs" in settings else max(1, found)
         K = usual_number if self.n_factors == "auto" else int(self.n_factors)
         by_levels = self.neighbours == "level" or self.observation == "gaussian"
-        usual = MARGIN if by_levels else MARGIN_OF_PAIRS
+        mixes = self.neighbours == "pairwise" and self.inference == "gibbs"
+        usual = MARGIN if by_levels or mixes else MARGIN_OF_PAIRS
         eps = usual if self.epsilon == "auto" else float(self.epsilon)
         prior = ShrinkagePrior(*map(float, self.shrinkage))
         return settings_of(RankConfig, self, n_factors=K, eps=eps, prior=prior, **settings)
@@ -186,9 +188,21 @@ class RankFactors(TransformerMixin, TableEstimator):  # type: ignore[misc]
         self._calibration, self._cell_type = fitted.calibration, fitted.cell_type
         self.draws_, self.chain_, self.watched_ = fitted.draws, fitted.chain, fitted.watched
         if fitted.watched.size:
-            each = fitted.watched.transpose(2, 0, 1)
-            self.r_hat_ = np.array([split_rhat(chains) for chains in each])
-            self.effective_draws_ = np.array([effective_size(chains) for chains in each])
+            self.r_hat_, self.effective_draws_ = mixing_of(fitted.watched)
+
+    def _record_fit(self, result: FitResult) -> None:
+        """As every fit; where chains have not mixed it warns, and `converged_` is False."""
+        super()._record_fit(result)
+        if self.inference != "gibbs" or result.status is not Status.COMPLETED:
+            return
+        shape = self.draws_[0].A.shape
+        n_watched = self.watched_.shape[2] if self.watched_.size else 0
+        names = watched_names(n_watched, shape, self.encoded_names_, self._config.n_outputs > 0)
+        mixing = Mixing(self.r_hat_, self.effective_draws_) if n_watched else Mixing(*np.full((2, 1), np.nan))
+        worst = mixing.worst(names, self.n_iter_ // max(1, self.n_chains))
+        if worst is not None:
+            self.converged_, self.stop_reason_ = False, worst
+            warnings.warn(f"{type(self).__name__}: {worst}", ConvergenceWarning, stacklevel=3)
 
     def check_loaded(self) -> None:
         """Raises ValueError where draws, coding and columns do not fit each other."""

@@ -16,7 +16,10 @@ LevelCount = Annotated[int, Interval(numbers.Integral, 2, MOST_LEVELS, closed="b
 MOST_FACTORS, MOST_FACTORS_OF_FEW, FEW_ROWS = 20, 10, 100
 """For n_factors="auto": the most factors, and the most where rows are fewer than so many."""
 MARGIN, MARGIN_OF_PAIRS = 1.0, 10.0
-"""For epsilon="auto": the margin of a rank, and that of the rules "pairwise" and "extremes"."""
+"""For epsilon="auto": the margin of a rank, and that of the rules "pairwise" and "extremes".
+
+Chains over pairs have the first, too: at the second they stay in the mode where they start.
+"""
 ITERATIONS = {"vb": 100, "gibbs": 500, "predictive": 500}
 """For max_iter="auto": sweeps or epochs by the kind of inference."""
 

@@ -62,7 +62,7 @@ class RankFactorAnalysis(CellImputer, RankFactors):
         Levels of a column; a frequent value is a level of its own.
     epsilon : "auto" or float > 0, default "auto"
         Margin, an inverse temperature: it sets how firmly ranks are believed. "auto": 1, and 10 for
-        "pairwise" and "extremes".
+        "pairwise" (not in chains, which would not mix) and "extremes".
     shrinkage : (r, s), default (0.5, 0.5)
         Shapes of the three-parameter-beta prior; (0.5, 0.5) is the horseshoe.
     n_chains, n_draws : int, default 2 and 50
@@ -92,7 +92,8 @@ class RankFactorAnalysis(CellImputer, RankFactors):
     draws_, chain_ : tuple and (S,)
         The posterior: one summary, or draws and the chain of each.
     r_hat_, effective_draws_ : arrays
-        Of "gibbs": of the bound, the loadings' square sum and some decision values.
+        Of "gibbs": of the bound, the loadings' square sum, decision values (or scores) of eight rows and up
+        to 60 loadings. Above 1.1, or below 20 draws, `fit` warns and `converged_` is False.
     holds_training_rows_ : bool
         Whether a saved file shows rows: a level of a column holds one row alone.
     encoded_names_, n_iter_, converged_, stop_reason_, trace_

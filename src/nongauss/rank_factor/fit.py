@@ -15,6 +15,7 @@ from nongauss.optimise import loop
 from nongauss.optimise.course import FitResult, Rule, Run, Status
 from nongauss.rank_factor import pairs, svm_mixture
 from nongauss.rank_factor.calibration import N_FOLDS, calibrate, chosen_rows, judged
+from nongauss.rank_factor.chains import in_one_order, watched_numbers
 from nongauss.rank_factor.config import RankConfig, RankRecipe
 from nongauss.rank_factor.data import CodedTable, FloatArray, RankRows, n_levels_of, one_against_rest
 from nongauss.rank_factor.params import (
@@ -33,6 +34,8 @@ from nongauss.rank_factor.predict import (
     aligned,
     decisions,
     factors,
+    rotated,
+    simple_rotation,
 )
 from nongauss.rank_factor.rank_likelihood import level_scores, mean_by_level, neighbour_extremes
 from nongauss.rank_factor.updates import Gibbs, Inference, VariationalBayes, sweep
@@ -215,10 +218,13 @@ def _gibbs(problem: Problem, run: Run) -> FactorOutcome:
     trace: list[dict[str, float]] = []
     watched = []
     result: FitResult | None = None
+    reference: FloatArray | None = None
     for number, (result, kept, numbers) in enumerate(chains):
         draws += kept
         chain += [number] * len(kept)
-        watched.append(numbers)
+        own = np.mean([draw.A for draw in kept], axis=0)
+        reference = own if reference is None else reference
+        watched.append(in_one_order(numbers, own, reference) if len(numbers) else numbers)
         before = trace[-1]["seconds"] if trace else 0.0
         trace += [row | {"seconds": before + row["seconds"]} for row in result.trace]
         if result.status is not Status.COMPLETED:
@@ -264,19 +270,24 @@ def _chain(number: int, problem: Problem, run: Run) -> tuple[FitResult, list[Pos
 
 
 def _kept(chain: GibbsChain, bound: float, done: int, problem: Problem) -> GibbsChain:
-    """The chain after `done` sweeps with what is kept of the last one: nothing in its first half."""
+    """The chain after `done` sweeps with what is kept of the last one: nothing in its first half.
+
+    Chains turn their factors, which the likelihood does not tell apart. What is kept is turned to few large
+    loadings, in the order of the first draw (Poworoznek, Anceschi, Ferrari and Dunson 2021).
+    """
     recipe, model = problem.recipe, chain.model
     n_burn = recipe.max_iter // 2
     if done <= n_burn:
         return chain
-    decided = (model.z.mean[:8] @ model.experts.beta.mean[0, :1, :-1].T).ravel()
-    numbers = np.array([[bound, (model.A.mean**2).sum(), *decided]])
+    first = chain.draws[".A"][0] if len(chain.draws[".A"]) else None
+    rotation = simple_rotation(model.A.mean, first)
+    numbers = watched_numbers(model, rotation, bound)
     watched = np.concatenate([chain.watched, numbers]) if len(chain.watched) else numbers
     past, total = done - n_burn, recipe.max_iter - n_burn
     n_kept = min(total, -(-recipe.n_draws // recipe.n_chains))
     draws = chain.draws
     if past * n_kept // total > (past - 1) * n_kept // total:
-        leaves = _leaves(_compared(model, problem))
+        leaves = leaves_of(rotated(drawn(_compared(model, problem)), rotation)).items()
         draws = {path: np.concatenate([draws[path], np.asarray(leaf)[None]]) for path, leaf in leaves}
     return chain._replace(draws=draws, watched=watched)
 

@@ -1,7 +1,7 @@
 """What a fit says about new rows: factors from ranks or values alone, decision values, probabilities.
 
 The model is the same for every permutation and reflection of its factors, so draws are put in one order,
-with one sign. `split_rhat` and `effective_size` tell whether chains are long enough.
+with one sign.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from nongauss.rank_factor.params import (
     joined,
     point,
     solve,
+    varimax,
 )
 from nongauss.rank_factor.rank_likelihood import (
     CellQuadratics,
@@ -265,49 +266,30 @@ def turned(draw: PosteriorDraw, order: NDArray[np.intp], sign: FloatArray) -> Po
     )
 
 
+def rotated(draw: PosteriorDraw, rotation: FloatArray) -> PosteriorDraw:
+    """A draw, known values alone, with its factors turned by an orthogonal matrix (K, K): A R, R'z, R'beta.
+
+    Scores, decisions and the prior of the factors stay as they are.
+    """
+    gate = draw.gate
+    slopes = draw.beta[..., :-1] @ rotation
+    return draw._replace(
+        A=(draw.A @ rotation).astype(draw.A.dtype),
+        means=None if draw.means is None else draw.means @ rotation,
+        beta=np.concatenate([slopes, draw.beta[..., -1:]], axis=-1),
+        gate=None if gate is None else gate._replace(mean=gate.mean @ rotation),
+    )
+
+
+def simple_rotation(A: FloatArray, reference: FloatArray | None) -> FloatArray:
+    """The rotation (K, K) to few large loadings, factors in the order and with the signs of a reference."""
+    rotation = varimax(A)
+    order, sign = canonical_order(A @ rotation) if reference is None else order_like(A @ rotation, reference)
+    found: FloatArray = rotation[:, order] * sign
+    return found
+
+
 def aligned(draws: tuple[PosteriorDraw, ...]) -> tuple[PosteriorDraw, ...]:
     """All draws in the order of the first, which is put in canonical order."""
     first = turned(draws[0], *canonical_order(draws[0].A))
     return (first, *(turned(draw, *order_like(draw.A, first.A)) for draw in draws[1:]))
-
-
-def split_rhat(chains: FloatArray) -> float:
-    """Potential scale reduction of chains (C, T), each cut in two halves (Gelman et al. 2013, eq. 11.4).
-
-    NaN for fewer than 4 iterations, or without any variance.
-    """
-    half = chains.shape[1] // 2
-    if half < 2:
-        return float("nan")
-    parts = np.concatenate([chains[:, :half], chains[:, -half:]])
-    within = parts.var(axis=1, ddof=1).mean()
-    between = half * parts.mean(axis=1).var(ddof=1)
-    if within <= 0.0:
-        return float("nan")
-    return float(np.sqrt(((half - 1) / half * within + between / half) / within))
-
-
-def effective_size(chains: FloatArray) -> float:
-    """Effective number of independent draws in chains (C, T), by Geyer's initial monotone sequence.
-
-    Autocorrelations from all chains together (Gelman et al. 2013, section 11.5). NaN as for `split_rhat`.
-    """
-    n_chains, n = chains.shape
-    if n < 4:
-        return float("nan")
-    centred = chains - chains.mean(axis=1, keepdims=True)
-    size = 1 << (2 * n - 1).bit_length()
-    power = np.abs(np.fft.rfft(centred, size, axis=1)) ** 2
-    autocovariance = np.fft.irfft(power, size, axis=1)[:, :n] / n
-    within = autocovariance[:, 0].mean() * n / (n - 1)
-    if within <= 0.0:
-        return float("nan")
-    between = chains.mean(axis=1).var(ddof=1) if n_chains > 1 else 0.0
-    total = (n - 1) / n * within + between
-    rho = 1.0 - (within - autocovariance.mean(axis=0) * n / (n - 1)) / total
-    rho[0] = 1.0
-    pairs = rho[: n // 2 * 2].reshape(-1, 2).sum(axis=1)
-    negative = np.flatnonzero(pairs < 0)
-    pairs = np.minimum.accumulate(pairs[: negative[0]] if len(negative) else pairs)
-    time = max(2.0 * pairs.sum() - 1.0, 1.0 / np.log10(max(n_chains * n, 10)))
-    return float(n_chains * n / time)

@@ -55,6 +55,7 @@ from nongauss.rank_factor.rank_likelihood import (
     with_prior,
     z_system,
 )
+from nongauss.rank_factor.slice_moves import log_likelihood_of, slice_move
 
 
 def expected_shrinkage(now: Shrinkage, square: Float[np.ndarray, "D K"], prior: ShrinkagePrior) -> Shrinkage:
@@ -264,9 +265,13 @@ def _pass_over_rows(
     total: CellSums | None = None
     for part in rows.blocks():
         z, block = state.z.take(part), rows.take(part)
+        prior = svm_mixture.factor_prior(state.experts.gate, shares[part], config.n_factors)
+        if isinstance(inference, Gibbs) and block.cells is not None:
+            seen = None if config.cut or not config.n_outputs else (labels.y[part], shares[part])
+            likelihood = log_likelihood_of(loadings, block, state.experts, seen, config)
+            z = point(slice_move(inference.rng, z.mean, prior, likelihood))
         at = inference.quadratics(z, loadings, block, config)
         loss += float(labels.weight[part] @ at.loss)
-        prior = svm_mixture.factor_prior(state.experts.gate, shares[part], config.n_factors)
         system = with_prior(z_system(at, loadings), prior)
         free.append(inference.normal(system) if config.cut or not config.n_outputs else z)
         joint.append(free[-1])

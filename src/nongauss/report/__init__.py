@@ -11,15 +11,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from nongauss.report.baselines import baselines
     from nongauss.report.comparison import compare
-    from nongauss.report.html import (
-        FrameInfo,
-        feature_figures,
-        feature_lines,
-        learned_figures,
-        report_figures,
-        write_report,
-    )
+    from nongauss.report.html import FrameInfo, feature_lines, write_report
     from nongauss.report.metrics import classification_metrics, pit_values, regression_metrics
+    from nongauss.report.pictures import Picture, feature_figures, learned_figures, report_figures
     from nongauss.report.plots.calibration import CalibrationDisplay
     from nongauss.report.plots.class_features import ClassFeaturesDisplay
     from nongauss.report.plots.cluster_profile import ClusterProfileDisplay
@@ -47,6 +41,7 @@ __all__ = [
     "FrameInfo",
     "LoadingImageDisplay",
     "ParallelRulesDisplay",
+    "Picture",
     "PredictiveDisplay",
     "RectangleDisplay",
     "RelevanceDisplay",
@@ -77,6 +72,7 @@ _HOMES = {
     "FrameInfo": "html",
     "LoadingImageDisplay": "plots.loading_images",
     "ParallelRulesDisplay": "plots.parallel_rules",
+    "Picture": "pictures",
     "PredictiveDisplay": "plots.predictive",
     "RectangleDisplay": "plots.rectangles",
     "RelevanceDisplay": "plots.relevance",
@@ -85,13 +81,13 @@ _HOMES = {
     "baselines": "baselines",
     "classification_metrics": "metrics",
     "compare": "comparison",
-    "feature_figures": "html",
+    "feature_figures": "pictures",
     "feature_lines": "html",
-    "learned_figures": "html",
+    "learned_figures": "pictures",
     "pit_values": "metrics",
     "regression_metrics": "metrics",
     "relevance": "plots.relevance",
-    "report_figures": "html",
+    "report_figures": "pictures",
     "summary": "text",
     "write_report": "html",
 }

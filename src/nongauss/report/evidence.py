@@ -97,6 +97,17 @@ class Difference:
         return self.margin + float(t.ppf(1.0 - self.alpha / 2, self.df)) * self.se
 
     @property
+    def is_finite(self) -> bool:
+        """Is the difference a number: did no row have no chance at all?"""
+        return math.isfinite(self.mean) and math.isfinite(self.se)
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Ends of the 95 % confidence interval of the difference: mean -+ t_{0.975, df} standard errors."""
+        half = float(t.ppf(1.0 - ALPHA / 2, self.df)) * self.se if self.se else 0.0
+        return self.mean - half, self.mean + half
+
+    @property
     def p_value(self) -> float:
         """Of the hypothesis that the difference is within the margin, two-sided."""
         beyond = abs(self.mean) - self.margin
@@ -134,6 +145,18 @@ def difference(
         return Difference(baseline, measure, 0.0, 0.0, 1.0, alpha, margin)
     se, df = dependence.of_mean(gain)
     return Difference(baseline, measure, float(gain.mean()), se, df, alpha, margin)
+
+
+def in_nats(item: Difference) -> str:
+    """The size of a difference of log scores, better or worse, with its standard error."""
+    if item.impossible:
+        return f"it gave no chance at all to {item.impossible} of the values that occurred"
+    return f"{signed(item.mean)} ± {item.se:.2g} nats a row"
+
+
+def signed(value: float) -> str:
+    """A number with its sign, to two digits that say something."""
+    return f"{value:+.2g}" if abs(value) < 0.1 else f"{value:+.2f}"
 
 
 @dataclass(frozen=True)

@@ -46,10 +46,25 @@ class JudgedRows:
 
 
 @dataclass(frozen=True)
+class Unseen:
+    """Held-out rows and the fitted model that has not seen them.
+
+    `numbers` (N,): their places among the rows of the table.
+    `source`: the file that the rows are of, "" where they are of the table that was fitted.
+    """
+
+    model: Any
+    rows: JudgedRows
+    numbers: npt.NDArray[np.intp]
+    source: str = ""
+
+
+@dataclass(frozen=True)
 class Judgement:
     """A fitted model, what it says of held-out rows, what the usual models say of them, and notes on these.
 
     `seconds` of the fits by name; "" is the model's own. `constant`: the usual model that looks at no column.
+    `parts`: the held-out rows in the order of the scores, each part with the fit that judges it.
     """
 
     model: Any
@@ -58,6 +73,7 @@ class Judgement:
     constant: str
     seconds: Mapping[str, float]
     notes: Sequence[str] = ()
+    parts: Sequence[Unseen] = ()
 
     def figures(self, levels: Any = None) -> dict[str, dict[str, float]]:
         """The figures by model, the model first under the name of its class."""
@@ -115,7 +131,8 @@ def beside_usual(
             notes.append(f"{name.capitalize()} could not be fitted: {type(error).__name__}: {cause}")
     if isinstance(scores, NumberScores) and scores.crps is not None and len(scores.y) > MOST_CRPS:
         notes.append(f"The CRPS is that of {MOST_CRPS} of the {len(scores.y)} rows.")
-    return Judgement(fitted, scores, rivals, constant, taken, notes)
+    parts = [Unseen(fitted, test, np.arange(len(test.y)))]
+    return Judgement(fitted, scores, rivals, constant, taken, notes, parts)
 
 
 def scored(model: Any, test: JudgedRows) -> Scores:
@@ -173,4 +190,5 @@ def pooled(folds: Sequence[Judgement]) -> Judgement:
     }
     notes = list(dict.fromkeys(note for fold in folds for note in fold.notes))
     scores = joined([fold.scores for fold in folds])
-    return Judgement(first.model, scores, rivals, first.constant, seconds, notes)
+    parts = [part for fold in folds for part in fold.parts]
+    return Judgement(first.model, scores, rivals, first.constant, seconds, notes, parts)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -11,51 +10,20 @@ import numpy.typing as npt
 import pandas as pd
 
 from nongauss.core.errors import InputError
+from nongauss.estimator.told import LABELS, SHORT_LABELS, format_figure, metric_table
 from nongauss.metrics import checked_weight, coverage, interval_score, split_interval
 
+__all__ = [
+    "LABELS",
+    "SHORT_LABELS",
+    "classification_metrics",
+    "format_figure",
+    "metric_table",
+    "pit_values",
+    "regression_metrics",
+]
+
 FloatArray = npt.NDArray[np.float64]
-
-#: How each figure is called where a person reads it, in the order of display.
-LABELS: dict[str, str] = {
-    "n_rows": "Rows",
-    "rmse": "RMSE",
-    "mae": "MAE",
-    "r2": "R²",
-    "log_density": "Log predictive density (nats a row)",
-    "crps": "CRPS (continuous ranked probability score)",
-    "coverage_90": "Coverage of the 90 % interval",
-    "width_90": "Mean width of the 90 % interval",
-    "interval_score_90": "Interval score of the 90 % interval",
-    "log_loss": "Log loss (nats a row)",
-    "accuracy": "Accuracy",
-    "balanced_accuracy": "Balanced accuracy",
-    "brier": "Brier score",
-    "level_error": "Mean absolute error in levels",
-    "log_score_behind": "Behind the best in log score (nats a row)",
-    "crps_behind": "Behind the best in CRPS",
-    "seconds": "Seconds to fit",
-}
-
-#: The same, short enough for the head of a table.
-SHORT_LABELS: dict[str, str] = {
-    "n_rows": "rows",
-    "rmse": "RMSE",
-    "mae": "MAE",
-    "r2": "R²",
-    "log_density": "log density",
-    "crps": "CRPS",
-    "coverage_90": "90 % coverage",
-    "width_90": "90 % width",
-    "interval_score_90": "90 % interval score",
-    "log_loss": "log loss",
-    "accuracy": "accuracy",
-    "balanced_accuracy": "balanced acc.",
-    "brier": "Brier",
-    "level_error": "level error",
-    "log_score_behind": "nats behind",
-    "crps_behind": "CRPS behind",
-    "seconds": "fit seconds",
-}
 
 
 def regression_metrics(
@@ -220,29 +188,6 @@ def even_places(shape: tuple[int, ...]) -> FloatArray:
     """
     places: FloatArray = np.mod(0.5 + 0.5 * (np.sqrt(5.0) - 1.0) * np.arange(math.prod(shape)), 1.0)
     return places.reshape(shape)
-
-
-def format_figure(name: str, value: float | None) -> str:
-    """One figure as a person reads it: percent for coverage, an integer for rows, blank where undefined."""
-    if value is None or math.isnan(value):
-        return ""
-    if name == "n_rows":
-        return f"{value:.0f}"
-    if name.startswith("coverage") or name.endswith("accuracy"):
-        return f"{100 * value:.1f} %"
-    if name == "r2":
-        return f"{value:.3f}"
-    if name == "seconds":
-        return f"{value:.2f}"
-    return f"{value:.4g}"
-
-
-def metric_table(metrics: Mapping[str, Mapping[str, float]]) -> tuple[list[str], list[list[str]]]:
-    """Header and rows of text for figures by model; a column appears if any model has the figure."""
-    names = [name for name in LABELS if any(name in row for row in metrics.values())]
-    header = ["model", *(SHORT_LABELS[name] for name in names)]
-    rows = [[model, *(format_figure(n, row.get(n)) for n in names)] for model, row in metrics.items()]
-    return header, rows
 
 
 def _probabilities(probabilities: npt.ArrayLike, n_classes: int) -> FloatArray:

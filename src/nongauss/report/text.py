@@ -4,17 +4,38 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from nongauss.report.metrics import LABELS, format_figure
+from nongauss.estimator.told import (
+    LABELS,
+    align,
+    choice_lines,
+    facts,
+    format_figure,
+    settings,
+    text_table,
+)
 
-_MOST_NAMED = 12
-_HOUSEKEEPING = {"callbacks", "random_state", "verbose", "checkpoint", "n_jobs"}
+__all__ = [
+    "align",
+    "choice_lines",
+    "facts",
+    "for_readers",
+    "model_record",
+    "plain",
+    "settings",
+    "summary",
+    "text_table",
+    "to_json",
+]
+
+_OPTION = re.compile(r"(?<![\w-])--[a-z]")
 
 
 def summary(
@@ -47,70 +68,21 @@ def summary(
     return "\n\n".join(sections)
 
 
-def facts(estimator: Any, *, target: str | None = None, n_rows: int | None = None) -> list[tuple[str, str]]:
-    """Pairs (label, text) about a fitted estimator: model, target, columns, iterations, reason to stop."""
-    pairs = [("Model", type(estimator).__name__)]
-    if target is not None:
-        pairs.append(("Target", str(target)))
-    if n_rows is not None:
-        pairs.append(("Rows", str(n_rows)))
-    for label, attribute in (
-        ("Columns", "n_features_in_"),
-        ("Targets", "n_outputs_"),
-        ("Clusters", "n_clusters_"),
-        ("Iterations", "n_iter_"),
-    ):
-        value = getattr(estimator, attribute, None)
-        if value is not None and np.ndim(value) == 0:
-            pairs.append((label, f"{value}{_kept(estimator) if label == 'Columns' else ''}"))
-    trace = getattr(estimator, "trace_", None)
-    if trace is not None and len(trace) and "bound" in trace:
-        pairs.append(("Final objective", f"{float(trace['bound'].iloc[-1]):.6g}"))
-    holds_rows = getattr(estimator, "holds_training_rows_", None)
-    if holds_rows is not None:
-        pairs.append(("Holds training rows", "yes" if holds_rows else "no"))
-    if getattr(estimator, "stop_reason_", None):
-        pairs.append(("Why it stopped", str(estimator.stop_reason_)))
-    return pairs
+def for_readers(sentence: str) -> str:
+    """A sentence without what is typed on the command line: a reader of the report has none before him.
 
-
-def _kept(estimator: Any) -> str:
-    """Which columns of a wide table are looked at, "" where all are."""
-    kept = getattr(estimator, "kept_columns_", None)
-    if kept is None:
-        return ""
+    Brackets that hold an option go, then clauses after a semicolon, colon or full stop; "" where nothing is
+    left.
+    """
+    if not _OPTION.search(sentence):
+        return sentence
+    text = re.sub(r"\s*\([^()]*--[a-z][^()]*\)", "", sentence)
+    clauses = re.split(r"(?<=[;.])\s+", text)
+    kept = [clause for clause in clauses if not _OPTION.search(clause)]
     if not kept:
-        return ", of which none goes with the target beyond chance; none is looked at"
-    more = f" and {len(kept) - _MOST_NAMED:,} more" if len(kept) > _MOST_NAMED else ""
-    shown = ", ".join(kept[:_MOST_NAMED])
-    return f", of which {len(kept):,} go with the target beyond chance and are looked at: {shown}{more}"
-
-
-def settings(estimator: Any) -> list[tuple[str, str]]:
-    """Parameters of the estimator that shape the model, in the order of its signature."""
-    if not hasattr(estimator, "get_params"):
-        return []
-    values = estimator.get_params(deep=False)
-    return [(name, _brief(value)) for name, value in values.items() if name not in _HOUSEKEEPING]
-
-
-def align(pairs: Sequence[tuple[str, str]], *, indent: str = "") -> str:
-    """Pairs as lines with the second column aligned."""
-    width = max((len(label) for label, _ in pairs), default=0)
-    return "\n".join(f"{indent}{label.ljust(width)}  {text}".rstrip() for label, text in pairs)
-
-
-def text_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table as text: first column to the left, figures to the right, two spaces between."""
-    lines = [list(header), *(list(row) for row in rows)]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(header))]
-    shown = []
-    for line in lines:
-        cells = [line[0].ljust(widths[0])]
-        cells += [cell.rjust(width) for cell, width in zip(line[1:], widths[1:], strict=True)]
-        shown.append("  ".join(cells).rstrip())
-    shown.insert(1, "  ".join("-" * width for width in widths))
-    return "\n".join(shown)
+        return ""
+    said = " ".join(kept).rstrip("; ")
+    return said if said.endswith((".", "!", "?")) or not sentence.rstrip().endswith(".") else said + "."
 
 
 def to_json(record: Mapping[str, Any]) -> str:
@@ -150,26 +122,3 @@ def model_record(estimator: Any) -> dict[str, Any]:
         "holds_training_rows": getattr(estimator, "holds_training_rows_", None),
         "settings": dict(settings(estimator)),
     }
-
-
-def _brief(value: Any, limit: int = 60) -> str:
-    text = " ".join(repr(value).split())
-    return text if len(text) <= limit else text[: limit - 1] + "…"
-
-
-def choice_lines(estimator: Any) -> list[tuple[str, str, str, str, str]]:
-    """Of a model chosen by evidence what was weighed: law, nats a row, error, share, why it was left out."""
-    board = getattr(estimator, "leaderboard_", None)
-    if board is None:
-        return []
-    names = ("candidate", "log_density", "standard_error", "weight", "why_left_out")
-    return [
-        (
-            str(law),
-            f"{value:.3f}" if value == value else "",
-            f"{error:.3f}" if error == error else "",
-            f"{share:.2f}" if share else "",
-            str(why),
-        )
-        for law, value, error, share, why in zip(*(board[name] for name in names), strict=True)
-    ]

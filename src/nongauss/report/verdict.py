@@ -18,6 +18,7 @@ from nongauss.report.evidence import (
     class_shares,
     confidence,
     difference,
+    in_nats,
     interval_coverage,
 )
 from nongauss.report.metrics import format_figure
@@ -93,7 +94,9 @@ class Setting:
 
 def no_verdict(why: str) -> Verdict:
     """The verdict on a model of which nothing is known."""
-    advice = "give a labelled file (--test FILE), or of ten rows and more hold some out (--test-size 0.2)."
+    advice = (
+        "judge it by a labelled file (--test FILE), or of ten rows and more hold some out (--test-size 0.2)."
+    )
     return Verdict(sentences=[f"Nothing is known of its worth: {why}"], advice=[advice])
 
 
@@ -153,7 +156,7 @@ def _said_in_units(differences: Sequence[Difference], model: Scores) -> list[str
     if not own or not isinstance(model, NumberScores):
         return []
     beside = ", ".join(
-        f"{format_figure('crps', abs(item.mean))} ± {item.se:.2g} "
+        f"{abs(item.mean):.2g} ± {item.se:.2g} "
         f"{'below' if item.mean >= 0 else 'above'} that of the {item.baseline}"
         for item in own
     )
@@ -184,17 +187,6 @@ def _decision(against: tuple[Difference, Difference]) -> int:
     return 1 if score.sign > 0 or error.sign > 0 else 0
 
 
-def _nats(item: Difference) -> str:
-    """The size of a difference of log scores, better or worse, with its standard error."""
-    if item.impossible:
-        return f"it gave no chance at all to {item.impossible} of the values that occurred"
-    return f"{_signed(item.mean)} ± {item.se:.2g} nats a row"
-
-
-def _signed(value: float) -> str:
-    return f"{value:+.2g}" if abs(value) < 0.1 else f"{value:+.2f}"
-
-
 def _more_probability(gain: float) -> str:
     """A gain in nats as a person reads it: e^gain times the probability."""
     times = math.exp(min(abs(gain), 50.0))
@@ -223,7 +215,7 @@ def _headline(
     name = setting.constant
     if worth == BETTER and score.sign > 0:
         reading = f"{_more_probability(score.mean)} for what happened"
-        text = f"Better than the {name}: {_nats(score)} {rows} ({reading}; {plain})."
+        text = f"Better than the {name}: {in_nats(score)} {rows} ({reading}; {plain})."
         if isinstance(model, NumberScores) and error.sign <= 0:
             text += (
                 " That is by the whole of its law, its spread and its chances; in the squared error of its "
@@ -231,16 +223,18 @@ def _headline(
             )
         return text
     if worth == BETTER:
-        return f"Better than the {name} in its error ({plain}) {rows}, not in its log score: {_nats(score)}."
+        return (
+            f"Better than the {name} in its error ({plain}) {rows}, not in its log score: {in_nats(score)}."
+        )
     if worth == WORSE:
-        return f"Worse than the {name}: {_nats(score)} {rows} ({plain}). Do not use it as it is."
+        return f"Worse than the {name}: {in_nats(score)} {rows} ({plain}). Do not use it as it is."
     if score.mean > score.se:
         return (
-            f"No better than the {name} beyond chance: {_nats(score)} {rows} ({plain}). So few rows cannot "
+            f"No better than the {name} beyond chance: {in_nats(score)} {rows} ({plain}). So few rows cannot "
             f"tell a gain below {score.reach:.2g} nats from none; hold more out."
         )
     return (
-        f"No better than the {name}, as far as {rows[3:]} can tell: {_nats(score)} ({plain}). It found "
+        f"No better than the {name}, as far as {rows[3:]} can tell: {in_nats(score)} ({plain}). It found "
         f"nothing in the columns about {setting.target!r}; a gain above {score.reach:.2g} nats a row would "
         "have shown, a smaller one would not."
     )
@@ -261,11 +255,11 @@ def _on_columns(setting: Setting) -> list[str]:
 def _beside(item: Difference) -> str:
     """A sentence on a baseline that looks at the columns."""
     if item.impossible:
-        return f"Worse than {item.baseline}: {_nats(item)}."
+        return f"Worse than {item.baseline}: {in_nats(item)}."
     word = {1: "Better than", -1: "Worse than", 0: "No different from"}[item.sign]
     if item.sign == 0 and replace(item, margin=0.0).sign != 0:
         word = "Hardly different from"
-    return f"{word} {item.baseline}: {_nats(item)}."
+    return f"{word} {item.baseline}: {in_nats(item)}."
 
 
 def _others_that_find(rivals: Mapping[str, Scores], setting: Setting) -> list[Difference]:
@@ -356,13 +350,17 @@ def _advice(
         )
     ahead = sorted((item for item in differences if item.sign < 0), key=lambda item: item.mean)
     if found:
-        names = " and ".join(f"{item.baseline} ({_nats(item)})" for item in found)
+        names = " and ".join(f"{item.baseline} ({in_nats(item)})" for item in found)
         out.append(f"the columns do say something, which {names} found against the {setting.constant}.")
     if (found or ahead) and setting.other_models:
-        out.append(f"another model: --model {' or '.join(setting.other_models)}, or nongauss compare.")
+        names = " or ".join(setting.other_models)
+        kind = setting.other_models[0]
+        out.append(
+            f"another model, such as {kind} (--model {names}; nongauss compare sets all side by side)."
+        )
     if ahead:
         out.append(
-            f"use {ahead[0].baseline} instead, which predicted these rows better ({_nats(ahead[0])}; "
+            f"use {ahead[0].baseline} instead, which predicted these rows better ({in_nats(ahead[0])}; "
             "nongauss.report.baselines makes it), unless you want to read the structure."
         )
     if isinstance(model, NumberScores):
@@ -377,11 +375,13 @@ def _advice_on_law(model: NumberScores, calibrated: bool | None, setting: Settin
     out = []
     if setting.lowest >= 0 and float((model.lower < 0).mean()) > _MANY_BELOW:
         kind = "positive" if setting.lowest > 0 else "count, or positive with zeros"
-        out.append(f"{setting.target!r} is never below 0 but its intervals are: --kind {kind}.")
+        out.append(
+            f"{setting.target!r} is never below 0 but its intervals are; take it as such (--kind {kind})."
+        )
     elif calibrated is False:
-        out.append("another kind of target (--kind) or likelihood (--set likelihood=NAME).")
+        out.append("another kind of target (--kind), or another likelihood (--set likelihood=NAME).")
     if calibrated is False and setting.dependence.groups is None:
-        out.append("if rows belong together or come in time order, say so: --group COLUMN, --split last.")
+        out.append("if rows belong together or come in time order, say so (--group COLUMN, --split last).")
     return out
 
 

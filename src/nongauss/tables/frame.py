@@ -137,7 +137,7 @@ class InputTable:
         """Some columns, by name or number, in that order."""
         places = [self._place(column) for column in columns]
         is_frame = isinstance(self.source, pd.DataFrame)
-        source: Any = self.source.iloc[:, places] if is_frame else self.source[:, places]  # type: ignore
+        source: Any = self.source.iloc[:, places] if is_frame else self.source[:, places]  # type: ignore[union-attr]
         names = None if self.names is None else tuple(self.names[place] for place in places)
         changed, kept = (
             {new: held[old] for new, old in enumerate(places) if old in held}

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float64
+from scipy.special import logsumexp
 
 from nongauss.tggm import exact_law, predict, tails
 from nongauss.tggm.config import NetworkConfig
@@ -15,7 +16,7 @@ from nongauss.tggm.data import HeldOut
 from nongauss.tggm.params import NetworkParams
 from nongauss.tggm.predict import Ensemble
 from nongauss.tggm.tails import Tails
-from nongauss.tggm.updates import INFLATIONS
+from nongauss.tggm.updates import INFLATIONS, INFLATIONS_IN_DEPTH
 
 SKEWNESSES = (1.0, 0.75, 0.5, 0.25, 0.0)
 """Shares of the hidden variance that may keep their skewed shape; see `calibrated`."""
@@ -44,11 +45,12 @@ def calibrated(params: NetworkParams, config: NetworkConfig, held: HeldOut | Non
 
     A member's held-out squared error is `a` times its variance on average. Averaging the members takes
     their spread, `b` times the variance, off the error: the inflation of each output is a - b, within
-    [0.5, 3]. Then the share of skewness is that of `SKEWNESSES`, and the tails are those of `tails.DEGREES`,
-    with the highest held-out log density together; the other tails keep a part by their probability.
-    Without held-out rows the model is taken at its word, and so are the probabilities of labels.
+    [0.5, 3] (of a deep mean field 1000). Then the share of skewness is that of `SKEWNESSES`, and the tails
+    are those of `tails.DEGREES`, with the highest held-out log density together; the other tails keep a part
+    by their probability. Without held-out rows the model is taken at its word, and so are the probabilities
+    of labels.
     """
-    n_outputs = params.b1.shape[1]
+    n_outputs = params.n_outputs
     plain = Ensemble(params, config, np.ones(n_outputs), 1.0, np.zeros(n_outputs), np.ones(n_outputs))
     if held is None or config.n_classes:
         return CalibratedEnsemble(plain)
@@ -59,12 +61,13 @@ def calibrated(params: NetworkParams, config: NetworkConfig, held: HeldOut | Non
     own = np.arange(len(X))
     error = Y - mean[own, own]
     square = error**2 - mean.var(axis=0)
+    limits = INFLATIONS_IN_DEPTH if config.prior == "mean_field" else INFLATIONS
     # a - b = sum_en w_en [(y_en - m_e(x_en))^2 - var_e'(m_e'(x_en))] / V_e(x_en) / sum_en w_en
     ratio = (weight[..., None] * square / variance[own, own]).sum((0, 1)) / weight.sum()
-    inflation = np.where((Y[:1, :1] == Y).all((0, 1)), 1.0, np.clip(ratio, *INFLATIONS))  # constant: as it is
+    inflation = np.where((Y[:1, :1] == Y).all((0, 1)), 1.0, np.clip(ratio, *limits))  # constant: as it is
     set_ = plain._replace(inflation=inflation)
     density = exact_law.row_density(set_, X) if set_.is_exact else _mixture_density(set_, X)
-    shares = (1.0,) if config.method == "bp" else SKEWNESSES
+    shares = (1.0,) if config.method == "bp" or params.gate else SKEWNESSES
     share, factor, found = _shape_of(density, error, weight, shares)
     standard = error / np.sqrt(inflation * variance[own, own])
     return CalibratedEnsemble(
@@ -110,7 +113,7 @@ def _shape_of(
 
 
 def _mixture_density(ensemble: Ensemble, X: Float64[np.ndarray, "E V D"]) -> RowDensity:
-    """By the mixture of `predict.mixture`: log p(y) = log (1 / S) sum_s prod_p N(y_p; m_sp, v_sp)."""
+    """By the mixture of `predict.mixture`: log p(y) = log sum_s w_s prod_p N(y_p; m_sp, v_sp)."""
     params, config = ensemble.params, ensemble.config
     parts = [predict.decomposed(predict.member_of(params, e), config, X[e]) for e in range(len(X))]
 
@@ -119,13 +122,10 @@ def _mixture_density(ensemble: Ensemble, X: Float64[np.ndarray, "E V D"]) -> Row
         for part, off in zip(parts, error, strict=True):
             means, variances = predict.mixture(part, ensemble.inflation, share)
             n_points = 1 if share == 0.0 else means.shape[2]
-            shift, variances = (means[0] - part.mean[0][:, None, :])[:, :n_points], variances[:, :, :n_points]
-            terms = -0.5 * (
-                np.log(2.0 * np.pi * variances[0]) + (off[:, None, :] - shift) ** 2 / variances[0]
-            )
-            together = terms.sum(-1)
-            top = together.max(axis=1, keepdims=True)
-            rows.append(np.log(np.exp(together - top).mean(axis=1)) + top[:, 0])
+            shift, variances = (means[0] - part.mean[0][:, None, :])[:, :n_points], variances[0, :, :n_points]
+            terms = -0.5 * (np.log(2.0 * np.pi * variances) + (off[:, None, :] - shift) ** 2 / variances)
+            weight = np.zeros((1, 1)) if n_points == 1 else part.log_weight[0]
+            rows.append(logsumexp(terms.sum(-1) + weight, axis=1))
         return np.stack(rows)
 
     return density

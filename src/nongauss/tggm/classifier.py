@@ -27,16 +27,15 @@ from nongauss.estimator.base import (
 )
 from nongauss.estimator.by_parts import by_parts
 from nongauss.estimator.known_rows import known_rows
-from nongauss.optimise.course import FitResult
 from nongauss.tables.labels import LabelCoder, LabelSummary, class_target, labels_of
 from nongauss.tables.learn import as_source, learn
 from nongauss.tables.rows import validate_weight
 from nongauss.tables.screen import KeepColumns, screened
 from nongauss.tables.source import Encode, Encoded, Source, itself
 from nongauss.tables.sparse import SparseEncoder, SparseRows
+from nongauss.tggm.base import TGGM
 from nongauss.tggm.config import LayerSizes
 from nongauss.tggm.data import LARGEST, LabelReading, NetworkRows, canonical
-from nongauss.tggm.estimator import TGGM
 from nongauss.tggm.predict import Ensemble
 
 
@@ -68,6 +67,9 @@ class TGGMClassifier(ProbabilityClassifierMixin, TGGM):
         `predict` takes the most probable class, or the paper's argmax_k E[z_k|x].
     class_weight : "balanced", dict or None, default None
         Factors of the rows' weights by class; "balanced" gives each class the same total.
+    preset : "paper" or None, default None
+        "paper" sets what the paper's section 5 says: one member, mean field, fixed variances, RMSProp, start
+        values N(0, 0.01), its batches and cycles, 40 epochs; `hidden_layer_sizes` and `method` stay yours.
     hidden_variance : "learn" or float > 0, default "learn"
         Variance of the hidden units.
     n_sweeps : int, default 30
@@ -118,6 +120,7 @@ verbose :
         hidden_layer_sizes: LayerSizes = (100,),
         *,
         method: Literal["ml", "bp"] = "ml",
+        preset: Literal["paper"] | None = None,
         posterior: Literal["moments", "mean_field"] = "moments",
         decision: Literal["probability", "mean_output"] = "probability",
         class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
@@ -141,11 +144,10 @@ verbose :
         self.method, self.posterior = method, posterior
         self.decision = decision
         self.class_weight = class_weight
-        self.hidden_variance = hidden_variance
+        self.preset, self.hidden_variance = preset, hidden_variance
         self.n_sweeps, self.n_members = n_sweeps, n_members
         self.keep_columns = keep_columns
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
+        self.batch_size, self.learning_rate = batch_size, learning_rate
         self.max_epochs = max_epochs
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
@@ -178,7 +180,7 @@ verbose :
                 "class_weight='balanced' needs all rows, and partial_fit sees a portion; "
                 "give a factor for each class, such as {0: 1.0, 1: 5.0}."
             )
-        if getattr(self, "_former", None) is not None:
+        if hasattr(self, "ensemble_"):
             self._check_known(classes)
         self._record_fit(self._trained_further(X, y, sample_weight, classes))
         return self
@@ -299,9 +301,9 @@ verbose :
     def _as_rows(self, encoded: Any) -> Any:
         return encoded if self._shrink is None else encoded * self._shrink
 
-    def _keep(self, reading: LabelReading, ensemble: Ensemble, result: FitResult) -> None:
+    def _keep(self, reading: LabelReading, ensemble: Ensemble) -> None:
         _, self._shrink, self._coder, self._known_rows = reading
-        self._keep_ensemble(reading.encoder, ensemble, result)
+        self._keep_ensemble(reading.encoder, ensemble)
         self.classes_ = reading.coder.classes
 
     def __sklearn_tags__(self) -> Any:

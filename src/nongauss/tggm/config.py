@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
+from dataclasses import replace
 from typing import Annotated, Any
 
 import numpy as np
@@ -33,6 +34,18 @@ WORD_DROPOUT = 0.5
 """Share of the filled cells of a sparse row that a training step leaves out: no single word decides."""
 
 
+PAPER_RATE, PAPER_EPOCHS = 1e-3, 40
+"""Step size, within the paper's [1e-4, 5e-3], and epochs, those of the protocol that its Table 1 follows."""
+
+PAPER_BATCHES = {False: (50, 100), True: (200, 500)}
+"""Rows of a batch, of numbers and of labels: of a table of up to, and of more than, `PAPER_MANY` rows."""
+
+PAPER_MANY = 20_000
+
+PAPER_VARIANCE = {"ml": 0.5, "bp": 0.01}
+"""The fixed hidden variance by method; that of the noise of numbers is 0.5."""
+
+
 @persistable("tggm.Config", "nongauss.tggm.params:Config")
 @value
 class NetworkConfig:
@@ -42,7 +55,9 @@ class NetworkConfig:
     `ml`); `n_sweeps`: its sweeps. `hidden_variance`, `noise_variance`: a number fixes it, None learns it.
     `n_classes`: 0 if the targets are numbers; labels have one output if there are two, else one a class.
     `dropout`: share of the filled cells of a sparse row that a training step leaves out. `directions`: of
-    each input 1 where outputs may only rise with it, -1 fall, 0 either; empty where all are free.
+    each input 1 where outputs may only rise with it, -1 fall, 0 either; empty where all are free. `n_heads`:
+    truncated-Gaussian outputs that a number is a mixture of, None where held-out rows choose. `preset`:
+    "paper" for its start values, its optimiser and no prior of the weights, else "".
     """
 
     layers: tuple[int, ...]
@@ -54,6 +69,8 @@ class NetworkConfig:
     n_classes: int = 0
     dropout: float = 0.0
     directions: tuple[int, ...] = ()
+    n_heads: int | None = 1
+    preset: str = ""
 
     @property
     def prior(self) -> str:
@@ -68,7 +85,7 @@ class TrainingRecipe:
     """How an ensemble is trained; see the parameters of `TGGMRegressor`.
 
     `batch_size` and `max_epochs` are None where they are left to the fit; `validation_fraction` is 0 where
-    no row is held out.
+    no row is held out. `batches`: rows of a batch of smaller and of larger tables, where these are given.
     """
 
     n_members: int
@@ -78,10 +95,13 @@ class TrainingRecipe:
     n_iter_no_change: int
     tol: float
     validation_fraction: float
+    batches: tuple[int, int] | None = None
 
     def rows_a_batch(self, n_rows: int) -> int:
         """Rows in a batch. By default a fiftieth of the rows, between 32 and 256."""
         asked = self.batch_size
+        if self.batches is not None:
+            asked = self.batches[n_rows > PAPER_MANY]
         size = max(LEAST_BATCH, min(MOST_BATCH, n_rows // 50)) if asked is None else asked
         return min(size, max(n_rows, 1))
 
@@ -106,3 +126,32 @@ def layers_of(sizes: Any) -> tuple[int, ...]:
             "pass for example (50,) or (200, 200)."
         )
     return tuple(map(int, layers))
+
+
+def as_in_the_paper(
+    config: NetworkConfig, recipe: TrainingRecipe, are_labels: bool
+) -> tuple[NetworkConfig, TrainingRecipe]:
+    """The settings of the paper's section 5 for these layers and this method.
+
+    One member, all rows in training, fixed variances, mean field with 10 cycles (of labels 30). What the
+    paper does not say: `NOTATION.md`.
+    """
+    config = replace(
+        config,
+        posterior="mean_field" if config.method == "ml" else "moments",
+        n_sweeps=30 if are_labels else 10,
+        hidden_variance=PAPER_VARIANCE[config.method],
+        noise_variance=1.0 if are_labels else 0.5,
+        n_heads=1,
+        preset="paper",
+    )
+    recipe = replace(
+        recipe,
+        n_members=1,
+        batch_size=None,
+        learning_rate=PAPER_RATE,
+        max_epochs=PAPER_EPOCHS,
+        validation_fraction=0.0,
+        batches=PAPER_BATCHES[are_labels],
+    )
+    return config, recipe

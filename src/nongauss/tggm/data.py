@@ -24,6 +24,7 @@ from nongauss.tables.source import Encoded, Source
 from nongauss.tables.sparse import SparseRows, as_one_array, from_one_array
 from nongauss.tables.target import TargetScaler
 from nongauss.tggm.config import WORD_DROPOUT, NetworkConfig, TrainingRecipe
+from nongauss.tggm.splines import NO_SPLINES, SplineColumns, Splines, splines_of
 
 FEWEST_TO_HOLD_OUT = 20
 """With fewer distinct rows none is held out: a tenth of them would say nothing."""
@@ -64,7 +65,7 @@ class RegressionReading(NamedTuple):
     """How a regression reads tables: the encoding of X, the scaling of y, whether y has one dimension.
 
     `known`: training rows that are kept to compare new ones with. `monotone`: names or numbers of columns
-    with which y may only rise (1) or fall (-1).
+    with which y may only rise (1) or fall (-1). `asked`: the columns that are asked for as `splines`.
     """
 
     encoder: TableEncoder
@@ -72,9 +73,27 @@ class RegressionReading(NamedTuple):
     squeeze: bool
     known: KnownRows | None = None
     monotone: Mapping[Any, int] | None = None
+    asked: SplineColumns = None
+    splines: Splines = NO_SPLINES
+
+    def told_by(self, sample: Encoded) -> RegressionReading:
+        """The same, with the splines that these rows ask for."""
+        return self._replace(splines=splines_of(self.asked, self.encoder, *sample))
+
+    def inputs(self, rows: Any) -> Any:
+        """Rows (`Encoded` or `NetworkRows`) with the pieces of splines behind their encoded columns."""
+        return rows._replace(X=self.splines.joined(rows.X))
 
     def completed(self, config: NetworkConfig) -> NetworkConfig:
-        """The settings for this table. Raises InputError for a direction that the network cannot keep."""
+        """The settings for this table. Raises InputError for what the network cannot keep to."""
+        n_outputs = len(self.scaler.centre)
+        is_fit = config.method == "ml" and config.posterior in ("auto", "moments") and n_outputs == 1
+        if (config.n_heads or 1) > 1 and (self.monotone or not is_fit):
+            raise InputError(
+                f"n_heads={config.n_heads} needs method='ml', posterior='moments' or 'auto', one output and "
+                f"no monotone, got {config.method!r}, {config.posterior!r}, {n_outputs} and {self.monotone}; "
+                "pass these, or n_heads=1."
+            )
         if not self.monotone:
             return config
         if len(config.layers) > 1 or len(self.scaler.centre) > 1:
@@ -83,11 +102,13 @@ class RegressionReading(NamedTuple):
                 f"{len(self.scaler.centre)}; pass hidden_layer_sizes=(50,), fit outputs one by one."
             )
         mirrored = bool(self.scaler.scale[0] < 0.0)
-        return replace(config, directions=directions_of(self.encoder, self.monotone, mirrored))
+        directions = directions_of(self.encoder, self.monotone, mirrored)
+        pieces = tuple(directions[number] for number in self.splines.column.tolist())
+        return replace(config, directions=directions + pieces)
 
     def rows(self, encoded: Encoded) -> NetworkRows:
         """Canonical rows as the network takes them."""
-        return NetworkRows(*encoded)
+        return NetworkRows(*self.inputs(encoded))
 
 
 class LabelReading(NamedTuple):
@@ -100,9 +121,17 @@ class LabelReading(NamedTuple):
     coder: LabelCoder
     known: KnownRows | None = None
 
+    def told_by(self, sample: Encoded) -> LabelReading:
+        """The same: labels have no splines."""
+        return self
+
+    def inputs(self, rows: Any) -> Any:
+        """The same rows."""
+        return rows
+
     def completed(self, config: NetworkConfig) -> NetworkConfig:
         """The settings for these classes, and for cells that are words if the table is sparse."""
-        dropout = WORD_DROPOUT if self.shrink is None else 0.0
+        dropout = WORD_DROPOUT if self.shrink is None and not config.preset else 0.0
         return replace(config, n_classes=len(self.coder.classes), dropout=dropout)
 
     def rows(self, encoded: Encoded) -> NetworkRows:

@@ -1,17 +1,13 @@
-"""`TGGMRegressor`, and what the estimators of the family share. Wiring: tables to rows, rows to members."""
+"""`TGGMRegressor`: numbers as targets. Wiring: tables to rows, members to laws."""
 
 from __future__ import annotations
 
-import os
 import warnings
-from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import partial
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
-from jaxtyping import Float
 from numpy.typing import ArrayLike
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
@@ -27,151 +23,26 @@ from nongauss.estimator.base import (
     PositiveInt,
     RandomState,
     Share,
-    TableEstimator,
+    StrOptions,
     Verbosity,
-    check_parameters,
-    settings_of,
 )
 from nongauss.estimator.by_parts import by_parts
 from nongauss.estimator.known_rows import known_rows
-from nongauss.optimise.course import FitResult, Status
-from nongauss.optimise.loop import close_checkpoint, open_checkpoint
 from nongauss.predictive.distribution import PredictiveDistribution
-from nongauss.tables.completion import Donors, completed_rows
-from nongauss.tables.learn import as_source, check_in_memory, learn
-from nongauss.tables.rows import rounded, validate_weight
+from nongauss.tables.learn import as_source, learn
+from nongauss.tables.rows import validate_weight
 from nongauss.tables.screen import KeepColumns, screened
-from nongauss.tables.source import Encode, Encoded, Source, sample
+from nongauss.tables.source import Encode, Source
 from nongauss.tables.target import scaled_target, target_of, validate_target
-from nongauss.tggm import fit
-from nongauss.tggm.config import LayerSizes, NetworkConfig, TrainingRecipe, layers_of
-from nongauss.tggm.data import MOST_SAMPLED, NetworkRows, RegressionReading, canonical, warn_if_constant
+from nongauss.tggm.base import TGGM
+from nongauss.tggm.config import LayerSizes
+from nongauss.tggm.data import NetworkRows, RegressionReading, canonical, warn_if_constant
 from nongauss.tggm.exact_law import law_of
-from nongauss.tggm.params import SMALLEST_LOG_SD, NetworkParams
+from nongauss.tggm.params import SMALLEST_LOG_SD
 from nongauss.tggm.predict import Ensemble
+from nongauss.tggm.splines import SplineColumns
 
-
-class TGGM(TableEstimator):
-    """Base of the family: a subclass says how it reads a table, and has these parameters among its own."""
-
-    hidden_layer_sizes: tuple[int, ...] | int
-    early_stopping: bool
-    validation_fraction: float
-    checkpoint: str | os.PathLike[str] | None
-    random_state: Any
-    keep_columns: KeepColumns
-    ensemble_: Ensemble
-
-    def check_loaded(self) -> None:
-        """Raises ValueError for the weights of other columns."""
-        self.ensemble_.check_columns(len(self._encoder.encoded_names))
-
-    @property
-    def params_(self) -> NetworkParams:
-        """Weights of all members on the standardised scale, arrays with a leading member axis."""
-        return self.ensemble_.params
-
-    @abstractmethod
-    def _fixed_noise_variance(self) -> float | None:
-        """The noise's variance on the standardised scale; None learns it."""
-
-    @abstractmethod
-    def _read_table(
-        self, X: Any, y: Any, sample_weight: Any, keep: KeepColumns, levels: Any = None
-    ) -> tuple[Any, Source]:
-        """How to read tables such as this one, and its rows as a source of `Encoded`. Changes nothing yet.
-
-        `keep`: see `tables.screen`. `levels`: classes of which some may not occur. Raises InputError.
-        """
-
-    @abstractmethod
-    def _known_reading(self) -> Any:
-        """How the model reads tables."""
-
-    @abstractmethod
-    def _more_rows(self, X: Any, y: Any, sample_weight: Any) -> NetworkRows:
-        """Canonical rows of another table in memory, as the model reads it."""
-
-    @abstractmethod
-    def _keep(self, reading: Any, ensemble: Ensemble, result: FitResult) -> None:
-        """Set all that a prediction needs, at once: a fit that fails before leaves the former model whole."""
-
-    def _settings(self) -> tuple[NetworkConfig, TrainingRecipe]:
-        """The parameters, checked, as the mathematics wants them. Raises ValueError."""
-        check_parameters(self)
-        layers, noise = layers_of(self.hidden_layer_sizes), self._fixed_noise_variance()
-        held_out = float(self.validation_fraction) if self.early_stopping else 0.0
-        config = settings_of(NetworkConfig, self, layers=layers, noise_variance=noise)
-        return config, settings_of(TrainingRecipe, self, validation_fraction=held_out)
-
-    def _trained(self, X: Any, y: Any, sample_weight: Any) -> tuple[FitResult, NetworkRows]:
-        """The whole fit, with its checkpoint. Also the rows, or the sample of them that is in memory."""
-        config, recipe = self._settings()
-        seed = self._key_seed(self.random_state)
-        reading, rows = self._read_table(X, y, sample_weight, self.keep_columns)
-        rows = completed_rows(reading.encoder, rows)
-        first = sample(rows, MOST_SAMPLED)
-        data = reading.rows(first.rows)
-        seed, checkpoint = open_checkpoint(
-            self.checkpoint,
-            seed,
-            self.random_state,
-            (data.X, data.Y, data.weight),
-            self._settings_that_matter(),
-            reading.encoder,
-            *(() if first.is_all else (first.checksum,)),
-        )
-        run = self._run(checkpoint)
-        result, ensemble = fit.fit(
-            seed, data, reading.completed(config), recipe, None if first.is_all else rows, run
-        )
-        close_checkpoint(checkpoint, result.status)
-        self._keep(reading, ensemble, result)
-        self._keep_donors(Donors.of(reading.encoder, first.rows))
-        return result, data
-
-    def _trained_further(self, X: Any, y: Any, sample_weight: Any, levels: Any = None) -> FitResult:
-        """One more epoch over these rows; the calibration stays. The first call learns how to read tables."""
-        config, recipe = self._settings()
-        check_in_memory(X, "partial_fit")
-        seed = self._key_seed(self.random_state)
-        former = self._former_result()
-        if config.posterior == "auto":  # chosen by a fit, which alone holds rows out
-            config = replace(config, posterior=self.ensemble_.config.posterior if former else "moments")
-        if former is None:
-            reading, rows = self._read_table(X, y, sample_weight, "all", levels)
-            first = sample(completed_rows(reading.encoder, rows), None)
-            data, donors = reading.rows(first.rows), Donors.of(reading.encoder, first.rows)
-        else:
-            reading, data = self._known_reading(), self._more_rows(X, y, sample_weight)
-            donors = getattr(self, "_donors", None)
-        result, ensemble = fit.go_on(seed, data, reading.completed(config), recipe, former)
-        if former is not None:
-            known = {name: getattr(self.ensemble_, name) for name in ("inflation", "skewness", "tails")}
-            ensemble = ensemble._replace(**known)
-        self._keep(reading, ensemble, result)
-        self._keep_donors(donors)
-        return result
-
-    def _filled(self, encoded: Any, Y: Float[np.ndarray, "N P"]) -> Any:
-        """Encoded rows of a portion, whose gaps are drawn given their targets."""
-        if self._donors is None:
-            return encoded
-        return self._donors.completed(Encoded(rounded(encoded), rounded(Y), np.ones(len(Y)))).X
-
-    def _former_result(self) -> FitResult | None:
-        """What `partial_fit` goes on from: the last result, if there is one."""
-        if getattr(self, "_former", None) is None:
-            return None
-        trace: list[Any] = self.trace_.to_dict("records")
-        former = fit.former_state(self.ensemble_.params, self._former)
-        return FitResult(former, trace, Status.COMPLETED, self.n_iter_)
-
-    def _keep_ensemble(self, encoder: Any, ensemble: Ensemble, result: FitResult) -> None:
-        """Set what all estimators of the family have."""
-        self._keep_encoder(encoder)
-        self._former = fit.momenta_of(result.state)
-        self.ensemble_ = ensemble
+Splines = Annotated[SplineColumns, StrOptions({"auto"}), "array-like", None]
 
 
 class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin, TGGM):  # type: ignore[misc]
@@ -197,6 +68,12 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
         covariance; "exact" integrates the units out by the saddlepoint of their closed cumulant function, for
         skewed noise; "auto" fits by moments, goes on by "exact" where held-out rows are not Gaussian, and
         keeps what these prefer. "mean_field" is the EM gradient of the paper, which predicts less well.
+    n_heads : int or "auto", default 1
+        Truncated-Gaussian outputs that y is a mixture of, weighed by the hidden units: for several humps, and
+        spreads that follow x. "auto", with `posterior="auto"`, is 1 or 3 as held-out rows prefer.
+    preset : "paper" or None, default None
+        "paper" sets what the paper's section 5 says: one member, mean field, fixed variances, RMSProp, start
+        values N(0, 0.01), its batches and cycles, 40 epochs; `hidden_layer_sizes` and `method` stay yours.
     hidden_variance, noise_variance : "learn" or float > 0, default "learn"
         Variance of the hidden units, and of the noise as a share of the target's variance.
     n_sweeps : int, default 10
@@ -205,6 +82,9 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
     monotone : dict or None, default None
         Columns of numbers with which the mean may only rise (1) or fall (-1), by name, or by number in
         arrays, such as {"age": 1}: exact, whatever the rows say; for one hidden layer and one output.
+    splines : "auto", list of columns or None, default "auto"
+        Columns of numbers that enter in pieces too, since y turns often along them (the hour of a day).
+        "auto" takes those for whose pieces the rows give evidence, `spline_columns_`.
     n_members : int, default 5
         Members of the ensemble.
     batch_size : "auto" (a fiftieth of the rows, between 32 and 256) or int, default "auto"
@@ -231,9 +111,9 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
     ----------
     params_ : NetworkParams
         Weights of all members on the standardised scale, arrays with a leading member axis.
-    posterior_ : str
-        What `posterior` became.
-    noise_variance_ : ndarray (P,)
+    posterior_, n_heads_ : str, int
+        What `posterior` and `n_heads` became.
+    noise_variance_ : ndarray (P,), or one number a head
         Noise variance s_1^2, squared target units: the members' mean, times the inflation.
     ensemble_ : Ensemble
         All that a prediction needs; `ensemble_.inflation` is the factor by which held-out rows corrected
@@ -241,7 +121,9 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
         `ensemble_.tails.degrees` the degrees of freedom of a Student t that fit them best.
     kept_columns_ : see `SparseGPRegressor`.
     encoded_names_ : tuple of str
-        The encoded columns that the weights belong to.
+        The encoded columns that the weights belong to; those of pieces (`ensemble_.splines`) come behind.
+    spline_columns_ : tuple of str
+        The columns that entered in pieces too.
     n_iter_, converged_, stop_reason_, trace_ : how the fit went; the trace has the objective (nats over the
         training rows, standardised, weights by about their mean) and `held_out` (nats a row).
 
@@ -270,12 +152,15 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
         hidden_layer_sizes: LayerSizes = (50,),
         *,
         method: Literal["ml", "bp"] = "ml",
+        preset: Literal["paper"] | None = None,
         posterior: Literal["auto", "moments", "exact", "mean_field"] = "auto",
+        n_heads: PositiveInt | Literal["auto"] = 1,
         hidden_variance: PositiveFloat | Literal["learn"] = "learn",
         noise_variance: PositiveFloat | Literal["learn"] = "learn",
         n_sweeps: PositiveInt = 10,
         keep_columns: Columns = "auto",
         monotone: Mapping[Any, int] | None = None,
+        splines: Splines = "auto",
         n_members: PositiveInt = 5,
         batch_size: PositiveInt | Literal["auto"] = "auto",
         learning_rate: PositiveFloat = 0.01,
@@ -290,21 +175,17 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
         verbose: Verbosity = 0,
     ) -> None:
         self.hidden_layer_sizes = hidden_layer_sizes
-        self.method, self.posterior = method, posterior
-        self.hidden_variance = hidden_variance
+        self.method, self.posterior, self.n_heads = method, posterior, n_heads
+        self.preset, self.hidden_variance = preset, hidden_variance
         self.noise_variance = noise_variance
         self.n_sweeps, self.n_members = n_sweeps, n_members
-        self.keep_columns, self.monotone = keep_columns, monotone
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
+        self.keep_columns, self.monotone, self.splines = keep_columns, monotone, splines
+        self.batch_size, self.learning_rate = batch_size, learning_rate
         self.max_epochs = max_epochs
         self.early_stopping, self.validation_fraction = early_stopping, validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.tol = tol
-        self.callbacks = callbacks
-        self.checkpoint = checkpoint
-        self.random_state = random_state
-        self.verbose = verbose
+        self.n_iter_no_change, self.tol = n_iter_no_change, tol
+        self.callbacks, self.checkpoint = callbacks, checkpoint
+        self.random_state, self.verbose = random_state, verbose
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to a table X (N, D) and targets y (N,) or (N, P), or to a table in parts (see `docs/scale.md`).
@@ -353,11 +234,19 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
         read, n = partial(scaled_target, scaler, name), len(scaler.centre)
         encoder = screened(learned, source, Encode(learned.encoder, read, name, n_targets=n), keep).encoder
         known = known_rows(source, encoder, name)
-        reading = RegressionReading(encoder, scaler, learned.target.dims == 1, known, self.monotone)
+        squeeze, asked = learned.target.dims == 1, None if self.preset else self.splines
+        reading = RegressionReading(encoder, scaler, squeeze, known, self.monotone, asked)
         return reading, source.map(Encode(encoder, read, name, n_targets=n))
 
     def _known_reading(self) -> RegressionReading:
-        return RegressionReading(self._encoder, self._scaler, self._squeeze, self._known_rows, self.monotone)
+        return RegressionReading(
+            self._encoder,
+            self._scaler,
+            self._squeeze,
+            self._known_rows,
+            self.monotone,
+            splines=self.ensemble_.splines,
+        )
 
     def _more_rows(self, X: Any, y: Any, sample_weight: Any) -> NetworkRows:
         encoded = self._encode(X)
@@ -384,10 +273,12 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
                 stacklevel=3,
             )
 
-    def _keep(self, reading: RegressionReading, ensemble: Ensemble, result: FitResult) -> None:
-        _, self._scaler, self._squeeze, self._known_rows, _ = reading
+    def _keep(self, reading: RegressionReading, ensemble: Ensemble) -> None:
+        _, self._scaler, self._squeeze, self._known_rows, *_ = reading
+        ensemble = ensemble._replace(splines=reading.splines)
+        self.spline_columns_ = reading.splines.columns(reading.encoder.encoded_names)
         centre, scale = self._scaler.centre, self._scaler.scale
-        self._keep_ensemble(reading.encoder, ensemble._replace(centre=centre, scale=scale), result)
-        self.posterior_ = ensemble.config.posterior
+        self._keep_ensemble(reading.encoder, ensemble._replace(centre=centre, scale=scale))
+        self.posterior_, self.n_heads_ = ensemble.config.posterior, ensemble.config.n_heads or 1
         noise = np.exp(2.0 * np.asarray(ensemble.params.log_sd1, np.float64))
         self.noise_variance_ = ensemble.inflation * noise.mean(axis=0) * scale**2

@@ -289,13 +289,14 @@ def law_of(
 
     `squeeze` drops the axis of a single output, which the saddlepoint's never has.
     """
+    X = ensemble.splines.joined(encoded)
     if ensemble.is_exact:
-        return SaddlepointDistribution(ensemble, encoded)
-    mean, variance = ensemble.moments(encoded)
+        return SaddlepointDistribution(ensemble, X)
+    mean, variance = ensemble.moments(X)
     return GaussianMixtureDistribution(
         mean,
         variance,
-        lambda rows: ensemble.components(encoded[rows]),
+        lambda rows: ensemble.components(X[rows]),
         squeeze=squeeze,
         n_components=ensemble.n_components,
     )

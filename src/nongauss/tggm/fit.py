@@ -18,10 +18,10 @@ from nongauss.optimise.course import NOBODY, FitResult, Rule, Run
 from nongauss.optimise.minibatch import Epoch, minibatch
 from nongauss.tables.source import Source
 from nongauss.tggm import updates
-from nongauss.tggm.calibration import calibrated
+from nongauss.tggm.calibration import CalibratedEnsemble, calibrated
 from nongauss.tggm.config import NetworkConfig, TrainingRecipe
 from nongauss.tggm.data import NetworkRows, TrainingTable, streamed_table, table_without_holdout, whole_table
-from nongauss.tggm.params import NetworkParams, TrainingState, first_state, start
+from nongauss.tggm.params import NetworkParams, TrainingState, first_state, start, with_heads
 from nongauss.tggm.predict import Ensemble
 
 SURELY_NOT_GAUSSIAN = 9.2
@@ -30,8 +30,14 @@ SURELY_NOT_GAUSSIAN = 9.2
 FURTHER, SLOWER = 0.5, 1.0
 """Epochs of the exact likelihood after those by moments, and their first step size: shares of those."""
 
-EXACT_EPOCHS = "epochs of the exact likelihood"
-"""Their name in a checkpoint."""
+N_HEADS = 3
+"""Heads of a fit that is free to have some."""
+
+FEWEST_VALUES = 0.25
+"""Distinct targets, as a share of the rows, from which on it has: a head would close in on whole numbers."""
+
+EXACT_EPOCHS, HEADS_EPOCHS = "epochs of the exact likelihood", "epochs of heads"
+"""Their names in a checkpoint."""
 
 _NO_END = 1e30
 
@@ -48,10 +54,10 @@ class Momenta(NamedTuple):
 
 
 class FormerState(NamedTuple):
-    """A state to go on from: the best parameters, and what the optimiser remembers."""
+    """A state to go on from: the best parameters, and what the optimiser remembers, if it is known."""
 
     params: NetworkParams
-    momenta: Momenta
+    momenta: Momenta | None
 
 
 def fit(
@@ -67,35 +73,73 @@ def fit(
     `all_rows` is a source of `Encoded` rows, of which `sample` holds some in memory; None where `sample`
     holds all. The epochs are a schedule, which early stopping may cut short. With `posterior="auto"` the
     members are fitted by moments; then, if rows that they did not train on do not lie about their means as a
-    Gaussian does, by the exact likelihood from there, and these rows choose.
+    Gaussian does, by the exact likelihood from there, and anew with `N_HEADS` heads; these rows choose.
     """
     are_labels = config.n_classes > 0
-    if all_rows is None:
-        table = whole_table(sample, recipe, are_labels)
-    else:
-        table = streamed_table(all_rows, sample, recipe, are_labels)
+    table = table_of(sample, all_rows, recipe, are_labels)
     size, max_epochs = recipe.rows_a_batch(table.n_rows), recipe.n_epochs(table.n_rows)
     steps_an_epoch, key = math.ceil(table.n_rows / size), key_from_seed(seed)
 
     def trained(
         config: NetworkConfig, params: NetworkParams, recipe: TrainingRecipe, epochs: int, **how: Any
     ) -> FitResult:
-        state = first_state(params, table.total, float(epochs * steps_an_epoch), recipe, table.counted)
+        n_steps = _NO_END if config.preset else float(epochs * steps_an_epoch)
+        state = first_state(params, table.total, n_steps, recipe, config, table.counted)
         step = _adapter(epoch_of(config, size, table.n_rows), table, all_rows is None)
         return loop.run(step, state, run, Rule(epochs), key=key, **how)
 
-    by_moments = replace(config, posterior="moments") if config.posterior == "auto" else config
-    params = start(np.random.default_rng(seed), config, recipe.n_members, sample.n_inputs, sample.Y)
-    result = trained(by_moments, params, recipe, max_epochs, name="epochs")
-    found = calibrated(best_of(result), by_moments, table.held)
-    if config.posterior == "auto" and result.status.converged and found.non_gaussian > SURELY_NOT_GAUSSIAN:
-        slower = replace(recipe, learning_rate=SLOWER * recipe.learning_rate)
-        by_exact, epochs = replace(config, posterior="exact"), math.ceil(FURTHER * max_epochs)
-        further = trained(by_exact, best_of(result), slower, epochs, name=EXACT_EPOCHS, former=result)
-        other = calibrated(best_of(further), by_exact, table.held)
-        if other.log_density > found.log_density:
-            return further, other.ensemble
-    return result, found.ensemble
+    def attempt(config: NetworkConfig, name: str, **how: Any) -> Attempt:
+        result = trained(config, started(seed, config, recipe, sample), recipe, max_epochs, name=name, **how)
+        return Attempt(result, calibrated(best_of(result), config, table.held))
+
+    is_free, n_heads = config.posterior == "auto", config.n_heads or 1
+    plain = replace(config, posterior="moments" if is_free else config.posterior, n_heads=n_heads)
+    best = attempt(plain, "epochs")
+    looks_gaussian = not (best.result.status.converged and best.found.non_gaussian > SURELY_NOT_GAUSSIAN)
+    if not is_free or looks_gaussian or n_heads > 1:
+        return best.result, best.found.ensemble
+    slower = replace(recipe, learning_rate=SLOWER * recipe.learning_rate)
+    by_exact, epochs = replace(plain, posterior="exact"), math.ceil(FURTHER * max_epochs)
+    further = trained(by_exact, best_of(best.result), slower, epochs, name=EXACT_EPOCHS, former=best.result)
+    best = best.or_better(Attempt(further, calibrated(best_of(further), by_exact, table.held)))
+    if config.n_heads is None and may_have_heads(config, sample.Y):
+        best = best.or_better(attempt(replace(plain, n_heads=N_HEADS), HEADS_EPOCHS, former=best.result))
+    return best.result, best.found.ensemble
+
+
+def table_of(
+    sample: NetworkRows, all_rows: Source | None, recipe: TrainingRecipe, are_labels: bool
+) -> TrainingTable:
+    """What the fit trains on: rows in memory, or a source of which `sample` holds some."""
+    if all_rows is None:
+        return whole_table(sample, recipe, are_labels)
+    return streamed_table(all_rows, sample, recipe, are_labels)
+
+
+class Attempt(NamedTuple):
+    """A way to fit the members: how it went, and what held-out rows say of them."""
+
+    result: FitResult
+    found: CalibratedEnsemble
+
+    def or_better(self, other: Attempt) -> Attempt:
+        """The one under which held-out rows are more probable."""
+        return other if other.found.log_density > self.found.log_density else self
+
+
+def started(seed: int, config: NetworkConfig, recipe: TrainingRecipe, rows: NetworkRows) -> NetworkParams:
+    """Starting values of the members for these rows."""
+    rng = np.random.default_rng(seed)
+    params = start(rng, config, recipe.n_members, rows.n_inputs, rows.Y)
+    n_heads = config.n_heads or 1
+    return with_heads(rng, params, n_heads, rows.Y[:, 0]) if n_heads > 1 else params
+
+
+def may_have_heads(config: NetworkConfig, Y: np.ndarray) -> bool:
+    """Is there one output, of many different values, without a direction in which it may only go?"""
+    if config.directions or config.n_classes or Y.shape[1] != 1:
+        return False
+    return len(np.unique(Y)) > FEWEST_VALUES * len(Y)
 
 
 def _adapter(epoch: Epoch, table: TrainingTable, in_memory: bool) -> loop.Adapter:
@@ -114,8 +158,8 @@ def go_on(
     Raises InputError if the network has another shape by now.
     """
     table = table_without_holdout(data, recipe.n_members, config.n_classes > 0)
-    params = start(np.random.default_rng(seed), config, recipe.n_members, data.n_inputs, data.Y)
-    state = first_state(params, table.total, _NO_END, recipe, table.counted)
+    params = started(seed, config, recipe, data)
+    state = first_state(params, table.total, _NO_END, recipe, config, table.counted)
     if former is not None:
         state = _continued(state, former.state)
     epoch = epoch_of(config, recipe.rows_a_batch(table.n_rows), table.n_rows)
@@ -130,15 +174,11 @@ def _continued(state: TrainingState, former: FormerState) -> TrainingState:
     same_depth = len(state.params.deeper) == len(former.params.deeper)
     if not same_depth or any(own.shape != its.shape for own, its in pairs):
         raise InputError("The network's parameters have changed since the last call; call fit first.")
+    state = replace(state, params=former.params, best=former.params)
+    if former.momenta is None:
+        return state
     moments = jax.tree.unflatten(jax.tree.structure(state.optimiser), former.momenta.optimiser)
-    return replace(
-        state,
-        params=former.params,
-        best=former.params,
-        optimiser=moments,
-        step=former.momenta.step,
-        epoch=former.momenta.epoch,
-    )
+    return replace(state, optimiser=moments, step=former.momenta.step, epoch=former.momenta.epoch)
 
 
 def epoch_of(config: NetworkConfig, size: int, n_rows: int) -> Epoch:
@@ -164,10 +204,7 @@ def momenta_of(state: TrainingState) -> Momenta:
 def former_state(params: NetworkParams, kept: Any) -> FormerState:
     """The state that `go_on` takes, from the best parameters and what an estimator kept beside them.
 
-    Models of version 0.1.0 kept all leaves of the training state: the parameters, three leaves of the
-    optimiser, `step`, four numbers of the schedule, `epoch`, and more.
+    `kept` may be no `Momenta`: in models of version 0.1.0 it was all leaves of the training state, under
+    another name, of which nothing is needed.
     """
-    if isinstance(kept, Momenta):
-        return FormerState(params, kept)
-    n = len(jax.tree.leaves(params))
-    return FormerState(params, Momenta(tuple(kept[n : n + 3]), kept[n + 3], kept[n + 8]))
+    return FormerState(params, kept if isinstance(kept, Momenta) else None)

@@ -100,9 +100,17 @@ def log_gaussian(
     y: Float[Array, " Y"],
     n_classes: int = 0,
 ) -> Float[Array, ""]:
-    """`moment_log_likelihood` of a last layer with this location and sd before truncation."""
+    """`moment_log_likelihood` of a last layer with this location and sd before truncation.
+
+    With heads it is the log density of their mixture, in which each is a Gaussian by moments.
+    """
     unit_mean, hidden = truncnorm.moments(location, sd)
     mean, noise = params.W1 @ unit_mean + params.b1, jnp.exp(2.0 * params.log_sd1)
+    if params.gate:  # log sum_j pi_j(x) N(y; m_j, v_j), the heads j weighed by their logits
+        (gate,) = params.gate
+        spread = jnp.sqrt(params.W1**2 @ hidden + noise)
+        share = jax.nn.log_softmax(gate.W @ unit_mean + gate.b)
+        return jax.nn.logsumexp(share + normal.log_pdf(y[0], mean, spread))
     if n_classes:
         return probit.log_probabilities(mean, params.W1**2 @ hidden + noise)[y[0].astype(int)]
     error = y - mean

@@ -23,6 +23,8 @@ LARGEST_LOG_SD = 3.0
 SMALLEST_LOG_SD = -9.0
 """Lower end: a noise of 1e-4 target standard deviations. It keeps a noise-free fit finite."""
 
+SMALLEST_LOG_HEAD = -4.0
+"""The same of a head of several, which could otherwise close in on a value that occurs more than once."""
 
 WORST = -1e30
 """The held-out score that no epoch has: that of a member before its first one."""
@@ -37,13 +39,22 @@ class HiddenLayer(NamedTuple):
     log_sd: Float[jax.Array, "*E M"]
 
 
+@persistable("tggm.Gate")
+class HeadGate(NamedTuple):
+    """Logits of the heads' weights: `W` (E, H, M) times the means of the last layer, plus `b` (E, H)."""
+
+    W: Float[jax.Array, "*E H M"]
+    b: Float[jax.Array, "*E H"]
+
+
 @persistable("tggm.Params", "nongauss.tggm.params:Params")
 class NetworkParams(NamedTuple):
     """Parameters of the members of an ensemble (leading axis E), or of one member without that axis.
 
     `W0` (E, M, D) and `b0` (E, M): input to the first hidden layer. `W1` (E, P, M) and `b1` (E, P): last
     hidden layer to output. `log_sd0` (E, M) and `log_sd1` (E, P): logs of the standard deviations of the
-    first hidden layer and of the noise. `deeper`: the hidden layers above the first, in order.
+    first hidden layer and of the noise. `deeper`: the hidden layers above the first, in order. `gate`: empty,
+    or the one of a mixture of heads; then the P axis is that of the heads of a single output.
     All on the scale of standardised inputs and targets.
     """
 
@@ -54,6 +65,12 @@ class NetworkParams(NamedTuple):
     log_sd0: Float[jax.Array, "*E M"]
     log_sd1: Float[jax.Array, "*E P"]
     deeper: tuple[HiddenLayer, ...] = ()
+    gate: tuple[HeadGate, ...] = ()
+
+    @property
+    def n_outputs(self) -> int:
+        """P, which heads do not count in."""
+        return 1 if self.gate else int(self.b1.shape[-1])
 
     @property
     def hidden(self) -> tuple[HiddenLayer, ...]:
@@ -92,14 +109,41 @@ def start(
         log_sd0=filled(math.log(hidden), first),
         log_sd1=filled(math.log(noise), n_outputs),
     )
+    if config.preset:  # N(0, 0.01), read as variance
+        params = params._replace(
+            W0=normal(0.1, first, n_inputs), b0=normal(0.1, first), W1=normal(0.1, n_outputs, last)
+        )
     params = params._replace(W0=turned(params, config, np.abs))
     deeper = tuple(
         HiddenLayer(
-            normal(math.sqrt(2.0 / below), size, below), normal(0.5, size), filled(math.log(hidden), size)
+            normal(0.1 if config.preset else math.sqrt(2.0 / below), size, below),
+            normal(0.1 if config.preset else 0.5, size),
+            filled(math.log(hidden), size),
         )
         for below, size in itertools.pairwise(config.layers)
     )
     return params._replace(deeper=deeper)
+
+
+def with_heads(
+    rng: np.random.Generator, params: NetworkParams, n_heads: int, target: Float[np.ndarray, " N"]
+) -> NetworkParams:
+    """Starting values with a mixture of heads instead of the output: each at a quantile of the target."""
+    n_members, _, last = params.W1.shape
+
+    def normal(sd: float) -> Any:
+        return np.float32(sd / math.sqrt(last)) * rng.standard_normal((n_members, n_heads, last), np.float32)
+
+    def alike(row: Any) -> Any:
+        return np.tile(np.asarray(row, np.float32), (n_members, 1))
+
+    levels = np.quantile(target, (np.arange(n_heads) + 0.5) / n_heads)
+    return params._replace(
+        W1=normal(1.0),
+        b1=alike(levels),
+        log_sd1=alike(np.repeat(np.asarray(params.log_sd1)[:1, 0], n_heads)),
+        gate=(HeadGate(normal(0.1), alike(np.zeros(n_heads))),),
+    )
 
 
 def turned(params: NetworkParams, config: NetworkConfig, made_positive: Callable[[Any], Any]) -> Any:
@@ -121,15 +165,17 @@ def constrain(params: NetworkParams, config: NetworkConfig) -> NetworkParams:
     of monotone inputs that point the wrong way at 0.
     """
 
-    def legal(log_sd: jax.Array, fixed: float | None) -> jax.Array:
+    def legal(log_sd: jax.Array, fixed: float | None, least: float = SMALLEST_LOG_SD) -> jax.Array:
         if fixed is not None:
             return jnp.full_like(log_sd, 0.5 * math.log(fixed))
-        return jnp.clip(log_sd, SMALLEST_LOG_SD, LARGEST_LOG_SD)
+        return jnp.clip(log_sd, least, LARGEST_LOG_SD)
 
     return params._replace(
         W0=turned(params, config, jax.nn.relu),
         log_sd0=legal(params.log_sd0, config.hidden_variance),
-        log_sd1=legal(params.log_sd1, config.noise_variance),
+        log_sd1=legal(
+            params.log_sd1, config.noise_variance, SMALLEST_LOG_HEAD if params.gate else SMALLEST_LOG_SD
+        ),
         deeper=tuple(
             layer._replace(log_sd=legal(layer.log_sd, config.hidden_variance)) for layer in params.deeper
         ),
@@ -161,8 +207,10 @@ class TrainingState:
     tol: Float32[Array, ""]
 
 
-def optimiser() -> optax.GradientTransformation:
-    """RMSProp with momentum and bias correction (Adam); its learning rate is applied in `update`."""
+def optimiser(config: NetworkConfig) -> optax.GradientTransformation:
+    """RMSProp with momentum and bias correction (Adam), or the paper's without. Rates come in `update`."""
+    if config.preset:
+        return optax.scale_by_rms(decay=0.95)
     return optax.scale_by_adam(b1=0.9, b2=0.99)
 
 
@@ -187,6 +235,7 @@ def first_state(
     total: Float[np.ndarray, " E"],
     n_steps: float,
     recipe: TrainingRecipe,
+    config: NetworkConfig,
     counted: Float[np.ndarray, " E"] | None = None,
 ) -> TrainingState:
     """The state before the first epoch, as host arrays: nothing is compiled to make it.
@@ -195,7 +244,7 @@ def first_state(
     """
     n_members = params.b0.shape[0]
     host: Any = np  # host arrays where the record says jax.Array: they become that at the first step
-    shapes = jax.eval_shape(lambda params: optimiser().init(ravelled(params)), params)
+    shapes = jax.eval_shape(lambda params: optimiser(config).init(ravelled(params)), params)
     return TrainingState(
         params=params,
         optimiser=jax.tree.map(lambda leaf: host.zeros(leaf.shape, leaf.dtype), shapes),

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Float64
-from scipy.special import log_ndtr, ndtri_exp
+from scipy.special import log_ndtr, log_softmax, ndtri_exp
 from scipy.stats import qmc
 
 from nongauss.core.device import double_precision
@@ -22,6 +22,7 @@ from nongauss.tggm.config import NetworkConfig
 from nongauss.tggm.data import filled
 from nongauss.tggm.objective import last_layer
 from nongauss.tggm.params import NetworkParams
+from nongauss.tggm.splines import NO_SPLINES, Splines
 from nongauss.tggm.tails import MODEL_TAILS, Tails
 
 N_POINTS = 64
@@ -49,14 +50,16 @@ OfMember = Callable[[NetworkParams, Any], tuple[Any, ...]]
 class Decomposition(NamedTuple):
     """Each member's y at each row as a sum: y = mean + shift + a Gaussian of variance `rest`.
 
-    `mean` (E, N, P). `shift` (E, N, S, P): what the units that skew y most add at S equally likely points, of
-    mean 0 and variance `share` (E, N, P). `rest` (E, N, P): variance of the other units and of the noise.
+    `mean` (E, N, P). `shift` (E, N, S, P): what the units that skew y most add at S points, of mean 0 and
+    variance `share` (E, N, P); or how far each of S heads lies from the mean. `rest` (E, N, S or 1, P):
+    variance of the other units and of the noise. `log_weight` (E, N, S) or (1, 1, 1): of the points or heads.
     """
 
     mean: Float64[np.ndarray, "E N P"]
     shift: Float64[np.ndarray, "E N S P"]
     share: Float64[np.ndarray, "E N P"]
-    rest: Float64[np.ndarray, "E N P"]
+    rest: Float64[np.ndarray, "E N R P"]
+    log_weight: Float64[np.ndarray, "_ _ _"]
 
 
 @persistable("tggm.Ensemble", "nongauss.tggm.predict:Ensemble")
@@ -65,7 +68,8 @@ class Ensemble(NamedTuple):
 
     `inflation` (P,): factor of every variance. `skewness` in [0, 1]: the share of the hidden variance that
     keeps its skewed shape, the rest of it being taken as Gaussian. `centre`, `scale` (P,): of the target.
-    `tails`: how much heavier than the model's the tails are.
+    `tails`: how much heavier than the model's the tails are. `splines`: which encoded columns the network
+    takes in pieces as well; all methods take its inputs, `splines.joined(encoded)`.
     """
 
     params: NetworkParams
@@ -75,10 +79,12 @@ class Ensemble(NamedTuple):
     centre: Float64[np.ndarray, " P"]
     scale: Float64[np.ndarray, " P"]
     tails: Tails = MODEL_TAILS
+    splines: Splines = NO_SPLINES
 
     def check_columns(self, n_columns: int) -> None:
         """Raises ValueError where the weights are not those of so many encoded columns."""
-        if self.params.W0.shape[2:] != (n_columns,):
+        column = self.splines.column
+        if self.params.W0.shape[2:] != (n_columns + len(column),) or not (column < n_columns).all():
             raise ValueError("the weights are not those of the columns")
 
     @property
@@ -86,7 +92,7 @@ class Ensemble(NamedTuple):
         """Is the law of a row that of the saddlepoint, rather than a mixture over points of the units?"""
         config = self.config
         is_trained = config.method == "ml" and config.posterior == "exact"
-        return is_trained and not config.n_classes and self.params.b1.shape[1] == 1
+        return is_trained and not config.n_classes and self.params.n_outputs == 1
 
     def moments(
         self, X: Float[np.ndarray, "N D"]
@@ -108,7 +114,9 @@ class Ensemble(NamedTuple):
 
     @property
     def _n_points(self) -> int:
-        """Points of the units: one where nothing of them is skewed."""
+        """Points of the units, one where nothing of them is skewed; or heads."""
+        if self.params.gate:
+            return int(self.params.b1.shape[1])
         return 1 if self.config.method == "bp" or self.skewness == 0.0 else N_POINTS
 
     def components(
@@ -128,8 +136,11 @@ class Ensemble(NamedTuple):
         middle = parts.mean[:, :, None, None, :]
         means = middle + np.sqrt(factor) * (means[:, :, None, :n_points, :] - middle)
         variances = factor * variances[:, :, None, :n_points, :]
-        weights = np.log(self.tails.weights) - np.log(len(self.params.b1) * n_points)
-        weights = np.tile(np.repeat(weights, n_points), (n_rows, len(self.params.b1)))
+        n_members = len(self.params.b1)
+        weight = parts.log_weight if n_points > 1 else np.zeros((1, 1, 1))
+        weights = np.log(self.tails.weights)[:, None] - np.log(n_members) + weight[:, :, None, :]
+        shape = (n_rows, n_members, len(factor), n_points)
+        weights = np.broadcast_to(np.moveaxis(weights, 0, 1), shape).reshape(n_rows, -1)
         means, variances = (
             np.moveaxis(part, 0, 1).reshape(n_rows, -1, n_outputs) for part in (means, variances)
         )
@@ -150,11 +161,12 @@ def mixture(
     """Means and variances of the Gaussians of each member and row, standardised scale.
 
     With inflation a and skewness k, Gaussian s has mean m + sqrt(a k) shift_s and variance
-    a (rest + (1 - k) share): the variance of their mixture is a (rest + share), whatever k is.
+    a (rest + (1 - k) share): the variance of their mixture is a (rest + share), whatever k is. Of heads all
+    that `share` would be is in `shift`, at k = 1.
     """
     means = parts.mean[:, :, None, :] + np.sqrt(inflation * skewness) * parts.shift
-    variances = inflation * (parts.rest + (1.0 - skewness) * parts.share)
-    return means, np.broadcast_to(variances[:, :, None, :], means.shape)
+    variances = inflation * (parts.rest + (1.0 - skewness) * parts.share[:, :, None, :])
+    return means, np.broadcast_to(variances, means.shape)
 
 
 def member_of(params: NetworkParams, number: int) -> NetworkParams:
@@ -180,7 +192,13 @@ def decomposed(params: NetworkParams, config: NetworkConfig, X: Float[np.ndarray
     n_outputs, n_hidden = params.W1.shape[1:]
     if config.method == "bp":
         mean, noise = member_moments_of(params, config, X)
-        return Decomposition(mean, np.zeros((*mean.shape[:2], 1, n_outputs)), np.zeros_like(noise), noise)
+        still = np.zeros((*mean.shape[:2], 1, n_outputs))
+        return Decomposition(mean, still, np.zeros_like(noise), noise[:, :, None, :], np.zeros((1, 1, 1)))
+    if params.gate:
+        share, heads, spread = in_blocks(partial(_heads, config=config), _BLOCK, params, X)
+        mean = (np.exp(share) * heads).sum(axis=2, keepdims=True)
+        none = np.zeros_like(mean)
+        return Decomposition(mean, (heads - mean)[..., None], none, spread[..., None], share)
     n_chosen = n_hidden if n_outputs > 1 else min(N_SKEWED, n_hidden)
     found = in_blocks(partial(_units, config=config, n_chosen=n_chosen), _SMALL_BLOCK, params, X)
     mean, location, sd, center, variance, weight, rest = found
@@ -191,7 +209,8 @@ def decomposed(params: NetworkParams, config: NetworkConfig, X: Float[np.ndarray
         shift[:, block] = _shift(
             _points(n_chosen), *(part[:, block] for part in (share, location, sd, center, weight))
         )
-    return Decomposition(mean, shift, share, rest)
+    equal = np.full((1, 1, 1), -np.log(N_POINTS))
+    return Decomposition(mean, shift, share, rest[:, :, None, :], equal)
 
 
 def _shift(
@@ -231,14 +250,32 @@ def _moments(
 ) -> tuple[Float64[np.ndarray, "N P"], Float64[np.ndarray, "N P"]]:
     """Mean and variance of y, or of z, at each row for one member; exact with one layer.
 
-    E[y|x] = W1 E[h|x] + b1 (eq. 5) and Var[y|x] = W1^2 Var[h|x] + s1^2, of back-propagation s1^2 alone.
+    E[y|x] = W1 E[h|x] + b1 (eq. 5) and Var[y|x] = W1^2 Var[h|x] + s1^2, of back-propagation s1^2 alone. With
+    heads, those of their mixture: sum_j pi_j m_j and sum_j pi_j (v_j + (m_j - E[y|x])^2).
     """
+    if member.gate:
+        log_share, heads, spread = _heads(member, X, config)
+        share = np.exp(log_share)
+        center = (share * heads).sum(axis=1, keepdims=True)
+        return center, (share * (spread + (heads - center) ** 2)).sum(axis=1, keepdims=True)
     _, _, mean, variance = map(np.asarray, _hidden(member, X, config.prior))
     W1, noise = np.asarray(member.W1), np.exp(2.0 * np.asarray(member.log_sd1))
     middle = mean @ W1.T + np.asarray(member.b1)
     if config.method == "bp":
         return middle, np.broadcast_to(noise, middle.shape)
     return middle, variance @ W1.T**2 + noise
+
+
+def _heads(
+    member: NetworkParams, X: Any, config: NetworkConfig
+) -> tuple[Float64[np.ndarray, "N H"], Float64[np.ndarray, "N H"], Float64[np.ndarray, "N H"]]:
+    """Log weight, mean and variance of each head of one member at each row."""
+    _, _, mean, variance = map(np.asarray, _hidden(member, X, config.prior))
+    (gate,) = member.gate
+    W1, noise = np.asarray(member.W1), np.exp(2.0 * np.asarray(member.log_sd1))
+    logits = mean @ np.asarray(gate.W).T + np.asarray(gate.b)
+    heads = mean @ W1.T + np.asarray(member.b1)
+    return log_softmax(logits, axis=1), heads, variance @ W1.T**2 + noise
 
 
 def _units(

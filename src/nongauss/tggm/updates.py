@@ -37,8 +37,9 @@ LABEL_PRECISION = 2e-2
 """Prior precision of a classifier's weights, times the number of inputs of the weight's unit: labels that can
 be separated would draw the weights out without end."""
 
-INFLATIONS = (0.5, 3.0)
-"""Least and largest factor by which held-out rows correct the variances."""
+INFLATIONS, INFLATIONS_IN_DEPTH = (0.5, 3.0), (0.5, 1000.0)
+"""Least and largest factor by which held-out rows correct the variances; of a deep factorised prior, whose
+variances may be a hundred times too small while its means are good."""
 
 LARGEST_GRADIENT = 10.0
 """A member's mean gradient (over rows) is shortened to this length: one strange row cannot throw it off."""
@@ -85,7 +86,9 @@ def each(number: Shaped[Array, " E"], like: Shaped[Array, "E ..."]) -> Shaped[Ar
 
 
 def weight_precision(config: NetworkConfig, n_below: int) -> float:
-    """Precision of the prior on the weights of units that are fed by `n_below` others."""
+    """Precision of the prior on the weights of units that are fed by `n_below` others; the paper has none."""
+    if config.preset:
+        return 0.0
     return LABEL_PRECISION * n_below if config.n_classes else WEIGHT_PRECISION
 
 
@@ -106,6 +109,10 @@ def toward_zero(
         deeper=tuple(
             slope._replace(W=pulled(slope.W, layer.W))
             for slope, layer in zip(gradient.deeper, params.deeper, strict=True)
+        ),
+        gate=tuple(
+            slope._replace(W=pulled(slope.W, gate.W))
+            for slope, gate in zip(gradient.gate, params.gate, strict=True)
         ),
     )
 
@@ -128,7 +135,7 @@ class GradientAscent:
         gradient = toward_zero(gradient, state.params, self.config, state.counted)
         slope = ravelled(gradient)
         short = jnp.minimum(1.0, LARGEST_GRADIENT / jnp.sqrt(jnp.sum(slope**2, axis=1) + 1e-30))
-        direction, moved = optimiser().update(slope * each(short, slope), state.optimiser)
+        direction, moved = optimiser(self.config).update(slope * each(short, slope), state.optimiser)
         rate = state.rate * decay(state.step / state.n_steps)
         moves = unravelled(direction, state.params)
         params = jax.tree.map(lambda leaf, move: leaf + rate * move, state.params, moves)
@@ -209,10 +216,11 @@ def _inflated_score(
     """Mean log-likelihood of a member with the factor of its variances that the calibration would give it.
 
     A deep factorised prior has means worth keeping long before its variances are right, which the calibration
-    mends: with a = mean of d^2 / P within `INFLATIONS`, log N(y; m, a C) = peak - (P log a + d^2 / a) / 2.
+    mends: with a = mean of d^2 / P within `INFLATIONS_IN_DEPTH`,
+    log N(y; m, a C) = peak - (P log a + d^2 / a) / 2.
     """
     share = weight / jnp.sum(weight)
     peak, distance = jax.vmap(partial(objective.peak_and_distance, one, config))(X, Y)
     n_outputs = Y.shape[1]
-    factor = jnp.clip(jnp.sum(share * distance) / n_outputs, *INFLATIONS)
+    factor = jnp.clip(jnp.sum(share * distance) / n_outputs, *INFLATIONS_IN_DEPTH)
     return jnp.sum(share * (peak - 0.5 * (n_outputs * jnp.log(factor) + distance / factor)))

@@ -59,7 +59,7 @@ def test_the_band_is_the_mean_of_the_rows_intervals(ax):
     assert np.diff(display.average[0]) / np.diff(display.grid) == pytest.approx(-2.0, abs=0.1)
     assert ax.get_ylabel() == "predicted price (€)"
     assert (ax.get_xlabel(), ax.lines[0].get_color()) == ("x1", "red")
-    assert "mean 50 % interval" in [text.get_text() for text in ax.get_legend().get_texts()]
+    assert "50 % of observations" in [text.get_text() for text in ax.get_legend().get_texts()]
     assert display.ax_ is ax
 
 

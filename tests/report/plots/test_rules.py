@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from nongauss import RectangleMixture
 from nongauss.core.errors import InputError
 from nongauss.report import ClusterProfileDisplay, ParallelRulesDisplay, RectangleDisplay
-from nongauss.report.html import rule_figures
+from nongauss.report.pictures import rule_figures
 from nongauss.report.plots.rectangles import best_pairs
 
 

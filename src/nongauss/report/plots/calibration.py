@@ -9,7 +9,18 @@ import numpy.typing as npt
 
 from nongauss.core.errors import InputError
 from nongauss.report.metrics import pit_values
-from nongauss.report.plots.style import BLUE, GREY, axes_or_new, figure_of, finish, vector
+from nongauss.report.plots.style import (
+    BLUE,
+    GREY,
+    INK,
+    axes_or_new,
+    figure_of,
+    finish,
+    key_above,
+    tips,
+    tips_along,
+    vector,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -92,27 +103,34 @@ class CalibrationDisplay:
             linewidth=0,
             label=f"chance alone, {n} rows (95 %)",
         )
-        ax.plot([0, 1], [0, 1], color="black", linestyle="--", linewidth=1, label="perfectly calibrated")
+        ax.plot([0, 1], [0, 1], color=INK, linestyle="--", linewidth=1, label="perfectly calibrated")
         ax.plot(c, self.observed, **{"color": BLUE, "linewidth": 2, "label": "this model", **kwargs})
         ax.set(xlim=(0, 1), ylim=(0, 1))
-        finish(ax, "Calibration", "nominal coverage (probability)", "observed coverage (share of rows)")
-        ax.legend(frameon=False, fontsize="small", loc="upper left")
+        finish(ax, "Calibration", "probability of the interval", "share of rows inside it")
+        key_above(ax)
+        at = np.arange(5, 100, 5)
+        said = [f"{100 * c[i]:.0f} % intervals held {100 * self.observed[i]:.0f} % of {n} rows" for i in at]
+        tips_along(ax, c[at], self.observed[at], said)
 
     def _plot_pit(self, ax: Axes, kwargs: dict[str, Any]) -> None:
         n = len(self.pit)
         bins = int(np.clip(n // 10, 4, 20))
-        ax.hist(
+        counts, edges, bars = ax.hist(
             self.pit,
             bins=bins,
             range=(0, 1),
             density=True,
-            **{"color": BLUE, "alpha": 0.75, "edgecolor": "white", **kwargs},
+            **{"color": BLUE, "alpha": 0.75, "rwidth": 0.94, **kwargs},
         )
+        each: Any = bars
+        for bar, density, low, high in zip(each, counts, edges, edges[1:], strict=False):
+            rows = density * n * (high - low)
+            tips(bar, [f"{rows:.0f} of {n} rows between {100 * low:.0f} and {100 * high:.0f} %"])
         half = 1.96 * np.sqrt((bins - 1) / n)
         label = f"chance alone, {n} rows (95 %)"
         ax.axhspan(max(0.0, 1 - half), 1 + half, color=GREY, alpha=0.18, linewidth=0, zorder=0, label=label)
-        ax.axhline(1.0, color="black", linestyle="--", linewidth=1, label="perfectly calibrated")
+        ax.axhline(1.0, color=INK, linestyle="--", linewidth=1, label="perfectly calibrated")
         ax.set(xlim=(0, 1))
-        ax.set_ylim(0, 1.3 * ax.get_ylim()[1])
-        finish(ax, "PIT histogram", "predicted probability below the observation", "density")
-        ax.legend(frameon=False, fontsize="small", loc="upper right")
+        title = "Where observations fall in what was predicted"
+        finish(ax, title, "predicted probability below the observation (PIT)", "rows, against an even share")
+        key_above(ax)

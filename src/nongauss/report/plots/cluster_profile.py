@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from nongauss.report.plots.rules import drawn_columns, number_columns, slant_names
-from nongauss.report.plots.style import axes_or_new, figure_of, finish
+from nongauss.report.plots.style import NORMAL, axes_or_new, figure_of, finish, shortened, tinted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -55,11 +55,14 @@ class ClusterProfileDisplay:
         return display.plot(ax=ax, **kwargs)
 
     def plot(self, ax: Axes | None = None, **kwargs: Any) -> ClusterProfileDisplay:
-        """Draw on `ax`, or on a new figure; `kwargs` go to `pcolormesh`."""
+        """Draw on `ax`, or on a new figure: blue above the mean of all rows, vermilion below.
+
+        `kwargs` go to `pcolormesh`.
+        """
         ax = axes_or_new(ax)
         values = self.profile.to_numpy(float)
         most = max(1.0, float(np.nanmax(np.abs(values), initial=0.0)))
-        mesh = ax.pcolormesh(values, **{"cmap": "RdBu_r", "vmin": -most, "vmax": most, **kwargs})
+        ax.pcolormesh(tinted(values, most), **kwargs)
         for (i, j), value in np.ndenumerate(values):
             if np.isfinite(value):
                 ax.text(
@@ -68,15 +71,13 @@ class ClusterProfileDisplay:
                     f"{value:+.1f}",
                     ha="center",
                     va="center",
-                    fontsize="small",
-                    color="white" if abs(value) > 0.6 * most else "black",
+                    fontsize=NORMAL,
                 )
-        ax.set_yticks(np.arange(len(self.profile)) + 0.5, [str(c) for c in self.profile.index])
+        ax.set_yticks(np.arange(len(self.profile)) + 0.5, [shortened(str(c)) for c in self.profile.index])
         slant_names(ax, list(self.profile.columns), 0.5)
         ax.invert_yaxis()
-        finish(ax, "Profile: mean of each cluster, in standard deviations", "", "")
+        finish(ax, "Means of clusters, in standard deviations", "", "")
         ax.grid(visible=False)
-        figure_of(ax).colorbar(mesh, ax=ax, shrink=0.8)
         self.ax_, self.figure_ = ax, figure_of(ax)
         return self
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,17 +12,29 @@ from sklearn.base import is_classifier
 
 from nongauss.core.errors import InputError
 from nongauss.report.metrics import FloatArray
-from nongauss.report.plots.relevance import as_asked, copies_at_once, repeated, shortened, some_rows
-from nongauss.report.plots.style import BLUE, CLASS_COLOURS, GREY, axes_or_new, figure_of, finish
+from nongauss.report.plots.grid import grid_of
+from nongauss.report.plots.relevance import as_asked, copies_at_once, repeated, some_rows
+from nongauss.report.plots.style import (
+    BLUE,
+    CLASS_COLOURS,
+    GREY,
+    SMALL,
+    axes_or_new,
+    figure_of,
+    finish,
+    key_above,
+    ordered_colours,
+    shortened,
+    tips_along,
+)
 from nongauss.tables.frame import InputTable
-from nongauss.tables.kinds import kind_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_MOST_LEVELS, _MOST_CLASSES = 12, len(CLASS_COLOURS)
-_NUMBER_KINDS = ("floating", "integer", "mixed-integer-float", "decimal")
+_MOST_CLASSES = len(CLASS_COLOURS)
+_WIDE = 1.645  # standard errors on either side of a band of 90 %
 
 
 class DependenceDisplay:
@@ -35,7 +46,9 @@ class DependenceDisplay:
     grid : (G,) values of the column: numbers, labels or dates.
     average : (P, G) mean over the rows of what is predicted, where all rows have the value of the grid.
     classes : the P classes whose probability is shown, None where numbers are predicted (then P is 1).
-    lower, upper : (G,) ends of the band, or None.
+    lower, upper : (G,) ends of the band of the prediction, or None.
+    error : (P, G) standard error of `average`, or None.
+    ordered : are the classes grades, the lowest first? Then all are drawn, in an order of colour.
     observed : (N,) the column's own numbers, whose deciles are marked on the axis; None for labels.
     coverage : nominal probability of the band.
     n_levels : number of the column's labels, shown or not.
@@ -45,9 +58,11 @@ class DependenceDisplay:
     Notes
     -----
     The band is the mean over the rows of the lower and of the upper end of the central predictive interval:
-    where the target of a typical row falls, its noise and what the model does not know included. It is no
-    confidence band of the curve, which is narrower. Where the model knows no distribution there is none,
-    nor with probabilities of classes. As with every partial dependence, columns that go together are taken
+    where the target of a typical row falls, its noise and what the model does not know included. The band of
+    the curve itself is narrower: 1.645 standard errors about it, by the jackknife over fits that each lack a
+    part of the rows, se^2 = (K - 1) / K sum_k (f_k - mean f)^2 (Efron and Stein, Annals of Statistics 9,
+    1981). Where the model knows no distribution there is no band of the prediction, nor with probabilities of
+    classes. As with every partial dependence, columns that go together are taken
     apart: the model then answers for rows that may not exist.
     """
 
@@ -68,6 +83,8 @@ class DependenceDisplay:
         n_levels: int = 0,
         places: FloatArray | None = None,
         shown: Callable[[float], str] | None = None,
+        error: FloatArray | None = None,
+        ordered: bool = False,
     ) -> None:
         self.column, self.coverage, self.n_levels = column, coverage, n_levels
         self.grid = np.asarray(grid)
@@ -75,6 +92,7 @@ class DependenceDisplay:
         self.classes = None if classes is None else list(classes)
         self.average = np.asarray(average, dtype=np.float64)
         self.lower, self.upper, self.observed = lower, upper, observed
+        self.error, self.ordered = error, ordered
         wanted = (1 if self.classes is None else len(self.classes), len(self.grid))
         if self.average.shape != wanted:
             raise InputError(
@@ -96,6 +114,8 @@ class DependenceDisplay:
         max_rows: int = 100,
         grid_size: int = 15,
         random_state: int = 0,
+        fits: Sequence[Any] = (),
+        ordered: bool = False,
         ax: Axes | None = None,
         **kwargs: Any,
     ) -> DependenceDisplay:
@@ -104,17 +124,21 @@ class DependenceDisplay:
         Numbers: 15 (`grid_size`) even places from the 5 % to the 95 % quantile, or the column's own values if
         they are fewer. Dates: those of the column that are nearest to such places. Labels: the 12 most
         frequent. Of more than `max_rows` rows a random part is averaged. `output` is the target shown where
-        there are several. A classifier shows the probability of each class, of two classes the second. Raises
-        InputError for a column that is not there or is empty.
+        there are several. A classifier shows the probability of each class, of two classes the second.
+        `fits`: the same model fitted without each of several parts of the rows in turn, for the band of the
+        curve; `ordered`: its classes are grades. Raises InputError for a column that is not there or empty.
         """
         every = some_rows(estimator, X, len(X), random_state)
         rows = some_rows(estimator, every, max_rows, random_state)
         place = _place(rows, column)
-        name, (grid, axis) = rows.labels[place], _grid(every, place, grid_size)
+        name, (grid, axis) = rows.labels[place], grid_of(every, place, grid_size)
         if len(grid) == 0:
             raise InputError(f"Column {name!r} has no values in these rows; choose another.")
         found = _averages(estimator, _tables(rows, place, grid), len(rows), output, coverage)
-        display = cls(column=name, grid=grid.to_numpy(), coverage=coverage, **axis, **found)
+        if len(fits) > 1:
+            found["error"] = _error(fits, rows, place, grid, output, found["average"])
+        how: dict[str, Any] = {"coverage": coverage, "ordered": ordered}
+        display = cls(column=name, grid=grid.to_numpy(), **how, **axis, **found)
         return display.plot(ax=ax, target=target, unit=unit, **kwargs)
 
     def plot(
@@ -138,8 +162,7 @@ class DependenceDisplay:
         left_out = self.n_levels - len(self.grid)
         note = f" ({len(self.grid)} of {self.n_levels} labels)" if left_out > 0 else ""
         finish(ax, "", self.column + note, label)
-        if ax.get_legend_handles_labels()[1]:
-            ax.legend(frameon=False, fontsize="small")
+        key_above(ax, 3)
         self.ax_, self.figure_ = ax, figure_of(ax)
         return self
 
@@ -158,8 +181,13 @@ class DependenceDisplay:
             )
         own = len(self.grid) == len(np.unique(self.observed))
         look = {"linewidth": 2, "marker": "o" if own else None, "markersize": 4}
-        for values, colour, label in self._curves():
-            ax.plot(self.places, values, **{"color": colour, "label": label, **look, **style})
+        for row, colour, label in self._curves():
+            if self.error is not None:
+                ends = (self.average[row] + side * _WIDE * self.error[row] for side in (-1, 1))
+                band = None if self.classes else "90 % of the curve"
+                ax.fill_between(self.places, *ends, color=colour, alpha=0.3, linewidth=0, label=band)
+            ax.plot(self.places, self.average[row], **{"color": colour, "label": label, **look, **style})
+            tips_along(ax, self.places, self.average[row], self._told(row))
         deciles = np.quantile(self.observed, np.linspace(0.1, 0.9, 9))
         deciles = deciles[(deciles >= self.places[0]) & (deciles <= self.places[-1])]
         ax.vlines(deciles, 0, 0.03, transform=ax.get_xaxis_transform(), color=GREY, linewidth=1)
@@ -174,26 +202,53 @@ class DependenceDisplay:
                 places, self.lower, self.upper, color=BLUE, alpha=0.3, linewidth=5, label=self._band_name
             )
         look = {"linestyle": "none", "marker": "o", "markersize": 6}
-        for values, colour, label in self._curves():
-            ax.plot(places, values, **{"color": colour, "label": label, **look, **style})
+        curves = list(self._curves())
+        for number, (row, colour, label) in enumerate(curves):
+            at = places + 0.5 * ((number + 0.5) / len(curves) - 0.5)
+            if self.error is not None:
+                reach, band = _WIDE * self.error[row], None if self.classes else "90 % of the mean"
+                ends = self.average[row] - reach, self.average[row] + reach
+                ax.vlines(at, *ends, color=colour, linewidth=2, alpha=0.7, label=band or "")
+            ax.plot(at, self.average[row], **{"color": colour, "label": label, **look, **style})
+            tips_along(ax, at, self.average[row], self._told(row))
         texts = [shortened(_text(value), 16) for value in self.grid]
         crowded = sum(len(text) + 2 for text in texts) > 40
-        ax.set_xticks(places, texts, rotation=90 if crowded else 0, fontsize="small" if crowded else None)
+        ax.set_xticks(places, texts, rotation=90 if crowded else 0, fontsize=SMALL)
         ax.set_xlim(-0.6, len(places) - 0.4)
 
     @property
     def _band_name(self) -> str:
-        return f"mean {100 * self.coverage:.3g} % interval"
+        return f"{100 * self.coverage:.3g} % of observations"
 
-    def _curves(self) -> Iterator[tuple[FloatArray, str, str | None]]:
-        """Values, colour and label of each curve: of many classes, those that change most."""
+    def _told(self, row: int) -> list[str]:
+        """What is said of each point of a curve."""
+        out = []
+        for number, value in enumerate(self.average[row]):
+            place = self.grid[number] if self.shown is None else self.shown(float(self.places[number]))
+            text = f"{self.column} = {_text(place) if not isinstance(place, float) else f'{place:.4g}'}: "
+            if self.classes is not None:
+                text += f"{_text(self.classes[row])} {100 * value:.0f} %"
+            else:
+                text += f"{value:.4g}"
+            if self.lower is not None and self.upper is not None:
+                text += f", {100 * self.coverage:.3g} % of observations {self.lower[number]:.4g} to "
+                text += f"{self.upper[number]:.4g}"
+            out.append(text)
+        return out
+
+    def _curves(self) -> Iterator[tuple[int, str, str | None]]:
+        """Number, colour and label of each curve: all grades; of many classes, those that change most."""
         if self.classes is None:
-            yield self.average[0], BLUE, "mean prediction"
+            yield 0, BLUE, "mean prediction"
+            return
+        if self.ordered and len(self.classes) > 1:
+            for row, colour in enumerate(ordered_colours(len(self.classes))):
+                yield row, colour, shortened(_text(self.classes[row]), 14)
             return
         alone = len(self.classes) == 1
         moving = np.argsort(-np.ptp(self.average, axis=1), kind="stable")[:_MOST_CLASSES]
         for row, colour in zip(sorted(moving), CLASS_COLOURS, strict=False):
-            yield self.average[row], colour, None if alone else _text(self.classes[row])
+            yield int(row), colour, None if alone else shortened(_text(self.classes[row]), 14)
 
 
 def _print_by(shown: Callable[[float], str], ax: Axes, observed: FloatArray) -> None:
@@ -203,25 +258,11 @@ def _print_by(shown: Callable[[float], str], ax: Axes, observed: FloatArray) -> 
     whole = bool((observed == np.round(observed)).all())
     ax.xaxis.set_major_locator(MaxNLocator(5, integer=whole))
     ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: shown(float(value))))
-    ax.tick_params(axis="x", labelrotation=20, labelsize="small")
+    ax.tick_params(axis="x", labelrotation=20, labelsize=SMALL)
 
 
 def _text(label: Any) -> str:
     return f"{label:g}" if isinstance(label, float) else str(label)
-
-
-def _grid(rows: InputTable, place: int, size: int) -> tuple[pd.Series[Any], dict[str, Any]]:
-    """The cells of a grid in one column, and what a display holds of its axis."""
-    cells = pd.Series(rows.raw(place)).infer_objects()
-    dates = _dates(rows, place)
-    if dates is not None:
-        places = _own_steps(dates.observed, size)
-        own = cells.iloc[dates.first_rows(places)]
-        return own, {"observed": dates.observed, "places": places, "shown": dates.shown}
-    numbers = _numbers(cells)
-    if numbers is not None:
-        return _steps(numbers, size), {"observed": numbers}
-    return _levels(cells), {"n_levels": int(cells.nunique())}
 
 
 def _averages(
@@ -234,6 +275,29 @@ def _averages(
     said = (_number_and_ends(estimator, rows, output, coverage) for rows in tables)
     average, *ends = np.concatenate([_by_value(part, n_rows) for part in said]).T
     return {"average": average[None], **dict(zip(("lower", "upper"), ends, strict=False))}
+
+
+def _points(estimator: Any, rows: InputTable, output: int) -> FloatArray:
+    """What is predicted without its spread: (N, P) probabilities, or (N, 1) numbers."""
+    if is_classifier(estimator):
+        return _probabilities(estimator, rows)
+    said = np.asarray(estimator.predict(as_asked(estimator, rows)), dtype=np.float64)
+    return said.reshape(len(rows), -1)[:, [output]]
+
+
+def _error(
+    fits: Sequence[Any], rows: InputTable, place: int, grid: pd.Series[Any], output: int, average: FloatArray
+) -> FloatArray:
+    """The jackknife's standard error of an average (P, G) over fits without a part of the rows each."""
+    found = []
+    for fit in fits:
+        parts = [_by_value(_points(fit, table, output), len(rows)) for table in _tables(rows, place, grid)]
+        found.append(np.concatenate(parts).T)
+    k, each = len(found), np.array(found)
+    if each.shape[1:] != average.shape:  # a class that a part of the rows lacks
+        return np.zeros_like(average)
+    error: FloatArray = np.sqrt((k - 1) / k * ((each - each.mean(axis=0)) ** 2).sum(axis=0))
+    return error
 
 
 def _by_value(said: FloatArray, n_rows: int) -> FloatArray:
@@ -251,9 +315,7 @@ def _probabilities(estimator: Any, rows: InputTable) -> FloatArray:
 def _number_and_ends(estimator: Any, rows: InputTable, output: int, coverage: float) -> FloatArray:
     """Mean and, where the model knows a distribution, the ends of the interval: (N, 1) or (N, 3)."""
     if not hasattr(estimator, "predict_distribution"):
-        return np.asarray(estimator.predict(as_asked(estimator, rows)), dtype=np.float64).reshape(
-            len(rows), -1
-        )[:, [output]]
+        return _points(estimator, rows, output)
     distribution = estimator.predict_distribution(as_asked(estimator, rows))
     mean = np.asarray(distribution.mean).reshape(len(rows), -1)[:, output]
     ends = np.asarray(distribution.interval(coverage)).reshape(len(rows), 2, -1)[:, :, output]
@@ -269,73 +331,6 @@ def _place(rows: InputTable, column: str | int) -> int:
     if isinstance(column, int) and 0 <= column < len(names):
         return column
     raise InputError(f"`X` has no column {column!r}; it has {', '.join(map(str, names[:10]))}.")
-
-
-def _numbers(cells: pd.Series[Any]) -> FloatArray | None:
-    """The cells that are not missing, if they are numbers; two numbers, such as 0 and 1, are labels."""
-    if isinstance(cells.dtype, pd.CategoricalDtype):
-        return None
-    if pd.api.types.infer_dtype(cells, skipna=True) not in _NUMBER_KINDS:
-        return None
-    numbers = cells.dropna().to_numpy(dtype=np.float64)
-    return None if 1 <= len(np.unique(numbers)) <= 2 else numbers
-
-
-@dataclass(frozen=True)
-class _DateAxis:
-    """Dates, or numbers as text, as numbers: those of all cells (N,), NaN where missing; the text of one."""
-
-    values: FloatArray
-    shown: Callable[[float], str]
-
-    @property
-    def observed(self) -> FloatArray:
-        """The numbers of the cells that are not missing."""
-        return self.values[np.isfinite(self.values)]
-
-    def first_rows(self, places: FloatArray) -> list[int]:
-        """For each of these numbers, the first row that has it."""
-        return [int(np.argmax(self.values == place)) for place in places]
-
-
-def _dates(rows: InputTable, place: int) -> _DateAxis | None:
-    """The axis of dates, in days since 1970, or of numbers as text; None of others and of no kind."""
-    try:
-        column = rows.column(place)
-    except (InputError, TypeError):  # a model of another library may know what the cells are
-        return None
-    if column.kind not in ("date", "quantity") or column.values is None or column.missing.all():
-        return None
-    kind, present = kind_of(column.kind), ~column.missing
-    facts = kind.summarise(column.take(present), np.ones(int(present.sum())))
-    (days, *_) = kind.columns(column.name, facts, gaps=False)
-    return _DateAxis(column.values, lambda day: kind.shown(day - days.origin, days.part, days.origin))
-
-
-def _own_steps(numbers: FloatArray, size: int) -> FloatArray:
-    """The numbers that are nearest to the even places of `_steps`, in order, each once."""
-    own = np.unique(numbers)
-    wanted = _steps(numbers, size).to_numpy(dtype=np.float64)
-    return np.unique(own[np.abs(own[:, None] - wanted).argmin(axis=0)])
-
-
-def _steps(numbers: FloatArray, size: int) -> pd.Series[Any]:
-    """`size` even places from the 5 % to the 95 % quantile, or the numbers themselves if they are fewer."""
-    own = np.unique(numbers)
-    if len(own) <= size:
-        return pd.Series(own)
-    low, high = np.quantile(numbers, [0.05, 0.95])
-    return pd.Series(np.linspace(low, high, size) if high > low else np.linspace(own[0], own[-1], size))
-
-
-def _levels(cells: pd.Series[Any]) -> pd.Series[Any]:
-    """The most frequent labels first; those of an ordered category, and numbers, in their order."""
-    counts = cells.value_counts()
-    grid = pd.Series(counts.index[counts.to_numpy() > 0][:_MOST_LEVELS])
-    ordered = isinstance(cells.dtype, pd.CategoricalDtype) and cells.dtype.ordered
-    if ordered or pd.api.types.is_numeric_dtype(grid.dtype):
-        return grid.sort_values(ignore_index=True)
-    return grid
 
 
 def _tables(rows: InputTable, place: int, grid: pd.Series[Any]) -> Iterator[InputTable]:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from nongauss.core.errors import InputError
 from nongauss.report.plots.class_features import distinct, feature_names
-from nongauss.report.plots.style import axes_or_new, figure_of, finish
+from nongauss.report.plots.style import axes_or_new, figure_of, finish, shortened, tinted, tips
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -66,16 +66,20 @@ class FeatureColumnsDisplay:
         return display.plot(ax=ax, **kwargs)
 
     def plot(self, ax: Axes | None = None, **kwargs: Any) -> FeatureColumnsDisplay:
-        """Draw on `ax`, or on a new figure; `kwargs` go to `pcolormesh`."""
+        """Draw on `ax`, or on a new figure: blue raised, vermilion lowered; `kwargs` go to `pcolormesh`."""
         ax = axes_or_new(ax)
         most = max(1e-12, float(np.abs(self.lift).max(initial=0.0)))
-        mesh = ax.pcolormesh(self.lift, **{"cmap": "RdBu_r", "vmin": -most, "vmax": most, **kwargs})
+        cells = ax.pcolormesh(tinted(self.lift, most), **kwargs)
+        said = (
+            f"{self.features[k]}: {self.columns[d]} {value:+.3g}"
+            for (d, k), value in np.ndenumerate(self.lift)
+        )
+        tips(cells, list(said))
         ax.set_xticks(np.arange(len(self.features)) + 0.5, self.features)
-        ax.set_yticks(np.arange(len(self.columns)) + 0.5, self.columns)
+        ax.set_yticks(np.arange(len(self.columns)) + 0.5, [shortened(name) for name in self.columns])
         ax.invert_yaxis()
         finish(ax, "What the features do to the columns", "", "")
         ax.grid(visible=False)
-        figure_of(ax).colorbar(mesh, ax=ax, shrink=0.8)
         self.ax_, self.figure_ = ax, figure_of(ax)
         return self
 

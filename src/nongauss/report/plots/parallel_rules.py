@@ -22,7 +22,7 @@ from nongauss.report.plots.rules import (
     value_range,
     value_words,
 )
-from nongauss.report.plots.style import axes_or_new, figure_of, finish
+from nongauss.report.plots.style import SMALL, axes_or_new, figure_of, finish, key_above
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -109,12 +109,12 @@ class ParallelRulesDisplay:
         for at, column in enumerate(columns):
             for code, level in enumerate(self.levels.get(column, ())):
                 height = (code - ends[at, 0]) / (ends[at, 1] - ends[at, 0])
-                ax.text(at, height, f" {level}", fontsize="x-small", va="center", bbox=plate)
+                ax.text(at, height, f" {level}", fontsize=SMALL, va="center", bbox=plate)
         self._write_ends(ax, columns, values, ends, plate)
         slant_names(ax, columns)
         ax.set_ylim(-0.03, 1.03)
         finish(ax, "Rules (bars) and rows (lines)", "", "share of the column's range")
-        ax.legend(frameon=False, fontsize="small", loc="upper left", bbox_to_anchor=(1.0, 1.0))
+        key_above(ax, 4)
         self.ax_, self.figure_ = ax, figure_of(ax)
         return self
 
@@ -127,7 +127,7 @@ class ParallelRulesDisplay:
                 for value in value_range(values[:, at]):
                     height = (value - ends[at, 0]) / (ends[at, 1] - ends[at, 0])
                     text = f" {self.shown[column](value)}"
-                    ax.text(at, height, text, fontsize="x-small", va="center", bbox=plate)
+                    ax.text(at, height, text, fontsize=SMALL, va="center", bbox=plate)
 
     def _bars(self, k: int, column: str, ends: tuple[float, float], half: float) -> list[tuple[float, float]]:
         """Where a rule lets rows in, in the units of the column: one interval, or one a level."""

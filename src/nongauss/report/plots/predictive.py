@@ -8,7 +8,17 @@ import numpy as np
 import numpy.typing as npt
 
 from nongauss.metrics import split_interval
-from nongauss.report.plots.style import BLUE, VERMILION, axes_or_new, figure_of, finish, vector
+from nongauss.report.plots.style import (
+    BLUE,
+    INK,
+    VERMILION,
+    axes_or_new,
+    figure_of,
+    finish,
+    key_above,
+    tips,
+    vector,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -107,19 +117,25 @@ class PredictiveDisplay:
         y, p = self.y_true[shown], self.y_pred[shown]
         missed = self._draw_intervals(ax, shown)
         style = {"s": 18, "alpha": 0.85, "linewidth": 0, "zorder": 3, "label": "observation"}
-        ax.scatter(p, y, **{"color": np.where(missed, VERMILION, BLUE), **style, **kwargs})
+        points = ax.scatter(p, y, **{"color": np.where(missed, VERMILION, BLUE), **style, **kwargs})
+        tips(points, [self._told(row) for row in shown])
         ends = [p.min(), p.max()]
-        ax.plot(
-            ends, ends, color="black", linewidth=1, linestyle="--", zorder=2, label="observed = predicted"
-        )
+        ax.plot(ends, ends, color=INK, linewidth=1, linestyle="--", zorder=2, label="observed = predicted")
         words = (target or "target") + (f" ({unit})" if unit else "")
         title = "Observed against predicted"
         if len(shown) < len(self.y_true):
             title += f" ({len(shown)} of {len(self.y_true)} rows)"
         finish(ax, title, f"predicted {words}", f"observed {words}")
-        ax.legend(frameon=False, fontsize="small")
+        key_above(ax)
         self.ax_, self.figure_ = ax, figure_of(ax)
         return self
+
+    def _told(self, row: int) -> str:
+        """What is said of one row: its observation, prediction and interval."""
+        text = f"observed {self.y_true[row]:.4g}, predicted {self.y_pred[row]:.4g}"
+        if self.lower is None or self.upper is None:
+            return text
+        return f"{text} ({100 * self.coverage:.3g} %: {self.lower[row]:.4g} to {self.upper[row]:.4g})"
 
     def _draw_intervals(self, ax: Axes, shown: npt.NDArray[np.intp]) -> npt.NDArray[np.bool_]:
         """Bars of the rows shown, those that miss the observation apart; return which these are."""

@@ -23,7 +23,7 @@ from nongauss.report.plots.rules import (
     value_words,
     write_ticks,
 )
-from nongauss.report.plots.style import axes_or_new, figure_of, finish
+from nongauss.report.plots.style import axes_or_new, figure_of, finish, key_above, tips
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -99,7 +99,8 @@ class RectangleDisplay:
         for k, name in enumerate([*self.names, "no rule"]):
             own = kept[self.labels[kept] == (k if k < len(self.names) else -1)]
             if len(own):
-                ax.scatter(x[own], y[own], color=cluster_colour(k, self.names), label=name, **style)
+                points = ax.scatter(x[own], y[own], color=cluster_colour(k, self.names), label=name, **style)
+                tips(points, [f"row {i + 1}: {name}" for i in own])
         limits = [_limits(self.x), _limits(self.y)]
         self._draw_rules(ax, limits)
         ax.set(xlim=limits[0], ylim=limits[1])
@@ -108,7 +109,7 @@ class RectangleDisplay:
                 axis.set_major_locator(MaxNLocator(integer=True))
             write_ticks(axis, self.shown.get(column))
         finish(ax, "Rules, broken where other columns matter too", *self.columns)
-        ax.legend(frameon=False, fontsize="small", loc="upper left", bbox_to_anchor=(1.0, 1.0))
+        key_above(ax, 4)
         self.ax_, self.figure_ = ax, figure_of(ax)
         return self
 

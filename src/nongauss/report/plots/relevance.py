@@ -14,7 +14,17 @@ from sklearn.base import is_classifier
 from nongauss.core.errors import InputError
 from nongauss.estimator.base import NongaussEstimator
 from nongauss.report.metrics import FloatArray
-from nongauss.report.plots.style import BLUE, GREY, axes_or_new, figure_of, finish, vector
+from nongauss.report.plots.style import (
+    BLUE,
+    GREY,
+    SMALL,
+    axes_or_new,
+    figure_of,
+    finish,
+    shortened,
+    tips,
+    vector,
+)
 from nongauss.tables.frame import InputTable, read_input
 
 if TYPE_CHECKING:
@@ -101,15 +111,17 @@ class RelevanceDisplay:
             bars,
             [f"{p:.0f} %" if p >= 1 or p == 0 else "< 1 %" for p in percent],
             padding=3,
-            fontsize="small",
+            fontsize=SMALL,
         )
+        for bar, j in zip(bars.patches, shown, strict=True):
+            tips(bar, [f"{self.columns[j]}: {100 * self.share[j]:.2g} %"])
         ax.set_yticks(places, [shortened(self.columns[j]) for j in shown])
         ax.set_ylim(len(shown) - 0.4, -0.6)
         ax.set_xlim(0, 1.16 * max(float(percent.max()), 1.0))
         title = "What the prediction hangs on"
         if len(shown) < len(self.columns):
             title += f" ({len(shown)} of {len(self.columns)} columns)"
-        finish(ax, title, "variance of the prediction lost without the column (%)", "")
+        finish(ax, title, "total effect on the prediction (% of its variance)", "")
         ax.grid(visible=False, axis="y")
         self._draw_lengthscales(ax, shown)
         self.ax_, self.figure_ = ax, figure_of(ax)
@@ -122,8 +134,8 @@ class RelevanceDisplay:
         right = ax.secondary_yaxis("right")
         texts = [self.lengthscales.get(self.columns[j]) for j in shown]
         right.set_yticks(np.arange(len(shown)), ["–" if t is None else f"{t:.2g}" for t in texts])
-        right.set_ylabel("length-scale (sd of the column)", color=GREY, fontsize="small")
-        right.tick_params(length=0, labelcolor=GREY, labelsize="small")
+        right.set_ylabel("length-scale (sd)", color=GREY, fontsize=SMALL)
+        right.tick_params(length=0, labelcolor=GREY, labelsize=SMALL)
         right.spines["right"].set_visible(False)
 
 
@@ -320,8 +332,3 @@ def _prediction(estimator: Any, rows: InputTable) -> FloatArray:
     call = estimator.predict_proba if is_classifier(estimator) else estimator.predict
     values = np.asarray(call(as_asked(estimator, rows)), dtype=np.float64)
     return values.reshape(len(values), -1)
-
-
-def shortened(name: str, most: int = 24) -> str:
-    """A name cut to `most` characters."""
-    return name if len(name) <= most else name[: most - 1] + "…"

@@ -8,7 +8,17 @@ import numpy as np
 import numpy.typing as npt
 
 from nongauss.core.errors import InputError
-from nongauss.report.plots.style import BLUE, GREY, axes_or_new, figure_of, finish, vector
+from nongauss.report.plots.style import (
+    BLUE,
+    GREY,
+    INK,
+    axes_or_new,
+    figure_of,
+    finish,
+    key_above,
+    tips,
+    vector,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -82,6 +92,13 @@ class ReliabilityDisplay:
             display = cls(probability=p.ravel(), happened=happened.ravel(), event="each class")
         return display.plot(ax=ax, **kwargs)
 
+    def _told(self, number: int) -> str:
+        """What is said of one bin."""
+        return (
+            f"given {100 * self.predicted[number]:.0f} % on average, happened in "
+            f"{100 * self.observed[number]:.0f} % of {self.counts[number]}"
+        )
+
     def plot(self, ax: Axes | None = None, **kwargs: Any) -> ReliabilityDisplay:
         """Draw on `ax`, or on a new figure."""
         ax = axes_or_new(ax)
@@ -96,11 +113,14 @@ class ReliabilityDisplay:
             linewidth=0,
             label=f"chance alone, {total} predictions (95 %)",
         )
-        ax.plot([0, 1], [0, 1], color="black", linestyle="--", linewidth=1, label="perfectly calibrated")
+        ax.plot([0, 1], [0, 1], color=INK, linestyle="--", linewidth=1, label="perfectly calibrated")
         style = {"color": BLUE, "linewidth": 1.8, "marker": "o", "markersize": 4, "label": "this model"}
-        ax.plot(self.predicted, self.observed, **{**style, **kwargs})
+        (line,) = ax.plot(self.predicted, self.observed, **{**style, **kwargs})
+        tips(line, [self._told(number) for number in range(len(self.counts))])
         ax.set(xlim=(0, 1), ylim=(0, 1))
-        finish(ax, "Reliability", f"predicted probability of {self.event}", "share of rows that are in it")
-        ax.legend(frameon=False, fontsize="small", loc="upper left")
+        finish(
+            ax, "Reliability", f"predicted probability of {self.event}", "share of rows in which it happened"
+        )
+        key_above(ax)
         self.ax_, self.figure_ = ax, figure_of(ax)
         return self

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axis import Axis
 
 
-PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F0E442", "#000000")
+PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8a7a00", "#000000")
 """Okabe and Ito\'s colours, in an order in which neighbours differ; used again from the ninth cluster on."""
 _MOST_ROWS = 5000
 _FEW = 20  # so many levels are shown, and so many whole numbers as steps

@@ -1,4 +1,4 @@
-"""What the plots share: colours, axes, finish.
+"""What the plots share: colours, one scale of type, axes, keys, values that show under the pointer, finish.
 
 Colours are from the Okabe-Ito palette, which colour-blind readers can tell apart. No global setting of
 matplotlib is changed, and pyplot is touched only when no axes are given.
@@ -6,7 +6,8 @@ matplotlib is changed, and pyplot is touched only when no axes are given.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,11 +16,22 @@ from nongauss.core.errors import InputError
 from nongauss.report.metrics import FloatArray
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-BLUE, VERMILION, GREY = "#0072B2", "#D55E00", "#6b6b6b"
-CLASS_COLOURS = (BLUE, VERMILION, "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+BLUE, VERMILION, GREY, INK = "#0072b2", "#d55e00", "#6b6b6b", "#000000"
+CLASS_COLOURS = (BLUE, VERMILION, "#009e73", "#cc79a7", "#e69f00", "#56b4e9", INK)
+_RAMP = ("#b44a00", "#e08a1e", "#8f8f8f", "#4f9fd6", "#0068a8")
+"""From low to high: two hues that colour-blind readers can tell apart, grey between them."""
+
+NORMAL, SMALL = 9.0, 8.0
+"""The two sizes of type, in points: what is read, and numbers along the axes."""
+
+SIZE, PANEL_SIZE = (4.8, 3.7), (3.9, 2.5)
+"""Width and height in inches of a plot, and of one among several: about what they have on a phone."""
+
+TIPS = "_nongauss_tips"
 
 
 def axes_or_new(ax: Axes | None) -> Axes:
@@ -42,14 +54,79 @@ def figure_of(ax: Axes) -> Figure:
 
 
 def finish(ax: Axes, title: str, xlabel: str, ylabel: str) -> None:
-    """Title, labels and grid as every plot of the house has them."""
+    """Title, labels, type and grid as every plot of the house has them."""
     # A title of given height is not looked for a place above all tick labels, at every layout anew.
-    ax.set_title(title, loc="left", y=1.0, fontsize="medium", fontweight="bold")
-    ax.set_xlabel(xlabel)
-    ax.set_ylabel(ylabel)
+    ax.set_title(title, loc="left", y=1.0, fontsize=NORMAL, fontweight="bold")
+    ax.set_xlabel(xlabel, fontsize=NORMAL)
+    ax.set_ylabel(ylabel, fontsize=NORMAL)
+    ax.tick_params(labelsize=SMALL)
     ax.spines[["top", "right"]].set_visible(False)
+    ax.spines[["bottom", "left"]].set_color(GREY)
     ax.grid(color="#e4e4e4", linewidth=0.7)
     ax.set_axisbelow(True)
+
+
+def key_above(ax: Axes, n_columns: int = 2) -> None:
+    """The key of a plot between its title and its axes, where it covers no data; none without labels."""
+    handles, labels = ax.get_legend_handles_labels()
+    if not labels:
+        return
+    n_columns = min(n_columns, len(labels))
+    ax.legend(
+        handles,
+        labels,
+        loc="lower left",
+        bbox_to_anchor=(0.0, 1.0),
+        ncols=n_columns,
+        frameon=False,
+        fontsize=SMALL,
+        borderaxespad=0.2,
+        borderpad=0.2,
+        handlelength=1.6,
+        columnspacing=1.2,
+        labelspacing=0.3,
+    )
+    n_lines = -(-len(labels) // n_columns)
+    ax.set_title(
+        ax.get_title(loc="left"),
+        loc="left",
+        y=1.0,
+        pad=6.0 + 1.45 * SMALL * n_lines,
+        fontsize=NORMAL,
+        fontweight="bold",
+    )
+
+
+def ordered_colours(n: int) -> list[str]:
+    """Colours of n grades from the lowest to the highest, as #rrggbb."""
+    stops = np.array([[int(colour[i : i + 2], 16) for i in (1, 3, 5)] for colour in _RAMP], dtype=np.float64)
+    at = np.linspace(0.0, len(_RAMP) - 1.0, n) if n > 1 else np.array([len(_RAMP) - 1.0])
+    mixed = np.column_stack([np.interp(at, np.arange(len(_RAMP)), stops[:, k]) for k in range(3)])
+    return ["#" + "".join(f"{round(part):02x}" for part in row) for row in mixed]
+
+
+def tinted(values: npt.NDArray[np.float64], most: float) -> npt.NDArray[np.float64]:
+    """Cells (R, C) as colours (R, C, 4): blue above 0, vermilion below, the stronger the less see-through.
+
+    They stand on any ground, light or dark. `most`: the size that is drawn in full.
+    """
+    from matplotlib.colors import to_rgb
+
+    strength = np.clip(np.abs(np.nan_to_num(values)) / most, 0.0, 1.0)
+    hue = np.where((values >= 0)[..., None], to_rgb(BLUE), to_rgb(VERMILION))
+    out: npt.NDArray[np.float64] = np.concatenate([hue, 0.8 * strength[..., None]], axis=-1)
+    return out
+
+
+def tips(artist: Artist, texts: Sequence[str]) -> None:
+    """Texts that the report shows under the pointer, one for each mark of the artist in its order."""
+    setattr(artist, TIPS, list(texts))
+
+
+def tips_along(ax: Axes, x: Any, y: Any, texts: Sequence[str]) -> None:
+    """Texts that the report shows along a line, at the points (x, y)."""
+    marks = ax.scatter(x, y, s=90, color=GREY, alpha=0.0, linewidth=0, zorder=5)
+    tips(marks, texts)
 
 
 def vector(values: npt.ArrayLike, name: str, like: FloatArray | None = None) -> FloatArray:
@@ -62,3 +139,8 @@ def vector(values: npt.ArrayLike, name: str, like: FloatArray | None = None) -> 
     if like is not None and array.shape != like.shape:
         raise InputError(f"`{name}` must have {like.size} values, one an observation, got {array.size}.")
     return array
+
+
+def shortened(name: str, most: int = 24) -> str:
+    """A name cut to `most` characters."""
+    return name if len(name) <= most else name[: most - 1] + "…"

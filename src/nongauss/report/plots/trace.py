@@ -10,7 +10,7 @@ import pandas as pd
 
 from nongauss.core.errors import InputError
 from nongauss.report.metrics import FloatArray
-from nongauss.report.plots.style import BLUE, GREY, axes_or_new, figure_of, finish
+from nongauss.report.plots.style import BLUE, GREY, SMALL, axes_or_new, figure_of, finish, tips_along
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,18 +24,25 @@ class TraceDisplay:
     ----------
     trace : table with one row an iteration: columns `iteration` and the one named by `quantity`.
     quantity : column to show.
-    stop_reason : sentence shown under the plot.
+    stop_reason : sentence shown in the plot.
+    labels : what the axes are called.
     """
 
     ax_: Axes
     figure_: Figure
 
     def __init__(
-        self, *, trace: pd.DataFrame, quantity: str = "bound", stop_reason: str | None = None
+        self,
+        *,
+        trace: pd.DataFrame,
+        quantity: str = "bound",
+        stop_reason: str | None = None,
+        labels: tuple[str, str] | None = None,
     ) -> None:
         self.trace = trace
         self.quantity = quantity
         self.stop_reason = stop_reason
+        self.labels = labels or ("iteration", _QUANTITIES.get(quantity, quantity))
 
     @classmethod
     def from_estimator(
@@ -45,8 +52,12 @@ class TraceDisplay:
         trace = getattr(estimator, "trace_", None)
         if trace is None:
             raise InputError(f"{type(estimator).__name__} has no `trace_`; fit an iterative model first.")
+        chosen = hasattr(estimator, "leaderboard_")
         display = cls(
-            trace=pd.DataFrame(trace), quantity=quantity, stop_reason=getattr(estimator, "stop_reason_", None)
+            trace=pd.DataFrame(trace),
+            quantity=quantity,
+            stop_reason=getattr(estimator, "stop_reason_", None),
+            labels=("candidate", "best so far, rows left out (nats a row)") if chosen else None,
         )
         return display.plot(ax=ax, **kwargs)
 
@@ -63,8 +74,11 @@ class TraceDisplay:
         style = {"color": BLUE, "linewidth": 1.8, "marker": "o" if len(y) <= 30 else None, "markersize": 4}
         ax.plot(x, y, **{**style, **kwargs})
         _robust_limits(ax, y)
-        label = "objective on the training rows (nats)" if self.quantity == "bound" else self.quantity
-        finish(ax, "Course of the fit", "iteration", label)
+        steps, label = self.labels
+        finish(ax, "Course of the fit", steps, label)
+        at = np.unique(np.linspace(0, len(y) - 1, 40).astype(int))
+        at = at[np.isfinite(y[at]) & (y[at] >= ax.get_ylim()[0])]
+        tips_along(ax, x[at], y[at], [f"{steps} {x[i]:.0f}: {y[i]:.6g}" for i in at])
         ax.locator_params(axis="x", integer=True)
         if self.stop_reason:
             ax.text(
@@ -74,11 +88,17 @@ class TraceDisplay:
                 transform=ax.transAxes,
                 ha="right",
                 va="bottom",
-                fontsize="small",
+                fontsize=SMALL,
                 color=GREY,
             )
         self.ax_, self.figure_ = ax, figure_of(ax)
         return self
+
+
+_QUANTITIES = {
+    "bound": "objective on the training rows (nats)",
+    "held_out": "log density of rows held out (nats a row)",
+}
 
 
 def _robust_limits(ax: Axes, y: FloatArray) -> None:
