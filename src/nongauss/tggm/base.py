@@ -41,6 +41,9 @@ _SET_BY_PRESET = (
     "early_stopping",
 )
 
+FARTHEST = 1e100
+"""Rows are taken to be no farther out than this, in sds of a column: squares of their means are doubles."""
+
 
 class TGGM(TableEstimator):
     """Base of the family: a subclass says how it reads a table, and has these parameters among its own."""
@@ -54,6 +57,9 @@ class TGGM(TableEstimator):
     keep_columns: KeepColumns
     ensemble_: Ensemble
     _momenta: fit.Momenta | None = None
+
+    def _as_rows(self, encoded: Any) -> Any:
+        return np.clip(encoded, -FARTHEST, FARTHEST)
 
     def check_loaded(self) -> None:
         """Raises ValueError for the weights of other columns."""
