@@ -76,8 +76,13 @@ def _check_alike(parts: Sequence[PredictiveDistribution]) -> None:
             "Laws of counts and laws with densities cannot be combined: the probability of a value is not "
             "a density; combine models of one kind of target."
         )
-    if len({part.mean.shape[1:] for part in parts}) > 1:
+    if len({_one_row_of(part).mean.shape[1:] for part in parts}) > 1:
         raise InputError("Laws of several numbers of outputs cannot be combined; fit all to the same y.")
+
+
+def _one_row_of(law: PredictiveDistribution) -> PredictiveDistribution:
+    """The law of the first row, whose mean costs little and has the shape of the others'."""
+    return law[:1] if len(law) > 1 else law
 
 
 class _OfParts(PredictiveDistribution):
