@@ -12,7 +12,9 @@ from typer.testing import CliRunner
 from nongauss.cli.app import app
 from nongauss.tables import frame
 
-MOST_READINGS = 5
+MOST_READINGS = 7
+"""Of a column: to understand it, for one panel, and by each of five folds for the band of that panel."""
+
 N_ROWS, FEW = 80, 16
 """Rows of the table, and those that a model keeps to explain with: how it reads these is checked alone."""
 

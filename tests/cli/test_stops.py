@@ -120,6 +120,8 @@ def test_a_job_in_the_background_is_stopped_in_a_compiled_fit(folder):
 EARLY = """
 import os, signal, sys
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
+
 class Now:
     def find_spec(self, name, path=None, target=None):
         if name == "nongauss.cli.app":

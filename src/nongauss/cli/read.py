@@ -184,19 +184,19 @@ def prepare(
     column, (inputs, others) = frame[target], taken_out(frame, declared, target, source)
     keep = _rows_with_target(column, target, source)
     found = _understood(column, target, declared, inputs, task)
-    column, inputs, n_dropped = column[keep], inputs[keep], int((~keep).sum())
+    column, inputs, numbers = column[keep], inputs[keep], np.flatnonzero(keep)
     values, given = target_values(column, found, target), parse_settings(settings)
     beside = beside_of(others, keep, declared, values)
     choice = _chosen(values, found, given, beside.fit_params, (model, task), why_single)
     y, levels, found = _for_task(column, found, choice.task, target)
-    _check_likelihood(given.get("likelihood"), y, np.flatnonzero(keep), target)
+    _check_likelihood(given.get("likelihood"), y, numbers, target)
     rows, roles, read_so = _inputs(inputs, y, (target, source), found, declared, codes_as_labels)
     asked = {name for name, value in (("model", model), ("task", task)) if value != "auto"}
-    notes = [*alike, *found.notes, *_on_rows(n_dropped, y, target), *beside.notes, *read_so]
+    notes = [*alike, *found.notes, *_on_rows(len(keep) - len(y), y, target), *beside.notes, *read_so]
     before = Before(
         source=source,
         n_rows=len(y),
-        n_dropped=n_dropped,
+        n_dropped=len(keep) - len(y),
         target=target,
         understood=found,
         roles=roles,
@@ -206,7 +206,6 @@ def prepare(
         asked=frozenset(asked | given.keys()),
         notes=[*notes, *grouped_notes(roles)],
     )
-    numbers = np.flatnonzero(keep)
     return Table(rows, y, before, levels, _said(before), beside.fit_params, beside.groups, spellings, numbers)
 
 

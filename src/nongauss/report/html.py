@@ -102,25 +102,16 @@ def write_report(
     page = _template().render(
         title=title,
         verdict=verdict,
-        says=[] if verdict is None else [text for s in verdict.sentences if (text := for_readers(s))],
-        advice=[] if verdict is None else [text for s in verdict.advice if (text := for_readers(s))],
-        differences=[] if verdict is None else difference_lines(verdict.differences),
-        coverage=[] if verdict is None else coverage_lines(verdict.coverage),
-        about_labels=is_classifier(estimator),
+        **_of_verdict(verdict),
         info=frame_info,
         notes_on_table=[text for note in frame_info.notes if (text := for_readers(note))],
         columns=_columns_shown(frame_info, getattr(estimator, "kept_columns_", None)),
-        facts=facts(estimator, target=frame_info.target or None),
-        about=_about(estimator, frame_info),
-        settings=settings(estimator),
-        why=getattr(estimator, "why_", ""),
-        choice=choice_lines(estimator),
+        **_of_model(estimator, frame_info),
         header=header,
         rows=lines,
         notes=[note for name, note in _NOTES.items() if name in header],
         rules=rules,
         features=features,
-        usage=_usage(estimator),
         pictures=pictures,
         colours=colours_of(svg for part in pictures.values() for _, svg in part),
         curve_caption=CURVE_CAPTION,
@@ -128,9 +119,39 @@ def write_report(
         look=rows or RowsShown(),
         model_name=None if model_path is None else repr(Path(model_path).name),
     )
+    return _written(path, page)
+
+
+def _of_model(estimator: Any, info: FrameInfo) -> dict[str, Any]:
+    """What the page says of a fitted model alone."""
+    return {
+        "about_labels": is_classifier(estimator),
+        "facts": facts(estimator, target=info.target or None),
+        "about": _about(estimator, info),
+        "settings": settings(estimator),
+        "why": getattr(estimator, "why_", ""),
+        "choice": choice_lines(estimator),
+        "usage": _usage(estimator),
+    }
+
+
+def _written(path: str | Path, page: str) -> Path:
+    """The file with a page, whole or not at all."""
     with atomic_path(path) as temporary:
         Path(temporary).write_text(printable(page), encoding="utf-8")
     return Path(path)
+
+
+def _of_verdict(verdict: Verdict | None) -> dict[str, list[Any]]:
+    """What the page says of a verdict: sentences, advice, differences and coverage, each in lines."""
+    if verdict is None:
+        return {"says": [], "advice": [], "differences": [], "coverage": []}
+    return {
+        "says": [text for sentence in verdict.sentences if (text := for_readers(sentence))],
+        "advice": [text for sentence in verdict.advice if (text := for_readers(sentence))],
+        "differences": difference_lines(verdict.differences),
+        "coverage": coverage_lines(verdict.coverage),
+    }
 
 
 def _template() -> jinja2.Template:

@@ -38,13 +38,13 @@ class GPRecipe:
     """How models are fitted; see the parameters of `SparseGPRegressor`. None stands for "auto"."""
 
     kernel: Kernel
-    group: str | int | None = None
     n_scales: int | None = None
     n_inducing: int | None = None
     max_iter: int = 400
     tol: float = 1e-3
     n_components: int = 1
     hyper_parameters: str = "best"
+    group: str | int | None = None
 
     @classmethod
     def of(cls, estimator: Any, n_components: int = 1) -> GPRecipe:

@@ -299,7 +299,7 @@ verbose :
         return X.toarray() if self._shrink is not None and issparse(X) else X
 
     def _as_rows(self, encoded: Any) -> Any:
-        return encoded if self._shrink is None else encoded * self._shrink
+        return super()._as_rows(encoded if self._shrink is None else encoded * self._shrink)
 
     def _keep(self, reading: LabelReading, ensemble: Ensemble) -> None:
         _, self._shrink, self._coder, self._known_rows = reading
