@@ -191,7 +191,7 @@ class NumberSearch:
 def _criterion(task: ClusterTask, recipe: RectangleRecipe, strict: bool, K: int) -> tuple[float, IntArray]:
     """The criterion of one number of clusters, in nats, and each row's cluster by rules and structure.
 
-    Minus infinity where one of the clusters has too few rows to be one.
+    Minus infinity where one of the clusters has too few rows to be one, or was lost on the way.
     """
     settings = recipe._replace(n_clusters=K, structure=KIND, preset=None, max_boxes=1)
     result, fitted = fit(task, settings, NOBODY)
@@ -199,7 +199,7 @@ def _criterion(task: ClusterTask, recipe: RectangleRecipe, strict: bool, K: int)
         raise KeyboardInterrupt
     group = fitted.posterior(task.cells, task.rows).argmax(axis=1)
     size = np.bincount(group, task.rows.weight, minlength=len(fitted.rules.names))
-    if K > 1 and size.min() < least_rows(task.rows):
+    if K > 1 and (len(size) < K or size.min() < least_rows(task.rows)):
         return -np.inf, group
     return fitted.log_conditional(task.cells, task.rows) - _penalty(fitted, task, strict), group
 

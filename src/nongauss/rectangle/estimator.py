@@ -236,6 +236,8 @@ class RectangleMixture(ClusterMixin, TableEstimator):  # type: ignore[misc]
         self._keep_words(source, result.state)
         if self.n_clusters != "auto" and self.n_clusters_ < recipe.n_clusters:
             _warn_empty(recipe.n_clusters, self.n_clusters_)
+        if self.why_n_clusters_ is not None and self.n_clusters_ < recipe.n_clusters:
+            self.why_n_clusters_ += f" In the fit to all rows {self.n_clusters_} of these kept rows."
         close_checkpoint(checkpoint, result.status)
         self._record_fit(result)
         return self
