@@ -48,7 +48,7 @@ def atomic_paths(paths: Sequence[str | Path]) -> Iterator[list[Path]]:
     targets = [_target(path) for path in paths]
     temporaries = [_beside(target) for target in targets]
     for target in targets:
-        _sweep(target)
+        sweep_leftovers(target)
     try:
         yield temporaries
         with undisturbed():
@@ -102,7 +102,7 @@ def _host() -> str:
     return f"{zlib.crc32(socket.gethostname().encode()):08x}"
 
 
-def _sweep(target: Path) -> None:
+def sweep_leftovers(target: Path) -> None:
     """Remove what processes of this machine that were killed while they wrote `target` have left."""
     if os.name != "posix":
         return

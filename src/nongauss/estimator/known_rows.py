@@ -34,6 +34,9 @@ N_ENCODED, MOST_CELLS = 500, 500_000
 N_NEAREST = 5
 """Nearest rows whose mean distance counts."""
 
+FARTHEST = 1e100
+"""Rows are taken to be no farther out than this: squares of distances are doubles."""
+
 MOST_WHITENED = 500
 """Encoded columns whose correlations are heeded; of more columns each counts alone."""
 
@@ -206,7 +209,7 @@ def _mean_distance(rows: FloatArray, known: FloatArray, leave_one_out: bool = Fa
     height = max(1, 4_000_000 // max(1, len(known)))
     squares = (known**2).sum(axis=1)
     for start in range(0, len(rows), height):
-        own = rows[start : start + height]
+        own = np.clip(rows[start : start + height], -FARTHEST, FARTHEST)
         distance = (own**2).sum(axis=1)[:, None] - 2.0 * own @ known.T + squares
         if leave_one_out:
             at = np.arange(len(own))

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from nongauss.core.errors import InputError, NongaussWarning
+from nongauss.core.files import sweep_leftovers
 from nongauss.core.records import leaves_of, rebuilt
 from nongauss.core.sealed import Damaged, read_sealed, write_sealed
 from nongauss.optimise.course import Snapshot, Status
@@ -119,6 +120,7 @@ class Checkpoint:
         """The fit has ended: unless it was stopped there is nothing to go on with, and the file goes."""
         if status is not Status.STOPPED:
             Path(self.path).unlink(missing_ok=True)
+            sweep_leftovers(Path(self.path).absolute())
         self._file.steps = None
         self._file.asked.clear()
         if self._file.lock is not None:

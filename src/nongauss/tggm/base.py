@@ -21,6 +21,7 @@ from nongauss.tables.learn import check_in_memory
 from nongauss.tables.rows import rounded
 from nongauss.tables.screen import KeepColumns
 from nongauss.tables.source import Encoded, Source, sample
+from nongauss.tables.sparse import SparseRows
 from nongauss.tggm import fit
 from nongauss.tggm.config import NetworkConfig, TrainingRecipe, as_in_the_paper, layers_of
 from nongauss.tggm.data import MOST_SAMPLED, NetworkRows
@@ -59,6 +60,8 @@ class TGGM(TableEstimator):
     _momenta: fit.Momenta | None = None
 
     def _as_rows(self, encoded: Any) -> Any:
+        if isinstance(encoded, SparseRows):
+            return encoded._replace(value=np.clip(encoded.value, -FARTHEST, FARTHEST))
         return np.clip(encoded, -FARTHEST, FARTHEST)
 
     def check_loaded(self) -> None:
