@@ -61,7 +61,7 @@ class TGGM(TableEstimator):
 
     def _as_rows(self, encoded: Any) -> Any:
         if isinstance(encoded, SparseRows):
-            return encoded._replace(value=np.clip(encoded.value, -FARTHEST, FARTHEST))
+            return SparseRows(encoded.index, np.clip(encoded.value, -FARTHEST, FARTHEST))
         return np.clip(encoded, -FARTHEST, FARTHEST)
 
     def check_loaded(self) -> None:
