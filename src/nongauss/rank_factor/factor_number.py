@@ -111,7 +111,8 @@ def normal_scores(column: FloatArray, weight: FloatArray) -> FloatArray:
         return out
     values, group = np.unique(column[present], return_inverse=True)
     mass = np.bincount(group, weights=weight[present])
-    score = ndtri((np.cumsum(mass) - 0.5 * mass) / mass.sum())
+    middle = (np.cumsum(mass) - 0.5 * mass) / mass.sum()
+    score = ndtri(np.clip(middle, np.finfo(np.float64).tiny, 1.0 - np.finfo(np.float64).epsneg))
     share = mass / mass.sum()
     score = score - share @ score
     spread = np.sqrt(share @ score**2)

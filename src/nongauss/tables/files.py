@@ -113,7 +113,13 @@ def _kind(file: Path) -> str:
 def _read_parquet(file: Path) -> pd.DataFrame:
     try:
         frame = pd.read_parquet(file)
-    except (OSError, ValueError, LookupError, TypeError) as error:  # of pyarrow, and of what it reads there
+    except (
+        OSError,
+        ValueError,
+        LookupError,
+        TypeError,
+        NotImplementedError,
+    ) as error:  # of pyarrow, and of what it reads there
         reason = (str(error).splitlines() or [repr(error)])[0].rstrip(".")
         raise InputError(
             f"{file.name} cannot be read as Parquet ({reason}); write it again or pass a CSV file."

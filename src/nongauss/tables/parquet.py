@@ -45,7 +45,7 @@ class ParquetPart:
         try:
             with pq.ParquetFile(self.path) as file:
                 frame = file.read_row_group(self.group, use_threads=False).to_pandas()
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, NotImplementedError) as error:
             raise _unreadable(self.path, error) from error
         if any(name is not None for name in frame.index.names):
             frame = frame.reset_index()
@@ -122,7 +122,7 @@ def parquet_parts(path: str | os.PathLike[str]) -> ParquetParts:
         try:
             footer = pq.read_metadata(file)
             schema = footer.schema.to_arrow_schema()
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, NotImplementedError) as error:
             raise _unreadable(file, error) from error
         kinds = {field.name: _kind(field.type) for field in schema}
         if first is None:
