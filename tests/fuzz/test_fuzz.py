@@ -36,8 +36,9 @@ def test_bad_input_is_refused_or_answered(target, request):
     ("target", "seeds"),
     [
         ("checkpoint_content", (139, 227)),
-        ("parquet", (108, 263, 283)),
-        ("estimators", (1, 9)),
+        ("parquet", (108, 263, 283, 1826, 2174)),
+        ("estimators", (1, 9, 377, 427)),
+        ("model_content", (805, 845, 1259, 2293, 3739)),
     ],
 )
 @pytest.mark.filterwarnings("default")

@@ -60,6 +60,9 @@ class Member(NamedTuple):
     share: float
 
 
+_BOARD = {"candidate", "log_density", "standard_error", "weight", "seconds", "why_left_out"}
+"""Columns of every leaderboard."""
+
 _ROUNDED = 1e-6
 """How far rounding may leave the sum of a mixture's shares from 1."""
 
@@ -88,7 +91,10 @@ class Auto(TableEstimator):
         known = places and places <= set(range(-1, len(self._models))) and all(is_model)
         if not known or not abs(total - 1.0) < _ROUNDED:
             raise ValueError("members that are not those of the models, or whose shares do not sum to 1")
-        self.leaderboard_ = Leaderboard(self.leaderboard_)
+        board = self.leaderboard_
+        if not set(board.columns) >= _BOARD or not board["log_density"].notna().any():
+            raise ValueError("a leaderboard without its columns, or on which nothing was judged")
+        self.leaderboard_ = Leaderboard(board)
 
     def refit(self, X: Any, y: Any, sample_weight: Any = None, **beside: Any) -> Self:
         """A new estimator with this choice fitted to other rows, such as all rows after a part was judged.

@@ -64,6 +64,8 @@ def _check_version(manifest: dict[str, Any], source: Path, is_sealed: bool) -> N
     version, writer = manifest.get("format_version"), manifest.get("package_version")
     if type(version) is not int or version < 1:
         raise InputError(f"{str(source)!r} is damaged: its format version is {version!r}.")
+    if not isinstance(writer, str):
+        raise InputError(f"{str(source)!r} is damaged: the version that wrote it is {writer!r}.")
     if version > FORMAT_VERSION:
         raise InputError(
             f"{str(source)!r} has format version {version}, written by nongauss "

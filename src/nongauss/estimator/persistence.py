@@ -137,6 +137,14 @@ def hold_together(estimator: Any) -> None:
         same = estimator.n_features_in_ == encoder.n_features
         if not same or (names is not None and tuple(names) != encoder.feature_names):
             raise Misfit("columns of two tables")
+        forms = ("encoded_names", "rank_names", "one_hot_names")
+        known = [getattr(encoder, form) for form in forms if hasattr(encoder, form)]
+        if tuple(getattr(estimator, "encoded_names_", encoder.encoded_names)) not in known:
+            raise Misfit("names of other columns")
+    classes = getattr(estimator, "classes_", None)
+    is_list = isinstance(classes, np.ndarray) and classes.ndim == 1 and len(classes)
+    if classes is not None and (not is_list or bool(pd.isna(classes).any())):
+        raise Misfit("classes that are no list of labels")
     estimator.check_loaded()
 
 

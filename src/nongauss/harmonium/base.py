@@ -138,6 +138,15 @@ class HarmoniumBase(TransformerMixin, NongaussEstimator):  # type: ignore[misc]
         fits = fits and machine.layout == self._coder.layout
         if not fits or (n_classes and len(getattr(self, "classes_", ())) != n_classes):
             raise ValueError("a machine that is not of these columns and classes")
+        names, means = self.encoded_names_, getattr(self, "class_means_", np.zeros((n_classes, K)))
+        fits = len(names) == D and all(isinstance(name, str) for name in names)
+        fits = fits and np.shape(self.visible_std_) == (D,) and np.shape(self.use_) == (K,)
+        fits = fits and len(self.component_status_) == K
+        if not fits or means.shape != (n_classes, K):
+            raise ValueError("what is told of features that are not those of the machine")
+        for unit in self._coder.units:
+            if bool(unit.label) != (self._coder.table.columns[unit.column].role == "labels"):
+                raise ValueError("units that are not of these columns")
 
     def _encoded(self, X: Any) -> tuple[Any, Any]:
         """New rows as visible units, and which of them are missing. Raises NotFittedError, InputError."""

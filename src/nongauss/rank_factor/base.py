@@ -213,6 +213,9 @@ class RankFactors(TransformerMixin, TableEstimator):  # type: ignore[misc]
             scores.add((draw.lower.shape, draw.beta.shape, draw.steps))
             if not all(shapes):
                 raise ValueError("draws that are not of these columns")
+        places = [margin.flat for margin in getattr(getattr(self, "_scores", None), "margins", ())]
+        if any(not 0 <= place < len(self._encoder.columns) for place in places):
+            raise ValueError("laws of columns that are not there")
         levels = self._coding.levels
         if self._cell_type not in ("float32", "float64"):
             raise ValueError(f"cells held as {self._cell_type!r}")

@@ -327,6 +327,14 @@ class RectangleMixture(ClusterMixin, TableEstimator):  # type: ignore[misc]
             return FittedRectangles(views, own["_rules"], own["_structure"], self.structure)
         return self._fitted
 
+    def check_loaded(self) -> None:
+        """Raises ValueError where rules, clusters and what is told of them do not fit each other."""
+        told = {"cluster", "rows", "precision", "recall"} <= set(self.clusters_.columns)
+        if not told or set(self.rule_text_) != set(self.clusters_["cluster"]):
+            raise ValueError("rules that are not those of the clusters")
+        if not isinstance(self._of_fit(), FittedRectangles):
+            raise ValueError("no rules")
+
     def _read(self, X: Any) -> tuple[FittedRectangles, RawCells]:
         """What the fit left behind, and the rule columns of X."""
         fitted = self._of_fit()

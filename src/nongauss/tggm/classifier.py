@@ -301,6 +301,14 @@ verbose :
     def _as_rows(self, encoded: Any) -> Any:
         return super()._as_rows(encoded if self._shrink is None else encoded * self._shrink)
 
+    def check_loaded(self) -> None:
+        """Raises ValueError for the weights or classes of another fit."""
+        super().check_loaded()
+        same = np.array_equal(self.classes_, self._coder.classes)
+        width = len(self._encoder.encoded_names)
+        if not same or (self._shrink is not None and len(self._shrink) != width):
+            raise ValueError("classes or scales of another fit")
+
     def _keep(self, reading: LabelReading, ensemble: Ensemble) -> None:
         _, self._shrink, self._coder, self._known_rows = reading
         self._keep_ensemble(reading.encoder, ensemble)
