@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numbers
-import warnings
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
@@ -12,7 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import ClusterMixin
 from sklearn.utils.validation import check_is_fitted
 
-from nongauss.core.errors import InputError, NongaussWarning
+from nongauss.core.errors import InputError
 from nongauss.estimator.base import (
     Callbacks,
     CheckpointPath,
@@ -50,7 +49,14 @@ from nongauss.rectangle.fit import ClusterTask, check_number, fit, rule_stabilit
 from nongauss.rectangle.params import ALPHA, BETA, RectangleParams
 from nongauss.rectangle.predict import FittedRectangles, tally_of
 from nongauss.rectangle.stated import NOTHING_STATED, read_prior
-from nongauss.rectangle.words import cluster_table, description, row_sentences, rule_table, rule_texts
+from nongauss.rectangle.words import (
+    cluster_table,
+    description,
+    row_sentences,
+    rule_table,
+    rule_texts,
+    told_of_empty,
+)
 from nongauss.tables.encoder import TableEncoder
 from nongauss.tables.learn import as_source, learn
 from nongauss.tables.source import Source, itself
@@ -234,10 +240,8 @@ class RectangleMixture(ClusterMixin, TableEstimator):  # type: ignore[misc]
         result, self._fitted = fit(task, recipe, self._run(checkpoint))
         self._keep_encoder(whole)
         self._keep_words(source, result.state)
-        if self.n_clusters != "auto" and self.n_clusters_ < recipe.n_clusters:
-            _warn_empty(recipe.n_clusters, self.n_clusters_)
-        if self.why_n_clusters_ is not None and self.n_clusters_ < recipe.n_clusters:
-            self.why_n_clusters_ += f" In the fit to all rows {self.n_clusters_} of these kept rows."
+        if self.n_clusters_ < recipe.n_clusters:
+            self.why_n_clusters_ = told_of_empty(self.why_n_clusters_, recipe.n_clusters, self.n_clusters_)
         close_checkpoint(checkpoint, result.status)
         self._record_fit(result)
         return self
@@ -330,10 +334,9 @@ class RectangleMixture(ClusterMixin, TableEstimator):  # type: ignore[misc]
     def check_loaded(self) -> None:
         """Raises ValueError where rules, clusters and what is told of them do not fit each other."""
         told = {"cluster", "rows", "precision", "recall"} <= set(self.clusters_.columns)
-        if not told or set(self.rule_text_) != set(self.clusters_["cluster"]):
+        told = told and set(self.rule_text_) == set(self.clusters_["cluster"])
+        if not told or not isinstance(self._of_fit(), FittedRectangles):
             raise ValueError("rules that are not those of the clusters")
-        if not isinstance(self._of_fit(), FittedRectangles):
-            raise ValueError("no rules")
 
     def _read(self, X: Any) -> tuple[FittedRectangles, RawCells]:
         """What the fit left behind, and the rule columns of X."""
@@ -395,12 +398,3 @@ class RectangleMixture(ClusterMixin, TableEstimator):  # type: ignore[misc]
             (part,) = source.each(itself)
             cells = views.rule.read(part.X, self._encoder, type(self).__name__, warn=False)
             self.labels_ = self._fitted.labels(cells, self.outliers)
-
-
-def _warn_empty(asked: int, left: int) -> None:
-    """Say how many clusters were left out."""
-    warnings.warn(
-        f"{asked - left} of {asked} clusters ended without rows and were left out; lower n_clusters.",
-        NongaussWarning,
-        stacklevel=3,
-    )

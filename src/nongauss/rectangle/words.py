@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from nongauss.core.errors import NongaussWarning
 from nongauss.rectangle.data import FloatArray, RawCells
 from nongauss.rectangle.predict import RuleTally
 from nongauss.rectangle.rules import Condition, Rules, box_margin
@@ -153,3 +155,15 @@ def _tightest(box: Sequence[Condition], codes: Sequence[ColumnCode], row: RawCel
     if float(condition.margin(row)[0]) < 0:
         return f"{text}, and it is {code.shown(x)}, outside by {by}"
     return f"{text}, and it is {code.shown(x)}, {by} inside"
+
+
+def told_of_empty(why: str | None, asked: int, left: int) -> str | None:
+    """Why there are so many clusters, with how many kept rows; without a why that is warned of."""
+    if why is not None:
+        return f"{why} In the fit to all rows {left} of these kept rows."
+    warnings.warn(
+        f"{asked - left} of {asked} clusters ended without rows and were left out; lower n_clusters.",
+        NongaussWarning,
+        stacklevel=3,
+    )
+    return None
