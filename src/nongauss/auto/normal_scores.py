@@ -7,25 +7,17 @@ through its column's quantiles.
 
 from __future__ import annotations
 
-import time
-from typing import Any, Self
-
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
-from sklearn.utils.validation import check_is_fitted
 
+from nongauss.auto.columns_alone import MarginImputer
 from nongauss.core.errors import InputError
 from nongauss.core.records import persistable
-from nongauss.estimator.base import NongaussEstimator, RandomState
-from nongauss.estimator.imputation import CellImputer, MissingLaws, known_alone
-from nongauss.optimise.course import FitResult, Status
+from nongauss.estimator.imputation import MissingLaws, known_alone
 from nongauss.rank_factor.score_model import covariance_of_gaps, given_known
-from nongauss.tables.encoder import TableEncoder
 from nongauss.tables.filling import Gaps
-from nongauss.tables.learn import as_source, learn
-from nongauss.tables.margins import LabelCells, Margin, OrderedCells, RowNoise, learn_margins, row_hashes
-from nongauss.tables.source import itself
+from nongauss.tables.margins import LabelCells, Margin, OrderedCells, RowNoise, row_hashes
 
 FloatArray = NDArray[np.float64]
 
@@ -38,53 +30,25 @@ LEAST_SHARE, LEAST_VARIANCE = 0.02, 1e-3
 
 
 @persistable("auto.NormalScores")
-class NormalScores(CellImputer, NongaussEstimator):
+class NormalScores(MarginImputer):
     """Each missing cell by the normal law of scores given the others: see the module."""
 
-    def __init__(self, *, random_state: RandomState = None) -> None:
-        self.random_state = random_state
-
-    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Learn columns and correlations. Raises InputError, also for a table with too many scores."""
-        name, began = type(self).__name__, time.perf_counter()
-        source = as_source(X, None, sample_weight, estimator_name=name)
-        if not source.in_memory:
-            raise InputError("Gaps are filled in tables in memory; give rows of the table as a frame.")
-        self._encoder = learn(source, name, None, warn=False).encoder
-        (part,) = source.each(itself)
-        columns = self._encoder.raw(part.X, name, warn=False)
-        self._margins, cells = learn_margins(self._encoder, columns, part.weight)
-        self._seed = self._key_seed(self.random_state)
+    def _learn(self, cells: FloatArray, weight: FloatArray) -> None:
+        """Learn the correlations. Raises InputError for a table with too many scores."""
         hashes = row_hashes(cells, np.isnan(cells))
-        order = np.argsort(np.where(part.weight > 0, hashes, np.uint64(2**64 - 1)), kind="stable")
-        order = order[: min(MOST_ROWS, int((part.weight > 0).sum()))]
+        order = np.argsort(np.where(weight > 0, hashes, np.uint64(2**64 - 1)), kind="stable")
+        order = order[: min(MOST_ROWS, int((weight > 0).sum()))]
         w = scores_of(self._margins, cells[order])
         if w.shape[1] > MOST_SCORES:
-            raise InputError(f"{name} takes {MOST_SCORES} numbers and labels at most, got {w.shape[1]}.")
-        known, weight = ~np.isnan(w), part.weight[order]
+            raise InputError(
+                f"{type(self).__name__} takes {MOST_SCORES} numbers and labels at most, got {w.shape[1]}."
+            )
+        known, weight = ~np.isnan(w), weight[order]
         mass = np.maximum(weight @ known, 1e-12)
         level = weight @ np.where(known, w, 0.0) / mass
         filled = np.where(known, w, 0.0)
         self._level, self._covariance = covariance_of_gaps(filled, known, weight, level, N_ROUNDS)
         self._mass = mass
-        self.n_features_in_ = self._encoder.n_features
-        if self._encoder.feature_names is not None:
-            self.feature_names_in_ = np.array(self._encoder.feature_names, dtype=object)
-        seconds = time.perf_counter() - began
-        trace = [{"iteration": 1, "bound": 0.0, "seconds": seconds}]
-        self._record_fit(FitResult(None, trace, Status.COMPLETED, 1))
-        return self
-
-    @property
-    def _cell_margins(self) -> tuple[Margin, ...]:
-        """The columns that can be filled. Raises NotFittedError."""
-        check_is_fitted(self, "n_features_in_")
-        return self._margins
-
-    @property
-    def _cell_encoder(self) -> TableEncoder:
-        """What reads the columns of a table."""
-        return self._encoder
 
     def _complete(self, gaps: Gaps, seed: int, n: int | None) -> MissingLaws:
         """Conditional laws of missing cells, and n joint draws of each row."""
