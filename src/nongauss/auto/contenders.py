@@ -96,7 +96,7 @@ def within_reach(
     if not trials:
         return [c for c in rivals if not c.why_out]
     values = {name: t.log_density for name, t in trials.items() if t.log_density is not None}
-    means = {name: float(np.average(own, weights=weight)) for name, own in values.items()}
+    means = _means(trials, weight)
     order = sorted((c for c in rivals if c.name in means), key=lambda c: -means[c.name])
     best = values[order[0].name]
     kept: list[Contender] = []
@@ -112,6 +112,15 @@ def within_reach(
     return kept
 
 
+def _means(trials: dict[str, Contender], weight: FloatArray) -> dict[str, float]:
+    """The mean log density of each trial that was judged, by the candidate's name."""
+    return {
+        name: mean_and_error(trial.log_density, weight)[0]
+        for name, trial in trials.items()
+        if trial.log_density is not None
+    }
+
+
 def of_other_families(
     chosen: Sequence[Contender],
     rivals: Sequence[Contender],
@@ -121,11 +130,7 @@ def of_other_families(
     """The best rival of each family that no chosen one is of, if the screen has it near enough."""
     found: list[Contender] = []
     seen = {candidate_of(contender).family for contender in chosen}
-    means = {
-        name: float(np.average(trial.log_density, weights=weight))
-        for name, trial in trials.items()
-        if trial.log_density is not None
-    }
+    means = _means(trials, weight)
     for contender in sorted((c for c in rivals if c.name in means), key=lambda c: -means[c.name]):
         family = candidate_of(contender).family
         if family not in seen and means[contender.name] > max(means.values()) - REACH_OF_FAMILY:
