@@ -115,7 +115,7 @@ def within_reach(
 def _means(trials: dict[str, Contender], weight: FloatArray) -> dict[str, float]:
     """The mean log density of each trial that was judged, by the candidate's name."""
     return {
-        name: mean_and_error(trial.log_density, weight)[0]
+        name: float(np.average(trial.log_density, weights=weight))
         for name, trial in trials.items()
         if trial.log_density is not None
     }
