@@ -57,14 +57,20 @@ class GPRecipe:
         """The columns, by name or number, whose numbers are labels: those of groups and of label kernels."""
         return (*self.kernel.label_columns, *(() if self.group is None else (self.group,)))
 
-    def kernels(self, likelihood: Likelihood, every_row: bool) -> list[Kernel]:
-        """The kernel of each model that is fitted. `every_row`: is each row an inducing input?"""
+    def kernels(self, likelihood: Likelihood, n_rows: int) -> list[Kernel]:
+        """The kernel of each model that is fitted to so many distinct rows."""
         kernel = self.kernel
         if self.n_scales is not None:
             return [Sum((kernel,) * self.n_scales) if self.n_scales > 1 else kernel]
-        if not likelihood.conjugate or isinstance(kernel, Sum):
+        if not self.averages(likelihood, n_rows) or isinstance(kernel, Sum):
             return [kernel]
+        every_row = likelihood.conjugate and self.inducing_for(likelihood, n_rows) >= n_rows
         return [kernel, Sum((kernel,) * (FINE_SCALES if every_row else COARSE_SCALES))]
+
+    def averages(self, likelihood: Likelihood, n_rows: int) -> bool:
+        """Are several models averaged, if nothing is said of scales: of y on a continuous scale?"""
+        fine = likelihood.is_measured and n_rows <= MOST_FINE and self.n_components == 1
+        return self.n_scales is None and (likelihood.conjugate or fine)
 
     def shares_scales(self, space: Space, n_rows: int) -> bool:
         """Is a model with one length-scale for all columns averaged too, as rows are few for one a column?"""
@@ -82,7 +88,6 @@ class GPRecipe:
         """Number of inducing inputs for so many distinct rows."""
         if self.n_inducing is None and likelihood.conjugate and n_rows <= MOST_EXACT:
             return n_rows
-        measured = likelihood.target != "raw" and likelihood.support != "whole"
-        if self.n_inducing is None and measured and not likelihood.conjugate:
+        if self.n_inducing is None and likelihood.is_measured and not likelihood.conjugate:
             return FINE_INDUCING if n_rows <= MOST_FINE else FEW_INDUCING
         return self.most_inducing(likelihood)

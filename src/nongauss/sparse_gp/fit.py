@@ -21,7 +21,6 @@ from nongauss.sparse_gp.data import GPRows, GPTable
 from nongauss.sparse_gp.group_effects import with_group
 from nongauss.sparse_gp.hyper_draws import hyper_parameters, nearby
 from nongauss.sparse_gp.kernels import FloatArray, Kernel, Space
-from nongauss.sparse_gp.left_out import left_out_moments
 from nongauss.sparse_gp.likelihoods import Likelihood
 from nongauss.sparse_gp.objective import LatentQ, exact_evidence
 from nongauss.sparse_gp.params import (
@@ -35,7 +34,7 @@ from nongauss.sparse_gp.params import (
 )
 from nongauss.sparse_gp.posterior_mixture import fit_mixture
 from nongauss.sparse_gp.predict import FittedGP, GPAverage, GPPosterior, HyperSpread
-from nongauss.sparse_gp.stacking import weights_of
+from nongauss.sparse_gp.stacking import left_out_moments, weights_of
 from nongauss.sparse_gp.streamed_posterior import converged_latents
 from nongauss.sparse_gp.updates import HyperObjective
 from nongauss.tables.source import Source, Stream
@@ -70,13 +69,13 @@ def fit(
             f"posterior='mixture' is not for the {likelihood.name} likelihood; give posterior='gaussian'."
         )
     n_rows = len(table.rows.y)
-    kernels = recipe.kernels(likelihood, recipe.inducing_for(likelihood, n_rows) >= n_rows)
+    kernels = recipe.kernels(likelihood, n_rows)
     if table.group:
         kernels = [with_group(kernel, table.space, table.group) for kernel in kernels]
     kernels[0].labels(table.space)  # a column that is not there is an error now
     known = learning_rows(table.rows, recipe.most_inducing(likelihood))
     models, psi = models_of(kernels, table.space, likelihood, known)
-    if likelihood.conjugate and recipe.shares_scales(table.space, n_rows):
+    if recipe.averages(likelihood, n_rows) and recipe.shares_scales(table.space, n_rows):
         models.append(models[0]._replace(space=table.space.as_one))
     members = fit_models(models, table, psi, recipe, seed, run, former)
     weights = weights_of(members, table.rows) if len(members) > 1 else np.ones(1)
