@@ -109,7 +109,7 @@ def tell(found: list[dict[str, Any]]) -> None:
     """The table of all runs so far."""
     names = [number.name for number in CODES]
     lines = [
-        f"| command | {' | '.join(names)} | stopped by them | all files or none, its own exit code, nothing left |",
+        f"| command | {' | '.join(names)} | stopped by them | all files or none, its code, nothing left |",
         "|---" * (len(names) + 3) + "|",
     ]
     for name in COMMANDS:
