@@ -25,6 +25,14 @@ _MISUSE: Any = typer.BadParameter.__mro__[1]  # typer's error for any misuse, wh
 _STOPPED_BY: dict[int, str] = {signal.SIGINT: "Ctrl-C", signal.SIGTERM: "SIGTERM"}
 
 
+class _Stopped(KeyboardInterrupt):
+    """A signal came.
+
+    It is a class of its own because `python -m` ends by SIGINT, whatever its program then says, once a plain
+    KeyboardInterrupt has passed a text that `exec` runs, as dataclasses do while they are imported.
+    """
+
+
 class Command:
     """A command under way. `as_json`: one JSON object is all that it prints on stdout."""
 
@@ -58,7 +66,7 @@ class Command:
         compiled fit has many.
         """
         if self.stopped_by is not None:
-            raise KeyboardInterrupt
+            raise _Stopped
 
     def callbacks_of(self, choice: Any) -> list[Any]:
         """Callbacks of a search, or of a fit of the one model that was chosen."""
@@ -200,7 +208,7 @@ def _stoppable(here: Command) -> Iterator[None]:
         if here.is_over:  # it only tells what it came to
             return
         here.stopped_by = number
-        raise KeyboardInterrupt
+        raise _Stopped
 
     former = {number: signal.signal(number, stop) for number in _STOPPED_BY}
     try:
