@@ -134,7 +134,9 @@ def test_the_default_weighs_by_evidence_and_tells_what(fitted, tmp_path):
     assert sum(record["weights"].values()) == pytest.approx(1.0)
     assert {row["candidate"] for row in record["leaderboard"]} >= {"linear", "constant", "linear, local law"}
     assert "AutoRegressor" in record["held_out"]
-    text = run("fit", data, *how, "--force").stdout
+    kept = ["--checkpoint", tmp_path / "state"]
+    text = run("fit", data, *how, "--force", *kept).stdout
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith("state")] == []
     assert "all that suit numbers, weighed by evidence" in text
     assert "Choice by evidence" in text
     said = run("describe", tmp_path / "model.nongauss").stdout
