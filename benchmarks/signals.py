@@ -1,4 +1,4 @@
-"""SIGINT, SIGTERM and SIGKILL at random moments of each command: all of its files or none, and an exit code.
+"""SIGINT, SIGTERM and SIGKILL at random moments of each command: all of its files or none, its exit code.
 
 It goes on from the counts that `results/signals.json` has.
 """
@@ -36,7 +36,12 @@ COMMANDS: dict[str, tuple[list[str], tuple[str, ...]]] = {
         ("f.csv", "f_cells.csv", "f_draw1.csv"),
     ),
 }
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
+CODES = {
+    signal.SIGINT: {0, 130, -signal.SIGINT},
+    signal.SIGTERM: {0, 143, -signal.SIGTERM},
+    signal.SIGKILL: {0, -signal.SIGKILL},
+}
+"""The signals, and with which codes a command may end: by itself before, as shells have it, by the system."""
 
 
 def prepare(folder: Path) -> None:
@@ -72,7 +77,7 @@ def run(name: str, folder: Path, after: float | None = None, number: int = 0) ->
 
 def tried(name: str, template: Path, seconds: float, rng: np.random.Generator) -> dict[str, Any]:
     """One command in a new folder with one signal: what was wrong with it, if anything."""
-    number = int(rng.choice([int(each) for each in SIGNALS]))
+    number = list(CODES)[int(rng.integers(len(CODES)))]
     after = float(rng.uniform(0.0, 1.1)) * seconds
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place) / "work"
@@ -84,6 +89,8 @@ def tried(name: str, template: Path, seconds: float, rng: np.random.Generator) -
         wrong = [] if is_sentence else ["a traceback"]
         if left & files not in (set(), files):
             wrong.append("some of the files")
+        if code not in CODES[number]:
+            wrong.append("an exit code of something else")
         if code == 0 and not files <= left:
             wrong.append("exit code 0 without the files")
         swept = bool(left - files)
@@ -100,11 +107,17 @@ def tried(name: str, template: Path, seconds: float, rng: np.random.Generator) -
 
 def tell(found: list[dict[str, Any]]) -> None:
     """The table of all runs so far."""
-    lines = ["| command | signals | stopped by them | all files or none, nothing left |", "|---|---|---|---|"]
+    names = [number.name for number in CODES]
+    lines = [
+        f"| command | {' | '.join(names)} | stopped by them | all files or none, its code, nothing left |",
+        "|---" * (len(names) + 3) + "|",
+    ]
     for name in COMMANDS:
         own = [each for each in found if each["command"] == name]
+        came = [str(sum(each["signal"] == number for each in own)) for number in CODES]
         stopped = sum(each["code"] != 0 for each in own)
-        lines.append(f"| {name} | {len(own)} | {stopped} | {sum(not each['wrong'] for each in own)} |")
+        right = sum(not each["wrong"] for each in own)
+        lines.append(f"| {name} | {' | '.join(came)} | {stopped} | {right} |")
     write_table("signals", lines)
 
 
