@@ -16,7 +16,7 @@ from nongauss.optimise import loop
 from nongauss.optimise.course import FitResult, Rule, Run, Status
 from nongauss.optimise.lbfgs import PATIENCE, lbfgs
 from nongauss.sparse_gp.buffers import recycled
-from nongauss.sparse_gp.config import GPRecipe
+from nongauss.sparse_gp.config import SMALL_SHARE, GPRecipe
 from nongauss.sparse_gp.data import GPRows, GPTable
 from nongauss.sparse_gp.group_effects import with_group
 from nongauss.sparse_gp.hyper_draws import hyper_parameters, nearby
@@ -80,15 +80,21 @@ def fit(
     members = fit_models(models, table, psi, recipe, seed, run, former)
     weights = weights_of(members, table.rows) if len(members) > 1 else np.ones(1)
     order = np.argsort(-weights, kind="stable")
-    members = [members[c] for c in order]
+    weights = weights[order]
+    members = [_worth(members[c], share) for c, share in zip(order, weights, strict=True)]
     statuses = [member.result.status for member in members]
     worst = min(statuses, key=lambda status: (status is not Status.STOPPED, status.converged))
     main = members[0]._replace(posterior=_recalibrated(members[0].posterior, table.rows))
     members = [main, *members[1:]]
     sizes = [len(member.posteriors) for member in members]
-    shares = np.repeat(weights[order] / sizes, sizes)
+    shares = np.repeat(weights / sizes, sizes)
     average = GPAverage(tuple(p for m in members for p in m.posteriors), shares)
     return replace(main.result, status=worst), average, main
+
+
+def _worth(member: FittedGP, share: float) -> FittedGP:
+    """A member, of a small share without draws of its hyper-parameters, which cost as much as itself."""
+    return member if share >= SMALL_SHARE else member._replace(spread=None)
 
 
 def _recalibrated(posterior: GPPosterior, rows: GPRows) -> GPPosterior:
@@ -197,7 +203,9 @@ def fit_model(
             return *_with_mixture(whole, params, result, recipe, seed, run), None
         if is_all:
             posterior = posterior_at(bound, params)
-            return result, posterior, _spread(bound, params) if recipe.hyper_parameters == "laplace" else None
+            ended = bool(result.trace) and result.status is not Status.STOPPED
+            spreads = recipe.spreads(model.likelihood, len(rows.y), sum(model.sizes) + len(psi))
+            return result, posterior, _spread(bound, params) if spreads and ended else None
         every = everywhere or Stream([rows])
         latents = converged_latents(every, model, params, run.checkpoint)
         return result, _posterior(model, params, *_stacked(latents)), None

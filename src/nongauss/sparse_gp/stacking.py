@@ -53,8 +53,8 @@ def left_out(member: FittedGP, rows: GPRows) -> FloatArray:
     Of rows with limits the log probability of what is known, as of `density_of_known`.
     """
     if not member.model.likelihood.conjugate:
-        posterior = member.posterior
-        moments = left_out_moments(posterior, *rows, is_exact=False)
+        posterior, seen = member.posterior, member.model.likelihood  # with limits, if there are any
+        moments = left_out_moments(posterior._replace(likelihood=seen), *rows, is_exact=False)
         law = posterior.likelihood.predictive(*moments, posterior.psi)
         return law.log_prob(rows.y) if rows.y.ndim == 1 else density_of_known(law, rows.y)
     residual, total = (_left_out_exactly if member.is_exact(rows) else _left_out)(member, rows)
