@@ -36,7 +36,6 @@ LOG_LOSS_NOTE = (
     "was predicted, balanced accuracy its mean over classes, rare ones counted like frequent ones. The Brier "
     "score is the squared distance of the probabilities from what happened: lower is better."
 )
-_TEMPLATE = Path(__file__).with_name("report.html")
 _MOST_LINES, _MOST_NAMED, _MOST_LISTED = 40, 5, 100
 
 
@@ -98,8 +97,8 @@ def write_report(
         Where the file cannot be written.
     """
     header, lines = metric_table(metrics or {})
-    pictures = _drawn(given := [Picture(*picture) for picture in [*figures, *learned]])
-    page = _template().render(
+    pictures = drawn(given := [Picture(*picture) for picture in [*figures, *learned]])
+    page = template("report.html").render(
         title=title,
         verdict=verdict,
         **_of_verdict(verdict),
@@ -119,14 +118,14 @@ def write_report(
         look=rows or RowsShown(),
         model_name=None if model_path is None else repr(Path(model_path).name),
     )
-    return _written(path, page)
+    return written(path, page)
 
 
 def _of_model(estimator: Any, info: FrameInfo) -> dict[str, Any]:
     """What the page says of a fitted model alone."""
     return {
         "about_labels": is_classifier(estimator),
-        "facts": facts(estimator, target=info.target or None),
+        "facts": [(a, b.replace("`", "")) for a, b in facts(estimator, target=info.target or None)],
         "about": _about(estimator, info),
         "settings": settings(estimator),
         "why": getattr(estimator, "why_", ""),
@@ -135,7 +134,7 @@ def _of_model(estimator: Any, info: FrameInfo) -> dict[str, Any]:
     }
 
 
-def _written(path: str | Path, page: str) -> Path:
+def written(path: str | Path, page: str) -> Path:
     """The file with a page, whole or not at all."""
     with atomic_path(path) as temporary:
         Path(temporary).write_text(printable(page), encoding="utf-8")
@@ -154,17 +153,21 @@ def _of_verdict(verdict: Verdict | None) -> dict[str, list[Any]]:
     }
 
 
-def _template() -> jinja2.Template:
-    """The page that is filled in."""
+def template(name: str) -> jinja2.Template:
+    """A page that is filled in, by the name of its file in this folder."""
     import jinja2
 
     environment = jinja2.Environment(
-        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        loader=jinja2.FileSystemLoader(Path(__file__).parent),
     )
-    return environment.from_string(_TEMPLATE.read_text(encoding="utf-8"))
+    return environment.get_template(name)
 
 
-def _drawn(pictures: Sequence[Picture]) -> dict[str, list[tuple[str, str]]]:
+def drawn(pictures: Sequence[Picture]) -> dict[str, list[tuple[str, str]]]:
     """Captions and SVG texts by the part of the page."""
     parts: dict[str, list[tuple[str, str]]] = {part: [] for part in get_args(Part)}
     for number, picture in enumerate(pictures):

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from nongauss.core.threads import threads_for
+from nongauss.report.filled import FilledColumn
 from nongauss.report.plots.calibration import CalibrationDisplay
 from nongauss.report.plots.class_features import MOST_CLASSES, ClassFeaturesDisplay
 from nongauss.report.plots.cluster_profile import ClusterProfileDisplay
 from nongauss.report.plots.confusion import draw_confusion
 from nongauss.report.plots.dependence import DependenceDisplay
 from nongauss.report.plots.feature_columns import MOST_COLUMNS, FeatureColumnsDisplay
+from nongauss.report.plots.filled_cells import CellSpreadDisplay, FilledCellsDisplay
 from nongauss.report.plots.parallel_rules import ParallelRulesDisplay
 from nongauss.report.plots.predictive import PredictiveDisplay
 from nongauss.report.plots.rectangles import RectangleDisplay, best_pairs
@@ -28,7 +30,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-Part = Literal["figures", "calibration", "columns", "change", "features", "clusters", "course"]
+Part = Literal[
+    "figures", "calibration", "columns", "change", "features", "clusters", "course", "before", "cells"
+]
 """The parts of the page that have pictures, in their order."""
 
 RELEVANCE_CAPTION = (
@@ -164,7 +168,8 @@ def _shared_key(panels: Sequence[Axes]) -> list[tuple[str, str, float]]:
     key: dict[str, tuple[str, str, float]] = {}
     for ax in panels:
         handles: Any = ax.get_legend_handles_labels()
-        for handle, label in zip(*handles, strict=True):
+        for item, label in zip(*handles, strict=True):
+            handle: Any = next(iter(item), item) if isinstance(item, tuple) else item  # bars are a tuple
             colour = handle.get_color() if hasattr(handle, "get_color") else handle.get_facecolor()
             shade = (
                 np.atleast_2d(np.asarray(colour, dtype=object))[0] if not isinstance(colour, str) else colour
@@ -253,6 +258,19 @@ def rule_figures(estimator: Any, X: Any) -> list[Picture]:
     if estimator.rules_["column"].nunique() > 1:
         drawn("Each rule's bounds (bars), and the rows of its cluster (lines).", ParallelRulesDisplay)
     drawn("What the clusters look like; columns that differ most first.", ClusterProfileDisplay)
+    return pictures
+
+
+def gap_figures(columns: Sequence[FilledColumn]) -> list[Picture]:
+    """The report's plots of filled gaps: of each column its cells before and after, and how sure each is."""
+    pictures: list[Picture] = []
+    kinds: tuple[tuple[Any, Part], ...] = ((FilledCellsDisplay, "before"), (CellSpreadDisplay, "cells"))
+    for kind, part in kinds:
+        for column in columns:
+            display = kind(column)
+            figure, ax = (_laid_out if display.has_names else _plain_figure)(PANEL_SIZE)
+            display.plot(ax=ax)
+            pictures.append(Picture(column.name, figure, part, _shared_key([ax])))
     return pictures
 
 

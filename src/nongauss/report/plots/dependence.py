@@ -184,7 +184,7 @@ class DependenceDisplay:
         for row, colour, label in self._curves():
             if self.error is not None:
                 ends = (self.average[row] + side * _WIDE * self.error[row] for side in (-1, 1))
-                band = None if self.classes else "90 % of the curve"
+                band = None if self.classes else "90 % of the mean"
                 ax.fill_between(self.places, *ends, color=colour, alpha=0.3, linewidth=0, label=band)
             ax.plot(self.places, self.average[row], **{"color": colour, "label": label, **look, **style})
             tips_along(ax, self.places, self.average[row], self._told(row))

@@ -109,7 +109,7 @@ class RelevanceDisplay:
         bars = ax.barh(places, percent, **{"color": BLUE, "height": 0.68, **kwargs})
         ax.bar_label(
             bars,
-            [f"{p:.0f} %" if p >= 1 or p == 0 else "< 1 %" for p in percent],
+            _in_percent(percent),
             padding=3,
             fontsize=SMALL,
         )
@@ -117,7 +117,7 @@ class RelevanceDisplay:
             tips(bar, [f"{self.columns[j]}: {100 * self.share[j]:.2g} %"])
         ax.set_yticks(places, [shortened(self.columns[j]) for j in shown])
         ax.set_ylim(len(shown) - 0.4, -0.6)
-        ax.set_xlim(0, 1.16 * max(float(percent.max()), 1.0))
+        ax.set_xlim(0, 1.16 * max(float(percent.max()), 0.1))
         title = "What the prediction hangs on"
         if len(shown) < len(self.columns):
             title += f" ({len(shown)} of {len(self.columns)} columns)"
@@ -137,6 +137,13 @@ class RelevanceDisplay:
         right.set_ylabel("length-scale (sd)", color=GREY, fontsize=SMALL)
         right.tick_params(length=0, labelcolor=GREY, labelsize=SMALL)
         right.spines["right"].set_visible(False)
+
+
+def _in_percent(percent: FloatArray) -> list[str]:
+    """Per cent as labels of bars, with a decimal where the largest is below ten."""
+    digits = 0 if percent.max() >= 10 else 1
+    least = 10.0**-digits
+    return [f"{p:.{digits}f} %" if p >= least or p == 0 else f"< {least:g} %" for p in percent]
 
 
 def relevance(
