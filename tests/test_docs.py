@@ -34,7 +34,6 @@ def test_figures_beside_other_libraries_are_those_that_were_measured():
     page = beside_figures.PAGE.read_text("utf-8")
     stale = "run `poe figures`: benchmarks have been measured anew"
     assert beside_figures.written(page) == page, stale
-    assert {found[1] for found in beside_figures._BLOCK.finditer(page)} == set(beside_figures.BLOCKS)
 
 
 @pytest.mark.parametrize(

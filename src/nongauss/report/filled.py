@@ -83,23 +83,20 @@ class FilledColumn:
     def sureness(self) -> FloatArray:
         """How sure each cell is (M,): of labels the probability of the one put in; else how much narrower.
 
-        1 - sd / sd of the column alone, cut to 0 and 1; 1 for a column that has no spread.
+        1 - sd / sd of the column alone, which is negative where a cell is less sure than the column; 1 for a
+        column that has no spread.
         """
         if isinstance(self.law, LabelDistribution):
             likeliest: FloatArray = self.law.probabilities().max(axis=1)
             return likeliest
         alone = float(self.alone.std[0])
-        if not alone > 0:
-            return np.ones(len(self.rows))
-        return np.clip(1.0 - self.law.std / alone, 0.0, 1.0)
+        narrower: FloatArray = 1.0 - self.law.std / alone if alone > 0 else np.ones(len(self.rows))
+        return narrower
 
     @property
     def how_sure(self) -> float:
-        """The same of the column: the mean probability, or how much the mean spread is narrower."""
-        if isinstance(self.law, LabelDistribution):
-            return float(self.sureness.mean())
-        alone = float(self.alone.std[0])
-        return float(np.clip(1.0 - self.law.std.mean() / alone, 0.0, 1.0)) if alone > 0 else 1.0
+        """The mean of `sureness`, 0 where it is negative."""
+        return float(np.clip(self.sureness.mean(), 0.0, 1.0))
 
     @property
     def most_frequent(self) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -96,7 +97,7 @@ def write_report(
     OSError
         Where the file cannot be written.
     """
-    header, lines = metric_table(metrics or {})
+    header, lines = metric_table({_breakable(name): row for name, row in (metrics or {}).items()})
     pictures = drawn(given := [Picture(*picture) for picture in [*figures, *learned]])
     page = template("report.html").render(
         title=title,
@@ -119,6 +120,11 @@ def write_report(
         model_name=None if model_path is None else repr(Path(model_path).name),
     )
     return written(path, page)
+
+
+def _breakable(name: str) -> str:
+    """A name that may be broken between its words, which a phone has to."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "\u200b", name)
 
 
 def _of_model(estimator: Any, info: FrameInfo) -> dict[str, Any]:
@@ -222,7 +228,8 @@ def _difference_line(item: Difference, most: float) -> DifferenceLine:
         return DifferenceLine(item.baseline, what, said, "", word, 0.0, 0.0, 0.0, 50.0)
     low, high = item.interval
     left, middle, right = (50.0 + 46.0 * value / most for value in (low, item.mean, high))
-    text = f"{item.mean:+.3g} ± {item.se:.2g}"
+    error = f"{item.se:.2g}" if item.se < 99.5 else f"{item.se:.0f}"
+    text = f"{item.mean:+.3g} ± {error}"
     return DifferenceLine(
         item.baseline, what, text, f"{low:+.3g} to {high:+.3g}", word, left, middle, right, 50.0
     )

@@ -13,7 +13,7 @@ from nongauss.report.plots.calibration import CalibrationDisplay
 from nongauss.report.plots.class_features import MOST_CLASSES, ClassFeaturesDisplay
 from nongauss.report.plots.cluster_profile import ClusterProfileDisplay
 from nongauss.report.plots.confusion import draw_confusion
-from nongauss.report.plots.dependence import DependenceDisplay
+from nongauss.report.plots.dependence import DependenceDisplay, most_changing
 from nongauss.report.plots.feature_columns import MOST_COLUMNS, FeatureColumnsDisplay
 from nongauss.report.plots.filled_cells import CellSpreadDisplay, FilledCellsDisplay
 from nongauss.report.plots.parallel_rules import ParallelRulesDisplay
@@ -143,21 +143,25 @@ def _panels(
     ordered: bool,
 ) -> list[Picture]:
     """A panel for each of these columns, all with one range of predictions."""
-    drawn = []
-    how: dict[str, Any] = {"fits": fits, "ordered": ordered, "target": target}
+    how: dict[str, Any] = {"fits": fits, "ordered": ordered}
     how["max_rows"] = _MOST_OF_FITS if len(fits) > 1 else _MOST_AVERAGED
-    for column in columns:
-        _, ax = _plain_figure(PANEL_SIZE)
-        display = DependenceDisplay.from_estimator(estimator, rows, column, ax=ax, **how)
-        drawn.append(display)
-        if display.observed is not None and display.shown is None:
-            ax.locator_params(axis="x", nbins=5)
+    drawn = [DependenceDisplay.measured(estimator, rows, column, **how) for column in columns]
     if not drawn:
         return []
+    shown = most_changing(drawn)
+    for display in drawn:
+        _, ax = _plain_figure(PANEL_SIZE)
+        display.drawn = shown
+        display.plot(ax=ax, target=target)
+        if display.observed is not None and display.shown is None:
+            ax.locator_params(axis="x", nbins=5)
     ends = [display.ax_.get_ylim() for display in drawn]
     for display in drawn:
         display.ax_.set_ylim(min(low for low, _ in ends), max(high for _, high in ends))
     key = _shared_key([display.ax_ for display in drawn])
+    left = 0 if ordered else len(drawn[0].average) - len(shown)
+    if left > 0:
+        key.append((f"{left} more, which change less, are not drawn", "#6b6b6b", 0.0))
     return [Picture(display.column, display.figure_, "change", key) for display in drawn]
 
 
