@@ -8,6 +8,7 @@ from numpy.testing import assert_array_equal
 
 import nongauss
 from nongauss import TGGMRegressor
+from nongauss.core.errors import NongaussWarning
 
 SMALL = {"n_members": 2, "max_epochs": 60, "random_state": 0}
 
@@ -47,6 +48,22 @@ def test_gaussian_noise_stays_with_moments_to_the_bit():
     assert chosen.posterior_ == "moments"
     assert_array_equal(chosen.predict(X), moments.predict(X))
     assert chosen.partial_fit(X, y).posterior_ == "moments"
+
+
+@pytest.mark.gate
+def test_a_fit_that_is_stopped_while_it_tries_more_says_so_and_tries_no_more():
+    X, y = table(lambda rng, n: rng.gamma(1.0, size=n), 300)
+    seen = []
+
+    def enough(progress):
+        seen.append(progress.iteration)
+        return progress.iteration > 60
+
+    with pytest.warns(NongaussWarning, match="Stopped on request"):
+        model = TGGMRegressor((6,), **SMALL, n_heads="auto", callbacks=[enough]).fit(X, y)
+    assert not model.converged_
+    assert model.n_heads_ == 1
+    assert max(seen) <= 90
 
 
 @pytest.mark.gate

@@ -59,10 +59,11 @@ def atomic_paths(paths: Sequence[str | Path]) -> Iterator[list[Path]]:
                 os.replace(temporary, target)
             PLACED.extend(targets)
     except OSError as error:
-        if error.errno not in _NO_ROOM or error.filename not in (None, *map(os.fspath, temporaries)):
+        named = dict(zip([None, *temporaries], [targets[0], *targets], strict=True))
+        place = None if error.filename is None else Path(error.filename)
+        if error.errno not in _NO_ROOM or place not in named:
             raise
-        named = targets[temporaries.index(Path(error.filename))] if error.filename else targets[0]
-        raise OSError(error.errno, error.strerror or str(error), os.fspath(named)) from error
+        raise OSError(error.errno, os.strerror(error.errno), os.fspath(named[place])) from error
     finally:
         with undisturbed():
             for temporary in temporaries:

@@ -32,6 +32,9 @@ MOST_DONORS = 1000
 MOST_CELLS = 2_000_000
 """Cells of these rows: of wide tables fewer rows are kept."""
 
+FARTHEST = 2.0**50
+"""Cells are taken to be no farther out than this, in the units of their column, when others are drawn."""
+
 N_COMPLETIONS = 20
 """Times that a row with gaps is completed for a prediction."""
 
@@ -136,7 +139,13 @@ class Donors:
     def completions(self, X: FloatArray, missing: BoolArray, n: int = N_COMPLETIONS) -> FloatArray:
         """Rows X (N, D) whose cells `missing` (N, B) are drawn n times given the others: (n, N, D)."""
         units = 1.0 if self.units is None else self.units
-        return units * _drawn(self._laws, self.X, self.weight, X / units, missing, X[:, :0], n)
+        with np.errstate(over="ignore"):
+            own = X / units
+        far = np.abs(own) > FARTHEST
+        drawn = _drawn(
+            self._laws, self.X, self.weight, np.clip(own, -FARTHEST, FARTHEST), missing, X[:, :0], n
+        )
+        return np.where(far, X, units * drawn) if far.any() else units * drawn
 
     def completed(self, rows: Encoded) -> Encoded:
         """Training rows whose gaps, told by their flags, are drawn once, given the target as well."""

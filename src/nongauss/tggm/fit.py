@@ -14,12 +14,12 @@ from nongauss.core.errors import InputError
 from nongauss.core.records import persistable
 from nongauss.optimise import loop
 from nongauss.optimise.compiled import compiled
-from nongauss.optimise.course import NOBODY, FitResult, Rule, Run
+from nongauss.optimise.course import NOBODY, FitResult, Rule, Run, Status
 from nongauss.optimise.minibatch import Epoch, minibatch
 from nongauss.tables.source import Source
 from nongauss.tggm import updates
 from nongauss.tggm.calibration import CalibratedEnsemble, calibrated
-from nongauss.tggm.config import NetworkConfig, TrainingRecipe
+from nongauss.tggm.config import PLAIN, WIDE, NetworkConfig, TrainingRecipe
 from nongauss.tggm.data import NetworkRows, TrainingTable, streamed_table, table_without_holdout, whole_table
 from nongauss.tggm.params import NetworkParams, TrainingState, first_state, start, with_heads
 from nongauss.tggm.predict import Ensemble
@@ -37,6 +37,7 @@ FEWEST_VALUES = 0.25
 """Distinct targets, as a share of the rows, from which on it has: a head would close in on whole numbers."""
 
 EXACT_EPOCHS, HEADS_EPOCHS = "epochs of the exact likelihood", "epochs of heads"
+WIDE_EPOCHS = "epochs of a wider layer"
 """Their names in a checkpoint."""
 
 _NO_END = 1e30
@@ -73,7 +74,8 @@ def fit(
     `all_rows` is a source of `Encoded` rows, of which `sample` holds some in memory; None where `sample`
     holds all. The epochs are a schedule, which early stopping may cut short. With `posterior="auto"` the
     members are fitted by moments; then, if rows that they did not train on do not lie about their means as a
-    Gaussian does, by the exact likelihood from there, and anew with `N_HEADS` heads; these rows choose.
+    Gaussian does, by the exact likelihood from there, and anew with `N_HEADS` heads; these rows choose. They
+    choose between `PLAIN` and `WIDE` layers before, where the sizes are left to the fit.
     """
     are_labels = config.n_classes > 0
     table = table_of(sample, all_rows, recipe, are_labels)
@@ -93,16 +95,22 @@ def fit(
         return Attempt(result, calibrated(best_of(result), config, table.held))
 
     is_free, n_heads = config.posterior == "auto", config.n_heads or 1
-    plain = replace(config, posterior="moments" if is_free else config.posterior, n_heads=n_heads)
-    best = attempt(plain, "epochs")
-    looks_gaussian = not (best.result.status.converged and best.found.non_gaussian > SURELY_NOT_GAUSSIAN)
-    if not is_free or looks_gaussian or n_heads > 1:
+    posterior, layers = "moments" if is_free else config.posterior, config.layers or PLAIN
+    plain = replace(config, posterior=posterior, n_heads=n_heads, layers=layers)
+    best = last = attempt(plain, "epochs")
+    if not config.layers and last.may_be_compared:
+        last = attempt(replace(plain, layers=WIDE), WIDE_EPOCHS, former=best.result)
+        best = best.or_better(last)
+        plain = best.found.ensemble.config
+    looks_gaussian = best.found.non_gaussian <= SURELY_NOT_GAUSSIAN
+    if not is_free or looks_gaussian or n_heads > 1 or not last.may_be_compared:
         return best.result, best.found.ensemble
     slower = replace(recipe, learning_rate=SLOWER * recipe.learning_rate)
     by_exact, epochs = replace(plain, posterior="exact"), math.ceil(FURTHER * max_epochs)
     further = trained(by_exact, best_of(best.result), slower, epochs, name=EXACT_EPOCHS, former=best.result)
-    best = best.or_better(Attempt(further, calibrated(best_of(further), by_exact, table.held)))
-    if config.n_heads is None and may_have_heads(config, sample.Y):
+    last = Attempt(further, calibrated(best_of(further), by_exact, table.held))
+    best = best.or_better(last)
+    if config.n_heads is None and may_have_heads(config, sample.Y) and last.may_be_compared:
         best = best.or_better(attempt(replace(plain, n_heads=N_HEADS), HEADS_EPOCHS, former=best.result))
     return best.result, best.found.ensemble
 
@@ -122,9 +130,17 @@ class Attempt(NamedTuple):
     result: FitResult
     found: CalibratedEnsemble
 
+    @property
+    def may_be_compared(self) -> bool:
+        """Did it come to its end, with rows held out?"""
+        return self.result.status.converged and self.found.log_density > -math.inf
+
     def or_better(self, other: Attempt) -> Attempt:
-        """The one under which held-out rows are more probable."""
-        return other if other.found.log_density > self.found.log_density else self
+        """The one under which held-out rows are more probable; that the other was stopped is said of both."""
+        better = other if other.found.log_density > self.found.log_density else self
+        if other.result.status is not Status.STOPPED:
+            return better
+        return better._replace(result=replace(better.result, status=Status.STOPPED))
 
 
 def started(seed: int, config: NetworkConfig, recipe: TrainingRecipe, rows: NetworkRows) -> NetworkParams:
