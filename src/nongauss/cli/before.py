@@ -74,7 +74,7 @@ class Before:
 
     def summary(self) -> list[str]:
         """What the target was taken for and the model, a sentence each, for reports."""
-        return [f"Target {self._on_target()}", in_prose(self.choice)]
+        return [f"Target {self._on_target()}", in_prose(self.choice, "model" in self.asked)]
 
     def record(self) -> dict[str, Any]:
         """The same as plain data: every column has its role and the reason."""
@@ -154,7 +154,9 @@ def in_words(choice: Choice) -> str:
     what = {"ordinal": "for grades", "classification": "for labels"}.get(choice.task, "for numbers")
     settings = ", ".join(f"{name}={value}" for name, value in choice.settings.items())
     if choice.model == "auto":
-        return f"all that suit {what[4:]}, weighed by evidence" + (f", with {settings}" if settings else "")
+        return f"every model that suits {what[4:]}, chosen by evidence" + (
+            f", with {settings}" if settings else ""
+        )
     return f"{choice.model} {what}" + (f" with {settings}" if settings else "")
 
 
@@ -166,7 +168,7 @@ _FAMILIES = {
 }
 
 
-def in_prose(choice: Choice) -> str:
+def in_prose(choice: Choice, asked: bool) -> str:
     """The same as a sentence for a reader of the report, who types nothing."""
     what = {"ordinal": "grades", "classification": "labels"}.get(choice.task, "numbers")
     settings = dict(choice.settings)
@@ -175,7 +177,8 @@ def in_prose(choice: Choice) -> str:
     others = "; settings: " + ", ".join(f"{k} {v}" for k, v in settings.items()) if settings else ""
     if choice.model == "auto":
         return f"Every model that suits {what} was tried{law}, and the best chosen by evidence{others}."
-    return f"One model was fitted: {_FAMILIES.get(choice.model, choice.model)} for {what}{law}{others}."
+    why = ", as asked" if asked or choice.why_single else ""
+    return f"One model was fitted{why}: {_FAMILIES.get(choice.model, choice.model)} for {what}{law}{others}."
 
 
 def grouped_notes(roles: Sequence[ColumnRole]) -> list[str]:

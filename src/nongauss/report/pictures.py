@@ -118,7 +118,7 @@ def learned_figures(
     """
     if getattr(estimator, "kept_columns_", None) == ():
         return []
-    rows = some_rows(estimator, X, len(X), 0)
+    rows = some_rows(estimator, X, len(X), 0, fits)
     if rows.shape[1] > MOST_SINGLE:
         rows = with_typical_cells(rows)
     how: dict[str, Any] = {"max_rows": _MOST_SHUFFLED}

@@ -150,8 +150,8 @@ class DependenceDisplay:
         ordered: bool = False,
     ) -> DependenceDisplay:
         """The same, not drawn yet."""
-        every = some_rows(estimator, X, len(X), random_state)
-        rows = some_rows(estimator, every, max_rows, random_state)
+        every = some_rows(estimator, X, len(X), random_state, fits)
+        rows = some_rows(estimator, every, max_rows, random_state, fits)
         place = _place(rows, column)
         name, (grid, axis) = rows.labels[place], grid_of(every, place, grid_size)
         if len(grid) == 0:

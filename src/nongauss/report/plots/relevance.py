@@ -271,10 +271,13 @@ def _shuffles(n_rows: int, n_repeats: int, random_state: int) -> list[npt.NDArra
     return orders[1:]
 
 
-def some_rows(estimator: Any, X: Any, max_rows: int, random_state: int) -> InputTable:
+def some_rows(
+    estimator: Any, X: Any, max_rows: int, random_state: int, beside: Sequence[Any] = ()
+) -> InputTable:
     """At most `max_rows` random rows of X, with the columns of the fit alone; each is decoded once.
 
-    Raises InputError where there are none.
+    `beside`: other fits, which may look at other columns of a wide table. Raises InputError where there are
+    no rows.
     """
     if not isinstance(X, InputTable):
         if not hasattr(X, "iloc"):
@@ -284,7 +287,8 @@ def some_rows(estimator: Any, X: Any, max_rows: int, random_state: int) -> Input
     rows = read_input(X, type(estimator).__name__)
     names = getattr(estimator, "kept_columns_", None) or getattr(estimator, "feature_names_in_", None)
     if rows.names is not None and names is not None and set(names) <= set(rows.names):
-        rows = rows.select(list(names))
+        more = {name for fit in beside for name in getattr(fit, "kept_columns_", None) or ()}
+        rows = rows.select([*names, *sorted((more & set(rows.names)) - set(names))])
     if len(rows) > max_rows:
         chosen = np.random.RandomState(random_state).permutation(len(rows))[:max_rows]
         rows = rows.take(np.sort(chosen))
