@@ -1,17 +1,21 @@
-"""Fits of every family in 24 threads and in 24 processes at once: are they the bits of a fit alone?"""
+"""Fits of every family in 24 threads and in 24 processes at once: are they the bits of a fit alone?
+
+It goes on from the counts that `results/at_once.json` has.
+"""
 
 from __future__ import annotations
 
 import argparse
+import json
 import multiprocessing
 import threading
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
-from common import write_results, write_table
+from common import RESULTS, write_results, write_table
 from killed_fits import families, fitted, said
 
 START: list[Any] = []
@@ -42,22 +46,38 @@ def n_equal(pool: Executor, name: str, alone: Sequence[np.ndarray], n: int) -> i
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     options.add_argument("--at-once", type=int, default=24)
-    n = options.parse_args().at_once
+    options.add_argument("--anew", action="store_true", help="forget what was counted")
+    chosen = options.parse_args()
+    n, file = chosen.at_once, RESULTS / "at_once.json"
+    found = json.loads(file.read_text())["equal"] if file.exists() and not chosen.anew else {}
     warnings.simplefilter("ignore")
-    alone = {name: bits(name) for name in families()}
-    with ThreadPoolExecutor(n, initializer=begin, initargs=(threading.Barrier(n),)) as pool:
-        in_threads = {name: n_equal(pool, name, alone[name], n) for name in alone}
-    print(in_threads, flush=True)
     spawn = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(n, spawn, initializer=begin, initargs=(spawn.Barrier(n),)) as pool:
-        in_processes = {name: n_equal(pool, name, alone[name], n) for name in alone}
-    print(in_processes, flush=True)
-    write_results("at_once", {"at_once": n, "threads": in_threads, "processes": in_processes})
+    pools: dict[str, Callable[[], Executor]] = {
+        "threads": lambda: ThreadPoolExecutor(n, initializer=begin, initargs=(threading.Barrier(n),)),
+        "processes": lambda: ProcessPoolExecutor(n, spawn, initializer=begin, initargs=(spawn.Barrier(n),)),
+    }
+    for kind, name in [(kind, name) for kind in pools for name in families()]:
+        own = found.setdefault(kind, {})
+        if name not in own:
+            START.clear()
+            alone = bits(name)
+            with pools[kind]() as pool:
+                own[name] = n_equal(pool, name, alone, n)
+            print(kind, name, own[name], flush=True)
+            write_results("at_once", {"at_once": n, "equal": found})
+            tell(found, n)
+
+
+def tell(found: dict[str, dict[str, int]], n: int) -> None:
+    """The table so far."""
     lines = [
         f"| family | {n} threads at once: equal to the bit | {n} processes at once: equal to the bit |",
         "|---|---|---|",
     ]
-    lines += [f"| {name} | {in_threads[name]} | {in_processes[name]} |" for name in alone]
+    names = dict.fromkeys(name for own in found.values() for name in own)
+    kinds = ("threads", "processes")
+    cells = [[name, *(str(found.get(kind, {}).get(name, "")) for kind in kinds)] for name in names]
+    lines += [f"| {' | '.join(own)} |" for own in cells]
     write_table("at_once", lines)
 
 

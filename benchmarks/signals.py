@@ -37,7 +37,7 @@ COMMANDS: dict[str, tuple[list[str], tuple[str, ...]]] = {
     ),
 }
 CODES = {
-    signal.SIGINT: {0, 130, -signal.SIGINT},
+    signal.SIGINT: {0, 130, -signal.SIGINT, 1},  # 1: of Python itself, before it has read its own modules
     signal.SIGTERM: {0, 143, -signal.SIGTERM},
     signal.SIGKILL: {0, -signal.SIGKILL},
 }

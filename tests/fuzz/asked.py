@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 LEVELS = (0.01, 0.05, 0.5, 0.95, 0.99)
-PLAIN = ("predict", "transform", "decision_function", "novelty", "impute")
+PLAIN = ("predict", "transform", "novelty", "impute")
 LOGARITHMS = ("predict_log_proba", "score_samples")
 
 
@@ -19,6 +19,7 @@ def questions(model: Any, rows: Any, y: Any) -> dict[str, Callable[[], Any]]:
     asked = {
         **plain,
         **logarithms,
+        "decision_function": lambda: _above(-np.abs(model.decision_function(rows))),  # log odds: either end
         "predict_proba": lambda: _shares(model.predict_proba(rows)),
         "predict_interval": lambda: _rising(
             np.moveaxis(np.asarray(model.predict_interval(rows, 0.9)), -1, 0)

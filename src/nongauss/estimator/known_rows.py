@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from nongauss.core.records import persistable
+from nongauss.tables import rows
 from nongauss.tables.completion import DonorColumn, donor_columns
 from nongauss.tables.encoder import TableEncoder
 from nongauss.tables.frame import InputTable, read_input
@@ -67,6 +68,7 @@ class KnownRows:
         first = sample_table(source, Encode(encoder, estimator_name=name), n_rows)
         table = _aligned(read_input(first.table, name), encoder, name)
         encoded, missing = encoder.as_scaled_with_gaps(table, name, warn=False)
+        encoded = np.clip(encoded, -rows.FARTHEST, rows.FARTHEST)
         shape = KnownShape.of(encoded, first.rows.weight)
         columns = donor_columns(encoder)
         for _ in range(2):  # the second time by correlations of rows that have no holes

@@ -20,7 +20,7 @@ from nongauss.core.records import persistable
 from nongauss.tables.donor_law import ColumnLaw, columns_of, most_correlated, standardised
 from nongauss.tables.encoder import TableEncoder
 from nongauss.tables.kinds.number import power_of_two
-from nongauss.tables.rows import content_hash, mixed_bits, rounded
+from nongauss.tables.rows import FARTHEST, content_hash, mixed_bits, rounded
 from nongauss.tables.source import Encoded, Source, sample
 
 FloatArray = NDArray[np.float64]
@@ -31,9 +31,6 @@ MOST_DONORS = 1000
 
 MOST_CELLS = 2_000_000
 """Cells of these rows: of wide tables fewer rows are kept."""
-
-FARTHEST = 2.0**50
-"""Cells are taken to be no farther out than this, in the units of their column, when others are drawn."""
 
 N_COMPLETIONS = 20
 """Times that a row with gaps is completed for a prediction."""
