@@ -22,7 +22,7 @@ import numpy as np
 from common import RESULTS, load_splits, mean_and_error, parser, write_results, write_table
 from sklearn.ensemble import HistGradientBoostingRegressor
 
-from nongauss import SparseGPRegressor, TGGMRegressor
+from nongauss import SparseGPRegressor
 
 Data = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
@@ -71,7 +71,6 @@ def mapie(data: Data) -> dict[str, float]:
 
 MODELS: dict[str, Callable[[Data], dict[str, float]]] = {
     "SparseGPRegressor": ours(lambda: SparseGPRegressor(random_state=0)),
-    "TGGMRegressor": ours(lambda: TGGMRegressor(random_state=0)),
     "NGBoost": ngboost,
     "MAPIE": mapie,
 }
