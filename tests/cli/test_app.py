@@ -136,7 +136,7 @@ def test_the_default_weighs_by_evidence_and_tells_what(fitted, tmp_path):
     assert "AutoRegressor" in record["held_out"]
     text = run("fit", data, *how, "--force").stdout
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith("state")] == []
-    assert "all that suit numbers, weighed by evidence" in text
+    assert "every model that suits numbers, chosen by evidence" in text
     assert "Choice by evidence" in text
     said = run("describe", tmp_path / "model.nongauss").stdout
     assert "auto, which became AutoRegressor" in said

@@ -173,7 +173,7 @@ def impute(
 
         paths = {f"--out ({path.name})": path for path in paths_of(out, draws)}
         check_outputs(options.Outputs(paths, force), [data])
-        filled = impute_table(data, out, draws, model, seed, here.step, raw)
+        filled = impute_table(data, out, draws, model, seed, here.step, raw, here.notes)
         here.finish(filled.record(), filled.text)
 
 

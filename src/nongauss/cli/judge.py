@@ -217,7 +217,8 @@ def in_units_of_table(found: Scores, scale: float) -> Scores:
     """Scores of y / scale as those of y: p(y) = p(y / scale) / scale."""
     if not isinstance(found, NumberScores) or scale == 1.0:
         return found
-    lengths = {name: scale * getattr(found, name) for name in ("y", "mean", "lower", "upper")}
+    names = ("y", "mean", "lower", "upper", "nearest", "crps")
+    lengths = {name: scale * getattr(found, name) for name in names if getattr(found, name) is not None}
     density = found.mass <= _JUMP
     return replace(found, log_score=found.log_score - math.log(scale) * density, **lengths)
 
