@@ -1,17 +1,19 @@
 """How many clusters: groups that valleys of the density part, and what rules explain beyond them.
 
-Valleys decide first (`pieces.py`): between an even cloud's halves, or the pieces of a skewed or bent one,
-there is none, and columns of noise make none. The groups are then divided further where rules explain the
+Groups decide first (`pieces.py`, `agreement.py`): between an even cloud's halves, or the pieces of a skewed
+or bent one, there is no valley, and columns of noise make none. Those of more than one piece, but not of so
+many that these are their shape, are then divided further where rules explain the
 structure columns better so, by the conditional likelihood, sum log sum_k p(k | rules) p(y | k), less half the
 log of N for each parameter (Schwarz 1978). The objective of a fit cannot say it, because its constraint has a
 term for each cluster. Where rules may speak of the structure columns themselves, cutting any cloud into K
 equal parts gains N log K without a cluster being there; that is taken off, and of the parameters only means
 and bounds count. Where no valley is found at all, each covariance counts one nat, the error that it brings
 (Akaike 1973).
-A further cluster must gain twice what it does in tables whose clusters are those found so far and no more:
-in each of them the columns keep their values and rank correlations, a Gaussian copula. So an even, skewed or
-heavy-tailed cluster is not divided because it is no Gaussian. Where the clusters of the rules are the pieces,
-two ways have found the same, and no such table is asked.
+A further cluster must gain twice the standard error of its gain (Vuong, Econometrica 1989), and twice what it
+does in tables whose clusters are those found so far and no more: in each of them the columns keep their
+values and rank correlations, a Gaussian copula. So an even, skewed or heavy-tailed cluster is not divided
+because it is no Gaussian. Where the clusters of the rules are the pieces, two ways have found the same, and
+no such table is asked.
 """
 
 from __future__ import annotations
