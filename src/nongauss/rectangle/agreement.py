@@ -112,7 +112,8 @@ def _prediction_strength(
 def _owner(rows: RectangleRows, pieces: GaussianPieces) -> IntArray:
     """The likeliest piece of each row (N,)."""
     log_p = log_density(rows, pieces.structure, pieces.kind)[0][0] + np.log(pieces.mass)[:, None]
-    return log_p.argmax(axis=0)
+    owner: IntArray = log_p.argmax(axis=0)
+    return owner
 
 
 def _least_kept(own: IntArray, other: IntArray, weight: FloatArray) -> float:
