@@ -15,10 +15,14 @@ import numpy as np
 
 from nongauss.rectangle.data import FloatArray, IntArray, RectangleRows
 from nongauss.rectangle.objective import log_density
-from nongauss.rectangle.pieces import VALLEY, GaussianPieces, PieceGroups, find_pieces, valley_groups
+from nongauss.rectangle.pieces import GaussianPieces, PieceGroups, find_pieces, valley_groups
 
 Levels = dict[int, IntArray]
 """The group of each piece (K,) at each number of groups."""
+
+CLEAR, ROWS_A_COLUMN = 0.1, 50
+"""Where the density falls to this share of the lower peak or less between all groups, or the halves have fewer
+rows for each column, they need not agree."""
 
 STRONG = 0.8
 """Least prediction strength of a number of groups, a mean over splits of the rows."""
@@ -28,10 +32,14 @@ SPLITS = 2
 
 
 def agreed_groups(rows: RectangleRows, pieces: GaussianPieces, seed: int) -> PieceGroups:
-    """The groups that valleys part; where one is shallow, as many of them as halves of the rows agree on."""
+    """The groups that valleys part; where one is not deep, as many of them as halves of the rows agree on.
+
+    Halves of few rows are not asked: they would not find the groups for want of rows.
+    """
     found = valley_groups(rows, pieces)
     V = int(found.group.max()) + 1
-    if V == 1 or found.core or found.between <= VALLEY:
+    few = 0.5 * len(rows) < ROWS_A_COLUMN * rows.Y.shape[1]
+    if V == 1 or found.core or found.between <= CLEAR or few:
         return found
     strength = _prediction_strength(rows, lambda r, p: valley_groups(r, p).levels, V, seed)
     kept = max(G for G in range(1, V + 1) if G == 1 or strength[G - 1] >= STRONG)
