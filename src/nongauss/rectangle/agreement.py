@@ -21,8 +21,8 @@ Levels = dict[int, IntArray]
 """The group of each piece (K,) at each number of groups."""
 
 CLEAR, ROWS_A_COLUMN = 0.1, 50
-"""Where the density falls to this share of the lower peak or less between all groups, or the halves have fewer
-rows for each column, they need not agree."""
+"""Where the density falls to this share of the lower peak or less between all groups, or the halves have
+fewer rows for each column, they need not agree."""
 
 STRONG = 0.8
 """Least prediction strength of a number of groups, a mean over splits of the rows."""
