@@ -49,6 +49,8 @@ def agreed_groups(rows: RectangleRows, pieces: GaussianPieces, seed: int) -> Pie
 def label_groups(rows: RectangleRows, pieces: GaussianPieces, seed: int) -> PieceGroups:
     """The groups of the pieces (K,); `within` is their silhouette, `between` their prediction strength."""
     levels = _joined(rows, pieces)
+    if len(levels) == 1:
+        return PieceGroups(levels[1], 1.0, 0.0, False, levels)
     strength = _prediction_strength(rows, _joined, max(levels), seed)
     strong = [G for G in levels if G > 1 and strength[G - 1] >= STRONG]
     if not strong:
