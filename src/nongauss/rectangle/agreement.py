@@ -43,7 +43,7 @@ def agreed_groups(rows: RectangleRows, pieces: GaussianPieces, seed: int) -> Pie
         return found
     strength = _prediction_strength(rows, lambda r, p: valley_groups(r, p).levels, V, seed)
     kept = max(G for G in range(1, V + 1) if G == 1 or strength[G - 1] >= STRONG)
-    return found if kept == V else found._replace(group=found.levels[kept])
+    return found if kept == V else found._replace(group=found.levels[kept], doubted=V)
 
 
 def label_groups(rows: RectangleRows, pieces: GaussianPieces, seed: int) -> PieceGroups:

@@ -95,7 +95,7 @@ def choose(task: ClusterTask, recipe: RectangleRecipe, checkpoint: Checkpoint | 
     small = _reduced(task, recipe.seed)
     valleys, group = None, np.zeros(len(small.rows), dtype=np.intp)
     if task.views_overlap:
-        like = ValleyFigures(0.0, 0.0, 0.0, 0.0, group, group)
+        like = ValleyFigures(0.0, 0.0, 0.0, 0.0, 0.0, group, group)
         valleys = computed_once(checkpoint, "valleys", partial(_valleys, small, recipe.seed), like)
         group = valleys.group
     V = 1 if valleys is None else valleys.n_groups
@@ -231,13 +231,15 @@ class ValleyFigures(NamedTuple):
     """The deepest valley in a group, the least deep between two; each row's piece and group (N,).
 
     `core` (0 or 1): some are parted by the edge of a dense core. `labels` (0 or 1): there are no columns of
-    numbers, and in the place of valleys stand silhouette and prediction strength.
+    numbers, and in the place of valleys stand silhouette and prediction strength. `doubted`: how many groups
+    valleys part, where halves of the rows agree on fewer, else 0.
     """
 
     within: float
     between: float
     core: float
     labels: float
+    doubted: float
     piece: IntArray
     group: IntArray
 
@@ -270,6 +272,9 @@ class ValleyFigures(NamedTuple):
                 f"The labels make {K} pieces; two halves of the rows agree on {V} groups of them (prediction "
                 f"strength {self.between:.2f}, silhouette {self.within:.2f})."
             )
+        if self.doubted:
+            agreed = f"only on {V}" if V > 1 else "on none"
+            return f"Valleys part {self.doubted:.0f} groups, but halves of the rows agree {agreed} of them."
         if V == 1:
             return (
                 f"No valley parts the {K} pieces of the structure columns: the density between them does not "
@@ -302,11 +307,12 @@ def _valleys(task: ClusterTask, seed: int) -> ValleyFigures:
 def _groups_of(rows: RectangleRows, seed: int) -> ValleyFigures:
     """The groups that valleys part in the density of these rows."""
     pieces = find_pieces(rows, seed)
-    group, within, between, core, _ = (agreed_groups if rows.Y.shape[1] else label_groups)(rows, pieces, seed)
+    found = (agreed_groups if rows.Y.shape[1] else label_groups)(rows, pieces, seed)
     nearest = pieces.share.argmax(axis=0)
     piece = np.unique(nearest, return_inverse=True)[1].reshape(-1)
-    own = np.unique(group[nearest], return_inverse=True)[1].reshape(-1)
-    return ValleyFigures(within, between, float(core), float(not rows.Y.shape[1]), piece, own)
+    own = np.unique(found.group[nearest], return_inverse=True)[1].reshape(-1)
+    kind = float(found.core), float(not rows.Y.shape[1]), float(found.doubted)
+    return ValleyFigures(found.within, found.between, *kind, piece, own)
 
 
 def why(best: int, values: dict[int, float], valleys: ValleyFigures | None) -> str:

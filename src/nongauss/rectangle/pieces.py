@@ -311,7 +311,8 @@ class PieceGroups(NamedTuple):
     """The group of each piece (K,), from 0; the deepest valley within one, the least deep between two.
 
     `core`: two of them are parted by no valley; one is a dense core in the other. `levels`: the groups of
-    the pieces at each number of groups, the nearest joined again and again.
+    the pieces at each number of groups, the nearest joined again and again. `doubted`: how many groups
+    valleys part, where halves of the rows agree on fewer, else 0.
     """
 
     group: IntArray
@@ -319,6 +320,7 @@ class PieceGroups(NamedTuple):
     between: float
     core: bool
     levels: dict[int, IntArray]
+    doubted: int = 0
 
 
 def valley_groups(rows: RectangleRows, pieces: GaussianPieces) -> PieceGroups:
