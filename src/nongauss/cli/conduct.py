@@ -84,7 +84,7 @@ class Command:
             self.raise_if_stopped()
             return is_asked
 
-        return [of_fit(self.shown, is_to_end)]
+        return [of_fit(self.shown, is_to_end, "best so far {:.3f} nats a row")]
 
     def counted(self, done: int, total: int, name: str) -> None:
         """`done` of `total` parts of the step are over, the last being `name`."""

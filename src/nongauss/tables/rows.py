@@ -56,6 +56,9 @@ class Counted:
         return self.weight if self.whole else float(self.rows)
 
 
+FARTHEST = 2.0**50
+"""Standardised cells are taken to be no farther out than this: float32 has room for their products."""
+
 LARGEST_WEIGHT = 1e100
 """Squares and sums of weights up to here are numbers in 64 bits."""
 
