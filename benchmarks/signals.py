@@ -1,4 +1,4 @@
-"""SIGINT, SIGTERM and SIGKILL at random moments of each command: all of its files or none, and an exit code.
+"""SIGINT, SIGTERM and SIGKILL at random moments of each command: all of its files or none, its exit code.
 
 It goes on from the counts that `results/signals.json` has.
 """
@@ -36,7 +36,15 @@ COMMANDS: dict[str, tuple[list[str], tuple[str, ...]]] = {
         ("f.csv", "f_cells.csv", "f_draw1.csv"),
     ),
 }
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
+CODES = {
+    signal.SIGINT: {0, 130, -signal.SIGINT, 1},  # 1: of Python itself, before it has read its own modules
+    signal.SIGTERM: {0, 143, -signal.SIGTERM},
+    signal.SIGKILL: {0, -signal.SIGKILL},
+}
+"""The signals, and with which codes a command may end: by itself before, as shells have it, by the system."""
+
+SHARES = (0.4, 0.4, 0.2)
+"""How often each comes."""
 
 
 def prepare(folder: Path) -> None:
@@ -72,7 +80,7 @@ def run(name: str, folder: Path, after: float | None = None, number: int = 0) ->
 
 def tried(name: str, template: Path, seconds: float, rng: np.random.Generator) -> dict[str, Any]:
     """One command in a new folder with one signal: what was wrong with it, if anything."""
-    number = int(rng.choice([int(each) for each in SIGNALS]))
+    number = list(CODES)[int(rng.choice(len(CODES), p=SHARES))]
     after = float(rng.uniform(0.0, 1.1)) * seconds
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place) / "work"
@@ -84,6 +92,8 @@ def tried(name: str, template: Path, seconds: float, rng: np.random.Generator) -
         wrong = [] if is_sentence else ["a traceback"]
         if left & files not in (set(), files):
             wrong.append("some of the files")
+        if code not in CODES[number]:
+            wrong.append("an exit code of something else")
         if code == 0 and not files <= left:
             wrong.append("exit code 0 without the files")
         swept = bool(left - files)
@@ -100,11 +110,17 @@ def tried(name: str, template: Path, seconds: float, rng: np.random.Generator) -
 
 def tell(found: list[dict[str, Any]]) -> None:
     """The table of all runs so far."""
-    lines = ["| command | signals | stopped by them | all files or none, nothing left |", "|---|---|---|---|"]
+    names = [number.name for number in CODES]
+    lines = [
+        f"| command | {' | '.join(names)} | stopped by them | all files or none, its code, nothing left |",
+        "|---" * (len(names) + 3) + "|",
+    ]
     for name in COMMANDS:
         own = [each for each in found if each["command"] == name]
+        came = [str(sum(each["signal"] == number for each in own)) for number in CODES]
         stopped = sum(each["code"] != 0 for each in own)
-        lines.append(f"| {name} | {len(own)} | {stopped} | {sum(not each['wrong'] for each in own)} |")
+        right = sum(not each["wrong"] for each in own)
+        lines.append(f"| {name} | {' | '.join(came)} | {stopped} | {right} |")
     write_table("signals", lines)
 
 
@@ -114,8 +130,9 @@ def main() -> None:
     options.add_argument("--anew", action="store_true", help="forget what was counted")
     chosen = options.parse_args()
     file = RESULTS / "signals.json"
-    found = json.loads(file.read_text())["runs"] if file.exists() and not chosen.anew else []
-    until, took = time.monotonic() + chosen.seconds, dict[str, float]()
+    known = json.loads(file.read_text()) if file.exists() and not chosen.anew else {}
+    found, took = known.get("runs", []), known.get("seconds", {})
+    until = time.monotonic() + chosen.seconds
     with tempfile.TemporaryDirectory() as place:
         template = Path(place) / "template"
         template.mkdir()
@@ -127,7 +144,7 @@ def main() -> None:
                 took[name] = run(name, Path(place) / name)[1]
             found.append(tried(name, template, took[name], np.random.default_rng(len(found))))
             print(found[-1], flush=True)
-            write_results("signals", {"runs": found})
+            write_results("signals", {"seconds": took, "runs": found})
             tell(found)
 
 

@@ -3,13 +3,15 @@
     python benchmarks/tggm_uci.py --data FOLDER [--sets boston yacht] [--splits 20] [--method ml]
 
 Writes results/tggm_uci_METHOD.json after each split, and the table in benchmarks/README.md. Splits that are
-there are not fitted again, so it can be run in pieces; --anew forgets those of the sets that are named.
+there are not fitted again, so it can be run in pieces; --anew forgets those of the sets that are named. With
+--checkpoints FOLDER a fit that is interrupted goes on from there; its seconds are then not measured.
 """
 
 from __future__ import annotations
 
 import json
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -34,13 +36,15 @@ PUBLISHED = {
 
 def one_split(X: np.ndarray, y: np.ndarray, train: np.ndarray, test: np.ndarray, **settings: Any) -> dict:
     """Fit on the training rows, judge on the test rows."""
+    checkpoint = settings.get("checkpoint")
+    is_whole = checkpoint is None or not Path(checkpoint).exists()
     started = time.perf_counter()
     model = TGGMRegressor(**settings).fit(X[train], y[train])
     fitted = time.perf_counter()
     figures = judged(model.predict_distribution(X[test]), y[test])
     return {
         **figures,
-        "fit_seconds": fitted - started,
+        "fit_seconds": fitted - started if is_whole else None,
         "predict_seconds": time.perf_counter() - fitted,
         "epochs": model.n_iter_,
         "skewness": model.ensemble_.skewness,
@@ -64,11 +68,12 @@ def table(sets: dict[str, list[dict]]) -> list[str]:
         rmse, rmse_error = mean_and_error([row["rmse"] for row in rows])
         density, density_error = mean_and_error([row["log_likelihood"] for row in rows])
         coverage = np.mean([row["coverage_90"] for row in rows])
-        seconds = np.median([row["fit_seconds"] for row in rows])
+        known = [row["fit_seconds"] for row in rows if row["fit_seconds"] is not None]
+        seconds = f"{np.median(known):.1f}" if known else "–"
         lines.append(
             f"| {name} | {len(rows)} | {paper['bp']:.4g} / {paper['ml']:.4g} | {rmse:.4g} ± {rmse_error:.2g} "
             f"| {paper['pbp']} / {paper['dropout']} | {density:.3f} ± {density_error:.2g} "
-            f"| {100 * coverage:.1f} % | {seconds:.1f} |"
+            f"| {100 * coverage:.1f} % | {seconds} |"
         )
     return lines
 
@@ -79,17 +84,24 @@ def main() -> None:
     options.add_argument("--splits", type=int, default=20)
     options.add_argument("--method", choices=("ml", "bp"), default="ml")
     options.add_argument("--posterior", choices=("auto", "moments", "exact", "mean_field"), default="auto")
+    options.add_argument("--layers", nargs="+", type=int, help="units of each hidden layer")
+    options.add_argument("--preset", choices=("paper",))
     options.add_argument("--anew", action="store_true")
+    options.add_argument("--checkpoints", type=Path)
     chosen = options.parse_args()
-    name = f"tggm_uci_{chosen.method}" + (f"_{chosen.posterior}" if chosen.posterior != "auto" else "")
-    settings = {"method": chosen.method, "posterior": chosen.posterior}
+    settings = {"method": chosen.method, "posterior": chosen.posterior, "preset": chosen.preset}
+    if chosen.layers:
+        settings["hidden_layer_sizes"] = tuple(chosen.layers)
+    marks = (chosen.method, chosen.posterior, chosen.preset, "-".join(map(str, chosen.layers or [])))
+    name = "_".join(["tggm_uci", *(mark for mark in marks if mark and mark != "auto")])
     path = RESULTS / f"{name}.json"
     sets = json.loads(path.read_text())["sets"] if path.exists() else {}
     for data_set in chosen.sets:
         X, y, splits = load_splits(chosen.data, data_set)
         rows = [] if chosen.anew else sets.get(data_set, [])
         for number in range(len(rows), min(chosen.splits, len(splits))):
-            rows.append(one_split(X, y, *splits[number], random_state=number, **settings))
+            place = chosen.checkpoints and chosen.checkpoints / f"{name}_{data_set}_{number}"
+            rows.append(one_split(X, y, *splits[number], random_state=number, checkpoint=place, **settings))
             sets[data_set] = rows
             write_results(name, {"settings": settings, "sets": sets})
         lines = table({key: sets[key] for key in PUBLISHED if key in sets})

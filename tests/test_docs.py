@@ -8,6 +8,7 @@ import re
 import shlex
 from pathlib import Path
 
+import beside_figures
 import pytest
 from executed import ROOT, pages, run_page, same_but_for_rounding
 from typer.main import get_command
@@ -27,6 +28,12 @@ def test_blocks_of_a_page_run_in_order_and_print_what_it_shows(page, tmp_path, m
     monkeypatch.chdir(tmp_path)
     for ran in run_page(page.read_text(encoding="utf-8"), str(page)):
         assert same_but_for_rounding(ran.shown, ran.printed), f"{ran.code}\nprints\n{ran.printed}"
+
+
+def test_figures_beside_other_libraries_are_those_that_were_measured():
+    page = beside_figures.PAGE.read_text("utf-8")
+    stale = "run `poe figures`: benchmarks have been measured anew"
+    assert beside_figures.written(page) == page, stale
 
 
 @pytest.mark.parametrize(

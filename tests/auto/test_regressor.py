@@ -213,6 +213,17 @@ def test_skewed_columns_are_found_and_gaps_stay():
     assert arcsinh_of_skewed(read_input(frame[["n", "t"]])) is None
 
 
+@pytest.mark.parametrize("size", [1e-310, 1.0, 1e200])
+def test_a_column_far_out_is_seen_through_arcsinh_without_an_overflow(size):
+    values = np.append(size * np.arange(30.0), 1e300)
+    table = read_input(pd.DataFrame({"a": values}))
+    change = arcsinh_of_skewed(table)
+    assert change is not None
+    seen = change(table).column(0).values
+    assert np.isfinite(seen).all()
+    assert (np.diff(seen) > 0).all()
+
+
 def test_of_larger_tables_members_are_not_asked_which_rows_they_left_out():
     sizes = [(MOST_JUDGED, 9), (MOST_JUDGED + 1, 9), (FEWEST_CELLS // 10 - 1, 10), (39, FEWEST_CELLS)]
     names = [[c.name for c in candidates_for("real", *size)] for size in sizes]

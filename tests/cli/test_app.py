@@ -128,14 +128,15 @@ def test_describe(fitted):
 def test_the_default_weighs_by_evidence_and_tells_what(fitted, tmp_path):
     _, data, _ = fitted
     few = ["--set", "candidates=['linear', 'constant']"]
-    how = ["--target", "price", "--out", tmp_path, *few]
+    how = ["--target", "price", "--out", tmp_path, "--checkpoint", tmp_path / "state", *few]
     record = json.loads(run("fit", data, *how, "--json").stdout)
     assert record["model"] == "AutoRegressor"
     assert sum(record["weights"].values()) == pytest.approx(1.0)
     assert {row["candidate"] for row in record["leaderboard"]} >= {"linear", "constant", "linear, local law"}
     assert "AutoRegressor" in record["held_out"]
     text = run("fit", data, *how, "--force").stdout
-    assert "all that suit numbers, weighed by evidence" in text
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith("state")] == []
+    assert "every model that suits numbers, chosen by evidence" in text
     assert "Choice by evidence" in text
     said = run("describe", tmp_path / "model.nongauss").stdout
     assert "auto, which became AutoRegressor" in said

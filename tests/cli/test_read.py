@@ -25,7 +25,7 @@ def test_rows_without_target_and_ids_are_dropped_with_a_note():
     assert (ready.choice.model, ready.choice.task) == ("auto", "regression")
     notes = " ".join(ready.notes)
     assert "Left out: 1 id: code (a different text in every row (an id))." in notes
-    assert "all that suit numbers, weighed by evidence" in notes
+    assert "Every model that suits numbers was tried" in notes
     assert "58 rows (2 more have no target)" in str(ready.before)
     used = ready.info().used
     assert [(name, kind.partition(":")[0]) for name, kind in used] == [
@@ -109,10 +109,11 @@ def test_an_ordered_category_keeps_its_order_and_the_note_says_it():
 def test_the_likelihood_is_named_and_can_be_set():
     table = frame().assign(y=np.random.RandomState(0).negative_binomial(2, 0.2, size=60))
     alone = prepare(table, "y", "sparse_gp")
-    assert "with likelihood=negative_binomial (or " in alone.notes[1]
+    assert "with likelihood=negative_binomial (or " in str(alone.before)
+    assert alone.notes[1].endswith("numbers with the negative binomial likelihood.")  # for readers of reports
     ready = prepare(table, "y", settings=["likelihood=poisson"])
     assert ready.choice.settings == {"likelihood": "poisson"}
-    assert "with likelihood=poisson (or " in ready.notes[1]
+    assert "with likelihood=poisson (or " in str(ready.before)
 
 
 def test_one_bad_cell_among_numbers_is_named():

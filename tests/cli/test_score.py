@@ -130,6 +130,8 @@ def test_scores_in_per_cent_are_those_of_shares_times_a_hundred(folder):
     figures = in_units_of_table(found, 100.0).figures()
     assert figures["rmse"] == pytest.approx(100 * found.figures()["rmse"])
     assert figures["log_density"] == pytest.approx(found.figures()["log_density"] - np.log(100))
+    for name in ("mae", "crps", "width_90", "interval_score_90"):
+        assert figures[name] == pytest.approx(100 * found.figures()[name]), name
     assert figures["coverage_90"] == found.figures()["coverage_90"]
 
 

@@ -135,3 +135,26 @@ import nongauss.cli
 def test_ctrl_c_before_the_command_is_imported_ends_it_without_a_traceback():
     ended = subprocess.run([sys.executable, "-c", EARLY], capture_output=True, text=True, check=False)
     assert (ended.returncode, ended.stderr) == (-signal.SIGINT, "")
+
+
+IN_A_TEXT = """
+import typer
+from nongauss.cli.conduct import command
+
+app = typer.Typer()
+
+@app.command()
+def go():
+    with command(quiet=True):
+        exec("import os, signal; os.kill(os.getpid(), signal.SIGTERM); sum(range(9))")
+
+app()
+"""
+
+
+def test_the_exit_code_is_that_of_the_signal_wherever_it_comes(tmp_path):
+    """`python -m` ends by SIGINT after a KeyboardInterrupt in a text that is run, as dataclasses do."""
+    (tmp_path / "in_a_text.py").write_text(IN_A_TEXT)
+    command = [sys.executable, "-m", "in_a_text"]
+    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (143, "Error: Stopped by SIGTERM; no file was written.\n")

@@ -54,7 +54,7 @@ TABLES = {
     "decimal beyond doubles": framed([Decimal(f"{x}e400") for x in BASE[:, 1]]),
     "duration": framed(pd.to_timedelta(SPAN, unit="min")),
     "duration objects": framed([dt.timedelta(minutes=int(x)) for x in SPAN]),
-    "Python integers of 400 digits": framed([10**400 + int(x) for x in SPAN]),
+    "Python integers of 400 digits": framed(pd.Series([10**400 + int(x) for x in SPAN], dtype=object)),
     "integers of 128 bits": polars.DataFrame(
         {"a": BASE[:, 0], "b": polars.Series([2**100 + int(x) for x in SPAN], dtype=polars.Int128), "c": SPAN}
     ),

@@ -77,7 +77,7 @@ def test_threads_and_processes_say_the_same_bits(tmp_path):
         return entry.said(clone(entry.make()).fit(X, y), X)
 
     many = [entry for entry in CATALOGUE if not entry.name.startswith("Auto")] * 3
-    with ThreadPoolExecutor(12) as pool:
+    with ThreadPoolExecutor(24) as pool:
         for entry, found in zip(many, pool.map(again, many), strict=True):
             assert_array_equal(found, alone[entry.name], err_msg=entry.name)
     code = (

@@ -21,6 +21,7 @@ import pandas as pd
 import typer.main
 
 import nongauss
+from fuzz.asked import questions
 from fuzz.tampering import tampered
 from nongauss.cli.app import app
 from nongauss.cli.describe import description_text, model_description
@@ -173,9 +174,9 @@ def command_line(rng: np.random.Generator, folder: Path) -> str:
 
 
 def estimators(rng: np.random.Generator, folder: Path) -> str:
-    """A small table of strange numbers, at the fit and at the prediction."""
-    weights = [1.0 if name in SEARCHES else 8.0 for name in sorted(SMALL)]
-    name = str(rng.choice(sorted(SMALL), p=np.divide(weights, sum(weights))))
+    """A small table of strange numbers: at the fit, and in whatever the model is then asked of others."""
+    shares = [1.0 if name in SEARCHES else 8.0 for name in sorted(SMALL)]
+    name = str(rng.choice(sorted(SMALL), p=np.divide(shares, sum(shares))))
     X, new = _cells(rng), _cells(rng)
     y = (np.arange(len(X)) % 2) if name.endswith("Classifier") else _column(rng, len(X))
     weight = np.exp(rng.uniform(-690, 690, len(X))) if rng.random() < 0.3 else None
@@ -183,12 +184,14 @@ def estimators(rng: np.random.Generator, folder: Path) -> str:
         weight = None  # it takes none
     model = getattr(nongauss, name)(**SMALL[name], random_state=0)
 
-    def fit() -> Any:
-        given = () if name in WITHOUT_TARGET else (y,)
-        fitted = model.fit(X, *given, **({} if weight is None else {"sample_weight": weight}))
-        return _said(fitted, new)
-
-    return _outcome(fit, f"{name} {X.tolist()} {y.tolist()} {weight} {new.tolist()}")
+    given = () if name in WITHOUT_TARGET else (y,)
+    weighed = {} if weight is None else {"sample_weight": weight}
+    what = f"{name} {X.tolist()} {y.tolist()} {weight} {new.tolist()}"
+    ends = [_outcome(lambda: model.fit(X, *given, **weighed), what)]
+    if ends != ["refused"]:
+        asked = questions(model, new, np.resize(y, len(new)))
+        ends += [_outcome(ask, f"{question} of {what}") for question, ask in asked.items()]
+    return next((end for end in ("refused", "warned") if end in ends), "fine")
 
 
 TARGETS: tuple[Target, ...] = (
@@ -216,6 +219,9 @@ def _outcome(work: Callable[[], Any], what: str) -> str:
             raise Fault(f"{what[:3000]}: {error!r}") from error
         except Exception as error:
             raise Fault(f"{what[:3000]}: {error!r}") from error
+    numeric = [str(each.message) for each in said if issubclass(each.category, RuntimeWarning)]
+    if numeric:
+        raise Fault(f"{what[:3000]}: {numeric[0]}")
     array = np.asarray(found) if isinstance(found, np.ndarray) else np.zeros(1)
     if array.dtype.kind == "f" and not np.isfinite(array).all() and not said:
         raise Fault(f"{what[:3000]}: not finite, and nothing is said")

@@ -259,5 +259,30 @@ def test_a_file_of_other_rows_or_settings_is_refused(tmp_path):
     clone(ordinal).set_params(callbacks=[Observer(2)]).fit(X, grades[0])
     with pytest.raises(InputError, match="other data or parameters"):
         clone(ordinal).fit(X, grades[1])
-    with pytest.raises(InputError, match="no such folder"):
+    with pytest.raises(InputError, match="folder does not exist"):
         model.set_params(checkpoint=tmp_path / "none" / "fit").fit(X, COUNT)
+
+
+@pytest.mark.parametrize(
+    ("make", "why"),
+    [
+        (lambda path: os.mkfifo(path), "a pipe"),
+        (lambda path: path.symlink_to(path), "loop|back to itself"),
+        (lambda path: path.mkdir(), "it is a folder"),
+        (
+            lambda path: path.with_name("state.lock").symlink_to(path.with_name("mine")),
+            "state.lock beside it",
+        ),
+        (lambda path: path.symlink_to(path.with_name("mine")), "cannot be read"),
+    ],
+)
+def test_a_checkpoint_is_a_file_of_its_own_and_nothing_else_is_touched(tmp_path, make, why):
+    """A pipe would be waited for without end."""
+    (tmp_path / "mine").write_text("keep me")
+    make(tmp_path / "state")
+    before = sorted(path.name for path in tmp_path.iterdir())
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    with pytest.raises(InputError, match=f"(?i){why}"):
+        RectangleMixture(2, n_init=1, max_iter=3, checkpoint=tmp_path / "state").fit(X)
+    assert sorted(path.name for path in tmp_path.iterdir()) == before
+    assert (tmp_path / "mine").read_text() == "keep me"

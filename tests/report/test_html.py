@@ -7,6 +7,7 @@ from html.parser import HTMLParser
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.decomposition import PCA
 from sklearn.linear_model import LogisticRegression
 
@@ -142,3 +143,23 @@ def test_a_report_says_what_was_weighed_and_why(fitted, tmp_path):
     assert "<td>tggm</td><td></td><td></td><td></td><td>no time &lt;left&gt;</td>" in cells
     plain = write_report(tmp_path / "p.html", title="t", estimator=model, frame_info=INFO).read_text("utf-8")
     assert "Choice by evidence" not in plain
+
+
+class LooksAt(RegressorMixin, BaseEstimator):
+    """A regression that looks at some columns of a wide table, and fails without them."""
+
+    feature_names_in_ = np.array(["a", "b", "c"])
+
+    def __init__(self, names=()):
+        self.names = self.kept_columns_ = names
+
+    def predict(self, X):
+        return X[list(self.kept_columns_)].sum(axis=1).to_numpy(float)
+
+
+def test_fits_of_parts_of_the_rows_may_look_at_other_columns_than_the_model():
+    X = pd.DataFrame(np.random.default_rng(0).standard_normal((40, 3)), columns=["a", "b", "c"])
+    fits = [LooksAt(("a", "b")), LooksAt(("c",)), LooksAt(("a",))]
+    relevance, panel = learned_figures(LooksAt(("a",)), X, fits=fits)
+    assert [text.get_text() for text in relevance.figure.axes[0].get_yticklabels()] == ["a"]
+    assert [text for text, *_ in panel.key] == ["90 % of the mean", "mean prediction"]

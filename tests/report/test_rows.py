@@ -80,7 +80,7 @@ def test_without_rows_to_compare_with_or_held_out_rows():
     assert rows_shown(None, []).misses == ()
 
 
-def test_labels_are_missed_where_they_had_little_probability():
+def test_labels_are_missed_where_another_was_predicted():
     p = np.array([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]])
     scores = LabelScores(
         np.array(["no", "no", "no"]), np.array(["no", "yes", "no"]), p, np.array(["no", "yes"])
@@ -90,7 +90,7 @@ def test_labels_are_missed_where_they_had_little_probability():
     first = shown.misses[0]
     assert (first.row, first.observed, first.predicted, first.figure) == (2, "no", "yes (80 %)", "20 %")
     assert shown.of == "new.csv"
-    assert [row.row for row in shown.misses] == [2, 3, 1]
+    assert [row.row for row in shown.misses] == [2]  # a right label is none, however unsure it was
 
 
 @pytest.mark.parametrize("exact", [True, False])

@@ -3,18 +3,21 @@ from dataclasses import replace
 from nongauss import SparseGPRegressor
 from nongauss.sparse_gp.config import FEW_INDUCING, FINE_INDUCING, MANY_INDUCING, GPRecipe
 from nongauss.sparse_gp.kernels import Linear, Matern52, Space, Sum
-from nongauss.sparse_gp.likelihoods import Gaussian, Poisson, StudentT
+from nongauss.sparse_gp.likelihoods import Censored, Gaussian, Poisson, StudentT
 
 
-def test_an_average_over_scales_with_gaussian_noise_unless_the_kernel_is_a_sum():
+def test_an_average_over_scales_with_gaussian_noise_of_numbers_on_a_continuous_scale():
     plain = GPRecipe.of(SparseGPRegressor(max_iter=1, tol=1.0))
-    assert plain.kernels(Gaussian(), False) == [Matern52(), Sum((Matern52(),) * 2)]
-    assert plain.kernels(Gaussian(), True) == [Matern52(), Sum((Matern52(),) * 4)]
-    assert plain.kernels(Poisson(), True) == [Matern52()]
-    assert replace(plain, n_scales=1).kernels(Gaussian(), True) == [Matern52()]
-    assert replace(plain, n_scales=3).kernels(Poisson(), False) == [Sum((Matern52(),) * 3)]
+    assert plain.kernels(Gaussian(), 5000) == [Matern52(), Sum((Matern52(),) * 2)]
+    assert plain.kernels(Gaussian(), 50) == [Matern52(), Sum((Matern52(),) * 4)]
+    assert plain.kernels(StudentT(), 50) == [Matern52(), Sum((Matern52(),) * 2)]
+    assert plain.kernels(Censored(of=StudentT()), 50) == [Matern52(), Sum((Matern52(),) * 2)]
+    assert plain.kernels(StudentT(), 5000) == plain.kernels(Poisson(), 50) == [Matern52()]
+    assert replace(plain, n_components=2).kernels(StudentT(), 50) == [Matern52()]
+    assert replace(plain, n_scales=1).kernels(Gaussian(), 50) == [Matern52()]
+    assert replace(plain, n_scales=3).kernels(Poisson(), 50) == [Sum((Matern52(),) * 3)]
     own = Matern52() + Linear()
-    assert replace(plain, kernel=own).kernels(Gaussian(), True) == [own]
+    assert replace(plain, kernel=own).kernels(Gaussian(), 50) == [own]
 
 
 def test_default_number_of_inducing_inputs():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,8 @@ import nongauss
 from nongauss import SparseGPRegressor
 from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.sparse_gp import draws
+from nongauss.sparse_gp.config import GPRecipe
+from nongauss.sparse_gp.likelihoods import Gaussian, Poisson
 
 rng = np.random.default_rng(0)
 X = rng.uniform(-2.0, 2.0, (40, 1))
@@ -18,7 +22,7 @@ GRID = np.linspace(-2.5, 2.5, 30)[:, None]
 
 @pytest.fixture(scope="module")
 def model():
-    return SparseGPRegressor(n_scales=1, tol=0.01, random_state=0).fit(X, Y)
+    return SparseGPRegressor(n_scales=1, tol=0.01, hyper_parameters="best", random_state=0).fit(X, Y)
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +95,8 @@ def test_what_is_known_of_a_row_is_what_is_left_out(given):
     if given == "trials":
         y, likelihood, beside = np.random.default_rng(0).binomial(9, 0.4, 40), "binomial", {"trials": 9.0}
     y = np.minimum(y, 2.0) if given == "censoring" else y
-    model = SparseGPRegressor(likelihood, n_inducing=5, tol=0.2, random_state=0).fit(X, y, **beside)
+    how = {"n_inducing": 5, "tol": 0.2, "hyper_parameters": "best", "random_state": 0}
+    model = SparseGPRegressor(likelihood, **how).fit(X, y, **beside)
     assert np.isfinite(model.loo_).all()
 
 
@@ -108,8 +113,18 @@ def test_models_are_compared_by_rows_left_out(model):
         nongauss.compare([object()])
 
 
+def test_few_rows_are_averaged_over_what_they_leave_open_by_default(unsure):
+    few = SparseGPRegressor(n_scales=1, tol=0.01, random_state=0).fit(X, Y)
+    np.testing.assert_array_equal(few.predict(GRID), unsure.predict(GRID))
+    recipe = GPRecipe.of(few)
+    assert not recipe.spreads(Gaussian(), 100, 3)
+    assert not recipe.spreads(Gaussian(), 40, 61)
+    assert not recipe.spreads(Poisson(), 40, 3)
+    assert replace(recipe, hyper_parameters="laplace").spreads(Poisson(), 100, 61)
+
+
 def test_unsure_hyper_parameters_widen_predictions_and_have_their_curvature(model, unsure):
-    assert len(unsure.posteriors_) == 9
+    assert len(unsure.posteriors_) == 5
     assert unsure.weights_.sum() == pytest.approx(1.0)
     far = np.array([[-2.4], [2.4]])
     assert (unsure.predict(far, return_std=True)[1] > 0.9 * model.predict(far, return_std=True)[1]).all()

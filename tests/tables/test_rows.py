@@ -4,7 +4,7 @@ import scipy.sparse as sp
 from numpy.testing import assert_array_equal
 
 from nongauss.tables import rows as rows_module
-from nongauss.tables.rows import canonical_rows, canonical_sparse, validate_weight
+from nongauss.tables.rows import canonical_rows, canonical_sparse, validate_weight, widened
 
 
 def table(n=60, d=3, seed=0):
@@ -101,3 +101,12 @@ def test_sparse_rows_are_merged_and_ordered_by_content_as_dense_ones_are():
     again = canonical_sparse(sp.csr_matrix(X[moved]), labels[moved], weight[moved])
     assert_array_equal(again[0].toarray(), cells.toarray())
     assert_array_equal(again[2], merged)
+
+
+def test_single_precision_is_the_decimals_that_it_stands_for():
+    rng = np.random.default_rng(0)
+    narrow = np.concatenate([rng.normal(size=500), rng.uniform(-1e4, 1e4, 500), [0.0, np.inf, -7.0]])
+    narrow = narrow.astype(np.float32)
+    assert_array_equal(widened(narrow), [float(str(cell)) for cell in narrow])
+    assert np.isnan(widened(np.array([np.nan], np.float32)))[0]
+    assert_array_equal(widened(np.array([3, 4], np.int8)), [3.0, 4.0])

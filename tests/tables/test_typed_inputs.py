@@ -20,7 +20,7 @@ from nongauss.tables.target import validate_target
 nan = np.nan
 ONE_TWO = [
     pa.table({"a": [1, None, 2]}),
-    pa.record_batch({"a": pa.array([1, None, 2], pa.float16())}),
+    pa.record_batch({"a": pa.array([np.float16(1), None, np.float16(2)], pa.float16())}),
     pa.table({"a": pa.array([Decimal(1), None, Decimal(2)], pa.decimal128(10, 2))}),
     pd.DataFrame({"a": pd.array([1, None, 2], dtype="Int8")}),
     pd.DataFrame({"a": pd.array([1, None, 2], dtype=pd.ArrowDtype(pa.int64()))}),

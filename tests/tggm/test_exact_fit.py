@@ -8,6 +8,7 @@ from numpy.testing import assert_array_equal
 
 import nongauss
 from nongauss import TGGMRegressor
+from nongauss.core.errors import NongaussWarning
 
 SMALL = {"n_members": 2, "max_epochs": 60, "random_state": 0}
 
@@ -21,7 +22,7 @@ def table(noise, n_rows=600):
 @pytest.mark.gate
 def test_skewed_noise_is_fitted_by_the_exact_likelihood(tmp_path):
     X, y = table(lambda rng, n: rng.gamma(1.0, size=n))
-    chosen = TGGMRegressor((6,), **SMALL).fit(X[:400], y[:400])
+    chosen = TGGMRegressor((6,), n_heads=1, **SMALL).fit(X[:400], y[:400])
     moments = TGGMRegressor((6,), posterior="moments", **SMALL).fit(X[:400], y[:400])
     assert chosen.posterior_ == "exact"
     assert chosen.n_iter_ > moments.n_iter_
@@ -35,7 +36,9 @@ def test_skewed_noise_is_fitted_by_the_exact_likelihood(tmp_path):
         law, same = chosen.predict_distribution(X[:5]), again.predict_distribution(X[:5])
         assert_array_equal(ask(law), ask(same))
     assert again.partial_fit(X, y).ensemble_.config.posterior == "exact"
-    narrow = TGGMRegressor((6,), **SMALL).fit(X[:400].astype(np.float32), y[:400].astype(np.float32))
+    narrow = TGGMRegressor((6,), n_heads=1, **SMALL).fit(
+        X[:400].astype(np.float32), y[:400].astype(np.float32)
+    )
     assert narrow.posterior_ == "exact"
 
 
@@ -47,6 +50,22 @@ def test_gaussian_noise_stays_with_moments_to_the_bit():
     assert chosen.posterior_ == "moments"
     assert_array_equal(chosen.predict(X), moments.predict(X))
     assert chosen.partial_fit(X, y).posterior_ == "moments"
+
+
+@pytest.mark.gate
+def test_a_fit_that_is_stopped_while_it_tries_more_says_so_and_tries_no_more():
+    X, y = table(lambda rng, n: rng.gamma(1.0, size=n), 300)
+    seen = []
+
+    def enough(progress):
+        seen.append(progress.iteration)
+        return progress.iteration > 60
+
+    with pytest.warns(NongaussWarning, match="Stopped on request"):
+        model = TGGMRegressor((6,), **SMALL, n_heads="auto", callbacks=[enough]).fit(X, y)
+    assert not model.converged_
+    assert model.n_heads_ == 1
+    assert max(seen) <= 90
 
 
 @pytest.mark.gate

@@ -34,7 +34,7 @@ MOST_JUDGED = 12_000
 """Rows by which fits are judged: more would tell the same. What is known only of all rows together, as which
 member left out which row, is not asked of larger tables."""
 
-QUICK: dict[str, Any] = {"n_scales": 1, "max_iter": 25}
+QUICK: dict[str, Any] = {"n_scales": 1, "max_iter": 25, "hyper_parameters": "best"}
 """Of a Gaussian process in the screen: enough iterations to tell laws that suit the target from those that do
 not."""
 

@@ -9,9 +9,13 @@ import numpy as np
 from nongauss.core.records import persistable
 from nongauss.tables.frame import InputTable
 from nongauss.tables.kinds.label import MOST_LEVELS
+from nongauss.tables.kinds.number import power_of_two
 
 STRONG_SKEW = 2.0
 """Skewness from which a column is strongly skewed; that of an exponential law."""
+
+FARTHEST = 1e300
+"""Numbers are taken to be no farther out than this, in their column's scale."""
 
 FEWEST_VALUES = 10
 """A column of fewer different numbers is none that a transform would change."""
@@ -30,7 +34,9 @@ class Arcsinh(NamedTuple):
         for place, centre, scale in zip(self.places, self.centres, self.scales, strict=True):
             values = table.column(place).values
             assert values is not None
-            table = table.with_column(place, np.arcsinh((values - centre) / scale))
+            with np.errstate(over="ignore"):  # beyond the largest number it is as far out as that
+                z = np.clip((values - centre) / scale, -FARTHEST, FARTHEST)
+            table = table.with_column(place, np.arcsinh(z))
         return table
 
 
@@ -44,7 +50,8 @@ def arcsinh_of_skewed(table: InputTable) -> Arcsinh | None:
         values = column.values[~column.missing]
         if len(np.unique(values)) < FEWEST_VALUES:
             continue
-        z = (values - values.mean()) / values.std()
+        sized = values / power_of_two(float(values.min()), float(values.max()))
+        z = (sized - sized.mean()) / sized.std()
         low, middle, high = np.quantile(values, [0.25, 0.5, 0.75])
         scale = 0.5 * (high - low)
         if abs(float((z**3).mean())) >= STRONG_SKEW and scale > 0.0:

@@ -86,8 +86,7 @@ def fit(
         if engine == "dask":
             here.aside(stack.enter_context(out_of_core.dask_client(scheduler)))
         held_out, declared = split.declared_split(*apart, declared)
-        why_single = "" if checkpoint is None else "--checkpoint keeps the fit of one"
-        table = load_rows(engine, data, target or "", choices, declared, why_single)
+        table = load_rows(engine, data, target or "", choices, declared)
         check_outputs(outputs, [data])
         how: dict[str, Any] = {"max_epochs": choices.max_epochs, "callbacks": here.callbacks_of(table.choice)}
         estimator = choose.build_model(table.choice, seed=choices.seed, **how)
@@ -174,7 +173,7 @@ def impute(
 
         paths = {f"--out ({path.name})": path for path in paths_of(out, draws)}
         check_outputs(options.Outputs(paths, force), [data])
-        filled = impute_table(data, out, draws, model, seed, here.step, raw)
+        filled = impute_table(data, out, draws, model, seed, here.step, raw, here.notes)
         here.finish(filled.record(), filled.text)
 
 

@@ -74,7 +74,7 @@ class Before:
 
     def summary(self) -> list[str]:
         """What the target was taken for and the model, a sentence each, for reports."""
-        return [f"Target {self._on_target()}", f"Model: {self._on_model()}"]
+        return [f"Target {self._on_target()}", in_prose(self.choice, "model" in self.asked)]
 
     def record(self) -> dict[str, Any]:
         """The same as plain data: every column has its role and the reason."""
@@ -154,8 +154,31 @@ def in_words(choice: Choice) -> str:
     what = {"ordinal": "for grades", "classification": "for labels"}.get(choice.task, "for numbers")
     settings = ", ".join(f"{name}={value}" for name, value in choice.settings.items())
     if choice.model == "auto":
-        return f"all that suit {what[4:]}, weighed by evidence" + (f", with {settings}" if settings else "")
+        return f"every model that suits {what[4:]}, chosen by evidence" + (
+            f", with {settings}" if settings else ""
+        )
     return f"{choice.model} {what}" + (f" with {settings}" if settings else "")
+
+
+_FAMILIES = {
+    "tggm": "a truncated-Gaussian graphical model",
+    "sparse_gp": "a sparse Gaussian process",
+    "rank_factor": "a model of rank factors",
+    "harmonium": "a harmonium",
+}
+
+
+def in_prose(choice: Choice, asked: bool) -> str:
+    """The same as a sentence for a reader of the report, who types nothing."""
+    what = {"ordinal": "grades", "classification": "labels"}.get(choice.task, "numbers")
+    settings = dict(choice.settings)
+    likelihood = settings.pop("likelihood", "")
+    law = f" with the {likelihood.replace('_', ' ')} likelihood" if likelihood else ""
+    others = "; settings: " + ", ".join(f"{k} {v}" for k, v in settings.items()) if settings else ""
+    if choice.model == "auto":
+        return f"Every model that suits {what} was tried{law}, and the best chosen by evidence{others}."
+    why = ", as asked" if asked or choice.why_single else ""
+    return f"One model was fitted{why}: {_FAMILIES.get(choice.model, choice.model)} for {what}{law}{others}."
 
 
 def grouped_notes(roles: Sequence[ColumnRole]) -> list[str]:

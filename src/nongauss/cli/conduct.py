@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import signal
 import sys
 import threading
@@ -23,6 +25,14 @@ from nongauss.core.printable import printable
 
 _MISUSE: Any = typer.BadParameter.__mro__[1]  # typer's error for any misuse, which it does not name
 _STOPPED_BY: dict[int, str] = {signal.SIGINT: "Ctrl-C", signal.SIGTERM: "SIGTERM"}
+
+
+class _Stopped(KeyboardInterrupt):
+    """A signal came.
+
+    It is a class of its own because `python -m` ends by SIGINT, whatever its program then says, once a plain
+    KeyboardInterrupt has passed a text that `exec` runs, as dataclasses do while they are imported.
+    """
 
 
 class Command:
@@ -58,7 +68,7 @@ class Command:
         compiled fit has many.
         """
         if self.stopped_by is not None:
-            raise KeyboardInterrupt
+            raise _Stopped
 
     def callbacks_of(self, choice: Any) -> list[Any]:
         """Callbacks of a search, or of a fit of the one model that was chosen."""
@@ -74,7 +84,7 @@ class Command:
             self.raise_if_stopped()
             return is_asked
 
-        return [of_fit(self.shown, is_to_end)]
+        return [of_fit(self.shown, is_to_end, "best so far {:.3f} nats a row")]
 
     def counted(self, done: int, total: int, name: str) -> None:
         """`done` of `total` parts of the step are over, the last being `name`."""
@@ -103,10 +113,10 @@ class Command:
             self._checkpoint = checkpoint.expanduser().resolve()
             self.kept = f"what was done is in {checkpoint}: the same command goes on from there"
 
-    def outcome(self) -> str:
-        """What there is of a command that was stopped: its files if they were in place by then."""
-        written = [path for path in PLACED[self._n_before :] if path.exists() and path != self._checkpoint]
-        return f"written before: {', '.join(map(str, written))}" if written else self.kept
+    def written(self) -> str:
+        """The names of the files that are in place by now."""
+        there = [path for path in PLACED[self._n_before :] if path.exists() and path != self._checkpoint]
+        return ", ".join(map(str, there))
 
     def finish(
         self,
@@ -179,14 +189,22 @@ def _ending(here: Command) -> Iterator[None]:
         raise  # nobody reads on: an end in silence, as of any program in a pipe
     except OSError as error:
         named = error.filename is not None and error.strerror
-        _end(here, f"{error.filename}: {error.strerror}." if named else str(error))
+        _end(here, _with_files(f"{error.filename}: {error.strerror}." if named else str(error), here))
     except ValueError as error:
-        _end(here, str(error))
+        _end(here, _with_files(str(error), here))
     except KeyboardInterrupt:
         number = here.stopped_by or signal.SIGINT
-        _end(here, f"Stopped by {_STOPPED_BY[number]}; {here.outcome()}.", 128 + number)
+        written = here.written()
+        what_is_left = f"written before: {written}" if written else here.kept
+        _end(here, f"Stopped by {_STOPPED_BY[number]}; {what_is_left}.", 128 + number)
     finally:
         here.shown.close()
+
+
+def _with_files(sentence: str, here: Command) -> str:
+    """What went wrong, and the files that are there all the same."""
+    written = here.written()
+    return f"{sentence} Written before: {written}." if written else sentence
 
 
 @contextmanager
@@ -200,7 +218,7 @@ def _stoppable(here: Command) -> Iterator[None]:
         if here.is_over:  # it only tells what it came to
             return
         here.stopped_by = number
-        raise KeyboardInterrupt
+        raise _Stopped
 
     former = {number: signal.signal(number, stop) for number in _STOPPED_BY}
     try:
@@ -239,6 +257,10 @@ def check_outputs(outputs: Outputs, inputs: Sequence[Path] = ()) -> None:
             raise InputError(
                 f"{option} would be in {folder}, which is a file and no folder; give another name."
             )
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise InputError(
+                f"{option} would be {path}, but you may not write in {folder}; give another name."
+            )
         if path.exists() and not outputs.force:
             raise InputError(f"{path} already exists; give --force to replace it, or another {option}.")
         seen[place] = option
@@ -254,7 +276,11 @@ def _place(path: Path) -> Path:
     try:
         place = path.resolve()
         is_loop = place.is_symlink()
-    except (RuntimeError, OSError):  # as versions of Python have it
+    except RuntimeError:  # as versions of Python have it
+        is_loop = True
+    except OSError as error:
+        if error.errno != errno.ELOOP:
+            raise
         is_loop = True
     if is_loop:
         raise InputError(f"{path} is a link that leads back to itself; give another name.")

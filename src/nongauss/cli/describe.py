@@ -64,17 +64,17 @@ def about_of(outcome: Outcome, table: Table, asked: str, declared: Declared = NO
         missing=declared.missing,
         spellings=table.spellings,
         marginal=Marginal.of(table.y, labels=table.choice.task != REGRESSION),
-        fitted_at=_now(),
+        fitted_at=now(),
         version=nongauss.__version__,
     )
 
 
 def about_clusters(frame: pd.DataFrame, source: str) -> About:
     """What is kept with clusters of these rows."""
-    return About(source=source, n_rows=len(frame), fitted_at=_now(), version=nongauss.__version__)
+    return About(source=source, n_rows=len(frame), fitted_at=now(), version=nongauss.__version__)
 
 
-def _now() -> str:
+def now() -> str:
     """The time, or that of SOURCE_DATE_EPOCH where it is set, for files that are to be the same again."""
     seconds = int(os.environ.get("SOURCE_DATE_EPOCH", time.time()))
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")

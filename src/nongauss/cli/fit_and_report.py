@@ -15,7 +15,7 @@ from nongauss.cli.conduct import Command
 from nongauss.cli.judge import Outcome, rows_for, scale_of
 from nongauss.cli.options import Outputs
 from nongauss.cli.read import Table
-from nongauss.core.files import atomic_paths
+from nongauss.core.files import PLACED, atomic_paths
 from nongauss.estimator.told import told
 from nongauss.report.html import feature_lines, write_report
 from nongauss.report.pictures import feature_figures, learned_figures, report_figures
@@ -152,6 +152,7 @@ def write_both(
             draw(report_file)
         except Exception:
             os.replace(model_file, places[0].resolve())
+            PLACED.append(places[0].resolve())
             raise
         check()
 

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from nongauss.cli.describe import now
 from nongauss.cli.file_form import FileForm
 from nongauss.core.errors import InputError
 from nongauss.core.files import atomic_paths
-from nongauss.predictive.cells import CellDistribution, LabelDistribution, MissingCells
+from nongauss.report.columns import percent
+from nongauss.report.filled import FilledColumn, figure_of, filled_columns
+from nongauss.report.gaps import write_gaps_report
 from nongauss.report.text import text_table
-from nongauss.tables.column_code import ColumnCode
 from nongauss.tables.files import read_table, write_table
-from nongauss.tables.filling import find_gaps
-from nongauss.tables.margins import Margin
 
 MODELS = ("auto", "rank_factor", "harmonium")
 
@@ -38,7 +37,10 @@ class Filled:
         """The same for a person."""
         if not len(self.columns):
             return "The table has no gaps that can be filled; it was written as it is."
-        lines = [tuple(_shown(value) for value in row) for row in self.columns.itertuples(index=False)]
+        shown = self.columns.assign(
+            **{name: self.columns[name].map(percent) for name in ("share", "how sure")}
+        )
+        lines = [tuple(_shown(value) for value in row) for row in shown.itertuples(index=False)]
         table = text_table(tuple(self.columns.columns), lines)
         n_cells = int(self.columns["gaps"].sum())
         left = f"\nGaps stay in {', '.join(map(repr, self.open_columns))}." if self.open_columns else ""
@@ -56,6 +58,7 @@ class Filled:
             "columns": self.columns.to_dict("records"),
             "why": self.why,
             "left_open": self.open_columns,
+            "report": self.files[-1],
             "files": self.files,
         }
 
@@ -68,8 +71,12 @@ def impute_table(
     seed: int,
     step: Callable[[str], Any] = lambda text: None,
     raw: bool = False,
+    notes: Callable[[], Sequence[str]] = lambda: (),
 ) -> Filled:
-    """Fill the gaps of a table; write it, its draws and a table of the missing cells. Raises InputError."""
+    """Fill the gaps of a table; write it, its draws, a table of the missing cells and a report.
+
+    `notes`: what was warned of so far, for the report. Raises InputError.
+    """
     if model not in MODELS:
         raise InputError(f"--model must be one of {', '.join(MODELS)}, got {model!r}.")
     frame = read_table(data)
@@ -79,27 +86,41 @@ def impute_table(
     imputer = _imputer(model, seed).fit(frame)
     step("filling")
     full, laws = imputer.impute(frame), imputer.impute_distribution(frame)
+    columns = filled_columns(imputer, laws, frame)
+    still = [str(name) for name in full.columns if full[name].isna().any()]
     files = paths_of(out, draws)
     form = FileForm(data, out, frame, laws)
     tables = [full, *imputer.sample_missing(frame, draws)]
     cells = form.in_words(laws.to_frame(), full, imputer)
+    step("drawing the report")
     out.parent.mkdir(parents=True, exist_ok=True)
     with atomic_paths(files) as temporaries:
         write_table(cells, temporaries[1], raw)
-        for path, table in zip([temporaries[0], *temporaries[2:]], tables, strict=True):
+        for path, table in zip([temporaries[0], *temporaries[2:-1]], tables, strict=True):
             form.write(table, path, raw)
-    columns = _column_lines(imputer, laws, frame, full)
-    still = [str(name) for name in full.columns if full[name].isna().any()]
-    return Filled(_frame(columns), imputer.why_, still, len(frame), files)
+        write_gaps_report(
+            temporaries[-1],
+            imputer=imputer,
+            frame=frame,
+            columns=columns,
+            still_open=still,
+            source=data.name,
+            files=files[:-1],
+            draws=[file.name for file in files[2:-1]],
+            notes=notes(),
+            fitted_at=now(),
+        )
+    return Filled(_frame(_column_lines(columns, len(frame))), imputer.why_, still, len(frame), files)
 
 
 def paths_of(out: Path, draws: int) -> list[Path]:
-    """The files that are written beside `out`: FULL.csv, FULL_cells.csv, FULL_draw1.csv, ..."""
+    """The files that are written: FULL.csv, FULL_cells.csv, FULL_draw1.csv, ..., FULL_report.html."""
     name = out.name
     suffix = "".join(Path(name).suffixes[-2:]) if name.endswith(".gz") else Path(name).suffix
     stem = name.removesuffix(suffix)
     extra = ["cells", *(f"draw{number + 1}" for number in range(draws))]
-    return [out, *(out.with_name(f"{stem}_{part}{suffix}") for part in extra)]
+    beside = [out.with_name(f"{stem}_{part}{suffix}") for part in extra]
+    return [out, *beside, out.with_name(f"{stem}_report.html")]
 
 
 def _imputer(model: str, seed: int) -> Any:
@@ -109,53 +130,31 @@ def _imputer(model: str, seed: int) -> Any:
     return AutoImputer("auto" if model == "auto" else [model], random_state=seed)
 
 
-def _column_lines(
-    imputer: Any, laws: MissingCells, frame: pd.DataFrame, full: pd.DataFrame
-) -> list[dict[str, Any]]:
+def _column_lines(columns: Sequence[FilledColumn], n_rows: int) -> list[dict[str, Any]]:
     """What is said of each column that had gaps."""
-    margins, encoder = imputer._cell_margins, imputer._cell_encoder
-    before, after = (find_gaps(encoder, margins, table, "impute").cells for table in (frame, full))
-    lines = []
-    for j, margin in enumerate(margins):
-        if margin.name not in laws.columns:
-            continue
-        law, n_gaps = laws[margin.name], len(laws.rows(margin.name))
-        is_label = isinstance(law, LabelDistribution)
-        code = encoder.columns[margin.flat]
-        lines.append(
-            {
-                "column": margin.name,
-                "gaps": n_gaps,
-                "share": n_gaps / len(frame),
-                "before": _middle(margin, code, before[:, j]),
-                "after": _middle(margin, code, after[:, j]),
-                "how sure": float(law.probabilities().max(axis=1).mean()) if is_label else _narrower(law),
-            }
-        )
-    return lines
+    return [
+        {
+            "column": column.name,
+            "gaps": len(column.rows),
+            "share": len(column.rows) / n_rows,
+            "before": _cell(column, column.before),
+            "after": _cell(column, column.after),
+            "how sure": column.how_sure,
+        }
+        for column in columns
+    ]
 
 
-def _narrower(law: CellDistribution) -> float:
-    """By how much cells' standard deviations are below that of the column, on average; 0: not at all."""
-    alone = CellDistribution(law.margin, law.margin.below[None]).std[0]
-    return float(np.clip(1.0 - law.std.mean() / alone, 0.0, 1.0)) if alone > 0 else 1.0
-
-
-def _middle(margin: Margin, code: ColumnCode, cells: NDArray[np.float64]) -> Any:
-    """The mean of known numbers and dates, the most frequent of labels and grades."""
-    known = cells[~np.isnan(cells)]
-    if not len(known):
+def _cell(column: FilledColumn, value: float) -> Any:
+    """A cell for a person and for JSON: a number, a label, a date as text; None of nothing."""
+    if np.isnan(value):
         return None
-    if margin.labels:
-        return margin.labels[int(np.bincount(known.astype(np.intp)).argmax())]
-    unit = max(np.abs(known).max(), 1.0)
-    mean = float(unit * (known / unit).mean())
-    return code.shown(round(mean) - code.origin) if code.kind == "date" else mean
+    return column.shown(value) if column.margin.labels or column.code.kind == "date" else value
 
 
 def _shown(value: Any) -> str:
     """A cell of the printed table."""
-    return f"{value:.4g}" if isinstance(value, float) else "" if value is None else str(value)
+    return figure_of(value) if isinstance(value, float) else "" if value is None else str(value)
 
 
 def _frame(lines: list[dict[str, Any]]) -> pd.DataFrame:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -163,9 +164,15 @@ def _judge_folds(
     model: Any, whole: JudgedRows, plan: Split, seed: int, step: Callable[[str], object]
 ) -> Judgement:
     """The judgement of all folds as one."""
-    found = []
-    for train, test in plan.folds:
-        fold = judge(model, whole.take(train), whole.take(test), seed=seed, step=step)
+    found, n = [], len(plan.folds)
+
+    def told(number: int, text: str) -> object:
+        """The step of one fold, with its number where there are several."""
+        return step(f"part {number} of {n}: {text}" if n > 1 else text)
+
+    for number, (train, test) in enumerate(plan.folds, start=1):
+        of_fold = partial(told, number)
+        fold = judge(model, whole.take(train), whole.take(test), seed=seed, step=of_fold)
         found.append(replace(fold, parts=[replace(part, numbers=test) for part in fold.parts]))
     return pooled(found) if len(found) > 1 else found[0]
 
@@ -217,7 +224,8 @@ def in_units_of_table(found: Scores, scale: float) -> Scores:
     """Scores of y / scale as those of y: p(y) = p(y / scale) / scale."""
     if not isinstance(found, NumberScores) or scale == 1.0:
         return found
-    lengths = {name: scale * getattr(found, name) for name in ("y", "mean", "lower", "upper")}
+    names = ("y", "mean", "lower", "upper", "nearest", "crps")
+    lengths = {name: scale * getattr(found, name) for name in names if getattr(found, name) is not None}
     density = found.mass <= _JUMP
     return replace(found, log_score=found.log_score - math.log(scale) * density, **lengths)
 

@@ -16,7 +16,10 @@ FIRST_LINE = 2.0
 """Seconds of silence in a log before the first line."""
 
 NEXT_LINE = 5.0
-"""Seconds between the lines of a log after it."""
+"""Seconds between the lines of a log after it, where there is something new to say."""
+
+SAME_LINE = 30.0
+"""Seconds between lines that only tell that the command is alive."""
 
 
 class Silent:
@@ -71,11 +74,15 @@ class Log(Silent):
         self._thread.join()
 
     def _watch(self) -> None:
-        wait = FIRST_LINE
+        wait, silent, said = FIRST_LINE, SAME_LINE, ""
         while not self._over.wait(wait):
             with self._lock:
-                self._print()
+                now = f"{self._step}{self._detail}"
+                if now != said or silent >= SAME_LINE:
+                    self._print()
+                    silent, said = 0.0, now
             wait = NEXT_LINE
+            silent += wait
 
     def _print(self) -> None:
         seconds = time.perf_counter() - self._began
@@ -136,15 +143,18 @@ def display(*, silent: bool) -> Silent:
     return Bar() if sys.stderr.isatty() else Log(sys.stderr)
 
 
-def of_fit(shown: Silent, check: Callable[[], bool | None] = lambda: None) -> Callable[[Progress], bool]:
+def of_fit(
+    shown: Silent, check: Callable[[], bool | None] = lambda: None, what: str = "objective {:.6g}"
+) -> Callable[[Progress], bool]:
     """A callback for an estimator, which is stopped by what `check` raises, or ends where it is True.
 
-    It is a plain function, since cloning an estimator copies its callbacks, and a bar cannot be copied.
+    `what` is said of the objective so far. It is a plain function, since cloning an estimator copies its
+    callbacks, and a bar cannot be copied.
     """
 
     def move(progress: Progress) -> bool:
         is_to_end = check() is True
-        shown.at(progress.iteration, progress.max_iter, f"objective {progress.bound:.6g}")
+        shown.at(progress.iteration, progress.max_iter, what.format(progress.bound))
         return is_to_end
 
     return move

@@ -18,7 +18,10 @@ from typing import Any
 
 from nongauss.core.errors import InputError
 
-_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO}
+_NO_ROOM = {
+    *(errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO),
+    errno.ENAMETOOLONG,
+}
 """Why a file cannot be written."""
 
 PLACED: list[Path] = []
@@ -45,7 +48,7 @@ def atomic_paths(paths: Sequence[str | Path]) -> Iterator[list[Path]]:
 
     Ctrl-C and SIGTERM wait until all are there. A path that the block leaves unwritten is an error.
     """
-    targets = [_target(path) for path in paths]
+    targets = [target_of(path) for path in paths]
     temporaries = [_beside(target) for target in targets]
     for target in targets:
         sweep_leftovers(target)
@@ -59,10 +62,11 @@ def atomic_paths(paths: Sequence[str | Path]) -> Iterator[list[Path]]:
                 os.replace(temporary, target)
             PLACED.extend(targets)
     except OSError as error:
-        if error.errno not in _NO_ROOM or error.filename not in (None, *map(os.fspath, temporaries)):
+        named = dict(zip([None, *temporaries], [targets[0], *targets], strict=True))
+        place = None if error.filename is None else Path(error.filename)
+        if error.errno not in _NO_ROOM or place not in named:
             raise
-        named = targets[temporaries.index(Path(error.filename))] if error.filename else targets[0]
-        raise OSError(error.errno, error.strerror or str(error), os.fspath(named)) from error
+        raise OSError(error.errno, os.strerror(error.errno), os.fspath(named[place])) from error
     finally:
         with undisturbed():
             for temporary in temporaries:
@@ -123,20 +127,20 @@ def _is_alive(process: int) -> bool:
     return True
 
 
-def _target(path: str | Path) -> Path:
+def target_of(path: str | os.PathLike[str]) -> Path:
     """The file that a path means, links followed. Raises InputError where none can be written there."""
     try:
         target = Path(path).expanduser().resolve()
         is_other = target.exists() and not (target.is_file() or target.is_dir())
-    except (RuntimeError, OSError) as error:  # of links in a circle
-        raise InputError(f"Cannot write {str(path)!r}: {error}; give another name.") from error
+    except (RuntimeError, OSError, ValueError) as error:  # of links in a circle, names that are none
+        raise InputError(f"Cannot write {os.fspath(path)!r}: {error}; give another name.") from error
     if is_other or target.is_symlink():
         raise InputError(
-            f"Cannot write {str(path)!r}: it is a device, a pipe or a link that leads back to itself, and no "
-            "file; give another name."
+            f"Cannot write {os.fspath(path)!r}: it is a device, a pipe or a link that leads back to itself, "
+            "and no file; give another name."
         )
     if target.is_dir():
-        raise InputError(f"Cannot write {str(path)!r}: it is a folder; give the name of a file in it.")
+        raise InputError(f"Cannot write {os.fspath(path)!r}: it is a folder; give the name of a file in it.")
     if not target.parent.is_dir():
-        raise InputError(f"Cannot write {str(path)!r}: its folder does not exist; create it first.")
+        raise InputError(f"Cannot write {os.fspath(path)!r}: its folder does not exist; create it first.")
     return target

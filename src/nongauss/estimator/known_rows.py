@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from nongauss.core.records import persistable
+from nongauss.tables import rows
 from nongauss.tables.completion import DonorColumn, donor_columns
 from nongauss.tables.encoder import TableEncoder
 from nongauss.tables.frame import InputTable, read_input
@@ -67,6 +68,7 @@ class KnownRows:
         first = sample_table(source, Encode(encoder, estimator_name=name), n_rows)
         table = _aligned(read_input(first.table, name), encoder, name)
         encoded, missing = encoder.as_scaled_with_gaps(table, name, warn=False)
+        encoded = np.clip(encoded, -rows.FARTHEST, rows.FARTHEST)
         shape = KnownShape.of(encoded, first.rows.weight)
         columns = donor_columns(encoder)
         for _ in range(2):  # the second time by correlations of rows that have no holes
@@ -153,9 +155,15 @@ class KnownShape:
         R[np.diag_indices(D)] = 1.0
         return cls(mean, sd, R)
 
+    def _standardised(self, X: FloatArray) -> FloatArray:
+        """z = (x - mean) / sd of encoded rows (N, D), cut off where sums of squares would overflow."""
+        with np.errstate(over="ignore"):
+            out: FloatArray = np.clip((X - self.mean) / self.sd, -FARTHEST, FARTHEST)
+        return out
+
     def whitened(self, X: FloatArray) -> FloatArray:
         """Encoded rows (N, D) as uncorrelated numbers of about variance 1: R^(-1/2) z."""
-        z: FloatArray = (X - self.mean) / self.sd
+        z = self._standardised(X)
         if self.correlation is None:
             return z
         values, vectors = np.linalg.eigh(self.correlation)
@@ -169,7 +177,7 @@ class KnownShape:
         """
         if self.correlation is None or not missing.any():
             return X
-        z = (X - self.mean) / self.sd
+        z = self._standardised(X)
         patterns, which = np.unique(missing, axis=0, return_inverse=True)
         for number, pattern in enumerate(patterns):
             named = [place for b in np.flatnonzero(pattern) for place in columns[b].values]

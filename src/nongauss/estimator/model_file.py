@@ -35,11 +35,13 @@ def write_model_file(path: PathLike, content: dict[str, Any], tensors: Tensors) 
 
 def read_model_file(source: Path) -> tuple[dict[str, Any], Tensors]:
     """Manifest and tensors of a file that is whole and of a format that is known. Raises InputError."""
-    if not source.is_file():
-        raise InputError(f"There is no file {str(source)!r}; check the path.")
     try:
+        if not source.is_file():
+            raise InputError(f"There is no file {str(source)!r}; check the path.")
         content = read_sealed(source)
-    except (Damaged, OSError) as error:
+    except OSError as error:
+        raise InputError(f"{str(source)!r} cannot be read ({error.strerror or error}).") from error
+    except Damaged as error:
         raise InputError(
             f"{str(source)!r} cannot be read: it is truncated, damaged or not a file written by "
             f"nongauss.save ({error}); copy it again or save the model anew."

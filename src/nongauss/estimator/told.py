@@ -129,6 +129,15 @@ def settings(estimator: Any) -> list[tuple[str, str]]:
     return [(name, _brief(value)) for name, value in values.items() if name not in _HOUSEKEEPING]
 
 
+def changed_settings(estimator: Any) -> list[tuple[str, str]]:
+    """Those of them that are not the defaults."""
+    try:
+        usual = dict(settings(type(estimator)()))
+    except TypeError:  # a parameter without a default
+        usual = {}
+    return [(name, text) for name, text in settings(estimator) if usual.get(name) != text]
+
+
 def align(pairs: Sequence[tuple[str, str]], *, indent: str = "") -> str:
     """Pairs as lines with the second column aligned."""
     width = max((len(label) for label, _ in pairs), default=0)
@@ -184,9 +193,9 @@ def told(
     `figures` of held-out rows by model; `verdict`: its sentences.
     """
     texts = [align(facts(estimator, target=target, n_rows=n_rows))]
-    changed = settings(estimator)
+    changed = changed_settings(estimator)
     if changed:
-        texts.append("Settings\n" + align(changed, indent="  "))
+        texts.append("Settings that are not the defaults\n" + align(changed, indent="  "))
     if figures:
         texts.append("Held-out rows\n" + text_table(*metric_table(figures)))
     if hasattr(estimator, "describe"):

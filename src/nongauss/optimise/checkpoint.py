@@ -105,7 +105,11 @@ class Checkpoint:
         """
         if self._file.steps is None:
             self._lock()
-            self._file.steps = self._read_or_set_aside()
+            try:
+                self._file.steps = self._read_or_set_aside()
+            except BaseException:
+                self._unlock()
+                raise
         whole = self._part + name
         if whole in self._file.asked:
             raise ValueError(f"Two steps of a fit are both named {whole!r}: what was kept would be mixed up.")
@@ -123,9 +127,7 @@ class Checkpoint:
             sweep_leftovers(Path(self.path).absolute())
         self._file.steps = None
         self._file.asked.clear()
-        if self._file.lock is not None:
-            Path(self._file.lock.lock_file).unlink(missing_ok=True)
-            self._file.lock.release(force=True)
+        self._unlock()
 
     def kept(self, name: str) -> _Kept | None:
         """What there is of a step."""
@@ -201,7 +203,18 @@ class Checkpoint:
                 f"The checkpoint file {os.fspath(path)!r} is in use by another process; wait until that fit "
                 "has ended, or give another path."
             ) from error
+        except OSError as error:  # what is there is a link, a folder or of another user
+            raise InputError(
+                f"The checkpoint file {os.fspath(path)!r} needs {beside.name} beside it, which cannot be "
+                f"opened ({error.strerror}); remove that, or give another path."
+            ) from error
         self._file.lock = lock
+
+    def _unlock(self) -> None:
+        """Leave the file to others."""
+        if self._file.lock is not None:
+            Path(self._file.lock.lock_file).unlink(missing_ok=True)
+            self._file.lock.release(force=True)
 
     def _read(self) -> dict[str, _Kept]:
         if not Path(self.path).exists():

@@ -13,11 +13,11 @@ from __future__ import annotations
 import numbers
 import os
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any, Protocol, cast
 
 import nongauss
 from nongauss.core.errors import InputError
+from nongauss.core.files import target_of
 from nongauss.optimise.checkpoint import Checkpoint, Entry, SetAside, computed_once
 from nongauss.optimise.course import Course, FitResult, Info, Rule, Run, Snapshot, Status, say
 from nongauss.optimise.fingerprint import fingerprint
@@ -127,7 +127,7 @@ def open_checkpoint(
     """
     if path is None:
         return seed, None
-    file = Path(path).expanduser().resolve()
+    file = target_of(path)
     folder = file.parent
     if not (folder.is_dir() and os.access(folder, os.W_OK)):
         raise InputError(

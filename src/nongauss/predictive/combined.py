@@ -20,7 +20,7 @@ from nongauss.predictive.distribution import (
 )
 from nongauss.predictive.mixture import GaussianMixtureDistribution, mixed_gaussians
 
-_SLACK = 1e-9  # of the width between the components' quantiles: how much rounding they may have
+_SLACK = 1e-9  # of the width between the components' quantiles: how much rounding a quantile may have
 
 
 def mixture(
@@ -258,13 +258,15 @@ class MixtureDistribution(_OfParts):
 
         def excess(t: FloatArray, index: FloatArray) -> FloatArray:
             place = index.astype(np.intp)
+            if point.ndim == 1:  # those that are still open, alone
+                return self._take(place).cdf(t) - level
             point.flat[place] = t
             return self.cdf(point).ravel()[place] - level
 
         slack = _SLACK * (high - low + np.abs(low) + np.abs(high)) + np.finfo(np.float64).tiny
         open_ = np.flatnonzero(~found)
         ends = (low - slack).flat[open_], (high + slack).flat[open_]
-        smooth = find_root(excess, ends, args=(open_.astype(np.float64),))
+        smooth = find_root(excess, ends, args=(open_.astype(np.float64),), tolerances={"xrtol": _SLACK})
         root.flat[open_] = np.where(smooth.success, smooth.x, 0.5 * (low + high).flat[open_])
         return root
 

@@ -58,7 +58,7 @@ def gaussians(y: FloatArray, weights: FloatArray, means: FloatArray, sds: FloatA
     by_points = n_points < 0.5 * weights.shape[1]
     for rows in _chunks(np.flatnonzero(~by_points), weights.shape[1] ** 2):
         out[rows] = first[rows] - 0.5 * _apart_by_pairs(weights[rows], means[rows], sds[rows])
-    size = int(n_points[by_points].max(initial=0.0))
+    size = int(n_points[by_points].max(initial=2.0))  # one point where rounding leaves a law no width
     for rows in _chunks(np.flatnonzero(by_points), size * weights.shape[1]):
         at = weights[rows], means[rows], sds[rows]
         out[rows] = first[rows] - _apart_by_points(*at, low[rows], high[rows], size)

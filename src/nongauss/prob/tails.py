@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float64
 from numpy.typing import ArrayLike
-from scipy.special import betainc, betaln, gammainc, gammaincc, gammaln, log_ndtr
+from scipy.special import betainc, betaln, erf, gammainc, gammaincc, gammaln, log_ndtr
 
 Array = Float64[np.ndarray, "*B"]
 
@@ -45,7 +45,10 @@ def log_normal_interval(a: ArrayLike | float, b: ArrayLike | float) -> Array:
     top, bottom = log_ndtr(high), log_ndtr(low)
     with np.errstate(invalid="ignore"):
         out: Array = np.asarray(top + log1mexp(np.minimum(bottom - top, 0.0)))
-    return out
+    near = np.maximum(np.abs(low), np.abs(high)) < 0.5  # where erf, which is odd, keeps more digits
+    lower, upper = (erf(np.where(near, end, 0.0) / np.sqrt(2.0)) for end in (low, high))
+    with np.errstate(divide="ignore"):
+        return np.where(near, np.log(0.5 * (upper - lower)), out)
 
 
 def log_gamma_tails(a: float, x: ArrayLike | float) -> tuple[Array, Array]:

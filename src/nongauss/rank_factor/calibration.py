@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import expit, log_expit
 
+from nongauss.core.errors import InputError
 from nongauss.rank_factor import svm_mixture
 from nongauss.rank_factor.config import RankConfig
 from nongauss.rank_factor.data import FloatArray, RankRows
@@ -32,7 +33,15 @@ N_ROUNDS = 3
 
 
 def calibrate(f: FloatArray, y: FloatArray, weight: FloatArray) -> OutputCalibration:
-    """The curves through decision values and labels (V, C) of rows with weights (V,)."""
+    """The curves through decision values and labels (V, C) of rows with weights (V,).
+
+    Raises InputError where sums over rows whose weights differ without bounds left no decision values.
+    """
+    if not np.isfinite(f).all():
+        raise InputError(
+            f"The sample weights differ too much for a fit, {weight.min():.3g} to {weight.max():.3g}; leave "
+            "out rows of next to no weight, or give weights of like size."
+        )
     curves = [_platt(f[:, c], y[:, c], weight) for c in range(y.shape[1])]
     slope, offset = np.array(curves).T
     return OutputCalibration(slope, offset)

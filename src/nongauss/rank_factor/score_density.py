@@ -196,7 +196,7 @@ def _slopes(model: ScoreModel, cells: FloatArray, seen: ScoreCells) -> FloatArra
             continue
         w = seen.low[:, model.first[j]]
         exact = w == seen.high[:, model.first[j]]
-        out += np.where(exact, margin.log_slope(cells[:, j]) + 0.5 * w**2 + HALF_LOG_2PI, 0.0)
+        out[exact] += margin.log_slope(cells[exact, j]) + 0.5 * w[exact] ** 2 + HALF_LOG_2PI
     return out
 
 

@@ -121,9 +121,15 @@ class FreeScale(NamedTuple):
 
 
 def free_scales(margins: tuple[Margin, ...], first: NDArray[np.intp]) -> list[FreeScale]:
-    """The columns whose scores have no scale of their own: two values, and labels."""
+    """The columns whose scores have no scale of their own: two values, and labels.
+
+    The border of two values is finite also where one of them has next to no weight.
+    """
     return [
-        FreeScale(slice(first[j], first[j + 1]), float(margin.score_edges[1]) if _width(margin) == 1 else 0.0)
+        FreeScale(
+            slice(first[j], first[j + 1]),
+            float(np.clip(margin.score_edges[1], -6.0, 6.0)) if _width(margin) == 1 else 0.0,
+        )
         for j, margin in enumerate(margins)
         if _width(margin) and (margin.n_values == 2 or margin.is_label)
     ]
@@ -230,7 +236,9 @@ class _Sampler:
         linear = (weighted * self.w).T @ full
         precision = np.hstack([self.shrink.precision, np.full((len(square), 1), LEVEL_PRECISION)])
         system = square / self.noise[:, None, None]
-        system[:, np.arange(K + 1), np.arange(K + 1)] += np.clip(precision, 1e-8, 1e12)
+        at = np.arange(K + 1)
+        system[:, at, at] *= 1.0 + 1e-12  # a row of nearly all weight leaves it of rank one but for rounding
+        system[:, at, at] += np.clip(precision, 1e-8, 1e12)
         self.loadings = cholesky_draw(self.rng, system, linear / self.noise[:, None])
         left = np.where(self.known > 0, self.w - full @ self.loadings.T, 0.0)
         shape = NOISE_SHAPE + 0.5 * weighted.sum(axis=0)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from nongauss.report.plots.dependence import DependenceDisplay
     from nongauss.report.plots.factor_network import FactorNetworkDisplay
     from nongauss.report.plots.feature_columns import FeatureColumnsDisplay
+    from nongauss.report.plots.filled_cells import CellSpreadDisplay, FilledCellsDisplay
     from nongauss.report.plots.loading_images import LoadingImageDisplay
     from nongauss.report.plots.parallel_rules import ParallelRulesDisplay
     from nongauss.report.plots.predictive import PredictiveDisplay
@@ -32,12 +33,14 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CalibrationDisplay",
+    "CellSpreadDisplay",
     "ClassFeaturesDisplay",
     "ClusterProfileDisplay",
     "CoefficientDisplay",
     "DependenceDisplay",
     "FactorNetworkDisplay",
     "FeatureColumnsDisplay",
+    "FilledCellsDisplay",
     "FrameInfo",
     "LoadingImageDisplay",
     "ParallelRulesDisplay",
@@ -63,12 +66,14 @@ __all__ = [
 
 _HOMES = {
     "CalibrationDisplay": "plots.calibration",
+    "CellSpreadDisplay": "plots.filled_cells",
     "ClassFeaturesDisplay": "plots.class_features",
     "ClusterProfileDisplay": "plots.cluster_profile",
     "CoefficientDisplay": "plots.coefficients",
     "DependenceDisplay": "plots.dependence",
     "FactorNetworkDisplay": "plots.factor_network",
     "FeatureColumnsDisplay": "plots.feature_columns",
+    "FilledCellsDisplay": "plots.filled_cells",
     "FrameInfo": "html",
     "LoadingImageDisplay": "plots.loading_images",
     "ParallelRulesDisplay": "plots.parallel_rules",

@@ -17,7 +17,12 @@ def gaps_of(rows: InputTable, place: int) -> str:
     """How many cells of a column are missing, "" for none."""
     missing = rows.column(place).missing
     n = int(missing.sum())
-    return f"{n:,} ({100 * n / max(len(missing), 1):.2g} %)" if n else ""
+    return f"{n:,} ({percent(n / max(len(missing), 1))})" if n else ""
+
+
+def percent(share: float) -> str:
+    """A share as per cent, to two digits that say something."""
+    return f"{100 * share:.0f} %" if share >= 0.095 else f"{100 * share:.2g} %"
 
 
 def typical_of(rows: InputTable, place: int) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -36,7 +37,6 @@ LOG_LOSS_NOTE = (
     "was predicted, balanced accuracy its mean over classes, rare ones counted like frequent ones. The Brier "
     "score is the squared distance of the probabilities from what happened: lower is better."
 )
-_TEMPLATE = Path(__file__).with_name("report.html")
 _MOST_LINES, _MOST_NAMED, _MOST_LISTED = 40, 5, 100
 
 
@@ -97,9 +97,9 @@ def write_report(
     OSError
         Where the file cannot be written.
     """
-    header, lines = metric_table(metrics or {})
-    pictures = _drawn(given := [Picture(*picture) for picture in [*figures, *learned]])
-    page = _template().render(
+    header, lines = metric_table({_breakable(name): row for name, row in (metrics or {}).items()})
+    pictures = drawn(given := [Picture(*picture) for picture in [*figures, *learned]])
+    page = template("report.html").render(
         title=title,
         verdict=verdict,
         **_of_verdict(verdict),
@@ -119,14 +119,19 @@ def write_report(
         look=rows or RowsShown(),
         model_name=None if model_path is None else repr(Path(model_path).name),
     )
-    return _written(path, page)
+    return written(path, page)
+
+
+def _breakable(name: str) -> str:
+    """A name that may be broken between its words, which a phone has to."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "\u200b", name)
 
 
 def _of_model(estimator: Any, info: FrameInfo) -> dict[str, Any]:
     """What the page says of a fitted model alone."""
     return {
         "about_labels": is_classifier(estimator),
-        "facts": facts(estimator, target=info.target or None),
+        "facts": [(a, b.replace("`", "")) for a, b in facts(estimator, target=info.target or None)],
         "about": _about(estimator, info),
         "settings": settings(estimator),
         "why": getattr(estimator, "why_", ""),
@@ -135,7 +140,7 @@ def _of_model(estimator: Any, info: FrameInfo) -> dict[str, Any]:
     }
 
 
-def _written(path: str | Path, page: str) -> Path:
+def written(path: str | Path, page: str) -> Path:
     """The file with a page, whole or not at all."""
     with atomic_path(path) as temporary:
         Path(temporary).write_text(printable(page), encoding="utf-8")
@@ -154,17 +159,21 @@ def _of_verdict(verdict: Verdict | None) -> dict[str, list[Any]]:
     }
 
 
-def _template() -> jinja2.Template:
-    """The page that is filled in."""
+def template(name: str) -> jinja2.Template:
+    """A page that is filled in, by the name of its file in this folder."""
     import jinja2
 
     environment = jinja2.Environment(
-        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        loader=jinja2.FileSystemLoader(Path(__file__).parent),
     )
-    return environment.from_string(_TEMPLATE.read_text(encoding="utf-8"))
+    return environment.get_template(name)
 
 
-def _drawn(pictures: Sequence[Picture]) -> dict[str, list[tuple[str, str]]]:
+def drawn(pictures: Sequence[Picture]) -> dict[str, list[tuple[str, str]]]:
     """Captions and SVG texts by the part of the page."""
     parts: dict[str, list[tuple[str, str]]] = {part: [] for part in get_args(Part)}
     for number, picture in enumerate(pictures):
@@ -219,7 +228,8 @@ def _difference_line(item: Difference, most: float) -> DifferenceLine:
         return DifferenceLine(item.baseline, what, said, "", word, 0.0, 0.0, 0.0, 50.0)
     low, high = item.interval
     left, middle, right = (50.0 + 46.0 * value / most for value in (low, item.mean, high))
-    text = f"{item.mean:+.3g} ± {item.se:.2g}"
+    error = f"{item.se:.2g}" if item.se < 99.5 else f"{item.se:.0f}"
+    text = f"{item.mean:+.3g} ± {error}"
     return DifferenceLine(
         item.baseline, what, text, f"{low:+.3g} to {high:+.3g}", word, left, middle, right, 50.0
     )

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from nongauss.core.threads import threads_for
+from nongauss.report.filled import FilledColumn
 from nongauss.report.plots.calibration import CalibrationDisplay
 from nongauss.report.plots.class_features import MOST_CLASSES, ClassFeaturesDisplay
 from nongauss.report.plots.cluster_profile import ClusterProfileDisplay
 from nongauss.report.plots.confusion import draw_confusion
-from nongauss.report.plots.dependence import DependenceDisplay
+from nongauss.report.plots.dependence import DependenceDisplay, most_changing
 from nongauss.report.plots.feature_columns import MOST_COLUMNS, FeatureColumnsDisplay
+from nongauss.report.plots.filled_cells import CellSpreadDisplay, FilledCellsDisplay
 from nongauss.report.plots.parallel_rules import ParallelRulesDisplay
 from nongauss.report.plots.predictive import PredictiveDisplay
 from nongauss.report.plots.rectangles import RectangleDisplay, best_pairs
@@ -28,7 +30,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-Part = Literal["figures", "calibration", "columns", "change", "features", "clusters", "course"]
+Part = Literal[
+    "figures", "calibration", "columns", "change", "features", "clusters", "course", "before", "cells"
+]
 """The parts of the page that have pictures, in their order."""
 
 RELEVANCE_CAPTION = (
@@ -114,7 +118,7 @@ def learned_figures(
     """
     if getattr(estimator, "kept_columns_", None) == ():
         return []
-    rows = some_rows(estimator, X, len(X), 0)
+    rows = some_rows(estimator, X, len(X), 0, fits)
     if rows.shape[1] > MOST_SINGLE:
         rows = with_typical_cells(rows)
     how: dict[str, Any] = {"max_rows": _MOST_SHUFFLED}
@@ -139,21 +143,25 @@ def _panels(
     ordered: bool,
 ) -> list[Picture]:
     """A panel for each of these columns, all with one range of predictions."""
-    drawn = []
-    how: dict[str, Any] = {"fits": fits, "ordered": ordered, "target": target}
+    how: dict[str, Any] = {"fits": fits, "ordered": ordered}
     how["max_rows"] = _MOST_OF_FITS if len(fits) > 1 else _MOST_AVERAGED
-    for column in columns:
-        _, ax = _plain_figure(PANEL_SIZE)
-        display = DependenceDisplay.from_estimator(estimator, rows, column, ax=ax, **how)
-        drawn.append(display)
-        if display.observed is not None and display.shown is None:
-            ax.locator_params(axis="x", nbins=5)
+    drawn = [DependenceDisplay.measured(estimator, rows, column, **how) for column in columns]
     if not drawn:
         return []
+    shown = most_changing(drawn)
+    for display in drawn:
+        _, ax = _plain_figure(PANEL_SIZE)
+        display.drawn = shown
+        display.plot(ax=ax, target=target)
+        if display.observed is not None and display.shown is None:
+            ax.locator_params(axis="x", nbins=5)
     ends = [display.ax_.get_ylim() for display in drawn]
     for display in drawn:
         display.ax_.set_ylim(min(low for low, _ in ends), max(high for _, high in ends))
     key = _shared_key([display.ax_ for display in drawn])
+    left = 0 if ordered else len(drawn[0].average) - len(shown)
+    if left > 0:
+        key.append((f"{left} more, which change less, are not drawn", "#6b6b6b", 0.0))
     return [Picture(display.column, display.figure_, "change", key) for display in drawn]
 
 
@@ -164,7 +172,8 @@ def _shared_key(panels: Sequence[Axes]) -> list[tuple[str, str, float]]:
     key: dict[str, tuple[str, str, float]] = {}
     for ax in panels:
         handles: Any = ax.get_legend_handles_labels()
-        for handle, label in zip(*handles, strict=True):
+        for item, label in zip(*handles, strict=True):
+            handle: Any = next(iter(item), item) if isinstance(item, tuple) else item  # bars are a tuple
             colour = handle.get_color() if hasattr(handle, "get_color") else handle.get_facecolor()
             shade = (
                 np.atleast_2d(np.asarray(colour, dtype=object))[0] if not isinstance(colour, str) else colour
@@ -253,6 +262,19 @@ def rule_figures(estimator: Any, X: Any) -> list[Picture]:
     if estimator.rules_["column"].nunique() > 1:
         drawn("Each rule's bounds (bars), and the rows of its cluster (lines).", ParallelRulesDisplay)
     drawn("What the clusters look like; columns that differ most first.", ClusterProfileDisplay)
+    return pictures
+
+
+def gap_figures(columns: Sequence[FilledColumn]) -> list[Picture]:
+    """The report's plots of filled gaps: of each column its cells before and after, and how sure each is."""
+    pictures: list[Picture] = []
+    kinds: tuple[tuple[Any, Part], ...] = ((FilledCellsDisplay, "before"), (CellSpreadDisplay, "cells"))
+    for kind, part in kinds:
+        for column in columns:
+            display = kind(column)
+            figure, ax = (_laid_out if display.has_names else _plain_figure)(PANEL_SIZE)
+            display.plot(ax=ax)
+            pictures.append(Picture(column.name, figure, part, _shared_key([ax])))
     return pictures
 
 

@@ -86,8 +86,8 @@ def _largest(values: npt.NDArray[np.float64]) -> list[int]:
 
 def _surprise(scores: Scores) -> npt.NDArray[np.float64]:
     """How far out each row is: minus the log of the chance of it, of numbers of one at least so far out."""
-    if isinstance(scores, LabelScores):
-        return -scores.log_score
+    if isinstance(scores, LabelScores):  # a right label is no miss, however unsure it was
+        return np.where(scores.predicted != scores.y, -scores.log_score, -np.inf)
     tail = 2.0 * np.minimum(scores.pit, 1.0 - scores.pit)
     spread = np.maximum(scores.upper - scores.lower, 1e-300)
     far = np.abs(scores.y - scores.mean) / spread  # parts those whose chance is 0 to all digits

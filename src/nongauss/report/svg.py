@@ -23,6 +23,9 @@ _LIGHTEST, _DARKEST = 0.94, 0.16
 _LEAST_LIGHTNESS = 0.62
 """Of a colour on dark ground: what blue needs to stand out from it."""
 
+_ON_DARK = {"#56b4e9": "#c4e3f8"}
+"""Sky blue, which is what blue becomes, is paler there."""
+
 _SETTINGS = {"svg.fonttype": "none", "svg.image_inline": True, "path.simplify": True}
 
 
@@ -63,6 +66,8 @@ def colours_of(texts: Any) -> dict[str, tuple[str, str]]:
 
 def on_dark(colour: str) -> str:
     """A colour #rrggbb as it is drawn on dark ground: greys turned round, others light enough to see."""
+    if colour in _ON_DARK:
+        return _ON_DARK[colour]
     red, green, blue = (int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
     hue, light, saturation = colorsys.rgb_to_hls(red, green, blue)
     if max(red, green, blue) - min(red, green, blue) < 0.08:

@@ -80,10 +80,11 @@ class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):  
         missing, has an effect drawn from that law, so predictions for it are wider. At most 255 groups.
     n_scales : "auto" or int, default "auto"
         The latent function is a sum of this many independent functions, all with `kernel`, each with variance
-        and length-scales of its own; they start apart, smooth to rough. "auto": with Gaussian noise, unless
-        `kernel` is a sum already, the average of two models, with 1 and with 4 (with 1 and with 2 where not
-        every row is an inducing input), and with fewer than 30 rows a column of a third, whose columns share
-        one length-scale; else 1.
+        and length-scales of its own; they start apart, smooth to rough. "auto": with Gaussian noise, and
+        up to 2,000 rows with other likelihoods of numbers on a continuous scale, unless `kernel` is a sum
+        already, the average of two models, with 1 and with 4 (with 1 and with 2 where not every row is an
+        inducing input or noise is not Gaussian), and with fewer than 30 rows a column of a third, whose
+        columns share one length-scale; else 1.
     n_inducing : "auto" or int, default "auto"
         Number M of inducing inputs; time grows as N M^2. "auto": with Gaussian noise and up to 1,000 distinct
         rows every row (the exact Gaussian process), else 500; for other likelihoods 100, or 300 with up
@@ -98,10 +99,11 @@ class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):  
         How expectations of log p(y | f) are taken, where the likelihood leaves a choice.
     support : {"real", "positive", "unit", "count"}, default "real"
         Values of y, for a likelihood that is a function.
-    hyper_parameters : {"best", "laplace"}, default "best"
+    hyper_parameters : {"auto", "best", "laplace"}, default "auto"
         "laplace": predictions are averaged over hyper-parameters drawn from a normal about the best ones, by
-        the curvature there, eight of them and the best. For few rows, where they are unsure; takes some more
-        evaluations. `to_arviz` gives draws.
+        the curvature there, four of them and the best. For few rows, where they are unsure; takes some more
+        evaluations. `to_arviz` gives draws. "auto": with fewer than 100 distinct rows, unless there are more
+        than 60 hyper-parameters. "best": the best ones alone.
     keep_columns : {"auto", "all"} or list of str, default "auto"
         "auto": of a table with more columns than rows, and more than 200, only those are looked at that go
         with the target beyond chance, each by itself (`nongauss.tables.screen`). "all": every column. Names:
@@ -184,7 +186,7 @@ class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):  
         n_components: PositiveInt = 2,
         expectation: Literal["auto", "closed_form", "quadrature", "monte_carlo"] = "auto",
         support: Literal["real", "positive", "unit", "count"] = "real",
-        hyper_parameters: Literal["best", "laplace"] = "best",
+        hyper_parameters: Literal["auto", "best", "laplace"] = "auto",
         keep_columns: Columns = "auto",
         max_iter: PositiveInt = 400,
         tol: NonNegativeFloat = 1e-3,

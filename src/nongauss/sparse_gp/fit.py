@@ -16,12 +16,11 @@ from nongauss.optimise import loop
 from nongauss.optimise.course import FitResult, Rule, Run, Status
 from nongauss.optimise.lbfgs import PATIENCE, lbfgs
 from nongauss.sparse_gp.buffers import recycled
-from nongauss.sparse_gp.config import GPRecipe
+from nongauss.sparse_gp.config import SMALL_SHARE, GPRecipe
 from nongauss.sparse_gp.data import GPRows, GPTable
 from nongauss.sparse_gp.group_effects import with_group
 from nongauss.sparse_gp.hyper_draws import hyper_parameters, nearby
 from nongauss.sparse_gp.kernels import FloatArray, Kernel, Space
-from nongauss.sparse_gp.left_out import left_out_moments
 from nongauss.sparse_gp.likelihoods import Likelihood
 from nongauss.sparse_gp.objective import LatentQ, exact_evidence
 from nongauss.sparse_gp.params import (
@@ -35,7 +34,7 @@ from nongauss.sparse_gp.params import (
 )
 from nongauss.sparse_gp.posterior_mixture import fit_mixture
 from nongauss.sparse_gp.predict import FittedGP, GPAverage, GPPosterior, HyperSpread
-from nongauss.sparse_gp.stacking import weights_of
+from nongauss.sparse_gp.stacking import left_out_moments, weights_of
 from nongauss.sparse_gp.streamed_posterior import converged_latents
 from nongauss.sparse_gp.updates import HyperObjective
 from nongauss.tables.source import Source, Stream
@@ -70,26 +69,32 @@ def fit(
             f"posterior='mixture' is not for the {likelihood.name} likelihood; give posterior='gaussian'."
         )
     n_rows = len(table.rows.y)
-    kernels = recipe.kernels(likelihood, recipe.inducing_for(likelihood, n_rows) >= n_rows)
+    kernels = recipe.kernels(likelihood, n_rows)
     if table.group:
         kernels = [with_group(kernel, table.space, table.group) for kernel in kernels]
     kernels[0].labels(table.space)  # a column that is not there is an error now
     known = learning_rows(table.rows, recipe.most_inducing(likelihood))
     models, psi = models_of(kernels, table.space, likelihood, known)
-    if likelihood.conjugate and recipe.shares_scales(table.space, n_rows):
+    if recipe.averages(likelihood, n_rows) and recipe.shares_scales(table.space, n_rows):
         models.append(models[0]._replace(space=table.space.as_one))
     members = fit_models(models, table, psi, recipe, seed, run, former)
     weights = weights_of(members, table.rows) if len(members) > 1 else np.ones(1)
     order = np.argsort(-weights, kind="stable")
-    members = [members[c] for c in order]
+    weights = weights[order]
+    members = [_worth(members[c], share) for c, share in zip(order, weights, strict=True)]
     statuses = [member.result.status for member in members]
     worst = min(statuses, key=lambda status: (status is not Status.STOPPED, status.converged))
     main = members[0]._replace(posterior=_recalibrated(members[0].posterior, table.rows))
     members = [main, *members[1:]]
     sizes = [len(member.posteriors) for member in members]
-    shares = np.repeat(weights[order] / sizes, sizes)
+    shares = np.repeat(weights / sizes, sizes)
     average = GPAverage(tuple(p for m in members for p in m.posteriors), shares)
     return replace(main.result, status=worst), average, main
+
+
+def _worth(member: FittedGP, share: float) -> FittedGP:
+    """A member, of a small share without draws of its hyper-parameters, which cost as much as itself."""
+    return member if share >= SMALL_SHARE else member._replace(spread=None)
 
 
 def _recalibrated(posterior: GPPosterior, rows: GPRows) -> GPPosterior:
@@ -198,7 +203,9 @@ def fit_model(
             return *_with_mixture(whole, params, result, recipe, seed, run), None
         if is_all:
             posterior = posterior_at(bound, params)
-            return result, posterior, _spread(bound, params) if recipe.hyper_parameters == "laplace" else None
+            ended = bool(result.trace) and result.status is not Status.STOPPED
+            spreads = recipe.spreads(model.likelihood, len(rows.y), sum(model.sizes) + len(psi))
+            return result, posterior, _spread(bound, params) if spreads and ended else None
         every = everywhere or Stream([rows])
         latents = converged_latents(every, model, params, run.checkpoint)
         return result, _posterior(model, params, *_stacked(latents)), None

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float
 
 from nongauss.core.errors import InputError
 from nongauss.predictive.combined import mixture
@@ -22,10 +21,7 @@ from nongauss.sparse_gp.beside import known_of, log_exposure
 from nongauss.sparse_gp.data import with_a_column
 from nongauss.sparse_gp.kernels import FloatArray
 from nongauss.sparse_gp.likelihoods import Censored, Likelihood, Truncated
-from nongauss.sparse_gp.objective import latent_moments
-from nongauss.sparse_gp.params import basis, inducing, row_slices
-from nongauss.sparse_gp.predict import GPPosterior
-from nongauss.sparse_gp.stacking import SMALLEST_REST
+from nongauss.sparse_gp.stacking import density_of_known, left_out_moments
 from nongauss.tables.source import Source, itself, weight_of
 from nongauss.tables.target import validate_target
 
@@ -79,17 +75,7 @@ def left_out_density(model: Any, source: Source, likelihood: Likelihood, n_value
     law = left_out_law(model, part.X, known if n_values > 1 else y, weight, part.beside.get("exposure"))
     if n_values == 1 or likelihood.takes_trials:
         return law.log_prob(y)
-    low, high = known[:, 0], known[:, 1]
-    exact = low == high
-    inside = np.where(exact, low, np.where(np.isfinite(low), low, high))
-    out = np.where(exact, law.log_prob(inside), _log_share(law, low, high))
-    return out - _log_share(law, known[:, 2], known[:, 3]) if n_values == 4 else out
-
-
-def _log_share(law: PredictiveDistribution, low: FloatArray, high: FloatArray) -> FloatArray:
-    """log P(low < Y <= high), of at least 1e-300."""
-    out: FloatArray = np.log(np.maximum(law.cdf(high) - law.cdf(low), 1e-300))
-    return out
+    return density_of_known(law, known)
 
 
 def compare(models: Mapping[str, Any] | Sequence[Any]) -> pd.DataFrame:
@@ -148,54 +134,3 @@ def left_out_probabilities(model: Any, X: Any, codes: FloatArray, weight: FloatA
 def n_parameters(model: Any) -> int:
     """Number of hyper-parameters that the rows chose: of the largest of the models that are averaged."""
     return max(sum(map(len, p.thetas)) + len(p.psi) for p in model.posteriors_)
-
-
-def left_out_moments(
-    posterior: GPPosterior,
-    X: Float[np.ndarray, "N D"],
-    y: Float[np.ndarray, " N"] | Float[np.ndarray, "N 2"],
-    weight: Float[np.ndarray, " N"],
-    shift: Float[np.ndarray, " N"],
-    is_exact: bool,
-) -> tuple[Float[np.ndarray, "C N L"], Float[np.ndarray, "C N L"]]:
-    """Mean and variance of each latent function at each row without the row's own site: (1, N, L) each.
-
-    Of the variance v = b + a at a row, b is what q(u) leaves open and a the part given u, which a site does
-    not reach (a = 0 where every row is an inducing input). With beta = -2 w h:
-    mean = m - w b g / (1 - beta b), variance = b / (1 - beta b) + a. Without a row the others cannot leave
-    more open than the prior does, k_nn - a: that bounds 1 - beta b from below, which where the row alone
-    tells f is a difference of nearly equal numbers, and of one that is not quite converged.
-    """
-    m, v, given, prior = _moments(posterior, X, is_exact)
-    m += shift[:, None]
-    sites = posterior.likelihood.expected_log_prob(y, m, v, posterior.psi)
-    open_part = np.maximum(v - given, 0.0)
-    precision = -2.0 * weight[:, None] * sites.d_variance
-    least = np.minimum(open_part / np.maximum(prior - given, SMALLEST_REST * prior), 1.0)
-    rest = np.maximum(1.0 - precision * open_part, np.maximum(least, SMALLEST_REST))
-    mean = m - weight[:, None] * open_part * sites.d_mean / rest
-    return mean[None], (open_part / rest + given)[None]
-
-
-def _moments(
-    posterior: GPPosterior, X: Float[np.ndarray, "N D"], is_exact: bool
-) -> tuple[
-    Float[np.ndarray, "N L"], Float[np.ndarray, "N L"], Float[np.ndarray, "N L"], Float[np.ndarray, "N L"]
-]:
-    """(N, L) of latent functions: mean, variance, variance given u (k_nn - k_n' K_zz^-1 k_n), k_nn."""
-    mean, variance, given, prior = np.zeros((4, len(X), len(posterior.offset)))
-    for number, kernel in enumerate(posterior.kernels):
-        theta, latents = posterior.thetas[number], posterior._latents_of(number)
-        root = None if is_exact else inducing(kernel, theta, posterior.space, posterior.Z).inverse
-        for rows in row_slices(len(X), len(posterior.Z)):
-            at = basis(kernel, theta, posterior.space, posterior.Z, X[rows])
-            prior[rows, latents] = at.diagonal[:, None]
-            if root is not None:
-                white = root @ at.K
-                left = np.maximum(at.diagonal - np.einsum("mn,mn->n", white, white), 0.0)
-                given[rows, latents] = left[:, None]
-            for l in latents:
-                mean[rows, l], variance[rows, l], _ = latent_moments(
-                    at, posterior.alpha[0, l], posterior.W[0, l]
-                )
-    return mean + posterior.offset, variance, given, prior

@@ -10,20 +10,30 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
+from jaxtyping import Float
 
+from nongauss.predictive.distribution import PredictiveDistribution
 from nongauss.predictive.stacking import best_weights
 from nongauss.sparse_gp.data import GPRows
 from nongauss.sparse_gp.kernels import FloatArray
 from nongauss.sparse_gp.objective import latent_moments
-from nongauss.sparse_gp.params import GPParams, KernelBlocks, first_sites, learning_rows
-from nongauss.sparse_gp.predict import FittedGP
+from nongauss.sparse_gp.params import (
+    GPParams,
+    KernelBlocks,
+    basis,
+    first_sites,
+    inducing,
+    learning_rows,
+    row_slices,
+)
+from nongauss.sparse_gp.predict import FittedGP, GPPosterior
 
 SMALLEST_REST = 1e-9
 """Share of what is known of f_n that is not from the row's own target: rounding leaves less."""
 
 
 def weights_of(members: Sequence[FittedGP], rows: GPRows) -> FloatArray:
-    """The share of each of several members with Gaussian noise in their average: (C,).
+    """The share of each of several members in their average: (C,).
 
     Rows left out flatter a model whose hyper-parameters have seen them, by about a nat for each of these
     (Akaike 1974).
@@ -38,7 +48,15 @@ def weights_of(members: Sequence[FittedGP], rows: GPRows) -> FloatArray:
 
 
 def left_out(member: FittedGP, rows: GPRows) -> FloatArray:
-    """log p(y_n | all rows but n) of rows that the member was fitted to, with Gaussian noise: (N,)."""
+    """log p(y_n | all rows but n) of rows that the member was fitted to: (N,).
+
+    Of rows with limits the log probability of what is known, as of `density_of_known`.
+    """
+    if not member.model.likelihood.conjugate:
+        posterior, seen = member.posterior, member.model.likelihood  # with limits, if there are any
+        moments = left_out_moments(posterior._replace(likelihood=seen), *rows, is_exact=False)
+        law = posterior.likelihood.predictive(*moments, posterior.psi)
+        return law.log_prob(rows.y) if rows.y.ndim == 1 else density_of_known(law, rows.y)
     residual, total = (_left_out_exactly if member.is_exact(rows) else _left_out)(member, rows)
     out: FloatArray = -0.5 * (np.log(2.0 * math.pi * total) + residual**2 / total)
     return out
@@ -72,3 +90,73 @@ def _left_out(member: FittedGP, rows: GPRows) -> tuple[FloatArray, FloatArray]:
     rest = np.maximum(1.0 - precision * by_u, SMALLEST_REST)
     total = by_u / rest + given_u + rows.weight / precision
     return linear / precision - (mean - by_u * linear) / rest, total
+
+
+def density_of_known(law: PredictiveDistribution, known: FloatArray) -> FloatArray:
+    """log p of what is known of rows with limits, or that were selected, under their laws: (N,).
+
+    `known` (N, 2) or (N, 4) as of `beside.known_of`: a density where both ends agree, else log P(low < Y <=
+    high), less, of selected rows, that of being selected.
+    """
+    low, high = known[:, 0], known[:, 1]
+    exact = low == high
+    inside = np.where(exact, low, np.where(np.isfinite(low), low, high))
+    out = np.where(exact, law.log_prob(inside), _log_share(law, low, high))
+    return out - _log_share(law, known[:, 2], known[:, 3]) if known.shape[1] == 4 else out
+
+
+def _log_share(law: PredictiveDistribution, low: FloatArray, high: FloatArray) -> FloatArray:
+    """log P(low < Y <= high), of at least 1e-300."""
+    out: FloatArray = np.log(np.maximum(law.cdf(high) - law.cdf(low), 1e-300))
+    return out
+
+
+def left_out_moments(
+    posterior: GPPosterior,
+    X: Float[np.ndarray, "N D"],
+    y: Float[np.ndarray, " N"] | Float[np.ndarray, "N 2"],
+    weight: Float[np.ndarray, " N"],
+    shift: Float[np.ndarray, " N"],
+    is_exact: bool,
+) -> tuple[Float[np.ndarray, "C N L"], Float[np.ndarray, "C N L"]]:
+    """Mean and variance of each latent function at each row without the row's own site: (1, N, L) each.
+
+    Of the variance v = b + a at a row, b is what q(u) leaves open and a the part given u, which a site does
+    not reach (a = 0 where every row is an inducing input). With beta = -2 w h:
+    mean = m - w b g / (1 - beta b), variance = b / (1 - beta b) + a. Without a row the others cannot leave
+    more open than the prior does, k_nn - a: that bounds 1 - beta b from below, which where the row alone
+    tells f is a difference of nearly equal numbers, and of one that is not quite converged.
+    """
+    m, v, given, prior = _moments(posterior, X, is_exact)
+    m += shift[:, None]
+    sites = posterior.likelihood.expected_log_prob(y, m, v, posterior.psi)
+    open_part = np.maximum(v - given, 0.0)
+    precision = -2.0 * weight[:, None] * sites.d_variance
+    least = np.minimum(open_part / np.maximum(prior - given, SMALLEST_REST * prior), 1.0)
+    rest = np.maximum(1.0 - precision * open_part, np.maximum(least, SMALLEST_REST))
+    mean = m - weight[:, None] * open_part * sites.d_mean / rest
+    return mean[None], (open_part / rest + given)[None]
+
+
+def _moments(
+    posterior: GPPosterior, X: Float[np.ndarray, "N D"], is_exact: bool
+) -> tuple[
+    Float[np.ndarray, "N L"], Float[np.ndarray, "N L"], Float[np.ndarray, "N L"], Float[np.ndarray, "N L"]
+]:
+    """(N, L) of latent functions: mean, variance, variance given u (k_nn - k_n' K_zz^-1 k_n), k_nn."""
+    mean, variance, given, prior = np.zeros((4, len(X), len(posterior.offset)))
+    for number, kernel in enumerate(posterior.kernels):
+        theta, latents = posterior.thetas[number], posterior._latents_of(number)
+        root = None if is_exact else inducing(kernel, theta, posterior.space, posterior.Z).inverse
+        for rows in row_slices(len(X), len(posterior.Z)):
+            at = basis(kernel, theta, posterior.space, posterior.Z, X[rows])
+            prior[rows, latents] = at.diagonal[:, None]
+            if root is not None:
+                white = root @ at.K
+                left = np.maximum(at.diagonal - np.einsum("mn,mn->n", white, white), 0.0)
+                given[rows, latents] = left[:, None]
+            for l in latents:
+                mean[rows, l], variance[rows, l], _ = latent_moments(
+                    at, posterior.alpha[0, l], posterior.W[0, l]
+                )
+    return mean + posterior.offset, variance, given, prior

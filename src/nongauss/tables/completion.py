@@ -20,7 +20,7 @@ from nongauss.core.records import persistable
 from nongauss.tables.donor_law import ColumnLaw, columns_of, most_correlated, standardised
 from nongauss.tables.encoder import TableEncoder
 from nongauss.tables.kinds.number import power_of_two
-from nongauss.tables.rows import content_hash, mixed_bits, rounded
+from nongauss.tables.rows import FARTHEST, content_hash, mixed_bits, rounded
 from nongauss.tables.source import Encoded, Source, sample
 
 FloatArray = NDArray[np.float64]
@@ -136,7 +136,13 @@ class Donors:
     def completions(self, X: FloatArray, missing: BoolArray, n: int = N_COMPLETIONS) -> FloatArray:
         """Rows X (N, D) whose cells `missing` (N, B) are drawn n times given the others: (n, N, D)."""
         units = 1.0 if self.units is None else self.units
-        return units * _drawn(self._laws, self.X, self.weight, X / units, missing, X[:, :0], n)
+        with np.errstate(over="ignore"):
+            own = X / units
+        far = np.abs(own) > FARTHEST
+        drawn = _drawn(
+            self._laws, self.X, self.weight, np.clip(own, -FARTHEST, FARTHEST), missing, X[:, :0], n
+        )
+        return np.where(far, X, units * drawn) if far.any() else units * drawn
 
     def completed(self, rows: Encoded) -> Encoded:
         """Training rows whose gaps, told by their flags, are drawn once, given the target as well."""

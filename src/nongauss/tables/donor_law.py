@@ -147,11 +147,17 @@ def most_correlated(
 
 
 def standardised(columns: NDArray[Any], weight: FloatArray) -> NDArray[np.float32]:
-    """Columns (n, D) with mean 0 and sd 1 by weight (n,), those that are constant 0."""
+    """Columns (n, D) with mean 0 and sd 1 by weight (n,), those that are constant 0.
+
+    Rows are multiplied by the root of their weight, of which the mean is 1: the products of two columns then
+    sum up to n times their correlation by weight, and no row of next to no weight is far out.
+    """
     share = weight / weight.sum()
     Z = columns - share @ columns
     sd = np.sqrt(share @ Z**2)
-    return np.where(sd > 0, Z / np.where(sd > 0, sd, 1.0), 0.0).astype(np.float32)
+    root = np.sqrt(weight / weight.mean())[:, None]
+    out = root * np.where(sd > 0, Z / np.where(sd > 0, sd, 1.0), 0.0)
+    return np.asarray(out, dtype=np.float32)
 
 
 def columns_of(

@@ -144,6 +144,8 @@ def _check_path(file: Path, given: str) -> None:
         found = file.exists() or file.is_symlink()
         file.resolve(strict=found)
     except (OSError, RuntimeError) as error:
+        if isinstance(error, PermissionError):
+            raise InputError(f"{given!r} cannot be read ({error.strerror}); check its rights.") from error
         raise InputError(
             f"{given!r} is a link that leads nowhere or in a circle; give the name of a file."
         ) from error

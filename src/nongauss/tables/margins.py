@@ -135,9 +135,10 @@ class Margin:
         unit = self._unit
         width = unit * self.edge[after] - unit * self.edge[after - 1]
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            density = unit * (self.below[after] - self.below[after - 1]) / width
-            own = np.where(high > low, high - low, np.where(width > 0, density, 0.0))
-            return np.log(own) - self.beyond(values) * unit / np.where(width > 0, width, np.inf)
+            share = unit * (self.below[after] - self.below[after - 1])
+            density = np.where(width > 0, np.log(share) - np.log(width), -np.inf)  # 1 / width may overflow
+            own = np.where(high > low, np.log(high - low), density)
+            return own - self.beyond(values) * unit / np.where(width > 0, width, np.inf)
 
     def beyond(self, values: FloatArray) -> FloatArray:
         """How far values (N,) lie beyond all edges."""

@@ -56,6 +56,9 @@ class Counted:
         return self.weight if self.whole else float(self.rows)
 
 
+FARTHEST = 2.0**50
+"""Standardised cells are taken to be no farther out than this: float32 has room for their products."""
+
 LARGEST_WEIGHT = 1e100
 """Squares and sums of weights up to here are numbers in 64 bits."""
 
@@ -145,6 +148,31 @@ def rounded(values: NDArray[Any]) -> NDArray[np.float32]:
     """A float32 copy in C order, with -0.0 turned into 0.0."""
     out = np.array(values, dtype=np.float32, order="C")
     out += np.float32(0.0)
+    return out
+
+
+_DIGITS = (9, 8, 7, 6)
+"""Digits that tell all numbers in single precision apart, and fewer, down to those that it keeps of any."""
+
+
+def widened(values: NDArray[Any]) -> NDArray[np.float64]:
+    """Numbers as float64; one in single precision becomes the shortest decimal that it stands for.
+
+    So a table of 0.1 and 0.7 is the same table in single precision, to the last bit, and so is a fit to it.
+    """
+    exact = np.asarray(values.astype(np.float64, copy=False))
+    if values.dtype != np.float32:
+        return exact
+    out = exact.copy()
+    broken = np.isfinite(exact) & (exact != np.rint(exact))
+    exact, own = exact[broken], values[broken]
+    order = np.floor(np.log10(np.abs(exact)))
+    shortest = exact.copy()
+    for n_digits in _DIGITS:
+        up = 10.0 ** np.maximum(n_digits - 1 - order, 0.0)
+        decimal = np.rint(exact * up) / up
+        shortest = np.where(decimal.astype(np.float32) == own, decimal, shortest)
+    out[broken] = shortest
     return out
 
 

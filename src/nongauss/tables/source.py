@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from nongauss.core.errors import InputError
 from nongauss.tables.frame import n_rows_of, take_rows
-from nongauss.tables.rows import canonical_rows, read_weight, rounded
+from nongauss.tables.rows import FARTHEST, canonical_rows, read_weight, rounded
 from nongauss.tables.sparse import SparseRows, SparseTable, as_one_array
 
 Local = Callable[..., Any]
@@ -267,6 +267,8 @@ class Encode:
         kept = weight > 0
         if not kept.all():
             X, Y, weight = X[kept], Y[kept], weight[kept]
+        if X.max(initial=0.0) > FARTHEST or X.min(initial=0.0) < -FARTHEST:
+            X = np.clip(X, -FARTHEST, FARTHEST)  # a row of next to no weight, which has no say in the scale
         return Encoded(rounded(X), rounded(Y), weight)
 
     def _cells(self, X: Any) -> NDArray[Any]:

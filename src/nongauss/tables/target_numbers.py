@@ -46,7 +46,9 @@ GRADE_WORDS = (
 SHARE_WORDS = ("share", "fraction", "proportion", "ratio", "rate", "probability", "prob", "occupancy")
 PERCENT_WORDS = ("percent", "percentage", "pct", "%")
 
-PERCENT_NOTE = "Percent are divided by 100: predictions are shares from 0 to 1."
+PERCENT_NOTE = (
+    "The fit takes percent as shares from 0 to 1; figures and tables of predictions are in percent."
+)
 
 REAL_TOO = (ColumnKind.REAL, "It holds numbers.")
 LABEL_TOO = (ColumnKind.LABEL, "It holds labels if the size and the order of its numbers do not matter.")
@@ -122,7 +124,7 @@ def _whole(values: FloatArray, levels: FloatArray, freq: FloatArray, name: str, 
     found = _amount(values, levels, freq)
     if low < 0:
         return found
-    reason = f"{found.reason[:-1]}, whole but no counts: they {why_not}."
+    reason = f"{found.reason[:-1]}. They are whole, but not taken for counts, since they {why_not}."
     return TargetKind(found.kind, reason, (*found.near, COUNT_TOO))
 
 
@@ -228,10 +230,10 @@ def looks_like_counts(levels: FloatArray, freq: FloatArray) -> str:
         return f"vary less than counts do (variance {variance:.3g}, mean {mean:.3g})"
     small = (levels <= _SMALL) & (levels > 0)
     if float(freq[levels <= _SMALL].sum()) < _SEEN * n or not small.any():
-        return f"are seldom as small as counts often are ({_SMALL} or less)"
+        return f"are seldom {_SMALL} or less, as counts often are"
     above = levels > 0
     if float(freq[small].sum()) < _SEEN * float(freq[above].sum()):
-        return f"are, 0 left out, seldom as small as counts often are ({_SMALL} or less)"
+        return f"are, 0 left out, seldom {_SMALL} or less, as counts often are"
     share = freq / n
     law = float(share @ _count_log_prob(levels, mean, variance))
     sd = math.sqrt(variance)

@@ -23,7 +23,7 @@ from nongauss.tables.screen import KeepColumns
 from nongauss.tables.source import Encoded, Source, sample
 from nongauss.tables.sparse import SparseRows
 from nongauss.tggm import fit
-from nongauss.tggm.config import NetworkConfig, TrainingRecipe, as_in_the_paper, layers_of
+from nongauss.tggm.config import PLAIN, NetworkConfig, TrainingRecipe, as_in_the_paper, layers_of
 from nongauss.tggm.data import MOST_SAMPLED, NetworkRows
 from nongauss.tggm.params import NetworkParams
 from nongauss.tggm.predict import Ensemble
@@ -49,7 +49,7 @@ FARTHEST = 1e100
 class TGGM(TableEstimator):
     """Base of the family: a subclass says how it reads a table, and has these parameters among its own."""
 
-    hidden_layer_sizes: tuple[int, ...] | int
+    hidden_layer_sizes: tuple[int, ...] | int | str
     preset: Literal["paper"] | None
     early_stopping: bool
     validation_fraction: float
@@ -157,6 +157,8 @@ class TGGM(TableEstimator):
             config = replace(config, posterior=self.ensemble_.config.posterior if former else "moments")
         if config.n_heads is None:
             config = replace(config, n_heads=self.ensemble_.config.n_heads if former else 1)
+        if not config.layers:
+            config = replace(config, layers=self.ensemble_.config.layers if former else PLAIN)
         if former is None:
             reading, rows = self._read_table(X, y, sample_weight, "all", levels)
             first = sample(completed_rows(reading.encoder, rows), None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
@@ -16,6 +16,12 @@ from nongauss.estimator.base import Interval
 LayerSizes = Annotated[
     tuple[int, ...] | int, "array-like", Interval(numbers.Integral, 1, None, closed="left")
 ]
+
+ChosenLayerSizes = LayerSizes | Literal["auto"]
+"""Of a model whose held-out rows may choose between `PLAIN` and `WIDE`."""
+
+PLAIN, WIDE = (50,), (200,)
+"""Layers that are tried where their sizes are left to the fit."""
 
 LEAST_BATCH, MOST_BATCH = 32, 256
 """Rows of a batch whose size is left to the fit: a fiftieth of all rows within these."""
@@ -51,8 +57,9 @@ PAPER_VARIANCE = {"ml": 0.5, "bp": 0.01}
 class NetworkConfig:
     """The settings that a compiled step depends on.
 
-    `layers`: M of each hidden layer. `method`: "ml" or "bp"; `posterior`: "moments" or "mean_field" (of
-    `ml`); `n_sweeps`: its sweeps. `hidden_variance`, `noise_variance`: a number fixes it, None learns it.
+    `layers`: M of each hidden layer, empty where held-out rows choose. `method`: "ml" or "bp"; `posterior`:
+    "moments", "exact" or "mean_field" (of `ml`); `n_sweeps`: sweeps of the last. `hidden_variance`,
+    `noise_variance`: a number fixes it, None learns it.
     `n_classes`: 0 if the targets are numbers; labels have one output if there are two, else one a class.
     `dropout`: share of the filled cells of a sparse row that a training step leaves out. `directions`: of
     each input 1 where outputs may only rise with it, -1 fall, 0 either; empty where all are free. `n_heads`:
@@ -115,10 +122,12 @@ class TrainingRecipe:
 
 
 def layers_of(sizes: Any) -> tuple[int, ...]:
-    """The number of units of each hidden layer, of which a single number is the only one.
+    """The number of units of each hidden layer, of which a single number is the only one; none of "auto".
 
     Raises InputError for `hidden_layer_sizes` that are no whole numbers above 0.
     """
+    if isinstance(sizes, str) and sizes == "auto":
+        return ()
     layers = (sizes,) if isinstance(sizes, numbers.Integral) else tuple(sizes)
     if not layers or not all(isinstance(size, numbers.Integral) and int(size) >= 1 for size in layers):
         raise InputError(

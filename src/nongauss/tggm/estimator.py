@@ -35,7 +35,7 @@ from nongauss.tables.screen import KeepColumns, screened
 from nongauss.tables.source import Encode, Source
 from nongauss.tables.target import scaled_target, target_of, validate_target
 from nongauss.tggm.base import TGGM
-from nongauss.tggm.config import LayerSizes
+from nongauss.tggm.config import ChosenLayerSizes
 from nongauss.tggm.data import NetworkRows, RegressionReading, canonical, warn_if_constant
 from nongauss.tggm.exact_law import law_of
 from nongauss.tggm.params import SMALLEST_LOG_SD
@@ -59,8 +59,9 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
 
     Parameters
     ----------
-    hidden_layer_sizes : tuple of int, default (50,)
-        Number M of hidden units in each hidden layer, from the inputs up.
+    hidden_layer_sizes : tuple of int or "auto", default (50,)
+        Number M of hidden units in each hidden layer, from the inputs up. "auto" is one layer of 50 or 200
+        units as held-out rows prefer, of 50 where none are held out.
     method : {"ml", "bp"}, default "ml"
         "ml" maximises the likelihood; "bp" fits the mean by back-propagation with Gaussian noise about it.
     posterior : {"auto", "moments", "exact", "mean_field"}, default "auto"
@@ -68,9 +69,10 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
         covariance; "exact" integrates the units out by the saddlepoint of their closed cumulant function, for
         skewed noise; "auto" fits by moments, goes on by "exact" where held-out rows are not Gaussian, and
         keeps what these prefer. "mean_field" is the EM gradient of the paper, which predicts less well.
-    n_heads : int or "auto", default 1
+    n_heads : int or "auto", default "auto"
         Truncated-Gaussian outputs that y is a mixture of, weighed by the hidden units: for several humps, and
-        spreads that follow x. "auto", with `posterior="auto"`, is 1 or 3 as held-out rows prefer.
+        spreads that follow x. "auto" is 1, or with `posterior="auto"` 3 where held-out rows clearly prefer
+        them.
     preset : "paper" or None, default None
         "paper" sets what the paper's section 5 says: one member, mean field, fixed variances, RMSProp, start
         values N(0, 0.01), its batches and cycles, 40 epochs; `hidden_layer_sizes` and `method` stay yours.
@@ -111,8 +113,8 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
     ----------
     params_ : NetworkParams
         Weights of all members on the standardised scale, arrays with a leading member axis.
-    posterior_, n_heads_ : str, int
-        What `posterior` and `n_heads` became.
+    posterior_, n_heads_, hidden_layer_sizes_ : str, int, tuple
+        What `posterior`, `n_heads` and `hidden_layer_sizes` became.
     noise_variance_ : ndarray (P,), or one number a head
         Noise variance s_1^2, squared target units: the members' mean, times the inflation.
     ensemble_ : Ensemble
@@ -149,12 +151,12 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
 
     def __init__(
         self,
-        hidden_layer_sizes: LayerSizes = (50,),
+        hidden_layer_sizes: ChosenLayerSizes = (50,),
         *,
         method: Literal["ml", "bp"] = "ml",
         preset: Literal["paper"] | None = None,
         posterior: Literal["auto", "moments", "exact", "mean_field"] = "auto",
-        n_heads: PositiveInt | Literal["auto"] = 1,
+        n_heads: PositiveInt | Literal["auto"] = "auto",
         hidden_variance: PositiveFloat | Literal["learn"] = "learn",
         noise_variance: PositiveFloat | Literal["learn"] = "learn",
         n_sweeps: PositiveInt = 10,
@@ -280,5 +282,6 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
         centre, scale = self._scaler.centre, self._scaler.scale
         self._keep_ensemble(reading.encoder, ensemble._replace(centre=centre, scale=scale))
         self.posterior_, self.n_heads_ = ensemble.config.posterior, ensemble.config.n_heads or 1
+        self.hidden_layer_sizes_ = ensemble.config.layers
         noise = np.exp(2.0 * np.asarray(ensemble.params.log_sd1, np.float64))
         self.noise_variance_ = ensemble.inflation * noise.mean(axis=0) * scale**2

@@ -93,6 +93,7 @@ class DependenceDisplay:
         self.average = np.asarray(average, dtype=np.float64)
         self.lower, self.upper, self.observed = lower, upper, observed
         self.error, self.ordered = error, ordered
+        self.drawn: Sequence[int] | None = None
         wanted = (1 if self.classes is None else len(self.classes), len(self.grid))
         if self.average.shape != wanted:
             raise InputError(
@@ -128,8 +129,29 @@ class DependenceDisplay:
         `fits`: the same model fitted without each of several parts of the rows in turn, for the band of the
         curve; `ordered`: its classes are grades. Raises InputError for a column that is not there or empty.
         """
-        every = some_rows(estimator, X, len(X), random_state)
-        rows = some_rows(estimator, every, max_rows, random_state)
+        how: dict[str, Any] = {"coverage": coverage, "output": output, "max_rows": max_rows}
+        how |= {"grid_size": grid_size, "random_state": random_state, "fits": fits, "ordered": ordered}
+        display = cls.measured(estimator, X, column, **how)
+        return display.plot(ax=ax, target=target, unit=unit, **kwargs)
+
+    @classmethod
+    def measured(
+        cls,
+        estimator: Any,
+        X: Any,
+        column: str | int,
+        *,
+        coverage: float = 0.9,
+        output: int = 0,
+        max_rows: int = 100,
+        grid_size: int = 15,
+        random_state: int = 0,
+        fits: Sequence[Any] = (),
+        ordered: bool = False,
+    ) -> DependenceDisplay:
+        """The same, not drawn yet."""
+        every = some_rows(estimator, X, len(X), random_state, fits)
+        rows = some_rows(estimator, every, max_rows, random_state, fits)
         place = _place(rows, column)
         name, (grid, axis) = rows.labels[place], grid_of(every, place, grid_size)
         if len(grid) == 0:
@@ -138,8 +160,7 @@ class DependenceDisplay:
         if len(fits) > 1:
             found["error"] = _error(fits, rows, place, grid, output, found["average"])
         how: dict[str, Any] = {"coverage": coverage, "ordered": ordered}
-        display = cls(column=name, grid=grid.to_numpy(), **how, **axis, **found)
-        return display.plot(ax=ax, target=target, unit=unit, **kwargs)
+        return cls(column=name, grid=grid.to_numpy(), **how, **axis, **found)
 
     def plot(
         self,
@@ -184,7 +205,7 @@ class DependenceDisplay:
         for row, colour, label in self._curves():
             if self.error is not None:
                 ends = (self.average[row] + side * _WIDE * self.error[row] for side in (-1, 1))
-                band = None if self.classes else "90 % of the curve"
+                band = None if self.classes else "90 % of the mean"
                 ax.fill_between(self.places, *ends, color=colour, alpha=0.3, linewidth=0, label=band)
             ax.plot(self.places, self.average[row], **{"color": colour, "label": label, **look, **style})
             tips_along(ax, self.places, self.average[row], self._told(row))
@@ -246,9 +267,15 @@ class DependenceDisplay:
                 yield row, colour, shortened(_text(self.classes[row]), 14)
             return
         alone = len(self.classes) == 1
-        moving = np.argsort(-np.ptp(self.average, axis=1), kind="stable")[:_MOST_CLASSES]
-        for row, colour in zip(sorted(moving), CLASS_COLOURS, strict=False):
+        drawn = most_changing([self]) if self.drawn is None else self.drawn
+        for row, colour in zip(sorted(drawn), CLASS_COLOURS, strict=False):
             yield int(row), colour, None if alone else shortened(_text(self.classes[row]), 14)
+
+
+def most_changing(displays: Sequence[DependenceDisplay]) -> list[int]:
+    """Numbers of the classes that change most over these displays, at most `_MOST_CLASSES`."""
+    change = np.max([np.ptp(display.average, axis=1) for display in displays], axis=0)
+    return [int(row) for row in np.argsort(-change, kind="stable")[:_MOST_CLASSES]]
 
 
 def _print_by(shown: Callable[[float], str], ax: Axes, observed: FloatArray) -> None:

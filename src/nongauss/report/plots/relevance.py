@@ -109,7 +109,7 @@ class RelevanceDisplay:
         bars = ax.barh(places, percent, **{"color": BLUE, "height": 0.68, **kwargs})
         ax.bar_label(
             bars,
-            [f"{p:.0f} %" if p >= 1 or p == 0 else "< 1 %" for p in percent],
+            _in_percent(percent),
             padding=3,
             fontsize=SMALL,
         )
@@ -117,7 +117,7 @@ class RelevanceDisplay:
             tips(bar, [f"{self.columns[j]}: {100 * self.share[j]:.2g} %"])
         ax.set_yticks(places, [shortened(self.columns[j]) for j in shown])
         ax.set_ylim(len(shown) - 0.4, -0.6)
-        ax.set_xlim(0, 1.16 * max(float(percent.max()), 1.0))
+        ax.set_xlim(0, 1.16 * max(float(percent.max()), 0.1))
         title = "What the prediction hangs on"
         if len(shown) < len(self.columns):
             title += f" ({len(shown)} of {len(self.columns)} columns)"
@@ -137,6 +137,13 @@ class RelevanceDisplay:
         right.set_ylabel("length-scale (sd)", color=GREY, fontsize=SMALL)
         right.tick_params(length=0, labelcolor=GREY, labelsize=SMALL)
         right.spines["right"].set_visible(False)
+
+
+def _in_percent(percent: FloatArray) -> list[str]:
+    """Per cent as labels of bars, with a decimal where the largest is below ten."""
+    digits = 0 if percent.max() >= 10 else 1
+    least = 10.0**-digits
+    return [f"{p:.{digits}f} %" if p >= least or p == 0 else f"< {least:g} %" for p in percent]
 
 
 def relevance(
@@ -264,10 +271,13 @@ def _shuffles(n_rows: int, n_repeats: int, random_state: int) -> list[npt.NDArra
     return orders[1:]
 
 
-def some_rows(estimator: Any, X: Any, max_rows: int, random_state: int) -> InputTable:
+def some_rows(
+    estimator: Any, X: Any, max_rows: int, random_state: int, beside: Sequence[Any] = ()
+) -> InputTable:
     """At most `max_rows` random rows of X, with the columns of the fit alone; each is decoded once.
 
-    Raises InputError where there are none.
+    `beside`: other fits, which may look at other columns of a wide table. Raises InputError where there are
+    no rows.
     """
     if not isinstance(X, InputTable):
         if not hasattr(X, "iloc"):
@@ -277,7 +287,8 @@ def some_rows(estimator: Any, X: Any, max_rows: int, random_state: int) -> Input
     rows = read_input(X, type(estimator).__name__)
     names = getattr(estimator, "kept_columns_", None) or getattr(estimator, "feature_names_in_", None)
     if rows.names is not None and names is not None and set(names) <= set(rows.names):
-        rows = rows.select(list(names))
+        more = {name for fit in beside for name in getattr(fit, "kept_columns_", None) or ()}
+        rows = rows.select([*names, *sorted((more & set(rows.names)) - set(names))])
     if len(rows) > max_rows:
         chosen = np.random.RandomState(random_state).permutation(len(rows))[:max_rows]
         rows = rows.take(np.sort(chosen))

@@ -84,7 +84,7 @@ class TraceDisplay:
             ax.text(
                 0.98,
                 0.05,
-                _wrap(self.stop_reason),
+                _wrap(self.stop_reason.replace("`", "")),
                 transform=ax.transAxes,
                 ha="right",
                 va="bottom",

@@ -141,6 +141,11 @@ class Likelihood(ABC):
         """The support whose edges numbers of y come near, and keep their digits there."""
         return self.support
 
+    @property
+    def is_measured(self) -> bool:
+        """Is y on a continuous scale, so that its functions may be known finely?"""
+        return self.target != "raw" and self.support != "whole"
+
     def is_standard(self, latent: int) -> bool:
         """Is a latent function on the scale of a standardised target, so that its size is known?"""
         return self.target in ("standardised", "robust")

@@ -18,6 +18,7 @@ from nongauss.sparse_gp.likelihoods.base import (
     no_params,
     weighted_median,
 )
+from nongauss.sparse_gp.likelihoods.real import noise_prior
 
 N_PRECISIONS = 129
 """Gaussians of which a predictive law is a mixture: over the precision of a heavy tail."""
@@ -62,6 +63,11 @@ class Laplace(_HeavyTailed):
     def bounds(self) -> list[tuple[float, float]]:
         """Between a thousandth and twice the target's standard deviation."""
         return [(_LOG_FLOOR, math.log(2.0))]
+
+    def log_prior(self, psi: FloatArray) -> tuple[float, FloatArray]:
+        """Of the variance 2 b^2, see `noise_prior`."""
+        value, slope = noise_prior(math.log(2.0) + 2.0 * float(psi[0]))
+        return value, np.array([2.0 * slope])
 
     def own_expectation(
         self, y: FloatArray, mean: FloatArray, variance: FloatArray, psi: FloatArray, with_params: bool
@@ -143,9 +149,10 @@ class StudentT(_HeavyTailed):
         return [(math.log(5e-3), math.log(2.0)), (math.log(2.05), math.log(200.0))]
 
     def log_prior(self, psi: FloatArray) -> tuple[float, FloatArray]:
-        """log df ~ N(log 5, 1)."""
+        """log df ~ N(log 5, 1); of the squared scale, see `noise_prior`."""
         z = psi[1] - math.log(5.0)
-        return -0.5 * z * z, np.array([0.0, -z])
+        value, slope = noise_prior(2.0 * float(psi[0]))
+        return value - 0.5 * z * z, np.array([2.0 * slope, -z])
 
     def own_expectation(
         self, y: FloatArray, mean: FloatArray, variance: FloatArray, psi: FloatArray, with_params: bool

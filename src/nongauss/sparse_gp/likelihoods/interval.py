@@ -91,6 +91,11 @@ class Censored(Likelihood):
         """What is censored."""
         return self.of
 
+    @property
+    def is_measured(self) -> bool:
+        """As of what is censored."""
+        return self.of.is_measured
+
     def bounds(self) -> list[tuple[float, float]]:
         """As of what is censored."""
         return self.of.bounds()

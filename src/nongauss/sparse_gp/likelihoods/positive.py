@@ -23,11 +23,19 @@ from nongauss.sparse_gp.likelihoods.base import (
     log_mean,
     no_params,
 )
-from nongauss.sparse_gp.likelihoods.real import Gaussian
+from nongauss.sparse_gp.likelihoods.real import Gaussian, noise_prior
 
 _TINY = 1e-6  # of a positive target, as a share of its unit
 _NO_SPREAD = 1e-9  # of a logarithm, below which it is taken to be constant
 _LARGEST = 1e300
+
+
+def _log_moments(y: FloatArray, weight: FloatArray) -> tuple[float, float]:
+    """Mean and variance of log y, the latter 1 where there is none."""
+    log_y = np.log(y)
+    centre = float(np.average(log_y, weights=weight))
+    spread = float(np.average((log_y - centre) ** 2, weights=weight))
+    return centre, spread if spread > _NO_SPREAD**2 else 1.0
 
 
 class _LogMean(Likelihood):
@@ -106,8 +114,14 @@ class Exponential(_LogMean):
 
 
 @persistable("sparse_gp.likelihoods.Gamma", "nongauss.sparse_gp.likelihoods.positive:Gamma")
+@dataclass(frozen=True, kw_only=True)
 class Gamma(_LogMean):
-    """y gamma with mean e^f and shape a, that is, standard deviation e^f / sqrt(a); psi = (log a)."""
+    """y gamma with mean e^f and shape a, that is, standard deviation e^f / sqrt(a); psi = (log a).
+
+    `spread`, the variance of log y, is learned from the data at the start of a fit.
+    """
+
+    spread: float = 1.0
 
     name = "gamma"
     param_names = ("shape",)
@@ -118,6 +132,15 @@ class Gamma(_LogMean):
         variance = float(np.average((y - mean) ** 2, weights=weight))
         shape = np.clip(2.0 * mean**2 / max(variance, _TINY * mean**2), 1.0, 100.0)
         return np.array([math.log(mean)]), np.array([math.log(shape)])
+
+    def adapted(self, y: FloatArray, weight: FloatArray, scale: float) -> Likelihood:
+        """With the variance of log y."""
+        return replace(self, spread=_log_moments(y, weight)[1])
+
+    def log_prior(self, psi: FloatArray) -> tuple[float, FloatArray]:
+        """That of the share of noise, about 1 / a, in the variance of log y."""
+        value, slope = noise_prior(-float(psi[0]) - math.log(self.spread))
+        return value, np.array([-slope])
 
     def bounds(self) -> list[tuple[float, float]]:
         """From a twentieth to 1e10: beyond, the terms of log p cancel to noise."""
@@ -166,10 +189,8 @@ class LogNormal(Gaussian):
 
     def adapted(self, y: FloatArray, weight: FloatArray, scale: float) -> Likelihood:
         """With mean and standard deviation of log y."""
-        log_y = np.log(y)
-        centre = float(np.average(log_y, weights=weight))
-        spread = math.sqrt(float(np.average((log_y - centre) ** 2, weights=weight)))
-        return replace(self, centre=centre, unit=spread if spread > _NO_SPREAD else 1.0)
+        centre, spread = _log_moments(y, weight)
+        return replace(self, centre=centre, unit=math.sqrt(spread))
 
     def readable(self, psi: FloatArray, scale: float) -> dict[str, float]:
         """The variance in units of log y."""
@@ -231,8 +252,14 @@ class LogNormal(Gaussian):
 
 
 @persistable("sparse_gp.likelihoods.Weibull")
+@dataclass(frozen=True, kw_only=True)
 class Weibull(Likelihood):
-    """y Weibull with scale e^f and shape k, such as a time until something fails; psi = (log k)."""
+    """y Weibull with scale e^f and shape k, such as a time until something fails; psi = (log k).
+
+    `spread`, the variance of log y, is learned from the data at the start of a fit.
+    """
+
+    spread: float = 1.0
 
     name = "weibull"
     support = "positive"
@@ -246,6 +273,16 @@ class Weibull(Likelihood):
         mean = float(np.average(y, weights=weight))
         spread = math.sqrt(float(np.average((y - mean) ** 2, weights=weight))) / mean
         return np.array([math.log(mean)]), np.log(np.clip([2.0 / max(spread, _TINY)], 1.0, 20.0))
+
+    def adapted(self, y: FloatArray, weight: FloatArray, scale: float) -> Likelihood:
+        """With the variance of log y."""
+        return replace(self, spread=_log_moments(y, weight)[1])
+
+    def log_prior(self, psi: FloatArray) -> tuple[float, FloatArray]:
+        """That of the share of noise, pi^2 / (6 k^2), in the variance of log y."""
+        noise = math.log(math.pi**2 / 6.0) - 2.0 * float(psi[0])
+        value, slope = noise_prior(noise - math.log(self.spread))
+        return value, np.array([-2.0 * slope])
 
     def bounds(self) -> list[tuple[float, float]]:
         """From a tenth to a million."""

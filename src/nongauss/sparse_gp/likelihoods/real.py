@@ -29,6 +29,16 @@ _NOISE_MEAN, _NOISE_SD = math.log(0.3), 2.0  # of the prior of log s^2
 _LOG_FLOOR = math.log(1e-3)  # of a standard deviation, as a share of the target's
 
 
+def noise_prior(log_share: float) -> tuple[float, float]:
+    """log s^2 ~ N(log 0.3, 2^2) of the noise's share s^2 in the target's variance, and its derivative.
+
+    A function that is rough beyond the rows' distances and noise are one to the data, and then it is noise
+    for the greater part.
+    """
+    z = (log_share - _NOISE_MEAN) / _NOISE_SD
+    return -0.5 * z * z, -z / _NOISE_SD
+
+
 @persistable("sparse_gp.likelihoods.Gaussian", "nongauss.sparse_gp.likelihoods.real:Gaussian")
 class Gaussian(Likelihood):
     """y ~ N(f, s^2); psi = (log s^2). Expectations are exact, and so is one step of the sites."""
@@ -50,11 +60,9 @@ class Gaussian(Likelihood):
         return [(2.0 * _LOG_FLOOR, math.log(4.0))]
 
     def log_prior(self, psi: FloatArray) -> tuple[float, FloatArray]:
-        """log s^2 ~ N(log 0.3, 2^2): a function that is rough beyond the rows' distances and noise are one
-        to the data, and then it is noise for the greater part.
-        """
-        z = (psi[0] - _NOISE_MEAN) / _NOISE_SD
-        return -0.5 * z * z, np.array([-z / _NOISE_SD])
+        """See `noise_prior`."""
+        value, slope = noise_prior(float(psi[0]))
+        return value, np.array([slope])
 
     def first_moments(self, y: FloatArray, offset: FloatArray) -> tuple[FloatArray, FloatArray]:
         """At the target."""

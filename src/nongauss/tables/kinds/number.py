@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from nongauss.core.errors import InputError
 from nongauss.tables.column import TEXT, Cells, Column, ColumnSummary, Kind
+from nongauss.tables.rows import widened
 
 Floats = NDArray[np.float64]
 
@@ -254,7 +255,7 @@ def _typed(cells: Cells) -> NDArray[np.float64] | None:
     """The values of a typed column of numbers, None of objects."""
     raw, dtype = cells.raw, cells.dtype
     if not isinstance(raw, pd.Series):
-        return raw.astype(np.float64, copy=False) if dtype.kind in "biuf" else None
+        return widened(raw) if dtype.kind in "biuf" else None
     if pd.api.types.is_complex_dtype(dtype):
         raise InputError(
             f"Complex data not supported: column {cells.name!r} of X; split it into two real ones."
@@ -263,4 +264,6 @@ def _typed(cells: Cells) -> NDArray[np.float64] | None:
         return None
     if dtype == np.float64 and isinstance(dtype, np.dtype):
         return np.asarray(raw.to_numpy())
+    if isinstance(dtype, np.dtype):
+        return widened(raw.to_numpy())
     return np.array(raw.to_numpy(dtype=np.float64, na_value=np.nan))
