@@ -280,6 +280,7 @@ def test_a_stop_in_any_half_of_a_later_chain_keeps_the_draws_of_the_first(stop_a
     assert np.isfinite(model.transform(np.zeros((2, 3)))).all()
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("observation", ["rank", "gaussian"])
 def test_weights_of_any_size_leave_the_heavy_rows_their_say(observation):
     rng = np.random.default_rng(2)

@@ -235,7 +235,7 @@ def read_table(source: Source, name: str, by_rank: bool, labels: bool) -> RawTab
 
 
 def bounded(weight: FloatArray) -> FloatArray:
-    """Weights (N,) whose sums keep the lightest rows: 0 stays 0, others are within `LIGHTEST` of the heaviest.
+    """Weights (N,) whose sums keep the lightest rows: 0 stays 0, others from `LIGHTEST` of the largest on.
 
     Systems of equations whose sums span more than the digits of a double have no solution but rounding. The
     heaviest row counts `HEAVIEST` times at most, which leaves the priors their place in the same digits.
