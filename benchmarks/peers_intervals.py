@@ -1,7 +1,7 @@
 """Predictive distributions and intervals beside NGBoost and MAPIE, whose packages people take for them.
 
     pip install ".[bench]"
-    python benchmarks/peers_intervals.py --data FOLDER [--sets yacht boston] [--splits 5]
+    python benchmarks/peers_intervals.py --data FOLDER [--sets yacht boston] [--splits 3]
 
 Every model has its defaults and no tuning. Of the published 90/10 splits the first few are taken. NGBoost
 (`NGBRegressor()`) gives a normal distribution; MAPIE (`CrossConformalRegressor` around scikit-learn's boosted
@@ -115,8 +115,8 @@ def table(results: dict[str, Any]) -> list[str]:
 def main() -> None:
     """Measure set after set, keeping those that were measured before."""
     options = parser("Intervals beside NGBoost and MAPIE.")
-    options.add_argument("--sets", nargs="+", default=["yacht", "boston", "energy", "concrete"])
-    options.add_argument("--splits", type=int, default=5)
+    options.add_argument("--sets", nargs="+", default=["yacht", "boston"])
+    options.add_argument("--splits", type=int, default=3)
     args = options.parse_args()
     path = RESULTS / "peers_intervals.json"
     results = json.loads(path.read_text())["sets"] if path.exists() else {}

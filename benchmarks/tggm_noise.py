@@ -1,6 +1,6 @@
 """Noise of known laws: how far `TGGMRegressor` stays below the truth, nats a row, and what it chose.
 
-    python benchmarks/tggm_noise.py [--laws "gamma 1.5"] [--draws 3] [--heads 1]
+    python benchmarks/tggm_noise.py [--laws "gamma 1.5"] [--draws 3] [--heads auto]
 
 1,000 rows (two humps: 3,000) of three columns; mean and spread follow them. The other law is judged on 4,000
 rows. Results are kept after each fit: `results/tggm_noise.json`.
@@ -101,7 +101,7 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     options.add_argument("--laws", nargs="+", choices=NOISES, default=list(NOISES))
     options.add_argument("--draws", type=int, default=3)
-    options.add_argument("--heads", choices=("1", "auto"), default="1")
+    options.add_argument("--heads", choices=("1", "auto"), default="auto")
     options.add_argument("--anew", action="store_true")
     asked = options.parse_args()
     path = RESULTS / "tggm_noise.json"

@@ -84,11 +84,16 @@ def main() -> None:
     options.add_argument("--splits", type=int, default=20)
     options.add_argument("--method", choices=("ml", "bp"), default="ml")
     options.add_argument("--posterior", choices=("auto", "moments", "exact", "mean_field"), default="auto")
+    options.add_argument("--layers", nargs="+", type=int, help="units of each hidden layer")
+    options.add_argument("--preset", choices=("paper",))
     options.add_argument("--anew", action="store_true")
     options.add_argument("--checkpoints", type=Path)
     chosen = options.parse_args()
-    name = f"tggm_uci_{chosen.method}" + (f"_{chosen.posterior}" if chosen.posterior != "auto" else "")
-    settings = {"method": chosen.method, "posterior": chosen.posterior}
+    settings = {"method": chosen.method, "posterior": chosen.posterior, "preset": chosen.preset}
+    if chosen.layers:
+        settings["hidden_layer_sizes"] = tuple(chosen.layers)
+    marks = (chosen.method, chosen.posterior, chosen.preset, "-".join(map(str, chosen.layers or [])))
+    name = "_".join(["tggm_uci", *(mark for mark in marks if mark and mark != "auto")])
     path = RESULTS / f"{name}.json"
     sets = json.loads(path.read_text())["sets"] if path.exists() else {}
     for data_set in chosen.sets:

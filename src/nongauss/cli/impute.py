@@ -14,6 +14,7 @@ from nongauss.cli.describe import now
 from nongauss.cli.file_form import FileForm
 from nongauss.core.errors import InputError
 from nongauss.core.files import atomic_paths
+from nongauss.report.columns import percent
 from nongauss.report.filled import FilledColumn, figure_of, filled_columns
 from nongauss.report.gaps import write_gaps_report
 from nongauss.report.text import text_table
@@ -36,7 +37,10 @@ class Filled:
         """The same for a person."""
         if not len(self.columns):
             return "The table has no gaps that can be filled; it was written as it is."
-        lines = [tuple(_shown(value) for value in row) for row in self.columns.itertuples(index=False)]
+        shown = self.columns.assign(
+            **{name: self.columns[name].map(percent) for name in ("share", "how sure")}
+        )
+        lines = [tuple(_shown(value) for value in row) for row in shown.itertuples(index=False)]
         table = text_table(tuple(self.columns.columns), lines)
         n_cells = int(self.columns["gaps"].sum())
         left = f"\nGaps stay in {', '.join(map(repr, self.open_columns))}." if self.open_columns else ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -163,9 +164,15 @@ def _judge_folds(
     model: Any, whole: JudgedRows, plan: Split, seed: int, step: Callable[[str], object]
 ) -> Judgement:
     """The judgement of all folds as one."""
-    found = []
-    for train, test in plan.folds:
-        fold = judge(model, whole.take(train), whole.take(test), seed=seed, step=step)
+    found, n = [], len(plan.folds)
+
+    def told(number: int, text: str) -> object:
+        """The step of one fold, with its number where there are several."""
+        return step(f"part {number} of {n}: {text}" if n > 1 else text)
+
+    for number, (train, test) in enumerate(plan.folds, start=1):
+        of_fold = partial(told, number)
+        fold = judge(model, whole.take(train), whole.take(test), seed=seed, step=of_fold)
         found.append(replace(fold, parts=[replace(part, numbers=test) for part in fold.parts]))
     return pooled(found) if len(found) > 1 else found[0]
 

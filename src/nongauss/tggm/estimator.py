@@ -69,9 +69,10 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
         covariance; "exact" integrates the units out by the saddlepoint of their closed cumulant function, for
         skewed noise; "auto" fits by moments, goes on by "exact" where held-out rows are not Gaussian, and
         keeps what these prefer. "mean_field" is the EM gradient of the paper, which predicts less well.
-    n_heads : int or "auto", default 1
+    n_heads : int or "auto", default "auto"
         Truncated-Gaussian outputs that y is a mixture of, weighed by the hidden units: for several humps, and
-        spreads that follow x. "auto", with `posterior="auto"`, is 1 or 3 as held-out rows prefer.
+        spreads that follow x. "auto" is 1, or with `posterior="auto"` 3 where held-out rows clearly prefer
+        them.
     preset : "paper" or None, default None
         "paper" sets what the paper's section 5 says: one member, mean field, fixed variances, RMSProp, start
         values N(0, 0.01), its batches and cycles, 40 epochs; `hidden_layer_sizes` and `method` stay yours.
@@ -155,7 +156,7 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
         method: Literal["ml", "bp"] = "ml",
         preset: Literal["paper"] | None = None,
         posterior: Literal["auto", "moments", "exact", "mean_field"] = "auto",
-        n_heads: PositiveInt | Literal["auto"] = 1,
+        n_heads: PositiveInt | Literal["auto"] = "auto",
         hidden_variance: PositiveFloat | Literal["learn"] = "learn",
         noise_variance: PositiveFloat | Literal["learn"] = "learn",
         n_sweeps: PositiveInt = 10,

@@ -194,8 +194,7 @@ def row_density(ensemble: predict.Ensemble, X: Float64[np.ndarray, "E V D"]) -> 
     def density(share: float, error: Float64[np.ndarray, "E V P"]) -> Float64[np.ndarray, "E V"]:
         if share not in kept:
             kept.clear()
-            alone = [ensemble._replace(params=predict.member_of(ensemble.params, e)) for e in range(len(X))]
-            found = [tables(one, rows, share)[2] for one, rows in zip(alone, X, strict=True)]
+            found = [tables(ensemble.alone(e), rows, share)[2] for e, rows in enumerate(X)]
             kept[share] = SaddlepointTable(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
         return log_density_at(kept[share], error)[..., 0]
 

@@ -27,8 +27,8 @@ from nongauss.tggm.predict import Ensemble
 SURELY_NOT_GAUSSIAN = 9.2
 """Jarque and Bera's statistic of Gaussian rows is beyond this once in a hundred times (chi-squared of 2)."""
 
-FURTHER, SLOWER = 0.5, 1.0
-"""Epochs of the exact likelihood after those by moments, and their first step size: shares of those."""
+FURTHER = 0.5
+"""Epochs of each further way, as a share of those by moments."""
 
 N_HEADS = 3
 """Heads of a fit that is free to have some."""
@@ -36,8 +36,11 @@ N_HEADS = 3
 FEWEST_VALUES = 0.25
 """Distinct targets, as a share of the rows, from which on it has: a head would close in on whole numbers."""
 
+LEAST_GAIN = 0.02
+"""Nats a row by which held-out rows must prefer heads after half of the epochs."""
+
 EXACT_EPOCHS, HEADS_EPOCHS = "epochs of the exact likelihood", "epochs of heads"
-WIDE_EPOCHS = "epochs of a wider layer"
+MORE_HEADS_EPOCHS, WIDE_EPOCHS = "more epochs of heads", "epochs of a wider layer"
 """Their names in a checkpoint."""
 
 _NO_END = 1e30
@@ -74,44 +77,46 @@ def fit(
     `all_rows` is a source of `Encoded` rows, of which `sample` holds some in memory; None where `sample`
     holds all. The epochs are a schedule, which early stopping may cut short. With `posterior="auto"` the
     members are fitted by moments; then, if rows that they did not train on do not lie about their means as a
-    Gaussian does, by the exact likelihood from there, and anew with `N_HEADS` heads; these rows choose. They
-    choose between `PLAIN` and `WIDE` layers before, where the sizes are left to the fit.
+    Gaussian does, by the exact likelihood from there and anew with `N_HEADS` heads, half of the epochs first;
+    these rows choose. They choose between `PLAIN` and `WIDE` layers before, where the sizes are left to the
+    fit.
     """
     are_labels = config.n_classes > 0
     table = table_of(sample, all_rows, recipe, are_labels)
     size, max_epochs = recipe.rows_a_batch(table.n_rows), recipe.n_epochs(table.n_rows)
     steps_an_epoch, key = math.ceil(table.n_rows / size), key_from_seed(seed)
 
-    def trained(
-        config: NetworkConfig, params: NetworkParams, recipe: TrainingRecipe, epochs: int, **how: Any
-    ) -> FitResult:
+    def attempt(
+        config: NetworkConfig, name: str, epochs: int, after: Attempt | None = None, anew: bool = True
+    ) -> Attempt:
+        params = started(seed, config, recipe, sample) if after is None or anew else best_of(after.result)
         n_steps = _NO_END if config.preset else float(epochs * steps_an_epoch)
         state = first_state(params, table.total, n_steps, recipe, config, table.counted)
         step = _adapter(epoch_of(config, size, table.n_rows), table, all_rows is None)
-        return loop.run(step, state, run, Rule(epochs), key=key, **how)
-
-    def attempt(config: NetworkConfig, name: str, **how: Any) -> Attempt:
-        result = trained(config, started(seed, config, recipe, sample), recipe, max_epochs, name=name, **how)
+        former = None if after is None else after.result
+        result = loop.run(step, state, run, Rule(epochs), key=key, name=name, former=former)
         return Attempt(result, calibrated(best_of(result), config, table.held))
 
     is_free, n_heads = config.posterior == "auto", config.n_heads or 1
     posterior, layers = "moments" if is_free else config.posterior, config.layers or PLAIN
     plain = replace(config, posterior=posterior, n_heads=n_heads, layers=layers)
-    best = last = attempt(plain, "epochs")
+    best = last = attempt(plain, "epochs", max_epochs)
     if not config.layers and last.may_be_compared:
-        last = attempt(replace(plain, layers=WIDE), WIDE_EPOCHS, former=best.result)
+        last = attempt(replace(plain, layers=WIDE), WIDE_EPOCHS, max_epochs, best)
         best = best.or_better(last)
         plain = best.found.ensemble.config
-    looks_gaussian = best.found.non_gaussian <= SURELY_NOT_GAUSSIAN
-    if not is_free or looks_gaussian or n_heads > 1 or not last.may_be_compared:
+    may_go_on = is_free and config.method == "ml" and n_heads == 1 and last.may_be_compared
+    if not may_go_on or best.found.non_gaussian <= SURELY_NOT_GAUSSIAN:
         return best.result, best.found.ensemble
-    slower = replace(recipe, learning_rate=SLOWER * recipe.learning_rate)
-    by_exact, epochs = replace(plain, posterior="exact"), math.ceil(FURTHER * max_epochs)
-    further = trained(by_exact, best_of(best.result), slower, epochs, name=EXACT_EPOCHS, former=best.result)
-    last = Attempt(further, calibrated(best_of(further), by_exact, table.held))
+    further = math.ceil(FURTHER * max_epochs)
+    last = attempt(replace(plain, posterior="exact"), EXACT_EPOCHS, further, best, anew=False)
     best = best.or_better(last)
     if config.n_heads is None and may_have_heads(config, sample.Y) and last.may_be_compared:
-        best = best.or_better(attempt(replace(plain, n_heads=N_HEADS), HEADS_EPOCHS, former=best.result))
+        headed = replace(plain, n_heads=N_HEADS)
+        last = attempt(headed, HEADS_EPOCHS, further, best)
+        best = best.or_better(last, LEAST_GAIN)
+        if best is last and last.may_be_compared:
+            best = best.or_better(attempt(headed, MORE_HEADS_EPOCHS, further, last, anew=False))
     return best.result, best.found.ensemble
 
 
@@ -135,9 +140,12 @@ class Attempt(NamedTuple):
         """Did it come to its end, with rows held out?"""
         return self.result.status.converged and self.found.log_density > -math.inf
 
-    def or_better(self, other: Attempt) -> Attempt:
-        """The one under which held-out rows are more probable; that the other was stopped is said of both."""
-        better = other if other.found.log_density > self.found.log_density else self
+    def or_better(self, other: Attempt, least: float = 0.0) -> Attempt:
+        """The one under which held-out rows are more probable, the other by at least so many nats a row.
+
+        That the other was stopped is said of both.
+        """
+        better = other if other.found.log_density > self.found.log_density + least else self
         if other.result.status is not Status.STOPPED:
             return better
         return better._replace(result=replace(better.result, status=Status.STOPPED))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import jax
 import numpy as np
 
 from nongauss.core.errors import InputError
@@ -14,7 +13,6 @@ from nongauss.tables.rows import canonical_rows
 from nongauss.tggm.config import TrainingRecipe
 from nongauss.tggm.data import NetworkRows, folds, folds_by_input
 from nongauss.tggm.exact_law import law_of
-from nongauss.tggm.predict import Ensemble
 
 Index = np.ndarray[Any, np.dtype[np.intp]]
 
@@ -33,7 +31,7 @@ def left_out_law(
     member = folds(len(rows.X), _recipe(model))[rows.order]
     parts = [(e, np.flatnonzero(member == e)) for e in range(model.n_members)]
     _check_all(sum(len(own) for _, own in parts), len(encoded))
-    laws = [law_of(_alone(model.ensemble_, e), encoded[own], squeeze=True) for e, own in parts if len(own)]
+    laws = [law_of(model.ensemble_.alone(e), encoded[own], squeeze=True) for e, own in parts if len(own)]
     return by_rows(laws, [own for _, own in parts if len(own)])
 
 
@@ -50,7 +48,7 @@ def left_out_probabilities(model: Any, X: Any, codes: FloatArray, weight: FloatA
         own = np.flatnonzero(member == e)
         seen += len(own)
         if len(own):
-            out[own] = _alone(model.ensemble_, e).classes(encoded[own])[0]
+            out[own] = model.ensemble_.alone(e).classes(encoded[own])[0]
     _check_all(seen, len(encoded))
     return out
 
@@ -68,9 +66,3 @@ def _check_all(n_held: int, n_rows: int) -> None:
             f"{n_rows - n_held} of {n_rows} rows are held out by no member; give n_members of at least "
             "1 / validation_fraction, and 20 rows or more."
         )
-
-
-def _alone(ensemble: Ensemble, number: int) -> Ensemble:
-    """The ensemble of one member."""
-    params = jax.tree.map(lambda leaf: np.asarray(leaf)[number : number + 1], ensemble.params)
-    return ensemble._replace(params=params)

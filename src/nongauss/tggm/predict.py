@@ -87,6 +87,10 @@ class Ensemble(NamedTuple):
         if self.params.W0.shape[2:] != (n_columns + len(column),) or not (column < n_columns).all():
             raise ValueError("the weights are not those of the columns")
 
+    def alone(self, number: int) -> Ensemble:
+        """The ensemble of one member."""
+        return self._replace(params=member_of(self.params, number))
+
     @property
     def is_exact(self) -> bool:
         """Is the law of a row that of the saddlepoint, rather than a mixture over points of the units?"""
