@@ -16,7 +16,7 @@ from common import RESULTS, parser, write_results, write_table
 
 from nongauss import RectangleMixture
 
-Law = Callable[[np.random.Generator], np.ndarray]
+Law = Callable[[np.random.Generator], np.ndarray | pd.DataFrame]
 
 
 def _boxes(rng: np.random.Generator, centres: np.ndarray, sizes: list[int], half: float = 1.0) -> np.ndarray:
@@ -116,6 +116,21 @@ def classes(rng: np.random.Generator) -> np.ndarray:
     return np.where(rng.uniform(size=(450, 8)) < 0.8, typical, rng.integers(0, 3, (450, 8))).astype(str)
 
 
+def label_across(rng: np.random.Generator) -> pd.DataFrame:
+    """Three Gaussians, and a label that moves each a little, as the sex of an animal does."""
+    which, label = np.repeat(np.arange(3), 120), rng.integers(0, 2, 360)
+    centres = 6.0 * np.array([[0, 0, 0], [1, 0, 1], [0, 1, 1]])
+    values = centres[which] + 1.2 * label[:, None] + rng.normal(size=(360, 3))
+    return pd.DataFrame(values, columns=["x0", "x1", "x2"]).assign(label=np.array(["a", "b"])[label])
+
+
+def pairs(rng: np.random.Generator) -> np.ndarray:
+    """Two classes in ten columns of labels, and in each three coins, each seen in two columns more."""
+    which, coins = rng.integers(0, 2, 500), rng.integers(0, 2, (500, 3))
+    typical = np.hstack([np.repeat(coins, 2, axis=1), np.tile(which[:, None], (1, 10))])
+    return np.where(rng.uniform(size=(500, 16)) < 0.9, typical, 1 - typical).astype(str)
+
+
 def unrelated_labels(rng: np.random.Generator) -> np.ndarray:
     return rng.integers(0, 3, (450, 6)).astype(str)
 
@@ -136,6 +151,8 @@ LAWS: dict[str, tuple[Law, int]] = {
     "3 exponential clusters": (skewed_three, 3),
     "2 groups in a small direction": (small_direction, 2),
     "3 classes of labels": (classes, 3),
+    "2 classes, labels in pairs": (pairs, 2),
+    "a label across 3 Gaussians": (label_across, 3),
     "unrelated labels": (unrelated_labels, 1),
 }
 
@@ -144,7 +161,8 @@ def draw(name: str, seed: int) -> tuple[pd.DataFrame, int]:
     """A table of the law, and its number of clusters."""
     law, K = LAWS[name]
     values = law(np.random.default_rng(seed))
-    return pd.DataFrame(values, columns=[f"x{i}" for i in range(values.shape[1])]), K
+    columns = [f"x{i}" for i in range(values.shape[1])]
+    return values if isinstance(values, pd.DataFrame) else pd.DataFrame(values, columns=columns), K
 
 
 def chosen_number(X: pd.DataFrame) -> tuple[int, float]:

@@ -1,4 +1,7 @@
-"""Clusters and rules beside usual methods, in one table; the number of clusters given, or chosen by each."""
+"""Clusters and rules beside usual methods, in one table; the number of clusters given, or chosen by each.
+
+Rule ensembles need the package `imodels`, which the project does not; leave them out by `--methods`.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from common import RESULTS, parser, write_results, write_table
-from rectangle_rivals import as_numbers, box_step, explainable_k_means, grown_k_means, k_means, mixture, tree
+from rectangle_rivals import (
+    as_numbers,
+    box_step,
+    explainable_k_means,
+    grown_k_means,
+    k_means,
+    mixture,
+    sums_of_trees,
+    tree,
+    voting_rules,
+)
 from rectangle_uci import AIMS, load
 from sklearn.cluster import HDBSCAN
 from sklearn.metrics import normalized_mutual_info_score
@@ -68,6 +81,12 @@ METHODS: dict[str, Callable[[pd.DataFrame, np.ndarray, int, int], Figures]] = {
     ),
     "Gaussian mixture + box step": lambda X, Z, K, seed: ruled(
         box_step(Z, (t := mixture(Z, K, seed))), np.unique(t, return_inverse=True)[1]
+    ),
+    "Gaussian mixture + rule ensemble (SkopeRules)": lambda X, Z, K, seed: ruled(
+        voting_rules(Z, (t := mixture(Z, K, seed)), seed), t
+    ),
+    "Gaussian mixture + sums of trees (FIGS)": lambda X, Z, K, seed: ruled(
+        sums_of_trees(Z, (t := mixture(Z, K, seed)), seed), t
     ),
     "rectangle mixture, number chosen": lambda X, Z, K, seed: ours(X, "auto", seed),
     "Bayesian Gaussian mixture, number chosen": lambda X, Z, K, seed: {"labels": chosen_mixture(Z, seed)},

@@ -77,6 +77,32 @@ def _conditions(model: DecisionTreeClassifier) -> float:
     return float(np.mean(counts))
 
 
+def voting_rules(Z: np.ndarray, labels: np.ndarray, seed: int) -> Answer:
+    """For each label an ensemble of rules (SkopeRules of `imodels`, of three conditions at most) against all
+    others; the most votes win. Conditions are those of all rules of a label."""
+    from imodels import SkopeRulesClassifier
+
+    found, votes, count = np.unique(labels), [], []
+    for k in found:
+        model = SkopeRulesClassifier(max_depth=3, n_estimators=10, random_state=seed)
+        model.fit(Z, (labels == k).astype(int))
+        votes.append(model.predict_proba(Z)[:, 1])
+        count.append(sum(len(rule.agg_dict) for rule in model.rules_))
+    return Answer(found[np.argmax(votes, axis=0)], float(np.mean(count)))
+
+
+def sums_of_trees(Z: np.ndarray, labels: np.ndarray, seed: int) -> Answer:
+    """For each label a sum of trees (FIGS of `imodels`) of four splits at most against all others."""
+    from imodels import FIGSClassifier
+
+    found, votes, count = np.unique(labels), [], []
+    for k in found:
+        model = FIGSClassifier(max_rules=4, random_state=seed).fit(Z, (labels == k).astype(int))
+        votes.append(model.predict_proba(Z)[:, 1])
+        count.append(model.complexity_)
+    return Answer(found[np.argmax(votes, axis=0)], float(np.mean(count)))
+
+
 def box_step(Z: np.ndarray, labels: np.ndarray, tolerance: float = 0.01) -> Answer:
     """Our own box step on someone else's labels, from the box of each cluster's mean and standard
     deviation; our own slopes for rows in several boxes or in none."""

@@ -10,7 +10,7 @@ import sys
 import time
 
 import numpy as np
-from common import one_core, write_results, write_table
+from common import RESULTS, one_core, write_results, write_table
 from sklearn.datasets import load_iris
 
 SIZES = ((1_000, 20, 10), (10_000, 20, 10), (100_000, 20, 10), (1_000_000, 20, 10))
@@ -60,21 +60,24 @@ def table(fits: list[dict[str, float]]) -> list[str]:
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     options.add_argument("--one", type=int, nargs=3, help="one fit: rows, columns, clusters")
+    options.add_argument("--least", type=int, default=0, help="smallest number of rows; others are kept")
     options.add_argument("--most", type=int, default=1_000_000, help="largest number of rows")
     chosen = options.parse_args()
     if chosen.one:
         print(json.dumps(one(*chosen.one)))
         return
     one_core()
-    sizes = [(150, 4, 3), *(size for size in SIZES if size[0] <= chosen.most)]
-    every = []
+    sizes = [size for size in ((150, 4, 3), *SIZES) if chosen.least <= size[0] <= chosen.most]
+    path = RESULTS / "rectangle_speed.json"
+    kept = json.loads(path.read_text())["fits"] if path.exists() else []
+    every = {(fit["rows"], fit["columns"], fit["clusters"]): fit for fit in kept}
     for size in sizes:
         command = [sys.executable, __file__, "--one", *map(str, size)]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
-        every.append(json.loads(done.stdout))
-        print(every[-1], flush=True)
-    write_results("rectangle_speed", {"fits": every})
-    write_table("rectangle_speed", table(every))
+        every[size] = json.loads(done.stdout)
+        print(every[size], flush=True)
+        write_results("rectangle_speed", {"fits": list(every.values())})
+        write_table("rectangle_speed", table(list(every.values())))
 
 
 if __name__ == "__main__":

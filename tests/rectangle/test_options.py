@@ -13,8 +13,8 @@ from sklearn.datasets import load_iris
 from nongauss import RectangleMixture, load, save
 from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.rectangle.box_search import MOST_CONDITIONS, Grid, HardBox, further_box, search_boxes
-from nongauss.rectangle.choose_k import without_clusters
 from nongauss.rectangle.data import RawCells
+from nongauss.rectangle.null_tables import without_clusters
 from nongauss.rectangle.objective import log_density
 from nongauss.rectangle.pieces import find_pieces, valley_groups, valleys
 from nongauss.rectangle.rules import Condition, Rules, bound_between

@@ -13,6 +13,7 @@ from nongauss.core.errors import InputError
 from nongauss.report.filled import figure_of, filled_columns, least_sure
 from nongauss.report.gaps import write_gaps_report
 from nongauss.report.plots.filled_cells import CellSpreadDisplay, FilledCellsDisplay
+from report.browser import BROWSER, check_in_browser
 
 
 @pytest.fixture(scope="module")
@@ -105,3 +106,12 @@ def test_large_numbers_have_no_powers_of_ten():
         "-1,000,000",
         "1e+20",
     ]
+
+
+@pytest.mark.gate
+@pytest.mark.skipif(not BROWSER, reason="needs Chromium")
+def test_a_browser_shows_the_page_on_a_narrow_screen(filled, tmp_path):
+    gaps, model, _, columns = filled
+    how = {"imputer": model, "frame": gaps, "still_open": [], "source": "a.csv"}
+    path = write_gaps_report(tmp_path / "report.html", columns=list(columns.values()), **how)
+    check_in_browser(path, tmp_path, 500)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
-import subprocess
 
 import numpy as np
 import pytest
@@ -17,11 +15,8 @@ from nongauss.report.rows import rows_shown
 from nongauss.report.scoring import score
 from nongauss.report.text import for_readers
 from nongauss.report.verdict import Setting, verdict
+from report.browser import BROWSER, check_in_browser
 from report.stand_in import StandIn, small_data
-
-BROWSER = next(
-    (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), ""
-)
 
 
 @pytest.fixture(scope="module")
@@ -125,25 +120,8 @@ def test_readers_are_not_told_what_to_type(sentence):
     assert for_readers(sentence) == SAID[sentence]
 
 
-PROBE = """<script>
-document.title = [document.documentElement.scrollWidth, innerWidth,
-                  performance.getEntriesByType("resource").length].join(" ");
-</script></body>"""
-
-
 @pytest.mark.gate
 @pytest.mark.skipif(not BROWSER, reason="needs Chromium")
 @pytest.mark.parametrize("width", [500, 1200])
 def test_a_browser_asks_for_nothing_and_complains_of_nothing(page, tmp_path, width):
-    probe, text = tmp_path / "probe.html", page[0].read_text("utf-8")
-    probe.write_text(text.replace("</body>", PROBE), "utf-8")
-    options = ["--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr"]
-    options += [f"--window-size={width},900", f"--user-data-dir={tmp_path / 'profile'}"]
-    command = [BROWSER, *options, "--dump-dom", probe.as_uri()]
-    ran = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
-    assert "CONSOLE" not in ran.stderr
-    wide, inner, n_asked = map(int, re.search(r"<title>(\d+) (\d+) (\d+)</title>", ran.stdout).groups())
-    assert wide <= inner  # the page itself never scrolls sideways
-    assert n_asked == 0
-    assert "data-tip=" in ran.stdout  # its script ran
-    assert not re.search(r'(?:src|href)="(?:https?:)?//', text.replace("http://www.w3.org", ""))
+    check_in_browser(page[0], tmp_path, width)

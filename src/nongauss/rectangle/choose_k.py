@@ -1,42 +1,43 @@
 """How many clusters: groups that valleys of the density part, and what rules explain beyond them.
 
-Valleys decide first (`pieces.py`): between an even cloud's halves, or the pieces of a skewed or bent one,
-there is none, and columns of noise make none. The groups are then divided further where rules explain the
+Groups decide first (`pieces.py`, `agreement.py`): between an even cloud's halves, or the pieces of a skewed
+or bent one, there is no valley, and columns of noise make none. Those of more than one piece, but not of so
+many that these are their shape, are then divided further where rules explain the
 structure columns better so, by the conditional likelihood, sum log sum_k p(k | rules) p(y | k), less half the
 log of N for each parameter (Schwarz 1978). The objective of a fit cannot say it, because its constraint has a
 term for each cluster. Where rules may speak of the structure columns themselves, cutting any cloud into K
 equal parts gains N log K without a cluster being there; that is taken off, and of the parameters only means
 and bounds count. Where no valley is found at all, each covariance counts one nat, the error that it brings
 (Akaike 1973).
-A further cluster must gain twice what it does in tables whose clusters are those found so far and no more:
-in each of them the columns keep their values and rank correlations, a Gaussian copula. So an even, skewed or
-heavy-tailed cluster is not divided because it is no Gaussian. Where the clusters of the rules are the pieces,
-two ways have found the same, and no such table is asked.
+A further cluster must gain twice the standard error of its gain (Vuong, Econometrica 1989), and twice what it
+does in tables whose clusters are those found so far and no more: in each of them the columns keep their
+values and rank correlations, a Gaussian copula. So an even, skewed or heavy-tailed cluster is not divided
+because it is no Gaussian. Where the clusters of the rules are the pieces, two ways have found the same, and
+no such table is asked.
 """
 
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from scipy.special import ndtr, ndtri
+from scipy.special import logsumexp
 
 from nongauss.optimise.checkpoint import Checkpoint, computed_once
 from nongauss.optimise.course import NOBODY, Status
+from nongauss.rectangle.agreement import agreed_groups, label_groups
 from nongauss.rectangle.config import RectangleRecipe, StructureKind
 from nongauss.rectangle.data import (
-    ColumnView,
     FloatArray,
     IntArray,
     LevelCodes,
-    RawCells,
     RectangleRows,
     n_distinct,
 )
 from nongauss.rectangle.fit import ClusterTask, fit
-from nongauss.rectangle.objective import log_density
-from nongauss.rectangle.pieces import find_pieces, least_rows, valley_groups
+from nongauss.rectangle.null_tables import without_clusters
+from nongauss.rectangle.pieces import find_pieces, least_rows
 from nongauss.rectangle.predict import FittedRectangles
 
 MOST_CLUSTERS = 10
@@ -58,11 +59,8 @@ would find a cluster of no width at every value."""
 KIND: StructureKind = "full"
 """Structure model of the criterion."""
 
-MOST_ROWS = 5000
+MOST_ROWS = 2000
 """Most rows that it looks at."""
-
-MOST_FOR_PIECES = 2000
-"""Most rows in which valleys are sought."""
 
 SHAPED = 3
 """Pieces a group, on the mean, above which pieces make the shape of groups, which are not divided further."""
@@ -73,8 +71,15 @@ AGREED = 0.8
 ASKED = 2.0
 """How many times what it does in such tables a number must gain."""
 
-NULL_TABLES, NULL_STARTS = 2, 4
-"""Tables without clusters that are compared with, and most starts of each fit to them."""
+SURE = 2.0
+"""How many of its standard errors a number must gain."""
+
+NULL_TABLES, TRIED_STARTS = 2, 4
+"""Tables without clusters that are compared with, and most starts of each fit that is made to choose."""
+
+
+CriterionFigures = tuple[float, IntArray, FloatArray]
+"""The criterion of a number of clusters in nats, each row's cluster and log density (N,)."""
 
 
 class NumberChoice(NamedTuple):
@@ -90,10 +95,10 @@ def choose(task: ClusterTask, recipe: RectangleRecipe, checkpoint: Checkpoint | 
     small = _reduced(task, recipe.seed)
     valleys, group = None, np.zeros(len(small.rows), dtype=np.intp)
     if task.views_overlap:
-        like = ValleyFigures(0.0, 0.0, group, group)
+        like = ValleyFigures(0.0, 0.0, 0.0, 0.0, 0.0, group, group)
         valleys = computed_once(checkpoint, "valleys", partial(_valleys, small, recipe.seed), like)
         group = valleys.group
-    V = int(group.max()) + 1
+    V = 1 if valleys is None else valleys.n_groups
     search = NumberSearch(small, recipe, checkpoint, strict=valleys is not None and V == 1)
     seen = search.seen
     most = min(
@@ -102,7 +107,7 @@ def choose(task: ClusterTask, recipe: RectangleRecipe, checkpoint: Checkpoint | 
         n_distinct(seen.rows.Y, seen.rows.Y_labels),
     )
     least = max(1, len(task.stated.names), min(V, most))
-    if valleys is not None and V > 1 and (valleys.n_pieces > SHAPED * V or not seen.rows.Y.shape[1]):
+    if valleys is not None and valleys.settled:
         return NumberChoice(least, {}, why(least, {}, valleys))
     best, beside = least, ""
     while True:
@@ -114,6 +119,13 @@ def choose(task: ClusterTask, recipe: RectangleRecipe, checkpoint: Checkpoint | 
             break
         if valleys is not None and np.isfinite(search.values[best]):
             gain = search.values[further] - search.values[best]
+            error = search.error(further, best)
+            if gain <= SURE * error:
+                beside = (
+                    f" The rules of {further} gain {gain:.0f} nats on those of {best}, with a standard "
+                    f"error of {error:.0f}; twice that is asked."
+                )
+                break
             chance = search.by_chance(best, further, group if best == V else search.partition(best), gain)
             made = "tables of one cluster" if best == 1 else f"tables of just these {best} clusters"
             beside = (
@@ -142,16 +154,21 @@ class NumberSearch:
         self, task: ClusterTask, recipe: RectangleRecipe, checkpoint: Checkpoint | None, strict: bool
     ):
         self.task, self.seen, self.strict = task, _seen_by_criterion(task), strict
-        self.recipe, self.checkpoint = recipe, checkpoint
+        self.few = recipe._replace(n_init=min(recipe.n_init, TRIED_STARTS))
+        self.checkpoint = checkpoint
         self.values: dict[int, float] = {}
         self._groups: dict[int, IntArray] = {}
+        self._log_p: dict[int, FloatArray] = {}
 
     def try_number(self, K: int) -> float:
         """The criterion of one number of clusters, in nats; tried once."""
         if K not in self.values:
-            like = (0.0, np.zeros(len(self.seen.rows), dtype=np.intp))
-            work = partial(_criterion, self.seen, self.recipe, self.strict, K)
-            self.values[K], self._groups[K] = computed_once(self.checkpoint, f"{K} clusters", work, like)
+            nothing = np.zeros(len(self.seen.rows))
+            work = partial(_criterion, self.seen, self.few, self.strict, K)
+            found = computed_once(
+                self.checkpoint, f"{K} clusters", work, (0.0, nothing.astype(np.intp), nothing)
+            )
+            self.values[K], self._groups[K], self._log_p[K] = found
         return self.values[K]
 
     def partition(self, K: int) -> IntArray:
@@ -167,15 +184,20 @@ class NumberSearch:
                 best = K
         return best
 
+    def error(self, one: int, other: int) -> float:
+        """Standard error in nats of what a number gains over another (Vuong 1989)."""
+        # sqrt(sum w (d - mean d)^2), d = log p_K - log p_J of each row
+        w, off = self.seen.rows.weight, self._log_p[one] - self._log_p[other]
+        return float(np.sqrt(w @ (off - np.average(off, weights=w)) ** 2))
+
     def by_chance(self, least: int, most: int, group: IntArray, gain: float) -> float:
         """What `most` clusters gain over `least` where those of `group` (N,) are all: nats, a mean.
 
         No more tables are made once it is known that a `gain` is too small.
         """
-        few = self.recipe._replace(n_init=min(self.recipe.n_init, NULL_STARTS))
 
         def work(table: ClusterTask) -> float:
-            before, after = (_criterion(table, few, self.strict, K)[0] for K in (least, most))
+            before, after = (_criterion(table, self.few, self.strict, K)[0] for K in (least, most))
             return max(0.0, after - before) if np.isfinite(before) else 0.0
 
         gains: list[float] = []
@@ -188,8 +210,8 @@ class NumberSearch:
         return float(np.mean(gains))
 
 
-def _criterion(task: ClusterTask, recipe: RectangleRecipe, strict: bool, K: int) -> tuple[float, IntArray]:
-    """The criterion of one number of clusters, in nats, and each row's cluster by rules and structure.
+def _criterion(task: ClusterTask, recipe: RectangleRecipe, strict: bool, K: int) -> CriterionFigures:
+    """The criterion of one number of clusters, in nats; each row's cluster and log density.
 
     Minus infinity where one of the clusters has too few rows to be one, or was lost on the way.
     """
@@ -200,70 +222,24 @@ def _criterion(task: ClusterTask, recipe: RectangleRecipe, strict: bool, K: int)
     group = fitted.posterior(task.cells, task.rows).argmax(axis=1)
     size = np.bincount(group, task.rows.weight, minlength=len(fitted.rules.names))
     if K > 1 and (len(size) < K or size.min() < least_rows(task.rows)):
-        return -np.inf, group
-    return fitted.log_conditional(task.cells, task.rows) - _penalty(fitted, task, strict), group
-
-
-def without_clusters(task: ClusterTask, seed: int, group: IntArray | None = None) -> ClusterTask:
-    """A table of the same columns without clusters, or with none but the given groups of its rows (N,).
-
-    In each group columns of numbers keep their values and rank correlations, a Gaussian copula; labels are
-    permuted. Each cell is that of some row of the group in the same column.
-    """
-    rows, cells, rng = task.rows, task.cells, np.random.default_rng(seed)
-    rule, look = task.views.rule, task.views.structure
-    group = np.zeros(len(rows), dtype=np.intp) if group is None else group
-    places = [[view.places[i] for i in view.numeric] for view in (rule, look)]
-    numbers = dict(zip(places[0] + places[1], [*rows.X.T, *rows.Y.T], strict=True))
-    labels = {view.places[i] for view in (rule, look) for i in view.labels}
-    from_row = {place: np.arange(len(rows)) for place in [*numbers, *sorted(labels)]}
-    for own in (np.flatnonzero(group == g) for g in np.unique(group)):
-        columns = np.array([numbers[place][own] for place in numbers]).reshape(len(numbers), len(own)).T
-        for place, drawn in zip(numbers, _copula_rows(columns, rows.weight[own], rng).T, strict=True):
-            from_row[place][own] = own[drawn]
-        for place in sorted(labels):
-            from_row[place][own] = rng.permutation(own)
-
-    def drawn_cells(table: Any, view: ColumnView, used: tuple[int, ...]) -> Any:
-        out = table.copy()
-        for column, i in zip(out.T, used, strict=True):
-            column[:] = column[from_row[view.places[i]]]
-        return out
-
-    X_labels = LevelCodes(drawn_cells(rows.X_labels.codes, rule, rule.labels), rows.X_labels.n_levels)
-    Y_labels = LevelCodes(drawn_cells(rows.Y_labels.codes, look, look.labels), rows.Y_labels.n_levels)
-    X, Y = drawn_cells(rows.X, rule, rule.numeric), drawn_cells(rows.Y, look, look.numeric)
-    new = RectangleRows(X, X_labels, Y, Y_labels, rows.weight)
-    return task._replace(rows=new, cells=RawCells(drawn_cells(cells.numbers, rule, rule.numeric), X_labels))
-
-
-def _copula_rows(columns: FloatArray, weight: FloatArray, rng: np.random.Generator) -> IntArray:
-    """For each cell (n, P) of a new table the row whose value it takes: a Gaussian copula of the columns."""
-    if not columns.shape[1]:
-        return np.zeros(columns.shape, dtype=np.intp)
-    root = np.linalg.cholesky(_correlations(_normal_scores(columns, weight)))
-    u = ndtr(rng.normal(size=columns.shape) @ root.T)
-    out = np.empty(columns.shape, dtype=np.intp)
-    for taken, column, share in zip(out.T, columns.T, u.T, strict=True):
-        order = np.argsort(column, kind="stable")[: max(1, int((~np.isnan(column)).sum()))]
-        upto = np.cumsum(weight[order]) / weight[order].sum()
-        taken[:] = order[np.minimum(np.searchsorted(upto, share), len(order) - 1)]
-    return out
-
-
-def _correlations(scores: FloatArray) -> FloatArray:
-    """Correlations of columns (N, P), gaps at the mean, kept from being singular."""
-    filled = np.nan_to_num(scores)
-    filled = filled / np.maximum(filled.std(axis=0), 1e-12)
-    matrix: FloatArray = (filled.T @ filled) / len(filled)
-    return (1.0 - 1e-6) * matrix + 1e-6 * np.eye(len(matrix))
+        return -np.inf, group, np.zeros(len(group))
+    log_p = logsumexp(fitted.log_joint(task.cells, task.rows), axis=1)
+    return float(log_p @ task.rows.weight) - _penalty(fitted, task, strict), group, log_p
 
 
 class ValleyFigures(NamedTuple):
-    """The deepest valley in a group, the least deep between two; each row's piece and group (N,)."""
+    """The deepest valley in a group, the least deep between two; each row's piece and group (N,).
+
+    `core` (0 or 1): some are parted by the edge of a dense core. `labels` (0 or 1): there are no columns of
+    numbers, and in the place of valleys stand silhouette and prediction strength. `doubted`: how many groups
+    valleys part, where halves of the rows agree on fewer, else 0.
+    """
 
     within: float
     between: float
+    core: float
+    labels: float
+    doubted: float
     piece: IntArray
     group: IntArray
 
@@ -272,20 +248,71 @@ class ValleyFigures(NamedTuple):
         """The number of Gaussian pieces."""
         return int(self.piece.max()) + 1
 
+    @property
+    def n_groups(self) -> int:
+        """The number of groups."""
+        return int(self.group.max()) + 1
+
+    @property
+    def settled(self) -> bool:
+        """Is there nothing to divide: is each group one piece, or of so many that these are its shape?"""
+        shaped = self.n_pieces > SHAPED * self.n_groups or self.core > 0
+        return self.n_groups > 1 and (shaped or self.n_pieces == self.n_groups or self.labels > 0)
+
+    @property
+    def told(self) -> str:
+        """What parts the groups, or that nothing does, as a sentence."""
+        V, K, within = self.n_groups, self.n_pieces, 100 * self.within
+        if K == 1:
+            return "The structure columns are one piece."
+        if self.labels and V == 1:
+            return f"The labels make {K} pieces, but halves of the rows agree on no number of groups of them."
+        if self.labels:
+            return (
+                f"The labels make {K} pieces; two halves of the rows agree on {V} groups of them (prediction "
+                f"strength {self.between:.2f}, silhouette {self.within:.2f})."
+            )
+        if self.doubted:
+            agreed = f"only on {V}" if V > 1 else "on none"
+            return f"Valleys part {self.doubted:.0f} groups, but halves of the rows agree {agreed} of them."
+        if V == 1:
+            return (
+                f"No valley parts the {K} pieces of the structure columns: the density between them does not "
+                f"fall below {within:.0f} % of the lower peak."
+            )
+        if self.core:
+            return f"Valleys, and the edge of a dense core in a wider cloud, part {V} groups."
+        return (
+            f"Valleys part {V} groups: between any two the density of the structure columns falls to "
+            f"{100 * self.between:.0f} % of the lower peak or less, within them to no less than "
+            f"{within:.0f} %."
+        )
+
 
 def _valleys(task: ClusterTask, seed: int) -> ValleyFigures:
-    """The groups that valleys part, sought in few rows at most and told of all."""
+    """The groups that valleys part, sought in the density of its columns.
+
+    By the numbers alone where these part any: a label that goes with them would part each group once more.
+    """
     Y, Y_labels = _with_levels(task.rows)
-    rows = part = RectangleRows(task.rows.X, task.rows.X_labels, Y, Y_labels, task.rows.weight)
-    if len(rows) > MOST_FOR_PIECES:
-        chosen = np.random.default_rng(seed).choice(len(rows), MOST_FOR_PIECES, replace=False)
-        part = rows.take(np.sort(chosen))
-    pieces = find_pieces(part, seed)
-    group, within, between = valley_groups(part, pieces)
-    log_p = log_density(rows, pieces.structure, pieces.kind)[0][0] + np.log(pieces.mass)[:, None]
-    piece = np.unique(log_p.argmax(axis=0), return_inverse=True)[1].reshape(-1)
-    own = np.unique(group[log_p.argmax(axis=0)], return_inverse=True)[1].reshape(-1)
-    return ValleyFigures(within, between, piece, own)
+    rows = RectangleRows(task.rows.X, task.rows.X_labels, Y, Y_labels, task.rows.weight)
+    if Y.shape[1] and Y_labels.n_levels:
+        nothing = LevelCodes(np.zeros((len(rows), 0), dtype=np.intp), ())
+        found = _groups_of(RectangleRows(rows.X, rows.X_labels, Y, nothing, rows.weight), seed)
+        if found.n_groups > 1:
+            return found
+    return _groups_of(rows, seed)
+
+
+def _groups_of(rows: RectangleRows, seed: int) -> ValleyFigures:
+    """The groups that valleys part in the density of these rows."""
+    pieces = find_pieces(rows, seed)
+    found = (agreed_groups if rows.Y.shape[1] else label_groups)(rows, pieces, seed)
+    nearest = pieces.share.argmax(axis=0)
+    piece = np.unique(nearest, return_inverse=True)[1].reshape(-1)
+    own = np.unique(found.group[nearest], return_inverse=True)[1].reshape(-1)
+    kind = float(found.core), float(not rows.Y.shape[1]), float(found.doubted)
+    return ValleyFigures(found.within, found.between, *kind, piece, own)
 
 
 def why(best: int, values: dict[int, float], valleys: ValleyFigures | None) -> str:
@@ -293,20 +320,8 @@ def why(best: int, values: dict[int, float], valleys: ValleyFigures | None) -> s
     said = [f"{best} cluster{'s' * (best != 1)}."]
     V = 1
     if valleys is not None:
-        V, K = int(valleys.group.max()) + 1, valleys.n_pieces
-        if K == 1:
-            said += ["The structure columns are one piece."]
-        elif V == 1:
-            said += [
-                f"No valley parts the {K} pieces of the structure columns: the density between them does not "
-                f"fall below {100 * valleys.within:.0f} % of the lower peak."
-            ]
-        else:
-            said += [
-                f"Valleys part {V} groups: between any two the density of the structure columns falls to "
-                f"{100 * valleys.between:.0f} % of the lower peak or less, within them to no less than "
-                f"{100 * valleys.within:.0f} %."
-            ]
+        V = valleys.n_groups
+        said += [valleys.told]
     values = {K: value for K, value in values.items() if np.isfinite(value)}
     if len(values) > 1:
         tried = sorted(values, key=lambda K: (-round(values[K], 1), K))
@@ -315,8 +330,9 @@ def why(best: int, values: dict[int, float], valleys: ValleyFigures | None) -> s
             f"Of the numbers {min(tried)} to {max(tried)}, the rules of {tried[0]} explain the structure "
             f"columns best; {tried[1]} is {lead:.1f} nats behind."
         ]
-    elif valleys is not None and V > 1:
-        said += ["The groups are of several pieces without a valley, so none is divided further."]
+    elif valleys is not None and V > 1 and not valleys.labels:
+        made = "one Gaussian piece each" if valleys.n_pieces == V else "several pieces without a valley"
+        said += [f"The groups are of {made}, so none is divided further."]
     return " ".join(said)
 
 
@@ -349,17 +365,6 @@ def _seen_by_criterion(task: ClusterTask) -> ClusterTask:
     Y, Y_labels = _with_levels(rows)
     Y = _components(Y, rows.weight)
     return task._replace(rows=RectangleRows(rows.X, rows.X_labels, Y, Y_labels, rows.weight))
-
-
-def _normal_scores(Y: FloatArray, weight: FloatArray) -> FloatArray:
-    """Each column through its ranks to a standard normal (N, P); equal values stay equal, gaps gaps."""
-    out = np.full(Y.shape, np.nan)
-    for column, y in zip(out.T, Y.T, strict=True):
-        seen = ~np.isnan(y)
-        _, which = np.unique(y[seen], return_inverse=True)
-        mass = np.bincount(which, weight[seen])
-        column[seen] = ndtri((np.cumsum(mass) - 0.5 * mass) / mass.sum())[which]
-    return out
 
 
 def _with_levels(rows: RectangleRows) -> tuple[FloatArray, LevelCodes]:

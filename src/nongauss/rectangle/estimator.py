@@ -86,7 +86,7 @@ class RectangleMixture(ClusterMixin, TableEstimator):  # type: ignore[misc]
     n_clusters : int or "auto", default "auto"
         Number K of clusters, of which those that end without rows are left out. "auto": the groups that
         valleys of the density part, divided further, up to 10, where rules explain the structure columns
-        better so, and by twice what they do in tables whose clusters are those found so far alone.
+        surely better so, and by twice what they do in tables of just the clusters found so far.
     rule_columns, structure_columns : list of names or positions, default None (all)
         Columns that the rules may speak of, and columns in which rows of a cluster are alike. Of a column of
         dates its parts by themselves, too: "day (month)".

@@ -177,15 +177,23 @@ def starting_shares(
     rows: RectangleRows, n_clusters: int, n_starts: int, seed: int
 ) -> Float[np.ndarray, "S K N"]:
     """Partitions to start from: k-means cut short, most of them bettered by a Gaussian mixture."""
-    seeds = np.random.default_rng(seed).integers(0, 2**31, n_starts)
-    features = _features(rows)
-    hard = np.stack([_k_means(features, rows.weight, n_clusters, int(s)) for s in seeds])
-    share: FloatArray = (hard[:, None, :] == np.arange(n_clusters)[:, None]).astype(np.float64)
+    share = k_means_shares(rows, n_clusters, n_starts, seed)
     kinds = np.array([KINDS_OF_STARTS[s % len(KINDS_OF_STARTS)] for s in range(n_starts)])
     for kind in ("diagonal", "full"):
         chosen = np.flatnonzero(kinds == kind)
         if len(chosen):
             share[chosen] = _mixture(rows, share[chosen], kind)
+    return share
+
+
+def k_means_shares(
+    rows: RectangleRows, n_clusters: int, n_starts: int, seed: int
+) -> Float[np.ndarray, "S K N"]:
+    """Partitions by k-means cut short."""
+    seeds = np.random.default_rng(seed).integers(0, 2**31, n_starts)
+    features = _features(rows)
+    hard = np.stack([_k_means(features, rows.weight, n_clusters, int(s)) for s in seeds])
+    share: FloatArray = (hard[:, None, :] == np.arange(n_clusters)[:, None]).astype(np.float64)
     return share
 
 

@@ -58,6 +58,16 @@ def test_parallel_rules_have_a_bar_a_condition(frame, ax):
     ax.figure.canvas.draw()
 
 
+def test_of_many_columns_those_in_most_rules_are_drawn_and_it_is_said(ax):
+    model, columns = TwoRules(), [f"c{i:02d}" for i in range(12)]
+    lines = [("low", c, -np.inf, 1.0) for c in columns] + [("high", c, 1.0, np.inf) for c in columns[4:]]
+    model.rules_ = pd.DataFrame(lines, columns=["cluster", "column", "lower", "upper"])
+    frame = pd.DataFrame(np.random.default_rng(0).uniform(0, 2, (60, 12)), columns=columns)
+    display = ParallelRulesDisplay.from_estimator(model, frame, ax=ax)
+    assert list(display.values) == [*columns[:2], *columns[4:]]
+    assert ax.get_xlabel() == "the 10 columns in most rules, of 12 in rules"
+
+
 def test_the_profile_is_the_mean_in_standard_deviations(frame, ax):
     profile = ClusterProfileDisplay.from_estimator(TwoRules(), frame, ax=ax).profile
     own = frame["a"] > 1

@@ -44,7 +44,8 @@ class ParallelRulesDisplay:
 
     Notes
     -----
-    Each column runs from its least to its greatest value, or through its levels in alphabetical order.
+    Each column runs from its least to its greatest value, or through its levels in alphabetical order. Of
+    more than ten columns those in most rules are drawn, which is said below them.
     """
 
     ax_: Axes
@@ -59,8 +60,13 @@ class ParallelRulesDisplay:
         names: list[str],
         shown: Mapping[str, Callable[[float], str]] | None = None,
     ) -> None:
-        used = [c for c in values if c in set(rules["column"])] or list(values)
-        self.values, self.levels = _coded(values[used[:_MOST_COLUMNS]])
+        used = [c for c in values if c in set(rules["column"])]
+        self.left_out = _left_out(len(used), values.shape[1])
+        if len(used) > _MOST_COLUMNS:
+            most = rules.groupby("column")["cluster"].nunique().reindex(used)
+            most = set(most.sort_values(ascending=False, kind="stable").index[:_MOST_COLUMNS])
+            used = [c for c in used if c in most]
+        self.values, self.levels = _coded(values[(used or list(values))[:_MOST_COLUMNS]])
         self.labels, self.rules, self.names = np.asarray(labels), rules, list(names)
         self.shown = dict(shown or {})
 
@@ -113,7 +119,7 @@ class ParallelRulesDisplay:
         self._write_ends(ax, columns, values, ends, plate)
         slant_names(ax, columns)
         ax.set_ylim(-0.03, 1.03)
-        finish(ax, "Rules (bars) and rows (lines)", "", "share of the column's range")
+        finish(ax, "Rules (bars) and rows (lines)", self.left_out, "share of the column's range")
         key_above(ax, 4)
         self.ax_, self.figure_ = ax, figure_of(ax)
         return self
@@ -138,6 +144,15 @@ class ParallelRulesDisplay:
             return [rule_ends(own, column, ends, half)]
         allowed = own["levels"].iloc[0]
         return [(i - 0.4, i + 0.4) for i, level in enumerate(self.levels[column]) if level in allowed]
+
+
+def _left_out(n_used: int, n_columns: int) -> str:
+    """What is said of columns that are not drawn: of those in rules, or of all where no rule has any."""
+    if n_used > _MOST_COLUMNS:
+        return f"the {_MOST_COLUMNS} columns in most rules, of {n_used} in rules"
+    if not n_used and n_columns > _MOST_COLUMNS:
+        return f"no column is in a rule: the first {_MOST_COLUMNS} of {n_columns}"
+    return ""
 
 
 def _coded(frame: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, list[str]]]:
