@@ -278,3 +278,15 @@ def test_a_stop_in_any_half_of_a_later_chain_keeps_the_draws_of_the_first(stop_a
         model.fit(np.random.default_rng(0).normal(size=(40, 3)))
     assert len(model.draws_) >= 2
     assert np.isfinite(model.transform(np.zeros((2, 3)))).all()
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("observation", ["rank", "gaussian"])
+def test_weights_of_any_size_leave_the_heavy_rows_their_say(observation):
+    rng = np.random.default_rng(2)
+    X = rng.standard_normal((60, 4)) + np.repeat([[0.0], [3.0], [0.0]], 20, axis=0)
+    y = np.repeat([0, 1, 1], 20)
+    weight = np.r_[np.full(40, 1e98), 10.0 ** rng.uniform(-290, 40, 20)]
+    model = RankFactorClassifier(2, observation=observation, max_iter=15, random_state=0).fit(X, y, weight)
+    assert np.array_equal(model.predict(X[:40]), y[:40])
+    np.testing.assert_array_equal(model.predict(X[40:]), 0)  # labels of next to no weight say nothing

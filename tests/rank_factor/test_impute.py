@@ -185,6 +185,23 @@ def test_laws_are_in_the_units_of_their_columns(filled):
         laws[int(np.flatnonzero(gaps["count"].notna())[0]), "count"]
 
 
+def test_the_frame_of_missing_cells_is_in_the_terms_of_the_table(filled):
+    model, _, gaps, out = filled
+    laws = model.impute_distribution(gaps)
+    cells = laws.to_frame(0.8).set_index(["column", "row"])
+    for name in gaps:
+        own = cells.loc[name]
+        if name != "price":  # which is filled in as text, and told as a number
+            assert own["value"].tolist() == out[name].iloc[own.index].tolist()
+    days, epoch = laws["day"].interval(0.8), pd.Timestamp("1970-01-01")
+    for end, number in (("lower", 0), ("upper", 1)):
+        told = (pd.to_datetime(cells.loc["day", end]) - epoch) / pd.Timedelta(days=1)
+        assert told.tolist() == days[:, number].tolist()
+        grades = cells.loc["grade", end].map(list(laws["grade"].margin.labels).index)
+        assert grades.tolist() == laws["grade"].interval(0.8)[:, number].tolist()
+    assert (cells.loc["number", "lower"] < cells.loc["number", "value"]).all()
+
+
 def test_a_row_is_filled_alike_alone_and_after_saving(filled, tmp_path):
     model, _, gaps, out = filled
     pd.testing.assert_frame_equal(model.impute(gaps.iloc[[7, 3]]), out.iloc[[7, 3]])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 from collections import Counter
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +12,9 @@ import numpy as np
 import pandas as pd
 
 from nongauss.predictive.cells import MissingCells
-from nongauss.tables.cell_style import Writer, date_writer, number_writer
-from nongauss.tables.column_code import ColumnCode
+from nongauss.tables.cell_style import Writer, number_writer
 from nongauss.tables.csv_splice import RawFields
 from nongauss.tables.files import TEXT_SUFFIXES, write_table
-from nongauss.tables.filling import find_gaps
 from nongauss.tables.kinds.number import shown_number
 
 
@@ -42,32 +40,12 @@ class FileForm:
         data = fields.replaced(cells).encode("utf-8")
         path.write_bytes(gzip.compress(data, mtime=0) if self._packs else data)
 
-    def in_words(self, cells: pd.DataFrame, full: pd.DataFrame, imputer: Any) -> pd.DataFrame:
-        """The table of missing cells with values as they are filled in, and ends of intervals alike."""
-        out = cells.astype({"value": object, "lower": object, "upper": object})
-        encoder = imputer._cell_encoder
-        gaps = find_gaps(encoder, imputer._cell_margins, self._frame, "impute")
-        for j, margin in enumerate(imputer._cell_margins):
-            own = (cells["column"] == margin.name).to_numpy()
-            if not own.any():
-                continue
-            code = encoder.columns[margin.flat]
-            series = self._frame[margin.name]
-            rows = np.flatnonzero(series.notna().to_numpy() & ~np.isnan(gaps.cells[:, j]))
-            ends = cells.loc[own, ["lower", "upper"]]
-            if margin.labels and margin.is_ordered:
-                out.loc[own, "value"] = full[margin.name].iloc[cells.loc[own, "row"]].to_numpy(object)
-                for end in ends:
-                    out.loc[own, end] = [margin.labels[int(place)] for place in ends[end]]
-            elif code.kind == "date":
-                texts = [str(text) for text in series.iloc[rows]]
-                write = date_writer(texts, gaps.cells[rows, j]) or partial(_day, code)
-                for name in ("value", "lower", "upper"):
-                    out.loc[own, name] = [write(float(day)) for day in cells.loc[own, name]]
-        if not self._is_text:  # a Parquet column has one type
-            for name in ("value", "lower", "upper"):
-                out[name] = out[name].map(str, na_action="ignore")
-        return out
+    def in_words(self, cells: pd.DataFrame) -> pd.DataFrame:
+        """The table of missing cells as it is written."""
+        if self._is_text:
+            return cells
+        ends = {name: cells[name].map(str, na_action="ignore") for name in ("value", "lower", "upper")}
+        return cells.assign(**ends)  # a Parquet column has one type
 
     @cached_property
     def _fields(self) -> RawFields | None:
@@ -106,11 +84,6 @@ class FileForm:
         """What writes numbers of a column as the known ones are."""
         pairs = [(text, float(cell)) for cell, text in known.items() if isinstance(cell, int | float)]
         return number_writer([text for text, _ in pairs], np.array([cell for _, cell in pairs]))
-
-
-def _day(code: ColumnCode, day: float) -> str:
-    """A number of days since 1970 as the column's kind writes it."""
-    return code.shown(day - code.origin)
 
 
 def _plain(cell: Any) -> str:

@@ -91,7 +91,7 @@ def impute_table(
     files = paths_of(out, draws)
     form = FileForm(data, out, frame, laws)
     tables = [full, *imputer.sample_missing(frame, draws)]
-    cells = form.in_words(laws.to_frame(), full, imputer)
+    cells = form.in_words(laws.to_frame())
     step("drawing the report")
     out.parent.mkdir(parents=True, exist_ok=True)
     with atomic_paths(files) as temporaries:

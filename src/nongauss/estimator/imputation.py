@@ -16,7 +16,7 @@ from nongauss.predictive.cells import ColumnCells, MissingCells, drawn_values, l
 from nongauss.predictive.distribution import checked_count
 from nongauss.tables.column import listed
 from nongauss.tables.encoder import TableEncoder
-from nongauss.tables.filling import Gaps, filled, find_gaps, left_open
+from nongauss.tables.filling import Gaps, filled, find_gaps, left_open, own_terms
 from nongauss.tables.margins import LabelCells, Margin, OrderedCells
 
 MissingLaws = list[OrderedCells | LabelCells]
@@ -68,7 +68,12 @@ class CellImputer:
         margins = self._cell_margins
         laws = self._complete(gaps, self._cell_seed(0), None)
         cells = [
-            ColumnCells(gaps.places[j], own.rows, law_of(margins[j], own))
+            ColumnCells(
+                gaps.places[j],
+                own.rows,
+                law_of(margins[j], own),
+                own_terms(self._cell_encoder, margins, gaps, j),
+            )
             for j, own in enumerate(laws)
             if len(own.rows)
         ]

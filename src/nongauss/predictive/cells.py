@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, final
 
 import numpy as np
@@ -219,11 +219,15 @@ class LabelDistribution:
 
 
 class ColumnCells(NamedTuple):
-    """Missing cells of one column: its number in the table, the rows, and their laws."""
+    """Missing cells of one column: its number in the table, the rows, and their laws.
+
+    `own_terms` turns numbers of the law into cells as the table has them: words, dates; None: they are these.
+    """
 
     column: int
     rows: npt.NDArray[np.intp]
     law: CellDistribution | LabelDistribution
+    own_terms: Callable[[FloatArray], list[Any]] | None = None
 
 
 class MissingCells(Sequence[Any]):
@@ -273,7 +277,9 @@ class MissingCells(Sequence[Any]):
         """A frame of all missing cells: row, column, value, how sure that is.
 
         Of ordered cells the median, the standard deviation and a central interval of this coverage; of labels
-        the likeliest one and its probability.
+        the likeliest one and its probability. Values and ends are as the table has them, dates as dates and
+        grades as words; prices and other numbers with a unit are numbers. `sd` is in days of dates, and in
+        steps of grades.
         """
         import pandas as pd
 
@@ -288,12 +294,18 @@ class MissingCells(Sequence[Any]):
         law, n_cells = cells.law, len(cells.rows)
         nothing = np.full(n_cells, np.nan)
         said: dict[str, Any] = dict.fromkeys(("sd", "lower", "upper", "probability"), nothing)
+        tell = cells.own_terms or np.ndarray.tolist
+
+        def told(numbers: FloatArray) -> pd.Series[Any]:
+            """Cells as the table has them, of any type side by side."""
+            return pd.Series(tell(numbers), dtype=object)
+
+        said["value"] = told(point_of(law))
         if isinstance(law, LabelDistribution):
-            said["value"] = np.array(law.labels, dtype=object)[law.mode]
             said["probability"] = law.probabilities().max(axis=1)
         else:
-            said["value"] = law.quantile(0.5).astype(object)
-            said["sd"], (said["lower"], said["upper"]) = law.std, law.interval(coverage).T
+            said["sd"], ends = law.std, law.interval(coverage).T
+            said["lower"], said["upper"] = ends if cells.own_terms is None else map(told, ends)
         frame = pd.DataFrame({"row": cells.rows, "column": self._names[cells.column], **said})
         return frame[["row", "column", "value", "sd", "lower", "upper", "probability"]]
 

@@ -8,6 +8,7 @@ their decision values.
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,6 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import expit, log_expit
 
-from nongauss.core.errors import InputError
 from nongauss.rank_factor import svm_mixture
 from nongauss.rank_factor.config import RankConfig
 from nongauss.rank_factor.data import FloatArray, RankRows
@@ -33,15 +33,7 @@ N_ROUNDS = 3
 
 
 def calibrate(f: FloatArray, y: FloatArray, weight: FloatArray) -> OutputCalibration:
-    """The curves through decision values and labels (V, C) of rows with weights (V,).
-
-    Raises InputError where sums over rows whose weights differ without bounds left no decision values.
-    """
-    if not np.isfinite(f).all():
-        raise InputError(
-            f"The sample weights differ too much for a fit, {weight.min():.3g} to {weight.max():.3g}; leave "
-            "out rows of next to no weight, or give weights of like size."
-        )
+    """The curves through decision values and labels (V, C) of rows with weights (V,)."""
     curves = [_platt(f[:, c], y[:, c], weight) for c in range(y.shape[1])]
     slope, offset = np.array(curves).T
     return OutputCalibration(slope, offset)
@@ -72,12 +64,11 @@ def judged(
         )
         return found
     draw = draws[-1]
-    total, of_chosen = _sums(state, draw, rows, labels, config, dtype, chosen)
+    of_folds = _sums(state, draw, rows, labels, config, dtype, chosen)
     shares = svm_mixture.softmax(share_logs(state, labels, config))
     f = np.empty((len(chosen), config.n_outputs))
-    for fold, away in enumerate(of_chosen):
+    for fold, rest in enumerate(_without_each(of_folds)):
         held = np.arange(fold, len(chosen), N_FOLDS)
-        rest = CellSums(*(a - b for a, b in zip(total, away, strict=True)))
         without = _with_loadings(draw, state, rest, config)
         kept = np.delete(np.arange(len(labels.weight)), chosen[held])
         without = _with_machines(without, state, labels, shares, kept)
@@ -93,24 +84,39 @@ def _sums(
     config: RankConfig,
     dtype: Any,
     chosen: Numbers,
-) -> tuple[CellSums, list[CellSums]]:
-    """The sums that loadings follow from: over all rows, and over the chosen ones of each fold."""
+) -> list[CellSums]:
+    """The sums that loadings follow from at the factors of the fit: of each fold of chosen rows, and of rows
+    in none."""
     inference, loadings = VariationalBayes(dtype), draw.loading_moments(dtype)
     n_levels = state.scale.lower.shape[1] if config.is_level else 0
 
-    def sums_of(part: slice | Numbers) -> CellSums:
-        """The sums over some rows, at the factors of the fit."""
-        z, block = state.z.take(part), rows.take(part)
-        at = inference.quadratics(z, loadings, block, config)
-        return cell_sums(at, z, block, labels.weight[part], n_levels)
+    def sums_of(numbers: Numbers) -> CellSums:
+        """The sums over some rows, a block of them at a time."""
+        own, z, weight = rows.take(numbers), state.z.take(numbers), labels.weight[numbers]
+        total: CellSums | None = None
+        for part in own.blocks():
+            block, found = own.take(part), z.take(part)
+            at = inference.quadratics(found, loadings, block, config)
+            sums = cell_sums(at, found, block, weight[part], n_levels)
+            total = sums if total is None else total.plus(sums)
+        assert total is not None
+        return total
 
-    total: CellSums | None = None
-    for part in rows.blocks():
-        sums = sums_of(part)
-        total = sums if total is None else total.plus(sums)
-    assert total is not None
     folds = [chosen[fold::N_FOLDS] for fold in range(min(N_FOLDS, len(chosen)))]
-    return total, [sums_of(fold) for fold in folds]
+    rest = np.setdiff1d(np.arange(len(labels.weight)), chosen)
+    return [sums_of(numbers) for numbers in (*folds, *([rest] if len(rest) else []))]
+
+
+def _without_each(of_folds: list[CellSums]) -> list[CellSums]:
+    """The sums without each of the folds, as sums of the others.
+
+    A difference to the sum of all would be rounding alone where one fold has nearly all the weight.
+    """
+    none = CellSums(*(np.zeros_like(part) for part in of_folds[0]))
+    return [
+        reduce(CellSums.plus, [each for other, each in enumerate(of_folds) if other != fold], none)
+        for fold in range(min(N_FOLDS, len(of_folds)))
+    ]
 
 
 def _with_loadings(

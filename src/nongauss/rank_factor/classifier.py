@@ -128,6 +128,8 @@ class RankFactorClassifier(ProbabilityClassifierMixin, RankFactors):
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to a table X (N, D) and labels y (N,). Weight 2 is the row twice, 0 the row gone.
 
+        A weight of less than 1e-12 times the largest counts as that, and one above 1e12 as 1e12.
+
         Raises InputError for a table, labels, weights or a parameter that cannot be used.
         """
         self._check()

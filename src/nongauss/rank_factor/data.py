@@ -35,6 +35,8 @@ BLOCK = 500_000
 """Cells that are handled at once: few enough for the caches."""
 MOST_REPEATED = 1_000_000
 """Rows, counted by their weights, that may be held apart."""
+LIGHTEST, HEAVIEST = 1e-12, 1e12
+"""Least weight of a row against the heaviest, and the largest weight: a double has 16 digits."""
 _MISSING = np.float32(-3e38)
 
 
@@ -229,7 +231,22 @@ def read_table(source: Source, name: str, by_rank: bool, labels: bool) -> RawTab
     cells = raw_cells(learned.encoder, part.X, by_rank, name, warn=False)
     columns = [] if labels else learned.encoder.raw(part.X, name, warn=False)
     classes = None if coder is None else coder.classes
-    return RawTable(learned.encoder, cells, numbers, part.weight, classes, columns)
+    return RawTable(learned.encoder, cells, numbers, bounded(part.weight), classes, columns)
+
+
+def bounded(weight: FloatArray) -> FloatArray:
+    """Weights (N,) whose sums keep the lightest rows: 0 stays 0, others from `LIGHTEST` of the largest on.
+
+    Systems of equations whose sums span more than the digits of a double have no solution but rounding. The
+    heaviest row counts `HEAVIEST` times at most, which leaves the priors their place in the same digits.
+    """
+    heaviest = float(weight.max(initial=0.0))
+    if not heaviest:
+        return weight
+    share = weight / heaviest
+    within_digits = np.where(weight > 0, np.maximum(share, LIGHTEST), 0.0)
+    changed = heaviest > HEAVIEST or bool((within_digits != share).any())
+    return within_digits * min(heaviest, HEAVIEST) if changed else weight
 
 
 def raw_cells(encoder: TableEncoder, X: Any, by_rank: bool, name: str, warn: bool = True) -> FloatArray:

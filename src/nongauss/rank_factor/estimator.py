@@ -154,6 +154,8 @@ class RankFactorAnalysis(CellImputer, RankFactors):
     def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to a table X (N, D); y is ignored. Weight 2 is the row twice, 0 the row gone.
 
+        A weight of less than 1e-12 times the largest counts as that, and one above 1e12 as 1e12.
+
         Raises InputError for a table, weights or a parameter that cannot be used.
         """
         self._check()

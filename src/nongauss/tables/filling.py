@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import narwhals as nw
@@ -76,9 +77,7 @@ def filled(
     frame: Any = source.as_frame() if isinstance(source, InputTable) else as_pandas(source)
     changed: dict[int, Any] = {}
     for j, rows, numbers in values:
-        margin, place = margins[j], gaps.places[j]
-        column = gaps.table.raw(place)
-        series = column if isinstance(column, pd.Series) else pd.Series(column)
+        margin, place, series = margins[j], gaps.places[j], _series(gaps, j)
         code = encoder.columns[margin.flat]
         cells = _native(series, code, margin, numbers, gaps.cells[:, j])
         changed[place] = _with_cells(series, rows, cells)
@@ -93,6 +92,29 @@ def filled(
             result.isetitem(place, series.set_axis(result.index))
         return result
     return _as_it_came(source, changed)
+
+
+def own_terms(
+    encoder: TableEncoder, margins: tuple[Margin, ...], gaps: Gaps, j: int
+) -> Callable[[FloatArray], list[Any]] | None:
+    """What turns numbers of margin j into cells as the table has them: words, dates, durations, times of day.
+
+    None where the cells are numbers, also such as are written with a unit.
+    """
+    margin, series = margins[j], _series(gaps, j)
+    code, present = encoder.columns[margin.flat], series[~series.isna()]
+    is_of_time = getattr(series.dtype, "kind", "") == "m" or (
+        len(present) > 0 and isinstance(present.iloc[0], dt.timedelta | dt.time)
+    )
+    if not margin.labels and not is_of_time and code.kind not in ("date", "clock"):
+        return None
+    return partial(_native, series, code, margin, known=gaps.cells[:, j])
+
+
+def _series(gaps: Gaps, j: int) -> pd.Series[Any]:
+    """The table's column of margin j, as it came."""
+    column = gaps.table.raw(gaps.places[j])
+    return column if isinstance(column, pd.Series) else pd.Series(column)
 
 
 def _with_cells(series: pd.Series[Any], rows: NDArray[np.intp], cells: Any) -> pd.Series[Any]:
