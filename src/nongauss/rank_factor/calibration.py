@@ -71,7 +71,7 @@ def judged(
         held = np.arange(fold, len(chosen), N_FOLDS)
         without = _with_loadings(draw, state, rest, config)
         kept = np.delete(np.arange(len(labels.weight)), chosen[held])
-        without = _with_machines(without, state, labels, shares, kept)
+        without = _with_machines(without, state, labels, shares, kept, config)
         f[held] = decisions(without, factors(without, rows.take(chosen[held]), config, dtype))
     return f
 
@@ -135,7 +135,12 @@ def _with_loadings(
 
 
 def _with_machines(
-    draw: PosteriorDraw, state: RankState, labels: WeightedLabels, shares: FloatArray, kept: Numbers
+    draw: PosteriorDraw,
+    state: RankState,
+    labels: WeightedLabels,
+    shares: FloatArray,
+    kept: Numbers,
+    config: RankConfig,
 ) -> PosteriorDraw:
     """The draw with machines from the labels of these rows alone, in a few re-weighted steps."""
     z = state.z.take(kept)
@@ -143,7 +148,7 @@ def _with_machines(
     experts = state.experts
     for _ in range(N_ROUNDS):
         g = svm_mixture.expected_weights(svm_mixture.margins(experts, z, y)[1])
-        system = svm_mixture.beta_system(experts, z, g, shares, y, weight)
+        system = svm_mixture.beta_system(experts, z, g, shares, y, weight, config.prior)
         experts = experts._replace(beta=solve(*system))
     return draw._replace(beta=experts.beta.mean, beta_covariance=experts.beta.covariance)
 
