@@ -184,8 +184,7 @@ class RankFactorClassifier(ProbabilityClassifierMixin, RankFactors):
     def predict_proba(self, X: Any) -> FloatArray:
         """Probability of each class, in the order of `classes_`: (N, C), rows sum to 1.
 
-        The mean over the posterior's draws of calibrated decision values; several classes are scaled to that
-        sum.
+        The mean over the posterior's draws of calibrated decision values.
         """
         p = self._each(X)
         if len(self.classes_) == 2:
@@ -194,7 +193,7 @@ class RankFactorClassifier(ProbabilityClassifierMixin, RankFactors):
         return found
 
     def _each(self, X: Any) -> FloatArray:
-        """Probability of each output, before several are scaled to 1: (N, 1) or (N, C)."""
+        """Probability of the second class (N, 1), or of each class (N, C), with the sum 1."""
         cells = self._raw(X)
         donors = getattr(self, "_donors", None)
         if donors is None:
