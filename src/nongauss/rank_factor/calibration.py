@@ -181,13 +181,13 @@ def _multinomial(f: FloatArray, y: FloatArray, weight: FloatArray) -> OutputCali
     """P(c) in proportion to exp(slope_c f_c + offset_c), by the most likely slopes > 0 and offsets (C,).
 
     One row more is of any class, so that no class is certain where all rows are right. Slopes are
-    e^(t + d_c), d_c ~ N(0, 1): few rows do not pull them apart.
+    e^(t + d_c), d_c ~ N(0, 1 / 10): few rows do not pull them apart.
     """
     C = y.shape[1]
     size = float(np.sqrt(weight @ (f**2).mean(axis=1) / weight.sum())) or 1.0
     any_class = 1.0 / (1.0 + weight.sum())
     target = (1.0 - any_class) * (y > 0) + any_class / C
-    ridge = np.concatenate([[1e-2], np.ones(C), np.full(C, 2e-3)])
+    ridge = np.concatenate([[1e-2], np.full(C, 10.0), np.full(C, 2e-3)])
 
     def loss(x: FloatArray) -> tuple[float, FloatArray]:
         """Cross-entropy of the targets and the priors, and the gradient; x: t, d (C,), offsets (C,)."""
