@@ -33,7 +33,7 @@ COMMANDS: dict[str, tuple[list[str], tuple[str, ...]]] = {
     "compare": (["compare", "t.csv", "--target", "y", "--model", "sparse_gp", "--cv", "2"], ()),
     "impute": (
         ["impute", "gaps.csv", "--model", "rank_factor", "--draws", "1", "--out", "f.csv"],
-        ("f.csv", "f_cells.csv", "f_draw1.csv"),
+        ("f.csv", "f_cells.csv", "f_draw1.csv", "f_report.html"),
     ),
 }
 CODES = {

@@ -10,7 +10,7 @@ import nongauss
 from nongauss import AutoImputer
 from nongauss.auto.imputer import ALONE, ColumnsAlone
 from nongauss.auto.normal_scores import NormalScores
-from nongauss.core.errors import InputError
+from nongauss.core.errors import InputError, NongaussWarning
 
 
 def made(n_rows=150, tie=1.0, seed=0):
@@ -46,6 +46,16 @@ def test_columns_that_do_not_hang_together_are_told_alone_or_as_well():
     _, gaps = made(tie=0.0, seed=1)
     model = AutoImputer(["rank_factor", ALONE], random_state=0).fit(gaps)
     assert model.leaderboard_["score"].iloc[0] > 0.95
+
+
+def test_texts_that_name_rows_stay_open_and_those_of_groups_do_not():
+    frame = pd.DataFrame({"x": np.arange(60.0), "who": [f"p{n * 2 // 3}" for n in range(60)]})
+    frame["town"] = [f"t{n % 25}" for n in range(60)]
+    frame = frame.mask(np.arange(60)[:, None] % 15 == [0, 1, 2])
+    with pytest.warns(NongaussWarning, match="who"):
+        out = AutoImputer([ALONE], random_state=0).fit(frame).impute(frame)
+    assert out["who"].isna().sum() == 4
+    assert not out[["x", "town"]].isna().any().any()
 
 
 def test_alone_a_column_is_drawn_from_what_it_holds(tmp_path):

@@ -122,8 +122,8 @@ def test_a_fit_that_was_stopped_goes_on_to_the_same_bits(name, tmp_path):
 @pytest.mark.gate
 def test_numbers_of_clusters_that_were_tried_are_not_tried_again(tmp_path, monkeypatch):
     monkeypatch.setattr(Checkpoint, "due", lambda self: True)
-    model = RectangleMixture(n_init=2, random_state=0)
-    whole, tried, tasks, fit = clone(model).fit(REAL_CELLS), [], [], choose_k.fit
+    model, cloud = RectangleMixture(n_init=2, random_state=0), np.random.default_rng(0).normal(size=(100, 2))
+    whole, tried, tasks, fit = clone(model).fit(cloud), [], [], choose_k.fit
 
     def watched(task, recipe, run):
         tasks.append(task)
@@ -138,14 +138,14 @@ def test_numbers_of_clusters_that_were_tried_are_not_tried_again(tmp_path, monke
     numbers = list(whole.criterion_)
     broken = numbers[2]
     with pytest.raises(KeyboardInterrupt):
-        clone(model).fit(REAL_CELLS)
+        clone(model).fit(cloud)
     broken = None
     tried.clear()
     tasks.clear()
-    resumed = clone(model).fit(REAL_CELLS)
+    resumed = clone(model).fit(cloud)
     assert tried == numbers[2:]
     assert resumed.criterion_ == whole.criterion_
-    assert_same(resumed, whole, REAL_CELLS)
+    assert_same(resumed, whole, cloud)
 
 
 def test_passes_over_a_table_in_parts_are_not_made_again(tmp_path, monkeypatch):

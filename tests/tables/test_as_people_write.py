@@ -132,6 +132,7 @@ ORDERS = [
     ["molto insoddisfatto", "neutrale", "soddisfatto"],
     ["muito ruim", "regular", "bom", "ótimo"],
     ["zelden", "soms", "vaak", "altijd"],
+    ["Poor", "Fair", "Average", "Good", "Excellent"],
 ]
 
 

@@ -15,6 +15,7 @@ import pandas as pd
 from nongauss.auto.candidate import Build, Candidate, ClassShares
 from nongauss.core.errors import InputError
 from nongauss.predictive.distribution import FloatArray
+from nongauss.sparse_gp.config import MOST_FINE
 from nongauss.sparse_gp.left_out import left_out_law, left_out_probabilities, n_parameters
 from nongauss.sparse_gp.likelihoods import REGRESSION
 
@@ -57,6 +58,11 @@ is lost of its shape the local law of its residuals gives back."""
 
 EXACT = ("gaussian", "log_normal")
 """Likelihoods with Gaussian noise, on the target or its logarithm."""
+
+SCALES = 2
+"""Terms of the function of other laws of measured numbers, smooth and rough, up to `MOST_FINE` rows: the sum
+alone gives most of what its average with one function does, at less than half the price (boston: 28 processor
+seconds instead of 45, and .013 nats more)."""
 
 FEWEST_MEMBERS = 40
 """Rows from which members that leave out a fifth each can be judged."""
@@ -109,9 +115,17 @@ def _gp(**settings: Any) -> Build:
         model = SparseGPRegressor(random_state=seed, **{"tol": TOLERANCE, **settings})
         if n_rows >= LARGE and model.likelihood in EXACT:
             model.set_params(**{**LARGE_SETTINGS, **settings})
+        elif n_rows <= MOST_FINE and _is_rough(str(model.likelihood)):
+            model.set_params(**{"n_scales": SCALES, **settings})
         return model
 
     return build
+
+
+def _is_rough(likelihood: str) -> bool:
+    """Is it a law of numbers on a continuous scale other than with Gaussian noise?"""
+    law = REGRESSION[likelihood]()
+    return law.is_measured and not law.conjugate
 
 
 def _gp_labels(name: str, **settings: Any) -> Build:
@@ -153,7 +167,7 @@ def _limited(seed: int, n_rows: int) -> Any:
     """A Gaussian process for targets that are cut off at an end."""
     from nongauss.auto.limits import LimitedGP
 
-    return LimitedGP(random_state=seed)
+    return LimitedGP(random_state=seed, n_scales=SCALES)
 
 
 def _limited_law(model: Any, X: Any, y: FloatArray, weight: FloatArray) -> Any:

@@ -38,7 +38,7 @@ MOST_CELLS_FOR_FOLDS = {
     "harmonium": 200_000,
     "sparse_gp": 60_000,
     "rank_factor": 60_000,
-    "auto": 1_000,
+    "auto": 500,
 }
 """Rows times columns of a table that a model is fitted to several times over; more are judged by one part."""
 _MOST_ROWS_AGAIN = 50_000

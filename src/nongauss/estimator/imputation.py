@@ -47,7 +47,8 @@ class CellImputer:
         """The table X with each missing cell at its median given the rest of its row; labels the likeliest.
 
         A table of the type of X, with its columns and its known cells as they are. Warns of columns that
-        cannot be filled: empty in the fit, or texts that all differ. Raises NotFittedError, InputError.
+        cannot be filled: empty in the fit, or texts that nearly all differ (fewer than two rows a text).
+        Raises NotFittedError, InputError.
         """
         gaps = self._gaps(X)
         margins = self._cell_margins

@@ -56,7 +56,9 @@ def find_gaps(encoder: TableEncoder, margins: tuple[Margin, ...], X: Any, name: 
 
 
 def left_open(encoder: TableEncoder, margins: tuple[Margin, ...], gaps: Gaps, name: str) -> list[str]:
-    """Names of columns with missing cells that no margin can fill: empty ones, and texts that all differ."""
+    """Names of columns with missing cells that no margin can fill: empty ones, and texts that nearly all
+    differ (see `margins.learn_margins`).
+    """
     where = match_columns(gaps.table, encoder.feature_names, encoder.n_features, name, [])
     known = {encoder.places[margin.flat] for margin in margins}
     others = [place for number, place in enumerate(where) if number not in known]

@@ -18,6 +18,7 @@ from nongauss.core.records import persistable
 from nongauss.tables.column import Column
 from nongauss.tables.column_code import ColumnCode
 from nongauss.tables.encoder import TableEncoder
+from nongauss.tables.kinds.label import FEW_ROWS
 from nongauss.tables.rows import bits_of, content_hash, mixed_bits, rounded
 
 FloatArray = NDArray[np.float64]
@@ -171,7 +172,8 @@ def learn_margins(
 ) -> tuple[tuple[Margin, ...], FloatArray]:
     """The margins of the columns of a table that can be filled, and their cells (N, J), NaN where missing.
 
-    One of each input column: of a date its days, none of a column that is empty or whose texts all differ.
+    One of each input column: of a date its days, none of a column that is empty or whose texts nearly all
+    differ.
     `columns` are the flat columns by `TableEncoder.raw`, `weight` (N,) how often a row counts.
     """
     margins = []
@@ -206,6 +208,12 @@ def _numbers(column: Column, labels: tuple[str, ...]) -> FloatArray:
     return found
 
 
+def _names_rows(code: ColumnCode, numbers: FloatArray) -> bool:
+    """Are a column's texts, by their numbers, names of rows: fewer than two rows a text, of many?"""
+    n_levels = len(np.unique(numbers))
+    return bool(code.levels) and not code.ranks and n_levels > FEW_ROWS and len(numbers) < 2 * n_levels
+
+
 def _margin(flat: int, code: ColumnCode, column: Column, weight: FloatArray) -> Margin | None:
     """The margin of one flat column, None where it cannot be filled."""
     if code.role in ("empty", "identifier"):
@@ -217,7 +225,7 @@ def _margin(flat: int, code: ColumnCode, column: Column, weight: FloatArray) -> 
         labels = tuple(levels[i] for i in order)
     values = _numbers(column, labels)
     present = ~np.isnan(values) & (weight > 0)
-    if not present.any():
+    if not present.any() or _names_rows(code, values[present]):
         return None
     origin = code.origin if code.kind == "date" else 0.0
     x, group = np.unique(values[present], return_inverse=True)

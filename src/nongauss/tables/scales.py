@@ -11,6 +11,8 @@ SCALES: dict[str, str] = {
     "quality": "terrible, awful, unacceptable, unacc < very poor, very bad < poor, bad, insufficient"
     " < below average < fair, average, ok, okay, acceptable, acc, mediocre, satisfactory, sufficient, neutral"
     " < above average < good < very good, vgood < great < excellent < outstanding, perfect",
+    "quality, fair below average": "very poor < poor < below average < fair < average, typical"
+    " < above average < good < very good < excellent",
     "quality of gems": "fair < good < very good < premium < ideal",
     "quality in codes": "po < fa < ta < gd < ex",
     "size": "xxxs < xxs < xs, extra small, tiny < s, small < m, medium, mid, mid size < l, large, big"
