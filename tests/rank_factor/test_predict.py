@@ -1,4 +1,5 @@
 import numpy as np
+import pytest
 from numpy.testing import assert_allclose
 
 from nongauss.rank_factor import calibration, predict
@@ -110,3 +111,11 @@ def test_loadings_in_blocks_turn_back_to_their_blocks():
     blocks = np.kron(np.eye(3), np.linspace(0.5, 1.5, 4)[:, None])
     mixed = blocks @ np.linalg.qr(np.random.default_rng(0).standard_normal((3, 3)))[0]
     assert_allclose(mixed @ simple_rotation(mixed, blocks), blocks, atol=1e-3)
+
+
+@pytest.mark.parametrize(("n_rows", "n_folds", "size"), [(3, 3, 1), (40, 5, 8), (300, 4, 60), (1000, 1, 200)])
+def test_training_for_prediction_holds_out_enough_rows_a_fifth_at_a_time(n_rows, n_folds, size):
+    folds = calibration.folds_of(calibration.chosen_rows(n_rows, 0), n_rows)
+    assert [len(fold) for fold in folds] == [size] * n_folds
+    assert len(np.unique(np.concatenate(folds))) == n_folds * size
+    assert len(calibration.folds_of(calibration.chosen_rows(9000, 0), 9000)[0]) == calibration.MOST

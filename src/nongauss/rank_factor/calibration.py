@@ -28,6 +28,8 @@ Numbers = NDArray[np.intp]
 
 N_FOLDS, MOST = 5, 1000
 """Folds, and the most rows that are held out in all."""
+ENOUGH = 200
+"""Rows that training for prediction holds out at least, if there are so many, a fifth of them at a time."""
 N_ROUNDS = 3
 """Re-weighted steps of the machines without a fold's labels."""
 
@@ -47,6 +49,13 @@ def calibrate(f: FloatArray, y: FloatArray, weight: FloatArray) -> OutputCalibra
 def chosen_rows(n_rows: int, seed: int) -> Numbers:
     """Numbers of the rows that are judged, in random order: (V,)."""
     return np.random.default_rng(seed).permutation(n_rows)[:MOST]
+
+
+def folds_of(chosen: Numbers, n_rows: int) -> list[Numbers]:
+    """Folds of the chosen of N rows, a fifth of these each, that training for prediction leaves out."""
+    size = max(1, min(len(chosen), n_rows // N_FOLDS))
+    n_folds = min(N_FOLDS, len(chosen) // size, -(-ENOUGH // size))
+    return [chosen[number * size : (number + 1) * size] for number in range(n_folds)]
 
 
 def judged(
