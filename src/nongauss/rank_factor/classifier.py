@@ -48,8 +48,8 @@ class RankFactorClassifier(ProbabilityClassifierMixin, RankFactors):
     classifier : {"linear", "mixture"}, default "linear"
     inference : {"vb", "gibbs", "predictive"}, default "vb"
         "predictive": the factors of a row are a few unrolled steps from its cells, and the label's loss is
-        differentiated through them; the most accurate, without a posterior. Probabilities take further training
-        without a fifth of the rows at a time: once, and below 1,000 rows up to five times.
+        differentiated through them; the most accurate, without a posterior. Its probabilities take further
+        training without a fifth of the rows at a time: once, and below 1,000 rows up to five times.
     n_experts : int, default 10
         Most machines of the mixture.
     cut : "auto" or bool, default "auto"
