@@ -290,3 +290,19 @@ def test_weights_of_any_size_leave_the_heavy_rows_their_say(observation):
     model = RankFactorClassifier(2, observation=observation, max_iter=15, random_state=0).fit(X, y, weight)
     assert np.array_equal(model.predict(X[:40]), y[:40])
     np.testing.assert_array_equal(model.predict(X[40:]), 0)  # labels of next to no weight say nothing
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_priors_are_those_that_are_given():
+    X, y = table(60)
+    firm = {"n_factors": 2, "max_iter": 10, "random_state": 0}
+    noise = (
+        RankFactorAnalysis(observation="gaussian", noise_prior=(1e7, 2.5e6), **firm).fit(X).draws_[0].noise
+    )
+    assert_allclose(noise, 0.25, rtol=1e-4)
+    wide, narrow = (RankFactorAnalysis(slab=slab, **firm).fit(X).draws_[0].A for slab in (1.0, 1e6))
+    assert np.abs(narrow).max() < 0.01 * np.abs(wide).max()
+    model = RankFactorClassifier(offset_precision=1e9, **firm).fit(X, y)
+    assert abs(model.intercept_[0]) < 1e-4
+    with pytest.raises(InputError, match="noise_prior must be two positive"):
+        RankFactorAnalysis(noise_prior=(1.0,)).fit(X)

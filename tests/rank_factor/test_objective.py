@@ -58,6 +58,7 @@ def test_a_sweep_over_values_reports_the_bound_of_cells_and_factors():
 
 def test_a_sweep_over_pairs_reports_all_terms():
     state, rows, labels, config = problem(None, 12, neighbours="pairwise", eps=5.0, n_outputs=1, cut=False)
+    config = config._replace(prior=ShrinkagePrior(0.7, 0.4, slab=2.5, offset_precision=0.3))
     found = pairs.find_pairs(rows.codes)
     after, info = pairs.sweep(state, found, labels, config, VariationalBayes())
     A, z, beta = after.A, after.z, after.experts.beta
@@ -75,10 +76,10 @@ def test_a_sweep_over_pairs_reports_all_terms():
     for q in (A.covariance, beta.covariance[0]):
         total += sum(0.5 * np.linalg.slogdet(2.0 * np.pi * np.e * S)[1] for S in q)
     squares = np.einsum("dkk->dk", A.second)
-    total -= 0.5 * objective.SLAB * squares.sum()
+    total -= 0.5 * config.prior.slab * squares.sum()
     total += objective.shrinkage_bound(state.shrink, squares, config.prior)
     squares = np.einsum("kk->k", beta.second[0, 0])
-    total -= 0.5 * objective.OFFSET_PRECISION * squares[2]
+    total -= 0.5 * config.prior.offset_precision * squares[2]
     total += objective.shrinkage_bound(state.experts.shrink, squares[:2, None], config.prior)
     assert_allclose(info["bound"], total, rtol=1e-10)
 

@@ -1,4 +1,5 @@
 import numpy as np
+import pytest
 from numpy.testing import assert_allclose
 
 from nongauss.rank_factor import calibration, predict
@@ -47,6 +48,27 @@ def test_a_turned_draw_says_the_same_and_is_turned_back():
     assert (first.A[np.abs(first.A).argmax(axis=0), [0, 1]] > 0).all()
 
 
+def test_the_curve_of_several_classes_recovers_a_multinomial_law():
+    rng = np.random.default_rng(3)
+    f, slope, offset = (
+        2.0 * rng.standard_normal((8000, 3)),
+        np.array([1.5, 0.4, 1.0]),
+        np.array([0.5, -1.0, 0.5]),
+    )
+    gumbel = slope * f + offset + rng.gumbel(size=f.shape)
+    y = np.where(np.arange(3) == gumbel.argmax(axis=1)[:, None], 1.0, -1.0)
+    found = calibration.calibrate(f, y, np.ones(8000))
+    assert_allclose(found.slope, slope, rtol=0.1)
+    assert_allclose(found.offset - found.offset.mean(), offset, atol=0.1)
+    P = found.probabilities(f)
+    assert_allclose(P.mean(axis=0), (y > 0).mean(axis=0), atol=1e-3)  # as its score equations say
+    heavy = calibration.calibrate(f[:50], y[:50], np.r_[np.full(25, 2.0), np.ones(25)])
+    twice = np.r_[np.arange(25), np.arange(50)]
+    assert_allclose(heavy.slope, calibration.calibrate(f[twice], y[twice], np.ones(75)).slope, rtol=1e-3)
+    certain = calibration.calibrate(5.0 * np.eye(3), 2.0 * np.eye(3) - 1.0, np.ones(3))
+    assert certain.probabilities(5.0 * np.eye(3)).max() < 0.95
+
+
 def test_the_curve_recovers_a_logistic_law():
     rng = np.random.default_rng(0)
     f = rng.standard_normal(20_000)
@@ -89,3 +111,11 @@ def test_loadings_in_blocks_turn_back_to_their_blocks():
     blocks = np.kron(np.eye(3), np.linspace(0.5, 1.5, 4)[:, None])
     mixed = blocks @ np.linalg.qr(np.random.default_rng(0).standard_normal((3, 3)))[0]
     assert_allclose(mixed @ simple_rotation(mixed, blocks), blocks, atol=1e-3)
+
+
+@pytest.mark.parametrize(("n_rows", "n_folds", "size"), [(3, 3, 1), (40, 5, 8), (300, 4, 60), (1000, 1, 200)])
+def test_training_for_prediction_holds_out_enough_rows_a_fifth_at_a_time(n_rows, n_folds, size):
+    folds = calibration.folds_of(calibration.chosen_rows(n_rows, 0), n_rows)
+    assert [len(fold) for fold in folds] == [size] * n_folds
+    assert len(np.unique(np.concatenate(folds))) == n_folds * size
+    assert len(calibration.folds_of(calibration.chosen_rows(9000, 0), 9000)[0]) == calibration.MOST

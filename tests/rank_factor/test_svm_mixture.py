@@ -2,7 +2,7 @@ import numpy as np
 from numpy.testing import assert_allclose
 
 from nongauss.rank_factor import svm_mixture
-from nongauss.rank_factor.config import OFFSET_PRECISION
+from nongauss.rank_factor.config import OFFSET_PRECISION, ShrinkagePrior
 from nongauss.rank_factor.params import Experts, Gate, Normal, first_shrinkage, solve
 from rank_factor.small import random_normal, second_differences
 
@@ -50,7 +50,7 @@ def test_what_labels_say_of_factors_and_coefficients_is_the_log_joint():
     assert_allclose(b[1], expected[1], atol=1e-8)
 
     point = Normal(z, np.zeros((4, 2, 2)))
-    P, b = svm_mixture.beta_system(heads, point, g, shares, y, weight)
+    P, b = svm_mixture.beta_system(heads, point, g, shares, y, weight, ShrinkagePrior())
 
     def of_beta(v: np.ndarray) -> float:
         beta = np.zeros((2, 2, 3))
@@ -75,8 +75,8 @@ def test_without_ranks_the_machine_is_a_support_vector_machine():
     for _ in range(1500):  # EM for the mode: weights 1 / |u|, no widths
         _, square = svm_mixture.margins(now, Normal(X, zero), y[:, None])
         g = 1.0 / np.sqrt(np.maximum(square, 1e-10))
-        P, b = svm_mixture.beta_system(now, Normal(X, zero), g, np.ones((80, 1)), y[:, None], np.ones(80))
-        P[..., 2, 2] += 1.0 - OFFSET_PRECISION
+        own = g, np.ones((80, 1)), y[:, None], np.ones(80), ShrinkagePrior(offset_precision=1.0)
+        P, b = svm_mixture.beta_system(now, Normal(X, zero), *own)
         now = now._replace(beta=Normal(solve(P, b).mean, np.zeros((1, 1, 3, 3))))
     machine = LinearSVC(C=2.0, loss="hinge", intercept_scaling=1.0, tol=1e-10, max_iter=1_000_000).fit(X, y)
     assert_allclose(now.beta.mean[0, 0], [*machine.coef_[0], *machine.intercept_], atol=5e-3)

@@ -145,6 +145,8 @@ def hold_together(estimator: Any) -> None:
     is_list = isinstance(classes, np.ndarray) and classes.ndim == 1 and len(classes)
     if classes is not None and (not is_list or bool(pd.isna(classes).any())):
         raise Misfit("classes that are no list of labels")
+    if not isinstance(getattr(estimator, "trace_", pd.DataFrame()), pd.DataFrame):
+        raise Misfit("a course of the fit that is no table")
     estimator.check_loaded()
 
 

@@ -32,6 +32,7 @@ from nongauss.rank_factor.config import (
     MARGIN_OF_PAIRS,
     MOST_FACTORS,
     MOST_FACTORS_OF_FEW,
+    OFFSET_PRECISION,
     RankConfig,
     RankRecipe,
     ShrinkagePrior,
@@ -63,6 +64,13 @@ _MOST_STEPS = 1000
 """No fit takes more unrolled steps."""
 
 
+def _check_pair(name: str, given: Any, what: str, example: str) -> None:
+    """Raises InputError unless a parameter is two positive numbers."""
+    pair = tuple(given) if np.iterable(given) else ()
+    if len(pair) != 2 or not all(isinstance(s, numbers.Real) and 0 < float(s) < np.inf for s in pair):
+        raise InputError(f"{name} must be two positive {what}, got {given!r}; {example}.")
+
+
 class RankFactors(TransformerMixin, TableEstimator):  # type: ignore[misc]
     """Base of the two estimators: a subclass says whether there are labels."""
 
@@ -73,6 +81,8 @@ class RankFactors(TransformerMixin, TableEstimator):  # type: ignore[misc]
     n_levels: int
     epsilon: Any
     shrinkage: Any
+    slab: Any
+    noise_prior: Any
     max_iter: Any
     n_chains: int
     checkpoint: str | os.PathLike[str] | None
@@ -91,12 +101,8 @@ class RankFactors(TransformerMixin, TableEstimator):  # type: ignore[misc]
     def _check(self) -> None:
         """Refuse parameters that are impossible alone or together. Raises InputError; warns of "extremes"."""
         check_parameters(self)
-        shapes = tuple(self.shrinkage)
-        if len(shapes) != 2 or not all(isinstance(s, numbers.Real) and 0 < float(s) < np.inf for s in shapes):
-            raise InputError(
-                f"shrinkage must be two positive shapes (r, s), got {self.shrinkage!r}; "
-                "(0.5, 0.5) is the horseshoe."
-            )
+        _check_pair("shrinkage", self.shrinkage, "shapes (r, s)", "(0.5, 0.5) is the horseshoe")
+        _check_pair("noise_prior", self.noise_prior, "numbers (shape, rate)", "(1.0, 0.1) is the default")
         if self.observation == "rank" and self.neighbours == "extremes":
             warnings.warn(
                 'neighbours="extremes" is the published rule; its updates belong to no density and tend to '
@@ -169,8 +175,14 @@ class RankFactors(TransformerMixin, TableEstimator):  # type: ignore[misc]
         mixes = self.neighbours == "pairwise" and self.inference == "gibbs"
         usual = MARGIN if by_levels or mixes else MARGIN_OF_PAIRS
         eps = usual if self.epsilon == "auto" else float(self.epsilon)
-        prior = ShrinkagePrior(*map(float, self.shrinkage))
+        prior = self._prior()
         return settings_of(RankConfig, self, n_factors=K, eps=eps, prior=prior, **settings)
+
+    def _prior(self) -> ShrinkagePrior:
+        """The priors that the parameters name; there are offsets of a classifier alone."""
+        (r, s), (shape, rate) = self.shrinkage, self.noise_prior
+        offset = getattr(self, "offset_precision", OFFSET_PRECISION)
+        return ShrinkagePrior(*map(float, (r, s, self.slab, shape, rate, offset)))
 
     def _coded(self, raw: RawTable) -> CodedTable:
         """The rows as the mathematics takes them, apart where each has factors of its own."""

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
-from scipy.special import expit, log_expit
+from scipy.special import expit, log_expit, log_softmax
 
 from nongauss.rank_factor import svm_mixture
 from nongauss.rank_factor.config import RankConfig
@@ -28,20 +28,34 @@ Numbers = NDArray[np.intp]
 
 N_FOLDS, MOST = 5, 1000
 """Folds, and the most rows that are held out in all."""
+ENOUGH = 200
+"""Rows that training for prediction holds out at least, if there are so many, a fifth of them at a time."""
 N_ROUNDS = 3
 """Re-weighted steps of the machines without a fold's labels."""
 
 
 def calibrate(f: FloatArray, y: FloatArray, weight: FloatArray) -> OutputCalibration:
-    """The curves through decision values and labels (V, C) of rows with weights (V,)."""
-    curves = [_platt(f[:, c], y[:, c], weight) for c in range(y.shape[1])]
-    slope, offset = np.array(curves).T
-    return OutputCalibration(slope, offset)
+    """The curve through decision values and labels (V, C) of rows with weights (V,).
+
+    C = 1: a logistic curve; more: a multinomial one, since curves of each class against the rest, scaled to a
+    sum of 1, are too timid.
+    """
+    if y.shape[1] > 1:
+        return _multinomial(f, y, weight)
+    slope, offset = _platt(f[:, 0], y[:, 0], weight)
+    return OutputCalibration(np.array([slope]), np.array([offset]))
 
 
 def chosen_rows(n_rows: int, seed: int) -> Numbers:
     """Numbers of the rows that are judged, in random order: (V,)."""
     return np.random.default_rng(seed).permutation(n_rows)[:MOST]
+
+
+def folds_of(chosen: Numbers, n_rows: int) -> list[Numbers]:
+    """Folds of the chosen of N rows, a fifth of these each, that training for prediction leaves out."""
+    size = max(1, min(len(chosen), n_rows // N_FOLDS))
+    n_folds = min(N_FOLDS, len(chosen) // size, -(-ENOUGH // size))
+    return [chosen[number * size : (number + 1) * size] for number in range(n_folds)]
 
 
 def judged(
@@ -71,7 +85,7 @@ def judged(
         held = np.arange(fold, len(chosen), N_FOLDS)
         without = _with_loadings(draw, state, rest, config)
         kept = np.delete(np.arange(len(labels.weight)), chosen[held])
-        without = _with_machines(without, state, labels, shares, kept)
+        without = _with_machines(without, state, labels, shares, kept, config)
         f[held] = decisions(without, factors(without, rows.take(chosen[held]), config, dtype))
     return f
 
@@ -135,7 +149,12 @@ def _with_loadings(
 
 
 def _with_machines(
-    draw: PosteriorDraw, state: RankState, labels: WeightedLabels, shares: FloatArray, kept: Numbers
+    draw: PosteriorDraw,
+    state: RankState,
+    labels: WeightedLabels,
+    shares: FloatArray,
+    kept: Numbers,
+    config: RankConfig,
 ) -> PosteriorDraw:
     """The draw with machines from the labels of these rows alone, in a few re-weighted steps."""
     z = state.z.take(kept)
@@ -143,7 +162,7 @@ def _with_machines(
     experts = state.experts
     for _ in range(N_ROUNDS):
         g = svm_mixture.expected_weights(svm_mixture.margins(experts, z, y)[1])
-        system = svm_mixture.beta_system(experts, z, g, shares, y, weight)
+        system = svm_mixture.beta_system(experts, z, g, shares, y, weight, config.prior)
         experts = experts._replace(beta=solve(*system))
     return draw._replace(beta=experts.beta.mean, beta_covariance=experts.beta.covariance)
 
@@ -165,3 +184,29 @@ def _platt(f: FloatArray, y: FloatArray, weight: FloatArray) -> tuple[float, flo
         loss, np.array([1.0, 0.0]), jac=True, method="L-BFGS-B", bounds=[(1e-3, None), (None, None)]
     )
     return float(best.x[0] / size), float(best.x[1])
+
+
+def _multinomial(f: FloatArray, y: FloatArray, weight: FloatArray) -> OutputCalibration:
+    """P(c) in proportion to exp(slope_c f_c + offset_c), by the most likely slopes > 0 and offsets (C,).
+
+    One row more is of any class, so that no class is certain where all rows are right. Slopes are
+    e^(t + d_c), d_c ~ N(0, 1 / 10): few rows do not pull them apart.
+    """
+    C = y.shape[1]
+    size = float(np.sqrt(weight @ (f**2).mean(axis=1) / weight.sum())) or 1.0
+    any_class = 1.0 / (1.0 + weight.sum())
+    target = (1.0 - any_class) * (y > 0) + any_class / C
+    ridge = np.concatenate([[1e-2], np.full(C, 10.0), np.full(C, 2e-3)])
+
+    def loss(x: FloatArray) -> tuple[float, FloatArray]:
+        """Cross-entropy of the targets and the priors, and the gradient; x: t, d (C,), offsets (C,)."""
+        t = np.exp(x[0] + x[1 : C + 1]) * f / size
+        log_p = log_softmax(t + x[C + 1 :], axis=1)
+        error = weight[:, None] * (np.exp(log_p) - target)
+        by_slope = (error * t).sum(axis=0)
+        value = -(weight[:, None] * target * log_p).sum() + 0.5 * ridge @ x**2
+        return float(value), np.concatenate([[by_slope.sum()], by_slope, error.sum(axis=0)]) + ridge * x
+
+    bounds = [(-5.0, 10.0)] + [(-5.0, 5.0)] * C + [(None, None)] * C
+    best = minimize(loss, np.zeros(2 * C + 1), jac=True, method="L-BFGS-B", bounds=bounds)
+    return OutputCalibration(np.exp(best.x[0] + best.x[1 : C + 1]) / size, best.x[C + 1 :])

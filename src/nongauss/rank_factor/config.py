@@ -23,20 +23,25 @@ Chains over pairs have the first, too: at the second they stay in the mode where
 ITERATIONS = {"vb": 100, "gibbs": 500, "predictive": 500}
 """For max_iter="auto": sweeps or epochs by the kind of inference."""
 
-SLAB = 1.0
-"""Precision of a second, normal prior of the loadings of ranks, whose scale no order of values can tell."""
-NOISE_SHAPE, NOISE_RATE = 1.0, 0.1
-"""Gamma prior of the inverse noise variance of a standardised column."""
-OFFSET_PRECISION = 0.01
-"""Prior precision of an expert's offset, which is not shrunk."""
+SLAB, NOISE_SHAPE, NOISE_RATE, OFFSET_PRECISION = 1.0, 1.0, 0.1, 0.01
+"""Defaults of the priors: see `ShrinkagePrior`."""
 
 
 @persistable("rank_factor.Prior", "nongauss.rank_factor.shrinkage:Prior")
 class ShrinkagePrior(NamedTuple):
-    """Shapes r of the local variances and s of their rates: the shrinkage factor's near 1 and near 0."""
+    """Shapes r of the local variances and s of their rates, near a shrinkage factor of 1 and of 0; the rest.
+
+    `slab`: precision of a second, normal prior of loadings of ranks, whose scale no order of values tells.
+    noise_shape, noise_rate: gamma prior of the inverse noise variance of a standardised column.
+    `offset_precision`: of an expert's offset, which is not shrunk.
+    """
 
     r: float = 0.5
     s: float = 0.5
+    slab: float = SLAB
+    noise_shape: float = NOISE_SHAPE
+    noise_rate: float = NOISE_RATE
+    offset_precision: float = OFFSET_PRECISION
 
 
 @persistable("rank_factor.Config", "nongauss.rank_factor.params:Config")

@@ -65,6 +65,11 @@ class RankFactorAnalysis(CellImputer, RankFactors):
         "pairwise" (not in chains, which would not mix) and "extremes".
     shrinkage : (r, s), default (0.5, 0.5)
         Shapes of the three-parameter-beta prior; (0.5, 0.5) is the horseshoe.
+    slab : float > 0, default 1.0
+        Precision of a second, normal prior of the loadings of ranks, whose scale no order of values can tell.
+    noise_prior : (shape, rate), default (1.0, 0.1)
+        Gamma prior of the inverse noise variance: of a column in standard deviations, and of its
+        normal scores, by which cells are filled.
     n_chains, n_draws : int, default 2 and 50
         Of "gibbs": chains, each run `max_iter` sweeps, the second half kept; draws that are kept in all.
     max_iter : "auto" or int, default "auto"
@@ -124,6 +129,8 @@ class RankFactorAnalysis(CellImputer, RankFactors):
         n_levels: LevelCount = 8,
         epsilon: PositiveFloat | Literal["auto"] = "auto",
         shrinkage: Annotated[tuple[float, float], "array-like"] = (0.5, 0.5),
+        slab: PositiveFloat = 1.0,
+        noise_prior: Annotated[tuple[float, float], "array-like"] = (1.0, 0.1),
         n_chains: PositiveInt = 2,
         n_draws: PositiveInt = 50,
         max_iter: PositiveInt | Literal["auto"] = "auto",
@@ -141,6 +148,8 @@ class RankFactorAnalysis(CellImputer, RankFactors):
         self.n_levels = n_levels
         self.epsilon = epsilon
         self.shrinkage = shrinkage
+        self.slab = slab
+        self.noise_prior = noise_prior
         self.n_chains = n_chains
         self.n_draws = n_draws
         self.max_iter = max_iter

@@ -3,9 +3,10 @@
 Only ranks count, so an increasing map of a column changes nothing. A model of k factors says that the
 correlations of the scores are A A' + diag(psi), A (P, k). It is refused while its likelihood ratio against
 all correlations is too large for chance (Bartlett 1951; Lawley and Maxwell 1971, section 4.4), which sees
-factors that stronger ones hide from an analysis of eigenvalues alone. Where cells are missing or values tied,
-chance is what tables made from the model show, with the same gaps and ties. Of tables too wide for that the
-number is Horn's: eigenvalues above those of shuffled columns (Horn 1965).
+factors that stronger ones hide from an analysis of eigenvalues alone, or that against k + 1 factors, which
+sees weak ones. Where cells are missing or values tied, chance is what tables made from the model show, with
+the same gaps and ties. Of tables too wide for that the number is Horn's: eigenvalues above those of shuffled
+columns (Horn 1965).
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import minimize
 from scipy.special import ndtri
-from scipy.stats import chi2
+from scipy.stats import chi2, gamma
 
 from nongauss.rank_factor.data import FloatArray
 from nongauss.tables.encoder import TableEncoder
@@ -27,9 +28,13 @@ MOST_COLUMNS, ROWS_A_COLUMN = 120, 4
 MOST_CONTRASTS = 9
 """A label column counts by so many contrasts at most; with more it is left out."""
 LEVEL = 0.01
-"""Chance to find a factor too many."""
+"""Chance to find a factor too many, shared by two tests."""
 N_MADE, N_SHUFFLED = 8, 20
 """Tables made from a model with its gaps and ties, and shuffled tables."""
+MADE_STEPS = 12
+"""Steps to the model of such a table, from the one that it was made from."""
+SOUGHT = 1.5
+"""The mean gain of one factor too many, in units of P - k: 1.5 to 1.6 in made tables."""
 CLEAR = 3.0
 """Above so many times the bound of chance no table needs to be made."""
 LEAST_NOISE = 0.01
@@ -91,7 +96,7 @@ def number_of_factors(cells: FloatArray, weight: FloatArray, blocks: list[int], 
     noise = None
     for k in range(most):
         model = most_likely(correlations, k, noise)
-        if not _is_refused(rng, model, scores):
+        if not _is_refused(rng, model, scores) and not _gains(rng, model, correlations, scores, most):
             return k
         noise = model.noise
     return most
@@ -166,7 +171,7 @@ def _is_refused(rng: np.random.Generator, model: FactorModel, scores: _Scores) -
     n_columns, k = model.loadings.shape
     freedom = 0.5 * ((n_columns - k) ** 2 - n_columns - k)
     rows = max(scores.n_rows - 1.0 - (2.0 * n_columns + 5.0) / 6.0 - 2.0 * k / 3.0, 1.0)
-    bound = chi2.ppf(1.0 - LEVEL, freedom)
+    bound = chi2.ppf(1.0 - 0.5 * LEVEL, freedom)
     found = rows * model.distance
     if scores.is_plain or found > CLEAR * bound:
         return bool(found > bound)
@@ -174,8 +179,36 @@ def _is_refused(rng: np.random.Generator, model: FactorModel, scores: _Scores) -
     return bool(found > bound * np.mean(made) / freedom)
 
 
+def _gains(
+    rng: np.random.Generator, model: FactorModel, correlations: FloatArray, scores: _Scores, most: int
+) -> bool:
+    """Does one factor more bring the model nearer to the table than chance would?
+
+    A test against all correlations spreads over its many degrees of freedom what one weak factor tells. The
+    best of all directions is sought, so the gain is no chi^2 with P - k degrees of freedom: tables made from
+    the model show about a gamma of shape `SOUGHT` (P - k), whose mean they tell.
+    """
+    n_columns, k = model.loadings.shape
+    if k + 1 > most:
+        return False
+    gain = model.distance - most_likely(correlations, k + 1, model.noise).distance
+    made = []
+    for _ in range(N_MADE):
+        own = _made_correlations(rng, model, scores)
+        own_noise = most_likely(own, k, model.noise, MADE_STEPS)
+        made.append(own_noise.distance - most_likely(own, k + 1, own_noise.noise, MADE_STEPS).distance)
+    shape = SOUGHT * (n_columns - k)
+    return bool(gain > gamma.ppf(1.0 - 0.5 * LEVEL, shape) / shape * np.mean(made))
+
+
 def _made_distance(rng: np.random.Generator, model: FactorModel, scores: _Scores) -> float:
     """How far the model of as many factors is from a table made from `model` with the same gaps and ties."""
+    correlations = _made_correlations(rng, model, scores)
+    return most_likely(correlations, model.loadings.shape[1], model.noise, MADE_STEPS).distance
+
+
+def _made_correlations(rng: np.random.Generator, model: FactorModel, scores: _Scores) -> FloatArray:
+    """Correlations (P, P) of a table made from `model` with the same gaps and ties."""
     n_rows, n_columns = scores.values.shape
     k = model.loadings.shape[1]
     made = rng.standard_normal((n_rows, k)) @ model.loadings.T
@@ -183,7 +216,7 @@ def _made_distance(rng: np.random.Generator, model: FactorModel, scores: _Scores
     for j in range(n_columns):
         own = scores.known[:, j] > 0
         made[own, j] = np.sort(scores.values[own, j])[np.argsort(np.argsort(made[own, j]))]
-    return most_likely(scores.correlations(made), k, model.noise, 12).distance
+    return scores.correlations(made)
 
 
 def _most_identified(n_columns: int) -> int:

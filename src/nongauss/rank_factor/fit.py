@@ -14,7 +14,7 @@ from nongauss.core.records import leaves_of, rebuilt
 from nongauss.optimise import loop
 from nongauss.optimise.course import FitResult, Rule, Run, Status
 from nongauss.rank_factor import pairs, svm_mixture
-from nongauss.rank_factor.calibration import N_FOLDS, calibrate, chosen_rows, judged
+from nongauss.rank_factor.calibration import calibrate, chosen_rows, folds_of, judged
 from nongauss.rank_factor.chains import in_one_order, watched_numbers
 from nongauss.rank_factor.config import RankConfig, RankRecipe
 from nongauss.rank_factor.data import CodedTable, FloatArray, RankRows, n_levels_of, one_against_rest
@@ -105,12 +105,17 @@ def cell_type(rows: RankRows) -> Any:
 
 
 def _calibrated(found: FactorOutcome, problem: Problem, run: Run) -> OutputCalibration:
-    """The classifier's curves, by rows held out; training for prediction is run once more without them."""
+    """The classifier's curves, by rows held out; training for prediction is run again without each fold."""
     rows, labels, config, recipe = problem
     chosen = chosen_rows(len(labels.weight), recipe.seed)
     if recipe.inference == "predictive":
-        chosen = chosen[: max(1, len(labels.weight) // N_FOLDS)]
-        f = _held_out(problem, chosen, Run(checkpoint=run.within("held out").checkpoint))
+        folds = folds_of(chosen, len(labels.weight))
+        chosen = np.concatenate(folds)
+        parts = [
+            _held_out(problem, fold, Run(checkpoint=run.within(f"held out {number}").checkpoint))
+            for number, fold in enumerate(folds)
+        ]
+        f = np.concatenate(parts)
     else:
         f = judged(found.result.state, found.draws, rows, labels, config, cell_type(rows), chosen)
     return calibrate(f, labels.y[chosen], labels.weight[chosen])

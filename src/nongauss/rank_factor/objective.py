@@ -3,7 +3,7 @@ r"""What is maximised: the evidence bound of the rank factors, term by term. The
     L =   sum_n w_n (-sum_h (u_h + <u_h^2>^{1/2})      (B1) hinges h of the ranks of row n, or pairs
                      - KL(q(z_n) || N(0, I)))          (B2) factors
         + E log p(A | xi) + .. - E log q(xi) ..        (B3) shrinkage of the loadings
-        - SLAB E|A|^2 / 2                              (B4) their second prior
+        - slab E|A|^2 / 2                              (B4) their second prior
         + H[q(A)]                                      (B5) their entropy
         - sum_nc (u_nc + <u_nc^2>^{1/2})               (B6) labels, and (B3) and (B5) of the coefficients
 
@@ -22,7 +22,7 @@ from jaxtyping import Bool, Float
 from scipy.special import digamma, gammaln
 
 from nongauss.prob.gig import log_integral, moments
-from nongauss.rank_factor.config import OFFSET_PRECISION, SLAB, RankConfig, ShrinkagePrior
+from nongauss.rank_factor.config import RankConfig, ShrinkagePrior
 from nongauss.rank_factor.params import Normal, RankState, Shrinkage
 
 TINY = 1e-10
@@ -76,7 +76,7 @@ def shrinkage_bound(now: Shrinkage, square: Float[np.ndarray, "D K"], prior: Shr
 
     E log p(c | xi) + E log p(xi | eta) and so on, minus the logs of their own q, which follow from `now`.
     """
-    r, s = prior
+    r, s = prior.r, prior.s
     variance, _ = moments(r - 0.5, 2.0 * now.rate, np.maximum(square, TINY))
     shape_e, rate_e = r + s, variance + now.scale
     shape_p, rate_p = 0.5 + s * len(square), now.hyper + now.rate.sum(axis=0)
@@ -105,9 +105,9 @@ def gamma_entropy(shape: float, rate: Float[np.ndarray, ...] | float) -> float:
     return float(np.sum(each))
 
 
-def slab_loss(square: Float[np.ndarray, "D K"]) -> float:
-    """(B4): minus the expected log of the loadings' second prior N(0, 1 / SLAB), without its constant."""
-    return float(0.5 * SLAB * square.sum())
+def slab_loss(square: Float[np.ndarray, "D K"], prior: ShrinkagePrior) -> float:
+    """(B4): minus the expected log of the loadings' second prior N(0, 1 / slab), without its constant."""
+    return float(0.5 * prior.slab * square.sum())
 
 
 def normal_entropy(q: Normal) -> float:
@@ -119,7 +119,7 @@ def normal_entropy(q: Normal) -> float:
 
 def loadings_bound(A: Normal, before: Shrinkage, prior: ShrinkagePrior) -> float:
     """(B3) + (B4) + (B5) of the loadings, whose shrinkage is one round from `before`."""
-    return shrinkage_bound(before, A.squares, prior) - slab_loss(A.squares) + normal_entropy(A)
+    return shrinkage_bound(before, A.squares, prior) - slab_loss(A.squares, prior) + normal_entropy(A)
 
 
 def classifier_bound(
@@ -132,7 +132,7 @@ def classifier_bound(
     """(B6), (B3) and (B5) of one expert, from <u> and <u^2> (N, 1, C) of u = 1 - y (beta'z + offset)."""
     squares = beta.squares
     slopes, offsets = squares[0, :, :-1].T, squares[..., -1]
-    labels = -hinge_loss(u, second).sum() - 0.5 * OFFSET_PRECISION * offsets.sum()
+    labels = -hinge_loss(u, second).sum() - 0.5 * prior.offset_precision * offsets.sum()
     return float(labels + shrinkage_bound(before, slopes, prior) + normal_entropy(beta))
 
 

@@ -18,7 +18,7 @@ from scipy import sparse
 from scipy.linalg import cholesky, solve_triangular
 
 from nongauss.rank_factor import svm_mixture
-from nongauss.rank_factor.config import SLAB, RankConfig
+from nongauss.rank_factor.config import RankConfig
 from nongauss.rank_factor.data import NONE, FloatArray
 from nongauss.rank_factor.objective import pairwise_bound
 from nongauss.rank_factor.params import (
@@ -81,10 +81,10 @@ def sweep(
     g = pair_weights(state.A, state.z, pairs, config, inference)
     z = _factors(state, pairs, g, labels, config, inference, shares)
     system = loading_system(z, pairs, g, len(state.A.mean), config.eps)
-    A = inference.normal(with_loading_prior(system, state.shrink.precision + SLAB))
+    A = inference.normal(with_loading_prior(system, state.shrink.precision + config.prior.slab))
     shrink = inference.shrink(state.shrink, A, config.prior)
     if state.experts.gate is None and (config.cut or not config.n_outputs):  # else labels scale, too
-        A, z, shrink = inference.rescale(A, z, shrink, SLAB)
+        A, z, shrink = inference.rescale(A, z, shrink, config.prior.slab)
     experts = state.experts
     if config.n_outputs:
         experts = update_experts(inference, experts, z, shares, labels, config.prior)

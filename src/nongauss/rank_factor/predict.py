@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
-from scipy.special import expit
+from scipy.special import expit, softmax
 
 from nongauss.core.errors import InputError
 from nongauss.core.records import persistable
@@ -152,14 +152,15 @@ def decisions(draw: PosteriorDraw, z: Normal) -> FloatArray:
 
 @persistable("rank_factor.Calibration", "nongauss.rank_factor.calibration:Calibration")
 class OutputCalibration(NamedTuple):
-    """P(output c) = 1 / (1 + exp(-(slope_c f_c + offset_c))): (C,) each."""
+    """Log odds slope_c f_c + offset_c of one output, or of each of C classes up to a constant: (C,) each."""
 
     slope: Float[np.ndarray, " C"]
     offset: Float[np.ndarray, " C"]
 
     def probabilities(self, f: FloatArray) -> FloatArray:
-        """Probabilities (N, C) from decision values (N, C), each output by itself."""
-        found: FloatArray = expit(self.slope * f + self.offset)
+        """Probabilities (N, C) from decision values (N, C): of one output, or of classes with the sum 1."""
+        odds = self.slope * f + self.offset
+        found: FloatArray = expit(odds) if odds.shape[1] == 1 else softmax(odds, axis=1)
         return found
 
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 from nongauss.core.records import persistable
-from nongauss.rank_factor.config import NOISE_RATE, NOISE_SHAPE, ShrinkagePrior
+from nongauss.rank_factor.config import ShrinkagePrior
 from nongauss.rank_factor.data import FloatArray
 from nongauss.rank_factor.params import cholesky_draw, components, first_shrinkage
 from nongauss.rank_factor.updates import drawn_shrinkage
@@ -241,8 +241,8 @@ class _Sampler:
         system[:, at, at] += np.clip(precision, 1e-8, 1e12)
         self.loadings = cholesky_draw(self.rng, system, linear / self.noise[:, None])
         left = np.where(self.known > 0, self.w - full @ self.loadings.T, 0.0)
-        shape = NOISE_SHAPE + 0.5 * weighted.sum(axis=0)
-        rate = NOISE_RATE + 0.5 * np.einsum("np,np->p", weighted, left**2)
+        shape = self.prior.noise_shape + 0.5 * weighted.sum(axis=0)
+        rate = self.prior.noise_rate + 0.5 * np.einsum("np,np->p", weighted, left**2)
         for column in self.free:  # one noise for all labels of a column
             shape[column.own], rate[column.own] = shape[column.own].sum(), rate[column.own].sum()
         self.noise = rate / np.maximum(self.rng.gamma(shape), 1e-300)

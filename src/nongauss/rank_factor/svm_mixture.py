@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import digamma, logsumexp
 
-from nongauss.rank_factor.config import OFFSET_PRECISION
+from nongauss.rank_factor.config import ShrinkagePrior
 from nongauss.rank_factor.data import FloatArray
 from nongauss.rank_factor.params import Experts, Gate, Normal, System
 
@@ -84,7 +84,13 @@ def label_system(experts: Experts, g: FloatArray, y: FloatArray, shares: FloatAr
 
 
 def beta_system(
-    experts: Experts, z: Normal, g: FloatArray, shares: FloatArray, y: FloatArray, weight: FloatArray
+    experts: Experts,
+    z: Normal,
+    g: FloatArray,
+    shares: FloatArray,
+    y: FloatArray,
+    weight: FloatArray,
+    prior: ShrinkagePrior,
 ) -> System:
     """Precision (T, C, K + 1, K + 1) and linear term of the coefficients, given factors and shares."""
     full = with_one(z)
@@ -93,7 +99,7 @@ def beta_system(
     precision = np.einsum("btc,bj->tcj", heavy * g, full.second.reshape(len(y), -1), optimize=True)
     precision = precision.reshape(T, C, K1, K1)
     linear = np.einsum("btc,bk->tck", heavy * y[:, None, :] * (1.0 + g), full.mean, optimize=True)
-    own = np.full((T, C, K1), OFFSET_PRECISION)
+    own = np.full((T, C, K1), prior.offset_precision)
     own[..., :-1] = experts.shrink.precision.T.reshape(T, C, K1 - 1)
     precision[..., np.arange(K1), np.arange(K1)] += own
     return precision, linear

@@ -19,7 +19,7 @@ from scipy.stats import geninvgauss
 from nongauss.prob import inverse_gaussian
 from nongauss.prob.gig import moments
 from nongauss.rank_factor import svm_mixture
-from nongauss.rank_factor.config import NOISE_RATE, NOISE_SHAPE, SLAB, RankConfig, ShrinkagePrior
+from nongauss.rank_factor.config import RankConfig, ShrinkagePrior
 from nongauss.rank_factor.data import RankRows
 from nongauss.rank_factor.objective import TINY, rows_bound
 from nongauss.rank_factor.params import (
@@ -80,7 +80,7 @@ def drawn_shrinkage(
     its conditionals are gammas for every r and s; phi is then drawn with a fresh eta given xi, as the model
     is written. Both views have the same p(xi | phi).
     """
-    r, s = prior
+    r, s = prior.r, prior.s
     kappa = rng.gamma(r + s, 1.0, value.shape) / (now.precision + 1.0 / now.scale)
     rate_of_precision = kappa + np.maximum(0.5 * value**2, TINY)
     precision = np.maximum(rng.gamma(s + 0.5, 1.0, value.shape), 1e-30) / rate_of_precision
@@ -322,8 +322,8 @@ def _loadings(
     system = unpack(sums.square, config.n_factors), sums.linear
     if config.observation == "gaussian":
         A = inference.normal(with_loading_prior(system, own))
-        return A, state.scale._replace(noise=_noise(A, z, rows, labels.weight, inference))
-    A = inference.normal(with_loading_prior(system, own + SLAB))
+        return A, state.scale._replace(noise=_noise(A, z, rows, labels.weight, config.prior, inference))
+    A = inference.normal(with_loading_prior(system, own + config.prior.slab))
     assert rows.codes is not None
     return A, neighbour_extremes(A, z, rows.codes, state.scale.lower.shape[1])
 
@@ -333,15 +333,20 @@ def level_loadings(
 ) -> tuple[Normal, NeighbourScores]:
     """Loadings under the level rule, given their prior precision (D, K), and the levels' scores by them."""
     means = level_means(sums)
-    A = inference.normal(with_loading_prior(level_system(sums, means, config.eps), own + SLAB))
+    A = inference.normal(with_loading_prior(level_system(sums, means, config.eps), own + config.prior.slab))
     return A, level_scores(A, means)
 
 
 def _noise(
-    A: Normal, z: Normal, rows: RankRows, weight: Float[np.ndarray, " N"], inference: Inference
+    A: Normal,
+    z: Normal,
+    rows: RankRows,
+    weight: Float[np.ndarray, " N"],
+    prior: ShrinkagePrior,
+    inference: Inference,
 ) -> Float[np.ndarray, " D"]:
     """Noise variance of each column (D,): its inverse is Ga(a + n / 2, b + sum of <(x - w)^2> / 2)."""
-    shape, rate = np.full(len(A.mean), NOISE_SHAPE), np.full(len(A.mean), NOISE_RATE)
+    shape, rate = np.full(len(A.mean), prior.noise_shape), np.full(len(A.mean), prior.noise_rate)
     none = np.zeros((len(shape), 0))
     loadings = inference.loading_moments(A, NeighbourScores(none, none, np.ones(len(shape))))
     for part in rows.blocks():
@@ -366,7 +371,7 @@ def update_experts(
 ) -> Experts:
     """Coefficients, their shrinkage and the gate, given the factors."""
     g = inference.label_weights(*svm_mixture.margins(now, z, labels.y))
-    beta = inference.normal(svm_mixture.beta_system(now, z, g, shares, labels.y, labels.weight))
+    beta = inference.normal(svm_mixture.beta_system(now, z, g, shares, labels.y, labels.weight, prior))
     T, C, K1 = beta.mean.shape
     slopes = Normal(beta.mean[..., :-1].reshape(T * C, K1 - 1).T, np.zeros((K1 - 1, T * C, T * C)))
     variance = np.einsum("tckk->tck", beta.covariance)[..., :-1].reshape(T * C, K1 - 1).T

@@ -40,6 +40,9 @@ _BLOCK, _SMALL_BLOCK = 8192, 512
 _MOST_NUMBERS = 2**24
 """Numbers that rows computed at once may need: wider rows, or ones of many classes, go in small blocks."""
 
+LARGEST_LOG = 300.0
+"""Logs of standard deviations beyond have no number in 64 bits whose square is one."""
+
 TINY = 1e-200
 """Least probability and least variance that is divided by."""
 
@@ -86,6 +89,10 @@ class Ensemble(NamedTuple):
         column = self.splines.column
         if self.params.W0.shape[2:] != (n_columns + len(column),) or not (column < n_columns).all():
             raise ValueError("the weights are not those of the columns")
+        deeper = (layer.log_sd for layer in self.params.deeper)
+        logs = (self.params.log_sd0, self.params.log_sd1, *deeper)
+        if max(float(np.abs(log).max()) for log in logs) > LARGEST_LOG:
+            raise ValueError("a standard deviation that no number in 64 bits can be")
 
     def alone(self, number: int) -> Ensemble:
         """The ensemble of one member."""
