@@ -12,7 +12,9 @@ from nongauss import SparseGPRegressor
 from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.sparse_gp import draws
 from nongauss.sparse_gp.config import GPRecipe
+from nongauss.sparse_gp.kernels import Space
 from nongauss.sparse_gp.likelihoods import Gaussian, Poisson
+from nongauss.sparse_gp.params import GPModel
 
 rng = np.random.default_rng(0)
 X = rng.uniform(-2.0, 2.0, (40, 1))
@@ -116,11 +118,18 @@ def test_models_are_compared_by_rows_left_out(model):
 def test_few_rows_are_averaged_over_what_they_leave_open_by_default(unsure):
     few = SparseGPRegressor(n_scales=1, tol=0.01, random_state=0).fit(X, Y)
     np.testing.assert_array_equal(few.predict(GRID), unsure.predict(GRID))
-    recipe = GPRecipe.of(few)
-    assert not recipe.spreads(Gaussian(), 100, 3)
-    assert not recipe.spreads(Gaussian(), 40, 61)
-    assert not recipe.spreads(Poisson(), 40, 3)
-    assert replace(recipe, hyper_parameters="laplace").spreads(Poisson(), 100, 61)
+    recipe, kernel = GPRecipe.of(few), few.posterior_.kernels[0]
+    wide = Space(tuple(map(str, range(60))), tuple(range(60)))
+
+    def model_of(likelihood, space):
+        return GPModel((kernel,), (0,), space, likelihood, np.zeros(1))
+
+    space = few.posterior_.space
+    assert recipe.spreads(model_of(Gaussian(), space), 40)
+    assert not recipe.spreads(model_of(Gaussian(), space), 100)
+    assert not recipe.spreads(model_of(Gaussian(), wide), 40)
+    assert not recipe.spreads(model_of(Poisson(), space), 40)
+    assert replace(recipe, hyper_parameters="laplace").spreads(model_of(Poisson(), wide), 100)
 
 
 def test_unsure_hyper_parameters_widen_predictions_and_have_their_curvature(model, unsure):

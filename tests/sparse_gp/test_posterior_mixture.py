@@ -102,7 +102,7 @@ def test_two_modes_are_found():
 def test_a_user_gets_no_less_than_with_one(likelihood):
     X, y = load_diabetes(return_X_y=True)
     one, two = (
-        SparseGPRegressor(likelihood, n_inducing=8, posterior=form, tol=0.1, random_state=0).fit(
+        SparseGPRegressor(likelihood, n_scales=1, n_inducing=8, posterior=form, tol=0.1, random_state=0).fit(
             X[:100], y[:100]
         )
         for form in ("gaussian", "mixture")

@@ -59,10 +59,10 @@ is lost of its shape the local law of its residuals gives back."""
 EXACT = ("gaussian", "log_normal")
 """Likelihoods with Gaussian noise, on the target or its logarithm."""
 
-SCALES = 2
-"""Terms of the function of other laws of measured numbers, smooth and rough, up to `MOST_FINE` rows: the sum
-alone gives most of what its average with one function does, at less than half the price (boston: 28 processor
-seconds instead of 45, and .013 nats more)."""
+SCALES, FEWEST_FOR_SCALES = 2, 250
+"""Terms of the function of other laws of measured numbers, smooth and rough, and the rows from which up to
+`MOST_FINE` they can be told apart: the sum alone gives most of what its average with one function does, at
+less than half the price (boston: 28 processor seconds instead of 45, and .013 nats more)."""
 
 FEWEST_MEMBERS = 40
 """Rows from which members that leave out a fifth each can be judged."""
@@ -116,7 +116,7 @@ def _gp(**settings: Any) -> Build:
         if n_rows >= LARGE and model.likelihood in EXACT:
             model.set_params(**{**LARGE_SETTINGS, **settings})
         elif n_rows <= MOST_FINE and _is_rough(str(model.likelihood)):
-            model.set_params(**{"n_scales": SCALES, **settings})
+            model.set_params(**{"n_scales": SCALES if n_rows >= FEWEST_FOR_SCALES else 1, **settings})
         return model
 
     return build

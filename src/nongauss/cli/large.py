@@ -32,9 +32,13 @@ KEEP = "keep_columns"
 USUAL_EPOCHS, FEWEST_EPOCHS = 400, 40
 
 
-def load_rows(engine: str, data: Path, target: str, choices: Choices, declared: Declared) -> Table:
-    """The table that a fit in memory takes, or the sample by which one past memory is prepared."""
-    why_single = ""
+def load_rows(
+    engine: str, data: Path, target: str, choices: Choices, declared: Declared, why_single: str = ""
+) -> Table:
+    """The table that a fit in memory takes, or the sample by which one past memory is prepared.
+
+    `why_single`: why one model is fitted where all could be weighed.
+    """
     if engine != "memory":
         why_single = "only a table in memory can have all models weighed"
     elif choices.max_epochs is not None:

@@ -115,19 +115,12 @@ class RankFactorClassifier(ProbabilityClassifierMixin, RankFactors):
         verbose: Verbosity = 0,
     ) -> None:
         self.n_factors = n_factors
-        self.observation = observation
-        self.classifier = classifier
-        self.inference = inference
-        self.neighbours = neighbours
-        self.n_levels = n_levels
-        self.n_experts = n_experts
-        self.epsilon = epsilon
-        self.shrinkage = shrinkage
-        self.slab = slab
-        self.noise_prior = noise_prior
-        self.offset_precision = offset_precision
-        self.cut = cut
-        self.learning_rate = learning_rate
+        self.observation, self.classifier, self.inference = observation, classifier, inference
+        self.neighbours, self.n_levels = neighbours, n_levels
+        self.n_experts, self.epsilon = n_experts, epsilon
+        self.shrinkage, self.slab = shrinkage, slab
+        self.noise_prior, self.offset_precision = noise_prior, offset_precision
+        self.cut, self.learning_rate = cut, learning_rate
         self.n_chains, self.n_draws = n_chains, n_draws
         self.max_iter, self.tol = max_iter, tol
         self.callbacks, self.checkpoint = callbacks, checkpoint

@@ -118,24 +118,25 @@ def choose(task: ClusterTask, recipe: RectangleRecipe, checkpoint: Checkpoint | 
             best, beside = further, " They are the Gaussian pieces, too."
             break
         if valleys is not None and np.isfinite(search.values[best]):
-            gain = search.values[further] - search.values[best]
-            error = search.error(further, best)
-            if gain <= SURE * error:
-                beside = (
-                    f" The rules of {further} gain {gain:.0f} nats on those of {best}, with a standard "
-                    f"error of {error:.0f}; twice that is asked."
-                )
-                break
-            chance = search.by_chance(best, further, group if best == V else search.partition(best), gain)
-            made = "tables of one cluster" if best == 1 else f"tables of just these {best} clusters"
-            beside = (
-                f" The rules of {further} gain {gain:.0f} nats on those of {best}; in {made} they gain "
-                f"{chance:.0f}, and twice that is asked."
-            )
-            if gain <= ASKED * chance:
+            is_enough, beside = _gains_enough(search, best, further, group if best == V else None)
+            if not is_enough:
                 break
         best = further
     return NumberChoice(best, search.values, why(best, search.values, valleys) + beside)
+
+
+def _gains_enough(search: NumberSearch, best: int, further: int, group: IntArray | None) -> tuple[bool, str]:
+    """Do the rules of a further number gain more on the best than their error and chance explain, and a
+    sentence on that. `group` (N,): the clusters of the best, or None for the partition of its rules.
+    """
+    gain, error = search.values[further] - search.values[best], search.error(further, best)
+    said = f" The rules of {further} gain {gain:.0f} nats on those of {best}"
+    if gain <= SURE * error:
+        return False, f"{said}, with a standard error of {error:.0f}; twice that is asked."
+    chance = search.by_chance(best, further, search.partition(best) if group is None else group, gain)
+    made = "tables of one cluster" if best == 1 else f"tables of just these {best} clusters"
+    said += f"; in {made} they gain {chance:.0f}, and twice that is asked."
+    return gain > ASKED * chance, said
 
 
 def _agree(valleys: ValleyFigures | None, search: NumberSearch, K: int) -> bool:

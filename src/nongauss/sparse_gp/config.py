@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from nongauss.estimator.base import Interval, StrOptions, settings_of
 from nongauss.sparse_gp.kernels import Kernel, Space, Stationary, Sum, parse
 from nongauss.sparse_gp.likelihoods import Likelihood
+from nongauss.sparse_gp.params import GPModel
 
 KernelLike = Annotated[Any, str, Kernel]
 Number = Annotated[str | int, StrOptions({"auto"}), Interval(numbers.Integral, 1, None, closed="left")]
@@ -87,10 +88,11 @@ class GPRecipe:
         plain = isinstance(self.kernel, Stationary) and self.kernel.columns is None
         return self.n_scales is None and self.group is None and plain and few and len(space.names) > 1
 
-    def spreads(self, likelihood: Likelihood, n_rows: int, n_parameters: int) -> bool:
-        """Is a model of so many rows and hyper-parameters averaged over what these leave open?"""
+    def spreads(self, model: GPModel, n_rows: int) -> bool:
+        """Is a model of so many rows averaged over what these leave open of its hyper-parameters?"""
+        n_parameters = sum(model.sizes) + len(model.likelihood.bounds())
         few = n_rows < FEW_ROWS and n_parameters <= MOST_UNSURE
-        unsure = few and likelihood.is_measured and self.n_components == 1
+        unsure = few and model.likelihood.is_measured and self.n_components == 1
         return self.hyper_parameters == "laplace" or (self.hyper_parameters == "auto" and unsure)
 
     def most_inducing(self, likelihood: Likelihood) -> int:

@@ -202,10 +202,8 @@ def fit_model(
             whole = bound if learned_from is rows else HyperObjective(model, rows, params, False, False)
             return *_with_mixture(whole, params, result, recipe, seed, run), None
         if is_all:
-            posterior = posterior_at(bound, params)
-            ended = bool(result.trace) and result.status is not Status.STOPPED
-            spreads = recipe.spreads(model.likelihood, len(rows.y), sum(model.sizes) + len(psi))
-            return result, posterior, _spread(bound, params) if spreads and ended else None
+            unsure = result.status is not Status.STOPPED and recipe.spreads(model, len(rows.y))
+            return result, posterior_at(bound, params), _spread(bound, params) if unsure else None
         every = everywhere or Stream([rows])
         latents = converged_latents(every, model, params, run.checkpoint)
         return result, _posterior(model, params, *_stacked(latents)), None

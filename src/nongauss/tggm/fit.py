@@ -4,6 +4,7 @@ calibrate."""
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -108,16 +109,27 @@ def fit(
     may_go_on = is_free and config.method == "ml" and n_heads == 1 and last.may_be_compared
     if not may_go_on or best.found.non_gaussian <= SURELY_NOT_GAUSSIAN:
         return best.result, best.found.ensemble
-    further = math.ceil(FURTHER * max_epochs)
-    last = attempt(replace(plain, posterior="exact"), EXACT_EPOCHS, further, best, anew=False)
+    tries_heads = config.n_heads is None and may_have_heads(config, sample.Y)
+    best = _not_gaussian(attempt, best, plain, math.ceil(FURTHER * max_epochs), tries_heads)
+    return best.result, best.found.ensemble
+
+
+def _not_gaussian(
+    attempt: Callable[..., Attempt], best: Attempt, plain: NetworkConfig, epochs: int, tries_heads: bool
+) -> Attempt:
+    """The best of fits by the exact likelihood and, where `tries_heads`, with heads, and the one so far.
+
+    `attempt(config, name, epochs, after, anew)` trains an ensemble; `plain` is the settings so far.
+    """
+    last = attempt(replace(plain, posterior="exact"), EXACT_EPOCHS, epochs, best, anew=False)
     best = best.or_better(last)
-    if config.n_heads is None and may_have_heads(config, sample.Y) and last.may_be_compared:
+    if tries_heads and last.may_be_compared:
         headed = replace(plain, n_heads=N_HEADS)
-        last = attempt(headed, HEADS_EPOCHS, further, best)
+        last = attempt(headed, HEADS_EPOCHS, epochs, best)
         best = best.or_better(last, LEAST_GAIN)
         if best is last and last.may_be_compared:
-            best = best.or_better(attempt(headed, MORE_HEADS_EPOCHS, further, last, anew=False))
-    return best.result, best.found.ensemble
+            best = best.or_better(attempt(headed, MORE_HEADS_EPOCHS, epochs, last, anew=False))
+    return best
 
 
 def table_of(

@@ -63,8 +63,8 @@ class ParallelRulesDisplay:
         used = [c for c in values if c in set(rules["column"])]
         self.left_out = _left_out(len(used), values.shape[1])
         if len(used) > _MOST_COLUMNS:
-            most = rules.groupby("column")["cluster"].nunique().reindex(used)
-            most = set(most.sort_values(ascending=False, kind="stable").index[:_MOST_COLUMNS])
+            times = rules.groupby("column")["cluster"].nunique().reindex(used)
+            most = set(times.sort_values(ascending=False, kind="stable").index[:_MOST_COLUMNS])
             used = [c for c in used if c in most]
         self.values, self.levels = _coded(values[(used or list(values))[:_MOST_COLUMNS]])
         self.labels, self.rules, self.names = np.asarray(labels), rules, list(names)
