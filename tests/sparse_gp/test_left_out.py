@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -79,6 +81,8 @@ def test_it_foretells_what_new_rows_get():
     assert inner < seen
     assert abs(inner - new) < 0.2
     assert n_parameters(model) >= 3
+    both = SimpleNamespace(posteriors_=model.posteriors_[:1] * 2, weights_=np.array([0.5, 0.5]))
+    assert n_parameters(both) == len(model.posterior_.thetas[0]) + len(model.posterior_.psi)
 
 
 def test_probabilities_of_labels_without_the_row():

@@ -38,7 +38,7 @@ class Candidate:
     kinds: frozenset[str]
     build: Build
     left_out: Callable[..., Any]
-    n_parameters: Callable[[Any], int]
+    n_parameters: Callable[[Any], float]
     cost: float = 1.0
     quick: Build | None = None
     resume: Callable[[Any, Any], None] | None = None

@@ -281,7 +281,7 @@ def _register_beside() -> None:
             frozenset((REAL, POSITIVE)),
             _two_humps,
             lambda model, X, y, weight: model.left_out(X, y, weight),
-            lambda model: int(model.n_parameters),
+            lambda model: float(model.n_parameters),
             6.0,
             fewest_rows=100,
             most_rows=MOST_JUDGED,

@@ -94,7 +94,7 @@ class TwoHumps(NongaussEstimator):
         return mixture([own, other], shares)
 
     @property
-    def n_parameters(self) -> int:
+    def n_parameters(self) -> float:
         """Number of hyper-parameters that the rows chose."""
         return n_parameters(self._both_humps) + n_parameters(self._gate)
 

@@ -84,8 +84,8 @@ def compare(models: Mapping[str, Any] | Sequence[Any]) -> pd.DataFrame:
     `models`: regressors or classifiers by name, or in a list, fitted to the same rows. The best comes first.
     Columns: `log_density`, the mean of `loo_` less one nat for each hyper-parameter in all; its standard
     `error`; `difference` from the best with `difference_error`, that of the paired rows; `weight`, the share
-    in the mixture that predicts left-out rows best (stacking); `parameters`. Laws of one nature can be
-    compared: densities of the same y, or probabilities. Raises InputError.
+    in the mixture that predicts left-out rows best (stacking); `parameters`, of an average their mean. Laws of
+    one nature can be compared: densities of the same y, or probabilities. Raises InputError.
     """
     named = dict(models) if isinstance(models, Mapping) else {str(i): m for i, m in enumerate(models)}
     if not named:
@@ -111,7 +111,7 @@ def compare(models: Mapping[str, Any] | Sequence[Any]) -> pd.DataFrame:
             "difference": gap.mean(axis=1),
             "difference_error": gap.std(axis=1) / root,
             "weight": best_weights(each, np.ones(each.shape[1])),
-            "parameters": counts,
+            "parameters": np.rint(counts).astype(np.int64),
         },
         index=list(named),
     )
@@ -131,6 +131,7 @@ def left_out_probabilities(model: Any, X: Any, codes: FloatArray, weight: FloatA
     return found
 
 
-def n_parameters(model: Any) -> int:
-    """Number of hyper-parameters that the rows chose: of the largest of the models that are averaged."""
-    return max(sum(map(len, p.thetas)) + len(p.psi) for p in model.posteriors_)
+def n_parameters(model: Any) -> float:
+    """Number of hyper-parameters that the rows chose, the mean of models that are averaged by their shares."""
+    sizes = [sum(map(len, p.thetas)) + len(p.psi) for p in model.posteriors_]
+    return float(np.dot(model.weights_, sizes))
