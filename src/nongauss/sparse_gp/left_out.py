@@ -84,8 +84,8 @@ def compare(models: Mapping[str, Any] | Sequence[Any]) -> pd.DataFrame:
     `models`: regressors or classifiers by name, or in a list, fitted to the same rows. The best comes first.
     Columns: `log_density`, the mean of `loo_` less one nat for each hyper-parameter in all; its standard
     `error`; `difference` from the best with `difference_error`, that of the paired rows; `weight`, the share
-    in the mixture that predicts left-out rows best (stacking); `parameters`, of an average their mean. Laws of
-    one nature can be compared: densities of the same y, or probabilities. Raises InputError.
+    in the mixture that predicts left-out rows best (stacking); `parameters`, of an average their mean.
+    Laws of one nature can be compared: densities of the same y, or probabilities. Raises InputError.
     """
     named = dict(models) if isinstance(models, Mapping) else {str(i): m for i, m in enumerate(models)}
     if not named:
@@ -132,6 +132,6 @@ def left_out_probabilities(model: Any, X: Any, codes: FloatArray, weight: FloatA
 
 
 def n_parameters(model: Any) -> float:
-    """Number of hyper-parameters that the rows chose, the mean of models that are averaged by their shares."""
+    """Number of hyper-parameters that the rows chose: of an average the mean by the models' shares."""
     sizes = [sum(map(len, p.thetas)) + len(p.psi) for p in model.posteriors_]
     return float(np.dot(model.weights_, sizes))
