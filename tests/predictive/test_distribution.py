@@ -158,6 +158,7 @@ def test_an_empty_component_is_never_drawn():
 
 def test_rows_are_evaluated_in_blocks_and_only_when_needed(monkeypatch):
     monkeypatch.setattr(mixture, "_BLOCK_NUMBERS", 24)  # 2 outputs x 3 components: 4 rows a block
+    monkeypatch.setattr(mixture, "_KEPT_NUMBERS", 0)
     source = random_source(10, 3, 2)
     d = source.distribution()
     assert len(d) == 10
@@ -171,9 +172,14 @@ def test_rows_are_evaluated_in_blocks_and_only_when_needed(monkeypatch):
     source.distribution(n_components=3).cdf(0.5)
     assert source.calls == blocks
     monkeypatch.undo()
-    whole = d.log_prob(0.5), d.cdf(0.5), d.quantile([0.1, 0.9])
+    source.calls.clear()
+    kept = source.distribution(n_components=3)
+    whole = kept.log_prob(0.5), kept.cdf(0.5), kept.quantile([0.1, 0.9])
+    assert source.calls == [(0, 10)]  # few numbers are computed once
     for a, b in zip(in_blocks, whole, strict=True):
         np.testing.assert_array_equal(a, b)
+    np.testing.assert_array_equal(kept[3:5].cdf(0.5), whole[1][3:5])
+    assert source.calls == [(0, 10)]
 
 
 def test_shapes_with_and_without_the_output_axis():

@@ -24,6 +24,7 @@ from nongauss.predictive.distribution import (
 Components = Callable[[npt.NDArray[np.intp]], tuple[npt.ArrayLike, npt.ArrayLike, npt.ArrayLike]]
 
 _BLOCK_NUMBERS = 4_000_000
+_KEPT_NUMBERS = 1_000_000  # N x C x P up to which the components of all rows are kept: 24 MB
 _HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
 _ROOT_2PI = math.sqrt(2.0 * math.pi)
 _MAX_STEPS = 250
@@ -45,8 +46,8 @@ class GaussianMixtureDistribution(PredictiveDistribution):
     mean, variance : (N, P)
         Exact moments in target units.
     components : callable (rows (n,)) -> (log_weights (n, C), means (n, C, P), sds (n, C, P))
-        The mixtures of the rows of these numbers, target units; weights sum to 1, sds are positive. It is
-        called anew by each method and must give equal answers.
+        The mixtures of the rows of these numbers, target units; weights sum to 1, sds are positive. Few
+        numbers in all are kept; of more it is called anew by each method, and must give equal answers.
     squeeze : bool
         Drop the output axis from all results (needs P = 1).
     n_components : int, optional
@@ -67,6 +68,7 @@ class GaussianMixtureDistribution(PredictiveDistribution):
         self._components = components
         self._squeeze = squeeze
         self._n_components = n_components
+        self._kept: tuple[FloatArray, FloatArray, FloatArray] | None = None
         if self._mean.ndim != 2 or self._variance.shape != self._mean.shape:
             raise InputError(
                 "mean and variance must both have shape (n_rows, n_outputs): got "
@@ -174,7 +176,7 @@ class GaussianMixtureDistribution(PredictiveDistribution):
         return GaussianMixtureDistribution(
             self._mean[rows],
             self._variance[rows],
-            lambda own: self._components(rows[own]),
+            lambda own: self._of(rows[own]),
             squeeze=self._squeeze,
             n_components=self._n_components,
         )
@@ -185,15 +187,29 @@ class GaussianMixtureDistribution(PredictiveDistribution):
         height = max(1, _BLOCK_NUMBERS // max(1, self.n_components * n_outputs))
         for start in range(0, n_rows, height):
             rows = slice(start, min(start + height, n_rows))
-            parts = self._components(np.arange(rows.start, rows.stop))
-            log_weights, means, sds = (np.asarray(part, dtype=np.float64) for part in parts)
-            expected = (rows.stop - rows.start, self.n_components, n_outputs)
-            if log_weights.shape != expected[:2] or means.shape != expected or sds.shape != expected:
-                raise ValueError(
-                    f"components of {expected[0]} rows must have shapes {expected[:2]}, {expected}, "
-                    f"{expected}: got {log_weights.shape}, {means.shape}, {sds.shape}."
-                )
+            log_weights, means, sds = self._of(np.arange(rows.start, rows.stop))
             yield rows, log_weights, means, sds
+
+    def _of(self, rows: npt.NDArray[np.intp]) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """The components of some rows, from those of all where these are kept."""
+        if self._kept is None and self._mean.size * self.n_components <= _KEPT_NUMBERS:
+            self._kept = self._asked(np.arange(len(self)))
+        if self._kept is None:
+            return self._asked(rows)
+        log_weights, means, sds = self._kept
+        return log_weights[rows], means[rows], sds[rows]
+
+    def _asked(self, rows: npt.NDArray[np.intp]) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """The components of some rows, computed now. Raises ValueError for those of other rows."""
+        parts = self._components(rows)
+        log_weights, means, sds = (np.asarray(part, dtype=np.float64) for part in parts)
+        expected = (len(rows), self.n_components, self._mean.shape[1])
+        if log_weights.shape != expected[:2] or means.shape != expected or sds.shape != expected:
+            raise ValueError(
+                f"components of {expected[0]} rows must have shapes {expected[:2]}, {expected}, "
+                f"{expected}: got {log_weights.shape}, {means.shape}, {sds.shape}."
+            )
+        return log_weights, means, sds
 
     def _shaped(self, values: FloatArray) -> FloatArray:
         return values[..., 0] if self._squeeze else values
@@ -223,8 +239,8 @@ def mixed_gaussians(
         logs = np.log(weights)
 
     def components(rows: npt.NDArray[np.intp]) -> tuple[FloatArray, FloatArray, FloatArray]:
-        every = [part._components(begin + rows) for part, begin in places]
-        log_weights = [np.asarray(own[0]) + log[rows, None] for own, log in zip(every, logs, strict=True)]
+        every = [part._of(begin + rows) for part, begin in places]
+        log_weights = [own[0] + log[rows, None] for own, log in zip(every, logs, strict=True)]
         means, sds = (np.concatenate([own[i] for own in every], axis=1) for i in (1, 2))
         return np.concatenate(log_weights, axis=1), means, sds
 
