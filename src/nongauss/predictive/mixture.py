@@ -46,8 +46,8 @@ class GaussianMixtureDistribution(PredictiveDistribution):
     mean, variance : (N, P)
         Exact moments in target units.
     components : callable (rows (n,)) -> (log_weights (n, C), means (n, C, P), sds (n, C, P))
-        The mixtures of the rows of these numbers, target units; weights sum to 1, sds are positive. Few
-        numbers in all are kept; of more it is called anew by each method, and must give equal answers.
+        The mixtures of the rows of these numbers, target units; weights sum to 1, sds are positive. Unless
+        few, they are asked for anew by each method, with equal answers.
     squeeze : bool
         Drop the output axis from all results (needs P = 1).
     n_components : int, optional
@@ -183,12 +183,10 @@ class GaussianMixtureDistribution(PredictiveDistribution):
 
     def _blocks(self) -> Iterator[tuple[slice, FloatArray, FloatArray, FloatArray]]:
         """The rows in blocks of at most `_BLOCK_NUMBERS` numbers (but one row at least)."""
-        n_rows, n_outputs = self._mean.shape
-        height = max(1, _BLOCK_NUMBERS // max(1, self.n_components * n_outputs))
-        for start in range(0, n_rows, height):
-            rows = slice(start, min(start + height, n_rows))
-            log_weights, means, sds = self._of(np.arange(rows.start, rows.stop))
-            yield rows, log_weights, means, sds
+        height = max(1, _BLOCK_NUMBERS // max(1, self.n_components * self._mean.shape[1]))
+        for start in range(0, len(self), height):
+            rows = slice(start, min(start + height, len(self)))
+            yield rows, *self._of(np.arange(rows.start, rows.stop))
 
     def _of(self, rows: npt.NDArray[np.intp]) -> tuple[FloatArray, FloatArray, FloatArray]:
         """The components of some rows, from those of all where these are kept."""
@@ -203,11 +201,10 @@ class GaussianMixtureDistribution(PredictiveDistribution):
         """The components of some rows, computed now. Raises ValueError for those of other rows."""
         parts = self._components(rows)
         log_weights, means, sds = (np.asarray(part, dtype=np.float64) for part in parts)
-        expected = (len(rows), self.n_components, self._mean.shape[1])
-        if log_weights.shape != expected[:2] or means.shape != expected or sds.shape != expected:
+        size = (len(rows), self.n_components, self._mean.shape[1])
+        if (got := (log_weights.shape, means.shape, sds.shape)) != (size[:2], size, size):
             raise ValueError(
-                f"components of {expected[0]} rows must have shapes {expected[:2]}, {expected}, "
-                f"{expected}: got {log_weights.shape}, {means.shape}, {sds.shape}."
+                f"components of {size[0]} rows must have shapes {(size[:2], size, size)}: got {got}."
             )
         return log_weights, means, sds
 
