@@ -49,9 +49,8 @@ TOLERANCE = 3e-3
 """Of the fits of Gaussian processes: nats a row that twenty iterations have to gain. What more would gain is
 less than what tells candidates apart."""
 
-QUICK_EPOCHS, ONE_HEAD = 150, {"n_heads": 1}
-"""Of a truncated-Gaussian model in the screen; and everywhere: humps have a candidate of their own, and laws
-of several heads took minutes in the quantiles of a report on 500 rows with gaps."""
+QUICK_EPOCHS = 150
+"""Of a truncated-Gaussian model in the screen."""
 
 LARGE, LARGE_SETTINGS = 4000, {"n_scales": 1, "n_inducing": 300, "max_iter": 60}
 """Rows from which a Gaussian process with Gaussian noise is made so that a fit takes a minute or less; what
@@ -292,11 +291,11 @@ def _register_beside() -> None:
         Candidate(
             "tggm",
             frozenset(DENSITIES),
-            _tggm("TGGMRegressor", **ONE_HEAD),
+            _tggm("TGGMRegressor"),
             _tggm_law,
             _none,
             6.0,
-            quick=_tggm("TGGMRegressor", max_epochs=QUICK_EPOCHS, **ONE_HEAD),
+            quick=_tggm("TGGMRegressor", max_epochs=QUICK_EPOCHS),
             family="tggm",
             most_rows=MOST_JUDGED,
             fewest_rows=FEWEST_MEMBERS,
