@@ -258,8 +258,6 @@ class MixtureDistribution(_OfParts):
 
         def excess(t: FloatArray, index: FloatArray) -> FloatArray:
             place = index.astype(np.intp)
-            if point.ndim == 1:  # those that are still open, alone
-                return self._take(place).cdf(t) - level
             point.flat[place] = t
             return self.cdf(point).ravel()[place] - level
 
