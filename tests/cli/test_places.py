@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import errno
 import json
 import os
@@ -158,11 +157,15 @@ print(json.dumps(said))
 """
 
 
-def without_the_rights_of_root():
-    """What is started here may write where its user may, though that be root."""
-    if os.geteuid() == 0:
-        for right in (1, 2):  # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH
-            ctypes.CDLL(None).prctl(24, right, 0, 0, 0)  # PR_CAPBSET_DROP
+# What is started so may write where its user may, though that be root; no fork of a process with threads.
+WITHOUT_THE_RIGHTS_OF_ROOT = """
+import ctypes, os, sys
+
+if os.geteuid() == 0:
+    for right in (1, 2):  # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH
+        ctypes.CDLL(None).prctl(24, right, 0, 0, 0)  # PR_CAPBSET_DROP
+os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
+"""
 
 
 @pytest.mark.gate
@@ -187,12 +190,15 @@ def test_a_folder_where_one_may_not_write_is_named_before_any_work(folder):
     (folder / "hidden").chmod(0)
     try:
         ended = subprocess.run(
-            [sys.executable, "-c", IN_A_FOLDER_OF_OTHERS, json.dumps(commands)],
+            [
+                sys.executable,
+                *("-c", WITHOUT_THE_RIGHTS_OF_ROOT),
+                *("-c", IN_A_FOLDER_OF_OTHERS, json.dumps(commands)),
+            ],
             capture_output=True,
             text=True,
             check=True,
             cwd=folder,
-            preexec_fn=without_the_rights_of_root,
         )
     finally:
         (folder / "hidden").chmod(0o755)
