@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -41,21 +42,21 @@ class FilledColumn:
         """Are its cells labels without an order?"""
         return isinstance(self.law, LabelDistribution)
 
-    @property
+    @cached_property
     def point(self) -> FloatArray:
         """What is put in: the median, of labels the likeliest (M,)."""
         if isinstance(self.law, LabelDistribution):
             return self.law.mode.astype(np.float64)
         return self.law.quantile(0.5)
 
-    @property
+    @cached_property
     def interval(self) -> tuple[FloatArray, FloatArray]:
         """Ends (M,) of the central 90 % intervals of the cells; not of labels."""
         assert isinstance(self.law, CellDistribution)
         low, high = self.law.interval(_COVERAGE).T
         return low, high
 
-    @property
+    @cached_property
     def alone(self) -> CellDistribution:
         """What the column says of a cell by itself: the distribution of its known cells; not of labels."""
         return CellDistribution(self.margin, self.margin.below[None])
@@ -69,17 +70,17 @@ class FilledColumn:
         unit = max(np.abs(cells).max(), 1.0)
         return float(unit * (cells / unit).mean())
 
-    @property
+    @cached_property
     def before(self) -> float:
         """`middle` of the known cells."""
         return self.middle(self.known)
 
-    @property
+    @cached_property
     def after(self) -> float:
         """`middle` of all cells, the gaps filled."""
         return self.middle(np.concatenate([self.known, self.point]))
 
-    @property
+    @cached_property
     def sureness(self) -> FloatArray:
         """How sure each cell is (M,): of labels the probability of the one put in; else how much narrower.
 
@@ -93,12 +94,12 @@ class FilledColumn:
         narrower: FloatArray = 1.0 - self.law.std / alone if alone > 0 else np.ones(len(self.rows))
         return narrower
 
-    @property
+    @cached_property
     def how_sure(self) -> float:
         """The mean of `sureness`, 0 where it is negative."""
         return float(np.clip(self.sureness.mean(), 0.0, 1.0))
 
-    @property
+    @cached_property
     def most_frequent(self) -> float:
         """The share of the most frequent of the known cells: how sure one is by itself."""
         counts = np.bincount(self.known.astype(np.intp)) if len(self.known) else np.zeros(1)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -24,12 +25,8 @@ _SPAN = 50.0
 """Columns of positive numbers whose middle 90 % span more than this ratio have a logarithmic axis."""
 
 
-class FilledCellsDisplay:
-    """What was known of a column and what came into its gaps, as shares of the cells of each.
-
-    The missing cells count with their predicted distributions, not with the single values put in, which
-    cluster in the middle. Parameters: `column`, what was filled.
-    """
+class _ColumnDisplay(ABC):
+    """A picture of one column whose gaps were filled."""
 
     ax_: Axes
     figure_: Figure
@@ -40,9 +37,21 @@ class FilledCellsDisplay:
     @classmethod
     def from_estimator(
         cls, estimator: Any, X: Any, column: str, *, ax: Axes | None = None, **kwargs: Any
-    ) -> FilledCellsDisplay:
+    ) -> Self:
         """Plot a column of a table X with gaps, as a fitted imputer fills it. Raises InputError."""
         return cls(_column_of(estimator, X, column)).plot(ax=ax, **kwargs)
+
+    @abstractmethod
+    def plot(self, ax: Axes | None = None, **kwargs: Any) -> Self:
+        """Draw on `ax`, or on a new figure."""
+
+
+class FilledCellsDisplay(_ColumnDisplay):
+    """What was known of a column and what came into its gaps, as shares of the cells of each.
+
+    The missing cells count with their predicted distributions, not with the single values put in, which
+    cluster in the middle. Parameters: `column`, what was filled.
+    """
 
     @property
     def has_names(self) -> bool:
@@ -50,7 +59,7 @@ class FilledCellsDisplay:
         margin = self.column.margin
         return bool(margin.labels) or (margin.is_whole and margin.n_values <= _MOST_BARS)
 
-    def plot(self, ax: Axes | None = None, **kwargs: Any) -> FilledCellsDisplay:
+    def plot(self, ax: Axes | None = None, **kwargs: Any) -> Self:
         """Draw on `ax`, or on a new figure: known cells grey, what came in blue. `kwargs` go to the blue."""
         ax = axes_or_new(ax)
         (self._bars if self.has_names else self._histogram)(ax, kwargs)
@@ -107,7 +116,7 @@ class FilledCellsDisplay:
         ax.set_ylim(bottom=0.0)
 
 
-class CellSpreadDisplay:
+class CellSpreadDisplay(_ColumnDisplay):
     """How sure each filled cell of a column is, the cells in the order of what was put in.
 
     Of numbers, dates and grades each cell's 90 % interval beside that of the column, of labels the
@@ -115,25 +124,12 @@ class CellSpreadDisplay:
     so many are drawn. Parameters: `column`, what was filled.
     """
 
-    ax_: Axes
-    figure_: Figure
-
-    def __init__(self, column: FilledColumn) -> None:
-        self.column = column
-
-    @classmethod
-    def from_estimator(
-        cls, estimator: Any, X: Any, column: str, *, ax: Axes | None = None, **kwargs: Any
-    ) -> CellSpreadDisplay:
-        """Plot a column of a table X with gaps, as a fitted imputer fills it. Raises InputError."""
-        return cls(_column_of(estimator, X, column)).plot(ax=ax, **kwargs)
-
     @property
     def has_names(self) -> bool:
         """Are there names or days along the axis of cells, and the column's name above?"""
         return bool(self.column.margin.labels) or self.column.code.kind == "date"
 
-    def plot(self, ax: Axes | None = None, **kwargs: Any) -> CellSpreadDisplay:
+    def plot(self, ax: Axes | None = None, **kwargs: Any) -> Self:
         """Draw on `ax`, or on a new figure; `kwargs` go to the points."""
         ax = axes_or_new(ax)
         (self._labels if self.column.is_label else self._intervals)(ax, kwargs)
