@@ -15,7 +15,6 @@ from nongauss.estimator.base import NongaussEstimator, RandomState
 from nongauss.estimator.imputation import CellImputer, MissingLaws
 from nongauss.optimise.course import FitResult, Status
 from nongauss.predictive.distribution import FloatArray
-from nongauss.tables.encoder import TableEncoder
 from nongauss.tables.filling import Gaps
 from nongauss.tables.learn import as_source, learn
 from nongauss.tables.margins import LabelCells, Margin, OrderedCells, RowNoise, learn_margins, row_hashes
@@ -53,11 +52,6 @@ class MarginImputer(CellImputer, NongaussEstimator):
         """The columns that can be filled. Raises NotFittedError."""
         check_is_fitted(self, "n_features_in_")
         return self._margins
-
-    @property
-    def _cell_encoder(self) -> TableEncoder:
-        """What reads the columns of a table."""
-        return self._encoder
 
     def _learn(self, cells: FloatArray, weight: FloatArray) -> None:
         """Learn what columns have in common from cells (N, J), NaN where missing; here nothing."""

@@ -176,7 +176,7 @@ class AutoImputer(CellImputer, TransformerMixin, NongaussEstimator):  # type: ig
 
     @property
     def _cell_encoder(self) -> TableEncoder:
-        """What reads the columns of a table."""
+        """How the chosen model reads the columns of the fit."""
         encoder: TableEncoder = self.best_._cell_encoder
         return encoder
 

@@ -35,9 +35,10 @@ class CellImputer:
         """The columns that can be filled. Raises NotFittedError."""
 
     @property
-    @abstractmethod
     def _cell_encoder(self) -> TableEncoder:
-        """What reads the columns of a table."""
+        """How the columns of the fit are read; that of most models."""
+        encoder: TableEncoder = self._encoder  # type: ignore[attr-defined]
+        return encoder
 
     @abstractmethod
     def _complete(self, gaps: Gaps, seed: int, n: int | None) -> MissingLaws:

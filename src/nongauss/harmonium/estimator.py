@@ -213,7 +213,7 @@ class Harmonium(CellImputer, HarmoniumBase):
 
     @property
     def _cell_encoder(self) -> TableEncoder:
-        """What reads the columns of a table."""
+        """How the columns of the fit are read: as for rows without gaps."""
         return self._known_reader.encoder
 
     def _complete(self, gaps: Gaps, seed: int, n: int | None) -> MissingLaws:

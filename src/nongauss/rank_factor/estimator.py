@@ -27,7 +27,6 @@ from nongauss.rank_factor.data import FloatArray, RawTable
 from nongauss.rank_factor.score_density import log_densities
 from nongauss.rank_factor.score_model import learn_scores
 from nongauss.rank_factor.score_predict import complete
-from nongauss.tables.encoder import TableEncoder
 from nongauss.tables.filling import Gaps, find_gaps
 from nongauss.tables.margins import Margin, learn_margins
 
@@ -187,12 +186,6 @@ class RankFactorAnalysis(CellImputer, RankFactors):
                 "This model was fitted by an older version, without what fills cells; fit it anew."
             )
         return self._scores.margins
-
-    @property
-    def _cell_encoder(self) -> TableEncoder:
-        """What reads the columns of a table."""
-        encoder: TableEncoder = self._encoder
-        return encoder
 
     def _complete(self, gaps: Gaps, seed: int, n: int | None) -> MissingLaws:
         """What the missing cells may be, by the model of scores."""

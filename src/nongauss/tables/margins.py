@@ -208,12 +208,6 @@ def _numbers(column: Column, labels: tuple[str, ...]) -> FloatArray:
     return found
 
 
-def _names_rows(code: ColumnCode, numbers: FloatArray) -> bool:
-    """Are a column's texts, by their numbers, names of rows: fewer than two rows a text, of many?"""
-    n_levels = len(np.unique(numbers))
-    return bool(code.levels) and not code.ranks and n_levels > FEW_ROWS and len(numbers) < 2 * n_levels
-
-
 def _margin(flat: int, code: ColumnCode, column: Column, weight: FloatArray) -> Margin | None:
     """The margin of one flat column, None where it cannot be filled."""
     if code.role in ("empty", "identifier"):
@@ -225,10 +219,12 @@ def _margin(flat: int, code: ColumnCode, column: Column, weight: FloatArray) -> 
         labels = tuple(levels[i] for i in order)
     values = _numbers(column, labels)
     present = ~np.isnan(values) & (weight > 0)
-    if not present.any() or _names_rows(code, values[present]):
+    if not present.any():
         return None
-    origin = code.origin if code.kind == "date" else 0.0
     x, group = np.unique(values[present], return_inverse=True)
+    if code.levels and not code.ranks and len(x) > FEW_ROWS and present.sum() < 2 * len(x):
+        return None  # texts that name rows, as fewer than two have the same one
+    origin = code.origin if code.kind == "date" else 0.0
     shares = np.bincount(group, weights=weight[present]).astype(np.float64)
     is_whole = bool(labels) or len(x) == 1 or (len(x) <= MOST_ATOMS and present.sum() >= 2 * len(x))
     if labels:

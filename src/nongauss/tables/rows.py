@@ -7,13 +7,16 @@ user's table no longer matters, to the last bit.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nongauss.core.errors import InputError
 from nongauss.tables.column import without_mask
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 CHUNK = 8192  # rows handled at once: small enough for the cache, large enough for vector speed
 
@@ -174,6 +177,13 @@ def widened(values: NDArray[Any]) -> NDArray[np.float64]:
         shortest = np.where(decimal.astype(np.float32) == own, decimal, shortest)
     out[broken] = shortest
     return out
+
+
+def floats_of(series: pd.Series[Any]) -> NDArray[np.float64]:
+    """The numbers of a typed series as float64, NaN where missing; see `widened`."""
+    if isinstance(series.dtype, np.dtype):
+        return widened(series.to_numpy())
+    return np.array(series.to_numpy(dtype=np.float64, na_value=np.nan))
 
 
 def bits_of(values: NDArray[np.float64]) -> NDArray[np.float32]:

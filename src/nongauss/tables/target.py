@@ -19,7 +19,7 @@ from nongauss.tables.column import as_pandas, without_mask
 from nongauss.tables.frame import refuse_records
 from nongauss.tables.kinds import decode
 from nongauss.tables.kinds.number import Moments, Scale, as_doubles
-from nongauss.tables.rows import widened
+from nongauss.tables.rows import floats_of, widened
 from nongauss.tables.source import Part
 
 _SMALLEST_SPREAD, _LARGEST_SPREAD = 1e-150, 1e150
@@ -181,9 +181,7 @@ def _as_array(y: Any) -> tuple[NDArray[Any], tuple[str, ...]]:
 def _series_array(series: pd.Series[Any]) -> NDArray[Any]:
     """The cells of a series: numbers as float64 with NaN for gaps, dates as they are, others as objects."""
     if pd.api.types.is_numeric_dtype(series.dtype) and not pd.api.types.is_complex_dtype(series.dtype):
-        if isinstance(series.dtype, np.dtype):
-            return widened(series.to_numpy())
-        return np.asarray(series.to_numpy(dtype=np.float64, na_value=np.nan))
+        return floats_of(series)
     if pd.api.types.is_datetime64_any_dtype(series.dtype) or pd.api.types.is_timedelta64_dtype(series.dtype):
         return np.asarray(series.to_numpy())
     return series.to_numpy(dtype=object)

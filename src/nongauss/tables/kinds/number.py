@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from nongauss.core.errors import InputError
 from nongauss.tables.column import TEXT, Cells, Column, ColumnSummary, Kind
-from nongauss.tables.rows import widened
+from nongauss.tables.rows import floats_of, widened
 
 Floats = NDArray[np.float64]
 
@@ -262,8 +262,4 @@ def _typed(cells: Cells) -> NDArray[np.float64] | None:
         )
     if not pd.api.types.is_numeric_dtype(dtype) or pd.api.types.is_bool_dtype(dtype):
         return None
-    if dtype == np.float64 and isinstance(dtype, np.dtype):
-        return np.asarray(raw.to_numpy())
-    if isinstance(dtype, np.dtype):
-        return widened(raw.to_numpy())
-    return np.array(raw.to_numpy(dtype=np.float64, na_value=np.nan))
+    return floats_of(raw)
