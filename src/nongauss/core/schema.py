@@ -31,6 +31,10 @@ _NUMBERS: dict[Any, tuple[type, ...]] = {
 _EVERYTHING = (Any, object, typing.TypeVar)
 
 
+LARGEST_LOG = 300.0
+"""Logs of parameters beyond have no number in 64 bits whose square is one."""
+
+
 class Misfit(ValueError):
     """A record that is not as its class says; the message names the field."""
 

@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Float64
 
 from nongauss.core.records import persistable
+from nongauss.core.schema import LARGEST_LOG
 from nongauss.optimise.course import FitResult
 from nongauss.predictive.combined import mixture
 from nongauss.predictive.distribution import PredictiveDistribution
@@ -23,9 +24,6 @@ from nongauss.sparse_gp.params import GPModel, basis, row_slices
 
 LONE = 0.5
 """Share of a term's variance at a row from which it counts as noise, where no other row tells of it."""
-
-_LARGEST_LOG = 300.0
-"""Logs of parameters beyond have no number in 64 bits whose square is one."""
 
 
 @persistable("sparse_gp.Posterior", "nongauss.sparse_gp.predict:Posterior")
@@ -56,7 +54,7 @@ class GPPosterior(NamedTuple):
         fits = fits and len(self.psi) == len(self.likelihood.bounds())
         fits = fits and len(self.kernel_of) == L and set(self.kernel_of) <= set(range(len(self.kernels)))
         largest = max((np.abs(theta).max(initial=0.0) for theta in self.thetas), default=0.0)
-        if not fits or self.likelihood.n_latent != L or largest > _LARGEST_LOG:
+        if not fits or self.likelihood.n_latent != L or largest > LARGEST_LOG:
             raise ValueError("kernels, their parameters, columns and latent functions do not fit each other")
 
     @recycled()

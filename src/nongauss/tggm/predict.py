@@ -15,6 +15,7 @@ from scipy.stats import qmc
 
 from nongauss.core.device import double_precision
 from nongauss.core.records import persistable
+from nongauss.core.schema import LARGEST_LOG
 from nongauss.optimise.minibatch import bucket
 from nongauss.prob import probit, truncnorm
 from nongauss.tables.sparse import SparseRows
@@ -39,9 +40,6 @@ _BLOCK, _SMALL_BLOCK = 8192, 512
 
 _MOST_NUMBERS = 2**24
 """Numbers that rows computed at once may need: wider rows, or ones of many classes, go in small blocks."""
-
-LARGEST_LOG = 300.0
-"""Logs of standard deviations beyond have no number in 64 bits whose square is one."""
 
 TINY = 1e-200
 """Least probability and least variance that is divided by."""

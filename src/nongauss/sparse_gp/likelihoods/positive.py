@@ -38,6 +38,17 @@ def _log_moments(y: FloatArray, weight: FloatArray) -> tuple[float, float]:
     return centre, spread if spread > _NO_SPREAD**2 else 1.0
 
 
+@dataclass(frozen=True, kw_only=True)
+class _OfLogSpread(Likelihood):
+    """A law whose prior knows `spread`, the variance of log y, learned from the data when a fit starts."""
+
+    spread: float = 1.0
+
+    def adapted(self, y: FloatArray, weight: FloatArray, scale: float) -> Likelihood:
+        """With the variance of log y."""
+        return replace(self, spread=_log_moments(y, weight)[1])
+
+
 class _LogMean(Likelihood):
     """Positive y, gamma with mean e^f and a shape a, which may be 1. Expectations are exact."""
 
@@ -114,14 +125,8 @@ class Exponential(_LogMean):
 
 
 @persistable("sparse_gp.likelihoods.Gamma", "nongauss.sparse_gp.likelihoods.positive:Gamma")
-@dataclass(frozen=True, kw_only=True)
-class Gamma(_LogMean):
-    """y gamma with mean e^f and shape a, that is, standard deviation e^f / sqrt(a); psi = (log a).
-
-    `spread`, the variance of log y, is learned from the data at the start of a fit.
-    """
-
-    spread: float = 1.0
+class Gamma(_OfLogSpread, _LogMean):
+    """y gamma with mean e^f and shape a, that is, standard deviation e^f / sqrt(a); psi = (log a)."""
 
     name = "gamma"
     param_names = ("shape",)
@@ -132,10 +137,6 @@ class Gamma(_LogMean):
         variance = float(np.average((y - mean) ** 2, weights=weight))
         shape = np.clip(2.0 * mean**2 / max(variance, _TINY * mean**2), 1.0, 100.0)
         return np.array([math.log(mean)]), np.array([math.log(shape)])
-
-    def adapted(self, y: FloatArray, weight: FloatArray, scale: float) -> Likelihood:
-        """With the variance of log y."""
-        return replace(self, spread=_log_moments(y, weight)[1])
 
     def log_prior(self, psi: FloatArray) -> tuple[float, FloatArray]:
         """That of the share of noise, about 1 / a, in the variance of log y."""
@@ -252,14 +253,8 @@ class LogNormal(Gaussian):
 
 
 @persistable("sparse_gp.likelihoods.Weibull")
-@dataclass(frozen=True, kw_only=True)
-class Weibull(Likelihood):
-    """y Weibull with scale e^f and shape k, such as a time until something fails; psi = (log k).
-
-    `spread`, the variance of log y, is learned from the data at the start of a fit.
-    """
-
-    spread: float = 1.0
+class Weibull(_OfLogSpread):
+    """y Weibull with scale e^f and shape k, such as a time until something fails; psi = (log k)."""
 
     name = "weibull"
     support = "positive"
@@ -273,10 +268,6 @@ class Weibull(Likelihood):
         mean = float(np.average(y, weights=weight))
         spread = math.sqrt(float(np.average((y - mean) ** 2, weights=weight))) / mean
         return np.array([math.log(mean)]), np.log(np.clip([2.0 / max(spread, _TINY)], 1.0, 20.0))
-
-    def adapted(self, y: FloatArray, weight: FloatArray, scale: float) -> Likelihood:
-        """With the variance of log y."""
-        return replace(self, spread=_log_moments(y, weight)[1])
 
     def log_prior(self, psi: FloatArray) -> tuple[float, FloatArray]:
         """That of the share of noise, pi^2 / (6 k^2), in the variance of log y."""
