@@ -169,7 +169,7 @@ _FAMILIES = {
 
 
 def in_prose(choice: Choice, asked: bool) -> str:
-    """The same as a sentence for a reader of the report, who types nothing."""
+    """A choice of model as a sentence for a reader of the report, without options of the command line."""
     what = {"ordinal": "grades", "classification": "labels"}.get(choice.task, "numbers")
     settings = dict(choice.settings)
     likelihood = settings.pop("likelihood", "")

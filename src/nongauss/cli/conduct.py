@@ -202,7 +202,7 @@ def _ending(here: Command) -> Iterator[None]:
 
 
 def _with_files(sentence: str, here: Command) -> str:
-    """What went wrong, and the files that are there all the same."""
+    """The sentence of an error and, if the command had placed files before it, their names."""
     written = here.written()
     return f"{sentence} Written before: {written}." if written else sentence
 

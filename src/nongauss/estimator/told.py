@@ -130,7 +130,7 @@ def settings(estimator: Any) -> list[tuple[str, str]]:
 
 
 def changed_settings(estimator: Any) -> list[tuple[str, str]]:
-    """Those of them that are not the defaults."""
+    """Pairs (parameter, value) of an estimator whose values are not the defaults of its class."""
     try:
         usual = dict(settings(type(estimator)()))
     except TypeError:  # a parameter without a default

@@ -99,7 +99,7 @@ def _silhouette(rows: RectangleRows, group: IntArray) -> tuple[FloatArray, float
 def _prediction_strength(
     rows: RectangleRows, joined: Callable[[RectangleRows, GaussianPieces], Levels], most: int, seed: int
 ) -> FloatArray:
-    """Of 1 to `most` groups, how well those of half the rows predict those of the other half, (most,).
+    """The prediction strength of each number of groups from 1 to `most`: (most,).
 
     That is the share of pairs of rows of a group that are in one group by the other half, too; of the group
     where it is least, in the mean over splits. A number that a half does not have is predicted by none.

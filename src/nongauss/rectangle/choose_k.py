@@ -262,7 +262,7 @@ class ValleyFigures(NamedTuple):
 
     @property
     def told(self) -> str:
-        """What parts the groups, or that nothing does, as a sentence."""
+        """A sentence on the groups: which valleys or labels part them, or that none do."""
         V, K, within = self.n_groups, self.n_pieces, 100 * self.within
         if K == 1:
             return "The structure columns are one piece."
