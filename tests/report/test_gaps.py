@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -70,6 +71,8 @@ def test_bars_and_histograms_are_shares_of_the_cells(filled):
     assert histogram.patches[18].get_data().values.sum() == pytest.approx(100)
     spread = CellSpreadDisplay(columns["size"]).plot().ax_
     assert len(spread.collections[-1].get_offsets()) == len(columns["size"].rows)
+    for axes in (bars.ax_, histogram, spread):
+        plt.close(axes.figure)
     with pytest.raises(InputError, match="'none' has no gaps that were filled"):
         CellSpreadDisplay.from_estimator(model, gaps, "none")
 

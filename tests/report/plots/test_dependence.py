@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -14,12 +13,6 @@ from nongauss import SparseGPRegressor, TGGMRegressor
 from nongauss.core.errors import InputError
 from nongauss.report.plots.dependence import DependenceDisplay
 from report.stand_in import NormalRows, StandIn, small_data
-
-
-@pytest.fixture
-def ax():
-    yield Figure().subplots()
-    assert not plt.get_fignums(), "pyplot state was made although axes were given"
 
 
 def test_it_is_the_partial_dependence_of_scikit_learn(ax):

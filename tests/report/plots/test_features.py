@@ -1,9 +1,7 @@
 from __future__ import annotations
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from matplotlib.figure import Figure
 from numpy.testing import assert_allclose
 
 from nongauss.core.errors import InputError
@@ -30,12 +28,6 @@ class ThreeFeatures:
 
     def top_features(self, k):
         return [["b"], ["c"], ["b"]]
-
-
-@pytest.fixture
-def ax():
-    yield Figure().subplots()
-    assert not plt.get_fignums(), "pyplot state was made although axes were given"
 
 
 def test_features_that_tell_classes_apart_come_first_with_their_spread(ax):

@@ -1,22 +1,14 @@
 from __future__ import annotations
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.figure import Figure
 from sklearn.linear_model import LogisticRegression
 
 from nongauss.core.errors import InputError
 from nongauss.report.plots.confusion import draw_confusion
 from nongauss.report.plots.reliability import ReliabilityDisplay
 from report.stand_in import small_data
-
-
-@pytest.fixture
-def ax():
-    yield Figure().subplots()
-    assert not plt.get_fignums(), "pyplot state was made although axes were given"
 
 
 def test_reliability_counts_what_happened_in_bins_of_equal_size(ax):

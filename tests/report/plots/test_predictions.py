@@ -5,7 +5,6 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.figure import Figure
 
 from nongauss.core.errors import InputError
 from nongauss.report import CalibrationDisplay, PredictiveDisplay, TraceDisplay
@@ -18,17 +17,11 @@ def fitted():
     return StandIn().fit(X, y), X, y
 
 
-@pytest.fixture
-def ax():
-    return Figure().subplots()
-
-
 @pytest.fixture(autouse=True)
 def leaves_matplotlib_alone():
     before = dict(mpl.rcParams)
     yield
     assert dict(mpl.rcParams) == before
-    assert not plt.get_fignums(), "pyplot state was made although axes were given"
 
 
 def _check(display, ax):

@@ -1,11 +1,9 @@
 from __future__ import annotations
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from matplotlib.figure import Figure
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.linear_model import LinearRegression
 
@@ -36,12 +34,6 @@ class Odds(ClassifierMixin, BaseEstimator):
     def predict_proba(self, X):
         a, b = 0.4 + 0.2 * X[:, 0], 0.3 + 0.1 * X[:, 1]
         return np.stack([a, b, 1 - a - b], axis=1)
-
-
-@pytest.fixture
-def ax():
-    yield Figure().subplots()
-    assert not plt.get_fignums(), "pyplot state was made although axes were given"
 
 
 LEVELS = np.linspace(-1, 1, 33)[1::2]

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -30,12 +29,6 @@ class TwoRules:
 def frame():
     rng = np.random.default_rng(0)
     return pd.DataFrame(rng.uniform(0, 2, (60, 3)), columns=list("abc"))
-
-
-@pytest.fixture
-def ax():
-    yield Figure().subplots()
-    assert not plt.get_fignums(), "pyplot state was made although axes were given"
 
 
 def test_rectangles_end_at_the_bounds_and_open_ones_at_the_frame(frame, ax):
