@@ -395,6 +395,10 @@ class Kind(ABC):
         """A column of this kind as numbers or labels, for a model that was fitted to such a column."""
         return column
 
+    def cycle(self, part: str) -> int:
+        """The number of levels after which those of a flat column come again, as hours do; 0 of others."""
+        return 0
+
     @abstractmethod
     def shown(self, value: Any, part: str, origin: float) -> str:
         """The text of one value of a flat column, for rules, plots and reports."""
