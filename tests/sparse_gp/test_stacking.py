@@ -20,7 +20,7 @@ from nongauss.sparse_gp.stacking import left_out, weights_of
 from nongauss.sparse_gp.updates import HyperObjective
 from sparse_gp.small import SPACE, model, params, recipe, rows
 
-FIT = FitResult(None, [{"bound": 1.0}], Status.CONVERGED, 1), None, None
+FIT = FitResult(None, [{"bound": 1.0}], Status.CONVERGED, 1)
 NO_FIT = FitResult(None, [], Status.CONVERGED, 0)
 
 
@@ -75,7 +75,7 @@ def test_one_model_has_all_the_weight_and_a_request_to_stop_stops_all(monkeypatc
         patch.setattr(
             module,
             "fit_model",
-            lambda own, *more, **others: (NO_FIT, None, None) if own is models[1] else FIT,
+            lambda own, *more, **others: FittedGP(own, NO_FIT if own is models[1] else FIT, None),
         )
         assert [member.model for member in fit_models(models, data, psi, few, 0, Run())] == models[:1]
     one = fit_models(models, data, psi, few, 0, Run((lambda _: True,)))

@@ -126,6 +126,8 @@ class FittedGP(NamedTuple):
     result: FitResult
     posterior: GPPosterior
     spread: HyperSpread | None = None
+    first_bound: float = math.nan
+    """F where the fit began, of one that made no step."""
 
     @property
     def posteriors(self) -> tuple[GPPosterior, ...]:
@@ -134,8 +136,8 @@ class FittedGP(NamedTuple):
 
     @property
     def bound(self) -> float:
-        """At the end of the fit; NaN where there was none."""
-        return float(self.result.trace[-1]["bound"]) if self.result.trace else math.nan
+        """F at the end of the fit, which is where it began if no step led on; NaN where there is none."""
+        return float(self.result.trace[-1]["bound"]) if self.result.trace else self.first_bound
 
     def is_exact(self, rows: GPRows) -> bool:
         """Is it the exact Gaussian process of the rows that it was fitted to?"""
