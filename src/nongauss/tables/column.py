@@ -375,7 +375,7 @@ class Kind(ABC):
 
     @abstractmethod
     def flat(self, column: Column, part: str, origin: float) -> Column:
-        """One of these flat columns, of new rows. Raises InputError naming the first cell that it cannot be."""
+        """One of these flat columns, of new rows. Raises InputError naming the first cell it cannot be."""
 
     def facts_as(self, facts: Any, kind: str) -> Any:
         """What rows tell, as the facts of another kind, by its name; None where they do not tell that."""
