@@ -89,6 +89,11 @@ class GPRecipe:
             return []
         return [Sum((self.kernel, *(Cyclic((name,)) for name in space.cycles)))]
 
+    def asks_neighbours(self, likelihood: Likelihood, n_rows: int) -> bool:
+        """May near rows tell what a sparse process leaves: of normal noise, more rows than are exact?"""
+        plain = isinstance(self.kernel, Stationary) and self.kernel.columns is None and self.group is None
+        return plain and self.n_scales is None and likelihood.conjugate and n_rows > MOST_EXACT
+
     def averages(self, likelihood: Likelihood, n_rows: int) -> bool:
         """Are several models averaged, if nothing is said of scales: of y on a continuous scale?"""
         fine = likelihood.is_measured and n_rows <= MOST_FINE and self.n_components == 1
