@@ -18,6 +18,7 @@ from sklearn.model_selection import GridSearchCV
 from nongauss import (
     Harmonium,
     HarmoniumClassifier,
+    HarmoniumRegressor,
     RankFactorAnalysis,
     RectangleMixture,
     SparseGPClassifier,
@@ -71,6 +72,7 @@ ESTIMATORS = {
     "rectangle": (RectangleMixture(2, n_init=2, max_iter=10, random_state=0), None),
     "harmonium": (Harmonium(4, max_epochs=3, random_state=0), None),
     "harmonium_labels": (HarmoniumClassifier(4, max_epochs=3, random_state=0), "label"),
+    "harmonium_numbers": (HarmoniumRegressor(4, max_epochs=3, raw_features=True, random_state=0), "real"),
 }
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.*largest number of iterations"),

@@ -70,9 +70,9 @@ class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):  
         can take.
     kernel : str or Kernel, default "matern52"
         Names joined by + and *, with columns in brackets: "matern52 + linear(age)". There are
-        squared_exponential, matern12, matern32, matern52, rational_quadratic, periodic, linear, categorical,
-        group, constant, white. Columns that categorical and group name are labels, also where they are
-        numbers.
+        squared_exponential, matern12, matern32, matern52, rational_quadratic, periodic, cyclic (weekdays,
+        months and hours of dates), linear, categorical, group, constant, white. Columns that categorical and
+        group name are labels, also where they are numbers.
     group : str or int, default None
         A column, by name or number, of the groups that rows belong to: schools, patients, shops. Each group
         then has an effect of its own on f, normal about 0 with a variance that is learned (the random
@@ -84,7 +84,8 @@ class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):  
         up to 2,000 rows with other likelihoods of numbers on a continuous scale, unless `kernel` is a sum
         already, the average of two models, with 1 and with 4 (with 1 and with 2 where not every row is an
         inducing input or noise is not Gaussian), and with fewer than 30 rows a column of a third, whose
-        columns share one length-scale; else 1.
+        columns share one length-scale; else 1. Of tables with dates one more, also of counts and labels, in
+        which weekdays, months and hours go round.
     n_inducing : "auto" or int, default "auto"
         Number M of inducing inputs; time grows as N M^2. "auto": with Gaussian noise and up to 1,000 distinct
         rows every row (the exact Gaussian process), else 500; for other likelihoods 100, or 300 with up

@@ -21,6 +21,7 @@ from nongauss.sparse_gp.beside import known_of, log_exposure
 from nongauss.sparse_gp.data import with_a_column
 from nongauss.sparse_gp.kernels import FloatArray
 from nongauss.sparse_gp.likelihoods import Censored, Likelihood, Truncated
+from nongauss.sparse_gp.predict import GPAverage
 from nongauss.sparse_gp.stacking import density_of_known, left_out_moments
 from nongauss.tables.source import Source, itself, weight_of
 from nongauss.tables.target import validate_target
@@ -124,11 +125,11 @@ def left_out_probabilities(model: Any, X: Any, codes: FloatArray, weight: FloatA
     `codes` (N,): the number of each row's class in `classes_`.
     """
     encoded = with_a_column(model._encoder.as_scaled(X))
-    posterior = model.posterior_
-    shift = np.zeros(len(encoded))
-    moments = left_out_moments(posterior, encoded, np.asarray(codes, np.float64), weight, shift, False)
-    found: FloatArray = posterior.likelihood.probabilities(*moments, posterior.psi)
-    return found
+    y, shift = np.asarray(codes, np.float64), np.zeros(len(encoded))
+    average = GPAverage(model.posteriors_, model.weights_)
+    return average.probabilities(
+        [left_out_moments(posterior, encoded, y, weight, shift, False) for posterior in average.posteriors]
+    )
 
 
 def n_parameters(model: Any) -> float:

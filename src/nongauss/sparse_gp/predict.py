@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -168,6 +169,14 @@ class GPAverage(NamedTuple):
         """The average of the means of the first latent function: (N,)."""
         out: FloatArray = self.weights @ [posterior.mean(X)[:, 0] for posterior in self.posteriors]
         return out
+
+    def probabilities(self, moments: Sequence[tuple[FloatArray, FloatArray]]) -> FloatArray:
+        """The average of the classes' probabilities (N, C), from each model's moments of f (1, N, L)."""
+        total: FloatArray = sum(
+            share * posterior.likelihood.probabilities(*own, posterior.psi)
+            for posterior, share, own in zip(self.posteriors, self.weights, moments, strict=True)
+        )
+        return total
 
     def law(
         self,

@@ -101,6 +101,17 @@ class TargetSummary:
         return TargetScaler.of_scales([moments.scale() for moments in self.outputs])
 
 
+def warn_if_constant(scaler: TargetScaler, stacklevel: int) -> None:
+    """Warn of a target with one value, at the line of this level that called."""
+    if any(scaler.constant):
+        warnings.warn(
+            "The target is constant: that value is predicted everywhere, with a spread that the data "
+            "cannot tell.",
+            NongaussWarning,
+            stacklevel=stacklevel,
+        )
+
+
 def target_of(estimator_name: str, part: Part, weight: NDArray[np.float64]) -> TargetSummary:
     """What a part tells of a target of numbers: `learn(source, name, partial(target_of, name))`."""
     return TargetSummary.of(part.y, weight, estimator_name)
