@@ -57,7 +57,7 @@ class GPPosterior(NamedTuple):
         fits = fits and len(self.Z) and sizes == [kernel.size(self.space) for kernel in self.kernels]
         fits = fits and len(self.psi) == len(self.likelihood.bounds())
         fits = fits and len(self.kernel_of) == L and set(self.kernel_of) <= set(range(len(self.kernels)))
-        largest = max((np.abs(theta).max(initial=0.0) for theta in self.thetas), default=0.0)
+        largest = max(np.abs(logs).max(initial=0.0) for logs in (*self.thetas, self.psi))
         if not fits or self.likelihood.n_latent != L or largest > LARGEST_LOG:
             raise ValueError("kernels, their parameters, columns and latent functions do not fit each other")
 
