@@ -63,6 +63,7 @@ from nongauss.rank_factor.reading import (
     within,
 )
 from nongauss.rank_factor.resampling import ResampledSpread, half_width, resampled_spread, widened
+from nongauss.rank_factor.score_model import ScoreModel
 from nongauss.tables.learn import as_source
 
 _MOST_STEPS = 1000
@@ -102,6 +103,7 @@ class RankFactors(TransformerMixin, TableEstimator):  # type: ignore[misc]
     _not_saved = frozenset({"_problem"})
     _problem: Problem | None = None
     _resampled: ResampledSpread | None = None
+    _scores: ScoreModel | None = None
 
     def _check(self) -> None:
         """Refuse parameters that are impossible alone or together. Raises InputError; warns of "extremes"."""
@@ -241,7 +243,7 @@ class RankFactors(TransformerMixin, TableEstimator):  # type: ignore[misc]
             scores.add((draw.lower.shape, draw.beta.shape, draw.steps))
             if not all(shapes):
                 raise ValueError("draws that are not of these columns")
-        places = [margin.flat for margin in getattr(getattr(self, "_scores", None), "margins", ())]
+        places = [] if self._scores is None else [margin.flat for margin in self._scores.margins]
         if any(not 0 <= place < len(self._encoder.columns) for place in places):
             raise ValueError("laws of columns that are not there")
         levels = self._coding.levels

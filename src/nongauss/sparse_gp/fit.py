@@ -71,7 +71,7 @@ def fit(
             f"posterior='mixture' is not for the {likelihood.name} likelihood; give posterior='gaussian'."
         )
     n_rows = len(table.rows.y)
-    kernels = recipe.kernels(likelihood, n_rows)
+    kernels = recipe.kernels(likelihood, n_rows) + recipe.with_cycles(table.space)
     if table.group:
         kernels = [with_group(kernel, table.space, table.group) for kernel in kernels]
     kernels[0].labels(table.space)  # a column that is not there is an error now
@@ -86,8 +86,8 @@ def fit(
     members = [_worth(members[c], share) for c, share in zip(order, weights, strict=True)]
     statuses = [member.result.status for member in members]
     worst = min(statuses, key=lambda status: (status is not Status.STOPPED, status.converged))
-    main = members[0]._replace(posterior=_recalibrated(members[0].posterior, table.rows))
-    members = [main, *members[1:]]
+    members = [m._replace(posterior=_recalibrated(m.posterior, table.rows)) for m in members]
+    main = members[0]
     sizes = [len(member.posteriors) for member in members]
     shares = np.repeat(weights / sizes, sizes)
     average = GPAverage(tuple(p for m in members for p in m.posteriors), shares)

@@ -40,6 +40,8 @@ class _Label(Likelihood):
 
     n_classes: int = 2
 
+    is_label = True
+
     def check(self, y: FloatArray) -> None:
         """A class number."""
         bad = ~((y >= 0) & (y < self.n_classes) & (y == np.round(y)))
