@@ -18,10 +18,12 @@ from scipy.special import log_ndtr, ndtr, ndtri
 
 from nongauss.predictive.clipped import ClippedDistribution
 from nongauss.predictive.distribution import (
+    MOST_ROWS,
     FloatArray,
     PredictiveDistribution,
     checked_levels,
     checked_target,
+    in_blocks,
 )
 from nongauss.predictive.mixture import GaussianMixtureDistribution, of_scores
 from nongauss.predictive.moments import moments_by_cdf
@@ -142,6 +144,8 @@ class RecalibratedDistribution(PredictiveDistribution):
     def quantile(self, q: npt.ArrayLike) -> FloatArray:
         """Quantiles at the levels q: (N,) for one, (N, Q) for (Q,). The smallest value with cdf >= q."""
         levels = checked_levels(q)
+        if len(self) > MOST_ROWS:
+            return np.concatenate([block.quantile(q) for block in in_blocks(self)])
         every = self._scores.quantile(levels.ravel())
         out = np.empty_like(every)
         for j, level in enumerate(levels.ravel()):
@@ -155,6 +159,10 @@ class RecalibratedDistribution(PredictiveDistribution):
             z = np.where(z < -self._reach, low, np.where(z > self._reach, high, z))
             out[:, j] = self._table().exact(np.clip(z, -FAR, FAR))
         return out if levels.ndim else out[:, 0]
+
+    def reach(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """That of the base."""
+        return self._base.reach()
 
     def sample(self, n: int = 1, random_state: Any = None) -> FloatArray:
         """`n` draws for each row: (N, n). Equal `random_state`, equal draws."""
@@ -174,7 +182,7 @@ class RecalibratedDistribution(PredictiveDistribution):
     def _both(self) -> tuple[FloatArray, FloatArray]:
         """Mean and variance, (N,) each."""
         if self._moments is None:
-            self._moments = self._of_counts() if self.is_discrete else moments_by_cdf(self.cdf, self._base)
+            self._moments = self._of_counts() if self.is_discrete else moments_by_cdf(self)
         return self._moments
 
     def _of_counts(self) -> tuple[FloatArray, FloatArray]:
