@@ -67,3 +67,14 @@ def test_rows_are_worked_on_in_blocks(monkeypatch):
         monkeypatch.setattr(module, "MOST_ROWS", 7)
     assert_array_equal(moments_by_cdf(law), whole)
     assert_allclose(law.quantile([0.1, 0.8]), quantiles, rtol=1e-12)
+
+
+@pytest.mark.parametrize("level", [1e-11, 1e-6, 0.3, 0.5, 0.999, 1 - 1e-9])
+def test_quantiles_of_mixtures_are_where_the_distribution_function_says(level):
+    """Also beyond the reach, and where the place is large beside the width."""
+    far = mixture([mixed([1.0], [1e6], [1e-2]), laws.student_t()(np.array([1e6]), np.array([1e-4]))])
+    near_0 = np.array([-1.0, 0.5]), np.array([0.1, 0.3])
+    for law in (far, mixture([laws.gamma(2.0)(*near_0), laws.beta(8.0)(*near_0)], [0.2, 0.8])):
+        q = law.quantile(level)
+        tail = law.cdf(q) if level < 0.5 else law.survival(q)
+        assert_allclose(tail, min(level, 1 - level), rtol=1e-4 if level < 1e-9 else 1e-6)

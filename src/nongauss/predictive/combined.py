@@ -21,8 +21,7 @@ from nongauss.predictive.distribution import (
     in_blocks,
 )
 from nongauss.predictive.mixture import GaussianMixtureDistribution
-
-_SLACK = 1e-9  # of the width between the components' quantiles: how much rounding a quantile may have
+from nongauss.predictive.roots import smooth_quantile
 
 
 def mixture(
@@ -209,13 +208,14 @@ class MixtureDistribution(_OfParts):
         levels = checked_levels(q)
         if len(self) > MOST_ROWS:
             return np.concatenate([block.quantile(q) for block in in_blocks(self)])
+        if not self.is_discrete:
+            found = [self._smooth_quantile(float(level)) for level in levels.ravel()]
+            return np.stack(found, axis=1) if levels.ndim else found[0]
         every = self._by_law([part.quantile(levels.ravel()) for part in self._parts])
         out: FloatArray = np.empty(every.shape[1:])
         for j, level in enumerate(levels.ravel()):
-            own = every[:, :, j]
-            low = np.where(self._shares > 0.0, own, np.inf).min(axis=0)
-            high = np.where(self._shares > 0.0, own, -np.inf).max(axis=0)
-            out[:, j] = low if level == 0.0 else high if level == 1.0 else self._root(level, low, high)
+            low, high = self._extremes(every[:, :, j], every[:, :, j])
+            out[:, j] = low if level == 0.0 else high if level == 1.0 else self._whole_root(level, low, high)
         return out if levels.ndim else out[:, 0]
 
     def sample(self, n: int = 1, random_state: Any = None) -> FloatArray:
@@ -261,14 +261,13 @@ class MixtureDistribution(_OfParts):
     def reach(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """The least and the largest of the laws' ends, and the average of their middles."""
         every = [self._by_law(part) for part in zip(*(part.reach() for part in self._parts), strict=True)]
-        used = self._shares > 0.0
-        low = np.where(used, every[0], np.inf).min(axis=0)
-        high = np.where(used, every[2], -np.inf).max(axis=0)
+        low, high = self._extremes(every[0], every[2])
         return low, (self._shares * every[1]).sum(axis=0), high
 
-    def _root(self, level: float, low: FloatArray, high: FloatArray) -> FloatArray:
-        """Where the mixture's cdf reaches `level`, which is between the laws' own quantiles."""
-        return self._whole_root(level, low, high) if self.is_discrete else self._smooth_root(level, low, high)
+    def _extremes(self, low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The least and the largest of values of all laws that have a share, (C, N, ...) each."""
+        used = self._shares > 0.0
+        return np.where(used, low, np.inf).min(axis=0), np.where(used, high, -np.inf).max(axis=0)
 
     def _whole_root(self, level: float, low: FloatArray, high: FloatArray) -> FloatArray:
         """The smallest whole number that is enough, by halving."""
@@ -281,30 +280,17 @@ class MixtureDistribution(_OfParts):
             low = np.where(is_open & ~enough, middle, low)
         return high
 
-    def _smooth_root(self, level: float, low: FloatArray, high: FloatArray) -> FloatArray:
-        """The root of cdf - level, and the atom itself where the cdf jumps over the level."""
-        from scipy.optimize.elementwise import find_root
+    def _smooth_quantile(self, level: float) -> FloatArray:
+        """Where the cdf reaches the level, which is the atom itself where it jumps over it: (N, P)."""
+        if level in (0.0, 1.0):
+            every = self._by_law([part.quantile(level) for part in self._parts])
+            return self._extremes(every, every)[int(level)]
+        root, found = self._atom_roots(level)
+        return root if found.all() else np.where(found, root, smooth_quantile(self, level, found))
 
-        root, found = self._atom_roots(level, low)
-        if found.all():
-            return root
-        point = 0.5 * (low + high)
-
-        def excess(t: FloatArray, index: FloatArray) -> FloatArray:
-            place = index.astype(np.intp)
-            point.flat[place] = t
-            return self.cdf(point).ravel()[place] - level
-
-        slack = _SLACK * (high - low + np.abs(low) + np.abs(high)) + np.finfo(np.float64).tiny
-        open_ = np.flatnonzero(~found)
-        ends = (low - slack).flat[open_], (high + slack).flat[open_]
-        smooth = find_root(excess, ends, args=(open_.astype(np.float64),), tolerances={"xrtol": _SLACK})
-        root.flat[open_] = np.where(smooth.success, smooth.x, 0.5 * (low + high).flat[open_])
-        return root
-
-    def _atom_roots(self, level: float, like: FloatArray) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
-        """The atom where the cdf jumps over the level, in the shape of `like`, and where there is one."""
-        root, found = np.empty_like(like), np.zeros(like.shape, dtype=np.bool_)
+    def _atom_roots(self, level: float) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
+        """The atom where the cdf jumps over the level, and where there is one: (N, P) each."""
+        root, found = np.zeros(self._shape), np.zeros(self._shape, dtype=np.bool_)
         for atom in self.atoms:
             before = self.cdf(np.full(self._shape, np.nextafter(atom, -np.inf))) < level
             jumps = before & (self.cdf(np.full(self._shape, atom)) >= level)

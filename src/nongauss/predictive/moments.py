@@ -18,9 +18,9 @@ _ROUNDS, _HALVED = 10, 8
 def moments_by_cdf(law: PredictiveDistribution) -> tuple[FloatArray, FloatArray]:
     """Mean and variance, (N,) each, of laws of one number a row by their distribution function F alone.
 
-    F is asked for at some 93 points a row within the law's `reach`: the cells that can hide most of the variance
-    are halved, round by round. Between the points F is a monotone cubic (Fritsch and Carlson 1980). Both are
-    good to a thousandth of the standard deviation or so.
+    F is asked for at some 93 points a row within the law's `reach`: the cells that can hide most of the
+    variance are halved, round by round. Between the points F is a monotone cubic (Fritsch and Carlson 1980).
+    Both are good to a thousandth of the standard deviation or so.
     """
     if not len(law):
         return np.empty(0), np.empty(0)

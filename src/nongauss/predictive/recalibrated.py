@@ -27,6 +27,7 @@ from nongauss.predictive.distribution import (
 )
 from nongauss.predictive.mixture import GaussianMixtureDistribution, of_scores
 from nongauss.predictive.moments import moments_by_cdf
+from nongauss.predictive.roots import smooth_quantile
 from nongauss.predictive.scores import FAR, KNOTS, BaseQuantiles, reach_of, score_interval, smallest
 
 _HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
@@ -146,6 +147,9 @@ class RecalibratedDistribution(PredictiveDistribution):
         levels = checked_levels(q)
         if len(self) > MOST_ROWS:
             return np.concatenate([block.quantile(q) for block in in_blocks(self)])
+        if not (self.is_discrete or self.atoms):
+            found = [self._smooth_quantile(float(level)) for level in levels.ravel()]
+            return np.stack(found, axis=1) if levels.ndim else found[0]
         every = self._scores.quantile(levels.ravel())
         out = np.empty_like(every)
         for j, level in enumerate(levels.ravel()):
@@ -159,6 +163,10 @@ class RecalibratedDistribution(PredictiveDistribution):
             z = np.where(z < -self._reach, low, np.where(z > self._reach, high, z))
             out[:, j] = self._table().exact(np.clip(z, -FAR, FAR))
         return out if levels.ndim else out[:, 0]
+
+    def _smooth_quantile(self, level: float) -> FloatArray:
+        """Where the cdf reaches the level: (N,)."""
+        return self._base.quantile(level) if level in (0.0, 1.0) else smooth_quantile(self, level)
 
     def reach(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """That of the base."""
