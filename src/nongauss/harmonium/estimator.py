@@ -72,8 +72,8 @@ class Harmonium(CellImputer, HarmoniumBase):
         Beta(alpha / K, 1) for each of K features, whose posterior follows in closed form.
     noise : {"fixed", "learn"}, default "fixed"
         Noise of real columns in the global reading: that of the column, or learned (sigma_1 of the paper).
-        "learn" needs method="pcd"; the chain reading always learns it. sigma_2, of real units, is no parameter of its own: it is a
-        factor of the weights.
+        "learn" needs method="pcd"; the chain reading always learns it. sigma_2, of real units, is no
+        parameter of its own: it is a factor of the weights.
     alpha : float, default 1.0
         Expected number of features of a row under the prior.
     stick_expectation : {"accurate", "multinomial"}, default "accurate"
