@@ -1,4 +1,4 @@
-"""Would two workers make mini-batches of a harmonium faster? Shortest times of a step and of its parts.
+"""Would two workers make mini-batches of a harmonium faster, and what share of a step do classes take?
 
 A step of one worker takes the gradient of a batch. Two would take that of half a batch each, and pass
 parameters and gradients through a pipe at every step. Both are measured, the pipe between two real processes.
@@ -42,8 +42,11 @@ def shortest(work: Callable[[], object]) -> float:
     return min(times)
 
 
-def gradients(D: int, K: int, density: float, n_rows: int) -> Callable[[], object]:
-    """The gradients of a batch of so many rows, as a classifier takes them in a step."""
+def gradients(D: int, K: int, density: float, n_rows: int, only: str = "both") -> Callable[[], object]:
+    """The gradients of a batch of so many rows, as a classifier takes them in a step.
+
+    `only`: those of the "columns" (contrastive divergence), or of the "classes" (the hinge).
+    """
     rng = np.random.default_rng(0)
     p = HarmoniumParams(
         0.01 * rng.standard_normal((D, K), dtype=np.float32),
@@ -62,8 +65,12 @@ def gradients(D: int, K: int, density: float, n_rows: int) -> Callable[[], objec
 
     def work() -> object:
         """Contrastive divergence of a quarter of the rows, and the hinge of all."""
-        at = contrast(p, "binary", layout, odds, rows[:quarter], weight[:quarter], rng=rng)
-        return at, vote_gradient(p, "binary", odds, rows, weight, y, VoteLoss())
+        columns = classes = None
+        if only != "classes":
+            columns = contrast(p, "binary", layout, odds, rows[:quarter], weight[:quarter], rng=rng)
+        if only != "columns":
+            classes = vote_gradient(p, "binary", odds, rows, weight, y, VoteLoss())
+        return columns, classes
 
     return work
 
@@ -106,10 +113,12 @@ def main() -> None:
         for name, (D, K, density) in CASES.items():
             whole, half = (shortest(gradients(D, K, density, n)) for n in (BATCH, BATCH // 2))
             through, adam = passing(D, K), shortest(moving(D, K))
+            classes = shortest(gradients(D, K, density, BATCH, "classes"))
             faster = (whole + adam) / (half + through + adam)
             found[name] = {"batch": whole, "half": half, "pipe": through, "adam": adam, "faster": faster}
+            found[name]["share"] = classes / (whole + adam)
             shown = {key: f"{1e3 * found[name][key]:.2f} ms" for key in ("batch", "half", "pipe", "adam")}
-            print(name, shown, f"{faster:.2f} times as fast", flush=True)
+            print(name, shown, f"{faster:.2f} times as fast, classes {found[name]['share']:.2f}", flush=True)
     RESULTS.write_text(json.dumps(found, indent=1) + "\n")
 
 
