@@ -45,6 +45,12 @@ def diabetes_part(n_rows: int = 90, n_columns: int = 5) -> tuple[np.ndarray, np.
     return X[:n_rows, :n_columns].copy(), y[:n_rows].copy()
 
 
+def wine_alcohol() -> tuple[np.ndarray, np.ndarray]:
+    """Real wines with the alcohol as target; no column has two values, which a mirror would turn round."""
+    X, _ = wine_part(n_columns=6)
+    return X[:, 1:].copy(), X[:, 0].copy()
+
+
 def wine_part(n_rows: int = 90, n_columns: int = 4) -> tuple[np.ndarray, np.ndarray]:
     """Real wines of three growers, every second row: `(n_rows, n_columns)` and `(n_rows,)`."""
     X, y = load_wine(return_X_y=True)
@@ -116,6 +122,12 @@ CATALOGUE = [
         "HarmoniumClassifier",
         {"n_components": 12, "max_epochs": 20, "random_state": 0},
         wine_part,
+        "max_epochs",
+    ),
+    Entry(
+        "HarmoniumRegressor",
+        {"n_components": 6, "max_epochs": 15, "random_state": 0},
+        wine_alcohol,
         "max_epochs",
     ),
 ]

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .estimator.persistence import load, save
     from .harmonium.classifier import HarmoniumClassifier
     from .harmonium.estimator import Harmonium
+    from .harmonium.regressor import HarmoniumRegressor
     from .rank_factor.classifier import RankFactorClassifier
     from .rank_factor.estimator import RankFactorAnalysis
     from .rectangle.estimator import RectangleMixture
@@ -33,6 +34,7 @@ __all__ = [
     "AutoRegressor",
     "Harmonium",
     "HarmoniumClassifier",
+    "HarmoniumRegressor",
     "RankFactorAnalysis",
     "RankFactorClassifier",
     "RectangleMixture",
@@ -55,6 +57,7 @@ _HOMES = {
     "AutoRegressor": "nongauss.auto.regressor",
     "Harmonium": "nongauss.harmonium.estimator",
     "HarmoniumClassifier": "nongauss.harmonium.classifier",
+    "HarmoniumRegressor": "nongauss.harmonium.regressor",
     "RankFactorAnalysis": "nongauss.rank_factor.estimator",
     "RankFactorClassifier": "nongauss.rank_factor.classifier",
     "RectangleMixture": "nongauss.rectangle.estimator",

@@ -74,7 +74,7 @@ def test_what_cannot_be_chosen(kind, asked, message):
 
 def test_the_family_of_a_choice_has_its_task_with_the_likelihood_of_the_kind():
     chosen = choose(NUMBERS, ColumnKind.COUNT, settings={"tol": 1.0})
-    assert family(chosen, ColumnKind.COUNT, NUMBERS) == [chosen, Choice("tggm")]
+    assert family(chosen, ColumnKind.COUNT, NUMBERS) == [chosen, Choice("tggm"), Choice("harmonium")]
     plain = family(Choice("tggm", settings={"tol": 1.0}), ColumnKind.COUNT, NUMBERS)
     assert plain[1].settings == {"likelihood": "negative_binomial"}
     labels = np.array(["a", "b"])

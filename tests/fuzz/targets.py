@@ -43,6 +43,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "RectangleMixture": {"n_clusters": 2, "n_init": 1, "max_iter": 5},
     "Harmonium": {"n_components": 3, "max_epochs": 3},
     "HarmoniumClassifier": {"n_components": 3, "max_epochs": 3},
+    "HarmoniumRegressor": {"n_components": 3, "max_epochs": 3},
     "TGGMRegressor": {"hidden_layer_sizes": (3,), "max_epochs": 3, "n_members": 1},
     "TGGMClassifier": {"hidden_layer_sizes": (3,), "max_epochs": 3, "n_members": 1},
     "AutoRegressor": {"candidates": ("linear",), "calibrate": False},

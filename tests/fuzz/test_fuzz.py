@@ -37,8 +37,8 @@ def test_bad_input_is_refused_or_answered(target, request):
     [
         ("checkpoint_content", (139, 227)),
         ("parquet", (108, 263, 283, 1826, 2174)),
-        pytest.param("estimators", (1, 5, 9, 38, 71, 81, 316, 377, 427, 472), marks=pytest.mark.gate),
-        ("model_content", (179, 319, 805, 845, 1259, 2293, 3739)),
+        pytest.param("estimators", (1, 5, 9, 38, 71, 81, 316, 377, 427, 448, 472), marks=pytest.mark.gate),
+        ("model_content", (179, 319, 805, 845, 847, 1259, 1539, 1574, 1727, 2063, 2293, 2974, 3739)),
     ],
 )
 @pytest.mark.filterwarnings("default")

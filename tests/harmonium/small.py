@@ -69,7 +69,7 @@ def recipe(**changes) -> HarmoniumRecipe:
         margin=1.0,
         dropout=None,
         validation_fraction=0.0,
-        n_classes=0,
+        n_scores=0,
         seed=0,
     )
     return base._replace(**changes)

@@ -60,7 +60,7 @@ def test_batches_together_count_every_row_by_its_weight(monkeypatch):
         monkeypatch.setattr(
             "nongauss.harmonium.contrastive_divergence.batch_size", lambda *_, size=size: size
         )
-        chosen = recipe(method="mean_field", n_classes=2, dropout=0.0)
+        chosen = recipe(method="mean_field", n_scores=2, dropout=0.0)
         learner = ContrastiveLearner(layout, rows, chosen, UNSUPERVISED._replace(ridge=0.0, overlap=0.0), 1)
         moves = []
         monkeypatch.setattr(learner, "_move", lambda gradient, moves=moves: moves.append(gradient))

@@ -33,8 +33,8 @@ def test_labels_that_features_decide_are_learned(units, method, sparse):
     _, _, Z = rows_of()
     labels = (Z[:, 0] + 2 * Z[:, 1]).astype(int) % 3
     layout, rows, _ = rows_of(labels=labels, sparse=sparse)
-    params, prior = learn(layout, rows, recipe(n_classes=3, units=units, method=method, max_epochs=80)).state
-    f = scores(params, units, respond(units, preactivation(params, rows.X), prior.log_odds).mean)
+    params, prior = learn(layout, rows, recipe(n_scores=3, units=units, method=method, max_epochs=80)).state
+    f = scores(params, units, respond(units, preactivation(params, rows.X), prior.log_odds).mean, rows.X)
     assert np.mean(f.argmax(axis=1) == labels) > 0.7
 
 
@@ -61,7 +61,7 @@ def test_without_weight_on_the_labels_the_features_are_the_unsupervised_ones(met
     layout, rows, _ = rows_of(labels=np.arange(250) % 3)
     rows = rows._replace(missing=np.random.default_rng(0).random(rows.X.shape) < 0.05)
     chosen = recipe(C=0.0, method=method, max_epochs=4)
-    with_, without = (learn(layout, rows, chosen._replace(n_classes=n)).state[0] for n in (3, 0))
+    with_, without = (learn(layout, rows, chosen._replace(n_scores=n)).state[0] for n in (3, 0))
     assert_allclose(with_.weights, without.weights, atol=1e-4)
     assert_array_equal(with_.votes, np.zeros((3, 8)))
 
@@ -85,9 +85,7 @@ def test_fits_are_repeatable_and_samples_are_of_the_size_there_is_room_for(monke
 def test_a_fit_that_is_watched_ends_early_with_its_best_epoch(n_classes):
     _, _, Z = rows_of()
     layout, rows, _ = rows_of(labels=np.random.default_rng(0).integers(0, 2, len(Z)))
-    chosen = recipe(
-        n_components=40, n_classes=n_classes, max_epochs=400, validation_fraction=0.3, dropout=0.0
-    )
+    chosen = recipe(n_components=40, n_scores=n_classes, max_epochs=400, validation_fraction=0.3, dropout=0.0)
     result = learn(layout, rows, chosen)
     scores_ = [row["held_out"] for row in result.trace]
     assert result.status is Status.EARLY_STOPPED

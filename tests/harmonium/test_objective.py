@@ -38,7 +38,7 @@ def test_the_hinge_is_the_largest_over_all_classes_and_zero_with_a_margin():
     assert_allclose(loss, [0.0, 1.8, 0.5])
     assert rival.tolist() == [0, 2, 1]
     assert_allclose(worst_rival(f, np.array([0, 1, 2]), 4.0)[0], [2.5, 4.8, 3.5])
-    assert_allclose(scores(params(0, 3), "binary", np.full((1, K), 0.5)), np.zeros((1, 3)))
+    assert_allclose(scores(params(0, 3), "binary", np.full((1, K), 0.5), np.zeros((1, 4))), np.zeros((1, 3)))
 
 
 def test_the_chain_graph_is_normalised_for_every_choice_of_features():

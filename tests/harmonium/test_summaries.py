@@ -1,6 +1,7 @@
 import numpy as np
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 
+from nongauss import Harmonium
 from nongauss.harmonium.chain_graph import ACTIVE, DUPLICATE
 from nongauss.harmonium.predict import OFF, ON, class_means, component_status, description, top_columns
 
@@ -37,3 +38,13 @@ def test_the_description_counts_what_is_in_use_and_names_classes_and_columns():
         "F0  mean 0.50  most in yes  raises a, b",
         "and 1 more",
     ]
+
+
+def test_a_feature_lowers_what_has_a_left_tail_and_raises_what_has_a_right_one():
+    """Columns of negative skew are mirrored inside; what is told of them is in their own direction."""
+    rng = np.random.default_rng(0)
+    has = rng.random(400) < 0.3
+    X = np.where(np.arange(8) < 4, 6.0, -6.0) * has[:, None] + rng.normal(size=(400, 8))
+    model = Harmonium(1, reading="chain", random_state=0).fit(X)
+    assert set(model.top_features(8)[0]) == {"x0", "x1", "x2", "x3"}
+    assert_array_equal(np.sign(model.components_[0]), np.sign(4 - np.arange(8) - 0.5))

@@ -6,16 +6,16 @@ from scipy.special import expit
 
 from harmonium.small import BINARY, D, K, params, states
 from nongauss.harmonium.exponential_families import UnitBlock, log_factor, respond
-from nongauss.harmonium.objective import scores, worst_rival
+from nongauss.harmonium.objective import VoteLoss, scores, tube, worst_rival
 from nongauss.harmonium.updates import (
     LEAST_VARIANCE,
     Adam,
     contrast,
     filled_by_mean_field,
     gibbs_sweep,
-    hinge,
     preactivation,
     restraint_slope,
+    vote_gradient,
     with_dropout,
     with_hidden_views,
 )
@@ -87,9 +87,9 @@ def test_the_margin_gradient_agrees_with_finite_differences(units):
 
     def loss():
         mean = respond(units, preactivation(p, X), PRIOR).mean
-        return -float(WEIGHT @ worst_rival(scores(p, units, mean), labels, 2.5)[0])
+        return -float(WEIGHT @ worst_rival(scores(p, units, mean, X), labels, 2.5)[0])
 
-    at = hinge(p, units, PRIOR, X, WEIGHT, labels, 2.5)
+    at = vote_gradient(p, units, PRIOR, X, WEIGHT, labels, VoteLoss(2.5))
     for name in ("weights", "hidden_bias", "votes", "intercept"):
         assert_allclose(getattr(at, name), differences(loss, getattr(p, name)), atol=1e-7)
     assert_allclose(at.loss, -loss())
@@ -102,12 +102,12 @@ def test_the_soft_margin_has_a_gradient_where_classes_tie_too(scale):
     labels = np.random.default_rng(1).integers(0, 3, len(X))
 
     def loss():
-        return -hinge(p, "binary", PRIOR, X, WEIGHT, labels, 2.5, softness=0.2).loss
+        return -vote_gradient(p, "binary", PRIOR, X, WEIGHT, labels, VoteLoss(2.5, softness=0.2)).loss
 
-    at = hinge(p, "binary", PRIOR, X, WEIGHT, labels, 2.5, softness=0.2)
+    at = vote_gradient(p, "binary", PRIOR, X, WEIGHT, labels, VoteLoss(2.5, softness=0.2))
     for name in ("weights", "hidden_bias", "votes", "intercept"):
         assert_allclose(getattr(at, name), differences(loss, getattr(p, name)), atol=1e-7)
-    hard = hinge(p, "binary", PRIOR, X, WEIGHT, labels, 2.5).loss
+    hard = vote_gradient(p, "binary", PRIOR, X, WEIGHT, labels, VoteLoss(2.5)).loss
     assert hard <= at.loss <= hard + 0.2 * np.log(3) * WEIGHT.sum()
 
 
@@ -169,3 +169,42 @@ def test_a_hidden_view_is_at_its_means_and_the_others_are_as_they_were(make):
     assert_allclose(out[~second, 2], X[~second, 2])
     assert_allclose(out[second][:, [0, 1, 3]], X[second][:, [0, 1, 3]])
     assert with_hidden_views(rng, BINARY, X, 1.0, means) is X
+
+
+@pytest.mark.parametrize("units", ["binary", "real"])
+@pytest.mark.parametrize("softness", [0.0, 0.3])
+def test_the_tubes_gradient_agrees_with_finite_differences_in_raw_votes_too(units, softness):
+    rng = np.random.default_rng(2)
+    p = params(n_classes=1)._replace(raw=rng.normal(size=(1, 4)))
+    target, loss = rng.normal(size=len(X)), VoteLoss(epsilon=0.4, softness=softness)
+
+    def value():
+        mean = respond(units, preactivation(p, X), PRIOR).mean
+        f = (mean - (0.5 if units == "binary" else 0.0)) @ p.votes[0] + p.intercept[0] + X @ p.raw[0]
+        beyond = np.abs(f - target) - 0.4
+        if softness:
+            beyond = softness * sum(np.logaddexp(0.0, (s * (f - target) - 0.4) / softness) for s in (1, -1))
+        return -float(WEIGHT @ (beyond if softness else np.maximum(beyond, 0.0)))
+
+    at = vote_gradient(p, units, PRIOR, X, WEIGHT, target, loss)
+    for name in ("weights", "hidden_bias", "votes", "intercept", "raw"):
+        assert_allclose(getattr(at, name), differences(value, getattr(p, name)), atol=1e-7)
+    assert_allclose(at.loss, -value())
+    assert (tube(np.zeros((1, 1)), np.array([0.3]), 0.4)[1] == 0.0).all()
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_matrix])
+def test_raw_votes_of_classes_have_the_gradient_of_the_margin(make):
+    rng = np.random.default_rng(3)
+    p = params(n_classes=3)._replace(raw=rng.normal(size=(3, 4)))
+    labels = rng.integers(0, 3, len(X))
+
+    def loss():
+        mean = respond("binary", preactivation(p, X), PRIOR).mean
+        f = (mean - 0.5) @ p.votes.T + p.intercept + X @ p.raw.T
+        own = f[np.arange(len(X)), labels][:, None]
+        return -float(WEIGHT @ (f - own + 2.5 * (np.arange(3) != labels[:, None])).max(axis=1))
+
+    at = vote_gradient(p, "binary", PRIOR, make(X), WEIGHT, labels, VoteLoss(2.5))
+    for name in ("weights", "votes", "raw"):
+        assert_allclose(getattr(at, name), differences(loss, getattr(p, name)), atol=1e-7)

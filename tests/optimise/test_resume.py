@@ -14,6 +14,7 @@ from sklearn.base import clone
 from nongauss import (
     Harmonium,
     HarmoniumClassifier,
+    HarmoniumRegressor,
     RectangleMixture,
     SparseGPClassifier,
     SparseGPOrdinalClassifier,
@@ -69,6 +70,7 @@ FITS = {  # model, table, target, the call of the callback that stops it
         7,
     ),
     "harmonium_labels": (HarmoniumClassifier(max_epochs=8, random_state=0), BITS, LABEL, 3),
+    "harmonium_numbers": (HarmoniumRegressor(4, max_epochs=8, random_state=0), BITS, LABEL, 3),
 }
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.*largest number of iterations"),

@@ -138,8 +138,8 @@ def test_one_gaussian_a_row_stays_a_mixture_of_gaussians():
         assert_allclose(law.cdf(y), general.cdf(y), rtol=1e-9)
         assert_allclose(law.survival(y), general.survival(y), rtol=1e-9)
     assert_allclose(law.quantile([0.01, 0.7]), general.quantile([0.01, 0.7]), rtol=1e-8)
-    assert_allclose(law.mean, general.mean, rtol=1e-9)
-    assert_allclose(law.variance, general.variance, rtol=1e-9)
+    assert_allclose(law.mean, general.mean, atol=1e-3 * law.std.min())
+    assert_allclose(law.variance, general.variance, rtol=2e-3)
 
 
 def test_far_out_the_tail_is_the_base_s_with_the_mass_that_the_score_has_there():

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 from nongauss import SparseGPRegressor
 from nongauss.sparse_gp.config import FEW_INDUCING, FINE_INDUCING, MANY_INDUCING, GPRecipe
-from nongauss.sparse_gp.kernels import Linear, Matern52, Space, Sum
+from nongauss.sparse_gp.kernels import Cyclic, Linear, Matern52, Space, Sum
 from nongauss.sparse_gp.likelihoods import Censored, Gaussian, Poisson, StudentT
 
 
@@ -39,3 +39,13 @@ def test_columns_share_a_scale_beside_where_rows_are_few():
     assert not replace(plain, kernel=Matern52() + Linear()).shares_scales(ten, 96)
     assert not replace(plain, kernel=Matern52(columns=("a",))).shares_scales(ten, 96)
     assert not replace(plain, n_scales=1).shares_scales(ten, 96)
+
+
+def test_one_more_model_follows_hours_weekdays_and_months():
+    plain = GPRecipe.of(SparseGPRegressor(max_iter=1, tol=1.0))
+    dates = Space(("x", "hour"), (0, 1, 1, 1), turns=(-1.0, 0.0, 0.25, 0.5))
+    assert plain.with_cycles(dates) == [Matern52() + Cyclic(("hour",))]
+    assert plain.with_cycles(Space(("x", "label"), (0, 1, 1, 1))) == []
+    assert replace(plain, n_scales=1).with_cycles(dates) == []
+    assert replace(plain, kernel=Linear()).with_cycles(dates) == []
+    assert replace(plain, n_components=2).with_cycles(dates) == []

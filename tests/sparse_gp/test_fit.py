@@ -3,6 +3,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 from nongauss.optimise.course import Run, Status
+from nongauss.optimise.lbfgs import lbfgs
+from nongauss.sparse_gp import fit as fits
 from nongauss.sparse_gp import params as stored
 from nongauss.sparse_gp import updates
 from nongauss.sparse_gp.fit import fit_model
@@ -39,15 +41,25 @@ def test_gradient_of_the_bound_where_q_has_converged(monkeypatch, likelihood, da
 
 
 def test_a_fit_raises_the_bound_and_stops():
-    result, posterior, _ = fit_model(model(), rows(60), np.array([np.log(0.1)]), recipe(8), 0, Run())
+    _, result, posterior, *_ = fit_model(model(), rows(60), np.array([np.log(0.1)]), recipe(8), 0, Run())
     bounds = [row["bound"] for row in result.trace]
     assert result.status is Status.CONVERGED
     assert bounds[-1] > bounds[0]
     assert posterior.Z.shape == (8, 2)
 
 
+def test_a_fit_that_begins_at_the_top_has_the_bound_there(monkeypatch):
+    """No step leads on, so the trace is empty; the model is as good as where it began, and no NaN."""
+    at, data = recipe(8), rows(60)
+    first = fit_model(model(), data, np.array([-2.0]), at, 0, Run())
+    monkeypatch.setattr(fits, "lbfgs", lambda bound, limits: lbfgs(lambda x: (1.0, 0.0 * x, 1.0), limits))
+    again = fit_model(model(), data, np.array([-2.0]), at, 0, Run(), begin=first.posterior)
+    assert not again.result.trace
+    assert_allclose(again.bound, first.bound)
+
+
 def test_a_callback_stops_it():
-    result, *_ = fit_model(
+    _, result, *_ = fit_model(
         model(), rows(60), np.array([-2.0]), recipe(8), 0, Run((lambda p: p.iteration == 3,))
     )
     assert result.status is Status.STOPPED
@@ -59,6 +71,6 @@ def test_too_many_rows_are_sampled_for_the_hyper_parameters(monkeypatch):
     data = rows(60)
     assert len(learning_rows(data, 5).y) == 20
     assert learning_rows(data, 1) is data
-    result, posterior, _ = fit_model(model(), data, np.array([-2.0]), recipe(5, 20), 0, Run())
+    _, result, posterior, *_ = fit_model(model(), data, np.array([-2.0]), recipe(5, 20), 0, Run())
     assert np.isfinite(posterior.alpha).all()
     assert result.n_iter

@@ -87,7 +87,7 @@ def both_signs(n=60):
 def test_two_modes_are_found():
     """q of one Gaussian has to choose a sign; of two components each takes one."""
     data, own = both_signs(), model(Custom(function=either_sign), offset=np.array([0.1]))
-    (one, *_), (two, both, _) = (
+    (_, one, *_), (_, two, both, *_) = (
         fit_model(own, data, np.zeros(0), recipe(10, 100, n_components=C), 0, Run()) for C in (1, 2)
     )
     assert 0.4 < two.trace[-1]["bound"] - one.trace[-1]["bound"] < math.log(2)

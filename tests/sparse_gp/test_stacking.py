@@ -1,12 +1,13 @@
 """Averages of models: what a model says of a row without its target, and the weights."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 from scipy.special import logsumexp
 from scipy.stats import norm
 
-from nongauss import SparseGPRegressor
+from nongauss import SparseGPClassifier, SparseGPRegressor
 from nongauss.core.errors import NongaussWarning
 from nongauss.optimise.course import FitResult, Run, Status
 from nongauss.predictive.stacking import best_weights
@@ -20,7 +21,7 @@ from nongauss.sparse_gp.stacking import left_out, weights_of
 from nongauss.sparse_gp.updates import HyperObjective
 from sparse_gp.small import SPACE, model, params, recipe, rows
 
-FIT = FitResult(None, [{"bound": 1.0}], Status.CONVERGED, 1), None, None
+FIT = FitResult(None, [{"bound": 1.0}], Status.CONVERGED, 1)
 NO_FIT = FitResult(None, [], Status.CONVERGED, 0)
 
 
@@ -75,7 +76,7 @@ def test_one_model_has_all_the_weight_and_a_request_to_stop_stops_all(monkeypatc
         patch.setattr(
             module,
             "fit_model",
-            lambda own, *more, **others: (NO_FIT, None, None) if own is models[1] else FIT,
+            lambda own, *more, **others: FittedGP(own, NO_FIT if own is models[1] else FIT, None),
         )
         assert [member.model for member in fit_models(models, data, psi, few, 0, Run())] == models[:1]
     one = fit_models(models, data, psi, few, 0, Run((lambda _: True,)))
@@ -104,3 +105,32 @@ def test_a_user_gets_the_average():
     with pytest.warns(NongaussWarning, match="request"):
         stopped = SparseGPRegressor(callbacks=[lambda _: True], random_state=0).fit(X, y)
     assert len(stopped.posteriors_) == 1
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("is_label", [pytest.param(False, marks=pytest.mark.gate), True])
+def test_hours_of_dates_are_followed_round_the_clock(is_label):
+    """Three rows for each hour: its neighbours tell what it is like, as labels without an order do not."""
+    rng = np.random.default_rng(0)
+    hour = np.tile(np.arange(24), 12)
+    days = pd.to_timedelta(24 * np.arange(288) + hour, "h")
+    table = pd.DataFrame({"time": pd.Timestamp("2024-01-01") + days})
+    f = 3.0 * np.cos(2.0 * np.pi * (hour - 1.0) / 24)
+    y = (f + rng.logistic(size=288) > 0).astype(int) if is_label else f + 2.0 * rng.normal(size=288)
+    train, test = slice(72), slice(72, None)
+    how = {"max_iter": 15, "n_inducing": 30, "random_state": 0}
+    kind = SparseGPClassifier if is_label else SparseGPRegressor
+    model = kind(**how).fit(table[train], y[train])
+    plain = kind(n_scales=1, **how).fit(table[train], y[train])
+    assert "cyclic variance" in model.kernel_params_
+
+    def density(of):
+        if not is_label:
+            return of.log_density(table[test], y[test]).mean()
+        return np.log(of.predict_proba(table[test])[np.arange(216), y[test]]).mean()
+
+    assert density(model) > density(plain) + 0.05
+    if is_label:
+        encoded = model._encoder.as_scaled(table)
+        parts = [q.likelihood.probabilities(*q.moments(encoded), q.psi) for q in model.posteriors_]
+        assert_allclose(model.predict_proba(table), np.tensordot(model.weights_, parts, 1))

@@ -239,3 +239,14 @@ def test_a_text_among_dates_that_is_none_counts_as_missing_and_is_named():
     assert_array_equal(days[:4], [4.0, np.nan, np.nan, 3.0])
     with pytest.raises(InputError, match="held dates when the model was fitted"):
         encoder.raw(frame.assign(d="hello"))
+
+
+def test_hours_weekdays_and_months_have_a_place_on_their_cycle():
+    """A share of a turn by what the level is, whether or not its neighbours occur."""
+    stamps = pd.to_datetime(["2023-01-02 06:00", "2023-07-04 18:00", "2024-01-03 23:00", "2024-02-01 06:00"])
+    columns = encoder_of(stamps).columns
+    turns = {code.part.partition("|")[0]: code.turns for code in columns if code.name != "x"}
+    assert turns["hour"] == (6 / 24, 18 / 24, 23 / 24)
+    assert turns["month"] == (0.0, 1 / 12, 6 / 12)
+    assert turns["weekday"] == (0.0, 1 / 7, 2 / 7, 3 / 7)
+    assert turns["time"] == ()

@@ -30,7 +30,10 @@ MODELS: dict[str, dict[str, tuple[str, str]]] = {
         CLASSIFICATION: ("nongauss.sparse_gp.classifier", "SparseGPClassifier"),
         ORDINAL: ("nongauss.sparse_gp.classifier", "SparseGPOrdinalClassifier"),
     },
-    "harmonium": {CLASSIFICATION: ("nongauss.harmonium.classifier", "HarmoniumClassifier")},
+    "harmonium": {
+        REGRESSION: ("nongauss.harmonium.regressor", "HarmoniumRegressor"),
+        CLASSIFICATION: ("nongauss.harmonium.classifier", "HarmoniumClassifier"),
+    },
     "rank_factor": {CLASSIFICATION: ("nongauss.rank_factor.classifier", "RankFactorClassifier")},
 }
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import TransformerMixin
+from sklearn.base import TransformerMixin, is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from nongauss.core.errors import InputError, NongaussWarning
@@ -55,19 +55,19 @@ class HarmoniumBase(TransformerMixin, NongaussEstimator):  # type: ignore[misc]
     component_status_: tuple[str, ...]
     _coder: UnitCoder
 
-    def _read(self, X: Any, y: Any, weight: Any, has_labels: bool) -> HarmoniumTable:
+    def _read(self, X: Any, y: Any, weight: Any, labels: str) -> HarmoniumTable:
         """The table of a fit. Raises InputError, also for a table in parts where the method takes none."""
         return read_table(
             X,
             y,
             weight,
             views=self.views,
-            has_labels=has_labels,
+            labels=labels,
             in_memory=self.method == "lbfgs" or bool(self.early_stopping),
             estimator_name=type(self).__name__,
         )
 
-    def _recipe(self, n_visible: int, seed: int, n_classes: int = 0) -> HarmoniumRecipe:
+    def _recipe(self, n_visible: int, seed: int, n_scores: int = 0) -> HarmoniumRecipe:
         """The recipe of a fit to rows of `n_visible` units."""
         n_components = self.n_components
         if n_components == "infinite":
@@ -79,7 +79,7 @@ class HarmoniumBase(TransformerMixin, NongaussEstimator):  # type: ignore[misc]
             n_components=int(n_components),
             has_sticks=self.n_components == "infinite",
             validation_fraction=float(self.validation_fraction) if self.early_stopping else 0.0,
-            n_classes=n_classes,
+            n_scores=n_scores,
             seed=seed,
         )
 
@@ -111,7 +111,7 @@ class HarmoniumBase(TransformerMixin, NongaussEstimator):  # type: ignore[misc]
             reasons = component_status(hidden, rows.weight, machine.units)
         self.component_status_ = reasons
         self.n_active_ = sum(status == ACTIVE for status in self.component_status_)
-        self.components_ = np.array(machine.params.weights.T, dtype=np.float64)
+        self.components_ = machine.params.weights.T.astype(np.float64) * coder.directions
         self.visible_std_ = column_spreads(rows)
         self.use_ = rows.weight / rows.weight.sum() @ hidden
         if machine.reading == "global" and self.units == "binary":
@@ -131,11 +131,13 @@ class HarmoniumBase(TransformerMixin, NongaussEstimator):  # type: ignore[misc]
     def check_loaded(self) -> None:
         """Raises ValueError where the machine, its columns and its classes do not fit each other."""
         machine, units = self.machine_, len(self._coder.units)
-        (D, K), n_classes = machine.params.weights.shape, len(machine.params.votes)
+        (D, K), raw = machine.params.weights.shape, machine.params.raw
+        n_classes = len(machine.params.votes) if is_classifier(self) else 0
         ends = [0, *(block.stop for block in machine.layout)]
         fits = D == units == ends[-1] and [block.start for block in machine.layout] == ends[:-1]
         fits = fits and len(machine.prior.log_odds) == K and len(machine.filler.means) in (0, D)
         fits = fits and machine.layout == self._coder.layout
+        fits = fits and (not raw.size or raw.shape == (len(machine.params.votes), D))
         if not fits or (n_classes and len(getattr(self, "classes_", ())) != n_classes):
             raise ValueError("a machine that is not of these columns and classes")
         names, means = self.encoded_names_, getattr(self, "class_means_", np.zeros((n_classes, K)))
@@ -211,7 +213,7 @@ class HarmoniumBase(TransformerMixin, NongaussEstimator):  # type: ignore[misc]
     def top_features(self, k: int = 8) -> list[list[str]]:
         """For each hidden unit the names of the k columns (or levels) that it raises most, in order."""
         check_is_fitted(self, "machine_")
-        return top_columns(self.machine_.params.weights, self.visible_std_, self.encoded_names_, k)
+        return top_columns(self.components_.T, self.visible_std_, self.encoded_names_, k)
 
     def top_rows(self, X: Any, k: int = 8) -> NDArray[np.intp]:
         """For each hidden unit the numbers of the k rows of X that have it most, (K, k)."""

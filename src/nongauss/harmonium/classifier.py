@@ -21,21 +21,18 @@ from nongauss.estimator.base import (
     RandomState,
     Share,
     Verbosity,
-    check_parameters,
 )
 from nongauss.estimator.by_parts import by_parts
 from nongauss.estimator.explain import ExplainMixin
-from nongauss.estimator.gaps import over_gaps
-from nongauss.estimator.known_rows import rows_to_compare
-from nongauss.harmonium.base import FloatArray, HarmoniumBase
-from nongauss.harmonium.contrastive_divergence import heeds_labels
-from nongauss.harmonium.fit import class_temperature, count_features, fit_global
-from nongauss.harmonium.objective import scores
-from nongauss.harmonium.predict import NO_FILLER, cell_donors, class_means, learn_filler
+from nongauss.harmonium.base import FloatArray
+from nongauss.harmonium.fit import class_temperature
+from nongauss.harmonium.predict import class_means
+from nongauss.harmonium.supervised import SupervisedHarmonium
 from nongauss.optimise.loop import close_checkpoint
+from nongauss.tables.labels import LabelCoder
 
 
-class HarmoniumClassifier(ExplainMixin, ClassifierMixin, HarmoniumBase):  # type: ignore[misc]
+class HarmoniumClassifier(ExplainMixin, ClassifierMixin, SupervisedHarmonium):  # type: ignore[misc]
     r"""Classification by latent features that are learned with a large margin between classes.
 
     A harmonium (see `Harmonium`) whose feature means E[z | x] feed a multiclass linear classifier; both are
@@ -56,6 +53,9 @@ class HarmoniumClassifier(ExplainMixin, ClassifierMixin, HarmoniumBase):  # type
     dropout : "auto" or float, default "auto"
         Share of the cells that the classes do not see in each step. "auto": near one half for long rows
         (texts), little for short ones.
+    raw_features : bool, default False
+        Let the columns vote too, beside the features: one large-margin classifier of both. It helps where
+        classes differ in single columns, and costs where rows are few and columns many.
     reading : {"auto", "global"}, default "auto"
         Where an infinite number comes from. "auto": the chain graph of `Harmonium` finds it in the columns,
         without the labels, and at least one a class. "global": the algorithm of the paper, `truncation`
@@ -71,6 +71,8 @@ class HarmoniumClassifier(ExplainMixin, ClassifierMixin, HarmoniumBase):  # type
         Mean and standard deviation of each feature over the rows of a class.
     temperature_ : float
         Scores are divided by it before the softmax that gives probabilities.
+    raw_votes_ : ndarray (C, D), or (C, 0) without `raw_features`
+        What each column, as in `encoded_names_`, adds to the score of each class.
     n_active_, component_status_, components_, machine_, n_iter_, converged_, stop_reason_, trace_ :
         See `Harmonium`.
 
@@ -96,6 +98,7 @@ class HarmoniumClassifier(ExplainMixin, ClassifierMixin, HarmoniumBase):  # type
         C: NonNegativeFloat = 300.0,
         margin: NonNegativeFloat = 1.0,
         dropout: Annotated[float, Interval(numbers.Real, 0, 1, closed="left")] | Literal["auto"] = "auto",
+        raw_features: bool = False,
         reading: Literal["auto", "global"] = "auto",
         truncation: PositiveInt | Literal["auto"] = "auto",
         units: Literal["binary", "real"] = "binary",
@@ -114,9 +117,8 @@ class HarmoniumClassifier(ExplainMixin, ClassifierMixin, HarmoniumBase):  # type
     ) -> None:
         self.n_components = n_components
         self.C, self.margin, self.dropout = C, margin, dropout
-        self.reading = reading
-        self.truncation = truncation
-        self.units = units
+        self.raw_features, self.reading = raw_features, reading
+        self.truncation, self.units = truncation, units
         self.views = views
         self.method = method
         self.alpha = alpha
@@ -135,36 +137,16 @@ class HarmoniumClassifier(ExplainMixin, ClassifierMixin, HarmoniumBase):  # type
 
         A row of weight 2 counts as the row twice, one of weight 0 is not there. Raises ValueError.
         """
-        check_parameters(self)
-        seed = self._key_seed(self.random_state)
-        table = self._read(X, y, sample_weight, has_labels=True)
-        assert table.classes is not None
-        classes = table.classes.classes
-        n_classes = len(classes)
-        coder, layout = table.coder, table.coder.layout
-        seed, checkpoint = self._opened(seed, table)
-        run = self._run(checkpoint)
-        recipe = self._recipe(len(coder.units), seed, n_classes)
-        without: tuple[str, ...] = ()
-        if self.n_components == "infinite" and self.units == "binary" and self.reading == "auto":
-            found, without = count_features(layout, table.rows, recipe, run)
-            recipe = recipe._replace(n_components=found, has_sticks=False)
-        filler, given = NO_FILLER, table.rows
-        if heeds_labels(recipe):
-            filler = learn_filler(layout, table.rows, seed)
-            table = filler.filled_table(table)
-        rows = table.rows
-        result, machine = fit_global(layout, rows, recipe, run, all_rows=table.all_rows, filler=filler)
-        hidden = self._keep(coder, machine, rows, None)
-        self.component_status_ += without
+        table = self._checked_table(X, y, sample_weight, "classes")
+        assert isinstance(table.target, LabelCoder)
+        classes = table.target.classes
+        result, machine, recipe, rows, _, hidden, _, checkpoint = self._learned(
+            table, X, y, sample_weight, len(classes)
+        )
         assert rows.labels is not None
         self.classes_ = classes
-        self.class_means_, self.class_spreads_ = class_means(hidden, rows.weight, rows.labels, n_classes)
+        self.class_means_, self.class_spreads_ = class_means(hidden, rows.weight, rows.labels, len(classes))
         self.temperature_ = class_temperature(machine, rows, recipe)
-        donors = cell_donors(coder, given, len(self.views or ()))
-        name = type(self).__name__
-        self._known_rows = None if donors is None else rows_to_compare(X, y, sample_weight, name)
-        self._keep_donors(donors)
         close_checkpoint(checkpoint, result.status)
         self._record_fit(result)
         return self
@@ -195,23 +177,8 @@ class HarmoniumClassifier(ExplainMixin, ClassifierMixin, HarmoniumBase):  # type
 
     def _scores(self, X: Any) -> FloatArray:
         """Score of each class, (N, C), rows in memory."""
-        encoded, missing = self._encoded(X)
-        donors = getattr(self, "_donors", None)
-        if donors is None or missing is None:
-            return self._scores_of(self.machine_.hidden(encoded, missing))
-        missing = donors.missing_of(np.where(missing, np.nan, encoded))
-        found: FloatArray = over_gaps(
-            donors,
-            encoded.astype(np.float64),
-            missing,
-            lambda rows: self._scores_of(self.machine_.hidden(rows.astype(np.float32), None)),
-            average=self._score_of_mean,
-        )
+        found: FloatArray = self._over_cells(X, lambda f: f, self._score_of_mean)
         return found
-
-    def _scores_of(self, hidden: FloatArray) -> FloatArray:
-        """Score of each class (N, C) from the features' means (N, K)."""
-        return scores(self.machine_.params, self.machine_.units, hidden).astype(np.float64)
 
     def _score_of_mean(self, each: FloatArray) -> FloatArray:
         """Scores (N, C) whose probabilities are the mean of those of scores (S, N, C)."""

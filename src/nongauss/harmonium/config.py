@@ -12,9 +12,11 @@ MOST_SAMPLED = 50_000
 
 
 class HarmoniumRecipe(NamedTuple):
-    """How a model is fitted; see the parameters of `Harmonium` and `HarmoniumClassifier`.
+    """How a model is fitted; see the parameters of `Harmonium`, `HarmoniumClassifier`, `HarmoniumRegressor`.
 
-    `validation_fraction` is 0 without early stopping, `dropout` None where the rows decide.
+    `validation_fraction` is 0 without early stopping, `dropout` None where the rows decide. `n_scores`: what
+    is learned with the columns, a score of each class, one of a number, none without labels. `epsilon`: half
+    the width of the tube of a number, in standard deviations; None of classes.
     """
 
     n_components: int
@@ -27,10 +29,12 @@ class HarmoniumRecipe(NamedTuple):
     stick_expectation: str
     validation_fraction: float
     seed: int
-    n_classes: int = 0
+    n_scores: int = 0
     C: float = 0.0
     margin: float = 1.0
     dropout: float | None = 0.0
+    epsilon: float | None = None
+    raw_features: bool = False
 
 
 class ChainEffort(NamedTuple):

@@ -1,4 +1,4 @@
-"""Learning of the globally normalised model: mini-batches by contrastive divergence, or all rows at once."""
+"""Learning of the globally normalised model by contrastive divergence of mini-batches."""
 
 from __future__ import annotations
 
@@ -26,14 +26,13 @@ from nongauss.harmonium.config import (
     MOST_VOTE_STEP,
     PATIENCE,
     RIDGE_GROWTH,
-    SOFTNESS,
     VOTE_STEP,
     HarmoniumRecipe,
     LearningRates,
 )
 from nongauss.harmonium.data import RowSource, VisibleRows, column_means, mean_square, mean_totals
-from nongauss.harmonium.exponential_families import ALWAYS_ON, Array, Layout, dense, respond, totals_of
-from nongauss.harmonium.objective import contrastive_free_energy
+from nongauss.harmonium.exponential_families import ALWAYS_ON, Array, Layout, dense, totals_of
+from nongauss.harmonium.objective import VoteLoss, contrastive_free_energy
 from nongauss.harmonium.params import FeaturePrior, HarmoniumParams, start
 from nongauss.harmonium.updates import (
     Adam,
@@ -41,9 +40,8 @@ from nongauss.harmonium.updates import (
     contrast,
     filled_by_mean_field,
     gibbs_sweep,
-    hinge,
-    preactivation,
     stick_log_odds,
+    vote_gradient,
     with_dropout,
     with_hidden_views,
 )
@@ -52,7 +50,7 @@ from nongauss.tables.source import Stream, itself
 
 def heeds_labels(recipe: HarmoniumRecipe) -> bool:
     """Do labels have a say in the features? With C = 0 they do not."""
-    return recipe.n_classes > 0 and recipe.C > 0.0
+    return recipe.n_scores > 0 and recipe.C > 0.0
 
 
 def n_epochs(recipe: HarmoniumRecipe, n_rows: int) -> int:
@@ -117,9 +115,9 @@ class ContrastiveLearner:
         n_rows, self.total = self.all_rows.n_rows, self.all_rows.weight
         few = max(1.0, float(np.sqrt(MANY_ROWS / n_rows)))
         spread = min(rates.spread * few, MOST_SPREAD)
-        self.params = start(
-            self.rng, layout, rows, recipe.n_components, spread, rates.hidden_bias, recipe.n_classes
-        )
+        sizes = recipe.n_scores, recipe.raw_features
+        self.params = start(self.rng, layout, rows, recipe.n_components, spread, rates.hidden_bias, *sizes)
+        self.loss = VoteLoss(recipe.margin, recipe.epsilon)
         on = 0.0 if recipe.units == "binary" else ALWAYS_ON
         self.prior = FeaturePrior(np.full(recipe.n_components, on, np.float32), np.zeros((0, 2)))
         self.use, self.used = np.zeros(recipe.n_components), 0.0
@@ -131,10 +129,11 @@ class ContrastiveLearner:
         self.ridge = rates.ridge
         self.overlap = rates.overlap / self.total
         if self.heeds_labels:
-            self.overlap /= max(recipe.n_classes - 1, 1)
+            self.overlap /= max(recipe.n_scores - 1, 1)
         if recipe.units == "real":  # they do not saturate, and their sizes tell them apart
             self.ridge = self.overlap = 0.0
         self.vote_step = min(VOTE_STEP * few, MOST_VOTE_STEP)
+        self.raw_step = self.vote_step / np.sqrt(mean_square(rows))
         self.dropout = dropout_share(recipe, rows) if self.heeds_labels else 0.0
         self.means = column_means(rows).astype(np.float32)
         self.mean_totals = mean_totals(layout, rows)
@@ -142,9 +141,10 @@ class ContrastiveLearner:
         self.chains = dense(rows.X[chosen], np.float32) if recipe.method == "pcd" else None
 
     def moving(self) -> tuple[Array, ...]:
-        """The arrays that Adam moves: weights, visible and hidden bias, votes, intercept."""
+        """The arrays that Adam moves: weights, visible and hidden bias, votes, intercept, raw votes."""
         params = self.params
-        return params.weights, params.visible_bias, params.hidden_bias, params.votes, params.intercept
+        by_labels = params.votes, params.intercept, params.raw
+        return params.weights, params.visible_bias, params.hidden_bias, *by_labels
 
     def learned(self) -> tuple[HarmoniumParams, FeaturePrior]:
         """A copy of what has been learned."""
@@ -185,7 +185,7 @@ class ContrastiveLearner:
         return self.all_rows.source.blocks(self.rng)
 
     def _step(self, batch: VisibleRows) -> dict[str, float]:
-        """Move the parameters along the gradient of one batch; returns its hinge loss where labels count."""
+        """Move the parameters along the gradient of one batch; returns the labels' loss where they count."""
         params, recipe, log_odds = self.params, self.recipe, self.prior.log_odds
         x = self.complete(params, log_odds, batch)
         n = max(1, int(len(batch.weight) * CONTRAST_SHARE)) if self.heeds_labels else len(batch.weight)
@@ -204,10 +204,10 @@ class ContrastiveLearner:
             **negative,
         )
         gradient = [at.weights, at.visible_bias, at.hidden_bias]
-        gradient += [np.zeros_like(params.votes), np.zeros_like(params.intercept)]
+        gradient += [np.zeros_like(part) for part in (params.votes, params.intercept, params.raw)]
         info = {}
         if self.heeds_labels:
-            info["hinge"] = self._add_hinge(gradient, x, batch)
+            info["hinge"] = self._add_votes(gradient, x, batch)
         self._move(tuple(gradient))
         if self.done % EVERY == 0 and at.saturated > CROWDED:
             self.ridge = max(self.ridge, min(RIDGE_GROWTH * self.ridge, MOST_RIDGE))
@@ -227,15 +227,14 @@ class ContrastiveLearner:
         return filled_by_mean_field(params, units, layout, log_odds, rows.X, rows.missing, self.mean_totals)
 
     def score(self, rows: VisibleRows) -> float:
-        """What held-out rows reach, a row: minus CF1 (nats), or minus the hinge loss where labels count."""
+        """What held-out rows reach, a row: minus CF1 (nats), or minus the labels' loss where they count."""
         if not self.heeds_labels:
             return -self._free_energy(rows)
         log_odds, weight = self.prior.log_odds, _shares(rows.weight)
         x = self.complete(self.params, log_odds, rows)
         assert rows.labels is not None
-        return -hinge(
-            self.params, self.recipe.units, log_odds, x, weight, rows.labels, self.recipe.margin
-        ).loss
+        units, loss = self.recipe.units, self.loss
+        return -vote_gradient(self.params, units, log_odds, x, weight, rows.labels, loss).loss
 
     def _free_energy(self, batch: VisibleRows) -> float:
         """CF1 a row, nats."""
@@ -258,20 +257,22 @@ class ContrastiveLearner:
             )
         return {"rng": self.rng, "chains": self.chains}
 
-    def _add_hinge(self, gradient: list[Array], x: Any, batch: VisibleRows) -> float:
-        """Add C times the hinge's gradient and that of the votes' prior; returns the hinge loss a row."""
+    def _add_votes(self, gradient: list[Array], x: Any, batch: VisibleRows) -> float:
+        """Add C times the gradient of the labels' loss, and the votes' prior; returns the loss a row."""
         params, recipe = self.params, self.recipe
         seen = with_hidden_views(self.rng, self.layout, x, HIDDEN, self.means)
         seen = with_dropout(self.rng, seen, self.dropout) if self.dropout else seen
         weight = self._batch_shares(batch.weight)
         assert batch.labels is not None
         log_odds, overlap = self.prior.log_odds, self._overlap_price()
-        at = hinge(params, recipe.units, log_odds, seen, weight, batch.labels, recipe.margin, overlap)
+        loss = self.loss
+        at = vote_gradient(params, recipe.units, log_odds, seen, weight, batch.labels, loss, overlap)
         C = np.float32(recipe.C)
         gradient[0] += C * at.weights
         gradient[2] = gradient[2] + C * at.hidden_bias
         gradient[3] = C * at.votes - params.votes / np.float32(self.total)
         gradient[4] = C * at.intercept
+        gradient[5] = C * at.raw - params.raw / np.float32(self.total)
         return at.loss
 
     def _overlap_price(self) -> float:
@@ -283,7 +284,7 @@ class ContrastiveLearner:
         left = 1.0 - (1.0 - DECAYED) * self.done / max(self.n_steps, 1)
         self.done += 1
         bias = min(BIAS_STEP, self.weight_step)
-        rates = (self.weight_step, bias, bias, self.vote_step, self.vote_step)
+        rates = (self.weight_step, bias, bias, self.vote_step, self.vote_step, self.raw_step)
         self.adam.step(self.moving(), gradients, tuple(rate * left for rate in rates))
         if self.recipe.units == "real":
             keep_normalisable(self.params.weights, self.layout)
@@ -332,62 +333,3 @@ class EarlyStoppingLearner:
         """Go on from what `snapshot` returned."""
         learner, self.score, self.number, self.best = at
         self.learner.restore(learner)
-
-
-class FullBatchObjective:
-    """N (-CF1 - C hinge) - |votes|^2 / 2 of all rows and its gradient, at parameters as one flat vector.
-
-    q0 and q1 are held fixed in the gradient, as in the paper; the hinge is softened.
-    """
-
-    def __init__(self, learner: ContrastiveLearner) -> None:
-        self.learner = learner
-        self.shapes = [part.shape for part in learner.moving()]
-        self.scale = np.ones(len(learner.params.scale))
-
-    def params_of(self, flat: Array) -> HarmoniumParams:
-        """The vector as parameters, which are normalisable: see `keep_normalisable`."""
-        cuts = np.cumsum([int(np.prod(shape)) for shape in self.shapes])[:-1]
-        W, eta, beta, votes, intercept = (
-            part.reshape(shape) for part, shape in zip(np.split(flat, cuts), self.shapes, strict=True)
-        )
-        if self.learner.recipe.units == "real":
-            W = W.copy()
-            keep_normalisable(W, self.learner.layout)
-        return HarmoniumParams(W, eta, beta, self.scale, votes, intercept)
-
-    def use(self, flat: Array) -> Array:
-        """Share of the rows that have each unit, (K,)."""
-        rows, log_odds = self.learner.rows, self.learner.prior.log_odds.astype(np.float64)
-        params = self.params_of(flat)
-        x = self.learner.complete(params, log_odds, rows)
-        on = respond(self.learner.recipe.units, preactivation(params, x), log_odds).on
-        used: Array = rows.weight @ on / rows.weight.sum()
-        return used
-
-    def __call__(self, flat: Array) -> tuple[float, Array, float]:
-        """(objective, its gradient, the objective again as the bound of the trace)."""
-        rows, recipe, layout = self.learner.rows, self.learner.recipe, self.learner.layout
-        params, log_odds = self.params_of(flat), self.learner.prior.log_odds.astype(np.float64)
-        N, weight = rows.weight.sum(), rows.weight / rows.weight.sum()
-        x = self.learner.complete(params, log_odds, rows)
-        at = contrast(params, recipe.units, layout, log_odds, x, weight)
-        whole = dense(x, np.float32).astype(np.float64)
-        totals = totals_of(layout, whole)
-        each = contrastive_free_energy(params, recipe.units, layout, log_odds, whole, totals)
-        value = -float(weight @ each) - 0.5 * float((params.votes**2).sum()) / N
-        by_votes, by_intercept = -params.votes / N, np.zeros_like(params.intercept)
-        by_weights, by_bias = at.weights, at.hidden_bias
-        if self.learner.heeds_labels:
-            assert rows.labels is not None
-            labels = hinge(
-                params, recipe.units, log_odds, x, weight, rows.labels, recipe.margin, softness=SOFTNESS
-            )
-            value -= recipe.C * labels.loss
-            by_weights = by_weights + recipe.C * labels.weights
-            by_bias = by_bias + recipe.C * labels.hidden_bias
-            by_votes = by_votes + recipe.C * labels.votes
-            by_intercept = recipe.C * labels.intercept
-        gradient = (by_weights, at.visible_bias, by_bias, by_votes, by_intercept)
-        flat_gradient = np.concatenate([part.ravel() for part in gradient]).astype(np.float64)
-        return N * value, N * flat_gradient, N * value

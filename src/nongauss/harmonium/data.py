@@ -22,17 +22,24 @@ from nongauss.tables.column import Column
 from nongauss.tables.encoder import TableEncoder
 from nongauss.tables.frame import check_width, n_rows_of
 from nongauss.tables.labels import LabelCoder, class_target, labels_of
-from nongauss.tables.learn import as_source, learn
+from nongauss.tables.learn import OfTarget, as_source, learn
 from nongauss.tables.rows import canonical_sparse
 from nongauss.tables.source import Encoded, Part, Sample, Source, first_rows, itself, naming, weight_of
 from nongauss.tables.sparse import SparseTable
+from nongauss.tables.target import TargetScaler, TargetSummary, scaled_target, target_of
 
 GAP = np.float32(3e38)
 """Stands for a missing cell while rows are put in order."""
 
+GRID = np.float32(2**16)
+"""Steps of a standard deviation that rows of a regression are rounded to."""
+
 
 class VisibleRows(NamedTuple):
-    """X (N, D) float32, dense or CSR; missing (N, D) or None; weight (N,); class numbers (N,) or None."""
+    """X (N, D) float32, dense or CSR; missing (N, D) or None; weight (N,).
+
+    labels: class numbers (N,), or standardised numbers (N,) float32, or None.
+    """
 
     X: Any
     missing: Array | None
@@ -73,15 +80,15 @@ class RowSource(NamedTuple):
 
 
 class HarmoniumTable(NamedTuple):
-    """A table as a fit takes it: its units, its rows or a sample of them, its classes (None without labels),
-    and all rows if the sample is not the table (else None).
+    """A table as a fit takes it: its units, its rows or a sample of them, what reads its labels (None without
+    any), and all rows if the sample is not the table (else None).
 
     `part`: the table as it came, where it is dense and in memory, and the `encoder` of its columns.
     """
 
     coder: UnitCoder
     rows: VisibleRows
-    classes: LabelCoder | None
+    target: LabelCoder | TargetScaler | None
     all_rows: RowSource | None
     part: Part | None = None
     encoder: TableEncoder | None = None
@@ -132,38 +139,57 @@ def read_table(
     weight: Any,
     *,
     views: Any,
-    has_labels: bool,
+    labels: str,
     in_memory: bool,
     estimator_name: str,
 ) -> HarmoniumTable:
-    """Units, rows and classes of a table, dense, sparse or in parts. Raises InputError.
+    """Units, rows and labels of a table, dense, sparse or in parts. Raises InputError.
 
-    `has_labels`: y holds classes; else it is ignored. `in_memory`: a table in parts is refused.
+    `labels`: y holds "classes" or "numbers", or is ignored ("none"). `in_memory`: a table in parts is
+    refused.
     """
-    y = y if has_labels else None
+    y = None if labels == "none" else y
     source = as_source(X, y, weight, estimator_name=estimator_name, accept_sparse=True)
     if in_memory and not source.in_memory:
         raise InputError(
             f"method='lbfgs' and early_stopping of {estimator_name} take tables in memory; leave them out "
             "for one in parts."
         )
-    of_target = partial(labels_of, estimator_name) if has_labels else None
-    learned = learn(source, estimator_name, of_target, warn=False)
+    readers: dict[str, OfTarget] = {
+        "classes": partial(labels_of, estimator_name),
+        "numbers": partial(target_of, estimator_name),
+    }
+    learned = learn(source, estimator_name, readers.get(labels), warn=False)
     coder = unit_coder(learned, views, sp.issparse(X))
-    classes = learned.target.coder(estimator_name) if has_labels else None
-    encoded = source.map(EncodeUnits(coder, classes, estimator_name))
+    target = _target_coder(learned.target, labels, estimator_name)
+    encoded = source.map(EncodeUnits(coder, target, estimator_name))
     first: Sample = encoded.sum(_first_rows, None if source.in_memory else MOST_SAMPLED)
     columns = learned.columns
     has_gaps = any(columns[unit.column].gaps for unit in coder.units)
     all_rows = None
     if not first.is_all:
-        parts, counted = encoded.map(as_visible_rows, has_gaps), learned.counted
+        parts, counted = encoded.map(as_visible_rows, has_gaps, labels), learned.counted
         all_rows = RowSource(parts, counted.rows, counted.weight, first.checksum)
-    rows = as_visible_rows(first.rows, has_gaps)
+    rows = as_visible_rows(first.rows, has_gaps, labels)
     if not source.in_memory or sp.issparse(X):
-        return HarmoniumTable(coder, rows, classes, all_rows)
+        return HarmoniumTable(coder, rows, target, all_rows)
     (part,) = source.each(itself)
-    return HarmoniumTable(coder, rows, classes, all_rows, part, learned.encoder)
+    return HarmoniumTable(coder, rows, target, all_rows, part, learned.encoder)
+
+
+def _target_coder(learned: Any, labels: str, estimator_name: str) -> LabelCoder | TargetScaler | None:
+    """What reads the target. Raises InputError for classes that are none, and for several outputs."""
+    if labels == "none":
+        return None
+    if labels == "classes":
+        coder: LabelCoder = learned.coder(estimator_name)
+        return coder
+    summary: TargetSummary = learned
+    if len(summary.outputs) > 1:
+        raise InputError(
+            f"y has {len(summary.outputs)} outputs, but {estimator_name} takes one; fit a model for each."
+        )
+    return summary.scaler()
 
 
 def _first_rows(part: Encoded, most: int | None) -> Sample | None:
@@ -179,7 +205,7 @@ class EncodeUnits:
     """A `Part` as `Encoded` rows of visible units, dense with gaps marked, or CSR; labels as the target."""
 
     coder: UnitCoder
-    classes: LabelCoder | None
+    target: LabelCoder | TargetScaler | None
     estimator_name: str
 
     def __call__(self, part: Part) -> Encoded:
@@ -189,7 +215,7 @@ class EncodeUnits:
 
     def _encoded(self, part: Part) -> Encoded:
         """The rows of weight above 0, of a part that may have none."""
-        n_rows, n_labels = n_rows_of(part.X), int(self.classes is not None)
+        n_rows, n_labels = n_rows_of(part.X), int(self.target is not None)
         if not n_rows:
             nothing = np.zeros((0, len(self.coder.units)), np.float32)
             return Encoded(nothing, nothing[:, :n_labels], np.zeros(0))
@@ -197,19 +223,38 @@ class EncodeUnits:
         table = part.X.matrix if isinstance(part.X, SparseTable) else part.X
         X, missing = encode(self.coder, table, self.estimator_name)
         Y = np.zeros((n_rows, 0))
-        if self.classes is not None:
-            Y = class_target(self.classes, self.estimator_name, part, weight)
+        if isinstance(self.target, TargetScaler):
+            Y = scaled_target(self.target, self.estimator_name, part, weight)
+        elif self.target is not None:
+            Y = class_target(self.target, self.estimator_name, part, weight)
         kept = weight > 0
         if not sp.issparse(X):
             X = (X if missing is None else np.where(missing, GAP, X)) + np.float32(0)
-        return Encoded(X[kept], Y[kept].astype(np.float32), weight[kept])
+        rounded = Y.astype(np.float32)
+        if isinstance(self.target, TargetScaler) and not sp.issparse(X):
+            X, rounded = np.where(X == GAP, GAP, _on_grid(X)), _on_grid(rounded)
+        return Encoded(X[kept], rounded[kept], weight[kept])
 
 
-def as_visible_rows(part: Encoded, has_gaps: bool) -> VisibleRows:
-    """Encoded rows as the mathematics takes them. `has_gaps`: has any part of the table missing cells?"""
+def _on_grid(values: Array) -> Array:
+    """Standardised numbers rounded to 2^-16 standard deviations.
+
+    Other units of a column change last bits, which decide the order of rows, and so the batches of a fit; a
+    class may stand that, the third digit of a number does not.
+    """
+    out: Array = np.round(values * GRID) / GRID
+    return out
+
+
+def as_visible_rows(part: Encoded, has_gaps: bool, labels: str) -> VisibleRows:
+    """Encoded rows as the mathematics takes them. `has_gaps`: has any part of the table missing cells?
+
+    `labels`: see `read_table`.
+    """
     missing = part.X == GAP if has_gaps else None
     X = part.X if missing is None else np.where(missing, np.float32(0), part.X)
-    return VisibleRows(X, missing, part.weight, part.Y[:, 0].astype(np.int64) if part.Y.shape[1] else None)
+    known = None if labels == "none" else part.Y[:, 0].astype(np.int64 if labels == "classes" else np.float32)
+    return VisibleRows(X, missing, part.weight, known)
 
 
 # ------------------------------------------------------------- cells as visible units

@@ -93,7 +93,8 @@ class Harmonium(CellImputer, HarmoniumBase):
     component_status_ : tuple of str
         For each feature that the fit began with "active", or why it is not in use.
     components_ : ndarray (K, D)
-        Weights of the features in use, the most used first; `encoded_names_` has the D names.
+        Weights of the features in use, the most used first; `encoded_names_` has the D names. Above 0: rows
+        with the feature have larger values.
     use_ : ndarray (K,)
         Mean of each feature over the training rows.
     machine_ : Machine
@@ -171,7 +172,7 @@ class Harmonium(CellImputer, HarmoniumBase):
             raise InputError(
                 "The chain reading has binary units only; take units='binary' or reading='global'."
             )
-        table = self._read(X, None, sample_weight, has_labels=False)
+        table = self._read(X, None, sample_weight, "none")
         coder, rows = table.coder, table.rows
         seed, checkpoint = self._opened(seed, table)
         recipe, run = self._recipe(len(coder.units), seed), self._run(checkpoint)

@@ -29,7 +29,6 @@ from nongauss.harmonium.config import (
 from nongauss.harmonium.contrastive_divergence import (
     ContrastiveLearner,
     EarlyStoppingLearner,
-    FullBatchObjective,
     batch_size,
     dropout_share,
     heeds_labels,
@@ -37,7 +36,7 @@ from nongauss.harmonium.contrastive_divergence import (
 )
 from nongauss.harmonium.data import RowSource, VisibleRows, mean_totals
 from nongauss.harmonium.exponential_families import Layout, dense, respond
-from nongauss.harmonium.objective import scores
+from nongauss.harmonium.full_batch import FullBatchObjective
 from nongauss.harmonium.params import HarmoniumParams
 from nongauss.harmonium.predict import NO_FILLER, Filler, Machine
 from nongauss.harmonium.updates import filled_by_mean_field, preactivation, with_dropout
@@ -58,9 +57,10 @@ def fit_global(
     *,
     all_rows: RowSource | None = None,
     filler: Filler = NO_FILLER,
+    name: str = LEARNING,
 ) -> tuple[FitResult, Machine]:
-    """The globally normalised model, with or without classes. `all_rows`: see `learn`."""
-    result = learn(layout, rows, recipe, run, all_rows=all_rows)
+    """The globally normalised model, with or without labels. `all_rows` and `name`: see `learn`."""
+    result = learn(layout, rows, recipe, run, all_rows=all_rows, name=name)
     params, prior = (type(part)(*(np.asarray(each, np.float64) for each in part)) for part in result.state)
     totals = mean_totals(layout, rows)
     return result, Machine(params, prior, layout, recipe.units, "global", totals, filler)
@@ -84,13 +84,13 @@ def count_features(
     They are counted to the end, however few epochs the classes are to be learned in, or KeyboardInterrupt.
     Nobody is told of the iterations; the checkpoint keeps them.
     """
-    n_classes, unwatched = recipe.n_classes, Run(checkpoint=run.checkpoint)
-    recipe = recipe._replace(max_epochs=None, n_classes=0, C=0.0, dropout=0.0)
+    n_scores, unwatched = recipe.n_scores, Run(checkpoint=run.checkpoint)
+    recipe = recipe._replace(max_epochs=None, n_scores=0, C=0.0, dropout=0.0)
     result = find_features(layout, rows, recipe, unwatched, prunes=True, effort=QUICK)
     if result.status is Status.STOPPED:
         raise KeyboardInterrupt
     chain: ChainState = result.state
-    n_found = max(n_classes, chain.params.n_components)
+    n_found = max(n_scores, chain.params.n_components)
     reasons = tuple(reason for reason in chain.reasons if reason != ACTIVE)
     return n_found, reasons[: max(0, len(chain.reasons) - n_found)]
 
@@ -103,7 +103,7 @@ def class_temperature(machine: Machine, rows: VisibleRows, recipe: HarmoniumReci
     """
     rng = np.random.default_rng(recipe.seed)
     share = max(dropout_share(recipe, rows), 0.1)
-    f = scores(machine.params, machine.units, machine.hidden(with_dropout(rng, rows.X, share), rows.missing))
+    f = machine.scores(with_dropout(rng, rows.X, share), rows.missing)
     weight = rows.weight / rows.weight.sum()
     own, any_class = (np.arange(len(f)), rows.labels), 1.0 / (1.0 + rows.weight.sum())
 
@@ -123,21 +123,22 @@ def learn(
     run: Run = NOBODY,
     *,
     all_rows: RowSource | None = None,
+    name: str = LEARNING,
 ) -> FitResult:
-    """The globally normalised model, with or without classes. The result's state is (params, prior).
+    """The globally normalised model, with or without labels. The result's state is (params, prior).
 
     Where `rows` are a sample of the table, `all_rows` has the others too; then none is held out for early
-    stopping, and mini-batches are the only method.
+    stopping, and mini-batches are the only method. `name`: of the loop, in a checkpoint.
     """
     rates = SUPERVISED if heeds_labels(recipe) else UNSUPERVISED
     epochs = n_epochs(recipe, len(rows.weight) if all_rows is None else all_rows.n_rows)
     with threadpool_limits(limits=1, user_api="blas"):
         if recipe.validation_fraction and recipe.method != "lbfgs" and len(rows.weight) > 1:
-            return _learn_with_early_stopping(layout, rows, recipe, rates, run)
+            return _learn_with_early_stopping(layout, rows, recipe, rates, run, name)
         learner = ContrastiveLearner(layout, rows, recipe, rates, epochs, all_rows)
         if recipe.method == "lbfgs":
-            return _learn_by_lbfgs(learner, epochs, run)
-        result = loop.run(in_place(learner), None, run, Rule(epochs), name=LEARNING)
+            return _learn_by_lbfgs(learner, epochs, run, name)
+        result = loop.run(in_place(learner), None, run, Rule(epochs), name=name)
         return replace(result, state=learner.learned())
 
 
@@ -147,6 +148,7 @@ def _learn_with_early_stopping(
     recipe: HarmoniumRecipe,
     rates: LearningRates,
     run: Run,
+    name: str,
 ) -> FitResult:
     """Epochs until held-out rows no longer gain; the best epoch is the result."""
     order = np.random.default_rng(recipe.seed).permutation(len(rows.weight))
@@ -154,12 +156,12 @@ def _learn_with_early_stopping(
     held, kept = rows.take(np.sort(order[:cut])), rows.take(np.sort(order[cut:]))
     epochs = n_epochs(recipe, len(kept.weight))
     judged = EarlyStoppingLearner(ContrastiveLearner(layout, kept, recipe, rates, epochs), held)
-    result = loop.run(in_place(judged), None, run, Rule(epochs), name=LEARNING)
+    result = loop.run(in_place(judged), None, run, Rule(epochs), name=name)
     stopped = result.status is Status.CONVERGED
     return replace(result, state=judged.best, status=Status.EARLY_STOPPED if stopped else result.status)
 
 
-def _learn_by_lbfgs(learner: ContrastiveLearner, max_iter: int, run: Run) -> FitResult:
+def _learn_by_lbfgs(learner: ContrastiveLearner, max_iter: int, run: Run, name: str) -> FitResult:
     """Full batch: minus CF1, the hinge and the votes' prior, climbed by L-BFGS as in the paper.
 
     Sticks follow the use of the units between rounds of such climbs.
@@ -174,8 +176,9 @@ def _learn_by_lbfgs(learner: ContrastiveLearner, max_iter: int, run: Run) -> Fit
             learner.set_sticks(objective.use(flat))
         climb = lbfgs(objective, [(None, None)] * len(flat))
         rule = Rule(int(steps), lambda _: least, PATIENCE)
-        name = f"{LEARNING}, round {number}"
-        result = loop.run(climb, flat, run, rule, name=name, former=result, expected=max_iter)
+        result = loop.run(
+            climb, flat, run, rule, name=f"{name}, round {number}", former=result, expected=max_iter
+        )
         flat = result.state
         if result.status in (Status.STOPPED, Status.NONFINITE):
             break
@@ -226,7 +229,7 @@ def _first_recipe(recipe: HarmoniumRecipe, rows: VisibleRows, work: float) -> Ha
     K = min(recipe.n_components, max(1, int(min(work / (n_rows * D), 1e9))))
     steps = max(FEWEST_STEPS, min(LEAST_STEPS, int(FIRST_WORK / (batch * D * K))))
     epochs = max(1, steps * batch // n_rows)
-    return recipe._replace(n_components=K, n_classes=0, has_sticks=False, max_epochs=epochs, method="pcd")
+    return recipe._replace(n_components=K, n_scores=0, has_sticks=False, max_epochs=epochs, method="pcd")
 
 
 def has_room(n_rows: int, n_columns: int) -> bool:

@@ -9,6 +9,7 @@ Contrastive free energy of Welling and Hinton, with q0 clamped to the row and q1
     CF1 = F0 - F1,   F_i = E_qi[log q_i] - E_qi[log p~]                                  0 <= CF1 <= -log p(x)
 
 Max-margin term of Crammer and Singer, l the margin: C sum_d w_d max_y [l 1(y != y_d) + f_dy - f_d,y_d].
+Of numbers it is that of a tube about the score, C sum_d w_d max(0, |y_d - f_d| - epsilon).
 
 The chain graph, equation (5) of the paper: p(z) prod p(x | z), with p(x | z) normalised for each z.
 
@@ -19,9 +20,11 @@ bound E log(1 - pi_k) by a multinomial q_k(y), y = 1..k; the accurate way sums t
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.special import betaln, digamma, logsumexp, softmax
+from scipy.special import betaln, digamma, expit, logsumexp, softmax
 
 from nongauss.harmonium.exponential_families import (
     Array,
@@ -78,10 +81,60 @@ def centred(units: str, mean: Float[np.ndarray, "B K"]) -> Float[np.ndarray, "B 
     return mean - CENTRE if units == "binary" else mean
 
 
-def scores(params: HarmoniumParams, units: str, mean: Float[np.ndarray, "B K"]) -> Float[np.ndarray, "B C"]:
-    """f = mu' (E[h~] - 1/2) + b: what each class gets from the hidden means."""
+def scores(
+    params: HarmoniumParams, units: str, mean: Float[np.ndarray, "B K"], X: Any
+) -> Float[np.ndarray, "B C"]:
+    """f = mu' (E[h~] - 1/2) + b + rho' x: what each class, or a number, gets from the hidden means of rows.
+
+    rho, `params.raw`, are the votes of the visible units X (B, D), dense or CSR, where they have some.
+    """
     f: Float[np.ndarray, "B C"] = centred(units, mean) @ params.votes.T + params.intercept
+    if params.raw.size:
+        f = f + np.asarray(X @ params.raw.T)
     return f
+
+
+class VoteLoss(NamedTuple):
+    """What scores cost beside labels: the hinge of classes with a `margin`, or, with an `epsilon`, the tube.
+
+    With a `softness` above 0 the loss is smooth.
+    """
+
+    margin: float = 1.0
+    epsilon: float | None = None
+    softness: float = 0.0
+
+    def at(
+        self, f: Float[np.ndarray, "B C"], labels: Any
+    ) -> tuple[Float[np.ndarray, " B"], Float[np.ndarray, "B C"]]:
+        """The loss of each row, and its slope by the scores; labels (B,) are class numbers or numbers."""
+        if self.epsilon is not None:
+            return tube(f, labels, self.epsilon, self.softness)
+        rows = np.arange(len(f))
+        if self.softness > 0.0:
+            loss, slope = softened(f, labels, self.margin, self.softness)
+        else:
+            loss, rival = worst_rival(f, labels, self.margin)
+            slope = np.zeros_like(f)
+            slope[rows, rival] = 1.0
+        slope[rows, labels] -= 1.0
+        return loss, slope
+
+
+def tube(
+    f: Float[np.ndarray, "B 1"], target: Float[np.ndarray, " B"], epsilon: float, softness: float = 0.0
+) -> tuple[Float[np.ndarray, " B"], Float[np.ndarray, "B 1"]]:
+    """max(0, |f - y| - epsilon) of each row, and its slope by f.
+
+    Softened, with s the softness: s log(1 + e^((f - y - epsilon)/s)) + s log(1 + e^((y - f - epsilon)/s)),
+    above the tube by at most 2 s log 2.
+    """
+    above = (f[:, 0] - target).astype(f.dtype)
+    if softness > 0.0:
+        high, low = (above - epsilon) / softness, (-above - epsilon) / softness
+        return softness * (softplus(high) + softplus(low)), (expit(high) - expit(low))[:, None]
+    loss = np.maximum(np.abs(above) - epsilon, 0.0)
+    return loss, (np.sign(above) * (loss > 0.0))[:, None]
 
 
 def worst_rival(

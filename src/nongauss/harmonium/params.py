@@ -18,11 +18,12 @@ SHARE = 1e-4
 
 @persistable("harmonium.Params", "nongauss.harmonium.params:Params")
 class HarmoniumParams(NamedTuple):
-    """Weights W (D, K), biases eta (D,) and beta (K,), scale (D,), votes (C, K), intercept (C,).
+    """Weights W (D, K), biases eta (D,) and beta (K,), scale (D,), votes (C, K), intercept (C,), raw (C, D).
 
     `scale` multiplies encoded real columns so that their noise has variance 1; it is 1 for the others, and
-    for all in the globally normalised model, where the noise has the variance of the column. Without classes
-    C is 0.
+    for all in the globally normalised model, where the noise has the variance of the column. Without labels
+    C is 0, of numbers it is 1. `raw` are votes of the visible units themselves; without any it has no
+    columns.
     """
 
     weights: Float[np.ndarray, "D K"]
@@ -31,6 +32,7 @@ class HarmoniumParams(NamedTuple):
     scale: Float[np.ndarray, " D"]
     votes: Float[np.ndarray, "C K"]
     intercept: Float[np.ndarray, " C"]
+    raw: Float[np.ndarray, "rows columns"] = np.zeros((0, 0))
 
     @property
     def n_components(self) -> int:
@@ -74,7 +76,8 @@ def start(
     n_components: int,
     spread: float,
     hidden_bias: float,
-    n_classes: int,
+    n_scores: int,
+    has_raw: bool = False,
 ) -> HarmoniumParams:
     """Normal weights, with which a hidden unit's preactivation has standard deviation `spread`; no votes."""
     D = rows.X.shape[1]
@@ -84,6 +87,7 @@ def start(
         start_biases(layout, rows).astype(np.float32),
         np.full(n_components, hidden_bias, np.float32),
         np.ones(D, np.float32),
-        np.zeros((n_classes, n_components), np.float32),
-        np.zeros(n_classes, np.float32),
+        np.zeros((n_scores, n_components), np.float32),
+        np.zeros(n_scores, np.float32),
+        np.zeros((n_scores, D if has_raw else 0), np.float32),
     )

@@ -18,6 +18,7 @@ from nongauss.core.records import persistable
 from nongauss.harmonium.chain_graph import ACTIVE, ALIKE, DUPLICATE
 from nongauss.harmonium.data import HarmoniumTable, VisibleRows, column_means, column_spreads, unlabelled
 from nongauss.harmonium.exponential_families import RANGES, Array, Layout, dense, mean_of, respond
+from nongauss.harmonium.objective import scores
 from nongauss.harmonium.params import FeaturePrior, HarmoniumParams
 from nongauss.harmonium.posterior import infer_features
 from nongauss.harmonium.updates import filled_by_mean_field, preactivation
@@ -153,6 +154,16 @@ class Machine(NamedTuple):
         for place, rows in unlabelled(X, missing).blocks(CELLS):
             with np.errstate(under="ignore", over="ignore"):
                 out[place] = self._hidden(rows)
+        return out
+
+    def scores(self, X: Any, missing: Array | None = None) -> Array:
+        """What each class, or a number, gets from encoded rows (N, C); missing cells as in `hidden`."""
+        out = np.empty((X.shape[0], len(self.params.votes)))
+        for place, rows in unlabelled(X, missing).blocks(CELLS):
+            if self.filler.means.size:
+                rows = self.filler.filled(self.layout, rows)
+            with np.errstate(under="ignore", over="ignore"):
+                out[place] = scores(self.params, self.units, self._hidden(rows), rows.X)
         return out
 
     def _hidden(self, rows: VisibleRows) -> Array:

@@ -1,4 +1,4 @@
-"""Gradients of the globally normalised model by contrastive divergence, the hinge's, Adam; sticks; float32.
+"""Gradients of the globally normalised model by contrastive divergence, the labels', Adam; sticks; float32.
 
 The gradients are written by hand: with sparse rows every product with the data is one of scipy's sparse times
 dense products, several times cheaper than the same rows made dense for compiled code. B rows of a batch, D
@@ -25,13 +25,12 @@ from nongauss.harmonium.exponential_families import (
     totals_of,
 )
 from nongauss.harmonium.objective import (
+    VoteLoss,
     centred,
     expected_log_pi,
     expected_log_rest,
     multinomial_bound,
     scores,
-    softened,
-    worst_rival,
 )
 from nongauss.harmonium.params import HarmoniumParams
 
@@ -188,53 +187,47 @@ def gibbs_sweep(
     return sample_visible(rng, layout, a, totals).astype(chains.dtype)
 
 
-class HingeGradient(NamedTuple):
-    """Ascent direction of minus the hinge loss a row, by weights, hidden bias, votes, intercept; the loss."""
+class VoteGradient(NamedTuple):
+    """Ascent direction of minus the labels' loss a row, by weights, hidden bias, votes, intercept and raw
+    votes; the loss."""
 
     weights: Float[np.ndarray, "D K"]
     hidden_bias: Float[np.ndarray, " K"]
     votes: Float[np.ndarray, "C K"]
     intercept: Float[np.ndarray, " C"]
+    raw: Float[np.ndarray, "rows columns"]
     loss: float
 
 
-def hinge(
+def vote_gradient(
     params: HarmoniumParams,
     units: str,
     log_odds: Float[np.ndarray, " K"],
     X: Any,
     weight: Float[np.ndarray, " B"],
-    labels: Int[np.ndarray, " B"],
-    margin: float = 1.0,
+    labels: Int[np.ndarray, " B"] | Float[np.ndarray, " B"],
+    loss: VoteLoss,
     overlap: float = 0.0,
-    softness: float = 0.0,
-) -> HingeGradient:
-    """Sub-gradient of the weighted sum of the Crammer-Singer loss, X dense or CSR (B, D), by f
+) -> VoteGradient:
+    """Sub-gradient of the weighted sum of the labels' loss, X dense or CSR (B, D): of classes by f
 
         sum_d w_d (e_{y_d} - e_{rival of d}),
 
-    and through f = mu' (E[h~] - 1/2) + b by all else. `weight` as in `contrast`. With a `softness` above 0
-    the rival is the soft maximum's shares.
+    of numbers sum_d w_d sign(y_d - f_d) outside the tube, and through f = mu' (E[h~] - 1/2) + b + rho' x by
+    all else. `weight` as in `contrast`.
     """
     S = preactivation(params, X)
     at = respond(units, S, log_odds)
-    f = scores(params, units, at.mean)
-    rows = np.arange(len(f))
-    pull = np.zeros_like(f)
-    if softness > 0.0:
-        loss, share = softened(f, labels, margin, softness)
-        pull -= weight[:, None] * share
-    else:
-        loss, rival = worst_rival(f, labels, margin)
-        pull[rows, rival] -= weight
-    pull[rows, labels] += weight
+    each, slope = loss.at(scores(params, units, at.mean, X), labels)
+    pull = -weight[:, None] * slope
     by_S = (pull @ params.votes) * at.slope + restraint_slope(0.0, overlap, S, at, weight)
-    return HingeGradient(
+    return VoteGradient(
         np.asarray(X.T @ by_S),
         by_S.sum(axis=0),
         pull.T @ centred(units, at.mean),
         pull.sum(axis=0),
-        float(weight @ loss),
+        np.asarray(X.T @ pull).T if params.raw.size else np.zeros_like(params.raw),
+        float(weight @ each),
     )
 
 

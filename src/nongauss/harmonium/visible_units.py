@@ -15,6 +15,7 @@ from operator import index
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.core.records import persistable
@@ -84,6 +85,11 @@ class UnitCoder:
     def n_features(self) -> int:
         """Number of input columns."""
         return self.table.n_features
+
+    @property
+    def directions(self) -> NDArray[np.float64]:
+        """1 of each unit that rises with its column, -1 where the column is mirrored: (D,)."""
+        return np.sign([unit.sd for unit in self.units])
 
     @property
     def encoded_names(self) -> tuple[str, ...]:

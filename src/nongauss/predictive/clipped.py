@@ -9,18 +9,15 @@ import numpy as np
 import numpy.typing as npt
 
 from nongauss.predictive.distribution import FloatArray, PredictiveDistribution, checked_target
-from nongauss.predictive.scores import BaseQuantiles
-
-_POINTS = np.linspace(-6.0, 6.0, 241)
-_SHARES = np.exp(-0.5 * _POINTS**2) / np.exp(-0.5 * _POINTS**2).sum()
+from nongauss.predictive.moments import moments_by_cdf
 
 
 @final
 class ClippedDistribution(PredictiveDistribution):
     """min(max(Y, low), high) for Y of the law `base` of one number a row: the limits have probabilities.
 
-    `low` and `high` may be infinite. Moments go through a table of the base's quantiles, good to about a
-    thousandth of its standard deviation; all else is exact.
+    `low` and `high` may be infinite. Moments are good to about a thousandth of the standard
+    deviation; all else is exact.
     """
 
     def __init__(self, base: PredictiveDistribution, low: float, high: float) -> None:
@@ -93,11 +90,7 @@ class ClippedDistribution(PredictiveDistribution):
         return np.clip(self.base.sample(n, random_state), self._low, self._high)
 
     def _both(self) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance, (N,) each, by the trapezoid rule over normal scores."""
+        """Mean and variance, (N,) each."""
         if self._moments is None:
-            points = np.broadcast_to(_POINTS, (len(self), len(_POINTS)))
-            values = np.clip(BaseQuantiles(self.base).near(points), self._low, self._high)
-            mean: FloatArray = values @ _SHARES
-            variance: FloatArray = (values - mean[:, None]) ** 2 @ _SHARES
-            self._moments = mean, variance
+            self._moments = moments_by_cdf(self.cdf, self)
         return self._moments

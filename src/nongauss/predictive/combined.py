@@ -118,8 +118,9 @@ class MixtureDistribution(_OfParts):
 
     def __init__(self, parts: Sequence[PredictiveDistribution], weights: FloatArray) -> None:
         self._parts, self._weights = tuple(parts), weights
+        self._shape = (weights.shape[1], *_one_row_of(parts[0]).mean.shape[1:])  # (N,) or (N, P)
         # (C, N) or (C, N, 1): beside values with an axis of outputs
-        self._shares = weights.reshape(*weights.shape, *(1,) * (parts[0].mean.ndim - 1))
+        self._shares = weights.reshape(*weights.shape, *(1,) * (len(self._shape) - 1))
 
     def __len__(self) -> int:
         return int(self._weights.shape[1])
@@ -204,11 +205,6 @@ class MixtureDistribution(_OfParts):
         )
         out: FloatArray = every[law, np.arange(len(self))[:, None], turn]
         return out
-
-    @property
-    def _shape(self) -> tuple[int, ...]:
-        """(N,) or (N, P)."""
-        return (len(self), *self._parts[0].mean.shape[1:])
 
     def _each(
         self, y: npt.ArrayLike, say: Callable[[PredictiveDistribution, FloatArray], FloatArray]
@@ -346,7 +342,7 @@ class ByRowDistribution(_OfParts):
         return zip(self._parts, self._rows, strict=True)
 
     def _checked(self, y: npt.ArrayLike) -> FloatArray:
-        return checked_target(y, (len(self), *self._parts[0].mean.shape[1:]))
+        return checked_target(y, (len(self), *_one_row_of(self._parts[0]).mean.shape[1:]))
 
     def _placed(self, of_parts: Sequence[FloatArray]) -> FloatArray:
         """The values of all parts' rows in their places."""

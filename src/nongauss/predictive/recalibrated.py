@@ -24,10 +24,9 @@ from nongauss.predictive.distribution import (
     checked_target,
 )
 from nongauss.predictive.mixture import GaussianMixtureDistribution, of_scores
-from nongauss.predictive.scores import FAR, KNOTS, BaseQuantiles, reach_of, score, score_interval, smallest
+from nongauss.predictive.moments import moments_by_cdf
+from nongauss.predictive.scores import FAR, KNOTS, BaseQuantiles, reach_of, score_interval, smallest
 
-_POINTS, _SHARES = np.polynomial.hermite_e.hermegauss(5)
-_SHARES = _SHARES / _SHARES.sum()
 _HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
 
 
@@ -48,10 +47,9 @@ def recalibrated(base: PredictiveDistribution, scores: GaussianMixtureDistributi
 class RecalibratedDistribution(PredictiveDistribution):
     """y whose normal score under `base` has the law `scores`: `recalibrated` makes it.
 
-    Densities, distribution function and quantiles are exact. Moments and draws go through a table of the
-    base's quantiles, good to about a thousandth of its standard deviation (a hundredth where single values
-    have a probability); moments of counts are sums, of
-    wide ones over groups of whole numbers.
+    Densities, distribution function and quantiles are exact, moments good to about a thousandth of the
+    standard deviation. Draws go through a table of the base's quantiles, as good (to a hundredth where single
+    values have a probability). Moments of counts are sums, of wide ones over groups of whole numbers.
     """
 
     def __init__(self, base: PredictiveDistribution, scores: GaussianMixtureDistribution) -> None:
@@ -101,11 +99,14 @@ class RecalibratedDistribution(PredictiveDistribution):
 
     def cdf(self, y: npt.ArrayLike) -> FloatArray:
         """G(z), and beyond what scores reach the base's with the mass that g has there: (N,)."""
-        return self._below(score(self._base, checked_target(y, (len(self),))))
+        # the far tail above is only told from 1, for which F is enough
+        with np.errstate(divide="ignore"):
+            return self._below(ndtri(self._base.cdf(checked_target(y, (len(self),)))))
 
     def survival(self, y: npt.ArrayLike) -> FloatArray:
         """P(Y > y): (N,)."""
-        return self._above(score(self._base, checked_target(y, (len(self),))))
+        with np.errstate(divide="ignore"):
+            return self._above(-ndtri(self._base.survival(checked_target(y, (len(self),)))))
 
     def _below(self, z: FloatArray) -> FloatArray:
         """P(Z <= z) of the score as it is used, with the base's tails: (N,)."""
@@ -173,23 +174,8 @@ class RecalibratedDistribution(PredictiveDistribution):
     def _both(self) -> tuple[FloatArray, FloatArray]:
         """Mean and variance, (N,) each."""
         if self._moments is None:
-            self._moments = self._of_counts() if self.is_discrete else self._of_numbers()
+            self._moments = self._of_counts() if self.is_discrete else moments_by_cdf(self.cdf, self._base)
         return self._moments
-
-    def _of_numbers(self) -> tuple[FloatArray, FloatArray]:
-        """E[Q(Z)] and Var[Q(Z)], Q the base's quantile and Z of the score's law, component by component."""
-        table = self._table()
-        mean, square = np.empty(len(self)), np.empty(len(self))
-        centre = table.values[:, len(KNOTS) // 2]
-        for rows, log_weights, means, sds in self._scores._blocks():
-            first, second = np.zeros(means.shape[:2]), np.zeros(means.shape[:2])
-            for point, share in zip(_POINTS, _SHARES, strict=True):
-                at = table.near(means[..., 0] + point * sds[..., 0], rows) - centre[rows, None]
-                first += share * at
-                second += share * at**2
-            weight = np.exp(log_weights)
-            mean[rows], square[rows] = (weight * first).sum(axis=1), (weight * second).sum(axis=1)
-        return centre + mean, np.maximum(square - mean**2, 0.0)
 
     def _of_counts(self) -> tuple[FloatArray, FloatArray]:
         """Sums over whole numbers, or where these lie closer than an eighth of a score over groups of them.

@@ -23,9 +23,10 @@ from nongauss.estimator.base import (
 from nongauss.estimator.imputation import CellImputer, MissingLaws, known_alone
 from nongauss.rank_factor.base import RankFactors
 from nongauss.rank_factor.config import LevelCount, RankConfig
-from nongauss.rank_factor.data import FloatArray, RawTable
+from nongauss.rank_factor.data import FloatArray
+from nongauss.rank_factor.reading import RawTable
 from nongauss.rank_factor.score_density import log_densities
-from nongauss.rank_factor.score_model import learn_scores
+from nongauss.rank_factor.score_model import ScoreModel, learn_scores
 from nongauss.rank_factor.score_predict import complete
 from nongauss.tables.filling import Gaps, find_gaps
 from nongauss.tables.margins import Margin, learn_margins
@@ -80,7 +81,8 @@ class RankFactorAnalysis(CellImputer, RankFactors):
     checkpoint : path, default None
         File in which a fit is kept while it runs; interrupted, it goes on from there, to the same bits.
     max_rows : int or None, default None
-        Learn from a random sample of so many rows at most. A table in parts (see `docs/scale.md`) needs it.
+        Learn from a random sample of so many rows at most. A table in parts (see `docs/scale.md`) needs it
+        but for ranks by levels with inference "vb", the defaults, which learn from all rows.
     random_state : int, RandomState, Generator or None, default None
     verbose : int, default 0
 
@@ -178,18 +180,23 @@ class RankFactorAnalysis(CellImputer, RankFactors):
         self._scores = learn_scores(margins, cells, raw.weight[order], config.prior, seed)
 
     @property
-    def _cell_margins(self) -> tuple[Margin, ...]:
-        """The columns that can be filled. Raises NotFittedError, and InputError of an older model."""
+    def _score_model(self) -> ScoreModel:
+        """What fills cells. Raises NotFittedError, and InputError of an older model."""
         check_is_fitted(self, "draws_")
-        if not hasattr(self, "_scores"):
+        if self._scores is None:
             raise InputError(
                 "This model was fitted by an older version, without what fills cells; fit it anew."
             )
-        return self._scores.margins
+        return self._scores
+
+    @property
+    def _cell_margins(self) -> tuple[Margin, ...]:
+        """The columns that can be filled."""
+        return self._score_model.margins
 
     def _complete(self, gaps: Gaps, seed: int, n: int | None) -> MissingLaws:
         """What the missing cells may be, by the model of scores."""
-        return complete(self._scores, known_alone(gaps), gaps.missing, seed, n)
+        return complete(self._score_model, known_alone(gaps), gaps.missing, seed, n)
 
     def score_samples(self, X: Any) -> FloatArray:
         """Log density of what is known of each row, nats: (N,); gaps are integrated out.
@@ -199,4 +206,4 @@ class RankFactorAnalysis(CellImputer, RankFactors):
         propagation, within .06 nats of quadrature, mostly within .01. Raises NotFittedError, InputError.
         """
         gaps = find_gaps(self._cell_encoder, self._cell_margins, X, type(self).__name__)
-        return log_densities(self._scores, known_alone(gaps))
+        return log_densities(self._score_model, known_alone(gaps))

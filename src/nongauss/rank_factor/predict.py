@@ -54,6 +54,9 @@ SOFT = 0.1
 """Softness of the hinge in unrolled steps: |u| in a weight is sqrt(u^2 + SOFT^2)."""
 
 
+_LARGEST = 1e15
+
+
 @persistable("rank_factor.Draw", "nongauss.rank_factor.predict:Draw")
 class PosteriorDraw(NamedTuple):
     """One point of the posterior, or its variational summary: all that a prediction needs.
@@ -74,6 +77,12 @@ class PosteriorDraw(NamedTuple):
     beta_covariance: FloatArray | None
     gate: Gate | None
     steps: int = 0
+
+    def check_fields(self) -> None:
+        """Raises ValueError for numbers whose squares, summed in single precision, are none."""
+        arrays = (field for field in self if isinstance(field, np.ndarray))
+        if any((np.abs(array[np.isfinite(array)]) > _LARGEST).any() for array in arrays):
+            raise ValueError(f"a draw of the posterior with numbers beyond {_LARGEST:g}")
 
     def loading_moments(self, dtype: Any) -> LoadingMoments:
         """What rows need of the loadings."""

@@ -24,6 +24,7 @@ from nongauss.sparse_gp.config import KernelLike, Number
 from nongauss.sparse_gp.data import NumberClasses
 from nongauss.sparse_gp.kernels import FloatArray
 from nongauss.sparse_gp.likelihoods import Bernoulli, Likelihood, Multinomial, Ordinal, VaryingOrdinal
+from nongauss.sparse_gp.predict import GPAverage
 from nongauss.tables.labels import labels_of
 from nongauss.tables.learn import learn
 
@@ -99,9 +100,8 @@ class _SparseGPLabels(ProbabilityClassifierMixin, SparseGP):
         return found
 
     def _probabilities(self, encoded: FloatArray) -> FloatArray:
-        posterior = self.posterior_
-        mean, variance = posterior.moments(encoded)
-        return posterior.likelihood.probabilities(mean, variance, posterior.psi)
+        average = GPAverage(self.posteriors_, self.weights_)
+        return average.probabilities([posterior.moments(encoded) for posterior in self.posteriors_])
 
     def _likelihood(self, n_classes: int) -> Any:
         raise TypeError("A subclass chooses its likelihood.")

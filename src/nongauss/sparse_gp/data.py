@@ -103,7 +103,10 @@ def space_of(encoder: TableEncoder) -> Space:
     group = tuple(number for number, code in enumerate(used) for _ in code.encoded_names)
     ends = np.cumsum([len(code.encoded_names) for code in used])
     flags = tuple(int(end) - 1 for code, end in zip(used, ends, strict=True) if code.flagged)
-    return Space(tuple(str(code.name) for code in used), group, flags)
+    turns = [code.turns if len(code.turns) == len(code.encoded_names) else () for code in used]
+    places = [own or (-1.0,) * len(code.encoded_names) for own, code in zip(turns, used, strict=True)]
+    every = tuple(place for own in places for place in own) if any(turns) else ()
+    return Space(tuple(str(code.name) for code in used), group, flags, every)
 
 
 def with_a_column(encoded: NDArray[Any]) -> NDArray[Any]:

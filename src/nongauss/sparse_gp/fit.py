@@ -5,8 +5,10 @@ Several models of the same rows are fitted one after the other, and averaged.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -69,7 +71,7 @@ def fit(
             f"posterior='mixture' is not for the {likelihood.name} likelihood; give posterior='gaussian'."
         )
     n_rows = len(table.rows.y)
-    kernels = recipe.kernels(likelihood, n_rows)
+    kernels = recipe.kernels(likelihood, n_rows) + recipe.with_cycles(table.space)
     if table.group:
         kernels = [with_group(kernel, table.space, table.group) for kernel in kernels]
     kernels[0].labels(table.space)  # a column that is not there is an error now
@@ -84,8 +86,8 @@ def fit(
     members = [_worth(members[c], share) for c, share in zip(order, weights, strict=True)]
     statuses = [member.result.status for member in members]
     worst = min(statuses, key=lambda status: (status is not Status.STOPPED, status.converged))
-    main = members[0]._replace(posterior=_recalibrated(members[0].posterior, table.rows))
-    members = [main, *members[1:]]
+    members = [m._replace(posterior=_recalibrated(m.posterior, table.rows)) for m in members]
+    main = members[0]
     sizes = [len(member.posteriors) for member in members]
     shares = np.repeat(weights / sizes, sizes)
     average = GPAverage(tuple(p for m in members for p in m.posteriors), shares)
@@ -142,11 +144,11 @@ def fit_models(
     for number, model in enumerate(models):
         own_run = run.within(f"model {number}")
         begin = next((p for p in former if _has_form(model, psi, p)), None)
-        result, posterior, spread = fit_model(
+        member = fit_model(
             model, table.rows, psi, recipe, seed, own_run, everywhere=table.everywhere, begin=begin
         )
-        members.append(FittedGP(model, result, posterior, spread))
-        if result.status is Status.STOPPED:
+        members.append(member)
+        if member.result.status is Status.STOPPED:
             break
     return [member for member in members if np.isfinite(member.bound)] or members[:1]
 
@@ -170,10 +172,10 @@ def fit_model(
     *,
     everywhere: Source | None = None,
     begin: GPPosterior | None = None,
-) -> tuple[FitResult, GPPosterior, HyperSpread | None]:
+) -> FittedGP:
     """Maximise the bound of one model: the optimiser's result, and the posterior at the best parameters.
 
-    The last is how sure these are, where the recipe asks for it, which raises InputError of many rows.
+    With how sure these are, where the recipe asks for it, which raises InputError of many rows.
 
     `everywhere` has all rows where there are more than `rows`, which all else is then learned from. `begin`:
     where an earlier fit of the same form has ended, and this one begins.
@@ -198,15 +200,24 @@ def fit_model(
         rule = Rule(recipe.max_iter, lambda _: tol, PATIENCE)
         result = loop.run(lbfgs(bound, limits), params.flat(not fixed), run, rule, name="hyper-parameters")
         params = params.like(result.state)
+        member = partial(FittedGP, model, first_bound=math.nan if result.trace else _bound_at(bound, params))
         if recipe.n_components > 1 and not (model.likelihood.conjugate or result.status is Status.STOPPED):
             whole = bound if learned_from is rows else HyperObjective(model, rows, params, False, False)
-            return *_with_mixture(whole, params, result, recipe, seed, run), None
+            return member(*_with_mixture(whole, params, result, recipe, seed, run))
         if is_all:
             unsure = result.status is not Status.STOPPED and recipe.spreads(model, len(rows.y))
-            return result, posterior_at(bound, params), _spread(bound, params) if unsure else None
+            return member(result, posterior_at(bound, params), _spread(bound, params) if unsure else None)
         every = everywhere or Stream([rows])
         latents = converged_latents(every, model, params, run.checkpoint)
-        return result, _posterior(model, params, *_stacked(latents)), None
+        return member(result, _posterior(model, params, *_stacked(latents)))
+
+
+def _bound_at(bound: HyperObjective, params: GPParams) -> float:
+    """F at these parameters, NaN where there is none."""
+    try:
+        return bound(params.flat(bound.moves_inputs))[2]
+    except np.linalg.LinAlgError:
+        return math.nan
 
 
 def _spread(bound: HyperObjective, params: GPParams) -> HyperSpread:

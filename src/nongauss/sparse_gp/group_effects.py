@@ -50,9 +50,13 @@ def names_of(encoder: TableEncoder) -> tuple[str, ...]:
 
 
 def place_of(encoder: TableEncoder, column: str | int) -> int:
-    """The number of an input column that is given by its name or number, which is there."""
+    """The number of an input column that is given by its name or number. Raises InputError without one."""
     names = names_of(encoder)
-    return names.index(column) if isinstance(column, str) else range(len(names))[column]
+    if column in names:
+        return names.index(column)
+    if isinstance(column, str) or not -len(names) <= column < len(names):
+        raise InputError(f"group={column!r} is not among the table's {listed(names)}.")
+    return range(len(names))[column]
 
 
 def check_label_columns(kernel: Kernel, encoder: TableEncoder) -> None:

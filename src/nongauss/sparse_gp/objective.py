@@ -17,6 +17,8 @@ A fit maximises F plus `log_prior`.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -46,7 +48,8 @@ LATENT_SD = 3.0
 separable want it large, and held-out log-loss of five binary sets is on average a little lower so."""
 
 
-class LatentQ(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class LatentQ:
     """q of one latent function, for one basis."""
 
     mean: FloatArray
@@ -55,10 +58,20 @@ class LatentQ(NamedTuple):
     """S^-1 (M, M)."""
     covariance: FloatArray
     """S (M, M)."""
-    alpha: FloatArray
-    W: FloatArray
     divergence: float
     """KL(q || p)."""
+    inverse: FloatArray
+    """L^-1 (M, M) of its basis."""
+
+    @cached_property
+    def alpha(self) -> FloatArray:
+        """L^-T m (M,)."""
+        return self.inverse.T @ self.mean
+
+    @cached_property
+    def W(self) -> FloatArray:
+        """L^-T (I - S) L^-1 (M, M); sums over V = L^-1 K_zx do without it."""
+        return spread_factor(self.inverse, self.covariance)
 
 
 class QAtSites(NamedTuple):
@@ -69,7 +82,7 @@ class QAtSites(NamedTuple):
     centred: FloatArray
     """mu - c (N, L), without the rows' shift."""
     products: tuple[list[FloatArray], ...]
-    """W K of each block and latent function where these are kept, else empty."""
+    """W K, or S V, of each block and latent function where these are kept, else empty."""
     expectation: Expectation
     bound: float
 
@@ -114,8 +127,8 @@ def latent(
     precision[np.diag_indices(size)] += 1.0
     try:
         root = cholesky(precision, lower=True, check_finite=False)
-        covariance = cho_solve((root, True), np.eye(size), check_finite=False)
         half_log_det = float(np.log(root.diagonal()).sum())
+        covariance = inverse_of(root)
     except np.linalg.LinAlgError:
         if not (is_positive and np.isfinite(precision).all()):
             raise
@@ -125,9 +138,14 @@ def latent(
         half_log_det = 0.5 * float(np.log(values).sum())
     mean = covariance @ (linear if is_white else inverse @ linear)
     divergence = 0.5 * (covariance.trace() + mean @ mean - size) + half_log_det
-    return LatentQ(
-        mean, precision, covariance, inverse.T @ mean, spread_factor(inverse, covariance), divergence
-    )
+    return LatentQ(mean, precision, covariance, divergence, inverse)
+
+
+def inverse_of(root: Float[np.ndarray, "M M"]) -> Float[np.ndarray, "M M"]:
+    """(R R')^-1 from its lower factor R, which is overwritten."""
+    inverse: FloatArray = np.tril(dpotri(root, lower=1, overwrite_c=1)[0])
+    inverse += np.tril(inverse, -1).T
+    return inverse
 
 
 def spread_factor(
@@ -149,13 +167,27 @@ def latent_moments(
     return at.K.T @ alpha, np.maximum(variance, SMALLEST_VARIANCE * at.diagonal), WK
 
 
-def white_moments(at: Basis, q: LatentQ) -> tuple[Float[np.ndarray, " N"], Float[np.ndarray, " N"]]:
-    """mu - c = V' m and v = k_nn - sum V^2 + sum V (S V), V = L^-1 K, each a sum over inducing inputs."""
-    V = at.white
-    assert V is not None  # for the types: the caller has looked
-    given = at.diagonal - np.einsum("mn,mn->n", V, V)
-    variance = np.maximum(given, 0.0) + np.einsum("mn,mn->n", V, q.covariance @ V)
-    return V.T @ q.mean, np.maximum(variance, SMALLEST_VARIANCE * at.diagonal)
+def white_moments(
+    V: Float[np.ndarray, "M N"],
+    diagonal: Float[np.ndarray, " N"],
+    given: Float[np.ndarray, " N"],
+    q: LatentQ,
+) -> tuple[Float[np.ndarray, " N"], Float[np.ndarray, " N"], Float[np.ndarray, "M N"]]:
+    """mu - c = V' m, v = k_nn - sum V^2 + sum V (S V), and S V; V = L^-1 K, sums over inducing inputs.
+
+    `given`: k_nn - sum V^2, at least 0, which functions of one basis share.
+    """
+    SV = product(q.covariance, V)
+    variance = given + np.einsum("mn,mn->n", V, SV)
+    return V.T @ q.mean, np.maximum(variance, SMALLEST_VARIANCE * diagonal), SV
+
+
+def _given_u(at: Basis) -> Float[np.ndarray, " N"]:
+    """k_nn - sum V^2, what inducing values leave open: (N,); empty where V is not kept."""
+    if at.white is None:
+        return np.zeros(0)
+    out: FloatArray = np.maximum(at.diagonal - np.einsum("mn,mn->n", at.white, at.white), 0.0)
+    return out
 
 
 def bound_at(blocks: KernelBlocks, sites: GaussianSites) -> QAtSites:
@@ -170,14 +202,16 @@ def bound_at(blocks: KernelBlocks, sites: GaussianSites) -> QAtSites:
     products: list[list[FloatArray]] = []
     for part, bases in blocks:
         made = []
+        given = [_given_u(at) for at in bases]
         for l, own in enumerate(model.kernel_of):
-            if bases[own].white is not None:
-                centred[part, l], variance[part, l] = white_moments(bases[own], latents[l])
-                continue
-            moments = latent_moments(bases[own], latents[l].alpha, latents[l].W)
-            centred[part, l], variance[part, l], WK = moments
-            made.append(WK)
-        if blocks.keeps_products and made:
+            at, q = bases[own], latents[l]
+            if at.white is not None:
+                moments = white_moments(at.white, at.diagonal, given[own], q)
+            else:
+                moments = latent_moments(at, q.alpha, q.W)
+            centred[part, l], variance[part, l], made_of_K = moments
+            made.append(made_of_K)
+        if blocks.keeps_products:
             products.append(made)
     mean = centred + model.centre(rows.shift)
     psi = blocks.params.psi
@@ -221,30 +255,42 @@ def _site_sums(
 
 
 def by_rows(
+    at: Basis,
+    inverse: Float[np.ndarray, "M M"],
     latents: Sequence[LatentQ],
     products: Sequence[Float[np.ndarray, "M N"]],
     g: Float[np.ndarray, "N L"],
     beta: Float[np.ndarray, "N L"],
 ) -> Float[np.ndarray, "M N"]:
-    """dF/dK_zx (M, N) of the L latent functions of a basis, at converged sites. Overwrites the products W K.
+    """dF/dK_zx (M, N) of the L latent functions of a basis, at converged sites. Overwrites the products.
 
     g = lambda - beta (mu - c), beta: (N, L). By the chain rule with q(e) fixed
-    dF = g' d(mu) - beta' d(v) / 2; so dF/dk_nn = -beta / 2.
+    dF = g' d(mu) - beta' d(v) / 2; so dF/dk_nn = -beta / 2, and dF/dK_zx = sum_l alpha g' + (W K) beta
+    = L^-T sum_l (m g' + (V - S V) beta).
     """
-    out = product(np.stack([q.alpha for q in latents], axis=1), g.T)
-    for WK, own in zip(products, beta.T, strict=True):
-        WK *= own
-        out += WK
-    return out
+    if at.white is None:
+        out = product(np.stack([q.alpha for q in latents], axis=1), g.T)
+        for WK, own in zip(products, beta.T, strict=True):
+            WK *= own
+            out += WK
+        return out
+    total = product(np.stack([q.mean for q in latents], axis=1), g.T)
+    total += times(at.white, beta.sum(axis=1))
+    for SV, own in zip(products, beta.T, strict=True):
+        SV *= own
+        total -= SV
+    return product(inverse.T, total)
 
 
-def by_inducing(at: Inducing, q: LatentQ) -> Float[np.ndarray, "M M"]:
-    """dF/dK_zz (M, M) of one latent function whose sites have converged, since L changes with K_zz.
+def by_inducing(at: Inducing, latents: Sequence[LatentQ]) -> Float[np.ndarray, "M M"]:
+    """dF/dK_zz (M, M) of the latent functions of a basis, whose sites have converged, as L changes with K_zz.
 
-    -L^-T (S^-1 + S + m m' - 2 I) L^-1 / 2.
+    -L^-T sum_l (S^-1 + S + m m' - 2 I) L^-1 / 2.
     """
-    middle = q.precision + q.covariance + np.multiply.outer(q.mean, q.mean)
-    middle[np.diag_indices(len(middle))] -= 2.0
+    middle = np.zeros_like(at.inverse)
+    for q in latents:
+        middle += q.precision + q.covariance + np.multiply.outer(q.mean, q.mean)
+    middle[np.diag_indices(len(middle))] -= 2.0 * len(latents)
     out: FloatArray = -0.5 * at.inverse.T @ middle @ at.inverse
     return out
 
@@ -285,9 +331,7 @@ def exact_evidence(model: GPModel, params: GPParams, rows: GPRows) -> Evidence:
     centred = sites.linear[:, 0] * noise
     alpha = cho_solve((root, True), centred, check_finite=False)
     log_det = 2.0 * float(np.log(root.diagonal()).sum())
-    inverse, _ = dpotri(root, lower=1, overwrite_c=1)
-    inverse = np.tril(inverse)
-    inverse += np.tril(inverse, -1).T
+    inverse = inverse_of(root)
     left = inverse.diagonal()
     mean, variance = centred - noise * alpha, np.maximum(noise - noise**2 * left, 1e-300)
     divergence = 0.5 * (noise @ left + alpha @ mean - len(noise) + log_det - np.log(noise).sum())

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from itertools import product
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float64
@@ -21,6 +22,9 @@ from nongauss.sparse_gp.kernels import FloatArray, Kernel, Space, Sum
 from nongauss.sparse_gp.likelihoods import Likelihood
 from nongauss.sparse_gp.objective import latent_moments
 from nongauss.sparse_gp.params import GPModel, basis, row_slices
+
+if TYPE_CHECKING:
+    from nongauss.sparse_gp.neighbours import NearResiduals
 
 LONE = 0.5
 """Share of a term's variance at a row from which it counts as noise, where no other row tells of it."""
@@ -53,7 +57,7 @@ class GPPosterior(NamedTuple):
         fits = fits and len(self.Z) and sizes == [kernel.size(self.space) for kernel in self.kernels]
         fits = fits and len(self.psi) == len(self.likelihood.bounds())
         fits = fits and len(self.kernel_of) == L and set(self.kernel_of) <= set(range(len(self.kernels)))
-        largest = max((np.abs(theta).max(initial=0.0) for theta in self.thetas), default=0.0)
+        largest = max(np.abs(logs).max(initial=0.0) for logs in (*self.thetas, self.psi))
         if not fits or self.likelihood.n_latent != L or largest > LARGEST_LOG:
             raise ValueError("kernels, their parameters, columns and latent functions do not fit each other")
 
@@ -126,6 +130,8 @@ class FittedGP(NamedTuple):
     result: FitResult
     posterior: GPPosterior
     spread: HyperSpread | None = None
+    first_bound: float = math.nan
+    """F where the fit began, of one that made no step."""
 
     @property
     def posteriors(self) -> tuple[GPPosterior, ...]:
@@ -134,8 +140,8 @@ class FittedGP(NamedTuple):
 
     @property
     def bound(self) -> float:
-        """At the end of the fit; NaN where there was none."""
-        return float(self.result.trace[-1]["bound"]) if self.result.trace else math.nan
+        """F at the end of the fit, which is where it began if no step led on; NaN where there is none."""
+        return float(self.result.trace[-1]["bound"]) if self.result.trace else self.first_bound
 
     def is_exact(self, rows: GPRows) -> bool:
         """Is it the exact Gaussian process of the rows that it was fitted to?"""
@@ -148,16 +154,18 @@ class GPAverage(NamedTuple):
     posteriors: tuple[GPPosterior, ...]
     weights: FloatArray
 
-    def likelihood_params(self, scale: float) -> dict[str, float]:
+    def likelihood_params(self, scale: float, near: NearResiduals | None = None) -> dict[str, float]:
         """The likelihood's parameters by name, averaged, in units of a target that came divided by `scale`.
 
-        Noise is all that another row at the same place does not share, so `lone_variance` is part of it.
+        Noise is all that another row at the same place does not share, so `lone_variance` is part of it, and
+        what neighbours tell is not.
         """
         total: dict[str, float] = {}
         for posterior, share in zip(self.posteriors, self.weights, strict=True):
             psi, likelihood = posterior.psi, posterior.likelihood
             if likelihood.conjugate:
-                psi = np.log(np.exp(psi) + posterior.lone_variance())
+                least = 1.0 if near is None else near.least
+                psi = np.log(least * np.exp(psi) + posterior.lone_variance())
             for name, value in likelihood.readable(psi, scale).items():
                 total[name] = total.get(name, 0.0) + float(share) * value
         return total
@@ -167,6 +175,14 @@ class GPAverage(NamedTuple):
         out: FloatArray = self.weights @ [posterior.mean(X)[:, 0] for posterior in self.posteriors]
         return out
 
+    def probabilities(self, moments: Sequence[tuple[FloatArray, FloatArray]]) -> FloatArray:
+        """The average of the classes' probabilities (N, C), from each model's moments of f (1, N, L)."""
+        total: FloatArray = sum(
+            share * posterior.likelihood.probabilities(*own, posterior.psi)
+            for posterior, share, own in zip(self.posteriors, self.weights, moments, strict=True)
+        )
+        return total
+
     def law(
         self,
         X: FloatArray,
@@ -174,14 +190,18 @@ class GPAverage(NamedTuple):
         centre: float = 0.0,
         scale: float = 1.0,
         trials: FloatArray | None = None,
+        near: NearResiduals | None = None,
     ) -> PredictiveDistribution:
         """The distribution of centre + scale * y at encoded rows X, `shift` (N,) added to the latent mean.
 
-        `trials` (N,): of a likelihood that takes them, 1 each without.
+        `trials` (N,): of a likelihood that takes them, 1 each without. `near`: what neighbours add.
         """
         parts: list[Any] = []
+        told = None if near is None else near.at(X)
         for posterior in self.posteriors:
             mean, variance = posterior.moments(X)
+            if near is not None and told is not None:
+                posterior, mean, variance = near.beside(posterior, mean, variance, told)
             mean += shift[:, None] * posterior.likelihood.rates
             likelihood: Any = posterior.likelihood
             if trials is not None:

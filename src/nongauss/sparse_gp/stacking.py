@@ -55,6 +55,9 @@ def left_out(member: FittedGP, rows: GPRows) -> FloatArray:
     if not member.model.likelihood.conjugate:
         posterior, seen = member.posterior, member.model.likelihood  # with limits, if there are any
         moments = left_out_moments(posterior._replace(likelihood=seen), *rows, is_exact=False)
+        if seen.is_label:
+            shares = seen.probabilities(*moments, posterior.psi)
+            return np.log(shares[np.arange(len(rows.y)), rows.y.astype(np.intp)])
         law = posterior.likelihood.predictive(*moments, posterior.psi)
         return law.log_prob(rows.y) if rows.y.ndim == 1 else density_of_known(law, rows.y)
     residual, total = (_left_out_exactly if member.is_exact(rows) else _left_out)(member, rows)

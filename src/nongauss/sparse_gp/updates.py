@@ -16,7 +16,6 @@ from jaxtyping import Float
 
 from nongauss.sparse_gp.buffers import product
 from nongauss.sparse_gp.data import GPRows
-from nongauss.sparse_gp.kernels import FloatArray
 from nongauss.sparse_gp.objective import (
     LatentQ,
     QAtSites,
@@ -217,10 +216,11 @@ class HyperObjective:
                 latents = [q.latents[l] for l in own]
                 root = blocks.inducing[number].inverse
                 products = [
-                    q.products[block][l] if q.products else spread_product(at, root, q.latents[l])
-                    for l in own
+                    q.products[block][l] if q.products else spread_product(at, q.latents[l]) for l in own
                 ]
-                total = by_rows(latents, products, pull[part][:, own], q.sites.precision[part][:, own])
+                total = by_rows(
+                    at, root, latents, products, pull[part][:, own], q.sites.precision[part][:, own]
+                )
                 by_theta, more = kernel.backward(theta, model.space, at.cache, total)
                 half = -0.5 * q.sites.precision[part][:, own].sum(axis=1)
                 by_thetas[number] += by_theta
@@ -229,12 +229,9 @@ class HyperObjective:
         return q.bound, by_thetas, self.rows.weight @ q.expectation.d_params, by_Z
 
 
-def spread_product(at: Basis, inverse: Float[np.ndarray, "M M"], q: LatentQ) -> Float[np.ndarray, "M N"]:
-    """W K = L^-T (I - S) V of one latent function."""
-    if at.white is None:
-        return product(q.W, at.K)
-    out: FloatArray = inverse.T @ (at.white - q.covariance @ at.white)
-    return out
+def spread_product(at: Basis, q: LatentQ) -> Float[np.ndarray, "M N"]:
+    """W K of one latent function, or S V where V is kept."""
+    return product(q.W, at.K) if at.white is None else product(q.covariance, at.white)
 
 
 def _inducing_part(
@@ -246,7 +243,7 @@ def _inducing_part(
     for number, (kernel, theta, at) in enumerate(
         zip(model.kernels, params.thetas, blocks.inducing, strict=True)
     ):
-        total = np.sum([by_inducing(at, q.latents[l]) for l in model.latents_of(number)], axis=0)
+        total = by_inducing(at, [q.latents[l] for l in model.latents_of(number)])
         by_theta, more = pull_back_inducing(kernel, theta, model.space, at, total, params.Z)
         by_thetas.append(by_theta)
         by_Z += more

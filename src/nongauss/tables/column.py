@@ -353,10 +353,7 @@ def distinct_texts(cells: Any) -> tuple[NDArray[np.intp], Any]:
 
 
 class Kind(ABC):
-    """A kind of column. One instance each; `tables.kinds.KINDS` lists them in the order they are asked.
-
-    What rows of a column tell (`summarise`) is a record that adds up by `+` over parts of the rows.
-    """
+    """A kind of column. One instance each; `tables.kinds.KINDS` lists them in the order they are asked."""
 
     name: str
     """By which columns and records of fitted models name their kind; it never changes."""
@@ -370,7 +367,7 @@ class Kind(ABC):
 
     @abstractmethod
     def summarise(self, column: Column, weight: NDArray[np.float64]) -> Any:
-        """What cells that are all present tell, with weights (N,) above 0. It adds up over parts."""
+        """What cells that are all present tell, with weights (N,) above 0; it adds up by `+`."""
 
     @abstractmethod
     def columns(self, name: str, facts: Any, gaps: bool) -> tuple[ColumnSummary, ...]:
@@ -378,10 +375,7 @@ class Kind(ABC):
 
     @abstractmethod
     def flat(self, column: Column, part: str, origin: float) -> Column:
-        """One of these flat columns, of new rows, from a column of this kind, of numbers or of labels.
-
-        Raises: InputError naming the first cell that this kind cannot be.
-        """
+        """One of these flat columns, of new rows. Raises InputError naming the first cell it cannot be."""
 
     def facts_as(self, facts: Any, kind: str) -> Any:
         """What rows tell, as the facts of another kind, by its name; None where they do not tell that."""
@@ -394,6 +388,10 @@ class Kind(ABC):
     def plain(self, column: Column) -> Column:
         """A column of this kind as numbers or labels, for a model that was fitted to such a column."""
         return column
+
+    def cycle(self, part: str) -> int:
+        """The number of levels after which those of a flat column come again, as hours do; 0 of others."""
+        return 0
 
     @abstractmethod
     def shown(self, value: Any, part: str, origin: float) -> str:

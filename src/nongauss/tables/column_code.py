@@ -85,6 +85,12 @@ class ColumnCode:
         return len(self.levels) == 2 and not self.gaps
 
     @property
+    def turns(self) -> tuple[float, ...]:
+        """Of levels that come again and again, as hours, the place of each: a share of a turn. Else ()."""
+        cycle = kind_of(self._kind).cycle(self.part) if self.role == "labels" else 0
+        return tuple(rank / cycle for rank in self.ranks) if cycle else ()
+
+    @property
     def scale(self) -> Scale:
         """How its numbers are standardised."""
         return Scale(self.unit, self.mean, self.sd)

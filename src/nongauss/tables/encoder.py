@@ -49,6 +49,8 @@ class TableEncoder:
                 raise ValueError(f"column {code.name!r} has {len(code.levels)} levels in another order")
             if not np.isfinite([code.unit, code.mean, code.sd, code.share, code.origin]).all():
                 raise ValueError(f"column {code.name!r} has a scale that is no number")
+            if code.unit <= 0.0:
+                raise ValueError(f"column {code.name!r} is measured in units of {code.unit:g}")
         if self.feature_names is not None and len(self.feature_names) != self.n_features:
             raise ValueError("names of other columns")
 

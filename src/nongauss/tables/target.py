@@ -22,7 +22,7 @@ from nongauss.tables.kinds.number import Moments, Scale, as_doubles
 from nongauss.tables.rows import floats_of, widened
 from nongauss.tables.source import Part
 
-_SMALLEST_SPREAD, _LARGEST_SPREAD = 1e-150, 1e150
+_SMALLEST_SPREAD, _LARGEST_SPREAD = 1e-150, 1e100
 
 
 @persistable("tables.TargetScaler", "nongauss.data.target:TargetScaler")
@@ -44,7 +44,7 @@ class TargetScaler:
     def fit(cls, Y: NDArray[np.float64], weight: NDArray[np.float64] | None = None) -> TargetScaler:
         """Learn centre and scale from finite `Y` (N, P); weights (N,) count like repetitions.
 
-        Raises: InputError for a spread whose square is no number any more: it cannot be predicted.
+        Raises: InputError for a spread of which squares of predictions far out are no numbers any more.
         """
         w = np.ones(len(Y)) if weight is None else np.asarray(weight, dtype=np.float64)
         counted = w > 0
@@ -57,7 +57,7 @@ class TargetScaler:
         size = np.abs(scale)
         if not ((size > _SMALLEST_SPREAD) & (size < _LARGEST_SPREAD)).all():
             raise InputError(
-                f"y has a spread of {size.max():.3g}, whose square is not a number in 64 bits; "
+                f"y has a spread of {size.max():.3g}, beyond what can be squared in 64 bits; "
                 "change its units."
             )
         centre = np.array([s.centre for s in scales])
@@ -99,6 +99,17 @@ class TargetSummary:
     def scaler(self) -> TargetScaler:
         """As `TargetScaler.fit` learns it from all the rows."""
         return TargetScaler.of_scales([moments.scale() for moments in self.outputs])
+
+
+def warn_if_constant(scaler: TargetScaler, stacklevel: int) -> None:
+    """Warn of a target with one value, at the line of this level that called."""
+    if any(scaler.constant):
+        warnings.warn(
+            "The target is constant: that value is predicted everywhere, with a spread that the data "
+            "cannot tell.",
+            NongaussWarning,
+            stacklevel=stacklevel,
+        )
 
 
 def target_of(estimator_name: str, part: Part, weight: NDArray[np.float64]) -> TargetSummary:

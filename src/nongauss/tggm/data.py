@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import numbers
-import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -14,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Float32, Float64, Int32, Int64, Key, UInt64
 
-from nongauss.core.errors import InputError, NongaussWarning
+from nongauss.core.errors import InputError
 from nongauss.estimator.known_rows import KnownRows
 from nongauss.optimise.minibatch import Batch, over_devices, pad_rows
 from nongauss.tables.encoder import TableEncoder
@@ -363,14 +362,3 @@ def _batch_of(part: Encoded, inputs: HeldOutInputs, unit: float) -> Batch:
     """The rows of a part as a training step takes them, weights in this unit."""
     data: tuple[Any, ...] = (part.X, part.Y, inputs.folds_of(part.X))
     return Batch(data, (part.weight / unit).astype(np.float32))
-
-
-def warn_if_constant(scaler: TargetScaler) -> None:
-    """Warn at the line that called `fit` or `partial_fit`."""
-    if any(scaler.constant):
-        warnings.warn(
-            "The target is constant: that value is predicted everywhere, with a spread that the data "
-            "cannot tell.",
-            NongaussWarning,
-            stacklevel=5,
-        )

@@ -33,10 +33,10 @@ from nongauss.tables.learn import as_source, learn
 from nongauss.tables.rows import validate_weight
 from nongauss.tables.screen import KeepColumns, screened
 from nongauss.tables.source import Encode, Source
-from nongauss.tables.target import scaled_target, target_of, validate_target
+from nongauss.tables.target import scaled_target, target_of, validate_target, warn_if_constant
 from nongauss.tggm.base import TGGM
 from nongauss.tggm.config import ChosenLayerSizes
-from nongauss.tggm.data import NetworkRows, RegressionReading, canonical, warn_if_constant
+from nongauss.tggm.data import NetworkRows, RegressionReading, canonical
 from nongauss.tggm.exact_law import law_of
 from nongauss.tggm.params import SMALLEST_LOG_SD
 from nongauss.tggm.predict import Ensemble
@@ -232,7 +232,7 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
         source = as_source(X, y, sample_weight, estimator_name=name)
         learned = learn(source, name, partial(target_of, name))
         scaler = learned.target.scaler()
-        warn_if_constant(scaler)
+        warn_if_constant(scaler, stacklevel=5)
         read, n = partial(scaled_target, scaler, name), len(scaler.centre)
         encoder = screened(learned, source, Encode(learned.encoder, read, name, n_targets=n), keep).encoder
         known = known_rows(source, encoder, name)

@@ -7,10 +7,11 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.gaussian_process import kernels as sk
 
+from nongauss.core.errors import InputError
 from nongauss.sparse_gp.kernels import LEAVES, Space, parse
 from sparse_gp.small import differences
 
-SPACE = Space(("a", "b", "c"), (0, 1, 2, 2, 2), flags=(4,))
+SPACE = Space(("a", "b", "c"), (0, 1, 2, 2, 2), flags=(4,), turns=(-1.0, -1.0, 0.0, 0.3, -1.0))
 TEXTS = [
     *LEAVES,
     "matern52 + linear(a, b)",
@@ -49,7 +50,7 @@ def test_derivatives_of_the_diagonal(text):
     assert_allclose(by_theta, expected, atol=1e-7)
 
 
-@pytest.mark.parametrize("text", [t for t in TEXTS if not re.search("categorical|group|white", t)])
+@pytest.mark.parametrize("text", [t for t in TEXTS if not re.search("categorical|cyclic|group|white", t)])
 def test_diagonal_agrees_with_the_matrix_which_is_positive(text):
     kernel, theta, _, B, _ = setting(text)
     K, _ = kernel.forward(theta, SPACE, B, B)
@@ -90,3 +91,27 @@ def test_categorical_is_one_where_labels_agree():
     assert_allclose(K, [[1, 1, 0.5, 0.5], [1, 1, 0.5, 0.5], [0.5, 0.5, 1, 0.5], [0.5, 0.5, 0.5, 0.5]])
     pair = parse("categorical(town)").forward(np.zeros(2), space, codes, codes)[0]
     assert_allclose(pair[0], [1, 0.5, 0.5, 0.5])
+
+
+def test_hours_are_alike_round_the_clock():
+    """The formula on the angle between two hours; those of two columns are averaged; one missing is alone."""
+    hours = np.array([0.0, 6.0, 23.0]) / 24
+    space = Space(("hour", "month"), (0, 0, 0, 1, 1, 1), turns=(*hours, 0.0, 0.5, 0.75))
+    codes = np.zeros((4, 6))
+    codes[[0, 1, 2], [0, 1, 2]] = 1.0
+    codes[[0, 1, 2], [3, 3, 5]] = 1.0
+    theta = np.log([1.7, 0.8, 2.0])
+
+    def of(turns, scale):
+        return np.exp(-2 * np.sin(np.pi * (turns[:, None] - turns)) ** 2 / scale**2)
+
+    K, _ = parse("cyclic").forward(theta, space, codes, codes)
+    expected = 1.7 * 0.5 * (of(hours, 0.8) + of(np.array([0.0, 0.0, 0.75]), 2.0))
+    assert_allclose(K[:3, :3], expected)
+    assert_allclose(K[3], 0.0)
+    one, _ = parse("cyclic(hour)").forward(theta[:2], space, codes, codes)
+    assert one[0, 2] > one[0, 1]
+    with pytest.raises(InputError, match="'a' holds others"):
+        parse("cyclic(a)").labels(SPACE)
+    with pytest.raises(InputError, match="the table has none"):
+        parse("cyclic").labels(Space(("a",), (0,)))

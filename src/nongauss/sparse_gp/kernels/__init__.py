@@ -19,13 +19,22 @@ from nongauss.sparse_gp.kernels.stationary import (
     SquaredExponential,
     Stationary,
 )
-from nongauss.sparse_gp.kernels.structured import Categorical, Constant, GroupEffect, Linear, Periodic, White
+from nongauss.sparse_gp.kernels.structured import (
+    Categorical,
+    Constant,
+    Cyclic,
+    GroupEffect,
+    Linear,
+    Periodic,
+    White,
+)
 
 __all__ = [
     "LEAVES",
     "PRIOR_SD",
     "Categorical",
     "Constant",
+    "Cyclic",
     "FloatArray",
     "GroupEffect",
     "Kernel",
@@ -46,7 +55,7 @@ __all__ = [
 ]
 
 _STATIONARY = (SquaredExponential, Matern12, Matern32, Matern52, RationalQuadratic)
-_STRUCTURED = (Periodic, Linear, Categorical, GroupEffect, Constant, White)
+_STRUCTURED = (Periodic, Cyclic, Linear, Categorical, GroupEffect, Constant, White)
 
 LEAVES: dict[str, type[Leaf]] = {kind.name: kind for kind in (*_STATIONARY, *_STRUCTURED)}
 """Kernels that are no sums or products, by name."""

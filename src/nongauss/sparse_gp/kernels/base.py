@@ -33,12 +33,21 @@ class Space:
     """The encoded columns: the input columns' names, and for each encoded column the number of its own.
 
     Encoded columns of one input column (the levels of a label, a number and its gaps) share a length-scale.
-    `flags`: the encoded columns that are 1 where a label is missing.
+    `flags`: the encoded columns that are 1 where a label is missing. `turns`: of labels that come again and
+    again, as hours of the day, the place of each encoded column's label as a share of a turn, -1 of the other
+    encoded columns; () where there are no such labels.
     """
 
     names: tuple[str, ...]
     group: tuple[int, ...]
     flags: tuple[int, ...] = ()
+    turns: tuple[float, ...] = ()
+
+    @property
+    def cycles(self) -> tuple[str, ...]:
+        """Names of the columns whose labels come again and again."""
+        own = dict.fromkeys(g for g, turn in zip(self.group, self.turns, strict=False) if turn >= 0)
+        return tuple(self.names[g] for g in own)
 
     @property
     def as_one(self) -> Space:

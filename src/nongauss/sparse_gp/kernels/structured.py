@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nongauss.core.errors import InputError
 from nongauss.core.records import persistable
 from nongauss.sparse_gp.kernels.base import FloatArray, Space
 from nongauss.sparse_gp.kernels.leaf import Leaf, chosen
@@ -191,6 +193,85 @@ class GroupEffect(Categorical):
     @staticmethod
     def _shared(theta: FloatArray) -> float:
         return 0.0
+
+
+@persistable("sparse_gp.kernels.Cyclic")
+class Cyclic(Leaf):
+    """exp(-2 sin^2(pi (t - t') ) / l^2), t the place of a label on its cycle as a share of a turn.
+
+    For weekdays, months and hours of dates: neighbours are alike, also across midnight. The mean over its
+    columns, each with an l; `columns` None is all that are such. A label that is missing agrees with none.
+    """
+
+    name = "cyclic"
+
+    def labels(self, space: Space) -> tuple[str, ...]:
+        """Variance and length-scales, in units of the circle's radius."""
+        used = _on_cycles(self.columns, space).used
+        return (f"{self.name} variance", *(f"{self.name} lengthscale {name}" for name in used))
+
+    def lengthscales(self, theta: FloatArray, space: Space) -> dict[str, float]:
+        """It has none in standard deviations of a column."""
+        return {}
+
+    def prior_mean(self, space: Space) -> FloatArray:
+        """Variance and length-scales 1."""
+        return np.zeros(self.size(space))
+
+    def forward(
+        self, theta: FloatArray, space: Space, A: FloatArray, B: FloatArray
+    ) -> tuple[FloatArray, Any]:
+        """Bilinear in the codes of the labels."""
+        at = _on_cycles(self.columns, space)
+        by_label = np.exp(-at.apart * np.exp(-2.0 * theta[1:])[at.local]) * at.same
+        by_label *= math.exp(theta[0]) / len(at.used)
+        a, b = A[:, at.places], B[:, at.places]
+        return a @ by_label @ b.T, (a, b, by_label, A.shape)
+
+    def backward(
+        self, theta: FloatArray, space: Space, cache: Any, cotangent: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Through the kernel of the labels."""
+        a, b, by_label, shape = cache
+        at = _on_cycles(self.columns, space)
+        right = cotangent @ b
+        total = (a.T @ right) * by_label
+        by_scale = (2.0 * total * at.apart).sum(axis=1) * np.exp(-2.0 * theta[1:])[at.local]
+        by_A = np.zeros(shape)
+        by_A[:, at.places] = right @ by_label
+        scales = np.bincount(at.local, weights=by_scale, minlength=len(at.used))
+        return np.concatenate([[total.sum()], scales]), by_A
+
+
+class _Cycles(NamedTuple):
+    """Encoded columns of labels on cycles.
+
+    Their `places` (E,), the column that each is of, `local` (E,), among the names `used`; for each pair
+    of labels whether they are of one column, `same`, and 2 sin^2 of half their angle, `apart` (E, E).
+    """
+
+    places: NDArray[np.intp]
+    local: NDArray[np.intp]
+    used: tuple[str, ...]
+    same: NDArray[np.bool_]
+    apart: FloatArray
+
+
+@lru_cache(maxsize=256)
+def _on_cycles(columns: tuple[str | int, ...] | None, space: Space) -> _Cycles:
+    """The labels of some columns, None for all that are on cycles. Raises InputError for others."""
+    places, local, used = chosen(space.cycles if columns is None else columns, space)
+    names = tuple(space.names[g] for g in used)
+    others = [name for name in names if name not in space.cycles]
+    if others or not names:
+        raise InputError(
+            f"The kernel 'cyclic' is of weekdays, months and hours of dates, and "
+            f"{f'column {others[0]!r} holds others' if others else 'the table has none'}; take 'periodic' of "
+            "numbers, 'categorical' of other labels."
+        )
+    turns = np.array(space.turns)[places]
+    same = local[:, None] == local
+    return _Cycles(places, local, names, same, 2.0 * np.sin(math.pi * (turns[:, None] - turns)) ** 2)
 
 
 class _LabelCodes(NamedTuple):

@@ -86,6 +86,8 @@ class Likelihood(ABC):
     """Has each latent function a kernel of its own, because they mean different things?"""
     target: ClassVar[str] = "raw"
     """What is done to y before: "standardised", or "robust" to a few absurd values; "scaled"; or nothing."""
+    is_label: ClassVar[bool] = False
+    """Is y the number of a class, which has a probability, and no distribution of a number?"""
     takes_exposure: ClassVar[bool] = False
     """Is y a count whose rate an exposure multiplies, so that its log is added to f?"""
     takes_trials: ClassVar[bool] = False

@@ -40,6 +40,8 @@ class _Label(Likelihood):
 
     n_classes: int = 2
 
+    is_label = True
+
     def check(self, y: FloatArray) -> None:
         """A class number."""
         bad = ~((y >= 0) & (y < self.n_classes) & (y == np.round(y)))
@@ -133,7 +135,8 @@ class Multinomial(_Label):
     name = "multinomial"
     own_rules = tuple(SOFTMAX)
     recalibrates = True
-    first_step = 0.5  # curvature between classes, which sites leave out, is up to that within them
+    first_step = 0.8
+    """Below 1: curvature between classes, which sites leave out, is up to that within them."""
 
     @property
     def n_latent(self) -> int:

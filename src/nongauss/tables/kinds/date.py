@@ -174,6 +174,10 @@ class Date(Kind):
         levels = PARTS[side]
         return Column(column.name, None, codes, levels, tuple(range(len(levels))), "label")
 
+    def cycle(self, part: str) -> int:
+        """Seven weekdays, twelve months, 24 hours."""
+        return len(PARTS.get(part.partition("|")[0], ()))
+
     def plain(self, column: Column) -> Column:
         """The dates as text; those that were numbers as numbers."""
         if column.codes is not None:

@@ -1,0 +1,137 @@
+"""What rows that a fit has not seen say of a regression's errors: their line, their spread, their shape.
+
+Rows are dealt to folds; each fold is predicted by a fit to the others. Of the scores f of these rows and
+their targets, y = level + slope f + e is fitted by least squares, and the law of e is that of the errors
+found, each with a normal law about it (Silverman 1986, section 6.4.1: smoothed so that the variance stays).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float64
+
+from nongauss.core.records import persistable
+from nongauss.harmonium.config import HarmoniumRecipe
+from nongauss.harmonium.data import VisibleRows
+from nongauss.harmonium.exponential_families import Layout
+from nongauss.harmonium.fit import LEARNING, fit_global
+from nongauss.harmonium.predict import Filler
+from nongauss.optimise.course import Run, Status
+from nongauss.predictive.mixture import GaussianMixtureDistribution
+
+MOST_ROWS, FEW_ROWS = 20_000, 2_000
+"""Rows that are dealt to folds; so many or fewer are all left out once, of more one fold is."""
+
+FOLDS = 5
+
+ENOUGH = 30
+"""Left-out rows without gaps from which the errors of others are not looked at."""
+
+MOST_ERRORS = 64
+"""Normal laws that the law of the errors is made of: one a quantile of the errors."""
+
+LEAST_SPREAD = 1e-3
+"""Of errors, in standard deviations of the target."""
+
+UNSEEN_WIDTH = 3.0
+"""One row more has an error that is unlike the others: it is so many times as wide as they are."""
+
+
+@persistable("harmonium.LeftOutErrors")
+class LeftOutErrors(NamedTuple):
+    """y = level + slope f + e, standardised; e is at `errors` (S,) with spreads `sds` and `shares` (S,)."""
+
+    level: float
+    slope: float
+    errors: Float64[np.ndarray, " S"]
+    sds: Float64[np.ndarray, " S"]
+    shares: Float64[np.ndarray, " S"]
+
+    def law(self, f: Float64[np.ndarray, " N"], centre: float, scale: float) -> GaussianMixtureDistribution:
+        """The law of each row's target given its score, in the target's units: centre + scale * (...)."""
+        mean = centre + scale * (self.level + self.slope * f)
+        error, sd = scale * self.errors, abs(scale) * self.sds
+        with np.errstate(divide="ignore"):
+            logs = np.log(self.shares)
+        shift = self.shares @ error
+        variance = self.shares @ (sd * sd + (error - shift) ** 2)
+
+        def components(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+            """The normal laws of these rows."""
+            means = mean[rows, None] + error
+            return np.tile(logs, (len(means), 1)), means[..., None], np.tile(sd, (len(means), 1))[..., None]
+
+        return GaussianMixtureDistribution(
+            (mean + shift)[:, None],
+            np.full((len(f), 1), variance),
+            components,
+            squeeze=True,
+            n_components=len(error),
+        )
+
+
+def left_out_errors(
+    layout: Layout, rows: VisibleRows, given: VisibleRows, recipe: HarmoniumRecipe, filler: Filler, run: Run
+) -> LeftOutErrors:
+    """The law of errors of fits by this recipe. `rows` have no gaps, `given` are these as they came.
+
+    Nobody is told of the fits, the checkpoint keeps them. Where rows enough have no gaps, the others are not
+    looked at. Raises KeyboardInterrupt.
+    """
+    rng = np.random.default_rng(recipe.seed)
+    order = rng.permutation(len(rows.weight))[:MOST_ROWS]
+    n_folds = min(FOLDS, len(order))
+    if n_folds < 2:
+        return errors_of(np.zeros(0), np.zeros(0), np.zeros(0))
+    f, unwatched = np.full(len(rows.weight), np.nan), Run(checkpoint=run.checkpoint)
+    for fold in range(n_folds if len(order) <= FEW_ROWS else 1):
+        out, kept = order[fold::n_folds], np.delete(order, np.s_[fold::n_folds])
+        name = f"{LEARNING} without fold {fold}"
+        part = rows.take(np.sort(kept))
+        result, machine = fit_global(layout, part, recipe, unwatched, filler=filler, name=name)
+        if result.status is Status.STOPPED:
+            raise KeyboardInterrupt
+        f[out] = machine.scores(rows.X[out])[:, 0]
+    seen = np.isfinite(f)
+    if given.missing is not None:
+        complete = seen & ~given.missing.any(axis=1)
+        seen = complete if complete.sum() >= ENOUGH else seen
+    assert rows.labels is not None
+    return errors_of(f[seen], rows.labels[seen].astype(np.float64), rows.weight[seen])
+
+
+def errors_of(
+    f: Float64[np.ndarray, " V"], y: Float64[np.ndarray, " V"], weight: Float64[np.ndarray, " V"]
+) -> LeftOutErrors:
+    """The line of y on f by weighted least squares, and the law of what it leaves.
+
+    Of no rows the law is the standard normal one. The slope is kept between 0 and 2: scores of few rows may
+    be chance.
+    """
+    if not len(f):
+        return LeftOutErrors(0.0, 0.0, np.zeros(1), np.ones(1), np.ones(1))
+    share = weight / weight.sum()
+    middle = share @ f
+    spread = share @ (f - middle) ** 2
+    slope = float(np.clip(share @ ((f - middle) * y) / spread, 0.0, 2.0)) if spread > 1e-12 else 0.0
+    level = float(share @ (y - slope * f))
+    e = y - level - slope * f
+    order = np.argsort(e, kind="stable")
+    e, up_to = e[order], np.cumsum(share[order])
+    n = min(MOST_ERRORS, len(e))
+    points = np.interp((np.arange(n) + 0.5) / n, up_to - 0.5 * share[order], e)
+    sd = max(float(np.sqrt(share @ (y - level - slope * f) ** 2)), LEAST_SPREAD)
+    # 1.06 s N^(-1/5), N rows of equal weight; then e (1 - (h / s)^2)^(1/2) + h N(0, 1) has the variance s^2
+    h = min(1.06 * sd * (1.0 / (share @ share)) ** -0.2, 0.9 * sd)
+    points -= points.mean()
+    points *= np.sqrt((sd * sd - h * h) / max(float(points @ points) / n, LEAST_SPREAD**2))
+    unseen = 1.0 / (1.0 + len(e))
+    return LeftOutErrors(
+        level,
+        slope,
+        np.append(points, 0.0),
+        np.append(np.full(n, max(h, LEAST_SPREAD)), UNSEEN_WIDTH * sd),
+        np.append(np.full(n, (1.0 - unseen) / n), unseen),
+    )

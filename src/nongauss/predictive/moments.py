@@ -1,0 +1,84 @@
+"""Moments of laws whose distribution function is known and whose mean is not: integrals by parts.
+
+With F the distribution function, m the mean and no mass above b nor below a,
+
+E[Y] = b - int_a^b F(y) dy and Var[Y] = (b - m)^2 - 2 int_a^b (y - m) F(y) dy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy.special import ndtr
+
+from nongauss.predictive.distribution import FloatArray, PredictiveDistribution
+
+_LEVELS = ndtr([-6.0, 0.0, 6.0])
+_SHARES = 0.5 ** np.arange(1, 6)  # of the way from the median to the ends, at which F is asked for first
+_ROUNDS, _HALVED = 10, 8
+
+
+def moments_by_cdf(
+    cdf: Callable[[FloatArray], FloatArray], near: PredictiveDistribution
+) -> tuple[FloatArray, FloatArray]:
+    """Mean and variance, (N,) each, of N laws of numbers with this `cdf` (N,) -> (N,).
+
+    `near` are laws of about the same place and width, with the same atoms; their quantiles at the normal
+    scores -6 and 6 are the ends. F is asked for at 93 points a row: the cells that can hide most of the
+    variance are halved, round by round. Between the points F is a monotone cubic (Fritsch and Carlson 1980).
+    Both are good to a thousandth of the standard deviation or so.
+    """
+    low, middle, high = near.quantile(_LEVELS).T[:, :, None]
+    y = np.concatenate(
+        [low, middle + (low - middle) * _SHARES, middle, middle + (high - middle) * _SHARES, high]
+        + [np.clip(end, low, high) for atom in near.atoms for end in (np.nextafter(atom, -np.inf), atom)],
+        axis=1,
+    )
+    y, below = _in_order(y, _each(cdf, y))
+    for _ in range(_ROUNDS):
+        width, centre = np.diff(y, axis=1), 0.5 * (y[:, 1:] + y[:, :-1])
+        hidden = np.abs(np.diff(below, axis=1)) * width * (width + np.abs(centre - middle))
+        worst = np.argpartition(hidden, -_HALVED, axis=1)[:, -_HALVED:]
+        new = np.take_along_axis(centre, worst, axis=1)
+        y, below = _in_order(np.append(y, new, axis=1), np.append(below, _each(cdf, new), axis=1))
+    return _integrated(y, np.maximum.accumulate(below, axis=1))
+
+
+def _in_order(y: FloatArray, below: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Points y (N, K) from left to right, and what belongs to them."""
+    order = np.argsort(y, axis=1, kind="stable")
+    return np.take_along_axis(y, order, axis=1), np.take_along_axis(below, order, axis=1)
+
+
+def _each(cdf: Callable[[FloatArray], FloatArray], y: FloatArray) -> FloatArray:
+    """F at each column of points y (N, K): (N, K)."""
+    return np.stack([cdf(point) for point in y.T], axis=1)
+
+
+def _integrated(y: FloatArray, below: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Mean and variance, (N,) each, for values `below` of F at ascending y, (N, K) both.
+
+    What lies beyond the ends is put on them.
+    """
+    below = np.concatenate([below[:, :-1], np.ones_like(below[:, :1])], axis=1)
+    width, slope = np.diff(y, axis=1), _slopes(y, below)
+    first, last, start, end = below[:, :-1], below[:, 1:], slope[:, :-1] * width, slope[:, 1:] * width
+    area = width * (0.5 * (first + last) + (start - end) / 12.0)
+    mean: FloatArray = y[:, -1] - area.sum(axis=1)
+    t = y - mean[:, None]
+    lever = width * (0.15 * first + 0.35 * last + start / 30.0 - end / 20.0)
+    variance = t[:, -1] ** 2 - 2.0 * (t[:, :-1] * area + width * lever).sum(axis=1)
+    return mean, np.maximum(variance, 0.0)
+
+
+def _slopes(y: FloatArray, below: FloatArray) -> FloatArray:
+    """Slopes of the monotone cubic: harmonic means of both cells' at a point, at the ends the cell's."""
+    width = np.maximum(np.diff(y, axis=1), np.finfo(np.float64).tiny)
+    rise = np.diff(below, axis=1) / width
+    before, after = rise[:, :-1], rise[:, 1:]
+    w_before, w_after = width[:, :-1] + 2.0 * width[:, 1:], 2.0 * width[:, :-1] + width[:, 1:]
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        inner = (w_before + w_after) / (w_before / before + w_after / after)
+    inner = np.where((before > 0.0) & (after > 0.0), inner, 0.0)
+    return np.concatenate([rise[:, :1], inner, rise[:, -1:]], axis=1)

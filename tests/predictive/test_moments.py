@@ -1,0 +1,59 @@
+"""Moments from the distribution function alone, against those that are known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from tests.predictive import laws
+
+from nongauss.predictive.clipped import ClippedDistribution
+from nongauss.predictive.combined import mixture
+from nongauss.predictive.composed import LogNormalDistribution
+from nongauss.predictive.mixture import GaussianMixtureDistribution
+from nongauss.predictive.moments import moments_by_cdf
+
+
+def mixed(weights, means, sds):
+    """Mixtures of Gaussians, one a row."""
+    weights, means, sds = np.broadcast_arrays(*map(np.atleast_2d, (weights, means, sds)))
+    mean = (weights * means).sum(axis=1, keepdims=True)
+    variance = (weights * (sds**2 + (means - mean) ** 2)).sum(axis=1, keepdims=True)
+    return GaussianMixtureDistribution(
+        mean, variance, lambda r: (np.log(weights[r]), means[r][..., None], sds[r][..., None]), squeeze=True
+    )
+
+
+RNG = np.random.default_rng(0)
+LAWS = {
+    "normal": mixed([1.0], [3.0], [0.1]),
+    "far apart": mixed([0.5, 0.5], [-5.0, 5.0], [0.3, 0.3]),
+    "skewed": mixed([0.9, 0.08, 0.02], [0.0, 2.0, 6.0], [0.3, 1.0, 3.0]),
+    "narrow in wide": mixed([0.2, 0.8], [0.5, 0.0], [0.01, 1.0]),
+    "many": mixed(
+        RNG.dirichlet(np.ones(10), 20), 3 * RNG.normal(size=(20, 10)), RNG.uniform(0.05, 1.0, (20, 10))
+    ),
+    "heavy tails": mixed([0.97, 0.03], [0.0, 0.0], [1.0, 10.0]),
+    "log-normal": LogNormalDistribution(mixed([1.0], [0.0], [1.0])),
+    "gamma": laws.gamma(0.5)(np.array([0.2, 1.0]), np.array([0.05, 0.4])),
+    "beta": laws.beta(0.5)(np.array([-2.0, 1.0]), np.array([0.05, 0.4])),
+}
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_they_are_those_of_the_law(name):
+    law = LAWS[name]
+    mean, variance = moments_by_cdf(law.cdf, law)
+    assert_allclose((mean - law.mean) / law.std, 0.0, atol=1e-3)
+    assert_allclose(np.sqrt(variance), law.std, rtol=2e-3)
+
+
+def test_limits_and_values_with_a_probability_are_met():
+    normal = mixed([1.0], [0.0], [1.0])
+    folded = ClippedDistribution(normal, 0.0, np.inf)
+    mean, variance = moments_by_cdf(folded.cdf, folded)
+    assert_allclose(mean, 1 / np.sqrt(2 * np.pi), rtol=1e-3)
+    assert_allclose(variance, 0.5 - 1 / (2 * np.pi), rtol=2e-3)
+    often_zero = mixture([folded, mixed([1.0], [4.0], [0.5])], [0.6, 0.4])
+    mean, _ = moments_by_cdf(often_zero.cdf, often_zero)
+    assert_allclose(mean, 0.6 / np.sqrt(2 * np.pi) + 1.6, rtol=1e-3)
