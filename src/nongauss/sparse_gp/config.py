@@ -35,7 +35,7 @@ the bound was 9 nats above the truth, and y interpolated. One length-scale for a
 
 FEW_ROWS, MOST_UNSURE = 100, 60
 """Distinct rows below which hyper-parameters are unsure enough to average over by default, and the most of
-them: the curvature takes two evaluations for each. On six tables 20 rows gained .07 nats a row with Gaussian
+them: the curvature takes an evaluation for each. On six tables 20 rows gained .07 nats a row with Gaussian
 noise and with the gamma law, 40 rows .12 and .15; counts gained nothing."""
 
 SMALL_SHARE = 0.1
