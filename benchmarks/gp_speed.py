@@ -359,7 +359,9 @@ def main() -> None:
     options.add_argument(
         "--limit", type=float, default=40.0, help="CPU seconds after which a peer is stopped"
     )
-    options.add_argument("--largest", type=int, default=GROWTH[-1], help="most rows when growth is measured")
+    options.add_argument(
+        "--largest", type=int, default=GROWTH[-1], help="most rows when growth is measured anew"
+    )
     options.add_argument("--peers-only", action="store_true")
     chosen = options.parse_args()
     one_core()
@@ -376,7 +378,7 @@ def main() -> None:
         return
     content = {
         "sets": {name: sets[name] for name in SETS if name in sets},
-        "growth": {str(n): fresh(grown, n) for n in GROWTH if n <= chosen.largest},
+        "growth": kept.get("growth", {}) | {str(n): fresh(grown, n) for n in GROWTH if n <= chosen.largest},
         "first_fit": fresh(first_fit, chosen.data) if (chosen.data / "boston").exists() else None,
     }
     write_results("gp_speed", content)

@@ -79,6 +79,7 @@ def main() -> None:
     options.add_argument("--sets", nargs="+", choices=AIMS, default=list(AIMS))
     options.add_argument("--splits", type=int, default=20)
     options.add_argument("--scales", type=int, help="as `n_scales`, for comparison with the default")
+    options.add_argument("--go-on", action="store_true", help="only the splits that have no result yet")
     chosen = options.parse_args()
     more = {} if chosen.scales is None else {"n_scales": chosen.scales}
     name = "gp_uci" if chosen.scales is None else f"gp_uci_scales_{chosen.scales}"
@@ -86,12 +87,12 @@ def main() -> None:
     sets = json.loads(path.read_text())["sets"] if path.exists() else {}
     for data_set in chosen.sets:
         X, y, splits = load_splits(chosen.data, data_set)
-        sets[data_set] = [
-            one_split(X, y, *split, random_state=number, **more)
-            for number, split in enumerate(splits[: chosen.splits])
-        ]
-        write_results(name, {**more, "sets": sets})
-        write_table(name, table({key: sets[key] for key in AIMS if key in sets}))
+        done = sets.get(data_set, []) if chosen.go_on else []
+        for number, split in list(enumerate(splits[: chosen.splits]))[len(done) :]:
+            done = [*done, one_split(X, y, *split, random_state=number, **more)]
+            sets[data_set] = done
+            write_results(name, {**more, "sets": sets})
+            write_table(name, table({key: sets[key] for key in AIMS if key in sets}))
         print(table({data_set: sets[data_set]})[-1], flush=True)
 
 

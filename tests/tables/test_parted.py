@@ -20,6 +20,7 @@ from nongauss import (
     HarmoniumClassifier,
     HarmoniumRegressor,
     RankFactorAnalysis,
+    RankFactorClassifier,
     RectangleMixture,
     SparseGPClassifier,
     SparseGPOrdinalClassifier,
@@ -33,6 +34,7 @@ from nongauss.core.errors import InputError
 from nongauss.harmonium import data as harmonium_data
 from nongauss.optimise.minibatch import Batch, statistics
 from nongauss.rank_factor import fit as rank_factor_fit
+from nongauss.rank_factor import reading as rank_reading
 from nongauss.rectangle import data as rectangle_data
 from nongauss.sparse_gp import params as gp_params
 from nongauss.tables import completion
@@ -70,6 +72,8 @@ ESTIMATORS = {
     "gp_grades": (SparseGPOrdinalClassifier(n_inducing=6, max_iter=10, random_state=0), "grade"),
     "tggm": (TGGMRegressor((5,), n_members=2, max_epochs=3, random_state=0), "real"),
     "rectangle": (RectangleMixture(2, n_init=2, max_iter=10, random_state=0), None),
+    "ranks": (RankFactorAnalysis(2, max_iter=20, random_state=0), None),
+    "ranks_labels": (RankFactorClassifier(2, max_iter=10, random_state=0), "label"),
     "harmonium": (Harmonium(4, max_epochs=3, random_state=0), None),
     "harmonium_labels": (HarmoniumClassifier(4, max_epochs=3, random_state=0), "label"),
     "harmonium_numbers": (HarmoniumRegressor(4, max_epochs=3, raw_features=True, random_state=0), "real"),
@@ -94,6 +98,7 @@ def few_in_memory(monkeypatch):
     monkeypatch.setattr(tggm_base, "MOST_SAMPLED", 150)
     monkeypatch.setattr(harmonium_data, "MOST_SAMPLED", 150)
     monkeypatch.setattr(rectangle_data, "MOST_ROWS", 150)
+    monkeypatch.setattr(rank_reading, "MOST_SAMPLED", 150)
     monkeypatch.setattr(completion, "MOST_DONORS", 100)  # always fewer than the rows that fit in memory
 
 
@@ -110,7 +115,7 @@ def write(table, path):
 
 def answers(model, table):
     """What a model says of rows, as one array."""
-    name = "transform" if isinstance(model, Harmonium) else "predict"
+    name = "transform" if isinstance(model, Harmonium | RankFactorAnalysis) else "predict"
     name = "predict_proba" if hasattr(model, "predict_proba") else name
     return getattr(model, name)(table)
 
@@ -153,7 +158,7 @@ def test_a_tggm_reads_a_table_on_disk_as_one_in_memory(target, tmp_path):
 
 
 @pytest.mark.gate
-@pytest.mark.parametrize("name", ["tggm", "rectangle", "harmonium_labels"])
+@pytest.mark.parametrize("name", ["tggm", "rectangle", "harmonium_labels", "ranks", "ranks_labels"])
 def test_tables_past_memory_are_learned_from_as_well(name, tmp_path, few_in_memory):
     model, target = ESTIMATORS[name]
     path = write(columns(target, None), tmp_path)
@@ -208,7 +213,11 @@ def test_what_cannot_be_in_parts_is_one_sentence(folder):
             ("real",),
             "'mixture' takes tables in memory",
         ),
-        (RankFactorAnalysis(), (), "RankFactorAnalysis needs its rows in memory"),
+        (
+            RankFactorAnalysis(inference="gibbs"),
+            (),
+            "RankFactorAnalysis with inference='gibbs' needs",
+        ),
         (Harmonium(3, early_stopping=True), (), "early_stopping of Harmonium take tables in memory"),
     ):
         with pytest.raises(InputError, match=message):

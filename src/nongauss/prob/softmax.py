@@ -31,6 +31,7 @@ _TILTED_STEPS, _TILTED_HALVINGS, _TILTED_CLOSE = 40, 12, 1e-10
 
 _BLOCK_NUMBERS = 200_000
 _SMALLEST = 1e-300
+_SAFE = 600.0  # of exponents, above the logarithm of the smallest double
 
 
 def monte_carlo(y: Classes, mean: Latent, variance: Latent) -> Expected:
@@ -40,15 +41,22 @@ def monte_carlo(y: Classes, mean: Latent, variance: Latent) -> Expected:
     (theorems of Bonnet and Price).
     """
     points = np.ascontiguousarray(quasi_normal(N_DRAWS, mean.shape[1]).T)
+    farthest = np.abs(points).max()
     value, by_mean, by_variance = np.empty(len(y)), np.empty_like(mean), np.empty_like(mean)
     for rows in _blocks(len(y), points.size):
-        f = np.sqrt(variance[rows, :, None]) * points
-        f += mean[rows, :, None]
-        top = f.max(axis=1)
-        f -= top[:, None]
+        sd, m = np.sqrt(variance[rows]), mean[rows]
+        top = (m + sd * farthest).max(axis=1)
+        f = sd[:, :, None] * points
+        if (top - (m - sd * farthest).max(axis=1)).max() < _SAFE:
+            f += (m - top[:, None])[:, :, None]  # no draw is above 0, and one class of each above -_SAFE
+            highest = top[:, None]
+        else:
+            f += m[:, :, None]
+            highest = f.max(axis=1)
+            f -= highest[:, None]
         np.exp(f, out=f)
         total = f.sum(axis=1)
-        value[rows] = -(top + np.log(total)).mean(axis=1)
+        value[rows] = -(highest + np.log(total)).mean(axis=1)
         f /= total[:, None]
         by_mean[rows] = -f.mean(axis=2)
         by_variance[rows] = 0.5 * (by_mean[rows] + np.einsum("ncs,ncs->nc", f, f) / f.shape[2])

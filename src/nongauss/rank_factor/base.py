@@ -41,21 +41,26 @@ from nongauss.rank_factor.data import (
     CellCoding,
     CodedTable,
     FloatArray,
-    RawTable,
     code_ranks,
     code_values,
-    raw_cells,
-    read_table,
-    within,
 )
 from nongauss.rank_factor.factor_number import blocks_of, number_of_factors
 from nongauss.rank_factor.fit import Problem, fit, problem_of
+from nongauss.rank_factor.parts import fit_parts, levels_of_parts
 from nongauss.rank_factor.predict import (
     FittedFactors,
     OutputCalibration,
     PosteriorDraw,
     checked_coverage,
     interval,
+)
+from nongauss.rank_factor.reading import (
+    RawTable,
+    check_streams,
+    raw_cells,
+    read_parts,
+    read_table,
+    within,
 )
 from nongauss.rank_factor.resampling import ResampledSpread, half_width, resampled_spread, widened
 from nongauss.rank_factor.score_model import ScoreModel
@@ -123,6 +128,9 @@ class RankFactors(TransformerMixin, TableEstimator):  # type: ignore[misc]
         """The table of at most `max_rows` rows, encoded. Raises InputError."""
         name, seed = type(self).__name__, self._key_seed(self.random_state) if self.max_rows else 0
         source = as_source(X, y if labels else None, sample_weight, estimator_name=name)
+        if not source.in_memory and self.max_rows is None:
+            check_streams(name, self.get_params(deep=False))
+            return read_parts(source, name, labels)
         source = within(source, name, labels, self.max_rows, seed)
         return read_table(source, name, self.observation == "rank", labels)
 
@@ -136,9 +144,14 @@ class RankFactors(TransformerMixin, TableEstimator):  # type: ignore[misc]
         seed, checkpoint = open_checkpoint(self.checkpoint, seed, self.random_state, tuple(table[:-1]), *told)
         max_iter = ITERATIONS[self.inference] if self.max_iter == "auto" else int(self.max_iter)
         recipe = settings_of(RankRecipe, self, max_iter=max_iter, seed=seed)
-        result, fitted = fit(table, config, recipe, self._run(checkpoint))
+        run = self._run(checkpoint)
+        if raw.parts is None:
+            result, fitted = fit(table, config, recipe, run)
+        else:
+            result, fitted = fit_parts(table, raw.parts, config, recipe, run)
         self._seed = seed
-        self._problem = problem_of(table, config, recipe) if self.inference == "vb" else None
+        has_rows = self.inference == "vb" and raw.parts is None
+        self._problem = problem_of(table, config, recipe) if has_rows else None
         self._resampled = None
         self._keep_donors(None, table.shows_rows)
         self._keep_encoder(raw.encoder)
@@ -194,7 +207,10 @@ class RankFactors(TransformerMixin, TableEstimator):  # type: ignore[misc]
         if self.observation == "gaussian":
             return code_values(raw.cells, raw.numbers, raw.weight, apart)
         n_levels = int(self.n_levels) if self.neighbours == "level" else None
-        return code_ranks(raw.cells, raw.numbers, raw.weight, n_levels, apart)
+        known = None
+        if raw.parts is not None and n_levels is not None:
+            known = levels_of_parts(raw.parts, raw.cells[raw.weight > 0], n_levels)
+        return code_ranks(raw.cells, raw.numbers, raw.weight, n_levels, apart, known)
 
     def _keep(self, fitted: FittedFactors) -> None:
         """What `fit` found, as attributes."""
@@ -341,8 +357,8 @@ class RankFactors(TransformerMixin, TableEstimator):  # type: ignore[misc]
             if self._problem is None:
                 raise InputError(
                     "Intervals after variational Bayes are made by fits to tables drawn from the rows, which "
-                    "a saved or pickled model does not hold: call `loading_intervals` once before saving, "
-                    'fit anew, or take inference="gibbs".'
+                    "a model that was saved, pickled or fitted to parts does not hold: call "
+                    '`loading_intervals` once before saving, fit anew in memory, or take inference="gibbs".'
                 )
             self._resampled = resampled_spread(self._problem, self.draws_[0], self._seed)
         return self._resampled

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,14 +17,8 @@ from numpy.typing import NDArray
 from nongauss.core.errors import InputError
 from nongauss.core.records import persistable
 from nongauss.rank_factor.config import MOST_LEVELS
-from nongauss.tables.column import Column
-from nongauss.tables.encoder import TableEncoder
-from nongauss.tables.frame import n_rows_of, take_rows
 from nongauss.tables.kinds.number import Scale, fit_scale
-from nongauss.tables.labels import class_target, labels_of
-from nongauss.tables.learn import learn
 from nongauss.tables.rows import CanonicalRows, bits_of, canonical_rows, content_hash
-from nongauss.tables.source import Encode, Part, Source, Stream, sample_table
 
 FloatArray = NDArray[Any]
 
@@ -35,8 +28,6 @@ BLOCK = 500_000
 """Cells that are handled at once: few enough for the caches."""
 MOST_REPEATED = 1_000_000
 """Rows, counted by their weights, that may be held apart."""
-LIGHTEST, HEAVIEST = 1e-12, 1e12
-"""Least weight of a row against the heaviest, and the largest weight: a double has 16 digits."""
 _MISSING = np.float32(-3e38)
 
 
@@ -84,6 +75,14 @@ class Levels(NamedTuple):
 
     low: Float[np.ndarray, "D Q"]
     high: Float[np.ndarray, "D Q"]
+
+    @classmethod
+    def of_ends(cls, ends: list[tuple[FloatArray, FloatArray]]) -> Levels:
+        """From the ends of the levels of each column."""
+        low, high = np.full((2, len(ends), max((len(first) for first, _ in ends), default=1)), np.inf)
+        for i, (first, last) in enumerate(ends):
+            low[i, : len(first)], high[i, : len(last)] = first, last
+        return cls(low, high)
 
     @property
     def counts(self) -> NDArray[np.intp]:
@@ -133,12 +132,7 @@ def find_levels(X: FloatArray, weight: FloatArray, n_levels: int | None) -> Leve
     `n_levels` None: one for each value. Equal values are never parted, so a value that is more frequent than
     a level's share is a level of its own. Every column needs one value at least.
     """
-    ends = [_levels_of_column(X[:, i], weight, n_levels) for i in range(X.shape[1])]
-    most = max((len(low) for low, _ in ends), default=1)
-    low, high = np.full((2, X.shape[1], most), np.inf)
-    for i, (first, last) in enumerate(ends):
-        low[i, : len(first)], high[i, : len(last)] = first, last
-    return Levels(low, high)
+    return Levels.of_ends([_levels_of_column(X[:, i], weight, n_levels) for i in range(X.shape[1])])
 
 
 def _levels_of_column(
@@ -148,9 +142,16 @@ def _levels_of_column(
     present = ~np.isnan(x)
     values, group = np.unique(x[present], return_inverse=True)
     wanted = min(MOST_LEVELS, len(values)) if n_levels is None else n_levels
-    if len(values) <= wanted:
-        return values, values
-    mass: FloatArray = np.cumsum(np.bincount(group, weights=weight[present]))
+    return grouped(values, values, np.bincount(group, weights=weight[present], minlength=1), wanted)
+
+
+def grouped(
+    low: FloatArray, high: FloatArray, weight: FloatArray, wanted: int
+) -> tuple[FloatArray, FloatArray]:
+    """Runs of neighbouring cells, from `low` to `high` (F,) each, of about equal weight: their ends."""
+    if len(low) <= wanted:
+        return low, high
+    mass: FloatArray = np.cumsum(weight)
     last: list[int] = []
     begin = 0
     for left in range(wanted, 0, -1):
@@ -159,10 +160,10 @@ def _levels_of_column(
         end = _nearest(mass, aim, begin)
         last.append(end)
         begin = end + 1
-        if begin == len(values):
+        if begin == len(low):
             break
     first = [0, *(end + 1 for end in last[:-1])]
-    return values[first], values[last]
+    return low[first], high[last]
 
 
 def _nearest(mass: FloatArray, aim: float, begin: int) -> int:
@@ -203,96 +204,6 @@ class CellCoding(NamedTuple):
         return out
 
 
-class RawTable(NamedTuple):
-    """A table in memory: how it is encoded, raw cells (N, D), class numbers (N,), weights (N,), classes (C,).
-
-    Without labels the class numbers are 0 and there are no classes. `columns`: the flat columns as they are.
-    """
-
-    encoder: TableEncoder
-    cells: FloatArray
-    numbers: FloatArray
-    weight: FloatArray
-    classes: NDArray[Any] | None
-    columns: list[Column]
-
-
-def read_table(source: Source, name: str, by_rank: bool, labels: bool) -> RawTable:
-    """Learn the encoding of a table of one part in memory, and encode it once. Raises InputError.
-
-    A number stays as it is, a label is 0 and 1; `by_rank`: an ordered category is a whole number.
-    """
-    learned = learn(source, name, partial(labels_of, name) if labels else None)
-    (part,) = source.each(_itself)
-    coder = learned.target.coder(name) if labels else None
-    numbers = (
-        np.zeros(len(part.weight)) if coder is None else class_target(coder, name, part, part.weight)[:, 0]
-    )
-    cells = raw_cells(learned.encoder, part.X, by_rank, name, warn=False)
-    columns = [] if labels else learned.encoder.raw(part.X, name, warn=False)
-    classes = None if coder is None else coder.classes
-    return RawTable(learned.encoder, cells, numbers, bounded(part.weight), classes, columns)
-
-
-def bounded(weight: FloatArray) -> FloatArray:
-    """Weights (N,) whose sums keep the lightest rows: 0 stays 0, others from `LIGHTEST` of the largest on.
-
-    Systems of equations whose sums span more than the digits of a double have no solution but rounding. The
-    heaviest row counts `HEAVIEST` times at most, which leaves the priors their place in the same digits.
-    """
-    heaviest = float(weight.max(initial=0.0))
-    if not heaviest:
-        return weight
-    share = weight / heaviest
-    within_digits = np.where(weight > 0, np.maximum(share, LIGHTEST), 0.0)
-    changed = heaviest > HEAVIEST or bool((within_digits != share).any())
-    return within_digits * min(heaviest, HEAVIEST) if changed else weight
-
-
-def raw_cells(encoder: TableEncoder, X: Any, by_rank: bool, name: str, warn: bool = True) -> FloatArray:
-    """Raw cells (N, D) of a table, a column of zeros where no column says anything: such a table is legal."""
-    view = encoder.as_ranks if by_rank else encoder.as_one_hot
-    cells = view(X, name, warn)
-    return cells if cells.shape[1] else np.zeros((len(cells), 1))
-
-
-def within(source: Source, name: str, labels: bool, most: int | None, seed: int) -> Source:
-    """At most `most` rows in memory (None: all): of a table in memory by the seed, of parts by their content.
-
-    Raises InputError for parts without `most`.
-    """
-    if not source.in_memory:
-        if most is None:
-            raise InputError(
-                f"{name} needs its rows in memory, since the rank of a cell depends on all others of its "
-                "column; give max_rows for a sample of a table in parts."
-            )
-        return _sampled(source, name, labels, most)
-    (part,) = source.each(_itself)
-    n_rows = n_rows_of(part.X)
-    if most is None or n_rows <= most:
-        return source
-    chosen = np.sort(np.random.default_rng(seed).choice(n_rows, most, replace=False))
-    y = part.y if part.y is None else take_rows(part.y, chosen)
-    own = part._replace(X=take_rows(part.X, chosen), y=y, weight=part.weight[chosen])
-    return Stream([own], in_memory=True)
-
-
-def _sampled(source: Source, name: str, labels: bool, most: int) -> Source:
-    """The first `most` distinct rows of a table in parts, with their labels, as a table in memory."""
-    learned = learn(source, name, partial(labels_of, name) if labels else None, warn=False)
-    coder = learned.target.coder(name) if labels else None
-    read = None if coder is None else partial(class_target, coder, name)
-    first = sample_table(source, Encode(learned.encoder, read, name), most)
-    y = None if coder is None else coder.classes[first.rows.Y[:, 0].astype(int)]
-    return Stream([Part("", first.table, y, first.rows.weight)], in_memory=True)
-
-
-def _itself(part: Part) -> Part:
-    """The part as it is."""
-    return part
-
-
 class CodedTable(NamedTuple):
     """Training rows in canonical order, as the mathematics takes them, with class numbers and weights (N,).
 
@@ -309,14 +220,19 @@ class CodedTable(NamedTuple):
 
 
 def code_ranks(
-    cells: FloatArray, classes: FloatArray, weight: FloatArray, n_levels: int | None, apart: str | None
+    cells: FloatArray,
+    classes: FloatArray,
+    weight: FloatArray,
+    n_levels: int | None,
+    apart: str | None,
+    known: Levels | None = None,
 ) -> CodedTable:
-    """Rows of ranks, from raw cells (N, D); `n_levels` None: a level for each value.
+    """Rows of ranks, from raw cells (N, D); `n_levels` None: a level for each value. `known`: given levels.
 
     Rows that are coded alike are merged, but for `apart`: what needs each row by itself, in words.
     """
     counted = weight > 0
-    levels = find_levels(cells[counted], weight[counted], n_levels)
+    levels = find_levels(cells[counted], weight[counted], n_levels) if known is None else known
     seen = levels.codes(cells)
     shows_rows = n_levels is None or has_lone_row(seen[counted])
     merged = canonical_rows(seen, classes[:, None], weight)

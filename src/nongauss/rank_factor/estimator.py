@@ -23,7 +23,8 @@ from nongauss.estimator.base import (
 from nongauss.estimator.imputation import CellImputer, MissingLaws, known_alone
 from nongauss.rank_factor.base import RankFactors
 from nongauss.rank_factor.config import LevelCount, RankConfig
-from nongauss.rank_factor.data import FloatArray, RawTable
+from nongauss.rank_factor.data import FloatArray
+from nongauss.rank_factor.reading import RawTable
 from nongauss.rank_factor.score_density import log_densities
 from nongauss.rank_factor.score_model import ScoreModel, learn_scores
 from nongauss.rank_factor.score_predict import complete
@@ -80,7 +81,8 @@ class RankFactorAnalysis(CellImputer, RankFactors):
     checkpoint : path, default None
         File in which a fit is kept while it runs; interrupted, it goes on from there, to the same bits.
     max_rows : int or None, default None
-        Learn from a random sample of so many rows at most. A table in parts (see `docs/scale.md`) needs it.
+        Learn from a random sample of so many rows at most. A table in parts (see `docs/scale.md`) needs it
+        but for ranks by levels with inference "vb", the defaults, which learn from all rows.
     random_state : int, RandomState, Generator or None, default None
     verbose : int, default 0
 

@@ -87,7 +87,7 @@ def fit(
     problem = problem_of(table, config, recipe)
     fitted_by = {"vb": variational, "gibbs": _gibbs, "predictive": _predictive}[recipe.inference]
     found = fitted_by(problem, run)
-    curve = _calibrated(found, problem, run) if config.n_outputs else None
+    curve = calibrated(found, problem, run) if config.n_outputs else None
     cells = np.dtype(cell_type(table.rows)).name
     draws = aligned(tuple(found.draws))
     return found.result, FittedFactors(table.coding, config, draws, found.chain, found.watched, curve, cells)
@@ -104,7 +104,7 @@ def cell_type(rows: RankRows) -> Any:
     return np.float32 if rows.shape[0] * rows.shape[1] >= LARGE else np.float64
 
 
-def _calibrated(found: FactorOutcome, problem: Problem, run: Run) -> OutputCalibration:
+def calibrated(found: FactorOutcome, problem: Problem, run: Run) -> OutputCalibration:
     """The classifier's curves, by rows held out; training for prediction is run again without each fold."""
     rows, labels, config, recipe = problem
     chosen = chosen_rows(len(labels.weight), recipe.seed)

@@ -93,12 +93,24 @@ def beta_system(
     prior: ShrinkagePrior,
 ) -> System:
     """Precision (T, C, K + 1, K + 1) and linear term of the coefficients, given factors and shares."""
+    return with_coefficient_prior(beta_sums(z, g, shares, y, weight), experts, prior)
+
+
+def beta_sums(z: Normal, g: FloatArray, shares: FloatArray, y: FloatArray, weight: FloatArray) -> System:
+    """What rows say of the coefficients: precision (T, C, K + 1, K + 1) and linear term, sums over rows."""
     full = with_one(z)
-    T, C, K1 = experts.beta.mean.shape
+    (_, T, C), K1 = g.shape, full.mean.shape[1]
     heavy = (weight[:, None] * shares)[:, :, None]
     precision = np.einsum("btc,bj->tcj", heavy * g, full.second.reshape(len(y), -1), optimize=True)
     precision = precision.reshape(T, C, K1, K1)
     linear = np.einsum("btc,bk->tck", heavy * y[:, None, :] * (1.0 + g), full.mean, optimize=True)
+    return precision, linear
+
+
+def with_coefficient_prior(sums: System, experts: Experts, prior: ShrinkagePrior) -> System:
+    """The system of the coefficients with their prior precision added."""
+    precision, linear = sums[0].copy(), sums[1]
+    T, C, K1 = experts.beta.mean.shape
     own = np.full((T, C, K1), prior.offset_precision)
     own[..., :-1] = experts.shrink.precision.T.reshape(T, C, K1 - 1)
     precision[..., np.arange(K1), np.arange(K1)] += own

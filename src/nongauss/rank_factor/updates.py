@@ -372,10 +372,17 @@ def update_experts(
     """Coefficients, their shrinkage and the gate, given the factors."""
     g = inference.label_weights(*svm_mixture.margins(now, z, labels.y))
     beta = inference.normal(svm_mixture.beta_system(now, z, g, shares, labels.y, labels.weight, prior))
+    shrink = coefficient_shrinkage(inference, now, beta, prior)
+    gate = None if now.gate is None else inference.gate(now.gate, z, shares, labels.weight)
+    return Experts(beta, shrink, gate)
+
+
+def coefficient_shrinkage(
+    inference: Inference, now: Experts, beta: Normal, prior: ShrinkagePrior
+) -> Shrinkage:
+    """The shrinkage of coefficients (T, C, K + 1), whose offsets have none: of their slopes (K, T C)."""
     T, C, K1 = beta.mean.shape
     slopes = Normal(beta.mean[..., :-1].reshape(T * C, K1 - 1).T, np.zeros((K1 - 1, T * C, T * C)))
     variance = np.einsum("tckk->tck", beta.covariance)[..., :-1].reshape(T * C, K1 - 1).T
     slopes.covariance[:, np.arange(T * C), np.arange(T * C)] = variance
-    shrink = inference.shrink(now.shrink, slopes, prior)
-    gate = None if now.gate is None else inference.gate(now.gate, z, shares, labels.weight)
-    return Experts(beta, shrink, gate)
+    return inference.shrink(now.shrink, slopes, prior)

@@ -27,6 +27,7 @@ from nongauss.sparse_gp.group_effects import (
 from nongauss.sparse_gp.hyper_draws import HyperParameters
 from nongauss.sparse_gp.kernels import FloatArray
 from nongauss.sparse_gp.likelihoods import Likelihood
+from nongauss.sparse_gp.neighbours import NearResiduals, near_residuals
 from nongauss.sparse_gp.params import most_rows, shares_a_row
 from nongauss.sparse_gp.predict import GPPosterior
 from nongauss.tables.encoder import TableEncoder
@@ -48,6 +49,7 @@ class SparseGP(TableEstimator):
     keep_columns: KeepColumns
     random_state: Any
     posteriors_: tuple[GPPosterior, ...]
+    _near: NearResiduals | None = None
     weights_: FloatArray
 
     def check_loaded(self) -> None:
@@ -57,6 +59,8 @@ class SparseGP(TableEstimator):
         if not fits or len(same_of) != 1 or len(self.weights_) != len(self.posteriors_):
             raise ValueError("posteriors, their shares and the columns do not fit each other")
         n_classes = getattr(self.posterior_.likelihood, "n_classes", 0)
+        if self._near is not None and len(self._near.unit) != n_columns:
+            raise ValueError("rows of neighbours and the columns do not fit each other")
         if hasattr(self, "classes_") and n_classes and len(self.classes_) != n_classes:
             raise ValueError(f"{len(self.classes_)} classes, and a likelihood of {n_classes}")
 
@@ -133,8 +137,11 @@ class SparseGP(TableEstimator):
         self._keep_encoder(encoder)
         self._keep_known_rows(source, encoder)
         self.posteriors_, self.weights_ = average
+        asks = table.everywhere is None and recipe.asks_neighbours(likelihood, len(table.rows.y))
+        self._near = near_residuals(main.model, average, table.rows) if asks else None
         self.is_exact_ = main.is_exact(table.rows)
-        self._keep_donors(table.donors, shares_a_row(main.posterior.Z, table.rows.X))
+        holds_rows = self._near is not None or shares_a_row(main.posterior.Z, table.rows.X)
+        self._keep_donors(table.donors, holds_rows)
         self.kernel_params_, scales = main.posterior.readable()
         shared = main.model.space is not table.space and main.model.space == table.space.as_one
         self.lengthscales_ = dict.fromkeys(table.space.names, *scales.values()) if shared else scales

@@ -101,6 +101,7 @@ def target_draws(
     """n draws at rows of a table of the mean of y given the functions, or with noise of y itself: (N, n).
 
     Each draw is of one of the models that are averaged, and of one completion of rows with missing cells.
+    What neighbours leave open is drawn for each place by itself.
     """
     centre, scale = float(model._scaler.centre[0]), float(model._scaler.scale[0])
     tables = _completions(model, X, n)
@@ -111,11 +112,16 @@ def target_draws(
             own = np.flatnonzero((which == number) & (np.arange(n) % len(tables) == s))
             if not len(own):
                 continue
-            f = function_draws(posterior, encoded, len(own), rng)
+            f, psi = function_draws(posterior, encoded, len(own), rng), posterior.psi
+            if model._near is not None:
+                told = model._near.at(encoded)
+                least, f, spread = model._near.beside(posterior, f, np.zeros_like(f), told)
+                psi = least.psi
+                places, which_place = np.unique(encoded, axis=0, return_inverse=True)
+                z = rng.standard_normal((len(own), len(places), 1))[:, which_place.ravel()]
+                f += np.sqrt(spread) * z
             flat = f.reshape(-1, f.shape[2])
-            law = posterior.likelihood.predictive(
-                flat, np.zeros_like(flat), posterior.psi, centre=centre, scale=scale
-            )
+            law = posterior.likelihood.predictive(flat, np.zeros_like(flat), psi, centre=centre, scale=scale)
             values = law.sample(1, int(rng.integers(2**31)))[:, 0] if with_noise else law.mean
             out[:, own] = values.reshape(len(own), len(encoded)).T
     return out

@@ -18,9 +18,10 @@ from nongauss.predictive.combined import mixture
 from nongauss.predictive.distribution import PredictiveDistribution
 from nongauss.predictive.stacking import best_weights
 from nongauss.sparse_gp.beside import known_of, log_exposure
-from nongauss.sparse_gp.data import with_a_column
+from nongauss.sparse_gp.data import GPRows, with_a_column
 from nongauss.sparse_gp.kernels import FloatArray
 from nongauss.sparse_gp.likelihoods import Censored, Likelihood, Truncated
+from nongauss.sparse_gp.neighbours import residuals
 from nongauss.sparse_gp.predict import GPAverage
 from nongauss.sparse_gp.stacking import density_of_known, left_out_moments
 from nongauss.tables.source import Source, itself, weight_of
@@ -45,7 +46,11 @@ def left_out_law(
     if target.ndim == 2 and not has_trials:
         pairs = (target[:, :2], target[:, 2:])
         target = np.hstack([np.sort(ends, axis=1) for ends in pairs])  # the scale may be negative
-    parts = []
+    parts, told = [], None
+    if model._near is not None:
+        rows = GPRows(encoded, target, weight, np.zeros(len(encoded)))
+        own = residuals(GPAverage(model.posteriors_, model.weights_), rows)
+        told = model._near.at(encoded, own)
     for posterior in model.posteriors_:
         shift = log_exposure(exposure, len(encoded), posterior.likelihood)
         exact, likelihood = bool(model.is_exact_), posterior.likelihood
@@ -55,6 +60,8 @@ def left_out_law(
             kind = Truncated if target.shape[1] == 4 else Censored
             posterior = posterior._replace(likelihood=kind(of=likelihood))
         mean, variance = left_out_moments(posterior, encoded, target, weight, shift, exact)
+        if told is not None:
+            posterior, mean, variance = model._near.beside(posterior, mean, variance, told)
         parts.append(likelihood.predictive(mean, variance, posterior.psi, centre=centre, scale=scale))
     return mixture(parts, model.weights_)
 

@@ -168,13 +168,26 @@ def latent_moments(
 
 
 def white_moments(
-    V: Float[np.ndarray, "M N"], diagonal: Float[np.ndarray, " N"], q: LatentQ
+    V: Float[np.ndarray, "M N"],
+    diagonal: Float[np.ndarray, " N"],
+    given: Float[np.ndarray, " N"],
+    q: LatentQ,
 ) -> tuple[Float[np.ndarray, " N"], Float[np.ndarray, " N"], Float[np.ndarray, "M N"]]:
-    """mu - c = V' m, v = k_nn - sum V^2 + sum V (S V), and S V; V = L^-1 K, sums over inducing inputs."""
+    """mu - c = V' m, v = k_nn - sum V^2 + sum V (S V), and S V; V = L^-1 K, sums over inducing inputs.
+
+    `given`: k_nn - sum V^2, at least 0, which functions of one basis share.
+    """
     SV = product(q.covariance, V)
-    given = diagonal - np.einsum("mn,mn->n", V, V)
-    variance = np.maximum(given, 0.0) + np.einsum("mn,mn->n", V, SV)
+    variance = given + np.einsum("mn,mn->n", V, SV)
     return V.T @ q.mean, np.maximum(variance, SMALLEST_VARIANCE * diagonal), SV
+
+
+def _given_u(at: Basis) -> Float[np.ndarray, " N"]:
+    """k_nn - sum V^2, what inducing values leave open: (N,); empty where V is not kept."""
+    if at.white is None:
+        return np.zeros(0)
+    out: FloatArray = np.maximum(at.diagonal - np.einsum("mn,mn->n", at.white, at.white), 0.0)
+    return out
 
 
 def bound_at(blocks: KernelBlocks, sites: GaussianSites) -> QAtSites:
@@ -189,10 +202,11 @@ def bound_at(blocks: KernelBlocks, sites: GaussianSites) -> QAtSites:
     products: list[list[FloatArray]] = []
     for part, bases in blocks:
         made = []
+        given = [_given_u(at) for at in bases]
         for l, own in enumerate(model.kernel_of):
             at, q = bases[own], latents[l]
             if at.white is not None:
-                moments = white_moments(at.white, at.diagonal, q)
+                moments = white_moments(at.white, at.diagonal, given[own], q)
             else:
                 moments = latent_moments(at, q.alpha, q.W)
             centred[part, l], variance[part, l], made_of_K = moments

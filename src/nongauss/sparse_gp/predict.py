@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from itertools import product
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float64
@@ -22,6 +22,9 @@ from nongauss.sparse_gp.kernels import FloatArray, Kernel, Space, Sum
 from nongauss.sparse_gp.likelihoods import Likelihood
 from nongauss.sparse_gp.objective import latent_moments
 from nongauss.sparse_gp.params import GPModel, basis, row_slices
+
+if TYPE_CHECKING:
+    from nongauss.sparse_gp.neighbours import NearResiduals
 
 LONE = 0.5
 """Share of a term's variance at a row from which it counts as noise, where no other row tells of it."""
@@ -151,16 +154,18 @@ class GPAverage(NamedTuple):
     posteriors: tuple[GPPosterior, ...]
     weights: FloatArray
 
-    def likelihood_params(self, scale: float) -> dict[str, float]:
+    def likelihood_params(self, scale: float, near: NearResiduals | None = None) -> dict[str, float]:
         """The likelihood's parameters by name, averaged, in units of a target that came divided by `scale`.
 
-        Noise is all that another row at the same place does not share, so `lone_variance` is part of it.
+        Noise is all that another row at the same place does not share, so `lone_variance` is part of it, and
+        what neighbours tell is not.
         """
         total: dict[str, float] = {}
         for posterior, share in zip(self.posteriors, self.weights, strict=True):
             psi, likelihood = posterior.psi, posterior.likelihood
             if likelihood.conjugate:
-                psi = np.log(np.exp(psi) + posterior.lone_variance())
+                least = 1.0 if near is None else near.least
+                psi = np.log(least * np.exp(psi) + posterior.lone_variance())
             for name, value in likelihood.readable(psi, scale).items():
                 total[name] = total.get(name, 0.0) + float(share) * value
         return total
@@ -185,14 +190,18 @@ class GPAverage(NamedTuple):
         centre: float = 0.0,
         scale: float = 1.0,
         trials: FloatArray | None = None,
+        near: NearResiduals | None = None,
     ) -> PredictiveDistribution:
         """The distribution of centre + scale * y at encoded rows X, `shift` (N,) added to the latent mean.
 
-        `trials` (N,): of a likelihood that takes them, 1 each without.
+        `trials` (N,): of a likelihood that takes them, 1 each without. `near`: what neighbours add.
         """
         parts: list[Any] = []
+        told = None if near is None else near.at(X)
         for posterior in self.posteriors:
             mean, variance = posterior.moments(X)
+            if near is not None and told is not None:
+                posterior, mean, variance = near.beside(posterior, mean, variance, told)
             mean += shift[:, None] * posterior.likelihood.rates
             likelihood: Any = posterior.likelihood
             if trials is not None:

@@ -135,7 +135,8 @@ class Multinomial(_Label):
     name = "multinomial"
     own_rules = tuple(SOFTMAX)
     recalibrates = True
-    first_step = 0.5  # curvature between classes, which sites leave out, is up to that within them
+    first_step = 0.8
+    """Below 1: curvature between classes, which sites leave out, is up to that within them."""
 
     @property
     def n_latent(self) -> int:
