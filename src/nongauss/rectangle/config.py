@@ -15,12 +15,12 @@ LIKELIHOOD = "likelihood"
 STEEPNESS = (5.0, 10.0, 20.0)
 """Slopes a of the soft bounds, from soft to hard, per standard deviation."""
 
-CANDIDATES = 4
+CANDIDATES = 5
 """Starts that are looked at for each one that is begun with."""
 
 
 class Stage(NamedTuple):
-    """A part of the course: slope, most iterations, most rows, and the share of `n_init` kept at its end."""
+    """A part of the course: slope, most iterations, most rows, and how many times `n_init` starts stay."""
 
     slope: float
     n_iter: int
@@ -29,7 +29,7 @@ class Stage(NamedTuple):
 
 
 STAGES = (
-    Stage(STEEPNESS[0], 3, 500, 1.0),
+    Stage(STEEPNESS[0], 3, 500, 2.0),
     Stage(STEEPNESS[0], 8, 1000, 0.4),
     Stage(STEEPNESS[1], 8, 2000, 0.2),
 )

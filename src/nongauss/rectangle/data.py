@@ -6,7 +6,6 @@ columns. "Scaled" means in standard deviations of the column, or on its rank sca
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -15,7 +14,7 @@ import numpy as np
 from jaxtyping import Float64
 from numpy.typing import NDArray
 
-from nongauss.core.errors import InputError, NongaussWarning
+from nongauss.core.errors import InputError
 from nongauss.core.records import persistable
 from nongauss.tables.column import Column
 from nongauss.tables.column_code import ColumnCode
@@ -35,9 +34,6 @@ MOST_KNOTS = 2000
 
 FEW_LABELS = 10
 """A column of more labels than these, most of which occur once, names rows: it makes no rule or cluster."""
-
-HIDDEN = 0.01
-"""Standard deviation of all values but the farthest, over that of all, below which these are hidden."""
 
 _MISSING = 1e30  # stands for a gap while equal rows are sought
 
@@ -80,13 +76,21 @@ class RawCells(NamedTuple):
 class RectangleRows:
     """Rows, scaled, with their weights (N,). X (N, D) for the rules and Y (N, P) for the structure.
 
-    NaN is a missing cell.
+    NaN is a missing cell. `grain` (P,) is the variance within the least step between values of Y, 0 if not
+    given.
     """
 
     def __init__(
-        self, X: FloatArray, X_labels: LevelCodes, Y: FloatArray, Y_labels: LevelCodes, weight: FloatArray
+        self,
+        X: FloatArray,
+        X_labels: LevelCodes,
+        Y: FloatArray,
+        Y_labels: LevelCodes,
+        weight: FloatArray,
+        grain: FloatArray | None = None,
     ):
         self.X, self.X_labels, self.Y, self.Y_labels, self.weight = X, X_labels, Y, Y_labels, weight
+        self.grain = np.zeros(Y.shape[1]) if grain is None else grain
 
     def __len__(self) -> int:
         return len(self.weight)
@@ -94,7 +98,12 @@ class RectangleRows:
     def take(self, rows: IntArray) -> RectangleRows:
         """The rows with these numbers."""
         return RectangleRows(
-            self.X[rows], self.X_labels.take(rows), self.Y[rows], self.Y_labels.take(rows), self.weight[rows]
+            self.X[rows],
+            self.X_labels.take(rows),
+            self.Y[rows],
+            self.Y_labels.take(rows),
+            self.weight[rows],
+            self.grain,
         )
 
     @cached_property
@@ -162,6 +171,7 @@ class ColumnView(NamedTuple):
     """Some columns of the table: their encoder, their places among all, and the scales of those with numbers.
 
     `numeric` and `labels` are positions among the encoder's columns; columns that say nothing are in neither.
+    `grains` are the variances, scaled, within the least step between the values of each column of numbers.
     """
 
     encoder: TableEncoder
@@ -169,6 +179,7 @@ class ColumnView(NamedTuple):
     numeric: tuple[int, ...]
     labels: tuple[int, ...]
     scales: tuple[ColumnScale, ...]
+    grains: tuple[float, ...] = ()
 
     @property
     def codes(self) -> tuple[ColumnCode, ...]:
@@ -220,7 +231,8 @@ class ColumnViews(NamedTuple):
         """Cells of the rule columns and scaled rows, from decoded columns by their places in the table."""
         cells, seen = self.rule.cells(columns), self.structure.cells(columns)
         X, Y = self.rule.scaled(cells.numbers), self.structure.scaled(seen.numbers)
-        return cells, RectangleRows(X, cells.labels, Y, seen.labels, np.ones(len(X)))
+        grain = np.array(self.structure.grains) if self.structure.grains else None
+        return cells, RectangleRows(X, cells.labels, Y, seen.labels, np.ones(len(X)), grain)
 
 
 def read_columns(
@@ -257,7 +269,21 @@ def learn_view(
     most = max(FEW_LABELS, 0.5 * float(weight.sum()))
     labels = tuple(i for i, c in enumerate(encoder.columns) if c.role == "labels" and len(c.levels) <= most)
     scales = tuple(_scale(encoder.columns[i], columns[places[i]], weight, scaling) for i in numeric)
-    return ColumnView(encoder, places, numeric, labels, scales)
+    grains = tuple(
+        _grain(scale.apply(np.asarray(columns[places[i]].values)[weight > 0]))
+        for i, scale in zip(numeric, scales, strict=True)
+    )
+    return ColumnView(encoder, places, numeric, labels, scales, grains)
+
+
+def _grain(z: FloatArray) -> float:
+    """Variance of what lies within the least step h between scaled values: h^2 / 12 (Sheppard 1898).
+
+    A value that was rounded, counted or is 0 or 1 stands for all values half a step around it; so no density
+    is finer than its steps, and an atom makes no cluster of no width.
+    """
+    values = np.unique(z[~np.isnan(z)].astype(np.float32)).astype(np.float64)
+    return float(np.diff(values).min() ** 2 / 12.0) if len(values) > 1 else 0.0
 
 
 def _scale(code: ColumnCode, column: Column, weight: FloatArray, scaling: str) -> ColumnScale:
@@ -349,34 +375,3 @@ def rows_to_fit(source: Source, whole: TableEncoder, name: str) -> tuple[Any, Fl
             return part.X, part.weight
     sampled = sample_table(source, Encode(whole, None, name), MOST_ROWS)
     return sampled.table, sampled.rows.weight
-
-
-def warn_far(view: ColumnView, cells: RawCells, weight: FloatArray) -> None:
-    """Say in which columns one value is so far off that all others are alike beside it."""
-    far = []
-    for i, scale, raw in zip(view.numeric, view.scales, cells.numbers.T, strict=True):
-        x = scale.apply(raw)
-        others = np.flatnonzero(np.abs(x) < np.nanmax(np.abs(x)))
-        if len(np.unique(x[others])) < FEW_LABELS:
-            continue
-        mean = np.average(x[others], weights=weight[others])
-        if np.average((x[others] - mean) ** 2, weights=weight[others]) < HIDDEN**2:
-            far.append(str(view.encoder.columns[i].name))
-    if far:
-        warnings.warn(
-            f"One value of {', '.join(map(repr, far))} is so far from all others that these look alike "
-            "beside it; correct it, or give scaling='rank'.",
-            NongaussWarning,
-            stacklevel=4,
-        )
-
-
-def warn_names(columns: list[str]) -> None:
-    """Say which label columns are left out because they name rows."""
-    if columns:
-        warnings.warn(
-            f"Most labels of {', '.join(map(repr, columns))} occur once; clusters and rules leave such "
-            "columns out. Group the labels to use them.",
-            NongaussWarning,
-            stacklevel=4,
-        )

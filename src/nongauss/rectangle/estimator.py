@@ -28,6 +28,7 @@ from nongauss.estimator.base import (
 from nongauss.estimator.by_parts import by_parts
 from nongauss.optimise.checkpoint import Checkpoint
 from nongauss.optimise.loop import close_checkpoint, open_checkpoint
+from nongauss.rectangle.choose_columns import telling_columns
 from nongauss.rectangle.choose_k import choose
 from nongauss.rectangle.config import RectangleRecipe, StructureKind
 from nongauss.rectangle.data import (
@@ -42,8 +43,6 @@ from nongauss.rectangle.data import (
     places_of,
     read_columns,
     rows_to_fit,
-    warn_far,
-    warn_names,
 )
 from nongauss.rectangle.fit import ClusterTask, check_number, fit, rule_stability
 from nongauss.rectangle.params import ALPHA, BETA, RectangleParams
@@ -52,10 +51,14 @@ from nongauss.rectangle.stated import NOTHING_STATED, read_prior
 from nongauss.rectangle.words import (
     cluster_table,
     description,
+    quiet_columns,
     row_sentences,
     rule_table,
     rule_texts,
+    rule_values,
     told_of_empty,
+    warn_far,
+    warn_names,
 )
 from nongauss.tables.encoder import TableEncoder
 from nongauss.tables.learn import as_source, learn
@@ -146,6 +149,8 @@ class RectangleMixture(ClusterMixin, TableEstimator):  # type: ignore[misc]
         then the largest.
     inside_one_ : float
         Share of the rows inside exactly one rectangle.
+    quiet_columns_ : list of str
+        Columns of numbers left out of structure and rules, since no cluster is different in them.
     criterion_ : dict
         With n_clusters="auto": the criterion in nats for each number tried, minus infinity where a cluster
         had too few rows. Empty where valleys of the density alone decided.
@@ -237,6 +242,8 @@ class RectangleMixture(ClusterMixin, TableEstimator):  # type: ignore[misc]
             chosen, self.criterion_, self.why_n_clusters_ = choose(task, recipe, checkpoint)
             recipe = recipe._replace(n_clusters=chosen)
         check_number(recipe.n_clusters, task, len(weight))
+        every, task = task.views, telling_columns(task, recipe)
+        self.quiet_columns_ = quiet_columns(every.structure, task.views.structure)
         result, self._fitted = fit(task, recipe, self._run(checkpoint))
         self._keep_encoder(whole)
         self._keep_words(source, result.state)
@@ -313,9 +320,8 @@ class RectangleMixture(ClusterMixin, TableEstimator):  # type: ignore[misc]
     def describe(self) -> str:
         """The rules with their sizes, precision and recall, as text; how clear the number of clusters was."""
         check_is_fitted(self, "rules_")
-        return description(
-            self.rule_text_, self.clusters_, self.inside_one_, vars(self).get("why_n_clusters_")
-        )
+        more = (vars(self).get(name) for name in ("why_n_clusters_", "quiet_columns_"))
+        return description(self.rule_text_, self.clusters_, self.inside_one_, *more)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -343,16 +349,10 @@ class RectangleMixture(ClusterMixin, TableEstimator):  # type: ignore[misc]
         fitted = self._of_fit()
         return fitted, fitted.views.rule.read(X, self._encoder, type(self).__name__)
 
-    def _rule_values(self, X: Any) -> pd.DataFrame:
+    def _rule_values(self, X: Any) -> Any:
         """The rule columns of X as bounds are measured in them: numbers, or the levels of labels as text."""
-        import pandas as pd
-
         fitted, cells = self._read(X)
-        codes, n_numbers = fitted.views.rule.codes, cells.numbers.shape[1]
-        values = {str(code.name): x for code, x in zip(codes, cells.numbers.T, strict=False)}
-        for code, numbers_of in zip(codes[n_numbers:], cells.labels.codes.T, strict=True):
-            values[str(code.name)] = np.array([*code.levels, None], dtype=object)[numbers_of]
-        return pd.DataFrame(values)
+        return rule_values(fitted.views.rule.codes, cells)
 
     def _rule_words(self) -> dict[str, Callable[[float], str]]:
         """How the values of rule columns are written that are no plain numbers, such as dates, by name."""
@@ -381,8 +381,8 @@ class RectangleMixture(ClusterMixin, TableEstimator):  # type: ignore[misc]
     ) -> tuple[int, Checkpoint | None]:
         """The seed that the fit to these rows began with, and where it is kept."""
         arrays = (rows.X, rows.X_labels, rows.Y, rows.Y_labels, rows.weight)
-        told = self._settings_that_matter(), whole, total
-        return open_checkpoint(self.checkpoint, seed, self.random_state, arrays, *told)
+        told = arrays, self._settings_that_matter(), whole, total
+        return open_checkpoint(self.checkpoint, seed, self.random_state, *told)
 
     def _keep_words(self, source: Source, params: RectangleParams) -> None:
         """Set what a user reads: the rules, and how all rows of the source are judged by them."""

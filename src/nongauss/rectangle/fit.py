@@ -38,12 +38,16 @@ LastTwo = tuple[RectangleParams, RectangleParams]
 
 
 class ClusterTask(NamedTuple):
-    """What is fitted: distinct rows, scaled and in original units, and what was stated beforehand."""
+    """What is fitted: distinct rows, scaled and in original units, and what was stated beforehand.
+
+    `begin`: probabilities of clusters (K, N) where one start begins, or None.
+    """
 
     rows: RectangleRows
     cells: RawCells
     views: ColumnViews
     stated: StatedRules
+    begin: FloatArray | None = None
 
     @property
     def views_overlap(self) -> bool:
@@ -73,7 +77,7 @@ def fit(task: ClusterTask, recipe: RectangleRecipe, run: Run) -> tuple[FitResult
     the soft boxes are the rules.
     """
     rows, margins = task.rows, task.stated.margins(task.cells)
-    result, soft = fit_soft(rows, recipe, run, task.stated.bounds, margins)
+    result, soft = fit_soft(rows, recipe, run, task.stated.bounds, margins, task.begin)
     size = soft.share @ rows.weight
     soft = soft.take(np.lexsort((-size, np.minimum(soft.kept, len(task.stated.names)))))
     if recipe.preset:
@@ -124,12 +128,14 @@ def fit_soft(
     run: Run,
     stated: Sequence[StatedBound],
     margins: FloatArray | None,
+    begin: FloatArray | None = None,
 ) -> tuple[FitResult, SoftClusters]:
     """Maximise the objective. `margins` (N, J) are those of rules stated for the first J clusters.
 
-    The trace is that of the last stage. Clusters that no row belongs to are left out.
+    `begin` (K, N): where one start begins. The trace is that of the last stage. Clusters that no row belongs
+    to are left out.
     """
-    problem, params = _best_start(rows, recipe, stated, margins)
+    problem, params = _best_start(rows, recipe, stated, margins, begin)
 
     def step(number: int, last_two: LastTwo) -> tuple[LastTwo, dict[str, float]]:
         """The parameters whose objective is known, and those after them."""
@@ -150,6 +156,7 @@ def _best_start(
     recipe: RectangleRecipe,
     stated: Sequence[StatedBound],
     margins: FloatArray | None,
+    begin: FloatArray | None,
 ) -> tuple[EMProblem, RectangleParams]:
     """The last stage's problem, of all rows at the steepest slope, and the best of the starts there."""
     shape = recipe.n_clusters, rows.X.shape[1], rows.X_levels.shape[1]
@@ -161,7 +168,8 @@ def _best_start(
         part = rows.take(chosen)
         problem = EMProblem(part, slope_powers(part, recipe.slope_at(stage)), prior, recipe.kind)
         if params is None:
-            params = _starts(problem, recipe, None if margins is None else margins[chosen])
+            told = None if margins is None else margins[chosen]
+            params = _starts(problem, recipe, told, None if begin is None else begin[:, chosen])
         params = _iterated(problem, params, stage.n_iter, recipe.tol)
         params = _best(problem, params, max(1, round(stage.kept * recipe.n_init)))
     problem = EMProblem(rows, slope_powers(rows, recipe.steepness), prior, recipe.kind)
@@ -169,11 +177,17 @@ def _best_start(
     return problem, _best(problem, _iterated(problem, params, COMPARED, recipe.tol), 1)
 
 
-def _starts(problem: EMProblem, recipe: RectangleRecipe, margins: FloatArray | None) -> RectangleParams:
-    """Boxes around, and structure of, partitions by k-means and mixtures, or by the stated rules."""
+def _starts(
+    problem: EMProblem, recipe: RectangleRecipe, margins: FloatArray | None, begin: FloatArray | None
+) -> RectangleParams:
+    """Boxes around, and structure of, partitions by k-means and mixtures, or by the stated rules.
+
+    And around one that is given, `begin` (K, n).
+    """
     rows, K, count = problem.rows, recipe.n_clusters, CANDIDATES * recipe.n_init
     if margins is None:
         share = starting_shares(rows, K, count, recipe.seed)
+        share = share if begin is None else np.concatenate([begin[None], share])
     else:
         share = shares_from_rules(rows, margins, K, count, recipe.seed)
     structure = structure_around(rows, share, recipe.kind)

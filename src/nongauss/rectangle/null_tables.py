@@ -48,7 +48,7 @@ def _copula_rows(columns: FloatArray, weight: FloatArray, rng: np.random.Generat
     """For each cell (n, P) of a new table the row whose value it takes: a Gaussian copula of the columns."""
     if not columns.shape[1]:
         return np.zeros(columns.shape, dtype=np.intp)
-    root = np.linalg.cholesky(_correlations(_normal_scores(columns, weight)))
+    root = np.linalg.cholesky(_correlations(normal_scores(columns, weight)))
     u = ndtr(rng.normal(size=columns.shape) @ root.T)
     out = np.empty(columns.shape, dtype=np.intp)
     for taken, column, share in zip(out.T, columns.T, u.T, strict=True):
@@ -66,7 +66,7 @@ def _correlations(scores: FloatArray) -> FloatArray:
     return (1.0 - 1e-6) * matrix + 1e-6 * np.eye(len(matrix))
 
 
-def _normal_scores(Y: FloatArray, weight: FloatArray) -> FloatArray:
+def normal_scores(Y: FloatArray, weight: FloatArray) -> FloatArray:
     """Each column through its ranks to a standard normal (N, P); equal values stay equal, gaps gaps."""
     out = np.full(Y.shape, np.nan)
     for column, y in zip(out.T, Y.T, strict=True):

@@ -255,6 +255,9 @@ def log_density(
         for part in pieces(group, n_starts * K * P):
             z = root @ (rows.Y[part][:, columns].T - mean[..., None])
             distance = (z * z).sum(axis=-2)
+            if kind != LIKELIHOOD:
+                # E (y + u - m)' S^-1 (y + u - m), u within the steps of the columns
+                distance += ((root * root) @ rows.grain[columns]).sum(axis=-1)[..., None]
             if kind == "student_t":
                 log_p[..., part] += _log_t(distance, log_det, P)
                 t_weight[..., part] = (FREEDOM + P) / (FREEDOM + distance)  # u = (nu+P)/(nu+d^2)

@@ -41,7 +41,8 @@ def update_structure(
     """
     S, K, P = former.mean.shape
     # m = sum r u E[y] / sum r u
-    # Sigma = (sum r u (E[y]-m)(E[y]-m)' + sum r Cov[y_gone|y_seen] + v I) / (sum r + c), eq. 10 and the prior
+    # Sigma = (sum r u [(E[y]-m)(E[y]-m)' + A H A'] + sum r Cov[y_gone|y_seen] + v I) / (sum r + c), eq. 10
+    # with the prior; H = diag(grain) of the columns seen, A takes these to all
     share_t = share * t_weight
     total = share_t.sum(axis=-1)
     first, second, spread = np.zeros((S, K, P)), np.zeros((S, K, P, P)), np.zeros((S, K, P, P))
@@ -52,7 +53,10 @@ def update_structure(
             second += share_t[..., group].sum(axis=-1)[..., None, None] * _outer(former.mean)
             continue
         for part in pieces(group, S * K * P):
-            values, rest = _filled(rows.Y[part], columns, former)
+            values, rest, across = _filled(rows.Y[part], columns, former)
+            if kind != LIKELIHOOD:
+                within = (across * rows.grain[columns]) @ np.swapaxes(across, -1, -2)
+                second += share_t[..., part].sum(axis=-1)[..., None, None] * within
             weighted = values * share_t[..., part, None]
             first += weighted.sum(axis=-2)
             second += np.swapaxes(weighted, -1, -2) @ values
@@ -100,11 +104,16 @@ def _levels(rows: RectangleRows, share: Float[np.ndarray, "S K N"]) -> Float[np.
     return np.log(counts)
 
 
-def _filled(Y: FloatArray, columns: np.ndarray, former: ClusterStructure) -> tuple[FloatArray, FloatArray]:
-    """Rows with gaps at their conditional means (..., n, P), and what is uncertain of them (..., P, P)."""
+def _filled(
+    Y: FloatArray, columns: np.ndarray, former: ClusterStructure
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Rows with gaps at their conditional means (..., n, P), and what is uncertain of them (..., P, P).
+
+    And what takes the columns seen to all, (..., P, number of columns).
+    """
     P = Y.shape[1]
     if len(columns) == P:
-        return Y, np.zeros((P, P))
+        return Y, np.zeros((P, P)), np.eye(P)
     gone = np.setdiff1d(np.arange(P), columns)
     # E[y_g|y_s] = m_g + S_gs S_ss^-1 (y_s - m_s);  Cov[y_g|y_s] = S_gg - S_gs S_ss^-1 S_sg
     present = former.scatter[..., columns[:, None], columns]
@@ -118,7 +127,10 @@ def _filled(Y: FloatArray, columns: np.ndarray, former: ClusterStructure) -> tup
     rest[..., gone[:, None], gone] = former.scatter[..., gone[:, None], gone] - gain @ np.swapaxes(
         across, -1, -2
     )
-    return values, rest
+    everything = np.zeros((*former.mean.shape[:2], P, len(columns)))
+    everything[..., columns, np.arange(len(columns))] = 1.0
+    everything[..., gone, :] = gain
+    return values, rest, everything
 
 
 def _outer(mean: FloatArray) -> FloatArray:
@@ -129,14 +141,15 @@ def _outer(mean: FloatArray) -> FloatArray:
 BOX_STEPS = 12
 """L-BFGS iterations on the rectangles in each M-step; the next one goes on from there."""
 
-MIXTURE_STEPS = 30
-"""EM iterations of the Gaussian mixtures that make starts."""
+MIXTURE_STEPS, TURNED = 30, 10
+"""EM iterations of the Gaussian mixtures that make starts, and of full ones after those of variances."""
 
 LLOYD_STEPS = 4
 """Iterations of k-means: cut short, so that starts differ."""
 
-KINDS_OF_STARTS = ("diagonal", "full", "diagonal", "full", "k-means")
-"""Taken in turn."""
+KINDS_OF_STARTS = ("diagonal", "full", "across", "diagonal", "full", "k-means")
+"""Taken in turn: what betters a partition by k-means; "across" is "full" after principal components of equal
+variances."""
 
 
 def iterate(problem: EMProblem, params: RectangleParams) -> tuple[RectangleParams, Float[np.ndarray, " S"]]:
@@ -179,19 +192,27 @@ def starting_shares(
     """Partitions to start from: k-means cut short, most of them bettered by a Gaussian mixture."""
     share = k_means_shares(rows, n_clusters, n_starts, seed)
     kinds = np.array([KINDS_OF_STARTS[s % len(KINDS_OF_STARTS)] for s in range(n_starts)])
+    across = np.flatnonzero(kinds == "across")
+    if len(across):
+        share[across] = k_means_shares(rows, n_clusters, len(across), seed, across=True)
+        kinds[across] = "full"
     for kind in ("diagonal", "full"):
         chosen = np.flatnonzero(kinds == kind)
         if len(chosen):
-            share[chosen] = _mixture(rows, share[chosen], kind)
+            share[chosen] = mixture(rows, share[chosen], kind, MIXTURE_STEPS)[0]
+            if kind == "diagonal":
+                share[chosen] = mixture(rows, share[chosen], "full", TURNED)[0]
     return share
 
 
 def k_means_shares(
-    rows: RectangleRows, n_clusters: int, n_starts: int, seed: int
+    rows: RectangleRows, n_clusters: int, n_starts: int, seed: int, across: bool = False
 ) -> Float[np.ndarray, "S K N"]:
-    """Partitions by k-means cut short."""
+    """Partitions by k-means cut short. `across`: of the principal components, each as wide as the others."""
     seeds = np.random.default_rng(seed).integers(0, 2**31, n_starts)
     features = _features(rows)
+    if across:
+        features = _as_wide(features, rows.weight)
     hard = np.stack([_k_means(features, rows.weight, n_clusters, int(s)) for s in seeds])
     share: FloatArray = (hard[:, None, :] == np.arange(n_clusters)[:, None]).astype(np.float64)
     return share
@@ -254,15 +275,29 @@ def structure_around(rows: RectangleRows, share: Float[np.ndarray, "S K N"], kin
     return update_structure(rows, share * rows.weight, np.ones_like(share), blank, kind)
 
 
-def _mixture(rows: RectangleRows, share: Float[np.ndarray, "S K N"], kind: str) -> Float[np.ndarray, "S K N"]:
-    """A few EM iterations of a Gaussian mixture with weights, from these shares."""
+def mixture(
+    rows: RectangleRows, share: Float[np.ndarray, "S K N"], kind: str, n_steps: int
+) -> tuple[Float[np.ndarray, "S K N"], Float[np.ndarray, " S"]]:
+    """A few EM iterations of a mixture with weights, without boxes, and the log likelihood of each start."""
     structure = structure_around(rows, share, kind)
-    for _ in range(MIXTURE_STEPS):
+    value = np.zeros(len(share))
+    for _ in range(n_steps):
         mass = (share @ rows.weight + 1.0) / (rows.weight.sum() + share.shape[1])
-        score = log_density(rows, structure, kind)[0] + np.log(mass)[..., None]
-        share = np.exp(score - logsumexp(score, axis=1, keepdims=True))
-        structure = update_structure(rows, share * rows.weight, np.ones_like(share), structure, kind)
-    return share
+        log_p, t_weight = log_density(rows, structure, kind)
+        score = log_p + np.log(mass)[..., None]
+        total = logsumexp(score, axis=1, keepdims=True)
+        share, value = np.exp(score - total), total[:, 0] @ rows.weight
+        structure = update_structure(rows, share * rows.weight, t_weight, structure, kind)
+    return share, value
+
+
+def _as_wide(features: FloatArray, weight: FloatArray) -> FloatArray:
+    """Principal components (N, at most F) of variance 1: small directions of columns count as others do."""
+    off = features - np.average(features, axis=0, weights=weight)
+    values, vectors = np.linalg.eigh((off.T * weight) @ off / weight.sum())
+    kept = values > 1e-6 * max(float(values.max(initial=0.0)), 1e-12)
+    out: FloatArray = off @ vectors[:, kept] / np.sqrt(values[kept])
+    return out
 
 
 def _features(rows: RectangleRows) -> Float[np.ndarray, "N F"]:

@@ -9,10 +9,13 @@ from typing import Any
 import numpy as np
 
 from nongauss.core.errors import NongaussWarning
-from nongauss.rectangle.data import FloatArray, RawCells
+from nongauss.rectangle.data import FEW_LABELS, ColumnView, FloatArray, RawCells
 from nongauss.rectangle.predict import RuleTally
 from nongauss.rectangle.rules import Condition, Rules, box_margin
 from nongauss.tables.column_code import ColumnCode
+
+HIDDEN = 0.01
+"""Standard deviation of all values but the farthest, over that of all, below which these are hidden."""
 
 
 def rule_texts(rules: Rules, codes: Sequence[ColumnCode]) -> dict[str, str]:
@@ -76,6 +79,17 @@ def rule_table(rules: Rules) -> Any:
     return table if rules.owners else table.drop(columns="box")
 
 
+def rule_values(codes: Sequence[ColumnCode], cells: RawCells) -> Any:
+    """Cells as bounds are measured in them, by the names of the columns: numbers, or levels as text."""
+    import pandas as pd
+
+    n_numbers = cells.numbers.shape[1]
+    values = {str(code.name): x for code, x in zip(codes, cells.numbers.T, strict=False)}
+    for code, numbers_of in zip(codes[n_numbers:], cells.labels.codes.T, strict=True):
+        values[str(code.name)] = np.array([*code.levels, None], dtype=object)[numbers_of]
+    return pd.DataFrame(values)
+
+
 def cluster_table(names: Sequence[str], tally: RuleTally) -> Any:
     """One row a cluster: rows, inside (weights), precision, recall (NaN where there is nothing)."""
     import pandas as pd
@@ -89,13 +103,21 @@ def cluster_table(names: Sequence[str], tally: RuleTally) -> Any:
 
 
 def description(
-    texts: Mapping[str, str], clusters: Any, inside_one: float, why_n_clusters: str | None = None
+    texts: Mapping[str, str],
+    clusters: Any,
+    inside_one: float,
+    why_n_clusters: str | None = None,
+    quiet: Sequence[str] | None = None,
 ) -> str:
-    """Two lines a cluster: how large and how sure, and its rule; before them, why so many."""
+    """Two lines a cluster: how large and how sure, and its rule; before them, why so many.
+
+    And which columns of numbers, `quiet`, were left out.
+    """
     total, K = clusters["rows"].sum(), len(clusters)
     share = f"{100 * inside_one:.1f} % of {total:g} rows"
     lines = [f"{K} cluster{'s' * (K != 1)}; {share} are inside exactly one rule."]
     lines += [why_n_clusters] if why_n_clusters else []
+    lines += [f"Left out, since they tell no clusters: {', '.join(quiet)}."] if quiet else []
     for line in clusters.to_dict("records"):
         lines += [
             "",
@@ -167,3 +189,39 @@ def told_of_empty(why: str | None, asked: int, left: int) -> str | None:
         stacklevel=3,
     )
     return None
+
+
+def warn_far(view: ColumnView, cells: RawCells, weight: FloatArray) -> None:
+    """Say in which columns one value is so far off that all others are alike beside it."""
+    far = []
+    for i, scale, raw in zip(view.numeric, view.scales, cells.numbers.T, strict=True):
+        x = scale.apply(raw)
+        others = np.flatnonzero(np.abs(x) < np.nanmax(np.abs(x)))
+        if len(np.unique(x[others])) < FEW_LABELS:
+            continue
+        mean = np.average(x[others], weights=weight[others])
+        if np.average((x[others] - mean) ** 2, weights=weight[others]) < HIDDEN**2:
+            far.append(str(view.encoder.columns[i].name))
+    if far:
+        warnings.warn(
+            f"One value of {', '.join(map(repr, far))} is so far from all others that these look alike "
+            "beside it; correct it, or give scaling='rank'.",
+            NongaussWarning,
+            stacklevel=4,
+        )
+
+
+def warn_names(columns: list[str]) -> None:
+    """Say which label columns are left out because they name rows."""
+    if columns:
+        warnings.warn(
+            f"Most labels of {', '.join(map(repr, columns))} occur once; clusters and rules leave such "
+            "columns out. Group the labels to use them.",
+            NongaussWarning,
+            stacklevel=4,
+        )
+
+
+def quiet_columns(before: ColumnView, after: ColumnView) -> list[str]:
+    """Names of the columns of numbers that are in one view and no longer in the other."""
+    return [str(before.encoder.columns[i].name) for i in before.numeric if i not in after.numeric]

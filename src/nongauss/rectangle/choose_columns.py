@@ -1,0 +1,215 @@
+"""Which columns tell the clusters: a column that does not pay its price in nats is left out.
+
+In a column of noise all clusters are alike. Given the other columns or by itself it says nothing of them, but
+the covariances of a fit have room for it, so that eight such columns hide three clear clusters. Whether a set
+S of columns is better than another is asked of all columns at once: those outside S follow S in the same way
+in all clusters (Raftery and Dean, JASA 2006), so their part of the likelihood is that of one cluster, and
+
+    score(S) = log p(y_S | K clusters) - log p(y_S | one) - price of the parameters that K clusters have more
+
+may be compared. Sets are sought from all columns downwards, the column that tells least first. A column stays
+that tells by itself or given those of the best set: where two say the same, both do.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+from numpy.typing import NDArray
+from scipy.special import softmax
+
+from nongauss.rectangle.config import RectangleRecipe
+from nongauss.rectangle.data import ColumnView, FloatArray, IntArray, RectangleRows
+from nongauss.rectangle.fit import ClusterTask
+from nongauss.rectangle.null_tables import normal_scores
+from nongauss.rectangle.objective import log_density
+from nongauss.rectangle.params import ClusterStructure
+from nongauss.rectangle.updates import mixture, starting_shares, structure_around, update_structure
+
+BoolArray = NDArray[np.bool_]
+
+MOST_ROWS = 1000
+"""Most rows that columns are judged by."""
+
+STARTS, SHORT, LONG = 6, 10, 40
+"""Starts of each set of columns, and EM iterations of all of them and of the best."""
+
+AT_ONCE = 0.2
+"""Share of the columns left that goes at once, one at least."""
+
+PATIENCE = 2
+"""Sets in a row without a better score after which no smaller ones are tried, if all columns left tell."""
+
+
+class ColumnSet(NamedTuple):
+    """Some structure columns of numbers and their score in nats; their clusters: probabilities (K, N), laws.
+
+    `gain` (n,): nats that each of these columns gains, given the others, above its price.
+    """
+
+    columns: IntArray
+    score: float
+    share: FloatArray
+    structure: ClusterStructure
+    gain: FloatArray
+
+
+def telling_columns(task: ClusterTask, recipe: RectangleRecipe) -> ClusterTask:
+    """The task with the columns of numbers alone that tell the clusters, as many as are asked for.
+
+    One start begins where they tell. Columns of stated rules stay, and rule columns outside the structure.
+    """
+    rows, K = task.rows, recipe.n_clusters
+    if recipe.preset or K == 1 or rows.Y.shape[1] < 2:
+        return task
+    if len(rows) > MOST_ROWS:
+        rows = rows.take(np.sort(np.random.default_rng(recipe.seed).permutation(len(rows))[:MOST_ROWS]))
+    tells, best = _tells(rows, recipe)
+    log_p = log_density(with_columns(task.rows, best.columns), best.structure, recipe.kind)[0][0]
+    task = task._replace(begin=softmax(log_p, axis=0))
+    return task if tells.all() or not tells.any() else _of_columns(task, tells)
+
+
+def _tells(rows: RectangleRows, recipe: RectangleRecipe) -> tuple[BoolArray, ColumnSet]:
+    """Which columns tell the clusters of the best set, (P,), and that set.
+
+    It is sought among all columns, then among those that tell while that gains.
+    """
+    columns, best = np.arange(rows.Y.shape[1]), None
+    tells = np.ones(len(columns), dtype=np.bool_)
+    while True:
+        found = best_set(rows, columns, recipe, None if best is None else best.share)
+        if best is not None and found.score <= best.score:
+            return tells, best
+        best = found
+        tells = marginal_gain(rows.Y, rows.weight, best.share) > 0
+        tells[best.columns[best.gain > 0]] = True
+        columns = np.flatnonzero(tells)
+        if tells.all() or not tells.any():
+            return tells, best
+
+
+def best_set(
+    rows: RectangleRows, columns: IntArray, recipe: RectangleRecipe, share: FloatArray | None = None
+) -> ColumnSet:
+    """The set with the best score among these columns, all but those that tell least, and so on.
+
+    `share` (K, N): a partition to begin with, too.
+    """
+    best, late = None, 0
+    while True:
+        here = _judged(rows, columns, share, recipe)
+        share = here.share
+        if best is None or here.score > best.score:
+            best, late = here, 0
+        else:
+            late += 1
+        quiet = (here.gain <= 0) & (marginal_gain(rows.Y[:, columns], rows.weight, share) <= 0)
+        if len(columns) == 1 or (late >= PATIENCE and not quiet.any()):
+            return best
+        n_out = max(1, int(AT_ONCE * len(columns)))
+        columns = np.sort(columns[np.argsort(here.gain, kind="stable")[n_out:]])
+
+
+def _judged(
+    rows: RectangleRows, columns: IntArray, before: FloatArray | None, recipe: RectangleRecipe
+) -> ColumnSet:
+    """A set of columns with its best partition, sought anew and from that of the set before (K, N)."""
+    part = with_columns(rows, columns)
+    kind, K, N = recipe.kind, recipe.n_clusters, float(rows.weight.sum())
+    share = starting_shares(part, K, STARTS, recipe.seed)
+    if before is not None:
+        share = np.concatenate([share, before[None]])
+    share, value = mixture(part, share, kind, SHORT)
+    best = int(value.argmax())
+    share, value = mixture(part, share[best : best + 1], kind, LONG)
+    one, alone = mixture(part, np.ones((1, 1, len(rows))), kind, SHORT)
+    price = n_price(len(columns), kind, N)
+    score = float(value[0] - alone[0]) - (K - 1) * (price + 0.5 * np.log(N))
+    # log p(y_j | other columns): 1 / (S^-1)_jj is the variance that they leave
+    structure = _structure_of(part, share, kind)
+    left, before_split = _left(structure), _left(_structure_of(part, one, kind))
+    size = share[0] @ rows.weight
+    gain = 0.5 * (N * np.log(before_split[0]) - size @ np.log(left))
+    gain -= (K - 1) * (price - n_price(len(columns) - 1, kind, N))
+    return ColumnSet(columns, score, share[0], structure, gain)
+
+
+def n_price(n_columns: int, kind: str, total: float) -> float:
+    """Nats for the parameters of a cluster: half the log of N for each mean, one for each covariance.
+
+    A covariance pays for its error, no more (Akaike 1973), as a piece's does where groups are sought.
+    """
+    spread = {"diagonal": n_columns, "shared": 0}.get(kind, n_columns * (n_columns + 1) // 2)
+    return 0.5 * float(np.log(total)) * n_columns + spread
+
+
+def _structure_of(rows: RectangleRows, share: Float[np.ndarray, "1 K N"], kind: str) -> ClusterStructure:
+    """The laws of a partition's clusters."""
+    structure = structure_around(rows, share, kind)
+    t_weight = log_density(rows, structure, kind)[1]
+    return update_structure(rows, share * rows.weight, t_weight, structure, kind)
+
+
+def _left(structure: ClusterStructure) -> Float[np.ndarray, "K P"]:
+    """The variance of each column in each cluster that the other columns leave."""
+    left: FloatArray = 1.0 / np.diagonal(np.linalg.inv(structure.scatter[0]), axis1=-2, axis2=-1)
+    return left
+
+
+def marginal_gain(
+    columns: Float[np.ndarray, "N P"], weight: Float[np.ndarray, " N"], share: Float[np.ndarray, "K N"]
+) -> Float[np.ndarray, " P"]:
+    """Nats that each column by itself gains, through its normal scores, above the price of its parameters.
+
+    Each cluster has the law of all rows, or one of its own if that pays for a mean and a variance. What equal
+    values hide of the normal law counts as variance within them.
+    """
+    # sum_k max(0, n_k/2 (s_k + h - log(v_k + h) - 1) - log N), s_k the mean square of cluster k, h = 1 - v
+    scores = normal_scores(columns, weight)
+    out = np.empty(scores.shape[1])
+    for j, z in enumerate(scores.T):
+        seen = ~np.isnan(z)
+        w, z = share[:, seen] * weight[seen], z[seen]
+        n = np.maximum(w.sum(axis=1), 1e-12)
+        mean, square = w @ z / n, w @ z**2 / n
+        hidden = max(1e-6, 1.0 - float(n @ square / n.sum()))
+        own = np.log(np.maximum(square - mean**2, 0.0) + hidden)
+        each = 0.5 * n * (square + hidden - own - 1.0) - np.log(n.sum())
+        out[j] = np.maximum(each, 0.0).sum()
+    return out
+
+
+def with_columns(rows: RectangleRows, columns: IntArray) -> RectangleRows:
+    """The rows with some of the structure columns of numbers."""
+    return RectangleRows(
+        rows.X, rows.X_labels, rows.Y[:, columns], rows.Y_labels, rows.weight, rows.grain[columns]
+    )
+
+
+def _of_columns(task: ClusterTask, tells: BoolArray) -> ClusterTask:
+    """The task without the structure columns that do not tell; rules lose the same columns."""
+    rule, look = task.views
+    quiet = {look.places[i] for i, tell in zip(look.numeric, tells, strict=True) if not tell}
+    keep = np.array([rule.places[i] not in quiet for i in rule.numeric], dtype=np.bool_)
+    if task.stated.names or not (keep.any() or rule.labels):
+        keep[:] = True
+    views = task.views._replace(rule=_view_of(rule, keep), structure=_view_of(look, tells))
+    rows = task.rows
+    new = RectangleRows(
+        rows.X[:, keep], rows.X_labels, rows.Y[:, tells], rows.Y_labels, rows.weight, rows.grain[tells]
+    )
+    cells = task.cells._replace(numbers=task.cells.numbers[:, keep])
+    return task._replace(rows=new, cells=cells, views=views)
+
+
+def _view_of(view: ColumnView, keep: BoolArray) -> ColumnView:
+    """The view with some of its columns of numbers."""
+
+    def kept(items: tuple) -> tuple:  # type: ignore[type-arg]
+        return tuple(item for item, keeps in zip(items, keep, strict=True) if keeps)
+
+    grains = kept(view.grains) if view.grains else ()
+    return view._replace(numeric=kept(view.numeric), scales=kept(view.scales), grains=grains)
