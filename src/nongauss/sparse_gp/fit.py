@@ -196,9 +196,9 @@ def fit_model(
     with threadpool_limits(limits=1 if small else None, user_api="blas"), recycled():
         bound = HyperObjective(model, learned_from, params, not fixed, is_exact)
         tol = recipe.tol * learned_from.weight.sum()
-        limits = box(model, 0 if fixed else Z.size)
         rule = Rule(recipe.max_iter, lambda _: tol, PATIENCE)
-        result = loop.run(lbfgs(bound, limits), params.flat(not fixed), run, rule, name="hyper-parameters")
+        climber = lbfgs(bound, box(model, 0 if fixed else Z.size))
+        result = loop.run(climber, params.flat(not fixed), run, rule, name="hyper-parameters")
         params = params.like(result.state)
         member = partial(FittedGP, model, first_bound=math.nan if result.trace else _bound_at(bound, params))
         if recipe.n_components > 1 and not (model.likelihood.conjugate or result.status is Status.STOPPED):
@@ -207,8 +207,7 @@ def fit_model(
         if is_all:
             unsure = result.status is not Status.STOPPED and recipe.spreads(model, len(rows.y))
             return member(result, posterior_at(bound, params), _spread(bound, params) if unsure else None)
-        every = everywhere or Stream([rows])
-        latents = converged_latents(every, model, params, run.checkpoint)
+        latents = converged_latents(everywhere or Stream([rows]), model, params, run.checkpoint)
         return member(result, _posterior(model, params, *_stacked(latents)))
 
 
