@@ -12,6 +12,7 @@ from scipy.stats import multivariate_normal
 import nongauss
 from nongauss import RankFactorAnalysis
 from nongauss.core.errors import InputError, NongaussWarning
+from nongauss.predictive.cells import LabelDistribution
 from nongauss.rank_factor.score_predict import label_probabilities
 
 QUICK = {"n_factors": 2, "max_iter": 2, "tol": 1e9, "random_state": 0}
@@ -200,6 +201,20 @@ def test_the_frame_of_missing_cells_is_in_the_terms_of_the_table(filled):
         grades = cells.loc["grade", end].map(list(laws["grade"].margin.labels).index)
         assert grades.tolist() == laws["grade"].interval(0.8)[:, number].tolist()
     assert (cells.loc["number", "lower"] < cells.loc["number", "value"]).all()
+
+
+def test_quantiles_of_cells_are_in_the_terms_of_the_table(filled):
+    model, _, gaps, _ = filled
+    laws = model.impute_distribution(gaps)
+    days = laws.quantiles("day", (0.1, 0.9))
+    assert days.index.tolist() == np.flatnonzero(gaps["day"].isna()).tolist()
+    numbers = (pd.to_datetime(days[0.9]) - pd.Timestamp("1970-01-01")) / pd.Timedelta(days=1)
+    assert numbers.tolist() == laws["day"].quantile(0.9).tolist()
+    assert set(laws.quantiles("grade")[0.5]) <= set(laws["grade"].margin.labels)
+    assert laws.quantiles("number", [0.5])[0.5].tolist() == laws["number"].quantile(0.5).tolist()
+    label = next(name for name in laws.columns if isinstance(laws[name], LabelDistribution))
+    with pytest.raises(InputError, match="labels, which have no quantiles"):
+        laws.quantiles(label)
 
 
 def test_a_row_is_filled_alike_alone_and_after_saving(filled, tmp_path):

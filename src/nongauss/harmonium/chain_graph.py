@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp, softmax
 
+from nongauss.harmonium.config import FIRST_SCALE, GROWTH, LARGEST_SCALE
 from nongauss.harmonium.data import VisibleRows
 from nongauss.harmonium.exponential_families import Array, Layout, softplus
 from nongauss.harmonium.params import FeaturePrior, HarmoniumParams
@@ -26,19 +27,13 @@ from nongauss.harmonium.posterior import (
     natural_moments,
     surrogate,
 )
-from nongauss.harmonium.updates import stick_log_odds
+from nongauss.harmonium.updates import beta_log_odds, stick_log_odds
 
 WARM = 10
 """Iterations before the first unit may be removed."""
 
 CALM = 8
 """Iterations without a removal after which the number of units has settled."""
-
-FIRST_SCALE, GROWTH, LARGEST_SCALE = 3.0, 1.03, 20.0
-"""Real columns are scaled up at most so much, growing by iteration: noise of 1/20 of the standard deviation.
-
-At once, many units could explain every row and leave no noise; then none is idle.
-"""
 
 STILL = 1e-5
 """An iteration that raises the bound by a smaller share of itself changes nothing any more."""
@@ -149,10 +144,16 @@ class ChainLearner:
     """
 
     def __init__(
-        self, layout: Layout, rows: VisibleRows, state: ChainState, alpha: float, trials: int
+        self,
+        layout: Layout,
+        rows: VisibleRows,
+        state: ChainState,
+        alpha: float,
+        trials: int,
+        has_beta: bool = False,
     ) -> None:
         self.layout, self.rows, self.state = layout, rows, state
-        self.alpha, self.trials, self.tried = alpha, trials, 0
+        self.alpha, self.trials, self.tried, self.has_beta = alpha, trials, 0, has_beta
         self.n_rows = float(rows.weight.sum())
         self.n_calm, self.last = 0, -np.inf
         self.best: tuple[float, ChainState, Array] = (-np.inf, state, np.zeros(0))
@@ -337,7 +338,8 @@ class ChainLearner:
         params = state.params._replace(weights=state.params.weights * sign, visible_bias=bias).keep(order)
         odds, gamma = use, np.zeros((0, 2))
         if len(order):
-            odds, gamma = stick_log_odds(use[order], self.n_rows, self.alpha)
+            prior = beta_log_odds if self.has_beta else stick_log_odds
+            odds, gamma = prior(use[order], self.n_rows, self.alpha)
         precision, ids = state.precision[:, order], state.ids[order]
         self.state = ChainState(params, on[:, order], precision, FeaturePrior(odds, gamma), ids, state.fates)
 

@@ -35,6 +35,13 @@ class HarmoniumRecipe(NamedTuple):
     dropout: float | None = 0.0
     epsilon: float | None = None
     raw_features: bool = False
+    prior: str = "auto"
+    noise: str = "fixed"
+
+    @property
+    def has_beta(self) -> bool:
+        """Has each of a finite number of features a beta prior of its own?"""
+        return self.prior == "beta"
 
 
 class ChainEffort(NamedTuple):
@@ -53,6 +60,12 @@ CHAIN_EPOCHS = 400
 
 MOST_CELLS = 2**22
 """The chain graph finds the number of features on so many cells at most: a sample of the rows."""
+
+FIRST_SCALE, GROWTH, LARGEST_SCALE = 3.0, 1.03, 20.0
+"""Real columns are scaled up at most so much, growing by iteration: noise of 1/20 of the standard deviation.
+
+At once, many units could explain every row and leave no noise; then none is idle.
+"""
 
 # ------------------------------------------------------------- the schedule
 
@@ -114,6 +127,9 @@ SOFTNESS = 0.1
 
 LIGHTEST = 1e-30
 """Rows lighter than this, against the average, count as this: within float32."""
+
+NOISE_STEP = 0.05
+"""Step size of the logarithm of a real column's scale, which falls as the others do."""
 
 CHAINS, EVERY = 64, 10
 """Number of persistent chains; steps between two updates of ridge and sticks."""

@@ -17,6 +17,7 @@ from nongauss.harmonium.config import (
     DECAYED,
     EVERY,
     HIDDEN,
+    LARGEST_SCALE,
     LEAST_EPOCHS,
     LEAST_STEPS,
     LIGHTEST,
@@ -24,19 +25,21 @@ from nongauss.harmonium.config import (
     MOST_RIDGE,
     MOST_SPREAD,
     MOST_VOTE_STEP,
+    NOISE_STEP,
     PATIENCE,
     RIDGE_GROWTH,
     VOTE_STEP,
     HarmoniumRecipe,
     LearningRates,
 )
-from nongauss.harmonium.data import RowSource, VisibleRows, column_means, mean_square, mean_totals
+from nongauss.harmonium.data import RowSource, VisibleRows, column_means, mean_square, mean_totals, scaled
 from nongauss.harmonium.exponential_families import ALWAYS_ON, Array, Layout, dense, totals_of
 from nongauss.harmonium.objective import VoteLoss, contrastive_free_energy
 from nongauss.harmonium.params import FeaturePrior, HarmoniumParams, start
 from nongauss.harmonium.updates import (
     Adam,
     Contrast,
+    beta_log_odds,
     contrast,
     filled_by_mean_field,
     gibbs_sweep,
@@ -126,12 +129,18 @@ class ContrastiveLearner:
         self.n_batches = -(-n_rows // self.batch)
         self.n_steps, self.done = n_epochs * self.n_batches, 0
         self.weight_step = rates.step / np.sqrt(mean_square(rows))
+        self.real = np.zeros(rows.X.shape[1], dtype=np.bool_)
+        for block in layout:
+            self.real[block.place] = block.kind == "real"
+        self.learns_noise = recipe.noise == "learn" and bool(self.real.any())
         self.ridge = rates.ridge
         self.overlap = rates.overlap / self.total
         if self.heeds_labels:
             self.overlap /= max(recipe.n_scores - 1, 1)
         if recipe.units == "real":  # they do not saturate, and their sizes tell them apart
             self.ridge = self.overlap = 0.0
+        if self.learns_noise:  # little noise and features that are certain are one thing
+            self.ridge = 0.0
         self.vote_step = min(VOTE_STEP * few, MOST_VOTE_STEP)
         self.raw_step = self.vote_step / np.sqrt(mean_square(rows))
         self.dropout = dropout_share(recipe, rows) if self.heeds_labels else 0.0
@@ -201,6 +210,7 @@ class ContrastiveLearner:
             weight,
             ridge=self.ridge,
             overlap=overlap,
+            with_scale=self.learns_noise,
             **negative,
         )
         gradient = [at.weights, at.visible_bias, at.hidden_bias]
@@ -211,6 +221,7 @@ class ContrastiveLearner:
         self._move(tuple(gradient))
         if self.done % EVERY == 0 and at.saturated > CROWDED:
             self.ridge = max(self.ridge, min(RIDGE_GROWTH * self.ridge, MOST_RIDGE))
+        self._update_scales(at, float(weight.sum()))
         self._update_sticks(at, float(weight.sum()))
         return info
 
@@ -220,11 +231,12 @@ class ContrastiveLearner:
         return np.maximum(share, LIGHTEST).astype(np.float32)
 
     def complete(self, params: HarmoniumParams, log_odds: Array, rows: VisibleRows) -> Any:
-        """The cells of rows (B, D), missing ones at their mean-field expectation."""
+        """The cells of rows (B, D), scaled, missing ones at their mean-field expectation."""
+        X = scaled(rows.X, params.scale) if self.learns_noise else rows.X
         if rows.missing is None:
-            return rows.X
+            return X
         units, layout = self.recipe.units, self.layout
-        return filled_by_mean_field(params, units, layout, log_odds, rows.X, rows.missing, self.mean_totals)
+        return filled_by_mean_field(params, units, layout, log_odds, X, rows.missing, self.mean_totals)
 
     def score(self, rows: VisibleRows) -> float:
         """What held-out rows reach, a row: minus CF1 (nats), or minus the labels' loss where they count."""
@@ -242,6 +254,8 @@ class ContrastiveLearner:
         x = dense(self.complete(self.params, log_odds, batch), np.float32)
         totals = totals_of(self.layout, x)
         each = contrastive_free_energy(self.params, self.recipe.units, self.layout, log_odds, x, totals)
+        if self.learns_noise:  # the base measure of scaled cells, log s - x^2 / 2, moves with the scale
+            each = each - (np.log(self.params.scale) - 0.5 * x * x)[:, self.real].sum(axis=1)
         return float(_shares(batch.weight) @ each)
 
     def _negative_phase(self, x: Any) -> dict[str, Any]:
@@ -289,9 +303,18 @@ class ContrastiveLearner:
         if self.recipe.units == "real":
             keep_normalisable(self.params.weights, self.layout)
 
+    def _update_scales(self, at: Contrast, counts: float) -> None:
+        """Move the scales of real columns, 1 / sigma_1, up the likelihood, where they are learned."""
+        if at.scale is None:
+            return
+        left = 1.0 - (1.0 - DECAYED) * self.done / max(self.n_steps, 1)
+        step = NOISE_STEP * left * np.clip(at.scale[self.real] / counts, -1.0, 1.0)
+        scale = self.params.scale
+        scale[self.real] = np.clip(scale[self.real] * np.exp(step), 1.0 / LARGEST_SCALE, LARGEST_SCALE)
+
     def _update_sticks(self, at: Contrast, counts: float) -> None:
         """Follow the use of the units in batches by a running mean; `counts` is what the batch counts for."""
-        if not self.recipe.has_sticks:
+        if not (self.recipe.has_sticks or self.recipe.has_beta):
             return
         self.used += counts
         rate = min(counts * max(1.0 / self.used, 1.0 / (10.0 * self.n_batches)), 1.0)
@@ -300,9 +323,13 @@ class ContrastiveLearner:
             self.set_sticks(self.use)
 
     def set_sticks(self, use: Array) -> None:
-        """Set the prior to that of sticks whose units are on in a share `use` (K,) of the rows."""
+        """Set the prior to that of sticks, or betas, whose units are on in a share `use` (K,) of the rows."""
         order = np.argsort(-use, kind="stable")
         N = self.total
+        if self.recipe.has_beta:
+            odds, gamma = beta_log_odds(N * use, N, self.recipe.alpha)
+            self.prior = FeaturePrior(odds.astype(np.float32), gamma)
+            return
         odds, gamma = stick_log_odds(
             N * use[order], N, self.recipe.alpha, self.recipe.stick_expectation == "accurate"
         )

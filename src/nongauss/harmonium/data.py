@@ -124,6 +124,11 @@ def mean_square(rows: VisibleRows) -> float:
     return max(float(np.average(squares, weights=rows.weight)), 1.0)
 
 
+def scaled(X: Any, scale: Array) -> Any:
+    """Rows (N, D), dense or CSR, with each column times its scale (D,)."""
+    return X.multiply(scale).tocsr() if hasattr(X, "multiply") else X * scale.astype(X.dtype)
+
+
 def mean_totals(layout: Layout, rows: VisibleRows) -> Array:
     """What the counts of a row without gaps sum to in each block of counts, on average."""
     totals: Array = totals_of(layout, column_means(rows)[None])[0]

@@ -66,6 +66,14 @@ class Harmonium(CellImputer, HarmoniumBase):
         How the global reading learns: contrastive divergence from drawn features, with means instead (the
         paper's), with persistent chains; or the paper's full-batch L-BFGS on means, of a classifier with a
         hinge that is softened by a tenth: where classes tie, as at the start, its own has no gradient.
+    prior : {"auto", "beta"}, default "auto"
+        Of the features. "auto": the Indian buffet process for an infinite number; a given number has
+        odds that its biases hold. "beta": the finite form, of which the infinite one is the limit: pi_k is
+        Beta(alpha / K, 1) for each of K features, whose posterior follows in closed form.
+    noise : {"fixed", "learn"}, default "fixed"
+        Noise of real columns in the global reading: that of the column, or learned (sigma_1 of the paper).
+        "learn" needs method="pcd"; the chain reading always learns it. sigma_2, of real units, is no
+        parameter of its own: it is a factor of the weights.
     alpha : float, default 1.0
         Expected number of features of a row under the prior.
     stick_expectation : {"accurate", "multinomial"}, default "accurate"
@@ -133,6 +141,8 @@ class Harmonium(CellImputer, HarmoniumBase):
         views: Annotated[Mapping[str, Any], dict] | None = None,
         reading: Literal["auto", "global", "chain"] = "auto",
         method: Literal["cd", "mean_field", "pcd", "lbfgs"] = "cd",
+        prior: Literal["auto", "beta"] = "auto",
+        noise: Literal["fixed", "learn"] = "fixed",
         alpha: PositiveFloat = 1.0,
         stick_expectation: Literal["accurate", "multinomial"] = "accurate",
         batch_size: PositiveInt = 256,
@@ -145,11 +155,9 @@ class Harmonium(CellImputer, HarmoniumBase):
         verbose: Verbosity = 0,
     ) -> None:
         self.n_components = n_components
-        self.truncation = truncation
-        self.units = units
-        self.views = views
-        self.reading = reading
-        self.method = method
+        self.truncation, self.units, self.views = truncation, units, views
+        self.reading, self.method = reading, method
+        self.prior, self.noise = prior, noise
         self.alpha = alpha
         self.stick_expectation = stick_expectation
         self.batch_size = batch_size
@@ -171,6 +179,13 @@ class Harmonium(CellImputer, HarmoniumBase):
         if self.reading == "chain" and self.units == "real":
             raise InputError(
                 "The chain reading has binary units only; take units='binary' or reading='global'."
+            )
+        if self.prior == "beta" and self.n_components == "infinite":
+            raise InputError("prior='beta' is of a finite number of features; give n_components.")
+        if self.noise == "learn" and self.method != "pcd":
+            raise InputError(
+                f"noise='learn' needs method='pcd', got {self.method!r}: short chains do not leave what they "
+                "begin with when noise is small."
             )
         table = self._read(X, None, sample_weight, "none")
         coder, rows = table.coder, table.rows

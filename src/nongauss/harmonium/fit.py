@@ -168,7 +168,7 @@ def _learn_by_lbfgs(learner: ContrastiveLearner, max_iter: int, run: Run, name: 
     """
     objective = FullBatchObjective(learner)
     flat = np.concatenate([part.ravel() for part in learner.moving()]).astype(np.float64)
-    n_rounds = min(STICK_ROUNDS, max_iter) if learner.recipe.has_sticks else 1
+    n_rounds = min(STICK_ROUNDS, max_iter) if learner.recipe.has_sticks or learner.recipe.has_beta else 1
     result = None
     least = 1e-4 * learner.rows.weight.sum()
     for number, steps in enumerate(np.diff(np.linspace(0, max_iter, n_rounds + 1).astype(int))):
@@ -216,7 +216,8 @@ def find_features(
             )
         on = respond(recipe.units, preactivation(params, x), prior.log_odds).on
         state = start_chain(layout, rows, params, on, recipe.alpha)
-        fitted = ChainLearner(layout, rows, state, recipe.alpha, effort.trials if prunes else 0)
+        trials = effort.trials if prunes else 0
+        fitted = ChainLearner(layout, rows, state, recipe.alpha, trials, recipe.has_beta)
         rule = Rule(recipe.max_epochs or CHAIN_EPOCHS)
         result = loop.run(in_place(fitted), None, run, rule, name=COUNTING)
         return replace(result, state=fitted.result())
@@ -229,7 +230,15 @@ def _first_recipe(recipe: HarmoniumRecipe, rows: VisibleRows, work: float) -> Ha
     K = min(recipe.n_components, max(1, int(min(work / (n_rows * D), 1e9))))
     steps = max(FEWEST_STEPS, min(LEAST_STEPS, int(FIRST_WORK / (batch * D * K))))
     epochs = max(1, steps * batch // n_rows)
-    return recipe._replace(n_components=K, n_scores=0, has_sticks=False, max_epochs=epochs, method="pcd")
+    return recipe._replace(
+        n_components=K,
+        n_scores=0,
+        has_sticks=False,
+        prior="auto",
+        noise="fixed",
+        max_epochs=epochs,
+        method="pcd",
+    )
 
 
 def has_room(n_rows: int, n_columns: int) -> bool:

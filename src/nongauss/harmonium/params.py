@@ -21,7 +21,7 @@ class HarmoniumParams(NamedTuple):
     """Weights W (D, K), biases eta (D,) and beta (K,), scale (D,), votes (C, K), intercept (C,), raw (C, D).
 
     `scale` multiplies encoded real columns so that their noise has variance 1; it is 1 for the others, and
-    for all in the globally normalised model, where the noise has the variance of the column. Without labels
+    for all in the globally normalised model unless the noise is learned there. Without labels
     C is 0, of numbers it is 1. `raw` are votes of the visible units themselves; without any it has no
     columns.
     """

@@ -16,7 +16,14 @@ from jaxtyping import Float
 
 from nongauss.core.records import persistable
 from nongauss.harmonium.chain_graph import ACTIVE, ALIKE, DUPLICATE
-from nongauss.harmonium.data import HarmoniumTable, VisibleRows, column_means, column_spreads, unlabelled
+from nongauss.harmonium.data import (
+    HarmoniumTable,
+    VisibleRows,
+    column_means,
+    column_spreads,
+    scaled,
+    unlabelled,
+)
 from nongauss.harmonium.exponential_families import RANGES, Array, Layout, dense, mean_of, respond
 from nongauss.harmonium.objective import scores
 from nongauss.harmonium.params import FeaturePrior, HarmoniumParams
@@ -135,7 +142,7 @@ CELLS = 2**22
 class Machine(NamedTuple):
     """A fitted harmonium: parameters and prior, what the units are, and `totals`: see `mean_totals`.
 
-    `reading`, its normalisation: "global", where hidden units are independent given a row (and scales are 1),
+    `reading`, its normalisation: "global", where hidden units are independent given a row,
     or "chain", where they are not.
     `filler` says what missing cells are taken for; where it is empty they are integrated out.
     """
@@ -172,6 +179,8 @@ class Machine(NamedTuple):
             return infer_features(self.params, self.layout, self.prior, rows, SWEEPS)
         if self.filler.means.size:
             rows = self.filler.filled(self.layout, rows)
+        if (self.params.scale != 1.0).any():
+            rows = rows._replace(X=scaled(rows.X, self.params.scale))
         if rows.missing is None:
             return self._given_all_cells(rows.X)
         out = np.empty((len(rows.weight), self.params.n_components))

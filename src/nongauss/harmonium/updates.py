@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
+from scipy.special import digamma
 
 from nongauss.harmonium.exponential_families import (
     Array,
@@ -51,7 +52,8 @@ class Contrast(NamedTuple):
     """Ascent direction of the likelihood a row by weights (D, K), visible (D,) and hidden bias (K,); the
     weighted sum of P(z = 1) over rows, `on` (K,).
 
-    `saturated`: share of the units' means outside [.02, .98].
+    `saturated`: share of the units' means outside [.02, .98]. `scale` (D,), if asked for: by the logarithm of
+    the factor by which a real column was scaled, 1 + E[x (a - x)], since E[x (a - x)] is -1 in the model.
     """
 
     weights: Float[np.ndarray, "D K"]
@@ -59,6 +61,7 @@ class Contrast(NamedTuple):
     hidden_bias: Float[np.ndarray, " K"]
     on: Float[np.ndarray, " K"]
     saturated: float
+    scale: Float[np.ndarray, " D"] | None = None
 
 
 def preactivation(params: HarmoniumParams, X: Any) -> Float[np.ndarray, "B K"]:
@@ -113,6 +116,7 @@ def contrast(
     rng: np.random.Generator | None = None,
     ridge: float = 0.0,
     overlap: float = 0.0,
+    with_scale: bool = False,
 ) -> Contrast:
     """Gradient of -CF1 a row with q0 and q1 held fixed, X dense or CSR (B, D): by weights
 
@@ -140,7 +144,17 @@ def contrast(
         up.sum(axis=0) - down.sum(axis=0),
         weight @ at0.on,
         saturated_share(at0.on, weight),
+        _scale_slope(X, a1, weight) if with_scale else None,
     )
+
+
+def _scale_slope(
+    X: Any, a: Float[np.ndarray, "B D"], weight: Float[np.ndarray, " B"]
+) -> Float[np.ndarray, " D"]:
+    """sum_d w_d (1 + x_d (a_d - x_d)) of each column, X (B, D) dense or CSR."""
+    product = X.multiply(a) - X.multiply(X) if hasattr(X, "multiply") else X * (a - X)
+    out: Float[np.ndarray, " D"] = weight.sum() + np.asarray(product.T @ weight).reshape(-1)
+    return out
 
 
 def restraint_slope(
@@ -323,3 +337,14 @@ def stick_log_odds(
     gamma = update_sticks(on, n_rows, alpha)
     rest = expected_log_rest(gamma) if accurate else multinomial_bound(gamma)[0]
     return expected_log_pi(gamma) - rest, gamma
+
+
+def beta_log_odds(
+    on: Float[np.ndarray, " K"], n_rows: float, alpha: float
+) -> tuple[Float[np.ndarray, " K"], Float[np.ndarray, "K 2"]]:
+    """(E log pi - E log(1 - pi) (K,), gamma (K, 2)) of the finite prior, which needs no bound.
+
+    q(pi_k) = Beta(alpha / K + n_k, 1 + N - n_k), n_k the rows that have feature k.
+    """
+    gamma = np.stack([alpha / len(on) + on, 1.0 + n_rows - on], axis=1)
+    return digamma(gamma[:, 0]) - digamma(gamma[:, 1]), gamma

@@ -267,6 +267,24 @@ class MissingCells(Sequence[Any]):
         """Numbers of the rows in which this column, by name or number, is missing."""
         return self._of(column).rows
 
+    def quantiles(self, column: str | int, q: Sequence[float] = (0.05, 0.5, 0.95)) -> pd.DataFrame:
+        """Quantiles of the missing cells of a column, as the table has them: dates as dates, grades as words.
+
+        A row for each cell, under its number in the table, and a column for each level. The law itself,
+        `cells["day"]`, speaks in numbers: of dates in days since 1970. Raises InputError for labels, which
+        have no order.
+        """
+        import pandas as pd
+
+        cells = self._of(column)
+        if isinstance(cells.law, LabelDistribution):
+            raise InputError(
+                f"Column {column!r} holds labels, which have no quantiles; ask for probabilities()."
+            )
+        tell = cells.own_terms or np.ndarray.tolist
+        each = {level: pd.Series(tell(cells.law.quantile(level)), index=cells.rows) for level in q}
+        return pd.DataFrame(each, index=cells.rows)
+
     def _of(self, column: Any) -> ColumnCells:
         number = self._names.index(column) if column in self._names else column
         if number not in self._columns:
