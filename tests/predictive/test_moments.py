@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from tests.predictive import laws
 
+from nongauss.predictive import combined, distribution
 from nongauss.predictive.clipped import ClippedDistribution
 from nongauss.predictive.combined import mixture
 from nongauss.predictive.composed import LogNormalDistribution
@@ -43,7 +44,7 @@ LAWS = {
 @pytest.mark.parametrize("name", LAWS)
 def test_they_are_those_of_the_law(name):
     law = LAWS[name]
-    mean, variance = moments_by_cdf(law.cdf, law)
+    mean, variance = moments_by_cdf(law)
     assert_allclose((mean - law.mean) / law.std, 0.0, atol=1e-3)
     assert_allclose(np.sqrt(variance), law.std, rtol=2e-3)
 
@@ -51,9 +52,29 @@ def test_they_are_those_of_the_law(name):
 def test_limits_and_values_with_a_probability_are_met():
     normal = mixed([1.0], [0.0], [1.0])
     folded = ClippedDistribution(normal, 0.0, np.inf)
-    mean, variance = moments_by_cdf(folded.cdf, folded)
+    mean, variance = moments_by_cdf(folded)
     assert_allclose(mean, 1 / np.sqrt(2 * np.pi), rtol=1e-3)
     assert_allclose(variance, 0.5 - 1 / (2 * np.pi), rtol=2e-3)
     often_zero = mixture([folded, mixed([1.0], [4.0], [0.5])], [0.6, 0.4])
-    mean, _ = moments_by_cdf(often_zero.cdf, often_zero)
+    mean, _ = moments_by_cdf(often_zero)
     assert_allclose(mean, 0.6 / np.sqrt(2 * np.pi) + 1.6, rtol=1e-3)
+
+
+def test_rows_are_worked_on_in_blocks(monkeypatch):
+    law = mixture([LAWS["many"], ClippedDistribution(LAWS["many"], -1.0, np.inf)], [0.3, 0.7])
+    whole, quantiles = moments_by_cdf(law), law.quantile([0.1, 0.8])
+    for module in (distribution, combined):
+        monkeypatch.setattr(module, "MOST_ROWS", 7)
+    assert_array_equal(moments_by_cdf(law), whole)
+    assert_allclose(law.quantile([0.1, 0.8]), quantiles, rtol=1e-12)
+
+
+@pytest.mark.parametrize("level", [1e-11, 1e-6, 0.3, 0.5, 0.999, 1 - 1e-9])
+def test_quantiles_of_mixtures_are_where_the_distribution_function_says(level):
+    """Also beyond the reach, and where the place is large beside the width."""
+    far = mixture([mixed([1.0], [1e6], [1e-2]), laws.student_t()(np.array([1e6]), np.array([1e-4]))])
+    near_0 = np.array([-1.0, 0.5]), np.array([0.1, 0.3])
+    for law in (far, mixture([laws.gamma(2.0)(*near_0), laws.beta(8.0)(*near_0)], [0.2, 0.8])):
+        q = law.quantile(level)
+        tail = law.cdf(q) if level < 0.5 else law.survival(q)
+        assert_allclose(tail, min(level, 1 - level), rtol=1e-4 if level < 1e-9 else 1e-6)

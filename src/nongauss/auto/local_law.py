@@ -27,10 +27,10 @@ from scipy.special import ndtr, ndtri
 
 from nongauss.auto.forest import N_TREES, LeafForest, grow
 from nongauss.core.records import persistable
+from nongauss.predictive.combined import mixed_gaussians
 from nongauss.predictive.distribution import FloatArray, PredictiveDistribution
 from nongauss.predictive.mixture import (
     GaussianMixtureDistribution,
-    mixed_gaussians,
     of_scores,
     standard_normal,
 )

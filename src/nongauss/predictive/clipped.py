@@ -85,6 +85,11 @@ class ClippedDistribution(PredictiveDistribution):
         """Quantiles at the levels q: (N,) for one, (N, Q) for (Q,)."""
         return np.clip(self.base.quantile(q), self._low, self._high)
 
+    def reach(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """That of the base, as far as the limits."""
+        low, middle, high = (np.clip(part, self._low, self._high) for part in self.base.reach())
+        return low, middle, high
+
     def sample(self, n: int = 1, random_state: Any = None) -> FloatArray:
         """`n` draws for each row: (N, n). Equal `random_state`, equal draws."""
         return np.clip(self.base.sample(n, random_state), self._low, self._high)
@@ -92,5 +97,5 @@ class ClippedDistribution(PredictiveDistribution):
     def _both(self) -> tuple[FloatArray, FloatArray]:
         """Mean and variance, (N,) each."""
         if self._moments is None:
-            self._moments = moments_by_cdf(self.cdf, self)
+            self._moments = moments_by_cdf(self)
         return self._moments

@@ -12,15 +12,16 @@ from scipy.special import logsumexp
 from nongauss.core.errors import InputError
 from nongauss.core.seeds import key_seed
 from nongauss.predictive.distribution import (
+    MOST_ROWS,
     FloatArray,
     PredictiveDistribution,
     checked_count,
     checked_levels,
     checked_target,
+    in_blocks,
 )
-from nongauss.predictive.mixture import GaussianMixtureDistribution, mixed_gaussians
-
-_SLACK = 1e-9  # of the width between the components' quantiles: how much rounding a quantile may have
+from nongauss.predictive.mixture import GaussianMixtureDistribution
+from nongauss.predictive.roots import smooth_quantile
 
 
 def mixture(
@@ -58,6 +59,32 @@ def mixture(
     return MixtureDistribution(parts, shares)
 
 
+def mixed_gaussians(
+    parts: Sequence[GaussianMixtureDistribution], weights: FloatArray
+) -> GaussianMixtureDistribution:
+    """The mixture of C distributions of the same N rows, weights (C, N), columns summing to 1.
+
+    A part of k N rows counts as k distributions, whose rows come one after the other.
+    """
+    n_rows, n_outputs = weights.shape[1], parts[0]._mean.shape[1]
+    means = np.concatenate([part._mean.reshape(-1, n_rows, n_outputs) for part in parts])
+    variances = np.concatenate([part._variance.reshape(-1, n_rows, n_outputs) for part in parts])
+    share = weights[:, :, None]
+    mean = (share * means).sum(axis=0)
+    variance = (share * (variances + (means - mean) ** 2)).sum(axis=0)
+    places = [(part, begin) for part in parts for begin in range(0, len(part), n_rows)]
+    with np.errstate(divide="ignore"):
+        logs = np.log(weights)
+
+    def components(rows: npt.NDArray[np.intp]) -> tuple[FloatArray, FloatArray, FloatArray]:
+        every = [part._of(begin + rows) for part, begin in places]
+        log_weights = [own[0] + log[rows, None] for own, log in zip(every, logs, strict=True)]
+        means, sds = (np.concatenate([own[i] for own in every], axis=1) for i in (1, 2))
+        return np.concatenate(log_weights, axis=1), means, sds
+
+    return GaussianMixtureDistribution(mean, variance, components, squeeze=parts[0]._squeeze)
+
+
 def by_rows(
     parts: Sequence[PredictiveDistribution], rows: Sequence[npt.NDArray[np.intp]]
 ) -> PredictiveDistribution:
@@ -76,13 +103,13 @@ def _check_alike(parts: Sequence[PredictiveDistribution]) -> None:
             "Laws of counts and laws with densities cannot be combined: the probability of a value is not "
             "a density; combine models of one kind of target."
         )
-    if len({_one_row_of(part).mean.shape[1:] for part in parts}) > 1:
+    if len({_outputs_of(part) for part in parts}) > 1:
         raise InputError("Laws of several numbers of outputs cannot be combined; fit all to the same y.")
 
 
-def _one_row_of(law: PredictiveDistribution) -> PredictiveDistribution:
-    """The law of the first row, whose mean costs little and has the shape of the others'."""
-    return law[:1] if len(law) > 1 else law
+def _outputs_of(law: PredictiveDistribution) -> tuple[int, ...]:
+    """() for laws of one number a row, (P,) of P outputs: by the first row, which costs little."""
+    return (law[:1] if len(law) > 1 else law).reach()[0].shape[1:]
 
 
 class _OfParts(PredictiveDistribution):
@@ -118,7 +145,7 @@ class MixtureDistribution(_OfParts):
 
     def __init__(self, parts: Sequence[PredictiveDistribution], weights: FloatArray) -> None:
         self._parts, self._weights = tuple(parts), weights
-        self._shape = (weights.shape[1], *_one_row_of(parts[0]).mean.shape[1:])  # (N,) or (N, P)
+        self._shape = (weights.shape[1], *_outputs_of(parts[0]))  # (N,) or (N, P)
         # (C, N) or (C, N, 1): beside values with an axis of outputs
         self._shares = weights.reshape(*weights.shape, *(1,) * (len(self._shape) - 1))
 
@@ -179,13 +206,16 @@ class MixtureDistribution(_OfParts):
     def quantile(self, q: npt.ArrayLike) -> FloatArray:
         """Quantiles of each output alone: (N, P) or (N, Q, P). The smallest value with cdf >= q."""
         levels = checked_levels(q)
+        if len(self) > MOST_ROWS:
+            return np.concatenate([block.quantile(q) for block in in_blocks(self)])
+        if not self.is_discrete:
+            found = [self._smooth_quantile(float(level)) for level in levels.ravel()]
+            return np.stack(found, axis=1) if levels.ndim else found[0]
         every = self._by_law([part.quantile(levels.ravel()) for part in self._parts])
         out: FloatArray = np.empty(every.shape[1:])
         for j, level in enumerate(levels.ravel()):
-            own = every[:, :, j]
-            low = np.where(self._shares > 0.0, own, np.inf).min(axis=0)
-            high = np.where(self._shares > 0.0, own, -np.inf).max(axis=0)
-            out[:, j] = low if level == 0.0 else high if level == 1.0 else self._root(level, low, high)
+            low, high = self._extremes(every[:, :, j], every[:, :, j])
+            out[:, j] = low if level == 0.0 else high if level == 1.0 else self._whole_root(level, low, high)
         return out if levels.ndim else out[:, 0]
 
     def sample(self, n: int = 1, random_state: Any = None) -> FloatArray:
@@ -228,9 +258,16 @@ class MixtureDistribution(_OfParts):
         out: FloatArray = (self._shares * self._by_law(of_parts)).sum(axis=0)
         return out
 
-    def _root(self, level: float, low: FloatArray, high: FloatArray) -> FloatArray:
-        """Where the mixture's cdf reaches `level`, which is between the laws' own quantiles."""
-        return self._whole_root(level, low, high) if self.is_discrete else self._smooth_root(level, low, high)
+    def reach(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """The least and the largest of the laws' ends, and the average of their middles."""
+        every = [self._by_law(part) for part in zip(*(part.reach() for part in self._parts), strict=True)]
+        low, high = self._extremes(every[0], every[2])
+        return low, (self._shares * every[1]).sum(axis=0), high
+
+    def _extremes(self, low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The least and the largest of values of all laws that have a share, (C, N, ...) each."""
+        used = self._shares > 0.0
+        return np.where(used, low, np.inf).min(axis=0), np.where(used, high, -np.inf).max(axis=0)
 
     def _whole_root(self, level: float, low: FloatArray, high: FloatArray) -> FloatArray:
         """The smallest whole number that is enough, by halving."""
@@ -243,30 +280,17 @@ class MixtureDistribution(_OfParts):
             low = np.where(is_open & ~enough, middle, low)
         return high
 
-    def _smooth_root(self, level: float, low: FloatArray, high: FloatArray) -> FloatArray:
-        """The root of cdf - level, and the atom itself where the cdf jumps over the level."""
-        from scipy.optimize.elementwise import find_root
+    def _smooth_quantile(self, level: float) -> FloatArray:
+        """Where the cdf reaches the level, which is the atom itself where it jumps over it: (N, P)."""
+        if level in (0.0, 1.0):
+            every = self._by_law([part.quantile(level) for part in self._parts])
+            return self._extremes(every, every)[int(level)]
+        root, found = self._atom_roots(level)
+        return root if found.all() else np.where(found, root, smooth_quantile(self, level, found))
 
-        root, found = self._atom_roots(level, low)
-        if found.all():
-            return root
-        point = 0.5 * (low + high)
-
-        def excess(t: FloatArray, index: FloatArray) -> FloatArray:
-            place = index.astype(np.intp)
-            point.flat[place] = t
-            return self.cdf(point).ravel()[place] - level
-
-        slack = _SLACK * (high - low + np.abs(low) + np.abs(high)) + np.finfo(np.float64).tiny
-        open_ = np.flatnonzero(~found)
-        ends = (low - slack).flat[open_], (high + slack).flat[open_]
-        smooth = find_root(excess, ends, args=(open_.astype(np.float64),), tolerances={"xrtol": _SLACK})
-        root.flat[open_] = np.where(smooth.success, smooth.x, 0.5 * (low + high).flat[open_])
-        return root
-
-    def _atom_roots(self, level: float, like: FloatArray) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
-        """The atom where the cdf jumps over the level, in the shape of `like`, and where there is one."""
-        root, found = np.empty_like(like), np.zeros(like.shape, dtype=np.bool_)
+    def _atom_roots(self, level: float) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
+        """The atom where the cdf jumps over the level, and where there is one: (N, P) each."""
+        root, found = np.zeros(self._shape), np.zeros(self._shape, dtype=np.bool_)
         for atom in self.atoms:
             before = self.cdf(np.full(self._shape, np.nextafter(atom, -np.inf))) < level
             jumps = before & (self.cdf(np.full(self._shape, atom)) >= level)
@@ -316,6 +340,13 @@ class ByRowDistribution(_OfParts):
         """Quantiles of each output alone: (N, P) for one level, (N, Q, P) for levels (Q,)."""
         return self._placed([part.quantile(q) for part in self._parts])
 
+    def reach(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """That of each row's law."""
+        low, middle, high = (
+            self._placed(part) for part in zip(*(part.reach() for part in self._parts), strict=True)
+        )
+        return low, middle, high
+
     def cdf(self, y: npt.ArrayLike) -> FloatArray:
         """P(Y <= y) of each output alone: (N, P)."""
         target = self._checked(y)
@@ -342,7 +373,7 @@ class ByRowDistribution(_OfParts):
         return zip(self._parts, self._rows, strict=True)
 
     def _checked(self, y: npt.ArrayLike) -> FloatArray:
-        return checked_target(y, (len(self), *_one_row_of(self._parts[0]).mean.shape[1:]))
+        return checked_target(y, (len(self), *_outputs_of(self._parts[0])))
 
     def _placed(self, of_parts: Sequence[FloatArray]) -> FloatArray:
         """The values of all parts' rows in their places."""

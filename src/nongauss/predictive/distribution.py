@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numbers
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import ndtr
 
 from nongauss.core.errors import InputError
 from nongauss.predictive.crps import by_cdf
@@ -19,7 +20,11 @@ if TYPE_CHECKING:
 
 FloatArray = npt.NDArray[np.float64]
 
+MOST_ROWS = 500
+"""Rows whose root searches are made together: what they ask a law for again and again is then little."""
+
 _MOST_SHOWN = 10
+_REACHED = ndtr([-6.0, 0.0, 6.0])
 
 
 class PredictiveDistribution(ABC):
@@ -149,6 +154,11 @@ class PredictiveDistribution(ABC):
         first = f", the first {_MOST_SHOWN}" if n > _MOST_SHOWN else ""
         return f"{table}<p>{escape(type(self).__name__)}: predictions of {n:,} row{'s' * (n != 1)}{first}</p>"
 
+    def reach(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """A low value, a middle one and a high one, beyond which some 1e-9 of y lies: (N, P) each."""
+        low, middle, high = np.moveaxis(self.quantile(_REACHED), 1, 0)
+        return low, middle, high
+
     @property
     def knows_tails(self) -> bool:
         """Are `cdf` and `survival` both right to full relative precision, however small they are?"""
@@ -164,6 +174,13 @@ class PredictiveDistribution(ABC):
         """Central interval of each output that leaves (1 - coverage)/2 on either side: (N, 2, P)."""
         tail = 0.5 * (1.0 - checked_coverage(coverage))
         return self.quantile(np.array([tail, 1.0 - tail]))
+
+
+def in_blocks(law: PredictiveDistribution) -> Iterator[PredictiveDistribution]:
+    """The laws of at most `MOST_ROWS` rows after the other."""
+    for first in range(0, len(law), MOST_ROWS):
+        rows = np.arange(first, min(first + MOST_ROWS, len(law)))
+        yield law if len(rows) == len(law) else law._take(rows)
 
 
 def checked_coverage(coverage: Any) -> float:

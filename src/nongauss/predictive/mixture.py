@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any, final
 
 import numpy as np
@@ -69,6 +69,7 @@ class GaussianMixtureDistribution(PredictiveDistribution):
         self._squeeze = squeeze
         self._n_components = n_components
         self._kept: tuple[FloatArray, FloatArray, FloatArray] | None = None
+        self._kept_weights: FloatArray | None = None
         if self._mean.ndim != 2 or self._variance.shape != self._mean.shape:
             raise InputError(
                 "mean and variance must both have shape (n_rows, n_outputs): got "
@@ -105,8 +106,7 @@ class GaussianMixtureDistribution(PredictiveDistribution):
         levels = checked_levels(q)
         n_outputs = self._mean.shape[1]
         out = np.empty((len(self), levels.size, n_outputs))
-        for rows, log_weights, means, sds in self._blocks():
-            weights = np.exp(log_weights)
+        for rows, weights, means, sds in self._weighed():
             for p in range(n_outputs):
                 mean_p, sd_p = np.ascontiguousarray(means[:, :, p]), np.ascontiguousarray(sds[:, :, p])
                 guess, spread = self._mean[rows, p], np.sqrt(self._variance[rows, p])
@@ -123,6 +123,13 @@ class GaussianMixtureDistribution(PredictiveDistribution):
         """P(Y > y) of each output alone, small values to full relative precision: (N, P)."""
         return self._below(-self._checked_target(y), -1.0)
 
+    def reach(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """The least and largest of the Gaussians' means, six standard deviations further, and the mean."""
+        low, high = np.empty_like(self._mean), np.empty_like(self._mean)
+        for rows, _, means, sds in self._blocks():
+            low[rows], high[rows] = (means - 6.0 * sds).min(axis=1), (means + 6.0 * sds).max(axis=1)
+        return self._shaped(low), self.mean, self._shaped(high)
+
     @property
     def knows_tails(self) -> bool:
         """Each tail is a sum of normal ones."""
@@ -131,8 +138,7 @@ class GaussianMixtureDistribution(PredictiveDistribution):
     def _below(self, target: FloatArray, sign: float) -> FloatArray:
         """P(sign Y <= target) of each output alone, target (N, P): (N, P)."""
         out = np.empty_like(target)
-        for rows, log_weights, means, sds in self._blocks():
-            weights = np.exp(log_weights)
+        for rows, weights, means, sds in self._weighed():
             for p in range(target.shape[1]):
                 out[rows, p] = mixture_cdf(target[rows, p], weights, sign * means[:, :, p], sds[:, :, p])
         return self._shaped(out)
@@ -155,8 +161,8 @@ class GaussianMixtureDistribution(PredictiveDistribution):
         n_rows, n_outputs = self._mean.shape
         which = rng.random((n_rows, n_draws))
         out = rng.standard_normal((n_rows, n_draws, n_outputs))  # all noise first: no trace of the blocks
-        for rows, log_weights, means, sds in self._blocks():
-            chosen = _choose(np.exp(log_weights), which[rows])[:, :, None]
+        for rows, weights, means, sds in self._weighed():
+            chosen = _choose(weights, which[rows])[:, :, None]
             out[rows] *= np.take_along_axis(sds, chosen, axis=1)
             out[rows] += np.take_along_axis(means, chosen, axis=1)
         return self._shaped(out)
@@ -165,8 +171,7 @@ class GaussianMixtureDistribution(PredictiveDistribution):
         """Continuous ranked probability score of each output at `y`, in closed form: (N, P)."""
         target = self._checked_target(y)
         out = np.empty_like(target)
-        for rows, log_weights, means, sds in self._blocks():
-            weights = np.exp(log_weights)
+        for rows, weights, means, sds in self._weighed():
             for p in range(target.shape[1]):
                 out[rows, p] = crps.gaussians(target[rows, p], weights, means[:, :, p], sds[:, :, p])
         return self._shaped(out)
@@ -184,18 +189,32 @@ class GaussianMixtureDistribution(PredictiveDistribution):
     def _blocks(self) -> Iterator[tuple[slice, FloatArray, FloatArray, FloatArray]]:
         """The rows in blocks of at most `_BLOCK_NUMBERS` numbers (but one row at least)."""
         height = max(1, _BLOCK_NUMBERS // max(1, self.n_components * self._mean.shape[1]))
+        kept = self._all()
         for start in range(0, len(self), height):
             rows = slice(start, min(start + height, len(self)))
-            yield rows, *self._of(np.arange(rows.start, rows.stop))
+            if kept is None:
+                yield rows, *self._asked(np.arange(rows.start, rows.stop))
+            else:
+                yield rows, kept[0][rows], kept[1][rows], kept[2][rows]
+
+    def _weighed(self) -> Iterator[tuple[slice, FloatArray, FloatArray, FloatArray]]:
+        """The blocks, with weights instead of their logs."""
+        if self._kept_weights is None and (every := self._all()) is not None:
+            self._kept_weights = np.exp(every[0])
+        kept = self._kept_weights
+        for rows, log_weights, means, sds in self._blocks():
+            yield rows, np.exp(log_weights) if kept is None else kept[rows], means, sds
+
+    def _all(self) -> tuple[FloatArray, FloatArray, FloatArray] | None:
+        """The components of all rows, which are kept where they are few."""
+        if self._kept is None and 0 < self._mean.size * self.n_components <= _KEPT_NUMBERS:
+            self._kept = self._asked(np.arange(len(self)))
+        return self._kept
 
     def _of(self, rows: npt.NDArray[np.intp]) -> tuple[FloatArray, FloatArray, FloatArray]:
         """The components of some rows, from those of all where these are kept."""
-        if self._kept is None and self._mean.size * self.n_components <= _KEPT_NUMBERS:
-            self._kept = self._asked(np.arange(len(self)))
-        if self._kept is None:
-            return self._asked(rows)
-        log_weights, means, sds = self._kept
-        return log_weights[rows], means[rows], sds[rows]
+        kept = self._all()
+        return self._asked(rows) if kept is None else (kept[0][rows], kept[1][rows], kept[2][rows])
 
     def _asked(self, rows: npt.NDArray[np.intp]) -> tuple[FloatArray, FloatArray, FloatArray]:
         """The components of some rows, computed now. Raises ValueError for those of other rows."""
@@ -216,32 +235,6 @@ class GaussianMixtureDistribution(PredictiveDistribution):
         if self._squeeze:
             return checked_target(y, self._mean.shape[:1])[:, None]
         return checked_target(y, self._mean.shape)
-
-
-def mixed_gaussians(
-    parts: Sequence[GaussianMixtureDistribution], weights: FloatArray
-) -> GaussianMixtureDistribution:
-    """The mixture of C distributions of the same N rows, weights (C, N), columns summing to 1.
-
-    A part of k N rows counts as k distributions, whose rows come one after the other.
-    """
-    n_rows, n_outputs = weights.shape[1], parts[0]._mean.shape[1]
-    means = np.concatenate([part._mean.reshape(-1, n_rows, n_outputs) for part in parts])
-    variances = np.concatenate([part._variance.reshape(-1, n_rows, n_outputs) for part in parts])
-    share = weights[:, :, None]
-    mean = (share * means).sum(axis=0)
-    variance = (share * (variances + (means - mean) ** 2)).sum(axis=0)
-    places = [(part, begin) for part in parts for begin in range(0, len(part), n_rows)]
-    with np.errstate(divide="ignore"):
-        logs = np.log(weights)
-
-    def components(rows: npt.NDArray[np.intp]) -> tuple[FloatArray, FloatArray, FloatArray]:
-        every = [part._of(begin + rows) for part, begin in places]
-        log_weights = [own[0] + log[rows, None] for own, log in zip(every, logs, strict=True)]
-        means, sds = (np.concatenate([own[i] for own in every], axis=1) for i in (1, 2))
-        return np.concatenate(log_weights, axis=1), means, sds
-
-    return GaussianMixtureDistribution(mean, variance, components, squeeze=parts[0]._squeeze)
 
 
 def standard_normal(n_rows: int) -> GaussianMixtureDistribution:
@@ -290,7 +283,9 @@ def of_scores(
 
 def mixture_cdf(y: FloatArray, weights: FloatArray, means: FloatArray, sds: FloatArray) -> FloatArray:
     """P(Y <= y) of each row: y (R,), the rest (R, C), to (R,)."""
-    total = np.einsum("rc,rc->r", weights, ndtr((y[:, None] - means) / sds))
+    z = y[:, None] - means
+    z /= sds
+    total = np.einsum("rc,rc->r", weights, ndtr(z, out=z))
     out: FloatArray = np.minimum(total, 1.0)  # weights sum to 1 only up to rounding
     return out
 

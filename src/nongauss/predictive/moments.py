@@ -7,41 +7,42 @@ E[Y] = b - int_a^b F(y) dy and Var[Y] = (b - m)^2 - 2 int_a^b (y - m) F(y) dy.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
-from scipy.special import ndtr
 
-from nongauss.predictive.distribution import FloatArray, PredictiveDistribution
+from nongauss.predictive.distribution import FloatArray, PredictiveDistribution, in_blocks
 
-_LEVELS = ndtr([-6.0, 0.0, 6.0])
 _SHARES = 0.5 ** np.arange(1, 6)  # of the way from the median to the ends, at which F is asked for first
 _ROUNDS, _HALVED = 10, 8
 
 
-def moments_by_cdf(
-    cdf: Callable[[FloatArray], FloatArray], near: PredictiveDistribution
-) -> tuple[FloatArray, FloatArray]:
-    """Mean and variance, (N,) each, of N laws of numbers with this `cdf` (N,) -> (N,).
+def moments_by_cdf(law: PredictiveDistribution) -> tuple[FloatArray, FloatArray]:
+    """Mean and variance, (N,) each, of laws of one number a row by their distribution function F alone.
 
-    `near` are laws of about the same place and width, with the same atoms; their quantiles at the normal
-    scores -6 and 6 are the ends. F is asked for at 93 points a row: the cells that can hide most of the
+    F is asked for at some 93 points a row within the law's `reach`: the cells that can hide most of the
     variance are halved, round by round. Between the points F is a monotone cubic (Fritsch and Carlson 1980).
     Both are good to a thousandth of the standard deviation or so.
     """
-    low, middle, high = near.quantile(_LEVELS).T[:, :, None]
+    if not len(law):
+        return np.empty(0), np.empty(0)
+    mean, variance = np.concatenate([_moments(block) for block in in_blocks(law)], axis=1)
+    return mean, variance
+
+
+def _moments(law: PredictiveDistribution) -> tuple[FloatArray, FloatArray]:
+    """The moments of a block of rows."""
+    low, middle, high = (part[:, None] for part in law.reach())
     y = np.concatenate(
         [low, middle + (low - middle) * _SHARES, middle, middle + (high - middle) * _SHARES, high]
-        + [np.clip(end, low, high) for atom in near.atoms for end in (np.nextafter(atom, -np.inf), atom)],
+        + [np.clip(end, low, high) for atom in law.atoms for end in (np.nextafter(atom, -np.inf), atom)],
         axis=1,
     )
-    y, below = _in_order(y, _each(cdf, y))
+    y, below = _in_order(y, _each(law, y))
     for _ in range(_ROUNDS):
         width, centre = np.diff(y, axis=1), 0.5 * (y[:, 1:] + y[:, :-1])
         hidden = np.abs(np.diff(below, axis=1)) * width * (width + np.abs(centre - middle))
         worst = np.argpartition(hidden, -_HALVED, axis=1)[:, -_HALVED:]
         new = np.take_along_axis(centre, worst, axis=1)
-        y, below = _in_order(np.append(y, new, axis=1), np.append(below, _each(cdf, new), axis=1))
+        y, below = _in_order(np.append(y, new, axis=1), np.append(below, _each(law, new), axis=1))
     return _integrated(y, np.maximum.accumulate(below, axis=1))
 
 
@@ -51,9 +52,9 @@ def _in_order(y: FloatArray, below: FloatArray) -> tuple[FloatArray, FloatArray]
     return np.take_along_axis(y, order, axis=1), np.take_along_axis(below, order, axis=1)
 
 
-def _each(cdf: Callable[[FloatArray], FloatArray], y: FloatArray) -> FloatArray:
+def _each(law: PredictiveDistribution, y: FloatArray) -> FloatArray:
     """F at each column of points y (N, K): (N, K)."""
-    return np.stack([cdf(point) for point in y.T], axis=1)
+    return np.stack([law.cdf(point) for point in y.T], axis=1)
 
 
 def _integrated(y: FloatArray, below: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -18,13 +18,16 @@ from scipy.special import log_ndtr, ndtr, ndtri
 
 from nongauss.predictive.clipped import ClippedDistribution
 from nongauss.predictive.distribution import (
+    MOST_ROWS,
     FloatArray,
     PredictiveDistribution,
     checked_levels,
     checked_target,
+    in_blocks,
 )
 from nongauss.predictive.mixture import GaussianMixtureDistribution, of_scores
 from nongauss.predictive.moments import moments_by_cdf
+from nongauss.predictive.roots import smooth_quantile
 from nongauss.predictive.scores import FAR, KNOTS, BaseQuantiles, reach_of, score_interval, smallest
 
 _HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
@@ -142,6 +145,11 @@ class RecalibratedDistribution(PredictiveDistribution):
     def quantile(self, q: npt.ArrayLike) -> FloatArray:
         """Quantiles at the levels q: (N,) for one, (N, Q) for (Q,). The smallest value with cdf >= q."""
         levels = checked_levels(q)
+        if len(self) > MOST_ROWS:
+            return np.concatenate([block.quantile(q) for block in in_blocks(self)])
+        if not (self.is_discrete or self.atoms):
+            found = [self._smooth_quantile(float(level)) for level in levels.ravel()]
+            return np.stack(found, axis=1) if levels.ndim else found[0]
         every = self._scores.quantile(levels.ravel())
         out = np.empty_like(every)
         for j, level in enumerate(levels.ravel()):
@@ -155,6 +163,14 @@ class RecalibratedDistribution(PredictiveDistribution):
             z = np.where(z < -self._reach, low, np.where(z > self._reach, high, z))
             out[:, j] = self._table().exact(np.clip(z, -FAR, FAR))
         return out if levels.ndim else out[:, 0]
+
+    def _smooth_quantile(self, level: float) -> FloatArray:
+        """Where the cdf reaches the level: (N,)."""
+        return self._base.quantile(level) if level in (0.0, 1.0) else smooth_quantile(self, level)
+
+    def reach(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """That of the base."""
+        return self._base.reach()
 
     def sample(self, n: int = 1, random_state: Any = None) -> FloatArray:
         """`n` draws for each row: (N, n). Equal `random_state`, equal draws."""
@@ -174,7 +190,7 @@ class RecalibratedDistribution(PredictiveDistribution):
     def _both(self) -> tuple[FloatArray, FloatArray]:
         """Mean and variance, (N,) each."""
         if self._moments is None:
-            self._moments = self._of_counts() if self.is_discrete else moments_by_cdf(self.cdf, self._base)
+            self._moments = self._of_counts() if self.is_discrete else moments_by_cdf(self)
         return self._moments
 
     def _of_counts(self) -> tuple[FloatArray, FloatArray]:
