@@ -2,8 +2,8 @@
 
     python benchmarks/gp_uci.py --data FOLDER [--sets boston yacht] [--splits 20]
 
-Writes results/gp_uci.json after each set, or gp_uci_scales_N.json with --scales N, and the table in
-benchmarks/README.md.
+Writes results/gp_uci.json after each split, or gp_uci_scales_N.json and the like with --scales N and other
+settings, and the table in benchmarks/README.md.
 """
 
 from __future__ import annotations
@@ -79,10 +79,21 @@ def main() -> None:
     options.add_argument("--sets", nargs="+", choices=AIMS, default=list(AIMS))
     options.add_argument("--splits", type=int, default=20)
     options.add_argument("--scales", type=int, help="as `n_scales`, for comparison with the default")
+    options.add_argument("--inducing", type=int, help="as `n_inducing`")
+    options.add_argument("--iterations", type=int, help="as `max_iter`")
+    options.add_argument("--likelihood", help="another law than Gaussian noise")
     options.add_argument("--go-on", action="store_true", help="only the splits that have no result yet")
     chosen = options.parse_args()
-    more = {} if chosen.scales is None else {"n_scales": chosen.scales}
-    name = "gp_uci" if chosen.scales is None else f"gp_uci_scales_{chosen.scales}"
+    given = {
+        "n_scales": chosen.scales,
+        "n_inducing": chosen.inducing,
+        "max_iter": chosen.iterations,
+        "likelihood": chosen.likelihood,
+    }
+    more = {setting: value for setting, value in given.items() if value is not None}
+    words = {"n_scales": "scales", "n_inducing": "inducing", "max_iter": "iterations"}
+    parts = [f"{words[s]}_{value}" if s in words else value for s, value in more.items()]
+    name = "_".join(["gp_uci", *parts])
     path = RESULTS / f"{name}.json"
     sets = json.loads(path.read_text())["sets"] if path.exists() else {}
     for data_set in chosen.sets:
