@@ -90,6 +90,14 @@ def keep_normalisable(weights: Array, layout: Layout) -> None:
                 weights[at] *= 0.95 / norm
 
 
+def real_columns(layout: Layout, n_columns: int) -> Array:
+    """Which of the visible units are real: (D,)."""
+    out = np.zeros(n_columns, dtype=np.bool_)
+    for block in layout:
+        out[block.place] = block.kind == "real"
+    return out
+
+
 def _shares(weight: Array) -> Array:
     """Weights (B,) as shares whose sum is 1, float32."""
     shares: Array = (weight / weight.sum()).astype(np.float32)
@@ -129,18 +137,9 @@ class ContrastiveLearner:
         self.n_batches = -(-n_rows // self.batch)
         self.n_steps, self.done = n_epochs * self.n_batches, 0
         self.weight_step = rates.step / np.sqrt(mean_square(rows))
-        self.real = np.zeros(rows.X.shape[1], dtype=np.bool_)
-        for block in layout:
-            self.real[block.place] = block.kind == "real"
+        self.real = real_columns(layout, rows.X.shape[1])
         self.learns_noise = recipe.noise == "learn" and bool(self.real.any())
-        self.ridge = rates.ridge
-        self.overlap = rates.overlap / self.total
-        if self.heeds_labels:
-            self.overlap /= max(recipe.n_scores - 1, 1)
-        if recipe.units == "real":  # they do not saturate, and their sizes tell them apart
-            self.ridge = self.overlap = 0.0
-        if self.learns_noise:  # little noise and features that are certain are one thing
-            self.ridge = 0.0
+        self.ridge, self.overlap = self._restraint()
         self.vote_step = min(VOTE_STEP * few, MOST_VOTE_STEP)
         self.raw_step = self.vote_step / np.sqrt(mean_square(rows))
         self.dropout = dropout_share(recipe, rows) if self.heeds_labels else 0.0
@@ -148,6 +147,19 @@ class ContrastiveLearner:
         self.mean_totals = mean_totals(layout, rows)
         chosen = self.rng.integers(0, len(rows.weight), CHAINS)
         self.chains = dense(rows.X[chosen], np.float32) if recipe.method == "pcd" else None
+
+    def _restraint(self) -> tuple[float, float]:
+        """The ridge, and the price of overlap, that a fit begins with.
+
+        Real units have neither: they do not saturate, and their sizes tell them apart. Where noise is learned
+        there is no ridge: little noise and features that are certain are one thing.
+        """
+        if self.recipe.units == "real":
+            return 0.0, 0.0
+        overlap = self.rates.overlap / self.total
+        if self.heeds_labels:
+            overlap /= max(self.recipe.n_scores - 1, 1)
+        return 0.0 if self.learns_noise else self.rates.ridge, overlap
 
     def moving(self) -> tuple[Array, ...]:
         """The arrays that Adam moves: weights, visible and hidden bias, votes, intercept, raw votes."""
