@@ -45,15 +45,15 @@ LAWS = {
 def test_they_are_those_of_the_law(name):
     law = LAWS[name]
     mean, variance = moments_by_cdf(law)
-    assert_allclose((mean - law.mean) / law.std, 0.0, atol=1e-3)
-    assert_allclose(np.sqrt(variance), law.std, rtol=2e-3)
+    assert_allclose((mean - law.mean) / law.std, 0.0, atol=2e-3)
+    assert_allclose(np.sqrt(variance), law.std, rtol=3e-3)
 
 
 def test_limits_and_values_with_a_probability_are_met():
     normal = mixed([1.0], [0.0], [1.0])
     folded = ClippedDistribution(normal, 0.0, np.inf)
     mean, variance = moments_by_cdf(folded)
-    assert_allclose(mean, 1 / np.sqrt(2 * np.pi), rtol=1e-3)
+    assert_allclose(mean, 1 / np.sqrt(2 * np.pi), rtol=2e-3)
     assert_allclose(variance, 0.5 - 1 / (2 * np.pi), rtol=2e-3)
     often_zero = mixture([folded, mixed([1.0], [4.0], [0.5])], [0.6, 0.4])
     mean, _ = moments_by_cdf(often_zero)

@@ -16,7 +16,7 @@ from nongauss.predictive.moments import moments_by_cdf
 class ClippedDistribution(PredictiveDistribution):
     """min(max(Y, low), high) for Y of the law `base` of one number a row: the limits have probabilities.
 
-    `low` and `high` may be infinite. Moments are good to about a thousandth of the standard
+    `low` and `high` may be infinite. Moments are good to one or two thousandths of the standard
     deviation; all else is exact.
     """
 
@@ -28,6 +28,8 @@ class ClippedDistribution(PredictiveDistribution):
     def with_base(self, base: PredictiveDistribution) -> ClippedDistribution:
         """The law of another base with the same limits."""
         return ClippedDistribution(base, self._low, self._high)
+
+    _output_shape = ()
 
     def __len__(self) -> int:
         return len(self.base)

@@ -103,19 +103,18 @@ def _check_alike(parts: Sequence[PredictiveDistribution]) -> None:
             "Laws of counts and laws with densities cannot be combined: the probability of a value is not "
             "a density; combine models of one kind of target."
         )
-    if len({_outputs_of(part) for part in parts}) > 1:
+    if len({part._output_shape for part in parts}) > 1:
         raise InputError("Laws of several numbers of outputs cannot be combined; fit all to the same y.")
-
-
-def _outputs_of(law: PredictiveDistribution) -> tuple[int, ...]:
-    """() for laws of one number a row, (P,) of P outputs: by the first row, which costs little."""
-    return (law[:1] if len(law) > 1 else law).reach()[0].shape[1:]
 
 
 class _OfParts(PredictiveDistribution):
     """A law made of laws, all of which are discrete or none."""
 
     _parts: tuple[PredictiveDistribution, ...]
+
+    @property
+    def _output_shape(self) -> tuple[int, ...]:
+        return self._parts[0]._output_shape
 
     @property
     def is_discrete(self) -> bool:
@@ -145,7 +144,7 @@ class MixtureDistribution(_OfParts):
 
     def __init__(self, parts: Sequence[PredictiveDistribution], weights: FloatArray) -> None:
         self._parts, self._weights = tuple(parts), weights
-        self._shape = (weights.shape[1], *_outputs_of(parts[0]))  # (N,) or (N, P)
+        self._shape = (weights.shape[1], *parts[0]._output_shape)  # (N,) or (N, P)
         # (C, N) or (C, N, 1): beside values with an axis of outputs
         self._shares = weights.reshape(*weights.shape, *(1,) * (len(self._shape) - 1))
 
@@ -373,7 +372,7 @@ class ByRowDistribution(_OfParts):
         return zip(self._parts, self._rows, strict=True)
 
     def _checked(self, y: npt.ArrayLike) -> FloatArray:
-        return checked_target(y, (len(self), *_outputs_of(self._parts[0])))
+        return checked_target(y, (len(self), *self._output_shape))
 
     def _placed(self, of_parts: Sequence[FloatArray]) -> FloatArray:
         """The values of all parts' rows in their places."""

@@ -160,6 +160,12 @@ class PredictiveDistribution(ABC):
         return low, middle, high
 
     @property
+    def _output_shape(self) -> tuple[int, ...]:
+        """() of one number a row, (P,) of P outputs: by the first row, which costs little."""
+        first = self[:1] if len(self) > 1 else self
+        return first.mean.shape[1:]
+
+    @property
     def knows_tails(self) -> bool:
         """Are `cdf` and `survival` both right to full relative precision, however small they are?"""
         return False

@@ -131,6 +131,10 @@ class GaussianMixtureDistribution(PredictiveDistribution):
         return self._shaped(low), self.mean, self._shaped(high)
 
     @property
+    def _output_shape(self) -> tuple[int, ...]:
+        return () if self._squeeze else self._mean.shape[1:]
+
+    @property
     def knows_tails(self) -> bool:
         """Each tail is a sum of normal ones."""
         return True

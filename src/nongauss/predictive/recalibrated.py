@@ -50,7 +50,7 @@ def recalibrated(base: PredictiveDistribution, scores: GaussianMixtureDistributi
 class RecalibratedDistribution(PredictiveDistribution):
     """y whose normal score under `base` has the law `scores`: `recalibrated` makes it.
 
-    Densities, distribution function and quantiles are exact, moments good to about a thousandth of the
+    Densities, distribution function and quantiles are exact, moments good to one or two thousandths of the
     standard deviation. Draws go through a table of the base's quantiles, as good (to a hundredth where single
     values have a probability). Moments of counts are sums, of wide ones over groups of whole numbers.
     """
@@ -64,6 +64,8 @@ class RecalibratedDistribution(PredictiveDistribution):
         self._log_low, self._log_high = (mass - log_ndtr(-self._reach) for mass in masses)
         self._known: BaseQuantiles | None = None
         self._moments: tuple[FloatArray, FloatArray] | None = None
+
+    _output_shape = ()
 
     def __len__(self) -> int:
         return len(self._base)

@@ -51,6 +51,8 @@ class RowwiseDistribution(PredictiveDistribution):
         self._v: FloatArray = np.atleast_2d(variance)
         self._support, self._centre, self._scale = support, centre, scale
 
+    _output_shape = ()
+
     def __len__(self) -> int:
         return int(self._m.shape[1])
 
