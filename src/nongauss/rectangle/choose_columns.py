@@ -20,9 +20,9 @@ from jaxtyping import Float
 from numpy.typing import NDArray
 from scipy.special import softmax
 
-from nongauss.rectangle.config import RectangleRecipe
+from nongauss.rectangle.config import STAGES, RectangleRecipe
 from nongauss.rectangle.data import ColumnView, FloatArray, IntArray, RectangleRows
-from nongauss.rectangle.fit import ClusterTask
+from nongauss.rectangle.fit import ClusterTask, drawn, first_starts
 from nongauss.rectangle.null_tables import normal_scores
 from nongauss.rectangle.objective import log_density
 from nongauss.rectangle.params import ClusterStructure
@@ -33,8 +33,8 @@ BoolArray = NDArray[np.bool_]
 MOST_ROWS = 1000
 """Most rows that columns are judged by."""
 
-STARTS, SHORT, LONG = 6, 10, 40
-"""Starts of each set of columns, and EM iterations of all of them and of the best."""
+STARTS, ONCE, SHORT, LONG = 3, 1, 10, 40
+"""Starts of each set of columns; EM iterations of those of the fit, of those of a set, and of the best."""
 
 AT_ONCE = 0.2
 """Share of the columns left that goes at once, one at least."""
@@ -59,54 +59,73 @@ class ColumnSet(NamedTuple):
 def telling_columns(task: ClusterTask, recipe: RectangleRecipe) -> ClusterTask:
     """The task with the columns of numbers alone that tell the clusters, as many as are asked for.
 
-    One start begins where they tell. Columns of stated rules stay, and rule columns outside the structure.
+    They are sought only if some column is quiet in the likeliest partition that a fit would start from, so
+    the starts are made here. Columns of stated rules stay, and rule columns outside the structure.
     """
     rows, K = task.rows, recipe.n_clusters
     if recipe.preset or K == 1 or rows.Y.shape[1] < 2:
         return task
-    if len(rows) > MOST_ROWS:
-        rows = rows.take(np.sort(np.random.default_rng(recipe.seed).permutation(len(rows))[:MOST_ROWS]))
-    tells, best = _tells(rows, recipe)
-    log_p = log_density(with_columns(task.rows, best.columns), best.structure, recipe.kind)[0][0]
-    task = task._replace(begin=softmax(log_p, axis=0))
-    return task if tells.all() or not tells.any() else _of_columns(task, tells)
+    columns, starts = np.arange(rows.Y.shape[1]), first_starts(rows, recipe)
+    first = drawn(rows, recipe.seed, STAGES[0].most_rows)
+    look = _judged(first, columns, starts, recipe, ONCE)
+    if _telling(first, look).all():
+        return task._replace(starts=np.concatenate([look.share[None], starts]))
+    judged = drawn(rows, recipe.seed, MOST_ROWS)
+    tells, best = _tells(judged, recipe, _share_of(judged, look, recipe))
+    if tells.any() and not tells.all():
+        task = _of_columns(task, tells)
+        starts = first_starts(task.rows, recipe)
+    return task._replace(starts=np.concatenate([_share_of(first, best, recipe)[None], starts]))
 
 
-def _tells(rows: RectangleRows, recipe: RectangleRecipe) -> tuple[BoolArray, ColumnSet]:
-    """Which columns tell the clusters of the best set, (P,), and that set.
+def _share_of(rows: RectangleRows, found: ColumnSet, recipe: RectangleRecipe) -> Float[np.ndarray, "K N"]:
+    """Probabilities of the clusters of a set of columns for other rows."""
+    log_p = log_density(with_columns(rows, found.columns), found.structure, recipe.kind)[0][0]
+    share: FloatArray = softmax(log_p, axis=0)
+    return share
+
+
+def _telling(rows: RectangleRows, found: ColumnSet) -> BoolArray:
+    """Which of all columns tell the clusters of a set, by themselves or given the set's others, (P,)."""
+    tells = marginal_gain(rows.Y, rows.weight, found.share) > 0
+    tells[found.columns[found.gain > 0]] = True
+    return tells
+
+
+def _tells(rows: RectangleRows, recipe: RectangleRecipe, share: FloatArray) -> tuple[BoolArray, ColumnSet]:
+    """Which columns tell the clusters of the best set, (P,), and that set. `share` (K, N): where it begins.
 
     It is sought among all columns, then among those that tell while that gains.
     """
     columns, best = np.arange(rows.Y.shape[1]), None
     tells = np.ones(len(columns), dtype=np.bool_)
     while True:
-        found = best_set(rows, columns, recipe, None if best is None else best.share)
+        found = best_set(rows, columns, recipe, share if best is None else best.share)
         if best is not None and found.score <= best.score:
             return tells, best
         best = found
-        tells = marginal_gain(rows.Y, rows.weight, best.share) > 0
-        tells[best.columns[best.gain > 0]] = True
+        tells = _telling(rows, best)
         columns = np.flatnonzero(tells)
         if tells.all() or not tells.any():
             return tells, best
 
 
-def best_set(
-    rows: RectangleRows, columns: IntArray, recipe: RectangleRecipe, share: FloatArray | None = None
-) -> ColumnSet:
+def best_set(rows: RectangleRows, columns: IntArray, recipe: RectangleRecipe, share: FloatArray) -> ColumnSet:
     """The set with the best score among these columns, all but those that tell least, and so on.
 
-    `share` (K, N): a partition to begin with, too.
+    `share` (K, N): a partition to begin with, beside new ones.
     """
     best, late = None, 0
     while True:
-        here = _judged(rows, columns, share, recipe)
+        part = with_columns(rows, columns)
+        again = starting_shares(part, recipe.n_clusters, STARTS, recipe.seed)
+        here = _judged(rows, columns, np.concatenate([again, share[None]]), recipe, SHORT)
         share = here.share
         if best is None or here.score > best.score:
             best, late = here, 0
         else:
             late += 1
-        quiet = (here.gain <= 0) & (marginal_gain(rows.Y[:, columns], rows.weight, share) <= 0)
+        quiet = (here.gain <= 0) & (marginal_gain(part.Y, rows.weight, share) <= 0)
         if len(columns) == 1 or (late >= PATIENCE and not quiet.any()):
             return best
         n_out = max(1, int(AT_ONCE * len(columns)))
@@ -114,15 +133,16 @@ def best_set(
 
 
 def _judged(
-    rows: RectangleRows, columns: IntArray, before: FloatArray | None, recipe: RectangleRecipe
+    rows: RectangleRows,
+    columns: IntArray,
+    share: Float[np.ndarray, "S K N"],
+    recipe: RectangleRecipe,
+    n_steps: int,
 ) -> ColumnSet:
-    """A set of columns with its best partition, sought anew and from that of the set before (K, N)."""
+    """A set of columns with the best partition that EM finds from these; all take `n_steps`."""
     part = with_columns(rows, columns)
     kind, K, N = recipe.kind, recipe.n_clusters, float(rows.weight.sum())
-    share = starting_shares(part, K, STARTS, recipe.seed)
-    if before is not None:
-        share = np.concatenate([share, before[None]])
-    share, value = mixture(part, share, kind, SHORT)
+    share, value = mixture(part, share, kind, n_steps)
     best = int(value.argmax())
     share, value = mixture(part, share[best : best + 1], kind, LONG)
     one, alone = mixture(part, np.ones((1, 1, len(rows))), kind, SHORT)

@@ -190,12 +190,13 @@ def starting_shares(
     rows: RectangleRows, n_clusters: int, n_starts: int, seed: int
 ) -> Float[np.ndarray, "S K N"]:
     """Partitions to start from: k-means cut short, most of them bettered by a Gaussian mixture."""
-    share = k_means_shares(rows, n_clusters, n_starts, seed)
     kinds = np.array([KINDS_OF_STARTS[s % len(KINDS_OF_STARTS)] for s in range(n_starts)])
-    across = np.flatnonzero(kinds == "across")
-    if len(across):
-        share[across] = k_means_shares(rows, n_clusters, len(across), seed, across=True)
-        kinds[across] = "full"
+    share = np.empty((n_starts, n_clusters, len(rows)))
+    for across in (False, True):
+        chosen = np.flatnonzero((kinds == "across") == across)
+        if len(chosen):
+            share[chosen] = k_means_shares(rows, n_clusters, len(chosen), seed, across)
+    kinds[kinds == "across"] = "full"
     for kind in ("diagonal", "full"):
         chosen = np.flatnonzero(kinds == kind)
         if len(chosen):
