@@ -59,30 +59,33 @@ class ColumnSet(NamedTuple):
 def telling_columns(task: ClusterTask, recipe: RectangleRecipe) -> ClusterTask:
     """The task with the columns of numbers alone that tell the clusters, as many as are asked for.
 
-    They are sought only if some column is quiet in the likeliest partition that a fit would start from, so
-    the starts are made here. Columns of stated rules stay, and rule columns outside the structure.
+    They are sought only if not every column tells by itself in the likeliest partition that the fit would
+    start from, so the starts are made here. Columns of stated rules stay, and rule columns outside the
+    structure.
     """
     rows, K = task.rows, recipe.n_clusters
     if recipe.preset or K == 1 or rows.Y.shape[1] < 2:
         return task
-    columns, starts = np.arange(rows.Y.shape[1]), first_starts(rows, recipe)
-    first = drawn(rows, recipe.seed, STAGES[0].most_rows)
-    look = _judged(first, columns, starts, recipe, ONCE)
-    if _telling(first, look).all():
-        return task._replace(starts=np.concatenate([look.share[None], starts]))
-    judged = drawn(rows, recipe.seed, MOST_ROWS)
-    tells, best = _tells(judged, recipe, _share_of(judged, look, recipe))
+    first, starts = drawn(rows, recipe.seed, STAGES[0].most_rows), first_starts(rows, recipe)
+    share = _likeliest(first, starts, recipe.kind, ONCE)[0]
+    if (marginal_gain(first.Y, first.weight, share[0]) > 0).all():
+        return task._replace(starts=np.concatenate([share, starts]))
+    tells, best = _tells(drawn(rows, recipe.seed, MOST_ROWS), recipe)
     if tells.any() and not tells.all():
         task = _of_columns(task, tells)
         starts = first_starts(task.rows, recipe)
-    return task._replace(starts=np.concatenate([_share_of(first, best, recipe)[None], starts]))
+    log_p = log_density(with_columns(first, best.columns), best.structure, recipe.kind)[0]
+    return task._replace(starts=np.concatenate([softmax(log_p, axis=1), starts]))
 
 
-def _share_of(rows: RectangleRows, found: ColumnSet, recipe: RectangleRecipe) -> Float[np.ndarray, "K N"]:
-    """Probabilities of the clusters of a set of columns for other rows."""
-    log_p = log_density(with_columns(rows, found.columns), found.structure, recipe.kind)[0][0]
-    share: FloatArray = softmax(log_p, axis=0)
-    return share
+def _likeliest(
+    rows: RectangleRows, share: Float[np.ndarray, "S K N"], kind: str, n_steps: int
+) -> tuple[Float[np.ndarray, "1 K N"], float]:
+    """The likeliest of some partitions after a few EM iterations of all, bettered, and its log likelihood."""
+    share, value = mixture(rows, share, kind, n_steps)
+    best = int(value.argmax())
+    share, value = mixture(rows, share[best : best + 1], kind, LONG)
+    return share, float(value[0])
 
 
 def _telling(rows: RectangleRows, found: ColumnSet) -> BoolArray:
@@ -92,40 +95,37 @@ def _telling(rows: RectangleRows, found: ColumnSet) -> BoolArray:
     return tells
 
 
-def _tells(rows: RectangleRows, recipe: RectangleRecipe, share: FloatArray) -> tuple[BoolArray, ColumnSet]:
-    """Which columns tell the clusters of the best set, (P,), and that set. `share` (K, N): where it begins.
+def _tells(rows: RectangleRows, recipe: RectangleRecipe) -> tuple[BoolArray, ColumnSet]:
+    """Which columns tell the clusters of the best set, (P,), and that set.
 
     It is sought among all columns, then among those that tell while that gains.
     """
-    columns, best = np.arange(rows.Y.shape[1]), None
-    tells = np.ones(len(columns), dtype=np.bool_)
+    tells, best = np.ones(rows.Y.shape[1], dtype=np.bool_), None
     while True:
-        found = best_set(rows, columns, recipe, share if best is None else best.share)
+        found = best_set(rows, np.flatnonzero(tells), recipe, None if best is None else best.share)
         if best is not None and found.score <= best.score:
             return tells, best
-        best = found
-        tells = _telling(rows, best)
-        columns = np.flatnonzero(tells)
-        if tells.all() or not tells.any():
+        sought, best, tells = tells, found, _telling(rows, found)
+        if (tells == sought).all() or not tells.any():
             return tells, best
 
 
-def best_set(rows: RectangleRows, columns: IntArray, recipe: RectangleRecipe, share: FloatArray) -> ColumnSet:
+def best_set(
+    rows: RectangleRows, columns: IntArray, recipe: RectangleRecipe, share: FloatArray | None = None
+) -> ColumnSet:
     """The set with the best score among these columns, all but those that tell least, and so on.
 
-    `share` (K, N): a partition to begin with, beside new ones.
+    `share` (K, N): a partition to begin with, too.
     """
     best, late = None, 0
     while True:
-        part = with_columns(rows, columns)
-        again = starting_shares(part, recipe.n_clusters, STARTS, recipe.seed)
-        here = _judged(rows, columns, np.concatenate([again, share[None]]), recipe, SHORT)
+        here = _judged(rows, columns, share, recipe)
         share = here.share
         if best is None or here.score > best.score:
             best, late = here, 0
         else:
             late += 1
-        quiet = (here.gain <= 0) & (marginal_gain(part.Y, rows.weight, share) <= 0)
+        quiet = (here.gain <= 0) & (marginal_gain(rows.Y[:, columns], rows.weight, share) <= 0)
         if len(columns) == 1 or (late >= PATIENCE and not quiet.any()):
             return best
         n_out = max(1, int(AT_ONCE * len(columns)))
@@ -133,21 +133,18 @@ def best_set(rows: RectangleRows, columns: IntArray, recipe: RectangleRecipe, sh
 
 
 def _judged(
-    rows: RectangleRows,
-    columns: IntArray,
-    share: Float[np.ndarray, "S K N"],
-    recipe: RectangleRecipe,
-    n_steps: int,
+    rows: RectangleRows, columns: IntArray, before: FloatArray | None, recipe: RectangleRecipe
 ) -> ColumnSet:
-    """A set of columns with the best partition that EM finds from these; all take `n_steps`."""
+    """A set of columns with its best partition, sought anew and from that of the set before (K, N)."""
     part = with_columns(rows, columns)
     kind, K, N = recipe.kind, recipe.n_clusters, float(rows.weight.sum())
-    share, value = mixture(part, share, kind, n_steps)
-    best = int(value.argmax())
-    share, value = mixture(part, share[best : best + 1], kind, LONG)
+    share = starting_shares(part, K, STARTS, recipe.seed)
+    if before is not None:
+        share = np.concatenate([share, before[None]])
+    share, value = _likeliest(part, share, kind, SHORT)
     one, alone = mixture(part, np.ones((1, 1, len(rows))), kind, SHORT)
     price = n_price(len(columns), kind, N)
-    score = float(value[0] - alone[0]) - (K - 1) * (price + 0.5 * np.log(N))
+    score = value - float(alone[0]) - (K - 1) * (price + 0.5 * np.log(N))
     # log p(y_j | other columns): 1 / (S^-1)_jj is the variance that they leave
     structure = _structure_of(part, share, kind)
     left, before_split = _left(structure), _left(_structure_of(part, one, kind))
