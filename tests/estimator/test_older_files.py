@@ -18,7 +18,7 @@ SAID = json.loads((FILES / "said.json").read_text())
 
 
 def test_there_is_one_for_each_public_class():
-    newer = {"AutoClassifier", "AutoImputer", "AutoRegressor"}
+    newer = {"AutoClassifier", "AutoImputer", "AutoRegressor", "HarmoniumRegressor"}
     assert set(SAID) == {entry.name for entry in CATALOGUE} - newer
     assert sum(file.stat().st_size for file in FILES.iterdir()) < 200_000
 

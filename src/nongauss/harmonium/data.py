@@ -237,7 +237,7 @@ class EncodeUnits:
             X = (X if missing is None else np.where(missing, GAP, X)) + np.float32(0)
         rounded = Y.astype(np.float32)
         if isinstance(self.target, TargetScaler) and not sp.issparse(X):
-            X, rounded = np.where(X == GAP, GAP, _on_grid(X)), _on_grid(rounded)
+            X, rounded = _on_grid(X), _on_grid(rounded)
         return Encoded(X[kept], rounded[kept], weight[kept])
 
 
@@ -245,9 +245,10 @@ def _on_grid(values: Array) -> Array:
     """Standardised numbers rounded to 2^-16 standard deviations.
 
     Other units of a column change last bits, which decide the order of rows, and so the batches of a fit; a
-    class may stand that, the third digit of a number does not.
+    class may stand that, the third digit of a number does not. Gaps stay marked.
     """
-    out: Array = np.round(values * GRID) / GRID
+    near = np.where(values == GAP, np.float32(0), values)
+    out: Array = np.where(values == GAP, values, np.round(near * GRID) / GRID)
     return out
 
 
