@@ -23,7 +23,7 @@ from nongauss import (
 )
 from nongauss.core.errors import InputError
 from nongauss.optimise.checkpoint import Checkpoint
-from nongauss.rectangle import choose_k
+from nongauss.rectangle import criterion
 from nongauss.sparse_gp import params as gp_params
 from nongauss.sparse_gp import streamed_posterior as passes
 
@@ -125,7 +125,7 @@ def test_a_fit_that_was_stopped_goes_on_to_the_same_bits(name, tmp_path):
 def test_numbers_of_clusters_that_were_tried_are_not_tried_again(tmp_path, monkeypatch):
     monkeypatch.setattr(Checkpoint, "due", lambda self: True)
     model, cloud = RectangleMixture(n_init=2, random_state=0), np.random.default_rng(0).normal(size=(100, 2))
-    whole, tried, tasks, fit = clone(model).fit(cloud), [], [], choose_k.fit
+    whole, tried, tasks, fit = clone(model).fit(cloud), [], [], criterion.fit
 
     def watched(task, recipe, run):
         tasks.append(task)
@@ -135,7 +135,7 @@ def test_numbers_of_clusters_that_were_tried_are_not_tried_again(tmp_path, monke
                 raise KeyboardInterrupt
         return fit(task, recipe, run)
 
-    monkeypatch.setattr(choose_k, "fit", watched)
+    monkeypatch.setattr(criterion, "fit", watched)
     model.set_params(checkpoint=tmp_path / "fit")
     numbers = list(whole.criterion_)
     broken = numbers[2]

@@ -5,8 +5,9 @@ from sklearn.datasets import load_iris
 from sklearn.metrics import adjusted_rand_score
 
 from nongauss import RectangleMixture
-from nongauss.rectangle import fit
-from rectangle.small import blobs
+from nongauss.rectangle import criterion, fit
+from nongauss.rectangle.config import RectangleRecipe
+from rectangle.small import blobs, task_of
 
 
 @pytest.mark.parametrize("K", [2, pytest.param(4, marks=pytest.mark.gate)])
@@ -47,6 +48,29 @@ def test_rules_on_other_columns_are_worth_their_bounds():
 def test_rows_without_clusters_have_one():
     X = np.random.default_rng(0).normal(size=(200, 3))
     assert RectangleMixture(n_init=2, random_state=0).fit(X).n_clusters_ == 1
+
+
+@pytest.mark.gate
+def test_a_far_row_does_not_make_a_number_of_clusters_impossible(monkeypatch):
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    X[30:] += 4.0
+    X[0] = [20.0, -20.0]
+    sizes, fitted = [], criterion.fit
+
+    def watched(task, recipe, run):
+        result, found = fitted(task, recipe, run)
+        own = found.posterior(task.cells, task.rows).argmax(axis=1)
+        sizes.append(sorted(np.bincount(own).tolist()))
+        return result, found
+
+    monkeypatch.setattr(criterion, "fit", watched)
+    task = criterion.seen_by_criterion(task_of(X))
+    value, own, _ = criterion.criterion(task, RectangleRecipe(2, "full", 1, 10, 1e-5, 0), False, 2)
+    assert sizes[0] == [1, 59]
+    assert np.isfinite(value)
+    a, b = task.cells.numbers.T
+    near = a < 15.0
+    assert adjusted_rand_score(a[near] + b[near] > 4.0, own[near]) > 0.9
 
 
 def test_ctrl_c_while_a_number_is_tried_ends_the_fit(monkeypatch):

@@ -20,9 +20,9 @@ from jaxtyping import Float
 from numpy.typing import NDArray
 from scipy.special import softmax
 
-from nongauss.rectangle.config import RectangleRecipe
+from nongauss.rectangle.config import STAGES, RectangleRecipe
 from nongauss.rectangle.data import ColumnView, FloatArray, IntArray, RectangleRows
-from nongauss.rectangle.fit import ClusterTask
+from nongauss.rectangle.fit import ClusterTask, drawn, first_starts
 from nongauss.rectangle.null_tables import normal_scores
 from nongauss.rectangle.objective import log_density
 from nongauss.rectangle.params import ClusterStructure
@@ -33,8 +33,8 @@ BoolArray = NDArray[np.bool_]
 MOST_ROWS = 1000
 """Most rows that columns are judged by."""
 
-STARTS, SHORT, LONG = 6, 10, 40
-"""Starts of each set of columns, and EM iterations of all of them and of the best."""
+STARTS, ONCE, SHORT, LONG = 3, 1, 10, 40
+"""Starts of each set of columns; EM iterations of those of the fit, of those of a set, and of the best."""
 
 AT_ONCE = 0.2
 """Share of the columns left that goes at once, one at least."""
@@ -59,17 +59,40 @@ class ColumnSet(NamedTuple):
 def telling_columns(task: ClusterTask, recipe: RectangleRecipe) -> ClusterTask:
     """The task with the columns of numbers alone that tell the clusters, as many as are asked for.
 
-    One start begins where they tell. Columns of stated rules stay, and rule columns outside the structure.
+    They are sought only if not every column tells by itself in the likeliest partition that the fit would
+    start from, so the starts are made here. Columns of stated rules stay, and rule columns outside the
+    structure.
     """
     rows, K = task.rows, recipe.n_clusters
     if recipe.preset or K == 1 or rows.Y.shape[1] < 2:
         return task
-    if len(rows) > MOST_ROWS:
-        rows = rows.take(np.sort(np.random.default_rng(recipe.seed).permutation(len(rows))[:MOST_ROWS]))
-    tells, best = _tells(rows, recipe)
-    log_p = log_density(with_columns(task.rows, best.columns), best.structure, recipe.kind)[0][0]
-    task = task._replace(begin=softmax(log_p, axis=0))
-    return task if tells.all() or not tells.any() else _of_columns(task, tells)
+    first, starts = drawn(rows, recipe.seed, STAGES[0].most_rows), first_starts(rows, recipe)
+    share = _likeliest(first, starts, recipe.kind, ONCE)[0]
+    if (marginal_gain(first.Y, first.weight, share[0]) > 0).all():
+        return task._replace(starts=np.concatenate([share, starts]))
+    tells, best = _tells(drawn(rows, recipe.seed, MOST_ROWS), recipe)
+    if tells.any() and not tells.all():
+        task = _of_columns(task, tells)
+        starts = first_starts(task.rows, recipe)
+    log_p = log_density(with_columns(first, best.columns), best.structure, recipe.kind)[0]
+    return task._replace(starts=np.concatenate([softmax(log_p, axis=1), starts]))
+
+
+def _likeliest(
+    rows: RectangleRows, share: Float[np.ndarray, "S K N"], kind: str, n_steps: int
+) -> tuple[Float[np.ndarray, "1 K N"], float]:
+    """The likeliest of some partitions after a few EM iterations of all, bettered, and its log likelihood."""
+    share, value = mixture(rows, share, kind, n_steps)
+    best = int(value.argmax())
+    share, value = mixture(rows, share[best : best + 1], kind, LONG)
+    return share, float(value[0])
+
+
+def _telling(rows: RectangleRows, found: ColumnSet) -> BoolArray:
+    """Which of all columns tell the clusters of a set, by themselves or given the set's others, (P,)."""
+    tells = marginal_gain(rows.Y, rows.weight, found.share) > 0
+    tells[found.columns[found.gain > 0]] = True
+    return tells
 
 
 def _tells(rows: RectangleRows, recipe: RectangleRecipe) -> tuple[BoolArray, ColumnSet]:
@@ -77,17 +100,13 @@ def _tells(rows: RectangleRows, recipe: RectangleRecipe) -> tuple[BoolArray, Col
 
     It is sought among all columns, then among those that tell while that gains.
     """
-    columns, best = np.arange(rows.Y.shape[1]), None
-    tells = np.ones(len(columns), dtype=np.bool_)
+    tells, best = np.ones(rows.Y.shape[1], dtype=np.bool_), None
     while True:
-        found = best_set(rows, columns, recipe, None if best is None else best.share)
+        found = best_set(rows, np.flatnonzero(tells), recipe, None if best is None else best.share)
         if best is not None and found.score <= best.score:
             return tells, best
-        best = found
-        tells = marginal_gain(rows.Y, rows.weight, best.share) > 0
-        tells[best.columns[best.gain > 0]] = True
-        columns = np.flatnonzero(tells)
-        if tells.all() or not tells.any():
+        sought, best, tells = tells, found, _telling(rows, found)
+        if (tells == sought).all() or not tells.any():
             return tells, best
 
 
@@ -122,12 +141,10 @@ def _judged(
     share = starting_shares(part, K, STARTS, recipe.seed)
     if before is not None:
         share = np.concatenate([share, before[None]])
-    share, value = mixture(part, share, kind, SHORT)
-    best = int(value.argmax())
-    share, value = mixture(part, share[best : best + 1], kind, LONG)
+    share, value = _likeliest(part, share, kind, SHORT)
     one, alone = mixture(part, np.ones((1, 1, len(rows))), kind, SHORT)
     price = n_price(len(columns), kind, N)
-    score = float(value[0] - alone[0]) - (K - 1) * (price + 0.5 * np.log(N))
+    score = value - float(alone[0]) - (K - 1) * (price + 0.5 * np.log(N))
     # log p(y_j | other columns): 1 / (S^-1)_jj is the variance that they leave
     structure = _structure_of(part, share, kind)
     left, before_split = _left(structure), _left(_structure_of(part, one, kind))

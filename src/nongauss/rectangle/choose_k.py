@@ -22,12 +22,11 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import logsumexp
 
 from nongauss.optimise.checkpoint import Checkpoint, computed_once
-from nongauss.optimise.course import NOBODY, Status
 from nongauss.rectangle.agreement import agreed_groups, label_groups
-from nongauss.rectangle.config import RectangleRecipe, StructureKind
+from nongauss.rectangle.config import RectangleRecipe
+from nongauss.rectangle.criterion import criterion, of_rows, seen_by_criterion, with_levels
 from nongauss.rectangle.data import (
     FloatArray,
     IntArray,
@@ -35,10 +34,9 @@ from nongauss.rectangle.data import (
     RectangleRows,
     n_distinct,
 )
-from nongauss.rectangle.fit import ClusterTask, fit
+from nongauss.rectangle.fit import ClusterTask
 from nongauss.rectangle.null_tables import without_clusters
-from nongauss.rectangle.pieces import find_pieces, least_rows
-from nongauss.rectangle.predict import FittedRectangles
+from nongauss.rectangle.pieces import find_pieces
 
 MOST_CLUSTERS = 10
 """Numbers of clusters up to this are tried."""
@@ -46,18 +44,8 @@ MOST_CLUSTERS = 10
 PATIENCE = 2
 """How many numbers beyond the clusters found so far are looked at."""
 
-MOST_COMPONENTS = 5
-"""Principal components of the structure columns that the criterion looks at."""
-
 WORTH = 0.01
 """Nats that a further cluster must gain: one that ends without rows leaves the criterion as it was."""
-
-FEW_VALUES = 10
-"""A column of numbers with at most so many different values, ten rows for each, counts as levels: a density
-would find a cluster of no width at every value."""
-
-KIND: StructureKind = "full"
-"""Structure model of the criterion."""
 
 MOST_ROWS = 2000
 """Most rows that it looks at."""
@@ -76,10 +64,6 @@ SURE = 2.0
 
 NULL_TABLES, TRIED_STARTS = 2, 4
 """Tables without clusters that are compared with, and most starts of each fit that is made to choose."""
-
-
-CriterionFigures = tuple[float, IntArray, FloatArray]
-"""The criterion of a number of clusters in nats, each row's cluster and log density (N,)."""
 
 
 class NumberChoice(NamedTuple):
@@ -154,7 +138,7 @@ class NumberSearch:
     def __init__(
         self, task: ClusterTask, recipe: RectangleRecipe, checkpoint: Checkpoint | None, strict: bool
     ):
-        self.task, self.seen, self.strict = task, _seen_by_criterion(task), strict
+        self.task, self.seen, self.strict = task, seen_by_criterion(task), strict
         self.few = recipe._replace(n_init=min(recipe.n_init, TRIED_STARTS))
         self.checkpoint = checkpoint
         self.values: dict[int, float] = {}
@@ -165,7 +149,7 @@ class NumberSearch:
         """The criterion of one number of clusters, in nats; tried once."""
         if K not in self.values:
             nothing = np.zeros(len(self.seen.rows))
-            work = partial(_criterion, self.seen, self.few, self.strict, K)
+            work = partial(criterion, self.seen, self.few, self.strict, K)
             found = computed_once(
                 self.checkpoint, f"{K} clusters", work, (0.0, nothing.astype(np.intp), nothing)
             )
@@ -198,34 +182,17 @@ class NumberSearch:
         """
 
         def work(table: ClusterTask) -> float:
-            before, after = (_criterion(table, self.few, self.strict, K)[0] for K in (least, most))
+            before, after = (criterion(table, self.few, self.strict, K)[0] for K in (least, most))
             return max(0.0, after - before) if np.isfinite(before) else 0.0
 
         gains: list[float] = []
         for seed in range(NULL_TABLES):
-            table = _seen_by_criterion(without_clusters(self.task, seed, group))
+            table = seen_by_criterion(without_clusters(self.task, seed, group))
             name = f"{most} of {least} clusters, table {seed}"
             gains.append(computed_once(self.checkpoint, name, partial(work, table), 0.0))
             if ASKED * sum(gains) / NULL_TABLES >= gain:
                 break
         return float(np.mean(gains))
-
-
-def _criterion(task: ClusterTask, recipe: RectangleRecipe, strict: bool, K: int) -> CriterionFigures:
-    """The criterion of one number of clusters, in nats; each row's cluster and log density.
-
-    Minus infinity where one of the clusters has too few rows to be one, or was lost on the way.
-    """
-    settings = recipe._replace(n_clusters=K, structure=KIND, preset=None, max_boxes=1)
-    result, fitted = fit(task, settings, NOBODY)
-    if result.status is Status.STOPPED:
-        raise KeyboardInterrupt
-    group = fitted.posterior(task.cells, task.rows).argmax(axis=1)
-    size = np.bincount(group, task.rows.weight, minlength=len(fitted.rules.names))
-    if K > 1 and (len(size) < K or size.min() < least_rows(task.rows)):
-        return -np.inf, group, np.zeros(len(group))
-    log_p = logsumexp(fitted.log_joint(task.cells, task.rows), axis=1)
-    return float(log_p @ task.rows.weight) - _penalty(fitted, task, strict), group, log_p
 
 
 class ValleyFigures(NamedTuple):
@@ -295,7 +262,7 @@ def _valleys(task: ClusterTask, seed: int) -> ValleyFigures:
 
     By the numbers alone where these part any: a label that goes with them would part each group once more.
     """
-    Y, Y_labels = _with_levels(task.rows)
+    Y, Y_labels = with_levels(task.rows)
     rows = RectangleRows(task.rows.X, task.rows.X_labels, Y, Y_labels, task.rows.weight)
     if Y.shape[1] and Y_labels.n_levels:
         nothing = LevelCodes(np.zeros((len(rows), 0), dtype=np.intp), ())
@@ -337,58 +304,9 @@ def why(best: int, values: dict[int, float], valleys: ValleyFigures | None) -> s
     return " ".join(said)
 
 
-def _penalty(fitted: FittedRectangles, task: ClusterTask, strict: bool) -> float:
-    """Half the log of N for each parameter; or for each mean and bound, and N log K.
-
-    `strict`: and one nat for each variance and covariance.
-    """
-    K, P = (int(n) for n in fitted.structure.mean.shape[1:])
-    total = float(task.rows.weight.sum())
-    each, spread = P + sum(n - 1 for n in task.rows.Y_labels.n_levels), P * (P + 1) // 2
-    each += 0 if task.views_overlap else spread
-    bounds = sum(condition.n_bounds for rule in fitted.rules.conditions for condition in rule)
-    # (K each + bounds) log(N) / 2 [+ N log K] [+ K spread]
-    cut = total * float(np.log(K)) if task.views_overlap else 0.0
-    return cut + 0.5 * float(np.log(total)) * (K * each + bounds) + strict * K * spread
-
-
 def _reduced(task: ClusterTask, seed: int) -> ClusterTask:
     """Fewer rows."""
     chosen = np.arange(len(task.rows))
     if len(chosen) > MOST_ROWS:
         chosen = np.sort(np.random.default_rng(seed).choice(len(chosen), MOST_ROWS, replace=False))
-    return task._replace(rows=task.rows.take(chosen), cells=task.cells.take(chosen))
-
-
-def _seen_by_criterion(task: ClusterTask) -> ClusterTask:
-    """Few values as levels, and the first principal components of the other structure columns."""
-    rows = task.rows
-    Y, Y_labels = _with_levels(rows)
-    Y = _components(Y, rows.weight)
-    return task._replace(rows=RectangleRows(rows.X, rows.X_labels, Y, Y_labels, rows.weight))
-
-
-def _with_levels(rows: RectangleRows) -> tuple[FloatArray, LevelCodes]:
-    """Structure columns (N, P') of many different values, and the others beside the label columns."""
-    most = min(FEW_VALUES, 0.1 * float(rows.weight.sum()))
-    numbers, codes, sizes = [], [rows.Y_labels.codes], list(rows.Y_labels.n_levels)
-    for y in rows.Y.T:
-        values, which = np.unique(y, return_inverse=True)
-        n_values = len(values) - int(np.isnan(values[-1]))
-        if n_values > most:
-            numbers.append(y)
-            continue
-        codes.append(np.where(np.isnan(y), -1, which.reshape(-1))[:, None])
-        sizes.append(n_values)
-    Y = np.column_stack(numbers) if numbers else np.zeros((len(rows), 0))
-    return Y, LevelCodes(np.hstack(codes).astype(np.intp), tuple(sizes))
-
-
-def _components(Y: FloatArray, weight: FloatArray) -> FloatArray:
-    """Principal components (N, at most 5), gaps at the mean."""
-    if Y.shape[1] <= MOST_COMPONENTS:
-        return Y
-    filled = np.nan_to_num(Y - np.average(np.nan_to_num(Y), axis=0, weights=weight))
-    _, vectors = np.linalg.eigh((filled.T * weight) @ filled)
-    components: FloatArray = filled @ vectors[:, ::-1][:, :MOST_COMPONENTS]
-    return components
+    return of_rows(task, chosen)

@@ -30,7 +30,8 @@ class Stage(NamedTuple):
 
 STAGES = (
     Stage(STEEPNESS[0], 3, 500, 2.0),
-    Stage(STEEPNESS[0], 8, 1000, 0.4),
+    Stage(STEEPNESS[0], 2, 1000, 1.0),
+    Stage(STEEPNESS[0], 6, 1000, 0.4),
     Stage(STEEPNESS[1], 8, 2000, 0.2),
 )
 """What the starts go through before those left are compared on all rows, at the steepest slope."""

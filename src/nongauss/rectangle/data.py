@@ -110,6 +110,8 @@ class RectangleRows:
     def groups(self) -> list[tuple[IntArray, IntArray]]:
         """(row numbers, columns present) for each pattern of missing cells in Y."""
         present = ~np.isnan(self.Y)
+        if present.all():
+            return [(np.arange(len(self)), np.arange(self.Y.shape[1]))]
         patterns, which = np.unique(present, axis=0, return_inverse=True)
         which = which.reshape(-1)
         return [(np.flatnonzero(which == i), np.flatnonzero(pattern)) for i, pattern in enumerate(patterns)]

@@ -40,14 +40,15 @@ LastTwo = tuple[RectangleParams, RectangleParams]
 class ClusterTask(NamedTuple):
     """What is fitted: distinct rows, scaled and in original units, and what was stated beforehand.
 
-    `begin`: probabilities of clusters (K, N) where one start begins, or None.
+    `starts`: partitions (S, K, n) of the rows of the first stage to start from, None where they are to be
+    made.
     """
 
     rows: RectangleRows
     cells: RawCells
     views: ColumnViews
     stated: StatedRules
-    begin: FloatArray | None = None
+    starts: FloatArray | None = None
 
     @property
     def views_overlap(self) -> bool:
@@ -77,7 +78,7 @@ def fit(task: ClusterTask, recipe: RectangleRecipe, run: Run) -> tuple[FitResult
     the soft boxes are the rules.
     """
     rows, margins = task.rows, task.stated.margins(task.cells)
-    result, soft = fit_soft(rows, recipe, run, task.stated.bounds, margins, task.begin)
+    result, soft = fit_soft(rows, recipe, run, task.stated.bounds, margins, task.starts)
     size = soft.share @ rows.weight
     soft = soft.take(np.lexsort((-size, np.minimum(soft.kept, len(task.stated.names)))))
     if recipe.preset:
@@ -128,14 +129,14 @@ def fit_soft(
     run: Run,
     stated: Sequence[StatedBound],
     margins: FloatArray | None,
-    begin: FloatArray | None = None,
+    starts: FloatArray | None = None,
 ) -> tuple[FitResult, SoftClusters]:
     """Maximise the objective. `margins` (N, J) are those of rules stated for the first J clusters.
 
-    `begin` (K, N): where one start begins. The trace is that of the last stage. Clusters that no row belongs
-    to are left out.
+    `starts` (S, K, n): partitions of the first stage's rows to start from. The trace is that of the last
+    stage. Clusters that no row belongs to are left out.
     """
-    problem, params = _best_start(rows, recipe, stated, margins, begin)
+    problem, params = _best_start(rows, recipe, stated, margins, starts)
 
     def step(number: int, last_two: LastTwo) -> tuple[LastTwo, dict[str, float]]:
         """The parameters whose objective is known, and those after them."""
@@ -156,20 +157,25 @@ def _best_start(
     recipe: RectangleRecipe,
     stated: Sequence[StatedBound],
     margins: FloatArray | None,
-    begin: FloatArray | None,
+    starts: FloatArray | None,
 ) -> tuple[EMProblem, RectangleParams]:
     """The last stage's problem, of all rows at the steepest slope, and the best of the starts there."""
     shape = recipe.n_clusters, rows.X.shape[1], rows.X_levels.shape[1]
     prior = box_prior(*shape, stated, recipe.alpha, recipe.beta)
-    order = np.random.default_rng(recipe.seed).permutation(len(rows))
     params = None
     for stage in STAGES:
-        chosen = np.sort(order[: stage.most_rows])
-        part = rows.take(chosen)
+        part = drawn(rows, recipe.seed, stage.most_rows)
         problem = EMProblem(part, slope_powers(part, recipe.slope_at(stage)), prior, recipe.kind)
         if params is None:
-            told = None if margins is None else margins[chosen]
-            params = _starts(problem, recipe, told, None if begin is None else begin[:, chosen])
+            if margins is not None:
+                told = margins[rows_drawn(len(rows), recipe.seed, stage.most_rows)]
+                starts = shares_from_rules(
+                    part, told, recipe.n_clusters, CANDIDATES * recipe.n_init, recipe.seed
+                )
+            elif starts is None:
+                starts = first_starts(rows, recipe)
+            boxes = boxes_around(part, starts, prior)
+            params = RectangleParams(boxes, structure_around(part, starts, recipe.kind))
         params = _iterated(problem, params, stage.n_iter, recipe.tol)
         params = _best(problem, params, max(1, round(stage.kept * recipe.n_init)))
     problem = EMProblem(rows, slope_powers(rows, recipe.steepness), prior, recipe.kind)
@@ -177,21 +183,20 @@ def _best_start(
     return problem, _best(problem, _iterated(problem, params, COMPARED, recipe.tol), 1)
 
 
-def _starts(
-    problem: EMProblem, recipe: RectangleRecipe, margins: FloatArray | None, begin: FloatArray | None
-) -> RectangleParams:
-    """Boxes around, and structure of, partitions by k-means and mixtures, or by the stated rules.
+def rows_drawn(n_rows: int, seed: int, most: int) -> IntArray:
+    """Row numbers of the sample that a stage sees, in order; that of a stage with more rows holds it."""
+    return np.sort(np.random.default_rng(seed).permutation(n_rows)[:most])
 
-    And around one that is given, `begin` (K, n).
-    """
-    rows, K, count = problem.rows, recipe.n_clusters, CANDIDATES * recipe.n_init
-    if margins is None:
-        share = starting_shares(rows, K, count, recipe.seed)
-        share = share if begin is None else np.concatenate([begin[None], share])
-    else:
-        share = shares_from_rules(rows, margins, K, count, recipe.seed)
-    structure = structure_around(rows, share, recipe.kind)
-    return RectangleParams(boxes_around(rows, share, problem.prior), structure)
+
+def drawn(rows: RectangleRows, seed: int, most: int) -> RectangleRows:
+    """The sample of the rows that a stage sees."""
+    return rows.take(rows_drawn(len(rows), seed, most))
+
+
+def first_starts(rows: RectangleRows, recipe: RectangleRecipe) -> FloatArray:
+    """Partitions (S, K, n) of the first stage's rows by k-means and mixtures."""
+    part = drawn(rows, recipe.seed, STAGES[0].most_rows)
+    return starting_shares(part, recipe.n_clusters, CANDIDATES * recipe.n_init, recipe.seed)
 
 
 def _iterated(problem: EMProblem, params: RectangleParams, n_iter: int, tol: float) -> RectangleParams:

@@ -144,6 +144,9 @@ BOX_STEPS = 12
 MIXTURE_STEPS, TURNED = 30, 10
 """EM iterations of the Gaussian mixtures that make starts, and of full ones after those of variances."""
 
+SETTLED = 1e-4
+"""Nats a row in an iteration below which a mixture is taken as it is."""
+
 LLOYD_STEPS = 4
 """Iterations of k-means: cut short, so that starts differ."""
 
@@ -190,12 +193,13 @@ def starting_shares(
     rows: RectangleRows, n_clusters: int, n_starts: int, seed: int
 ) -> Float[np.ndarray, "S K N"]:
     """Partitions to start from: k-means cut short, most of them bettered by a Gaussian mixture."""
-    share = k_means_shares(rows, n_clusters, n_starts, seed)
     kinds = np.array([KINDS_OF_STARTS[s % len(KINDS_OF_STARTS)] for s in range(n_starts)])
-    across = np.flatnonzero(kinds == "across")
-    if len(across):
-        share[across] = k_means_shares(rows, n_clusters, len(across), seed, across=True)
-        kinds[across] = "full"
+    share = np.empty((n_starts, n_clusters, len(rows)))
+    for across in (False, True):
+        chosen = np.flatnonzero((kinds == "across") == across)
+        if len(chosen):
+            share[chosen] = k_means_shares(rows, n_clusters, len(chosen), seed, across)
+    kinds[kinds == "across"] = "full"
     for kind in ("diagonal", "full"):
         chosen = np.flatnonzero(kinds == kind)
         if len(chosen):
@@ -278,16 +282,26 @@ def structure_around(rows: RectangleRows, share: Float[np.ndarray, "S K N"], kin
 def mixture(
     rows: RectangleRows, share: Float[np.ndarray, "S K N"], kind: str, n_steps: int
 ) -> tuple[Float[np.ndarray, "S K N"], Float[np.ndarray, " S"]]:
-    """A few EM iterations of a mixture with weights, without boxes, and the log likelihood of each start."""
+    """A few EM iterations of a mixture with weights, without boxes, and the log likelihood of each start.
+
+    A start that gains next to nothing is left as it is.
+    """
     structure = structure_around(rows, share, kind)
-    value = np.zeros(len(share))
+    share, value = share.copy(), np.full(len(share), -np.inf)
+    moving = np.arange(len(share))
     for _ in range(n_steps):
-        mass = (share @ rows.weight + 1.0) / (rows.weight.sum() + share.shape[1])
+        mass = (share[moving] @ rows.weight + 1.0) / (rows.weight.sum() + share.shape[1])
         log_p, t_weight = log_density(rows, structure, kind)
         score = log_p + np.log(mass)[..., None]
         total = logsumexp(score, axis=1, keepdims=True)
-        share, value = np.exp(score - total), total[:, 0] @ rows.weight
-        structure = update_structure(rows, share * rows.weight, t_weight, structure, kind)
+        share[moving], after = np.exp(score - total), total[:, 0] @ rows.weight
+        gains = after - value[moving] > SETTLED * rows.weight.sum()
+        value[moving] = after
+        if not gains.any():
+            break
+        moving = moving[gains]
+        kept = ClusterStructure(*(part[gains] for part in structure))
+        structure = update_structure(rows, share[moving] * rows.weight, t_weight[gains], kept, kind)
     return share, value
 
 
