@@ -126,7 +126,7 @@ CATALOGUE = [
     ),
     Entry(
         "HarmoniumRegressor",
-        {"n_components": 6, "max_epochs": 15, "random_state": 0},
+        {"n_components": 6, "max_epochs": 40, "random_state": 0},
         wine_alcohol,
         "max_epochs",
     ),
