@@ -35,8 +35,24 @@ LARGEST_LOG = 300.0
 """Logs of parameters beyond have no number in 64 bits whose square is one."""
 
 
+LARGEST_STANDARDISED = 1e15
+"""Numbers on a standardised scale beyond have no squares that can be summed in single precision."""
+
+
 class Misfit(ValueError):
     """A record that is not as its class says; the message names the field."""
+
+
+def refuse_huge(record: Any, infinite: bool = False) -> None:
+    """Raises Misfit where arrays of a record hold numbers beyond `LARGEST_STANDARDISED`, NaN, or infinity.
+
+    `infinite`: infinity is one of its values.
+    """
+    for array in record:
+        if isinstance(array, np.ndarray):
+            small = np.abs(array) <= LARGEST_STANDARDISED
+            if not (small | np.isinf(array) if infinite else small).all():
+                raise Misfit(f"{type(record).__name__} with numbers beyond {LARGEST_STANDARDISED:g}")
 
 
 def field_names(cls: Any) -> tuple[str, ...]:

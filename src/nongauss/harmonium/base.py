@@ -143,6 +143,7 @@ class HarmoniumBase(TransformerMixin, NongaussEstimator):  # type: ignore[misc]
         names, means = self.encoded_names_, getattr(self, "class_means_", np.zeros((n_classes, K)))
         fits = len(names) == D and all(isinstance(name, str) for name in names)
         fits = fits and np.shape(self.visible_std_) == (D,) and np.shape(self.use_) == (K,)
+        fits = fits and np.shape(getattr(self, "components_", machine.params.weights.T)) == (K, D)
         fits = fits and len(self.component_status_) >= K  # those that were dropped are told of, too
         if not fits or means.shape != (n_classes, K):
             raise ValueError("what is told of features that are not those of the machine")

@@ -13,6 +13,7 @@ import numpy as np
 from jaxtyping import Float64
 
 from nongauss.core.records import persistable
+from nongauss.core.schema import LARGEST_STANDARDISED, refuse_huge
 from nongauss.harmonium.config import HarmoniumRecipe
 from nongauss.harmonium.data import VisibleRows
 from nongauss.harmonium.exponential_families import Layout
@@ -48,6 +49,15 @@ class LeftOutErrors(NamedTuple):
     errors: Float64[np.ndarray, " S"]
     sds: Float64[np.ndarray, " S"]
     shares: Float64[np.ndarray, " S"]
+
+    def check_fields(self) -> None:
+        """Raises ValueError for laws whose moments are no numbers, and for shares that do not sum to 1."""
+        refuse_huge(self)
+        line = max(abs(self.level), abs(self.slope))
+        if not line <= LARGEST_STANDARDISED or (self.sds <= 0.0).any() or not len(self.errors):
+            raise ValueError("errors of left-out rows that are no standardised numbers")
+        if (self.shares < 0.0).any() or abs(self.shares.sum() - 1.0) > 1e-6:
+            raise ValueError("errors of left-out rows whose shares do not sum to 1")
 
     def law(self, f: Float64[np.ndarray, " N"], centre: float, scale: float) -> GaussianMixtureDistribution:
         """The law of each row's target given its score, in the target's units: centre + scale * (...)."""

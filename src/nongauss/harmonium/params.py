@@ -9,6 +9,7 @@ from jaxtyping import Float
 from scipy.special import logit
 
 from nongauss.core.records import persistable
+from nongauss.core.schema import refuse_huge
 from nongauss.harmonium.data import VisibleRows, column_means, mean_square
 from nongauss.harmonium.exponential_families import Array, Layout
 
@@ -33,6 +34,10 @@ class HarmoniumParams(NamedTuple):
     votes: Float[np.ndarray, "C K"]
     intercept: Float[np.ndarray, " C"]
     raw: Float[np.ndarray, "rows columns"] = np.zeros((0, 0))
+
+    def check_fields(self) -> None:
+        """Raises ValueError for parameters that no fit has."""
+        refuse_huge(self)
 
     @property
     def n_components(self) -> int:

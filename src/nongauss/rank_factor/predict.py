@@ -19,6 +19,7 @@ from scipy.special import expit, softmax
 
 from nongauss.core.errors import InputError
 from nongauss.core.records import persistable
+from nongauss.core.schema import refuse_huge
 from nongauss.rank_factor import data, svm_mixture
 from nongauss.rank_factor.config import RankConfig
 from nongauss.rank_factor.data import CellCoding, FloatArray, RankRows
@@ -54,9 +55,6 @@ SOFT = 0.1
 """Softness of the hinge in unrolled steps: |u| in a weight is sqrt(u^2 + SOFT^2)."""
 
 
-_LARGEST = 1e15
-
-
 @persistable("rank_factor.Draw", "nongauss.rank_factor.predict:Draw")
 class PosteriorDraw(NamedTuple):
     """One point of the posterior, or its variational summary: all that a prediction needs.
@@ -80,9 +78,7 @@ class PosteriorDraw(NamedTuple):
 
     def check_fields(self) -> None:
         """Raises ValueError for numbers whose squares, summed in single precision, are none."""
-        arrays = (field for field in self if isinstance(field, np.ndarray))
-        if any((np.abs(array[np.isfinite(array)]) > _LARGEST).any() for array in arrays):
-            raise ValueError(f"a draw of the posterior with numbers beyond {_LARGEST:g}")
+        refuse_huge(self, infinite=True)
 
     def loading_moments(self, dtype: Any) -> LoadingMoments:
         """What rows need of the loadings."""

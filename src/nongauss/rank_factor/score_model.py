@@ -52,6 +52,12 @@ class ScoreModel(NamedTuple):
     loadings: Float[np.ndarray, "S P K"]
     noise: Float[np.ndarray, "S P"]
 
+    def check_fields(self) -> None:
+        """Raises ValueError where scores are not those of the columns."""
+        places = places_of(self.margins)
+        if not np.array_equal(self.first, places) or self.noise.shape[1] != places[-1]:
+            raise ValueError("scores of other columns")
+
     @property
     def n_draws(self) -> int:
         """S."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 import numpy as np
@@ -135,8 +135,7 @@ class RectangleMixture(ClusterMixin, TableEstimator):  # type: ignore[misc]
     Attributes
     ----------
     rules_ : DataFrame
-        One row a condition: cluster, column, lower, upper (inclusive, original units), levels (of a label
-        column).
+        One row a condition: cluster, column, lower, upper (inclusive, original units), levels (of labels).
     rule_text_ : dict
         The rule of each cluster as a sentence.
     clusters_ : DataFrame
@@ -154,8 +153,7 @@ class RectangleMixture(ClusterMixin, TableEstimator):  # type: ignore[misc]
     criterion_ : dict
         With n_clusters="auto": the criterion in nats for each number tried, minus infinity where a cluster
         had too few rows. Empty where valleys of the density alone decided.
-    why_n_clusters_ : str
-        With n_clusters="auto": what spoke for the number chosen and against others.
+    why_n_clusters_ : what spoke for the number of n_clusters="auto" and against others, as text.
     n_iter_, converged_, stop_reason_, trace_ : how the last stage of the fit went.
 
     Raises
@@ -177,6 +175,8 @@ class RectangleMixture(ClusterMixin, TableEstimator):  # type: ignore[misc]
     >>> sorted(model.rule_text_.values())[0].split(" at ")[0]
     'petal length (cm)'
     """
+
+    quiet_columns_: Sequence[str] = ()
 
     def __init__(
         self,
@@ -320,8 +320,8 @@ class RectangleMixture(ClusterMixin, TableEstimator):  # type: ignore[misc]
     def describe(self) -> str:
         """The rules with their sizes, precision and recall, as text; how clear the number of clusters was."""
         check_is_fitted(self, "rules_")
-        more = (vars(self).get(name) for name in ("why_n_clusters_", "quiet_columns_"))
-        return description(self.rule_text_, self.clusters_, self.inside_one_, *more)
+        why = vars(self).get("why_n_clusters_")
+        return description(self.rule_text_, self.clusters_, self.inside_one_, why, self.quiet_columns_)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -39,6 +39,7 @@ from nongauss.sparse_gp.likelihoods import REGRESSION, Custom, Likelihood
 from nongauss.sparse_gp.predict import GPAverage
 from nongauss.tables.frame import read_input
 from nongauss.tables.learn import learn
+from nongauss.tables.target import TargetScaler
 
 LikelihoodLike = Annotated[
     str | Callable[[Any, Any], Any] | Likelihood, StrOptions(set(REGRESSION)), callable, Likelihood
@@ -177,6 +178,8 @@ class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):  
     >>> model.predict_interval(X[:3], coverage=0.9).shape
     (3, 2)
     """
+
+    _scaler: TargetScaler
 
     def __init__(
         self,
