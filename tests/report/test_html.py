@@ -12,7 +12,7 @@ from sklearn.decomposition import PCA
 from sklearn.linear_model import LogisticRegression
 
 from nongauss.core.errors import InputError
-from nongauss.report.html import FrameInfo, write_report
+from nongauss.report.html import FrameInfo, _in_digits, write_report
 from nongauss.report.metrics import classification_metrics, regression_metrics
 from nongauss.report.pictures import learned_figures, report_figures
 from report.stand_in import StandIn, small_data
@@ -163,3 +163,9 @@ def test_fits_of_parts_of_the_rows_may_look_at_other_columns_than_the_model():
     relevance, panel = learned_figures(LooksAt(("a",)), X, fits=fits)
     assert [text.get_text() for text in relevance.figure.axes[0].get_yticklabels()] == ["a"]
     assert [text for text, *_ in panel.key] == ["90 % of the mean", "mean prediction"]
+
+
+def test_thousands_have_no_exponent():
+    said = [_in_digits(829.4, "+.3g"), _in_digits(3000.0, "+.3g"), _in_digits(-512.6, ".2g")]
+    assert said == ["+829", "+3,000", "-513"]
+    assert (_in_digits(0.42, "+.3g"), _in_digits(7.68e7, "+.3g")) == ("+0.42", "+7.68e+07")

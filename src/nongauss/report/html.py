@@ -228,11 +228,16 @@ def _difference_line(item: Difference, most: float) -> DifferenceLine:
         return DifferenceLine(item.baseline, what, said, "", word, 0.0, 0.0, 0.0, 50.0)
     low, high = item.interval
     left, middle, right = (50.0 + 46.0 * value / most for value in (low, item.mean, high))
-    error = f"{item.se:.2g}" if item.se < 99.5 else f"{item.se:.0f}"
-    text = f"{item.mean:+.3g} ± {error}"
-    return DifferenceLine(
-        item.baseline, what, text, f"{low:+.3g} to {high:+.3g}", word, left, middle, right, 50.0
-    )
+    text = f"{_in_digits(item.mean, '+.3g')} ± {_in_digits(item.se, '.2g')}"
+    ends = f"{_in_digits(low, '+.3g')} to {_in_digits(high, '+.3g')}"
+    return DifferenceLine(item.baseline, what, text, ends, word, left, middle, right, 50.0)
+
+
+def _in_digits(value: float, form: str) -> str:
+    """A number in this form; from 100 to a million as a whole one, so that thousands have no exponent."""
+    if not 99.5 <= abs(value) < 1e6:
+        return format(value, form)
+    return format(value, form.replace(".3g", ",.0f").replace(".2g", ",.0f"))
 
 
 def coverage_lines(coverage: Sequence[Coverage]) -> list[tuple[str, str, str, str]]:
