@@ -33,6 +33,7 @@ from sklearn.utils.validation import check_is_fitted
 from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.core.seeds import key_seed
 from nongauss.estimator.about import About
+from nongauss.estimator.by_parts import by_parts
 from nongauss.estimator.conformal import ConformalScores, guaranteed, scored
 from nongauss.estimator.explain import ExplainMixin
 from nongauss.estimator.gaps import labelled_as, over_gaps
@@ -344,6 +345,12 @@ class DistributionRegressorMixin(ExplainMixin):
     @abstractmethod
     def predict_distribution(self, X: Any) -> PredictiveDistribution:
         """The predictive distribution of each row of `X`."""
+
+    @by_parts
+    def predict(self, X: Any, return_std: bool = False) -> Any:
+        """Mean of y for each row, original units: (N,) or (N, P). With `return_std`, also its sd."""
+        law = self.predict_distribution(X)
+        return (law.mean, law.std) if return_std else law.mean
 
     def predict_interval(
         self,

@@ -140,15 +140,16 @@ class HarmoniumClassifier(ExplainMixin, ClassifierMixin, SupervisedHarmonium):  
         table = self._checked_table(X, y, sample_weight, "classes")
         assert isinstance(table.target, LabelCoder)
         classes = table.target.classes
-        result, machine, recipe, rows, _, hidden, _, checkpoint = self._learned(
-            table, X, y, sample_weight, len(classes)
-        )
-        assert rows.labels is not None
+        learned = self._learned(table, X, y, sample_weight, len(classes))
+        rows, labels = learned.rows, learned.rows.labels
+        assert labels is not None
         self.classes_ = classes
-        self.class_means_, self.class_spreads_ = class_means(hidden, rows.weight, rows.labels, len(classes))
-        self.temperature_ = class_temperature(machine, rows, recipe)
-        close_checkpoint(checkpoint, result.status)
-        self._record_fit(result)
+        self.class_means_, self.class_spreads_ = class_means(
+            learned.hidden, rows.weight, labels, len(classes)
+        )
+        self.temperature_ = class_temperature(learned.machine, rows, learned.recipe)
+        close_checkpoint(learned.checkpoint, learned.result.status)
+        self._record_fit(learned.result)
         return self
 
     @by_parts

@@ -251,7 +251,10 @@ class ContrastiveLearner:
         return filled_by_mean_field(params, units, layout, log_odds, X, rows.missing, self.mean_totals)
 
     def score(self, rows: VisibleRows) -> float:
-        """What held-out rows reach, a row: minus CF1 (nats), or minus the labels' loss where they count."""
+        """Score of held-out rows, larger is better: minus the loss of labels, where a fit learns from these.
+
+        Else minus the contrastive free energy, nats a row.
+        """
         if not self.heeds_labels:
             return -self._free_energy(rows)
         log_odds, weight = self.prior.log_odds, _shares(rows.weight)

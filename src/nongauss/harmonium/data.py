@@ -183,7 +183,7 @@ def read_table(
 
 
 def _target_coder(learned: Any, labels: str, estimator_name: str) -> LabelCoder | TargetScaler | None:
-    """What reads the target. Raises InputError for classes that are none, and for several outputs."""
+    """The coder of class labels or the scaler of a number. Raises InputError for targets of neither kind."""
     if labels == "none":
         return None
     if labels == "classes":

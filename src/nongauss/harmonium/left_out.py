@@ -1,4 +1,4 @@
-"""What rows that a fit has not seen say of a regression's errors: their line, their spread, their shape.
+"""The law of a regression's errors, learned from rows that were held out of its fits.
 
 Rows are dealt to folds; each fold is predicted by a fit to the others. Of the scores f of these rows and
 their targets, y = level + slope f + e is fitted by least squares, and the law of e is that of the errors
@@ -34,7 +34,7 @@ MOST_ERRORS = 64
 """Normal laws that the law of the errors is made of: one a quantile of the errors."""
 
 LEAST_SPREAD = 1e-3
-"""Of errors, in standard deviations of the target."""
+"""Smallest standard deviation of the errors, as a share of that of the target."""
 
 UNSEEN_WIDTH = 3.0
 """One row more has an error that is unlike the others: it is so many times as wide as they are."""

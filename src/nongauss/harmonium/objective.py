@@ -97,7 +97,8 @@ def scores(
 
 
 class VoteLoss(NamedTuple):
-    """What scores cost beside labels: the hinge of classes with a `margin`, or, with an `epsilon`, the tube.
+    """Loss of scores given the target: the Crammer-Singer hinge of classes with a `margin`, or, with an
+    `epsilon`, the loss of a number outside a tube of that half width.
 
     With a `softness` above 0 the loss is smooth.
     """

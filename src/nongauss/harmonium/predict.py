@@ -164,7 +164,7 @@ class Machine(NamedTuple):
         return out
 
     def scores(self, X: Any, missing: Array | None = None) -> Array:
-        """What each class, or a number, gets from encoded rows (N, C); missing cells as in `hidden`."""
+        """Scores (N, C) of encoded rows, one a class, C = 1 for a number; missing cells as in `hidden`."""
         out = np.empty((X.shape[0], len(self.params.votes)))
         for place, rows in unlabelled(X, missing).blocks(CELLS):
             if self.filler.means.size:

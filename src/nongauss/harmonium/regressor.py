@@ -21,7 +21,6 @@ from nongauss.estimator.base import (
     Share,
     Verbosity,
 )
-from nongauss.estimator.by_parts import by_parts
 from nongauss.harmonium.base import FloatArray
 from nongauss.harmonium.left_out import LeftOutErrors, left_out_errors
 from nongauss.harmonium.supervised import SupervisedHarmonium
@@ -152,12 +151,6 @@ class HarmoniumRegressor(DistributionRegressorMixin, RegressorMixin, SupervisedH
         close_checkpoint(learned.checkpoint, learned.result.status)
         self._record_fit(learned.result)
         return self
-
-    @by_parts
-    def predict(self, X: Any, return_std: bool = False) -> Any:
-        """Mean of y for each row, original units: (N,). With `return_std`, also its standard deviation."""
-        law = self.predict_distribution(X)
-        return (law.mean, law.std) if return_std else law.mean
 
     def predict_distribution(self, X: Any) -> PredictiveDistribution:
         """The whole distribution of y for each row; with missing cells, that over all they may be."""

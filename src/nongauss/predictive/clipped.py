@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from nongauss.predictive.distribution import FloatArray, PredictiveDistribution, checked_target
-from nongauss.predictive.moments import moments_by_cdf
+from nongauss.predictive.moments import MomentsByCdf
 
 
 @final
-class ClippedDistribution(PredictiveDistribution):
+class ClippedDistribution(MomentsByCdf):
     """min(max(Y, low), high) for Y of the law `base` of one number a row: the limits have probabilities.
 
     `low` and `high` may be infinite. Moments are good to one or two thousandths of the standard
@@ -23,13 +23,10 @@ class ClippedDistribution(PredictiveDistribution):
     def __init__(self, base: PredictiveDistribution, low: float, high: float) -> None:
         self.base = base
         self._low, self._high = low, high
-        self._moments: tuple[FloatArray, FloatArray] | None = None
 
     def with_base(self, base: PredictiveDistribution) -> ClippedDistribution:
         """The law of another base with the same limits."""
         return ClippedDistribution(base, self._low, self._high)
-
-    _output_shape = ()
 
     def __len__(self) -> int:
         return len(self.base)
@@ -50,16 +47,6 @@ class ClippedDistribution(PredictiveDistribution):
     def knows_tails(self) -> bool:
         """As the base."""
         return self.base.knows_tails
-
-    @property
-    def mean(self) -> FloatArray:
-        """Expectation: (N,)."""
-        return self._both()[0].copy()
-
-    @property
-    def variance(self) -> FloatArray:
-        """Variance: (N,)."""
-        return self._both()[1].copy()
 
     def cdf(self, y: npt.ArrayLike) -> FloatArray:
         """P(Y <= y): (N,)."""
@@ -87,17 +74,11 @@ class ClippedDistribution(PredictiveDistribution):
         """Quantiles at the levels q: (N,) for one, (N, Q) for (Q,)."""
         return np.clip(self.base.quantile(q), self._low, self._high)
 
-    def reach(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def extent(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """That of the base, as far as the limits."""
-        low, middle, high = (np.clip(part, self._low, self._high) for part in self.base.reach())
+        low, middle, high = (np.clip(part, self._low, self._high) for part in self.base.extent())
         return low, middle, high
 
     def sample(self, n: int = 1, random_state: Any = None) -> FloatArray:
         """`n` draws for each row: (N, n). Equal `random_state`, equal draws."""
         return np.clip(self.base.sample(n, random_state), self._low, self._high)
-
-    def _both(self) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance, (N,) each."""
-        if self._moments is None:
-            self._moments = moments_by_cdf(self)
-        return self._moments

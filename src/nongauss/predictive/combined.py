@@ -21,7 +21,7 @@ from nongauss.predictive.distribution import (
     in_blocks,
 )
 from nongauss.predictive.mixture import GaussianMixtureDistribution
-from nongauss.predictive.roots import smooth_quantile
+from nongauss.predictive.roots import at_levels, smooth_quantile
 
 
 def mixture(
@@ -208,8 +208,7 @@ class MixtureDistribution(_OfParts):
         if len(self) > MOST_ROWS:
             return np.concatenate([block.quantile(q) for block in in_blocks(self)])
         if not self.is_discrete:
-            found = [self._smooth_quantile(float(level)) for level in levels.ravel()]
-            return np.stack(found, axis=1) if levels.ndim else found[0]
+            return at_levels(self._smooth_quantile, levels)
         every = self._by_law([part.quantile(levels.ravel()) for part in self._parts])
         out: FloatArray = np.empty(every.shape[1:])
         for j, level in enumerate(levels.ravel()):
@@ -257,9 +256,9 @@ class MixtureDistribution(_OfParts):
         out: FloatArray = (self._shares * self._by_law(of_parts)).sum(axis=0)
         return out
 
-    def reach(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def extent(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """The least and the largest of the laws' ends, and the average of their middles."""
-        every = [self._by_law(part) for part in zip(*(part.reach() for part in self._parts), strict=True)]
+        every = [self._by_law(part) for part in zip(*(part.extent() for part in self._parts), strict=True)]
         low, high = self._extremes(every[0], every[2])
         return low, (self._shares * every[1]).sum(axis=0), high
 
@@ -339,10 +338,10 @@ class ByRowDistribution(_OfParts):
         """Quantiles of each output alone: (N, P) for one level, (N, Q, P) for levels (Q,)."""
         return self._placed([part.quantile(q) for part in self._parts])
 
-    def reach(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def extent(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """That of each row's law."""
         low, middle, high = (
-            self._placed(part) for part in zip(*(part.reach() for part in self._parts), strict=True)
+            self._placed(part) for part in zip(*(part.extent() for part in self._parts), strict=True)
         )
         return low, middle, high
 

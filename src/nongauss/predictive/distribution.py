@@ -24,7 +24,7 @@ MOST_ROWS = 500
 """Rows whose root searches are made together: what they ask a law for again and again is then little."""
 
 _MOST_SHOWN = 10
-_REACHED = ndtr([-6.0, 0.0, 6.0])
+_ENDS = ndtr([-6.0, 0.0, 6.0])
 
 
 class PredictiveDistribution(ABC):
@@ -154,9 +154,9 @@ class PredictiveDistribution(ABC):
         first = f", the first {_MOST_SHOWN}" if n > _MOST_SHOWN else ""
         return f"{table}<p>{escape(type(self).__name__)}: predictions of {n:,} row{'s' * (n != 1)}{first}</p>"
 
-    def reach(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def extent(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """A low value, a middle one and a high one, beyond which some 1e-9 of y lies: (N, P) each."""
-        low, middle, high = np.moveaxis(self.quantile(_REACHED), 1, 0)
+        low, middle, high = np.moveaxis(self.quantile(_ENDS), 1, 0)
         return low, middle, high
 
     @property

@@ -123,7 +123,7 @@ class GaussianMixtureDistribution(PredictiveDistribution):
         """P(Y > y) of each output alone, small values to full relative precision: (N, P)."""
         return self._below(-self._checked_target(y), -1.0)
 
-    def reach(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def extent(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """The least and largest of the Gaussians' means, six standard deviations further, and the mean."""
         low, high = np.empty_like(self._mean), np.empty_like(self._mean)
         for rows, _, means, sds in self._blocks():

@@ -15,10 +15,36 @@ _SHARES = 0.5 ** np.arange(1, 6)  # of the way from the median to the ends, at w
 _ROUNDS, _HALVED = 5, 8
 
 
+class MomentsByCdf(PredictiveDistribution):
+    """A law of one number a row whose mean and variance come from its distribution function."""
+
+    _output_shape = ()
+    _moments: tuple[FloatArray, FloatArray] | None = None
+
+    @property
+    def mean(self) -> FloatArray:
+        """Expectation: (N,)."""
+        return self._both()[0].copy()
+
+    @property
+    def variance(self) -> FloatArray:
+        """Variance: (N,)."""
+        return self._both()[1].copy()
+
+    def _both(self) -> tuple[FloatArray, FloatArray]:
+        """Mean and variance, (N,) each, which are kept."""
+        if self._moments is None:
+            self._moments = self._found_moments()
+        return self._moments
+
+    def _found_moments(self) -> tuple[FloatArray, FloatArray]:
+        return moments_by_cdf(self)
+
+
 def moments_by_cdf(law: PredictiveDistribution) -> tuple[FloatArray, FloatArray]:
     """Mean and variance, (N,) each, of laws of one number a row by their distribution function F alone.
 
-    F is asked for at some 53 points a row within the law's `reach`: the cells that can hide most of the
+    F is asked for at some 53 points a row within the law's `extent`: the cells that can hide most of the
     variance are halved, round by round. Between the points F is a monotone cubic (Fritsch and Carlson 1980).
     Both are good to one or two thousandths of the standard deviation.
     """
@@ -30,7 +56,7 @@ def moments_by_cdf(law: PredictiveDistribution) -> tuple[FloatArray, FloatArray]
 
 def _moments(law: PredictiveDistribution) -> tuple[FloatArray, FloatArray]:
     """The moments of a block of rows."""
-    low, middle, high = (part[:, None] for part in law.reach())
+    low, middle, high = (part[:, None] for part in law.extent())
     y = np.concatenate(
         [low, middle + (low - middle) * _SHARES, middle, middle + (high - middle) * _SHARES, high]
         + [np.clip(end, low, high) for atom in law.atoms for end in (np.nextafter(atom, -np.inf), atom)],

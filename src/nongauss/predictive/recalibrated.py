@@ -26,8 +26,8 @@ from nongauss.predictive.distribution import (
     in_blocks,
 )
 from nongauss.predictive.mixture import GaussianMixtureDistribution, of_scores
-from nongauss.predictive.moments import moments_by_cdf
-from nongauss.predictive.roots import smooth_quantile
+from nongauss.predictive.moments import MomentsByCdf, moments_by_cdf
+from nongauss.predictive.roots import at_levels, smooth_quantile
 from nongauss.predictive.scores import FAR, KNOTS, BaseQuantiles, reach_of, score_interval, smallest
 
 _HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
@@ -47,7 +47,7 @@ def recalibrated(base: PredictiveDistribution, scores: GaussianMixtureDistributi
 
 
 @final
-class RecalibratedDistribution(PredictiveDistribution):
+class RecalibratedDistribution(MomentsByCdf):
     """y whose normal score under `base` has the law `scores`: `recalibrated` makes it.
 
     Densities, distribution function and quantiles are exact, moments good to one or two thousandths of the
@@ -63,9 +63,6 @@ class RecalibratedDistribution(PredictiveDistribution):
             masses = np.log(scores.cdf(-edge)), np.log(scores.survival(edge))
         self._log_low, self._log_high = (mass - log_ndtr(-self._reach) for mass in masses)
         self._known: BaseQuantiles | None = None
-        self._moments: tuple[FloatArray, FloatArray] | None = None
-
-    _output_shape = ()
 
     def __len__(self) -> int:
         return len(self._base)
@@ -91,16 +88,6 @@ class RecalibratedDistribution(PredictiveDistribution):
     def atoms(self) -> tuple[float, ...]:
         """Those of the base."""
         return self._base.atoms
-
-    @property
-    def mean(self) -> FloatArray:
-        """Expectation: (N,)."""
-        return self._both()[0].copy()
-
-    @property
-    def variance(self) -> FloatArray:
-        """Variance: (N,)."""
-        return self._both()[1].copy()
 
     def cdf(self, y: npt.ArrayLike) -> FloatArray:
         """G(z), and beyond what scores reach the base's with the mass that g has there: (N,)."""
@@ -150,8 +137,7 @@ class RecalibratedDistribution(PredictiveDistribution):
         if len(self) > MOST_ROWS:
             return np.concatenate([block.quantile(q) for block in in_blocks(self)])
         if not (self.is_discrete or self.atoms):
-            found = [self._smooth_quantile(float(level)) for level in levels.ravel()]
-            return np.stack(found, axis=1) if levels.ndim else found[0]
+            return at_levels(self._smooth_quantile, levels)
         every = self._scores.quantile(levels.ravel())
         out = np.empty_like(every)
         for j, level in enumerate(levels.ravel()):
@@ -170,9 +156,9 @@ class RecalibratedDistribution(PredictiveDistribution):
         """Where the cdf reaches the level: (N,)."""
         return self._base.quantile(level) if level in (0.0, 1.0) else smooth_quantile(self, level)
 
-    def reach(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def extent(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """That of the base."""
-        return self._base.reach()
+        return self._base.extent()
 
     def sample(self, n: int = 1, random_state: Any = None) -> FloatArray:
         """`n` draws for each row: (N, n). Equal `random_state`, equal draws."""
@@ -189,11 +175,8 @@ class RecalibratedDistribution(PredictiveDistribution):
             self._known = BaseQuantiles(self._base)
         return self._known
 
-    def _both(self) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance, (N,) each."""
-        if self._moments is None:
-            self._moments = self._of_counts() if self.is_discrete else moments_by_cdf(self)
-        return self._moments
+    def _found_moments(self) -> tuple[FloatArray, FloatArray]:
+        return self._of_counts() if self.is_discrete else moments_by_cdf(self)
 
     def _of_counts(self) -> tuple[FloatArray, FloatArray]:
         """Sums over whole numbers, or where these lie closer than an eighth of a score over groups of them.

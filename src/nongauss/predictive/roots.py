@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
@@ -13,13 +15,19 @@ _ENOUGH, _NARROWEST = 1e-10, 4e-16  # of scores, and of the share of the way thr
 _MOST_DOUBLINGS = 200
 
 
+def at_levels(quantile: Callable[[float], FloatArray], levels: FloatArray) -> FloatArray:
+    """`quantile` (N, ...) at one level, or at levels (Q,) side by side: (N, Q, ...)."""
+    found = [quantile(float(level)) for level in levels.ravel()]
+    return np.stack(found, axis=1) if levels.ndim else found[0]
+
+
 def smooth_quantile(
     law: PredictiveDistribution, level: float, is_known: npt.NDArray[np.bool_] | None = None
 ) -> FloatArray:
     """Where F of each row and output reaches `level`, in (0, 1): (N,) or (N, P). F must not jump over it.
 
     The normal score Phi^-1(F(y)), which is nearly linear in y where the law is nearly normal, is solved for
-    that of the level by the method of Chandrupatla (1997) within the law's `reach`, or as far beyond as is
+    that of the level by the method of Chandrupatla (1997) within the law's `extent`, or as far beyond as is
     needed. Rows that are known already are not looked for and are NaN.
     """
     from scipy.optimize.elementwise import find_root
@@ -38,7 +46,7 @@ def smooth_quantile(
     ends = np.zeros(len(open_)), np.ones(len(open_))
     tolerances = {"xatol": 0.0, "xrtol": _NARROWEST, "fatol": _ENOUGH, "frtol": 0.0}
     found = find_root(excess, ends, args=(open_.astype(np.float64),), tolerances=tolerances)
-    share = np.where(found.success, found.x, np.where(width.flat[open_] > 0.0, 0.5, 0.0))
+    share = np.where(found.success, found.x, 0.5)
     out.flat[open_] = low.flat[open_] + share * width.flat[open_]
     return out
 
@@ -53,7 +61,7 @@ def _score(law: PredictiveDistribution, y: FloatArray, wanted: float) -> FloatAr
 
 def _bracket(law: PredictiveDistribution, wanted: float) -> tuple[FloatArray, FloatArray]:
     """Values with scores below and not below the wanted one."""
-    low, middle, high = law.reach()
+    low, middle, high = law.extent()
     slack = 1e-12 * (np.abs(low) + np.abs(high)) + np.finfo(np.float64).tiny
     low, high = np.minimum(low, middle) - slack, np.maximum(high, middle) + slack
     step = high - low

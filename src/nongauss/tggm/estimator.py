@@ -26,7 +26,6 @@ from nongauss.estimator.base import (
     StrOptions,
     Verbosity,
 )
-from nongauss.estimator.by_parts import by_parts
 from nongauss.estimator.known_rows import known_rows
 from nongauss.predictive.distribution import PredictiveDistribution
 from nongauss.tables.learn import as_source, learn
@@ -208,12 +207,6 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
         """
         self._record_fit(self._trained_further(X, y, sample_weight))
         return self
-
-    @by_parts
-    def predict(self, X: Any, return_std: bool = False) -> Any:
-        """Mean of y for each row, original units: (N,) or (N, P). With `return_std`, also its sd."""
-        law = self.predict_distribution(X)
-        return (law.mean, law.std) if return_std else law.mean
 
     def predict_distribution(self, X: Any) -> PredictiveDistribution:
         """The whole distribution of y for each row; with missing cells, that over all they may be."""
