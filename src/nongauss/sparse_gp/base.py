@@ -138,7 +138,7 @@ class SparseGP(TableEstimator):
         self._keep_known_rows(source, encoder)
         self.posteriors_, self.weights_ = average
         asks = table.everywhere is None and recipe.asks_neighbours(likelihood, len(table.rows.y))
-        self._near = near_residuals(main.model, average, table.rows) if asks else None
+        self._near = near_residuals(average, table.rows) if asks else None
         self.is_exact_ = main.is_exact(table.rows)
         holds_rows = self._near is not None or shares_a_row(main.posterior.Z, table.rows.X)
         self._keep_donors(table.donors, holds_rows)

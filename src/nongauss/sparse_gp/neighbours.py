@@ -145,12 +145,12 @@ class NearResiduals:
         return near[kept].reshape(shape), distance[kept].reshape(shape)
 
 
-def near_residuals(model: GPModel, average: GPAverage, rows: GPRows) -> NearResiduals | None:
+def near_residuals(average: GPAverage, rows: GPRows) -> NearResiduals | None:
     """What neighbours tell of rows that an average was fitted to, None where that is nothing beyond doubt.
 
-    `model`: that of its first posterior, whose length-scales say what is near.
+    The length-scales of its first posterior say what is near.
     """
-    unit = _units(model, average.posteriors[0])
+    unit = _units(average.posteriors[0])
     if unit is None or len(rows.y) <= N_NEAR + 1:
         return None
     residual = residuals(average, rows)
@@ -189,7 +189,7 @@ def _log_density(residual: FloatArray, variance: FloatArray) -> FloatArray:
     return out
 
 
-def _units(model: GPModel, posterior: GPPosterior) -> FloatArray | None:
+def _units(posterior: GPPosterior) -> FloatArray | None:
     """One over the length-scale of each encoded column; None where a column has none, or columns are many."""
     space = posterior.space
     scales = posterior.kernels[0].lengthscales(posterior.thetas[0], space)
