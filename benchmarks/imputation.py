@@ -28,60 +28,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from common import RESULTS, load_table, parser, write_results, write_table
+from common import RESULTS, parser, write_results, write_table
+from imputation_tables import MOST_ROWS, OF_FOLDER, OF_SKLEARN, hidden, is_number, table_of
 from scipy.special import ndtr, ndtri
-from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_wine
 
 from nongauss import AutoImputer, Harmonium, RankFactorAnalysis
 from nongauss.auto.imputer import ColumnsAlone
 from nongauss.auto.normal_scores import NormalScores
 from nongauss.predictive.cells import LabelDistribution, drawn_values, law_of
 
-N_DRAWS, MOST_ROWS = 20, 300
+N_DRAWS = 20
 FEW_DRAWS = 10
 """Draws of imputers that fit anew for each, or are slow."""
-OF_SKLEARN = {
-    "wine": load_wine,
-    "breast_cancer": load_breast_cancer,
-    "diabetes": load_diabetes,
-    "iris": load_iris,
-}
-OF_FOLDER = ("abalone", "boston", "esl", "german", "glass", "pima", "titanic", "zoo")
 PEER: dict[str, str] = {}
 """The interpreter of an environment with gcimpute, as `python`."""
-
-
-def table_of(name: str, data: Path) -> pd.DataFrame:
-    """A table with its target as a column; classes and pairs of values as labels; MOST_ROWS at most."""
-    if name in OF_SKLEARN:
-        found = OF_SKLEARN[name](as_frame=True)
-        frame = found.data.copy()
-        frame["target"] = found.target if name == "diabetes" else [f"c{k}" for k in found.target]
-    else:
-        frame, y = load_table(data, name)
-        frame["target"] = [f"c{k}" for k in y] if len(np.unique(y)) <= 3 else y
-    for column in frame:
-        if is_number(frame[column]) and frame[column].nunique() == 2:
-            frame[column] = [f"v{value:g}" for value in frame[column]]
-    frame = frame.loc[:, frame.nunique() > 1]
-    rows = np.random.default_rng(0).permutation(len(frame))[:MOST_ROWS]
-    return frame.iloc[np.sort(rows)].reset_index(drop=True)
-
-
-def hidden(frame: pd.DataFrame, share: float, depends: bool, seed: int) -> np.ndarray:
-    """Which cells (N, D) are hidden."""
-    rng = np.random.default_rng(seed)
-    chance = np.full(frame.shape, share)
-    if depends:
-        pivot = next(j for j, name in enumerate(frame) if is_number(frame[name]))
-        place = frame.iloc[:, pivot].rank(pct=True).to_numpy()
-        chance[:] = np.minimum(2.0 * share * place, 0.95)[:, None]
-        chance[:, pivot] = 0.0
-    return rng.random(frame.shape) < chance
-
-
-def is_number(column: pd.Series) -> bool:
-    return bool(pd.api.types.is_numeric_dtype(column))
 
 
 class Said(NamedTuple):
