@@ -298,3 +298,14 @@ def test_texts_among_values_become_gaps_that_are_told_once_of_the_whole_column(r
     assert price.lost == ""
     learn(as_source(table))
     assert not recwarn.list
+
+
+def test_an_ordered_category_keeps_its_order_on_disk(tmp_path):
+    levels = ["low", "mid", "high", "top"]
+    grade = pd.Categorical(["high"] * 4 + ["low"] * 4 + ["mid"] * 4, levels, ordered=True)
+    frame = pd.DataFrame({"size": grade, "grade": grade})
+    frame.to_parquet(tmp_path / "1.parquet", row_group_size=4)  # a level a part
+    learned = learn(as_source(tmp_path, "grade"), "test", partial(labels_of, "test"))
+    assert learned.target.coder("test", ordered=True).classes.tolist() == levels
+    (code,) = learned.encoder.columns
+    assert dict(zip(code.levels, code.ranks, strict=True)) == {"low": 0, "mid": 1, "high": 2}

@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 import threading
-from functools import partial
 
 import joblib
 import numpy as np
@@ -39,8 +38,7 @@ from nongauss.rectangle import data as rectangle_data
 from nongauss.sparse_gp import params as gp_params
 from nongauss.tables import completion
 from nongauss.tables.dask_source import Cluster
-from nongauss.tables.labels import labels_of
-from nongauss.tables.learn import as_source, is_parted, learn
+from nongauss.tables.learn import as_source, is_parted
 from nongauss.tables.source import Stream, itself, sample
 from nongauss.tggm import base as tggm_base
 from nongauss.tggm.config import NetworkConfig
@@ -184,17 +182,6 @@ def test_rules_are_learned_from_the_same_rows_wherever_they_are(tmp_path, client
         assert_frame_equal(model.clusters_, clusters, rtol=1e-12)
         assert model.inside_one_ == pytest.approx(inside_one, rel=1e-12)
         assert_array_equal(model.predict(X), labels)
-
-
-def test_an_ordered_category_keeps_its_order_on_disk(tmp_path):
-    levels = ["low", "mid", "high", "top"]
-    grade = pd.Categorical(["high"] * 4 + ["low"] * 4 + ["mid"] * 4, levels, ordered=True)
-    frame = pd.DataFrame({"size": grade, "grade": grade})
-    frame.to_parquet(tmp_path / "1.parquet", row_group_size=4)  # a level a part
-    learned = learn(as_source(tmp_path, "grade"), "test", partial(labels_of, "test"))
-    assert learned.target.coder("test", ordered=True).classes.tolist() == levels
-    (code,) = learned.encoder.columns
-    assert dict(zip(code.levels, code.ranks, strict=True)) == {"low": 0, "mid": 1, "high": 2}
 
 
 def test_what_cannot_be_in_parts_is_one_sentence(folder):
