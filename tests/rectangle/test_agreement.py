@@ -9,9 +9,10 @@ import pytest
 from numpy.testing import assert_array_equal
 from sklearn.metrics import adjusted_rand_score, silhouette_score
 
-from nongauss.rectangle.agreement import _least_kept, _silhouette, label_groups
+from nongauss.rectangle.agreement import _least_kept, _silhouette, agreed_groups, label_groups
 from nongauss.rectangle.data import RectangleRows
-from nongauss.rectangle.pieces import find_pieces, valley_groups
+from nongauss.rectangle.piece_groups import PieceGroups
+from nongauss.rectangle.pieces import find_pieces
 from rectangle.small import labels
 
 
@@ -54,19 +55,47 @@ def test_pieces_of_a_class_whose_labels_go_in_pairs_are_joined():
     assert adjusted_rand_score(which, group) > 0.98
 
 
-@pytest.mark.gate
-def test_a_dense_box_in_a_wide_one_is_a_cluster_and_the_core_of_heavy_tails_is_none():
-    rng = np.random.default_rng(0)
-    Y = np.vstack([rng.uniform(0, 10, (200, 2)), rng.uniform([6, 5], [8, 7], (200, 2))])
+def groups_of(Y: np.ndarray) -> tuple[PieceGroups, np.ndarray]:
+    """The groups of pieces of standardised columns, and each row's."""
     data = table((Y - Y.mean(axis=0)) / Y.std(axis=0))
     pieces = find_pieces(data, 0)
-    found = valley_groups(data, pieces)
-    assert found.core
-    assert_array_equal(np.unique(found.group), [0, 1])
-    inside = ((Y > [6, 5]) & (Y < [8, 7])).all(axis=1)
-    assert adjusted_rand_score(inside, found.group[pieces.share.argmax(axis=0)]) > 0.8
-    Y = rng.standard_t(3, (300, 2))
-    data = table(Y / Y.std(axis=0))
-    pieces = find_pieces(data, 0)
     assert len(pieces.mass) > 1
-    assert not valley_groups(data, pieces).group.any()
+    found = agreed_groups(data, pieces, 0)
+    return found, found.group[pieces.share.argmax(axis=0)]
+
+
+@pytest.mark.gate
+@pytest.mark.parametrize("seed", range(4))
+def test_a_dense_box_in_a_wide_one_is_a_cluster(seed: int):
+    rng = np.random.default_rng(seed)
+    Y = np.vstack([rng.uniform(0, 10, (300, 2)), rng.uniform([6, 5], [8, 7], (300, 2))])
+    found, group = groups_of(Y)
+    assert found.core
+    assert_array_equal(np.unique(group), [0, 1])
+    inside = ((Y > [6, 5]) & (Y < [8, 7])).all(axis=1)
+    assert adjusted_rand_score(inside, group) > 0.75
+
+
+@pytest.mark.gate
+def test_two_dense_boxes_in_a_wide_one_are_two_clusters():
+    rng = np.random.default_rng(0)
+    cores = [rng.uniform(low, low + 2.0, (300, 2)) for low in (1.0, 7.0)]
+    Y = np.vstack([rng.uniform(0, 10, (300, 2)), *cores])
+    group = groups_of(Y)[1]
+    inside = sum(i * ((low < Y) & (low + 2.0 > Y)).all(axis=1) for i, low in enumerate((1.0, 7.0), start=1))
+    assert_array_equal(np.unique(group), [0, 1, 2])
+    assert adjusted_rand_score(inside, group) > 0.75
+
+
+@pytest.mark.gate
+@pytest.mark.parametrize("law", ["standard_t", "lognormal", "exponential"])
+def test_the_middle_of_a_cluster_that_thins_out_is_no_core(law: str):
+    rng = np.random.default_rng(0)
+    Y = {
+        "standard_t": rng.standard_t(3, (300, 2)),
+        "lognormal": rng.lognormal(sigma=0.7, size=(300, 2)),
+        "exponential": rng.exponential(size=(300, 2)),
+    }[law]
+    found, group = groups_of(Y)
+    assert not found.core
+    assert not group.any()

@@ -16,7 +16,8 @@ from nongauss.rectangle.box_search import MOST_CONDITIONS, Grid, HardBox, furthe
 from nongauss.rectangle.data import RawCells
 from nongauss.rectangle.null_tables import without_clusters
 from nongauss.rectangle.objective import log_density
-from nongauss.rectangle.pieces import find_pieces, valley_groups, valleys
+from nongauss.rectangle.piece_groups import valley_groups, valleys
+from nongauss.rectangle.pieces import find_pieces
 from nongauss.rectangle.rules import Condition, Rules, bound_between
 from nongauss.rectangle.updates import update_structure
 from nongauss.rectangle.words import row_sentences
@@ -178,7 +179,7 @@ def test_valleys_are_those_of_the_density():
     found = find_pieces(data, 0)
     assert len(found.mass) == 2
     expected = 2 * np.exp(-(4.5**2) / 8) / (1 + np.exp(-(4.5**2) / 2))
-    assert valleys(data, found)[0, 1] == pytest.approx(expected, rel=0.35)
+    assert valleys(found)[0, 1] == pytest.approx(expected, rel=0.35)
     assert valley_groups(data, found)[0].tolist() == [0, 1]
 
 

@@ -15,7 +15,8 @@ import numpy as np
 
 from nongauss.rectangle.data import FloatArray, IntArray, RectangleRows
 from nongauss.rectangle.objective import log_density
-from nongauss.rectangle.pieces import GaussianPieces, PieceGroups, find_pieces, valley_groups
+from nongauss.rectangle.piece_groups import PieceGroups, valley_groups, with_cores
+from nongauss.rectangle.pieces import GaussianPieces, find_pieces
 
 Levels = dict[int, IntArray]
 """The group of each piece (K,) at each number of groups."""
@@ -32,14 +33,20 @@ SPLITS = 2
 
 
 def agreed_groups(rows: RectangleRows, pieces: GaussianPieces, seed: int) -> PieceGroups:
-    """The groups that valleys part; where one is not deep, as many of them as halves of the rows agree on.
+    """The groups that valleys part, and dense cores in these.
 
-    Halves of few rows are not asked: they would not find the groups for want of rows.
+    Where a valley is not deep, as many groups as halves of the rows agree on. Halves of few rows are not
+    asked: they would not find the groups for want of rows.
     """
+    return with_cores(rows, pieces, _agreed_valleys(rows, pieces, seed))
+
+
+def _agreed_valleys(rows: RectangleRows, pieces: GaussianPieces, seed: int) -> PieceGroups:
+    """The groups that valleys part; where one is not deep, as many of them as halves agree on."""
     found = valley_groups(rows, pieces)
     V = int(found.group.max()) + 1
     few = 0.5 * len(rows) < ROWS_A_COLUMN * rows.Y.shape[1]
-    if V == 1 or found.core or found.between <= CLEAR or few:
+    if V == 1 or found.between <= CLEAR or few:
         return found
     strength = _prediction_strength(rows, lambda r, p: valley_groups(r, p).levels, V, seed)
     kept = max(G for G in range(1, V + 1) if G == 1 or strength[G - 1] >= STRONG)
@@ -48,10 +55,10 @@ def agreed_groups(rows: RectangleRows, pieces: GaussianPieces, seed: int) -> Pie
 
 def label_groups(rows: RectangleRows, pieces: GaussianPieces, seed: int) -> PieceGroups:
     """The groups of the pieces (K,); `within` is their silhouette, `between` their prediction strength."""
-    levels = _joined(rows, pieces)
+    levels = _joined_labels(rows, pieces)
     if len(levels) == 1:
         return PieceGroups(levels[1], 1.0, 0.0, False, levels)
-    strength = _prediction_strength(rows, _joined, max(levels), seed)
+    strength = _prediction_strength(rows, _joined_labels, max(levels), seed)
     strong = [G for G in levels if G > 1 and strength[G - 1] >= STRONG]
     if not strong:
         return PieceGroups(levels[1], 0.0, 1.0, False, levels)
@@ -61,7 +68,7 @@ def label_groups(rows: RectangleRows, pieces: GaussianPieces, seed: int) -> Piec
     return PieceGroups(levels[best], silhouette[best], float(strength[best - 1]), False, levels)
 
 
-def _joined(rows: RectangleRows, pieces: GaussianPieces) -> Levels:
+def _joined_labels(rows: RectangleRows, pieces: GaussianPieces) -> Levels:
     """For each number of groups the group of each piece of labels (K,); one of no row is in 0."""
     found, of_row = np.unique(pieces.share.argmax(axis=0), return_inverse=True)
     of_piece = np.zeros(len(pieces.mass), dtype=np.intp)

@@ -240,6 +240,13 @@ class ValleyFigures(NamedTuple):
                 f"The labels make {K} pieces; two halves of the rows agree on {V} groups of them (prediction "
                 f"strength {self.between:.2f}, silhouette {self.within:.2f})."
             )
+        if self.core:
+            said = f"Valleys, and the edge of a dense core in a wider cloud, part {V} groups."
+            if self.doubted:
+                said += (
+                    f" Valleys part {self.doubted:.0f}, but halves of the rows agree on fewer of these."
+                )
+            return said
         if self.doubted:
             agreed = f"only on {V}" if V > 1 else "on none"
             return f"Valleys part {self.doubted:.0f} groups, but halves of the rows agree {agreed} of them."
@@ -248,8 +255,6 @@ class ValleyFigures(NamedTuple):
                 f"No valley parts the {K} pieces of the structure columns: the density between them does not "
                 f"fall below {within:.0f} % of the lower peak."
             )
-        if self.core:
-            return f"Valleys, and the edge of a dense core in a wider cloud, part {V} groups."
         return (
             f"Valleys part {V} groups: between any two the density of the structure columns falls to "
             f"{100 * self.between:.0f} % of the lower peak or less, within them to no less than "
