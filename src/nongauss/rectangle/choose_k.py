@@ -243,9 +243,7 @@ class ValleyFigures(NamedTuple):
         if self.core:
             said = f"Valleys, and the edge of a dense core in a wider cloud, part {V} groups."
             if self.doubted:
-                said += (
-                    f" Valleys part {self.doubted:.0f}, but halves of the rows agree on fewer of these."
-                )
+                said += f" Valleys part {self.doubted:.0f}, but halves of the rows agree on fewer of these."
             return said
         if self.doubted:
             agreed = f"only on {V}" if V > 1 else "on none"
