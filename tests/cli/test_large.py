@@ -78,6 +78,6 @@ def test_of_more_columns_than_rows_it_is_said_which_are_looked_at():
     near = pd.DataFrame(rng.rand(250, 201), columns=[f"g{j}" for j in range(201)]).assign(y=rng.rand(250))
     part = large.telling_columns(prepare(near, "y"), [])
     assert part.choice.settings["keep_columns"] == "all"  # the fit that is judged has fewer rows than columns
-    assert "all are looked at" in part.notes[-1]
+    assert "all are used" in part.notes[-1]
     narrow = table(np.arange(200.0) + 0.5)
     assert large.telling_columns(narrow, ["x"]) is narrow

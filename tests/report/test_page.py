@@ -81,7 +81,7 @@ def test_a_row_without_any_chance_is_said_so():
     gain = difference(np.array([-np.inf, 0.0]), np.zeros(2), Dependence(), baseline="it", alpha=ALPHA)
     (line,) = difference_lines([gain])
     assert (line.word, line.interval) == ("worse", "")
-    assert "no chance at all was given to 1" in line.text
+    assert "zero probability was given to 1" in line.text
 
 
 def test_the_parts_of_the_page_are_in_order(page):

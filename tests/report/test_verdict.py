@@ -46,7 +46,7 @@ def test_signal_is_better_by_what_it_is_worth():
     gain = found.differences[0]
     assert abs(gain.mean - 0.5 * np.log(2)) < 3 * gain.se  # log sqrt(1 + signal^2)
     assert found.sentences[0].startswith("Better than the mean of the target: +0.3")
-    assert "more probability for what happened" in found.sentences[0]
+    assert "more probability for the observed values" in found.sentences[0]
     assert "RMSE 1" in found.sentences[0]
     assert found.sentences[-1].startswith("Calibrated: 50 / 80 / 90 % intervals held")
     assert found.advice == []
@@ -77,15 +77,15 @@ def test_what_no_better_says():
     assert said.worth == "no better"
     assert said.sentences[0].startswith("No better than the mean of the target")
     assert "as far as" in said.sentences[0]
-    assert "It found nothing in the columns about 'price'" in said.sentences[0]
-    assert "a smaller one would not" in said.sentences[0]
-    assert "more to do with 'price'" in said.advice[0]
+    assert "The columns were of no use in predicting 'price'" in said.sentences[0]
+    assert "a smaller one may have been missed" in said.sentences[0]
+    assert "more closely related to 'price'" in said.advice[0]
     wide = verdict(*simulated(1, signal=0.0), setting(n_columns=5000))
     assert "5,000 columns for 300 rows" in wide.advice[0]
     assert "--use A,B" in wide.advice[0]
-    for n_kept, words in ((0, "none goes"), (1, "1 goes"), (12, "12 go")):
+    for n_kept, words in ((0, "none is"), (1, "1 is"), (12, "12 are")):
         wide = verdict(*simulated(1, signal=1.0), setting(n_columns=5000, n_kept=n_kept))
-        said = f"Of 5,000 columns, more than the 300 rows, {words} with 'price' beyond chance"
+        said = f"Of the 5,000 columns (for only 300 rows), {words} significantly associated with 'price'"
         assert any(sentence.startswith(said) for sentence in wide.sentences)
     model, rivals = simulated(2, signal=1.0)
     noise, _ = simulated(3, signal=0.0)
@@ -116,7 +116,7 @@ def test_scores_in_units_of_the_target_stand_beside_those_of_every_rival():
     assert interval.mean == pytest.approx(width, abs=5 * interval.se)
     (sentence,) = [text for text in said.sentences if "CRPS" in text]
     assert sentence.startswith(f"In units of the target: mean CRPS {law[''].crps.mean():.4g}, ")
-    assert "below that of the mean of the target (less is better)" in sentence
+    assert "below that of the mean of the target (lower is better)" in sentence
 
 
 def test_a_gain_within_chance_is_not_called_nothing():
@@ -124,7 +124,7 @@ def test_a_gain_within_chance_is_not_called_nothing():
     gain = said.differences[0]
     assert said.worth == "no better"
     assert gain.mean > gain.se
-    assert said.sentences[0].startswith("No better than the mean of the target beyond chance: +0.")
+    assert said.sentences[0].startswith("Not significantly better than the mean of the target: +0.")
     assert "found nothing" not in said.sentences[0]
 
 
@@ -143,7 +143,7 @@ def test_a_model_that_is_worse_or_gives_no_chance_is_called_so():
     model.log_score[5] = -np.inf
     said = verdict(model, rivals, setting())
     assert said.worth == "worse"
-    assert "no chance at all to 1 of the values" in said.sentences[0]
+    assert "zero probability to 1 of the observed values" in said.sentences[0]
 
 
 def test_a_mean_that_is_off_and_intervals_below_zero_are_said():
@@ -151,7 +151,7 @@ def test_a_mean_that_is_off_and_intervals_below_zero_are_said():
     y = rng.gamma(1.0, size=400)
     model = normal_scores(y, np.full(400, 2.0), np.full(400, 1.5))
     said = verdict(model, {"mean of the target": model}, setting(lowest=0.01))
-    assert "Predictions lean high" in " ".join(said.sentences)
+    assert "Predictions tend to be too high" in " ".join(said.sentences)
     assert any("--kind positive" in text for text in said.advice)
 
 
@@ -176,7 +176,7 @@ def test_labels_have_a_verdict_too():
     sure, shares = label_scores(1, skill=1.0, power=3.0)
     said = verdict(sure, {"class shares": shares}, how)
     assert said.calibrated is False
-    assert any("Too sure of itself" in text for text in said.sentences)
+    assert any("Overconfident" in text for text in said.sentences)
     none, shares = label_scores(2, skill=0.0)
     assert verdict(none, {"class shares": shares}, how).worth == "no better"
 

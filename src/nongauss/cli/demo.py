@@ -74,10 +74,10 @@ def beside_gaussian(outcome: Outcome, table: Table, seed: int) -> tuple[Outcome,
     assert outcome.scores is not None
     gain = difference(outcome.scores.log_score, scores.log_score, plan.dependence, baseline=GAUSSIAN)
     word = {1: "Better than", 0: "No different from", -1: "Worse than"}[gain.sign]
-    times = f"{100 * (np.exp(gain.mean) - 1):.0f} % more probability for what happened"
+    times = f"{100 * (np.exp(gain.mean) - 1):.0f} % more probability for the observed values"
     said = (
-        f"{word} {GAUSSIAN}: {gain.mean:+.2f} ± {gain.se:.2g} nats a row ({times}); its 90 % intervals begin "
-        f"below zero {TARGET} in {100 * np.mean(scores.lower < 0):.0f} % of the rows."
+        f"{word} {GAUSSIAN}: {gain.mean:+.2f} ± {gain.se:.2g} nats a row ({times}); its 90 % intervals "
+        f"extend below zero {TARGET} in {100 * np.mean(scores.lower < 0):.0f} % of the rows."
     )
     metrics = outcome.metrics | {GAUSSIAN: scores.figures(seconds)}
     verdict = replace(outcome.verdict, sentences=[*outcome.verdict.sentences, said])

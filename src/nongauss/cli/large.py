@@ -73,19 +73,19 @@ def enough_rows(table: Table, most: int | None, seed: int) -> Table:
 
 
 def telling_columns(table: Table, use: Sequence[str]) -> Table:
-    """The table with a note where a fit will look only at columns that go with the target, and at `use`."""
+    """The table with a note where a fit will use only columns associated with the target, and `use`."""
     n, n_columns, choice = len(table.y), table.rows.shape[1], table.choice
     if not is_wide(n // 2, n_columns) or KEEP not in parameters_of(choice.model, choice.task):
         return table
     if choice.settings.get(KEEP) == "all":
         return table
     if not is_wide(n, n_columns):  # but a part of its rows may be, which is judged in its place
-        note = f"{n_columns:,} columns for {n:,} rows: all are looked at, by fits to a part of the rows too."
+        note = f"{n_columns:,} columns for {n:,} rows: all are used, also in fits to a part of the rows."
         return _noted(table, note, {KEEP: "all", **choice.settings})
     note = (
-        f"{n_columns:,} columns for {n:,} rows: each fit looks only at those that go with the target beyond "
-        "chance, by its own rows, unless all together predict rows left out better. --use A,B has it look at "
-        f"these too, --set {KEEP}=all at all."
+        f"{n_columns:,} columns for {n:,} rows: each fit uses only those significantly associated with the "
+        "target on its own rows, unless all together predict left-out rows better. --use A,B keeps these "
+        f"in any case, --set {KEEP}=all keeps all."
     )
     warnings.filterwarnings("ignore", message=f".*{SAID}")  # by each fit, of what the note says once
     settings = {**choice.settings, KEEP: list(use)} if use else choice.settings

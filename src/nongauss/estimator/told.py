@@ -115,10 +115,10 @@ def _kept(estimator: Any) -> str:
     if kept is None:
         return ""
     if not kept:
-        return ", of which none goes with the target beyond chance; none is looked at"
+        return ", of which none is significantly associated with the target; none is used"
     more = f" and {len(kept) - _MOST_NAMED:,} more" if len(kept) > _MOST_NAMED else ""
     shown = ", ".join(kept[:_MOST_NAMED])
-    return f", of which {len(kept):,} go with the target beyond chance and are looked at: {shown}{more}"
+    return f", of which {len(kept):,} are significantly associated with the target and used: {shown}{more}"
 
 
 def settings(estimator: Any) -> list[tuple[str, str]]:

@@ -150,7 +150,7 @@ def difference(
 def in_nats(item: Difference) -> str:
     """The size of a difference of log scores, better or worse, with its standard error."""
     if item.impossible:
-        return f"it gave no chance at all to {item.impossible} of the values that occurred"
+        return f"it gave zero probability to {item.impossible} of the observed values"
     return f"{signed(item.mean)} ± {item.se:.2g} nats a row"
 
 

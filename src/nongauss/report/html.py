@@ -207,7 +207,7 @@ _MEASURES = {
     "CRPS": "CRPS (units of the target)",
     "interval score": "90 % interval score (units of the target)",
 }
-_GAIN = {1: "better", 0: "no difference beyond chance", -1: "worse"}
+_GAIN = {1: "better", 0: "no significant difference", -1: "worse"}
 
 
 def difference_lines(differences: Sequence[Difference]) -> list[DifferenceLine]:
@@ -224,7 +224,7 @@ def _difference_line(item: Difference, most: float) -> DifferenceLine:
     """One of them; `most` is at the right end of the scale, minus that at the left."""
     what, word = _MEASURES.get(item.measure, item.measure), _GAIN[item.sign]
     if not item.is_finite:
-        said = f"no chance at all was given to {item.impossible} of the values that occurred"
+        said = f"zero probability was given to {item.impossible} of the observed values"
         return DifferenceLine(item.baseline, what, said, "", word, 0.0, 0.0, 0.0, 50.0)
     low, high = item.interval
     left, middle, right = (50.0 + 46.0 * value / most for value in (low, item.mean, high))
@@ -263,7 +263,9 @@ def _columns_shown(info: FrameInfo, kept: Sequence[str] | None) -> list[tuple[st
     others: list[tuple[str, str]] = []
     if kept is not None:
         looked_at = set(kept)
-        others = [(f"{len(used) - len(kept):,} more", "not looked at: they do not go with the target")]
+        others = [
+            (f"{len(used) - len(kept):,} more", "not used: not significantly associated with the target")
+        ]
         used = [pair for pair in used if pair[0] in looked_at]
     ignored = [(name, f"left out: {for_readers(why) or 'as asked'}") for name, why in info.ignored]
     shown = [*_first(used, "used"), *others, *_first(ignored, "left out")]

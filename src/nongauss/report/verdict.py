@@ -94,10 +94,8 @@ class Setting:
 
 def no_verdict(why: str) -> Verdict:
     """The verdict on a model of which nothing is known."""
-    advice = (
-        "judge it by a labelled file (--test FILE), or of ten rows and more hold some out (--test-size 0.2)."
-    )
-    return Verdict(sentences=[f"Nothing is known of its worth: {why}"], advice=[advice])
+    advice = "evaluate it on a file with known targets (--test FILE), or hold rows out (--test-size 0.2)."
+    return Verdict(sentences=[f"The model has not been evaluated: {why}"], advice=[advice])
 
 
 def verdict(model: Scores, rivals: Mapping[str, Scores], setting: Setting) -> Verdict:
@@ -161,7 +159,7 @@ def _said_in_units(differences: Sequence[Difference], model: Scores) -> list[str
         for item in own
     )
     value = format_figure("crps", float(np.nanmean(model.crps)))  # type: ignore[arg-type]
-    return [f"In units of the target: mean CRPS {value}, {beside} (less is better)."]
+    return [f"In units of the target: mean CRPS {value}, {beside} (lower is better)."]
 
 
 def _difference(model: Scores, other: Scores, name: str, setting: Setting) -> Difference:
@@ -214,41 +212,40 @@ def _headline(
     plain, rows = _figures(model, constant), f"on {len(model.log_score)} {setting.judges}"
     name = setting.constant
     if worth == BETTER and score.sign > 0:
-        reading = f"{_more_probability(score.mean)} for what happened"
+        reading = f"{_more_probability(score.mean)} for the observed values"
         text = f"Better than the {name}: {in_nats(score)} {rows} ({reading}; {plain})."
         if isinstance(model, NumberScores) and error.sign <= 0:
             text += (
-                " That is by the whole of its law, its spread and its chances; in the squared error of its "
-                "expectation alone no difference is beyond chance."
+                " The gain is in the predictive distribution as a whole; the squared errors of the predicted "
+                "means alone do not differ significantly."
             )
         return text
     if worth == BETTER:
-        return (
-            f"Better than the {name} in its error ({plain}) {rows}, not in its log score: {in_nats(score)}."
-        )
+        error_only = f"in its error ({plain}) {rows}, but not in its log score"
+        return f"Better than the {name} {error_only}: {in_nats(score)}."
     if worth == WORSE:
         return f"Worse than the {name}: {in_nats(score)} {rows} ({plain}). Do not use it as it is."
     if score.mean > score.se:
         return (
-            f"No better than the {name} beyond chance: {in_nats(score)} {rows} ({plain}). So few rows cannot "
-            f"tell a gain below {score.reach:.2g} nats from none; hold more out."
+            f"Not significantly better than the {name}: {in_nats(score)} {rows} ({plain}). With so few rows "
+            f"a gain below {score.reach:.2g} nats a row cannot be told from none; hold out more rows."
         )
     return (
-        f"No better than the {name}, as far as {rows[3:]} can tell: {in_nats(score)} ({plain}). It found "
-        f"nothing in the columns about {setting.target!r}; a gain above {score.reach:.2g} nats a row would "
-        "have shown, a smaller one would not."
+        f"No better than the {name}, as far as {rows[3:]} can tell: {in_nats(score)} ({plain}). The "
+        f"columns were of no use in predicting {setting.target!r}; a gain above {score.reach:.2g} nats a row "
+        "would have been detected, a smaller one may have been missed."
     )
 
 
 def _on_columns(setting: Setting) -> list[str]:
-    """A sentence on the columns of a wide table, where only those are looked at that go with the target."""
+    """A sentence on the columns of a wide table, of which only those associated with the target are used."""
     if setting.n_kept is None:
         return []
-    few = "none goes" if setting.n_kept == 0 else f"{setting.n_kept} go" + "es" * (setting.n_kept == 1)
+    few = "none is" if setting.n_kept == 0 else f"{setting.n_kept} {'is' if setting.n_kept == 1 else 'are'}"
     return [
-        f"Of {setting.n_columns:,} columns, more than the {setting.n_fitted:,} rows, {few} with "
-        f"{setting.target!r} beyond chance; it looks at no other. What shows only in several columns "
-        "together is not found so."
+        f"Of the {setting.n_columns:,} columns (for only {setting.n_fitted:,} rows), {few} significantly "
+        f"associated with {setting.target!r}; the model uses no others. Effects that show only in several "
+        "columns together are not found in this way."
     ]
 
 
@@ -283,7 +280,7 @@ def _calibration(model: Scores, dependence: Dependence) -> tuple[list[Coverage],
     band = " / ".join(_band(c) for c in coverage)
     fact = f"{shown} % intervals held {held} % (chance band {band})"
     if (model.mass > _JUMP).all():
-        fact += "; at the ends of intervals, whole numbers count in part"
+        fact += "; whole numbers at the ends of an interval count in part"
     signs = {c.sign for c in coverage} - {0}
     lean = above_median(model.pit, dependence)
     said = []
@@ -298,8 +295,8 @@ def _calibration(model: Scores, dependence: Dependence) -> tuple[list[Coverage],
     if lean.sign:
         word = "low" if lean.sign > 0 else "high"
         said.append(
-            f"Predictions lean {word}: {100 * lean.held:.0f} % of the values were above the predicted median "
-            f"(chance band {_band(lean)})."
+            f"Predictions tend to be too {word}: {100 * lean.held:.0f} % of the values were above the "
+            f"predicted median (chance band {_band(lean)})."
         )
     return coverage, not signs and not lean.sign, said
 
@@ -314,10 +311,10 @@ def _label_calibration(
     places = model.places
     top = confidence(model.probabilities, places, dependence)
     fact = (
-        f"its most probable class had {100 * top.level:.0f} % on average and was right in "
-        f"{100 * top.held:.0f} % (chance band {_band(top)})"
+        f"the most probable class had a probability of {100 * top.level:.0f} % on average and was right in "
+        f"{100 * top.held:.0f} % of the rows (chance band {_band(top)})"
     )
-    word = {0: "Calibrated", -1: "Too sure of itself", 1: "Less sure than it could be"}[top.sign]
+    word = {0: "Calibrated", -1: "Overconfident", 1: "Underconfident"}[top.sign]
     said = [f"{word}: {fact}."]
     off = []
     if model.probabilities.shape[1] <= _MOST_CLASSES:
@@ -325,8 +322,8 @@ def _label_calibration(
         off = [(label, c) for label, c in zip(model.classes, shares, strict=True) if c.sign]
     for label, c in off[:2]:
         said.append(
-            f"Class {label_of(label)!r} had {100 * c.level:.0f} % on average and occurred in "
-            f"{100 * c.held:.0f} % (chance band {_band(c)})."
+            f"Class {label_of(label)!r} had a probability of {100 * c.level:.0f} % on average and occurred "
+            f"in {100 * c.held:.0f} % of the rows (chance band {_band(c)})."
         )
     return [top], top.sign == 0 and not off, said
 
@@ -345,23 +342,21 @@ def _advice(
     if setting.leaks:
         names = ", ".join(repr(name) for name in setting.leaks[:3])
         out.append(
-            f"check {names}: almost alone it gives {setting.target!r} away; if it is known only after the "
-            "target, leave it out (--ignore) and fit again."
+            f"check {names}: by itself it almost determines {setting.target!r}; if it is known only after "
+            "the target, leave it out (--ignore) and fit again."
         )
     ahead = sorted((item for item in differences if item.sign < 0), key=lambda item: item.mean)
     if found:
         names = " and ".join(f"{item.baseline} ({in_nats(item)})" for item in found)
-        out.append(f"the columns do say something, which {names} found against the {setting.constant}.")
+        out.append(f"the columns are informative: {names} did better than the {setting.constant}.")
     if (found or ahead) and setting.other_models:
         names = " or ".join(setting.other_models)
         kind = setting.other_models[0]
-        out.append(
-            f"another model, such as {kind} (--model {names}; nongauss compare sets all side by side)."
-        )
+        out.append(f"another model, such as {kind} (--model {names}; nongauss compare compares them all).")
     if ahead:
         out.append(
             f"use {ahead[0].baseline} instead, which predicted these rows better ({in_nats(ahead[0])}; "
-            "nongauss.report.baselines makes it), unless you want to read the structure."
+            "see nongauss.report.baselines), unless you need to interpret this model."
         )
     if isinstance(model, NumberScores):
         out += _advice_on_law(model, calibrated, setting)
@@ -376,12 +371,12 @@ def _advice_on_law(model: NumberScores, calibrated: bool | None, setting: Settin
     if setting.lowest >= 0 and float((model.lower < 0).mean()) > _MANY_BELOW:
         kind = "positive" if setting.lowest > 0 else "count, or positive with zeros"
         out.append(
-            f"{setting.target!r} is never below 0 but its intervals are; take it as such (--kind {kind})."
+            f"{setting.target!r} is never below 0 but the intervals are; declare its kind (--kind {kind})."
         )
     elif calibrated is False:
         out.append("another kind of target (--kind), or another likelihood (--set likelihood=NAME).")
     if calibrated is False and setting.dependence.groups is None:
-        out.append("if rows belong together or come in time order, say so (--group COLUMN, --split last).")
+        out.append("if rows form groups or are in time order, say so (--group COLUMN, --split last).")
     return out
 
 
@@ -390,11 +385,11 @@ def _more_rows(score: Difference, setting: Setting) -> str:
     if setting.n_columns > setting.n_fitted:
         return (
             f"fewer columns, or more rows: among {setting.n_columns:,} columns for {setting.n_fitted:,} rows "
-            "only strong relations stand out from chance; name those that you have reason to believe in "
-            "(--use A,B)."
+            "only strong relations can be told from chance; name the columns that you have reason to "
+            "believe in (--use A,B)."
         )
     if score.se > 0 and 0 < score.mean < score.reach:
         times = (score.reach / score.mean) ** 2
         if times < 20:
-            return f"more rows: with about {times:.1f} times as many, a gain of this size would be seen."
-    return f"more rows, or columns that have more to do with {setting.target!r}."
+            return f"more rows: with about {times:.1f} times as many, a gain of this size would be detected."
+    return f"more rows, or columns that are more closely related to {setting.target!r}."

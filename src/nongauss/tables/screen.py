@@ -47,7 +47,7 @@ N_FOLDS, MOST_FOLDED = 5, 600
 """Parts of the rows that are left out in turn, and the most rows of all parts."""
 
 
-SAID = " for fewer rows: the fit looks"
+SAID = " for fewer rows: the fit uses"
 """Part of the warning that columns are left out, by which it is told from others."""
 
 
@@ -74,16 +74,16 @@ def screened(
     targets = designs(rows.Y, rows.weight, labels=labels)
     if all_say_more(targets, rows.X, rows.weight, owner):
         warnings.warn(
-            f"X has {len(names):,} columns for fewer rows: all of them together predict rows left out better "
-            "than those that stand out, so the fit looks at all.",
+            f"X has {len(names):,} columns for fewer rows: all of them together predict left-out rows "
+            "better than the significant ones do, so the fit uses all.",
             NongaussWarning,
             stacklevel=5,
         )
         return learned
     kept = sorted({*columns_that_go_with(targets, rows.X, rows.weight, owner), *always})
     warnings.warn(
-        f"X has {len(names):,} columns{SAID} only at those that go with the target "
-        "beyond chance, which kept_columns_ names; keep_columns='all' takes all, a list of names these too.",
+        f"X has {len(names):,} columns{SAID} only those significantly associated with "
+        "the target (kept_columns_). keep_columns='all' uses all, a list of names uses these, too.",
         NongaussWarning,
         stacklevel=5,
     )
