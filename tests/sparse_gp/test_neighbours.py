@@ -11,7 +11,10 @@ from sklearn.gaussian_process.kernels import ConstantKernel, Matern
 import nongauss
 from nongauss import SparseGPRegressor
 from nongauss.sparse_gp import config
+from nongauss.sparse_gp.data import GPRows
 from nongauss.sparse_gp.neighbours import N_NEAR, NearResiduals
+from nongauss.sparse_gp.neighbours import residuals as residuals_of
+from nongauss.sparse_gp.predict import GPAverage
 
 RNG = np.random.default_rng(0)
 
@@ -19,15 +22,15 @@ RNG = np.random.default_rng(0)
 def residuals(n=N_NEAR):
     X = RNG.normal(size=(n, 2))
     noise = RNG.choice([0.5, 1.0], n)
-    return NearResiduals(X, RNG.normal(size=n), noise, np.array([2.0, 0.5]), 0.7, 3.0, 0.2)
+    return NearResiduals(X, RNG.normal(size=n), noise, np.array([2.0, 0.5]), 0.7, 3.0, 0.2, np.zeros(1))
 
 
 def dense(of, X, kept):
-    """Mean and variance / s^2 with noise by all rows that are kept."""
-    kernel = ConstantKernel(of.ratio) * Matern(of.reach, nu=0.5)
+    """Mean and variance / s^2 by all rows that are kept."""
+    kernel = ConstantKernel(of.ratio) * Matern(of.length, nu=0.5)
     their = GaussianProcessRegressor(kernel, alpha=of.noise[kept], optimizer=None)
     mean, sd = their.fit(of.X[kept], of.residual[kept]).predict(X, return_std=True)
-    return mean, sd**2 + 1.0
+    return mean, sd**2
 
 
 def test_as_many_neighbours_as_rows_are_the_dense_process():
@@ -35,9 +38,9 @@ def test_as_many_neighbours_as_rows_are_the_dense_process():
     shift, more = of.at(new)
     mean, variance = dense(of, new * of.unit, slice(None))
     assert_allclose(shift, mean)
-    assert_allclose(more, of.least * (variance - 1.0))
+    assert_allclose(more, of.variance * variance)
     far = of.at(np.full((1, 2), 1e9))  # the prior of the residual
-    assert_allclose(far, [[0.0], [of.least * of.ratio]])
+    assert_allclose(far, [[0.0], [of.variance * of.ratio]])
 
 
 def test_a_training_row_tells_nothing_of_itself_though_another_lies_at_its_place():
@@ -48,7 +51,7 @@ def test_a_training_row_tells_nothing_of_itself_though_another_lies_at_its_place
         kept = np.arange(N_NEAR + 1) != row
         mean, variance = dense(of, of.X[row : row + 1], kept)
         assert_allclose(shift[row], mean[0])
-        assert_allclose(more[row], of.least * (variance[0] - 1.0))
+        assert_allclose(more[row], of.variance * variance[0])
 
 
 def rough(n, seed=0):
@@ -93,3 +96,69 @@ def test_where_near_rows_tell_nothing_none_are_kept(few_are_many):
     X = rng.uniform(-1, 1, (200, 2))
     model = SparseGPRegressor(**HOW).fit(X, X[:, 0] + rng.normal(size=200))
     assert model._near is None
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("likelihood", ["gaussian", "poisson", "gamma", "student_t"])
+def test_each_row_speaks_of_f_as_its_likelihood_does_near_the_posterior(likelihood):
+    rng = np.random.default_rng(1)
+    X = rng.uniform(0, 1, (60, 1))
+    y = rng.poisson(np.exp(1.0 + X[:, 0])) + (likelihood != "poisson") * 0.5
+    model = SparseGPRegressor(likelihood, **HOW | {"n_scales": 1}).fit(X, y)
+    posterior, weight = model.posterior_, rng.uniform(0.5, 2.0, 60)
+    target = (y - model._scaler.centre[0]) / model._scaler.scale[0]
+    rows = GPRows(model._as_rows(model._encoder.as_scaled(X)), target, weight, np.full(60, 0.1))
+    residual, noise = residuals_of(GPAverage((posterior,), np.ones(1)), rows)
+    m, v = (part[0, :, 0] for part in posterior.moments(rows.X))
+    m = m + 0.1
+    points, share = np.polynomial.hermite_e.hermegauss(60)
+    step = 1e-3
+
+    def expected(mean):
+        f = mean[:, None] + np.sqrt(v)[:, None] * points
+        log_prob = posterior.likelihood.log_prob(target[:, None], f[..., None], posterior.psi)
+        return log_prob @ share / np.sqrt(2 * np.pi)
+
+    slope = (expected(m + step) - expected(m - step)) / (2 * step)
+    curve = (expected(m + step) - 2 * expected(m) + expected(m - step)) / step**2
+    assert_allclose(residual * (1 / noise / weight), slope, rtol=1e-3, atol=1e-4)
+    if likelihood in ("gaussian", "student_t"):
+        assert_allclose(residual, target - m, rtol=1e-6, atol=1e-9)
+    if likelihood != "student_t":  # whose log p is not concave
+        assert_allclose(1 / noise / weight, -curve, rtol=1e-3)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("likelihood", ["poisson", "laplace"])
+def test_rates_and_noisy_values_are_told_by_near_rows(few_are_many, likelihood, tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0, 1, (1300, 1))
+    f = 2.0 + np.sin(90 * X[:, 0])
+    y = rng.poisson(np.exp(f)) if likelihood == "poisson" else f + rng.laplace(0, 0.2, len(f))
+    test = slice(1000, None)
+    model = SparseGPRegressor(likelihood, **HOW).fit(X[:1000], y[:1000])
+    law = model.predict_distribution(X[test])
+    truth = f[test] if likelihood == "laplace" else np.exp(f[test])
+    assert np.corrcoef(law.mean, truth)[0, 1] > 0.95
+    low, high = law.interval(0.9).T
+    inside = (low <= y[test]) & (y[test] <= high)
+    assert 0.84 < inside.mean() < 0.97
+    assert abs(model.loo_.mean() - law.log_prob(y[test]).mean()) < 0.15
+    assert model.holds_training_rows_
+    nongauss.save(model, tmp_path / "model.nongauss")
+    again = nongauss.load(tmp_path / "model.nongauss")
+    assert_allclose(again.predict_distribution(X[test]).log_prob(y[test]), law.log_prob(y[test]))
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_an_exposure_is_no_part_of_what_near_rows_tell(few_are_many):
+    rng = np.random.default_rng(0)
+    X, exposure = rng.uniform(0, 1, (1300, 1)), rng.choice([0.1, 10.0], 1300)
+    rate = np.exp(1.0 + np.sin(90 * X[:, 0]))
+    y = rng.poisson(rate * exposure)
+    model = SparseGPRegressor("poisson", **HOW).fit(X[:1000], y[:1000], exposure=exposure[:1000])
+    assert model._near is not None
+    test = slice(1000, None)
+    law = model.predict_distribution(X[test], exposure=exposure[test])
+    assert np.corrcoef(np.log(law.mean / exposure[test]), np.log(rate[test]))[0, 1] > 0.9
+    assert abs(model.loo_.mean() - law.log_prob(y[test]).mean()) < 0.3

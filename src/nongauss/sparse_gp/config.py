@@ -90,9 +90,11 @@ class GPRecipe:
         return [Sum((self.kernel, *(Cyclic((name,)) for name in space.cycles)))]
 
     def asks_neighbours(self, likelihood: Likelihood, n_rows: int) -> bool:
-        """May near rows tell what a sparse process leaves: of normal noise, more rows than are exact?"""
+        """May near rows tell what a sparse process leaves: of one function, fewer inducing inputs?"""
         plain = isinstance(self.kernel, Stationary) and self.kernel.columns is None and self.group is None
-        return plain and self.n_scales is None and likelihood.conjugate and n_rows > MOST_EXACT
+        known = likelihood.fitted is likelihood and not (likelihood.is_label or likelihood.takes_trials)
+        of_one = likelihood.n_latent == 1 and known
+        return plain and self.n_scales is None and of_one and n_rows > self.inducing_for(likelihood, n_rows)
 
     def averages(self, likelihood: Likelihood, n_rows: int) -> bool:
         """Are several models averaged, if nothing is said of scales: of y on a continuous scale?"""

@@ -115,8 +115,8 @@ def target_draws(
             f, psi = function_draws(posterior, encoded, len(own), rng), posterior.psi
             if model._near is not None:
                 told = model._near.at(encoded)
-                least, f, spread = model._near.beside(posterior, f, np.zeros_like(f), told)
-                psi = least.psi
+                changed, f, spread = model._near.beside(posterior, f, np.zeros_like(f), told)
+                psi = changed.psi
                 places, which_place = np.unique(encoded, axis=0, return_inverse=True)
                 z = rng.standard_normal((len(own), len(places), 1))[:, which_place.ravel()]
                 f += np.sqrt(spread) * z

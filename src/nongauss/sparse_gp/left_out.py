@@ -48,8 +48,9 @@ def left_out_law(
         target = np.hstack([np.sort(ends, axis=1) for ends in pairs])  # the scale may be negative
     parts, told = [], None
     if model._near is not None:
-        rows = GPRows(encoded, target, weight, np.zeros(len(encoded)))
-        own = residuals(GPAverage(model.posteriors_, model.weights_), rows)
+        shift = log_exposure(exposure, len(encoded), model.posterior_.likelihood)
+        average = GPAverage(model.posteriors_, model.weights_)
+        own, _ = residuals(average, GPRows(encoded, target, weight, shift))
         told = model._near.at(encoded, own)
     for posterior in model.posteriors_:
         shift = log_exposure(exposure, len(encoded), posterior.likelihood)

@@ -1,15 +1,18 @@
 """What a sparse process leaves of its training rows, told by their nearest neighbours.
 
-A few hundred inducing inputs smooth away what is short-ranged. With Gaussian noise, r = y - E f of the rows
-is then taken for a second process of variance a s^2 whose correlation falls as e^(-d / h), d the distance in
-length-scales of the first, and noise of variance s^2; at a row it is predicted from the nearest rows alone
-(Vecchia 1988; of residuals of inducing inputs Gyger, Furrer and Sigrist 2024). With C the correlations of the
-neighbours times a, plus the identity, and k those with the row times a:
+A few hundred inducing inputs smooth away what is short-ranged. Each row speaks of f as a normal observation
+would, by its site: r = g / b above E f with noise of variance 1 / b, where g = dE/dm and b = -2 dE/dv are
+derivatives of E log p(y | f); with Gaussian noise these are y - E f and s^2. What is left is taken for a
+second process of variance a s^2 whose correlation falls as e^(-d / h), d the distance in length-scales of the
+first; at a row it is predicted from the nearest rows alone (Vecchia 1988; of residuals of inducing inputs
+Gyger, Furrer and Sigrist 2024). With C the correlations of the neighbours times a, plus diag(noise / s^2),
+and k those with the row times a:
 
-    E r = k' C^-1 r_near,     var = s^2 (1 + a - k' C^-1 k)
+    E r = k' C^-1 r_near,     var f = s^2 (a - k' C^-1 k)
 
-h and a are those under which some rows are predicted best from all others, s^2 then has a closed form. If
-that predicts them no better than one variance for all, beyond doubt, nothing is kept.
+h and a are those under which some rows are predicted best from all others as normal observations; s^2 and the
+likelihood's parameters then maximise the predictive density of these rows' targets. If that predicts them no
+better than the likelihood alone, beyond doubt, nothing is kept.
 """
 
 from __future__ import annotations
@@ -22,13 +25,15 @@ from itertools import product
 import numpy as np
 from jaxtyping import Float64
 from numpy.typing import NDArray
+from scipy.optimize import minimize
 from scipy.spatial import cKDTree
 
 from nongauss.core.records import persistable
+from nongauss.core.schema import LARGEST_LOG
 from nongauss.sparse_gp.data import GPRows
 from nongauss.sparse_gp.kernels import FloatArray
-from nongauss.sparse_gp.params import GPModel, first_sites
 from nongauss.sparse_gp.predict import GPAverage, GPPosterior
+from nongauss.sparse_gp.stacking import left_out_moments
 
 N_NEAR = 24
 """Neighbours of a row; thirty predicted no better."""
@@ -36,7 +41,7 @@ N_NEAR = 24
 MOST_JUDGED = 1000
 """Rows that are predicted from all others to choose h and a."""
 
-REACHES, RATIOS = (0.03, 0.1, 0.3, 1.0, 3.0), (0.3, 1.0, 3.0, 10.0, 30.0)
+LENGTHS, RATIOS = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0), (0.3, 1.0, 3.0, 10.0, 30.0)
 """The h, in length-scales, and the a that are tried."""
 
 DOUBTS = 3.0
@@ -47,30 +52,36 @@ MOST_COLUMNS = 30
 
 _SAME = 1e-5
 _AT_ONCE = 2000
+_LEAST_PRECISION = 1e-6  # of a site, as a share of the greatest: others say nothing of f
+_LOG_FLOOR = -1e3  # of a density, so that one row cannot decide
+_ROOM = 5.0  # of log s^2 about where normal observations put it
 
 
 @persistable("sparse_gp.NearResiduals")
 @dataclass(frozen=True, eq=False)
 class NearResiduals:
-    """Rows X (N, D) in length-scales, what is left of each, `residual` (N,), and `noise` (N,), 1 / weight.
+    """Rows X (N, D) in length-scales, what is left of each, `residual` (N,), and its `noise` (N,) / s^2.
 
-    `unit` (D,): what encoded columns are multiplied by. `reach` and `ratio` are h and a; `least`: s^2 as a
-    share of the variance of all residuals, which the fit has as its noise.
+    `unit` (D,): what encoded columns are multiplied by. `length` and `ratio` are h and a; `variance` is s^2,
+    and `psi_shift` (K,) is added to the likelihood's parameters, as the noise beside neighbours is less.
     """
 
     X: Float64[np.ndarray, "N D"]
     residual: Float64[np.ndarray, " N"]
     noise: Float64[np.ndarray, " N"]
     unit: Float64[np.ndarray, " D"]
-    reach: float
+    length: float
     ratio: float
-    least: float
+    variance: float
+    psi_shift: Float64[np.ndarray, " K"]
 
     def check_fields(self) -> None:
         """Raises ValueError where parts do not fit each other."""
         n_rows, n_columns = self.X.shape
         fits = self.residual.shape == self.noise.shape == (n_rows,) and self.unit.shape == (n_columns,)
-        if not (fits and n_rows > N_NEAR and min(self.reach, self.ratio, self.least) > 0):
+        positive = min(self.length, self.ratio, self.variance, self.noise.min(initial=np.inf)) > 0
+        bounded = np.abs(self.psi_shift).max(initial=0.0) < LARGEST_LOG
+        if not (fits and n_rows > N_NEAR and positive and bounded):
             raise ValueError("rows and what is left of them do not fit each other")
 
     @cached_property
@@ -78,17 +89,16 @@ class NearResiduals:
         return cKDTree(self.X)
 
     def at(self, encoded: FloatArray, own: FloatArray | None = None) -> tuple[FloatArray, FloatArray]:
-        """At encoded rows (N, D): what neighbours add to the mean, and to the variance beyond `least` (N,).
+        """At encoded rows (N, D): what neighbours add to the mean of f, and to its variance (N,).
 
-        The latter as a share of the fit's noise. `own` (N,): residuals of these rows, which are training rows
-        and tell nothing of themselves.
+        `own` (N,): residuals of these rows, which are training rows and tell nothing of themselves.
         """
         shift, left = np.empty((2, len(encoded)))
         for start in range(0, len(encoded), _AT_ONCE):
             rows = slice(start, start + _AT_ONCE)
-            mine = None if own is None else own[rows]
-            shift[rows], left[rows] = self._at(encoded[rows] * self.unit, mine)
-        return shift, self.least * (left - 1.0)
+            near = self.nearest(encoded[rows] * self.unit, None if own is None else own[rows])
+            shift[rows], left[rows] = self.law_of(*near, self.length, self.ratio)
+        return shift, self.variance * left
 
     def beside(
         self,
@@ -97,18 +107,13 @@ class NearResiduals:
         variance: FloatArray,
         told: tuple[FloatArray, FloatArray],
     ) -> tuple[GPPosterior, FloatArray, FloatArray]:
-        """A posterior's moments of f (C, N, L) at rows of which neighbours have `told`, by `at`.
+        """A posterior's moments of f (C, N, 1) at rows of which neighbours have `told`, by `at`.
 
-        The posterior comes with the least noise; what neighbours leave open beyond is variance of f.
+        The posterior comes with the likelihood's parameters beside neighbours.
         """
         shift, more = told
-        noise = math.exp(posterior.psi[0])
-        least = posterior._replace(psi=posterior.psi + math.log(self.least))
-        return least, mean + shift[:, None], variance + noise * more[:, None]
-
-    def _at(self, X: FloatArray, own: FloatArray | None) -> tuple[FloatArray, FloatArray]:
-        """E r and var / s^2 at rows in length-scales."""
-        return self.law_of(*self.nearest(X, own), self.reach, self.ratio)
+        changed = posterior._replace(psi=posterior.psi + self.psi_shift)
+        return changed, mean + shift[:, None], variance + more[:, None]
 
     def nearest(self, X: FloatArray, own: FloatArray | None = None) -> tuple[NDArray[np.intp], FloatArray]:
         """The nearest rows to rows in length-scales and their distances (n, K); `own` as of `at`."""
@@ -116,20 +121,20 @@ class NearResiduals:
         return (near, distance) if own is None else self._others(near, distance, own)
 
     def law_of(
-        self, near: NDArray[np.intp], distance: FloatArray, reach: float, ratio: float
+        self, near: NDArray[np.intp], distance: FloatArray, length: float, ratio: float
     ) -> tuple[FloatArray, FloatArray]:
-        """E r (n,) and var / s^2 (n,) of rows with these neighbours, under h = `reach` and a = `ratio`."""
+        """E r (n,) and var f / s^2 (n,) of rows with these neighbours, under h = `length` and a = `ratio`."""
         places = self.X[near]
         squares = (places * places).sum(axis=2)
         products = places @ places.transpose(0, 2, 1)
         apart = np.sqrt(np.maximum(squares[:, :, None] + squares[:, None] - 2.0 * products, 0.0))
-        C = ratio * np.exp(apart / -reach)
+        C = ratio * np.exp(apart / -length)
         every = np.arange(N_NEAR)
         C[:, every, every] = ratio + self.noise[near]
-        k = ratio * np.exp(distance / -reach)
+        k = ratio * np.exp(distance / -length)
         solved = np.linalg.solve(C, k[..., None])[..., 0]
         mean = (solved * self.residual[near]).sum(axis=1)
-        return mean, np.maximum(1.0 + ratio - (solved * k).sum(axis=1), 1.0)
+        return mean, np.maximum(ratio - (solved * k).sum(axis=1), 0.0)
 
     def _others(
         self, near: NDArray[np.intp], distance: FloatArray, own: FloatArray
@@ -150,43 +155,93 @@ def near_residuals(average: GPAverage, rows: GPRows) -> NearResiduals | None:
 
     The length-scales of its first posterior say what is near.
     """
-    unit = _units(average.posteriors[0])
+    posterior = average.posteriors[0]
+    unit = _units(posterior)
     if unit is None or len(rows.y) <= N_NEAR + 1:
         return None
-    residual = residuals(average, rows)
-    noise = 1.0 / rows.weight
-    spread = float(np.average(residual**2, weights=rows.weight))
-    every = NearResiduals(rows.X * unit, residual, noise, unit, 1.0, 1.0, 1.0)
+    residual, noise = residuals(average, rows)
+    variance = 1.0 / float((1.0 / noise).mean())
+    if not (np.isfinite(residual).all() and np.isfinite(noise).all() and variance > 0.0):
+        return None
+    no_shift = np.zeros(len(posterior.psi))
+    every = NearResiduals(rows.X * unit, residual, noise / variance, unit, 1.0, 1.0, variance, no_shift)
     some = np.random.default_rng(0).permutation(len(residual))[:MOST_JUDGED]
+    judged = _Judged(average, rows, some)
     near = every.nearest(every.X[some], residual[some])
-    before = _log_density(residual[some], spread * noise[some])
-    best, gain = every, np.full(len(some), -np.inf)
-    for reach, ratio in product(REACHES, RATIOS):
-        mean, variance = every.law_of(*near, reach, ratio)
-        variance += noise[some] - 1.0
-        rest = residual[some] - mean
-        least = float((rest**2 / variance).mean())
-        own = _log_density(rest, least * variance) - before
-        if own.mean() > gain.mean():
-            best, gain = replace(every, reach=reach, ratio=ratio, least=least / spread), own
-    return best if gain.mean() > DOUBTS * float(gain.std()) / math.sqrt(len(some)) else None
+    best, least = every, math.inf
+    for length, ratio in product(LENGTHS, RATIOS):
+        mean, open_part = every.law_of(*near, length, ratio)
+        total = open_part + every.noise[some]
+        rest = (residual[some] + judged.gap - mean) ** 2 / total
+        loss = float((np.log(total) + math.log(rest.mean())).mean())
+        if loss < least:
+            best, least = replace(every, length=length, ratio=ratio, variance=float(rest.mean())), loss
+    return _worth_keeping(best, best.law_of(*near, best.length, best.ratio), judged)
 
 
-def residuals(average: GPAverage, rows: GPRows) -> FloatArray:
-    """y - E f of rows, y as the likelihood's normal has it: (N,)."""
+def residuals(average: GPAverage, rows: GPRows) -> tuple[FloatArray, FloatArray]:
+    """What each row's target is above E f, as its site reads it, and the noise's variance: (N,) each."""
     posterior = average.posteriors[0]
-    model = GPModel(
-        posterior.kernels, posterior.kernel_of, posterior.space, posterior.likelihood, posterior.offset
-    )
-    sites = first_sites(model, rows, posterior.psi)
-    out: FloatArray = (sites.linear / sites.precision)[:, 0] + posterior.offset[0] - average.mean(rows.X)
-    return out
+    mean = (average.mean(rows.X) + rows.shift * posterior.likelihood.rates[0])[:, None]
+    variance = posterior.moments(rows.X)[1].mean(axis=0)
+    of = posterior.likelihood.expected_log_prob(rows.y, mean, variance, posterior.psi)
+    precision = posterior.likelihood.mean_precision(rows.y, mean, of)
+    told = (-2.0 * of.d_variance if precision is None else precision)[:, 0]
+    told = np.maximum(told, _LEAST_PRECISION * max(float(told.max()), 1e-300))
+    return of.d_mean[:, 0] / told, 1.0 / (told * rows.weight)
 
 
-def _log_density(residual: FloatArray, variance: FloatArray) -> FloatArray:
-    """Normal log density of residuals (N,), up to a constant."""
-    out: FloatArray = -0.5 * (np.log(variance) + residual**2 / variance)
-    return out
+class _Judged:
+    """The rows by which it is judged whether neighbours tell anything, and moments of f without each of them.
+
+    `gap` (n,): how much the mean of f at a row falls where the row is left out.
+    """
+
+    def __init__(self, average: GPAverage, rows: GPRows, some: NDArray[np.intp]) -> None:
+        self.posterior = average.posteriors[0]
+        part = rows.take(some)
+        self.y = part.y
+        left_out, variance = left_out_moments(self.posterior, *part, is_exact=False)
+        shift = part.shift * self.posterior.likelihood.rates[0]
+        self.gap = self.posterior.mean(part.X)[:, 0] + shift - left_out[0, :, 0]
+        self.mean = average.mean(part.X) + shift - self.gap
+        self.variance = variance[0, :, 0]
+
+    def log_density(self, shift: FloatArray, more: FloatArray, psi: FloatArray) -> FloatArray:
+        """log p(y) of each row with so much added to the mean and the variance of f: (n,)."""
+        mean, variance = (self.mean + shift)[:, None], (self.variance + more)[:, None]
+        law = self.posterior.likelihood.predictive(mean, variance, psi)
+        return np.maximum(law.log_prob(self.y), _LOG_FLOOR)
+
+    def best(
+        self, shift: FloatArray, open_part: FloatArray, variance: float
+    ) -> tuple[FloatArray, FloatArray]:
+        """The log of s^2 and psi under which these rows are most probable (1 + K,), and their log density.
+
+        var f is s^2 * `open_part` beyond that of the process; s^2 starts at `variance`.
+        """
+
+        def loss(x: FloatArray) -> float:
+            told = self.log_density(shift, math.exp(x[0]) * open_part, x[1:]).sum()
+            return (0.5 * float(((x - start) ** 2).sum()) - float(told)) / len(shift)
+
+        start = np.array([math.log(variance), *self.posterior.psi])
+        limits = [(start[0] - _ROOM, start[0] + _ROOM), *self.posterior.likelihood.bounds()]
+        found = minimize(loss, start, method="L-BFGS-B", bounds=limits)
+        return found.x, self.log_density(shift, math.exp(found.x[0]) * open_part, found.x[1:])
+
+
+def _worth_keeping(
+    best: NearResiduals, told: tuple[FloatArray, FloatArray], judged: _Judged
+) -> NearResiduals | None:
+    """The neighbours with s^2 and the likelihood's parameters beside them, if the gain is beyond doubt."""
+    nothing = np.zeros(len(judged.y))
+    _, before = judged.best(nothing, nothing, best.variance)
+    x, after = judged.best(*told, best.variance)
+    gain = after - before
+    if not gain.mean() > DOUBTS * float(gain.std()) / math.sqrt(len(gain)):
+        return None
+    return replace(best, variance=math.exp(x[0]), psi_shift=x[1:] - judged.posterior.psi)
 
 
 def _units(posterior: GPPosterior) -> FloatArray | None:

@@ -162,10 +162,10 @@ class GPAverage(NamedTuple):
         """
         total: dict[str, float] = {}
         for posterior, share in zip(self.posteriors, self.weights, strict=True):
-            psi, likelihood = posterior.psi, posterior.likelihood
+            likelihood = posterior.likelihood
+            psi = posterior.psi if near is None else posterior.psi + near.psi_shift
             if likelihood.conjugate:
-                least = 1.0 if near is None else near.least
-                psi = np.log(least * np.exp(psi) + posterior.lone_variance())
+                psi = np.log(np.exp(psi) + posterior.lone_variance())
             for name, value in likelihood.readable(psi, scale).items():
                 total[name] = total.get(name, 0.0) + float(share) * value
         return total
