@@ -35,14 +35,14 @@ SECTIONS = {
         "labels_in_doubt",
         "own_likelihood",
     ),
-    "What is known beforehand": ("groups_with_effects", "monotone_columns"),
-    "How far to trust it": (
+    "Prior knowledge": ("groups_with_effects", "monotone_columns"),
+    "Reliability": (
         "intervals_with_a_guarantee",
         "choice_by_evidence",
         "models_compared",
         "explain_and_novelty",
     ),
-    "Gaps": ("gaps_filled_by_draws",),
+    "Missing cells": ("gaps_filled_by_draws",),
     "Structure": (
         "rules_for_customers",
         "rules_on_genes",
@@ -94,9 +94,9 @@ def page(script: Path, printed: str) -> str:
         f"# {title}",
         text,
         f"![{title}]({script.stem}.png)",
-        "## What it prints",
+        "## Output",
         f"```text\n{printed}```",
-        "## The code",
+        "## Code",
         f"`examples/{script.name}`",
         f"```python\n{code(script)}\n```\n",
     ]
@@ -112,8 +112,8 @@ def shown_output(script: Path) -> str:
 def index() -> str:
     """The page with a small picture of each example."""
     parts = [
-        "# Gallery\n\nEach example is one question of a few seconds, on data that scikit-learn brings or "
-        "that is made by a stated law. Every page shows the code, what it prints and what it draws. "
+        "# Gallery\n\nEach example answers one question and runs in a few seconds, on data that come with "
+        "scikit-learn or are simulated. Every page shows the code, its output and its picture. "
         "`python docs/build_gallery.py` runs them all.\n"
     ]
     for section, names in SECTIONS.items():

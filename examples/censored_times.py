@@ -1,7 +1,7 @@
-"""Times that were cut short: how long do machines last, when most still run?
+"""Censored times: how long do machines last, when most are still running?
 
-Of a machine that still runs only a lower limit is known. Taken for the time itself, predictions are far
-too low; told by `censoring`, they are of the true lifetime.
+For a machine that is still running, only a lower limit of its lifetime is known. If the limit is treated as
+the lifetime, predictions are far too low; with `censoring`, predictions are of the true lifetime.
 """
 
 import matplotlib.pyplot as plt
@@ -24,7 +24,7 @@ naive = SparseGPRegressor("log_normal", random_state=0).fit(load[:, None], seen)
 
 grid = np.linspace(0, 1, 100)
 truth = 10.0 * np.exp(-1.5 * grid**2)
-for name, model in (("limits told", told), ("taken for the time", naive)):
+for name, model in (("with censoring", told), ("limits as lifetimes", naive)):
     median = model.predict_quantiles(grid[:, None], 0.5)
     print(f"{name}: the median is off by {100 * np.mean(np.abs(median / truth - 1)):.0f} %")
     plt.plot(grid, median)

@@ -1,7 +1,7 @@
-"""A spread that changes: where is a prediction sure, and where is it not?
+"""A changing spread: where is a prediction certain, and where is it not?
 
-The scatter grows along x. In a truncated-Gaussian network the hidden units are random, so that the width
-and the skew of a prediction follow the row.
+The noise grows with x. In a truncated-Gaussian network the hidden units are random, so the width and the
+skewness of a predictive distribution can change from row to row.
 """
 
 import matplotlib.pyplot as plt

@@ -1,7 +1,7 @@
 """A checkpoint: what if the machine goes down in the middle of a fit?
 
-With `checkpoint=PATH` a fit keeps what it has done, and the same call goes on from there, to the same
-bits as if nothing had happened. Here a callback stops the first fit early.
+With `checkpoint=PATH` a fit saves its state, and the same call resumes from there, with the same bits as if
+it had not been interrupted. Here a callback stops the first fit early.
 """
 
 import tempfile
@@ -37,6 +37,6 @@ trace = whole.trace_
 column = next(name for name in ("bound", "objective") if name in trace)
 plt.plot(trace.iloc[:, 0], trace[column])
 plt.axvline(stopped.n_iter_, color="C1")
-plt.text(stopped.n_iter_ + 1, np.nanmin(trace[column]), "stopped here, gone on later", color="C1")
+plt.text(stopped.n_iter_ + 1, np.nanmin(trace[column]), "stopped here, resumed later", color="C1")
 plt.gca().set(title="The course of the fit", xlabel="epoch", ylabel=column)
 plt.show()

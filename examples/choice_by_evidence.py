@@ -1,7 +1,7 @@
 """Choice by evidence: which model should it be, and is any better than the mean?
 
-The automatic regressor fits what suits the target, asks each model what it says of rows that were left
-out of it, and mixes those that say it best. The leaderboard shows what was weighed.
+The automatic regressor fits the models that suit the target, compares their predictions for left-out rows,
+and averages the models that predict these best. The leaderboard lists all candidates.
 """
 
 import matplotlib.pyplot as plt
@@ -22,5 +22,5 @@ print(f"new rows: log density {law.log_prob(y[150:]).mean():.2f}, CRPS {metrics.
 board = board[::-1]
 plt.errorbar(board["log_density"], range(len(board)), xerr=board["standard_error"], fmt="o")
 plt.yticks(range(len(board)), board["candidate"])
-plt.gca().set(title="What each law says of rows left out", xlabel="log density, nats a row")
+plt.gca().set(title="Predictive density of left-out rows", xlabel="log density, nats a row")
 plt.show()

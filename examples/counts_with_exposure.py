@@ -1,8 +1,8 @@
-"""Counts with exposure: how many calls an hour, when each desk was watched for another time?
+"""Counts with exposure: how many calls an hour, when desks were observed for different times?
 
-Calls are over-dispersed and each row was observed for its own number of minutes. A negative binomial
-Gaussian process takes the minutes as exposure and finds the hourly rate; a Poisson regression that is
-linear in the columns cannot bend.
+Calls are over-dispersed, and each row was observed for its own length of time. A negative binomial Gaussian
+process takes this time as exposure and estimates the hourly rate. A Poisson regression that is linear in
+the columns cannot follow the nonlinear relation.
 """
 
 import matplotlib.pyplot as plt

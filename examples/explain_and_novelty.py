@@ -1,7 +1,7 @@
-"""Explain and novelty: why this prediction, and was such a row ever seen?
+"""Explain and novelty: why this prediction, and has such a row been seen before?
 
-`explain` says what each column adds to the mean and to the spread of a row's prediction; the parts sum
-to it. `novelty` says how unlike the training rows a row is.
+`explain` says what each column contributes to the mean and to the standard deviation of a row's prediction;
+the contributions add up to it. `novelty` says how unlike the training rows a row is.
 """
 
 import matplotlib.pyplot as plt

@@ -1,7 +1,7 @@
-"""Gaps filled by draws: is the mean of a column with gaps as sure as it looks?
+"""Multiple imputation: is the mean of a column with missing cells as certain as it looks?
 
-One filled table is taken for the truth by whatever comes after it. Several tables whose missing cells
-are drawn show how much the gaps leave open: analyse each, then pool.
+A single imputed table is treated as the truth by any later analysis. Several tables with random draws in
+the missing cells show how much is uncertain: analyse each table, then pool the results.
 """
 
 import matplotlib.pyplot as plt
@@ -22,9 +22,9 @@ means = [table["hue"].mean() for table in tables]
 within = np.mean([table["hue"].var() / len(wine) for table in tables])
 pooled = np.sqrt(within + (1 + 1 / 20) * np.var(means, ddof=1))
 print(f"{hidden.sum()} of {len(wine)} cells are missing")
-print(f"mean of hue, the truth:       {wine['hue'].mean():.3f}")
-print(f"rows with gaps left out:      {gaps['hue'].mean():.3f} ± {gaps['hue'].sem():.3f}")
-print(f"20 drawn tables, pooled:      {np.mean(means):.3f} ± {pooled:.3f}")
+print(f"mean of hue, true value:      {wine['hue'].mean():.3f}")
+print(f"missing cells left out:       {gaps['hue'].mean():.3f} ± {gaps['hue'].sem():.3f}")
+print(f"20 imputed tables, pooled:    {np.mean(means):.3f} ± {pooled:.3f}")
 
 interval = model.impute_distribution(gaps)["hue"].interval(0.9)
 truth = wine.loc[hidden, "hue"].to_numpy()

@@ -1,7 +1,7 @@
 """Groups with effects: which shops sell more than their prices explain?
 
-`group=` gives every shop an effect of its own with a variance that is learned, as a mixed model does,
-beside a smooth function of the other columns. A shop that was never seen gets a wider interval.
+`group=` gives every shop an effect of its own, with a variance that is learned, as in a mixed model, beside
+a smooth function of the other columns. A shop that was not in the training rows gets a wider interval.
 """
 
 import matplotlib.pyplot as plt

@@ -1,7 +1,7 @@
 """Heavy tails: does one gross error bend the whole curve?
 
-A tenth of the measurements is off by far. Gaussian noise bends towards them and doubts everything;
-Student-t noise lets them go.
+A tenth of the measurements are far off. With Gaussian noise the curve bends towards them, and all intervals
+become wide; with Student-t noise they have little influence.
 """
 
 import matplotlib.pyplot as plt

@@ -1,7 +1,8 @@
 """Intervals with a guarantee: what if the model is wrong?
 
-A straight line with Gaussian noise is fitted to what is neither. `conformalize` takes rows that the fit
-has not seen; after that, intervals hold as many new rows as asked for, whatever the model.
+A straight line with Gaussian noise is fitted to data that are neither linear nor Gaussian. `conformalize`
+takes rows that were not used in the fit; after that, intervals have the requested coverage of new rows,
+whatever the model.
 """
 
 import matplotlib.pyplot as plt
@@ -22,7 +23,7 @@ for coverage in (0.5, 0.8, 0.9, 0.95):
         low, high = model.predict_interval(x[new, None], coverage, guarantee=guarantee).T
         held.append(100 * np.mean((low <= y[new]) & (y[new] <= high)))
     alone, guaranteed = held
-    print(f"asked {100 * coverage:.0f} %: alone {alone:.0f} %, with the guarantee {guaranteed:.0f} %")
+    print(f"nominal {100 * coverage:.0f} %: alone {alone:.0f} %, with the guarantee {guaranteed:.0f} %")
 
 grid = np.linspace(0, 1, 50)[:, None]
 plt.scatter(x[new], y[new], s=2, color="0.7", linewidth=0)

@@ -1,7 +1,7 @@
 """Labels in doubt: which patients should a doctor look at again?
 
-Probabilities are only useful where they are honest: among the rows of which the model is least sure,
-errors must be frequent. Here a doctor looks again at a tenth of the patients.
+Probabilities are useful only if they are calibrated: errors must be frequent among the rows of which the
+model is least certain. Here a doctor looks again at a tenth of the patients.
 """
 
 import matplotlib.pyplot as plt
@@ -17,7 +17,7 @@ X_train, X_test, y_train, y_test = train_test_split(X.iloc[:, :10], y, test_size
 model = SparseGPClassifier(n_inducing=40, random_state=0).fit(X_train, y_train)
 chance = model.predict_proba(X_test)
 wrong, sure = (model.predict(X_test) != y_test).to_numpy(), chance.max(axis=1)
-print(f"right: {100 * (1 - wrong.mean()):.0f} %, log-loss {log_loss(y_test, chance):.2f}")
+print(f"correct: {100 * (1 - wrong.mean()):.0f} %, log-loss {log_loss(y_test, chance):.2f}")
 doubtful = np.argsort(sure)[: len(sure) // 10]
 caught = wrong[doubtful].sum()
 print(f"{len(doubtful)} of {len(sure)} patients are looked at again: {caught} of {wrong.sum()} errors")

@@ -1,7 +1,7 @@
-"""Models compared: is a negative binomial law worth its parameter?
+"""Models compared: is a negative binomial likelihood worth its parameter?
 
-`nongauss.compare` puts fitted Gaussian processes beside one another by what each says of every row when
-that row is left out, without fitting again. The paired difference has its own standard error.
+`nongauss.compare` compares fitted Gaussian processes by their leave-one-out predictions, without refitting.
+The paired difference between two models has its own standard error.
 """
 
 import matplotlib.pyplot as plt

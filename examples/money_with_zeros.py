@@ -1,7 +1,7 @@
 """Money with exact zeros: who claims nothing, and how much do the others claim?
 
-Most rows are exactly zero and the rest is skewed. A hurdle law has one function for "whether" and one
-for "how much", so that a prediction is a probability of nothing beside a law of the amount.
+Most rows are exactly zero and the rest are skewed. A hurdle likelihood has one function for "whether" and
+one for "how much", so a prediction is a probability of zero together with a distribution of the amount.
 """
 
 import matplotlib.pyplot as plt

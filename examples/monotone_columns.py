@@ -1,7 +1,7 @@
-"""Monotone columns: a price must not fall when a flat gets larger, whatever the noise says.
+"""Monotone columns: a price must not fall when a flat gets larger, whatever the noise.
 
-`monotone={"size": 1}` makes the mean rise with a column, exactly, and beyond the training rows too. The free
-model follows the noise and falls somewhere, which no buyer would believe.
+`monotone={"size": 1}` makes the mean rise with a column, exactly, and also beyond the training rows. The
+unconstrained model follows the noise and falls somewhere, which no buyer would believe.
 """
 
 import matplotlib.pyplot as plt

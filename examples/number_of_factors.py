@@ -1,8 +1,8 @@
-"""The number of factors: how many things does a questionnaire measure?
+"""The number of factors: how many traits does a questionnaire measure?
 
-Twelve questions, three traits behind them. `n_factors="auto"` finds how many factors the table calls for.
-The axes of the factors are a convention, but which questions point the same way is not: the angle between
-their loadings shows three blocks.
+Twelve questions measure three traits. `n_factors="auto"` estimates how many factors the data support. The
+axes of the factors are a convention, but which questions point in the same direction is not: the angles
+between their loadings show three blocks.
 """
 
 import matplotlib.pyplot as plt
@@ -24,8 +24,8 @@ direction = loadings / np.linalg.norm(loadings, axis=1, keepdims=True)
 alike = direction @ direction.T
 trait = np.repeat([0, 1, 2], 4)
 same = (trait[:, None] == trait) & ~np.eye(12, dtype=bool)
-print(f"alike, questions of one trait: {alike[same].min():.1f} at least")
-print(f"alike, questions of two traits: {np.abs(alike[trait[:, None] != trait]).max():.1f} at most")
+print(f"cosine, questions of one trait: {alike[same].min():.1f} at least")
+print(f"cosine, questions of two traits: {np.abs(alike[trait[:, None] != trait]).max():.1f} at most")
 
 plt.figure(figsize=(7, 5))
 plt.imshow(alike, cmap="RdBu_r", vmin=-1, vmax=1)

@@ -1,7 +1,7 @@
 """Other units: what if the next laboratory reports on another scale?
 
-Rank factors see only the order of the values in a column, so that logarithms, doublings and distortions
-change nothing, to the last bit. A model of the values themselves is lost.
+Rank factors depend only on the order of the values in a column, so logarithms, doublings and distortions
+change nothing, to the last bit. A model of the values themselves fails.
 """
 
 import matplotlib.pyplot as plt
@@ -26,7 +26,7 @@ for observation in ("rank", "gaussian"):
     here = model.fit(X_train, y_train).score(X_test, y_test)
     there = model.fit(other_units(X_train), y_train).score(other_units(X_test), y_test)
     score[observation] = (here, there)
-    print(f"{observation}: right in the usual units {here:.3f}, in others {there:.3f}")
+    print(f"{observation}: accuracy in the usual units {here:.3f}, in others {there:.3f}")
 
 for place, (here, there) in enumerate(score.values()):
     plt.plot([place - 0.15, place + 0.15], [here, there], "o-", color="C0")
@@ -34,6 +34,6 @@ for place, (here, there) in enumerate(score.values()):
     plt.annotate("other units", (place + 0.15, there), (0, -14), textcoords="offset points", ha="center")
 plt.xticks([0, 1], [f'observation="{name}"' for name in score])
 plt.gca().set(
-    title="Right on held-out patients", xlim=(-0.5, 1.5), ylim=(min(map(min, score.values())) - 0.05, 1)
+    title="Accuracy on held-out patients", xlim=(-0.5, 1.5), ylim=(min(map(min, score.values())) - 0.05, 1)
 )
 plt.show()

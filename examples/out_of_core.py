@@ -1,7 +1,7 @@
 """Out of core: what if the table does not fit into memory?
 
-In place of a table every estimator but the rank factors takes the path of Parquet files: row groups are
-read when they are needed. The fit agrees with the one in memory.
+In place of a table every estimator accepts the path of Parquet files: row groups are read when they are
+needed. The fit agrees with the one in memory.
 """
 
 import tempfile

@@ -1,7 +1,7 @@
-"""A likelihood of your own: what if no law in the list fits?
+"""A likelihood of your own: what if none in the list fits?
 
-One function, the log density of y given f, makes a likelihood; quantiles, intervals and draws follow
-from it. Here waiting times are geometric.
+One function, the log density of y given f, defines a likelihood; quantiles, intervals and draws are
+computed from it. Here waiting times are geometric.
 """
 
 import matplotlib.pyplot as plt
@@ -24,7 +24,7 @@ model = SparseGPRegressor(geometric, support="count", random_state=0).fit(x[:, N
 grid = np.linspace(-2, 2, 100)
 law = model.predict_distribution(grid[:, None])
 truth = np.exp(1.0 + np.sin(2 * grid))
-print(f"mean wait off by {100 * np.mean(np.abs(law.mean / truth - 1)):.0f} %")
+print(f"error of the mean wait: {100 * np.mean(np.abs(law.mean / truth - 1)):.0f} %")
 print("90 % interval at x = 0:", model.predict_interval(np.zeros((1, 1)))[0])
 
 plt.scatter(x, waits, s=6, color="0.6", linewidth=0)

@@ -1,8 +1,7 @@
-"""Rules for customers: which groups buy alike, and how do I say who is in them?
+"""Rules for customers: which groups buy alike, and how can they be described?
 
-Clusters are found in how people buy; each gets a rule that speaks of what is known before they do. The
-truth is known here: three groups by age and contract. The shoe size has no part in it, and no rule names
-it.
+Clusters are found in how people buy, and each gets a rule in terms of what is known beforehand. The truth
+is known here: three groups by age and contract. The shoe size is irrelevant, and no rule uses it.
 """
 
 import matplotlib.pyplot as plt

@@ -1,8 +1,8 @@
 """Scoring in batches: how do I score a big table in a service or in Spark?
 
 Load a saved model once for each worker and map a function from frames to frames over the batches. The
-function below is what `mapInPandas` of Spark takes; here it runs over a generator. What is said of a row
-depends on no other row of its batch.
+function below is one for Spark's `mapInPandas`; here it runs over a generator. The prediction for a row
+does not depend on the other rows of its batch.
 """
 
 import tempfile

@@ -1,7 +1,7 @@
-"""Several humps: what if a row is either quick or slow, and the columns do not say which?
+"""Several modes: what if a row is either quick or slow, and the columns do not say which?
 
-A mean between two humps is a value that never occurs. The automatic regressor notices humps in the
-residuals and mixes a process over column and hump with a classifier of the hump.
+A mean between two modes is a value that never occurs. The automatic regressor detects two modes in the
+residuals, and combines a process over the columns and the mode with a classifier of the mode.
 """
 
 import matplotlib.pyplot as plt

@@ -1,7 +1,7 @@
-"""Several views: can the lower half of a picture be told from the upper one?
+"""Several views: can the lower half of a picture be predicted from the upper one?
 
-A harmonium has features that several views share. One view gives the features, the features give the
-other view, and a view that is missing is integrated out.
+A harmonium has features that several views share. One view determines the features, the features determine
+the other view, and a missing view is integrated out.
 """
 
 import matplotlib.pyplot as plt
@@ -18,7 +18,7 @@ told = model.predict_view(test, "lower")
 error = ((told - test[:, 32:]) ** 2).mean(axis=0).sum()
 usual = ((train[:, 32:].mean(axis=0) - test[:, 32:]) ** 2).mean(axis=0).sum()
 told_share = 100 * (1 - error / usual)
-print(f"{model.n_active_} features; the upper half tells {told_share:.0f} % of the lower half's variance")
+print(f"{model.n_active_} features; the upper half explains {told_share:.0f} % of the lower half's variance")
 
 figure, axes = plt.subplots(2, 8, figsize=(7, 2.2))
 for row, (above, below) in enumerate(axes.T):
@@ -29,6 +29,6 @@ for row, (above, below) in enumerate(axes.T):
 for ax in axes.flat:
     ax.axis("off")
 figure.suptitle(
-    "Above: the digit. Below: its lower half told from the upper one", x=0.01, ha="left", fontsize=11
+    "Above: the digit. Below: its lower half predicted from the upper one", x=0.01, ha="left", fontsize=11
 )
 plt.show()

@@ -1,7 +1,7 @@
-"""Shares: which part of the seeds germinates, and can an interval leave 0 to 1?
+"""Shares: what proportion of the seeds germinates, and can an interval leave 0 to 1?
 
-A beta law ends at 0 and 1, is narrow near the ends and skewed where it must be. Gaussian noise promises
-more than all.
+A beta distribution ends at 0 and 1, is narrow near the ends, and skewed where it must be. Gaussian
+intervals go beyond 100 %.
 """
 
 import matplotlib.pyplot as plt

@@ -1,7 +1,7 @@
-"""Survey grades: how likely is each answer, when answers have an order but no size?
+"""Survey grades: how likely is each answer, when answers have an order but no distances?
 
 An ordinal Gaussian process learns where one grade ends and the next begins. The truth is known here:
-contentment rises with income, and not in a straight line.
+contentment rises with income, but not linearly.
 """
 
 import matplotlib.pyplot as plt
@@ -18,10 +18,10 @@ answer = pd.Series(pd.cut(feeling, [-np.inf, -2, 0, 2, np.inf], labels=grades), 
 
 model = SparseGPOrdinalClassifier(random_state=0).fit(people[:300], answer[:300])
 print("classes in order:", [str(grade) for grade in model.classes_])
-print(f"right on new rows: {100 * model.score(people[300:], answer[300:]):.0f} %")
+print(f"correct on new rows: {100 * model.score(people[300:], answer[300:]):.0f} %")
 truth = answer[300:].cat.codes
 guess = pd.Series(model.predict(people[300:])).map(grades.index).to_numpy()
-print(f"right or one grade off: {100 * np.mean(np.abs(guess - truth) <= 1):.0f} %")
+print(f"correct or one grade off: {100 * np.mean(np.abs(guess - truth) <= 1):.0f} %")
 
 grid = pd.DataFrame({"income": np.linspace(10, 100, 200), "children": 1})
 chance = model.predict_proba(grid)

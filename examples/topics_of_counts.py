@@ -1,8 +1,9 @@
-"""Topics of counts: which words go together, and how many topics are there?
+"""Topics of counts: which words occur together, and how many topics are there?
 
-A table of word counts, sparse or dense, gets features; how many are used follows from the data. Three
-topics are planted here, and a text may have several of them. Counts are relative to the length of a
-text, so a feature may also say what a text is not about: one of these lowers the words of cooking.
+A harmonium finds features of a table of word counts, sparse or dense; how many are used follows from the
+data. The data are simulated with three topics, and a text may have several of them. Counts are relative to
+the length of a text, so a feature may also say what a text is not about: one of these lowers the words of
+cooking.
 """
 
 import matplotlib.pyplot as plt
@@ -22,7 +23,7 @@ print("features in use:", model.n_active_)
 for k, best in enumerate(model.top_features(4)[: model.n_active_]):
     print(f"feature {k}:", ", ".join(best))
 found = np.corrcoef(has.T.astype(float), model.transform(counts)[:, : model.n_active_].T)[:3, 3:]
-print("best correlation with each planted topic:", np.abs(found).max(axis=1).round(2))
+print("best correlation with each true topic:", np.abs(found).max(axis=1).round(2))
 
 weights = model.components_[: model.n_active_]
 end = np.abs(weights).max()

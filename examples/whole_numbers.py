@@ -1,7 +1,7 @@
-"""Whole numbers that are no counts: how many days late is a train, when it may be early?
+"""Whole numbers that are not counts: how many days late is a train, when it may be early?
 
-Whole numbers of any sign and spread are a real law that was rounded. The probability of each number is
-exact, so a "zero days late" has a probability and no density.
+Whole numbers of any sign and spread are modelled as real numbers that were rounded. The probability of each
+number is exact, so "zero days late" has a probability, not a density.
 """
 
 import matplotlib.pyplot as plt
@@ -16,7 +16,7 @@ train, test = slice(0, 150), slice(150, None)
 
 model = SparseGPRegressor("discretised", random_state=0).fit(distance[train, None], late[train])
 law = model.predict_distribution(distance[test, None])
-print(f"log probability of what happened: {law.log_prob(late[test]).mean():.2f}")
+print(f"mean log probability of the observed values: {law.log_prob(late[test]).mean():.2f}")
 three = model.predict_distribution(np.array([[1.5], [4.5], [9.5]]))
 for value in (-2, -1, 0, 1, 2):
     print(f"P(late = {value:2d}) at 1.5, 4.5 and 9.5:", three.prob(value, value).round(2))
