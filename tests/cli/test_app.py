@@ -77,7 +77,7 @@ def test_fit_reports_saves_and_says_what_it_did(fitted):
     assert "Held-out rows" in result.stdout
     assert "RMSE" in result.stdout
     assert re.search(r"Left out +1 id: serial", result.stdout)
-    assert "the saved model was then fitted on all 60" in result.stdout
+    assert "the saved model was then fitted to all 60" in result.stdout
     assert all(re.match(r"\d+ s  ", line) for line in result.stderr.splitlines())  # a log, and no bar
     assert sorted(p.name for p in (folder / "out").iterdir()) == ["model.nongauss", "report.html"]
     page = (folder / "out" / "report.html").read_text(encoding="utf-8")
@@ -139,7 +139,7 @@ def test_the_default_weighs_by_evidence_and_tells_what(fitted, tmp_path):
     assert "every model that suits numbers, chosen by evidence" in text
     assert "Choice by evidence" in text
     said = run("describe", tmp_path / "model.nongauss").stdout
-    assert "auto, which became AutoRegressor" in said
+    assert "auto, which chose AutoRegressor" in said
     assert record["why"] in said
 
 

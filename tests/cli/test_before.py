@@ -60,7 +60,7 @@ def test_censored_rows_are_read_from_a_column(name, cells, option, right):
     np.testing.assert_array_equal(table.fit_params["censoring"], right.astype(int))
     assert table.kind.value == "censored time"
     assert list(table.X) == ["a", "b"]
-    assert any(f"{right.sum()} rows have a true target above the one given" in note for note in table.notes)
+    assert any(f"{right.sum()} rows have a true target above the given one" in note for note in table.notes)
 
 
 def test_left_and_interval_censoring():
@@ -77,7 +77,7 @@ def test_left_and_interval_censoring():
     ("columns", "declared", "message"),
     [
         ({"y": EVENT, "t": TIME}, Declared(exposure="tt"), "no column 'tt'; did you mean 't'"),
-        ({"y": TIME}, Declared(exposure="y"), "is the target and cannot be something else"),
+        ({"y": TIME}, Declared(exposure="y"), "is the target and cannot have a second role"),
         ({"y": EVENT, "t": TIME - 1}, Declared(exposure="t"), r"above 0 in every row, but is -"),
         ({"y": TIME, "z": EVENT}, Declared(censored="z"), "give --censored z=VALUE"),
         ({"y": TIME, "z": EVENT}, Declared(censored="z=7"), "no value '7'; it has 0, 1"),
@@ -91,7 +91,7 @@ def test_what_cannot_be_declared_is_named(columns, declared, message):
 
 
 def test_a_model_that_does_not_take_what_is_declared():
-    with pytest.raises(InputError, match="'tggm' takes no exposure for regression; give --model sparse_gp"):
+    with pytest.raises(InputError, match="'tggm' does not accept exposure for regression; give --model sparse_gp"):
         prepare(COUNTS, "y", "tggm", declared=Declared(exposure="years"))
 
 
@@ -104,7 +104,7 @@ def test_gap_values_kind_and_levels():
     table = prepare(frame(y=words), "y", declared=Declared(levels=("lo", "mid", "hi")))
     assert (table.choice.task, table.levels.tolist()) == ("ordinal", ["lo", "mid", "hi"])
     table = prepare(frame(y=words), "y", declared=Declared(kind="grade"))
-    assert "Order: hi < lo < mid (a guess, by the alphabet; --levels hi,lo,… to say)" in " ".join(
+    assert "Order: hi < lo < mid (a guess, by the alphabet; --levels hi,lo,… to change it)" in " ".join(
         str(table.before).split()
     )
 
@@ -149,7 +149,7 @@ def test_near_kinds_are_candidates():
     alone = [("sparse_gp", "regression"), ("tggm", "regression"), ("sparse_gp", "classification")]
     found = prepare(counts, "y", "sparse_gp").before.candidates
     assert [(choice.model, choice.task) for choice in found] == alone
-    assert "It could also be real or label: --kind WORD overrules this." in " ".join(str(before).split())
+    assert "It could also be real or label: --kind WORD overrides this." in " ".join(str(before).split())
 
 
 def test_rows_without_a_target_and_values_of_it_that_stand_for_a_gap_are_said():

@@ -24,7 +24,7 @@ def test_outputs_are_checked_before_any_work(tmp_path):
         ({"--out": there}, [there], True, "write over the input"),
         ({"--out": tmp_path}, [], True, "is a folder"),
         ({"--save": new, "--report": tmp_path / "." / "new"}, [], True, "same file"),
-        ({"--save": there / "deeper" / "model"}, [], True, "no folder"),
+        ({"--save": there / "deeper" / "model"}, [], True, "not a folder"),
     ):
         with pytest.raises(InputError, match=message):
             check_outputs(Outputs(outputs, force), inputs)

@@ -33,7 +33,7 @@ def test_held_out_rows_are_not_seen_and_the_kept_model_has_seen_all():
     )
     assert set(outcome.metrics) == {"StandIn", "mean of the target", "ridge regression"}
     assert "from 5 fits" in outcome.notes[0]
-    assert "fitted on all 60" in outcome.notes[0]
+    assert "fitted to all 60" in outcome.notes[0]
     assert outcome.verdict.worth == "better"
 
 
@@ -51,7 +51,7 @@ def test_a_large_table_is_judged_by_one_part_and_no_clock_decides(monkeypatch):
     monkeypatch.setitem(judge.MOST_CELLS_FOR_FOLDS, ready.choice.model, 60 * 3 - 1)
     outcome = judge.fit_and_judge(StandIn(), ready)
     assert outcome.n_held_out == 12
-    assert "a fit on 48 rows" in outcome.notes[0]
+    assert "a fit to 48 rows" in outcome.notes[0]
 
 
 @pytest.mark.parametrize(("rows", "share"), [(9, 0.2), (60, 0)])
@@ -59,7 +59,7 @@ def test_nothing_is_held_out_of_few_rows_or_on_request(rows, share):
     outcome = judge.fit_and_judge(StandIn(), prepare(frame(rows), "y", "tggm"), held_out=HeldOut(share=share))
     assert outcome.metrics == {}
     assert outcome.n_held_out == 0
-    assert "no held-out figures" in outcome.notes[0]
+    assert "no scores on held-out rows" in outcome.notes[0]
     assert outcome.verdict.worth == "unknown"
     assert "--test" in outcome.verdict.advice[0]
 
@@ -145,7 +145,7 @@ def test_labels_of_which_none_occurs_twice_are_all_fitted():
     table = frame(10).assign(y=list("abcdefghij"))
     outcome = judge.fit_and_judge(DummyClassifier(), prepare(table, "y", "sparse_gp", task="classification"))
     assert outcome.n_held_out == 0
-    assert "no label twice" in outcome.notes[0]
+    assert "no label occurring twice" in outcome.notes[0]
 
 
 def test_a_classifier_is_judged_by_its_probabilities():

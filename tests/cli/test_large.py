@@ -54,7 +54,7 @@ def test_a_network_takes_fewer_epochs_of_many_rows(monkeypatch):
     whole = prepare(table(np.arange(200.0) + 0.5).X.assign(y=np.arange(200.0) + 0.5), "y", "tggm")
     part = large.enough_epochs(whole)
     assert part.choice.settings["max_epochs"] == 100
-    assert "100 epochs are taken instead of 400" in str(part.before).replace("\n           ", " ")
+    assert "100 epochs are used instead of 400" in str(part.before).replace("\n           ", " ")
     monkeypatch.setattr(large, "ROWS_SEEN", 4_000_000)
     assert large.enough_epochs(whole) is whole
     assert nongauss.TGGMRegressor().max_epochs == large.USUAL_EPOCHS

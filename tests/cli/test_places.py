@@ -69,7 +69,7 @@ def test_a_command_writes_only_to_files_that_are_no_input(folder, words):
         ("loop", "leads back to itself"),
         ("t.csv", "write over the input"),
         ("other-name.csv", "write over the input"),
-        ("t.csv/deeper", "no folder"),
+        ("t.csv/deeper", "not a folder"),
     ):
         said = refused(*words, place)
         assert why in said, said

@@ -101,7 +101,7 @@ def test_an_ordered_category_keeps_its_order_and_the_note_says_it():
     assert ready.levels.tolist() == ["bad", "poor", "fair", "good"]
     assert ready.y.dtype == y.dtype
     assert (
-        "Order: bad < poor < fair < good. It could also be label: --kind WORD overrules this"
+        "Order: bad < poor < fair < good. It could also be label: --kind WORD overrides this"
         in ready.notes[0]
     )
 
@@ -139,7 +139,7 @@ def test_texts_that_all_differ_are_an_id_only_in_many_rows():
 def test_what_evidence_does_not_take_is_fitted_alone_and_the_block_says_why():
     alone = prepare(frame(), "y", settings=["n_inducing=9"])
     assert (alone.choice.model, dict(alone.choice.settings)) == ("sparse_gp", {"n_inducing": 9})
-    assert "a single model because weighing all models takes no n_inducing" in " ".join(
+    assert "a single model because the search over all models does not accept n_inducing" in " ".join(
         str(alone.before).split()
     )
     budget = prepare(frame(), "y", settings=["time_budget=60"])

@@ -102,19 +102,19 @@ def test_rows_without_target_are_left_out_and_seen_tables_told_of(folder, tmp_pa
     record = scored(folder, folder / "numbers", tmp_path / "old.csv")
     assert record["rows"] == 70
     assert "10 of 80 rows have no 'y'" in record["notes"][0]
-    assert "figures of rows that it has seen are too good" in record["notes"][1]
+    assert "scores on training rows are too good" in record["notes"][1]
 
 
 def test_a_file_without_its_target_names_near_columns(folder, tmp_path):
     pd.read_csv(folder / "new.csv").rename(columns={"y": "Y"}).to_csv(tmp_path / "n.csv", index=False)
-    assert "no column 'y', the target, so there is nothing to score by; did you mean 'Y'?" in refused(
+    assert "no column 'y', the target, so there is nothing to score; did you mean 'Y'?" in refused(
         folder / "numbers", tmp_path / "n.csv"
     )
     assert "give --target: in new.csv there are: 'x', 'other', 'y'" in refused(
         folder / "bare", folder / "new.csv"
     )
     record = scored(folder, folder / "bare", folder / "new.csv", "--target", "y")
-    assert "law of the training target is not in the file" in record["notes"][0]
+    assert "distribution of the training target is not in the file" in record["notes"][0]
     assert record["verdict"]["worth"] == "better"
 
 

@@ -104,7 +104,7 @@ def test_a_stopped_fit_says_that_its_checkpoint_goes_on(folder):
     long = [*FIT, *LONG, "--checkpoint", "state", "--no-refit"]
     code, said = stopped(folder, long, "fitting, to be judged: 3 of", signal.SIGTERM)
     assert code == 143
-    assert said[-1].startswith("Error: Stopped by SIGTERM; what was done is in state")
+    assert said[-1].startswith("Error: Stopped by SIGTERM; the state is saved in state")
     assert (folder / "state").exists()
 
 

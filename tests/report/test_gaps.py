@@ -92,9 +92,9 @@ def test_the_page_says_what_was_filled_and_what_stays_open(filled, tmp_path):
     )
     page = path.read_text("utf-8")
     n_filled = sum(len(column.rows) for column in columns.values())
-    assert f"{n_filled} are filled, the other 120 stay open (in &#39;empty&#39;)" in page
-    assert "Gaps filled in a&lt;b&gt;.csv" in page
-    assert "analyse each of the 2 drawn tables (d1.csv to d2.csv)" in page
+    assert f"{n_filled} were filled, the other 120 could not be filled (in &#39;empty&#39;)" in page
+    assert "Missing cells imputed in a&lt;b&gt;.csv" in page
+    assert "analyse each of the 2 imputed tables (d1.csv to d2.csv)" in page
     assert "--raw" not in page
     assert page.count("<figure>") == 2 * len(columns)
     assert "120 (100 %)" in page

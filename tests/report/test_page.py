@@ -89,9 +89,9 @@ def test_the_parts_of_the_page_are_in_order(page):
     heads = re.findall(r"<h2[^>]*>([^<]*)</h2>", text)
     assert heads == [
         "Verdict",
-        "Held-out figures, beside the usual models",
-        "Calibration: can its probabilities be relied on?",
-        "What the prediction hangs on",
+        "Scores on held-out rows, beside standard models",
+        "Calibration: are the probabilities right?",
+        "Which columns the prediction depends on",
         "How the prediction changes",
         "Rows to look at",
         "The table",

@@ -36,7 +36,7 @@ def main(
 @app.command()
 @options.grouped(outputs=options.outputs, talk=options.talk)
 def demo(*, seed: options.Seed = 0, outputs: options.Outputs, talk: options.Talk) -> None:
-    """Fit a made table of call counts, and compare it with a Gaussian model and the usual ones."""
+    """Fit simulated counts of calls, and compare with a Gaussian model and the standard ones."""
     with command(*talk) as here:
         from nongauss.cli import choose, fit_and_report, judge
         from nongauss.cli.demo import CAPTION, TITLE, beside_gaussian, demo_table, picture
@@ -75,7 +75,7 @@ def fit(
     scheduler: options.Scheduler = None,
     talk: options.Talk,
 ) -> None:
-    """Fit a model to a table, print how well it does on held-out rows, save it with a report."""
+    """Fit a model to a table, evaluate it on held-out rows, and save it with a report."""
     with command(*talk) as here, ExitStack() as stack:
         from nongauss.cli import choose, fit_and_report, judge, out_of_core, split
         from nongauss.cli.describe import about_of
@@ -118,7 +118,7 @@ def predict(
     force: options.Force = False,
     talk: options.Talk,
 ) -> None:
-    """Predict each row of a table: mean, sd and intervals, or the probability of each class."""
+    """Predict each row of a table: mean, standard deviation and intervals, or class probabilities."""
     with command(*talk) as here:
         from nongauss.cli import out_of_core
         from nongauss.cli.predict import predict_table, wanted
@@ -142,7 +142,7 @@ def score(
     target: options.ScoredTarget = None,
     talk: options.Talk,
 ) -> None:
-    """Say how good a saved model is on a table whose target is known."""
+    """Evaluate a saved model on a table whose target is known."""
     with command(*talk) as here:
         from nongauss.cli.score import score_table
         from nongauss.estimator.persistence import load
@@ -167,7 +167,7 @@ def impute(
     force: options.Force = False,
     talk: options.Talk,
 ) -> None:
-    """Fill the gaps of a table, say how sure each cell is, and draw tables for multiple imputation."""
+    """Fill the missing cells of a table, say how certain each is, and draw tables for multiple imputation."""
     with command(*talk) as here:
         from nongauss.cli.impute import impute_table, paths_of
 
@@ -188,14 +188,14 @@ def compare(
     cv: options.Folds = 5,
     talk: options.Talk,
 ) -> None:
-    """Cross-validate our models beside a linear model, boosted trees and a neural network."""
+    """Cross-validate the models beside a linear model, boosted trees, a forest and a neural network."""
     with command(*talk) as here:
         from nongauss.cli import choose, fit_and_report
         from nongauss.cli.large import load_rows
         from nongauss.report.comparison import comparison_text
 
         here.step(f"reading {data.name}")
-        by_itself = "each is compared by itself"
+        by_itself = "each is compared separately"
         table = load_rows("memory", data, target or "", choices, declared, by_itself)
         here.say(f"{table.before}\n")
         is_open = choices.model == "auto"
@@ -227,7 +227,7 @@ def cluster(
     outputs: options.Outputs,
     talk: options.Talk,
 ) -> None:
-    """Find clusters, each with a rule in words, print them, save the model with a report."""
+    """Find clusters, each described by a rule in words, and save the model with a report."""
     with command(*talk) as here:
         from nongauss.cli.cluster import cluster_record, fit_clusters, save_clusters
 
@@ -244,7 +244,7 @@ def cluster(
 
 @app.command()
 def describe(model: options.ModelFile, as_json: options.Json = False) -> None:
-    """Say what is in a saved model."""
+    """Describe a saved model."""
     with command(quiet=True, as_json=as_json) as here:
         from nongauss.cli.describe import description_text, model_description
         from nongauss.estimator.persistence import load

@@ -65,7 +65,7 @@ class Before:
             for number, (role, members) in enumerate(groups.items()):
                 out.append(_item(head if number == 0 else "", f"{_named(role, members)}"))
         if self._groups(False):
-            out.append(_item("", "--use NAME takes one of them in, --ignore NAME leaves another out."))
+            out.append(_item("", "--use NAME includes one of them, --ignore NAME leaves out another."))
         if self.beside:
             out.append(_item("Beside", ", ".join(f"{what}: {name}" for what, name in self.beside.items())))
         for number, note in enumerate(self.notes):
@@ -115,13 +115,13 @@ class Before:
             text += (
                 "."
                 if not found.order
-                else f" ({found.order}; --levels {','.join(found.levels[:2])},… to say)."
+                else f" ({found.order}; --levels {','.join(found.levels[:2])},… to change it)."
             )
         near = [kind.value for kind, _ in found.near]
         if near and not found.declared:
-            text += f" It could also be {' or '.join(near)}: --kind WORD overrules this."
+            text += f" It could also be {' or '.join(near)}: --kind WORD overrides this."
         elif not found.declared:
-            text += " --kind WORD overrules this."
+            text += " --kind WORD overrides this."
         return text
 
     def _on_model(self) -> str:
@@ -146,7 +146,7 @@ class Before:
         others = [in_words(choice) for choice in self.candidates if choice != self.choice]
         if others and open_:
             text += f" (or {'; '.join(others)})"
-        return f"{text}. {' or '.join(open_)} overrules this." if open_ else f"{text}, as asked."
+        return f"{text}. {' or '.join(open_)} overrides this." if open_ else f"{text}, as asked."
 
 
 def in_words(choice: Choice) -> str:

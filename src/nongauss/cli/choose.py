@@ -113,8 +113,8 @@ def choose(
         model = _that_has(given, frozenset(needs), model, task)
     if not model:
         raise InputError(
-            f"There is no model for a target of kind {kind.value}; choose another column, or say what it is: "
-            "--kind label for labels."
+            f"There is no model for a target of kind {kind.value}; choose another column, or declare "
+            "its kind (--kind label for labels)."
         )
     if task not in MODELS[model]:
         others = [name for name, tasks in MODELS.items() if task in tasks]
@@ -122,7 +122,7 @@ def choose(
     lacks = needs and frozenset(needs) - _fit_takes(model, task)
     if lacks:
         what = " and ".join(sorted(lacks))
-        raise InputError(f"The model {model!r} takes no {what} for {task}; give --model sparse_gp.")
+        raise InputError(f"The model {model!r} does not accept {what} for {task}; give --model sparse_gp.")
     usual = likelihood_for(kind, column) if (model, task) == ("sparse_gp", REGRESSION) else {}
     return Choice(model, task, {**usual, **given})
 
@@ -144,9 +144,9 @@ def by_evidence(
     others = [name for name in settings if name not in known]
     lacks = sorted(frozenset(needs) - _fit_takes("auto", single.task))
     if others:
-        why_single = f"weighing all models takes no {' and '.join(others)}"
+        why_single = f"the search over all models does not accept {' and '.join(others)}"
     elif lacks:
-        why_single = f"weighing all models takes no {' and '.join(lacks)} yet"
+        why_single = f"the search over all models does not accept {' and '.join(lacks)} yet"
     if why_single:
         return replace(single, why_single=why_single)
     told: dict[str, Any] = {"ordered": True} if single.task == ORDINAL else {}

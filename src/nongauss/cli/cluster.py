@@ -75,7 +75,7 @@ def save_clusters(
         target="",
         n_rows=len(frame),
         used=[(c, f"{kinds[c]}, {role}") for c, role in roles.items() if role],
-        ignored=[(c, "says nothing, or was not asked for") for c, role in roles.items() if not role],
+        ignored=[(c, "uninformative, or not requested") for c, role in roles.items() if not role],
         notes=notes,
         fingerprint=fingerprint(frame),
     )

@@ -111,7 +111,7 @@ class Command:
         """From here on an interrupted command leaves what it has done in a file."""
         if checkpoint is not None:
             self._checkpoint = checkpoint.expanduser().resolve()
-            self.kept = f"what was done is in {checkpoint}: the same command goes on from there"
+            self.kept = f"the state is saved in {checkpoint}: the same command resumes from there"
 
     def written(self) -> str:
         """The names of the files that are in place by now."""
@@ -251,11 +251,11 @@ def check_outputs(outputs: Outputs, inputs: Sequence[Path] = ()) -> None:
         if any(place == _place(item) or _is_same(place, item) for item in inputs):
             raise InputError(f"{option} would write over the input {path}; give another name.")
         if place.exists() and not place.is_file():
-            raise InputError(f"{option} would be {path}, a device or a pipe and no file; give another name.")
+            raise InputError(f"{option} would be {path}, a device or a pipe, not a file; give another name.")
         folder = next(parent for parent in place.parents if parent.exists())
         if not folder.is_dir():
             raise InputError(
-                f"{option} would be in {folder}, which is a file and no folder; give another name."
+                f"{option} would be in {folder}, which is a file, not a folder; give another name."
             )
         if not os.access(folder, os.W_OK | os.X_OK):
             raise InputError(

@@ -93,7 +93,7 @@ def _words_of_target(target: pd.Series) -> tuple[dict[str, dict[str, str]], list
         of_word.setdefault(word, []).append(label.strip())
     several = [list(dict.fromkeys(found)) for found in of_word.values()]
     alike = ", ".join("/".join(found) for found in several if len(found) > 1)
-    notes = [f"Column {str(target.name)!r}: {alike} are taken as one label each, whatever their case."]
+    notes = [f"Column {str(target.name)!r}: {alike} are treated as the same label in upper and lower case."]
     spelling = {word: found[0] for word, found in of_word.items()}
     return ({str(target.name): spelling} if spelling else {}), notes if alike else []
 
@@ -161,7 +161,9 @@ def taken_out(
     named = {what: _column_of(name, frame) for what, name in places.items() if name}
     for name in (*named.values(), *declared.ignore, *declared.use):
         if name == target:
-            raise InputError(f"Column {name!r} is the target and cannot be something else too; name another.")
+            raise InputError(
+                f"Column {name!r} is the target and cannot have a second role; name another column."
+            )
         if name not in frame.columns:
             raise InputError(f"{source} has no column {name!r};{closest(name, frame.columns)}")
     inputs = frame.drop(columns=list({target, *named.values()}))
@@ -192,7 +194,7 @@ def beside_of(
         column = read["group"].as_labels()
         groups = column.codes
         if column.missing.any():
-            notes.append(f"Rows without {column.name!r} are taken as one group.")
+            notes.append(f"Rows without {column.name!r} are treated as one group.")
     return Beside(params, groups, tuple(notes))
 
 
@@ -262,9 +264,9 @@ def _on_censoring(name: str, says: NDArray[Any], column: str, y: Any) -> str:
     """A note that counts the rows with a bound."""
     if name == "y_upper":
         n = int((says > np.asarray(y)).sum())
-        return f"In {n:,} of {len(says):,} rows the target is taken to lie between it and {column!r}."
+        return f"In {n:,} of {len(says):,} rows the target lies between its value and that of {column!r}."
     sides = [(int((says == side).sum()), where) for side, where in ((1, "above"), (-1, "below"))]
-    told = [f"{n:,} rows have a true target {where} the one given" for n, where in sides if n]
+    told = [f"{n:,} rows have a true target {where} the given one" for n, where in sides if n]
     return f"By {column!r}, {' and '.join(told) or 'no row is censored'} (of {len(says):,})."
 
 

@@ -165,8 +165,8 @@ def _about_lines(model: Any, about: About) -> list[tuple[str, str]]:
         if not (is_classifier(model) or is_regressor(model)):
             return []
         return [("Target", "not known: the model was saved from Python, or by an older version")]
-    held = f", judged on {about.n_held_out} held out" if about.n_held_out else ", none held out"
-    model = f"auto, which became {about.became}" if about.asked == "auto" else f"{about.asked}, as asked"
+    held = f", evaluated on {about.n_held_out} held-out rows" if about.n_held_out else ", no rows held out"
+    model = f"auto, which chose {about.became}" if about.asked == "auto" else f"{about.asked}, as asked"
     levels = f", levels {' < '.join(about.levels)}" if about.levels else ""
     beside = [(what.capitalize(), column) for what, column in about.beside.items()]
     return [

@@ -36,19 +36,24 @@ class Filled:
     def text(self) -> str:
         """The same for a person."""
         if not len(self.columns):
-            return "The table has no gaps that can be filled; it was written as it is."
+            return "The table has no missing cells that can be filled; it was written unchanged."
         shown = self.columns.assign(
             **{name: self.columns[name].map(percent) for name in ("share", "how sure")}
         )
         lines = [tuple(_shown(value) for value in row) for row in shown.itertuples(index=False)]
         table = text_table(tuple(self.columns.columns), lines)
         n_cells = int(self.columns["gaps"].sum())
-        left = f"\nGaps stay in {', '.join(map(repr, self.open_columns))}." if self.open_columns else ""
+        left = (
+            f"\nMissing cells remain in {', '.join(map(repr, self.open_columns))}."
+            if self.open_columns
+            else ""
+        )
         return (
             f"{n_cells:,} cells of {self.n_rows:,} rows were missing.\n{self.why}\n\n{table}\n"
-            "before, after: the mean, of labels and grades the most frequent. how sure: of numbers and "
-            "grades how much narrower a cell's law is than its column's, of labels the mean probability of "
-            f"the one put in.{left}\nWrote {', '.join(map(str, self.files))}."
+            "before, after: the mean; for labels and grades the most frequent value. how sure: for "
+            "numbers and grades how much narrower a cell's distribution is than its column's, for "
+            f"labels the mean probability of the one put in.{left}\nWrote "
+            f"{', '.join(map(str, self.files))}."
         )
 
     def record(self) -> dict[str, Any]:

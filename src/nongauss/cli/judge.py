@@ -94,12 +94,12 @@ def fit_and_judge(
     if not plan.folds:
         step("fitting all rows")
         final = _fitted(kept, whole)
-        why = f"{plan.text[:-1]}, so there are no held-out figures."
+        why = f"{plan.text[:-1]}, so there are no scores on held-out rows."
         return Outcome(final, final, len(table.y), verdict=no_verdict(plan.text), notes=[why])
     beside = None if checkpoint is None else checkpoint.with_name(checkpoint.name + ".held-out")
     found = _judge_folds(with_checkpoint(model, beside) if refit else kept, whole, plan, seed, step)
     forward, warnings = _forward_in_time(model, whole, table, held_out, found)
-    step("fitting all rows" if refit else "judging")
+    step("fitting all rows" if refit else "evaluating")
     final = found.model
     if refit:
         again = isinstance(final, Auto) and len(plan.folds) == 1
@@ -117,9 +117,7 @@ def _judge_on_file(
     frame = read_table(held_out.test)
     test, groups = rows_like(table, frame, held_out.declared, held_out.test.name)
     found = judge(model, whole, replace(test, X=read_once(model, test.X)), seed=seed, step=step)
-    note = (
-        f"Held-out figures are of the {len(test.y)} rows of {held_out.test.name}; none of them was fitted to."
-    )
+    note = f"Scores are on the {len(test.y)} rows of {held_out.test.name}; none of them was used for fitting."
     found = replace(found, parts=[replace(part, source=held_out.test.name) for part in found.parts])
     return outcome_of(found, found.model, table, len(table.y), [note], Dependence(groups))
 
@@ -238,8 +236,8 @@ def _forward_in_time(
     if name is None:
         return {}, []
     warning = (
-        f"Rows stand in the order of the dates in {name!r}, and those held out at random have neighbours in "
-        "time among the rows that were fitted to (for what comes later, give --split last)"
+        f"Rows are in the order of the dates in {name!r}, and rows held out at random have neighbours "
+        "in time among the training rows (to evaluate forecasts, give --split last)"
     )
     if len(table.y) > _MOST_ROWS_AGAIN:
         return {}, [f"{warning}."]
@@ -261,7 +259,7 @@ def _forward_in_time(
 
 def _told(figures: dict[str, float], at_random: dict[str, float]) -> str:
     """The plainest figures beside those of rows held out at random."""
-    words = {"rmse": "RMSE", "log_loss": "log loss", "coverage_90": "90 % intervals that hold"}
+    words = {"rmse": "RMSE", "log_loss": "log loss", "coverage_90": "coverage of 90 % intervals"}
     shown = {name: (figures[name], at_random[name]) for name in words if name in figures}
     return " and ".join(
         f"{words[name]} {format_figure(name, here)} instead of {format_figure(name, there)}"
@@ -271,15 +269,15 @@ def _told(figures: dict[str, float], at_random: dict[str, float]) -> str:
 
 def _how_judged(plan: Split, n: int, refit: bool) -> str:
     """A sentence on the rows that the figures are of."""
-    kept = f"the saved model was then fitted on all {n}." if refit else "the saved model is that fit."
+    kept = f"the saved model was then fitted to all {n} rows." if refit else "the saved model is that fit."
     if len(plan.folds) > 1:
         return (
-            f"Held-out figures are from {len(plan.folds)} fits, each judged on rows that it had not seen, "
-            f"{plan.text} ({sum(len(test) for _, test in plan.folds)} in all); {kept}"
+            f"Scores on held-out rows are from {len(plan.folds)} fits, each evaluated on rows that it "
+            f"had not seen, {plan.text} ({sum(len(test) for _, test in plan.folds)} in all); {kept}"
         )
     ((train, test),) = plan.folds
-    split = f"a fit on {len(train)} rows, judged on the other {len(test)}, {plan.text}"
-    return f"Held-out figures are from {split}; {kept}"
+    split = f"a fit to {len(train)} rows, evaluated on the other {len(test)}, {plan.text}"
+    return f"Scores on held-out rows are from {split}; {kept}"
 
 
 def _fitted(model: Any, whole: JudgedRows) -> Any:
@@ -321,5 +319,5 @@ def with_checkpoint(model: Any, checkpoint: Path | None) -> Any:
     if checkpoint is None:
         return copy
     if "checkpoint" not in copy.get_params(deep=False):
-        raise InputError(f"{type(model).__name__} cannot go on from a file; leave out --checkpoint.")
+        raise InputError(f"{type(model).__name__} cannot resume from a file; leave out --checkpoint.")
     return copy.set_params(checkpoint=str(checkpoint))

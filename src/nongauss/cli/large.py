@@ -40,9 +40,9 @@ def load_rows(
     `why_single`: why one model is fitted where all could be weighed.
     """
     if engine != "memory":
-        why_single = "only a table in memory can have all models weighed"
+        why_single = "the search over all models needs a table in memory"
     elif choices.max_epochs is not None:
-        why_single = "--max-epochs is of one"
+        why_single = "--max-epochs refers to one model"
     what = (data, target, choices.model, choices.task, choices.settings, declared, why_single)
     if engine != "memory":
         return sampled_table(*what)
@@ -66,8 +66,8 @@ def enough_rows(table: Table, most: int | None, seed: int) -> Table:
         first = pd.Series(np.asarray(table.y)).drop_duplicates().index.to_numpy()
         rows = np.union1d(rows, first)
     note = (
-        f"{len(rows):,} of the {n:,} rows, drawn at random, are fitted and judged by, so that it takes "
-        "minutes; give --most-rows 0 for all."
+        f"{len(rows):,} of the {n:,} rows, drawn at random, are used for fitting and evaluation, so "
+        "that it takes minutes; give --most-rows 0 for all."
     )
     return _taken(table, rows, note)
 
@@ -103,7 +103,9 @@ def enough_epochs(table: Table) -> Table:
         return table
     if "max_epochs" in choice.settings:
         return table
-    note = f"Of {n:,} rows {epochs} epochs are taken instead of {USUAL_EPOCHS}; --max-epochs N overrules it."
+    note = (
+        f"With {n:,} rows, {epochs} epochs are used instead of {USUAL_EPOCHS}; --max-epochs N overrides this."
+    )
     return _noted(table, note, {**choice.settings, "max_epochs": epochs})
 
 

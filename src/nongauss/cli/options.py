@@ -19,92 +19,112 @@ Data = Annotated[
         metavar="DATA", help="Table: CSV (also gzipped) or Parquet; with --engine, a folder or pattern."
     ),
 ]
-ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="Model file that `fit` saved.")]
+ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="Model file saved by `fit`.")]
 Target = Annotated[
     str | None, typer.Option(help="Column to predict; if left out, the error lists the columns.")
 ]
 ScoredTarget = Annotated[
-    str | None, typer.Option("--target", help="Column of the target; by default its name in training.")
+    str | None, typer.Option("--target", help="Column of the target; by default the one in training.")
 ]
 Model = Annotated[
     str, typer.Option(help="auto (tries all models that suit the target), tggm, sparse_gp, ...")
 ]
 Task = Annotated[
-    str, typer.Option(help="auto (by the target's kind), regression, classification or ordinal.")
+    str, typer.Option(help="auto (by the kind of the target), regression, classification or ordinal.")
 ]
 
 Kind = Annotated[
     str | None,
-    typer.Option(help="Kind of the target, if it is taken for another: real, positive, count, ..."),
+    typer.Option(help="Kind of the target, if it is not recognised: real, positive, count, ..."),
 ]
 Levels = Annotated[
-    Texts, typer.Option(help="Levels of the target from lowest to highest, with commas: poor,fair,good.")
+    Texts,
+    typer.Option(help="Levels of the target from lowest to highest, separated by commas: poor,fair,good."),
 ]
-Exposure = Annotated[str | None, typer.Option(help="Column of the time or size that each count is of.")]
+Exposure = Annotated[str | None, typer.Option(help="Column with the exposure of each count (time or size).")]
 Censored = Annotated[
     str | None,
-    typer.Option(help="Column that says where the target is only a bound: COLUMN, or COLUMN=VALUE."),
+    typer.Option(help="Column that marks rows with a censored target: COLUMN, or COLUMN=VALUE."),
 ]
-Group = Annotated[str | None, typer.Option(help="Column of rows that belong together, held out together.")]
-Ignore = Annotated[Texts, typer.Option(help="Columns to leave out, with commas.")]
-Use = Annotated[Texts, typer.Option(help="Columns that are inputs whatever they look like, with commas.")]
+Group = Annotated[str | None, typer.Option(help="Column of groups of rows, which are held out together.")]
+Ignore = Annotated[Texts, typer.Option(help="Columns to leave out, separated by commas.")]
+Use = Annotated[
+    Texts, typer.Option(help="Columns that are inputs whatever they look like, separated by commas.")
+]
 Missing = Annotated[
     Texts, typer.Option(help="COLUMN=VALUE: a value that stands for a missing cell. May be repeated.")
 ]
 Split = Annotated[
     str,
     typer.Option(
-        help='Rows held out: random, last (in time, else in the file), or "by COLUMN", whole groups.'
+        help='Rows held out: random, last (in time, or else in the file), or "by COLUMN" (whole groups).'
     ),
 ]
 Test = Annotated[
-    Path | None, typer.Option(help="Table of rows to judge by; then all rows of DATA are fitted.")
+    Path | None,
+    typer.Option(help="Table of rows for evaluation; all rows of DATA are then used for fitting."),
 ]
-TestSize = Annotated[float, typer.Option(help="Share of rows held out to judge the model.")]
+TestSize = Annotated[float, typer.Option(help="Share of rows held out for evaluation.")]
 
 Out = Annotated[Path, typer.Option(help="Folder for the model file and the report.")]
 Save = Annotated[Path | None, typer.Option(help="Model file; by default model.nongauss in --out.")]
-Report = Annotated[Path | None, typer.Option(help="Report; by default report.html in --out.")]
-Checkpoint = Annotated[Path | None, typer.Option(help="File from which an interrupted fit continues.")]
+Report = Annotated[Path | None, typer.Option(help="Report file; by default report.html in --out.")]
+Checkpoint = Annotated[Path | None, typer.Option(help="File from which an interrupted fit resumes.")]
 Raw = Annotated[
-    bool, typer.Option("--raw", help="Write text cells as they are, without a quote before = + - @.")
+    bool, typer.Option("--raw", help="Write text cells as they are, without an apostrophe before = + - @.")
 ]
-Force = Annotated[bool, typer.Option("--force", help="Replace files that exist.")]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite existing files.")]
 
 Seed = Annotated[int, typer.Option(min=0, help="Seed of the split and of the fit.")]
-Epochs = Annotated[int | None, typer.Option(min=1, help="Most epochs of a fit.")]
+Epochs = Annotated[int | None, typer.Option(min=1, help="Maximum number of epochs of a fit.")]
 MostRows = Annotated[
     int | None,
-    typer.Option(min=0, help="Most rows to fit, drawn at random; 0 for all. The default takes minutes."),
+    typer.Option(
+        min=0,
+        help=(
+            "Maximum number of rows to fit, drawn at random; 0 for all. By default, as many as take minutes."
+        ),
+    ),
 ]
-Refit = Annotated[bool, typer.Option(help="Fit the saved model on all rows after judging.")]
-Settings = Annotated[Texts, typer.Option("--set", help="A parameter of the model, name=value.")]
+Refit = Annotated[bool, typer.Option(help="Fit the saved model to all rows after evaluation.")]
+Settings = Annotated[
+    Texts, typer.Option("--set", help="Parameter of the model, name=value. May be repeated.")
+]
 Engine = Annotated[
-    str, typer.Option(help="memory; for Parquet files that exceed it: stream (from disk) or dask (cluster).")
+    str, typer.Option(help="memory; or, for larger Parquet files, stream (from disk) or dask (cluster).")
 ]
 Scheduler = Annotated[str | None, typer.Option(help="Address of a Dask scheduler; a local one by default.")]
 
-RuleColumns = Annotated[str | None, typer.Option(help="Columns of the rules, with commas; all by default.")]
+RuleColumns = Annotated[
+    str | None, typer.Option(help="Columns that rules may use, separated by commas; all by default.")
+]
 LookColumns = Annotated[
     str | None,
-    typer.Option(help="Columns in which rows of a cluster are alike, with commas; all by default."),
+    typer.Option(help="Columns in which rows of a cluster are similar, separated by commas; all by default."),
 ]
 Clusters = Annotated[int | None, typer.Option(min=1, help="Number of clusters; chosen by default.")]
 Folds = Annotated[int, typer.Option(min=2, help="Number of folds.")]
 
 Predictions = Annotated[Path, typer.Option(help="Table to write: CSV (also .gz) or Parquet.")]
-Id = Annotated[str | None, typer.Option("--id", help="Column that names the rows, written first.")]
-Keep = Annotated[Texts, typer.Option(help="Columns to write before the predictions, with commas.")]
-Coverage = Annotated[Texts, typer.Option(help="Intervals, in per cent, with commas: 50,90. By default 90.")]
-Quantiles = Annotated[Texts, typer.Option(help="Quantiles, with commas: .05,.5,.95.")]
-
-FullTable = Annotated[Path, typer.Option(help="Table without gaps to write: CSV (also .gz) or Parquet.")]
-Draws = Annotated[
-    int, typer.Option(min=0, help="Tables to write beside it whose missing cells are drawn, for pooling.")
+Id = Annotated[str | None, typer.Option("--id", help="Column that identifies the rows, written first.")]
+Keep = Annotated[Texts, typer.Option(help="Columns to write before the predictions, separated by commas.")]
+Coverage = Annotated[
+    Texts, typer.Option(help="Coverage of intervals in percent, separated by commas: 50,90. By default 90.")
 ]
-Imputer = Annotated[str, typer.Option(help="auto (what tells hidden cells best), rank_factor or harmonium.")]
+Quantiles = Annotated[Texts, typer.Option(help="Quantiles, separated by commas: .05,.5,.95.")]
 
-Quiet = Annotated[bool, typer.Option("--quiet", help="Show no progress.")]
+FullTable = Annotated[Path, typer.Option(help="Imputed table to write: CSV (also .gz) or Parquet.")]
+Draws = Annotated[
+    int,
+    typer.Option(
+        min=0, help="Number of further tables to write, with missing cells drawn at random, for pooling."
+    ),
+]
+Imputer = Annotated[
+    str, typer.Option(help="auto (the one that predicts hidden cells best), rank_factor or harmonium.")
+]
+
+Quiet = Annotated[bool, typer.Option("--quiet", help="Do not show progress.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 
 

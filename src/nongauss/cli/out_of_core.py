@@ -122,16 +122,16 @@ def fit_parts(
         rows, where = _rows_of([parts[i] for i in held], seed), f"from {len(held)} of {len(parts)} parts"
     else:
         why = "No part of the table was held out."
-        note = f"{why[:-1]}, so there are no held-out figures."
+        note = f"{why[:-1]}, so there are no scores on held-out rows."
         return Outcome(final, final, train.n_rows, verdict=no_verdict(why), notes=[note])
     test, groups = rows_like(table, rows, held_out.declared, path.name)
     sample, _ = rows_like(table, _rows_of(list(train), seed), held_out.declared, path.name)
     found = beside_usual(final, sample, test, seconds=seconds, seed=seed)
-    notes = [f"Held-out figures are of {len(test.y)} rows {where}, not fitted to."]
+    notes = [f"Scores are on {len(test.y)} rows {where}, not fitted to."]
     if groups is not None:
         notes.append("Parts are held out whole: a group with rows in several can be on both sides.")
     if len(sample.y) < train.n_rows:
-        notes.append(f"The usual models beside it were fitted to {len(sample.y)} of the {train.n_rows} rows.")
+        notes.append(f"The standard models were fitted to {len(sample.y)} of the {train.n_rows} rows.")
     return outcome_of(found, final, table, train.n_rows, notes, Dependence(groups))
 
 

@@ -85,17 +85,15 @@ def score_table(model: Any, data: Path, target: str | None = None) -> ScoreSheet
         [f"{missing.sum()} of {len(frame)} rows have no {name!r} and were left out."] if missing.any() else []
     )
     if data.name == about.source:
-        notes.append(
-            f"{data.name} has the name of the table that was fitted to; figures of rows that it has seen "
-            "are too good."
-        )
+        notes.append(f"{data.name} has the name of the training table; scores on training rows are too good.")
     rows = frame[~missing].reset_index(drop=True)
     y = _observed(model, rows[name], name, about)
     X = read_once(model, inputs_of(model, rows.drop(columns=[name])))
     found = scored(model, JudgedRows(X, y, beside_of(model, rows)))
     if about.marginal is None:
         notes.append(
-            "The law of the training target is not in the file; the baseline has seen the rows scored."
+            "The distribution of the training target is not in the file; the baseline was fitted to "
+            "the rows that are scored."
         )
     constant, other = _constant(model, found, about.marginal)
     setting = Setting(name, constant, about.n_rows or len(y), rows.shape[1] - 1, judges="rows of the file")
@@ -109,11 +107,11 @@ def _target_name(target: str | None, frame: pd.DataFrame, data: Path) -> str:
     if target is None:
         there = closest("", [str(name) for name in frame.columns])
         raise InputError(
-            f"The model file does not say what its target is; give --target: in {data.name}{there}"
+            f"The model file does not contain the name of the target; give --target: in {data.name}{there}"
         )
     if target not in frame.columns:
         raise InputError(
-            f"{data.name} has no column {target!r}, the target, so there is nothing to score by;"
+            f"{data.name} has no column {target!r}, the target, so there is nothing to score;"
             f"{closest(target, frame.columns)}"
         )
     return target

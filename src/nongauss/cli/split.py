@@ -60,7 +60,7 @@ def declared_split(
     word = split.strip()
     if test is not None and word != RANDOM:
         raise InputError(
-            "--test gives the rows to judge by, so --split has none to choose; give one of them."
+            "--test gives the rows for evaluation, so --split has nothing to choose; give only one of them."
         )
     if word.startswith(BY) and word[len(BY) :].strip(" :=") and word[len(BY)] in " :=":
         declared = replace(declared, group=word[len(BY) :].strip(" :="))
@@ -98,10 +98,10 @@ def split_rows(table: Table, held_out: HeldOut, seed: int, *, several: bool = Tr
     part = _dealt(table, share, seed, n_parts if n_tests > 1 else 1)
     tests = [test for k in range(n_tests) if len(test := np.flatnonzero(part == k))]
     if not tests:
-        return Split(f"{n} rows with no label twice leave none to hold out.")
+        return Split(f"{n} rows with no label occurring twice leave none to hold out.")
     folds = [(np.setdiff1d(np.arange(n), test), test) for test in tests]
     groups = None if table.groups is None else np.concatenate([table.groups[test] for test in tests])
-    text = "at random" if groups is None else "at random, those of a group together"
+    text = "at random" if groups is None else "at random, by whole groups"
     return Split(text, folds, Dependence(groups, len(folds) > 1))
 
 
@@ -132,7 +132,7 @@ def _groups_dealt(groups: npt.NDArray[Any], share: float, rng: np.random.Generat
     which = pd.factorize(groups, use_na_sentinel=False)[0]
     sizes = np.bincount(which)
     if len(sizes) < 2:
-        raise InputError("All rows are of one group, so none can be held out; give another column.")
+        raise InputError("All rows belong to one group, so none can be held out; give another column.")
     fold_of = np.full(len(sizes), -1, dtype=np.intp)
     taken = np.zeros(min(n_parts, len(sizes)))
     for group in rng.permutation(len(sizes)):

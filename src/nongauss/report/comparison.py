@@ -172,7 +172,10 @@ def comparison_text(table: pd.DataFrame) -> str:
     best = SHORT_LABELS[table.attrs["sorted_by"]]
     lines = [text_table(header, rows), "", f"Best first by {best}; ± one standard error."]
     if "density" in table and (table["density"] != "own").any():
-        lines.append("Models that predict no distribution get one law, that of their out-of-fold residuals.")
+        lines.append(
+            "Models that predict no distribution get one from their out-of-fold residuals, the same "
+            "for all rows."
+        )
     lines += [f"{name} failed: {reason}" for name, reason in table["reason"].items() if reason]
     return "\n".join(lines)
 

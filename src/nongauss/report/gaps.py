@@ -79,7 +79,7 @@ def write_gaps_report(
     pictures = drawn(given := gap_figures(shown))
     n_cells = sum(len(c.rows) for c in columns)
     page = template("gaps.html").render(
-        title=f"Gaps filled in {source}",
+        title=f"Missing cells imputed in {source}",
         lead=_lead(imputer, frame),
         first=_first_sentence(columns, still_open, frame),
         says=[*_sentences(imputer, columns), *_cautions(draws)] if n_cells else [],
@@ -111,14 +111,17 @@ def _first_sentence(columns: Sequence[FilledColumn], still_open: Sequence[str], 
     n_filled = sum(len(c.rows) for c in columns)
     share = percent(n_missing / max(frame.size, 1))
     if not n_missing:
-        return "The table has no gaps."
+        return "The table has no missing cells."
     said = f"{n_missing:,} of {frame.size:,} cells ({share}) were missing"
     if n_filled == n_missing:
-        return f"{said}; all of them are filled."
+        return f"{said}; all of them were filled."
     names = ", ".join(map(repr, still_open[:5])) + (
         f" and {len(still_open) - 5} more" if len(still_open) > 5 else ""
     )
-    return f"{said}; {n_filled:,} are filled, the other {n_missing - n_filled:,} stay open (in {names})."
+    return (
+        f"{said}; {n_filled:,} were filled, the other {n_missing - n_filled:,} could not be filled "
+        f"(in {names})."
+    )
 
 
 def _sentences(imputer: Any, columns: Sequence[FilledColumn]) -> list[str]:
@@ -126,21 +129,19 @@ def _sentences(imputer: Any, columns: Sequence[FilledColumn]) -> list[str]:
     said = [_on_choice(imputer)]
     best = imputer.leaderboard_.iloc[0]
     if np.isfinite(best["coverage"]):
-        said.append(
-            f"Of the numbers that were hidden, {100 * best['coverage']:.0f} % lay in their 90 % intervals."
-        )
+        said.append(f"Of the hidden numbers, {100 * best['coverage']:.0f} % lay in their 90 % intervals.")
     own = sorted((c for c in columns if not c.is_label), key=lambda c: -c.how_sure)
     if len(own) > 1 and own[0].how_sure - own[-1].how_sure > _CLEAR:
         said.append(
-            f"Of the numbers, dates and grades {own[0].name} is filled with most certainty (spread "
-            f"{100 * own[0].how_sure:.0f} % smaller than the column's), {own[-1].name} with least "
-            f"({100 * own[-1].how_sure:.0f} % smaller)."
+            f"Of the numbers, dates and grades {own[0].name} is filled most reliably (standard deviation "
+            f"{100 * own[0].how_sure:.0f} % smaller than the column's), {own[-1].name} least "
+            f"reliably ({100 * own[-1].how_sure:.0f} % smaller)."
         )
     own = sorted((c for c in columns if c.is_label), key=lambda c: -c.how_sure)
     if len(own) > 1 and own[0].how_sure - own[-1].how_sure > _CLEAR:
         said.append(
-            f"Of the labels {own[0].name} is filled with most certainty ({100 * own[0].how_sure:.0f} % on "
-            f"average for the label put in), {own[-1].name} with least ({100 * own[-1].how_sure:.0f} %)."
+            f"Of the labels {own[0].name} is filled most reliably (mean probability of the label put in "
+            f"{100 * own[0].how_sure:.0f} %), {own[-1].name} least reliably ({100 * own[-1].how_sure:.0f} %)."
         )
     return said
 
@@ -150,16 +151,16 @@ def _on_choice(imputer: Any) -> str:
     board = imputer.leaderboard_
     name = _MODELS[imputer.chosen_]
     if len(board) == 1:
-        return f"The model, {name}, was asked for: no other was tried, and how well it does is not known."
+        return f"The model, {name}, was requested: no other was tried, and its accuracy was not evaluated."
     score = float(board["score"].iloc[0])
-    hidden = "To choose the model, known cells were hidden and predicted from the rest"
+    hidden = "To choose the model, observed cells were hidden and predicted from the others"
     if score > _NO_GAIN:
         return (
-            f"{hidden}. No model did so better than each column's own distribution does: here the other "
-            "columns say next to nothing of a missing cell."
+            f"{hidden}. No model predicted them better than each column's own distribution: here the "
+            "other columns carry almost no information about a missing cell."
         )
     return (
-        f"{hidden}. Best at it: {name}, whose errors were {100 * (1 - score):.0f} % below those of each "
+        f"{hidden}. The best was {name}, whose errors were {100 * (1 - score):.0f} % below those of each "
         "column's own distribution."
     )
 
@@ -167,15 +168,16 @@ def _on_choice(imputer: Any) -> str:
 def _cautions(draws: Sequence[str]) -> list[str]:
     """What a filled table must not be used for."""
     pool = (
-        f"For these, analyse each of the {len(draws)} drawn tables ({draws[0]} to {draws[-1]}) and pool."
+        f"Instead, analyse each of the {len(draws)} imputed tables ({draws[0]} to {draws[-1]}) and "
+        "pool the results."
         if len(draws) > 1
-        else "For these, have several tables drawn, analyse each, and pool."
+        else "Instead, have several tables imputed by random draws, analyse each, and pool the results."
     )
     return [
-        "A filled cell is a prediction, not an observation: standard errors and correlations computed from "
-        f"the filled table are too sure. {pool}",
+        "A filled cell is a prediction, not an observation: standard errors and correlations "
+        f"computed from the filled table are overconfident. {pool}",
         "Cells that are missing because of their own value (the highest incomes, say) cannot be recovered "
-        "from the other columns, and no figure here would show it.",
+        "from the other columns, and no figure on this page would show it.",
     ]
 
 
@@ -183,9 +185,9 @@ def _line(column: FilledColumn, n_rows: int) -> GapLine:
     """A column of the table of what was filled."""
     n, sure = len(column.rows), column.how_sure
     if column.is_label:
-        text = f"{100 * sure:.0f} % (by itself {100 * column.most_frequent:.0f} %)"
+        text = f"{100 * sure:.0f} % (most frequent label: {100 * column.most_frequent:.0f} %)"
     else:
-        text = f"spread {100 * sure:.0f} % smaller"
+        text = f"standard deviation {100 * sure:.0f} % smaller"
     middle = column.shown(column.before), column.shown(column.after)
     mark = 100 * column.most_frequent if column.is_label else None
     return GapLine(column.name, f"{n:,} ({percent(n / n_rows)})", *middle, text, 100 * sure, mark)

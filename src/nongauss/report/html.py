@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
 DENSITY_NOTE = (
     "Log density is the mean log of the predicted density at the observed values, in nats a row: higher is "
-    "better, and a difference of 0.1 means about 10 % more density at what happened. It depends on the unit "
+    "better, and a difference of 0.1 means about 10 % more density at the observed values. It "
+    "depends on the unit "
     "of the target, so compare it only between models of the same target. Coverage should be close to 90 %; "
     "among models that reach it, a narrower interval says more."
 )
@@ -35,7 +36,7 @@ LOG_LOSS_NOTE = (
     "Log loss is the mean of minus the log of the probability given to the class observed, in nats a row: "
     "lower is better, and 0.69 is a coin toss between two classes. Accuracy is the share of rows whose class "
     "was predicted, balanced accuracy its mean over classes, rare ones counted like frequent ones. The Brier "
-    "score is the squared distance of the probabilities from what happened: lower is better."
+    "score is the squared distance of the probabilities from the observed outcome (0 or 1): lower is better."
 )
 _MOST_LINES, _MOST_NAMED, _MOST_LISTED = 40, 5, 100
 
@@ -242,7 +243,7 @@ def _in_digits(value: float, form: str) -> str:
 
 def coverage_lines(coverage: Sequence[Coverage]) -> list[tuple[str, str, str, str]]:
     """Of each interval what it should hold, what it held, what chance explains, and the verdict on it."""
-    words = {-1: "held too few", 0: "within chance", 1: "held too many"}
+    words = {-1: "held too few", 0: "as expected", 1: "held too many"}
     return [
         (
             f"{100 * c.level:.3g} %",

@@ -94,7 +94,7 @@ def judge(
 
     `step` is told what is being done.
     """
-    step("fitting, to be judged")
+    step("fitting for evaluation")
     fitted, seconds = fit_timed(model, train.X, train.y, train.taken_by(model.fit))
     return beside_usual(fitted, train, test, seconds=seconds, seed=seed, step=step)
 
@@ -115,7 +115,7 @@ def beside_usual(
     taken: dict[str, float] = {} if seconds is None else {"": seconds}
     notes = []
     for name, estimator in estimators.items():
-        step(f"beside it: {name}")
+        step(f"for comparison: {name}")
         rows = _affordable(train, fitted)
         if len(rows) < min(len(train.y), _FEWEST_SAMPLED) and name != constant:
             notes.append(f"The table is too wide for {name}, which was left out.")
@@ -130,7 +130,7 @@ def beside_usual(
             cause = " ".join(str(error).split())
             notes.append(f"{name.capitalize()} could not be fitted: {type(error).__name__}: {cause}")
     if isinstance(scores, NumberScores) and scores.crps is not None and len(scores.y) > MOST_CRPS:
-        notes.append(f"The CRPS is that of {MOST_CRPS} of the {len(scores.y)} rows.")
+        notes.append(f"The CRPS is for {MOST_CRPS} of the {len(scores.y)} rows.")
     parts = [Unseen(fitted, test, np.arange(len(test.y)))]
     return Judgement(fitted, scores, rivals, constant, taken, notes, parts)
 

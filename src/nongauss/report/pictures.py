@@ -36,12 +36,14 @@ Part = Literal[
 """The parts of the page that have pictures, in their order."""
 
 RELEVANCE_CAPTION = (
-    "How much of the variance of the prediction goes when the cells of a column are dealt to other rows: its "
-    "total effect. Columns that act together count for each, and breaking up columns that go together can "
-    "cost more than all the variance there was, so the figures need not add up to 100 %."
+    "The share of the variance of the prediction that is lost when the cells of a column are "
+    "permuted among the rows: its total effect. An interaction counts for each of its columns, and "
+    "permuting one of several correlated columns can cost more than all the variance there was, so "
+    "the figures need not add up to 100 %."
 )
 CURVE_CAPTION = (
-    "Each curve is the mean prediction over rows in which all else stays as it is; ticks on the axis are "
+    "Each curve is the mean prediction over rows in which the other columns keep their values; ticks "
+    "on the axis are "
     "deciles of the column."
 )
 _MOST_PANELS, _MOST_SHUFFLES, _MOST_POINTS, _MOST_BARS = 6, 60, 300, 15
@@ -94,11 +96,11 @@ def _course_of(estimator: Any) -> list[Picture]:
     figure, ax = _plain_figure()
     TraceDisplay.from_estimator(estimator, quantity="held_out" if by_rows else "bound", ax=ax)
     if hasattr(estimator, "leaderboard_"):
-        caption = "The best candidate so far, by rows that were left out of its fit; higher is better."
+        caption = "The best candidate so far, on rows that were left out of its fit; higher is better."
     elif by_rows:
         caption = "Rows that the fit itself held out, over its iterations; higher is better."
     else:
-        caption = "The objective over the iterations of the fit, on the rows fitted to; higher is better."
+        caption = "The objective over the iterations of the fit, on the training rows; higher is better."
     return [Picture(caption, figure, "course")]
 
 
@@ -197,13 +199,13 @@ def _number_pictures(scores: NumberScores, target: str | None) -> list[Picture]:
     coverage = CalibrationDisplay(pit=scores.pit)
     figure, ax = _plain_figure()
     coverage.plot(ax=ax)
-    caption = "Intervals of every probability: a calibrated model stays near the dashed line."
+    caption = "Coverage of intervals at every level: a calibrated model stays near the dashed line."
     pictures.append(Picture(caption, figure, "calibration"))
     figure, ax = _plain_figure()
     coverage.plot(ax=ax, kind="pit")
     caption = (
-        "Bars of a calibrated model are of one height. A hump says that intervals are too wide, a trough "
-        "that they are too narrow, a slope that predictions lean to one side."
+        "For a calibrated model, all bars have the same height. A hump means that intervals are too "
+        "wide, a trough that they are too narrow, a slope that predictions are too low or too high."
     )
     return [*pictures, Picture(caption, figure, "calibration")]
 
@@ -212,10 +214,13 @@ def _label_pictures(scores: LabelScores) -> list[Picture]:
     """Which class was taken for which, and how far probabilities can be relied on."""
     figure, ax = _laid_out(SIZE)
     draw_confusion(scores.y, scores.predicted, scores.classes, ax)
-    pictures = [Picture("Held-out rows: which class was predicted for which.", figure)]
+    pictures = [Picture("Held-out rows: observed against predicted classes.", figure)]
     figure, ax = _plain_figure()
     ReliabilityDisplay.from_predictions(scores.y, scores.probabilities, scores.classes, ax=ax)
-    caption = "Held-out rows: what was given 70 % should have happened in 70 %, near the dashed line."
+    caption = (
+        "Held-out rows: an event with a predicted probability of 70 % should occur in 70 % of the "
+        "rows, near the dashed line."
+    )
     return [*pictures, Picture(caption, figure, "calibration")]
 
 
@@ -232,12 +237,12 @@ def feature_figures(estimator: Any) -> list[Picture]:
         return pictures
     if hasattr(estimator, "class_means_"):
         caption = (
-            "Which class has which feature: bars are means over the rows of a class, lines one standard "
+            "Features by class: bars are means over the rows of a class, lines one standard "
             "deviation. Features in which classes differ most come first."
         )
         drawn(caption, ClassFeaturesDisplay, 1.4 + 0.27 * min(len(estimator.classes_), MOST_CLASSES))
     n_columns = min(len(estimator.encoded_names_), MOST_COLUMNS)
-    caption = "Blue columns are raised where a row has the feature, orange ones lowered."
+    caption = "Blue columns are higher in rows that have the feature, orange ones lower."
     drawn(caption, FeatureColumnsDisplay, 1.4 + 0.22 * n_columns)
     return pictures
 
@@ -261,7 +266,7 @@ def rule_figures(estimator: Any, X: Any) -> list[Picture]:
             drawn(caption, RectangleDisplay, columns=pair)
     if estimator.rules_["column"].nunique() > 1:
         drawn("Each rule's bounds (bars), and the rows of its cluster (lines).", ParallelRulesDisplay)
-    drawn("What the clusters look like; columns that differ most first.", ClusterProfileDisplay)
+    drawn("Means of the clusters; columns that differ most come first.", ClusterProfileDisplay)
     return pictures
 
 

@@ -131,6 +131,11 @@ class CalibrationDisplay:
         ax.axhspan(max(0.0, 1 - half), 1 + half, color=GREY, alpha=0.18, linewidth=0, zorder=0, label=label)
         ax.axhline(1.0, color=INK, linestyle="--", linewidth=1, label="perfectly calibrated")
         ax.set(xlim=(0, 1))
-        title = "Where observations fall in what was predicted"
-        finish(ax, title, "predicted probability below the observation (PIT)", "rows, against an even share")
+        title = "Observations within their predictive distributions"
+        finish(
+            ax,
+            title,
+            "predicted probability below the observation (PIT)",
+            "number of rows relative to uniform",
+        )
         key_above(ax)

@@ -78,7 +78,7 @@ class FeatureColumnsDisplay:
         ax.set_xticks(np.arange(len(self.features)) + 0.5, self.features)
         ax.set_yticks(np.arange(len(self.columns)) + 0.5, [shortened(name) for name in self.columns])
         ax.invert_yaxis()
-        finish(ax, "What the features do to the columns", "", "")
+        finish(ax, "Effect of features on columns", "", "")
         ax.grid(visible=False)
         self.ax_, self.figure_ = ax, figure_of(ax)
         return self

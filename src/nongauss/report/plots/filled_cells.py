@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 KNOWN, NEW = "known cells", "missing cells, as predicted"
-POINT, MIDST = "value put in, with its 90 % interval", "90 % of the known cells"
+POINT, MIDST = "value put in, with its 90 % interval", "90 % of the observed cells"
 CHANCE, FREQUENT = "probability of the label put in", "share of the most frequent label"
 _MOST_BARS, _BINS, _MOST_CELLS = 8, 18, 60
 _SPAN = 50.0
