@@ -91,7 +91,8 @@ def test_what_cannot_be_declared_is_named(columns, declared, message):
 
 
 def test_a_model_that_does_not_take_what_is_declared():
-    with pytest.raises(InputError, match="'tggm' does not accept exposure for regression; give --model sparse_gp"):
+    said = "'tggm' does not accept exposure for regression; give --model sparse_gp"
+    with pytest.raises(InputError, match=said):
         prepare(COUNTS, "y", "tggm", declared=Declared(exposure="years"))
 
 
