@@ -33,7 +33,7 @@ def test_the_model_that_tells_hidden_cells_is_taken_and_said(fitted):
     assert model.chosen_ == "rank_factor"
     assert list(model.leaderboard_["candidate"]) == ["rank_factor", ALONE]
     assert model.leaderboard_["score"].iloc[1] == pytest.approx(1.0)
-    assert "rank_factor told hidden cells best" in model.why_
+    assert "rank_factor predicted hidden cells best" in model.why_
     names, out = list("abc"), model.impute(gaps)
     lost = gaps[names].isna().to_numpy()
     error = np.abs(out[names] - full[names]).to_numpy()[lost]

@@ -30,7 +30,7 @@ def test_a_target_cut_off_at_the_top_is_predicted_with_its_limit(tmp_path):
     X = rng.uniform(-1, 1, size=(260, 2))
     y = np.minimum(2.0 * X[:, 0] + 0.4 * rng.normal(size=260), 1.0)
     model = AutoRegressor(candidates=["gp", "gp, to its limit"], random_state=0).fit(X[:200], y[:200])
-    assert "1, the largest target, that it is taken for a limit" in model.why_
+    assert "1, the largest target, that it is treated as a limit" in model.why_
     law = model.predict_distribution(X[200:])
     at_top, f = y[200:] == 1.0, 2.0 * X[200:, 0]
     truth = np.where(at_top, norm.logsf(1.0, f, 0.4), norm.logpdf(y[200:], f, 0.4)).mean()

@@ -138,7 +138,7 @@ def test_no_time_leaves_the_rest_out_and_says_so():
     board = model.leaderboard_.set_index("candidate")
     assert board.loc["gp", "why_left_out"] == "no time left for it"
     assert (board["weight"] > 0).sum() >= 1
-    assert "time did not suffice" in model.why_
+    assert "not enough time" in model.why_
 
 
 def test_a_callback_that_returns_true_ends_the_search():
@@ -279,16 +279,16 @@ def test_a_choice_is_fitted_to_other_rows_without_a_search(fitted):
 def test_what_was_weighed_is_told(fitted):
     text = fitted[0].describe()
     assert all(name in text for name in ("linear, local law", "nats a row", fitted[0].why_))
-    assert fitted[0].stop_reason_ == "All candidates were weighed."
+    assert fitted[0].stop_reason_ == "All candidates were compared."
 
 
 def test_the_end_by_the_clock_is_told_without_words_of_epochs():
     late = [Contender("gp", why_out=NO_TIME), Contender("linear")]
     said = how_it_ended(SearchTime(60.0), late)
     assert said == (
-        "The time budget of 60 s is used; 1 of 2 candidates had no turn: raise `time_budget` for more."
+        "The time budget of 60 s is used; 1 of 2 candidates were not tried: raise `time_budget` for more."
     )
-    assert how_it_ended(SearchTime(60.0), late[1:]) == "All candidates were weighed."
+    assert how_it_ended(SearchTime(60.0), late[1:]) == "All candidates were compared."
     assert how_it_ended(SearchTime(None, stopped=True), late).startswith("Stopped on request")
 
 
@@ -336,7 +336,7 @@ def test_a_search_that_is_stopped_in_its_screen_keeps_the_best_of_it(kind, monke
     board = model.leaderboard_.set_index("candidate")
     best = "gp" if kind == "numbers" else "gp labels"
     assert board["weight"].idxmax() == best
-    assert f"'{best}' was fitted hastily, to 60 rows" in model.why_
+    assert f"'{best}' was fitted quickly, to 60 rows" in model.why_
     assert model.score(X, y) > 0.9
 
 

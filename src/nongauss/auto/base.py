@@ -312,9 +312,9 @@ def how_it_ended(clock: SearchTime, contenders: Sequence[Contender]) -> str:
         return "Stopped on request (Ctrl-C or a callback); the best so far is kept."
     late = [c.name for c in contenders if c.why_out == NO_TIME]
     if late or (clock.budget is not None and clock.is_over()):
-        what = f"; {len(late)} of {len(contenders)} candidates had no turn" if late else ""
+        what = f"; {len(late)} of {len(contenders)} candidates were not tried" if late else ""
         return f"The time budget of {clock.budget:g} s is used{what}: raise `time_budget` for more."
-    return "All candidates were weighed."
+    return "All candidates were compared."
 
 
 def read_rows(
@@ -378,19 +378,19 @@ def why(contenders: Sequence[Contender], search: Search) -> str:
     mixed = np.logaddexp.reduce(terms, axis=0)
     value, _ = mean_and_error(mixed, weight)
     shares = ", ".join(f"{c.name!r} ({c.share:.2f})" for c in chosen)
-    out = f"Of {len(contenders)} candidates {len(inside)} were judged by rows left out of each; "
+    out = f"{len(inside)} of {len(contenders)} candidates were compared on left-out rows; "
     if len(chosen) == 1:
-        out += f"{chosen[0].name!r} alone predicts them best ({value:.3f} nats a row)."
+        out += f"{chosen[0].name!r} alone predicts best ({value:.3f} nats a row)."
     else:
-        out += f"{shares} are mixed, which predicts them best ({value:.3f} nats a row)."
+        out += f"{shares} are averaged, which predicts best ({value:.3f} nats a row)."
     few = next((c for c in chosen if c.n_fitted), None)
     if few is not None:
-        out += f" {few.name!r} was fitted hastily, to {few.n_fitted} rows, by which all were judged."
+        out += f" {few.name!r} was fitted quickly, to {few.n_fitted} rows, on which all were compared."
     others = [c for c in inside if c.share == 0.0]
     if others:
         following = max(others, key=lambda c: _mean_of(c, weight))
         ahead, error = mean_and_error(mixed - following.log_density, weight)
         out += f" The best of the others, {following.name!r}, is {ahead:.3f} (error {error:.3f}) behind."
     if search.clock.stopped or any("time" in c.why_out for c in contenders):
-        out += " The time did not suffice for all."
+        out += " There was not enough time for all."
     return out

@@ -292,7 +292,7 @@ def _unjudged(names: Sequence[str]) -> pd.DataFrame:
 def _why(chosen: str, board: pd.DataFrame) -> str:
     """The choice in a sentence."""
     if len(board) == 1:
-        return f"{chosen} fills the gaps, as asked."
+        return f"{chosen} fills the missing cells, as requested."
     score = board.set_index("candidate")["score"]
     others = [
         f"{name} {score[name]:.2f}" for name in score.index if name != chosen and np.isfinite(score[name])
@@ -300,6 +300,6 @@ def _why(chosen: str, board: pd.DataFrame) -> str:
     failed = list(board["candidate"][board["failed"] != ""])
     beside = f"; {listed(failed).removeprefix('columns ').removeprefix('column ')} failed" if failed else ""
     return (
-        f"{chosen} told hidden cells best: its score is {score[chosen]:.2f} of that of columns alone"
+        f"{chosen} predicted hidden cells best: its score is {score[chosen]:.2f} of that of columns alone"
         f"{' (' + ', '.join(others) + ')' if others else ''}{beside}."
     )

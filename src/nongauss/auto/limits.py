@@ -43,7 +43,7 @@ class Limits(NamedTuple):
         found = [f"{end:g}, the {word} target," for end, word in ends if math.isfinite(end)]
         if not found:
             return ""
-        return f" So many rows have {' and '.join(found)} that it is taken for a limit with a probability."
+        return f" So many rows have {' and '.join(found)} that it is treated as a limit with a point mass."
 
 
 def no_limits() -> Limits:

@@ -71,7 +71,7 @@ def _sampled(X: Any, y: Any, weight: Any, beside: Mapping[str, Any], name: str) 
         raise InputError(f"The table has no column {lacking[0]!r}; it has: {', '.join(map(str, frame))}.")
     if len(frame) >= MOST_SAMPLED:
         warnings.warn(
-            f"{name} weighs its candidates by a sample of {len(frame):,} rows of this table in parts; fit "
+            f"{name} compares its candidates on a sample of {len(frame):,} rows of this table in parts; fit "
             "one family, such as SparseGPRegressor, to all.",
             NongaussWarning,
             stacklevel=5,
