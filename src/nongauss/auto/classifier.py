@@ -48,26 +48,26 @@ FIGURES = 0.5
 
 
 class AutoClassifier(ProbabilityClassifierMixin, Auto):
-    r"""Classification by evidence: families mixed as they predict rows left out, then calibrated.
+    r"""Classification by evidence: families averaged by predictions of left-out rows, then calibrated.
 
-    Candidates are a linear model, a Gaussian process, a truncated-Gaussian model and a forest's own law, and
-    for grades a Gaussian process that knows their order. Each is judged by the log probability of rows that
-    it has not seen (leave-one-out for Gaussian processes, members and trees that left a row out else), and
-    shares are given by stacking these; most candidates get none. The mixture is calibrated as far as rows
-    left out pay for it: by a temperature, P(c)^(1/T) / sum, by that and an offset for each class, or where
-    rows suffice by a matrix that mixes the logarithms of all.
+    Candidates are a linear model, a Gaussian process, a truncated-Gaussian model and a random forest, and
+    for grades an ordinal Gaussian process. They are compared by the log probability of rows that they have
+    not seen (leave-one-out for Gaussian processes, otherwise by ensemble members or trees that left the row
+    out). Their weights are found by stacking; most candidates get none. The mixture is calibrated as far as
+    left-out rows support it: by a temperature, P(c)^(1/T) / sum, by a temperature and an offset for each
+    class, or with enough rows by a matrix that mixes the log probabilities of all classes.
 
     Parameters
     ----------
     time_budget : float or None, default None
         Seconds for the whole fit; see `AutoRegressor`.
     candidates : "auto" or list of str, default "auto"
-        Names from `leaderboard_`, to weigh these only.
+        Names as in `leaderboard_`, to compare only these.
     calibrate : bool, default True
         Whether the mixture is calibrated.
     ordered : bool or "auto", default "auto"
-        Whether the classes are grades, in order. "auto": if y is an ordered category, or its labels have an
-        order that is known.
+        Whether the classes are ordered grades. "auto": if y is an ordered category, or its labels have a
+        known order.
     keep_columns, callbacks, checkpoint, random_state, n_jobs, verbose
         See `AutoRegressor`.
 
@@ -75,14 +75,14 @@ class AutoClassifier(ProbabilityClassifierMixin, Auto):
     ----------
     classes_ : ndarray (C,)
     calibration_ : str
-        What calibrates the mixture: "none", "temperature", "offsets" (beside a temperature) or "matrix".
+        How the mixture is calibrated: "none", "temperature", "offsets" (with a temperature) or "matrix".
     temperature_ : float
-        T; 1 leaves the mixture as it is. Of a matrix one over its mean diagonal.
+        T; 1 leaves the mixture unchanged. For a matrix, 1 over the mean of its diagonal.
     leaderboard_ : DataFrame
-        One row a candidate: log density of rows left out (nats a row) with its standard error, accuracy,
-        Brier score, weight, seconds, and why it was left out.
+        One row for each candidate: log probability of left-out rows (nats a row) with its standard error,
+        accuracy, Brier score, weight, seconds, and the reason if it was left out.
     weights_, why_, kept_columns_, target_kind_, holds_training_rows_, holds_residuals_ :
-        See `AutoRegressor`; of a forest the file holds the class of each training row.
+        See `AutoRegressor`; for a forest the file holds the class of each training row.
     n_iter_, converged_, stop_reason_, trace_ : how the search went.
 
     Raises

@@ -53,10 +53,10 @@ CANDIDATES: dict[str, Callable[[int, int], CellImputer]] = {
 
 
 class CellFigures(NamedTuple):
-    """How well hidden cells were told: relative to columns alone (lower is better), and the parts of it.
+    """How well hidden cells were predicted, relative to columns alone (lower is better), with its parts.
 
-    `crps` and `log_loss` are means over columns of numbers and grades, and of labels, of the score of the law
-    over that of the column alone; `coverage` is the share of numbers in their central intervals of 90 %.
+    `crps` (for numbers and grades) and `log_loss` (for labels) are means over columns of the score divided
+    by that of the column alone; `coverage` is the share of numbers in their central 90 % intervals.
     """
 
     score: float
@@ -66,30 +66,29 @@ class CellFigures(NamedTuple):
 
 
 class AutoImputer(CellImputer, TransformerMixin, NongaussEstimator):  # type: ignore[misc]
-    """Fills gaps by the model that tells hidden cells of the table best, and says how sure it is.
+    """Imputes missing cells by the model that predicts hidden cells of the table best, with uncertainty.
 
-    Known cells are hidden, as many in each column as `share` says; every candidate is fitted to what is left
-    and says a law for each hidden cell. The one with the best laws, by continuous ranked probability scores
-    of numbers and grades and log-losses of labels, each relative to the column alone, is fitted to the whole
-    table.
+    A `share` of the observed cells of each column is hidden; every candidate is fitted to the rest and
+    gives a distribution for each hidden cell. The candidate with the best score is fitted to the whole
+    table. The score is the continuous ranked probability score for numbers and grades and the log-loss for
+    labels, each relative to that of the column alone.
 
     Parameters
     ----------
     candidates : "auto" or list of str, default "auto"
         Among "rank_factor", "harmonium", "normal scores" (their correlations), "columns alone"; "auto": all.
-        One name is fitted without being judged.
+        A single name is fitted without evaluation.
     share : float between 0 and 1, default 0.1
-        Share of the known cells that are hidden.
+        Share of the observed cells that are hidden.
     random_state : int, RandomState, Generator or None, default None
     verbose : int, default 0
 
     Attributes
     ----------
-    best_ : the fitted model that fills.
+    best_ : the fitted model that imputes.
     chosen_ : str, its name.
     leaderboard_ : DataFrame
-        Of each candidate the score, its parts (see `CellFigures`), seconds, and what was wrong with one that
-        failed.
+        For each candidate the score, its parts (see `CellFigures`), seconds, and the error if it failed.
     why_ : str
         The choice in a sentence.
 
@@ -120,7 +119,7 @@ class AutoImputer(CellImputer, TransformerMixin, NongaussEstimator):  # type: ig
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Choose a model for the gaps of a table X and fit it; y is ignored.
+        """Choose a model for the missing cells of a table X and fit it; y is ignored.
 
         Raises InputError for a table, weights or candidates that cannot be used.
         """
@@ -147,7 +146,7 @@ class AutoImputer(CellImputer, TransformerMixin, NongaussEstimator):  # type: ig
         return self
 
     def transform(self, X: Any) -> Any:
-        """`impute`: the table without gaps, so that the model can stand in a pipeline."""
+        """`impute`: the table without missing cells, so that the model can be used in a pipeline."""
         return self.impute(X)
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:

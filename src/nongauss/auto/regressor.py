@@ -61,36 +61,37 @@ Jobs = Annotated[int | None, int, None]
 
 
 class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: ignore[misc]
-    r"""Regression by evidence: families, likelihoods and shapes, mixed as they predict rows left out.
+    r"""Regression by evidence: families and likelihoods, averaged by how well they predict left-out rows.
 
-    The kind of the target (real, positive, share, count, with zeros) says which candidates there are:
-    Gaussian processes with constant, varying and heavy-tailed noise, with positive and count likelihoods,
-    with skewed columns seen through arcsinh; a truncated-Gaussian model; a random forest's own law; and on
-    the best of them the local law of its residuals, whose shape is learned where a row lies. Each is judged
-    by the log density of rows that it has not seen (leave-one-out for Gaussian processes, members and trees
-    that left a row out else), and shares are given by stacking these; most candidates get none. Probabilities
-    of counts and densities are never mixed.
+    The kind of the target (real, positive, share, count, with zeros) determines the candidates: Gaussian
+    processes with constant, varying and heavy-tailed noise, with likelihoods for positive numbers and
+    counts, and with an arcsinh transform of skewed columns; a truncated-Gaussian model; the predictive
+    distribution of a random forest; and, on the best of them, a local law of the residuals, whose shape is
+    learned from similar rows. Candidates are compared by the log density of rows that they have not seen
+    (leave-one-out for Gaussian processes, otherwise by ensemble members or trees that left the row out).
+    Their weights are found by stacking; most candidates get none. Probabilities of counts and densities are
+    never mixed.
 
     Parameters
     ----------
     time_budget : float or None, default None
-        Seconds for the whole fit. Candidates come in the order of what they promise; what there is no time
-        for is named in `leaderboard_`.
+        Seconds for the whole fit. The most promising candidates come first; those for which there is no
+        time are listed in `leaderboard_`.
     candidates : "auto" or list of str, default "auto"
-        Names from `leaderboard_`, to weigh these only.
+        Names as in `leaderboard_`, to compare only these.
     calibrate : bool, default True
-        Whether laws may have a local shape, and the whole the calibration that rows left out ask for.
+        Whether to try local laws, and to calibrate the mixture on left-out rows.
     kind : {"auto", "real", "positive", "zeros", "share", "count"}, default "auto"
-        What the target is: real numbers; numbers above 0; above 0 with exact zeros; within 0 and 1; counts.
-        "auto": by its look. Of counts laws of real numbers, rounded, are weighed as well.
+        Kind of the target: real numbers; numbers above 0; above 0 with exact zeros; between 0 and 1;
+        counts. "auto": detected. For counts, rounded real numbers are tried as well.
     keep_columns : {"auto", "all"} or list of str, default "auto"
-        Of a table with more columns than rows, which are looked at: see `SparseGPRegressor`.
+        Which columns to use of a table with more columns than rows: see `SparseGPRegressor`.
     callbacks : list of callables, default None
-        Each is given a `Progress` after each candidate; one that returns True ends the search.
+        Each is called with a `Progress` after each candidate; the search ends if one returns True.
     checkpoint : path, default None
-        File in which fits that are done are kept, and the state of the one under way beside it: a search that
-        was stopped or killed goes on from there when `fit` is called again on the same data. It is removed
-        at the end.
+        File that stores completed fits, and beside it the state of the fit in progress. A search that was
+        stopped or killed resumes from there when `fit` is called again on the same data. It is removed at
+        the end.
     random_state : int, RandomState, Generator or None, default None
     n_jobs : int or None, default None
         Processes that grow a forest, as in scikit-learn.
@@ -99,16 +100,17 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
     Attributes
     ----------
     leaderboard_ : DataFrame
-        One row a candidate: log density of rows left out (nats a row) with its standard error, CRPS of at
-        most 50 of them, coverage of the 90 % interval, weight, seconds, and why it was left out.
+        One row for each candidate: log density of left-out rows (nats a row) with its standard error, CRPS
+        of at most 50 of them, coverage of the 90 % interval, weight, seconds, and the reason if it was left
+        out.
     weights_ : dict
-        The share of each law in the mixture that predicts.
+        The weight of each candidate in the mixture that predicts.
     why_ : str
         The choice in a sentence.
     kept_columns_ : tuple of str or None
-        The columns that are looked at, where others are not; None where all are.
+        The columns that are used, or None if all are.
     target_kind_ : str
-        What the target was taken for.
+        The kind of the target.
     holds_training_rows_, holds_residuals_ : bool
         Whether encoded training rows, or one residual for each training row, are in the model and its file.
     n_iter_, converged_, stop_reason_, trace_ : how the search went, an iteration a judged candidate; the
