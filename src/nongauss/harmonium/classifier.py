@@ -37,29 +37,30 @@ class HarmoniumClassifier(ExplainMixin, ClassifierMixin, SupervisedHarmonium):  
 
     A harmonium (see `Harmonium`) whose feature means E[z | x] feed a multiclass linear classifier; both are
     learned together: contrastive divergence of the columns plus C times the Crammer-Singer loss
-    max_y [margin 1(y != y_d) + f_y - f_{y_d}] of each row. With several views a step hides one of them in
-    half of its rows; cells that are missing are taken for what the others let expect (see `Filler`).
+    max_y [margin 1(y != y_d) + f_y - f_{y_d}] of each row. With several views, each step hides one of them
+    in half of its rows; missing cells are replaced by their expectation given the others (see `Filler`).
 
     Parameters
     ----------
     n_components : "infinite" or int, default "infinite"
         Number of features; "infinite": see `reading`.
     C : float, default 300.0
-        Weight of the loss of a row against one nat of its contrastive free energy. 0: the labels are not
-        learned from, and the features are learned as those of `Harmonium`; all classes are then as likely.
+        Weight of the loss of a row against one nat of its contrastive free energy. 0: the labels are
+        ignored, the features are learned as in `Harmonium`, and all classes are equally likely.
     margin : float, default 1.0
-        What a score must be ahead of the others; a larger one does what a larger prior variance of the votes
-        does.
+        By how much the score of the true class must exceed the others; a larger margin has the same effect
+        as a larger prior variance of the votes.
     dropout : "auto" or float, default "auto"
-        Share of the cells that the classes do not see in each step. "auto": near one half for long rows
-        (texts), little for short ones.
+        Share of the cells that are hidden from the classifier in each step. "auto": near one half for long
+        rows (texts), little for short ones.
     raw_features : bool, default False
-        Let the columns vote too, beside the features: one large-margin classifier of both. It helps where
-        classes differ in single columns, and costs where rows are few and columns many.
+        Let the columns vote beside the features, in one large-margin classifier. This helps if classes
+        differ in single columns, and harms if there are few rows and many columns.
     reading : {"auto", "global"}, default "auto"
-        Where an infinite number comes from. "auto": the chain graph of `Harmonium` finds it in the columns,
-        without the labels, and at least one a class. "global": the algorithm of the paper, `truncation`
-        features with sticks, which switch hardly any off; so it is for real units in any case.
+        How an infinite number of features is chosen. "auto": by the chain graph of `Harmonium` from the
+        columns, without the labels, at least one for each class. "global": by the paper's algorithm,
+        `truncation` features with stick-breaking weights, which switches hardly any off; always used for
+        real units.
     truncation, units, views, method, alpha, stick_expectation, batch_size, max_epochs, early_stopping,
     validation_fraction, callbacks, checkpoint, random_state, verbose
         See `Harmonium`.
@@ -72,7 +73,7 @@ class HarmoniumClassifier(ExplainMixin, ClassifierMixin, SupervisedHarmonium):  
     temperature_ : float
         Scores are divided by it before the softmax that gives probabilities.
     raw_votes_ : ndarray (C, D), or (C, 0) without `raw_features`
-        What each column, as in `encoded_names_`, adds to the score of each class.
+        Contribution of each column, as in `encoded_names_`, to the score of each class.
     n_active_, component_status_, components_, machine_, n_iter_, converged_, stop_reason_, trace_ :
         See `Harmonium`.
 
@@ -135,7 +136,8 @@ class HarmoniumClassifier(ExplainMixin, ClassifierMixin, SupervisedHarmonium):  
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to a table X (N, columns), dense, sparse or in parts (see `docs/scale.md`), and labels y (N,).
 
-        A row of weight 2 counts as the row twice, one of weight 0 is not there. Raises ValueError.
+        A row with weight 2 counts as the same row twice, a row with weight 0 as left out. Raises
+        ValueError.
         """
         table = self._checked_table(X, y, sample_weight, "classes")
         assert isinstance(table.target, LabelCoder)

@@ -37,19 +37,20 @@ FloatArray = NDArray[np.float64]
 
 
 class Harmonium(CellImputer, HarmoniumBase):
-    r"""Latent features of a table, as many as the data call for: a harmonium with a nonparametric prior.
+    r"""Latent features of a table, as many as the data support: a harmonium with a nonparametric prior.
 
     A row x has features z, a subset of K; each feature z_k has weights to all visible columns, whatever their
     kind (0 and 1, labels, real numbers, counts), p(x, z) \propto exp(eta' x + x' W z + beta' z). With
-    `n_components="infinite"` the features have an Indian buffet process as prior and the fit keeps those
-    that pay for their weights, so that their number follows the data.
+    `n_components="infinite"` the features have an Indian buffet process prior, and the fit keeps those
+    whose gain in fit outweighs the cost of their weights, so that the number of features follows from the
+    data.
 
     Parameters
     ----------
     n_components : "infinite" or int, default "infinite"
-        Number of features; "infinite" finds it.
+        Number of features; "infinite" estimates it.
     truncation : "auto" or int, default "auto"
-        Features that an infinite fit starts with; "auto": as many as columns, between 10 and 200.
+        Number of features that an infinite fit starts with; "auto": as many as columns, between 10 and 200.
     units : {"binary", "real"}, default "binary"
         "real": each feature that is on has a size of its own, normal (spike and slab).
     views : dict, default None
@@ -58,39 +59,41 @@ class Harmonium(CellImputer, HarmoniumBase):
         left out. None: all columns are one view. Kinds that are not given are detected: two values are
         binary, mostly zero whole numbers counts, others real.
     reading : {"auto", "global", "chain"}, default "auto"
-        Which normalisation: over everything ("global", what the paper's algorithm learns), or of the columns
-        given the features ("chain", its equation 5). "auto": "chain" for an infinite number of binary
-        features, because only there does an idle feature cost anything, else "global"; and "global" for
-        tables so wide (over 2,048 columns) that the chain would learn from fewer rows than columns.
+        Normalisation of the model: over columns and features jointly ("global", the model of the paper's
+        algorithm), or of the columns given the features ("chain", the paper's equation 5). "auto": "chain"
+        for an infinite number of binary features, because only there an unused feature is penalised,
+        otherwise "global"; also "global" for tables so wide (over 2,048 columns) that the chain would learn
+        from fewer rows than columns.
     method : {"cd", "mean_field", "pcd", "lbfgs"}, default "cd"
-        How the global reading learns: contrastive divergence from drawn features, with means instead (the
-        paper's), with persistent chains; or the paper's full-batch L-BFGS on means, of a classifier with a
-        hinge that is softened by a tenth: where classes tie, as at the start, its own has no gradient.
+        Training of the global version: contrastive divergence with sampled features, with means (the
+        paper's), or with persistent chains; or the paper's full-batch L-BFGS on means, in a classifier with
+        a hinge that is smoothed by a tenth, because the plain hinge has no gradient where classes tie, as
+        at the start.
     prior : {"auto", "beta"}, default "auto"
-        Of the features. "auto": the Indian buffet process for an infinite number; a given number has
-        odds that its biases hold. "beta": the finite form, of which the infinite one is the limit: pi_k is
-        Beta(alpha / K, 1) for each of K features, whose posterior follows in closed form.
+        Prior of the features. "auto": the Indian buffet process for an infinite number; for a given number,
+        the biases are parameters. "beta": the finite form, of which the infinite one is the limit: pi_k is
+        Beta(alpha / K, 1) for each of K features, with a posterior in closed form.
     noise : {"fixed", "learn"}, default "fixed"
-        Noise of real columns in the global reading: that of the column, or learned (sigma_1 of the paper).
-        "learn" needs method="pcd"; the chain reading always learns it. sigma_2, of real units, is no
-        parameter of its own: it is a factor of the weights.
+        Noise variance of real columns in the global version: that of the column, or learned (sigma_1 of the
+        paper). "learn" needs method="pcd"; the chain version always learns it. sigma_2, of real units, is
+        not a separate parameter: it is a factor of the weights.
     alpha : float, default 1.0
         Expected number of features of a row under the prior.
     stick_expectation : {"accurate", "multinomial"}, default "accurate"
-        How the global reading takes E log(1 - pi_k); "multinomial" is the paper's bound.
+        How the global version computes E log(1 - pi_k); "multinomial" is the paper's bound.
     batch_size : int, default 256
     max_epochs : int or None, default None
         None: 12 epochs, or more up to 600 steps; at most 400 iterations of the chain graph.
     early_stopping : bool, default False
-        Global reading: hold out `validation_fraction` of the rows, stop when their contrastive free energy
-        (of a classifier: their hinge loss) has not fallen for 5 epochs, and keep the best epoch. The
-        chain reading and "lbfgs" end by their objective.
+        Global version: hold out `validation_fraction` of the rows, stop when their contrastive free energy
+        (for a classifier: their hinge loss) has not fallen for 5 epochs, and keep the best epoch. The chain
+        version and "lbfgs" stop by their objective.
     validation_fraction : float in (0, 1), default 0.1
     callbacks : list of callables, default None
-        Each is given a `Progress` after each epoch; one that returns True stops the fit.
+        Each is called with a `Progress` after each epoch; the fit stops if one returns True.
     checkpoint : path, default None
-        A file written every second or so; if it is there at the start and is of the same fit, the fit goes on
-        from it and ends as if it had not been interrupted. Removed at the end.
+        A file written about every second. If it exists at the start and belongs to the same fit, the fit
+        resumes from it and ends as if it had not been interrupted. It is removed at the end.
     random_state : int, RandomState, Generator or None, default None
     verbose : int, default 0
 
@@ -99,7 +102,7 @@ class Harmonium(CellImputer, HarmoniumBase):
     n_active_ : int
         Number of features in use.
     component_status_ : tuple of str
-        For each feature that the fit began with "active", or why it is not in use.
+        For each feature that the fit started with: "active", or why it is not in use.
     components_ : ndarray (K, D)
         Weights of the features in use, the most used first; `encoded_names_` has the D names. Above 0: rows
         with the feature have larger values.
@@ -108,7 +111,7 @@ class Harmonium(CellImputer, HarmoniumBase):
     machine_ : Machine
         All parameters.
     n_iter_, converged_, stop_reason_, trace_ : how the fit went. The trace's bound is minus the contrastive
-        free energy over all rows, or the variational bound for the chain reading.
+        free energy over all rows, or the variational bound for the chain version.
 
     Raises
     ------
@@ -172,7 +175,8 @@ class Harmonium(CellImputer, HarmoniumBase):
     def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to a table X (N, columns), dense, sparse or in parts (see `docs/scale.md`); y is ignored.
 
-        A row of weight 2 counts as the row twice, one of weight 0 is not there. Raises ValueError.
+        A row with weight 2 counts as the same row twice, a row with weight 0 as left out. Raises
+        ValueError.
         """
         check_parameters(self)
         seed = self._key_seed(self.random_state)

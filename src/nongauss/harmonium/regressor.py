@@ -35,8 +35,8 @@ class HarmoniumRegressor(DistributionRegressorMixin, RegressorMixin, SupervisedH
 
     A harmonium (see `Harmonium`) whose feature means E[z | x] feed a linear regression; both are learned
     together: contrastive divergence of the columns plus C times the loss max(0, |y - f| - epsilon) of each
-    row, which ignores small errors and grows with large ones in a straight line, so that outliers weigh
-    little. The law of y about its prediction is that of rows which fits had not seen.
+    row, which ignores small errors and grows linearly with large ones, so that outliers have little
+    influence. The predictive distribution of y about the prediction is that of held-out errors.
 
     Parameters
     ----------
@@ -44,13 +44,13 @@ class HarmoniumRegressor(DistributionRegressorMixin, RegressorMixin, SupervisedH
         Number of features; "infinite": see `reading`.
     C : float, default 300.0
         Weight of the loss of a row, in standard deviations of y, against one nat of its contrastive free
-        energy. 0: the target is not learned from.
+        energy. 0: the target is ignored.
     epsilon : float, default 0.1
         Half the width of the tube within which errors cost nothing, in standard deviations of y.
     dropout : "auto" or float, default "auto"
-        Share of the cells that the regression does not see in each step; see `HarmoniumClassifier`.
+        Share of the cells that are hidden from the regression in each step; see `HarmoniumClassifier`.
     raw_features : bool, default False
-        Let the columns speak too, beside the features: one large-margin regression on both.
+        Use the columns beside the features, in one large-margin regression on both.
     reading, truncation, units, views, method, alpha, stick_expectation, batch_size, max_epochs,
     early_stopping, validation_fraction, callbacks, checkpoint, random_state, verbose
         See `HarmoniumClassifier`.
@@ -58,9 +58,10 @@ class HarmoniumRegressor(DistributionRegressorMixin, RegressorMixin, SupervisedH
     Attributes
     ----------
     errors_ : LeftOutErrors
-        The line and the law of the errors of left-out rows: of five folds, of over 2,000 rows of one fifth.
+        Calibration line and distribution of held-out errors: from five folds, or with over 2,000 rows from
+        one fifth.
     raw_votes_ : ndarray (1, D), or (1, 0) without `raw_features`
-        What each column, standardised as in `encoded_names_`, adds to the score; above 0 where the score
+        Contribution of each column, standardised as in `encoded_names_`, to the score; above 0 if the score
         rises with the column.
     n_active_, component_status_, components_, machine_, n_iter_, converged_, stop_reason_, trace_ :
         See `Harmonium`.
@@ -133,8 +134,8 @@ class HarmoniumRegressor(DistributionRegressorMixin, RegressorMixin, SupervisedH
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to a table X (N, columns), dense, sparse or in parts (see `docs/scale.md`), and numbers y (N,).
 
-        A row of weight 2 counts as the row twice, one of weight 0 is not there. Warns if the target is
-        constant or the fit did not end well. Raises ValueError.
+        A row with weight 2 counts as the same row twice, a row with weight 0 as left out. Warns if the
+        target is constant or the fit did not end well. Raises ValueError.
         """
         table = self._checked_table(X, y, sample_weight, "numbers")
         assert isinstance(table.target, TargetScaler)
@@ -153,7 +154,7 @@ class HarmoniumRegressor(DistributionRegressorMixin, RegressorMixin, SupervisedH
         return self
 
     def predict_distribution(self, X: Any) -> PredictiveDistribution:
-        """The whole distribution of y for each row; with missing cells, that over all they may be."""
+        """The predictive distribution of each row, averaged over the values that missing cells may have."""
         law: PredictiveDistribution = self._over_cells(X, self._law, lambda each: each.mean(axis=0))
         return law
 

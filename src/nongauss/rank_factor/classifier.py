@@ -34,10 +34,10 @@ from nongauss.tables.completion import Donors, donor_columns
 class RankFactorClassifier(ProbabilityClassifierMixin, RankFactors):
     r"""Classification on sparse factors that depend only on the order of each column's values.
 
-    The factors of `RankFactorAnalysis` with a Bayesian support vector machine on them, exp(-2 [1 - y
+    The factors of `RankFactorAnalysis` with a Bayesian support vector machine on top, exp(-2 [1 - y
     beta'z]_+) (the paper's R-L; `observation="gaussian"`: G-L), or a Dirichlet-process mixture of such
-    machines (`classifier="mixture"`: R-NL, G-NL). Several classes are one against the rest on common
-    factors. A new row's factors come from its ranks against the training values, without a label;
+    machines (`classifier="mixture"`: R-NL, G-NL). Several classes are handled one against the rest, with
+    common factors. A new row's factors come from its ranks against the training values, without a label;
     predictions do not change under any increasing transform of any column.
 
     Parameters
@@ -47,21 +47,22 @@ class RankFactorClassifier(ProbabilityClassifierMixin, RankFactors):
         See `RankFactorAnalysis`.
     classifier : {"linear", "mixture"}, default "linear"
     inference : {"vb", "gibbs", "predictive"}, default "vb"
-        "predictive": the factors of a row are a few unrolled steps from its cells, and the label's loss is
-        differentiated through them; the most accurate, without a posterior. Its probabilities take further
-        training without a fifth of the rows at a time: once, and below 1,000 rows up to five times.
+        "predictive": the factors of a row are computed from its cells by a few unrolled steps, and the loss
+        of the label is differentiated through them; the most accurate, without a posterior. To calibrate
+        its probabilities, training is repeated without a fifth of the rows: once, or below 1,000 rows up to
+        five times.
     n_experts : int, default 10
-        Most machines of the mixture.
+        Maximum number of machines in the mixture.
     cut : "auto" or bool, default "auto"
-        True: the classifier learns from factors that have not seen the label, as those of a new row. False:
-        the joint posterior of the paper, in which factors take up the label and new rows do not follow.
-        "auto": True but for "gibbs".
+        True: the classifier learns from factors that are estimated without the label, as for a new row.
+        False: the joint posterior of the paper, in which the label influences the factors of training rows,
+        but not of new ones. "auto": True except for "gibbs".
     offset_precision : float > 0, default 0.01
         Prior precision of a machine's offset, which is not shrunk.
     learning_rate : float, default 0.01
         First step size of "predictive".
     max_iter : "auto" or int, default "auto"
-        Most sweeps, or epochs of "predictive" (whose schedule has 500 steps).
+        Maximum number of sweeps, or epochs of "predictive" (whose schedule has 500 steps).
 
     Attributes
     ----------
@@ -128,9 +129,9 @@ class RankFactorClassifier(ProbabilityClassifierMixin, RankFactors):
         self.random_state, self.verbose = random_state, verbose
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit to a table X (N, D) and labels y (N,). Weight 2 is the row twice, 0 the row gone.
+        """Fit to a table X (N, D) and labels y (N,). Weight 2 counts as the row twice, 0 as left out.
 
-        A weight of less than 1e-12 times the largest counts as that, and one above 1e12 as 1e12.
+        Weights below 1e-12 times the largest are raised to that value, weights above 1e12 lowered to 1e12.
 
         Raises InputError for a table, labels, weights or a parameter that cannot be used.
         """
@@ -178,7 +179,7 @@ class RankFactorClassifier(ProbabilityClassifierMixin, RankFactors):
     def predict_proba(self, X: Any) -> FloatArray:
         """Probability of each class, in the order of `classes_`: (N, C), rows sum to 1.
 
-        The mean over the posterior's draws of calibrated decision values.
+        The mean of calibrated decision values over the draws of the posterior.
         """
         p = self._each(X)
         if len(self.classes_) == 2:
@@ -211,7 +212,7 @@ class RankFactorClassifier(ProbabilityClassifierMixin, RankFactors):
     def coefficient_intervals(self, coverage: float = 0.9) -> FloatArray:
         """Intervals of the linear machine's coefficients: (C, K, 2); of a mixture: (T, C, K, 2).
 
-        They are made as those of `loading_intervals`, and raise as these do.
+        They are computed as in `loading_intervals`, and raise the same errors.
         """
         out = self._intervals(
             lambda draw: draw.beta[..., :-1], lambda spread: spread.coefficients[..., :-1], coverage

@@ -74,86 +74,86 @@ Columns = Annotated[Any, "array-like", str, numbers.Integral, None]
 class RectangleMixture(ClusterMixin, TableEstimator):  # type: ignore[misc]
     r"""Clusters that are rectangles: a readable rule for each, such as "age 30 to 45 and pay at least 60000".
 
-    Every row belongs to one of K clusters: inside its own rectangle of the rule columns x, outside all
-    others, and looking like its cluster in the structure columns y,
+    Every row belongs to one of K clusters. Its rule columns x lie inside the cluster's rectangle and
+    outside all others, and its structure columns y follow the cluster's distribution,
 
     .. math:: \prod_n \sum_k \tfrac1K \, p_\theta(y_n \mid k)\, G_{nk} \prod_{j \ne k} (1 - G_{nj}),
 
-    where G is a product of logistic functions, one a bound. EM finds rectangles and structure together from
-    several starts, while the bounds harden; an exact search then finds the few hard bounds that hold the
-    rows. Columns may have any units; gaps and label columns are read as they are: a missing cell breaks no
-    rule.
+    where G is a product of logistic functions, one for each bound. EM estimates rectangles and structure
+    together from several starts, while the logistic functions become steeper; an exact search then finds a
+    few hard bounds. Columns may have any units, missing cells and categorical columns are handled; a
+    missing cell violates no rule.
 
     Parameters
     ----------
     n_clusters : int or "auto", default "auto"
-        Number K of clusters, of which those that end without rows are left out. "auto": the groups that
-        valleys of the density part, divided further, up to 10, where rules explain the structure columns
-        surely better so, and by twice what they do in tables of just the clusters found so far.
+        Number K of clusters; those that end without rows are left out. "auto": the groups that are
+        separated by valleys of the density, divided further, up to 10, if rules then explain the structure
+        columns significantly better, by twice the gain in simulated tables of only the clusters found so
+        far.
     rule_columns, structure_columns : list of names or positions, default None (all)
-        Columns that the rules may speak of, and columns in which rows of a cluster are alike. Of a column of
-        dates its parts by themselves, too: "day (month)".
+        Columns that the rules may use, and columns in which rows of a cluster are similar. The parts of a
+        date column may be named separately: "day (month)".
     structure : {"student_t", "full", "diagonal", "shared"}, default "student_t"
-        How the structure columns are spread within a cluster: Student's t with 4 degrees of freedom, which
-        outliers do not move; a Gaussian with a covariance of its own, with variances alone, or with one
-        covariance for all clusters. Label columns have a probability for each level.
+        Distribution of the structure columns within a cluster: Student's t with 4 degrees of freedom, which
+        is robust to outliers; a Gaussian with its own covariance, with variances only, or with one
+        covariance for all clusters. Categorical columns have a probability for each level.
     scaling : {"standard", "rank"}, default "standard"
-        "rank" spreads the values of each column evenly, so that no outlier, however gross, moves anything.
+        "rank" replaces the values of each column by ranks, so that even gross outliers have no influence.
     prior_rules : dict, default None
         Rules known beforehand, {"cluster name": {"age": (30, 45), "colour": ["red"]}}, in original units;
         None is an open end. The other clusters are free.
     prior_strength : float, default 100
-        Precision of a stated bound: it stays within 1 / sqrt(prior_strength) standard deviations of its
-        column unless rows speak against it. Stated widths are not shrunk.
+        Precision of a prior bound: it stays within 1 / sqrt(prior_strength) standard deviations of its
+        column unless rows contradict it. Widths of prior rules are not shrunk.
     rule_tolerance : float, default 0.01
-        Share of the rows that a rule may get wrong beyond its best in order to have fewer conditions.
+        Share of the rows that may be misclassified in addition in order to have fewer conditions.
     rule_precision : "auto", int or None, default "auto"
-        Digits of the bounds in print: the fewest that keep the same rows; decimals as of `round`; or None,
-        the middle between the nearest rows. Predictions are by the middle whatever is printed.
+        Digits of printed bounds: the fewest that separate the same rows; decimals as in `round`; or None,
+        the middle between the nearest rows. Predictions always use the middle.
     max_boxes : int, default 1
-        Most boxes of a cluster, a rule "A or B". A further one must gain `rule_tolerance` of the rows for
-        each of its conditions.
+        Maximum number of boxes of a cluster, a rule "A or B". A further one must gain `rule_tolerance` of
+        the rows for each of its conditions.
     preset : "paper" or None, default None
-        "paper" is the model as published: Gaussians of maximum likelihood in the place of `structure`, one
-        slope from the start, and the soft boxes themselves as the rule, without search or rounding.
+        "paper" is the model as published: Gaussians by maximum likelihood instead of `structure`, one slope
+        from the start, and the soft boxes themselves as the rule, without search or rounding.
     alpha, beta : float, default 0.1 and 1
-        Prior precisions of bounds that nobody stated, around the column's mean, and of their widths, in
-        standard deviations of the column.
+        Prior precisions of bounds without prior rules, around the column's mean, and of widths, in standard
+        deviations of the column.
     slope : float, default None
-        Slope of the soft bounds, per standard deviation: 20, reached by 5 and 10, or in the paper 10.
+        Slope of the soft bounds, per standard deviation: 20, after 5 and 10, or 10 with the paper's preset.
     outliers : bool, default False
-        Whether `labels_` and `predict` give -1 to rows that no rectangle holds, instead of the nearest one.
+        Whether `labels_` and `predict` give -1 to rows outside every rectangle, not the nearest cluster.
     n_init : int, default 10
         Number of starts.
     max_iter, tol : int, default 200, and float, default 1e-5
-        EM iterations of the best start, and the gain in nats a row below which they end.
+        Maximum number of EM iterations of the best start, and the gain in nats a row below which they end.
     callbacks, random_state, verbose : as everywhere in nongauss.
     checkpoint : path, default None
-        A file written every second or so; if it is there at the start and is of the same fit, the fit goes on
-        from it and ends as if it had not been interrupted. Removed at the end.
+        A file written about every second. If it exists at the start and belongs to the same fit, the fit
+        resumes from it and ends as if it had not been interrupted. It is removed at the end.
 
     Attributes
     ----------
     rules_ : DataFrame
-        One row a condition: cluster, column, lower, upper (inclusive, original units), levels (of labels).
+        One row for each condition: cluster, column, lower, upper (inclusive, original units), levels.
     rule_text_ : dict
         The rule of each cluster as a sentence.
     clusters_ : DataFrame
-        For each cluster: rows (their weight), inside (of its rule), precision (share of the rows inside that
-        belong to the cluster by soft boxes and structure, not `predict_posterior`), recall (share of the
-        cluster's rows that are inside).
+        For each cluster: rows (their weight), inside (weight of rows inside its rule), precision (share of
+        the rows inside that belong to the cluster by soft boxes and structure, not `predict_posterior`),
+        recall (share of the cluster's rows that are inside).
     labels_ : ndarray (N,)
         Cluster of each row by its rule; None after a fit to a table in parts.
-    cluster_names_, n_clusters_ : names of the clusters, and their number. Those with stated rules come first,
-        then the largest.
+    cluster_names_, n_clusters_ : names and number of the clusters; prior rules first, then the largest.
     inside_one_ : float
         Share of the rows inside exactly one rectangle.
     quiet_columns_ : list of str
-        Columns of numbers left out of structure and rules, since no cluster is different in them.
+        Numeric columns that are left out of structure and rules because the clusters do not differ in them.
     criterion_ : dict
         With n_clusters="auto": the criterion in nats for each number tried, minus infinity where a cluster
-        had too few rows. Empty where valleys of the density alone decided.
-    why_n_clusters_ : what spoke for the number of n_clusters="auto" and against others, as text.
+        had too few rows. Empty if valleys of the density alone decided.
+    why_n_clusters_ : evidence for the number of n_clusters="auto" and against others, as text.
     n_iter_, converged_, stop_reason_, trace_ : how the last stage of the fit went.
 
     Raises
@@ -222,10 +222,10 @@ class RectangleMixture(ClusterMixin, TableEstimator):  # type: ignore[misc]
     def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Find clusters and rules in a table X (N, D); y is ignored.
 
-        X may be in parts (see `docs/scale.md`). Of many rows, wherever they are, rules are learned from the
-        same sample and judged on all.
-        A row of weight 2 counts as the row twice, one of weight 0 is not there. Warns about columns that are
-        ignored, clusters left without rows, and fits that did not end well. Raises ValueError.
+        X may be in parts (see `docs/scale.md`). With many rows, wherever they are, rules are learned from
+        the same sample and evaluated on all. A row with weight 2 counts as the same row twice, a row with
+        weight 0 as left out. Warns about columns that are ignored, clusters left without rows, and fits
+        that did not end well. Raises ValueError.
         """
         check_parameters(self)
         name = type(self).__name__
@@ -263,8 +263,8 @@ class RectangleMixture(ClusterMixin, TableEstimator):  # type: ignore[misc]
     def predict(self, X: Any) -> IntArray:
         """Cluster of each row by the rules alone, (N,): X may lack all but the rule columns.
 
-        A row that no rule holds goes to the nearest, or is -1 with `outliers`; of several rules, it goes to
-        the one that it is deepest in. Near and deep are measured more finely for rules that tell more surely.
+        A row outside every rule goes to the nearest one, or is -1 with `outliers`; a row inside several
+        goes to the one in which it lies deepest. Distances are scaled by the slope of each rule.
         """
         fitted, cells = self._read(X)
         return fitted.labels(cells, self.outliers)
@@ -283,14 +283,14 @@ class RectangleMixture(ClusterMixin, TableEstimator):  # type: ignore[misc]
 
     @by_parts
     def inside(self, X: Any) -> np.ndarray:
-        """Which rules hold each row, (N, K) booleans."""
+        """Whether each row is inside each rule, (N, K) booleans."""
         fitted, cells = self._read(X)
         return fitted.inside(cells)
 
     def row_rules(self, X: Any) -> pd.Series:
-        """A sentence a row: the rule that it meets, and how far inside its nearest bound it is.
+        """A sentence for each row: the rule that it meets, and how far inside its nearest bound it is.
 
-        For a row outside every rule: which is the nearest, and by how much it is missed. Amounts are in the
+        For a row outside every rule: the nearest rule, and by how much it is missed. Amounts are in the
         units of the columns.
         """
         import pandas as pd
@@ -300,12 +300,12 @@ class RectangleMixture(ClusterMixin, TableEstimator):  # type: ignore[misc]
         return pd.Series(told, index=X.index if isinstance(X, pd.DataFrame) else None, dtype=object)
 
     def rule_stability(self, X: Any, n_resamples: int = 10) -> pd.Series:
-        """How much of each rule is found again in resampled rows, 0 to 1, by the names of the clusters.
+        """How well each rule is found again in resampled rows, 0 to 1, by the names of the clusters.
 
-        The rows of X, the training table, 500 at most, are drawn anew and clusters sought in them. The
-        figure is the mean share of rows that a rule and the nearest one of those both hold, among those that
-        either holds (Hennig, CSDA 2007); below .6 a rule says little. Not for `preset="paper"`, which
-        searches no rules.
+        The rows of X, the training table, at most 500, are resampled and clustered again. The figure is the
+        mean Jaccard similarity of a rule and the most similar new rule: the share of rows that both contain
+        among those that either contains (Hennig, CSDA 2007). A rule below .6 is unreliable. Not for
+        `preset="paper"`, which searches no rules.
         """
         import pandas as pd
 
@@ -318,7 +318,7 @@ class RectangleMixture(ClusterMixin, TableEstimator):  # type: ignore[misc]
         return pd.Series(figures, index=pd.Index(self.cluster_names_, name="cluster"), name="stability")
 
     def describe(self) -> str:
-        """The rules with their sizes, precision and recall, as text; how clear the number of clusters was."""
+        """The rules with size, precision and recall, and the evidence for the number of clusters."""
         check_is_fitted(self, "rules_")
         why = vars(self).get("why_n_clusters_")
         return description(self.rule_text_, self.clusters_, self.inside_one_, why, self.quiet_columns_)

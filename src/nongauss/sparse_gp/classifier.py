@@ -69,7 +69,8 @@ class _SparseGPLabels(ProbabilityClassifierMixin, SparseGP):
 
         X may be in parts: see docs/scale.md.
 
-        A row of weight 2 counts as the row twice, one of weight 0 is not there. Raises ValueError.
+        A row with weight 2 counts as the same row twice, a row with weight 0 as left out. Raises
+        ValueError.
         """
         recipe = self._recipe()
         name = type(self).__name__
@@ -110,9 +111,10 @@ class _SparseGPLabels(ProbabilityClassifierMixin, SparseGP):
 class SparseGPClassifier(_SparseGPLabels):
     r"""Nonlinear classification with calibrated probabilities: a sparse Gaussian process and a logistic link.
 
-    Two classes: P(y = 1 | f) is the logistic function of one latent function. More: the softmax of one latent
-    function a class, all with one kernel. The latent functions have Gaussian-process priors, summarised by M
-    inducing values; see `SparseGPRegressor` for how they are fitted.
+    For two classes, P(y = 1 | f) is the logistic function of one latent function. For more, it is the
+    softmax of one latent function for each class, all with the same kernel. The latent functions have
+    Gaussian-process priors, summarised by M inducing values; see `SparseGPRegressor` for how they are
+    fitted.
 
     Parameters
     ----------
@@ -164,14 +166,15 @@ class SparseGPOrdinalClassifier(_SparseGPLabels):
     r"""Classification into ordered classes (grades, agreement): a sparse Gaussian process, cut in pieces.
 
     P(y <= k | f) is the logistic function of phi_k - f(x), with cut points phi that are learned. An ordered
-    pandas category keeps its own order and its unused levels. Numbers, also 3.5 or those in text, go by size,
-    words of a known scale (poor, fair, good) by their place on it; any other order is a guess, and warned of.
+    pandas category keeps its own order and its unused levels. Numbers, also 3.5 or those in text, are
+    ordered by size, words of a known scale (poor, fair, good) by their place on it; any other order is a
+    guess, with a warning.
 
     Parameters
     ----------
     spread : {"constant", "varying"}, default "constant"
-        "varying": how sure a row is of its level depends on the columns too, by a second latent function,
-        the log of the spread.
+        "varying": the spread around f depends on the columns, too, by a second latent function, its
+        logarithm.
     kernel, group, n_scales, n_inducing, keep_columns, max_iter, tol
         See `SparseGPRegressor`.
     callbacks, checkpoint, random_state, verbose

@@ -49,11 +49,11 @@ LikelihoodLike = Annotated[
 class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):  # type: ignore[misc]
     r"""Nonlinear regression for real, heavy-tailed, positive or count targets: a sparse Gaussian process.
 
-    A latent function f with a Gaussian-process prior stands behind the target, y ~ p(y | f(x)). M inducing
-    values summarise it; their distribution q(u) maximises a lower bound of the evidence. There is no step
-    size and no training loop: hyper-parameters and inducing inputs are found together by L-BFGS, q(u) by
-    steps that cannot lower the bound. Columns and targets may have any units; missing cells and text columns
-    are encoded inside, each input column with a length-scale of its own.
+    The target depends on a latent function f with a Gaussian-process prior, y ~ p(y | f(x)). M inducing
+    values summarise f; their distribution q(u) maximises a lower bound of the log evidence. There is no
+    step size and no training loop: hyper-parameters and inducing inputs are optimised together by L-BFGS,
+    q(u) by steps that cannot lower the bound. Columns and targets may have any units, missing cells and
+    text columns are handled, and each input column has its own length-scale.
 
     Parameters
     ----------
@@ -67,93 +67,97 @@ class SparseGPRegressor(DistributionRegressorMixin, RegressorMixin, SparseGP):  
         "hurdle_negative_binomial" (more zeros or fewer), "poisson_square" (counts, mean f^2); "binomial",
         "beta_binomial" (counts out of `trials`, mean s(f) times these); "discretised",
         "discretised_student_t" (whole numbers of any sign and spread: f + noise, rounded). A function
-        `log_prob(y, f)` of arrays that broadcast is a likelihood of your own; `support` says which values y
+        `log_prob(y, f)` of arrays that broadcast defines your own likelihood; `support` says which values y
         can take.
     kernel : str or Kernel, default "matern52"
         Names joined by + and *, with columns in brackets: "matern52 + linear(age)". There are
         squared_exponential, matern12, matern32, matern52, rational_quadratic, periodic, cyclic (weekdays,
-        months and hours of dates), linear, categorical, group, constant, white. Columns that categorical and
-        group name are labels, also where they are numbers.
+        months and hours of dates), linear, categorical, group, constant, white. Columns named in
+        categorical and group are treated as labels, even if they are numbers.
     group : str or int, default None
-        A column, by name or number, of the groups that rows belong to: schools, patients, shops. Each group
-        then has an effect of its own on f, normal about 0 with a variance that is learned (the random
-        intercept of mixed models); `kernel` looks at the other columns. A group that was not seen, or is
-        missing, has an effect drawn from that law, so predictions for it are wider. At most 255 groups.
+        A column, by name or number, with the group of each row: schools, patients, shops. Each group then
+        has an effect of its own on f, normal about 0 with a variance that is learned (the random intercept
+        of mixed models); `kernel` uses the other columns. A new or missing group has an effect drawn from
+        that normal distribution, so predictions for it are wider. At most 255 groups.
     n_scales : "auto" or int, default "auto"
-        The latent function is a sum of this many independent functions, all with `kernel`, each with variance
-        and length-scales of its own; they start apart, smooth to rough. "auto": with Gaussian noise, and
-        up to 2,000 rows with other likelihoods of numbers on a continuous scale, unless `kernel` is a sum
-        already, the average of two models, with 1 and with 4 (with 1 and with 2 where not every row is an
-        inducing input or noise is not Gaussian), and with fewer than 30 rows a column of a third, whose
-        columns share one length-scale; else 1. Of tables with dates one more, also of counts and labels, in
-        which weekdays, months and hours go round; and of more than 1,000 rows with normal noise (also of log
-        y) what the nearest rows tell beyond, where that predicts rows left out better.
+        The latent function is a sum of this many independent functions, all with `kernel`, each with its
+        own variance and length-scales, which start at different values, smooth to rough. "auto": with
+        Gaussian noise, and up to 2,000 rows with other likelihoods of numbers on a continuous scale, an
+        average of two models, with 1 and with 4 functions (with 1 and 2 if not every row is an inducing
+        input or noise is not Gaussian). With fewer than 30 rows for each column a third model joins, in
+        which all columns share one length-scale. If `kernel` is a sum, and in all other cases, 1. Tables
+        with dates have one more model, also for counts and labels, in which weekdays, months and hours are
+        periodic. Above 1,000 rows with normal noise (also of log y), predictions are corrected from the
+        nearest rows if that predicts left-out rows better.
     n_inducing : "auto" or int, default "auto"
-        Number M of inducing inputs; time grows as N M^2. "auto": with Gaussian noise and up to 1,000 distinct
-        rows every row (the exact Gaussian process), else 500; for other likelihoods 100, or 300 with up
-        to 2,000 rows where y is measured, not counted (heavy tails, varying noise, positive numbers).
+        Number M of inducing inputs; time grows as N M^2. "auto": with Gaussian noise and up to 1,000
+        distinct rows every row (the exact Gaussian process), otherwise 500; for other likelihoods 100, or
+        300 with up to 2,000 rows if y is measured, not counted (heavy tails, varying noise, positive
+        numbers).
     posterior : {"gaussian", "mixture"}, default "gaussian"
-        Form of q(u). "mixture": `n_components` Gaussians, found after the hyper-parameters, for targets that
-        f may explain in several ways, so that the posterior has several modes. Costs little; brings nothing
-        where log p(y | f) is concave in f, and with Gaussian noise one Gaussian is exact.
+        Form of q(u). "mixture": `n_components` Gaussians, fitted after the hyper-parameters, for targets
+        that f may explain in several ways, so that the posterior has several modes. It costs little, but
+        gains nothing if log p(y | f) is concave in f; with Gaussian noise a single Gaussian is exact.
     n_components : int, default 2
         Number of Gaussians of a mixture.
     expectation : {"auto", "closed_form", "quadrature", "monte_carlo"}, default "auto"
-        How expectations of log p(y | f) are taken, where the likelihood leaves a choice.
+        How expectations of log p(y | f) are computed, if the likelihood offers a choice.
     support : {"real", "positive", "unit", "count"}, default "real"
-        Values of y, for a likelihood that is a function.
+        Possible values of y, if `likelihood` is a function.
     hyper_parameters : {"auto", "best", "laplace"}, default "auto"
-        "laplace": predictions are averaged over hyper-parameters drawn from a normal about the best ones, by
-        the curvature there, four of them and the best. For few rows, where they are unsure; takes some more
-        evaluations. `to_arviz` gives draws. "auto": with fewer than 100 distinct rows, unless there are more
-        than 60 hyper-parameters. "best": the best ones alone.
+        "laplace": predictions are averaged over the best hyper-parameters and four draws from a normal
+        around them, with the curvature there. This is for few rows, where hyper-parameters are uncertain,
+        and takes some more evaluations; `to_arviz` gives draws. "auto": "laplace" with fewer than 100
+        distinct rows, unless there are more than 60 hyper-parameters. "best": only the best ones.
     keep_columns : {"auto", "all"} or list of str, default "auto"
-        "auto": of a table with more columns than rows, and more than 200, only those are looked at that go
-        with the target beyond chance, each by itself (`nongauss.tables.screen`). "all": every column. Names:
-        as "auto", but these columns are always looked at.
+        "auto": in a table with more columns than rows, and more than 200, only the columns that are by
+        themselves significantly associated with the target are used (`nongauss.tables.screen`). "all":
+        every column. Names: as "auto", but these columns are always used.
     max_iter : int, default 400
-        Most L-BFGS iterations.
+        Maximum number of L-BFGS iterations.
     tol : float, default 1e-3
         Stop when 20 iterations together gain less than this, nats a row.
     callbacks : list of callables, default None
-        Each is given a `Progress` after each iteration; one that returns True stops the fit.
+        Each is called with a `Progress` after each iteration; the fit stops if one returns True.
     checkpoint : path, default None
-        A file written every second or so; if it is there at the start and is of the same fit, the fit goes on
-        from it and ends as if it had not been interrupted. Removed at the end.
+        A file written about every second. If it exists at the start and belongs to the same fit, the fit
+        resumes from it and ends as if it had not been interrupted. It is removed at the end.
     random_state : int, RandomState, Generator or None, default None
-        Seed of the inducing inputs' start.
+        Seed for the starting inducing inputs.
     verbose : int, default 0
 
     Attributes
     ----------
     lengthscales_ : dict
-        Length-scale of each column, in its standard deviations: how far until f changes. Of a sum of kernels,
-        the one that a single kernel of the same variance and mean squared slope would have.
+        Length-scale of each column, in its standard deviations: the distance over which f changes. For a
+        sum of kernels, the length-scale of a single kernel with the same variance and mean squared slope.
     kernel_params_, likelihood_params_ : dict
-        All hyper-parameters by name; noise and scales in units of the target, of an average their average.
-        Noise counts terms of a sum of kernels that are so rough that they say nothing of any other row.
+        All hyper-parameters by name; noise and scales in units of the target (for an average of models,
+        their average). Terms of a sum of kernels that are so rough that they are independent between rows
+        count as noise.
     group_effects_ : DataFrame or None
-        With `group`, a row for each group: its effect on f and the standard deviation of that; in units of
-        the target where f is the mean, else of f (a logarithm or a logit). Of several functions, or classes,
+        With `group`, a row for each group: its effect on f and its standard deviation, in units of the
+        target if f is the mean, otherwise of f (a logarithm or a logit). With several functions or classes,
         a row for each ("function").
     bound_ : float
         Lower bound of the log evidence of the (scaled) target, nats.
     posterior_ : Posterior
-        All that a prediction needs: inducing inputs, q(u), hyper-parameters.
+        Everything needed for prediction: inducing inputs, q(u), hyper-parameters.
     posteriors_ : tuple of Posterior, weights_ : ndarray (C,)
-        The models whose predictions are averaged, the greatest share first, and their shares: those under
-        which rows are predicted best from all others. What is readable is that of the first, `posterior_`.
+        The models whose predictions are averaged, in descending order of weight, and their weights: those
+        under which each row is predicted best from all others. The other attributes are those of the first,
+        `posterior_`.
     kept_columns_ : tuple of str or None
-        The columns that are looked at, where others are not; None where all are.
+        The columns that are used, or None if all are.
     is_exact_ : bool
         Whether the model is the exact Gaussian process: Gaussian noise, every row an inducing input.
     holds_training_rows_ : bool
-        Whether a saved model holds rows of the table, as encoded: those whose cells stand in for missing
-        ones, inducing inputs, where they are all rows, which stay where they are, and all rows, where the
-        nearest tell of a new one.
+        Whether a saved model holds encoded rows of the table: rows whose cells stand in for missing ones,
+        inducing inputs if these are all rows, and all rows if predictions are corrected from the nearest
+        rows.
     loo_ : ndarray (N,) or None
-        Log density (probability) of each training row given all others, by dividing its own share out of
-        q(u); hyper-parameters have seen it. None for tables in parts and very large ones. See
+        Leave-one-out log density (or probability) of each training row, by dividing its site out of q(u);
+        the hyper-parameters have seen the row. None for tables in parts and very large ones. See
         `nongauss.compare`.
     n_iter_, converged_, stop_reason_, trace_ : how the fit went.
 

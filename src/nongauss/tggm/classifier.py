@@ -42,38 +42,41 @@ from nongauss.tggm.predict import Ensemble
 class TGGMClassifier(ProbabilityClassifierMixin, TGGM):
     r"""Nonlinear classification with calibrated probabilities: a truncated-Gaussian graphical model.
 
-    Layers of non-negative hidden units stand between inputs and one output z for each class,
+    The model has layers of non-negative hidden units between the inputs and one output z for each class,
 
     $$ p(h | x) \propto \prod_l N(h_l; W_l h_{l-1} + b_l, \mathrm{diag}(s_l^2)) \; 1[h \ge 0], \qquad
        z \sim N(W h_L + b, I), \qquad y = \mathrm{argmax}_k \, z_k, $$
 
     a multinomial probit. Two classes have one output, whose sign decides. The hidden units are integrated
-    out, in the fit and in the probabilities, so that their spread makes a doubtful row's probabilities mild.
-    An ensemble is fitted, each member judged on rows that it did not see. Missing cells and text columns
-    are encoded inside; a sparse matrix stays sparse and is filled batch by batch, each time without a random
-    half of its filled cells.
+    out, in the fit and in the probabilities, so that their variance makes the probabilities of uncertain
+    rows less extreme. The model is an ensemble whose members hold out different rows. Missing cells and
+    text columns are handled; a sparse matrix stays sparse and is made dense batch by batch, each time
+    without a random half of its non-zero cells.
 
     Parameters
     ----------
     hidden_layer_sizes : tuple of int, default (100,)
         Number M of hidden units in each hidden layer, from the inputs up.
     method : {"ml", "bp"}, default "ml"
-        "ml" maximises the likelihood; "bp" is back-propagation: E[z|x] alone decides, the hidden units'
-        spread is ignored.
+        "ml" maximises the likelihood; "bp" is back-propagation: only E[z|x] is used, the variance of the
+        hidden units is ignored.
     posterior : {"moments", "mean_field"}, default "moments"
         How "ml" treats the hidden units. "mean_field" is the EM gradient of the paper; "moments" takes z
         as Gaussian with its mean and variance given x, which needs no sweeps and predicts better.
     decision : {"probability", "mean_output"}, default "probability"
         `predict` takes the most probable class, or the paper's argmax_k E[z_k|x].
     class_weight : "balanced", dict or None, default None
-        Factors of the rows' weights by class; "balanced" gives each class the same total.
+        Factors by which weights of rows are multiplied, by class; "balanced" gives each class the same
+        total.
     preset : "paper" or None, default None
-        "paper" sets what the paper's section 5 says: one member, mean field, fixed variances, RMSProp, start
-        values N(0, 0.01), its batches and cycles, 40 epochs; `hidden_layer_sizes` and `method` stay yours.
+        "paper" sets what the paper's section 5 describes: one member, mean field, fixed variances, RMSProp,
+        starting values N(0, 0.01), its batches and cycles, 40 epochs; `hidden_layer_sizes` and `method` are
+        still yours to choose.
     hidden_variance : "learn" or float > 0, default "learn"
         Variance of the hidden units.
     n_sweeps : int, default 30
-        Most sweeps of the mean-field posterior in each step; it stops earlier once it has converged.
+        Maximum number of sweeps of the mean-field posterior in each step; it stops earlier when it has
+        converged.
     n_members : int, default 3
         Members of the ensemble.
     keep_columns, batch_size, early_stopping, validation_fraction, tol, callbacks, checkpoint, random_state, \

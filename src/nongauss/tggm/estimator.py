@@ -47,45 +47,48 @@ Splines = Annotated[SplineColumns, StrOptions({"auto"}), "array-like", None]
 class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin, TGGM):  # type: ignore[misc]
     r"""Nonlinear regression with skewed, input-dependent noise: a truncated-Gaussian graphical model.
 
-    Layers of non-negative hidden units stand between inputs and outputs; with one layer,
+    The model has layers of non-negative hidden units between inputs and outputs; with one layer,
 
     $$ p(y, h | x) = N(y; W_1 h + b_1, \mathrm{diag}(s_1^2)) \; N_T(h; W_0 x + b_0, \mathrm{diag}(s_0^2)), $$
 
     with N_T the normal truncated to h >= 0. E[y|x] is a network of soft rectifiers; because the units are
-    random, the spread and the skew of y change with x. An ensemble is fitted, each member judged on rows
-    that it did not see, which protects from over-fitting and gives honest intervals. Columns and targets
-    may have any units; missing cells and text columns are encoded inside.
+    random, the variance and the skewness of y change with x. The model is an ensemble. Each member holds
+    out some rows, which protects from overfitting and calibrates the intervals. Columns and targets may
+    have any units; missing cells and text columns are handled.
 
     Parameters
     ----------
     hidden_layer_sizes : tuple of int or "auto", default (50,)
         Number M of hidden units in each hidden layer, from the inputs up. "auto" is one layer of 50 or 200
-        units as held-out rows prefer, of 50 where none are held out.
+        units, whichever does better on held-out rows; 50 if none are held out.
     method : {"ml", "bp"}, default "ml"
         "ml" maximises the likelihood; "bp" fits the mean by back-propagation with Gaussian noise about it.
     posterior : {"auto", "moments", "exact", "mean_field"}, default "auto"
         How "ml" treats the hidden units. "moments" replaces p(y|x) by the Gaussian with its exact mean and
-        covariance; "exact" integrates the units out by the saddlepoint of their closed cumulant function, for
-        skewed noise; "auto" fits by moments, goes on by "exact" where held-out rows are not Gaussian, and
-        keeps what these prefer. "mean_field" is the EM gradient of the paper, which predicts less well.
+        covariance; "exact" integrates the units out by a saddlepoint approximation from their cumulant
+        generating function, for skewed noise; "auto" fits by moments, continues by "exact" if held-out
+        errors are not Gaussian, and keeps the better one. "mean_field" is the EM gradient of the paper,
+        which predicts less well.
     n_heads : int or "auto", default "auto"
-        Truncated-Gaussian outputs that y is a mixture of, weighed by the hidden units: for several humps, and
-        spreads that follow x. "auto" is 1, or with `posterior="auto"` 3 where held-out rows clearly prefer
-        them.
+        Number of outputs of which y is a mixture, with weights that depend on the hidden units: for several
+        modes, and variances that depend on x. "auto" is 1, or with `posterior="auto"` 3 if held-out rows
+        clearly prefer it.
     preset : "paper" or None, default None
-        "paper" sets what the paper's section 5 says: one member, mean field, fixed variances, RMSProp, start
-        values N(0, 0.01), its batches and cycles, 40 epochs; `hidden_layer_sizes` and `method` stay yours.
+        "paper" sets what the paper's section 5 describes: one member, mean field, fixed variances, RMSProp,
+        starting values N(0, 0.01), its batches and cycles, 40 epochs; `hidden_layer_sizes` and `method` are
+        still yours to choose.
     hidden_variance, noise_variance : "learn" or float > 0, default "learn"
         Variance of the hidden units, and of the noise as a share of the target's variance.
     n_sweeps : int, default 10
-        Most sweeps of the mean-field posterior in each step; it stops earlier once it has converged.
+        Maximum number of sweeps of the mean-field posterior in each step; it stops earlier when it has
+        converged.
     keep_columns : see `SparseGPRegressor`; `partial_fit` keeps all
     monotone : dict or None, default None
-        Columns of numbers with which the mean may only rise (1) or fall (-1), by name, or by number in
-        arrays, such as {"age": 1}: exact, whatever the rows say; for one hidden layer and one output.
+        Numeric columns with which the mean may only rise (1) or fall (-1), by name, or by number for
+        arrays, such as {"age": 1}. The constraint is exact; it needs one hidden layer and one output.
     splines : "auto", list of columns or None, default "auto"
-        Columns of numbers that enter in pieces too, since y turns often along them (the hour of a day).
-        "auto" takes those for whose pieces the rows give evidence, `spline_columns_`.
+        Numeric columns that also enter as linear splines, because y has several turning points along them
+        (the hour of a day). "auto" takes the columns for which there is evidence, `spline_columns_`.
     n_members : int, default 5
         Members of the ensemble.
     batch_size : "auto" (a fiftieth of the rows, between 32 and 256) or int, default "auto"
@@ -94,18 +97,18 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
     max_epochs : int, default 400
         Passes over the rows.
     early_stopping : bool, default True
-        Hold out `validation_fraction` of the rows from each member (other rows for each), keep its best
+        Hold out `validation_fraction` of the rows from each member (different rows for each), keep its best
         epoch, stop when no member has improved for `n_iter_no_change` epochs, and calibrate the variance.
-        Fewer than 20 distinct rows are all used for training.
+        With fewer than 20 distinct rows, all are used for training.
     validation_fraction : float in (0, 1), default 0.1
-        At most 1 / n_members, since each member holds out other rows.
+        At most 1 / n_members, because each member holds out different rows.
     n_iter_no_change : int, default 100
     tol : float, default 1e-4
         Smallest gain of the held-out log-likelihood (nats a row) that counts as an improvement.
     callbacks : list of callables, default None
-        Each is given a `Progress` now and then; one that returns True stops the fit.
+        Each is called with a `Progress` from time to time; the fit stops if one returns True.
     checkpoint : path, default None
-        A file from which a fit that was interrupted goes on, see `SparseGPRegressor`.
+        A file from which an interrupted fit resumes, see `SparseGPRegressor`.
     random_state, verbose : as in scikit-learn
 
     Attributes
@@ -113,18 +116,19 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
     params_ : NetworkParams
         Weights of all members on the standardised scale, arrays with a leading member axis.
     posterior_, n_heads_, hidden_layer_sizes_ : str, int, tuple
-        What `posterior`, `n_heads` and `hidden_layer_sizes` became.
+        The values chosen for `posterior`, `n_heads` and `hidden_layer_sizes`.
     noise_variance_ : ndarray (P,), or one number a head
         Noise variance s_1^2, squared target units: the members' mean, times the inflation.
     ensemble_ : Ensemble
-        All that a prediction needs; `ensemble_.inflation` is the factor by which held-out rows corrected
-        the variances, `ensemble_.skewness` the share of the skewed shape that they left (0 is Gaussian),
-        `ensemble_.tails.degrees` the degrees of freedom of a Student t that fit them best.
+        Everything needed for prediction; `ensemble_.inflation` is the factor by which the variances were
+        corrected on held-out rows, `ensemble_.skewness` the share of the skewed shape that was kept (0 is
+        Gaussian), `ensemble_.tails.degrees` the degrees of freedom of the Student t that fits these rows
+        best.
     kept_columns_ : see `SparseGPRegressor`.
     encoded_names_ : tuple of str
-        The encoded columns that the weights belong to; those of pieces (`ensemble_.splines`) come behind.
+        The encoded columns that the weights belong to; those of splines (`ensemble_.splines`) come last.
     spline_columns_ : tuple of str
-        The columns that entered in pieces too.
+        The columns that also enter as splines.
     n_iter_, converged_, stop_reason_, trace_ : how the fit went; the trace has the objective (nats over the
         training rows, standardised, weights by about their mean) and `held_out` (nats a row).
 
@@ -209,7 +213,7 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
         return self
 
     def predict_distribution(self, X: Any) -> PredictiveDistribution:
-        """The whole distribution of y for each row; with missing cells, that over all they may be."""
+        """The predictive distribution of each row, averaged over the values that missing cells may have."""
         check_is_fitted(self)
         say = partial(law_of, self.ensemble_, squeeze=self._squeeze)
         law: PredictiveDistribution = self._over_gaps(X, say)
