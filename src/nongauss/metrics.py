@@ -54,9 +54,10 @@ def crps(
 ) -> Any:
     """Continuous ranked probability score, integral of (F(x) - 1[y <= x])^2 dx: float, or (N,) or (N, P).
 
-    The mean pinball loss over all levels, twice; the absolute error where the law is one value. Right for
-    counts, for laws with masses at single values and for mixtures; see `PredictiveDistribution.crps` for how
-    it is found. Of several outputs each is scored alone. Raises InputError.
+    Twice the mean pinball loss over all levels; the absolute error if the distribution is a single value.
+    Valid for counts, for distributions with point masses and for mixtures; see
+    `PredictiveDistribution.crps` for how it is computed. Several outputs are scored separately. Raises
+    InputError.
     """
     return _mean(_law(distribution).crps(y_true), sample_weight, mean)
 
@@ -68,7 +69,7 @@ def log_score(
     sample_weight: npt.ArrayLike | None = None,
     mean: bool = True,
 ) -> Any:
-    """Log density at y, nats; log probability of counts and of masses; joint over outputs: float, or (N,).
+    """Log density at y in nats (log probability for point masses), joint over outputs: float, or (N,).
 
     Raises InputError.
     """
@@ -85,8 +86,8 @@ def pinball(
 ) -> Any:
     """Pinball loss of quantiles x at levels q, (1[y < x] - q) (x - y): float, or (N, Q) or (N, Q, P).
 
-    `quantiles`: a law, whose own are taken, or an array (N, Q) or (N, Q, P) of those at the levels `q` (Q,).
-    For one number `q` the axis of levels is absent throughout. Raises InputError.
+    `quantiles`: a distribution, or an array (N, Q) or (N, Q, P) of quantiles at the levels `q` (Q,). For a
+    single number `q` the axis of levels is absent throughout. Raises InputError.
     """
     levels = checked_levels(q)
     if isinstance(quantiles, PredictiveDistribution):
@@ -115,10 +116,10 @@ def interval_score(
     sample_weight: npt.ArrayLike | None = None,
     mean: bool = True,
 ) -> Any:
-    """Width of a central interval and 2 / (1 - coverage) times how far y is outside: float, (N,) or (N, P).
+    """Interval score: width plus 2 / (1 - coverage) times the distance of y from it: float, (N,) or (N, P).
 
-    `interval`: a law, whose own is taken, a tuple (lower, upper), or an array (N, 2) or (N, 2, P); `coverage`
-    is what it is to hold. Raises InputError.
+    `interval`: a distribution, a tuple (lower, upper), or an array (N, 2) or (N, 2, P); `coverage` is its
+    nominal coverage. Raises InputError.
     """
     tail = 1.0 - checked_coverage(coverage)
     y, lower, upper = _ends(y_true, interval, coverage)
@@ -136,19 +137,19 @@ def coverage(
 ) -> Any:
     """Share of rows in a central interval, ends included: float, or 1 and 0 in (N,) or (N, P).
 
-    `interval` as in `interval_score`. Where single values have a probability the interval of a right law
-    holds more than `coverage`: its ends belong to it. Raises InputError.
+    `interval` as in `interval_score`. For distributions with point masses, a correct interval covers more
+    than `coverage`, because its ends are included. Raises InputError.
     """
     y, lower, upper = _ends(y_true, interval, checked_coverage(coverage))
     return _mean(((lower <= y) & (y <= upper)).astype(np.float64), sample_weight, mean)
 
 
 class Scorer:
-    """What scikit-learn takes as `scoring`: a score of a regressor's `predict_distribution`, more is better.
+    """A scikit-learn scorer: a score of a regressor's `predict_distribution`, higher is better.
 
-    `Scorer("interval_score", coverage=0.8)` is one with options of that function; `crps_scorer`,
-    `log_score_scorer`, `pinball_scorer`, `interval_score_scorer` and `coverage_scorer` have its defaults.
-    That of "coverage" is the distance of the share from `coverage`, with a minus.
+    `Scorer("interval_score", coverage=0.8)` passes options to that function; `crps_scorer`,
+    `log_score_scorer`, `pinball_scorer`, `interval_score_scorer` and `coverage_scorer` use the defaults.
+    The score for "coverage" is minus the distance of the share from `coverage`.
     """
 
     def __init__(self, name: str, **options: Any) -> None:

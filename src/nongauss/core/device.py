@@ -83,20 +83,21 @@ def double_precision() -> Iterator[None]:
 
 
 def cache_compiled(folder: str | os.PathLike[str] | None = None) -> Path | None:
-    """Keep what JAX compiles in this process on disk, for later processes that fit tables of the same shape.
+    """Keep functions compiled by JAX on disk, for later processes that fit tables of the same shape.
 
-    Without this call nongauss changes no setting of JAX, and each process compiles its fits anew (some
-    seconds of a first TGGM fit). Call it once, before the first fit; it holds for all that JAX compiles in
-    this process.
+    Without this call nongauss does not change any setting of JAX, and each process compiles its fits again
+    (some seconds of a first TGGM fit). Call it once, before the first fit; it applies to everything that
+    JAX compiles in this process.
 
     Parameters
     ----------
-    folder : where to keep it. By default a folder of the user's cache, `$XDG_CACHE_HOME/nongauss/compiled`
+    folder : where to keep them. By default a folder of the user's cache,
+    `$XDG_CACHE_HOME/nongauss/compiled`
         or `~/.cache/nongauss/compiled`. Delete it at any time.
 
     Returns
     -------
-    The folder; None, with a `NongaussWarning`, if nothing can be written there: then nothing changes.
+    The folder; or None, with a `NongaussWarning`, if nothing can be written there.
 
     Examples
     --------

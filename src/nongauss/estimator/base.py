@@ -361,10 +361,10 @@ class DistributionRegressorMixin(ExplainMixin):
     ) -> FloatArray:
         """Central interval that holds `coverage` of the predictive mass: (N, 2) or (N, 2, P).
 
-        With `guarantee="conformal"` it is as wide as the rows given to `conformalize` ask for: the target of
-        a new row that is exchangeable with these lies in it with probability `coverage` at least, whatever
-        the model; with `groups` (N,), the group of each row, also within each of these. Raises InputError
-        where no scores were kept, or too few for this coverage.
+        With `guarantee="conformal"` its level is adjusted on the rows given to `conformalize`: the target
+        of a new row that is exchangeable with these lies in it with a probability of at least `coverage`,
+        whatever the model; with `groups` (N,), the group of each row, also within each group. Raises
+        InputError if no scores were kept, or too few for this coverage.
         """
         law = self.predict_distribution(X)
         if guarantee == "conformal":
@@ -376,11 +376,11 @@ class DistributionRegressorMixin(ExplainMixin):
         return law.interval(coverage)
 
     def conformalize(self, X: Any, y: ArrayLike, groups: ArrayLike | None = None) -> Self:
-        """Keep what rows that `fit` has not seen say of the intervals, for `guarantee="conformal"`.
+        """Calibrate conformal intervals on rows that were not used in `fit`, for `guarantee="conformal"`.
 
-        `X`, `y`: such rows with their targets, 9 at least for a coverage of 0.9; `groups` (N,): the group of
-        each, within which coverage is to hold too. What was kept before is replaced; `fit` drops it. The
-        model then holds a score for each row, and no row. Raises InputError.
+        `X`, `y`: such rows with their targets, at least 9 for a coverage of 0.9; `groups` (N,): the group
+        of each row, if coverage is to hold within each group. A new call replaces the previous rows; `fit`
+        drops them. The model then holds a score for each row, but not the row. Raises InputError.
         """
         self._conformal_scores = scored(self.predict_distribution(X), y, groups=groups)
         return self

@@ -49,12 +49,12 @@ _TENSOR_TYPES = frozenset(
 
 
 def save(estimator: NongaussEstimator, path: PathLike) -> None:
-    """Write `estimator`, fitted or not, to the one file `path`; `load` gives it back.
+    """Write `estimator`, fitted or not, to a single file; `load` restores it.
 
     `holds_training_rows` in the manifest says whether rows of the training table can be read from the file.
-    An existing file is replaced only once the new one is complete. Callbacks and random generators
-    cannot be held: they are left out with a `NongaussWarning`. Raises `InputError` for an object that is
-    no nongauss estimator, for contents that are not plain data and for a folder that does not exist.
+    An existing file is replaced only when the new one is complete. Callbacks and random generators cannot
+    be saved and are left out with a `NongaussWarning`. Raises `InputError` for an object that is not a
+    nongauss estimator, for contents that are not plain data, and for a folder that does not exist.
     """
     if not isinstance(estimator, NongaussEstimator) or _file_name(type(estimator)) is None:
         raise InputError(
@@ -67,7 +67,7 @@ def save(estimator: NongaussEstimator, path: PathLike) -> None:
 
 
 def load(path: PathLike) -> Any:
-    """Read the estimator that `save` wrote to `path`; arrays come back to the last bit.
+    """Read the estimator that `save` wrote to `path`; arrays are restored to the last bit.
 
     Only classes of this package are rebuilt and nothing in the file is executed. Raises `InputError` for
     a file that is missing, truncated, changed in any byte, not of this format, or written by a newer version.

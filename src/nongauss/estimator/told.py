@@ -277,7 +277,7 @@ class ToldMixin:
     """`summary`, and what a notebook shows, of an estimator; it stands before scikit-learn's base."""
 
     def summary(self) -> str:
-        """What was fitted, how the fit ended, and as far as it is known how good it is, as one block of text.
+        """What was fitted, how the fit ended, and, if known, how good it is, as one block of text.
 
         It is what `nongauss fit` prints. Raises NotFittedError.
         """

@@ -30,10 +30,11 @@ BLOCK = 2**21
 
 @final
 class CellDistribution(PredictiveDistribution):
-    """The law of cells of one ordered column: linear between the column's edges, with jumps at some of them.
+    """Distribution of cells of one ordered column: linear between its edges, with jumps at some of them.
 
-    `cumulative` (N, Q): the probability up to each edge (Q,) of the margin; where an edge comes twice the law
-    jumps. Numbers are in the column's units, dates in days since 1970, grades by their place, 0 the lowest.
+    `cumulative` (N, Q): the probability up to each edge (Q,) of the margin; where an edge is repeated, the
+    distribution jumps. Numbers are in the column's units, dates in days since 1970, grades are numbered
+    from 0, the lowest.
     """
 
     def __init__(self, margin: Margin, cumulative: FloatArray) -> None:
@@ -62,7 +63,7 @@ class CellDistribution(PredictiveDistribution):
 
     @property
     def is_discrete(self) -> bool:
-        """Are all values whole numbers with probabilities of their own?"""
+        """Whether all values are whole numbers with probabilities of their own."""
         return self.margin.is_whole and bool((self._edge == np.round(self._edge)).all())
 
     @property
@@ -199,7 +200,7 @@ class LabelDistribution:
 
     @property
     def mode(self) -> npt.NDArray[np.intp]:
-        """The number of the likeliest label of each cell: (N,)."""
+        """The number of the most likely label of each cell: (N,)."""
         found: npt.NDArray[np.intp] = self._p.argmax(axis=1)
         return found
 
@@ -231,10 +232,10 @@ class ColumnCells(NamedTuple):
 
 
 class MissingCells(Sequence[Any]):
-    """The laws of all missing cells of a table, column by column, and of each cell by its row and column.
+    """Distributions of all missing cells of a table, by column, and of each cell by its row and column.
 
-    `cells["age"]` is the law of all missing ages, `cells.rows("age")` the numbers of their rows,
-    `cells[7, "age"]` that of row 7. Iterated over, it gives (row, column, law) of each cell.
+    `cells["age"]` has the distributions of all missing ages, `cells.rows("age")` the numbers of their rows,
+    `cells[7, "age"]` the distribution for row 7. Iteration gives (row, column, distribution) of each cell.
     """
 
     def __init__(self, columns: Sequence[ColumnCells], names: Sequence[str]) -> None:
@@ -268,11 +269,11 @@ class MissingCells(Sequence[Any]):
         return self._of(column).rows
 
     def quantiles(self, column: str | int, q: Sequence[float] = (0.05, 0.5, 0.95)) -> pd.DataFrame:
-        """Quantiles of the missing cells of a column, as the table has them: dates as dates, grades as words.
+        """Quantiles of a column's missing cells in its own terms: dates as dates, grades as words.
 
-        A row for each cell, under its number in the table, and a column for each level. The law itself,
-        `cells["day"]`, speaks in numbers: of dates in days since 1970. Raises InputError for labels, which
-        have no order.
+        A row for each cell, indexed by its number in the table, and a column for each level. The
+        distribution itself, `cells["day"]`, uses numbers: days since 1970 for dates. Raises InputError for
+        labels, which have no order.
         """
         import pandas as pd
 
@@ -292,12 +293,12 @@ class MissingCells(Sequence[Any]):
         return self._columns[number]
 
     def to_frame(self, coverage: float = 0.9) -> pd.DataFrame:
-        """A frame of all missing cells: row, column, value, how sure that is.
+        """A data frame of all missing cells: row, column, value, uncertainty.
 
-        Of ordered cells the median, the standard deviation and a central interval of this coverage; of labels
-        the likeliest one and its probability. Values and ends are as the table has them, dates as dates and
-        grades as words; prices and other numbers with a unit are numbers. `sd` is in days of dates, and in
-        steps of grades.
+        For ordered cells the median, the standard deviation and a central interval of this coverage; for
+        labels the most likely one and its probability. Values and ends are in the table's own terms, dates
+        as dates and grades as words; prices and other numbers with a unit are numbers. `sd` is in days for
+        dates, and in steps for grades.
         """
         import pandas as pd
 

@@ -28,7 +28,7 @@ _ENDS = ndtr([-6.0, 0.0, 6.0])
 
 
 class PredictiveDistribution(ABC):
-    """One distribution for each of N rows, over P outputs; everything is in the target's own units.
+    """Predictive distributions of N rows with P outputs, in the units of the target.
 
     Shapes are given for P outputs; for a one-dimensional target the output axis is absent throughout.
     """
@@ -45,14 +45,14 @@ class PredictiveDistribution(ABC):
 
     @abstractmethod
     def quantile(self, q: npt.ArrayLike) -> FloatArray:
-        """Quantiles of each output alone: (N, P) for one level `q`, (N, Q, P) for levels (Q,)."""
+        """Marginal quantiles of each output: (N, P) for one level `q`, (N, Q, P) for levels (Q,)."""
 
     @abstractmethod
     def cdf(self, y: npt.ArrayLike) -> FloatArray:
-        """P(Y <= y) of each output alone: (N, P). `y` is (N, P), or one number for all."""
+        """P(Y <= y) of each output separately: (N, P). `y` is (N, P), or one number for all."""
 
     def survival(self, y: npt.ArrayLike) -> FloatArray:
-        """P(Y > y) of each output alone: (N, P)."""
+        """P(Y > y) of each output separately: (N, P)."""
         out: FloatArray = 1.0 - self.cdf(y)
         return out
 
@@ -77,12 +77,12 @@ class PredictiveDistribution(ABC):
 
     @property
     def is_discrete(self) -> bool:
-        """Is all probability at whole numbers, so that `log_prob` is of probabilities?"""
+        """Whether all probability is at whole numbers, so that `log_prob` gives log probabilities."""
         return False
 
     @property
     def atoms(self) -> tuple[float, ...]:
-        """Single values with a probability of their own beside a density; there `log_prob` is of it."""
+        """Point masses beside a density; at these values `log_prob` is a log probability."""
         return ()
 
     @final
@@ -102,20 +102,21 @@ class PredictiveDistribution(ABC):
     def crps(self, y: npt.ArrayLike) -> FloatArray:
         """Continuous ranked probability score of each output at `y`, units of the target: (N, P).
 
-        It is the integral of (F(x) - 1[y <= x])^2, lower is better; |y - v| where the law is one value v.
-        `y` is (N, P), or one number for all. Exact in closed form, or for laws that have none to about 1e-6
-        of their spread, from the distribution function; never by draws. Gneiting and Raftery, Journal of the
-        American Statistical Association 102 (2007), section 4.2.
+        It is the integral of (F(x) - 1[y <= x])^2, lower is better; |y - v| if the distribution is a single
+        value v. `y` is (N, P), or one number for all. Computed in closed form where there is one, otherwise
+        from the distribution function to about 1e-6 standard deviations; never by random draws. Gneiting
+        and Raftery, Journal of the American Statistical Association 102 (2007), section 4.2.
         """
         return by_cdf(self, checked_target(y, self.mean.shape))
 
     @final
     def prob(self, lower: npt.ArrayLike, upper: npt.ArrayLike) -> FloatArray:
-        """P(lower <= Y <= upper) of each output alone: (N, P).
+        """P(lower <= Y <= upper) of each output separately: (N, P).
 
-        Both ends belong to it, which matters where single values have a probability: P(2 <= Y <= 3) of a
-        count is that of 2 and 3. For a count below 3 give `upper` 2, for an amount above 0 the smallest one
-        as `lower`. `lower` and `upper` are (N, P) or numbers; infinite ends are allowed. Raises InputError.
+        Both ends are included, which matters for point masses: P(2 <= Y <= 3) of a count is the probability
+        of 2 or 3. For a count below 3, `upper` is 2; for an amount above 0, `lower` is the smallest
+        positive amount. `lower` and `upper` are (N, P) or numbers; infinite ends are allowed. Raises
+        InputError.
         """
         shape = self.mean.shape
         low, high = checked_target(lower, shape), checked_target(upper, shape)
@@ -128,10 +129,11 @@ class PredictiveDistribution(ABC):
 
     @final
     def to_frame(self, quantiles: Sequence[float] = (0.05, 0.5, 0.95)) -> pd.DataFrame:
-        """A frame with one row a row of the law: `mean`, `sd`, and a column such as `q_0.05` a quantile.
+        """A data frame with one row for each prediction: `mean`, `sd`, and a column such as `q_0.05` for
+        each quantile.
 
-        The index is that of the frame that was predicted, else 0..N-1. Of P > 1 outputs the columns have two
-        levels, the number of the output first. Raises InputError for levels outside 0 to 1.
+        The index is that of the frame that was predicted, otherwise 0..N-1. For P > 1 outputs the columns
+        have two levels, the number of the output first. Raises InputError for levels outside 0 to 1.
         """
         import pandas as pd
 

@@ -292,8 +292,8 @@ class RankFactors(TransformerMixin, TableEstimator):  # type: ignore[misc]
     def inverse_transform(self, Z: ArrayLike) -> FloatArray:
         """Typical cells (N, D), by encoded column in original units, of factors Z (N, K).
 
-        Of ranks: the middle of the level whose mean score is nearest, interpolated. Raises InputError for
-        another number of factors.
+        For ranks: the middle of the level with the nearest mean score, interpolated. Raises InputError for
+        a different number of factors.
         """
         fitted = self._fitted
         factors = np.asarray(Z, dtype=np.float64)
@@ -313,7 +313,7 @@ class RankFactors(TransformerMixin, TableEstimator):  # type: ignore[misc]
     def top_columns(self, factor: int | str, n: int = 10) -> pd.Series:
         """The n columns with the largest loadings (by size) on a factor, by number or name, largest first.
 
-        Raises InputError for a factor that is not there, and for n below 1.
+        Raises InputError for a factor that does not exist, and for n below 1.
         """
         loadings = self.loadings_
         names = list(loadings.columns)
@@ -331,10 +331,11 @@ class RankFactors(TransformerMixin, TableEstimator):  # type: ignore[misc]
     def loading_intervals(self, coverage: float = 0.9) -> FloatArray:
         """Intervals of the loadings: (D, K, 2).
 
-        Of draws their quantiles. After "vb", whose own normals are too narrow, the mean and the spread of 20
-        fits to tables of rows drawn with replacement; the first call makes these fits. Raises InputError
-        after inference="predictive", which has no posterior, and where the rows are gone: a file and a pickle
-        hold the spread if it was asked for before, and never the rows.
+        With draws, their quantiles. After "vb", whose own posteriors are too narrow, intervals come from
+        the mean and the standard deviation of fits to 20 bootstrap samples of the rows; the first call
+        makes these fits. Raises InputError after inference="predictive", which has no posterior, and if the
+        rows are not available: a file or a pickle holds the standard deviations if they were computed
+        before, but never the rows.
         """
         return self._intervals(lambda draw: draw.A, lambda spread: spread.loadings, coverage)
 
@@ -380,8 +381,8 @@ class RankFactors(TransformerMixin, TableEstimator):  # type: ignore[misc]
     def to_arviz(self) -> Any:
         """Draws as arviz.InferenceData with dimensions chain, draw, column, factor. Needs the arviz extra.
 
-        Of a variational fit: 500 draws from normals as wide as its intervals. Raises InputError for a fit
-        without a posterior, and as `loading_intervals`.
+        For a variational fit: 500 draws from normal distributions as wide as its intervals. Raises
+        InputError for a fit without a posterior, and as `loading_intervals`.
         """
         fitted = self._with_posterior()
         from nongauss.rank_factor.arviz_export import inference_data, sampled

@@ -75,10 +75,11 @@ class SparseGP(TableEstimator):
         return self.posteriors_[0]
 
     def to_arviz(self) -> Any:
-        """Draws of the hyper-parameters as `arviz.InferenceData`: a chain of 500 from their normal (Laplace).
+        """Draws of the hyper-parameters as `arviz.InferenceData`: 500 from their Laplace approximation.
 
-        Of the model with the greatest share, fitted with `hyper_parameters="laplace"`; a variable for each
-        of `kernel_params_` and `likelihood_params_`, in the same units. Raises InputError without arviz.
+        For the model with the greatest weight, fitted with `hyper_parameters="laplace"`; a variable for
+        each of `kernel_params_` and `likelihood_params_`, in the same units. Raises InputError without
+        arviz.
         """
         check_is_fitted(self, "encoded_names_")
         hyper: HyperParameters | None = getattr(self, "_hyper", None)
