@@ -70,6 +70,8 @@ _ROUNDED = 1e-6
 class Auto(TableEstimator):
     """Base of the automatic estimators. A subclass reads its target and judges what candidates say."""
 
+    _cost_of_prediction = 20  # a mixture of laws, with forests
+
     time_budget: float | None
     candidates: Any
     calibrate: bool

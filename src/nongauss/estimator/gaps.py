@@ -2,12 +2,14 @@
 
 The law of y given what is known of a row is p(y | known) = integral of p(y | row) p(missing | known). It is
 taken over `N_COMPLETIONS` draws of the missing cells (see `tables.completion`), whether or not their columns
-had gaps in training.
+had gaps in training; within `completed_often` over as many as it says.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,21 @@ from nongauss.tables.completion import N_COMPLETIONS, Donors
 
 _CELLS = 2**22
 """Cells of completed rows that are worked on at once."""
+
+_N_DRAWS: ContextVar[int] = ContextVar("n_draws", default=N_COMPLETIONS)
+
+
+@contextmanager
+def completed_often(n_draws: int) -> Iterator[None]:
+    """Within, rows with gaps are completed by so many draws instead of `N_COMPLETIONS`.
+
+    For what averages over many rows: means stay without bias, spreads lose a part of that of the draws.
+    """
+    former = _N_DRAWS.set(n_draws)
+    try:
+        yield
+    finally:
+        _N_DRAWS.reset(former)
 
 
 def over_gaps(
@@ -38,14 +55,15 @@ def over_gaps(
     has_gaps = missing.any(axis=1)
     if not has_gaps.any():
         return say(rows, *beside)
-    height = max(1, _CELLS // (N_COMPLETIONS * max(1, rows.shape[1])))
+    n_draws = _N_DRAWS.get()
+    height = max(1, _CELLS // (n_draws * max(1, rows.shape[1])))
     places = [np.flatnonzero(~has_gaps)] if not has_gaps.all() else []
     said = [say(rows[own], *(part[own] for part in beside)) for own in places]
     with_gaps = np.flatnonzero(has_gaps)
     for first in range(0, len(with_gaps), height):
         own = with_gaps[first : first + height]
-        completed = donors.completions(rows[own], missing[own]).reshape(-1, rows.shape[1])
-        repeated = (np.tile(part[own], (N_COMPLETIONS, *(1,) * (part.ndim - 1))) for part in beside)
+        completed = donors.completions(rows[own], missing[own], n_draws).reshape(-1, rows.shape[1])
+        repeated = (np.tile(part[own], (n_draws, *(1,) * (part.ndim - 1))) for part in beside)
         places.append(own)
         said.append(_averaged(say(completed, *repeated), len(own), average))
     return _in_their_places(said, places)
@@ -63,7 +81,7 @@ def _averaged(said: Any, n_rows: int, average: Callable[[NDArray[Any]], NDArray[
     """The mixture of laws, or the average of arrays, over the completions of each row."""
     if isinstance(said, PredictiveDistribution):
         return mixture([said], n_rows=n_rows)
-    return average(said.reshape(N_COMPLETIONS, n_rows, *said.shape[1:]))
+    return average(said.reshape(-1, n_rows, *said.shape[1:]))
 
 
 def _in_their_places(said: Sequence[Any], places: Sequence[NDArray[np.intp]]) -> Any:

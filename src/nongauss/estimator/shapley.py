@@ -8,7 +8,8 @@ whose others are the background row's, column j adds
 and sum_j phi_j = prediction - base, base = v({}) (Shapley 1953; Strumbelj and Kononenko, Knowledge and
 Information Systems 41, 2014). Of few columns all S are visited. Of more, columns change over in random
 orders, forwards and backwards, for each row of the background, or for some drawn where that would take too
-long: the sum stays exact, and each phi_j has an error that the orders, or the draws, tell.
+long: the sum stays exact, and each phi_j has an error that the orders, or the draws, tell. Predictions on the
+way may then be `roughly` those of the model, since many of them are averaged.
 """
 
 from __future__ import annotations
@@ -31,9 +32,12 @@ MOST_EXACT = 10
 """Columns of which all sets may be visited."""
 
 MOST_PREDICTIONS = 500_000
-"""Predictions that visiting all sets may take; of more, orders are drawn."""
+"""Predictions that visiting all sets may take, of a model that predicts fast; of more, orders are drawn."""
 
-MOST_IN_ORDERS = 100_000
+WITH_GAPS = 5
+"""Predictions of a row without gaps that one of a row with some counts for."""
+
+MOST_IN_ORDERS = 50_000
 """Predictions of orders for every row of the background ; of more, each row has some."""
 
 FEWEST_DRAWN = 2
@@ -89,7 +93,8 @@ def explained(
     """What the columns `players` add to `say` of each row of a table, against those of a background.
 
     `n_permutations`: orders for each row and row of the background, None: all sets of few columns, or two.
-    `seed`: of the orders.
+    `seed`: of the orders. `roughly`: predictions that come fast and are right on average, for those that
+    orders visit on the way; None: `say`. `cost`: of a prediction, in those of a model that predicts fast.
     """
     mixer = _Mixer(joined(table, background), len(table), weight / weight.sum(), players, say)
     n, D, B = len(table), len(players), len(weight)
@@ -97,19 +102,19 @@ def explained(
     every = np.zeros(B, dtype=np.intp)
     by_other = mixer.predicted(every, np.arange(B), np.zeros((B, D), dtype=np.bool_))
     base = mixer.weight @ by_other
-    asked = how["n_permutations"]
-    few = D <= MOST_EXACT and n * B * 2**D <= MOST_PREDICTIONS
+    asked, on_the_way = how["n_permutations"], mixer._replace(say=how.get("roughly") or say)
+    few = D <= MOST_EXACT and n * B * 2**D * how.get("cost", 1) <= MOST_PREDICTIONS
     if asked is None and (few or D <= 2):
         adds, error = _over_sets(mixer, prediction, base), np.zeros((n, D, prediction.shape[1]))
         method = f"exact: all sets of {D} columns, {B} rows of background"
     elif asked is None and (few_drawn := _n_drawn(n, D)) < B:
-        adds, error = _over_draws(mixer, prediction, by_other, few_drawn, how["seed"])
+        adds, error = _over_draws(on_the_way, prediction, by_other, few_drawn, how["seed"])
         method = (
             f"{2 * few_drawn} orders of {D} columns for each row, by {few_drawn} rows of background drawn"
         )
     else:
         pairs = 1 if asked is None else -(-int(asked) // 2)
-        adds, error = _over_orders(mixer, prediction, by_other, pairs, how["seed"])
+        adds, error = _over_orders(on_the_way, prediction, by_other, pairs, how["seed"])
         method = f"{2 * pairs} orders of {D} columns for each of {B} rows of background"
     return Explanation(base, prediction, adds, error, method)
 

@@ -38,6 +38,10 @@ class ClippedDistribution(MomentsByCdf):
         """The laws of the rows of these numbers."""
         return self.with_base(self.base._take(rows))
 
+    def roughly(self) -> ClippedDistribution:
+        """The law from a rough base."""
+        return self.with_base(self.base.roughly())
+
     @property
     def atoms(self) -> tuple[float, ...]:
         """The limits."""

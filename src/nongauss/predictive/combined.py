@@ -163,6 +163,10 @@ class MixtureDistribution(_OfParts):
     def __repr__(self) -> str:
         return f"{type(self).__name__}(n_rows={len(self)}, n_laws={len(self._weights)})"
 
+    def roughly(self) -> PredictiveDistribution:
+        """The mixture of rough parts."""
+        return MixtureDistribution([part.roughly() for part in self._parts], self._weights)
+
     @property
     def mean(self) -> FloatArray:
         """Expectation, exact: (N, P)."""
@@ -315,6 +319,10 @@ class ByRowDistribution(_OfParts):
         kept = [number for number, own in enumerate(chosen) if len(own)] or [0]
         parts = [self._parts[number]._take(place[rows[chosen[number]]]) for number in kept]
         return by_rows(parts, [chosen[number] for number in kept])
+
+    def roughly(self) -> PredictiveDistribution:
+        """Rows of rough parts."""
+        return ByRowDistribution([part.roughly() for part in self._parts], self._rows)
 
     def crps(self, y: npt.ArrayLike) -> FloatArray:
         """Continuous ranked probability score of each output at `y`: (N, P)."""

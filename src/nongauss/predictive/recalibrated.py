@@ -25,6 +25,7 @@ from nongauss.predictive.distribution import (
     checked_target,
     in_blocks,
 )
+from nongauss.predictive.merged import merged
 from nongauss.predictive.mixture import GaussianMixtureDistribution, of_scores
 from nongauss.predictive.moments import MomentsByCdf, moments_by_cdf
 from nongauss.predictive.roots import at_levels, smooth_quantile
@@ -75,6 +76,10 @@ class RecalibratedDistribution(MomentsByCdf):
         if self._moments is not None:
             out._moments = self._moments[0][rows], self._moments[1][rows]
         return out
+
+    def roughly(self) -> RecalibratedDistribution:
+        """The law of scores of a few Gaussians on a rough base."""
+        return RecalibratedDistribution(self._base.roughly(), merged(self._scores))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._base!r})"

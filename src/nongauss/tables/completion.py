@@ -311,7 +311,8 @@ def _drawn(
     number = np.repeat(np.arange(n), n_rows)  # of the completion
     repeated = np.tile(Y, (n, 1))
     trees = laws.n_trees
-    tree = number % trees if n > 1 else (hashes % np.uint64(trees)).astype(np.intp)
+    first = 0 if n >= trees else np.tile((hashes % np.uint64(trees)).astype(np.intp), n)
+    tree = (number + first) % trees
     _begin_with_donors(
         laws.columns, donors, weight, now, np.tile(missing, (n, 1)), np.tile(several, n), hashes
     )
