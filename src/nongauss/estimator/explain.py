@@ -55,10 +55,10 @@ class ExplainMixin:
         ----------
         background : rows to compare with, as X; None: 16 training rows that the model keeps.
         n_permutations : random orders in which columns change over, for each row of the background; None: all
-            sets of columns where these are few (10 at most, 500,000 predictions, each of which counts for five
-            where there are gaps, and for twenty in an automatic choice), else two orders; where even that takes
-            more than 50,000 predictions, as many rows of the background, drawn for each row, as these allow, two
-            at least.
+            sets of columns where these are few (10 at most, 500,000 predictions, each of which counts for
+            five where there are gaps, and for twenty in an automatic choice), else two orders; where even
+            that takes more than 50,000 predictions, as many rows of the background, drawn for each row, as
+            these allow, two at least.
         return_error : also give a frame of standard errors, which the orders leave; 0 where all sets were
             visited.
         random_state : seed of the orders.
