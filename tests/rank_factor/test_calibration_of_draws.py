@@ -6,8 +6,8 @@ from nongauss.rank_factor import pairs
 from nongauss.rank_factor.config import OFFSET_PRECISION, SLAB, RankConfig
 from nongauss.rank_factor.data import RankRows, neighbours_of
 from nongauss.rank_factor.fit import first_state
+from nongauss.rank_factor.inference import Gibbs
 from nongauss.rank_factor.params import WeightedLabels
-from nongauss.rank_factor.updates import Gibbs
 from rank_factor.test_pairs import shrunk
 
 N, EPS = 4, 0.5

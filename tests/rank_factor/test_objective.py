@@ -6,8 +6,9 @@ from nongauss.rank_factor import objective, pairs
 from nongauss.rank_factor.config import RankConfig, ShrinkagePrior
 from nongauss.rank_factor.data import NONE, RankRows
 from nongauss.rank_factor.fit import first_state
+from nongauss.rank_factor.inference import VariationalBayes, expected_shrinkage
 from nongauss.rank_factor.params import Normal, WeightedLabels, first_shrinkage
-from nongauss.rank_factor.updates import VariationalBayes, expected_shrinkage, sweep
+from nongauss.rank_factor.updates import sweep
 from rank_factor.small import problem, random_normal, table
 
 

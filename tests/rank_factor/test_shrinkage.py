@@ -1,7 +1,7 @@
 import numpy as np
 from scipy.stats import ks_2samp
 
-from nongauss.rank_factor import updates
+from nongauss.rank_factor import inference
 from nongauss.rank_factor.config import ShrinkagePrior
 from nongauss.rank_factor.params import Shrinkage, first_shrinkage
 
@@ -23,7 +23,7 @@ def test_draws_leave_the_prior_as_it_is_block_by_block():
         forward, after = [], []
         for _ in range(1500):
             c, now = from_prior(rng, (3, 2), prior)
-            moved = updates.drawn_shrinkage(rng, now, c, prior)
+            moved = inference.drawn_shrinkage(rng, now, c, prior)
             for out, one in ((forward, now), (after, moved)):
                 out.append(np.log([one.precision[0, 0], one.rate[1, 1], one.scale[0], one.hyper]))
         for a, b in zip(np.transpose(forward), np.transpose(after), strict=True):
@@ -35,6 +35,6 @@ def test_small_coefficients_are_shrunk_and_large_ones_hardly():
     square[0] = 9.0
     now = first_shrinkage(square.shape)
     for _ in range(50):
-        now = updates.expected_shrinkage(now, square, ShrinkagePrior())
+        now = inference.expected_shrinkage(now, square, ShrinkagePrior())
     assert now.precision[0, 0] < 1.0
     assert now.precision[1:, 0].min() > 100.0

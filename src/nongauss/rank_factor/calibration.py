@@ -19,10 +19,11 @@ from scipy.special import expit, log_expit, log_softmax
 from nongauss.rank_factor import svm_mixture
 from nongauss.rank_factor.config import RankConfig
 from nongauss.rank_factor.data import FloatArray, RankRows
+from nongauss.rank_factor.inference import VariationalBayes
 from nongauss.rank_factor.params import RankState, WeightedLabels, solve, unpack
 from nongauss.rank_factor.predict import OutputCalibration, PosteriorDraw, decisions, factors
 from nongauss.rank_factor.rank_likelihood import CellSums, cell_sums, with_loading_prior
-from nongauss.rank_factor.updates import VariationalBayes, level_loadings, share_logs
+from nongauss.rank_factor.updates import level_loadings, share_logs
 
 Numbers = NDArray[np.intp]
 

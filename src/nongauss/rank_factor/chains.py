@@ -1,7 +1,7 @@
 """Whether chains have mixed: what is watched of them, R-hat and effective draws, and the worst in words.
 
 What is watched is what a user reads: the bound, the size of the loadings, decision values or scores of some
-rows, and loadings of columns that lie evenly in the table, their factors in one order.
+rows, and loadings of columns that lie evenly in the table, their factors turned to one reference.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from nongauss.rank_factor.data import FloatArray
 from nongauss.rank_factor.params import RankState
-from nongauss.rank_factor.predict import order_like
 
 N_WATCHED_ROWS, MOST_WATCHED_LOADINGS = 8, 60
 """Rows and loadings that are watched."""
@@ -33,6 +32,8 @@ def watched_numbers(model: RankState, rotation: FloatArray, bound: float) -> Flo
     rows = model.z.mean[:N_WATCHED_ROWS]
     beta = model.experts.beta.mean
     told = rows @ (beta[0, :1, :-1] if beta.shape[1] else model.A.mean[:1]).T
+    if beta.shape[1]:
+        told += beta[0, 0, -1]
     return np.concatenate([[bound, (model.A.mean**2).sum()], told.ravel(), some.ravel()])[None]
 
 
@@ -46,15 +47,6 @@ def watched_names(
     loadings = [f"the loading of column {names[i]!r} on factor{k}" for i in columns for k in range(shape[1])]
     rows = [f"{of_rows} of a training row"] * n_rows
     return ["the bound", "the square sum of the loadings", *rows, *loadings]
-
-
-def in_one_order(watched: FloatArray, own: FloatArray, reference: FloatArray) -> FloatArray:
-    """Watched numbers (T, n) of a chain with loadings `own` (D, K), its factors in the reference's order."""
-    order, sign = order_like(own, reference)
-    n_columns = len(watched_columns(*own.shape))
-    at = watched.shape[1] - n_columns * own.shape[1]
-    loadings = watched[:, at:].reshape(len(watched), n_columns, own.shape[1])[:, :, order] * sign
-    return np.concatenate([watched[:, :at], loadings.reshape(len(watched), -1)], axis=1)
 
 
 class Mixing(NamedTuple):

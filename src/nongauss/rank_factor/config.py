@@ -20,7 +20,7 @@ MARGIN, MARGIN_OF_PAIRS = 1.0, 10.0
 
 Chains over pairs have the first, too: at the second they stay in the mode where they start.
 """
-ITERATIONS = {"vb": 100, "gibbs": 500, "predictive": 500}
+ITERATIONS = {"vb": 100, "gibbs": 1000, "predictive": 500}
 """For max_iter="auto": sweeps or epochs by the kind of inference."""
 
 SLAB, NOISE_SHAPE, NOISE_RATE, OFFSET_PRECISION = 1.0, 1.0, 0.1, 0.01

@@ -77,7 +77,7 @@ class RankFactorAnalysis(CellImputer, RankFactors):
         For "gibbs": number of chains of `max_iter` sweeps, of which the second half is kept, and number of
         draws that are kept in total.
     max_iter : "auto" or int, default "auto"
-        Maximum number of sweeps; "auto" is 100 for "vb", 500 for "gibbs".
+        Maximum number of sweeps; "auto" is 100 for "vb", 1,000 for "gibbs".
     tol : float, default 3e-3
         "vb" ends when a sweep gains less than this share of the bound.
     callbacks : list of callables, default None

@@ -15,9 +15,10 @@ from nongauss.optimise import loop
 from nongauss.optimise.course import FitResult, Rule, Run, Status
 from nongauss.rank_factor import pairs, svm_mixture
 from nongauss.rank_factor.calibration import calibrate, chosen_rows, folds_of, judged
-from nongauss.rank_factor.chains import in_one_order, watched_numbers
+from nongauss.rank_factor.chains import watched_numbers
 from nongauss.rank_factor.config import RankConfig, RankRecipe
 from nongauss.rank_factor.data import CodedTable, FloatArray, RankRows, n_levels_of, one_against_rest
+from nongauss.rank_factor.inference import Gibbs, Inference, VariationalBayes
 from nongauss.rank_factor.params import (
     NeighbourScores,
     Normal,
@@ -26,19 +27,21 @@ from nongauss.rank_factor.params import (
     first_experts,
     first_factors,
     first_shrinkage,
+    varimax,
 )
 from nongauss.rank_factor.predict import (
     FittedFactors,
     OutputCalibration,
     PosteriorDraw,
-    aligned,
+    canonical_order,
     decisions,
     factors,
+    in_order,
     rotated,
-    simple_rotation,
+    rotation_to,
 )
 from nongauss.rank_factor.rank_likelihood import level_scores, mean_by_level, neighbour_extremes
-from nongauss.rank_factor.updates import Gibbs, Inference, VariationalBayes, sweep
+from nongauss.rank_factor.updates import sweep
 
 LARGE = 2_000_000
 """From so many cells on they are held in 32 bits; all systems of equations stay in 64."""
@@ -89,8 +92,12 @@ def fit(
     found = fitted_by(problem, run)
     curve = calibrated(found, problem, run) if config.n_outputs else None
     cells = np.dtype(cell_type(table.rows)).name
-    draws = aligned(tuple(found.draws))
-    return found.result, FittedFactors(table.coding, config, draws, found.chain, found.watched, curve, cells)
+    draws = found.draws
+    if recipe.inference != "gibbs":
+        draws = [in_order(draw) for draw in draws]
+    return found.result, FittedFactors(
+        table.coding, config, tuple(draws), found.chain, found.watched, curve, cells
+    )
 
 
 def problem_of(table: CodedTable, config: RankConfig, recipe: RankRecipe) -> Problem:
@@ -214,22 +221,20 @@ def _gibbs(problem: Problem, run: Run) -> FactorOutcome:
     They run on whatever backend joblib was told, all at once, with the same result; by default, and where
     somebody watches or the fit is kept in a file, one after the other.
     """
+    reference = _reference(problem)
     alone = bool(run.callbacks) or run.checkpoint is not None
     chains = Parallel(n_jobs=1 if alone else None, return_as="generator")(
-        delayed(_chain)(number, problem, run) for number in range(problem.recipe.n_chains)
+        delayed(_chain)(number, problem, reference, run) for number in range(problem.recipe.n_chains)
     )
     draws: list[PosteriorDraw] = []
     chain: list[int] = []
     trace: list[dict[str, float]] = []
     watched = []
     result: FitResult | None = None
-    reference: FloatArray | None = None
     for number, (result, kept, numbers) in enumerate(chains):
         draws += kept
         chain += [number] * len(kept)
-        own = np.mean([draw.A for draw in kept], axis=0)
-        reference = own if reference is None else reference
-        watched.append(in_one_order(numbers, own, reference) if len(numbers) else numbers)
+        watched.append(numbers)
         before = trace[-1]["seconds"] if trace else 0.0
         trace += [row | {"seconds": before + row["seconds"]} for row in result.trace]
         if result.status is not Status.COMPLETED:
@@ -240,7 +245,20 @@ def _gibbs(problem: Problem, run: Run) -> FactorOutcome:
     return FactorOutcome(replace(result, trace=trace), draws, np.array(chain), numbers_kept)
 
 
-def _chain(number: int, problem: Problem, run: Run) -> tuple[FitResult, list[PosteriorDraw], FloatArray]:
+def _reference(problem: Problem) -> FloatArray:
+    """Loadings (D, K) to which draws of all chains are turned: a few sweeps of vb, then varimax."""
+    rows, labels, config, recipe = problem
+    state = first_state(np.random.default_rng(recipe.seed), rows, labels, config)
+    A = _settled(sweep_of(problem), state, cell_type(rows)).A.mean
+    simple = A @ varimax(A)
+    order, sign = canonical_order(simple)
+    found: FloatArray = simple[:, order] * sign
+    return found
+
+
+def _chain(
+    number: int, problem: Problem, reference: FloatArray, run: Run
+) -> tuple[FitResult, list[PosteriorDraw], FloatArray]:
     """One chain, its iterations counted after those of the chains before it: draws, numbers to watch."""
     rows, labels, config, recipe = problem
     one_sweep, before = sweep_of(problem), number * recipe.max_iter
@@ -254,7 +272,7 @@ def _chain(number: int, problem: Problem, run: Run) -> tuple[FitResult, list[Pos
         rng = _generator(chain.random)
         model, info = one_sweep(chain.model, Gibbs(rng, cell_type(rows)))
         moved = chain._replace(model=model, random=_words(rng))
-        return _kept(moved, info["bound"], sweeps - before + 1, problem), info
+        return _kept(moved, info["bound"], sweeps - before + 1, problem, reference), info
 
     result = loop.run(
         step,
@@ -274,18 +292,17 @@ def _chain(number: int, problem: Problem, run: Run) -> tuple[FitResult, list[Pos
     return replace(result, state=model), kept or [drawn(model)], end.watched
 
 
-def _kept(chain: GibbsChain, bound: float, done: int, problem: Problem) -> GibbsChain:
+def _kept(chain: GibbsChain, bound: float, done: int, problem: Problem, reference: FloatArray) -> GibbsChain:
     """The chain after `done` sweeps with what is kept of the last one: nothing in its first half.
 
-    Chains turn their factors, which the likelihood does not tell apart. What is kept is turned to few large
-    loadings, in the order of the first draw (Poworoznek, Anceschi, Ferrari and Dunson 2021).
+    Chains turn their factors, which the likelihood does not tell apart. What is kept is turned to lie next to
+    a reference that is the same for all chains (Assmann, Boysen-Hogrefe and Pape 2016).
     """
     recipe, model = problem.recipe, chain.model
     n_burn = recipe.max_iter // 2
     if done <= n_burn:
         return chain
-    first = chain.draws[".A"][0] if len(chain.draws[".A"]) else None
-    rotation = simple_rotation(model.A.mean, first)
+    rotation = rotation_to(model.A.mean, reference)
     numbers = watched_numbers(model, rotation, bound)
     watched = np.concatenate([chain.watched, numbers]) if len(chain.watched) else numbers
     past, total = done - n_burn, recipe.max_iter - n_burn
@@ -324,10 +341,16 @@ def _generator(words: NDArray[np.uint64]) -> np.random.Generator:
 
 def _warm(rng: np.random.Generator, one_sweep: Sweep, state: RankState, dtype: Any) -> RankState:
     """A few sweeps of variational Bayes and a draw of the loadings: chains start apart."""
-    for _ in range(N_WARM):
-        state, _ = one_sweep(state, VariationalBayes(dtype))
+    state = _settled(one_sweep, state, dtype)
     jitter = rng.standard_normal(state.A.mean.shape) * np.sqrt(np.einsum("dkk->dk", state.A.covariance))
     return state._replace(A=Normal(state.A.mean + jitter, state.A.covariance))
+
+
+def _settled(one_sweep: Sweep, state: RankState, dtype: Any) -> RankState:
+    """The state after a few sweeps of variational Bayes."""
+    for _ in range(N_WARM):
+        state, _ = one_sweep(state, VariationalBayes(dtype))
+    return state
 
 
 def _predictive(problem: Problem, run: Run) -> FactorOutcome:

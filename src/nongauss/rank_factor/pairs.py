@@ -15,17 +15,18 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.linalg import cholesky, solve_triangular
 
 from nongauss.rank_factor import svm_mixture
 from nongauss.rank_factor.config import RankConfig
 from nongauss.rank_factor.data import NONE, FloatArray
+from nongauss.rank_factor.inference import Gibbs, Inference
 from nongauss.rank_factor.objective import pairwise_bound
 from nongauss.rank_factor.params import (
     Normal,
     RankState,
     System,
     WeightedLabels,
+    joint_draw,
     outer,
     pack,
     pack_twice,
@@ -33,7 +34,7 @@ from nongauss.rank_factor.params import (
     unpack,
 )
 from nongauss.rank_factor.rank_likelihood import with_loading_prior, with_prior
-from nongauss.rank_factor.updates import Gibbs, Inference, label_system, share_logs, update_experts
+from nongauss.rank_factor.updates import label_system, share_logs, update_experts
 
 CHUNK = 20_000
 """Pairs that are handled at once."""
@@ -168,7 +169,7 @@ def _factors(
     if isinstance(inference, Gibbs) and len(own) * K <= MOST_JOINT:
         precision, linear = joint_system(state.A.mean, pairs, g, len(own), config.eps)
         precision[np.arange(len(own)), :, np.arange(len(own)), :] += own
-        return point(_drawn(inference.rng, precision, linear + push))
+        return point(joint_draw(inference.rng, precision, linear + push))
     mean, covariance = state.z.mean.copy(), np.array(state.z.covariance)
     for n in range(len(mean)):
         precision, linear = row_system(n, mean, state.A, pairs, g, config.eps)
@@ -191,11 +192,3 @@ def joint_system(A: FloatArray, pairs: Pairs, g: FloatArray, n_rows: int, eps: f
         (np.repeat([1.0, -1.0], n), (np.append(pairs.high, pairs.low), np.tile(np.arange(n), 2))), (n_rows, n)
     )
     return precision, ends @ ((g * eps + 1.0)[:, None] * A[pairs.column])
-
-
-def _drawn(rng: np.random.Generator, precision: FloatArray, linear: FloatArray) -> FloatArray:
-    """One draw (N, K) of the normal with that precision (N, K, N, K) and linear term."""
-    root = cholesky(precision.reshape(linear.size, linear.size), lower=True)
-    half = solve_triangular(root, linear.ravel(), lower=True) + rng.standard_normal(linear.size)
-    found: FloatArray = solve_triangular(root, half, lower=True, trans="T").reshape(linear.shape)
-    return found

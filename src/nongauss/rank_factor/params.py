@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 from numpy.typing import NDArray
+from scipy.linalg import cholesky, solve_triangular
 
 from nongauss.core.records import persistable
 from nongauss.rank_factor.config import RankConfig
@@ -176,6 +177,14 @@ def cholesky_draw(rng: np.random.Generator, precision: FloatArray, linear: Float
     for j in range(K - 1, -1, -1):
         x[j] = (x[j] - np.einsum("md,md->d", L[j + 1 :, j], x[j + 1 :])) / L[j, j]
     return np.ascontiguousarray(x.T).reshape(linear.shape)
+
+
+def joint_draw(rng: np.random.Generator, precision: FloatArray, linear: FloatArray) -> FloatArray:
+    """One draw (N, K) of the normal with that precision (N, K, N, K) and linear term."""
+    root = cholesky(precision.reshape(linear.size, linear.size), lower=True)
+    half = solve_triangular(root, linear.ravel(), lower=True) + rng.standard_normal(linear.size)
+    found: FloatArray = solve_triangular(root, half, lower=True, trans="T").reshape(linear.shape)
+    return found
 
 
 def first_shrinkage(shape: tuple[int, int]) -> Shrinkage:

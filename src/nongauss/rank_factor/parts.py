@@ -33,6 +33,7 @@ from nongauss.rank_factor.data import (
     one_against_rest,
 )
 from nongauss.rank_factor.fit import calibrated, cell_type, problem_of, summary, variational
+from nongauss.rank_factor.inference import VariationalBayes
 from nongauss.rank_factor.objective import factor_divergence
 from nongauss.rank_factor.params import (
     Experts,
@@ -43,7 +44,7 @@ from nongauss.rank_factor.params import (
     System,
     solve,
 )
-from nongauss.rank_factor.predict import N_STEPS, FittedFactors, aligned
+from nongauss.rank_factor.predict import N_STEPS, FittedFactors, in_order
 from nongauss.rank_factor.rank_likelihood import (
     CellSums,
     LoadingMoments,
@@ -54,7 +55,6 @@ from nongauss.rank_factor.rank_likelihood import (
 )
 from nongauss.rank_factor.reading import PartRows
 from nongauss.rank_factor.updates import (
-    VariationalBayes,
     coefficient_shrinkage,
     label_system,
     level_loadings,
@@ -270,7 +270,7 @@ def fit_parts(
     end: PartedState = result.state
     draw = summary(RankState(end.A, end.shrink, first.z, end.scale, end.experts))
     cells = np.dtype(dtype).name
-    draws = aligned((draw,))
+    draws = (in_order(draw),)
     coding: CellCoding = table.coding
     none: NDArray[np.float64] = np.zeros((0, 0, 0))
     fitted = FittedFactors(coding, config, draws, np.zeros(1, np.intp), none, curve, cells)

@@ -32,7 +32,6 @@ from nongauss.rank_factor.params import (
     joined,
     point,
     solve,
-    varimax,
 )
 from nongauss.rank_factor.rank_likelihood import (
     CellQuadratics,
@@ -287,15 +286,13 @@ def rotated(draw: PosteriorDraw, rotation: FloatArray) -> PosteriorDraw:
     )
 
 
-def simple_rotation(A: FloatArray, reference: FloatArray | None) -> FloatArray:
-    """The rotation (K, K) to few large loadings, factors in the order and with the signs of a reference."""
-    rotation = varimax(A)
-    order, sign = canonical_order(A @ rotation) if reference is None else order_like(A @ rotation, reference)
-    found: FloatArray = rotation[:, order] * sign
+def rotation_to(A: FloatArray, reference: FloatArray) -> FloatArray:
+    """The orthogonal matrix (K, K) that turns loadings (D, K) next to a reference: U V' of A'B = U s V'."""
+    left, _, right = np.linalg.svd(A.T @ reference)
+    found: FloatArray = left @ right
     return found
 
 
-def aligned(draws: tuple[PosteriorDraw, ...]) -> tuple[PosteriorDraw, ...]:
-    """All draws in the order of the first, which is put in canonical order."""
-    first = turned(draws[0], *canonical_order(draws[0].A))
-    return (first, *(turned(draw, *order_like(draw.A, first.A)) for draw in draws[1:]))
+def in_order(draw: PosteriorDraw) -> PosteriorDraw:
+    """A draw with its factors in canonical order."""
+    return turned(draw, *canonical_order(draw.A))

@@ -20,8 +20,8 @@ from scipy.special import ndtr, ndtri
 from nongauss.core.records import persistable
 from nongauss.rank_factor.config import ShrinkagePrior
 from nongauss.rank_factor.data import FloatArray
+from nongauss.rank_factor.inference import drawn_shrinkage
 from nongauss.rank_factor.params import cholesky_draw, components, first_shrinkage
-from nongauss.rank_factor.updates import drawn_shrinkage
 from nongauss.tables.margins import Margin
 
 MOST_CELLS, MOST_ROWS = 200_000, 4000
