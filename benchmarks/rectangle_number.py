@@ -35,7 +35,7 @@ def chosen_number(X: pd.DataFrame, seed: int) -> dict[str, float]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = RectangleMixture(random_state=seed).fit(X)
-    values = sorted(model.criterion_.values())
+    values = sorted(value for value in model.criterion_.values() if np.isfinite(value))
     lead = values[-1] - values[-2] if len(values) > 1 else np.nan
     seconds = time.perf_counter() - began
     return {"chosen": model.n_clusters_, "lead": float(lead), "seconds": seconds}
@@ -45,7 +45,9 @@ def table(sets: dict[str, dict]) -> list[str]:
     lines = ["| set | classes | chosen | ahead of the next by, nats | s a fit |", "|---|---|---|---|---|"]
     for name, figures in sets.items():
         fits = pd.DataFrame(figures["fits"])
-        chosen, leads = (", ".join(f"{v:.0f}" for v in fits[c]) for c in ("chosen", "lead"))
+        chosen, leads = (
+            ", ".join("-" if np.isnan(v) else f"{v:.0f}" for v in fits[c]) for c in ("chosen", "lead")
+        )
         lines.append(f"| {name} | {figures['classes']} | {chosen} | {leads} | {fits['seconds'].mean():.0f} |")
     return lines
 

@@ -21,6 +21,17 @@ def test_the_number_of_clear_boxes_is_found(K):
 
 
 @pytest.mark.gate
+@pytest.mark.parametrize("seed", [2, 3])
+def test_columns_that_repeat_others_hide_no_clusters(seed):
+    """Nine columns, of which three are others in other units, and three are sums of two."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(60, 3)) + 5.0 * (np.arange(60) % 2)[:, None]
+    repeated = np.hstack([X, 32.0 + 1.8 * X, X + X[:, [1, 2, 0]]])
+    model = RectangleMixture(n_init=2, random_state=0).fit(repeated)
+    assert adjusted_rand_score(np.arange(60) % 2, model.labels_) == 1.0
+
+
+@pytest.mark.gate
 def test_columns_of_few_values_make_no_clusters_of_their_own():
     """A density would be without bounds at each of the years."""
     rng = np.random.default_rng(0)

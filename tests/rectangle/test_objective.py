@@ -91,3 +91,16 @@ def test_gross_values_overflow_nowhere():
     value, gradient = o.expected(at, wide, np.full((1, 2, 40), 0.5), box_prior(2, 2, 3, ()))
     assert np.isfinite(value).all()
     assert np.isfinite(gradient).all()
+
+
+@pytest.mark.parametrize(("P", "kind"), [(3, "full"), (o.ALL_AT_ONCE + 6, "full"), (5, "diagonal")])
+def test_the_root_of_a_covariance_is_the_inverse_of_its_factor(P, kind):
+    A = np.random.default_rng(0).normal(size=(2, 3, P, 2 * P))
+    scatter = A @ np.swapaxes(A, -1, -2) / P
+    scatter = scatter * np.eye(P) if kind == "diagonal" else scatter
+    root, log_det = o._root(scatter, kind)
+    assert_allclose(
+        root @ scatter @ np.swapaxes(root, -1, -2), np.broadcast_to(np.eye(P), scatter.shape), atol=1e-9
+    )
+    assert_allclose(root, np.tril(root), atol=1e-12)
+    assert_allclose(log_det, np.linalg.slogdet(scatter)[1])

@@ -19,6 +19,9 @@ FEW_VALUES = 10
 """A column of numbers with at most so many different values, ten rows for each, counts as levels: a density
 would find a cluster of no width at every value."""
 
+REPEATED = 1e-6
+"""Share of a column's variance that other columns must leave, or it repeats them."""
+
 KIND: StructureKind = "full"
 """Structure model of the criterion."""
 
@@ -105,7 +108,10 @@ def seen_by_criterion(task: ClusterTask) -> ClusterTask:
 
 
 def with_levels(rows: RectangleRows) -> tuple[FloatArray, LevelCodes]:
-    """Structure columns (N, P') of many different values, and the others beside the label columns."""
+    """Structure columns (N, P') of many different values, and the others beside the label columns.
+
+    Of the former without those that repeat others.
+    """
     most = min(FEW_VALUES, 0.1 * float(rows.weight.sum()))
     numbers, codes, sizes = [], [rows.Y_labels.codes], list(rows.Y_labels.n_levels)
     for y in rows.Y.T:
@@ -116,8 +122,30 @@ def with_levels(rows: RectangleRows) -> tuple[FloatArray, LevelCodes]:
             continue
         codes.append(np.where(np.isnan(y), -1, which.reshape(-1))[:, None])
         sizes.append(n_values)
-    Y = np.column_stack(numbers) if numbers else np.zeros((len(rows), 0))
+    Y = _not_repeated(np.column_stack(numbers)) if numbers else np.zeros((len(rows), 0))
     return Y, LevelCodes(np.hstack(codes).astype(np.intp), tuple(sizes))
+
+
+def _not_repeated(Y: FloatArray) -> FloatArray:
+    """The columns (N, P') that are no linear function of those before, gaps at the mean.
+
+    A column that repeats others says nothing anew, but a density would see rows in a plane: no width at all.
+    Of more columns than half the rows all stay, since any column follows from so many.
+    """
+    N, P = Y.shape
+    if 2 * P > N:
+        return Y
+    off = np.where(np.isnan(Y), np.nanmean(Y, axis=0), Y)
+    off = off - off.mean(axis=0)
+    off /= np.maximum(np.sqrt((off * off).sum(axis=0)), 1e-300)
+    kept: list[int] = []
+    for j in range(P):
+        if off[:, j] @ off[:, j] <= REPEATED:
+            continue
+        kept.append(j)
+        own = off[:, j] / np.sqrt(off[:, j] @ off[:, j])
+        off[:, j + 1 :] -= np.outer(own, own @ off[:, j + 1 :])
+    return Y[:, kept]
 
 
 def _components(Y: FloatArray, weight: FloatArray) -> FloatArray:

@@ -36,6 +36,10 @@ from nongauss.rectangle.updates import (
 
 LastTwo = tuple[RectangleParams, RectangleParams]
 
+MOST_WORK, FEWEST_STARTS = 2e8, 3
+"""Products that one factorisation of the covariances of all clusters of all starts may take, so that a table
+of hundreds of columns has fewer starts; and the fewest starts."""
+
 
 class ClusterTask(NamedTuple):
     """What is fitted: distinct rows, scaled and in original units, and what was stated beforehand.
@@ -196,7 +200,13 @@ def drawn(rows: RectangleRows, seed: int, most: int) -> RectangleRows:
 def first_starts(rows: RectangleRows, recipe: RectangleRecipe) -> FloatArray:
     """Partitions (S, K, n) of the first stage's rows by k-means and mixtures."""
     part = drawn(rows, recipe.seed, STAGES[0].most_rows)
-    return starting_shares(part, recipe.n_clusters, CANDIDATES * recipe.n_init, recipe.seed)
+    n_starts = min(CANDIDATES * recipe.n_init, most_starts(recipe.n_clusters, rows.Y.shape[1]))
+    return starting_shares(part, recipe.n_clusters, n_starts, recipe.seed)
+
+
+def most_starts(n_clusters: int, n_columns: int) -> int:
+    """Most starts of a table of so many columns: the covariances of all together take `MOST_WORK`."""
+    return max(FEWEST_STARTS, int(MOST_WORK / (n_clusters * max(n_columns, 1) ** 3)))
 
 
 def _iterated(problem: EMProblem, params: RectangleParams, n_iter: int, tol: float) -> RectangleParams:
