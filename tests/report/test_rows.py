@@ -3,12 +3,12 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import norm
+from scipy.stats import nbinom, norm
 
 from nongauss.core.errors import InputError
 from nongauss.report.judgement import JudgedRows, Unseen
 from nongauss.report.rows import rows_shown
-from nongauss.report.scoring import LabelScores, NumberScores
+from nongauss.report.scoring import LabelScores, NumberScores, score
 
 
 class Adds:
@@ -100,3 +100,32 @@ def test_a_limit_is_no_miss(exact):
     known[1] = exact
     limited = NumberScores(**{**vars(scores), "exact": known})
     assert (rows_shown(limited, parts).misses[0].row == 3) is exact
+
+
+class Counts:
+    """Predicts negative binomial counts with the means of its column."""
+
+    def predict_distribution(self, X):
+        law = nbinom(2, 2 / (2 + X["mean"].to_numpy()))
+
+        class Law:
+            mean, cdf, log_prob = law.mean(), staticmethod(law.cdf), staticmethod(law.logpmf)
+
+            def interval(self, coverage):
+                return np.stack(law.interval(coverage), axis=1)
+
+        return Law()
+
+
+def test_a_count_that_was_expected_is_no_miss():
+    X = pd.DataFrame({"mean": [0.02] * 40 + [3.0] * 4})
+    y = np.array([0.0] * 40 + [2.0, 14.0, 0.0, 3.0])
+    scores = score(Counts(), X, y)
+    shown = rows_shown(scores, [Unseen(Counts(), JudgedRows(X, y), np.arange(44))]).misses
+    assert shown[0].row == 42
+    assert shown[0].figure == f"{200 * nbinom.sf(13, 2, 0.4):.2g} %"
+    assert {row.row for row in shown} == {41, 42, 43, 44} - {
+        41 + i for i, v in enumerate(y[40:]) if min(nbinom.cdf(v, 2, 0.4), nbinom.sf(v - 1, 2, 0.4)) >= 0.5
+    }
+    zero = next(row for row in shown if row.row == 43)
+    assert zero.figure == f"{200 * 0.4**2:.2g} %"  # 2 P(Y = 0), the mass of 0 counted whole

@@ -77,7 +77,7 @@ def test_what_no_better_says():
     assert said.worth == "no better"
     assert said.sentences[0].startswith("No better than the mean of the target")
     assert "as far as" in said.sentences[0]
-    assert "The columns were of no use in predicting 'price'" in said.sentences[0]
+    assert "What the columns say about 'price' is not beyond chance on these rows" in said.sentences[0]
     assert "a smaller one may have been missed" in said.sentences[0]
     assert "more closely related to 'price'" in said.advice[0]
     wide = verdict(*simulated(1, signal=0.0), setting(n_columns=5000))

@@ -24,6 +24,7 @@ from nongauss.auto.kept import KeptSearch
 from nongauss.auto.local_law import LocalLaw
 from nongauss.auto.parts import all_cells
 from nongauss.auto.search import Judge, Search
+from nongauss.auto.why import mean_of, why
 from nongauss.core.records import persistable
 from nongauss.estimator.base import CheckpointPath, NongaussEstimator, TableEstimator
 from nongauss.estimator.told import Leaderboard
@@ -209,7 +210,7 @@ class Auto(TableEstimator):
         self.leaderboard_ = leaderboard(contenders, search.rows.weight, figures)
         self.why_ = why(contenders, search)
         inside = [c for c in contenders if c.is_in]
-        best = np.maximum.accumulate([_mean_of(c, search.rows.weight) for c in inside])
+        best = np.maximum.accumulate([mean_of(c, search.rows.weight) for c in inside])
         seconds = np.cumsum([c.seconds for c in inside])
         trace = [
             {"iteration": i + 1, "bound": float(value), "seconds": float(at)}
@@ -362,37 +363,3 @@ def leaderboard(
         lines.append(line)
     table = pd.DataFrame(lines)
     return Leaderboard(table.sort_values("log_density", ascending=False, kind="stable", ignore_index=True))
-
-
-def _mean_of(contender: Contender, weight: FloatArray) -> float:
-    """Mean log density of the judged rows."""
-    assert contender.log_density is not None
-    return mean_and_error(contender.log_density, weight[: len(contender.log_density)])[0]
-
-
-def why(contenders: Sequence[Contender], search: Search) -> str:
-    """A sentence: which laws were chosen, and how far they are ahead of the best that is not among them."""
-    inside = [c for c in contenders if c.log_density is not None]
-    chosen = sorted((c for c in inside if c.share > 0.0), key=lambda c: -c.share)
-    weight = search.rows.weight[: len(chosen[0].log_density)]  # type: ignore[arg-type]
-    with np.errstate(divide="ignore"):
-        terms = np.stack([c.log_density + np.log(c.share) for c in chosen])
-    mixed = np.logaddexp.reduce(terms, axis=0)
-    value, _ = mean_and_error(mixed, weight)
-    shares = ", ".join(f"{c.name!r} ({c.share:.2f})" for c in chosen)
-    out = f"{len(inside)} of {len(contenders)} candidates were compared on left-out rows; "
-    if len(chosen) == 1:
-        out += f"{chosen[0].name!r} alone predicts best ({value:.3f} nats a row)."
-    else:
-        out += f"{shares} are averaged, which predicts best ({value:.3f} nats a row)."
-    few = next((c for c in chosen if c.n_fitted), None)
-    if few is not None:
-        out += f" {few.name!r} was fitted quickly, to {few.n_fitted} rows, on which all were compared."
-    others = [c for c in inside if c.share == 0.0]
-    if others:
-        following = max(others, key=lambda c: _mean_of(c, weight))
-        ahead, error = mean_and_error(mixed - following.log_density, weight)
-        out += f" The best of the others, {following.name!r}, is {ahead:.3f} (error {error:.3f}) behind."
-    if search.clock.stopped or any("time" in c.why_out for c in contenders):
-        out += " There was not enough time for all."
-    return out

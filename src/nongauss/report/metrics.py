@@ -181,6 +181,17 @@ def pit_and_mass(distribution: Any, y: npt.ArrayLike) -> tuple[FloatArray, Float
     return pit, mass
 
 
+def tail_chance(distribution: Any, y: npt.ArrayLike) -> FloatArray:
+    """Probability of a value at least as far out as y, two-sided: 2 min(P(Y <= y), P(Y >= y)), at most 1.
+
+    The probability of y itself counts on both sides, so a value that was expected is never far out.
+    """
+    at = np.asarray(y, dtype=np.float64)
+    up_to, below = (np.asarray(distribution.cdf(place)) for place in (at, np.nextafter(at, -np.inf)))
+    out: FloatArray = np.clip(2.0 * np.minimum(up_to, 1.0 - below), 0.0, 1.0)
+    return out
+
+
 def even_places(shape: tuple[int, ...]) -> FloatArray:
     """Numbers in [0, 1) that fill it evenly, however many there are: multiples of the golden ratio, modulo 1.
 

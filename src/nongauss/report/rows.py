@@ -88,10 +88,11 @@ def _surprise(scores: Scores) -> npt.NDArray[np.float64]:
     """How far out each row is: minus the log of the chance of it, of numbers of one at least so far out."""
     if isinstance(scores, LabelScores):  # a right label is no miss, however unsure it was
         return np.where(scores.predicted != scores.y, -scores.log_score, -np.inf)
-    tail = 2.0 * np.minimum(scores.pit, 1.0 - scores.pit)
+    tail = scores.chance
     spread = np.maximum(scores.upper - scores.lower, 1e-300)
     far = np.abs(scores.y - scores.mean) / spread  # parts those whose chance is 0 to all digits
     out: npt.NDArray[np.float64] = -np.log(np.maximum(tail, 1e-16)) + 1e-6 * np.minimum(far, 1e3)
+    out = np.where(tail < 1.0, out, -np.inf)  # what was most expected is no miss
     return out if scores.exact is None else np.where(scores.exact, out, -np.inf)
 
 
@@ -99,7 +100,7 @@ def _chance(scores: Scores, i: int) -> str:
     """The chance of a row in words."""
     if isinstance(scores, LabelScores):
         return _percent(math.exp(float(scores.log_score[i])))
-    return _percent(2.0 * min(float(scores.pit[i]), 1.0 - float(scores.pit[i])))
+    return _percent(float(scores.chance[i]))
 
 
 def _percent(chance: float) -> str:

@@ -25,6 +25,7 @@ from nongauss.report.metrics import (
     even_places,
     pit_and_mass,
     regression_metrics,
+    tail_chance,
 )
 
 MOST_CRPS = 1_000
@@ -41,7 +42,8 @@ class NumberScores:
     alone; `pit` as `pit_values`. A row of which only limits are known has the log probability between them,
     the PIT value of a random place there, and for its `nearest` the value there that is nearest to the mean;
     it is not `exact`. Both are None where every row is. `crps`: see `nongauss.metrics.crps`, NaN in rows
-    that are not exact and, of many rows, in some; None of laws that have none.
+    that are not exact and, of many rows, in some; None of laws that have none. `tail`: see `tail_chance`;
+    None where no law has mass, of which it is 2 min(PIT, 1 - PIT).
     """
 
     y: FloatArray
@@ -54,6 +56,12 @@ class NumberScores:
     nearest: FloatArray | None = None
     exact: npt.NDArray[np.bool_] | None = None
     crps: FloatArray | None = None
+    tail: FloatArray | None = None
+
+    @property
+    def chance(self) -> FloatArray:
+        """Probability of a value at least as far out as the one observed, see `tail_chance`: (N,)."""
+        return 2.0 * np.minimum(self.pit, 1.0 - self.pit) if self.tail is None else self.tail
 
     @property
     def interval_score(self) -> FloatArray:
@@ -169,8 +177,8 @@ def _number_scores(model: Any, X: Any, y: Any, beside: Mapping[str, Any]) -> Num
     observed = np.asarray(y, dtype=np.float64)
     log_score = np.asarray(distribution.log_prob(observed), dtype=np.float64)
     pit, mass = pit_and_mass(distribution, observed)
-    crps = _crps(distribution, observed)
-    scores = NumberScores(observed, mean, log_score, lower, upper, pit, mass, crps=crps)
+    crps, tail = _crps(distribution, observed), tail_chance(distribution, observed)
+    scores = NumberScores(observed, mean, log_score, lower, upper, pit, mass, crps=crps, tail=tail)
     ends = limits(observed, beside)
     return scores if ends is None else _between(scores, distribution, *ends)
 

@@ -231,9 +231,9 @@ def _headline(
             f"a gain below {score.reach:.2g} nats a row cannot be told from none; hold out more rows."
         )
     return (
-        f"No better than the {name}, as far as {rows[3:]} can tell: {in_nats(score)} ({plain}). The "
-        f"columns were of no use in predicting {setting.target!r}; a gain above {score.reach:.2g} nats a row "
-        "would have been detected, a smaller one may have been missed."
+        f"No better than the {name}, as far as {rows[3:]} can tell: {in_nats(score)} ({plain}). What the "
+        f"columns say about {setting.target!r} is not beyond chance on these rows: a gain above "
+        f"{score.reach:.2g} nats a row would have been detected, a smaller one may have been missed."
     )
 
 
