@@ -250,6 +250,14 @@ def test_what_is_near_the_best_of_the_screen_is_fitted():
     assert not why["gp"]
 
 
+def test_the_gaussian_law_of_a_target_is_no_twin_of_that_of_its_logarithm():
+    density = np.zeros(60)
+    rivals = [Contender(name, REGISTRY[name]) for name in ("gp log_normal", "gp")]
+    trials = {c.name: Contender(c.name, REGISTRY[c.name], log_density=density) for c in rivals}
+    trials["gp"].log_density = density - 0.07
+    assert [c.name for c in within_reach(rivals, trials, np.ones(60))] == ["gp log_normal", "gp"]
+
+
 def test_intervals_with_a_guarantee_follow_at_once_and_exactly_from_rows_that_fit_has_not_seen(fitted):
     model, _, _ = fitted
     X, y = humps(200, seed=8)

@@ -29,7 +29,7 @@ class Candidate:
     cheap that it is always there? `arcsinh`: does it see strongly skewed columns through arcsinh?
     `group_effects`: do the groups of the column of labels with most of them have effects of their own?
     `family`: which family it is of, since laws of one family gain alike from more rows and others may not.
-    `alike`: of those that share this word, one model seen through several transforms, the screen keeps the
+    `alike`: of those that share this word, one model of inputs seen in several ways, the screen keeps the
     best alone. `most_rows`: it is left out of larger tables; `fewest_rows`, `fewest_cells` (rows times
     columns): of smaller ones. `takes_limits`: are `censoring` and `y_upper` for it?
     """

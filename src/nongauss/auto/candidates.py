@@ -255,7 +255,7 @@ def _register_numbers() -> None:
     for name, kinds, settings, cost in LAWS:
         if settings.get("likelihood", "gaussian") not in REGRESSION:
             continue
-        more = {"alike": "exact" if _is_exact(settings) else name}
+        more = {"alike": name}
         _register_gp(name, kinds, settings, cost, **more)
         if name in ("gp", "gp negative_binomial", "gp hurdle_gamma"):
             _register_gp(f"{name}, arcsinh inputs", kinds, settings, cost, arcsinh=True, **more)
