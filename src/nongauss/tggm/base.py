@@ -23,7 +23,15 @@ from nongauss.tables.screen import KeepColumns
 from nongauss.tables.source import Encoded, Source, sample
 from nongauss.tables.sparse import SparseRows
 from nongauss.tggm import fit
-from nongauss.tggm.config import PLAIN, NetworkConfig, TrainingRecipe, as_in_the_paper, layers_of
+from nongauss.tggm.config import (
+    HAS_SKIP,
+    PLAIN,
+    NetworkConfig,
+    Skip,
+    TrainingRecipe,
+    as_in_the_paper,
+    layers_of,
+)
 from nongauss.tggm.data import MOST_SAMPLED, NetworkRows
 from nongauss.tggm.params import NetworkParams
 from nongauss.tggm.predict import Ensemble
@@ -31,6 +39,7 @@ from nongauss.tggm.predict import Ensemble
 _SET_BY_PRESET = (
     "posterior",
     "n_heads",
+    "skip",
     "splines",
     "hidden_variance",
     "noise_variance",
@@ -51,6 +60,7 @@ class TGGM(TableEstimator):
 
     hidden_layer_sizes: tuple[int, ...] | int | str
     preset: Literal["paper"] | None
+    skip: Skip
     early_stopping: bool
     validation_fraction: float
     checkpoint: str | os.PathLike[str] | None
@@ -103,7 +113,14 @@ class TGGM(TableEstimator):
         check_parameters(self)
         layers, noise = layers_of(self.hidden_layer_sizes), self._fixed_noise_variance()
         held_out = float(self.validation_fraction) if self.early_stopping else 0.0
-        config = settings_of(NetworkConfig, self, layers=layers, noise_variance=noise, preset="")
+        config = settings_of(
+            NetworkConfig,
+            self,
+            layers=layers,
+            noise_variance=noise,
+            preset="",
+            skip=HAS_SKIP[self.skip],
+        )
         recipe = settings_of(TrainingRecipe, self, validation_fraction=held_out)
         if self.preset is None:
             return config, recipe
@@ -159,6 +176,8 @@ class TGGM(TableEstimator):
             config = replace(config, n_heads=self.ensemble_.config.n_heads if former else 1)
         if not config.layers:
             config = replace(config, layers=self.ensemble_.config.layers if former else PLAIN)
+        if config.skip is None:
+            config = replace(config, skip=former is not None and self.ensemble_.config.skip)
         if former is None:
             reading, rows = self._read_table(X, y, sample_weight, "all", levels)
             first = sample(completed_rows(reading.encoder, rows), None)
@@ -199,3 +218,4 @@ class TGGM(TableEstimator):
         """Set what all estimators of the family have."""
         self._keep_encoder(encoder)
         self.ensemble_ = ensemble
+        self.skip_ = "linear" if ensemble.config.skip else None

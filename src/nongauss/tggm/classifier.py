@@ -34,7 +34,7 @@ from nongauss.tables.screen import KeepColumns, screened
 from nongauss.tables.source import Encode, Encoded, Source, itself
 from nongauss.tables.sparse import SparseEncoder, SparseRows
 from nongauss.tggm.base import TGGM
-from nongauss.tggm.config import LayerSizes
+from nongauss.tggm.config import LayerSizes, Skip
 from nongauss.tggm.data import LARGEST, LabelReading, NetworkRows, canonical
 from nongauss.tggm.predict import Ensemble
 
@@ -68,6 +68,9 @@ class TGGMClassifier(ProbabilityClassifierMixin, TGGM):
     class_weight : "balanced", dict or None, default None
         Factors by which weights of rows are multiplied, by class; "balanced" gives each class the same
         total.
+    skip : "linear", "auto" or None, default None
+        "linear" adds a linear term of the inputs to each output, beside the hidden units; "auto" keeps it
+        where held-out rows prefer it (`skip_`), for one more fit.
     preset : "paper" or None, default None
         "paper" sets what the paper's section 5 describes: one member, mean field, fixed variances, RMSProp,
         starting values N(0, 0.01), its batches and cycles, 40 epochs; `hidden_layer_sizes` and `method` are
@@ -93,6 +96,7 @@ verbose :
     Attributes
     ----------
     classes_ : ndarray (C,), in order
+    skip_ : "linear" or None, what `skip` became
     params_, ensemble_, encoded_names_, kept_columns_, n_iter_, converged_, stop_reason_, trace_ :
         See `TGGMRegressor`.
 
@@ -127,6 +131,7 @@ verbose :
         posterior: Literal["moments", "mean_field"] = "moments",
         decision: Literal["probability", "mean_output"] = "probability",
         class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
+        skip: Skip = None,
         hidden_variance: PositiveFloat | Literal["learn"] = "learn",
         n_sweeps: PositiveInt = 30,
         keep_columns: Columns = "auto",
@@ -145,7 +150,7 @@ verbose :
     ) -> None:
         self.hidden_layer_sizes = hidden_layer_sizes
         self.method, self.posterior = method, posterior
-        self.decision = decision
+        self.decision, self.skip = decision, skip
         self.class_weight = class_weight
         self.preset, self.hidden_variance = preset, hidden_variance
         self.n_sweeps, self.n_members = n_sweeps, n_members

@@ -20,6 +20,12 @@ LayerSizes = Annotated[
 ChosenLayerSizes = LayerSizes | Literal["auto"]
 """Of a model whose held-out rows may choose between `PLAIN` and `WIDE`."""
 
+Skip = Literal["linear", "auto"] | None
+"""Of a model whose outputs may have a linear term of the inputs beside the units."""
+
+HAS_SKIP = {None: False, "linear": True, "auto": None}
+"""Each of these as `NetworkConfig` has it: None is left to held-out rows."""
+
 PLAIN, WIDE = (50,), (200,)
 """Layers that are tried where their sizes are left to the fit."""
 
@@ -64,7 +70,8 @@ class NetworkConfig:
     `dropout`: share of the filled cells of a sparse row that a training step leaves out. `directions`: of
     each input 1 where outputs may only rise with it, -1 fall, 0 either; empty where all are free. `n_heads`:
     truncated-Gaussian outputs that a number is a mixture of, None where held-out rows choose. `preset`:
-    "paper" for its start values, its optimiser and no prior of the weights, else "".
+    "paper" for its start values, its optimiser and no prior of the weights, else "". `skip`: is there a
+    linear term of the inputs beside the units, None where held-out rows choose.
     """
 
     layers: tuple[int, ...]
@@ -78,6 +85,7 @@ class NetworkConfig:
     directions: tuple[int, ...] = ()
     n_heads: int | None = 1
     preset: str = ""
+    skip: bool | None = False
 
     @property
     def prior(self) -> str:
@@ -153,6 +161,7 @@ def as_in_the_paper(
         noise_variance=1.0 if are_labels else 0.5,
         n_heads=1,
         preset="paper",
+        skip=False,
     )
     recipe = replace(
         recipe,

@@ -34,7 +34,7 @@ from nongauss.tables.screen import KeepColumns, screened
 from nongauss.tables.source import Encode, Source
 from nongauss.tables.target import scaled_target, target_of, validate_target, warn_if_constant
 from nongauss.tggm.base import TGGM
-from nongauss.tggm.config import ChosenLayerSizes
+from nongauss.tggm.config import ChosenLayerSizes, Skip
 from nongauss.tggm.data import NetworkRows, RegressionReading, canonical
 from nongauss.tggm.exact_law import law_of
 from nongauss.tggm.params import SMALLEST_LOG_SD
@@ -73,6 +73,9 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
         Number of outputs of which y is a mixture, with weights that depend on the hidden units: for several
         modes, and variances that depend on x. "auto" is 1, or with `posterior="auto"` 3 if held-out rows
         clearly prefer it.
+    skip : "linear", "auto" or None, default None
+        "linear" adds a linear term of the inputs beside the hidden units; "auto" keeps it where held-out rows
+        prefer it (`skip_`), for one more fit.
     preset : "paper" or None, default None
         "paper" sets what the paper's section 5 describes: one member, mean field, fixed variances, RMSProp,
         starting values N(0, 0.01), its batches and cycles, 40 epochs; `hidden_layer_sizes` and `method` are
@@ -160,6 +163,7 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
         preset: Literal["paper"] | None = None,
         posterior: Literal["auto", "moments", "exact", "mean_field"] = "auto",
         n_heads: PositiveInt | Literal["auto"] = "auto",
+        skip: Skip = None,
         hidden_variance: PositiveFloat | Literal["learn"] = "learn",
         noise_variance: PositiveFloat | Literal["learn"] = "learn",
         n_sweeps: PositiveInt = 10,
@@ -181,7 +185,7 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
     ) -> None:
         self.hidden_layer_sizes = hidden_layer_sizes
         self.method, self.posterior, self.n_heads = method, posterior, n_heads
-        self.preset, self.hidden_variance = preset, hidden_variance
+        self.skip, self.preset, self.hidden_variance = skip, preset, hidden_variance
         self.noise_variance = noise_variance
         self.n_sweeps, self.n_members = n_sweeps, n_members
         self.keep_columns, self.monotone, self.splines = keep_columns, monotone, splines

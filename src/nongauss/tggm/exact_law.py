@@ -73,8 +73,9 @@ def _tabulated(
 
     def row(x: Float[Array, " D"]) -> tuple[Array, ...]:
         location, sd = last_layer(member, prior, x)
+        constant = member.at(x).b1[0]
         terms = saddlepoint.CumulantTerms(
-            location / sd, member.W1[0] * sd, member.b1[0], jnp.exp(2.0 * member.log_sd1[0])
+            location / sd, member.W1[0] * sd, constant, jnp.exp(2.0 * member.log_sd1[0])
         )
         first, second, _ = saddlepoint.slopes(terms, jnp.zeros(()))
         mean = terms.constant + first

@@ -22,7 +22,7 @@ from nongauss.tggm import updates
 from nongauss.tggm.calibration import CalibratedEnsemble, calibrated
 from nongauss.tggm.config import PLAIN, WIDE, NetworkConfig, TrainingRecipe
 from nongauss.tggm.data import NetworkRows, TrainingTable, streamed_table, table_without_holdout, whole_table
-from nongauss.tggm.params import NetworkParams, TrainingState, first_state, start, with_heads
+from nongauss.tggm.params import WORST, NetworkParams, TrainingState, first_state, start, with_heads
 from nongauss.tggm.predict import Ensemble
 
 SURELY_NOT_GAUSSIAN = 9.2
@@ -42,6 +42,7 @@ LEAST_GAIN = 0.02
 
 EXACT_EPOCHS, HEADS_EPOCHS = "epochs of the exact likelihood", "epochs of heads"
 MORE_HEADS_EPOCHS, WIDE_EPOCHS = "more epochs of heads", "epochs of a wider layer"
+SKIP_EPOCHS = "epochs with a linear skip"
 """Their names in a checkpoint."""
 
 _NO_END = 1e30
@@ -80,7 +81,7 @@ def fit(
     members are fitted by moments; then, if rows that they did not train on do not lie about their means as a
     Gaussian does, by the exact likelihood from there and anew with `N_HEADS` heads, half of the epochs first;
     these rows choose. They choose between `PLAIN` and `WIDE` layers before, where the sizes are left to the
-    fit.
+    fit, and then whether there is a skip, where that is.
     """
     are_labels = config.n_classes > 0
     table = table_of(sample, all_rows, recipe, are_labels)
@@ -96,14 +97,19 @@ def fit(
         step = _adapter(epoch_of(config, size, table.n_rows), table, all_rows is None)
         former = None if after is None else after.result
         result = loop.run(step, state, run, Rule(epochs), key=key, name=name, former=former)
-        return Attempt(result, calibrated(best_of(result), config, table.held))
+        return Attempt(result, _judged(result, calibrated(best_of(result), config, table.held), are_labels))
 
     is_free, n_heads = config.posterior == "auto", config.n_heads or 1
     posterior, layers = "moments" if is_free else config.posterior, config.layers or PLAIN
-    plain = replace(config, posterior=posterior, n_heads=n_heads, layers=layers)
+    has_skip = bool(config.skip)
+    plain = replace(config, posterior=posterior, n_heads=n_heads, layers=layers, skip=has_skip)
     best = last = attempt(plain, "epochs", max_epochs)
     if not config.layers and last.may_be_compared:
         last = attempt(replace(plain, layers=WIDE), WIDE_EPOCHS, max_epochs, best)
+        best = best.or_better(last)
+        plain = best.found.ensemble.config
+    if config.skip is None and last.may_be_compared:
+        last = attempt(replace(plain, skip=True), SKIP_EPOCHS, max_epochs, last)
         best = best.or_better(last)
         plain = best.found.ensemble.config
     may_go_on = is_free and config.method == "ml" and n_heads == 1 and last.may_be_compared
@@ -130,6 +136,14 @@ def _not_gaussian(
         if best is last and last.may_be_compared:
             best = best.or_better(attempt(headed, MORE_HEADS_EPOCHS, epochs, last, anew=False))
     return best
+
+
+def _judged(result: FitResult, found: CalibratedEnsemble, are_labels: bool) -> CalibratedEnsemble:
+    """With the log density of held-out rows; labels need no calibration, their members' scores say it."""
+    scores = np.asarray(result.state.best_score)
+    if not are_labels or not (scores > WORST).all():
+        return found
+    return found._replace(log_density=float(scores.mean()))
 
 
 def table_of(
@@ -207,8 +221,9 @@ def go_on(
 def _continued(state: TrainingState, former: FormerState) -> TrainingState:
     """The former state, with the rate, the schedule and the weights of this one. Raises InputError."""
     pairs = zip(jax.tree.leaves(state.params), jax.tree.leaves(former.params), strict=False)
-    same_depth = len(state.params.deeper) == len(former.params.deeper)
-    if not same_depth or any(own.shape != its.shape for own, its in pairs):
+    structure: Any = jax.tree.structure(state.params)
+    same_parts = structure == jax.tree.structure(former.params)
+    if not same_parts or any(own.shape != its.shape for own, its in pairs):
         raise InputError("The network's parameters have changed since the last call; call fit first.")
     state = replace(state, params=former.params, best=former.params)
     if former.momenta is None:

@@ -288,6 +288,7 @@ def row_bound(
     Both distributions are held while differentiating: by the envelope theorem that is the gradient of the
     optimised bounds, the two expectations of eq. 14.
     """
+    params = params.at(x)
     held = jax.lax.stop_gradient(phases(jax.lax.stop_gradient(params), x, y, n_classes, n_sweeps))
     return bound_difference(params, *held, x, y, n_classes)
 

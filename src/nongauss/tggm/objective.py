@@ -5,6 +5,7 @@ Hidden units h >= 0 in layers l = 1..L and outputs z of a row x, with h_0 = x an
     p(h|x) = prod_l N(h_l; W_l h_{l-1} + b_l, diag s_l^2) 1[h >= 0] / Z(x)    (paper, eq. 1, 39 to 41)
     p(z|h) = N(z; W1 h_L + b1, diag s1^2)
 
+With a skip V, z has the mean W1 h_L + V x + b1: at a row, `NetworkParams.at` has V x in the constant b1.
 With one layer Z(x) = prod_k Phi(c_k / s_k), c = W0 x + b0. Numbers are y = z. A label is the output that is
 largest (eq. 23), or with two classes the sign of the only one; there s1 = 1.
 
@@ -67,6 +68,7 @@ def output_moments(
     params: NetworkParams, x: Float[Array, " D"], spread: bool = True
 ) -> tuple[Float[Array, " P"], Float[Array, " M"], Float[Array, " M"]]:
     """E[z|x] = W1 E[h|x] + b1 (eq. 5), and mean and variance of the last hidden layer."""
+    params = params.at(x)
     mean, variance = truncnorm.moments(*last_preactivation(params, x, spread))
     return params.W1 @ mean + params.b1, mean, variance
 
@@ -90,7 +92,7 @@ def moment_log_likelihood(
     posterior's correlation between units. For labels, the probability that this Gaussian makes output y the
     largest, outputs taken as independent (two classes have one output, which needs no such step).
     """
-    return log_gaussian(params, *last_preactivation(params, x), y, n_classes)
+    return log_gaussian(params.at(x), *last_preactivation(params, x), y, n_classes)
 
 
 def log_gaussian(
@@ -132,6 +134,7 @@ def exact_log_likelihood(
     Up to a normaliser that hardly varies with x: it is within .1 of 1 where one unit gives all of the spread,
     and the nearer to it the more units do.
     """
+    params = params.at(x)
     location, sd = last_preactivation(params, x)
     noise = jnp.exp(2.0 * params.log_sd1)
     a, q = location / sd, params.W1 * sd[None, :]
@@ -145,6 +148,7 @@ def peak_and_distance(
     params: NetworkParams, config: NetworkConfig, x: Float[Array, " D"], y: Float[Array, " P"]
 ) -> tuple[Float[Array, ""], Float[Array, ""]]:
     """log N(m; m, C) and (y - m)' C^-1 (y - m) of `log_gaussian`: what a factor of C changes."""
+    params = params.at(x)
     location, sd = last_layer(params, config.prior, x)
     mean = params.W1 @ truncnorm.mean(location, sd) + params.b1
     peak = log_gaussian(params, location, sd, mean)
@@ -159,4 +163,4 @@ def predictive_log_likelihood(
         return exact_log_likelihood(params, x, y)
     if config.method == "bp":
         return plug_in_log_likelihood(params, x, y, config.n_classes)
-    return log_gaussian(params, *last_layer(params, config.prior, x), y, config.n_classes)
+    return log_gaussian(params.at(x), *last_layer(params, config.prior, x), y, config.n_classes)

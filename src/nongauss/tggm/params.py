@@ -54,7 +54,8 @@ class NetworkParams(NamedTuple):
     `W0` (E, M, D) and `b0` (E, M): input to the first hidden layer. `W1` (E, P, M) and `b1` (E, P): last
     hidden layer to output. `log_sd0` (E, M) and `log_sd1` (E, P): logs of the standard deviations of the
     first hidden layer and of the noise. `deeper`: the hidden layers above the first, in order. `gate`: empty,
-    or the one of a mixture of heads; then the P axis is that of the heads of a single output.
+    or the one of a mixture of heads; then the P axis is that of the heads of a single output. `skip`: empty,
+    or the one array V (E, P, D) of a linear term V x beside W1 h.
     All on the scale of standardised inputs and targets.
     """
 
@@ -66,6 +67,13 @@ class NetworkParams(NamedTuple):
     log_sd1: Float[jax.Array, "*E P"]
     deeper: tuple[HiddenLayer, ...] = ()
     gate: tuple[HeadGate, ...] = ()
+    skip: tuple[Any, ...] = ()
+
+    def at(self, x: Float[Array, " D"]) -> NetworkParams:
+        """The parameters of one member at a row x, with b1 + V x instead of the constant b1 and a skip."""
+        if not self.skip:
+            return self
+        return self._replace(b1=self.b1 + self.skip[0] @ x, skip=())
 
     @property
     def n_outputs(self) -> int:
@@ -84,8 +92,8 @@ def start(
     """Random starting values of an ensemble for standardised targets `Y` (N, P), float32 on the host.
 
     Weights are scaled by the number of units that feed them; the spread of the biases puts the bends of the
-    units at different places. The output starts at the mean of the target, which is 0. An output that never
-    varies gets no weights: from there its gradient keeps them at exactly 0.
+    units at different places. The output starts at the mean of the target, which is 0, and a skip at 0. An
+    output that never varies gets no weights: from there its gradient keeps them at exactly 0.
     """
     first, last = config.layers[0], config.layers[-1]
     hidden = 0.5 if config.hidden_variance is None else math.sqrt(config.hidden_variance)
@@ -122,7 +130,8 @@ def start(
         )
         for below, size in itertools.pairwise(config.layers)
     )
-    return params._replace(deeper=deeper)
+    skip = (np.zeros((n_members, n_outputs, n_inputs), np.float32),) if config.skip else ()
+    return params._replace(deeper=deeper, skip=skip)
 
 
 def with_heads(
@@ -137,12 +146,14 @@ def with_heads(
     def alike(row: Any) -> Any:
         return np.tile(np.asarray(row, np.float32), (n_members, 1))
 
+    skip = tuple(np.repeat(weights, n_heads, axis=1) for weights in params.skip)
     levels = np.quantile(target, (np.arange(n_heads) + 0.5) / n_heads)
     return params._replace(
         W1=normal(1.0),
         b1=alike(levels),
         log_sd1=alike(np.repeat(np.asarray(params.log_sd1)[:1, 0], n_heads)),
         gate=(HeadGate(normal(0.1), alike(np.zeros(n_heads))),),
+        skip=skip,
     )
 
 
@@ -160,6 +171,18 @@ def turned(params: NetworkParams, config: NetworkConfig, made_positive: Callable
     return params.W0 * (direction == 0.0) + sign * made_positive(sign * params.W0)
 
 
+def _skip_turned(params: NetworkParams, config: NetworkConfig) -> tuple[Any, ...]:
+    """The skip, whose weights of an input with a direction d are legal for d V_j >= 0, else 0."""
+    if not config.directions:
+        return params.skip
+
+    def legal(weights: jax.Array) -> jax.Array:
+        direction = jnp.broadcast_to(jnp.asarray(config.directions, weights.dtype), weights.shape)
+        return jnp.where(direction * weights < 0.0, 0.0, weights)
+
+    return tuple(map(legal, params.skip))
+
+
 def constrain(params: NetworkParams, config: NetworkConfig) -> NetworkParams:
     """The nearest legal parameters: standard deviations within their limits, fixed ones put back, and weights
     of monotone inputs that point the wrong way at 0.
@@ -172,6 +195,7 @@ def constrain(params: NetworkParams, config: NetworkConfig) -> NetworkParams:
 
     return params._replace(
         W0=turned(params, config, jax.nn.relu),
+        skip=_skip_turned(params, config),
         log_sd0=legal(params.log_sd0, config.hidden_variance),
         log_sd1=legal(
             params.log_sd1, config.noise_variance, SMALLEST_LOG_HEAD if params.gate else SMALLEST_LOG_SD

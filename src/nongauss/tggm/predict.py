@@ -87,10 +87,16 @@ class Ensemble(NamedTuple):
         column = self.splines.column
         if self.params.W0.shape[2:] != (n_columns + len(column),) or not (column < n_columns).all():
             raise ValueError("the weights are not those of the columns")
+        if any(weights.shape != self._skip_shape for weights in self.params.skip):
+            raise ValueError("a skip that is not of the columns and outputs")
         deeper = (layer.log_sd for layer in self.params.deeper)
         logs = (self.params.log_sd0, self.params.log_sd1, *deeper)
         if max(float(np.abs(log).max()) for log in logs) > LARGEST_LOG:
             raise ValueError("a standard deviation that no number in 64 bits can be")
+
+    @property
+    def _skip_shape(self) -> tuple[int, ...]:
+        return (*self.params.b1.shape, self.params.W0.shape[2])
 
     def alone(self, number: int) -> Ensemble:
         """The ensemble of one member."""
@@ -246,12 +252,14 @@ def _shift(
 
 @partial(jax.jit, static_argnames="prior")
 def _hidden(member: NetworkParams, X: Any, prior: str) -> tuple[Float[Array, "N M"], ...]:
-    """Location, sd, mean and variance of the last layer's units of one member at rows X.
+    """Location, sd, mean, variance of one member's last units at rows X, and the outputs' constants (N, P).
 
     The only part of a regression's predictions that is compiled.
     """
-    location, sd = jax.vmap(partial(last_layer, member, prior))(filled(X, member.W0.shape[-1]))
-    return location, sd, *truncnorm.moments(location, sd)
+    X = filled(X, member.W0.shape[-1])
+    location, sd = jax.vmap(partial(last_layer, member, prior))(X)
+    constant = jax.vmap(lambda x: member.at(x).b1)(X)
+    return location, sd, *truncnorm.moments(location, sd), constant
 
 
 def _moments(
@@ -267,9 +275,9 @@ def _moments(
         share = np.exp(log_share)
         center = (share * heads).sum(axis=1, keepdims=True)
         return center, (share * (spread + (heads - center) ** 2)).sum(axis=1, keepdims=True)
-    _, _, mean, variance = map(np.asarray, _hidden(member, X, config.prior))
+    _, _, mean, variance, constant = map(np.asarray, _hidden(member, X, config.prior))
     W1, noise = np.asarray(member.W1), np.exp(2.0 * np.asarray(member.log_sd1))
-    middle = mean @ W1.T + np.asarray(member.b1)
+    middle = mean @ W1.T + constant
     if config.method == "bp":
         return middle, np.broadcast_to(noise, middle.shape)
     return middle, variance @ W1.T**2 + noise
@@ -279,11 +287,11 @@ def _heads(
     member: NetworkParams, X: Any, config: NetworkConfig
 ) -> tuple[Float64[np.ndarray, "N H"], Float64[np.ndarray, "N H"], Float64[np.ndarray, "N H"]]:
     """Log weight, mean and variance of each head of one member at each row."""
-    _, _, mean, variance = map(np.asarray, _hidden(member, X, config.prior))
+    _, _, mean, variance, constant = map(np.asarray, _hidden(member, X, config.prior))
     (gate,) = member.gate
     W1, noise = np.asarray(member.W1), np.exp(2.0 * np.asarray(member.log_sd1))
     logits = mean @ np.asarray(gate.W).T + np.asarray(gate.b)
-    heads = mean @ W1.T + np.asarray(member.b1)
+    heads = mean @ W1.T + constant
     return log_softmax(logits, axis=1), heads, variance @ W1.T**2 + noise
 
 
@@ -295,7 +303,7 @@ def _units(
     Returns E[y] (N, P); location, sd, mean and variance of the chosen units (N, K) each; their weights
     (N, P, K); and the variance of y that the other units and the noise give, `rest` (N, P).
     """
-    location, sd, mean, variance = map(np.asarray, _hidden(member, X, config.prior))
+    location, sd, mean, variance, constant = map(np.asarray, _hidden(member, X, config.prior))
     W1, noise = np.asarray(member.W1), np.exp(2.0 * np.asarray(member.log_sd1))
     m, v = mean / sd, variance / sd**2
     third = (m - location / sd) * (m * m - v)  # r (m^2 - v), the third central moment at sd 1
@@ -307,7 +315,7 @@ def _units(
     weight = np.moveaxis(W1[:, chosen], 0, 1)
     others = variance @ W1.T**2 - np.einsum("npk,nk->np", weight**2, spread)
     rest = np.maximum(others, 0.0) + noise
-    return mean @ W1.T + np.asarray(member.b1), location, sd, center, spread, weight, rest
+    return mean @ W1.T + constant, location, sd, center, spread, weight, rest
 
 
 def _classes(

@@ -114,6 +114,7 @@ def toward_zero(
             slope._replace(W=pulled(slope.W, gate.W))
             for slope, gate in zip(gradient.gate, params.gate, strict=True)
         ),
+        skip=tuple(pulled(slope, weights) for slope, weights in zip(gradient.skip, params.skip, strict=True)),
     )
 
 
