@@ -72,7 +72,7 @@ class TGGMRegressor(DistributionRegressorMixin, MultiOutputMixin, RegressorMixin
     n_heads : int or "auto", default "auto"
         Number of outputs of which y is a mixture, with weights that depend on the hidden units: for several
         modes, and variances that depend on x. "auto" is 1, or with `posterior="auto"` 3 if held-out rows
-        clearly prefer it.
+        prefer it.
     skip : "linear", "auto" or None, default None
         "linear" adds a linear term of the inputs beside the hidden units; "auto" keeps it where held-out rows
         prefer it (`skip_`), for one more fit.

@@ -37,8 +37,11 @@ N_HEADS = 3
 FEWEST_VALUES = 0.25
 """Distinct targets, as a share of the rows, from which on it has: a head would close in on whole numbers."""
 
-LEAST_GAIN = 0.02
-"""Nats a row by which held-out rows must prefer heads after half of the epochs."""
+LEAST_GAIN = 0.01
+"""Nats a row by which held-out rows must prefer heads: one output is simpler to look at."""
+
+FAR_BELOW = 0.1
+"""Nats a row: heads that are farther below one output after half of the epochs are left."""
 
 EXACT_EPOCHS, HEADS_EPOCHS = "epochs of the exact likelihood", "epochs of heads"
 MORE_HEADS_EPOCHS, WIDE_EPOCHS = "more epochs of heads", "epochs of a wider layer"
@@ -78,10 +81,10 @@ def fit(
 
     `all_rows` is a source of `Encoded` rows, of which `sample` holds some in memory; None where `sample`
     holds all. The epochs are a schedule, which early stopping may cut short. With `posterior="auto"` the
-    members are fitted by moments; then, if rows that they did not train on do not lie about their means as a
-    Gaussian does, by the exact likelihood from there and anew with `N_HEADS` heads, half of the epochs first;
-    these rows choose. They choose between `PLAIN` and `WIDE` layers before, where the sizes are left to the
-    fit, and then whether there is a skip, where that is.
+    members are fitted by moments, then anew with `N_HEADS` heads, half of the epochs first; and, if rows that
+    they did not train on do not lie about their means as a Gaussian does, by the exact likelihood from the
+    first. These rows choose. They choose between `PLAIN` and `WIDE` layers before, where the sizes are left
+    to the fit, and then whether there is a skip, where that is.
     """
     are_labels = config.n_classes > 0
     table = table_of(sample, all_rows, recipe, are_labels)
@@ -113,28 +116,30 @@ def fit(
         best = best.or_better(last)
         plain = best.found.ensemble.config
     may_go_on = is_free and config.method == "ml" and n_heads == 1 and last.may_be_compared
-    if not may_go_on or best.found.non_gaussian <= SURELY_NOT_GAUSSIAN:
-        return best.result, best.found.ensemble
-    tries_heads = config.n_heads is None and may_have_heads(config, sample.Y)
-    best = _not_gaussian(attempt, best, plain, math.ceil(FURTHER * max_epochs), tries_heads)
+    if may_go_on:
+        tries_heads = config.n_heads is None and may_have_heads(config, sample.Y)
+        best = _further(attempt, best, plain, math.ceil(FURTHER * max_epochs), tries_heads)
     return best.result, best.found.ensemble
 
 
-def _not_gaussian(
-    attempt: Callable[..., Attempt], best: Attempt, plain: NetworkConfig, epochs: int, tries_heads: bool
+def _further(
+    attempt: Callable[..., Attempt], first: Attempt, plain: NetworkConfig, epochs: int, tries_heads: bool
 ) -> Attempt:
-    """The best of fits by the exact likelihood and, where `tries_heads`, with heads, and the one so far.
+    """The best of the fit by moments, with heads where `tries_heads`, and by the exact likelihood.
 
-    `attempt(config, name, epochs, after, anew)` trains an ensemble; `plain` is the settings so far.
+    `attempt(config, name, epochs, after, anew)` trains an ensemble; `plain` is the settings of the first.
     """
-    last = attempt(replace(plain, posterior="exact"), EXACT_EPOCHS, epochs, best, anew=False)
-    best = best.or_better(last)
-    if tries_heads and last.may_be_compared:
+    best = last = first
+    if tries_heads:
         headed = replace(plain, n_heads=N_HEADS)
-        last = attempt(headed, HEADS_EPOCHS, epochs, best)
-        best = best.or_better(last, LEAST_GAIN)
-        if best is last and last.may_be_compared:
-            best = best.or_better(attempt(headed, MORE_HEADS_EPOCHS, epochs, last, anew=False))
+        heads = last = attempt(headed, HEADS_EPOCHS, epochs, first)
+        if last.may_be_compared and last.found.log_density > first.found.log_density - FAR_BELOW:
+            last = attempt(headed, MORE_HEADS_EPOCHS, epochs, last, anew=False)
+            heads = heads.or_better(last)
+        best = first.or_better(heads, LEAST_GAIN)
+    if last.may_be_compared and first.found.non_gaussian > SURELY_NOT_GAUSSIAN:
+        last = attempt(replace(plain, posterior="exact"), EXACT_EPOCHS, epochs, first, anew=False)
+        best = best.or_better(last)
     return best
 
 
