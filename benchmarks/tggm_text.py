@@ -26,6 +26,7 @@ def models() -> dict:
     """A maker for each row of the table."""
     return {
         "ml 100": lambda seed: TGGMClassifier((100,), random_state=seed),
+        "ml 100, linear skip": lambda seed: TGGMClassifier((100,), skip="linear", random_state=seed),
         "ml 100-100": lambda seed: TGGMClassifier((100, 100), random_state=seed),
         "bp 100": lambda seed: TGGMClassifier((100,), method="bp", random_state=seed),
         "MLP 100": lambda seed: MLPClassifier((100,), max_iter=2000, random_state=seed),

@@ -52,6 +52,7 @@ def one_split(X: np.ndarray, y: np.ndarray, train: np.ndarray, test: np.ndarray,
         "degrees": str(model.ensemble_.tails.degrees),
         "posterior": model.posterior_,
         "n_heads": model.n_heads_,
+        "skip": model.skip_,
         "splines": list(model.spline_columns_),
     }
 
@@ -86,13 +87,16 @@ def main() -> None:
     options.add_argument("--posterior", choices=("auto", "moments", "exact", "mean_field"), default="auto")
     options.add_argument("--layers", nargs="+", type=int, help="units of each hidden layer")
     options.add_argument("--preset", choices=("paper",))
+    options.add_argument("--skip", choices=("linear", "auto"))
     options.add_argument("--anew", action="store_true")
     options.add_argument("--checkpoints", type=Path)
     chosen = options.parse_args()
     settings = {"method": chosen.method, "posterior": chosen.posterior, "preset": chosen.preset}
+    settings |= {"skip": chosen.skip}
     if chosen.layers:
         settings["hidden_layer_sizes"] = tuple(chosen.layers)
-    marks = (chosen.method, chosen.posterior, chosen.preset, "-".join(map(str, chosen.layers or [])))
+    layers, skip = "-".join(map(str, chosen.layers or [])), chosen.skip and f"skip_{chosen.skip}"
+    marks = (chosen.method, chosen.posterior, chosen.preset, layers, skip)
     name = "_".join(["tggm_uci", *(mark for mark in marks if mark and mark != "auto")])
     path = RESULTS / f"{name}.json"
     sets = json.loads(path.read_text())["sets"] if path.exists() else {}

@@ -99,7 +99,7 @@ def _table_of(terms: saddlepoint.CumulantTerms) -> SaddlepointTable:
         exponent = saddlepoint.cumulant(terms, t) - t * first
         return first - middle[0], second, third, exponent, jnp.sqrt(-2.0 * jnp.minimum(exponent, -1e-20))
 
-    def walk(way: float) -> tuple[Array, ...]:
+    def walk(way: Float[Array, ""]) -> tuple[Array, ...]:
         def onwards(carry: tuple[Array, Array, Array], number: Array) -> tuple[Any, Any]:
             t, z, rate = carry  # rate: dt / dz = z / (t K''), at 0 it is 1 / sqrt(K'')
             t = t + way * rate * jnp.maximum(number * _SPACING - z, 0.3 * _SPACING)
@@ -109,7 +109,8 @@ def _table_of(terms: saddlepoint.CumulantTerms) -> SaddlepointTable:
         start = (jnp.zeros(()), jnp.zeros(()), 1.0 / jnp.sqrt(middle[1]))
         return jax.lax.scan(onwards, start, 1.0 + jnp.arange(_A_SIDE))[1]  # type: ignore[no-any-return]
 
-    below, above = walk(-1.0), walk(1.0)
+    ways = jax.vmap(walk)(jnp.array([-1.0, 1.0]))  # compiled once for both
+    below, above = (jax.tree.map(lambda part, i=i: part[i], ways) for i in (0, 1))
     zero = (jnp.zeros(()), *point(jnp.zeros(())))
     t, place, second, third, exponent, z = (
         jnp.concatenate([left[::-1], at[None], right])

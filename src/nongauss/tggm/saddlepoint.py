@@ -79,8 +79,7 @@ def saddlepoint(terms: CumulantTerms, y: Float[Array, ""], n_steps: int = N_STEP
         newton = (y - terms.constant - terms.noise * t - jnp.sum(terms.q * m)) / second
         return t + newton / jnp.maximum(1.0 + 0.5 * newton * third / second, _LEAST_BEND)
 
-    first = closer(0, jnp.zeros_like(y))
-    found: Float[Array, ""] = jax.lax.fori_loop(1, n_steps, closer, first)
+    found: Float[Array, ""] = jax.lax.fori_loop(0, n_steps, closer, jnp.zeros_like(y))
     return found
 
 
