@@ -53,6 +53,8 @@ def test_they_go_with_their_rows():
         ("churn", np.where(EVENT == 1, "Yes", "No"), "churn", EVENT == 0),
         ("how", np.where(EVENT == 1, "right", "none"), "how", EVENT == 1),
         ("z", EVENT, "z=0", EVENT == 0),
+        ("state", np.where(EVENT == 1, "seen", "still waiting"), "state", EVENT == 0),
+        ("state", np.where(EVENT == 1, "Died", "Lost to follow-up"), "state", EVENT == 0),
     ],
 )
 def test_censored_rows_are_read_from_a_column(name, cells, option, right):

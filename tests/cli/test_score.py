@@ -11,7 +11,11 @@ from typer.testing import CliRunner
 
 import nongauss
 from nongauss.cli.app import app
-from nongauss.cli.score import in_units_of_table, standard_errors
+from nongauss.cli.describe import about_of
+from nongauss.cli.judge import Outcome
+from nongauss.cli.read import Declared, prepare
+from nongauss.cli.score import in_units_of_table, score_table, standard_errors
+from nongauss.core.errors import InputError
 from nongauss.estimator.about import About, Marginal
 from nongauss.report.scoring import LabelScores, score
 
@@ -143,3 +147,72 @@ def test_errors_of_labels_are_those_of_a_share():
     found = LabelScores(y, np.where(right, "a", "b"), np.stack([p, 1 - p], 1), np.array(["a", "b"]))
     assert standard_errors(found)["accuracy"] == pytest.approx(right.std(ddof=1) / np.sqrt(500), rel=0.25)
     assert standard_errors(LabelScores(y[:1], y[:1], np.array([[1.0, 0.0]]), found.classes)) == {}
+
+
+def waits(n, seed):
+    """Waiting times of a log-normal law whose middle depends on x, ended by a clock; and the whole truth."""
+    rng = np.random.RandomState(seed)
+    x = rng.uniform(-1, 1, n)
+    whole = np.exp(1.0 + x + 0.3 * rng.normal(size=n))
+    clock = rng.uniform(1.0, 8.0, n)
+    status = np.where(whole > clock, "still waiting", "seen")
+    return pd.DataFrame({"x": x, "wait": np.minimum(whole, clock).round(4), "status": status})
+
+
+@pytest.fixture(scope="module", params=["status", "status=still waiting"])
+def waiting(request, tmp_path_factory):
+    folder, old = tmp_path_factory.mktemp("waits"), waits(90, 0)
+    declared = Declared(censored=request.param)
+    table = prepare(old, "wait", declared=declared)
+    model = nongauss.SparseGPRegressor(n_inducing=5, likelihood="log_normal")
+    model.fit(table.rows, table.y, **table.fit_params)
+    model.about_ = about_of(Outcome(model, model, len(old)), table, "sparse_gp", declared)
+    nongauss.save(model, folder / "m")
+    waits(60, 1).to_csv(folder / "new.csv", index=False)
+    return folder
+
+
+def test_rows_still_waiting_count_by_the_chance_of_lasting(waiting):
+    new, model = pd.read_csv(waiting / "new.csv"), nongauss.load(waiting / "m")
+    sheet = score_table(model, waiting / "new.csv")
+    law, y = model.predict_distribution(new[["x"]]), new["wait"].to_numpy()
+    cut = (new["status"] == "still waiting").to_numpy()
+    assert 10 < cut.sum() < 50
+    each = np.where(cut, np.log1p(-law.cdf(y)), law.log_prob(y))
+    assert sheet.figures["log_density"] == pytest.approx(each.mean(), abs=1e-6)
+    lower, upper = np.asarray(law.interval(0.9)).reshape(60, 2)[~cut].T
+    assert sheet.figures["coverage_90"] == pytest.approx(((lower <= y[~cut]) & (y[~cut] <= upper)).mean())
+    assert any(f"{cut.sum()} rows have a true target above" in note for note in sheet.notes)
+    again = score_table(model, waiting / "new.csv", censored="status=still waiting")
+    assert again.figures == sheet.figures
+
+
+def test_the_baseline_of_waiting_times_is_that_of_the_training_rows(waiting):
+    model = nongauss.load(waiting / "m")
+    kept = model.about_.marginal
+    assert set(kept.beside) == {"censoring"}
+    share = (waits(90, 0)["status"] == "still waiting").mean()
+    assert kept.beside["censoring"].mean() == pytest.approx(share, abs=0.1)
+    assert not any("baseline was fitted" in note for note in score_table(model, waiting / "new.csv").notes)
+
+
+def test_one_kind_of_row_alone_reads_as_at_the_fit(waiting, tmp_path):
+    model, new = nongauss.load(waiting / "m"), pd.read_csv(waiting / "new.csv")
+    for word in ("seen", "still waiting", "Still Waiting"):
+        new[new["status"] == word.lower()].assign(status=word).to_csv(tmp_path / "part.csv", index=False)
+        figures = score_table(model, tmp_path / "part.csv").figures
+        assert ("rmse" in figures) == (word == "seen")
+    new.assign(status="sent home").to_csv(tmp_path / "part.csv", index=False)
+    with pytest.raises(InputError, match="holds 'sent home', which it did not in training"):
+        score_table(model, tmp_path / "part.csv")
+    new.drop(columns="status").to_csv(tmp_path / "part.csv", index=False)
+    assert any("treated as exact" in note for note in score_table(model, tmp_path / "part.csv").notes)
+
+
+def test_the_column_of_censoring_is_not_called_unknown(waiting, tmp_path):
+    result = CliRunner().invoke(
+        app,
+        ["predict", str(waiting / "m"), str(waiting / "new.csv"), "--out", str(tmp_path / "p.csv")],
+    )
+    assert result.exit_code == 0, result.output
+    assert "not there when fitting" not in result.output

@@ -140,6 +140,7 @@ def score(
     data: options.Data,
     *,
     target: options.ScoredTarget = None,
+    censored: options.ScoredCensored = None,
     talk: options.Talk,
 ) -> None:
     """Evaluate a saved model on a table whose target is known."""
@@ -149,7 +150,7 @@ def score(
 
         estimator = load(model)
         here.step(f"scoring the rows of {data.name}")
-        sheet = score_table(estimator, data, target)
+        sheet = score_table(estimator, data, target, censored)
         record = {"model": type(estimator).__name__, "file": model, "data": data.name, **sheet.record()}
         here.finish(record, sheet.text, before=sheet.notes)
 

@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from nongauss.cli.censoring import read_censoring, said_of
 from nongauss.cli.choose import closest
 from nongauss.core.errors import InputError
 from nongauss.tables.column import Column, label_of
 from nongauss.tables.kinds import decode
 from nongauss.tables.roles import with_gaps
-from nongauss.tables.words import is_mark, is_named, one_case, plain_label
-
-CENSORED_WORDS = ("censored", "cens", "censoring", "censor")
-SEEN_WORDS = (
-    *("event", "status", "died", "dead", "death", "observed", "failure", "failed", "churn", "churned"),
-    *("relapse", "relapsed", "complete", "completed", "fstat", "arrest", "delta"),
-)
-_CODES = {"right": 1, "left": -1, "none": 0, "no": 0, "exact": 0, "observed": 0, "event": 0, "censored": 1}
+from nongauss.tables.words import is_mark, one_case, plain_label
 
 
 @dataclass(frozen=True)
@@ -53,11 +47,15 @@ NOTHING = Declared()
 
 @dataclass(frozen=True)
 class Beside:
-    """What is beside the inputs: `fit_params` (N,) that `fit` takes by name, `groups` (N,), what to say."""
+    """What is beside the inputs: `fit_params` (N,) that `fit` takes by name, `groups` (N,), what to say.
+
+    `sides`: by label of the column that marks censored rows, what it says; see `Censoring`.
+    """
 
     fit_params: dict[str, NDArray[Any]]
     groups: NDArray[Any] | None
     notes: tuple[str, ...] = ()
+    sides: Mapping[str, int] = field(default_factory=dict)
 
 
 EMPTY = "(empty)"
@@ -158,7 +156,7 @@ def taken_out(
     Raises InputError for names that are not there.
     """
     places = {"exposure": declared.exposure, "censored": declared.censored, "group": declared.group}
-    named = {what: _column_of(name, frame) for what, name in places.items() if name}
+    named = {what: column_named(name, frame) for what, name in places.items() if name}
     for name in (*named.values(), *declared.ignore, *declared.use):
         if name == target:
             raise InputError(
@@ -170,7 +168,7 @@ def taken_out(
     return inputs, {what: frame[name] for what, name in named.items()}
 
 
-def _column_of(text: str, frame: pd.DataFrame) -> str:
+def column_named(text: str, frame: pd.DataFrame) -> str:
     """The column that "COLUMN" or "COLUMN=VALUE" names."""
     return text if text in frame.columns else text.partition("=")[0]
 
@@ -182,20 +180,22 @@ def beside_of(
     params: dict[str, NDArray[Any]] = {}
     notes: list[str] = []
     groups = None
+    sides: Mapping[str, int] = {}
     read = {what: decode(str(cells.name), cells[keep]) for what, cells in columns.items()}
     if "exposure" in read:
         params["exposure"] = _exposure(read["exposure"])
     if "censored" in read:
         column = read["censored"]
-        name, says = _censoring(column, (declared.censored or "")[len(column.name) + 1 :], y)
-        params[name] = says
-        notes.append(_on_censoring(name, says, column.name, y))
+        limits = read_censoring(column, (declared.censored or "")[len(column.name) + 1 :], y)
+        params[limits.name] = limits.cells
+        sides = limits.sides
+        notes.append(said_of(limits, column.name, y))
     if "group" in read:
         column = read["group"].as_labels()
         groups = column.codes
         if column.missing.any():
             notes.append(f"Rows without {column.name!r} are treated as one group.")
-    return Beside(params, groups, tuple(notes))
+    return Beside(params, groups, tuple(notes), sides)
 
 
 def _exposure(column: Column) -> NDArray[np.float64]:
@@ -210,64 +210,6 @@ def _exposure(column: Column) -> NDArray[np.float64]:
             f"row {row + 1} of those with a target; correct or drop such rows ({int(bad.sum())})."
         )
     return column.values
-
-
-def _censoring(column: Column, value: str, y: Any) -> tuple[str, NDArray[Any]]:
-    """What `fit` takes: "censoring" (N,), 1 where the true y is above, -1 where below; or "y_upper" (N,).
-
-    Raises InputError where a column does not say which rows are censored.
-    """
-    labels = column.as_labels()
-    assert labels.codes is not None
-    used = [labels.levels[code] for code in np.unique(labels.codes[labels.codes >= 0])]
-    shown = ", ".join(used[:8])
-    if value:
-        if value not in used:
-            raise InputError(f"Column {column.name!r} has no value {value!r}; it has {shown}.")
-        return "censoring", (labels.codes == labels.levels.index(value)).astype(np.int64)
-    if column.values is not None and len(used) > 3:
-        upper = np.where(np.isnan(column.values), np.inf, column.values)
-        if np.asarray(y).dtype.kind in "fiu" and bool((upper >= np.asarray(y)).all()):
-            return "y_upper", upper
-    elif not labels.missing.any():
-        code_of = _meaning(column, used)
-        if code_of is not None:
-            return "censoring", np.array([code_of(level) for level in labels.levels])[labels.codes]
-    raise InputError(
-        f"Column {column.name!r} does not say which rows are censored (it holds {shown}); give "
-        f"--censored {column.name}=VALUE with the value of those whose true target is above the one given, "
-        "or a column of upper ends."
-    )
-
-
-def _meaning(column: Column, used: Sequence[str]) -> Callable[[str], int] | None:
-    """What a value says, 1, -1 or 0: by its word, by -1, 0, 1, or by the column's name; None: not known."""
-    words = [level.strip().casefold() for level in used]
-    if all(word in _CODES for word in words):
-        return lambda level: _CODES.get(level.strip().casefold(), 0)
-    if column.values is not None and {"-1"} <= set(used) <= {"-1", "0", "1"}:
-        return int
-    if len(used) > 2:
-        return None
-    yes = [level for level, word in zip(used, words, strict=True) if word in ("true", "yes", "y")]
-    if column.values is None and not yes:
-        return None
-    top = yes[0] if yes else used[-1]
-    if is_named(column.name, CENSORED_WORDS):
-        return lambda level: int(level == top)
-    if is_named(column.name, SEEN_WORDS):
-        return lambda level: int(level != top)
-    return None
-
-
-def _on_censoring(name: str, says: NDArray[Any], column: str, y: Any) -> str:
-    """A note that counts the rows with a bound."""
-    if name == "y_upper":
-        n = int((says > np.asarray(y)).sum())
-        return f"In {n:,} of {len(says):,} rows the target lies between its value and that of {column!r}."
-    sides = [(int((says == side).sum()), where) for side, where in ((1, "above"), (-1, "below"))]
-    told = [f"{n:,} rows have a true target {where} the given one" for n, where in sides if n]
-    return f"By {column!r}, {' and '.join(told) or 'no row is censored'} (of {len(says):,})."
 
 
 def in_words(declared: Declared) -> list[str]:

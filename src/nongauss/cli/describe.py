@@ -44,14 +44,14 @@ _MOST_NAMED = 20
 
 def about_of(outcome: Outcome, table: Table, asked: str, declared: Declared = NOTHING) -> About:
     """What is kept with the model of this fit. `asked`: the model that was asked for, maybe "auto"."""
-    beside = {name: getattr(declared, name) for name in ("exposure", "censored", "group")}
     return About(
         target=table.target,
         kind=table.kind.value,
         task=table.choice.task,
         levels=table.understood.levels,
         scale=scale_of(table),
-        beside={name: column for name, column in beside.items() if column is not None},
+        beside=table.before.beside,
+        sides=dict(table.sides),
         asked=asked,
         became=type(outcome.final).__name__,
         source=table.source,
@@ -63,7 +63,7 @@ def about_of(outcome: Outcome, table: Table, asked: str, declared: Declared = NO
         verdict=list(outcome.verdict.sentences),
         missing=declared.missing,
         spellings=table.spellings,
-        marginal=Marginal.of(table.y, labels=table.choice.task != REGRESSION),
+        marginal=Marginal.of(table.y, labels=table.choice.task != REGRESSION, beside=table.fit_params),
         fitted_at=now(),
         version=nongauss.__version__,
     )
@@ -168,7 +168,9 @@ def _about_lines(model: Any, about: About) -> list[tuple[str, str]]:
     held = f", evaluated on {about.n_held_out} held-out rows" if about.n_held_out else ", no rows held out"
     model = f"auto, which chose {about.became}" if about.asked == "auto" else f"{about.asked}, as asked"
     levels = f", levels {' < '.join(about.levels)}" if about.levels else ""
-    beside = [(what.capitalize(), column) for what, column in about.beside.items()]
+    limits = ", ".join(label for label, side in about.sides.items() if side)
+    marked = {"censored": f" ({limits})"} if limits else {}
+    beside = [(what.capitalize(), column + marked.get(what, "")) for what, column in about.beside.items()]
     return [
         ("Target", f"{about.target} ({about.kind}), {about.task}{levels}"),
         *beside,

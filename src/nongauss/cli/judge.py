@@ -219,12 +219,12 @@ def _others(table: Table) -> list[str]:
 
 
 def in_units_of_table(found: Scores, scale: float) -> Scores:
-    """Scores of y / scale as those of y: p(y) = p(y / scale) / scale."""
+    """Scores of y / scale as those of y: p(y) = p(y / scale) / scale; a probability stays as it is."""
     if not isinstance(found, NumberScores) or scale == 1.0:
         return found
     names = ("y", "mean", "lower", "upper", "nearest", "crps")
     lengths = {name: scale * getattr(found, name) for name in names if getattr(found, name) is not None}
-    density = found.mass <= _JUMP
+    density = (found.mass <= _JUMP) & (True if found.exact is None else found.exact)
     return replace(found, log_score=found.log_score - math.log(scale) * density, **lengths)
 
 

@@ -46,6 +46,13 @@ Censored = Annotated[
     str | None,
     typer.Option(help="Column that marks rows with a censored target: COLUMN, or COLUMN=VALUE."),
 ]
+ScoredCensored = Annotated[
+    str | None,
+    typer.Option(
+        "--censored",
+        help="Column that marks rows with a censored target, if it is not the one in training.",
+    ),
+]
 Group = Annotated[str | None, typer.Option(help="Column of groups of rows, which are held out together.")]
 Ignore = Annotated[Texts, typer.Option(help="Columns to leave out, separated by commas.")]
 Use = Annotated[

@@ -12,7 +12,7 @@ import pandas as pd
 from sklearn.base import is_classifier, is_clusterer, is_regressor
 
 from nongauss.cli.choose import closest
-from nongauss.cli.declared import spelled, without_gap_values
+from nongauss.cli.declared import column_named, spelled, without_gap_values
 from nongauss.cli.judge import read_once
 from nongauss.core.errors import InputError
 from nongauss.estimator.about import About
@@ -115,7 +115,8 @@ def inputs_of(model: Any, frame: pd.DataFrame, others: Sequence[str] = ()) -> pd
     They are the target, what was left out of the fit or stands beside the inputs, and `others`.
     """
     about = getattr(model, "about_", None) or About()
-    known = {about.target, *(name for name, _ in about.ignored), *about.beside.values(), *others}
+    beside = (column_named(text, frame) for text in about.beside.values())
+    known = {about.target, *(name for name, _ in about.ignored), *beside, *others}
     used = set(getattr(model, "feature_names_in_", ()))
     return frame.drop(columns=[name for name in frame.columns if name in known - used])
 

@@ -63,6 +63,7 @@ class Table:
     column and the target were taken for. `fit_params` are arrays (N,) that `fit` takes by name beside X and
     y, such as `exposure`. `groups` (N,) says which rows belong together, None without.
     `spellings`: see `About`. `row_numbers` (N,): places of the rows in the file, 0 the first below the names.
+    `sides`: by label of the column that marks censored rows, what it says; see `Censoring`.
     """
 
     rows: InputTable
@@ -74,6 +75,7 @@ class Table:
     groups: npt.NDArray[Any] | None = None
     spellings: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     row_numbers: npt.NDArray[np.intp] | None = None
+    sides: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def source(self) -> str:
@@ -206,7 +208,10 @@ def prepare(
         asked=frozenset(asked | given.keys()),
         notes=[*notes, *grouped_notes(roles)],
     )
-    return Table(rows, y, before, levels, _said(before), beside.fit_params, beside.groups, spellings, numbers)
+    said = _said(before)
+    return Table(
+        rows, y, before, levels, said, beside.fit_params, beside.groups, spellings, numbers, beside.sides
+    )
 
 
 def _said(before: Before) -> tuple[str, ...]:

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 from sklearn.base import is_classifier, is_regressor
 
+from nongauss.cli.censoring import censoring_as_fitted, read_censoring, said_of
 from nongauss.cli.choose import closest
+from nongauss.cli.declared import column_named
 from nongauss.cli.judge import in_units_of_table, read_once
 from nongauss.cli.predict import as_fitted, beside_of, inputs_of
 from nongauss.core.errors import InputError
 from nongauss.estimator.about import About, Marginal
 from nongauss.report.baselines import MEAN, SHARES, baselines
+from nongauss.report.censored import CensoredRegressor
 from nongauss.report.judgement import JudgedRows, masses, scored
 from nongauss.report.metrics import LABELS, format_figure
 from nongauss.report.scoring import NumberScores, Scores, score
@@ -65,11 +70,13 @@ class ScoreSheet:
         return "" if error is None else format_figure(name, error)
 
 
-def score_table(model: Any, data: Path, target: str | None = None) -> ScoreSheet:
+def score_table(model: Any, data: Path, target: str | None = None, censored: str | None = None) -> ScoreSheet:
     """Score a model on the rows of a table that have a target.
 
-    The baseline is what is known of the training target; without that, of the target scored. Raises
-    InputError for a model that predicts no target, a table without it, and a target that is not known.
+    A row that a column marks as censored counts with the log probability of a target beyond its limit. That
+    column is the one of the fit, read as there, or `censored`: "COLUMN" or "COLUMN=VALUE". The baseline is
+    what is known of the training target; without that, of the target scored. Raises InputError for a model
+    that predicts no target, a table without it, and a target that is not known.
     """
     if not (is_classifier(model) or is_regressor(model)):
         raise InputError(f"{type(model).__name__} predicts no target, so there is nothing to score.")
@@ -89,13 +96,15 @@ def score_table(model: Any, data: Path, target: str | None = None) -> ScoreSheet
     rows = frame[~missing].reset_index(drop=True)
     y = _observed(model, rows[name], name, about)
     X = read_once(model, inputs_of(model, rows.drop(columns=[name])))
-    found = scored(model, JudgedRows(X, y, beside_of(model, rows)))
-    if about.marginal is None:
+    limits, said = limits_of(about, rows, y, censored, data.name)
+    notes += said
+    found = scored(model, JudgedRows(X, y, {**beside_of(model, rows), **limits}))
+    if about.marginal is None or (limits and not about.marginal.beside):
         notes.append(
             "The distribution of the training target is not in the file; the baseline was fitted to "
             "the rows that are scored."
         )
-    constant, other = _constant(model, found, about.marginal)
+    constant, other = _constant(model, found, about.marginal, limits)
     setting = Setting(name, constant, about.n_rows or len(y), rows.shape[1] - 1, judges="rows of the file")
     sheet = in_units_of_table(found, about.scale)
     return ScoreSheet(
@@ -130,8 +139,40 @@ def _observed(model: Any, column: pd.Series, name: str, about: About) -> Any:
     return target_values(column, replace(found, scale=about.scale), name)
 
 
-def _constant(model: Any, found: Scores, marginal: Marginal | None) -> tuple[str, Scores]:
+def limits_of(
+    about: About, rows: pd.DataFrame, y: Any, censored: str | None, source: str
+) -> tuple[dict[str, npt.NDArray[Any]], list[str]]:
+    """What says of which targets y (N,) of these rows only a limit is known, and notes on it.
+
+    Raises InputError for a column that is not there or does not say it.
+    """
+    text = censored or about.beside.get("censored")
+    if text is None:
+        return {}, []
+    name = column_named(text, rows)
+    if name not in rows.columns:
+        if censored:
+            raise InputError(f"{source} has no column {name!r};{closest(name, rows.columns)}")
+        said = f"{source} has no column {name!r}, which marked censored rows in training; every target is"
+        return {}, [f"{said} treated as exact."]
+    column = decode(name, rows[name])
+    known = about.marginal.beside if about.marginal else {}
+    if censored is None and (about.sides or "y_upper" in known):
+        found = censoring_as_fitted(column, about.sides)
+    else:
+        found = read_censoring(column, text[len(name) + 1 :], y)
+    return {found.name: found.cells}, [said_of(found, name, y)]
+
+
+def _constant(
+    model: Any, found: Scores, marginal: Marginal | None, limits: Mapping[str, Any]
+) -> tuple[str, Scores]:
     """The model that looks at no column, fitted to the law of the training target, on the same rows."""
+    if limits:
+        known = marginal is not None and marginal.beside
+        y, beside = (marginal.values, marginal.beside) if marginal and known else (found.y, limits)
+        usual = CensoredRegressor(view="none").fit(np.zeros((len(y), 1)), y, **beside)
+        return MEAN, score(usual, np.zeros((len(found.y), 1)), found.y, limits)
     classify = is_classifier(model)
     sample = (marginal or Marginal.of(found.y, labels=classify)).sample()
     if isinstance(found, NumberScores):
@@ -163,7 +204,7 @@ def standard_errors(found: Scores) -> dict[str, float]:
     parts = [_rows_of(found, block != b).figures() for b in range(g)]
     out = {}
     for name in parts[0]:
-        values = np.array([part[name] for part in parts])
+        values = np.array([part.get(name, np.nan) for part in parts])
         if name not in ("n_rows", "seconds") and np.isfinite(values).all():
             out[name] = math.sqrt((g - 1) / g * float(((values - values.mean()) ** 2).sum()))
     return out

@@ -200,6 +200,8 @@ def _figures(model: Scores, constant: Scores) -> str:
         return (
             f"accuracy {format_figure('accuracy', 1 - ours)} against {format_figure('accuracy', 1 - theirs)}"
         )
+    if model.exact is not None and not model.exact.any():
+        return "every target is a limit, so there is no error to tell"
     if model.exact is not None:
         ours, theirs = (float(np.mean(scores.error[model.exact])) for scores in (model, constant))
     return f"RMSE {format_figure('rmse', math.sqrt(ours))} against {format_figure('rmse', math.sqrt(theirs))}"

@@ -1,0 +1,152 @@
+"""Which rows have a target that is only a limit: a column that says so, read alike at the fit and later."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nongauss.core.errors import InputError
+from nongauss.tables.column import Column
+from nongauss.tables.words import is_named
+
+CENSORED_WORDS = ("censored", "cens", "censoring", "censor")
+SEEN_WORDS = (
+    *("event", "status", "died", "dead", "death", "observed", "failure", "failed", "churn", "churned"),
+    *("relapse", "relapsed", "complete", "completed", "fstat", "arrest", "delta"),
+)
+_SIDES = {
+    0: "none, no, exact, observed, event, uncensored, seen, done, closed, complete, completed, finished,"
+    " ended, died, dead, deceased, failed, failure, relapse, relapsed, churned, resolved, discharged",
+    1: "right, censored, right censored, waiting, ongoing, active, alive, pending, withdrawn, open, lost,"
+    " running, lost to follow up, in progress, unobserved, not observed, not seen, unfinished, incomplete",
+    -1: "left, left censored",
+}
+_CODES = {word: side for side, words in _SIDES.items() for word in words.split(", ")}
+_BEGINNINGS = ("still ", "not yet ", "yet to ", "awaiting ")
+"""With what a word begins that says of a row that its end is not seen."""
+
+
+@dataclass(frozen=True)
+class Censoring:
+    """What a column says of limits: what `fit` takes by `name`, (N,), and how its labels were read.
+
+    "censoring" is 1 where the true target is above the one given, -1 where it is below; "y_upper" is an upper
+    end of it. `sides`: by label, what a cell of it says.
+    """
+
+    name: str
+    cells: NDArray[Any]
+    sides: Mapping[str, int] = field(default_factory=dict)
+
+
+def read_censoring(column: Column, value: str, y: Any) -> Censoring:
+    """What a column says of targets y (N,); `value` is the label of those whose true target is above.
+
+    Raises InputError where the column does not say which rows are censored.
+    """
+    labels = column.as_labels()
+    assert labels.codes is not None
+    used = [labels.levels[code] for code in np.unique(labels.codes[labels.codes >= 0])]
+    shown = ", ".join(used[:8])
+    if value:
+        if value not in used:
+            raise InputError(f"Column {column.name!r} has no value {value!r}; it has {shown}.")
+        return _by_labels(labels, {level: int(level == value) for level in used})
+    if column.values is not None and len(used) > 3:
+        upper = _upper_ends(column)
+        if np.asarray(y).dtype.kind in "fiu" and bool((upper >= np.asarray(y)).all()):
+            return Censoring("y_upper", upper)
+    elif not labels.missing.any():
+        sides = _meaning(column, used)
+        if sides is not None:
+            return _by_labels(labels, sides)
+    raise InputError(
+        f"Column {column.name!r} does not say which rows are censored (it holds {shown}); give "
+        f"--censored {column.name}=VALUE with the value of those whose true target is above the one given, "
+        "or a column of upper ends."
+    )
+
+
+def censoring_as_fitted(column: Column, sides: Mapping[str, int]) -> Censoring:
+    """What a column of other rows says, read as at the fit: by the `sides` of its labels, else upper ends.
+
+    Raises InputError for a label that is new.
+    """
+    if not sides:
+        if column.values is None:
+            raise InputError(f"Column {column.name!r} held upper ends in training; here it holds text.")
+        return Censoring("y_upper", _upper_ends(column))
+    labels = column.as_labels()
+    assert labels.codes is not None
+    used = [labels.levels[code] for code in np.unique(labels.codes[labels.codes >= 0])]
+    by_word = {_plain(level): side for level, side in sides.items()} | dict(sides)
+    found = {level: by_word.get(level, by_word.get(_plain(level), _side(level))) for level in used}
+    unknown = [level for level, side in found.items() if side is None]
+    if unknown:
+        raise InputError(
+            f"Column {column.name!r} holds {unknown[0]!r}, which it did not in training, so it is unknown if "
+            f"such rows are censored; give --censored {column.name}=VALUE with the value that marks them."
+        )
+    return _by_labels(labels, {level: int(side or 0) for level, side in found.items()})
+
+
+def _upper_ends(column: Column) -> NDArray[np.float64]:
+    """Upper ends (N,), infinite where there are none."""
+    assert column.values is not None
+    out: NDArray[np.float64] = np.where(np.isnan(column.values), np.inf, column.values)
+    return out
+
+
+def _by_labels(labels: Column, sides: Mapping[str, int]) -> Censoring:
+    """By the side of each label; a cell without one says that its row is exact."""
+    of_code = np.array([*(sides.get(level, 0) for level in labels.levels), 0], dtype=np.int64)
+    return Censoring("censoring", of_code[labels.codes], dict(sides))
+
+
+def _plain(level: str) -> str:
+    """A word without its case, its parts separated by one blank."""
+    return " ".join(level.casefold().replace("_", " ").split())
+
+
+def _side(level: str) -> int | None:
+    """What a word says by itself: 1, -1 or 0; None where it is not known."""
+    word = _plain(level)
+    if word.startswith(_BEGINNINGS):
+        return 1
+    return _CODES.get(word, _CODES.get(word.replace("-", " ")))
+
+
+def _meaning(column: Column, used: Sequence[str]) -> dict[str, int] | None:
+    """What each value says, 1, -1 or 0: by its word, by -1, 0, 1, or by the column's name; None: unknown."""
+    sides = {level: _side(level) for level in used}
+    if None not in sides.values():
+        return {level: int(side or 0) for level, side in sides.items()}
+    if column.values is not None and {"-1"} <= set(used) <= {"-1", "0", "1"}:
+        return {level: int(level) for level in used}
+    if len(used) > 2:
+        return None
+    yes = [level for level in used if level.strip().casefold() in ("true", "yes", "y")]
+    if column.values is None and not yes:
+        return None
+    top = yes[0] if yes else used[-1]
+    if is_named(column.name, CENSORED_WORDS):
+        return {level: int(level == top) for level in used}
+    if is_named(column.name, SEEN_WORDS):
+        return {level: int(level != top) for level in used}
+    return None
+
+
+def said_of(found: Censoring, column: str, y: Any) -> str:
+    """A note that counts the rows with a limit among those with targets y (N,)."""
+    if found.name == "y_upper":
+        n = int((found.cells > np.asarray(y)).sum())
+        return (
+            f"In {n:,} of {len(found.cells):,} rows the target lies between its value and that of {column!r}."
+        )
+    sides = [(int((found.cells == side).sum()), where) for side, where in ((1, "above"), (-1, "below"))]
+    told = [f"{n:,} rows have a true target {where} the given one" for n, where in sides if n]
+    return f"By {column!r}, {' and '.join(told) or 'no row is censored'} (of {len(found.cells):,})."
