@@ -65,7 +65,7 @@ def test_report_of_a_classifier(tmp_path):
     label = np.where(y > 3, "high", "low")
     model = LogisticRegression().fit(X, label)
     figures = report_figures(model, X, label, target="price")
-    assert ["which class" in picture.caption for picture in figures] == [True, False]
+    assert ["against predicted classes" in picture.caption for picture in figures] == [True, False]
     metrics = {"logistic": classification_metrics(label, model.predict_proba(X), model.classes_)}
     page = write_report(
         tmp_path / "r.html", title="t", estimator=model, frame_info=INFO, metrics=metrics, figures=figures,

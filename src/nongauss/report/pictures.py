@@ -16,6 +16,7 @@ from nongauss.report.plots.confusion import draw_confusion
 from nongauss.report.plots.dependence import DependenceDisplay, most_changing
 from nongauss.report.plots.feature_columns import MOST_COLUMNS, FeatureColumnsDisplay
 from nongauss.report.plots.filled_cells import CellSpreadDisplay, FilledCellsDisplay
+from nongauss.report.plots.grid import parts_of
 from nongauss.report.plots.parallel_rules import ParallelRulesDisplay
 from nongauss.report.plots.predictive import PredictiveDisplay
 from nongauss.report.plots.rectangles import RectangleDisplay, best_pairs
@@ -144,10 +145,14 @@ def _panels(
     fits: Sequence[Any],
     ordered: bool,
 ) -> list[Picture]:
-    """A panel for each of these columns, all with one range of predictions."""
+    """A panel for each of these columns, all with one range of predictions.
+
+    A column of dates has one more for its weekdays, months or hours, where these come again.
+    """
     how: dict[str, Any] = {"fits": fits, "ordered": ordered}
     how["max_rows"] = _MOST_OF_FITS if len(fits) > 1 else _MOST_AVERAGED
-    drawn = [DependenceDisplay.measured(estimator, rows, column, **how) for column in columns]
+    asked = [(name, part) for name in columns for part in ("", *parts_of(rows, rows.labels.index(name)))]
+    drawn = [DependenceDisplay.measured(estimator, rows, name, part=part, **how) for name, part in asked]
     if not drawn:
         return []
     shown = most_changing(drawn)

@@ -12,6 +12,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from nongauss import SparseGPRegressor, TGGMRegressor
 from nongauss.core.errors import InputError
 from nongauss.report.plots.dependence import DependenceDisplay
+from nongauss.tables.kinds.date import WEEKDAYS
 from report.stand_in import NormalRows, StandIn, small_data
 
 
@@ -209,3 +210,71 @@ def test_numbers_as_text_are_places_on_the_axis_with_their_unit(ax):
     display = DependenceDisplay.from_estimator(InKilos(), frame, "when", max_rows=5, ax=ax)
     np.testing.assert_allclose(display.average[0], display.places)
     assert display.shown(3.0) == "3 kg"
+
+
+class Week(DaysSince):
+    """A rise of .01 a day, and Saturdays that are 5 above, Sundays 5 below the other days."""
+
+    def predict(self, X):
+        stamps = pd.to_datetime(X["when"])
+        days = (stamps - pd.Timestamp("2022-01-01")) / pd.Timedelta("1D")
+        weekday = stamps.dt.dayofweek
+        return (0.01 * days + 5.0 * (weekday == 5) - 5.0 * (weekday == 6)).to_numpy()
+
+
+@pytest.mark.parametrize("closed", [False, True])
+def test_the_curve_along_dates_is_the_trend_without_the_week(ax, closed):
+    days = pd.Series(pd.date_range("2022-03-01", periods=800))
+    if closed:  # no Wednesdays, and gaps
+        days = days[(days.dt.dayofweek != 2) & (np.arange(800) % 11 != 3)].reset_index(drop=True)
+    frame = pd.DataFrame({"when": days.dt.strftime("%a %d %b %Y")})
+    display = DependenceDisplay.from_estimator(Week(), frame, "when", max_rows=50, ax=ax)
+    slope = np.polyfit(display.places, display.average[0], 1)
+    assert slope[0] == pytest.approx(0.01, rel=0.03)
+    assert np.abs(display.average[0] - np.polyval(slope, display.places)).max() < 0.1
+    assert ax.get_xlabel() == "when (each row keeps its weekday)"
+
+
+def test_the_curve_along_weekdays_is_the_week_without_the_trend(ax):
+    frame = pd.DataFrame({"when": pd.date_range("2022-03-01", periods=800)})
+    display = DependenceDisplay.measured(Week(), frame, "when", max_rows=50, part="weekday")
+    assert display.column == "when (weekday)"
+    assert display.grid.tolist() == list(WEEKDAYS)
+    week = display.average[0] - display.average[0, :5].mean()
+    np.testing.assert_allclose(week, [0, 0, 0, 0, 0, 5, -5], atol=0.05)
+    display.plot(ax=ax)
+
+
+def test_a_cycle_that_the_grid_can_show_is_shown(ax):
+    frame = pd.DataFrame({"when": pd.date_range("2022-03-01", periods=18)})
+    display = DependenceDisplay.from_estimator(Week(), frame, "when", ax=ax)
+    assert np.ptp(display.average[0]) > 9
+    assert ax.get_xlabel() == "when"
+
+
+class Plain(StandIn):
+    """Predicts nothing of interest."""
+
+    def fit(self, X, y):
+        return self
+
+    def predict(self, X):
+        return np.zeros(len(X))
+
+    def predict_distribution(self, X):
+        return NormalRows(self.predict(X), np.ones(len(X)))
+
+
+@pytest.mark.parametrize(
+    ("order", "often"),
+    [
+        (["18-24", "25-34", "35-44", "45-54", "55-64", "65+"], "45-54"),
+        (["Strongly disagree", "Disagree", "Neutral", "Agree", "Strongly agree"], "Agree"),
+        (["red", "blue", "green"], "red"),  # no order: the most frequent first
+    ],
+)
+def test_labels_of_a_known_order_stand_in_it(ax, order, often):
+    cells = [*reversed(order), *[often] * 3, *order[1:2], None]
+    frame = pd.DataFrame({"grade": cells})
+    display = DependenceDisplay.from_estimator(Plain(), frame, "grade", ax=ax)
+    assert display.grid.tolist() == order

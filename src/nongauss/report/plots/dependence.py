@@ -12,7 +12,7 @@ from sklearn.base import is_classifier
 
 from nongauss.core.errors import InputError
 from nongauss.report.metrics import FloatArray
-from nongauss.report.plots.grid import grid_of
+from nongauss.report.plots.grid import Grid, grid_of, grid_of_part, parts_of
 from nongauss.report.plots.relevance import as_asked, copies_at_once, repeated, some_rows
 from nongauss.report.plots.style import (
     BLUE,
@@ -54,6 +54,7 @@ class DependenceDisplay:
     n_levels : number of the column's labels, shown or not.
     places : (G,) where a grid of dates stands on the axis, in the units of `observed`; None: where it says.
     shown : the text of a place on the axis; None: a number.
+    note : what stands beside the name on the axis.
 
     Notes
     -----
@@ -63,7 +64,9 @@ class DependenceDisplay:
     part of the rows, se^2 = (K - 1) / K sum_k (f_k - mean f)^2 (Efron and Stein, Annals of Statistics 9,
     1981). Where the model knows no distribution there is no band of the prediction, nor with probabilities of
     classes. As with every partial dependence, columns that go together are taken
-    apart: the model then answers for rows that may not exist.
+    apart: the model then answers for rows that may not exist. Along dates each row keeps its own weekday,
+    hour or month where the steps of the grid are too wide to show that cycle: of the dates of the column it
+    is given one near the place that has it.
     """
 
     ax_: Axes
@@ -85,6 +88,7 @@ class DependenceDisplay:
         shown: Callable[[float], str] | None = None,
         error: FloatArray | None = None,
         ordered: bool = False,
+        note: str = "",
     ) -> None:
         self.column, self.coverage, self.n_levels = column, coverage, n_levels
         self.grid = np.asarray(grid)
@@ -92,7 +96,7 @@ class DependenceDisplay:
         self.classes = None if classes is None else list(classes)
         self.average = np.asarray(average, dtype=np.float64)
         self.lower, self.upper, self.observed = lower, upper, observed
-        self.error, self.ordered = error, ordered
+        self.error, self.ordered, self.note = error, ordered, note
         self.drawn: Sequence[int] | None = None
         wanted = (1 if self.classes is None else len(self.classes), len(self.grid))
         if self.average.shape != wanted:
@@ -148,19 +152,22 @@ class DependenceDisplay:
         random_state: int = 0,
         fits: Sequence[Any] = (),
         ordered: bool = False,
+        part: str = "",
     ) -> DependenceDisplay:
-        """The same, not drawn yet."""
+        """The same, not drawn yet; `part`: along the "month", "weekday" or "hour" of a column of dates."""
         every = some_rows(estimator, X, len(X), random_state, fits)
+        place = _place(every, column)
+        parts_of(every, place)  # decodes the whole: a few dates may be read in another order of day and month
         rows = some_rows(estimator, every, max_rows, random_state, fits)
-        place = _place(rows, column)
-        name, (grid, axis) = rows.labels[place], grid_of(every, place, grid_size)
-        if len(grid) == 0:
+        name = rows.labels[place] + (f" ({part})" if part else "")
+        grid = grid_of_part(every, rows, place, part) if part else grid_of(every, rows, place, grid_size)
+        if len(grid.values) == 0:
             raise InputError(f"Column {name!r} has no values in these rows; choose another.")
         found = _averages(estimator, _tables(rows, place, grid), len(rows), output, coverage)
         if len(fits) > 1:
             found["error"] = _error(fits, rows, place, grid, output, found["average"])
         how: dict[str, Any] = {"coverage": coverage, "ordered": ordered}
-        return cls(column=name, grid=grid.to_numpy(), **how, **axis, **found)
+        return cls(column=name, grid=grid.values.to_numpy(), **how, **grid.axis, **found)
 
     def plot(
         self,
@@ -181,7 +188,8 @@ class DependenceDisplay:
             of = repr(self.classes[0]) if len(self.classes) == 1 else "the class"
             label = f"predicted probability of {of}"
         left_out = self.n_levels - len(self.grid)
-        note = f" ({len(self.grid)} of {self.n_levels} labels)" if left_out > 0 else ""
+        note = f" ({self.note})" if self.note else ""
+        note = f" ({len(self.grid)} of {self.n_levels} labels)" if left_out > 0 else note
         finish(ax, "", self.column + note, label)
         key_above(ax, 3)
         self.ax_, self.figure_ = ax, figure_of(ax)
@@ -313,7 +321,7 @@ def _points(estimator: Any, rows: InputTable, output: int) -> FloatArray:
 
 
 def _error(
-    fits: Sequence[Any], rows: InputTable, place: int, grid: pd.Series[Any], output: int, average: FloatArray
+    fits: Sequence[Any], rows: InputTable, place: int, grid: Grid, output: int, average: FloatArray
 ) -> FloatArray:
     """The jackknife's standard error of an average (P, G) over fits without a part of the rows each."""
     found = []
@@ -360,11 +368,11 @@ def _place(rows: InputTable, column: str | int) -> int:
     raise InputError(f"`X` has no column {column!r}; it has {', '.join(map(str, names[:10]))}.")
 
 
-def _tables(rows: InputTable, place: int, grid: pd.Series[Any]) -> Iterator[InputTable]:
-    """All rows with the first value of the grid in the column, then with the second, and so on.
+def _tables(rows: InputTable, place: int, grid: Grid) -> Iterator[InputTable]:
+    """All rows with their first cells of the grid in the column, then with the second, and so on.
 
     They come as few tables as memory allows: a model that is asked once answers sooner.
     """
-    for values in copies_at_once(len(grid), rows):
+    for values in copies_at_once(len(grid.values), rows):
         copies = repeated(rows, len(values))
-        yield copies.with_column(place, grid.iloc[np.repeat(values, len(rows))])
+        yield copies.with_column(place, grid.cells_at(values))

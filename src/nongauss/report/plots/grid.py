@@ -1,4 +1,4 @@
-"""Values along one column of a table at which a model is asked, and how they stand on an axis."""
+"""Values along one column of a table at which a model is asked, row by row, and how they stand on an axis."""
 
 from __future__ import annotations
 
@@ -7,29 +7,112 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from nongauss.core.errors import InputError
 from nongauss.report.metrics import FloatArray
+from nongauss.report.plots.calendar import hidden_cycles, nearest_of_level, same_phase
+from nongauss.tables.column import Column
 from nongauss.tables.frame import InputTable
 from nongauss.tables.kinds import kind_of
+from nongauss.tables.kinds.date import DateFacts
 
 _MOST_LEVELS = 12
 _NUMBER_KINDS = ("floating", "integer", "mixed-integer-float", "decimal")
 
 
-def grid_of(rows: InputTable, place: int, size: int) -> tuple[pd.Series[Any], dict[str, Any]]:
-    """The cells of a grid in one column, and what a display holds of its axis."""
-    cells = pd.Series(rows.raw(place)).infer_objects()
-    dates = _dates(rows, place)
+@dataclass(frozen=True)
+class Grid:
+    """What is asked along a column: `values` (G,), and for each of them and each row a cell.
+
+    Cells are numbers (G, N) of `cells`. `axis`: what a display holds of its axis.
+    """
+
+    values: pd.Series[Any]
+    cells: pd.Series[Any]
+    at: npt.NDArray[np.intp]
+    axis: dict[str, Any]
+
+    def cells_at(self, numbers: npt.NDArray[np.intp]) -> pd.Series[Any]:
+        """The cells of all rows at some of the values, one value after the other."""
+        return self.cells.iloc[self.at[numbers].ravel()]
+
+
+def grid_of(every: InputTable, rows: InputTable, place: int, size: int) -> Grid:
+    """The grid of a column of a table, for some of its rows."""
+    cells = pd.Series(every.raw(place)).infer_objects()
+    dates = _dates(every, place)
     if dates is not None:
-        places = _own_steps(dates.observed, size)
-        own = cells.iloc[dates.first_rows(places)]
-        return own, {"observed": dates.observed, "places": places, "shown": dates.shown}
+        own = rows.column(place).values
+        assert own is not None
+        return _along_dates(cells, dates, own, size)
     numbers = _numbers(cells)
     if numbers is not None:
-        return _steps(numbers, size), {"observed": numbers}
-    return _levels(cells), {"n_levels": int(cells.nunique())}
+        return _same_for_all(_steps(numbers, size), len(rows), {"observed": numbers})
+    levels, n_levels = _levels(every, place, cells)
+    return _same_for_all(levels, len(rows), {"n_levels": n_levels})
+
+
+def parts_of(every: InputTable, place: int) -> list[str]:
+    """The parts of the calendar that come again in a column of dates; none of other columns."""
+    dates = _dates(every, place)
+    return [] if dates is None else dates.parts
+
+
+def grid_of_part(every: InputTable, rows: InputTable, place: int, part: str) -> Grid:
+    """The grid of a part of the calendar, such as the weekday, of a column of dates that has it.
+
+    Each row gets the date nearest to its own that has the weekday, month or hour.
+    """
+    dates = _dates(every, place)
+    assert dates is not None
+    days, first = np.unique(dates.observed, return_index=True)
+    column, own = kind_of("date").flat(every.column(place), part, 0.0), rows.column(place).values
+    assert column.codes is not None
+    assert own is not None
+    present = np.flatnonzero(np.isfinite(dates.values))[first]
+    codes = column.codes[present]
+    levels = np.unique(codes)
+    own = _known_days(own, dates.observed)
+    at = present[nearest_of_level(days, codes, own, levels.tolist(), part)]
+    names = pd.Series([column.levels[level] for level in levels])
+    cells = pd.Series(every.raw(place)).infer_objects()
+    return Grid(names, cells, at, {"n_levels": len(levels)})
+
+
+def _same_for_all(values: pd.Series[Any], n_rows: int, axis: dict[str, Any]) -> Grid:
+    """A grid whose value is that of every row."""
+    return Grid(values, values, np.repeat(np.arange(len(values))[:, None], n_rows, axis=1), axis)
+
+
+def _along_dates(cells: pd.Series[Any], dates: _DateAxis, own: FloatArray, size: int) -> Grid:
+    """A grid of dates, or of numbers as text; each row keeps its place in cycles that the grid cannot show.
+
+    The values stand at the mean of the dates that the rows were given.
+    """
+    places = _own_steps(dates.observed, size)
+    hidden = hidden_cycles(dates.parts, places)
+    axis: dict[str, Any] = {"observed": dates.observed, "places": places, "shown": dates.shown}
+    first = np.array(dates.first_rows(places), dtype=np.intp)
+    values = cells.iloc[first]
+    if not hidden:
+        return Grid(values, cells, np.repeat(first[:, None], len(own), axis=1), axis)
+    days, place = np.unique(dates.observed, return_index=True)
+    number = np.flatnonzero(np.isfinite(dates.values))[place]
+    chosen = same_phase(days, _known_days(own, dates.observed), places, hidden)
+    middle = days[chosen].mean(axis=1)
+    if (np.diff(middle) > 0).all():
+        axis["places"] = middle
+    axis["note"] = f"each row keeps its {' and '.join(hidden)}"
+    return Grid(values, cells, number[chosen], axis)
+
+
+def _known_days(own: FloatArray, observed: FloatArray) -> FloatArray:
+    """The days of rows (N,), those of others where they are missing."""
+    others = observed[np.arange(len(own)) * max(1, len(observed) // max(len(own), 1)) % len(observed)]
+    out: FloatArray = np.where(np.isfinite(own), own, others)
+    return out
 
 
 def _numbers(cells: pd.Series[Any]) -> FloatArray | None:
@@ -48,6 +131,7 @@ class _DateAxis:
 
     values: FloatArray
     shown: Callable[[float], str]
+    parts: list[str]
 
     @property
     def observed(self) -> FloatArray:
@@ -70,7 +154,8 @@ def _dates(rows: InputTable, place: int) -> _DateAxis | None:
     kind, present = kind_of(column.kind), ~column.missing
     facts = kind.summarise(column.take(present), np.ones(int(present.sum())))
     (days, *_) = kind.columns(column.name, facts, gaps=False)
-    return _DateAxis(column.values, lambda day: kind.shown(day - days.origin, days.part, days.origin))
+    parts = list(facts.repeated()) if isinstance(facts, DateFacts) else []
+    return _DateAxis(column.values, lambda day: kind.shown(day - days.origin, days.part, days.origin), parts)
 
 
 def _own_steps(numbers: FloatArray, size: int) -> FloatArray:
@@ -89,11 +174,40 @@ def _steps(numbers: FloatArray, size: int) -> pd.Series[Any]:
     return pd.Series(np.linspace(low, high, size) if high > low else np.linspace(own[0], own[-1], size))
 
 
-def _levels(cells: pd.Series[Any]) -> pd.Series[Any]:
-    """The most frequent labels first; those of an ordered category, and numbers, in their order."""
-    counts = cells.value_counts()
-    grid = pd.Series(counts.index[counts.to_numpy() > 0][:_MOST_LEVELS])
-    ordered = isinstance(cells.dtype, pd.CategoricalDtype) and cells.dtype.ordered
-    if ordered or pd.api.types.is_numeric_dtype(grid.dtype):
-        return grid.sort_values(ignore_index=True)
-    return grid
+def _levels(rows: InputTable, place: int, cells: pd.Series[Any]) -> tuple[pd.Series[Any], int]:
+    """The most frequent labels, and how many there are.
+
+    Grades, ranges of numbers, ordered categories and numbers stand in their order, others by frequency.
+    """
+    known = _label_column(rows, place)
+    if known is None:
+        counts = cells.value_counts()
+        grid = pd.Series(counts.index[counts.to_numpy() > 0][:_MOST_LEVELS])
+        numeric = pd.api.types.is_numeric_dtype(grid.dtype)
+        return grid.sort_values(ignore_index=True) if numeric else grid, int(cells.nunique())
+    assert known.codes is not None
+    count = np.bincount(known.codes[known.codes >= 0], minlength=len(known.levels))
+    found = np.argsort(-count, kind="stable")[: min(_MOST_LEVELS, int((count > 0).sum()))]
+    facts = kind_of("label").summarise(known.take(~known.missing), np.ones(int(count.sum())))
+    (summary,) = kind_of("label").columns(known.name, facts, gaps=False)
+    if summary.order is not None:
+        rank = {level: number for number, level in enumerate(summary.order)}
+        found = np.array(sorted(found, key=lambda code: rank.get(known.levels[code], len(rank))), np.intp)
+    return cells.iloc[[_spelled_so(cells, known, code) for code in found]], int((count > 0).sum())
+
+
+def _label_column(rows: InputTable, place: int) -> Column | None:
+    """A column of labels as its kind reads it; None of others and of no kind."""
+    try:
+        column = rows.column(place)
+    except (InputError, TypeError):  # a model of another library may know what the cells are
+        return None
+    return column if column.kind == "label" and column.codes is not None else None
+
+
+def _spelled_so(cells: pd.Series[Any], column: Column, code: int) -> int:
+    """The first row with a level, spelled as it is if there is one."""
+    assert column.codes is not None
+    rows = np.flatnonzero(column.codes == code)
+    own = (row for row in rows if str(cells.iloc[row]) == column.levels[code])
+    return int(next(own, rows[0]))
