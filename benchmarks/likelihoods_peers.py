@@ -1,29 +1,30 @@
 """Limits and extra zeros beside peers that people take: lifelines' Weibull AFT, statsmodels' zero inflation.
 
     pip install lifelines statsmodels
-    python benchmarks/likelihoods_peers.py [--sets rossi randhie] [--splits 3]
+    python benchmarks/likelihoods_peers.py --data FOLDER [--sets rossi randhie] [--splits 3]
 
 Log density of held-out rows, nats a row, over splits drawn with the seeds 0, 1, ... (two thirds of the rows,
 at most 2,000, in training; at most 2,000 judged). Of a row with a limit it is the log probability of having
 lasted so long. "simulated" is Weibull with a straight line in the logarithm, where the peer is right; "bent"
-has a sine there. Every model has its defaults. Writes results/likelihoods_peers.json after each set, and the
-table in benchmarks/README.md.
+has a sine there. "iraq": how often a post of a political weblog has that word, by its length, its side, the
+day and the weblog; the only set that needs the folder of data. Every model has its defaults. Writes
+results/likelihoods_peers.json after each set, and the table in benchmarks/README.md.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import time
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import statsmodels.api as sm
-from common import RESULTS, mean_and_error, random_splits, write_results, write_table
-from scipy import stats
+from common import RESULTS, mean_and_error, parser, random_splits, write_results, write_table
+from scipy import sparse, stats
 
 from nongauss import SparseGPRegressor
 
@@ -36,7 +37,7 @@ SURVIVAL = {
 """Sets that lifelines ships: loader, time, whether the event was seen."""
 
 
-def survival(name: str) -> tuple[pd.DataFrame, np.ndarray, np.ndarray]:
+def survival(name: str, data: Path) -> tuple[pd.DataFrame, np.ndarray, np.ndarray]:
     """Columns as numbers, times, and 1 where the event was seen."""
     if name in ("simulated", "bent"):
         rng = np.random.default_rng(0)
@@ -81,7 +82,7 @@ def weibull_aft(train: Any, test: Any) -> float:
     return of_limits(law.logpdf(test[1]), law.sf(test[1]), test[2])
 
 
-def counts(name: str) -> tuple[pd.DataFrame, np.ndarray]:
+def counts(name: str, data: Path) -> tuple[pd.DataFrame, np.ndarray]:
     """Columns as numbers, and counts."""
     if name == "randhie":
         table = sm.datasets.randhie.load_pandas()
@@ -89,10 +90,23 @@ def counts(name: str) -> tuple[pd.DataFrame, np.ndarray]:
     if name == "fair":
         table = sm.datasets.fair.load_pandas()
         return pd.DataFrame(table.exog), np.round(table.endog.to_numpy(float))
+    if name == "iraq":
+        return word_counts(data, name)
     rng = np.random.default_rng(0)
     X = rng.uniform(-2.0, 2.0, (1500, 2))
     y = rng.poisson(np.exp(1.0 + np.sin(2.0 * X[:, 0])))
     return pd.DataFrame(X), np.where(rng.random(1500) < 1 / (1 + np.exp(-X[:, 1])), 0, y).astype(float)
+
+
+def word_counts(data: Path, word: str) -> tuple[pd.DataFrame, np.ndarray]:
+    """How often a post of poliblog5k has a word, and what is known of the post."""
+    with np.load(data / "poliblog5k" / "poliblog5k.npz") as file:
+        parts = (file["x_data"], file["x_indices"].astype(int), file["x_indptr"])
+        words = sparse.csr_matrix(parts, shape=tuple(file["x_shape"]))
+        y = words[:, list(file["vocab"]).index(word)].toarray().ravel()
+        rows = pd.DataFrame({"right": file["rating"], "day": file["day"], "weblog": file["blog"]})
+    rows["log_length"] = np.log(np.asarray(words.sum(axis=1)).ravel() - y + 1.0)
+    return pd.get_dummies(rows, drop_first=True).astype(float), y.astype(float)
 
 
 def gp_counts(likelihood: str) -> Callable[..., float]:
@@ -131,9 +145,9 @@ ZEROS = {
     "statsmodels zero-inflated Poisson": zero_inflated("poisson"),
     "statsmodels zero-inflated negative binomial": zero_inflated("negative_binomial"),
 }
-SETS: dict[str, tuple[Callable[[str], Any], dict[str, Callable[..., float]]]] = {
+SETS: dict[str, tuple[Callable[[str, Path], Any], dict[str, Callable[..., float]]]] = {
     **dict.fromkeys(("simulated", "bent", *SURVIVAL), (survival, TIMES)),
-    **dict.fromkeys(("randhie", "fair", "zeros, simulated"), (counts, ZEROS)),
+    **dict.fromkeys(("randhie", "fair", "iraq", "zeros, simulated"), (counts, ZEROS)),
 }
 
 
@@ -172,7 +186,7 @@ def table(sets: dict[str, dict[str, list[dict[str, Any]]]]) -> list[str]:
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    options = parser(__doc__.splitlines()[0])
     options.add_argument("--sets", nargs="+", choices=SETS, default=list(SETS))
     options.add_argument("--splits", type=int, default=3)
     chosen = options.parse_args()
@@ -180,7 +194,7 @@ def main() -> None:
     sets = json.loads(path.read_text())["sets"] if path.exists() else {}
     for name in chosen.sets:
         load, methods = SETS[name]
-        rows = load(name)
+        rows = load(name, chosen.data)
         n_train = min(MOST, 2 * len(rows[1]) // 3)
         splits = random_splits(len(rows[1]), n_train, chosen.splits)
         pairs = [(taken(rows, train), taken(rows, test[:MOST])) for train, test in splits]

@@ -11,6 +11,7 @@ from tests.predictive import laws
 
 from nongauss.auto import forest
 from nongauss.auto.local_law import fit_local
+from nongauss.predictive.combined import by_rows, mixture
 from nongauss.predictive.composed import LogNormalDistribution
 from nongauss.predictive.mixture import GaussianMixtureDistribution
 
@@ -184,3 +185,30 @@ def test_a_base_of_several_gaussians_gives_a_mixture_with_its_tails():
     grid = np.linspace(-15, 15, 3001)
     density = np.exp([found.left_out.log_prob(np.full(n, at))[0] for at in grid[::10]])
     assert_allclose(trapezoid(density, grid[::10]), 1.0, atol=0.02)
+
+
+def two_gaussians(mean, sd):
+    """Equal parts of two Gaussians about `mean`, with a variance of `sd`^2."""
+    return mixture([gaussian(mean, 0.5 * sd), gaussian(mean, np.sqrt(1.75) * sd)])
+
+
+@pytest.mark.parametrize("trained_in_parts", [False, True])
+def test_rows_of_two_makes_have_the_scores_of_the_fit(trained_in_parts):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, size=(240, 1))
+    sd = np.full(240, 0.2)
+    y = X[:, 0] + 4.0 * np.where(rng.random(240) < 0.5, 1.0, -1.0) * sd  # far out, in deviations of the base
+
+    def base(rows, in_parts):
+        whole = two_gaussians(X[rows, 0], sd[rows])
+        halves = np.arange(0, len(rows), 2), np.arange(1, len(rows), 2)
+        return by_rows([whole._take(half) for half in halves], halves) if in_parts else whole
+
+    train, new = np.arange(200), np.arange(200, 240)
+    found = fit_local(X[train], base(train, trained_in_parts), y[train], np.ones(200), 0)
+    one, other = (found.local.law(X[new], base(new, in_parts)) for in_parts in (False, True))
+    levels = np.array([0.05, 0.5, 0.95])
+    assert_allclose(other.cdf(y[new]), one.cdf(y[new]), atol=2e-3)
+    assert_allclose(other.quantile(levels), one.quantile(levels), atol=0.02)
+    assert (np.abs(other.quantile(levels) - X[new]) < 2.0).all()
+    assert other.log_prob(y[new]).mean() > base(new, True).log_prob(y[new]).mean() + 1.0

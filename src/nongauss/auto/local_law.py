@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from itertools import product
-from typing import NamedTuple, TypeGuard
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float64
@@ -27,7 +27,7 @@ from scipy.special import ndtr, ndtri
 
 from nongauss.auto.forest import N_TREES, LeafForest, grow
 from nongauss.core.records import persistable
-from nongauss.predictive.combined import mixed_gaussians
+from nongauss.predictive.combined import mixed_gaussians, mixture
 from nongauss.predictive.distribution import FloatArray, PredictiveDistribution
 from nongauss.predictive.mixture import (
     GaussianMixtureDistribution,
@@ -68,7 +68,8 @@ class LocalLaw(NamedTuple):
 
     `is_relative`: is the band `band` times the spread of the scores about the row? `base_share`: a.
     `with_base`: does the forest look at mean and deviation of the base beside the columns? `leaf`: fewest
-    rows of a leaf; None in files of older versions.
+    rows of a leaf. `has_own_scale`: are the scores residuals in standard deviations of the base? Rows of
+    another make, such as those with missing cells, have the same. Both are None in files of older versions.
     """
 
     forest: LeafForest
@@ -78,6 +79,7 @@ class LocalLaw(NamedTuple):
     base_share: float
     with_base: bool
     leaf: int | None = None
+    has_own_scale: bool | None = None
 
     def law(self, X: FloatArray, base: PredictiveDistribution) -> PredictiveDistribution:
         """The law of y at encoded rows X (N, D) whose base law is `base`."""
@@ -88,9 +90,11 @@ class LocalLaw(NamedTuple):
         """The law from weights (N, n_rows)."""
         spread = _spread(W, self.scores) if self.is_relative else np.ones(W.shape[0])
         near = _kernels(W, self.scores, self.band * spread)
-        shares = np.tile([[1.0 - self.base_share], [self.base_share]], W.shape[0])
-        if _has_own_scale(base):
-            return mixed_gaussians([of_scores(_one_gaussian(base), near), base], shares)
+        share = np.array([1.0 - self.base_share, self.base_share])
+        known = self.has_own_scale
+        if _has_own_scale(base) if known is None else known:
+            return mixture([of_scores(_one_gaussian(base), near), base], share)
+        shares = np.tile(share[:, None], W.shape[0])
         return recalibrated(base, mixed_gaussians([near, standard_normal(W.shape[0])], shares))
 
 
@@ -131,7 +135,8 @@ def fit_local(
         density, (band, is_relative, share) = _chosen(W, seen, weight)
         log_density = seen.log_rest + np.log(np.maximum(density, SMALLEST))
         value = float(weight @ log_density / weight.sum())
-        local = LocalLaw(forest, seen.score, band, is_relative, share, with_base, leaf)
+        own_scale = _has_own_scale(left_out)
+        local = LocalLaw(forest, seen.score, band, is_relative, share, with_base, leaf, own_scale)
         return LocalFit(local, local._mixed(W, left_out), log_density, value)
 
     if leaf is not None:
@@ -181,7 +186,7 @@ def _seen(left_out: PredictiveDistribution, y: FloatArray, seed: int) -> _Seen:
     return _Seen(score, at.low, at.high, plain, log_rest)
 
 
-def _has_own_scale(base: PredictiveDistribution) -> TypeGuard[GaussianMixtureDistribution]:
+def _has_own_scale(base: PredictiveDistribution) -> bool:
     """Are the scores of a base its residuals in standard deviations?
 
     Those of a mixture of Gaussians are, such as of an average of two processes or of a noise that is not
@@ -191,7 +196,7 @@ def _has_own_scale(base: PredictiveDistribution) -> TypeGuard[GaussianMixtureDis
     return isinstance(base, GaussianMixtureDistribution) and base.n_components > 1
 
 
-def _one_gaussian(base: GaussianMixtureDistribution) -> GaussianMixtureDistribution:
+def _one_gaussian(base: PredictiveDistribution) -> GaussianMixtureDistribution:
     """The Gaussian of the same mean and variance in each row."""
     mean, variance = base.mean[:, None], base.variance[:, None]
 
