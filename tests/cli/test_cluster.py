@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 import nongauss
 from nongauss.cli.app import app
-from nongauss.cli.cluster import fit_clusters, rule_lines
+from nongauss.cli.cluster import fit_clusters, left_out, rule_lines
 from nongauss.core.errors import InputError
 
 
@@ -74,3 +74,12 @@ def test_lines_of_a_report(table):
     lines = rule_lines(model, frame)
     assert [line[0] for line in lines] == model.cluster_names_
     assert all(line[2].endswith(" %") for line in lines)
+
+
+def test_no_column_is_both_used_and_left_out():
+    roles = {"joined": "", "joined (month)": "for rules", "joined (weekday)": "for rules", "id": "", "a": "x"}
+    places = {"joined": 0, "joined (month)": 0, "joined (weekday)": 0, "id": 1, "a": 2}
+    assert left_out(roles, places) == [
+        ("joined (day)", "uninformative; its month and weekday are used"),
+        ("id", "uninformative, or not requested"),
+    ]

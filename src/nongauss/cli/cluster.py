@@ -75,7 +75,7 @@ def save_clusters(
         target="",
         n_rows=len(frame),
         used=[(c, f"{kinds[c]}, {role}") for c, role in roles.items() if role],
-        ignored=[(c, "uninformative, or not requested") for c, role in roles.items() if not role],
+        ignored=left_out(roles, dict(zip(kinds, encoder.places, strict=True))),
         notes=notes,
         fingerprint=fingerprint(frame),
     )
@@ -127,6 +127,22 @@ def _roles(model: RectangleMixture) -> dict[str, str]:
     }
     names = [str(code.name) for code in model._encoder.columns]
     return {name: words.get((name in rule, name in look), "") for name in names}
+
+
+def left_out(roles: Mapping[str, str], places: Mapping[str, int]) -> list[tuple[str, str]]:
+    """The columns that are for nothing, and why; of a date whose calendar parts are used, its days."""
+    out = []
+    for name, role in roles.items():
+        if role:
+            continue
+        used = [other for other in roles if roles[other] and places[other] == places[name]]
+        if used and used[0].startswith(f"{name} ("):
+            parts = " and ".join(other.removeprefix(f"{name} (").removesuffix(")") for other in used)
+            verb = "is" if len(used) == 1 else "are"
+            out.append((f"{name} (day)", f"uninformative; its {parts} {verb} used"))
+        else:
+            out.append((name, "uninformative, or not requested"))
+    return out
 
 
 def _columns(text: str, frame: pd.DataFrame, what: str) -> list[str]:

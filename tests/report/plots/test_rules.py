@@ -143,3 +143,24 @@ def test_a_column_of_dates_is_marked_by_its_first_and_last_day():
     texts = {text.get_text().strip() for text in display.ax_.texts}
     assert {str(X["day"].min().date()), str(X["day"].max().date())} <= texts
     assert len(rule_figures(model, X)) >= 3
+
+
+@pytest.mark.filterwarnings("ignore::nongauss.core.errors.NongaussWarning")
+def test_the_profile_has_the_columns_that_the_model_reads_and_no_others(ax):
+    rng = np.random.default_rng(0)
+    group = np.repeat([0, 1], 40)
+    spend = np.where(group == 0, rng.normal(100, 10, 80), rng.normal(900, 10, 80))
+    frame = pd.DataFrame(
+        {
+            "customer_id": rng.permutation(80) + 90_000,
+            "spend": [f"${value:,.2f}" for value in spend],
+            "age": rng.normal(40, 5, 80).round(),
+        }
+    )
+    model = RectangleMixture(n_clusters=2, n_init=1, random_state=0).fit(frame)
+    profile = ClusterProfileDisplay.from_estimator(model, frame, ax=ax).profile
+    assert profile.index[0] == "spend"
+    assert set(profile.index) <= {"spend", "age"}
+    labels = model.predict(frame)
+    expected = (spend[labels == 0].mean() - spend.mean()) / spend.std()
+    assert profile.loc["spend"].iloc[0] == pytest.approx(expected, abs=1e-3)

@@ -51,7 +51,8 @@ class ClusterProfileDisplay:
         cls, estimator: Any, X: Any, *, ax: Axes | None = None, **kwargs: Any
     ) -> ClusterProfileDisplay:
         """Plot the profile of rows X by their clusters by rule."""
-        display = cls(values=drawn_columns(X), labels=estimator.predict(X), names=estimator.cluster_names_)
+        values = drawn_columns(X, estimator)
+        display = cls(values=values, labels=estimator.predict(X), names=estimator.cluster_names_)
         return display.plot(ax=ax, **kwargs)
 
     def plot(self, ax: Axes | None = None, **kwargs: Any) -> ClusterProfileDisplay:

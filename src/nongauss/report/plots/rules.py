@@ -26,14 +26,16 @@ _FEW = 20  # so many levels are shown, and so many whole numbers as steps
 def drawn_columns(X: Any, estimator: Any = None) -> pd.DataFrame:
     """The columns of X under the names of the rules; of label columns those with few levels, as text.
 
-    Columns of which an estimator's rules speak are as it reads them: dates are numbers of days, and so on.
+    Columns of which an estimator's rules speak are as it reads them: dates are numbers of days, money without
+    its sign is a number, and so on. Columns that it left out are not drawn.
     """
     frame = _plain_columns(X)
     if not hasattr(estimator, "_rule_values"):
         return frame
     own = estimator._rule_values(X).set_axis(frame.index, axis=0)
     few = [c for c in own if own[c].dtype != object or 1 < own[c].nunique() <= _FEW]
-    others = {c: frame[c] for c in frame if c not in own}
+    looked_at = {str(code.name) for view in estimator._of_fit().views for code in view.codes}
+    others = {c: frame[c] for c in frame if c not in own and c in looked_at}
     return pd.DataFrame({**{c: own[c] for c in few}, **others}, index=frame.index)
 
 
