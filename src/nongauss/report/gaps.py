@@ -58,14 +58,14 @@ def write_gaps_report(
     notes: Sequence[str] = (),
     fitted_at: str = "",
 ) -> Path:
-    """Write the report of a filled table to `path`, whole or not at all; return the path.
+    """Write the report of an imputed table to `path`, completely or not at all; return the path.
 
     Parameters
     ----------
     imputer : the fitted `AutoImputer`.
-    frame : the table as it came, with its gaps.
+    frame : the original table, with its missing cells.
     columns : what was filled, see `filled_columns`.
-    still_open : names of columns that keep gaps.
+    still_open : names of columns in which cells are still missing.
     source : the table's name.
     files : what was written beside the report; `draws`: names of the tables whose missing cells are drawn.
     notes : warnings of the fit.

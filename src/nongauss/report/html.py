@@ -43,7 +43,7 @@ _MOST_LINES, _MOST_NAMED, _MOST_LISTED = 40, 5, 100
 
 @dataclass(frozen=True)
 class FrameInfo:
-    """What the report says about the table: where it came from and which columns were used.
+    """Information on the table for the report: its source and which columns were used.
 
     `used` holds pairs (column, kind of its values), `ignored` pairs (column, why). `gaps` and `typical` are
     texts by column: how many cells are missing, and what it holds. `fingerprint` tells the table from others.
@@ -77,13 +77,13 @@ def write_report(
     features: Sequence[Sequence[str]] = (),
     rows: RowsShown | None = None,
 ) -> Path:
-    """Write the report of a fitted estimator to `path`, whole or not at all; return the path.
+    """Write the report of a fitted estimator to `path`, completely or not at all; return the path.
 
     Parameters
     ----------
     estimator : the fitted model that the reader will use.
     frame_info : the table and its columns.
-    verdict : what the model is worth; it stands first.
+    verdict : the verdict, which comes first.
     metrics : held-out figures by model name, from `regression_metrics` or `classification_metrics`; none
         where nothing was held out.
     figures : pictures, see `report_figures`, or pairs (caption, figure); they are embedded as SVG.
@@ -91,7 +91,7 @@ def write_report(
     model_path : where the model was saved, for the lines that load it again.
     rules : of clusters, (cluster, rows, precision, recall, stability, rule) each, where figures would stand.
     features : of latent features, (feature, use, class, columns, rows) each, see `feature_lines`.
-    rows : held-out rows that are worth a look, see `report.rows.rows_shown`.
+    rows : held-out rows to look at, see `report.rows.rows_shown`.
 
     Raises
     ------

@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
 
 class CalibrationDisplay:
-    """How often central predictive intervals hold the observation, against how often they should.
+    """Coverage of central predictive intervals against their nominal coverage.
 
     Parameters
     ----------
-    pit : (N,) probabilities that the predictive distributions put below the observations.
+    pit : (N,) probabilities of the predictive distributions below the observations.
     """
 
     ax_: Axes

@@ -22,7 +22,7 @@ MOST_CLASSES = 25
 
 
 class ClassFeaturesDisplay:
-    """How strongly each class has each feature: its mean over the rows of the class, and its spread.
+    """Features by class: mean and standard deviation over the rows of each class.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ class ClassFeaturesDisplay:
 
     Notes
     -----
-    Features in which classes differ most, in units of the spread within them, come first; at most 12 are
+    Features in which classes differ most, relative to the variation within them, come first; at most 12 are
     shown, and at most 25 classes.
     """
 
@@ -74,7 +74,7 @@ class ClassFeaturesDisplay:
         return display.plot(ax=ax, **kwargs)
 
     def plot(self, ax: Axes | None = None, **kwargs: Any) -> ClassFeaturesDisplay:
-        """Draw a bar a class and feature, as long as the mean, with a line of one standard deviation.
+        """Draw a bar for the mean of each feature in each class, with a line of one standard deviation.
 
         `kwargs` style the bars.
         """

@@ -30,7 +30,7 @@ class ClusterProfileDisplay:
 
     Notes
     -----
-    The columns in which the clusters differ most come first; a label column is shown level by level.
+    The columns in which the clusters differ most come first; a categorical column is shown by level.
     """
 
     ax_: Axes

@@ -19,7 +19,7 @@ _MOST_TICKS = 30
 
 
 class CoefficientDisplay:
-    """What a linear classifier makes of each factor: mean and credible interval.
+    """Coefficients of a linear classifier on factors: mean and credible interval.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class CoefficientDisplay:
     def from_estimator(
         cls, estimator: Any, *, output: int = 0, coverage: float = 0.9, ax: Axes | None = None
     ) -> CoefficientDisplay:
-        """Plot one output of a fitted classifier with `coefficients`; two classes have output 0 alone."""
+        """Plot one output of a fitted classifier with `coefficients`; two classes have only output 0."""
         table = estimator.coefficients(coverage)
         classes = table.index.get_level_values(0).unique()
         if not 0 <= output < len(classes):
@@ -58,7 +58,7 @@ class CoefficientDisplay:
         return display.plot(ax=ax)
 
     def plot(self, ax: Axes | None = None) -> CoefficientDisplay:
-        """Draw on `ax`, or on a new figure. Intervals that hold 0 are grey."""
+        """Draw on `ax`, or on a new figure. Intervals that contain 0 are grey."""
         ax = axes_or_new(ax)
         place = np.arange(len(self.mean))
         for sure, colour in ((True, BLUE), (False, GREY)):

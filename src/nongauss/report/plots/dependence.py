@@ -38,35 +38,35 @@ _WIDE = 1.645  # standard errors on either side of a band of 90 %
 
 
 class DependenceDisplay:
-    """Partial dependence on one column: the prediction where every row has the same value there.
+    """Partial dependence on one column: the mean prediction when all rows have the same value there.
 
     Parameters
     ----------
     column : its name.
     grid : (G,) values of the column: numbers, labels or dates.
-    average : (P, G) mean over the rows of what is predicted, where all rows have the value of the grid.
+    average : (P, G) mean prediction over the rows, when all rows have the value of the grid.
     classes : the P classes whose probability is shown, None where numbers are predicted (then P is 1).
     lower, upper : (G,) ends of the band of the prediction, or None.
     error : (P, G) standard error of `average`, or None.
-    ordered : are the classes grades, the lowest first? Then all are drawn, in an order of colour.
+    ordered : whether the classes are grades, the lowest first. Then all are drawn, in an order of colour.
     observed : (N,) the column's own numbers, whose deciles are marked on the axis; None for labels.
     coverage : nominal probability of the band.
     n_levels : number of the column's labels, shown or not.
-    places : (G,) where a grid of dates stands on the axis, in the units of `observed`; None: where it says.
-    shown : the text of a place on the axis; None: a number.
-    note : what stands beside the name on the axis.
+    places : (G,) positions of a grid of dates on the axis, in the units of `observed`; None: the grid itself.
+    shown : the text of a position on the axis; None: a number.
+    note : text beside the name on the axis.
 
     Notes
     -----
     The band is the mean over the rows of the lower and of the upper end of the central predictive interval:
-    where the target of a typical row falls, its noise and what the model does not know included. The band of
-    the curve itself is narrower: 1.645 standard errors about it, by the jackknife over fits that each lack a
-    part of the rows, se^2 = (K - 1) / K sum_k (f_k - mean f)^2 (Efron and Stein, Annals of Statistics 9,
-    1981). Where the model knows no distribution there is no band of the prediction, nor with probabilities of
-    classes. As with every partial dependence, columns that go together are taken
-    apart: the model then answers for rows that may not exist. Along dates each row keeps its own weekday,
-    hour or month where the steps of the grid are too wide to show that cycle: of the dates of the column it
-    is given one near the place that has it.
+    where the target of a typical row falls, including noise and uncertainty of the model. The band of the
+    curve itself is narrower: 1.645 standard errors about it, by the jackknife over fits that each leave out
+    a part of the rows, se^2 = (K - 1) / K sum_k (f_k - mean f)^2 (Efron and Stein, Annals of Statistics 9,
+    1981). A model without predictive distributions has no band of the prediction; neither have class
+    probabilities. As with every partial dependence, correlated columns are varied separately: the model is
+    evaluated on rows that may not exist. Along dates, each row keeps its own weekday, hour or month if the
+    steps of the grid are too wide to show that cycle: it is given a date of the column near the position
+    with the same weekday, hour or month.
     """
 
     ax_: Axes
@@ -127,11 +127,12 @@ class DependenceDisplay:
         """Predict rows like those of X with all values of a grid in `column` (name or number), and plot.
 
         Numbers: 15 (`grid_size`) even places from the 5 % to the 95 % quantile, or the column's own values if
-        they are fewer. Dates: those of the column that are nearest to such places. Labels: the 12 most
-        frequent. Of more than `max_rows` rows a random part is averaged. `output` is the target shown where
-        there are several. A classifier shows the probability of each class, of two classes the second.
-        `fits`: the same model fitted without each of several parts of the rows in turn, for the band of the
-        curve; `ordered`: its classes are grades. Raises InputError for a column that is not there or empty.
+        they are fewer. Dates: those of the column that are nearest to such values. Labels: the 12 most
+        frequent. With more than `max_rows` rows, a random part is averaged. `output` is the target that is
+        shown if there are several. A classifier shows the probability of each class, or of the second of
+        two classes. `fits`: the same model fitted without each of several parts of the rows in turn, for
+        the band of the curve; `ordered`: its classes are grades. Raises InputError for a column that does
+        not exist or is empty.
         """
         how: dict[str, Any] = {"coverage": coverage, "output": output, "max_rows": max_rows}
         how |= {"grid_size": grid_size, "random_state": random_state, "fits": fits, "ordered": ordered}
@@ -154,7 +155,7 @@ class DependenceDisplay:
         ordered: bool = False,
         part: str = "",
     ) -> DependenceDisplay:
-        """The same, not drawn yet; `part`: along the "month", "weekday" or "hour" of a column of dates."""
+        """The same without drawing; `part`: along the "month", "weekday" or "hour" of a date column."""
         every = some_rows(estimator, X, len(X), random_state, fits)
         place = _place(every, column)
         parts_of(every, place)  # decodes the whole: a few dates may be read in another order of day and month

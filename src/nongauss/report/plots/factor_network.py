@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class FactorNetworkDisplay:
-    """Factors and the columns with their largest loadings, joined by lines as strong as the loading.
+    """Factors and the columns with their largest loadings, joined by lines whose width is the loading.
 
     Parameters
     ----------

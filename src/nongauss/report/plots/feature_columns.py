@@ -22,13 +22,14 @@ MOST_COLUMNS = 24
 
 
 class FeatureColumnsDisplay:
-    """What each feature does to the columns: its weight times the column's standard deviation.
+    """Effect of each feature on the columns: its weight times the column's standard deviation.
 
     Parameters
     ----------
     lift : (D, K).
     columns : D names.
-    features : K names, of which the first 12 are shown with the columns that they move most, at most 24.
+    features : K names, of which the first 12 are shown with the columns on which they have the largest
+    effect, at most 24.
     """
 
     ax_: Axes

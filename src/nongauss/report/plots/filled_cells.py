@@ -47,9 +47,9 @@ class _ColumnDisplay(ABC):
 
 
 class FilledCellsDisplay(_ColumnDisplay):
-    """What was known of a column and what came into its gaps, as shares of the cells of each.
+    """Observed cells of a column and imputed cells, as shares of each.
 
-    The missing cells count with their predicted distributions, not with the single values put in, which
+    The missing cells are shown by their predictive distributions, not by the single values put in, which
     cluster in the middle. Parameters: `column`, what was filled.
     """
 
@@ -60,7 +60,7 @@ class FilledCellsDisplay(_ColumnDisplay):
         return bool(margin.labels) or (margin.is_whole and margin.n_values <= _MOST_BARS)
 
     def plot(self, ax: Axes | None = None, **kwargs: Any) -> Self:
-        """Draw on `ax`, or on a new figure: known cells grey, what came in blue. `kwargs` go to the blue."""
+        """Draw on `ax`, or on a new figure: observed cells grey, imputed ones blue (`kwargs`)."""
         ax = axes_or_new(ax)
         (self._bars if self.has_names else self._histogram)(ax, kwargs)
         ax.plot([], [], color=BLUE, label=NEW)
@@ -117,11 +117,11 @@ class FilledCellsDisplay(_ColumnDisplay):
 
 
 class CellSpreadDisplay(_ColumnDisplay):
-    """How sure each filled cell of a column is, the cells in the order of what was put in.
+    """Uncertainty of each imputed cell of a column, in the order of the values put in.
 
-    Of numbers, dates and grades each cell's 90 % interval beside that of the column, of labels the
-    probability of the label put in beside the share of the most frequent one. Of more than 60 cells every
-    so many are drawn. Parameters: `column`, what was filled.
+    For numbers, dates and grades each cell's 90 % interval beside that of the column, for labels the
+    probability of the label put in beside the share of the most frequent one. Of more than 60 cells an even
+    selection is drawn. Parameters: `column`, what was filled.
     """
 
     @property

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class LoadingImageDisplay:
-    """Loadings as images, where columns are the pixels of one.
+    """Loadings as images, if the columns are the pixels of an image.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ class LoadingImageDisplay:
     ) -> LoadingImageDisplay:
         """Plot a fitted model with `loadings_` whose input columns are the pixels; ignored ones stay 0.
 
-        Raises InputError for a model with columns that are no single pixel, such as labels.
+        Raises InputError for a model with columns that are not pixels, such as labels.
         """
         loadings = estimator.loadings_
         known = getattr(estimator, "feature_names_in_", None)

@@ -33,19 +33,19 @@ _MOST_COLUMNS = 10
 
 
 class ParallelRulesDisplay:
-    """Every rule as bars through the columns that any rule speaks of, with the rows as thin lines.
+    """Every rule as bars on the columns that are used by some rule, with the rows as thin lines.
 
     Parameters
     ----------
     values : table of the rows.
     labels : (N,) cluster numbers.
-    rules, names : as in `RectangleDisplay`; where a column holds labels, `rules` has their `levels`.
-    shown : how the values of a column are written, by its name; others run unmarked.
+    rules, names : as in `RectangleDisplay`; for a categorical column, `rules` has its `levels`.
+    shown : how the values of a column are written, by its name; other columns have no marks.
 
     Notes
     -----
-    Each column runs from its least to its greatest value, or through its levels in alphabetical order. Of
-    more than ten columns those in most rules are drawn, which is said below them.
+    Each column runs from its smallest to its largest value, or through its levels in alphabetical order. Of
+    more than ten columns, those in most rules are drawn, with a note.
     """
 
     ax_: Axes

@@ -67,7 +67,7 @@ class PredictiveDisplay:
         ax: Axes | None = None,
         **kwargs: Any,
     ) -> PredictiveDisplay:
-        """Predict X with `estimator` and plot; intervals where it has `predict_interval`."""
+        """Predict X with `estimator` and plot; with intervals if it has `predict_interval`."""
         interval = None
         if hasattr(estimator, "predict_interval"):
             interval = estimator.predict_interval(X, coverage=coverage)
@@ -111,7 +111,7 @@ class PredictiveDisplay:
         max_rows: int = 500,
         **kwargs: Any,
     ) -> PredictiveDisplay:
-        """Draw on `ax`, or on a new figure; of more than `max_rows` rows an even selection is shown."""
+        """Draw on `ax`, or on a new figure; of more than `max_rows` rows, an even selection is shown."""
         ax = axes_or_new(ax)
         shown = self._selection(max_rows)
         y, p = self.y_true[shown], self.y_pred[shown]

@@ -37,9 +37,9 @@ class RectangleDisplay:
     ----------
     x, y : (N,) values of two columns. labels : (N,) cluster numbers, -1 for none.
     rules : table with cluster, column, lower, upper. names : names of the clusters.
-    columns : names of the two columns. A rule that speaks of other columns too is drawn with a broken
-        line, one that speaks of neither is not drawn.
-    shown : how the values of a column are written, by its name; None, or a column not named: as numbers.
+    columns : names of the two columns. A rule that also uses other columns is drawn with a broken line, one
+    that uses neither is not drawn.
+    shown : how the values of a column are written, by its name; other columns, or None: as numbers.
     """
 
     ax_: Axes
@@ -70,7 +70,7 @@ class RectangleDisplay:
         ax: Axes | None = None,
         **kwargs: Any,
     ) -> RectangleDisplay:
-        """Plot rows X with their clusters by rule; by default the two numeric columns that part them best."""
+        """Plot rows X with their clusters by rule; by default in the two numeric columns that separate best."""
         frame = number_columns(drawn_columns(X, estimator))
         labels, names = estimator.predict(X), list(estimator.cluster_names_)
         chosen = columns if columns is not None else best_pairs(estimator.rules_, frame, labels, names)[0]

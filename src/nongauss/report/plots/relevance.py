@@ -42,7 +42,7 @@ Shuffle = tuple[Sequence[int], npt.NDArray[np.intp]]
 
 
 class RelevanceDisplay:
-    """How much of what the model predicts hangs on each column.
+    """How much the prediction depends on each column.
 
     Parameters
     ----------
@@ -52,9 +52,10 @@ class RelevanceDisplay:
 
     Notes
     -----
-    The share is the figure to rank columns by. It is measured on the predictions, so that every model and
-    every kind of column has it. A Gaussian process says how fast it varies along a column: the length-scale
-    stands at the right edge. A short one alone does not make a column matter, and linear parts have none.
+    The share is the figure by which to rank columns. It is measured on the predictions, so it exists for
+    every model and every kind of column. For a Gaussian process, the length-scale at the right edge says
+    how fast the function varies along a column. A short one alone does not make a column important, and
+    linear parts have none.
     """
 
     ax_: Axes
@@ -97,11 +98,11 @@ class RelevanceDisplay:
         return display.plot(ax=ax, max_columns=max_columns, **kwargs)
 
     def top(self, most: int) -> list[int]:
-        """Numbers of the columns that matter most, the first first; ties stay in the table's order."""
+        """Numbers of the most relevant columns, the most relevant first; ties are in the table's order."""
         return [int(j) for j in np.argsort(-self.share, kind="stable")[:most]]
 
     def plot(self, ax: Axes | None = None, *, max_columns: int = 15, **kwargs: Any) -> RelevanceDisplay:
-        """Draw the `max_columns` that matter most on `ax`, or on a new figure."""
+        """Draw the `max_columns` most relevant columns on `ax`, or on a new figure."""
         ax = axes_or_new(ax)
         shown = self.top(max_columns)
         places = np.arange(len(shown))

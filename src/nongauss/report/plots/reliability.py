@@ -30,17 +30,17 @@ _FEWEST_IN_A_BIN = 10
 
 
 class ReliabilityDisplay:
-    """How often that happened which was given a probability, against the probability.
+    """Observed frequency of events against their predicted probability.
 
     Parameters
     ----------
-    probability : (M,) what was predicted.
-    happened : (M,) whether it happened, True or False.
-    event : what has the probability, in words.
+    probability : (M,) predicted probabilities.
+    happened : (M,) whether the event occurred, True or False.
+    event : a description of the event.
 
     Notes
     -----
-    Bins hold about equally many predictions, at least 10 where there are so many: `predicted` and `observed`
+    Bins hold about equally many predictions, at least 10 if there are that many: `predicted` and `observed`
     are their means, `counts` their sizes.
     """
 
@@ -78,7 +78,7 @@ class ReliabilityDisplay:
     ) -> ReliabilityDisplay:
         """Plot probabilities (N, C) of `classes` against labels (N,).
 
-        Of two classes the second is shown; of more, every class of every row counts as one prediction.
+        For two classes, the second is shown; for more, every class of every row counts as one prediction.
         """
         names, p = np.asarray(classes), np.asarray(probabilities, dtype=np.float64)
         if p.shape != (len(np.asarray(y_true)), len(names)):

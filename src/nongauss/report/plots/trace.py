@@ -22,10 +22,10 @@ class TraceDisplay:
 
     Parameters
     ----------
-    trace : table with one row an iteration: columns `iteration` and the one named by `quantity`.
+    trace : table with one row for each iteration: columns `iteration` and the one named by `quantity`.
     quantity : column to show.
     stop_reason : sentence shown in the plot.
-    labels : what the axes are called.
+    labels : titles of the axes.
     """
 
     ax_: Axes
@@ -48,7 +48,7 @@ class TraceDisplay:
     def from_estimator(
         cls, estimator: Any, *, quantity: str = "bound", ax: Axes | None = None, **kwargs: Any
     ) -> TraceDisplay:
-        """Plot `estimator.trace_`. Raises InputError where it has no trace; `kwargs` style the line."""
+        """Plot `estimator.trace_`. Raises InputError if it has no trace; `kwargs` style the line."""
         trace = getattr(estimator, "trace_", None)
         if trace is None:
             raise InputError(f"{type(estimator).__name__} has no `trace_`; fit an iterative model first.")
