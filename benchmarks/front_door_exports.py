@@ -64,7 +64,9 @@ def a_second_line_of_names() -> File:
     names = "age,bmi,bp,progression,Q2,Q2\n"
     asked = "How old are you?,Body mass,Mean pressure,After a year"
     asked += ",Which do you use? - Phone,Which do you use? - Laptop\n"
-    return File((names + asked + rows).encode(), "progression", clean, REAL, says=["second line of names"])
+    return File(
+        (names + asked + rows).encode(), "progression", clean, REAL, says=["second line of column names"]
+    )
 
 
 @messy(SURVEYS)

@@ -48,7 +48,7 @@ def test_declared_gaps_are_gaps_when_predicting_and_scoring(frame, tmp_path):
 
 def test_yes_and_no_are_one_label_whatever_their_case(frame, tmp_path):
     model, table = fitted(tmp_path, frame, Declared())
-    assert any("(No/no, YES/Yes/yes), each taken as one label" in note for note in table.notes)
+    assert any("(No/no, YES/Yes/yes), treated as the same label" in note for note in table.notes)
     other = frame.assign(owned=frame["owned"].str.upper())
     pd.testing.assert_frame_equal(prediction_frame(model, frame), prediction_frame(model, other))
 

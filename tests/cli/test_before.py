@@ -107,7 +107,7 @@ def test_gap_values_kind_and_levels():
     table = prepare(frame(y=words), "y", declared=Declared(levels=("lo", "mid", "hi")))
     assert (table.choice.task, table.levels.tolist()) == ("ordinal", ["lo", "mid", "hi"])
     table = prepare(frame(y=words), "y", declared=Declared(kind="grade"))
-    assert "Order: hi < lo < mid (a guess, by the alphabet; --levels hi,lo,… to change it)" in " ".join(
+    assert "Order: hi < lo < mid (a guess: alphabetical order; --levels hi,lo,… to change it)" in " ".join(
         str(table.before).split()
     )
 

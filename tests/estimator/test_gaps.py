@@ -63,7 +63,7 @@ def test_intervals_of_rows_with_gaps_hold_what_they_claim(name, gaps):
 def test_a_row_without_any_cell_has_the_law_of_the_target():
     X, y = table(400, 0, 0.0)
     model = REGRESSORS["gaussian"]().fit(X, y)
-    with pytest.warns(NongaussWarning, match="averaged over what they may be"):
+    with pytest.warns(NongaussWarning, match="averaged over their possible values"):
         law = model.predict_distribution(np.full((1, 3), np.nan))
     assert law.mean[0] == pytest.approx(y.mean(), abs=0.5)
     assert law.std[0] == pytest.approx(y.std(), rel=0.2)

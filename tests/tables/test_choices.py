@@ -47,7 +47,10 @@ def test_parts_agree_with_the_whole(frame, tmp_path):
 def test_new_rows_are_split_as_in_the_fit_and_unknown_choices_are_said(frame):
     encoder = encoder_of(frame)
     later = pd.DataFrame({"ticked": ["red ;green", "pink; blue"], "x": [0.0, 1.0]})
-    with pytest.warns(NongaussWarning, match="Choices not seen .* passed over: 'pink' in column 'ticked'"):
+    with pytest.warns(
+        NongaussWarning,
+        match="Choices that did not occur in training .* ignored: 'pink' in column 'ticked'",
+    ):
         cells = encoder.as_one_hot(later)
     np.testing.assert_array_equal(cells[:, :3], [[0, 1, 1], [1, 0, 0]])
 

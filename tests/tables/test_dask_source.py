@@ -110,7 +110,7 @@ def test_what_fails_for_one_partition_names_it_and_chains_its_cause():
         parts[2].compute(**HERE)
     assert str(caught.value) == (
         "partition 2: Dask cannot compute it (OSError: the store has no shard -1); "
-        "mend what it is made from, or leave it out."
+        "correct its source, or leave it out."
     )
     assert isinstance(caught.value.__cause__, OSError)
 

@@ -190,7 +190,7 @@ def test_two_labels_are_one_column_and_a_missing_one_is_nan(view):
     np.testing.assert_array_equal(cells, np.column_stack([pair, three, grade]))
     assert cells.dtype == np.float64
     new = pd.DataFrame({"pair": ["c", "a"], "three": ["x", "r"], "grade": ["low", "worst"]})
-    with pytest.warns(NongaussWarning, match="not seen when fitting .* 'c' in column 'pair'"):
+    with pytest.warns(NongaussWarning, match="did not occur in training .* 'c' in column 'pair'"):
         cells = getattr(encoder, view)(new)
     np.testing.assert_array_equal(cells[:, :4], [[nan] * 4, [0, 0, 0, 1]])
     np.testing.assert_array_equal(cells[0, 4:], grade[0])

@@ -84,7 +84,7 @@ def test_a_second_line_of_names_names_what_has_none(tmp_path):
     assert list(frame.columns) == ["age", "Q2 Which - Phone", "Q2 Which - Hours"]
     assert len(frame) == 9
     assert frame["age"].tolist() == list(range(9))
-    assert "second line of names" in said
+    assert "second line of column names" in said
 
 
 @pytest.mark.parametrize("first", ["n/a,?,1.5", "12,unknown,2.5", "Ann,n/a,n/a"])

@@ -203,7 +203,7 @@ def test_codes_keep_their_leading_zeros(tmp_path):
 
 def test_links_in_a_circle_are_one_sentence(tmp_path):
     (tmp_path / "t.csv").symlink_to(tmp_path / "t.csv")
-    with pytest.raises(InputError, match="leads nowhere or in a circle"):
+    with pytest.raises(InputError, match="broken or circular link"):
         read_table(tmp_path / "t.csv")
 
 

@@ -32,7 +32,9 @@ def test_an_ordered_category_keeps_its_order_without_blanks():
 
 
 def test_case_is_kept_and_said():
-    with pytest.warns(NongaussWarning, match="differ by case alone and stay apart: 'Red' and 'red'"):
+    with pytest.warns(
+        NongaussWarning, match="differ only in upper and lower case and are kept apart: 'Red' and 'red'"
+    ):
         encoder = encoder_of(pd.DataFrame({"a": ["Red", "red", "blue"]}))
     assert encoder.columns[0].levels == ("Red", "blue", "red")
 

@@ -292,7 +292,7 @@ def test_texts_among_values_become_gaps_that_are_told_once_of_the_whole_column(r
     texts = [f"${n}" for n in range(10, 108)] + ["junk", "junk"]
     plain = pd.DataFrame({"x": np.arange(100.0)})
     table, said = told_once(read_input(plain.assign(price=texts)))
-    assert said == ["Column 'price' has cells that are no values and count as missing: 'junk' (2 cells)."]
+    assert said == ["Column 'price' has cells without a value, which count as missing: 'junk' (2 cells)."]
     price = table.take(np.arange(90, 100)).column(1)
     np.testing.assert_array_equal(price.values, [*range(100, 108), np.nan, np.nan])
     assert price.lost == ""

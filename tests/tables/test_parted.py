@@ -212,7 +212,7 @@ def test_what_cannot_be_in_parts_is_one_sentence(folder):
     model, target = ESTIMATORS["gp"]
     with pytest.raises(InputError, match="return_std and exposure take tables in memory"):
         model.fit(folder, target).predict(folder, return_std=True)
-    with pytest.raises(InputError, match="which only fit, predict and transform take"):
+    with pytest.raises(InputError, match="which only fit, predict and transform accept"):
         model.predict_interval(folder)
 
 

@@ -152,7 +152,7 @@ FEW = [*("unknown", "-", "12.3.4"), *(f"{i}.5" for i in range(97))]
 def test_a_few_texts_among_numbers_are_missing_and_named():
     with pytest.warns(
         NongaussWarning,
-        match=r"'a' has cells that are no values and count as missing: '-' \(1 cell\), '12.3.4' \(1 cell\)",
+        match=r"'a' has cells without a value, which count as missing: '-' \(1 cell\), '12.3.4' \(1 cell\)",
     ):
         encoder = encoder_of(pd.DataFrame({"a": sorted(FEW)}))
     (code,) = encoder.columns

@@ -104,7 +104,9 @@ def as_pandas(data: Any) -> pd.DataFrame | pd.Series[Any] | None:
         return data
     native = nw.from_native(data, pass_through=True, allow_series=True)
     if isinstance(native, nw.LazyFrame):
-        raise InputError("The table is lazy, its rows are not there yet; call its collect() or compute().")
+        raise InputError(
+            "The table is lazy, and its rows have not been computed yet; call its collect() or compute()."
+        )
     if not isinstance(native, nw.DataFrame | nw.Series):
         return None
     if isinstance(native, nw.Series):

@@ -71,7 +71,7 @@ def _without_subtotals(text: str, separator: str, n_fields: int, file: str, note
         return text
     totals = [line.strip(separator + " ") for line, is_gone in zip(lines, gone, strict=True) if is_gone]
     shown = ", ".join(repr(line[:60]) for line in totals[:_MOST_NAMED])
-    notes.append(f"{len(totals)} lines were left out of {file} as totals of some rows ({shown}).")
+    notes.append(f"{len(totals)} lines were left out of {file} as subtotals ({shown}).")
     return "\n".join(line for line, is_gone in zip(lines, gone, strict=True) if not is_gone)
 
 

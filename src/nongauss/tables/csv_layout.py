@@ -90,8 +90,8 @@ def plain_layout(text: str, file: str, notes: list[str]) -> Layout:
         notes.append(odd)
     if all(_NUMBER.fullmatch(name) for name in names):
         notes.append(
-            f"The first line of {file} holds numbers but is read as column names; "
-            "put a line of column names before it if it is a row."
+            f"The first line of {file} holds numbers but is read as column names; if it is a row, put "
+            "a line of column names before it."
         )
     return Layout(text, separator, names, is_longer)
 
@@ -186,7 +186,7 @@ def _check_foreign_separator(lines: list[str], file: str) -> None:
             continue  # one comma a line under a one-word header: decimal commas
         if all(_NUMBER.fullmatch(field.strip()) for row in body for field in row):
             raise InputError(
-                f"{file} seems to be separated by {name}, but its first line gives one column only; "
+                f"{file} seems to be separated by {name}, but its first line has only one column; "
                 "use commas, semicolons, tabs or bars ('|'), in the line of column names too."
             )
 

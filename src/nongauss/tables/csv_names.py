@@ -27,7 +27,7 @@ def with_one_line_of_names(text: str, separator: str, file: str, notes: list[str
             return text
         names, second, rest = found
         shown = ", ".join(repr(cell[:60]) for cell in second if cell)
-        notes.append(f"A second line of names was left out of {file} ({shown[:200]}).")
+        notes.append(f"A second line of column names was left out of {file} ({shown[:200]}).")
         out = io.StringIO()
         csv.writer(out, delimiter=separator, lineterminator="\n").writerow(_joint(names, second))
         text = out.getvalue() + rest

@@ -346,5 +346,5 @@ def _attempt(name: str, task: Callable[[Mapping[Any, Any]], Any], needed: Sequen
         lines = str(error).splitlines()
         told = ": ".join([type(error).__name__, *lines[:1]]).rstrip(".")
         raise InputError(
-            f"{name}: Dask cannot compute it ({told}); mend what it is made from, or leave it out."
+            f"{name}: Dask cannot compute it ({told}); correct its source, or leave it out."
         ) from error

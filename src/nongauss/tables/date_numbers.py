@@ -49,11 +49,11 @@ def dates_by_numbers(cells: Cells) -> Column | None:
             return Column(cells.name, days, note=note, unit=f"{form}:")
     for unit, length in _SECONDS.items():
         if named and present.min() * length >= _FIRST and present.max() * length <= _LAST:
-            note = f"holds {_UNITS[unit]} since 1970 by its name, read as dates in UTC"
+            note = f"holds {_UNITS[unit]} since 1970 according to its name, read as dates in UTC"
             return Column(cells.name, days_of_form(values, unit), note=note, unit=f"{unit}:")
     in_sheet = present.min() >= _SHEET_FIRST and present.max() <= _SHEET_LAST
     if several and in_sheet and _SHEET_NAMES.fullmatch((words_of(cells.name) or ("",))[-1]):
-        note = f"holds days as a spreadsheet counts them, such as {present[0]:.12g}, read as dates"
+        note = f"holds spreadsheet dates, such as {present[0]:.12g}, read as dates"
         return Column(cells.name, days_of_form(values, _SHEET), note=note, unit=f"{_SHEET}:")
     return None
 

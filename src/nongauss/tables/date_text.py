@@ -285,7 +285,7 @@ def _assembled(
                 )
         _put_in_order(fields, order)
     if (short & (count > 0) & ~np.isnan(fields["y"])).any():
-        notes.append("has years of two digits, taken for 1969 to 2068")
+        notes.append("has years of two digits, read as 1969 to 2068")
     days = _days(fields)
     days[_is_season(fields, days)] = np.nan
     offset = fields["offset"]
@@ -297,7 +297,7 @@ def _assembled(
         zone = LOCAL
     elif len(known) > 1:
         shown = ", ".join(map(_zone_text, known[:3]))
-        notes.append(f"has dates of several time zones ({shown}), taken in UTC")
+        notes.append(f"has dates of several time zones ({shown}), converted to UTC")
     if zone != LOCAL:
         days = days - np.nan_to_num(offset) / 1440.0
     return DateTexts(days, order if three.any() else "", zone, tuple(notes))

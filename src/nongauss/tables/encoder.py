@@ -48,7 +48,7 @@ class TableEncoder:
             if code.ranks and sorted(code.ranks) != list(range(len(code.levels))):
                 raise ValueError(f"column {code.name!r} has {len(code.levels)} levels in another order")
             if not np.isfinite([code.unit, code.mean, code.sd, code.share, code.origin]).all():
-                raise ValueError(f"column {code.name!r} has a scale that is no number")
+                raise ValueError(f"column {code.name!r} has a scale that is not a number")
             if code.unit <= 0.0:
                 raise ValueError(f"column {code.name!r} is measured in units of {code.unit:g}")
         if self.feature_names is not None and len(self.feature_names) != self.n_features:
@@ -151,13 +151,13 @@ class TableEncoder:
         A missing number is the mean, 0. A missing label has 0 in all its columns, or the share of the second
         of two.
         """
-        return self._scaled(X, estimator_name, "the mean stands for them", warn)[0]
+        return self._scaled(X, estimator_name, "they are replaced by the mean", warn)[0]
 
     def as_scaled_with_gaps(
         self, X: Any, estimator_name: str = "this estimator", warn: bool = True
     ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
         """`as_scaled`, and which cells are missing, by the input columns that are encoded: (N, B)."""
-        said = "what is said of such a row is averaged over what they may be"
+        said = "predictions for such a row are averaged over their possible values"
         return self._scaled(X, estimator_name, said, warn)
 
     def _scaled(
@@ -181,7 +181,7 @@ class TableEncoder:
                 new.append(code.name)
             at += block.shape[1]
         if new:
-            notes.append(f"Cells are missing in {listed(new)}, where none was when fitting; {said}.")
+            notes.append(f"Cells are missing in {listed(new)}, where there were none in training; {said}.")
         _say(notes, warn, 4)
         return out, missing
 
@@ -263,9 +263,11 @@ class TableEncoder:
             for i, place in pairs:
                 yield self.columns[i], self.columns[i].read(table.column(where[place]), unseen, lost)
             if unseen:
-                notes.append(f"Labels not seen when fitting are treated as missing: {', '.join(unseen)}.")
+                notes.append(
+                    f"Labels that did not occur in training are treated as missing: {', '.join(unseen)}."
+                )
             if lost:
-                notes.append(f"Cells that are no values are treated as missing: {', '.join(lost)}.")
+                notes.append(f"Cells without a value are treated as missing: {', '.join(lost)}.")
             notes.extend(_unknown([(table.column(where[p]), self.columns[i]) for i, p in pairs]))
 
         return table.n_rows, columns()
@@ -331,7 +333,7 @@ def _unknown(read: Sequence[tuple[Column, ColumnCode]]) -> list[str]:
             parts.setdefault((column.name, code.kind), []).append(code.part)
     found = ((name, kind_of(kind).unknown(columns[name], of)) for (name, kind), of in parts.items())
     said = [f"{value!r} in column {name!r}" for name, value in found if value]
-    return [f"Choices not seen when fitting are passed over: {', '.join(said)}."] if said else []
+    return [f"Choices that did not occur in training are ignored: {', '.join(said)}."] if said else []
 
 
 def _say(notes: list[str], warn: bool, stacklevel: int = 3) -> None:

@@ -45,7 +45,7 @@ def read_table(path: str | Path) -> pd.DataFrame:
         frame = _read_parquet(file) if kind == "parquet" else _read_csv(file, notes)
     except OSError as error:
         reason = error.strerror or error
-        raise InputError(f"{file.name} cannot be read ({reason}); check its rights.") from error
+        raise InputError(f"{file.name} cannot be read ({reason}); check its permissions.") from error
     for note in notes:
         warnings.warn(note, NongaussWarning, stacklevel=2)
     if len(frame) == 0:
@@ -145,12 +145,12 @@ def _check_path(file: Path, given: str) -> None:
         file.resolve(strict=found)
     except (OSError, RuntimeError) as error:
         if isinstance(error, PermissionError):
-            raise InputError(f"{given!r} cannot be read ({error.strerror}); check its rights.") from error
-        raise InputError(
-            f"{given!r} is a link that leads nowhere or in a circle; give the name of a file."
-        ) from error
+            raise InputError(
+                f"{given!r} cannot be read ({error.strerror}); check its permissions."
+            ) from error
+        raise InputError(f"{given!r} is a broken or circular link; give the name of a file.") from error
     except ValueError as error:
-        raise InputError(f"{given!r} is no name of a file ({error}); give another.") from error
+        raise InputError(f"{given!r} is not the name of a file ({error}); give another.") from error
     if not found:
         raise InputError(f"There is no file {given!r}; check the name and the folder.")
 
@@ -227,7 +227,7 @@ def _without_index(frame: pd.DataFrame, layout: Layout, file: str, notes: list[s
     unnamed = [place for place, name in enumerate(layout.names) if not name]
     drop = [place for place in unnamed if frame.iloc[:, place].isna().all()]
     if not layout.names[0] and 0 not in drop and _counts_rows(frame.iloc[:, 0]):
-        notes.append(f"The first column of {file} has no name and counts the rows; it was left out.")
+        notes.append(f"The first column of {file} has no name and numbers the rows; it was left out.")
         drop.append(0)
     if not drop or len(drop) == frame.shape[1]:
         return frame

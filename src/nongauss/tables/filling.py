@@ -192,7 +192,7 @@ def _labels(series: pd.Series[Any], texts: list[str]) -> list[Any]:
         strange = [text for text in texts if text not in known]
         if strange:
             raise InputError(
-                f"Column {series.name!r} would be filled with {strange[0]!r}, which is no category; "
+                f"Column {series.name!r} would be filled with {strange[0]!r}, which is not a category; "
                 "add it to them, or give the column as text."
             )
         return [known[text] for text in texts]

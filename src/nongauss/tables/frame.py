@@ -177,8 +177,8 @@ def read_input(X: Any, estimator_name: str = "this estimator") -> InputTable:
         return X
     if isinstance(X, str | os.PathLike):
         raise InputError(
-            f"X is the path {os.fspath(X)!r}, which only fit, predict and transform take; "
-            "read its rows first, with pandas.read_parquet."
+            f"X is the path {os.fspath(X)!r}, which only fit, predict and transform accept; read its "
+            "rows first, with pandas.read_parquet."
         )
     frame = as_pandas(X)
     if isinstance(frame, pd.DataFrame):
@@ -229,7 +229,7 @@ def match_columns(
         known = set(feature_names)
         extra = [name for name in table.names if name not in known]
         if extra:
-            notes.append(f"Columns that were not there when fitting are ignored: {listed(extra)}.")
+            notes.append(f"Columns that did not exist in training are ignored: {listed(extra)}.")
         return [place[name] for name in feature_names]
     check_width(len(table.labels), n_features, estimator_name)
     if feature_names is not None:

@@ -48,7 +48,7 @@ def with_hints(
             role = replace(role, warnings=(*others, ("group", _on_groups(column, role.name))))
         if counts and "exposure" not in declared and role.used and _looks_like_exposure(column, role.name):
             said = (
-                f"Column {role.name!r} looks like the time or size that each count is of: --exposure "
+                f"Column {role.name!r} looks like the exposure of each count (time or size): --exposure "
                 f"{role.name} models the rate for one unit of it."
             )
             role = replace(role, warnings=(*role.warnings, ("exposure", said)))
@@ -83,8 +83,9 @@ def _n_and_levels(column: Column) -> tuple[int, int]:
 def _on_groups(column: Column, name: str) -> str:
     n, levels = _n_and_levels(column)
     return (
-        f"Column {name!r} names what rows belong to ({levels} in {n} rows): rows held out are too easy where "
-        f"others of the same are fitted. --group {name} holds them out together and takes it from the inputs."
+        f"Column {name!r} seems to identify groups of rows ({levels} in {n} rows): held-out rows are too "
+        f"easy to predict if rows of the same group are in the training rows. --group {name} holds out "
+        "whole groups and removes the column from the inputs."
     )
 
 
@@ -102,7 +103,8 @@ def _on_merged(column: Column, name: str) -> str:
     n_labels = int((~column.missing).sum())
     return (
         f"Column {name!r} has {n_labels} different labels, each in one of {column.n_rows} rows with empty "
-        "cells below: if cells were merged there, fill each down; as it stands, rows below a label have none."
+        "cells below: if cells were merged there, copy each label down; otherwise the rows below it have "
+        "no label."
     )
 
 

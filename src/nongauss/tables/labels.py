@@ -161,8 +161,8 @@ class LabelSummary:
         alike = [f"{one!r} and {other!r}" for one, other in pairs if one != other]
         if alike:
             warnings.warn(
-                f"{estimator_name} takes {', '.join(alike[:3])} in y for classes of their own; spell them in "
-                "one way if they are one.",
+                f"{estimator_name} treats {', '.join(alike[:3])} in y as different classes; spell "
+                "them in one way if they are the same.",
                 NongaussWarning,
                 stacklevel=5,
             )
@@ -179,8 +179,9 @@ class LabelSummary:
         order, what = (listed, "as the category lists them") if listed else (labels, "by the alphabet")
         shown = " < ".join(order[:_MOST_SHOWN]) + (" < …" if len(order) > _MOST_SHOWN else "")
         warnings.warn(
-            f"{estimator_name} takes the order of the classes as {shown}, which is a guess ({what}); to say "
-            "the order give an ordered category: pandas.Categorical(y, categories=[...], ordered=True).",
+            f"{estimator_name} orders the classes as {shown}, which is a guess ({what}); to "
+            "state the order, give an ordered category: pandas.Categorical(y, categories=[...], "
+            "ordered=True).",
             NongaussWarning,
             stacklevel=4,
         )

@@ -70,7 +70,7 @@ def check_in_memory(X: Any, method: str) -> None:
     """Raises InputError where a method that takes rows in memory is given a table in parts."""
     if is_parted(X):
         raise InputError(
-            f"{method} takes a portion of the rows in memory, got a {type(X).__name__}; "
+            f"{method} needs a batch of rows in memory, got a {type(X).__name__}; "
             "call fit, which reads tables in parts."
         )
 
@@ -86,8 +86,8 @@ def _why_ignored(code: ColumnCode, column: ColumnSummary) -> str:
         return "only one value"
     levels = column.levels or {}
     if sum(len(level.split()) for level in levels) >= _WORDS_OF_TEXT * len(levels):
-        return "free text, of which models here know nothing"
-    return f"text that differs from row to row, or more than {MOST_LEVELS} labels"
+        return "free text, which no model here can use"
+    return f"text that is different in every row, or more than {MOST_LEVELS} labels"
 
 
 def _warn_ignored(codes: Sequence[ColumnCode], columns: Sequence[ColumnSummary], is_frame: bool) -> None:
@@ -124,7 +124,7 @@ def told_once(table: InputTable) -> tuple[InputTable, list[str]]:
 
 def lost_note(column: Column) -> str:
     """What is to be said of the texts of a column that count as missing, "" where there are none."""
-    return f"has cells that are no values and count as missing: {column.lost}" if column.lost else ""
+    return f"has cells without a value, which count as missing: {column.lost}" if column.lost else ""
 
 
 LABEL = "label"

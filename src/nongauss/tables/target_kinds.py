@@ -50,7 +50,7 @@ RULES = {
     ColumnKind.COUNT: "counts are whole and not below 0",
     ColumnKind.SHARE: "shares are from 0 to 1, or percent from 0 to 100",
 }
-DECLARED, GUESSED = "It was declared so.", "a guess, by the alphabet"
+DECLARED, GUESSED = "It was declared.", "a guess: alphabetical order"
 _LARGEST_WHOLE = 2.0**53  # beyond, a float64 does not tell whole numbers apart
 
 DECLARABLE = (*NUMBERS, ColumnKind.GRADE, ColumnKind.LABEL, ColumnKind.BINARY)
@@ -95,7 +95,9 @@ def understand_target(
     told = _declared(asked, seen, found, [label_of(level) for level in levels])
     by = "an exposure was given" if counted else "censored rows were declared" if censored else ""
     return (
-        replace(told, reason=f"It was taken so because {by}.") if by and kind is None and not levels else told
+        replace(told, reason=f"This kind was chosen because {by}.")
+        if by and kind is None and not levels
+        else told
     )
 
 
@@ -161,7 +163,7 @@ def _seen(raw: pd.Series[Any], column: Column, name: str, inputs: InputTable | N
 
 
 def _lost(column: Column) -> str:
-    return f"has cells that are no values and count as missing: {column.lost}" if column.lost else ""
+    return f"has cells without a value, which count as missing: {column.lost}" if column.lost else ""
 
 
 def _of_dates(column: Column) -> TargetKind:
@@ -193,7 +195,7 @@ def _of_labels(raw: pd.Series[Any], column: Column, name: str) -> TargetKind:
         return TargetKind(ColumnKind.TEXT, cause)
     by_name = is_named(name, GRADE_WORDS)
     order_known = known_order(labels, letters=bool(by_name))
-    reason = f"It holds {len(labels)} different labels without an order that is known."
+    reason = f"It holds {len(labels)} different labels without a known order."
     if order_known is None:
         near = ((ColumnKind.GRADE, "It holds grades if its labels have an order."),)
         return TargetKind(ColumnKind.LABEL, reason, near)
@@ -219,7 +221,7 @@ def _why_text(column: Column, labels: list[str], is_category: bool) -> str:
         cell = column.levels[column.codes[row]]
         return (
             f"It holds numbers, but {cell!r} in row {row + 1} below the names ({int(is_odd.sum())} of {n} "
-            "cells are none)."
+            "cells are not numbers)."
         )
     if k <= FEW_TEXTS or (k <= MOST_LABELS and 5 * k <= n):
         return ""
@@ -228,13 +230,13 @@ def _why_text(column: Column, labels: list[str], is_category: bool) -> str:
     digits = float(np.mean([any(sign.isdigit() for sign in label) for label in labels]))
     words = float(np.mean([len(label.split()) for label in labels]))
     if words >= 4:
-        cause = "it is free text, from which nothing here can learn to predict"
+        cause = "it is free text, which no model here can predict"
     elif digits > 0.5:
         cause = "these are amounts, units or dates in a form that was not read, or names of rows"
     elif k == n:
         cause = "these are the names of rows"
     else:
-        cause = "these are names, of which most occur too rarely to be predicted"
+        cause = "these are names, most of which occur too rarely to be predicted"
     if column.note.startswith("mixes"):
         note = column.note.replace(" and is taken for labels", "")
         cause = f"they are amounts of several units: it {note}"
@@ -355,7 +357,7 @@ def target_numbers(column: Any, found: TargetKind, name: str = "") -> FloatArray
         if np.isnan(values).any():
             odd = cells.levels[cells.codes[int(np.argmax(np.isnan(values)))]]
             raise InputError(
-                f"The target {cells.name!r} was taken for {found.kind.value} and has values that are no "
+                f"The target {cells.name!r} is of kind {found.kind.value} but has values that are not "
                 f"numbers, the first {odd!r}; choose a numeric column, or predict its labels."
             )
     scaled: FloatArray = values / found.scale

@@ -115,7 +115,8 @@ def _whole(values: FloatArray, levels: FloatArray, freq: FloatArray, name: str, 
         return _codes(values, levels, freq, inputs)
     if not why_not:
         reason = (
-            f"It holds whole numbers from {low:g} to {high:g}, small ones among them, spread as counts are."
+            f"It holds whole numbers from {low:g} to {high:g}, including small ones, with a "
+            "distribution typical of counts."
         )
         codes = (LABEL_TOO,) if k <= MOST_CODES else ()
         return TargetKind(ColumnKind.COUNT, reason, (REAL_TOO, *codes))
@@ -247,7 +248,7 @@ def looks_like_counts(levels: FloatArray, freq: FloatArray) -> str:
         if levels[0] == 0 and share[0] > 1 / 3 and len(levels) >= 5:
             apart = min(apart, (1 - share[0]) * _apart_above_zero(levels[1:], freq[1:]))
         if apart > _APART + len(levels) / (2 * n):
-            return "are not spread as counts are"
+            return "do not have a distribution typical of counts"
     return ""
 
 

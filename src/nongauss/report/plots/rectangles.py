@@ -70,7 +70,7 @@ class RectangleDisplay:
         ax: Axes | None = None,
         **kwargs: Any,
     ) -> RectangleDisplay:
-        """Plot rows X with their clusters by rule; by default in the two numeric columns that separate best."""
+        """Plot rows X with their clusters by rule; by default in the two columns that separate best."""
         frame = number_columns(drawn_columns(X, estimator))
         labels, names = estimator.predict(X), list(estimator.cluster_names_)
         chosen = columns if columns is not None else best_pairs(estimator.rules_, frame, labels, names)[0]

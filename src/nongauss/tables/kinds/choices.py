@@ -59,7 +59,7 @@ class ChoiceList(Kind):
         labels = cells.labels
         names = sorted({name for level in labels.levels for name in _split(level, separator)})
         note = f"holds lists of choices such as {_longest(labels.levels)!r}"
-        note += f", taken as a yes or no for each of {len(names)}"
+        note += f", read as a yes or no for each of {len(names)}"
         return Column(cells.name, None, labels.codes, labels.levels, (), self.name, note, unit=separator)
 
     def summarise(self, column: Column, weight: NDArray[np.float64]) -> ChoiceFacts:

@@ -51,7 +51,7 @@ class Code(Kind):
         there = column.values[~column.missing]
         if not len(there) or (there < 0).any() or (there != np.floor(there)).any():
             return None
-        note = f"holds whole numbers that are codes as its name ({word}) says, taken as labels"
+        note = f"holds whole numbers that are codes according to its name ({word}), treated as labels"
         return Column(cells.name, column.values, kind=self.name, note=note if len(there) > FEW_ROWS else "")
 
     def summarise(self, column: Column, weight: NDArray[np.float64]) -> CodeFacts:

@@ -232,8 +232,8 @@ def _zone_name(zone: Any) -> str:
 def _zone_note(zone: str) -> str:
     """What a warning says of dates of another zone than UTC."""
     if zone == LOCAL:
-        return "has dates with a time zone, which are taken as they stand on its clock"
-    return f"has dates of the time zone {zone}, which are taken as they stand on its clock"
+        return "has dates with a time zone, which are read as local times"
+    return f"has dates of the time zone {zone}, which are read as local times"
 
 
 def _on_the_clock(days: NDArray[np.float64], zone: str) -> NDArray[np.float64]:

@@ -113,7 +113,9 @@ def _on_blanks(codes: NDArray[np.intp], texts: list[str]) -> str:
     count = np.bincount(codes[codes >= 0], minlength=len(texts))
     found = named_cells(texts, count, untidy)
     return (
-        f"has labels with blanks around them, or accents in two signs, made plain: {found}" if found else ""
+        f"has labels with blanks around them, or combining accents, which were normalised: {found}"
+        if found
+        else ""
     )
 
 
@@ -130,9 +132,11 @@ def _on_case(before: tuple[str, ...], after: tuple[str, ...]) -> str:
     apart = [" and ".join(map(repr, levels)) for _, levels in several if set(levels) <= set(after)]
     one = ["/".join(levels) for key, levels in several if not set(levels) <= set(after) and key in kept]
     if one:
-        notes.append(f"has words in several cases ({', '.join(one[:3])}), each taken as one label")
+        notes.append(f"has words in several cases ({', '.join(one[:3])}), treated as the same label")
     if apart:
-        notes.append(f"has labels that differ by case alone and stay apart: {', '.join(apart[:3])}")
+        notes.append(
+            f"has labels that differ only in upper and lower case and are kept apart: {', '.join(apart[:3])}"
+        )
     return "; ".join(notes)
 
 

@@ -62,8 +62,8 @@ class Pair(Kind):
         known = ~np.isnan(_numbers(labels.levels)[:, 0])
         levels = tuple(level for level, good in zip(labels.levels, known, strict=True) if good)
         lookup = np.append(np.where(known, np.cumsum(known) - 1, -1), -1)
-        lost = f"; has cells that are none, which count as missing: {named_cells(texts, count, odd)}"
-        note = f"holds pairs of numbers such as {levels[0]!r}, taken as two columns" + lost * bool(odd.any())
+        lost = f"; has other cells, which count as missing: {named_cells(texts, count, odd)}"
+        note = f"holds pairs of numbers such as {levels[0]!r}, read as two columns" + lost * bool(odd.any())
         return Column(cells.name, None, lookup[labels.codes], levels, (), self.name, note)
 
     def summarise(self, column: Column, weight: NDArray[np.float64]) -> PairFacts:

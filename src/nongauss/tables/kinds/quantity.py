@@ -157,7 +157,7 @@ def _marked(
     if len(texts) < _FEWEST_MARKED:
         return np.where(marked, np.nan, values), ()
     named = named_cells(texts, count, marked)
-    return values, (f"has numbers with a mark, such as bounds, read as the numbers alone: {named}",)
+    return values, (f"has numbers with a mark, such as bounds, read as the numbers only: {named}",)
 
 
 def as_numbers(column: Column, form: str = "") -> Column:
@@ -284,7 +284,7 @@ def _one_unit(found: NumberTexts, values: NDArray[np.float64], count: NDArray[np
     if set(map(str, with_unit.index)) == _FLAGS:
         flags = [str(key).upper() for key in with_unit.index]
         shown = named_cells(flags, with_unit.to_numpy(), np.ones(len(flags), np.bool_))
-        note = f"has numbers with flags behind them, read as the numbers alone: {shown}"
+        note = f"has numbers with flags behind them, read as the numbers only: {shown}"
         return _Units(style + MARK, values, note)
     main = str(with_unit.index[0])
     if with_unit.sum() < (1 - ENOUGH) * total and not is_known_unit(main):
@@ -299,6 +299,6 @@ def _one_unit(found: NumberTexts, values: NDArray[np.float64], count: NDArray[np
         return _Units(form, values, mixed if all(map(is_known_unit, units)) else "", mixed=True)
     zeros = int(count[counted & (values == 0) & (found.patterns == MARK)].sum())
     if main and bare > zeros:
-        note = f"has {bare - zeros} cells without the unit {main!r}, which count as in that unit"
+        note = f"has {bare - zeros} cells without the unit {main!r}, which are treated as in that unit"
         return _Units(form, values, note)
     return _Units(form, values)
