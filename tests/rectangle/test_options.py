@@ -244,5 +244,5 @@ def test_stability_is_refused_where_rules_are_soft(paper):
 @pytest.mark.gate
 def test_why_so_many_clusters_is_said():
     model = RectangleMixture(n_init=2, random_state=0).fit(load_iris().data)
-    assert model.why_n_clusters_.startswith("3 clusters. Valleys part 2 groups")
+    assert model.why_n_clusters_.startswith("3 clusters. Valleys separate 2 groups")
     assert model.why_n_clusters_ in model.describe()

@@ -27,7 +27,7 @@ FEW_COMPLETIONS = 5
 
 
 class ExplainMixin:
-    """`explain` and `novelty` of a predictor, by training rows that it keeps to compare new ones with."""
+    """`explain` and `novelty` of a predictor, by comparison with training rows that it keeps."""
 
     _known_rows: KnownRows | None = None
     _cost_of_prediction = 1  # in those of a model that predicts fast
@@ -41,26 +41,27 @@ class ExplainMixin:
         return_error: bool = False,
         random_state: Any = 0,
     ) -> Any:
-        """What each column adds to the prediction of each row of X (N, D): a frame that sums to it.
+        """Contributions of the columns to the prediction of each row of X (N, D), as a data frame.
 
-        Columns of the frame have two levels. Of a regressor the first is "mean" and "sd" of its predictive
-        distribution (of P > 1 outputs "mean_0", ...), of a classifier the class, whose probability is
-        explained. The second is the column of X and, last, "base": the mean prediction of the background. So
-        `model.explain(X)["mean"].sum(axis=1)` is the predicted mean. A missing cell adds what not knowing it
-        does. The index is that of X. `attrs["method"]` says how the values were found. Sums are exact; where
-        orders are drawn, predictions on the way, from one row to the other, take missing cells by five draws
-        instead of twenty and moments to a hundredth of the standard deviation.
+        Columns of the frame have two levels. For a regressor the first is "mean" and "sd" of its predictive
+        distribution ("mean_0", ... for P > 1 outputs), for a classifier the class whose probability is
+        explained. The second is the column of X and, last, "base": the mean prediction of the background.
+        The contributions and the base add up to the prediction: `model.explain(X)["mean"].sum(axis=1)` is
+        the predicted mean. A missing cell contributes the effect of not knowing it. The index is that of X.
+        `attrs["method"]` says how the values were computed. Sums are exact; if orders are drawn,
+        intermediate predictions use five draws of missing cells instead of twenty, and moments to a
+        hundredth of the standard deviation.
 
         Parameters
         ----------
         background : rows to compare with, as X; None: 16 training rows that the model keeps.
-        n_permutations : random orders in which columns change over, for each row of the background; None: all
-            sets of columns where these are few (10 at most, 500,000 predictions, each of which counts for
-            five where there are gaps, and for twenty in an automatic choice), else two orders; where even
-            that takes more than 50,000 predictions, as many rows of the background, drawn for each row, as
-            these allow, two at least.
-        return_error : also give a frame of standard errors, which the orders leave; 0 where all sets were
-            visited.
+        n_permutations : number of random orders in which columns are replaced, for each background row;
+        None: all subsets of columns if there are few (at most 10 columns and 500,000 predictions, each of
+        which counts as five if cells are missing, and as twenty for an `Auto` model), otherwise two orders;
+        if even these take more than 50,000 predictions, fewer background rows, drawn for each row, at least
+        two.
+        return_error : also return a frame of standard errors due to the random orders; 0 if all subsets
+        were evaluated.
         random_state : seed of the orders.
 
         Raises
@@ -70,14 +71,14 @@ class ExplainMixin:
         return explanation_of(self, X, background, n_permutations, return_error, random_state)
 
     def novelty(self, X: Any) -> FloatArray:
-        """How unlike the training rows each row is: the share of these that are less unusual, (N,) in [0, 1].
+        """How unlike the training rows each row is: the share of them that is less unusual, (N,) in [0, 1].
 
-        How unusual a row is: its mean distance from the five nearest of up to 500 training rows that the
-        model keeps, the row itself left out, in columns that are scaled and freed of their correlations; so a
-        combination that does not go together is unusual even where each cell is not. Rows of the law of the
-        training rows have evenly spread values; 0.99 is rarer than 99 % of these. A missing cell is what the
-        others let expect. A label that no training row has gives 1. Raises InputError where the model keeps
-        no rows.
+        The measure of unusualness is the mean distance from the five nearest of up to 500 training rows
+        that the model keeps, excluding the row itself, in scaled and decorrelated columns; so an unusual
+        combination counts even if no single cell is unusual. For rows from the distribution of the training
+        rows the values are uniform; 0.99 is more unusual than 99 % of these. A missing cell is replaced by
+        its expectation given the others. A label that did not occur in training gives 1. Raises InputError
+        if the model keeps no rows.
         """
         return known_rows_of(self).novelty(X, type(self).__name__)
 

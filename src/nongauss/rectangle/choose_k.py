@@ -99,7 +99,7 @@ def choose(task: ClusterTask, recipe: RectangleRecipe, checkpoint: Checkpoint | 
         if further == best:
             break
         if V > 1 and _agree(valleys, search, further):
-            best, beside = further, " They are the Gaussian pieces, too."
+            best, beside = further, " They coincide with the Gaussian components."
             break
         if valleys is not None and np.isfinite(search.values[best]):
             is_enough, beside = _gains_enough(search, best, further, group if best == V else None)
@@ -116,10 +116,12 @@ def _gains_enough(search: NumberSearch, best: int, further: int, group: IntArray
     gain, error = search.values[further] - search.values[best], search.error(further, best)
     said = f" The rules of {further} gain {gain:.0f} nats on those of {best}"
     if gain <= SURE * error:
-        return False, f"{said}, with a standard error of {error:.0f}; twice that is asked."
+        return False, f"{said}, with a standard error of {error:.0f}; twice that is required."
     chance = search.by_chance(best, further, search.partition(best) if group is None else group, gain)
-    made = "tables of one cluster" if best == 1 else f"tables of just these {best} clusters"
-    said += f"; in {made} they gain {chance:.0f}, and twice that is asked."
+    made = (
+        "simulated tables of one cluster" if best == 1 else f"simulated tables of only these {best} clusters"
+    )
+    said += f"; in {made} they gain {chance:.0f}, and twice that is required."
     return gain > ASKED * chance, said
 
 
@@ -232,30 +234,41 @@ class ValleyFigures(NamedTuple):
         """A sentence on the groups: which valleys or labels part them, or that none do."""
         V, K, within = self.n_groups, self.n_pieces, 100 * self.within
         if K == 1:
-            return "The structure columns are one piece."
+            return "The structure columns are a single component."
         if self.labels and V == 1:
-            return f"The labels make {K} pieces, but halves of the rows agree on no number of groups of them."
+            return (
+                f"The labels have {K} components, but halves of the rows agree on no number of groups "
+                "of them."
+            )
         if self.labels:
             return (
-                f"The labels make {K} pieces; two halves of the rows agree on {V} groups of them (prediction "
+                f"The labels have {K} components; two halves of the rows agree on {V} groups of them "
+                "(prediction "
                 f"strength {self.between:.2f}, silhouette {self.within:.2f})."
             )
         if self.core:
-            said = f"Valleys, and the edge of a dense core in a wider cloud, part {V} groups."
+            said = (
+                f"Valleys of the density, and the edge of a dense core in a wider cloud, separate {V} groups."
+            )
             if self.doubted:
-                said += f" Valleys part {self.doubted:.0f}, but halves of the rows agree on fewer of these."
+                said += (
+                    f" Valleys separate {self.doubted:.0f}, but halves of the rows agree on fewer of these."
+                )
             return said
         if self.doubted:
             agreed = f"only on {V}" if V > 1 else "on none"
-            return f"Valleys part {self.doubted:.0f} groups, but halves of the rows agree {agreed} of them."
+            return (
+                f"Valleys separate {self.doubted:.0f} groups, but halves of the rows agree {agreed} of them."
+            )
         if V == 1:
             return (
-                f"No valley parts the {K} pieces of the structure columns: the density between them does not "
+                f"No valley separates the {K} components of the structure columns: the density "
+                "between them does not "
                 f"fall below {within:.0f} % of the lower peak."
             )
         return (
-            f"Valleys part {V} groups: between any two the density of the structure columns falls to "
-            f"{100 * self.between:.0f} % of the lower peak or less, within them to no less than "
+            f"Valleys separate {V} groups: between any two, the density of the structure columns falls to "
+            f"{100 * self.between:.0f} % of the lower peak or less, within them to not less than "
             f"{within:.0f} %."
         )
 
@@ -302,8 +315,10 @@ def why(best: int, values: dict[int, float], valleys: ValleyFigures | None) -> s
             f"columns best; {tried[1]} is {lead:.1f} nats behind."
         ]
     elif valleys is not None and V > 1 and not valleys.labels:
-        made = "one Gaussian piece each" if valleys.n_pieces == V else "several pieces without a valley"
-        said += [f"The groups are of {made}, so none is divided further."]
+        made = (
+            "one Gaussian component each" if valleys.n_pieces == V else "several components without a valley"
+        )
+        said += [f"The groups have {made}, so none is divided further."]
     return " ".join(said)
 
 

@@ -311,7 +311,7 @@ class RectangleMixture(ClusterMixin, TableEstimator):  # type: ignore[misc]
 
         fitted = self._of_fit()
         if fitted.soft is not None:
-            raise InputError("rule_stability is not there for preset='paper'; fit with preset=None.")
+            raise InputError("rule_stability is not available for preset='paper'; fit with preset=None.")
         cells, rows = fitted.views.read(X, self._encoder, type(self).__name__)
         recipe = settings_of(RectangleRecipe, self, n_clusters=self.n_clusters_, seed=0)
         figures = rule_stability(fitted, cells, rows, recipe, n_resamples)

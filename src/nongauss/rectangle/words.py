@@ -117,7 +117,7 @@ def description(
     share = f"{100 * inside_one:.1f} % of {total:g} rows"
     lines = [f"{K} cluster{'s' * (K != 1)}; {share} are inside exactly one rule."]
     lines += [why_n_clusters] if why_n_clusters else []
-    lines += [f"Left out, since they tell no clusters: {', '.join(quiet)}."] if quiet else []
+    lines += [f"Left out, because the clusters do not differ in them: {', '.join(quiet)}."] if quiet else []
     for line in clusters.to_dict("records"):
         lines += [
             "",
@@ -204,8 +204,8 @@ def warn_far(view: ColumnView, cells: RawCells, weight: FloatArray) -> None:
             far.append(str(view.encoder.columns[i].name))
     if far:
         warnings.warn(
-            f"One value of {', '.join(map(repr, far))} is so far from all others that these look alike "
-            "beside it; correct it, or give scaling='rank'.",
+            f"One value of {', '.join(map(repr, far))} is so far from all others that they all look "
+            "the same beside it; correct it, or give scaling='rank'.",
             NongaussWarning,
             stacklevel=4,
         )
