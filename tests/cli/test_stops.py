@@ -29,7 +29,7 @@ MORE = [
     (FIT, "beside it", signal.SIGTERM),
     (FIT, "fitting all rows", signal.SIGTERM),
     (FIT, "drawing", signal.SIGINT),
-    (COMPILED, "fitting, to be judged: 3 of", signal.SIGTERM),
+    (COMPILED, "fitting for evaluation: 3 of", signal.SIGTERM),
     (CLUSTER, "clustering", signal.SIGTERM),
     (CLUSTER, "drawing", signal.SIGTERM),
     (["predict", "m", "many.csv", "--out", "out.csv"], "predicting", signal.SIGTERM),
@@ -79,8 +79,8 @@ def folder(tmp_path_factory):
     ("arguments", "moment", "number"),
     [
         (FIT, "reading", signal.SIGINT),
-        ([*FIT, *LONG], "fitting, to be judged: 3 of", signal.SIGTERM),
-        ([*FIT, *LONG], "fitting, to be judged: 3 of", signal.SIGINT),
+        ([*FIT, *LONG], "fitting for evaluation: 3 of", signal.SIGTERM),
+        ([*FIT, *LONG], "fitting for evaluation: 3 of", signal.SIGINT),
         (FIT, "drawing", signal.SIGTERM),
         *(pytest.param(*case, marks=pytest.mark.gate) for case in MORE),
     ],
@@ -102,7 +102,7 @@ def test_all_files_or_none(folder, arguments, moment, number):
 @pytest.mark.gate
 def test_a_stopped_fit_says_that_its_checkpoint_goes_on(folder):
     long = [*FIT, *LONG, "--checkpoint", "state", "--no-refit"]
-    code, said = stopped(folder, long, "fitting, to be judged: 3 of", signal.SIGTERM)
+    code, said = stopped(folder, long, "fitting for evaluation: 3 of", signal.SIGTERM)
     assert code == 143
     assert said[-1].startswith("Error: Stopped by SIGTERM; the state is saved in state")
     assert (folder / "state").exists()
@@ -110,7 +110,7 @@ def test_a_stopped_fit_says_that_its_checkpoint_goes_on(folder):
 
 @pytest.mark.gate
 def test_a_job_in_the_background_is_stopped_in_a_compiled_fit(folder):
-    moment = "fitting, to be judged: 3 of"
+    moment = "fitting for evaluation: 3 of"
     code, said = stopped(folder, COMPILED, moment, signal.SIGINT, in_background=True)
     assert code == 130
     assert said[-1] == "Error: Stopped by Ctrl-C; no file was written.\n"

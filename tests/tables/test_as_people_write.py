@@ -211,7 +211,7 @@ def test_an_open_quotation_is_said(tmp_path):
 
 def test_words_of_a_target_in_several_cases_are_warned_of():
     y = np.array(["yes", "Yes", "no", "no"])
-    with pytest.warns(UserWarning, match="'Yes' and 'yes' in y for classes of their own"):
+    with pytest.warns(UserWarning, match="'Yes' and 'yes' in y as different classes"):
         coder = LabelCoder.fit(y, np.ones(4), "a model")
     assert coder.classes.tolist() == ["Yes", "no", "yes"]
 

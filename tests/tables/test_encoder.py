@@ -93,7 +93,7 @@ def test_constant_and_empty_columns_are_ignored():
 def test_identifiers_are_ignored():
     n = 40
     X = pd.DataFrame({"id": [f"row {i}" for i in range(n)], "v": np.arange(n)})
-    with pytest.warns(NongaussWarning, match="'id' .text that differs from row to row"):
+    with pytest.warns(NongaussWarning, match="'id' .text that is different in every row"):
         assert encoder_of(X).encoded_names == ("v",)
     twice = encoder_of(pd.concat([X, X[:1]]))
     assert twice.encoded_names == encoder_of(X, np.where(np.arange(n) == 0, 2.0, 1.0)).encoded_names
@@ -123,7 +123,9 @@ def test_new_labels_and_new_gaps():
     text = str(caught[0].message)
     assert "'pink' in column 'colour' (first in row 1)" in text
     assert "'Rome' in column 'city' (first in row 2)" in text
-    assert "missing in column 'height', where none was when fitting; the mean stands" in text
+    assert (
+        "missing in column 'height', where there were none in training; they are replaced by the mean" in text
+    )
     assert caught[0].filename == __file__
     assert Z[1, :3].tolist() == [0, 0, 0]
     assert Z[2, 4] == 0.5  # the share of the second of two labels

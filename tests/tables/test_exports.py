@@ -98,6 +98,6 @@ def test_totals_of_some_rows_are_left_out_and_rows_called_total_are_not(tmp_path
     body = "".join(f"{r},p{i},{i}\n" * (i > 0) for r in ("N", "S") for i in range(4))
     frame, said = lines(tmp_path, f"region,item,sold\n{body}N Total,,6\nS Total,,6\n")
     assert frame["region"].tolist() == ["N"] * 3 + ["S"] * 3
-    assert "totals of some rows" in said
+    assert "as subtotals" in said
     whole, _ = lines(tmp_path, f"region,item,sold\n{body}Total Cereal,p9,6\nTotal Wheat,p8,6\n")
     assert len(whole) == 8

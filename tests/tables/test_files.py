@@ -160,9 +160,9 @@ def test_layouts_that_need_no_word(tmp_path, text):
     [
         ("Report\nby me\n\na,b\n1,x\n2,y\n", r"first 2 lines were left out .* \('Report', 'by me'\)"),
         ("# by me\na,b\n1,x\n# more\n2,y\n", "2 lines of t.csv that begin with # were left out"),
-        (",a,b\n0,1,x\n1,2,y\n", "first column of t.csv has no name and counts the rows"),
-        ('"","a","b"\n"1",1,"x"\n"2",2,"y"\n', "first column of t.csv has no name and counts the rows"),
-        ('"a","b"\n"1",1,"x"\n"2",2,"y"\n', "first column of t.csv has no name and counts the rows"),
+        (",a,b\n0,1,x\n1,2,y\n", "first column of t.csv has no name and numbers the rows"),
+        ('"","a","b"\n"1",1,"x"\n"2",2,"y"\n', "first column of t.csv has no name and numbers the rows"),
+        ('"a","b"\n"1",1,"x"\n"2",2,"y"\n', "first column of t.csv has no name and numbers the rows"),
     ],
 )
 def test_lines_and_columns_that_are_no_data_are_left_out_and_said(tmp_path, text, message):

@@ -29,7 +29,7 @@ TEXT = ["b", "a", "c", "a"]
     ids=lambda y: f"{type(y).__module__}-{getattr(y, 'dtype', '')}",
 )
 def test_text_is_sorted_whatever_it_comes_in(y):
-    with pytest.warns(NongaussWarning, match="order of the classes as a < b < c, which is a guess"):
+    with pytest.warns(NongaussWarning, match="orders the classes as a < b < c, which is a guess"):
         LabelCoder.fit(y, ONES, ordered=True)
     coder = LabelCoder.fit(y, ONES)
     assert coder.classes.tolist() == ["a", "b", "c"]

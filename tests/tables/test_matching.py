@@ -16,7 +16,7 @@ def test_by_name_in_the_order_of_the_fit():
     frame = pd.DataFrame({"b": [1.0], "c": [2.0], "a": [3.0]})
     assert matched(frame, ("a", "b")) == (
         [2, 0],
-        "Columns that were not there when fitting are ignored: column 'c'.",
+        "Columns that did not exist in training are ignored: column 'c'.",
     )
     with pytest.raises(
         InputError, match=r"X lacks column 'z', which Model was fitted with; .* X has columns 'b'"

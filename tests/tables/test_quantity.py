@@ -208,7 +208,9 @@ def test_mixed_units_are_warned_of():
     cells = [f"{i} kg" for i in range(10)] + [f"{i} g" for i in range(10)]
     with pytest.warns(NongaussWarning, match="mixes the units 'g', 'kg' and is taken for labels"):
         assert encoder_of(pd.DataFrame({"w": cells})).columns[0].kind == "label"
-    with pytest.warns(NongaussWarning, match="has 2 cells without the unit 'kg', which count"):
+    with pytest.warns(
+        NongaussWarning, match="has 2 cells without the unit 'kg', which are treated as in that unit"
+    ):
         encoder_of(pd.DataFrame({"w": [*cells[:10], "0", "4", "5"]}))
     for labels in (["1st", "2nd", "3rd"] * 5, ["12A", "13B", "14C"] * 5):
         assert encoder_of(pd.DataFrame({"w": labels})).columns[0].kind == "label"

@@ -195,5 +195,5 @@ def test_rare_columns_are_not_blown_up():
 
 
 def test_a_portion_is_in_memory():
-    with pytest.raises(InputError, match="a portion of the rows in memory, got a str; call fit"):
+    with pytest.raises(InputError, match="a batch of rows in memory, got a str; call fit"):
         TGGMClassifier().partial_fit("rows.parquet", "y")

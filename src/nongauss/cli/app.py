@@ -13,7 +13,7 @@ from nongauss.cli.conduct import Commands, check_outputs, command
 
 app = typer.Typer(
     name="nongauss",
-    help="Predictions with honest uncertainty for tables that are not Gaussian.",
+    help="Predictions with honest uncertainty for tables whose columns are not Gaussian.",
     cls=Commands,
     no_args_is_help=True,
     add_completion=False,
@@ -25,7 +25,7 @@ app = typer.Typer(
 def main(
     version: Annotated[bool, typer.Option("--version", is_eager=True, help="Print the version.")] = False,
 ) -> None:
-    """Predictions with honest uncertainty for tables that are not Gaussian."""
+    """Predictions with honest uncertainty for tables whose columns are not Gaussian."""
     if version:
         import nongauss
 

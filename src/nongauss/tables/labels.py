@@ -176,7 +176,11 @@ class LabelSummary:
         if known is not None:
             return np.array(known[0], dtype=self.labels.dtype)
         listed = [] if self.listed is None else [level for level in self.listed.tolist() if level in labels]
-        order, what = (listed, "as the category lists them") if listed else (labels, "by the alphabet")
+        order, what = (
+            (listed, "the order in which the category lists them")
+            if listed
+            else (labels, "alphabetical order")
+        )
         shown = " < ".join(order[:_MOST_SHOWN]) + (" < …" if len(order) > _MOST_SHOWN else "")
         warnings.warn(
             f"{estimator_name} orders the classes as {shown}, which is a guess ({what}); to "
