@@ -153,7 +153,7 @@ def test_labels_without_an_order(labels):
 def test_words_in_several_cases_are_one_label_in_a_column_and_in_new_rows():
     column = decode("smoker", pd.Series(["yes", "Yes", " YES", "no", "Yes"]))
     assert column.levels == ("Yes", "no")
-    assert "one label" in column.note
+    assert "the same label" in column.note
     assert one_case(["Y", "n", "N"]) == {"Y": "y", "n": "n", "N": "n"}
     assert one_case(["A", "a", "b"]) == {}
     assert len(decode("gene", pd.Series(["abc", "ABC"])).levels) == 2
