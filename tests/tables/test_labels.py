@@ -72,7 +72,9 @@ def test_an_order_that_is_known_is_taken_and_one_that_is_guessed_is_said():
     assert order(["10", "9", "2", "9"]) == ["2", "9", "10"]
     assert order([2.5, 1.0, 2.5, 1.0]) == [1.0, 2.5]
     listed = pd.Categorical(TEXT, categories=["c", "x", "b", "a"])
-    with pytest.warns(NongaussWarning, match="c < b < a.*the order in which the category lists them.*ordered=True"):
+    with pytest.warns(
+        NongaussWarning, match="c < b < a.*the order in which the category lists them.*ordered=True"
+    ):
         assert order(listed) == ["c", "b", "a"]
     for y in ([2.5, 1.0, 1.5, 3.5], [2.5, 1.0, 2.5, 1.0]):  # all different; not for grades
         with pytest.raises(ValueError, match="continuous"):
