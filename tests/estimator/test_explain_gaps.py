@@ -118,3 +118,18 @@ def test_rows_are_completed_as_often_as_is_asked_and_only_then(model):
     assert np.abs(few - before)[HAS_GAPS].max() > 0
     off = (few - before)[HAS_GAPS]
     assert abs(off.mean()) < 4 * off.std() / np.sqrt(len(off))
+
+
+@pytest.mark.parametrize("gaps", [True, False])
+def test_an_automatic_choice_visits_all_sets_of_fewer_columns(gaps):
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame(rng.normal(size=(60, 8))).add_prefix("x")
+    frame = frame.mask(rng.random(frame.shape) < 0.1) if gaps else frame
+    y = rng.normal(size=60)
+    for kind, target, names in (
+        (nongauss.AutoRegressor, y, ["constant", "linear"]),
+        (nongauss.AutoClassifier, y > 0, ["linear labels"]),
+    ):
+        model = kind(candidates=names, random_state=0).fit(frame, target)
+        found = [model.explain(frame[:n]).attrs["method"].split(":")[0] for n in (1, 8)]
+        assert found == ["exact", "2 orders of 8 columns for each of 16 rows of background"]

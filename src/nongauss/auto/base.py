@@ -46,6 +46,9 @@ forest's own conditional law."""
 TOLD = ("leaderboard_", "why_", "trace_", "n_iter_", "converged_", "stop_reason_")
 """Attributes that tell how a search went; a model that is fitted to other rows keeps those of its search."""
 
+COST_OF_PREDICTION = 20
+"""Of a mixture of laws, some of them local ones, in that of a model that predicts fast."""
+
 MOST_LINES = 6
 """Lines of the leaderboard that a person is shown."""
 
@@ -70,8 +73,6 @@ _ROUNDED = 1e-6
 
 class Auto(TableEstimator):
     """Base of the automatic estimators. A subclass reads its target and judges what candidates say."""
-
-    _cost_of_prediction = 20  # a mixture of laws, with forests
 
     time_budget: float | None
     candidates: Any

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from nongauss.auto.base import Auto, Member, Reading, read_rows
+from nongauss.auto.base import COST_OF_PREDICTION, Auto, Member, Reading, read_rows
 from nongauss.auto.calibration import LabelCalibration, fit_labels, no_calibration
 from nongauss.auto.candidate import ClassShares
 from nongauss.auto.candidates import GRADES, LABELS, MOST_JUDGED, candidates_for
@@ -105,6 +105,7 @@ class AutoClassifier(ProbabilityClassifierMixin, Auto):
     (3, 3)
     """
 
+    _cost_of_prediction = COST_OF_PREDICTION
     target_kind_: str
     temperature_: float
     calibration_: str

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, Self
 import numpy as np
 from sklearn.base import RegressorMixin
 
-from nongauss.auto.base import FOREST, LOCAL, Auto, Member, Reading, base_of, read_rows
+from nongauss.auto.base import COST_OF_PREDICTION, FOREST, LOCAL, Auto, Member, Reading, base_of, read_rows
 from nongauss.auto.calibration import ScoreMixture, fit_scores
 from nongauss.auto.candidate import Candidate
 from nongauss.auto.candidates import (
@@ -137,6 +137,7 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
     (3, 2)
     """
 
+    _cost_of_prediction = COST_OF_PREDICTION
     target_kind_: str
     _limits: Limits
     _calibration: ScoreMixture | None
