@@ -175,7 +175,9 @@ def test_a_column_of_numbers_takes_new_rows_with_a_few_texts():
 
 def test_a_column_that_is_only_mostly_numbers_is_one_of_labels_with_a_warning():
     cells = ["none"] * 6 + [str(i % 4) for i in range(34)]
-    with pytest.warns(NongaussWarning, match=r"taken for labels, though 85% .* 'none' \(6 cells\) are not"):
+    with pytest.warns(
+        NongaussWarning, match=r"treated as labels, although 85% .* 'none' \(6 cells\) are not"
+    ):
         encoder = encoder_of(pd.DataFrame({"a": cells}))
     assert encoder.columns[0].levels == ("0", "1", "2", "3", "none")
 
@@ -206,7 +208,7 @@ def test_units_are_kept_for_display_and_must_stay_the_same():
 
 def test_mixed_units_are_warned_of():
     cells = [f"{i} kg" for i in range(10)] + [f"{i} g" for i in range(10)]
-    with pytest.warns(NongaussWarning, match="mixes the units 'g', 'kg' and is taken for labels"):
+    with pytest.warns(NongaussWarning, match="mixes the units 'g', 'kg' and is treated as labels"):
         assert encoder_of(pd.DataFrame({"w": cells})).columns[0].kind == "label"
     with pytest.warns(
         NongaussWarning, match="has 2 cells without the unit 'kg', which are treated as in that unit"

@@ -60,6 +60,7 @@ def mostly(
     if share < _MOSTLY:
         return ()
     return (
-        f"is taken for labels, though {share:.0%} of its cells are {what}: {named_cells(texts, count, odd)} "
+        f"is treated as labels, although {share:.0%} of its cells are {what}: "
+        f"{named_cells(texts, count, odd)} "
         "are not; correct or empty these cells",
     )

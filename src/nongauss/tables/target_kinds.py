@@ -238,7 +238,7 @@ def _why_text(column: Column, labels: list[str], is_category: bool) -> str:
     else:
         cause = "these are names, most of which occur too rarely to be predicted"
     if column.note.startswith("mixes"):
-        note = column.note.replace(" and is taken for labels", "")
+        note = column.note.replace(" and is treated as labels", "")
         cause = f"they are amounts of several units: it {note}"
     shown = ", ".join(repr(label) for label in labels[:3])
     return f"It holds {k} different texts in {n} rows ({shown}, …), too many for classes: likely {cause}."

@@ -109,8 +109,12 @@ def _whole(values: FloatArray, levels: FloatArray, freq: FloatArray, name: str, 
         return TargetKind(ColumnKind.LABEL, f"It holds {shown}, codes as its name ({word}) says.", near)
     word = is_named(name, GRADE_WORDS)
     if word and k <= MOST_GRADES and n >= _ROWS_A_GRADE * k and abs(low) <= 10:
-        return _grades(levels, f"It holds {shown}, steps as its name ({word}) says.", (LABEL_TOO, REAL_TOO))
-    why_not = "reach below 0" if low < 0 else "are steps rather" if word else looks_like_counts(levels, freq)
+        return _grades(
+            levels,
+            f"It holds {shown}, which are steps according to its name ({word}).",
+            (LABEL_TOO, REAL_TOO),
+        )
+    why_not = "reach below 0" if low < 0 else "look like steps" if word else looks_like_counts(levels, freq)
     if not why_not and k <= MOST_CODES and n >= _ROWS_A_CODE * k and _skips_numbers(levels, freq):
         return _codes(values, levels, freq, inputs)
     if not why_not:
@@ -125,7 +129,7 @@ def _whole(values: FloatArray, levels: FloatArray, freq: FloatArray, name: str, 
     found = _amount(values, levels, freq)
     if low < 0:
         return found
-    reason = f"{found.reason[:-1]}. They are whole, but not taken for counts, since they {why_not}."
+    reason = f"{found.reason[:-1]}. They are whole, but not treated as counts, because they {why_not}."
     return TargetKind(found.kind, reason, (*found.near, COUNT_TOO))
 
 
@@ -240,9 +244,9 @@ def looks_like_counts(levels: FloatArray, freq: FloatArray) -> str:
     sd = math.sqrt(variance)
     normal = np.log(np.maximum(ndtr((levels + 0.5 - mean) / sd) - ndtr((levels - 0.5 - mean) / sd), 1e-300))
     if law < float(share @ normal) - _SLACK:
-        return "are spread as measurements are, not as counts"
+        return "are distributed like measurements, not like counts"
     if levels[0] > 0 and n * math.exp(float(_count_log_prob(np.zeros(1), mean, variance)[0])) > _EXPECTED:
-        return "hold no 0, where counts so small would"
+        return "hold no 0, although counts this small would"
     if levels[-1] - levels[0] == len(levels) - 1 and len(levels) <= _FEW_LEVELS:
         apart = float(share @ np.log(share)) - law
         if levels[0] == 0 and share[0] > 1 / 3 and len(levels) >= 5:

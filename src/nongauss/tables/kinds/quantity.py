@@ -295,7 +295,7 @@ def _one_unit(found: NumberTexts, values: NDArray[np.float64], count: NDArray[np
     form = style + str(named.idxmax()) if main else style + MARK
     if with_unit.iloc[1:].sum() > (1 - ENOUGH) * total:
         units = [str(unit) for unit in with_unit.index[:3]]
-        mixed = f"mixes the units {', '.join(map(repr, units))} and is taken for labels; convert it to one"
+        mixed = f"mixes the units {', '.join(map(repr, units))} and is treated as labels; convert it to one"
         return _Units(form, values, mixed if all(map(is_known_unit, units)) else "", mixed=True)
     zeros = int(count[counted & (values == 0) & (found.patterns == MARK)].sum())
     if main and bare > zeros:
