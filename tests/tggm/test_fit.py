@@ -62,6 +62,18 @@ def test_calibration_widens_and_drops_skewness_that_is_not_there():
     assert bp.skewness == 1.0
 
 
+def test_a_few_far_rows_widen_the_tails_and_not_everything():
+    params = skewed_unit()
+    near = draws(0, (2, 600))
+    far = near.copy()
+    far[:, ::100] += 12.0
+    right, found = (fit.calibrated(params, CONFIG, held_for(params, y)).ensemble for y in (near, far))
+    mean, variance = (part[0, 0] for part in right.moments(np.ones((1, 1))))
+    assert ((far - mean) ** 2).mean() > 2.5 * variance  # by squares everything would be so much wider
+    assert found.inflation < 2.0
+    assert found.tails.degrees < 10.0
+
+
 def test_fit_records_and_finishes():
     result, made = fit.fit(0, made_rows(60), CONFIG, RECIPE)
     assert result.status is Status.COMPLETED

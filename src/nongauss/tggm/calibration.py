@@ -21,6 +21,12 @@ from nongauss.tggm.updates import INFLATIONS, INFLATIONS_IN_DEPTH
 SKEWNESSES = (1.0, 0.75, 0.5, 0.25, 0.0)
 """Shares of the hidden variance that may keep their skewed shape; see `calibrated`."""
 
+POWERS = (1.0, 0.5, 0.0)
+"""Powers of the inflation by squared errors that are tried: as it is, half of it in logs, none."""
+
+LEAST_SHORTER = 0.25
+"""Least factor of squared errors by which averaging the members may shorten them."""
+
 MOST_TO_CALIBRATE = 2000
 """Held-out rows of each member that are looked at for that."""
 
@@ -44,37 +50,51 @@ def calibrated(params: NetworkParams, config: NetworkConfig, held: HeldOut | Non
     """The ensemble with its variance, skewness and tails set by the rows that the members did not train on.
 
     A member's held-out squared error is `a` times its variance on average. Averaging the members takes
-    their spread, `b` times the variance, off the error: the inflation of each output is a - b, within
-    [0.5, 3] (of a deep mean field 1000). Then the share of skewness is that of `SKEWNESSES`, and the tails
-    are those of `tails.DEGREES`, with the highest held-out log density together; the other tails keep a part
-    by their probability. Without held-out rows the model is taken at its word, and so are the probabilities
-    of labels.
+    their spread, `b` times the variance, off the error: a - b, within [0.5, 3] (of a deep mean field 1000),
+    is the inflation of each output by squares. A few far errors decide squares, so its powers of `POWERS`
+    are tried. That, the share of skewness of `SKEWNESSES` and the tails of `tails.DEGREES` are those with the
+    highest log density of held-out errors, shortened to those of the ensemble, sqrt((a - b) / a); the other
+    tails keep a part by their probability. Without held-out rows the model is taken at its word, and so are
+    the probabilities of labels.
     """
     n_outputs = params.n_outputs
     plain = Ensemble(params, config, np.ones(n_outputs), 1.0, np.zeros(n_outputs), np.ones(n_outputs))
     if held is None or config.n_classes:
         return CalibratedEnsemble(plain)
     X, Y, weight = (np.asarray(part)[:, :MOST_TO_CALIBRATE].astype(np.float64) for part in held)
+    error, variance, spread = _errors_of(params, config, X, Y)
+    limits = INFLATIONS_IN_DEPTH if config.prior == "mean_field" else INFLATIONS
+    # a - b = sum_en w_en [(y_en - m_e(x_en))^2 - var_e'(m_e'(x_en))] / V_e(x_en) / sum_en w_en
+    a, b = ((weight[..., None] * part / variance).sum((0, 1)) / weight.sum() for part in (error**2, spread))
+    inflation = np.where((Y[:1, :1] == Y).all((0, 1)), 1.0, np.clip(a - b, *limits))  # constant: as it is
+    shorter = np.sqrt(np.clip((a - b) / np.maximum(a, predict.TINY), LEAST_SHORTER, 1.0))
+    shares = (1.0,) if config.method == "bp" or params.gate else SKEWNESSES
+    best = None
+    for power in POWERS:
+        set_ = plain._replace(inflation=inflation**power)
+        density = exact_law.row_density(set_, X) if set_.is_exact else _mixture_density(set_, X)
+        share, factor, found = _shape_of(density, shorter * error, weight, shares)
+        if best is None or found > best[1]:
+            best = set_._replace(skewness=share, tails=factor), found, density
+        shares = (share,)
+    assert best is not None
+    alone = _shape_of(best[2], error, weight, (best[0].skewness,))[2]
+    normal = _jarque_bera((error / np.sqrt(variance))[..., 0], weight) if n_outputs == 1 else 0.0
+    return CalibratedEnsemble(best[0], alone / weight.sum(), normal)
+
+
+def _errors_of(
+    params: NetworkParams,
+    config: NetworkConfig,
+    X: Float64[np.ndarray, "E V D"],
+    Y: Float64[np.ndarray, "E V P"],
+) -> tuple[Float64[np.ndarray, "E V P"], Float64[np.ndarray, "E V P"], Float64[np.ndarray, "E V P"]]:
+    """At each member's held-out rows its error, its variance, and the variance of all members' means."""
     mean, variance = predict.member_moments_of(params, config, X.reshape(X.shape[0] * X.shape[1], X.shape[2]))
     shape = (len(X), *Y.shape)  # every member at every held-out row
     mean, variance = mean.reshape(shape), variance.reshape(shape)
     own = np.arange(len(X))
-    error = Y - mean[own, own]
-    square = error**2 - mean.var(axis=0)
-    limits = INFLATIONS_IN_DEPTH if config.prior == "mean_field" else INFLATIONS
-    # a - b = sum_en w_en [(y_en - m_e(x_en))^2 - var_e'(m_e'(x_en))] / V_e(x_en) / sum_en w_en
-    ratio = (weight[..., None] * square / variance[own, own]).sum((0, 1)) / weight.sum()
-    inflation = np.where((Y[:1, :1] == Y).all((0, 1)), 1.0, np.clip(ratio, *limits))  # constant: as it is
-    set_ = plain._replace(inflation=inflation)
-    density = exact_law.row_density(set_, X) if set_.is_exact else _mixture_density(set_, X)
-    shares = (1.0,) if config.method == "bp" or params.gate else SKEWNESSES
-    share, factor, found = _shape_of(density, error, weight, shares)
-    standard = error / np.sqrt(inflation * variance[own, own])
-    return CalibratedEnsemble(
-        set_._replace(skewness=share, tails=factor),
-        found / weight.sum(),
-        _jarque_bera(standard[..., 0], weight) if n_outputs == 1 else 0.0,
-    )
+    return Y - mean[own, own], variance[own, own], mean.var(axis=0)
 
 
 def _jarque_bera(standard: Float64[np.ndarray, "E V"], weight: Float64[np.ndarray, "E V"]) -> float:
