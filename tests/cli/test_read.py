@@ -45,7 +45,7 @@ def test_rows_without_target_and_ids_are_dropped_with_a_note():
             {"table": frame().assign(y=[f"text {i}" for i in range(60)])},
             "60 different texts in 60 rows.*--kind label",
         ),
-        ({"table": frame().assign(y=["no", "yes"] * 30), "task": "regression"}, "no numbers"),
+        ({"table": frame().assign(y=["no", "yes"] * 30), "task": "regression"}, "not numbers"),
         ({"table": frame()[["y"]]}, "No column is left"),
         ({"table": frame().iloc[:0]}, "no rows"),
         ({"model": "tgm"}, "did you mean 'tggm'"),
