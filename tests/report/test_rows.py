@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -69,7 +71,7 @@ def test_units_of_the_table_and_of_exposure():
     of = {"exposure": np.full(4, 3.0)}
     parts[0] = Unseen(parts[0].model, JudgedRows(parts[0].rows.X, parts[0].rows.y, of), parts[0].numbers)
     first = rows_shown(scores, parts, scale=100.0).misses[0]
-    assert (first.adds, first.base) == ([("a = 1", "+600")], "3e+03")
+    assert (first.adds, first.base) == ([("a = 1", "+600")], "3,000")
 
 
 def test_without_rows_to_compare_with_or_held_out_rows():
@@ -129,3 +131,22 @@ def test_a_count_that_was_expected_is_no_miss():
     }
     zero = next(row for row in shown if row.row == 43)
     assert zero.figure == f"{200 * 0.4**2:.2g} %"  # 2 P(Y = 0), the mass of 0 counted whole
+
+
+class Rounds(Adds):
+    """Adds a rounding error for column b."""
+
+    def explain(self, X, n_permutations=None):
+        out = super().explain(X).astype(float)
+        out[("mean", "b")] = -2.22e-16
+        return out
+
+
+def test_money_has_commas_and_a_rounding_error_is_no_contribution():
+    scores, parts, *_ = case(Rounds())
+    own = ("y", "mean", "lower", "upper")
+    large = replace(scores, **{name: 1e4 * getattr(scores, name) for name in own})
+    first = rows_shown(large, parts, scale=1e4).misses[0]
+    assert first.observed == "150,000"
+    assert first.predicted == "120,000 (90 %: 103,600 to 136,400)"
+    assert (first.adds, first.base) == ([("a = 1", "+20,000")], "100,000")

@@ -71,7 +71,17 @@ def format_figure(name: str, value: float | None) -> str:
         return f"{value:.3f}"
     if name == "seconds":
         return f"{value:.2f}"
-    return f"{value:.4g}"
+    return in_digits(value)
+
+
+def in_digits(value: float, digits: int = 4, sign: str = "") -> str:
+    """A number to some digits, with commas between thousands in the place of an exponent.
+
+    `sign`: "+" to write that of positive numbers, too.
+    """
+    rounded = float(f"{value:.{digits}g}")
+    form = f"{sign},.15g" if 1e3 <= abs(rounded) < 1e15 else f"{sign}.{digits}g"
+    return format(rounded, form)
 
 
 def metric_table(metrics: Mapping[str, Mapping[str, float]]) -> tuple[list[str], list[list[str]]]:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from nongauss.report.metrics import in_digits
 from nongauss.tables.frame import InputTable
 
 _MOST_LABELS = 3
@@ -51,7 +52,7 @@ def _frequent(levels: list[str], counts: Any) -> str:
 
 
 def _cell(value: Any) -> str:
-    return f"{value:.6g}" if isinstance(value, (float, np.floating)) else str(value)
+    return in_digits(float(value), 6) if isinstance(value, (float, np.floating)) else str(value)
 
 
 def fingerprint(frame: pd.DataFrame, y: Any = None) -> str:

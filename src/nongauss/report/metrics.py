@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from nongauss.core.errors import InputError
-from nongauss.estimator.told import LABELS, SHORT_LABELS, format_figure, metric_table
+from nongauss.estimator.told import LABELS, SHORT_LABELS, format_figure, in_digits, metric_table
 from nongauss.metrics import checked_weight, coverage, interval_score, split_interval
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "SHORT_LABELS",
     "classification_metrics",
     "format_figure",
+    "in_digits",
     "metric_table",
     "pit_values",
     "regression_metrics",

@@ -157,7 +157,7 @@ def _panels(
         return []
     shown = most_changing(drawn)
     for display in drawn:
-        _, ax = _plain_figure(PANEL_SIZE)
+        _, ax = _plain_figure(PANEL_SIZE, display.depth)
         display.drawn = shown
         display.plot(ax=ax, target=target)
         if display.observed is not None and display.shown is None:
@@ -296,13 +296,16 @@ def _laid_out(size: tuple[float, float]) -> tuple[Figure, Axes]:
     return figure, figure.subplots()
 
 
-def _plain_figure(size: tuple[float, float] = SIZE) -> tuple[Figure, Axes]:
-    """A figure of one panel with room for numbers and a key at its sides, which is drawn in half the time."""
+def _plain_figure(size: tuple[float, float] = SIZE, below: float = 0.0) -> tuple[Figure, Axes]:
+    """A figure of one panel with room for numbers and a key at its sides, which is drawn in half the time.
+
+    `below`: inches more below the axes, which the figure is higher.
+    """
     from matplotlib.figure import Figure
 
-    width, height = size
-    figure = Figure(figsize=size)
-    left, bottom, top = 0.62 / width, 0.5 / height, (0.62 if size == SIZE else 0.1) / height
+    width, height = size[0], size[1] + below
+    figure = Figure(figsize=(width, height))
+    left, bottom, top = 0.62 / width, (0.5 + below) / height, (0.62 if size == SIZE else 0.1) / height
     return figure, figure.add_axes((left, bottom, 1.0 - left - 0.12 / width, 1.0 - bottom - top))
 
 

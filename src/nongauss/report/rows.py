@@ -13,6 +13,7 @@ import pandas as pd
 
 from nongauss.core.errors import InputError
 from nongauss.report.judgement import Unseen
+from nongauss.report.metrics import in_digits
 from nongauss.report.scoring import LabelScores, NumberScores, Scores
 from nongauss.tables.column import label_of
 from nongauss.tables.frame import InputTable, take_rows
@@ -22,6 +23,7 @@ _MOST_COMPARED = 2_000
 _UNUSUAL = 0.9
 _MOST_PREDICTIONS = 20_000
 _BACKGROUND = 16  # rows that a model keeps to compare with
+_ROUNDING = 1e-9  # share of the prediction below which a contribution is rounding
 _FEW_COLUMNS = 4  # so few that all sets of them are asked for
 
 
@@ -143,8 +145,9 @@ def _shown(
         row = int(numbers[row])
     if isinstance(scores, NumberScores):
         limit = "" if scores.exact is None or scores.exact[i] else " (a limit)"
-        observed = f"{scores.y[i]:.4g}{limit}"
-        predicted = f"{scores.mean[i]:.4g} (90 %: {scores.lower[i]:.4g} to {scores.upper[i]:.4g})"
+        observed = f"{in_digits(scores.y[i])}{limit}"
+        low, high = in_digits(scores.lower[i]), in_digits(scores.upper[i])
+        predicted = f"{in_digits(scores.mean[i])} (90 %: {low} to {high})"
     else:
         top = float(scores.probabilities[i].max())
         observed, predicted = (
@@ -198,20 +201,21 @@ def _in_words(
     base, added = float(added.iloc[-1]), added.iloc[:-1]
     order = np.argsort(-np.abs(added.to_numpy()), kind="stable")[:_MOST_ADDED]
     out = []
+    none = _ROUNDING * max(abs(base), float(np.abs(added.to_numpy()).max(initial=0.0)))
     for k in order:
         name, said = added.index[k], _signed(float(added.iloc[k]), is_number, scale)
-        if added.iloc[k] and said not in ("+0 %", "-0 %"):
+        if abs(added.iloc[k]) > none and said not in ("+0 %", "-0 %"):
             out.append((f"{name} = {_cell(cells[name])}", said))
-    return out, f"{scale * base:.3g}" if is_number else f"{100 * base:.0f} %"
+    return out, in_digits(scale * base, 3) if is_number else f"{100 * base:.0f} %"
 
 
 def _signed(value: float, is_number: bool, scale: float) -> str:
     """What a column adds, in units of the target or in points of per cent."""
-    return f"{scale * value:+.3g}" if is_number else f"{100 * value:+.0f} %"
+    return in_digits(scale * value, 3, "+") if is_number else f"{100 * value:+.0f} %"
 
 
 def _cell(value: Any) -> str:
     """A cell as a person reads it."""
     if value is None or (isinstance(value, float) and math.isnan(value)) or value is pd.NaT:
         return "missing"
-    return f"{value:.6g}" if isinstance(value, (float, np.floating)) else str(value)
+    return in_digits(float(value), 6) if isinstance(value, (float, np.floating)) else str(value)

@@ -21,7 +21,7 @@ from nongauss.report.evidence import (
     in_nats,
     interval_coverage,
 )
-from nongauss.report.metrics import format_figure
+from nongauss.report.metrics import format_figure, in_digits
 from nongauss.report.scoring import LabelScores, NumberScores, Scores
 from nongauss.tables.column import label_of
 
@@ -154,7 +154,7 @@ def _said_in_units(differences: Sequence[Difference], model: Scores) -> list[str
     if not own or not isinstance(model, NumberScores):
         return []
     beside = ", ".join(
-        f"{abs(item.mean):.2g} ± {item.se:.2g} "
+        f"{in_digits(abs(item.mean), 2)} ± {in_digits(item.se, 2)} "
         f"{'below' if item.mean >= 0 else 'above'} that of the {item.baseline}"
         for item in own
     )

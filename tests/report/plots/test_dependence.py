@@ -278,3 +278,20 @@ def test_labels_of_a_known_order_stand_in_it(ax, order, often):
     frame = pd.DataFrame({"grade": cells})
     display = DependenceDisplay.from_estimator(Plain(), frame, "grade", ax=ax)
     assert display.grid.tolist() == order
+
+
+def test_names_below_the_axis_and_bands_of_probabilities_have_room(ax):
+    names = [f"a long name {i}" for i in range(8)]
+    X = pd.DataFrame({"name": np.repeat(names, 5)})
+    display = DependenceDisplay.measured(Plain(), X, "name")
+    assert display.depth == pytest.approx(0.065 * 13)
+    assert DependenceDisplay.measured(Plain(), pd.DataFrame({"x": np.arange(9.0)}), "x").depth == 0.0
+    error = np.full((2, 3), 0.2)
+    p = np.array([[0.05, 0.5, 0.9], [0.95, 0.5, 0.1]])
+    classes = DependenceDisplay(
+        column="x", grid=[1, 2, 3], average=p, classes=["a", "b"], error=error, observed=np.arange(4.0)
+    )
+    classes.plot(ax=ax)
+    ends = np.concatenate([band.get_paths()[0].vertices[:, 1] for band in ax.collections[:1]])
+    assert ends.min() == 0.0
+    assert ends.max() == 1.0

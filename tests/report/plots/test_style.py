@@ -24,3 +24,15 @@ def test_one_value_a_row():
             vector(values, "y")
     with pytest.raises(InputError, match="`y` must have 3 values, one an observation, got 2"):
         vector([1, 2], "y", like=np.zeros(3))
+
+
+@pytest.mark.parametrize(
+    ("top", "text"), [(800_000, "800,000"), (1.2e6, "1.2M"), (3e9, "3B"), (2_000, "2000"), (0.5, "0.5")]
+)
+def test_large_numbers_along_an_axis_have_no_power_of_ten_beside_it(ax, top, text):
+    ax.plot([0, 1], [0, top])
+    ax.set_yticks([0, top])
+    finish(ax, "", "", "")
+    ax.figure.canvas.draw()
+    assert ax.get_yticklabels()[-1].get_text() == text
+    assert ax.yaxis.get_offset_text().get_text() == ""

@@ -11,8 +11,17 @@ import pandas as pd
 from sklearn.base import is_classifier
 
 from nongauss.core.errors import InputError
-from nongauss.report.metrics import FloatArray
-from nongauss.report.plots.grid import Grid, grid_of, grid_of_part, parts_of
+from nongauss.report.metrics import FloatArray, in_digits
+from nongauss.report.plots.grid import (
+    SLANT,
+    Grid,
+    are_crowded,
+    depth_of,
+    grid_of,
+    grid_of_part,
+    parts_of,
+    print_by,
+)
 from nongauss.report.plots.relevance import as_asked, copies_at_once, repeated, some_rows
 from nongauss.report.plots.style import (
     BLUE,
@@ -213,7 +222,7 @@ class DependenceDisplay:
         look = {"linewidth": 2, "marker": "o" if own else None, "markersize": 4}
         for row, colour, label in self._curves():
             if self.error is not None:
-                ends = (self.average[row] + side * _WIDE * self.error[row] for side in (-1, 1))
+                ends = self._band(row)
                 band = None if self.classes else "90 % of the mean"
                 ax.fill_between(self.places, *ends, color=colour, alpha=0.3, linewidth=0, label=band)
             ax.plot(self.places, self.average[row], **{"color": colour, "label": label, **look, **style})
@@ -222,7 +231,7 @@ class DependenceDisplay:
         deciles = deciles[(deciles >= self.places[0]) & (deciles <= self.places[-1])]
         ax.vlines(deciles, 0, 0.03, transform=ax.get_xaxis_transform(), color=GREY, linewidth=1)
         if self.shown is not None:
-            _print_by(self.shown, ax, self.observed)
+            print_by(self.shown, ax, self.observed)
 
     def _plot_labels(self, ax: Axes, style: dict[str, Any]) -> None:
         """One point a label, with the band as a bar."""
@@ -236,33 +245,49 @@ class DependenceDisplay:
         for number, (row, colour, label) in enumerate(curves):
             at = places + 0.5 * ((number + 0.5) / len(curves) - 0.5)
             if self.error is not None:
-                reach, band = _WIDE * self.error[row], None if self.classes else "90 % of the mean"
-                ends = self.average[row] - reach, self.average[row] + reach
+                ends, band = self._band(row), None if self.classes else "90 % of the mean"
                 ax.vlines(at, *ends, color=colour, linewidth=2, alpha=0.7, label=band or "")
             ax.plot(at, self.average[row], **{"color": colour, "label": label, **look, **style})
             tips_along(ax, at, self.average[row], self._told(row))
-        texts = [shortened(_text(value), 16) for value in self.grid]
-        crowded = sum(len(text) + 2 for text in texts) > 40
-        ax.set_xticks(places, texts, rotation=90 if crowded else 0, fontsize=SMALL)
+        texts = self._names
+        ax.set_xticks(places, texts, rotation=90 if are_crowded(texts) else 0, fontsize=SMALL)
         ax.set_xlim(-0.6, len(places) - 0.4)
+
+    def _band(self, row: int) -> tuple[FloatArray, FloatArray]:
+        """The ends of the band of a curve; those of a probability stay between 0 and 1."""
+        assert self.error is not None
+        low, high = (self.average[row] + side * _WIDE * self.error[row] for side in (-1, 1))
+        return (low, high) if self.classes is None else (np.maximum(low, 0.0), np.minimum(high, 1.0))
 
     @property
     def _band_name(self) -> str:
         return f"{100 * self.coverage:.3g} % of observations"
+
+    @property
+    def _names(self) -> list[str]:
+        """The labels as they stand along the axis."""
+        return [shortened(_text(value), 16) for value in self.grid]
+
+    @property
+    def depth(self) -> float:
+        """Inches that names along the axis need below it, beyond those of a line of numbers."""
+        if self.observed is None:
+            return depth_of(self._names, 90.0) if are_crowded(self._names) else 0.0
+        return 0.0 if self.shown is None else depth_of([self.shown(float(x)) for x in self.places], SLANT)
 
     def _told(self, row: int) -> list[str]:
         """What is said of each point of a curve."""
         out = []
         for number, value in enumerate(self.average[row]):
             place = self.grid[number] if self.shown is None else self.shown(float(self.places[number]))
-            text = f"{self.column} = {_text(place) if not isinstance(place, float) else f'{place:.4g}'}: "
+            text = f"{self.column} = {_text(place) if not isinstance(place, float) else in_digits(place)}: "
             if self.classes is not None:
                 text += f"{_text(self.classes[row])} {100 * value:.0f} %"
             else:
-                text += f"{value:.4g}"
+                text += in_digits(value)
             if self.lower is not None and self.upper is not None:
-                text += f", {100 * self.coverage:.3g} % of observations {self.lower[number]:.4g} to "
-                text += f"{self.upper[number]:.4g}"
+                text += f", {100 * self.coverage:.3g} % of observations {in_digits(self.lower[number])} to "
+                text += in_digits(self.upper[number])
             out.append(text)
         return out
 
@@ -285,16 +310,6 @@ def most_changing(displays: Sequence[DependenceDisplay]) -> list[int]:
     """Numbers of the classes that change most over these displays, at most `_MOST_CLASSES`."""
     change = np.max([np.ptp(display.average, axis=1) for display in displays], axis=0)
     return [int(row) for row in np.argsort(-change, kind="stable")[:_MOST_CLASSES]]
-
-
-def _print_by(shown: Callable[[float], str], ax: Axes, observed: FloatArray) -> None:
-    """Ticks of the x axis in the words of the column's kind, at whole numbers where all values are whole."""
-    from matplotlib.ticker import FuncFormatter, MaxNLocator
-
-    whole = bool((observed == np.round(observed)).all())
-    ax.xaxis.set_major_locator(MaxNLocator(5, integer=whole))
-    ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: shown(float(value))))
-    ax.tick_params(axis="x", labelrotation=20, labelsize=SMALL)
 
 
 def _text(label: Any) -> str:

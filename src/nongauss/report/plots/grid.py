@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,10 +13,14 @@ import pandas as pd
 from nongauss.core.errors import InputError
 from nongauss.report.metrics import FloatArray
 from nongauss.report.plots.calendar import hidden_cycles, nearest_of_level, same_phase
+from nongauss.report.plots.style import SMALL
 from nongauss.tables.column import Column
 from nongauss.tables.frame import InputTable
 from nongauss.tables.kinds import kind_of
 from nongauss.tables.kinds.date import DateFacts
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _MOST_LEVELS = 12
 _NUMBER_KINDS = ("floating", "integer", "mixed-integer-float", "decimal")
@@ -211,3 +215,29 @@ def _spelled_so(cells: pd.Series[Any], column: Column, code: int) -> int:
     rows = np.flatnonzero(column.codes == code)
     own = (row for row in rows if str(cells.iloc[row]) == column.levels[code])
     return int(next(own, rows[0]))
+
+
+SLANT = 20.0
+"""Degrees of dates along an axis."""
+
+_PER_LETTER = 0.065  # inches that a letter of the small type takes
+
+
+def are_crowded(texts: Sequence[str]) -> bool:
+    """Are there too many letters to stand side by side along an axis?"""
+    return sum(len(text) + 2 for text in texts) > 40
+
+
+def depth_of(texts: Sequence[str], degrees: float) -> float:
+    """Inches below an axis that texts take which are turned so far."""
+    return _PER_LETTER * max(map(len, texts), default=0) * float(np.sin(np.radians(degrees)))
+
+
+def print_by(shown: Callable[[float], str], ax: Axes, observed: FloatArray) -> None:
+    """Ticks of the x axis in the words of the column's kind, at whole numbers where all values are whole."""
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+    whole = bool((observed == np.round(observed)).all())
+    ax.xaxis.set_major_locator(MaxNLocator(5, integer=whole))
+    ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: shown(float(value))))
+    ax.tick_params(axis="x", labelrotation=SLANT, labelsize=SMALL)

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nongauss.metrics import split_interval
+from nongauss.report.metrics import in_digits
 from nongauss.report.plots.style import (
     BLUE,
     INK,
@@ -132,10 +133,11 @@ class PredictiveDisplay:
 
     def _told(self, row: int) -> str:
         """What is said of one row: its observation, prediction and interval."""
-        text = f"observed {self.y_true[row]:.4g}, predicted {self.y_pred[row]:.4g}"
+        text = f"observed {in_digits(self.y_true[row])}, predicted {in_digits(self.y_pred[row])}"
         if self.lower is None or self.upper is None:
             return text
-        return f"{text} ({100 * self.coverage:.3g} %: {self.lower[row]:.4g} to {self.upper[row]:.4g})"
+        low, high = in_digits(self.lower[row]), in_digits(self.upper[row])
+        return f"{text} ({100 * self.coverage:.3g} %: {low} to {high})"
 
     def _draw_intervals(self, ax: Axes, shown: npt.NDArray[np.intp]) -> npt.NDArray[np.bool_]:
         """Bars of the rows shown, those that miss the observation apart; return which these are."""

@@ -7,6 +7,7 @@ matplotlib is changed, and pyplot is touched only when no axes are given.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.ticker import Formatter
 
 BLUE, VERMILION, GREY, INK = "#0072b2", "#d55e00", "#6b6b6b", "#000000"
 CLASS_COLOURS = (BLUE, VERMILION, "#009e73", "#cc79a7", "#e69f00", "#56b4e9", INK)
@@ -63,7 +65,54 @@ def finish(ax: Axes, title: str, xlabel: str, ylabel: str) -> None:
     ax.spines[["top", "right"]].set_visible(False)
     ax.spines[["bottom", "left"]].set_color(GREY)
     ax.grid(color="#e4e4e4", linewidth=0.7)
+    without_exponents(ax)
     ax.set_axisbelow(True)
+
+
+def without_exponents(ax: Axes) -> None:
+    """Large numbers along the axes with commas or in millions, and no power of ten beside an axis."""
+    from matplotlib.ticker import ScalarFormatter
+
+    for axis in (ax.xaxis, ax.yaxis):
+        if type(axis.get_major_formatter()) is ScalarFormatter:
+            axis.set_major_formatter(_plain_numbers()())
+
+
+@cache
+def _plain_numbers() -> type[Formatter]:
+    """The class of formatters of `without_exponents`; matplotlib is loaded by the first plot alone."""
+    from matplotlib.ticker import ScalarFormatter
+
+    class PlainNumbers(ScalarFormatter):
+        """Numbers as matplotlib writes them, large ones in words of their size."""
+
+        def __init__(self) -> None:
+            super().__init__(useOffset=False)
+            self.set_powerlimits((-4, 99))
+            self.most = 0.0
+
+        def set_locs(self, locs: Any) -> None:
+            """Read the places of all ticks."""
+            super().set_locs(locs)
+            self.most = float(np.abs(np.asarray(locs, dtype=np.float64)).max(initial=0.0))
+
+        def __call__(self, x: float, pos: int | None = None) -> str:
+            """The text of one tick."""
+            return large_number(x, self.most) if self.most >= _LARGE else super().__call__(x, pos)
+
+    return PlainNumbers
+
+
+_LARGE, _TOO_LARGE = 1e4, 1e15
+_SIZES = ((1e12, "T"), (1e9, "B"), (1e6, "M"))
+
+
+def large_number(value: float, most: float) -> str:
+    """A tick among ticks of which the largest is `most`: in millions (M) and more, else with commas."""
+    for size, letter in _SIZES:
+        if size <= most < _TOO_LARGE:
+            return "0" if value == 0 else f"{value / size:.6g}{letter}"
+    return f"{value:,.0f}" if most < _TOO_LARGE else f"{value:.3g}"
 
 
 def key_above(ax: Axes, n_columns: int = 2) -> None:
