@@ -148,12 +148,15 @@ def test_a_row_is_told_which_rule_it_meets_and_by_how_much():
     clerk = Condition(1, "job", levels=("clerk",), all_levels=("clerk", "cook"))
     rules = Rules(("young", "old"), ((young,), (old, clerk)), slopes=(2.0, 2.0))
     codes = (ColumnCode("age", "numeric"), ColumnCode("job", "labels", levels=("clerk", "cook")))
-    cells = RawCells(np.array([[20.0], [30.0], [45.0], [np.nan]]), labels(np.array([[1], [0], [0], [1]]), 2))
+    ages = np.array([[20.0], [30.0], [45.0], [np.nan], [30.12345678], [1.23456789e-9]])
+    cells = RawCells(ages, labels(np.array([[1], [0], [0], [1], [1], [1]]), 2))
     told = row_sentences(rules, codes, cells, rules.claims(rules.margins(cells)))
     assert told[0] == "meets the rule of young: age at most 29, and it is 20, 9 inside"
     assert told[1] == "is in no rule; the nearest is young: age at most 29, and it is 30, outside by 1"
     assert told[2] == "meets the rule of old: job clerk, and it is clerk"
     assert told[3] == "meets the rule of young: age at most 29, and it is missing"
+    assert told[4].endswith("and it is 30.12, outside by 1.12")  # no more digits than the distance has
+    assert told[5].endswith("and it is 0, 29 inside")
     frame = pd.DataFrame(blobs(60, 2)[0], columns=["a", "b"], index=range(100, 160))
     model = RectangleMixture(2, n_init=1, random_state=0).fit(frame)
     assert list(model.row_rules(frame).index) == list(frame.index)

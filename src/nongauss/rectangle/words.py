@@ -173,10 +173,20 @@ def _tightest(box: Sequence[Condition], codes: Sequence[ColumnCode], row: RawCel
         return f"{text}, and it is missing"
     lower, upper = condition.ends
     spare = min(x - lower, upper - x)
-    by = f"{abs(spare):.3g}" + (" days" if code.kind not in ("", "number") else "")
+    plain = code.kind in ("", "number")
+    by = f"{abs(spare):.3g}" + ("" if plain else " days")
+    seen = code.shown(_rounded(x, spare) if plain else x)
     if float(condition.margin(row)[0]) < 0:
-        return f"{text}, and it is {code.shown(x)}, outside by {by}"
-    return f"{text}, and it is {code.shown(x)}, {by} inside"
+        return f"{text}, and it is {seen}, outside by {by}"
+    return f"{text}, and it is {seen}, {by} inside"
+
+
+def _rounded(x: float, spare: float) -> float:
+    """A number with no more decimals than its distance from a bound needs to be seen to three digits."""
+    if spare == 0.0 or not np.isfinite(spare):
+        return x
+    decimals = 2 - int(np.floor(np.log10(abs(spare))))
+    return round(x, decimals) if 0 <= decimals < 300 else x
 
 
 def told_of_empty(why: str | None, asked: int, left: int) -> str | None:
