@@ -6,8 +6,8 @@ import numpy as np
 
 from nongauss.rank_factor.config import RankConfig
 from nongauss.rank_factor.data import CellCoding, CodedTable, RankRows, find_levels, neighbours_of
-from nongauss.rank_factor.fit import first_state
 from nongauss.rank_factor.params import Normal, WeightedLabels
+from nongauss.rank_factor.start import first_state
 
 
 def table(n_rows: int = 60, n_columns: int = 6, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

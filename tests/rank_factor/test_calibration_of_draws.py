@@ -5,9 +5,9 @@ from scipy.stats import chi2
 from nongauss.rank_factor import pairs
 from nongauss.rank_factor.config import OFFSET_PRECISION, SLAB, RankConfig
 from nongauss.rank_factor.data import RankRows, neighbours_of
-from nongauss.rank_factor.fit import first_state
 from nongauss.rank_factor.inference import Gibbs
 from nongauss.rank_factor.params import WeightedLabels
+from nongauss.rank_factor.start import first_state
 from rank_factor.test_pairs import shrunk
 
 N, EPS = 4, 0.5

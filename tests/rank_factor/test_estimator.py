@@ -10,7 +10,7 @@ from sklearn.model_selection import train_test_split
 
 from nongauss import RankFactorAnalysis, RankFactorClassifier
 from nongauss.core.errors import InputError, NongaussWarning
-from nongauss.rank_factor import data, fit, predict
+from nongauss.rank_factor import data, predict, start
 from nongauss.rank_factor.data import one_against_rest
 from rank_factor.small import table
 
@@ -204,7 +204,7 @@ def test_30_memory_of_a_prediction_does_not_grow_with_draws_and_rows(monkeypatch
 
 @pytest.mark.parametrize("fitted_in", ["float64", "float32"])
 def test_a_prediction_is_as_precise_as_the_fit_whatever_rows_are_beside(monkeypatch, fitted_in):
-    monkeypatch.setattr(fit, "LARGE", 100 if fitted_in == "float32" else 500)
+    monkeypatch.setattr(start, "LARGE", 100 if fitted_in == "float32" else 500)
     model, X = small_classifier(tol=1.0)
     assert model._cell_type == fitted_in
     many = np.tile(X, (5, 1))

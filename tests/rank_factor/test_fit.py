@@ -3,7 +3,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from nongauss.optimise.course import Run, Status
-from nongauss.rank_factor import fit
+from nongauss.rank_factor import fit, start
 from nongauss.rank_factor.config import RankRecipe
 from rank_factor.small import coded, problem
 
@@ -36,6 +36,6 @@ def test_cells_of_large_tables_are_held_in_32_bits_with_the_same_answer(monkeypa
     _, rows, labels, config = problem(n_outputs=1)
     recipe = RankRecipe("vb", 10, 0.0, 0, 1, 1, 0.01)
     _, double = fit.fit(coded(rows, labels), config, recipe, Run())
-    monkeypatch.setattr(fit, "LARGE", 1)
+    monkeypatch.setattr(start, "LARGE", 1)
     _, single = fit.fit(coded(rows, labels), config, recipe, Run())
     assert np.abs(double.draws[0].A - single.draws[0].A).max() < 1e-3

@@ -5,9 +5,9 @@ from numpy.testing import assert_allclose
 from nongauss.rank_factor import objective, pairs
 from nongauss.rank_factor.config import RankConfig, ShrinkagePrior
 from nongauss.rank_factor.data import NONE, RankRows
-from nongauss.rank_factor.fit import first_state
 from nongauss.rank_factor.inference import VariationalBayes, expected_shrinkage
 from nongauss.rank_factor.params import Normal, WeightedLabels, first_shrinkage
+from nongauss.rank_factor.start import first_state
 from nongauss.rank_factor.updates import sweep
 from rank_factor.small import problem, random_normal, table
 

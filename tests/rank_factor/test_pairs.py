@@ -5,9 +5,9 @@ from numpy.testing import assert_allclose
 from nongauss.rank_factor import pairs
 from nongauss.rank_factor.config import OFFSET_PRECISION, SLAB, RankConfig
 from nongauss.rank_factor.data import NONE, RankRows, neighbours_of
-from nongauss.rank_factor.fit import first_state
 from nongauss.rank_factor.inference import Gibbs
 from nongauss.rank_factor.params import WeightedLabels, point
+from nongauss.rank_factor.start import first_state
 from rank_factor.small import random_normal, second_differences
 
 

@@ -8,7 +8,7 @@ from sklearn.base import clone
 from nongauss import RankFactorAnalysis, RankFactorClassifier
 from nongauss.core.errors import InputError
 from nongauss.optimise.checkpoint import Checkpoint
-from nongauss.rank_factor import calibration, fit
+from nongauss.rank_factor import fit, trained_factors
 from rank_factor.small import table
 
 X, Y = table(50)
@@ -94,10 +94,9 @@ def test_what_was_trained_is_not_trained_again_where_calibration_was_interrupted
         raise KeyboardInterrupt
 
     with monkeypatch.context() as broken:
-        broken.setattr(fit, "calibrate", interrupted)
+        broken.setattr(trained_factors, "calibrate", interrupted)
         with pytest.raises(KeyboardInterrupt):
             clone(model).set_params(checkpoint=path).fit(X, Y)
-    monkeypatch.setattr(fit, "calibrate", calibration.calibrate)
     resumed = clone(model).set_params(checkpoint=path, callbacks=[stopper(None, heard)]).fit(X, Y)
     assert heard == []
     assert_same(resumed, whole)

@@ -77,7 +77,7 @@ def test_values_with_gaps_have_factors_too():
 def test_training_lowers_its_loss_and_completes_its_schedule():
     state, rows, labels, config = problem(n_outputs=1, n_experts=2)
     recipe = RankRecipe("predictive", 60, 0.0, 0, 1, 1, 0.01)
-    result, draw = unrolled_factors.train(state, rows, labels, config, recipe, Run())
+    result, draw = unrolled_factors.train(state, rows, labels, config, recipe, Run(), recipe.max_iter)
     bounds = [row["bound"] for row in result.trace]
     assert result.status is Status.COMPLETED
     assert np.mean(bounds[-5:]) > bounds[0]

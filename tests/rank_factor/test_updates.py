@@ -4,9 +4,9 @@ from numpy.testing import assert_allclose
 
 from nongauss.rank_factor.config import RankConfig
 from nongauss.rank_factor.data import RankRows
-from nongauss.rank_factor.fit import first_state
 from nongauss.rank_factor.inference import Gibbs, VariationalBayes
 from nongauss.rank_factor.params import WeightedLabels, point, solve
+from nongauss.rank_factor.start import first_state
 from nongauss.rank_factor.updates import sweep
 from rank_factor.small import problem, random_normal, table
 

@@ -16,11 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from nongauss.core.errors import InputError, NongaussWarning
-from nongauss.estimator.base import (
-    TableEstimator,
-    check_parameters,
-    settings_of,
-)
+from nongauss.estimator.base import TableEstimator, check_parameters, settings_of
 from nongauss.estimator.by_parts import by_parts
 from nongauss.optimise.course import FitResult, Status
 from nongauss.optimise.loop import close_checkpoint, open_checkpoint
@@ -45,7 +41,7 @@ from nongauss.rank_factor.data import (
     code_values,
 )
 from nongauss.rank_factor.factor_number import blocks_of, number_of_factors
-from nongauss.rank_factor.fit import Problem, fit, problem_of
+from nongauss.rank_factor.fit import fit
 from nongauss.rank_factor.parts import fit_parts, levels_of_parts
 from nongauss.rank_factor.predict import (
     FittedFactors,
@@ -64,6 +60,7 @@ from nongauss.rank_factor.reading import (
 )
 from nongauss.rank_factor.resampling import ResampledSpread, half_width, resampled_spread, widened
 from nongauss.rank_factor.score_model import ScoreModel
+from nongauss.rank_factor.start import Problem, problem_of
 from nongauss.tables.learn import as_source
 
 _MOST_STEPS = 1000

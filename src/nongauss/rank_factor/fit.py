@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, ItemsView
+from collections.abc import ItemsView
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -13,20 +13,13 @@ from sklearn.utils.parallel import Parallel, delayed
 from nongauss.core.records import leaves_of, rebuilt
 from nongauss.optimise import loop
 from nongauss.optimise.course import FitResult, Rule, Run, Status
-from nongauss.rank_factor import pairs, svm_mixture
-from nongauss.rank_factor.calibration import calibrate, chosen_rows, folds_of, judged
+from nongauss.rank_factor.calibration import calibrate, chosen_rows, judged
 from nongauss.rank_factor.chains import watched_numbers
 from nongauss.rank_factor.config import RankConfig, RankRecipe
-from nongauss.rank_factor.data import CodedTable, FloatArray, RankRows, n_levels_of, one_against_rest
-from nongauss.rank_factor.inference import Gibbs, Inference, VariationalBayes
+from nongauss.rank_factor.data import CodedTable, FloatArray, n_levels_of
+from nongauss.rank_factor.inference import Gibbs, VariationalBayes
 from nongauss.rank_factor.params import (
-    NeighbourScores,
-    Normal,
     RankState,
-    WeightedLabels,
-    first_experts,
-    first_factors,
-    first_shrinkage,
     varimax,
 )
 from nongauss.rank_factor.predict import (
@@ -34,31 +27,23 @@ from nongauss.rank_factor.predict import (
     OutputCalibration,
     PosteriorDraw,
     canonical_order,
-    decisions,
-    factors,
     in_order,
     rotated,
     rotation_to,
 )
-from nongauss.rank_factor.rank_likelihood import level_scores, mean_by_level, neighbour_extremes
-from nongauss.rank_factor.updates import sweep
+from nongauss.rank_factor.rank_likelihood import level_scores, mean_by_level
+from nongauss.rank_factor.start import (
+    FactorOutcome,
+    Problem,
+    cell_type,
+    first_state,
+    problem_of,
+    settled,
+    sweep_of,
+    warm,
+)
 
-LARGE = 2_000_000
-"""From so many cells on they are held in 32 bits; all systems of equations stay in 64."""
-N_WARM = 10
-"""Sweeps of variational Bayes before draws, or before training for prediction."""
 WORD = (1 << 64) - 1
-
-Sweep = Callable[[RankState, Inference], tuple[RankState, dict[str, float]]]
-
-
-class Problem(NamedTuple):
-    """What stays fixed while a model is fitted."""
-
-    rows: RankRows
-    labels: WeightedLabels
-    config: RankConfig
-    recipe: RankRecipe
 
 
 class GibbsChain(NamedTuple):
@@ -74,104 +59,31 @@ class GibbsChain(NamedTuple):
     watched: FloatArray
 
 
-class FactorOutcome(NamedTuple):
-    """What came of the sweeps: draws (S,), the chain of each, numbers of every kept sweep, (chains, T, n)."""
-
-    result: FitResult
-    draws: list[PosteriorDraw]
-    chain: np.ndarray = np.zeros(1, np.intp)
-    watched: FloatArray = np.zeros((0, 0, 0))
-
-
 def fit(
     table: CodedTable, config: RankConfig, recipe: RankRecipe, run: Run
 ) -> tuple[FitResult, FittedFactors]:
     """Fit to coded rows in canonical order."""
     problem = problem_of(table, config, recipe)
-    fitted_by = {"vb": variational, "gibbs": _gibbs, "predictive": _predictive}[recipe.inference]
-    found = fitted_by(problem, run)
-    curve = calibrated(found, problem, run) if config.n_outputs else None
+    curve: OutputCalibration | None = None
+    if recipe.inference == "predictive":
+        from nongauss.rank_factor import trained_factors  # which loads JAX
+
+        found, curve = trained_factors.fit(problem, run)
+    else:
+        found = (variational if recipe.inference == "vb" else _gibbs)(problem, run)
+        curve = calibrated(found, problem) if config.n_outputs else None
+    kept = found.draws if recipe.inference == "gibbs" else [in_order(draw) for draw in found.draws]
     cells = np.dtype(cell_type(table.rows)).name
-    draws = found.draws
-    if recipe.inference != "gibbs":
-        draws = [in_order(draw) for draw in draws]
-    return found.result, FittedFactors(
-        table.coding, config, tuple(draws), found.chain, found.watched, curve, cells
-    )
+    fitted = FittedFactors(table.coding, config, tuple(kept), found.chain, found.watched, curve, cells)
+    return found.result, fitted
 
 
-def problem_of(table: CodedTable, config: RankConfig, recipe: RankRecipe) -> Problem:
-    """Coded rows and their labels, one against the rest, with what a user chose."""
-    labels = WeightedLabels(one_against_rest(table.classes, config.n_outputs), table.weight)
-    return Problem(table.rows, labels, config, recipe)
-
-
-def cell_type(rows: RankRows) -> Any:
-    """The precision in which cells are held: 32 bits for many of them."""
-    return np.float32 if rows.shape[0] * rows.shape[1] >= LARGE else np.float64
-
-
-def calibrated(found: FactorOutcome, problem: Problem, run: Run) -> OutputCalibration:
-    """The classifier's curves, by rows held out; training for prediction is run again without each fold."""
+def calibrated(found: FactorOutcome, problem: Problem) -> OutputCalibration:
+    """The classifier's curves, by rows held out."""
     rows, labels, config, recipe = problem
     chosen = chosen_rows(len(labels.weight), recipe.seed)
-    if recipe.inference == "predictive":
-        folds = folds_of(chosen, len(labels.weight))
-        chosen = np.concatenate(folds)
-        parts = [
-            _held_out(problem, fold, Run(checkpoint=run.within(f"held out {number}").checkpoint))
-            for number, fold in enumerate(folds)
-        ]
-        f = np.concatenate(parts)
-    else:
-        f = judged(found.result.state, found.draws, rows, labels, config, cell_type(rows), chosen)
+    f = judged(found.result.state, found.draws, rows, labels, config, cell_type(rows), chosen)
     return calibrate(f, labels.y[chosen], labels.weight[chosen])
-
-
-def _held_out(problem: Problem, chosen: np.ndarray, run: Run) -> FloatArray:
-    """Decision values (V, C) of the chosen rows by training for prediction on the others."""
-    rows, labels, config, _ = problem
-    kept = np.delete(np.arange(len(labels.weight)), chosen)
-    part = kept if len(kept) else chosen
-    others = WeightedLabels(labels.y[part], labels.weight[part])
-    draw = _predictive(problem._replace(rows=rows.take(part), labels=others), run).draws[0]
-    return decisions(draw, factors(draw, rows.take(chosen), config, cell_type(rows)))
-
-
-def first_state(
-    rng: np.random.Generator, rows: RankRows, labels: WeightedLabels, config: RankConfig
-) -> RankState:
-    """The state before the first sweep."""
-    z, A = first_factors(rng, rows, labels.weight, config.n_factors)
-    experts = first_experts(config)
-    if config.n_experts > 1:
-        gate = svm_mixture.first_gate(rng, z, labels.weight, config.n_experts)
-        experts = experts._replace(gate=gate)
-    scale = _first_scale(A, z, rows, labels, config)
-    return RankState(A, first_shrinkage(A.mean.shape), z, scale, experts)
-
-
-def _first_scale(
-    A: Normal, z: Normal, rows: RankRows, labels: WeightedLabels, config: RankConfig
-) -> NeighbourScores:
-    """With what cells are compared in the first sweep: neighbours' scores, or noise of variance 1 / 2."""
-    if rows.codes is None:
-        none = np.zeros((len(A.mean), 0))
-        return NeighbourScores(none, none, np.full(len(A.mean), 0.5))
-    n_levels = n_levels_of(rows.codes)
-    if config.neighbours == "extremes":
-        return neighbour_extremes(A, z, rows.codes, n_levels)
-    return level_scores(A, mean_by_level(rows.codes, z.mean, labels.weight, n_levels))
-
-
-def sweep_of(problem: Problem) -> Sweep:
-    """The sweep of the chosen rule."""
-    rows, labels, config, _ = problem
-    if config.is_pairwise:
-        assert rows.codes is not None
-        found = pairs.find_pairs(rows.codes)
-        return lambda state, inference: pairs.sweep(state, found, labels, config, inference)
-    return lambda state, inference: sweep(state, rows, labels, config, inference)
 
 
 def _compared(state: RankState, problem: Problem) -> RankState:
@@ -249,7 +161,7 @@ def _reference(problem: Problem) -> FloatArray:
     """Loadings (D, K) to which draws of all chains are turned: a few sweeps of vb, then varimax."""
     rows, labels, config, recipe = problem
     state = first_state(np.random.default_rng(recipe.seed), rows, labels, config)
-    A = _settled(sweep_of(problem), state, cell_type(rows)).A.mean
+    A = settled(sweep_of(problem), state, cell_type(rows)).A.mean
     simple = A @ varimax(A)
     order, sign = canonical_order(simple)
     found: FloatArray = simple[:, order] * sign
@@ -263,7 +175,7 @@ def _chain(
     rows, labels, config, recipe = problem
     one_sweep, before = sweep_of(problem), number * recipe.max_iter
     rng = np.random.default_rng([recipe.seed, number])
-    model = _warm(rng, one_sweep, first_state(rng, rows, labels, config), cell_type(rows))
+    model = warm(rng, one_sweep, first_state(rng, rows, labels, config), cell_type(rows))
     like = _compared(model, problem)
     none = {path: np.zeros((0, *np.shape(leaf)), np.asarray(leaf).dtype) for path, leaf in _leaves(like)}
 
@@ -337,29 +249,3 @@ def _generator(words: NDArray[np.uint64]) -> np.random.Generator:
         "uinteger": half,
     }
     return np.random.Generator(bits)
-
-
-def _warm(rng: np.random.Generator, one_sweep: Sweep, state: RankState, dtype: Any) -> RankState:
-    """A few sweeps of variational Bayes and a draw of the loadings: chains start apart."""
-    state = _settled(one_sweep, state, dtype)
-    jitter = rng.standard_normal(state.A.mean.shape) * np.sqrt(np.einsum("dkk->dk", state.A.covariance))
-    return state._replace(A=Normal(state.A.mean + jitter, state.A.covariance))
-
-
-def _settled(one_sweep: Sweep, state: RankState, dtype: Any) -> RankState:
-    """The state after a few sweeps of variational Bayes."""
-    for _ in range(N_WARM):
-        state, _ = one_sweep(state, VariationalBayes(dtype))
-    return state
-
-
-def _predictive(problem: Problem, run: Run) -> FactorOutcome:
-    """A few sweeps of variational Bayes, then training for prediction, which is JAX."""
-    from nongauss.rank_factor import unrolled_factors
-
-    rows, labels, config, recipe = problem
-    rng = np.random.default_rng(recipe.seed)
-    first = first_state(rng, rows, labels, config)
-    state = _warm(rng, sweep_of(problem), first, cell_type(rows))
-    result, draw = unrolled_factors.train(state, rows, labels, config, recipe, run)
-    return FactorOutcome(replace(result, state=state), [draw])

@@ -32,7 +32,7 @@ from nongauss.rank_factor.data import (
     neighbours_of,
     one_against_rest,
 )
-from nongauss.rank_factor.fit import calibrated, cell_type, problem_of, summary, variational
+from nongauss.rank_factor.fit import calibrated, summary, variational
 from nongauss.rank_factor.inference import VariationalBayes
 from nongauss.rank_factor.objective import factor_divergence
 from nongauss.rank_factor.params import (
@@ -54,6 +54,7 @@ from nongauss.rank_factor.rank_likelihood import (
     z_system,
 )
 from nongauss.rank_factor.reading import PartRows
+from nongauss.rank_factor.start import cell_type, problem_of
 from nongauss.rank_factor.updates import (
     coefficient_shrinkage,
     label_system,
@@ -248,7 +249,7 @@ def fit_parts(
     found = variational(problem, Run(checkpoint=run.checkpoint, verbose=run.verbose))
     if found.result.status is Status.STOPPED:
         raise KeyboardInterrupt
-    curve = calibrated(found, problem, run) if config.n_outputs else None
+    curve = calibrated(found, problem) if config.n_outputs else None
     levels, dtype = table.coding.levels, cell_type(table.rows)
     assert levels is not None
     first: RankState = found.result.state

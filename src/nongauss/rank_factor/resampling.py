@@ -18,9 +18,10 @@ from scipy.stats import t
 from nongauss.core.records import persistable
 from nongauss.optimise.course import Run
 from nongauss.rank_factor.data import FloatArray, RankRows
-from nongauss.rank_factor.fit import Problem, variational
+from nongauss.rank_factor.fit import variational
 from nongauss.rank_factor.params import WeightedLabels
 from nongauss.rank_factor.predict import PosteriorDraw, order_like, turned
+from nongauss.rank_factor.start import Problem
 
 N_TABLES = 20
 """Tables that are drawn and fitted."""

@@ -255,6 +255,12 @@ N_UPDATES = 500
 """Steps of the optimiser in a whole schedule, whatever the number of rows."""
 
 
+def epochs_of(n_rows: int, share: float) -> int:
+    """Epochs of a table of N rows that hold a share of the steps of a whole schedule."""
+    n_batches = -(-n_rows // min(MOST_IN_BATCH, n_rows))
+    return max(1, round(share * N_UPDATES / n_batches))
+
+
 def train(
     state: RankState,
     rows: RankRows,
@@ -262,12 +268,12 @@ def train(
     config: RankConfig,
     recipe: RankRecipe,
     run: Run,
+    n_epochs: int,
 ) -> tuple[FitResult, PosteriorDraw]:
-    """The optimiser's result and what predicts. At most `max_iter` epochs, fewer if the schedule is over."""
+    """The optimiser's result and what predicts, by a schedule of so many epochs."""
     n_rows = len(labels.weight)
     batch = min(MOST_IN_BATCH, n_rows)
     n_batches = -(-n_rows // batch)
-    n_epochs = min(recipe.max_iter, max(1, round(N_UPDATES / n_batches)))
     weight = (labels.weight / labels.weight.mean()).astype(np.float32)
     loss = PredictiveLoss(float(config.eps), rows.cells is not None)
     first = first_state(first_params(state), float(weight.sum()), float(n_epochs * n_batches))
