@@ -22,6 +22,8 @@ def notes(declared=None, **columns):
         ("patient_id", [f"P{i // 4}" for i in range(N)]),
         ("household", np.arange(N) // 3),
         ("Patientennr", [f"{i // 2:05d}" for i in range(N)]),
+        ("Driver No", [f"D{i // 4}" for i in range(N)]),
+        ("School name", [f"S{i // 4}" for i in range(N)]),
     ],
 )
 def test_names_of_what_rows_belong_to_are_hinted_at(name, cells):
@@ -36,6 +38,9 @@ def test_names_of_what_rows_belong_to_are_hinted_at(name, cells):
         ("school", np.arange(N) % 3),
         ("person_height", np.linspace(1.5, 2.0, N)),
         ("patient_id", np.arange(N) + 1000),
+        ("Driver age", 18 + np.arange(N) // 3),
+        ("class size", 12 + np.arange(N) // 4),
+        ("customer_satisfaction", np.arange(N) // 6),
     ],
 )
 def test_what_is_no_group_is_not(name, cells):
@@ -61,7 +66,16 @@ def test_a_mark_or_nothing_is_a_label_of_two_values():
     assert target.kind.value == "binary"
     assert len(target.y) == N
     city = prepare(pd.DataFrame({"x": x, "city": np.where(x > 0, "Berlin", None), "y": x * x}), "y")
-    assert [name for name, _ in city.ignored] == ["city"]
+    assert city.ignored == [("city", f"one value, and {(x <= 0).sum()} empty cells")]
+
+
+def test_a_text_in_few_rows_or_nothing_is_a_label_of_two_values():
+    x = np.random.default_rng(0).normal(size=N).round(2)
+    note = np.where(np.arange(N) % 30 == 7, "staff ill", None)
+    table = prepare(pd.DataFrame({"x": x, "note": note, "y": x * x}), "y")
+    assert table.rows.column(1).levels == ("(empty)", "staff ill")
+    assert "Column 'note' holds 'staff ill' or nothing" in " ".join(table.before.notes)
+    assert len(prepare(pd.DataFrame({"x": x, "y": np.where(x > 1, x, np.nan)}), "y").y) == (x > 1).sum()
 
 
 def test_two_rows_are_no_shares():

@@ -7,6 +7,10 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
 
+from encoding import encoder_of
+from nongauss.auto.imputer import AutoImputer
+from nongauss.cli.read import prepare
+from nongauss.core.errors import NongaussWarning
 from nongauss.tables.kinds import decode
 
 
@@ -45,3 +49,49 @@ def test_times_of_day_with_gaps():
 def test_a_dash_behind_a_currency_is_nothing_of_it():
     column = decode("paid", pd.Series(["$ -", "$ 5.00", "$ (2.50)", "¥-"][:3] * 5))
     assert_array_equal(column.values, [0.0, 5.0, -2.5] * 5)
+
+
+@pytest.mark.parametrize("mark", ["-", "?", "--", ".", "–", " - "])
+@pytest.mark.parametrize("dtype", ["object", "category", "str"])
+def test_bare_signs_are_gaps_among_labels_too(mark, dtype):
+    cells = [mark if i % 6 == 0 else ("poor", "fair", "good")[i % 3] for i in range(60)]
+    column = decode("health", pd.Series(cells, dtype=dtype))
+    assert column.levels == ("fair", "good", "poor")
+    assert_array_equal(column.missing, np.arange(60) % 6 == 0)
+    assert column.lost == f"{mark.strip()!r} (10 cells)"
+
+
+@pytest.mark.parametrize("words", [("-", "+"), ("-", "x"), ("+", "-", "++"), ("unknown", "red", "blue")])
+def test_signs_that_say_something_stay_labels(words):
+    column = decode("rhesus", pd.Series([words[i % len(words)] for i in range(60)]))
+    assert set(column.levels) == set(words)
+    assert column.lost == ""
+
+
+def test_a_question_mark_says_nothing_beside_a_single_label():
+    assert decode("sold", pd.Series(["x", "?", "x", "?"])).levels == ("x",)
+
+
+def test_grades_with_bare_signs_keep_their_order_and_their_gaps_are_told():
+    cells = ["-" if i % 6 == 0 else ("poor", "fair", "good", "excellent")[i % 4] for i in range(80)]
+    frame = pd.DataFrame({"health": cells, "y": np.random.RandomState(0).normal(size=80).round(2)})
+    table = prepare(frame, "y")
+    assert [role.role for role in table.before.roles] == ["grade"]
+    assert any("'-' (14 cells)" in note and "'health'" in note for note in table.notes)
+    assert table.X["health"].isna().sum() == 14
+    with pytest.warns(NongaussWarning, match=r"count as missing: '-' \(14 cells\)"):
+        encoder = encoder_of(frame[["health"]])
+    grade = encoder.columns[0]
+    assert [grade.levels[at] for at in np.argsort(grade.ranks)] == ["poor", "fair", "good", "excellent"]
+    assert any("=missing" in name for name in encoder.encoded_names)
+
+
+@pytest.mark.filterwarnings("ignore:Cells that are no values")
+def test_a_filled_table_holds_no_bare_sign():
+    rng = np.random.RandomState(0)
+    x = rng.normal(size=120)
+    sex = np.where(x + 0.3 * rng.normal(size=120) > 0, "male", "female").astype(object)
+    sex[::5], x[::7] = "-", np.nan
+    frame = pd.DataFrame({"sex": sex, "x": x})
+    full = AutoImputer(["harmonium"], random_state=0).fit(frame)
+    assert set(full.impute(frame)["sex"]) == {"male", "female"}

@@ -41,7 +41,7 @@ class Declared:
     missing: tuple[str, ...] = ()
 
 
-_MOST_SPELLINGS, _LOOK = 50, 100
+_MOST_SPELLINGS, _LOOK, _FEW = 50, 100, 0.2
 NOTHING = Declared()
 
 
@@ -66,13 +66,13 @@ def spellings_of(frame: pd.DataFrame, target: str) -> tuple[dict[str, dict[str, 
     """How words of the target are spelled and empty cells beside marks are called, by column; notes on it.
 
     Words for yes and no, of a sex and of known scales that differ by case alone are spelled as the most
-    frequent of them. Where all cells of a column that hold anything hold the same mark ("x", "yes", "1") or
-    answer ("Phone", which the name of the column ends with), the others say no, and are not missing; for
-    these "" is spelled `EMPTY`.
+    frequent of them. Where all cells of a column that hold anything hold the same mark ("x", "yes", "1"),
+    answer ("Phone", which the name of the column ends with), or text in at most a fifth of the rows, the
+    others say no, and are not missing; for these "" is spelled `EMPTY`.
     """
     found, notes = _words_of_target(frame[target])
     for name in frame.columns[frame.isna().any().to_numpy()]:
-        mark = _only_mark(frame[name])
+        mark = _only_mark(frame[name], is_target=str(name) == target)
         if mark:
             found[str(name)] = {**found.get(str(name), {}), "": EMPTY}
             said = f"holds {mark!r} or nothing: an empty cell is the label {EMPTY!r}"
@@ -96,8 +96,11 @@ def _words_of_target(target: pd.Series) -> tuple[dict[str, dict[str, str]], list
     return ({str(target.name): spelling} if spelling else {}), notes if alike else []
 
 
-def _only_mark(column: pd.Series) -> str:
-    """The mark, or answer that its name holds, that is all of a column with empty cells; "" of others."""
+def _only_mark(column: pd.Series, is_target: bool) -> str:
+    """The mark, answer that its name holds, or text of few rows that is all of a column; "" of others.
+
+    Rows without a target that is such a text have none.
+    """
     if isinstance(column.dtype, pd.CategoricalDtype):
         return ""
     there = column.dropna()
@@ -105,7 +108,8 @@ def _only_mark(column: pd.Series) -> str:
         return ""
     label = label_of(there.iloc[0])
     ticked = isinstance(there.iloc[0], str) and plain_label(label) in plain_label(str(column.name))
-    return label if is_mark(label) or ticked else ""
+    is_note = isinstance(there.iloc[0], str) and 1 < len(there) <= _FEW * len(column) and not is_target
+    return label if is_mark(label) or ticked or is_note else ""
 
 
 def spelled(frame: pd.DataFrame, spellings: Mapping[str, Mapping[str, str]]) -> pd.DataFrame:

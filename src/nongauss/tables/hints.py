@@ -22,7 +22,7 @@ _GROUPS = re.compile(
     "cluster|group|gruppe|batch|plot|farm|herd|litter|animal|mouse|rat|cow|donor|sample|specimen|session|device|"
     "sensor|machine|vehicle|driver|store|shop|firm|company|subj|ward|village|panel|player|team)s?(nr|id)?"
 )
-_NAMES_OF = ("id", "ids", "nr", "no", "number", "key", "num", "nummer")
+_NAMES_OF = ("id", "ids", "identifier", "nr", "no", "number", "key", "num", "nummer")
 _FEWEST, _FEWEST_WITHOUT_ID, _ROWS_EACH = 5, 12, 2.0
 _EXPOSURES = re.compile(
     r"exposures?|(person|patient|policy|vehicle|bed|insured)_?(years?|days?|months?|time|hours?)|population|pop|"
@@ -59,9 +59,13 @@ def with_hints(
 
 
 def _looks_like_groups(column: Column, name: str) -> bool:
-    """Does a column name persons, places or things that several rows are of?"""
+    """Does a column name persons, places or things that several rows are of?
+
+    Its name must end with these or names of them: "driver", "driver id", "school name"; not "driver age".
+    """
     words = words_of(name)
-    if not any(_GROUPS.fullmatch(word) for word in words) or column.missing.all():
+    head = [word for word in words if not word.isdigit() and word not in (*_NAMES_OF, "name", "code")]
+    if not head or not _GROUPS.fullmatch(head[-1]) or column.missing.all():
         return False
     is_id = bool(is_head(name, _NAMES_OF)) or words[-1].endswith("nr")
     n, levels = _n_and_levels(column)

@@ -113,10 +113,10 @@ def told_once(table: InputTable) -> tuple[InputTable, list[str]]:
         if column.note:
             said.append(f"Column {column.name!r} {column.note}.")
             table = table.without_note(place)
-        if column.values is None or not column.lost:
+        if not column.lost:
             continue
         cells = np.array(table.raw(place), dtype=object)
-        cells[np.isnan(column.values)] = None
+        cells[column.missing] = None
         table = table.with_column(place, cells)
         said.append(f"Column {column.name!r} {lost_note(column)}.")
     return table, said

@@ -19,6 +19,9 @@ _LEAST = 0.5  # the share of values below which words for a gap may be labels li
 _GAP_WORDS = MISSING_WORDS - {"no", "none", "nil"}
 """Words that say that a value is not known, and not that there is nothing of it."""
 
+BARE_MARKS = frozenset(word for word in MISSING_WORDS if not any(sign.isalnum() for sign in word)) - {""}
+"""Signs that stand for a gap also among labels: "-", "?", "."."""
+
 _NO_DATE = re.compile(r"0000-00-00.*|00[./-]00[./-]0000|9999-12-31.*|(31[./-]12|12[./-]31)[./-]9999")
 """Dates that programs write where there is none."""
 
@@ -42,6 +45,21 @@ def _is_gap(text: str) -> bool:
     """Does the text say that a value is not known?"""
     text = text.strip().casefold()
     return text in _GAP_WORDS or _NO_DATE.fullmatch(text) is not None
+
+
+def marks_of_gaps(levels: Sequence[str]) -> NDArray[np.bool_]:
+    """Which labels (L,) are bare signs that stand for a gap.
+
+    "-" beside "+" is a label, and so it is beside a single other label, where it may say that there is none;
+    "?" says nothing there either.
+    """
+    is_bare = np.array([level in BARE_MARKS for level in levels], dtype=np.bool_)
+    others = [level for level, bare in zip(levels, is_bare, strict=True) if not bare]
+    if not is_bare.any() or not others or any(not any(map(str.isalnum, level)) for level in others):
+        return np.zeros(len(levels), dtype=np.bool_)
+    return (
+        is_bare if len(others) > 1 else np.array([level in ("?", "??") for level in levels], dtype=np.bool_)
+    )
 
 
 def named_cells(texts: Sequence[str], count: NDArray[np.intp], which: NDArray[np.bool_]) -> str:

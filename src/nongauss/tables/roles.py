@@ -143,12 +143,19 @@ def _role(column: Column, name: str, *, alone: bool, use: bool) -> ColumnRole:
     return _label_role(column, name, use=use)
 
 
+def _constant(column: Column, name: str) -> ColumnRole:
+    """A column of one value, with which rows where it is missing have none."""
+    n = int(column.missing.sum())
+    where = f"one value, and {n:,} empty cells" if n else "the same value in every row"
+    return ColumnRole(name, "constant", False, where)
+
+
 def _date_role(column: Column, name: str) -> ColumnRole:
     """A date; a warning where the rows are in its order."""
     assert column.values is not None
     days = column.values[~column.missing]
     if days.min() == days.max():
-        return ColumnRole(name, "constant", False, "the same value in every row")
+        return _constant(column, name)
     shown = [kind_of("date").shown(day, "", 0.0) for day in (days.min(), days.max())]
     steps = np.diff(days)
     in_order = len(days) > FEW_ROWS and bool((steps >= 0).all() or (steps <= 0).all())
@@ -164,7 +171,7 @@ def _number_role(column: Column, values: FloatArray, name: str, *, use: bool) ->
     """A number, a code that a model must see as a label, or an id."""
     low, high = float(values.min()), float(values.max())
     if low == high:
-        return ColumnRole(name, "constant", False, "the same value in every row")
+        return _constant(column, name)
     role = ColumnRole(name, "number", True, f"{low:g} to {high:g}", warnings=gap_warnings(values, name))
     if use or column.kind not in ("number", "code") or not _are_whole(values):
         return role
@@ -195,7 +202,7 @@ def _label_role(column: Column, name: str, *, use: bool) -> ColumnRole:
     codes = column.codes[column.codes >= 0]
     used = np.flatnonzero(np.bincount(codes, minlength=len(column.levels)))
     if len(used) == 1:
-        return ColumnRole(name, "constant", False, "the same value in every row")
+        return _constant(column, name)
     n = len(codes)
     some = [column.levels[place] for place in used[:_LOOK]]
     n_words = float(np.mean([len(level.split()) for level in some]))

@@ -22,7 +22,7 @@ from nongauss.tables.column import (
     sorted_labels,
     tidy,
 )
-from nongauss.tables.lost_cells import named_cells
+from nongauss.tables.lost_cells import marks_of_gaps, named_cells
 from nongauss.tables.words import known_order, one_case
 
 MOST_LEVELS = 255  # a label column with more levels is ignored
@@ -64,6 +64,7 @@ class Label(Kind):
             is_text = cells.content in TEXT and getattr(cells.dtype, "kind", "") != "V"
             return cells.labels if is_text else None
         untidy = _on_blanks(codes, texts)
+        column = column if column.ranks else _without_marks(column)
         column, alike = column if column.ranks else _in_one_case(column), column.levels
         return replace(column, note="; ".join(filter(None, (untidy, _on_case(alike, column.levels)))))
 
@@ -138,6 +139,20 @@ def _on_case(before: tuple[str, ...], after: tuple[str, ...]) -> str:
             f"has labels that differ only in upper and lower case and are kept apart: {', '.join(apart[:3])}"
         )
     return "; ".join(notes)
+
+
+def _without_marks(column: Column) -> Column:
+    """A column of labels in which bare signs for a gap, such as "-" and "?", are missing cells."""
+    assert column.codes is not None
+    gone = marks_of_gaps(column.levels)
+    if not gone.any():
+        return column
+    count = np.bincount(column.codes[column.codes >= 0], minlength=len(column.levels))
+    kept = np.cumsum(~gone) - 1
+    lookup = np.array([*np.where(gone, -1, kept), -1], dtype=np.intp)
+    levels = tuple(level for level, is_gone in zip(column.levels, gone, strict=True) if not is_gone)
+    lost = named_cells(column.levels, count, gone)
+    return replace(column, codes=lookup[column.codes], levels=levels, lost=lost)
 
 
 def _in_one_case(column: Column) -> Column:
