@@ -17,6 +17,7 @@ from nongauss.cli.read import Declared, prepare
 from nongauss.cli.score import in_units_of_table, score_table, standard_errors
 from nongauss.core.errors import InputError
 from nongauss.estimator.about import About, Marginal
+from nongauss.report.metrics import format_figure
 from nongauss.report.scoring import LabelScores, score
 
 
@@ -216,3 +217,45 @@ def test_the_column_of_censoring_is_not_called_unknown(waiting, tmp_path):
     )
     assert result.exit_code == 0, result.output
     assert "not there when fitting" not in result.output
+
+
+@pytest.fixture(scope="module")
+def germinated(tmp_path_factory):
+    """A model of whole per cents, none of them 0 or 100, and rows that hold such."""
+    folder, rng = tmp_path_factory.mktemp("percent"), np.random.RandomState(0)
+    x = rng.uniform(-1, 1, 80)
+    share = np.clip(np.round(100 / (1 + np.exp(-4 * x - 0.5 * rng.normal(size=80)))), 1, 98)
+    frame = pd.DataFrame({"x": x.round(3), "germinated %": share})
+    table = prepare(frame, "germinated %")
+    model = nongauss.SparseGPRegressor(n_inducing=5, likelihood="beta").fit(table.rows, table.y)
+    model.about_ = about_of(Outcome(model, model, len(frame)), table, "sparse_gp")
+    nongauss.save(model, folder / "m")
+    frame.to_csv(folder / "inside.csv", index=False)
+    frame["germinated %"] = frame["germinated %"].where(frame.index > 2, 100)
+    frame.to_csv(folder / "ends.csv", index=False)
+    return folder, table
+
+
+def test_the_verdict_is_in_the_units_of_the_figures(germinated):
+    sheet = score_table(nongauss.load(germinated[0] / "m"), germinated[0] / "inside.csv")
+    assert sheet.figures["rmse"] > 1.0
+    said = " ".join(sheet.verdict.sentences)
+    assert f"RMSE {format_figure('rmse', sheet.figures['rmse'])} against" in said
+    assert f"mean CRPS {format_figure('crps', sheet.figures['crps'])}" in said
+
+
+def test_values_without_any_probability_are_told_with_a_remedy(germinated):
+    folder, table = germinated
+    assert any("0 and 100 may still come by rounding" in note for note in table.notes)
+    sheet = score_table(nongauss.load(folder / "m"), folder / "ends.csv")
+    assert sheet.figures["log_density"] == -np.inf
+    told = next(note for note in sheet.notes if "no probability" in note)
+    assert "of 3 rows (100)" in told
+    assert "--set likelihood=zero_one_beta" in told
+
+
+def test_percent_with_digits_or_far_from_the_ends_are_not_said_to_be_rounded():
+    for cells in (np.linspace(0.6, 98.3, 40), np.arange(20.0, 60.0), np.arange(0.0, 101.0)):
+        table = prepare(pd.DataFrame({"x": np.arange(len(cells)) % 7, "y %": cells}), "y %")
+        assert table.kind.value == "share"
+        assert not any("rounding" in note for note in table.notes)

@@ -32,7 +32,7 @@ from nongauss.tables.files import read_table
 from nongauss.tables.kinds import decode
 from nongauss.tables.target_kinds import target_values, understand_target
 
-_BLOCKS = 50
+_BLOCKS, _MOST_VALUES = 50, 5
 
 
 @dataclass(frozen=True)
@@ -106,10 +106,25 @@ def score_table(model: Any, data: Path, target: str | None = None, censored: str
         )
     constant, other = _constant(model, found, about.marginal, limits)
     setting = Setting(name, constant, about.n_rows or len(y), rows.shape[1] - 1, judges="rows of the file")
-    sheet = in_units_of_table(found, about.scale)
+    found, other = (in_units_of_table(scores, about.scale) for scores in (found, other))
+    notes += _on_impossible(found, name, about.kind)
     return ScoreSheet(
-        name, sheet.figures(), standard_errors(sheet), verdict(found, {constant: other}, setting), notes
+        name, found.figures(), standard_errors(found), verdict(found, {constant: other}, setting), notes
     )
+
+
+def _on_impossible(found: Scores, name: str, kind: str | None) -> list[str]:
+    """A note on targets that the model takes for impossible, and what to do about them."""
+    if not isinstance(found, NumberScores) or not np.isneginf(found.log_score).any():
+        return []
+    rows = np.isneginf(found.log_score)
+    n, values = int(rows.sum()), np.unique(found.y[rows])
+    shown = ", ".join(f"{value:g}" for value in values[:_MOST_VALUES]) + ", …" * (len(values) > _MOST_VALUES)
+    remedies = {"share": "--set likelihood=zero_one_beta", "positive": "--kind real"}
+    return [
+        f"The model gives no probability to the {name!r} of {n} row{'s' * (n > 1)} ({shown}), so the "
+        f"log density is -inf. Fit again with rows that hold such values, or with {remedies.get(kind or '', '--kind real')}."
+    ]
 
 
 def _target_name(target: str | None, frame: pd.DataFrame, data: Path) -> str:

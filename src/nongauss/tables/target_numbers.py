@@ -26,6 +26,7 @@ _FREQUENT = 5  # rows on both sides of a number that is never seen, by which it 
 _LARGEST_WHOLE = 2.0**53  # beyond, a float64 does not tell whole numbers apart
 _FEWEST_ZEROS, _MASS_AT_ZERO = 3, 0.02
 _FEWEST_SHARES = 10  # different numbers in [0, 1] that tell shares by their range
+_NEAR_END = 3.0  # whole per cents so near to an end that others may be rounded to it
 _SHARE_SPREAD = 0.1  # numbers in [0, 1] of a smaller range are rather measurements
 _EVIDENT = 0.05
 _APART = 0.06  # nats a row by which counts may differ from the nearest law of counts
@@ -95,7 +96,15 @@ def _share(levels: FloatArray, freq: FloatArray, scale: float) -> TargetKind:
     at = [int(freq[levels == end].sum()) for end in (0.0, scale)]
     exact = [f"{count:,} are exactly {end:g}" for count, end in zip(at, (0.0, scale), strict=True) if count]
     reason = f"It holds {of}" + (f", of which {' and '.join(exact)}." if exact else ", all between.")
-    notes = (PERCENT_NOTE,) if scale == 100.0 else ()
+    notes: tuple[str, ...] = (PERCENT_NOTE,) if scale == 100.0 else ()
+    percent = levels / scale * 100.0
+    whole = bool(np.allclose(percent, np.round(percent), rtol=0.0, atol=1e-6))
+    if whole and not exact and (percent[0] <= _NEAR_END or percent[-1] >= 100.0 - _NEAR_END):
+        low, high, top = (f"{end:g}" for end in (levels[0], levels[-1], scale))
+        notes += (
+            f"The target holds whole percent, from {low} to {high}: 0 and {top} may still come by rounding, "
+            "and laws of shares between them give these no probability; --set likelihood=zero_one_beta does.",
+        )
     return TargetKind(ColumnKind.SHARE, reason, (REAL_TOO,), notes, scale=scale)
 
 
