@@ -6,6 +6,7 @@ import pytest
 
 from nongauss.cli.choose import Choice
 from nongauss.cli.read import Declared, load_table, prepare
+from nongauss.cli.split import declared_split
 from nongauss.core.errors import InputError
 from report.stand_in import small_data
 
@@ -167,3 +168,28 @@ def test_a_target_that_no_fit_can_use_is_refused_before_the_fit(cells, message):
     frame = pd.DataFrame({"a": np.arange(30) ** 2 % 17, "y": cells})
     with pytest.raises(InputError, match=message):
         prepare(frame, "y")
+
+
+def test_how_a_file_was_read_stands_in_the_block_before_the_fit(tmp_path):
+    rows = [f"{i % 7},caf\u00e9,{i * 0.37:.2f}" for i in range(40)]
+    (tmp_path / "old.csv").write_bytes("\n".join(["Report of 2024", "a,b,y", *rows]).encode("latin-1"))
+    table = load_table(tmp_path / "old.csv", "y")
+    for said in ("not UTF-8; it was read as cp1252", "left out of old.csv as titles"):
+        assert sum(said in note for note in table.before.notes) == 1
+        assert any(said in note for note in table.notes)
+
+
+def test_cells_that_were_declared_gaps_are_counted():
+    frame = pd.DataFrame({"year built": [0, 1990, 0, 1954, 2001] * 8, "y": np.arange(40) * 0.3})
+    table = prepare(frame, "y", declared=Declared(missing=("year built=0", "year built=7")))
+    assert "--missing year built=0: 16 cells count as missing." in table.before.notes
+    assert "--missing year built=7: no cell holds that value." in table.before.notes
+
+
+def test_held_out_rows_that_are_settled_are_not_hinted_at():
+    frame = pd.DataFrame({"day": pd.date_range("2024-01-01", periods=40), "y": np.sin(np.arange(40))})
+    assert "--split last" in str(prepare(frame, "y").before)
+    for split in ("last", "test", "folds"):
+        assert "--split" not in str(prepare(frame, "y", declared=Declared(split=split)).before)
+    _, declared = declared_split("last", None, 0.2, Declared())
+    assert declared.split == "last"

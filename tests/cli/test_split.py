@@ -89,7 +89,7 @@ def test_what_is_asked_for_is_read():
     for text in ("first", "by", "bywho"):
         with pytest.raises(InputError, match="--split is random, last"):
             declared_split(text, None, 0.2, nothing)
-    with pytest.raises(InputError, match="give one of them"):
+    with pytest.raises(InputError, match="give only one of them"):
         declared_split("last", Path("test.csv"), 0.2, nothing)
     for share in (-0.1, 1, 1.5, float("nan")):
         with pytest.raises(InputError, match="held-out share"):

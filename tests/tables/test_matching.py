@@ -41,3 +41,9 @@ def test_another_number_of_columns_is_refused():
 def test_many_names_are_cut():
     assert listed(["a"]) == "column 'a'"
     assert listed([str(i) for i in range(10)]).endswith("'7' and 2 more")
+
+
+def test_a_renamed_column_is_offered():
+    frame = pd.DataFrame({"M2 ": [1.0], "Year_Built": [2.0], "beds": [3.0]})
+    with pytest.raises(InputError, match="did you mean 'M2 ' for 'm2' and 'Year_Built' for 'year built'"):
+        matched(frame, ("m2", "year built"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any
 
@@ -62,7 +63,7 @@ def demo(*, seed: options.Seed = 0, outputs: options.Outputs, talk: options.Talk
     talk=options.talk,
 )
 def fit(
-    data: options.Data,
+    data: options.DataOrParts,
     target: options.Target = None,
     *,
     declared: Any,
@@ -197,6 +198,7 @@ def compare(
 
         here.step(f"reading {data.name}")
         by_itself = "each is compared separately"
+        declared = replace(declared, split="folds")  # of this command
         table = load_rows("memory", data, target or "", choices, declared, by_itself)
         here.say(f"{table.before}\n")
         is_open = choices.model == "auto"

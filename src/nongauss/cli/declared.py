@@ -28,7 +28,7 @@ class Declared:
     rows have a target that is only a bound ("COLUMN", or "COLUMN=VALUE" with the value that says so); rows
     that belong together and are held out together. `ignore`: columns to leave out; `use`: columns that are
     inputs whatever they look like. `missing`: cells that stand for a gap, "COLUMN=VALUE", or "VALUE" for all
-    columns.
+    columns. `split`: "last", "test" or "folds" where which rows are held out is settled, "" where not.
     """
 
     kind: str | None = None
@@ -39,6 +39,7 @@ class Declared:
     ignore: tuple[str, ...] = ()
     use: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
+    split: str = ""
 
 
 _MOST_SPELLINGS, _LOOK, _FEW = 50, 100, 0.2
@@ -152,6 +153,20 @@ def without_gap_values(frame: pd.DataFrame, missing_cells: Sequence[str]) -> pd.
     return with_gaps(frame, missing) if missing else frame
 
 
+def told_gaps(frame: pd.DataFrame, missing_cells: Sequence[str]) -> list[str]:
+    """How many cells of a table each declared value stands for a gap in."""
+    there, out = int(frame.isna().to_numpy().sum()), []
+    for text in missing_cells:
+        n = int(without_gap_values(frame, [text]).isna().to_numpy().sum()) - there
+        said = (
+            f"{n:,} cell{'s' * (n != 1)} count{'s' * (n == 1)} as missing"
+            if n
+            else "no cell holds that value"
+        )
+        out.append(f"--missing {text}: {said}.")
+    return out
+
+
 def taken_out(
     frame: pd.DataFrame, declared: Declared, target: str, source: str
 ) -> tuple[pd.DataFrame, dict[str, pd.Series]]:
@@ -214,13 +229,3 @@ def _exposure(column: Column) -> NDArray[np.float64]:
             f"row {row + 1} of those with a target; correct or drop such rows ({int(bad.sum())})."
         )
     return column.values
-
-
-def in_words(declared: Declared) -> list[str]:
-    """What was declared, as options."""
-    out = []
-    for option, value in vars(declared).items():
-        texts = value if isinstance(value, tuple) else [value] if value else []
-        if texts:
-            out.append(f"--{option} {','.join(map(label_of, texts))}")
-    return out

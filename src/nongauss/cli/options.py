@@ -13,7 +13,8 @@ import typer
 
 Texts = list[str] | None
 
-Data = Annotated[
+Data = Annotated[Path, typer.Argument(metavar="DATA", help="Table: CSV (also gzipped) or Parquet.")]
+DataOrParts = Annotated[
     Path,
     typer.Argument(
         metavar="DATA", help="Table: CSV (also gzipped) or Parquet; with --engine, a folder or pattern."
@@ -82,7 +83,7 @@ Raw = Annotated[
 ]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite existing files.")]
 
-Seed = Annotated[int, typer.Option(min=0, help="Seed of the split and of the fit.")]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of all that is random.")]
 Epochs = Annotated[int | None, typer.Option(min=1, help="Maximum number of epochs of a fit.")]
 MostRows = Annotated[
     int | None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -32,6 +33,7 @@ from nongauss.cli.declared import (
     spelled,
     spellings_of,
     taken_out,
+    told_gaps,
     without_gap_values,
 )
 from nongauss.core.errors import InputError
@@ -160,8 +162,13 @@ def load_table(
     `why_single`: why one model is to be fitted where all could be weighed.
     Raises InputError where the target is not there, has no values, or has no model.
     """
-    frame, source = read_table(path), Path(path).name
-    return prepare(frame, target, model, task, settings, declared, source=source, why_single=why_single)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        frame = read_table(path)
+    read_so, source = [" ".join(str(item.message).split()) for item in caught], Path(path).name
+    table = prepare(frame, target, model, task, settings, declared, source=source, why_single=why_single)
+    before = replace(table.before, notes=[*read_so, *table.before.notes])
+    return replace(table, before=before, notes=_said(before))
 
 
 def prepare(
@@ -178,17 +185,17 @@ def prepare(
 ) -> Table:
     """As `load_table`, for a frame in memory.
 
-    `codes_as_labels`: numbers that are codes become labels in `X`, words in several cases one
-    label; not where other rows stay as they are.
+    `codes_as_labels`: numbers that are codes become labels in `X`, words in several cases one label; not
+    where other rows stay as they are.
     """
     _check_target(frame, target, source)
     frame, spellings, alike = _cells(frame, declared, target, codes_as_labels)
-    column, (inputs, others) = frame[target], taken_out(frame, declared, target, source)
+    column, (inputs, apart) = frame[target], taken_out(frame, declared, target, source)
     keep = _rows_with_target(column, target, source)
     found = _understood(column, target, declared, inputs, task)
     column, inputs, numbers = column[keep], inputs[keep], np.flatnonzero(keep)
     values, given = target_values(column, found, target), parse_settings(settings)
-    beside = beside_of(others, keep, declared, values)
+    beside = beside_of(apart, keep, declared, values)
     choice = _chosen(values, found, given, beside.fit_params, (model, task), why_single)
     y, levels, found = _for_task(column, found, choice.task, target)
     _check_likelihood(given.get("likelihood"), y, numbers, target)
@@ -204,14 +211,12 @@ def prepare(
         roles=roles,
         choice=choice,
         candidates=candidates(choice, found, values, beside.fit_params),
-        beside={what: str(cells.name) for what, cells in others.items()},
+        beside={what: str(cells.name) for what, cells in apart.items()},
         asked=frozenset(asked | given.keys()),
         notes=[*notes, *grouped_notes(roles)],
     )
-    said = _said(before)
-    return Table(
-        rows, y, before, levels, said, beside.fit_params, beside.groups, spellings, numbers, beside.sides
-    )
+    others = (beside.fit_params, beside.groups, spellings, numbers, beside.sides)
+    return Table(rows, y, before, levels, _said(before), *others)
 
 
 def _said(before: Before) -> tuple[str, ...]:
@@ -229,18 +234,17 @@ def _chosen(
 ) -> Choice:
     """The model for these targets, by evidence where no model is asked for. `asked`: model and task."""
     choice = choose(values, found.kind, *asked, given, needs=fit_params)
-    if asked[0] != "auto":
-        return choice
-    return by_evidence(choice, found, given, fit_params, why_single)
+    return choice if asked[0] != "auto" else by_evidence(choice, found, given, fit_params, why_single)
 
 
 def _cells(
     frame: pd.DataFrame, declared: Declared, target: str, one_spelling: bool
 ) -> tuple[pd.DataFrame, dict[str, dict[str, str]], list[str]]:
     """The table with declared gaps and, for `one_spelling`, its target so; the spellings; notes."""
+    said = told_gaps(frame, declared.missing)
     frame = without_gap_values(frame, declared.missing).reset_index(drop=True)
     spellings, notes = spellings_of(frame, target) if one_spelling else ({}, [])
-    return spelled(frame, spellings), spellings, notes
+    return spelled(frame, spellings), spellings, [*said, *notes]
 
 
 def _check_target(frame: pd.DataFrame, target: str, source: str) -> None:
@@ -358,7 +362,7 @@ def _inputs(
     _check_some_left(X.shape[1] > 0, (), target, source)
     table = read_input(X)
     roles = understand_columns(table, target=y, target_name=target, use=declared.use)
-    told = [what for what in ("group", "exposure") if getattr(declared, what)]
+    told = [what for what in ("group", "exposure", "split") if getattr(declared, what)]
     roles = with_hints(table, roles, found, told)
     used = [place for place, role in enumerate(roles) if role.used]
     _check_some_left(bool(used), roles, target, source)

@@ -120,10 +120,10 @@ def _on_impossible(found: Scores, name: str, kind: str | None) -> list[str]:
     rows = np.isneginf(found.log_score)
     n, values = int(rows.sum()), np.unique(found.y[rows])
     shown = ", ".join(f"{value:g}" for value in values[:_MOST_VALUES]) + ", …" * (len(values) > _MOST_VALUES)
-    remedies = {"share": "--set likelihood=zero_one_beta", "positive": "--kind real"}
+    remedy = "--set likelihood=zero_one_beta" if kind == ColumnKind.SHARE.value else "--kind real"
     return [
         f"The model gives no probability to the {name!r} of {n} row{'s' * (n > 1)} ({shown}), so the "
-        f"log density is -inf. Fit again with rows that hold such values, or with {remedies.get(kind or '', '--kind real')}."
+        f"log density is -inf. Fit again with rows that hold such values, or with {remedy}."
     ]
 
 

@@ -67,6 +67,8 @@ def declared_split(
         word = RANDOM
     if word not in (RANDOM, LAST):
         raise InputError(f'--split is random, last or "by COLUMN", got {split!r}.')
+    told = "test" if test is not None else LAST if word == LAST else ""
+    declared = replace(declared, split=told)
     return HeldOut(word, share, test, declared), declared
 
 

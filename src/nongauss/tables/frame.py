@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_array
 from nongauss.core.errors import InputError
 from nongauss.tables.column import Column, as_pandas, listed, without_mask
 from nongauss.tables.kinds import decode
+from nongauss.tables.words import plain_label
 
 
 @dataclass(frozen=True)
@@ -224,7 +225,8 @@ def match_columns(
         if absent:
             raise InputError(
                 f"X lacks {listed(absent)}, which {estimator_name} was fitted with; "
-                f"add it, or leave its cells missing. X has {listed(table.names)}."
+                f"add it, or leave its cells missing. X has {listed(table.names)}"
+                f"{_meant(absent, table.names)}."
             )
         known = set(feature_names)
         extra = [name for name in table.names if name not in known]
@@ -239,6 +241,14 @@ def match_columns(
     elif table.names is not None:
         notes.append(f"X has feature names, but {estimator_name} was fitted without feature names.")
     return list(range(n_features))
+
+
+def _meant(absent: Sequence[str], there: Sequence[str]) -> str:
+    """Pairs of names that differ by case, blanks and signs alone: a column may have been renamed."""
+    plain = {plain_label(name): name for name in there if name not in absent}
+    pairs = [(name, plain.get(plain_label(name))) for name in absent]
+    found = " and ".join(f"{other!r} for {name!r}" for name, other in pairs if other)
+    return f"; did you mean {found}? Then rename it" if found else ""
 
 
 def check_width(n_columns: int, n_features: int, estimator_name: str) -> None:

@@ -36,8 +36,8 @@ def with_hints(
 ) -> tuple[ColumnRole, ...]:
     """The roles of a table's columns, in its order, with warnings of those that look like something else.
 
-    `found`: what the target is. `declared`: options among "group" and "exposure" that a person has given,
-    which are not hinted at.
+    `found`: what the target is. `declared`: what among "group", "exposure" and "split" a person has said,
+    which is not hinted at.
     """
     counts = ColumnKind.COUNT in (found.kind, *(kind for kind, _ in found.near))
     out = []
@@ -46,6 +46,8 @@ def with_hints(
         if "group" not in declared and _looks_like_groups(column, role.name):
             others = tuple(warning for warning in role.warnings if warning[0] != "many labels")
             role = replace(role, warnings=(*others, ("group", _on_groups(column, role.name))))
+        if "split" in declared:
+            role = replace(role, warnings=tuple(each for each in role.warnings if each[0] != "time"))
         if counts and "exposure" not in declared and role.used and _looks_like_exposure(column, role.name):
             said = (
                 f"Column {role.name!r} looks like the exposure of each count (time or size): --exposure "

@@ -348,7 +348,7 @@ def _same_labels(a: NDArray[np.intp], b: NDArray[np.intp]) -> bool:
 def _on_censoring(name: str, target_name: str) -> str:
     return (
         f"Column {name!r} looks like it says whether {target_name!r} was seen to its end: if so, give "
-        f"--censored {name}, so that rows that were not are taken as longer."
+        f"--censored {name} (or {name}=VALUE of rows that were not), so that these are taken as longer."
     )
 
 
