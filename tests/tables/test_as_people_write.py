@@ -156,6 +156,9 @@ def test_words_in_several_cases_are_one_label_in_a_column_and_in_new_rows():
     assert "the same label" in column.note
     assert one_case(["Y", "n", "N"]) == {"Y": "y", "n": "n", "N": "n"}
     assert one_case(["A", "a", "b"]) == {}
+    sexes = one_case(["M", "m", "F", "female", "Prefer not to say"])
+    assert sexes == {"M": "m", "m": "m", "F": "f", "female": "female"}
+    assert one_case(["m", "M", "km"]) == {}
     assert len(decode("gene", pd.Series(["abc", "ABC"])).levels) == 2
 
 

@@ -58,6 +58,11 @@ class Beside:
     notes: tuple[str, ...] = ()
     sides: Mapping[str, int] = field(default_factory=dict)
 
+    @property
+    def arrays(self) -> tuple[dict[str, NDArray[Any]], NDArray[Any] | None]:
+        """`fit_params` and `groups`."""
+        return self.fit_params, self.groups
+
 
 EMPTY = "(empty)"
 """The label of a cell with nothing in it where others hold a mark."""

@@ -200,8 +200,8 @@ def prepare(
     y, levels, found = _for_task(column, found, choice.task, target)
     _check_likelihood(given.get("likelihood"), y, numbers, target)
     rows, roles, read_so = _inputs(inputs, y, (target, source), found, declared, codes_as_labels)
+    said = [*_on_rows(len(keep) - len(y), y, target), *beside.notes]
     asked = {name for name, value in (("model", model), ("task", task)) if value != "auto"}
-    notes = [*alike, *found.notes, *_on_rows(len(keep) - len(y), y, target), *beside.notes, *read_so]
     before = Before(
         source=source,
         n_rows=len(y),
@@ -213,10 +213,9 @@ def prepare(
         candidates=candidates(choice, found, values, beside.fit_params),
         beside={what: str(cells.name) for what, cells in apart.items()},
         asked=frozenset(asked | given.keys()),
-        notes=[*notes, *grouped_notes(roles)],
+        notes=[*alike, *found.notes, *said, *read_so, *grouped_notes(roles)],
     )
-    others = (beside.fit_params, beside.groups, spellings, numbers, beside.sides)
-    return Table(rows, y, before, levels, _said(before), *others)
+    return Table(rows, y, before, levels, _said(before), *beside.arrays, spellings, numbers, beside.sides)
 
 
 def _said(before: Before) -> tuple[str, ...]:

@@ -88,12 +88,13 @@ def one_case(labels: Sequence[str]) -> dict[str, str]:
     """By label, what those labels have in common whose case says nothing: "Yes", " yes", "YES" are one.
 
     These are words for yes or no, of a sex, or of a known scale; and letters such as y and n, where a column
-    has no others.
+    has no others, or both of them beside words.
     """
     plain = {label: plain_label(label) for label in labels}
-    letters = frozenset(plain.values())
-    is_pair = any(letters <= pair for pair in _LETTER_PAIRS)
-    return {label: word for label, word in plain.items() if is_pair or word in _WORDS}
+    words = frozenset(plain.values())
+    letters = frozenset(word for word in words if len(word) == 1)
+    is_pair = any(words <= pair or letters == pair for pair in _LETTER_PAIRS)
+    return {label: word for label, word in plain.items() if word in _WORDS or (is_pair and len(word) == 1)}
 
 
 _MARKS_OF_YES = frozenset((*_YES_OR_NO, "x", "y", "t", "j", "1", "+", "*", "✓", "✔", "☑", "✗", "●", "•"))
