@@ -216,7 +216,7 @@ def test_the_column_of_censoring_is_not_called_unknown(waiting, tmp_path):
         ["predict", str(waiting / "m"), str(waiting / "new.csv"), "--out", str(tmp_path / "p.csv")],
     )
     assert result.exit_code == 0, result.output
-    assert "not there when fitting" not in result.output
+    assert "did not exist in training" not in result.output
 
 
 @pytest.fixture(scope="module")
