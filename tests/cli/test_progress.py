@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import copy
 import io
+import math
 import sys
 import time
 
@@ -69,3 +70,16 @@ def test_bar_on_a_terminal_whose_callback_can_be_copied(monkeypatch):
 
 def test_nothing_on_request():
     assert type(display(silent=True)) is Silent
+
+
+def test_no_objective_is_told_before_there_is_one():
+    said = []
+
+    class Told(Silent):
+        def at(self, done, total, text):
+            said.append(text)
+
+    move = of_fit(Told(), what="best so far {:.3f} nats a row")
+    for bound in (-math.inf, -1.976):
+        move(Progress(iteration=1, max_iter=7, bound=bound, seconds=0.1))
+    assert said == ["", "best so far -1.976 nats a row"]

@@ -12,8 +12,8 @@ from sklearn.decomposition import PCA
 from sklearn.linear_model import LogisticRegression
 
 from nongauss.core.errors import InputError
-from nongauss.report.html import FrameInfo, _in_digits, write_report
-from nongauss.report.metrics import classification_metrics, regression_metrics
+from nongauss.report.html import FrameInfo, write_report
+from nongauss.report.metrics import classification_metrics, in_digits, regression_metrics
 from nongauss.report.pictures import learned_figures, report_figures
 from report.stand_in import StandIn, small_data
 
@@ -166,6 +166,7 @@ def test_fits_of_parts_of_the_rows_may_look_at_other_columns_than_the_model():
 
 
 def test_thousands_have_no_exponent():
-    said = [_in_digits(829.4, "+.3g"), _in_digits(3000.0, "+.3g"), _in_digits(-512.6, ".2g")]
-    assert said == ["+829", "+3,000", "-513"]
-    assert (_in_digits(0.42, "+.3g"), _in_digits(7.68e7, "+.3g")) == ("+0.42", "+7.68e+07")
+    said = [in_digits(829.4, 3, "+"), in_digits(3000.0, 3, "+"), in_digits(-512.6, 2), in_digits(80_328.4)]
+    assert said == ["+829", "+3,000", "-510", "80,330"]
+    said = [in_digits(0.42, 3, "+"), in_digits(7.68e7, 3), in_digits(3.7e10, 2), in_digits(1234.5, 6)]
+    assert said == ["+0.42", "76,800,000", "3.7e+10", "1,234.5"]

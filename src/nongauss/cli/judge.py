@@ -23,7 +23,7 @@ from nongauss.core.errors import InputError
 from nongauss.estimator.base import NongaussEstimator
 from nongauss.report.evidence import Dependence
 from nongauss.report.judgement import JudgedRows, Judgement, Unseen, judge, pooled, scored, unsaid
-from nongauss.report.leak import leaking_columns, too_good
+from nongauss.report.leak import exact_pairs, leaking_columns, nearly_all, told_of_pairs, too_good
 from nongauss.report.metrics import format_figure
 from nongauss.report.scoring import NumberScores, Scores, fit_timed, raise_if_stopped
 from nongauss.report.verdict import Setting, Verdict, no_verdict, verdict
@@ -98,7 +98,7 @@ def fit_and_judge(
         return Outcome(final, final, len(table.y), verdict=no_verdict(plan.text), notes=[why])
     beside = None if checkpoint is None else checkpoint.with_name(checkpoint.name + ".held-out")
     found = _judge_folds(with_checkpoint(model, beside) if refit else kept, whole, plan, seed, step)
-    forward, warnings = _forward_in_time(model, whole, table, held_out, found)
+    forward, warnings = _forward_in_time(model, whole, table, held_out, found, step)
     step("fitting all rows" if refit else "evaluating")
     final = found.model
     if refit:
@@ -193,7 +193,9 @@ def outcome_of(
     leaks: list[str] = []
     if found.constant in found.rivals and too_good(found.scores, found.rivals[found.constant]):
         leaks = leaking_columns(found.model, table.X, table.y)
-    numbers = table.choice.task == REGRESSION
+    numbers, pairs = table.choice.task == REGRESSION, list[str]()
+    if numbers and found.constant in found.rivals and nearly_all(found.scores, found.rivals[found.constant]):
+        pairs = told_of_pairs(exact_pairs(table.rows, table.y), table.target)
     kept = getattr(final, "kept_columns_", None)
     setting = Setting(
         target=table.target,
@@ -205,7 +207,7 @@ def outcome_of(
         leaks=leaks,
         other_models=_others(table),
         lowest=scale * float(np.min(table.y)) if numbers else -np.inf,
-        warnings=warnings,
+        warnings=[*pairs, *warnings],
     )
     said = verdict(found.scores, found.rivals, setting)
     notes = [*notes, *found.notes]
@@ -229,7 +231,12 @@ def in_units_of_table(found: Scores, scale: float) -> Scores:
 
 
 def _forward_in_time(
-    model: Any, whole: JudgedRows, table: Table, held_out: HeldOut, found: Judgement
+    model: Any,
+    whole: JudgedRows,
+    table: Table,
+    held_out: HeldOut,
+    found: Judgement,
+    step: Callable[[str], object],
 ) -> tuple[dict[str, dict[str, float]], list[str]]:
     """Where a column of dates is in order: figures of the last fifth, predicted from the rows before."""
     name = time_order(table) if held_out.how == RANDOM and table.groups is None else None
@@ -243,6 +250,7 @@ def _forward_in_time(
         return {}, [f"{warning}."]
     ((train, test),) = split_rows(table, HeldOut(LAST, _LAST_SHARE), 0).folds
     part = whole.take(train)
+    step("fitting for evaluation on the last fifth")
     if isinstance(found.model, Auto):
         fitted, seconds = _fitted_again(found.model, part), None
     else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import threading
 import time
@@ -148,13 +149,14 @@ def of_fit(
 ) -> Callable[[Progress], bool]:
     """A callback for an estimator, which is stopped by what `check` raises, or ends where it is True.
 
-    `what` is said of the objective so far. It is a plain function, since cloning an estimator copies its
-    callbacks, and a bar cannot be copied.
+    `what` is said of the objective so far, once there is one. It is a plain function, since cloning an
+    estimator copies its callbacks, and a bar cannot be copied.
     """
 
     def move(progress: Progress) -> bool:
         is_to_end = check() is True
-        shown.at(progress.iteration, progress.max_iter, what.format(progress.bound))
+        known = math.isfinite(progress.bound)
+        shown.at(progress.iteration, progress.max_iter, what.format(progress.bound) if known else "")
         return is_to_end
 
     return move

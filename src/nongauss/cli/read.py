@@ -39,6 +39,7 @@ from nongauss.cli.declared import (
 from nongauss.core.errors import InputError
 from nongauss.report.columns import fingerprint, gaps_of, typical_of
 from nongauss.report.html import FrameInfo
+from nongauss.report.leak import told_of_dates
 from nongauss.tables.column import ColumnKind, TargetKind
 from nongauss.tables.files import read_table
 from nongauss.tables.frame import InputTable, read_input
@@ -200,7 +201,7 @@ def prepare(
     y, levels, found = _for_task(column, found, choice.task, target)
     _check_likelihood(given.get("likelihood"), y, numbers, target)
     rows, roles, read_so = _inputs(inputs, y, (target, source), found, declared, codes_as_labels)
-    said = [*_on_rows(len(keep) - len(y), y, target), *beside.notes]
+    said = [*told_of_dates(rows, y, target), *_on_rows(len(keep) - len(y), y, target), *beside.notes]
     asked = {name for name, value in (("model", model), ("task", task)) if value != "auto"}
     before = Before(
         source=source,

@@ -75,13 +75,16 @@ def format_figure(name: str, value: float | None) -> str:
 
 
 def in_digits(value: float, digits: int = 4, sign: str = "") -> str:
-    """A number to some digits, with commas between thousands in the place of an exponent.
+    """A number to some digits, with commas between thousands in the place of an exponent below 10^9.
 
     `sign`: "+" to write that of positive numbers, too.
     """
     rounded = float(f"{value:.{digits}g}")
-    form = f"{sign},.15g" if 1e3 <= abs(rounded) < 1e15 else f"{sign}.{digits}g"
-    return format(rounded, form)
+    return format(rounded, f"{sign},.15g" if 10.0 <= abs(rounded) < _MANY else f"{sign}.{digits}g")
+
+
+_MANY = 1e9
+"""From here on a number has an exponent: its digits would not fit beside others."""
 
 
 def metric_table(metrics: Mapping[str, Mapping[str, float]]) -> tuple[list[str], list[list[str]]]:

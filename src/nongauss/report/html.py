@@ -13,7 +13,7 @@ from sklearn.base import is_classifier, is_clusterer, is_regressor
 from nongauss.core.files import atomic_path
 from nongauss.core.printable import printable
 from nongauss.report.evidence import Coverage, Difference
-from nongauss.report.metrics import metric_table
+from nongauss.report.metrics import in_digits, metric_table
 from nongauss.report.pictures import CURVE_CAPTION, Part, Picture
 from nongauss.report.plots.class_features import feature_names
 from nongauss.report.plots.feature_columns import shown_features
@@ -229,16 +229,9 @@ def _difference_line(item: Difference, most: float) -> DifferenceLine:
         return DifferenceLine(item.baseline, what, said, "", word, 0.0, 0.0, 0.0, 50.0)
     low, high = item.interval
     left, middle, right = (50.0 + 46.0 * value / most for value in (low, item.mean, high))
-    text = f"{_in_digits(item.mean, '+.3g')} ± {_in_digits(item.se, '.2g')}"
-    ends = f"{_in_digits(low, '+.3g')} to {_in_digits(high, '+.3g')}"
+    text = f"{in_digits(item.mean, 3, '+')} ± {in_digits(item.se, 2)}"
+    ends = f"{in_digits(low, 3, '+')} to {in_digits(high, 3, '+')}"
     return DifferenceLine(item.baseline, what, text, ends, word, left, middle, right, 50.0)
-
-
-def _in_digits(value: float, form: str) -> str:
-    """A number in this form; from 100 to a million as a whole one, so that thousands have no exponent."""
-    if not 99.5 <= abs(value) < 1e6:
-        return format(value, form)
-    return format(value, form.replace(".3g", ",.0f").replace(".2g", ",.0f"))
 
 
 def coverage_lines(coverage: Sequence[Coverage]) -> list[tuple[str, str, str, str]]:
