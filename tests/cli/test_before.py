@@ -102,7 +102,9 @@ def test_gap_values_kind_and_levels():
     x = np.where(EVENT == 1, -999.0, TIME)
     table = prepare(frame(x=x, y=TIME), "y", declared=Declared(missing=("x=-999",)))
     assert table.X["x"].isna().sum() == EVENT.sum()
-    assert not any("--missing" in note for note in table.notes)
+    assert [note for note in table.notes if "--missing" in note] == [
+        f"--missing x=-999: {EVENT.sum()} cells count as missing."
+    ]
     words = np.array(["lo", "hi", "mid"])[np.arange(N) % 3]
     table = prepare(frame(y=words), "y", declared=Declared(levels=("lo", "mid", "hi")))
     assert (table.choice.task, table.levels.tolist()) == ("ordinal", ["lo", "mid", "hi"])

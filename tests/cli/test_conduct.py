@@ -8,7 +8,7 @@ import sys
 import pytest
 import typer
 
-from nongauss.cli.conduct import check_outputs, command
+from nongauss.cli.conduct import check_outputs, command, numbered
 from nongauss.cli.options import Outputs, listed
 from nongauss.core.errors import InputError
 from nongauss.optimise.course import Progress
@@ -81,3 +81,14 @@ def test_a_search_that_ctrl_c_ends_lets_the_command_go_on():
         with pytest.raises(KeyboardInterrupt):
             search(progress)
         here.stopped_by = None
+
+
+def test_rows_are_counted_as_in_the_file_or_not_at_all():
+    unseen = "Labels not seen: 'x' in column 'a' (first in row 2), 'y' in column 'b' (first in row 0)."
+    assert numbered(unseen, True) == (
+        "Labels not seen: 'x' in column 'a' (first in row 3 below the names), "
+        "'y' in column 'b' (first in row 1 below the names)."
+    )
+    assert numbered(unseen, False) == "Labels not seen: 'x' in column 'a', 'y' in column 'b'."
+    assert numbered("X holds inf in row 4 (counted from 0).", True) == "X holds inf in row 5 below the names."
+    assert "counted from 0" in numbered("X holds inf in row 4 (counted from 0).", False)

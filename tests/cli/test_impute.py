@@ -46,6 +46,9 @@ def test_it_writes_the_table_its_cells_and_its_draws(table, tmp_path):
     assert set(full["kind"]) == {"big", "small"}
     cells = pd.read_csv(filled.files[1])
     assert len(cells) == frame.isna().sum().sum() == filled.columns["gaps"].sum()
+    first = cells.iloc[0]
+    assert pd.isna(frame[first["column"]].iloc[first["row"] - 1])
+    assert set(cells["row"] - 1) == set(np.flatnonzero(frame.isna().any(axis=1)))
     drawn = [pd.read_csv(file) for file in filled.files[2:-1]]
     assert (drawn[0]["size"] != drawn[1]["size"]).any()
     said = filled.text()

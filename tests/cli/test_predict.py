@@ -125,3 +125,14 @@ def test_predictions_are_in_the_units_of_the_table(saved):
     np.testing.assert_allclose(found["upper_90"], 100 * plain.interval(0.9)[:, 1])
     with pytest.raises(InputError, match="exposure in column 'time'"):
         prediction_frame(model, frame.drop(columns="time"))
+
+
+def test_a_label_new_to_the_model_is_told_with_its_row_in_the_file(tmp_path):
+    frame = pd.DataFrame({"kind": ["a", "b"] * 20, "x": np.arange(40) % 9, "y": np.arange(40) % 7 * 1.5})
+    model = nongauss.SparseGPRegressor(n_inducing=4).fit(frame[["kind", "x"]], frame["y"])
+    nongauss.save(model, tmp_path / "m")
+    frame[["kind", "x"]].replace({"kind": {"b": "c"}}).to_csv(tmp_path / "new.csv", index=False)
+    asked = ["predict", str(tmp_path / "m"), str(tmp_path / "new.csv"), "--out", str(tmp_path / "p.csv")]
+    result = CliRunner().invoke(app, asked)
+    assert result.exit_code == 0, result.output
+    assert "(first in row 2 below the names)" in result.output

@@ -129,6 +129,7 @@ def predict(
         what = wanted(id_, *map(options.listed, (keep, coverage, quantiles)))
         here.step(f"predicting the rows of {data.name}")
         is_past_memory = out_of_core.is_past_memory(data, out)
+        here.takes_whole_file = not is_past_memory
         predict_all = out_of_core.predict_parts if is_past_memory else partial(predict_table, raw=raw)
         n_rows = predict_all(load(model), data, out, what)
         here.finish({"rows": n_rows, "out": out}, lambda: f"Wrote {n_rows} predictions to {out}.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import signal
 import sys
 import threading
@@ -36,7 +37,11 @@ class _Stopped(KeyboardInterrupt):
 
 
 class Command:
-    """A command under way. `as_json`: one JSON object is all that it prints on stdout."""
+    """A command under way. `as_json`: one JSON object is all that it prints on stdout.
+
+    `takes_whole_file`: a model takes the rows of the file as they stand, so that it numbers them as they are
+    there. What it says of other rows is said without numbers.
+    """
 
     def __init__(self, caught: list[Any], *, as_json: bool) -> None:
         self._caught, self.as_json = caught, as_json
@@ -44,6 +49,7 @@ class Command:
         self.stopped_by: int | None = None
         self.is_over = False
         self.kept = "no file was written"
+        self.takes_whole_file = False
         self._checkpoint: Path | None = None
         self._n_before = len(PLACED)
 
@@ -104,7 +110,8 @@ class Command:
 
     def notes(self, known: str = "") -> list[str]:
         """What was warned of, each once and on one line, without what only repeats what is `known`."""
-        texts = dict.fromkeys(" ".join(str(item.message).split()) for item in self._caught)
+        said = (" ".join(str(item.message).split()) for item in self._caught)
+        texts = dict.fromkeys(numbered(text, self.takes_whole_file) for text in said)
         return [text for text in texts if not known or known not in text]
 
     def goes_on_from(self, checkpoint: Path | None) -> None:
@@ -140,6 +147,25 @@ class Command:
         for note in notes:
             _print(f"note: {note}")
         _print("\n" + text() if notes else text())
+
+
+_FIRST_ROW = re.compile(r" \(first in row (\d+)\)")
+_ROW = re.compile(r"row (\d+) \(counted from 0\)")
+
+
+def numbered(text: str, is_whole: bool) -> str:
+    """What a model says of rows, which it counts from 0, as a person counts those of a file.
+
+    The first row below the names is 1. Of rows that are not all of the file, no number is told of the first
+    of several.
+    """
+
+    def below(found: re.Match[str]) -> str:
+        return f"row {int(found[1]) + 1} below the names"
+
+    if not is_whole:
+        return _FIRST_ROW.sub("", text)
+    return _ROW.sub(below, _FIRST_ROW.sub(lambda found: f" (first in {below(found)})", text))
 
 
 class Commands(TyperGroup):
@@ -191,7 +217,8 @@ def _ending(here: Command) -> Iterator[None]:
         named = error.filename is not None and error.strerror
         _end(here, _with_files(f"{error.filename}: {error.strerror}." if named else str(error), here))
     except ValueError as error:
-        _end(here, _with_files(str(error), here))
+        said = numbered(str(error), True) if here.takes_whole_file else str(error)
+        _end(here, _with_files(said, here))
     except KeyboardInterrupt:
         number = here.stopped_by or signal.SIGINT
         written = here.written()

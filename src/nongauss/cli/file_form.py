@@ -41,7 +41,8 @@ class FileForm:
         path.write_bytes(gzip.compress(data, mtime=0) if self._packs else data)
 
     def in_words(self, cells: pd.DataFrame) -> pd.DataFrame:
-        """The table of missing cells as it is written."""
+        """The table of missing cells as it is written: its first row is 1, as in messages and reports."""
+        cells = cells.assign(row=cells["row"] + 1)
         if self._is_text:
             return cells
         ends = {name: cells[name].map(str, na_action="ignore") for name in ("value", "lower", "upper")}
