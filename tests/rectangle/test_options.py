@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import expit, softmax
 from scipy.stats import ks_2samp, multivariate_normal, spearmanr
 from sklearn.datasets import load_iris
+from sklearn.metrics import adjusted_rand_score
 
 from nongauss import RectangleMixture, load, save
 from nongauss.core.errors import InputError, NongaussWarning
@@ -42,6 +43,7 @@ def test_a_rule_of_two_boxes_holds_what_no_single_one_does(tmp_path):
     assert_array_equal((first[0].broken == 0) | (second.broken == 0), outer)
     assert further_box(grid, outer, [*first, second], 2.4) is None
     model = RectangleMixture(2, max_boxes=2, **settings).fit(X)
+    assert adjusted_rand_score(outer, model.labels_) > 0.98  # a soft box alone would cut one cluster apart
     assert list(model.rules_)[-1] == "box"
     for name, text in model.rule_text_.items():
         own = model.rules_[model.rules_["cluster"] == name]

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import softmax
 
 from nongauss.core.errors import InputError
 from nongauss.optimise import loop
@@ -21,14 +22,15 @@ from nongauss.rectangle.data import (
     RectangleRows,
     n_distinct,
 )
-from nongauss.rectangle.objective import EMProblem, objective, slope_powers
-from nongauss.rectangle.params import RectangleParams, StatedBound, box_prior
+from nongauss.rectangle.objective import EMProblem, log_density, objective, slope_powers
+from nongauss.rectangle.params import REACH, RectangleParams, SoftBoxes, StatedBound, box_prior
 from nongauss.rectangle.predict import FittedRectangles, by_soft_box, soft_posterior
 from nongauss.rectangle.rules import Rules, best_slopes, printed, soft_rules
 from nongauss.rectangle.stated import NOTHING_STATED, StatedRules
 from nongauss.rectangle.updates import (
     boxes_around,
     iterate,
+    mixture,
     shares_from_rules,
     starting_shares,
     structure_around,
@@ -78,6 +80,7 @@ def fit(task: ClusterTask, recipe: RectangleRecipe, run: Run) -> tuple[FitResult
     The hard boxes are sought for the clusters by `soft_posterior`; where rules may speak of no structure
     column, for those by the soft boxes, since no rule could tell the others. A cluster whose rule is the
     best of no row is left out, and the boxes are sought again. Named clusters come first, then the largest.
+    Where a cluster may have several boxes, those of the structure alone are tried as well.
     The state of the result is that of the clusters left, in the order of the rules. In the paper's setting
     the soft boxes are the rules.
     """
@@ -92,9 +95,21 @@ def fit(task: ClusterTask, recipe: RectangleRecipe, run: Run) -> tuple[FitResult
         fitted = FittedRectangles(task.views, rules, structure, recipe.kind, boxes, recipe.steepness)
         return replace(result, state=soft.params), fitted
     ranked = rank_columns(task.views.rule, task.cells, rows.X, rows.weight)
+    found = _with_rules(task, recipe, ranked, result, soft)
+    if recipe.max_boxes == 1 or recipe.n_clusters == 1 or task.stated.names:
+        return found
+    rival = _with_rules(task, recipe, ranked, result, structure_clusters(task, recipe))
+    return max((found, rival), key=lambda one: _worth(task, one[1]))
+
+
+def _with_rules(
+    task: ClusterTask, recipe: RectangleRecipe, ranked: RankedColumns, result: FitResult, soft: SoftClusters
+) -> tuple[FitResult, FittedRectangles]:
+    """Soft clusters with their rules; those whose rule is the best of no row are left out."""
+    rows = task.rows
     while True:
         own = soft.share.argmax(axis=0)
-        if not task.views_overlap:
+        if not task.views_overlap and recipe.max_boxes == 1:
             own = by_soft_box(rows, soft.params.boxes, recipe.steepness)
         rules = _rules(task, ranked, soft, own, recipe)
         margins = rules.margins(task.cells)
@@ -105,6 +120,34 @@ def fit(task: ClusterTask, recipe: RectangleRecipe, run: Run) -> tuple[FitResult
             fitted = FittedRectangles(task.views, rules, structure, recipe.kind, slope=recipe.steepness)
             return replace(result, state=soft.params), fitted
         soft = keep_clusters(rows, soft, left, recipe)
+
+
+def structure_clusters(task: ClusterTask, recipe: RectangleRecipe) -> SoftClusters:
+    """Clusters of the structure alone, the likeliest of the starts; their soft boxes hold every row.
+
+    A soft box is one box, so EM would cut a cluster apart that only several boxes hold.
+    """
+    rows, part = task.rows, drawn(task.rows, recipe.seed, STAGES[0].most_rows)
+    starts = first_starts(rows, recipe) if task.starts is None else task.starts
+    starts, value = mixture(part, starts, recipe.kind, COMPARED)
+    structure = structure_around(part, starts[[int(value.argmax())]], recipe.kind)
+    share = softmax(log_density(rows, structure, recipe.kind)[0], axis=1)
+    share, _ = mixture(rows, share, recipe.kind, recipe.max_iter)
+    kept = np.unique(share[0].argmax(axis=0))
+    share = share[:, kept] / share[:, kept].sum(axis=1, keepdims=True)
+    structure = structure_around(rows, share, recipe.kind)
+    n_columns, n_levels = rows.X.shape[1], rows.X_levels.shape[1]
+    far = np.full((1, len(kept), n_columns), REACH)
+    boxes = SoftBoxes(-far, far, np.full((1, len(kept), n_levels), REACH))
+    soft = SoftClusters(RectangleParams(boxes, structure), share[0], kept)
+    return soft.take(np.argsort(-(share[0] @ rows.weight), kind="stable"))
+
+
+def _worth(task: ClusterTask, fitted: FittedRectangles) -> float:
+    """What rules explain of the structure columns, less half the log of N for each bound, in nats."""
+    bounds = sum(condition.n_bounds for rule in fitted.rules.conditions for condition in rule)
+    price = 0.5 * float(np.log(task.rows.weight.sum())) * bounds
+    return fitted.log_conditional(task.cells, task.rows) - price
 
 
 def _rules(
