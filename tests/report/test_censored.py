@@ -84,3 +84,15 @@ def test_the_usual_models_know_of_censoring():
     assert list(found.rivals) == ["mean of the target", "ridge regression"]
     np.testing.assert_allclose(found.rivals["ridge regression"].log_score, found.scores.log_score)
     assert found.scores.log_score.mean() > found.rivals["mean of the target"].log_score.mean() + 0.1
+
+
+def test_it_is_said_what_limits_count_as():
+    X, y, censoring, _ = survival(400)
+    parts = [JudgedRows(X[r], y[r], {"censoring": censoring[r]}) for r in (slice(0, 250), slice(250, 400))]
+    found = judge(CensoredRegressor(), *parts)
+    n_limits = int(censoring[250:].sum())
+    (said,) = found.notes
+    assert said.startswith(f"Of the 150 held-out rows, {n_limits} have only a limit for a target.")
+    assert f"are of the {150 - n_limits} known targets" in said
+    inside = np.abs(2 * found.scores.pit - 1) <= 0.9
+    assert found.scores.figures()["coverage_90"] == pytest.approx(inside.mean())

@@ -8,6 +8,7 @@ import pytest
 from scipy.stats import nbinom, norm
 
 from nongauss.core.errors import InputError
+from nongauss.report.evidence import Dependence, interval_coverage
 from nongauss.report.judgement import JudgedRows, Unseen
 from nongauss.report.rows import rows_shown
 from nongauss.report.scoring import LabelScores, NumberScores, score
@@ -150,3 +151,14 @@ def test_money_has_commas_and_a_rounding_error_is_no_contribution():
     assert first.observed == "150,000"
     assert first.predicted == "120,000 (90 %: 103,600 to 136,400)"
     assert (first.adds, first.base) == ([("a = 1", "+20,000")], "100,000")
+
+
+def test_coverage_of_counts_is_that_of_the_verdict():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"mean": rng.gamma(1, 1, 4000)})
+    y = rng.negative_binomial(2, 2 / (2 + X["mean"])).astype(float)
+    scores = score(Counts(), X, y)
+    (of_90,) = (c.held for c in interval_coverage(scores.pit, Dependence()) if c.level == 0.9)
+    assert scores.figures()["coverage_90"] == of_90
+    assert of_90 == pytest.approx(0.9, abs=0.02)
+    assert ((scores.lower <= y) & (y <= scores.upper)).mean() > 0.93  # whole numbers hold more

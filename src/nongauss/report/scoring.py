@@ -76,14 +76,21 @@ class NumberScores:
         return ((self.y if self.nearest is None else self.nearest) - self.mean) ** 2
 
     def figures(self, seconds: float | None = None, levels: Any = None) -> dict[str, float]:
-        """The figures, see `regression_metrics`: the log density of all rows, others of the exact ones."""
+        """See `regression_metrics`: log density and coverage are of all rows, others of the exact ones.
+
+        Coverage is the share of PIT values in the central 90 %: values at the ends of an interval that have
+        mass count in part, as in the verdict.
+        """
         exact = np.ones(len(self.y), dtype=np.bool_) if self.exact is None else self.exact
+        inside = float((np.abs(2.0 * self.pit - 1.0) <= 0.9 + 1e-12).mean())
+        of_all = {"n_rows": float(len(exact)), "log_density": float(self.log_score.mean())}
+        of_all["coverage_90"] = inside
         if not exact.any():
-            return {"n_rows": float(len(exact)), "log_density": float(self.log_score.mean())}
+            return of_all
         y, mean, lower, upper = (v[exact] for v in (self.y, self.mean, self.lower, self.upper))
         crps = None if self.crps is None else self.crps[exact]
         found = regression_metrics(y, mean, self.log_score[exact], (lower, upper), seconds, crps=crps)
-        return found | {"n_rows": float(len(exact)), "log_density": float(self.log_score.mean())}
+        return found | of_all
 
 
 @dataclass(frozen=True)
