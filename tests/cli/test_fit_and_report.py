@@ -40,3 +40,17 @@ def test_a_stop_while_the_report_is_drawn_leaves_neither(tmp_path, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         workflow.save_and_report(outcome_of(ready), ready, paths=paths, title="t")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.filterwarnings("ignore:.*largest number of iterations")
+def test_what_is_being_drawn_is_told(tmp_path, monkeypatch):
+    def drawn(*_, **__):
+        return []
+
+    monkeypatch.setattr(workflow, "report_figures", drawn)
+    monkeypatch.setattr(workflow, "learned_figures", drawn)
+    ready, told = prepare(frame(), "y", "sparse_gp"), []
+    paths = {"--save": tmp_path / "model", "--report": tmp_path / "report"}
+    workflow.save_and_report(outcome_of(ready), ready, paths=paths, title="t", step=told.append)
+    assert told == ["drawing the report: what columns do", "drawing the report: rows worth a look"]
+    assert {path.name for path in tmp_path.iterdir()} == {"model", "report"}

@@ -190,3 +190,13 @@ def test_figures_of_percent_are_in_percent():
         as_shares.metrics[mean]["log_density"] - np.log(100), abs=1e-6
     )
     assert as_percent.verdict.worth == as_shares.verdict.worth
+
+
+def test_a_file_to_judge_by_has_its_censoring_read_as_the_table():
+    times = pd.DataFrame({"a": np.arange(40) % 7, "t": np.arange(1, 41) * 0.7, "event": np.arange(40) % 2})
+    declared = Declared(censored="event")
+    ready = prepare(times, "t", declared=declared)
+    waiting, _ = judge.rows_like(ready, times[times["event"] == 0], declared, "later.csv")
+    assert waiting.beside["censoring"].tolist() == [1] * 20
+    ended, _ = judge.rows_like(ready, times[times["event"] == 1], declared, "later.csv")
+    assert ended.beside["censoring"].tolist() == [0] * 20

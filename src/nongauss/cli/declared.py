@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from nongauss.cli.censoring import read_censoring, said_of
+from nongauss.cli.censoring import censoring_as_fitted, read_censoring, said_of
 from nongauss.cli.choose import closest
 from nongauss.core.errors import InputError
 from nongauss.tables.column import Column, label_of
@@ -28,7 +28,8 @@ class Declared:
     rows have a target that is only a bound ("COLUMN", or "COLUMN=VALUE" with the value that says so); rows
     that belong together and are held out together. `ignore`: columns to leave out; `use`: columns that are
     inputs whatever they look like. `missing`: cells that stand for a gap, "COLUMN=VALUE", or "VALUE" for all
-    columns. `split`: "last", "test" or "folds" where which rows are held out is settled, "" where not.
+    columns. `sides`: how labels of the column of `censored` were read of another table, see `Censoring`.
+    `split`: "last", "test" or "folds" where which rows are held out is settled, "" where not.
     """
 
     kind: str | None = None
@@ -40,6 +41,7 @@ class Declared:
     use: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
     split: str = ""
+    sides: Mapping[str, int] = field(default_factory=dict)
 
 
 _MOST_SPELLINGS, _LOOK, _FEW = 50, 100, 0.2
@@ -210,7 +212,9 @@ def beside_of(
         params["exposure"] = _exposure(read["exposure"])
     if "censored" in read:
         column = read["censored"]
-        limits = read_censoring(column, (declared.censored or "")[len(column.name) + 1 :], y)
+        value = (declared.censored or "")[len(column.name) + 1 :]
+        known = declared.sides
+        limits = censoring_as_fitted(column, known) if known else read_censoring(column, value, y)
         params[limits.name] = limits.cells
         sides = limits.sides
         notes.append(said_of(limits, column.name, y))

@@ -18,6 +18,7 @@ from nongauss.cli.read import Table
 from nongauss.core.files import PLACED, atomic_paths
 from nongauss.estimator.told import told
 from nongauss.report.html import feature_lines, write_report
+from nongauss.report.judgement import unsaid
 from nongauss.report.pictures import feature_figures, learned_figures, report_figures
 from nongauss.report.rows import rows_shown
 from nongauss.report.text import model_record
@@ -56,9 +57,9 @@ def finish(
     for note in outcome.notes:  # those of the table stand in the block before the fit
         here.say(f"note: {note}")
     here.say("\n" * bool(outcome.notes) + outcome_text(outcome, table))
-    here.step("drawing the report")
+    here.step("drawing the report: predictions")
     how: dict[str, Any] = {"paths": outputs.paths, "title": title, "pictures": pictures}
-    how["check"] = here.raise_if_stopped
+    how |= {"check": here.raise_if_stopped, "step": here.step}
     save_and_report(outcome, table, notes=here.notes(known), **how)
     record = outcome_record(outcome, table) | outputs.as_record()
     before = [*table.notes, *outcome.notes] if here.as_json else []
@@ -101,8 +102,12 @@ def save_and_report(
     notes: Sequence[str] = (),
     pictures: Sequence[tuple[str, Any]] = (),
     check: Callable[[], None] = lambda: None,
+    step: Callable[[str], object] = unsaid,
 ) -> None:
-    """Write the model file and the HTML report; for `check` see `write_both`."""
+    """Write the model file and the HTML report; for `check` see `write_both`.
+
+    `step` is told which part of the report is being drawn.
+    """
 
     def draw(report_path: Path) -> None:
         how: dict[str, Any] = {"target": table.target, "traced": outcome.final}
@@ -110,6 +115,13 @@ def save_and_report(
         ordered = table.levels is not None
         rows = rows_for(outcome.final, table)
         has_features = hasattr(outcome.final, "top_features")
+        figures = [*pictures, *report_figures(outcome.judged, scores=outcome.scores, **how)]
+        step("drawing the report: what columns do")
+        learned = [
+            *(feature_figures(outcome.final) if has_features else []),
+            *learned_figures(outcome.final, rows, target=table.target, fits=fits, ordered=ordered),
+        ]
+        step("drawing the report: rows worth a look")
         write_report(
             report_path,
             title=title,
@@ -117,11 +129,8 @@ def save_and_report(
             frame_info=table.info(outcome.n_held_out, [*outcome.notes, *notes]),
             verdict=outcome.verdict,
             metrics=outcome.metrics,
-            figures=[*pictures, *report_figures(outcome.judged, scores=outcome.scores, **how)],
-            learned=[
-                *(feature_figures(outcome.final) if has_features else []),
-                *learned_figures(outcome.final, rows, target=table.target, fits=fits, ordered=ordered),
-            ],
+            figures=figures,
+            learned=learned,
             rows=rows_shown(outcome.scores, outcome.unseen, numbers=table.row_numbers, scale=scale_of(table)),
             features=feature_lines(outcome.final, rows) if has_features else [],
             model_path=paths["--save"],

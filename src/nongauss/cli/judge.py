@@ -134,7 +134,7 @@ def rows_like(
         raise InputError(f"{source} lacks {listed(lacking)}, which {table.source} has; add it.")
     understood = table.understood
     kind = None if understood.kind is ColumnKind.CONSTANT else understood.kind.value
-    declared = replace(declared, kind=kind, levels=understood.levels)
+    declared = replace(declared, kind=kind, levels=understood.levels, sides=table.sides)
     frame = spelled(without_gap_values(frame, declared.missing), table.spellings)
     held = prepare(
         frame,
