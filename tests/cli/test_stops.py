@@ -26,7 +26,7 @@ COMPILED = ["fit", "wide.csv", "--target", "y", "--model", "tggm", "--out", "out
 CLUSTER = ["cluster", "data.csv", "--out", "out"]
 MORE = [
     (FIT, "starting", signal.SIGTERM),
-    (FIT, "beside it", signal.SIGTERM),
+    (FIT, "for comparison: ", signal.SIGTERM),
     (FIT, "fitting all rows", signal.SIGTERM),
     (FIT, "drawing", signal.SIGINT),
     (COMPILED, "fitting for evaluation: 3 of", signal.SIGTERM),
