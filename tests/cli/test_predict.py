@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,7 +13,7 @@ from typer.testing import CliRunner
 import nongauss
 from nongauss.cli.app import app
 from nongauss.cli.predict import predict_table, prediction_frame
-from nongauss.core.errors import InputError
+from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.estimator.about import About
 from report.stand_in import small_data
 
@@ -136,3 +138,19 @@ def test_a_label_new_to_the_model_is_told_with_its_row_in_the_file(tmp_path):
     result = CliRunner().invoke(app, asked)
     assert result.exit_code == 0, result.output
     assert "(first in row 2 below the names)" in result.output
+
+
+def test_rows_far_outside_the_training_rows_are_counted_once(saved, tmp_path):
+    model, table = nongauss.load(saved / "counts"), pd.read_csv(saved / "t.csv").head(10)
+    table.to_csv(tmp_path / "near.csv", index=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        predict_table(model, tmp_path / "near.csv", tmp_path / "out.csv")
+    table.loc[[1, 4, 5], "a"] = [5.0, -3.0, 9.0]
+    table.loc[[4, 7], "mean"] = [7.0, 1.2]  # 1.2 is not far from 0 to 1
+    table.to_csv(tmp_path / "far.csv", index=False)
+    with pytest.warns(NongaussWarning) as told:
+        predict_table(model, tmp_path / "far.csv", tmp_path / "out2.csv")
+    (said,) = [str(item.message) for item in told]
+    assert said.startswith("3 of 10 rows lie far outside the range of the training rows")
+    assert "most often in column 'a' (3)" in said

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +15,7 @@ from sklearn.base import is_classifier, is_clusterer, is_regressor
 from nongauss.cli.choose import closest
 from nongauss.cli.declared import column_named, spelled, without_gap_values
 from nongauss.cli.judge import read_once
-from nongauss.core.errors import InputError
+from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.estimator.about import About
 from nongauss.metrics import split_interval
 from nongauss.tables.column import label_of
@@ -29,6 +30,8 @@ class Wanted:
     coverage: tuple[float, ...] = ()
     quantiles: tuple[float, ...] = ()
 
+
+_MOST_COMPARED = 20_000  # rows that are compared with training rows
 
 USUAL = Wanted()
 """No column kept; of a regression, the interval of 90 %."""
@@ -72,9 +75,30 @@ def predict_table(
     if len(frame) == 0:
         raise InputError(f"{Path(data).name} has no rows to predict; give at least one.")
     predictions = prediction_frame(model, frame, what)
+    _warn_of_far_rows(model, as_fitted(model, frame))
     Path(out).parent.mkdir(parents=True, exist_ok=True)
     write_table(predictions, out, raw)
     return len(frame)
+
+
+def _warn_of_far_rows(model: Any, frame: pd.DataFrame) -> None:
+    """One note on the rows that lie far outside the training rows which the model keeps, if it keeps some."""
+    known = getattr(model, "_known_rows", None)
+    if known is None:
+        return
+    few = frame.iloc[:_MOST_COMPARED]
+    far = known.far_outside(read_once(model, inputs_of(model, few)), type(model).__name__)
+    n = int(np.any(list(far.values()), axis=0).sum()) if far else 0
+    if not n:
+        return
+    name, rows = max(far.items(), key=lambda item: int(item[1].sum()))
+    of = f"{n} of {'the first ' if len(few) < len(frame) else ''}{len(few)} rows"
+    warnings.warn(
+        f"{of} {'lies' if n == 1 else 'lie'} far outside the range of the training rows, most often in "
+        f"column {name!r} ({int(rows.sum())}); predictions there are extrapolations.",
+        NongaussWarning,
+        stacklevel=2,
+    )
 
 
 def prediction_frame(model: Any, frame: pd.DataFrame, what: Wanted = USUAL) -> pd.DataFrame:

@@ -35,6 +35,8 @@ N_ENCODED, MOST_CELLS = 500, 500_000
 N_NEAREST = 5
 """Nearest rows whose mean distance counts."""
 
+_FEWEST_OF_A_RANGE, _FAR = 20, 0.5
+
 FARTHEST = 1e100
 """Rows are taken to be no farther out than this: squares of distances are doubles."""
 
@@ -112,6 +114,26 @@ class KnownRows:
         found = _mean_distance(new, known)
         out = np.searchsorted(own, found * (1.0 - 1e-9), side="left") / len(own)
         out[self._has_unseen(table, missing)] = 1.0
+        return out
+
+    def far_outside(self, X: Any, name: str) -> dict[str, BoolArray]:
+        """By name of each column of numbers, the rows (N,) that lie far outside the kept rows there.
+
+        Far is half the range of the kept rows beyond it. None of so few kept rows that they have no range.
+        """
+        if len(self.X) < _FEWEST_OF_A_RANGE:
+            return {}
+        table = _aligned(read_input(X, name), self.encoder, name)
+        encoded, _ = self.encoder.as_scaled_with_gaps(table, name, warn=False)
+        low, high = self.X.min(axis=0), self.X.max(axis=0)
+        reach = _FAR * (high - low)
+        out, place = {}, 0
+        for code in self.encoder.columns:
+            if code.role == "numeric" and code.sd != 0 and reach[place] > 0:
+                cells = encoded[:, place]
+                far = (cells < low[place] - reach[place]) | (cells > high[place] + reach[place])
+                out[code.name] = far & ~np.isnan(cells)
+            place += len(code.encoded_names)
         return out
 
     def _has_unseen(self, table: InputTable, missing: BoolArray) -> BoolArray:
