@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 from common import RESULTS, parser, write_results, write_table
-from imputation_tables import MOST_ROWS, OF_FOLDER, OF_SKLEARN, hidden, is_number, table_of
+from imputation_tables import FRESH, MOST_ROWS, OF_FOLDER, OF_SKLEARN, hidden, is_number, table_of
 from scipy.special import ndtr, ndtri
 
 from nongauss import AutoImputer, Harmonium, RankFactorAnalysis
@@ -302,7 +302,9 @@ def summary(results: dict[str, Any]) -> list[str]:
     case = frame["set"] + "|" + frame["gaps"]
     done = [set(case[frame["method"] == name]) for name in LEADERS]
     frame = frame[case.isin(set.intersection(*done))]
-    for gaps, part in [*frame.groupby("gaps"), ("all", frame)]:
+    is_fresh = frame["set"].isin(FRESH)
+    parts = [*frame.groupby("gaps"), ("all", frame), ("fresh sets", frame[is_fresh])]
+    for gaps, part in parts if is_fresh.any() else parts[:-1]:
         by = {"index": ["set", "gaps"], "columns": "method"}
         table = {name: part.pivot_table(values=name, **by) for name in SCORES}
         ranks = pd.concat([scores.rank(axis=1) for scores in table.values()]).mean()
@@ -324,7 +326,7 @@ LEADERS = ("rank_factor", "columns alone", "yardstick", "neighbours")
 
 def main() -> None:
     options = parser(__doc__ or "")
-    options.add_argument("--sets", nargs="*", default=[*OF_SKLEARN, *OF_FOLDER])
+    options.add_argument("--sets", nargs="*", default=[*OF_SKLEARN, *OF_FOLDER, *FRESH])
     options.add_argument("--shares", nargs="*", type=float, default=[0.1, 0.3, 0.5])
     options.add_argument("--methods", nargs="*", default=list(METHODS))
     options.add_argument("--peer-python", help="interpreter of an environment with gcimpute")
