@@ -11,7 +11,7 @@ from encoding import encoder_of
 from nongauss.auto.imputer import AutoImputer
 from nongauss.cli.read import prepare
 from nongauss.core.errors import NongaussWarning
-from nongauss.tables.kinds import decode
+from nongauss.tables.kinds import decode, kind_of
 
 
 @pytest.mark.parametrize("word", ["unknown", "-", ".", "missing", "n/a", "#VALUE!", "NULL "])
@@ -68,6 +68,14 @@ def test_signs_that_say_something_stay_labels(words):
     assert column.lost == ""
 
 
+def test_a_sign_that_one_part_of_the_rows_left_a_label_is_none_in_all():
+    kind = kind_of("label")
+    parts = [decode("a", pd.Series(cells)) for cells in (["x", "-", "x"], ["y", "z", "-"])]
+    facts = [kind.summarise(part.take(~part.missing), np.ones((~part.missing).sum())) for part in parts]
+    ((summary),) = kind.columns("a", facts[0] + facts[1], False)
+    assert (list(summary.levels), summary.gaps) == (["x", "y", "z"], True)
+
+
 def test_a_question_mark_says_nothing_beside_a_single_label():
     assert decode("sold", pd.Series(["x", "?", "x", "?"])).levels == ("x",)
 
@@ -86,7 +94,7 @@ def test_grades_with_bare_signs_keep_their_order_and_their_gaps_are_told():
     assert any("=missing" in name for name in encoder.encoded_names)
 
 
-@pytest.mark.filterwarnings("ignore:Cells that are no values")
+@pytest.mark.filterwarnings("ignore:Cells without a value")
 def test_a_filled_table_holds_no_bare_sign():
     rng = np.random.RandomState(0)
     x = rng.normal(size=120)

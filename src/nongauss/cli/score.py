@@ -80,6 +80,8 @@ def score_table(model: Any, data: Path, target: str | None = None, censored: str
     """
     if not (is_classifier(model) or is_regressor(model)):
         raise InputError(f"{type(model).__name__} predicts no target, so there is nothing to score.")
+    if censored and is_classifier(model):
+        raise InputError(f"{type(model).__name__} predicts labels, which are not censored; omit --censored.")
     about = getattr(model, "about_", None) or About()
     frame = as_fitted(model, read_table(data))
     name = _target_name(target or about.target, frame, data)
@@ -95,7 +97,8 @@ def score_table(model: Any, data: Path, target: str | None = None, censored: str
         notes.append(f"{data.name} has the name of the training table; scores on training rows are too good.")
     rows = frame[~missing].reset_index(drop=True)
     y = _observed(model, rows[name], name, about)
-    X = read_once(model, inputs_of(model, rows.drop(columns=[name])))
+    aside = [column_named(censored, rows)] if censored else []
+    X = read_once(model, inputs_of(model, rows.drop(columns=[name]), aside))
     limits, said = limits_of(about, rows, y, censored, data.name)
     notes += said
     found = scored(model, JudgedRows(X, y, {**beside_of(model, rows), **limits}))

@@ -53,9 +53,11 @@ def marks_of_gaps(levels: Sequence[str]) -> NDArray[np.bool_]:
     "-" beside "+" is a label, and so it is beside a single other label, where it may say that there is none;
     "?" says nothing there either.
     """
+    if BARE_MARKS.isdisjoint(levels):
+        return np.zeros(len(levels), dtype=np.bool_)
     is_bare = np.array([level in BARE_MARKS for level in levels], dtype=np.bool_)
     others = [level for level, bare in zip(levels, is_bare, strict=True) if not bare]
-    if not is_bare.any() or not others or any(not any(map(str.isalnum, level)) for level in others):
+    if not others or any(not any(map(str.isalnum, level)) for level in others):
         return np.zeros(len(levels), dtype=np.bool_)
     return (
         is_bare if len(others) > 1 else np.array([level in ("?", "??") for level in levels], dtype=np.bool_)

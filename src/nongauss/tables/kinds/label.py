@@ -79,7 +79,10 @@ class Label(Kind):
     def columns(self, name: str, facts: LabelFacts, gaps: bool) -> tuple[ColumnSummary, ...]:
         """The column itself, its levels sorted."""
         found = facts.levels if facts.order else _merged(facts.levels)
-        levels = {level: found[level] for level in sorted_labels(found)}
+        names = sorted_labels(found)
+        gone = marks_of_gaps(names) if not facts.order else np.zeros(len(names), dtype=np.bool_)
+        levels = {level: found[level] for level, is_gone in zip(names, gone, strict=True) if not is_gone}
+        gaps = gaps or bool(gone.any())
         order = facts.order or order_of_features(tuple(levels))
         return (ColumnSummary(name, gaps, None, levels, order, kind=self.name),)
 
