@@ -9,6 +9,8 @@ from numpy.testing import assert_allclose
 from catalogue import diabetes_part, wine_part
 from nongauss import TGGMClassifier, TGGMRegressor
 from nongauss.core.errors import InputError
+from nongauss.estimator.gaps import over_gaps
+from nongauss.tggm.data import held_out
 from nongauss.tggm.left_out import left_out_law, left_out_probabilities
 
 SMALL = {"hidden_layer_sizes": (6,), "max_epochs": 15, "n_members": 5, "random_state": 0}
@@ -53,3 +55,38 @@ def test_rows_that_no_member_leaves_out_are_refused():
     model = TGGMRegressor(validation_fraction=0.1, **SMALL).fit(X, y)
     with pytest.raises(InputError, match="held out by no member"):
         left_out_law(model, X, y, np.ones(len(y)))
+
+
+@pytest.mark.parametrize("is_label", [True, False])
+def test_rows_with_gaps_are_told_by_the_member_that_has_not_trained_on_them(monkeypatch, is_label):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    X[:, 1:][rng.random((60, 2)) < 0.3] = np.nan  # the first column is whole, and tells the rows apart
+    y = rng.choice(3, 60) if is_label else rng.normal(size=60)
+    dealt = {}
+
+    def seen(data, fold, n_members):
+        dealt.update(zip(np.asarray(data.X)[:, 0].tolist(), fold.tolist(), strict=True))
+        return held_out(data, fold, n_members)
+
+    monkeypatch.setattr("nongauss.tggm.data.held_out", seen)
+    made = TGGMClassifier if is_label else TGGMRegressor
+    model = made(validation_fraction=0.2, **SMALL).fit(X, y)
+    encoded, missing = model._with_gaps(model._new_rows(X))
+    rows = model._as_rows(encoded)
+    member = np.array([dealt[value] for value in rows[:, 0].astype(np.float32).tolist()])
+
+    def alone(own, e):
+        ensemble = model.ensemble_.alone(e)
+        of_rows = (
+            (lambda part: ensemble.classes(part)[0]) if is_label else (lambda part: ensemble.moments(part)[0])
+        )
+        return over_gaps(model._donors, rows[own], missing[own], of_rows)
+
+    expected = np.concatenate([alone(np.array([n]), int(e)) for n, e in enumerate(member)])
+    if is_label:
+        found = left_out_probabilities(model, X, y.astype(float), np.ones(60))
+    else:
+        found = left_out_law(model, X, y, np.ones(60)).mean[:, None]
+    assert missing.any(axis=1).sum() > 20
+    assert_allclose(found, expected, rtol=1e-4, atol=1e-6)

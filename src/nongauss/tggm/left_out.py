@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from nongauss.core.errors import InputError
+from nongauss.estimator.gaps import over_gaps
 from nongauss.predictive.combined import by_rows
 from nongauss.predictive.distribution import FloatArray, PredictiveDistribution
-from nongauss.tables.rows import canonical_rows
+from nongauss.tables.completion import Donors, completed_rows
+from nongauss.tables.rows import CanonicalRows, canonical_rows, rounded
+from nongauss.tables.source import Encoded, Stream, itself
 from nongauss.tggm.config import TrainingRecipe
 from nongauss.tggm.data import NetworkRows, folds, folds_by_input
 from nongauss.tggm.exact_law import law_of
@@ -25,32 +30,69 @@ def left_out_law(
     Each row must be held out by a member: `n_members` of at least 1 / `validation_fraction`. A member alone
     is worse than the ensemble, so this flatters nobody. Raises InputError where some row is held out by none.
     """
-    encoded = model._encode(X)
     Y = model._scaler.transform(np.asarray(y, np.float64)[:, None])
-    rows = canonical_rows(encoded, Y, weight)
+    table = _Judged.of(model, X)
+    rows = table.as_trained(model, Y, weight)
     member = folds(len(rows.X), _recipe(model))[rows.order]
     parts = [(e, np.flatnonzero(member == e)) for e in range(model.n_members)]
-    _check_all(sum(len(own) for _, own in parts), len(encoded))
-    laws = [law_of(model.ensemble_.alone(e), encoded[own], squeeze=True) for e, own in parts if len(own)]
-    return by_rows(laws, [own for _, own in parts if len(own)])
+    _check_all(sum(len(own) for _, own in parts), len(Y))
+    kept = [(e, own) for e, own in parts if len(own)]
+    laws = [table.said(own, partial(law_of, model.ensemble_.alone(e), squeeze=True)) for e, own in kept]
+    return by_rows(laws, [own for _, own in kept])
 
 
 def left_out_probabilities(model: Any, X: Any, codes: FloatArray, weight: FloatArray) -> FloatArray:
     """The probability of each class (N, C) at each training row, of a fitted `TGGMClassifier`; as above."""
-    encoded = model._encode(X)
     Y = np.asarray(codes, np.float64)[:, None]
-    rows = canonical_rows(encoded, Y, weight)
+    table = _Judged.of(model, X)
+    rows = table.as_trained(model, Y, weight)
     data = NetworkRows(rows.X, rows.Y, rows.weight)
     member = folds_by_input(data, _recipe(model))[rows.order]
-    out = np.empty((len(encoded), len(model.classes_)))
+    out = np.empty((len(Y), len(model.classes_)))
     seen = 0
     for e in range(model.n_members):
         own = np.flatnonzero(member == e)
         seen += len(own)
         if len(own):
-            out[own] = model.ensemble_.alone(e).classes(encoded[own])[0]
-    _check_all(seen, len(encoded))
+            out[own] = table.said(own, partial(_probabilities, model.ensemble_.alone(e)))
+    _check_all(seen, len(Y))
     return out
+
+
+class _Judged(NamedTuple):
+    """Encoded rows (N, D), gaps filled by the mean; which cells are `missing` (N, B), what may be there."""
+
+    encoded: Any
+    missing: Any
+    donors: Donors | None
+
+    @classmethod
+    def of(cls, model: Any, X: Any) -> _Judged:
+        """Rows of a table as a model that was fitted to it encodes them."""
+        donors = getattr(model, "_donors", None)
+        if donors is None:
+            return cls(model._encode(X), None, None)
+        encoded, missing = model._with_gaps(model._new_rows(X))
+        return cls(model._as_rows(encoded), missing, donors)
+
+    def as_trained(self, model: Any, Y: FloatArray, weight: FloatArray) -> CanonicalRows:
+        """The rows that were dealt to the members: there gaps are drawn once, given the target Y (N, P)."""
+        if self.donors is None:
+            return canonical_rows(self.encoded, Y, weight)
+        part = Encoded(rounded(self.encoded), rounded(Y), weight)
+        (filled,) = completed_rows(model._encoder, Stream([part], in_memory=True)).each(itself)
+        return canonical_rows(filled.X, Y, weight)
+
+    def said(self, own: Index, say: Callable[[Any], Any]) -> Any:
+        """`say` of some of the rows; where cells are missing, over what these may be without the target."""
+        rows = self.encoded[own]
+        return say(rows) if self.donors is None else over_gaps(self.donors, rows, self.missing[own], say)
+
+
+def _probabilities(ensemble: Any, rows: FloatArray) -> FloatArray:
+    """Probabilities of the classes (N, C)."""
+    found: FloatArray = ensemble.classes(rows)[0]
+    return found
 
 
 def _recipe(model: Any) -> TrainingRecipe:
