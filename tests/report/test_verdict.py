@@ -224,3 +224,15 @@ def test_three_columns_of_thousands_that_were_not_found_are_said_so():
     assert blind.worth == "no better"
     assert "2,000 columns for 200 rows" in blind.advice[0]
     assert said_of([5, 700, 1500], 3).worth == "better"
+
+
+def test_no_advice_to_do_what_was_done():
+    model, rivals = simulated(0, signal=1.0, n=4000, sd=0.4)
+    how = {"lowest": 0.0, "n_fitted": 4000}
+    loose = verdict(model, rivals, setting(**how))
+    assert any("--kind count, or positive with zeros" in text for text in loose.advice)
+    how |= {"kind": "count", "all_weighed": True, "group_hints": ["plot"]}
+    told = verdict(model, rivals, setting(**how))
+    assert not any("never below 0" in text or "likelihood" in text for text in told.advice)
+    assert "another kind of target (--kind), if 'count' is not what it is." in told.advice
+    assert any("if they belong together (--group plot)" in text for text in told.advice)

@@ -208,6 +208,9 @@ def outcome_of(
         other_models=_others(table),
         lowest=scale * float(np.min(table.y)) if numbers else -np.inf,
         warnings=[*pairs, *warnings],
+        kind=table.understood.kind.value,
+        all_weighed=table.choice.model == "auto",
+        group_hints=[role.name for role in table.before.roles if "group" in dict(role.warnings)],
     )
     said = verdict(found.scores, found.rivals, setting)
     notes = [*notes, *found.notes]

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from nongauss.report.advice import advice_of
 from nongauss.report.evidence import (
     ALPHA,
     Coverage,
@@ -28,7 +29,6 @@ from nongauss.tables.column import label_of
 BETTER, NO_BETTER, WORSE, UNKNOWN = "better", "no better", "worse", "unknown"
 _CLEAR_BAND = 0.2  # width of a chance band below which "calibrated" can be said without a reserve
 _MOST_CLASSES = 20
-_MANY_BELOW = 0.05  # share of rows whose intervals reach below 0
 _JUMP = 1e-6  # probability of a single value that is mass
 
 
@@ -71,7 +71,8 @@ class Setting:
     models were fitted to; `n_kept` of the columns are looked at, None for all. `leaks`: columns that alone
     give the target away. `other_models`: names to try. `lowest`: the smallest target that was seen.
     `warnings`: sentences that the verdict must not be read without. `judges`: what the rows are called that
-    judge.
+    judge. `kind`: what the target was taken for, "" where that is not known. `all_weighed`: all models and
+    likelihoods of that kind were compared. `group_hints`: columns that may name groups of rows.
     """
 
     target: str
@@ -85,6 +86,9 @@ class Setting:
     lowest: float = -math.inf
     warnings: Sequence[str] = ()
     judges: str = "held-out rows"
+    kind: str = ""
+    all_weighed: bool = False
+    group_hints: Sequence[str] = ()
 
     @property
     def margin(self) -> float:
@@ -114,7 +118,7 @@ def verdict(model: Scores, rivals: Mapping[str, Scores], setting: Setting) -> Ve
     sentences += _said_in_units(in_units, model)
     coverage, calibrated, said = _calibration(model, setting.dependence)
     sentences += [*said, *_on_columns(setting), *setting.warnings]
-    advice = _advice(worth, against, differences, found, calibrated, model, setting)
+    advice = advice_of(worth == NO_BETTER, against, differences, found, calibrated, model, setting)
     return Verdict(
         worth,
         calibrated,
@@ -328,70 +332,3 @@ def _label_calibration(
             f"in {100 * c.held:.0f} % of the rows (chance band {_band(c)})."
         )
     return [top], top.sign == 0 and not off, said
-
-
-def _advice(
-    worth: str,
-    against: tuple[Difference, Difference],
-    differences: Sequence[Difference],
-    found: Sequence[Difference],
-    calibrated: bool | None,
-    model: Scores,
-    setting: Setting,
-) -> list[str]:
-    """What to try next, the most telling first."""
-    out = []
-    if setting.leaks:
-        names = ", ".join(repr(name) for name in setting.leaks[:3])
-        out.append(
-            f"check {names}: by itself it almost determines {setting.target!r}; if it is known only after "
-            "the target, leave it out (--ignore) and fit again."
-        )
-    ahead = sorted((item for item in differences if item.sign < 0), key=lambda item: item.mean)
-    if found:
-        names = " and ".join(f"{item.baseline} ({in_nats(item)})" for item in found)
-        out.append(f"the columns are informative: {names} did better than the {setting.constant}.")
-    if (found or ahead) and setting.other_models:
-        names = " or ".join(setting.other_models)
-        kind = setting.other_models[0]
-        out.append(f"another model, such as {kind} (--model {names}; nongauss compare compares them all).")
-    if ahead:
-        out.append(
-            f"use {ahead[0].baseline} instead, which predicted these rows better ({in_nats(ahead[0])}; "
-            "see nongauss.report.baselines), unless you need to interpret this model."
-        )
-    if isinstance(model, NumberScores):
-        out += _advice_on_law(model, calibrated, setting)
-    if worth == NO_BETTER and not found:
-        out.append(_more_rows(against[0], setting))
-    return out
-
-
-def _advice_on_law(model: NumberScores, calibrated: bool | None, setting: Setting) -> list[str]:
-    """What to try where the law does not suit the numbers."""
-    out = []
-    if setting.lowest >= 0 and float((model.lower < 0).mean()) > _MANY_BELOW:
-        kind = "positive" if setting.lowest > 0 else "count, or positive with zeros"
-        out.append(
-            f"{setting.target!r} is never below 0 but the intervals are; declare its kind (--kind {kind})."
-        )
-    elif calibrated is False:
-        out.append("another kind of target (--kind), or another likelihood (--set likelihood=NAME).")
-    if calibrated is False and setting.dependence.groups is None:
-        out.append("if rows form groups or are in time order, say so (--group COLUMN, --split last).")
-    return out
-
-
-def _more_rows(score: Difference, setting: Setting) -> str:
-    """What may help where nothing was found."""
-    if setting.n_columns > setting.n_fitted:
-        return (
-            f"fewer columns, or more rows: among {setting.n_columns:,} columns for {setting.n_fitted:,} rows "
-            "only strong relations can be told from chance; name the columns that you have reason to "
-            "believe in (--use A,B)."
-        )
-    if score.se > 0 and 0 < score.mean < score.reach:
-        times = (score.reach / score.mean) ** 2
-        if times < 20:
-            return f"more rows: with about {times:.1f} times as many, a gain of this size would be detected."
-    return f"more rows, or columns that are more closely related to {setting.target!r}."
