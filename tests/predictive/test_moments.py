@@ -11,8 +11,10 @@ from nongauss.predictive import combined, distribution
 from nongauss.predictive.clipped import ClippedDistribution
 from nongauss.predictive.combined import mixture
 from nongauss.predictive.composed import LogNormalDistribution
-from nongauss.predictive.mixture import GaussianMixtureDistribution
+from nongauss.predictive.mixture import GaussianMixtureDistribution, standard_normal
 from nongauss.predictive.moments import moments_by_cdf
+from nongauss.predictive.recalibrated import RecalibratedDistribution
+from nongauss.sparse_gp import likelihoods
 
 
 def mixed(weights, means, sds):
@@ -78,3 +80,11 @@ def test_quantiles_of_mixtures_are_where_the_distribution_function_says(level):
         q = law.quantile(level)
         tail = law.cdf(q) if level < 0.5 else law.survival(q)
         assert_allclose(tail, min(level, 1 - level), rtol=1e-4 if level < 1e-9 else 1e-6)
+
+
+@pytest.mark.parametrize("df", [2.3, 3.5, 10.0])
+def test_ends_far_out_in_heavy_tails_leave_the_middle_as_it_is(df):
+    base = laws.law(likelihoods.StudentT, 0.4, df)(np.array([0.0, 1.0]), np.array([0.05, 0.2]))
+    law = RecalibratedDistribution(base, standard_normal(2))
+    assert_allclose(law.std, base.std, rtol=0.01)
+    assert_allclose(law.mean, base.mean, atol=0.01 * base.std.min())
