@@ -183,7 +183,7 @@ def totals_of_regions() -> File:
             f"{region[at].title()} Total,,,,,{clean['price'][at : at + 30].sum():.0f}",
         ]
     data = "\n".join([*out, f"Grand Total,,,,,{clean['price'].sum():.0f}"]).encode()
-    says = ["left out .* totals of some rows", named("region", "merged")]
+    says = ["left out .* as subtotals", named("region", "merged")]
     return File(data, "price", clean, REAL, says=says, uses={"region": "label"})
 
 
