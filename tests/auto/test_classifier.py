@@ -88,3 +88,14 @@ def test_grades_are_told_by_an_ordered_category_and_by_known_words():
 def test_classes_of_another_order_find_their_places():
     shares = ClassShares(np.array(["b", "a"]), np.array([[0.2, 0.8]]))
     assert_allclose(shares.of(np.array(["a", "b", "c"])), [[0.8, 0.2, 1e-9]], atol=1e-8)
+
+
+def test_where_columns_tell_nothing_the_shares_of_the_classes_are_chosen():
+    rng = np.random.default_rng(0)
+    for n_classes in (2, 3):
+        X, y = rng.normal(size=(18, 3)), np.arange(18) % n_classes
+        candidates = ["constant labels", "linear labels"]
+        model = AutoClassifier(candidates=candidates, random_state=0).fit(X, y)
+        assert model.leaderboard_["candidate"][0] == "constant labels"
+        new = model.predict_proba(rng.normal(size=(200, 3)))
+        assert -np.log(new).mean() < np.log(n_classes) + 0.1

@@ -326,16 +326,15 @@ def _register_gp(
 def _register_labels() -> None:
     """Models of labels and of grades."""
     both = (LABELS, GRADES)
-    linear = {"kernel": "linear", "n_inducing": 50}
+    floors = {f"{kernel} labels": {"kernel": kernel, "n_inducing": 50} for kernel in ("constant", "linear")}
     models: list[tuple[str, Sequence[str], str, dict[str, Any], float]] = [
-        ("linear labels", both, "SparseGPClassifier", linear, 1.0),
+        *((name, both, "SparseGPClassifier", settings, 1.0) for name, settings in floors.items()),
         ("gp labels", both, "SparseGPClassifier", {}, 3.0),
         ("gp grades", (GRADES,), "SparseGPOrdinalClassifier", {}, 2.0),
     ]
     for name, kinds, class_name, settings, cost in models:
         kept, build = frozenset(kinds), _gp_labels(class_name, **settings)
-        floor = name == "linear labels"
-        more = {"resume": _resume_gp, "is_floor": floor}
+        more = {"resume": _resume_gp, "is_floor": name in floors}
         register(Candidate(name, kept, build, _gp_shares, n_parameters, cost, **more))  # type: ignore[arg-type]
     tggm, sizes = (
         _tggm("TGGMClassifier"),
