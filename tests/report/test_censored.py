@@ -8,7 +8,7 @@ from scipy.optimize import check_grad
 from scipy.stats import lognorm, norm
 
 from nongauss.report.censored import CensoredRegressor, _terms
-from nongauss.report.judgement import JudgedRows, judge
+from nongauss.report.judgement import JudgedRows, judge, told_of_limits
 from nongauss.report.scoring import score
 
 
@@ -91,7 +91,7 @@ def test_it_is_said_what_limits_count_as():
     parts = [JudgedRows(X[r], y[r], {"censoring": censoring[r]}) for r in (slice(0, 250), slice(250, 400))]
     found = judge(CensoredRegressor(), *parts)
     n_limits = int(censoring[250:].sum())
-    (said,) = found.notes
+    (said,) = told_of_limits(found.scores)
     assert said.startswith(f"Of the 150 held-out rows, {n_limits} have only a limit for a target.")
     assert f"are of the {150 - n_limits} known targets" in said
     inside = np.abs(2 * found.scores.pit - 1) <= 0.9

@@ -22,7 +22,16 @@ from nongauss.cli.split import LAST, RANDOM, HeldOut, Split, split_rows, time_or
 from nongauss.core.errors import InputError
 from nongauss.estimator.base import NongaussEstimator
 from nongauss.report.evidence import Dependence
-from nongauss.report.judgement import JudgedRows, Judgement, Unseen, judge, pooled, scored, unsaid
+from nongauss.report.judgement import (
+    JudgedRows,
+    Judgement,
+    Unseen,
+    judge,
+    pooled,
+    scored,
+    told_of_limits,
+    unsaid,
+)
 from nongauss.report.leak import exact_pairs, leaking_columns, nearly_all, told_of_pairs, too_good
 from nongauss.report.metrics import format_figure
 from nongauss.report.scoring import NumberScores, Scores, fit_timed, raise_if_stopped
@@ -213,7 +222,7 @@ def outcome_of(
         group_hints=[role.name for role in table.before.roles if "group" in dict(role.warnings)],
     )
     said = verdict(found.scores, found.rivals, setting)
-    notes = [*notes, *found.notes]
+    notes = [*notes, *found.notes, *told_of_limits(found.scores)]
     return Outcome(final, found.model, n_fitted, metrics, found.scores, said, notes, found.parts)
 
 

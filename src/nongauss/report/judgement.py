@@ -131,22 +131,21 @@ def beside_usual(
             notes.append(f"{name.capitalize()} could not be fitted: {type(error).__name__}: {cause}")
     if isinstance(scores, NumberScores) and scores.crps is not None and len(scores.y) > MOST_CRPS:
         notes.append(f"The CRPS is for {MOST_CRPS} of the {len(scores.y)} rows.")
-    if isinstance(scores, NumberScores) and scores.exact is not None:
-        notes.append(_on_limits(scores))
     parts = [Unseen(fitted, test, np.arange(len(test.y)))]
     return Judgement(fitted, scores, rivals, constant, taken, notes, parts)
 
 
-def _on_limits(scores: NumberScores) -> str:
-    """What rows of which only limits are known count as in each score."""
-    assert scores.exact is not None
+def told_of_limits(scores: Scores) -> list[str]:
+    """What rows of which only limits are known count as in each score; nothing where there are none."""
+    if not isinstance(scores, NumberScores) or scores.exact is None:
+        return []
     n, n_limits = len(scores.exact), int((~scores.exact).sum())
-    return (
+    return [
         f"Of the {n} held-out rows, {n_limits} have only a limit for a target. Log density and coverage are "
         "of all rows, where such a row counts by its probability beyond the limit; RMSE, MAE, R², CRPS and "
         f"interval scores are of the {n - n_limits} known targets. In the paired squared errors a prediction "
         "beyond the limit has no error, another the distance from the limit."
-    )
+    ]
 
 
 def scored(model: Any, test: JudgedRows) -> Scores:

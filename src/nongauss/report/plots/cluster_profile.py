@@ -69,7 +69,7 @@ class ClusterProfileDisplay:
                 ax.text(
                     j + 0.5,
                     i + 0.5,
-                    f"{value:+.1f}",
+                    f"{value:+.1f}" if abs(value) >= 0.05 else "0",
                     ha="center",
                     va="center",
                     fontsize=NORMAL,
