@@ -12,6 +12,7 @@ from importlib import import_module
 import numpy as np
 import pandas as pd
 import pytest
+import typer
 from typer.testing import CliRunner
 
 import nongauss
@@ -333,3 +334,11 @@ def test_options_that_cannot_be(tmp_path, options, message):
     data = tmp_path / "data.csv"
     data.write_text("x,y\n" + ROWS)
     assert message in refused(run("fit", data, "--target", "y", "--out", tmp_path / "out", *options))
+
+
+@pytest.mark.parametrize("name", sorted(typer.main.get_command(app).commands))
+def test_the_help_of_a_command_names_its_own_options_alone(name):
+    command = typer.main.get_command(app).commands[name]
+    own = {option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)}
+    told = " ".join(filter(None, (command.help, *(getattr(each, "help", "") for each in command.params))))
+    assert set(re.findall(r"--[a-z][a-z-]*", told)) <= own
