@@ -156,8 +156,7 @@ verbose :
         self.n_sweeps, self.n_members = n_sweeps, n_members
         self.keep_columns = keep_columns
         self.batch_size, self.learning_rate = batch_size, learning_rate
-        self.max_epochs = max_epochs
-        self.early_stopping = early_stopping
+        self.max_epochs, self.early_stopping = max_epochs, early_stopping
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
         self.tol = tol

@@ -106,20 +106,28 @@ def fit(
     posterior, layers = "moments" if is_free else config.posterior, config.layers or PLAIN
     has_skip = bool(config.skip)
     plain = replace(config, posterior=posterior, n_heads=n_heads, layers=layers, skip=has_skip)
-    best = last = attempt(plain, "epochs", max_epochs)
-    if not config.layers and last.may_be_compared:
-        last = attempt(replace(plain, layers=WIDE), WIDE_EPOCHS, max_epochs, best)
-        best = best.or_better(last)
-        plain = best.found.ensemble.config
-    if config.skip is None and last.may_be_compared:
-        last = attempt(replace(plain, skip=True), SKIP_EPOCHS, max_epochs, last)
-        best = best.or_better(last)
-        plain = best.found.ensemble.config
+    best, last = _shaped(attempt, plain, config, max_epochs)
+    plain = best.found.ensemble.config
     may_go_on = is_free and config.method == "ml" and n_heads == 1 and last.may_be_compared
     if may_go_on:
         tries_heads = config.n_heads is None and may_have_heads(config, sample.Y)
         best = _further(attempt, best, plain, math.ceil(FURTHER * max_epochs), tries_heads)
     return best.result, best.found.ensemble
+
+
+def _shaped(
+    attempt: Callable[..., Attempt], plain: NetworkConfig, config: NetworkConfig, epochs: int
+) -> tuple[Attempt, Attempt]:
+    """The best of the fits with layers and skip as `config` leaves them to held-out rows; and the last."""
+    best = last = attempt(plain, "epochs", epochs)
+    if not config.layers and last.may_be_compared:
+        last = attempt(replace(plain, layers=WIDE), WIDE_EPOCHS, epochs, best)
+        best = best.or_better(last)
+    if config.skip is None and last.may_be_compared:
+        skipped = replace(best.found.ensemble.config, skip=True)
+        last = attempt(skipped, SKIP_EPOCHS, epochs, last)
+        best = best.or_better(last)
+    return best, last
 
 
 def _further(
