@@ -9,6 +9,7 @@ from scipy.stats import lognorm, norm
 
 from nongauss.report.censored import CensoredRegressor, _terms
 from nongauss.report.judgement import JudgedRows, judge, told_of_limits
+from nongauss.report.pictures import report_figures
 from nongauss.report.scoring import score
 
 
@@ -96,3 +97,14 @@ def test_it_is_said_what_limits_count_as():
     assert f"are of the {150 - n_limits} known targets" in said
     inside = np.abs(2 * found.scores.pit - 1) <= 0.9
     assert found.scores.figures()["coverage_90"] == pytest.approx(inside.mean())
+
+
+def test_rows_with_limits_are_not_drawn_as_observations():
+    X, y, censoring, _ = survival(200)
+    scores = score(CensoredRegressor().fit(X, y, censoring=censoring), X, y, {"censoring": censoring})
+    first = report_figures(CensoredRegressor(), scores=scores)[0]
+    n_limits = int(censoring.sum())
+    assert f"Not drawn: {n_limits} rows of which only a limit is known." in first.caption
+    assert (
+        sum(len(points.get_offsets()) for points in first.figure.axes[0].collections[-1:]) == 200 - n_limits
+    )

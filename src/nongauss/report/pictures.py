@@ -194,13 +194,18 @@ def _shared_key(panels: Sequence[Axes]) -> list[tuple[str, str, float]]:
 
 def _number_pictures(scores: NumberScores, target: str | None) -> list[Picture]:
     """Predictions against observations, and both views of the calibration."""
-    figure, ax = _plain_figure()
-    interval = scores.lower, scores.upper
-    display = PredictiveDisplay.from_predictions(
-        scores.y, scores.mean, interval=interval, target=target, max_rows=_MOST_POINTS, ax=ax
-    )
-    caption = "Held-out rows: each point is a row, its line the 90 % interval of its prediction."
-    pictures = [Picture(caption, display.figure_)]
+    known = np.ones(len(scores.y), dtype=np.bool_) if scores.exact is None else scores.exact
+    pictures = []
+    if known.any():
+        figure, ax = _plain_figure()
+        y, mean, *interval = (v[known] for v in (scores.y, scores.mean, scores.lower, scores.upper))
+        display = PredictiveDisplay.from_predictions(
+            y, mean, interval=tuple(interval), target=target, max_rows=_MOST_POINTS, ax=ax
+        )
+        caption = "Held-out rows: each point is a row, its line the 90 % interval of its prediction."
+        left_out = len(known) - int(known.sum())
+        caption += f" Not drawn: {left_out} rows of which only a limit is known." if left_out else ""
+        pictures.append(Picture(caption, display.figure_))
     coverage = CalibrationDisplay(pit=scores.pit)
     figure, ax = _plain_figure()
     coverage.plot(ax=ax)
