@@ -162,3 +162,14 @@ def test_an_exposure_is_no_part_of_what_near_rows_tell(few_are_many):
     law = model.predict_distribution(X[test], exposure=exposure[test])
     assert np.corrcoef(np.log(law.mean / exposure[test]), np.log(rate[test]))[0, 1] > 0.9
     assert abs(model.loo_.mean() - law.log_prob(y[test]).mean()) < 0.3
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_rows_of_no_weight_tell_nothing_and_are_told(few_are_many):
+    X, y = rough(400)
+    weight = np.where(np.arange(400) < 300, 1.0, 0.0)
+    whole = SparseGPRegressor(**HOW).fit(X, y, sample_weight=weight)
+    kept = SparseGPRegressor(**HOW).fit(X[:300], y[:300])
+    assert whole._near is not None
+    assert_allclose(whole.predict(X), kept.predict(X))
+    assert np.isfinite(whole.loo_).all()

@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from pandas.testing import assert_frame_equal
+from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
 from nongauss import (
@@ -132,6 +133,8 @@ def test_a_table_on_disk_that_fits_in_memory_gives_the_same_model(name, tmp_path
 @pytest.mark.parametrize("name", ["gp", "gp_gaussian", "gp_labels"])
 def test_what_all_rows_say_is_the_same_from_disk_and_in_memory(name, tmp_path, few_in_memory):
     model, target = ESTIMATORS[name]
+    if name == "gp_gaussian":  # without near rows, which a table in memory alone has
+        model = clone(model).set_params(n_scales=1)
     path = write(columns(target), tmp_path)
     model.fit(X, TABLE[target], sample_weight=TABLE.weight)
     expected, alpha = answers(model, X), model.posterior_.alpha

@@ -180,7 +180,10 @@ def near_residuals(average: GPAverage, rows: GPRows) -> NearResiduals | None:
 
 
 def residuals(average: GPAverage, rows: GPRows) -> tuple[FloatArray, FloatArray]:
-    """What each row's target is above E f, as its site reads it, and the noise's variance: (N,) each."""
+    """What each row's target is above E f, as its site reads it, and the noise's variance: (N,) each.
+
+    A row of no weight tells nothing: its noise has no end.
+    """
     posterior = average.posteriors[0]
     mean = (average.mean(rows.X) + rows.shift * posterior.likelihood.rates[0])[:, None]
     variance = posterior.moments(rows.X)[1].mean(axis=0)
@@ -188,7 +191,8 @@ def residuals(average: GPAverage, rows: GPRows) -> tuple[FloatArray, FloatArray]
     precision = posterior.likelihood.mean_precision(rows.y, mean, of)
     told = (-2.0 * of.d_variance if precision is None else precision)[:, 0]
     told = np.maximum(told, _LEAST_PRECISION * max(float(told.max()), 1e-300))
-    return of.d_mean[:, 0] / told, 1.0 / (told * rows.weight)
+    heavy, noise = told * rows.weight, np.full(len(told), np.inf)
+    return of.d_mean[:, 0] / told, np.divide(1.0, heavy, out=noise, where=heavy > 0.0)
 
 
 class _Judged:
