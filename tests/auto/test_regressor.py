@@ -333,7 +333,7 @@ def test_a_search_that_is_stopped_in_its_screen_keeps_the_best_of_it(kind, monke
     y = np.sin(3.0 * X[:, 0]) + 0.1 * rng.normal(size=90)
     monkeypatch.setattr(search, "SCREEN_ROWS", 60)
     monkeypatch.setattr(search, "SCREEN_KEEPS", 1)
-    floors = 2 if kind == "numbers" else 1
+    floors = 2
     stop = [lambda progress: progress.iteration > floors]
     if kind == "numbers":
         model = AutoRegressor(callbacks=stop, random_state=0)
