@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import nbinom, norm
+from sklearn.base import BaseEstimator
 
 from nongauss.core.errors import InputError
 from nongauss.report.evidence import Dependence, interval_coverage
@@ -105,7 +106,7 @@ def test_a_limit_is_no_miss(exact):
     assert (rows_shown(limited, parts).misses[0].row == 3) is exact
 
 
-class Counts:
+class Counts(BaseEstimator):
     """Predicts negative binomial counts with the means of its column."""
 
     def predict_distribution(self, X):

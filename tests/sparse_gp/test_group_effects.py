@@ -53,7 +53,7 @@ def test_a_group_not_seen_has_an_effect_from_the_prior():
     table, y, _ = schools()
     model = fitted(table, y, n_scales=1)
     new = pd.DataFrame({"x": [0.0, 0.0, 0.0], "school": [3, 999, None]})
-    with pytest.warns(UserWarning, match="not seen"):
+    with pytest.warns(UserWarning, match="did not occur in training"):
         law = model.predict_distribution(new)
     variance = model.kernel_params_["group variance"] * y.var() + model.likelihood_params_["noise_variance"]
     assert_allclose(law.std[1:] ** 2, variance, rtol=0.05)

@@ -98,3 +98,22 @@ def test_mean_variance_quantiles_and_draws_are_of_one_law():
     assert_allclose((draws <= law.quantile(0.4)[:, None]).mean(axis=1), 0.4, atol=0.015)
     some = law[[2, 0]]
     assert_allclose(some.quantile(0.3), law.quantile(0.3)[[2, 0]], rtol=1e-12)
+
+
+def test_rows_asked_at_many_points_are_tabulated_once(monkeypatch):
+    n_tabulated = []
+    plain = exact_law.tables
+
+    def counted(made, rows, skewness):
+        n_tabulated.append(len(rows))
+        return plain(made, rows, skewness)
+
+    law = exact_law.SaddlepointDistribution(
+        ensemble(member(0, 4), member(1, 4)), np.random.default_rng(0).normal(size=(6, 2))
+    )
+    points = np.linspace(-2.0, 3.0, 9)
+    one = np.stack([law.cdf(np.full(6, point)) for point in points], axis=1)
+    monkeypatch.setattr(exact_law, "tables", counted)
+    every = law[np.repeat(np.arange(6), 9)].cdf(np.tile(points, 6)).reshape(6, 9)
+    assert n_tabulated == [6]
+    assert_allclose(every, one, rtol=1e-9)

@@ -15,6 +15,7 @@ exp K(iu).
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import copy
 from functools import partial
 from typing import Any, NamedTuple, final
 
@@ -222,7 +223,10 @@ class SaddlepointDistribution(RowwiseDistribution):
         self._known: tuple[int, SaddlepointTable] | None = None
 
     def _take(self, rows: npt.NDArray[np.intp]) -> SaddlepointDistribution:
-        return SaddlepointDistribution(self._ensemble, self._X[rows])
+        """The laws of the rows of these numbers, with their moments."""
+        out = copy(self)
+        out._m, out._v, out._X, out._known = self._m[:, rows], self._v[:, rows], self._X[rows], None
+        return out
 
     def _blocks(self) -> Iterator[npt.NDArray[np.intp]]:
         for first in range(0, len(self), _KEPT_ROWS):
@@ -235,8 +239,11 @@ class SaddlepointDistribution(RowwiseDistribution):
         """The table (n, E, T) of these rows, which are of one block."""
         first = int(rows[0]) // _KEPT_ROWS * _KEPT_ROWS
         if self._known is None or self._known[0] != first:
-            found = tables(self._ensemble, self._X[first : first + _KEPT_ROWS], self._ensemble.skewness)[2]
-            self._known = first, SaddlepointTable(*(np.moveaxis(part, 0, 1) for part in found))
+            block = self._X[first : first + _KEPT_ROWS]
+            distinct, place = np.unique(block, axis=0, return_inverse=True)  # rows are asked at many points
+            found = tables(self._ensemble, distinct, self._ensemble.skewness)[2]
+            every = (np.moveaxis(part, 0, 1)[place.ravel()] for part in found)
+            self._known = first, SaddlepointTable(*every)
         return SaddlepointTable(*(part[rows - first] for part in self._known[1]))
 
     def _deviations(self, y: FloatArray, rows: npt.NDArray[np.intp]) -> FloatArray:
