@@ -23,6 +23,7 @@ def test_residuals_with_one_hump_are_refused():
 
 
 @pytest.mark.gate
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # of its hasty fits
 def test_each_hump_follows_the_columns(tmp_path):
     rng = np.random.default_rng(1)
     X = rng.uniform(-1, 1, size=(500, 2))

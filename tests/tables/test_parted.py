@@ -301,7 +301,7 @@ def test_searches_and_chains_run_on_the_cluster(client, monkeypatch):
     loadings = sampler.fit(X[:60]).loadings_
     with joblib.parallel_config(backend="dask"):
         there = search.fit(X, TABLE["count"]).cv_results_
-        monkeypatch.setattr(rank_factor_fit, "_warm", None)  # in this process, where no chain is to run
+        monkeypatch.setattr(rank_factor_fit, "warm", None)  # in this process, where no chain is to run
         chains = sampler.fit(X[:60])
     assert_array_equal(there["mean_test_fit"], here)
     assert set(there["split0_test_place"]) <= set(client.run(os.getpid).values())

@@ -143,7 +143,7 @@ def test_frames_with_text():
     frame = pd.DataFrame({"length": X[:, 2], "kind": np.where(X[:, 3] > 1.0, "wide", "slim")})
     model = small(n_members=1, max_epochs=150).fit(frame, Y)
     assert model.score(frame, Y) > 0.85
-    with pytest.warns(NongaussWarning, match="not seen"):
+    with pytest.warns(NongaussWarning, match="did not occur in training"):
         model.predict(frame.assign(kind="new"))
 
 

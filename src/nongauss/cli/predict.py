@@ -20,6 +20,7 @@ from nongauss.estimator.about import About
 from nongauss.metrics import split_interval
 from nongauss.tables.column import label_of
 from nongauss.tables.files import read_table, write_table
+from nongauss.tables.frame import n_rows_of, take_rows
 
 
 @dataclass(frozen=True)
@@ -74,25 +75,27 @@ def predict_table(
     frame = read_table(data)
     if len(frame) == 0:
         raise InputError(f"{Path(data).name} has no rows to predict; give at least one.")
-    predictions = prediction_frame(model, frame, what)
-    _warn_of_far_rows(model, as_fitted(model, frame))
+    predictions = prediction_frame(model, frame, what, warn=True)
     Path(out).parent.mkdir(parents=True, exist_ok=True)
     write_table(predictions, out, raw)
     return len(frame)
 
 
-def _warn_of_far_rows(model: Any, frame: pd.DataFrame) -> None:
-    """One note on the rows that lie far outside the training rows which the model keeps, if it keeps some."""
-    known = getattr(model, "_known_rows", None)
+def _warn_of_far_rows(model: Any, rows: Any) -> None:
+    """One note on the rows that lie far outside the training rows which the model keeps, if it keeps some.
+
+    `rows` are as `read_once` gives them.
+    """
+    known, n_rows = getattr(model, "_known_rows", None), n_rows_of(rows)
     if known is None:
         return
-    few = frame.iloc[:_MOST_COMPARED]
-    far = known.far_outside(read_once(model, inputs_of(model, few)), type(model).__name__)
+    few = take_rows(rows, np.arange(min(n_rows, _MOST_COMPARED)))
+    far = known.far_outside(few, type(model).__name__)
     n = int(np.any(list(far.values()), axis=0).sum()) if far else 0
     if not n:
         return
     name, rows = max(far.items(), key=lambda item: int(item[1].sum()))
-    of = f"{n} of {'the first ' if len(few) < len(frame) else ''}{len(few)} rows"
+    of = f"{n} of {'the first ' if n_rows > _MOST_COMPARED else ''}{min(n_rows, _MOST_COMPARED)} rows"
     warnings.warn(
         f"{of} {'lies' if n == 1 else 'lie'} far outside the range of the training rows, most often in "
         f"column {name!r} ({int(rows.sum())}); predictions there are extrapolations.",
@@ -101,12 +104,16 @@ def _warn_of_far_rows(model: Any, frame: pd.DataFrame) -> None:
     )
 
 
-def prediction_frame(model: Any, frame: pd.DataFrame, what: Wanted = USUAL) -> pd.DataFrame:
-    """The columns that are written for the rows of `frame`; see `predict_table`."""
+def prediction_frame(
+    model: Any, frame: pd.DataFrame, what: Wanted = USUAL, warn: bool = False
+) -> pd.DataFrame:
+    """The columns that are written for the rows of `frame`; see `predict_table`. `warn` of far rows."""
     check_wanted(model, [str(name) for name in frame.columns], what)
     fitted = as_fitted(model, frame)
     rows = read_once(model, inputs_of(model, fitted, what.keep))
     columns = prediction_columns(model, rows, what, beside_of(model, fitted))
+    if warn:
+        _warn_of_far_rows(model, rows)
     clash = next((name for name in what.keep if name in columns), None)
     if clash is not None:
         raise InputError(
