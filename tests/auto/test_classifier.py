@@ -9,17 +9,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import nongauss
 from nongauss import AutoClassifier
-from nongauss.auto import forest
 from nongauss.auto.candidate import ClassShares
 from nongauss.auto.forest_classes import fit_forest_classes
 
-
-@pytest.fixture(autouse=True, scope="module")
-def _few_trees():
-    before = forest.N_TREES
-    forest.N_TREES = 40
-    yield
-    forest.N_TREES = before
+pytestmark = pytest.mark.usefixtures("few_trees")
 
 
 def pockets(n, seed=0):

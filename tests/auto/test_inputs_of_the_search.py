@@ -3,32 +3,18 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 from scipy.stats import norm
+from tests.auto.tables import humps
 
 from nongauss import AutoRegressor, SparseGPRegressor
-from nongauss.auto import forest
 from nongauss.auto.censored import log_prob_between
 from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.predictive.mixture import standard_normal
 
-
-@pytest.fixture(autouse=True, scope="module")
-def _few_trees():
-    before = forest.N_TREES
-    forest.N_TREES = 40
-    yield
-    forest.N_TREES = before
-
-
-def two_columns(n, seed=0):
-    rng = np.random.default_rng(seed)
-    X = rng.uniform(-1, 1, size=(n, 2))
-    y = X[:, 0] + np.where(rng.random(n) < 0.5, 1.0, -1.0) + 0.1 * rng.normal(size=n)
-    return pd.DataFrame(X, columns=["a", "b"]), y
+pytestmark = pytest.mark.usefixtures("few_trees")
 
 
 def test_a_sparse_table_is_the_table_with_its_zeros(monkeypatch):
@@ -112,7 +98,7 @@ def test_numbers_of_another_kind_are_refused(word, y):
 @pytest.mark.gate
 def test_of_a_table_in_parts_a_sample_is_weighed_and_said(tmp_path, monkeypatch):
     monkeypatch.setattr("nongauss.auto.parts.MOST_SAMPLED", 100)
-    X, y = two_columns(240)
+    X, y = humps(240)
     for number in range(3):
         rows = slice(80 * number, 80 * (number + 1))
         X.iloc[rows].assign(y=y[rows]).to_parquet(tmp_path / f"{number}.parquet")

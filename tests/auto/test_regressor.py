@@ -7,10 +7,11 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import norm
+from tests.auto.tables import humps
 
 import nongauss
 from nongauss import AutoClassifier, AutoRegressor, SparseGPRegressor
-from nongauss.auto import forest, search
+from nongauss.auto import search
 from nongauss.auto.base import how_it_ended
 from nongauss.auto.candidates import FEWEST_CELLS, MOST_JUDGED, REGISTRY, candidates_for
 from nongauss.auto.clock import FROM_TRIAL, NO_TIME, SearchTime
@@ -22,20 +23,7 @@ from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.predictive.combined import mixture
 from nongauss.tables.frame import read_input
 
-
-@pytest.fixture(autouse=True, scope="module")
-def _few_trees():
-    before = forest.N_TREES
-    forest.N_TREES = 40
-    yield
-    forest.N_TREES = before
-
-
-def humps(n, seed=0):
-    rng = np.random.default_rng(seed)
-    X = rng.uniform(-1, 1, size=(n, 2))
-    y = X[:, 0] + np.where(rng.random(n) < 0.5, 1.0, -1.0) + 0.1 * rng.normal(size=n)
-    return pd.DataFrame(X, columns=["a", "b"]), y
+pytestmark = pytest.mark.usefixtures("few_trees")
 
 
 @pytest.fixture(scope="module")
