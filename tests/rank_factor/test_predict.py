@@ -39,6 +39,7 @@ def test_a_turned_draw_says_the_same_and_is_turned_back():
     state, rows, _, config = problem(n_outputs=1)
     draw = summary(state)
     turned = predict.turned(draw, np.array([1, 0]), np.array([-1.0, 1.0]))
+    assert all(part.flags.c_contiguous for part in turned if isinstance(part, np.ndarray))
     plain, other = (predict.factors(d, rows, config, np.float64) for d in (draw, turned))
     assert_allclose(other.mean, plain.mean[:, [1, 0]] * [-1.0, 1.0], atol=1e-12)
     assert_allclose(predict.decisions(turned, other), predict.decisions(draw, plain), atol=1e-12)

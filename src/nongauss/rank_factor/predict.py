@@ -251,7 +251,10 @@ def order_like(A: FloatArray, reference: FloatArray) -> tuple[NDArray[np.intp], 
 
 
 def turned(draw: PosteriorDraw, order: NDArray[np.intp], sign: FloatArray) -> PosteriorDraw:
-    """A draw with its factors in this order and with these signs."""
+    """A draw with its factors in this order and with these signs.
+
+    Its arrays lie row after row as those of a saved model do, so that products of both agree to the bit.
+    """
     both = sign[:, None] * sign
 
     def covariance(C: FloatArray | None, rank: NDArray[np.intp], square: FloatArray) -> FloatArray | None:
@@ -261,14 +264,20 @@ def turned(draw: PosteriorDraw, order: NDArray[np.intp], sign: FloatArray) -> Po
     last = np.append(order, len(order))
     signs = np.append(sign, 1.0)
     gate = draw.gate
-    return draw._replace(
+    found = draw._replace(
         A=draw.A[:, order] * sign.astype(draw.A.dtype),
         covariance=covariance(draw.covariance, order, both),
         means=None if draw.means is None else draw.means[..., order] * sign,
         beta=draw.beta[..., last] * signs,
         beta_covariance=covariance(draw.beta_covariance, last, signs[:, None] * signs),
-        gate=None if gate is None else gate._replace(mean=gate.mean[:, order] * sign),
+        gate=None if gate is None else gate._replace(mean=np.ascontiguousarray(gate.mean[:, order] * sign)),
     )
+    arrays: dict[str, Any] = {
+        name: np.ascontiguousarray(part)
+        for name, part in found._asdict().items()
+        if isinstance(part, np.ndarray) and part.ndim
+    }
+    return found._replace(**arrays)
 
 
 def rotated(draw: PosteriorDraw, rotation: FloatArray) -> PosteriorDraw:
