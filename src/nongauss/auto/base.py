@@ -47,7 +47,7 @@ TOLD = ("leaderboard_", "why_", "trace_", "n_iter_", "converged_", "stop_reason_
 """Attributes that tell how a search went; a model that is fitted to other rows keeps those of its search."""
 
 COST_OF_PREDICTION = 20
-"""Of a mixture of laws, some of them local ones, in that of a model that predicts fast."""
+"""How many predictions of a single Gaussian process one of an average costs, some of it local laws."""
 
 MOST_LINES = 6
 """Lines of the leaderboard that a person is shown."""

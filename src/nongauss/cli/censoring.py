@@ -32,7 +32,7 @@ _BEGINNINGS = ("still ", "not yet ", "yet to ", "awaiting ")
 
 @dataclass(frozen=True)
 class Censoring:
-    """What a column says of limits: what `fit` takes by `name`, (N,), and how its labels were read.
+    """Cells (N,) that `fit` takes by `name` for rows whose target is a limit, and how labels were read.
 
     "censoring" is 1 where the true target is above the one given, -1 where it is below; "y_upper" is an upper
     end of it. `sides`: by label, what a cell of it says.
@@ -44,13 +44,12 @@ class Censoring:
 
 
 def read_censoring(column: Column, value: str, y: Any) -> Censoring:
-    """What a column says of targets y (N,); `value` is the label of those whose true target is above.
+    """Which targets y (N,) are only limits, by a column; those labelled `value` have a true target above.
 
     Raises InputError where the column does not say which rows are censored.
     """
     labels = column.as_labels()
-    assert labels.codes is not None
-    used = [labels.levels[code] for code in np.unique(labels.codes[labels.codes >= 0])]
+    used = _used(labels)
     shown = ", ".join(used[:8])
     if value:
         if value not in used:
@@ -72,7 +71,7 @@ def read_censoring(column: Column, value: str, y: Any) -> Censoring:
 
 
 def censoring_as_fitted(column: Column, sides: Mapping[str, int]) -> Censoring:
-    """What a column of other rows says, read as at the fit: by the `sides` of its labels, else upper ends.
+    """Which targets of new rows are only limits: by the `sides` that labels had at the fit, else upper ends.
 
     Raises InputError for a label that is new.
     """
@@ -81,8 +80,7 @@ def censoring_as_fitted(column: Column, sides: Mapping[str, int]) -> Censoring:
             raise InputError(f"Column {column.name!r} held upper ends in training; here it holds text.")
         return Censoring("y_upper", _upper_ends(column))
     labels = column.as_labels()
-    assert labels.codes is not None
-    used = [labels.levels[code] for code in np.unique(labels.codes[labels.codes >= 0])]
+    used = _used(labels)
     by_word = {_plain(level): side for level, side in sides.items()} | dict(sides)
     found = {level: by_word.get(level, by_word.get(_plain(level), _side(level))) for level in used}
     unknown = [level for level, side in found.items() if side is None]
@@ -92,6 +90,12 @@ def censoring_as_fitted(column: Column, sides: Mapping[str, int]) -> Censoring:
             f"such rows are censored; give --censored {column.name}=VALUE with the value that marks them."
         )
     return _by_labels(labels, {level: int(side or 0) for level, side in found.items()})
+
+
+def _used(labels: Column) -> list[str]:
+    """The labels that some cell holds, in their order."""
+    assert labels.codes is not None
+    return [labels.levels[code] for code in np.unique(labels.codes[labels.codes >= 0])]
 
 
 def _upper_ends(column: Column) -> NDArray[np.float64]:
@@ -113,7 +117,7 @@ def _plain(level: str) -> str:
 
 
 def _side(level: str) -> int | None:
-    """What a word says by itself: 1, -1 or 0; None where it is not known."""
+    """1 where a word says that the true target is above, -1 below, 0 exact; None of a word not known."""
     word = _plain(level)
     if word.startswith(_BEGINNINGS):
         return 1
@@ -121,7 +125,7 @@ def _side(level: str) -> int | None:
 
 
 def _meaning(column: Column, used: Sequence[str]) -> dict[str, int] | None:
-    """What each value says, 1, -1 or 0: by its word, by -1, 0, 1, or by the column's name; None: unknown."""
+    """The side of each label, as of `_side`: by its word, by -1, 0, 1, or by the column's name; or None."""
     sides = {level: _side(level) for level in used}
     if None not in sides.values():
         return {level: int(side or 0) for level, side in sides.items()}

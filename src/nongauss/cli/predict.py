@@ -86,19 +86,20 @@ def _warn_of_far_rows(model: Any, rows: Any) -> None:
 
     `rows` are as `read_once` gives them.
     """
-    known, n_rows = getattr(model, "_known_rows", None), n_rows_of(rows)
+    known = getattr(model, "_known_rows", None)
     if known is None:
         return
-    few = take_rows(rows, np.arange(min(n_rows, _MOST_COMPARED)))
-    far = known.far_outside(few, type(model).__name__)
+    n_rows = n_rows_of(rows)
+    n_compared = min(n_rows, _MOST_COMPARED)
+    far = known.far_outside(take_rows(rows, np.arange(n_compared)), type(model).__name__)
     n = int(np.any(list(far.values()), axis=0).sum()) if far else 0
     if not n:
         return
-    name, rows = max(far.items(), key=lambda item: int(item[1].sum()))
-    of = f"{n} of {'the first ' if n_rows > _MOST_COMPARED else ''}{min(n_rows, _MOST_COMPARED)} rows"
+    name, there = max(far.items(), key=lambda item: int(item[1].sum()))
+    of = f"{n} of {'the first ' if n_rows > n_compared else ''}{n_compared} rows"
     warnings.warn(
         f"{of} {'lies' if n == 1 else 'lie'} far outside the range of the training rows, most often in "
-        f"column {name!r} ({int(rows.sum())}); predictions there are extrapolations.",
+        f"column {name!r} ({int(there.sum())}); predictions there are extrapolations.",
         NongaussWarning,
         stacklevel=2,
     )

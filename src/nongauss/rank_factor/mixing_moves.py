@@ -67,15 +67,17 @@ def scaled_columns(
     return A * np.exp(_slices(rng, log_density, len(A)))[:, None]
 
 
-def _slices(rng: np.random.Generator, log_density: Callable[[FloatArray], FloatArray], n: int) -> FloatArray:
-    """A slice draw from 0 of each of n numbers, of width 1: (n,)."""
+def _slices(
+    rng: np.random.Generator, log_density: Callable[[FloatArray], FloatArray], n: int, width: float = 1.0
+) -> FloatArray:
+    """A slice draw from 0 of each of n numbers, stepping out by `width`: (n,)."""
     t = np.zeros(n)
     height = log_density(t) + np.log(rng.random(n))
-    low = -rng.random(n)
-    high = low + 1.0
+    low = -width * rng.random(n)
+    high = low + width
     for _ in range(MOST_STEPS):
         below, above = log_density(low) > height, log_density(high) > height
-        low, high = np.where(below, low - 1.0, low), np.where(above, high + 1.0, high)
+        low, high = np.where(below, low - width, low), np.where(above, high + width, high)
         if not (below.any() or above.any()):
             break
     searching = np.ones(n, dtype=bool)
@@ -109,20 +111,7 @@ def mixed_factors(rng: np.random.Generator, now: FactorMix, slab: float) -> Fact
 
 def _slice(rng: np.random.Generator, log_density: Callable[[float], float], width: float) -> float:
     """A slice draw of one number from 0."""
-    height = log_density(0.0) + math.log(rng.random())
-    low = -width * rng.random()
-    high = low + width
-    for _ in range(MOST_STEPS):
-        below, above = log_density(low) > height, log_density(high) > height
-        low, high = low - width * below, high + width * above
-        if not (below or above):
-            break
-    for _ in range(MOST_SHRINKS):
-        t = rng.uniform(low, high)
-        if log_density(t) > height:
-            return float(t)
-        low, high = (t, high) if t < 0.0 else (low, t)
-    return 0.0
+    return float(_slices(rng, lambda t: np.array([log_density(float(t[0]))]), 1, width)[0])
 
 
 def _held(now: FactorMix, slab: float) -> FloatArray:

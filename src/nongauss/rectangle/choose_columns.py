@@ -119,32 +119,25 @@ def best_set(
     alone: noise beside columns of which each says the same is seen by the former, groups in a small
     direction of many columns by the latter. `share` (K, N): a partition to begin with, too.
     """
-    paths = [_best_on_path(rows, columns, recipe, share, by_itself) for by_itself in (True, False)]
+    every = _judged(rows, columns, share, recipe)
+    paths = [_best_on_path(rows, every, recipe, by_itself) for by_itself in (True, False)]
     return max(paths, key=lambda found: found.score)
 
 
 def _best_on_path(
-    rows: RectangleRows,
-    columns: IntArray,
-    recipe: RectangleRecipe,
-    share: FloatArray | None,
-    by_itself: bool,
+    rows: RectangleRows, every: ColumnSet, recipe: RectangleRecipe, by_itself: bool
 ) -> ColumnSet:
-    """The best of the sets that come about where the columns that tell least go first."""
-    best, late = None, 0
+    """The best of the sets that come about from the one of all where the columns that tell least go first."""
+    best, here, late = every, every, 0
     while True:
-        here = _judged(rows, columns, share, recipe)
-        share = here.share
-        if best is None or here.score > best.score:
-            best, late = here, 0
-        else:
-            late += 1
-        told = np.maximum(here.gain, marginal_gain(rows.Y[:, columns], rows.weight, share))
+        columns = here.columns
+        told = np.maximum(here.gain, marginal_gain(rows.Y[:, columns], rows.weight, here.share))
         if len(columns) == 1 or (late >= PATIENCE and (told > 0).all()):
             return best
         n_out = max(1, int(AT_ONCE * len(columns)))
         least = np.argsort(told if by_itself else here.gain, kind="stable")
-        columns = np.sort(columns[least[n_out:]])
+        here = _judged(rows, np.sort(columns[least[n_out:]]), here.share, recipe)
+        best, late = (here, 0) if here.score > best.score else (best, late + 1)
 
 
 def _judged(

@@ -46,14 +46,13 @@ def left_out_law(
     if target.ndim == 2 and not has_trials:
         pairs = (target[:, :2], target[:, 2:])
         target = np.hstack([np.sort(ends, axis=1) for ends in pairs])  # the scale may be negative
+    shift = log_exposure(exposure, len(encoded), model.posterior_.likelihood)
     parts, told = [], None
     if model._near is not None:
-        shift = log_exposure(exposure, len(encoded), model.posterior_.likelihood)
         average = GPAverage(model.posteriors_, model.weights_)
         own, _ = residuals(average, GPRows(encoded, target, weight, shift))
         told = model._near.at(encoded, own)
     for posterior in model.posteriors_:
-        shift = log_exposure(exposure, len(encoded), posterior.likelihood)
         exact, likelihood = bool(model.is_exact_), posterior.likelihood
         if has_trials:
             likelihood = likelihood.with_trials(target[:, 1])

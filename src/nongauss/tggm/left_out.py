@@ -34,9 +34,7 @@ def left_out_law(
     table = _Judged.of(model, X)
     rows = table.as_trained(model, Y, weight)
     member = folds(len(rows.X), _recipe(model))[rows.order]
-    parts = [(e, np.flatnonzero(member == e)) for e in range(model.n_members)]
-    _check_all(sum(len(own) for _, own in parts), len(Y))
-    kept = [(e, own) for e, own in parts if len(own)]
+    kept = _by_member(member, model.n_members)
     laws = [table.said(own, partial(law_of, model.ensemble_.alone(e), squeeze=True)) for e, own in kept]
     return by_rows(laws, [own for _, own in kept])
 
@@ -49,13 +47,8 @@ def left_out_probabilities(model: Any, X: Any, codes: FloatArray, weight: FloatA
     data = NetworkRows(rows.X, rows.Y, rows.weight)
     member = folds_by_input(data, _recipe(model))[rows.order]
     out = np.empty((len(Y), len(model.classes_)))
-    seen = 0
-    for e in range(model.n_members):
-        own = np.flatnonzero(member == e)
-        seen += len(own)
-        if len(own):
-            out[own] = table.said(own, partial(_probabilities, model.ensemble_.alone(e)))
-    _check_all(seen, len(Y))
+    for e, own in _by_member(member, model.n_members):
+        out[own] = table.said(own, partial(_probabilities, model.ensemble_.alone(e)))
     return out
 
 
@@ -101,10 +94,16 @@ def _recipe(model: Any) -> TrainingRecipe:
     return recipe
 
 
-def _check_all(n_held: int, n_rows: int) -> None:
-    """Raises InputError unless each row is held out by a member."""
-    if n_held < n_rows:
+def _by_member(member: Index, n_members: int) -> list[tuple[int, Index]]:
+    """Each member with rows that it holds out, and these, of the member of each row (N,), -1 for none.
+
+    Raises InputError unless each row is held out by a member.
+    """
+    n_open = int((member < 0).sum())
+    if n_open:
         raise InputError(
-            f"{n_rows - n_held} of {n_rows} rows are held out by no member; give n_members of at least "
+            f"{n_open} of {len(member)} rows are held out by no member; give n_members of at least "
             "1 / validation_fraction, and 20 rows or more."
         )
+    parts = [(e, np.flatnonzero(member == e)) for e in range(n_members)]
+    return [(e, own) for e, own in parts if len(own)]
