@@ -25,7 +25,7 @@ def test_rows_without_target_and_ids_are_dropped_with_a_note():
     assert ready.kind.value == "real"
     assert (ready.choice.model, ready.choice.task) == ("auto", "regression")
     notes = " ".join(ready.notes)
-    assert "Left out: 1 id: code (a different text in every row (an id))." in notes
+    assert "Left out: 1 id: code (a different text in every row)." in notes
     assert "Every model that suits numbers was tried" in notes
     assert "58 rows (2 more have no target)" in str(ready.before)
     used = ready.info().used

@@ -1,10 +1,14 @@
 """Columns that look like groups of rows and exposures are told of, others are not."""
 
+import shlex
+
 import numpy as np
 import pandas as pd
 import pytest
 
+from nongauss.cli.options import listed
 from nongauss.cli.read import Declared, prepare
+from nongauss.tables.words import typed
 
 N = 120
 
@@ -27,7 +31,7 @@ def notes(declared=None, **columns):
     ],
 )
 def test_names_of_what_rows_belong_to_are_hinted_at(name, cells):
-    assert f"--group {name}" in notes(**{name: cells})
+    assert f"--group {typed(name)}" in notes(**{name: cells})
     assert "--group" not in notes(Declared(group=name), **{name: cells})
 
 
@@ -82,3 +86,45 @@ def test_two_rows_are_no_shares():
     assert prepare(pd.DataFrame({"x": [1.0, 2.0], "y": [0.2, 0.7]}), "y").kind.value != "share"
     few = pd.DataFrame({"x": [1.0, 2.0], "share": [0.2, 0.7]})
     assert prepare(few, "share").kind.value in ("share", "binary")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "text"),
+    [
+        ("age", "", "age"),
+        ("temp_C", "-999", "temp_C=-999"),
+        ("Stay No", "", '"Stay No"'),
+        ("Area (sqft)", "-1", '"Area (sqft)=-1"'),
+        ('5" pipe', "", "'5\" pipe'"),
+    ],
+)
+def test_names_are_said_as_a_shell_takes_them(name, value, text):
+    assert typed(name, value) == text
+    assert shlex.split(text) == [f"{name}={value}" if value else name]
+
+
+def test_a_name_with_a_comma_stays_one_name_in_a_list():
+    assert listed(shlex.split(typed("price, net", listed=True))) == ("price, net",)
+
+
+def test_numbers_that_rise_by_one_are_told_of():
+    rows = np.arange(N)
+    assert '--ignore "Stay No"' in notes(**{"Stay No": 10001 + rows})
+    assert "rises by one" not in notes(year=1800 + rows)
+    assert "rises by one" not in notes(**{"Stay No": 10001 + 2 * rows})
+
+
+def test_labels_of_rows_that_have_not_ended_are_told_of():
+    rng = np.random.default_rng(0)
+    outcome = np.where(rng.random(N) < 0.2, "still in", "discharged")
+    frame = pd.DataFrame({"age": rng.integers(20, 90, N), "outcome": outcome, "days": rng.exponential(9, N)})
+
+    def told(target="days", **declared):
+        return " ".join(prepare(frame, target, declared=Declared(**declared)).before.notes)
+
+    n = (outcome == "still in").sum()
+    assert f"Column 'outcome' says 'still in' in {n} rows" in told()
+    assert "--censored outcome" in told()
+    assert "--censored" not in told(censored="outcome")
+    frame = frame.rename(columns={"days": "price"})
+    assert "--censored" not in told("price")

@@ -76,7 +76,10 @@ def fit(
     scheduler: options.Scheduler = None,
     talk: options.Talk,
 ) -> None:
-    """Fit a model to a table, evaluate it on held-out rows, and save it with a report."""
+    """Fit a model to a table, evaluate it on held-out rows, and save it with a report.
+
+    For example: nongauss fit houses.csv --target price
+    """
     with command(*talk) as here, ExitStack() as stack:
         from nongauss.cli import choose, fit_and_report, judge, out_of_core, split
         from nongauss.cli.describe import about_of
@@ -119,7 +122,10 @@ def predict(
     force: options.Force = False,
     talk: options.Talk,
 ) -> None:
-    """Predict each row of a table: mean, standard deviation and intervals, or class probabilities."""
+    """Predict each row of a table: mean, standard deviation and intervals, or class probabilities.
+
+    For example: nongauss predict model.nongauss new.csv --out pred.csv
+    """
     with command(*talk) as here:
         from nongauss.cli import out_of_core
         from nongauss.cli.predict import predict_table, wanted
@@ -145,7 +151,10 @@ def score(
     censored: options.ScoredCensored = None,
     talk: options.Talk,
 ) -> None:
-    """Evaluate a saved model on a table whose target is known."""
+    """Evaluate a saved model on a table whose target is known.
+
+    For example: nongauss score model.nongauss later.csv
+    """
     with command(*talk) as here:
         from nongauss.cli.score import score_table
         from nongauss.estimator.persistence import load
@@ -170,7 +179,10 @@ def impute(
     force: options.Force = False,
     talk: options.Talk,
 ) -> None:
-    """Fill the missing cells of a table, say how certain each is, and draw tables for multiple imputation."""
+    """Fill the missing cells of a table, say how certain each is, and draw tables for multiple imputation.
+
+    For example: nongauss impute survey.csv --out full.csv
+    """
     with command(*talk) as here:
         from nongauss.cli.impute import impute_table, paths_of
 
@@ -191,7 +203,10 @@ def compare(
     cv: options.Folds = 5,
     talk: options.Talk,
 ) -> None:
-    """Cross-validate the models beside a linear model, boosted trees, a forest and a neural network."""
+    """Cross-validate the models beside a linear model, boosted trees, a forest and a neural network.
+
+    For example: nongauss compare houses.csv --target price
+    """
     with command(*talk) as here:
         from nongauss.cli import choose, fit_and_report
         from nongauss.cli.large import load_rows
@@ -231,7 +246,10 @@ def cluster(
     outputs: options.Outputs,
     talk: options.Talk,
 ) -> None:
-    """Find clusters, each described by a rule in words, and save the model with a report."""
+    """Find clusters, each described by a rule in words, and save the model with a report.
+
+    For example: nongauss cluster customers.csv
+    """
     with command(*talk) as here:
         from nongauss.cli.cluster import cluster_record, fit_clusters, save_clusters
 

@@ -128,10 +128,8 @@ class Before:
         """The model, and the options that choose another."""
         text = in_words(self.choice)
         if self.choice.model == "auto":
-            others = [in_words(choice) for choice in self.candidates if choice != self.choice]
-            near = f" (other kinds, by --kind: {'; '.join(others)})" if others else ""
             by = " or --set likelihood=NAME" if self.choice.task == REGRESSION else ""
-            return f"{text}{near}; --model NAME{by} chooses a single model."
+            return f"{text}; --model NAME{by} chooses a single model."
         if self.choice.why_single:
             text += f", a single model because {self.choice.why_single}"
         open_ = [
@@ -152,7 +150,11 @@ class Before:
 def in_words(choice: Choice) -> str:
     """A choice as a reader sees it."""
     what = {"ordinal": "for grades", "classification": "for labels"}.get(choice.task, "for numbers")
-    settings = ", ".join(f"{name}={value}" for name, value in choice.settings.items())
+    settings = ", ".join(
+        f"{name}={value}"
+        for name, value in choice.settings.items()
+        if choice.model != "auto" or name not in ("kind", "ordered")  # which the target's sentence says
+    )
     if choice.model == "auto":
         return f"every model that suits {what[4:]}, chosen by evidence" + (
             f", with {settings}" if settings else ""

@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 
 from nongauss.core.errors import InputError
 from nongauss.tables.column import Column
-from nongauss.tables.words import is_named
+from nongauss.tables.frame import InputTable
+from nongauss.tables.roles import EVENT_WORDS, TIME_WORDS
+from nongauss.tables.words import is_named, typed
 
 CENSORED_WORDS = ("censored", "cens", "censoring", "censor")
 SEEN_WORDS = (
@@ -65,8 +67,8 @@ def read_censoring(column: Column, value: str, y: Any) -> Censoring:
             return _by_labels(labels, sides)
     raise InputError(
         f"Column {column.name!r} does not say which rows are censored (it holds {shown}); give "
-        f"--censored {column.name}=VALUE with the value of those whose true target is above the one given, "
-        "or a column of upper ends."
+        f"--censored {typed(column.name, 'VALUE')} with the value of those whose true target is above the "
+        "one given, or a column of upper ends."
     )
 
 
@@ -87,7 +89,8 @@ def censoring_as_fitted(column: Column, sides: Mapping[str, int]) -> Censoring:
     if unknown:
         raise InputError(
             f"Column {column.name!r} holds {unknown[0]!r}, which it did not in training, so it is unknown if "
-            f"such rows are censored; give --censored {column.name}=VALUE with the value that marks them."
+            "such rows are censored; give "
+            f"--censored {typed(column.name, 'VALUE')} with the value that marks them."
         )
     return _by_labels(labels, {level: int(side or 0) for level, side in found.items()})
 
@@ -142,6 +145,35 @@ def _meaning(column: Column, used: Sequence[str]) -> dict[str, int] | None:
     if is_named(column.name, SEEN_WORDS):
         return {level: int(level != top) for level in used}
     return None
+
+
+LENGTHS = (*TIME_WORDS, "stay", "stayed", "los", "wait", "waiting", "length", "hour", "hours", "lasted")
+"""Words in the names of targets that are times until an end."""
+
+
+def hints_of_limits(rows: InputTable, y: Any, target: str) -> list[str]:
+    """A sentence on each column of labels that says of some rows that their end has not been seen.
+
+    `y` (N,): a target that is a length of time, by its name and its values; none of others.
+    """
+    values = np.asarray(y)
+    if values.dtype.kind not in "fiu" or values.min() < 0 or not is_named(target, LENGTHS):
+        return []
+    found = []
+    for place, name in enumerate(rows.labels):
+        column = rows.column(place)
+        if column.values is not None or column.codes is None or is_named(name, EVENT_WORDS):
+            continue  # those named so are told of by their names
+        sides = {level: _side(level) for level in _used(column)}
+        open_ = [level for level, side in sides.items() if side == 1]
+        if open_ and None not in sides.values() and len(sides) > len(open_):
+            n = int(np.isin(column.codes, [column.levels.index(level) for level in open_]).sum())
+            shown = " or ".join(map(repr, open_))
+            found.append(
+                f"Column {name!r} says {shown} in {n:,} rows: if {target!r} is only a lower limit there, "
+                f"give --censored {typed(name)}, so that these rows are taken as longer."
+            )
+    return found
 
 
 def said_of(found: Censoring, column: str, y: Any) -> str:

@@ -22,14 +22,14 @@ TARGET = "calls"
 TITLE = "Calls to a service desk"
 GAUSSIAN = "the same with Gaussian noise"
 CAPTION = (
-    "90 % intervals of both models over a working day, with the rows of working days: Gaussian noise expects "
-    "fewer than no calls at night and too few at the peak."
+    "90 % intervals of both models over a working day, with the rows of working days: with Gaussian noise "
+    "the intervals extend below zero at night and are too low at the peak."
 )
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 
 def calls(n: int = 1000, seed: int = 0) -> pd.DataFrame:
-    r"""Calls in an hour at a service desk (n rows): made, by a law that no model is told.
+    r"""Calls in an hour at a service desk (n rows), simulated from a distribution that no model knows.
 
     \log rate = 0.6 + peak(hour, weekend) + 0.035 max(T - 18, 0) + 0.03 max(2 - T, 0), with
     peak = 1.5 cos(2 pi (hour - 13) / 24) + 0.7 cos(2 pi (hour - 9) / 12) on working days and
@@ -50,7 +50,7 @@ def calls(n: int = 1000, seed: int = 0) -> pd.DataFrame:
 
 def demo_table(seed: int = 0) -> Table:
     """The calls as `nongauss fit` takes them."""
-    return prepare(calls(seed=seed), TARGET, "sparse_gp", source="calls, made by a stated law")
+    return prepare(calls(seed=seed), TARGET, "sparse_gp", source="simulated calls")
 
 
 def beside_gaussian(outcome: Outcome, table: Table, seed: int) -> tuple[Outcome, Any]:

@@ -13,6 +13,21 @@ import typer
 
 Texts = list[str] | None
 
+TABLE, MODEL, HELD_OUT = "What the table holds", "The model", "Held-out rows"
+FILES, SIZE, SAYS = "Files", "Tables larger than memory", "What is printed"
+
+
+def _option(
+    metavar: str, help_: str, panel: str | None = None, *, name: str = "", low: int | None = None
+) -> Any:
+    """An option: what is typed after it ("" for a flag), what it does, the part of the help it stands in.
+
+    `name`: with dashes, where it is not the parameter's; `low`: its smallest number.
+    """
+    names = [name] if name else []
+    return typer.Option(*names, min=low, help=help_, metavar=metavar, rich_help_panel=panel)
+
+
 Data = Annotated[Path, typer.Argument(metavar="DATA", help="Table: CSV (also gzipped) or Parquet.")]
 DataOrParts = Annotated[
     Path,
@@ -22,118 +37,199 @@ DataOrParts = Annotated[
 ]
 ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="Model file saved by `fit`.")]
 Target = Annotated[
-    str | None, typer.Option(help="Column to predict; if left out, the error lists the columns.")
+    str | None,
+    _option("COLUMN", "Column to predict; if left out, the error lists the columns."),
 ]
 ScoredTarget = Annotated[
-    str | None, typer.Option("--target", help="Column of the target; by default the one in training.")
+    str | None,
+    _option("COLUMN", "Column of the target; by default the one in training.", name="--target"),
 ]
 Model = Annotated[
-    str, typer.Option(help="auto (tries all models that suit the target), tggm, sparse_gp, ...")
+    str,
+    _option(
+        "NAME",
+        "auto (tries all models that suit the target), sparse_gp, tggm, harmonium, rank_factor.",
+        MODEL,
+    ),
 ]
 Task = Annotated[
-    str, typer.Option(help="auto (by the kind of the target), regression, classification or ordinal.")
+    str,
+    _option("NAME", "auto (by the kind of the target), regression, classification or ordinal.", MODEL),
 ]
 
 Kind = Annotated[
     str | None,
-    typer.Option(help="Kind of the target, if it is not recognised: real, positive, count, ..."),
+    _option(
+        "WORD",
+        "Kind of the target, if it is not recognised: real, positive, zeros (positive with zeros), "
+        "count, share, grade, label, time (censored).",
+        TABLE,
+    ),
 ]
 Levels = Annotated[
     Texts,
-    typer.Option(help="Levels of the target from lowest to highest, separated by commas: poor,fair,good."),
+    _option(
+        "A,B,C", "Levels of the target from lowest to highest, separated by commas: poor,fair,good.", TABLE
+    ),
 ]
-Exposure = Annotated[str | None, typer.Option(help="Column with the exposure of each count (time or size).")]
+Exposure = Annotated[
+    str | None,
+    _option("COLUMN", "Column with the exposure of each count (time or size).", TABLE),
+]
 Censored = Annotated[
     str | None,
-    typer.Option(help="Column that marks rows with a censored target: COLUMN, or COLUMN=VALUE."),
+    _option(
+        "COLUMN",
+        "Column that marks rows whose true target is larger; COLUMN=VALUE names the value that does.",
+        TABLE,
+    ),
 ]
 ScoredCensored = Annotated[
     str | None,
-    typer.Option(
-        "--censored",
-        help="Column that marks rows with a censored target, if it is not the one in training.",
+    _option(
+        "COLUMN",
+        "Column that marks rows with a censored target, if it is not the one in training.",
+        name="--censored",
     ),
 ]
-Group = Annotated[str | None, typer.Option(help="Column of groups of rows, which are held out together.")]
-Ignore = Annotated[Texts, typer.Option(help="Columns to leave out, separated by commas.")]
+Group = Annotated[
+    str | None,
+    _option("COLUMN", "Column of groups of rows, which are held out together.", TABLE),
+]
+Ignore = Annotated[
+    Texts,
+    _option("A,B", "Columns to leave out, separated by commas.", TABLE),
+]
 Use = Annotated[
-    Texts, typer.Option(help="Columns that are inputs whatever they look like, separated by commas.")
+    Texts,
+    _option("A,B", "Columns that are inputs whatever they look like, separated by commas.", TABLE),
 ]
 Missing = Annotated[
-    Texts, typer.Option(help="COLUMN=VALUE: a value that stands for a missing cell. May be repeated.")
+    Texts,
+    _option(
+        "COLUMN=VALUE", "Value that stands for a missing cell, such as age=-999. May be repeated.", TABLE
+    ),
 ]
 Split = Annotated[
     str,
-    typer.Option(
-        help='Rows held out: random, last (in time, or else in the file), or "by COLUMN" (whole groups).'
+    _option(
+        "WORD",
+        'Rows held out: random, last (in time, or else in the file), or "by COLUMN" (whole groups).',
+        HELD_OUT,
     ),
 ]
 Test = Annotated[
     Path | None,
-    typer.Option(help="Table of rows for evaluation; all rows of DATA are then used for fitting."),
+    _option("FILE", "Table of rows for evaluation; all rows of DATA are then used for fitting.", HELD_OUT),
 ]
-TestSize = Annotated[float, typer.Option(help="Share of rows held out for evaluation.")]
+TestSize = Annotated[
+    float,
+    _option("SHARE", "Share of rows held out for evaluation.", HELD_OUT),
+]
 
-Out = Annotated[Path, typer.Option(help="Folder for the model file and the report.")]
-Save = Annotated[Path | None, typer.Option(help="Model file; by default model.nongauss in --out.")]
-Report = Annotated[Path | None, typer.Option(help="Report file; by default report.html in --out.")]
-Checkpoint = Annotated[Path | None, typer.Option(help="File from which an interrupted fit resumes.")]
+Out = Annotated[
+    Path,
+    _option("FOLDER", "Folder for the model file and the report.", FILES),
+]
+Save = Annotated[
+    Path | None,
+    _option("FILE", "Model file; by default model.nongauss in --out.", FILES),
+]
+Report = Annotated[
+    Path | None,
+    _option("FILE", "Report file; by default report.html in --out.", FILES),
+]
+Checkpoint = Annotated[
+    Path | None,
+    _option("FILE", "File from which an interrupted fit resumes.", FILES),
+]
 Raw = Annotated[
-    bool, typer.Option("--raw", help="Write text cells as they are, without an apostrophe before = + - @.")
+    bool,
+    _option("", "Write text cells as they are, without an apostrophe before = + - @.", FILES, name="--raw"),
 ]
-Force = Annotated[bool, typer.Option("--force", help="Overwrite existing files.")]
+Force = Annotated[bool, _option("", "Overwrite existing files.", FILES, name="--force")]
 
-Seed = Annotated[int, typer.Option(min=0, help="Seed of all that is random.")]
-Epochs = Annotated[int | None, typer.Option(min=1, help="Maximum number of epochs of a fit.")]
+Seed = Annotated[int, _option("NUMBER", "Seed of all that is random.", MODEL, low=0)]
+Epochs = Annotated[
+    int | None,
+    _option("NUMBER", "Maximum number of epochs of a fit.", MODEL, low=1),
+]
 MostRows = Annotated[
     int | None,
-    typer.Option(
-        min=0,
-        help=(
-            "Maximum number of rows to fit, drawn at random; 0 for all. By default, as many as take minutes."
-        ),
+    _option(
+        "NUMBER",
+        "Maximum number of rows to fit, drawn at random; 0 for all. By default, as many as can be fitted "
+        "in minutes.",
+        MODEL,
+        low=0,
     ),
 ]
-Refit = Annotated[bool, typer.Option(help="Fit the saved model to all rows after evaluation.")]
+Refit = Annotated[
+    bool,
+    _option("", "Fit the saved model to all rows after evaluation.", HELD_OUT),
+]
 Settings = Annotated[
-    Texts, typer.Option("--set", help="Parameter of the model, name=value. May be repeated.")
+    Texts,
+    _option(
+        "NAME=VALUE",
+        "Parameter of the model: --set time_budget=60 ends the search after 60 seconds, --set "
+        "likelihood=beta chooses a likelihood. May be repeated.",
+        MODEL,
+        name="--set",
+    ),
 ]
 Engine = Annotated[
-    str, typer.Option(help="memory; or, for larger Parquet files, stream (from disk) or dask (cluster).")
+    str,
+    _option("NAME", "memory; or, for larger Parquet files, stream (from disk) or dask (cluster).", SIZE),
 ]
-Scheduler = Annotated[str | None, typer.Option(help="Address of a Dask scheduler; a local one by default.")]
+Scheduler = Annotated[
+    str | None,
+    _option("ADDRESS", "Address of a Dask scheduler; a local one by default.", SIZE),
+]
 
 RuleColumns = Annotated[
-    str | None, typer.Option(help="Columns that rules may use, separated by commas; all by default.")
+    str | None,
+    _option("A,B", "Columns that rules may use, separated by commas; all by default."),
 ]
 LookColumns = Annotated[
     str | None,
-    typer.Option(help="Columns in which rows of a cluster are similar, separated by commas; all by default."),
+    _option("A,B", "Columns in which rows of a cluster are similar, separated by commas; all by default."),
 ]
-Clusters = Annotated[int | None, typer.Option(min=1, help="Number of clusters; chosen by default.")]
-Folds = Annotated[int, typer.Option(min=2, help="Number of folds.")]
+Clusters = Annotated[int | None, _option("NUMBER", "Number of clusters; chosen by default.", low=1)]
+Folds = Annotated[int, _option("NUMBER", "Number of folds.", HELD_OUT, low=2)]
 
-Predictions = Annotated[Path, typer.Option(help="Table to write: CSV (also .gz) or Parquet.")]
-Id = Annotated[str | None, typer.Option("--id", help="Column that identifies the rows, written first.")]
-Keep = Annotated[Texts, typer.Option(help="Columns to write before the predictions, separated by commas.")]
+Predictions = Annotated[
+    Path,
+    _option("FILE", "Table to write: CSV (also .gz) or Parquet.", FILES),
+]
+Id = Annotated[str | None, _option("COLUMN", "Column that identifies the rows, written first.", name="--id")]
+Keep = Annotated[Texts, _option("A,B", "Columns to write before the predictions, separated by commas.")]
 Coverage = Annotated[
-    Texts, typer.Option(help="Coverage of intervals in percent, separated by commas: 50,90. By default 90.")
+    Texts,
+    _option("50,90", "Coverage of intervals in percent, separated by commas: 50,90. By default 90."),
 ]
-Quantiles = Annotated[Texts, typer.Option(help="Quantiles, separated by commas: .05,.5,.95.")]
+Quantiles = Annotated[Texts, _option(".05,.95", "Quantiles, separated by commas: .05,.5,.95.")]
 
-FullTable = Annotated[Path, typer.Option(help="Imputed table to write: CSV (also .gz) or Parquet.")]
+FullTable = Annotated[
+    Path,
+    _option("FILE", "Imputed table to write: CSV (also .gz) or Parquet.", FILES),
+]
 Draws = Annotated[
     int,
-    typer.Option(
-        min=0, help="Number of further tables to write, with missing cells drawn at random, for pooling."
+    _option(
+        "NUMBER", "Number of further tables to write, with missing cells drawn at random, for pooling.", low=0
     ),
 ]
 Imputer = Annotated[
-    str, typer.Option(help="auto (the one that predicts hidden cells best), rank_factor or harmonium.")
+    str,
+    _option("NAME", "auto (the one that predicts hidden cells best), rank_factor or harmonium.", MODEL),
 ]
 
-Quiet = Annotated[bool, typer.Option("--quiet", help="Do not show progress.")]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+Quiet = Annotated[bool, _option("", "Do not show progress.", SAYS, name="--quiet")]
+Json = Annotated[
+    bool,
+    _option("", "Print one JSON object and nothing else.", SAYS, name="--json"),
+]
 
 
 class Outputs(NamedTuple):

@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from nongauss.cli.before import Before, grouped_notes, left_out_notes
+from nongauss.cli.censoring import hints_of_limits
 from nongauss.cli.choose import (
     ORDINAL,
     REGRESSION,
@@ -202,6 +203,7 @@ def prepare(
     _check_likelihood(given.get("likelihood"), y, numbers, target)
     rows, roles, read_so = _inputs(inputs, y, (target, source), found, declared, codes_as_labels)
     said = [*told_of_dates(rows, y, target), *_on_rows(len(keep) - len(y), y, target), *beside.notes]
+    said += [] if declared.censored else hints_of_limits(rows, y, target)
     asked = {name for name, value in (("model", model), ("task", task)) if value != "auto"}
     before = Before(
         source=source,

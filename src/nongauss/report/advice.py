@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from nongauss.report.evidence import Difference, in_nats
 from nongauss.report.scoring import NumberScores, Scores
+from nongauss.tables.words import typed
 
 if TYPE_CHECKING:
     from nongauss.report.verdict import Setting
@@ -69,7 +70,8 @@ def _advice_on_law(model: NumberScores, calibrated: bool | None, setting: Settin
         if setting.group_hints:
             name = setting.group_hints[0]
             out.append(
-                f"hold rows with the same {name!r} out together, if they belong together (--group {name})."
+                f"hold rows with the same {name!r} out together, if they belong together "
+                f"(--group {typed(name)})."
             )
         else:
             out.append("if rows form groups or are in time order, say so (--group COLUMN, --split last).")

@@ -14,6 +14,7 @@ from nongauss.report.metrics import FloatArray
 from nongauss.report.scoring import LabelScores, Scores
 from nongauss.tables.frame import InputTable, n_rows_of, read_input, take_rows
 from nongauss.tables.learn import as_source, learn
+from nongauss.tables.words import typed
 
 _MOST_ROWS, _MOST_COLUMNS = 2_000, 500
 _MOST_PAIRED, _MOST_TOLD, _FEWEST, _FEWEST_VALUES = 20, 3, 20, 10
@@ -66,7 +67,7 @@ def told_of_pairs(pairs: Sequence[tuple[str, str, str]], target: str) -> list[st
     """A sentence on each of the first pairs."""
     return [
         f"Columns {one!r} and {other!r} together give {target!r} away: it is their {how}. If one of "
-        f"them is known only after the target, leave it out with --ignore {other}."
+        f"them is known only after the target, leave it out with --ignore {typed(other, listed=True)}."
         for one, other, how in pairs[:_MOST_TOLD]
     ]
 

@@ -1,4 +1,4 @@
-"""Columns that look like something else than inputs: names of groups of rows, sizes that counts are of.
+"""Columns that look like something else than inputs: names of groups, sizes of counts, numbers of rows.
 
 Nothing is changed; a person is told before the fit by which option they are to be declared.
 """
@@ -13,8 +13,9 @@ import numpy as np
 
 from nongauss.tables.column import Column, ColumnKind, TargetKind
 from nongauss.tables.frame import InputTable
-from nongauss.tables.roles import ColumnRole
-from nongauss.tables.words import is_head, words_of
+from nongauss.tables.kinds.label import FEW_ROWS
+from nongauss.tables.roles import ALONG_WORDS, ColumnRole
+from nongauss.tables.words import is_head, is_named, typed, words_of
 
 _GROUPS = re.compile(
     "(patient(en)?|proband(en)?|subject|participant|respondent|person|household|haushalt|famil(y|ie|ies|ien)|customer|client|kunden?|"
@@ -51,9 +52,11 @@ def with_hints(
         if counts and "exposure" not in declared and role.used and _looks_like_exposure(column, role.name):
             said = (
                 f"Column {role.name!r} looks like the exposure of each count (time or size): --exposure "
-                f"{role.name} models the rate for one unit of it."
+                f"{typed(role.name)} models the rate for one unit of it."
             )
             role = replace(role, warnings=(*role.warnings, ("exposure", said)))
+        if role.used and _counts_rows(column, role.name):
+            role = replace(role, warnings=(*role.warnings, ("row numbers", _on_row_numbers(role.name))))
         if role.used and _are_merged(column):
             role = replace(role, warnings=(*role.warnings, ("merged cells", _on_merged(column, role.name))))
         out.append(role)
@@ -90,8 +93,22 @@ def _on_groups(column: Column, name: str) -> str:
     n, levels = _n_and_levels(column)
     return (
         f"Column {name!r} seems to identify groups of rows ({levels} in {n} rows): held-out rows are too "
-        f"easy to predict if rows of the same group are in the training rows. --group {name} holds out "
-        "whole groups and removes the column from the inputs."
+        f"easy to predict if rows of the same group are in the training rows. "
+        f"--group {typed(name)} holds out whole groups and removes the column from the inputs."
+    )
+
+
+def _counts_rows(column: Column, name: str) -> bool:
+    """Does a column rise by one from row to row, as numbers do that are given out in order?"""
+    if column.values is None or column.kind == "date" or column.n_rows <= FEW_ROWS or column.missing.any():
+        return False
+    return bool((np.diff(column.values) == 1).all()) and not is_named(name, ALONG_WORDS)
+
+
+def _on_row_numbers(name: str) -> str:
+    return (
+        f"Column {name!r} rises by one from row to row: if it only numbers the rows, leave it out with "
+        f"--ignore {typed(name, listed=True)}."
     )
 
 

@@ -22,7 +22,7 @@ from nongauss.tables.frame import InputTable
 from nongauss.tables.kinds import kind_of
 from nongauss.tables.kinds.code import CODE_WORDS
 from nongauss.tables.kinds.label import FEW_ROWS, MOST_LEVELS, order_of_features
-from nongauss.tables.words import is_head, is_named
+from nongauss.tables.words import is_head, is_named, typed
 
 FloatArray = NDArray[np.float64]
 
@@ -185,9 +185,8 @@ def _number_role(column: Column, values: FloatArray, name: str, *, use: bool) ->
         return role
     n_levels = len(np.unique(values))
     if n_levels == len(values) or low > _LARGEST_WHOLE:
-        return ColumnRole(
-            name, "id", False, f"a different number in every row, an id as its name ({word}) says"
-        )
+        why = f"a different number in every row, an id as its name ({word}) says"
+        return ColumnRole(name, "id", False, why)
     if n_levels <= min(MOST_LEVELS, len(values) / 2):
         why = f"{n_levels} codes, as its name ({word}) says"
         return ColumnRole(name, "label", True, why, as_label=True)
@@ -209,13 +208,14 @@ def _label_role(column: Column, name: str, *, use: bool) -> ColumnRole:
     if n > FEW_ROWS and len(used) > _DISTINCT_OF_TEXT * n and n_words >= _WORDS_OF_TEXT:
         return ColumnRole(name, "text", False, f"{len(used):,} different texts, which no model here can read")
     if len(used) == n and len(column.missing) == n and n > FEW_ROWS and not use:
-        return ColumnRole(name, "id", False, "a different text in every row (an id)")
+        return ColumnRole(name, "id", False, "a different text in every row")
     if len(used) > MOST_LEVELS:
         return ColumnRole(
             name, "code", False, f"{len(used):,} different labels, more than the {MOST_LEVELS} that are used"
         )
     if len(used) > MANY_LABELS and n < FEWEST_ROWS_A_LABEL * len(used) and not use:
-        why = f"{len(used)} labels in {n} rows, too few rows each to learn from; --use {name} takes it in"
+        why = f"{len(used)} labels in {n} rows, too few rows each to learn from; "
+        why += f"--use {typed(name, listed=True)} takes it in"
         why += f"; it {column.note}" if column.note else ""
         return ColumnRole(name, "code", False, why)
     if column.ranks:
@@ -231,7 +231,7 @@ def _label_role(column: Column, name: str, *, use: bool) -> ColumnRole:
         return role
     warning = (
         f"Column {name!r} has {len(used)} labels in {n} rows, too few rows each to learn much from; leave it "
-        f"out with --ignore {name} if they are names."
+        f"out with --ignore {typed(name, listed=True)} if they are names."
     )
     return replace(role, warnings=(("many labels", warning),))
 
@@ -259,7 +259,7 @@ def gap_warnings(values: FloatArray, name: str) -> tuple[tuple[str, str], ...]:
             (
                 "gap",
                 f"Column {name!r} holds {end:.12g} in {rows}, far from all others ({low:.6g} to {high:.6g}): "
-                f"if it stands for a gap, give --missing {name}={end:.12g}.",
+                f"if it stands for a gap, give --missing {typed(name, f'{end:.12g}')}.",
             )
         )
     return tuple(out)
@@ -320,7 +320,7 @@ def _seen_of_target(
         (
             "leak",
             f"Column {column.name!r} {how} the target {target_name!r}: if it is not known before the target "
-            f"is, leave it out with --ignore {column.name}.",
+            f"is, leave it out with --ignore {typed(column.name, listed=True)}.",
         ),
     )
 
@@ -346,10 +346,9 @@ def _same_labels(a: NDArray[np.intp], b: NDArray[np.intp]) -> bool:
 
 
 def _on_censoring(name: str, target_name: str) -> str:
-    return (
-        f"Column {name!r} looks like it says whether {target_name!r} was seen to its end: if so, give "
-        f"--censored {name} (or {name}=VALUE of rows that were not), so that these are taken as longer."
-    )
+    how = f"--censored {typed(name)} (or {typed(name, 'VALUE')} of rows that were not)"
+    seen = f"Column {name!r} looks like it says whether {target_name!r} was seen to its end"
+    return f"{seen}: if so, give {how}, so that these are taken as longer."
 
 
 def _n_levels(column: Column) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import unicodedata
 from collections.abc import Iterable, Sequence
 
@@ -53,6 +54,18 @@ TIMES = (
 def words_of(name: str) -> tuple[str, ...]:
     """The words of a column's name, in lower case: "PassengerId" and "passenger_id" are passenger, id."""
     return tuple(word.lower() for word in _WORD.findall(str(name)))
+
+
+def typed(name: str, value: str = "", *, listed: bool = False) -> str:
+    """A column's name, or name=value, as a person types it after an option: quoted where a shell needs that.
+
+    `listed`: the option takes names separated by commas, so that a name with a comma has marks of its own.
+    """
+    text = f'"{name}"' if listed and "," in name else name
+    text += f"={value}" if value else ""
+    if re.fullmatch(r"[\w.,:/@%+=-]+", text):
+        return text
+    return shlex.quote(text) if re.search(r"[\"$`\\!]", text) else f'"{text}"'
 
 
 def is_named(name: str, words: Iterable[str]) -> str:
