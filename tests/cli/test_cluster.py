@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 import nongauss
 from nongauss.cli.app import app
 from nongauss.cli.cluster import fit_clusters, left_out, rule_lines
-from nongauss.core.errors import InputError
+from nongauss.core.errors import InputError, NongaussWarning
 
 
 @pytest.fixture(scope="module")
@@ -83,3 +83,16 @@ def test_no_column_is_both_used_and_left_out():
         ("joined (day)", "uninformative; its month and weekday are used"),
         ("id", "uninformative, or not requested"),
     ]
+
+
+def test_row_numbers_make_no_rule_unless_they_are_asked_for(tmp_path):
+    frame = load_iris(as_frame=True).frame.drop(columns="target").iloc[::3]
+    frame.insert(0, "respondent", range(1, len(frame) + 1))
+    path = tmp_path / "people.csv"
+    frame.to_csv(path, index=False)
+    with pytest.warns(NongaussWarning, match="Left out: 'respondent' .the row numbers 1 to 50"):
+        model, rows = fit_clusters(path, n_clusters=2, settings=["n_init=1"])
+    assert "respondent" not in rows
+    assert "respondent" not in set(model.rules_["column"])
+    model, rows = fit_clusters(path, n_clusters=2, rules="respondent", settings=["n_init=1"])
+    assert set(model.rules_["column"]) == {"respondent"}

@@ -119,3 +119,16 @@ def test_names_of_files_and_of_models(tmp_path):
     assert names == ["full.csv.gz", "full_cells.csv.gz", "full_draw1.csv.gz", "full_report.html"]
     with pytest.raises(InputError, match="--model must be one of"):
         impute_table(tmp_path / "none.csv", tmp_path / "full.csv", 0, "forest", 0)
+
+
+def test_columns_that_are_ignored_stay_as_they_are(table, tmp_path):
+    path, frame = table
+    filled = impute_table(path, tmp_path / "full.csv", 1, "rank_factor", 0, ignore=("id", "kind"))
+    for file in (filled.files[0], filled.files[2]):
+        full = pd.read_csv(file)
+        assert list(full.columns) == list(frame.columns)
+        pd.testing.assert_series_equal(full["kind"], frame["kind"], check_dtype=False)
+        assert not full[["size", "price", "day"]].isna().any().any()
+    assert "kind" not in set(filled.columns["column"])
+    with pytest.raises(InputError, match="no column 'kinds'; did you mean 'kind'"):
+        impute_table(path, tmp_path / "other.csv", 0, "rank_factor", 0, ignore=("kinds",))

@@ -72,7 +72,8 @@ def test_coverage_is_the_share_of_rows_inside(page):
     lines = coverage_lines(said.coverage)
     assert [line[0] for line in lines] == ["50 %", "80 %", "90 %"]
     assert lines[2][1] == f"{100 * inside:.1f} %"
-    assert f'<td>90 %</td><td class="number">{100 * inside:.1f} %</td>' in path.read_text("utf-8")
+    row = f'<td data-of="interval of">90 %</td><td class="number" data-of="held">{100 * inside:.1f} %</td>'
+    assert row in path.read_text("utf-8")
     narrow = interval_coverage(np.repeat([0.001, 0.999], 50), Dependence())
     assert {word for *_, word in coverage_lines(narrow)} == {"held too few"}
 

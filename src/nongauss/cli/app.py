@@ -173,6 +173,7 @@ def impute(
     *,
     out: options.FullTable,
     draws: options.Draws = 0,
+    ignore: options.LeftAsTheyAre = None,
     model: options.Imputer = "auto",
     seed: options.Seed = 0,
     raw: options.Raw = False,
@@ -188,7 +189,8 @@ def impute(
 
         paths = {f"--out ({path.name})": path for path in paths_of(out, draws)}
         check_outputs(options.Outputs(paths, force), [data])
-        filled = impute_table(data, out, draws, model, seed, here.step, raw, here.notes)
+        how: dict[str, Any] = {"raw": raw, "notes": here.notes, "ignore": options.listed(ignore)}
+        filled = impute_table(data, out, draws, model, seed, here.step, **how)
         here.finish(filled.record(), filled.text)
 
 

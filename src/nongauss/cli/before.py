@@ -147,13 +147,17 @@ class Before:
         return f"{text}. {' or '.join(open_)} overrides this." if open_ else f"{text}, as asked."
 
 
+TOLD = ("kind", "ordered")
+"""Settings of the choice by evidence that the sentence on the target says."""
+
+
 def in_words(choice: Choice) -> str:
     """A choice as a reader sees it."""
     what = {"ordinal": "for grades", "classification": "for labels"}.get(choice.task, "for numbers")
     settings = ", ".join(
         f"{name}={value}"
         for name, value in choice.settings.items()
-        if choice.model != "auto" or name not in ("kind", "ordered")  # which the target's sentence says
+        if choice.model != "auto" or name not in TOLD
     )
     if choice.model == "auto":
         return f"every model that suits {what[4:]}, chosen by evidence" + (
@@ -176,6 +180,8 @@ def in_prose(choice: Choice, asked: bool) -> str:
     settings = dict(choice.settings)
     likelihood = settings.pop("likelihood", "")
     law = f" with the {likelihood.replace('_', ' ')} likelihood" if likelihood else ""
+    if choice.model == "auto":
+        settings = {k: v for k, v in settings.items() if k not in TOLD}
     others = "; settings: " + ", ".join(f"{k} {v}" for k, v in settings.items()) if settings else ""
     if choice.model == "auto":
         return f"Every model that suits {what} was tried{law}, and the best chosen by evidence{others}."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -11,12 +12,15 @@ import pandas as pd
 from nongauss.cli.choose import closest, parse_settings
 from nongauss.cli.describe import about_clusters
 from nongauss.cli.fit_and_report import write_both
-from nongauss.core.errors import InputError
+from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.report.columns import fingerprint
 from nongauss.report.html import FrameInfo, write_report
 from nongauss.report.pictures import rule_figures
 from nongauss.report.text import model_record
 from nongauss.tables.files import read_table
+from nongauss.tables.frame import read_input
+from nongauss.tables.hints import counts_rows
+from nongauss.tables.roles import understand_columns
 from nongauss.tables.target_kinds import column_kind
 
 if TYPE_CHECKING:
@@ -35,7 +39,8 @@ def fit_clusters(
 ) -> tuple[RectangleMixture, pd.DataFrame]:
     """Fit clusters to a table file: the model and the rows.
 
-    `rules` and `structure` are names of columns joined by commas; None is all. Raises InputError.
+    `rules` and `structure` are names of columns joined by commas; None is all but row numbers and ids, which
+    are not among the rows that are returned either. Raises InputError.
     """
     from nongauss.rectangle.estimator import RectangleMixture
 
@@ -49,6 +54,7 @@ def fit_clusters(
         if name not in known:
             raise InputError(f"RectangleMixture has no parameter {name!r};{closest(name, known)}")
     columns = {"rule_columns": rules, "structure_columns": structure}
+    frame = _without_ids(frame, [text for text in columns.values() if text is not None])
     chosen = {name: _columns(text, frame, name) for name, text in columns.items() if text is not None}
     model.set_params(**{"n_clusters": n_clusters, **chosen, **values}).fit(frame)
     return model.set_params(callbacks=None), frame
@@ -143,6 +149,29 @@ def left_out(roles: Mapping[str, str], places: Mapping[str, int]) -> list[tuple[
         else:
             out.append((name, "uninformative, or not requested"))
     return out
+
+
+def _without_ids(frame: pd.DataFrame, asked: Sequence[str]) -> pd.DataFrame:
+    """The table without the columns that number or name its rows, unless the names `asked` for hold them.
+
+    What is left out is warned of, and so is a column that may number the rows.
+    """
+    named = {name.strip() for text in asked for name in text.split(",")}
+    table = read_input(frame)
+    ids = [role for role in understand_columns(table) if role.role == "id" and role.name not in named]
+    if ids:
+        shown = ", ".join(f"{role.name!r} ({role.reason})" for role in ids)
+        tell(f"Left out: {shown}. --rules and --structure take such columns in.")
+    known = named | {role.name for role in ids}
+    for place, name in enumerate(table.labels):
+        if name not in known and counts_rows(table.column(place), name):
+            tell(f"Column {name!r} rises by one from row to row: if it only numbers the rows, leave it out.")
+    return frame.drop(columns=[role.name for role in ids])
+
+
+def tell(sentence: str) -> None:
+    """Warn of what a person should know."""
+    warnings.warn(sentence, NongaussWarning, stacklevel=2)
 
 
 def _columns(text: str, frame: pd.DataFrame, what: str) -> list[str]:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from nongauss.cli.choose import closest
 from nongauss.cli.describe import now
 from nongauss.cli.file_form import FileForm
 from nongauss.core.errors import InputError
@@ -77,16 +78,19 @@ def impute_table(
     step: Callable[[str], Any] = lambda text: None,
     raw: bool = False,
     notes: Callable[[], Sequence[str]] = lambda: (),
+    ignore: Sequence[str] = (),
 ) -> Filled:
     """Fill the gaps of a table; write it, its draws, a table of the missing cells and a report.
 
-    `notes`: what was warned of so far, for the report. Raises InputError.
+    `notes`: what was warned of so far, for the report. `ignore`: columns that are neither filled nor looked
+    at, and written as they are. Raises InputError.
     """
     if model not in MODELS:
         raise InputError(f"--model must be one of {', '.join(MODELS)}, got {model!r}.")
     frame = read_table(data)
     if not len(frame):
         raise InputError(f"{data.name} has no rows to fill; give at least one.")
+    whole, frame = frame, _without(frame, ignore, data.name)
     step("fitting")
     imputer = _imputer(model, seed).fit(frame)
     step("filling")
@@ -94,8 +98,8 @@ def impute_table(
     columns = filled_columns(imputer, laws, frame)
     still = [str(name) for name in full.columns if full[name].isna().any()]
     files = paths_of(out, draws)
-    form = FileForm(data, out, frame, laws)
-    tables = [full, *imputer.sample_missing(frame, draws)]
+    form = FileForm(data, out, whole, laws)
+    tables = [_with_columns(table, whole) for table in (full, *imputer.sample_missing(frame, draws))]
     cells = form.in_words(laws.to_frame())
     step("drawing the report")
     out.parent.mkdir(parents=True, exist_ok=True)
@@ -111,6 +115,21 @@ def impute_table(
         }
         write_gaps_report(temporaries[-1], **told, **names, notes=notes(), fitted_at=now())
     return Filled(_frame(_column_lines(columns, len(frame))), imputer.why_, still, len(frame), files)
+
+
+def _without(frame: pd.DataFrame, ignore: Sequence[str], source: str) -> pd.DataFrame:
+    """The table without these columns. Raises InputError for one that is not there, or where none is left."""
+    for name in ignore:
+        if name not in frame.columns:
+            raise InputError(f"{source} has no column {name!r};{closest(name, frame.columns)}")
+    if len(set(ignore)) == frame.shape[1]:
+        raise InputError("--ignore names every column; leave one to fill.")
+    return frame.drop(columns=list(ignore))
+
+
+def _with_columns(filled: pd.DataFrame, whole: pd.DataFrame) -> pd.DataFrame:
+    """A filled table with the columns of the whole that it lacks, in their places."""
+    return whole.assign(**{str(name): filled[name] for name in filled.columns})
 
 
 def paths_of(out: Path, draws: int) -> list[Path]:

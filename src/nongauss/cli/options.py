@@ -214,6 +214,10 @@ FullTable = Annotated[
     Path,
     _option("FILE", "Imputed table to write: CSV (also .gz) or Parquet.", FILES),
 ]
+LeftAsTheyAre = Annotated[
+    Texts,
+    _option("A,B", "Columns to leave as they are, separated by commas: comments whose gaps mean nothing."),
+]
 Draws = Annotated[
     int,
     _option(

@@ -27,7 +27,7 @@ def percent(share: float) -> str:
 
 
 def typical_of(rows: InputTable, place: int) -> str:
-    """What a column holds: of numbers and dates the least, middle and greatest, of labels the frequent."""
+    """What a column holds: of numbers and dates the least, greatest and median, of labels the frequent."""
     column = rows.column(place)
     if column.values is None:
         assert column.codes is not None
@@ -38,8 +38,8 @@ def typical_of(rows: InputTable, place: int) -> str:
         return ""
     order = known[np.argsort(column.values[known], kind="stable")]
     raw = rows.raw(place)
-    low, middle, high = (_cell(raw[order[i]]) for i in (0, (len(order) - 1) // 2, -1))
-    return low if low == high else f"{low} to {high}, middle {middle}"
+    low, median, high = (_cell(raw[order[i]]) for i in (0, (len(order) - 1) // 2, -1))
+    return low if low == high else f"{low} to {high}, median {median}"
 
 
 def _frequent(levels: list[str], counts: Any) -> str:

@@ -55,7 +55,7 @@ def with_hints(
                 f"{typed(role.name)} models the rate for one unit of it."
             )
             role = replace(role, warnings=(*role.warnings, ("exposure", said)))
-        if role.used and _counts_rows(column, role.name):
+        if role.used and counts_rows(column, role.name):
             role = replace(role, warnings=(*role.warnings, ("row numbers", _on_row_numbers(role.name))))
         if role.used and _are_merged(column):
             role = replace(role, warnings=(*role.warnings, ("merged cells", _on_merged(column, role.name))))
@@ -98,7 +98,7 @@ def _on_groups(column: Column, name: str) -> str:
     )
 
 
-def _counts_rows(column: Column, name: str) -> bool:
+def counts_rows(column: Column, name: str) -> bool:
     """Does a column rise by one from row to row, as numbers do that are given out in order?"""
     if column.values is None or column.kind == "date" or column.n_rows <= FEW_ROWS or column.missing.any():
         return False

@@ -10,8 +10,9 @@ from sklearn.inspection import partial_dependence
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from nongauss import SparseGPRegressor, TGGMRegressor
-from nongauss.core.errors import InputError
+from nongauss.core.errors import InputError, NongaussWarning
 from nongauss.report.plots.dependence import DependenceDisplay
+from nongauss.report.plots.grid import named_every
 from nongauss.tables.kinds.date import WEEKDAYS
 from report.stand_in import NormalRows, StandIn, small_data
 
@@ -295,3 +296,30 @@ def test_names_below_the_axis_and_bands_of_probabilities_have_room(ax):
     ends = np.concatenate([band.get_paths()[0].vertices[:, 1] for band in ax.collections[:1]])
     assert ends.min() == 0.0
     assert ends.max() == 1.0
+
+
+def test_pairs_stand_in_the_order_of_their_numbers(ax):
+    rng = np.random.default_rng(0)
+    upper = rng.integers(90, 180, 200)
+    X = pd.DataFrame({"BP": [f"{high}/{high - 50}" for high in upper]})
+    model = TGGMRegressor(max_epochs=2, random_state=0)
+    with pytest.warns(NongaussWarning, match="pairs of numbers"):
+        model.fit(X, upper.astype(float))
+    display = DependenceDisplay.from_estimator(model, X, "BP", max_rows=10, ax=ax)
+    shown = [int(pair.split("/")[0]) for pair in display.grid]
+    assert shown == sorted(shown)
+    assert shown[0] < np.quantile(upper, 0.1) < np.quantile(upper, 0.9) < shown[-1]
+    assert ax.get_xlabel().startswith(f"BP ({len(shown)} of ")
+
+
+def test_of_many_names_every_so_many_is_written():
+    hours = [f"{hour:02}:00" for hour in range(24)]
+    assert [name for name in named_every(hours) if name] == ["00:00", "06:00", "12:00", "18:00"]
+    assert named_every(hours[:12]) == hours[:12]
+
+
+def test_amounts_along_an_axis_have_commas(ax):
+    X = pd.DataFrame({"price": [f"£{1000 * k:,}" for k in range(50, 90)]})
+    model = TGGMRegressor(max_epochs=2, random_state=0).fit(X, np.arange(40.0))
+    display = DependenceDisplay.from_estimator(model, X, "price", max_rows=5, ax=ax)
+    assert display.shown(83_000.0) == "£83,000"

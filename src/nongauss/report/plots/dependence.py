@@ -19,6 +19,7 @@ from nongauss.report.plots.grid import (
     depth_of,
     grid_of,
     grid_of_part,
+    named_every,
     parts_of,
     print_by,
 )
@@ -266,7 +267,7 @@ class DependenceDisplay:
     @property
     def _names(self) -> list[str]:
         """The labels as they stand along the axis."""
-        return [shortened(_text(value), 16) for value in self.grid]
+        return named_every([shortened(_text(value), 16) for value in self.grid])
 
     @property
     def depth(self) -> float:

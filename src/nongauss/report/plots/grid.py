@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _MOST_LEVELS = 12
+_THOUSANDS = re.compile(r"(?<![\d.])\d{5,15}(?!\d)")
 _NUMBER_KINDS = ("floating", "integer", "mixed-integer-float", "decimal")
 
 
@@ -159,7 +161,12 @@ def _dates(rows: InputTable, place: int) -> _DateAxis | None:
     facts = kind.summarise(column.take(present), np.ones(int(present.sum())))
     (days, *_) = kind.columns(column.name, facts, gaps=False)
     parts = list(facts.repeated()) if isinstance(facts, DateFacts) else []
-    return _DateAxis(column.values, lambda day: kind.shown(day - days.origin, days.part, days.origin), parts)
+
+    def shown(day: float) -> str:
+        text = kind.shown(day - days.origin, days.part, days.origin)
+        return text if kind.name == "date" else _THOUSANDS.sub(lambda whole: f"{int(whole[0]):,}", text)
+
+    return _DateAxis(column.values, shown, parts)
 
 
 def _own_steps(numbers: FloatArray, size: int) -> FloatArray:
@@ -181,8 +188,12 @@ def _steps(numbers: FloatArray, size: int) -> pd.Series[Any]:
 def _levels(rows: InputTable, place: int, cells: pd.Series[Any]) -> tuple[pd.Series[Any], int]:
     """The most frequent labels, and how many there are.
 
-    Grades, ranges of numbers, ordered categories and numbers stand in their order, others by frequency.
+    Grades, ranges of numbers, ordered categories and numbers stand in their order, others by frequency. Of
+    pairs of numbers there are those at even places in the order of the first and second.
     """
+    pairs = _pairs_in_order(rows, place)
+    if pairs is not None:
+        return cells.iloc[pairs[0]], pairs[1]
     known = _label_column(rows, place)
     if known is None:
         counts = cells.value_counts()
@@ -198,6 +209,29 @@ def _levels(rows: InputTable, place: int, cells: pd.Series[Any]) -> tuple[pd.Ser
         rank = {level: number for number, level in enumerate(summary.order)}
         found = np.array(sorted(found, key=lambda code: rank.get(known.levels[code], len(rank))), np.intp)
     return cells.iloc[[_spelled_so(cells, known, code) for code in found]], int((count > 0).sum())
+
+
+def _pairs_in_order(rows: InputTable, place: int) -> tuple[npt.NDArray[np.intp], int] | None:
+    """Rows with pairs at even places in their order, and how many different pairs; None of other columns."""
+    try:
+        column = rows.column(place)
+    except (InputError, TypeError):  # a model of another library may know what the cells are
+        return None
+    if column.kind != "pair" or column.codes is None:
+        return None
+    codes, first = np.unique(column.codes, return_index=True)
+    row_of = {int(code): row for code, row in zip(codes, first, strict=True) if code >= 0}
+    in_order = sorted(row_of, key=lambda code: _numbers_in(column.levels[code]))
+    chosen = in_order
+    if len(in_order) > _MOST_LEVELS:
+        count = np.bincount(column.codes[column.codes >= 0], minlength=len(column.levels))[in_order]
+        at = np.searchsorted(np.cumsum(count) / count.sum(), np.linspace(0.05, 0.95, _MOST_LEVELS))
+        chosen = [in_order[i] for i in np.unique(at)]
+    return np.array([row_of[code] for code in chosen], dtype=np.intp), len(in_order)
+
+
+def _numbers_in(text: str) -> list[float]:
+    return [float(number) for number in re.findall(r"\d+(?:\.\d+)?", text)]
 
 
 def _label_column(rows: InputTable, place: int) -> Column | None:
@@ -225,7 +259,15 @@ _PER_LETTER = 0.065  # inches that a letter of the small type takes
 
 def are_crowded(texts: Sequence[str]) -> bool:
     """Are there too many letters to stand side by side along an axis?"""
-    return sum(len(text) + 2 for text in texts) > 40
+    return sum(len(text) + 2 for text in texts if text) > 40
+
+
+def named_every(names: Sequence[str]) -> list[str]:
+    """The names along an axis; of more than labels have, such as 24 hours, every so many, the others ""."""
+    every = 1
+    if len(names) > _MOST_LEVELS:
+        every = next((step for step in (2, 3, 4) if not are_crowded(names[::step])), 6)
+    return [name if number % every == 0 else "" for number, name in enumerate(names)]
 
 
 def depth_of(texts: Sequence[str], degrees: float) -> float:
