@@ -108,11 +108,8 @@ def impute_table(
         for path, table in zip([temporaries[0], *temporaries[2:-1]], tables, strict=True):
             form.write(table, path, raw)
         told: dict[str, Any] = {"imputer": imputer, "frame": frame, "columns": columns, "still_open": still}
-        names: dict[str, Any] = {
-            "source": data.name,
-            "files": files[:-1],
-            "draws": [file.name for file in files[2:-1]],
-        }
+        names: dict[str, Any] = {"source": data.name, "files": files[:-1]}
+        names["draws"] = [file.name for file in files[2:-1]]
         write_gaps_report(temporaries[-1], **told, **names, notes=notes(), fitted_at=now())
     return Filled(_frame(_column_lines(columns, len(frame))), imputer.why_, still, len(frame), files)
 

@@ -202,8 +202,7 @@ def prepare(
     y, levels, found = _for_task(column, found, choice.task, target)
     _check_likelihood(given.get("likelihood"), y, numbers, target)
     rows, roles, read_so = _inputs(inputs, y, (target, source), found, declared, codes_as_labels)
-    said = [*told_of_dates(rows, y, target), *_on_rows(len(keep) - len(y), y, target), *beside.notes]
-    said += [] if declared.censored else hints_of_limits(rows, y, target)
+    said = [*_on_rows(rows, len(keep) - len(y), y, target, declared), *beside.notes]
     asked = {name for name, value in (("model", model), ("task", task)) if value != "auto"}
     before = Before(
         source=source,
@@ -379,15 +378,16 @@ def _inputs(
     return rows, (*roles, *(ColumnRole(str(name), "ignored", False) for name in asked)), read_so
 
 
-def _on_rows(n_dropped: int, y: Any, target: str) -> list[str]:
-    """What to say of the rows: those without a target, and values of it that seem to stand for a gap."""
-    out = []
+def _on_rows(rows: InputTable, n_dropped: int, y: Any, target: str, declared: Declared) -> list[str]:
+    """What to say of the rows: dates that give the target away, those without one, values of it that seem to
+    stand for a gap, limits."""
+    out = told_of_dates(rows, y, target)
     if n_dropped:
         out.append(f"{n_dropped:,} of {len(y) + n_dropped:,} rows have no {target!r} and were dropped.")
     values = np.asarray(y)
     if values.dtype.kind == "f" and len(np.unique(values)) > 2:
         out += [sentence for _, sentence in gap_warnings(values, target)]
-    return out
+    return out if declared.censored else [*out, *hints_of_limits(rows, y, target)]
 
 
 def _check_some_left(is_any: bool, roles: Sequence[ColumnRole], target: str, source: str) -> None:
