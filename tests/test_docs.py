@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import doctest
 import importlib
 import re
@@ -90,3 +91,21 @@ def test_relative_links_lead_somewhere():
     assert [
         f"{page.name} -> {target}" for page, target in targets if not (page.parent / target).exists()
     ] == []
+
+
+_SECTION = re.compile(r"\n(?:Parameters|Attributes)\n-+\n(.*?)(?=\n\n|\Z)", re.DOTALL)
+_NAMES = re.compile(r"[\w*][\w*, ]*( : .*| :)?,?")
+
+
+@pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda p: p.relative_to(SOURCE).as_posix())
+def test_what_is_said_of_a_parameter_is_indented(path):
+    """Else the reference takes the rest of a sentence for one more parameter, and is not built."""
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            for section in _SECTION.findall(ast.get_docstring(node) or ""):
+                astray = [
+                    line
+                    for line in section.splitlines()
+                    if not line.startswith(" ") and not _NAMES.fullmatch(line)
+                ]
+                assert not astray, f"{node.name}: {astray[0]}"

@@ -92,8 +92,7 @@ def cache_compiled(folder: str | os.PathLike[str] | None = None) -> Path | None:
     Parameters
     ----------
     folder : where to keep them. By default a folder of the user's cache,
-    `$XDG_CACHE_HOME/nongauss/compiled`
-        or `~/.cache/nongauss/compiled`. Delete it at any time.
+        `$XDG_CACHE_HOME/nongauss/compiled` or `~/.cache/nongauss/compiled`. Delete it at any time.
 
     Returns
     -------

@@ -56,12 +56,12 @@ class ExplainMixin:
         ----------
         background : rows to compare with, as X; None: 16 training rows that the model keeps.
         n_permutations : number of random orders in which columns are replaced, for each background row;
-        None: all subsets of columns if there are few (at most 10 columns and 500,000 predictions, each of
-        which counts as five if cells are missing, and as twenty for an `Auto` model), otherwise two orders;
-        if even these take more than 50,000 predictions, fewer background rows, drawn for each row, at least
-        two.
+            None: all subsets of columns if there are few (at most 10 columns and 500,000 predictions, each
+            of which counts as five if cells are missing, and as twenty for an `Auto` model), otherwise two
+            orders; if even these take more than 50,000 predictions, fewer background rows, drawn for each
+            row, at least two.
         return_error : also return a frame of standard errors due to the random orders; 0 if all subsets
-        were evaluated.
+            were evaluated.
         random_state : seed of the orders.
 
         Raises

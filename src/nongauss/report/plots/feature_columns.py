@@ -29,7 +29,7 @@ class FeatureColumnsDisplay:
     lift : (D, K).
     columns : D names.
     features : K names, of which the first 12 are shown with the columns on which they have the largest
-    effect, at most 24.
+        effect, at most 24.
     """
 
     ax_: Axes

@@ -38,7 +38,7 @@ class RectangleDisplay:
     x, y : (N,) values of two columns. labels : (N,) cluster numbers, -1 for none.
     rules : table with cluster, column, lower, upper. names : names of the clusters.
     columns : names of the two columns. A rule that also uses other columns is drawn with a broken line, one
-    that uses neither is not drawn.
+        that uses neither is not drawn.
     shown : how the values of a column are written, by its name; other columns, or None: as numbers.
     """
 
