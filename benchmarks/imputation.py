@@ -48,7 +48,8 @@ class Said(NamedTuple):
     """What a method says of hidden cells: values, CRPS in units, chances of the true labels, draws.
 
     `points` (N, D) objects; `crps` and `place`, that of the true number in its law, by column of numbers;
-    `chances` by column of labels, the probability of the true one; `draws` (S, N, numbers) or None.
+    `chances` by column of labels, the probability of the true one; `draws` (S, N, numbers) or None. A
+    column of names that differ in nearly every row is filled by none of ours, and is in none of these.
     """
 
     points: pd.DataFrame
@@ -260,7 +261,7 @@ def figures(full: pd.DataFrame, gone: np.ndarray, said: Said) -> dict[str, float
             place.append(said.place.get(name, np.zeros(0)))
         else:
             wrong.append(said.points[name].to_numpy()[rows] != true)
-            loss.append(-np.log(np.maximum(said.chances[name], 1e-3)))
+            loss.append(-np.log(np.maximum(said.chances.get(name, np.zeros(len(rows))), 1e-3)))
 
     def mean(parts: list[np.ndarray]) -> float:
         return float(np.mean(np.concatenate(parts))) if parts and sum(map(len, parts)) else float("nan")

@@ -11,6 +11,7 @@ from nongauss import AutoImputer
 from nongauss.auto.imputer import ALONE, ColumnsAlone
 from nongauss.auto.normal_scores import NormalScores
 from nongauss.core.errors import InputError, NongaussWarning
+from nongauss.tables.kinds import decode
 
 
 def made(n_rows=150, tie=1.0, seed=0):
@@ -56,6 +57,24 @@ def test_texts_that_name_rows_stay_open_and_those_of_groups_do_not():
         out = AutoImputer([ALONE], random_state=0).fit(frame).impute(frame)
     assert out["who"].isna().sum() == 4
     assert not out[["x", "town"]].isna().any().any()
+
+
+def test_candidates_share_one_reading_of_the_table(monkeypatch):
+    _, gaps = made(60)
+    gaps["who"] = [f"name {n}" for n in range(60)]
+    gaps.loc[3, "who"] = None
+    decoded = []
+
+    def counted(name, raw):
+        decoded.append(name)
+        return decode(name, raw)
+
+    monkeypatch.setattr("nongauss.tables.frame.decode", counted)
+    model = AutoImputer(["normal scores", ALONE], random_state=0).fit(gaps)
+    assert len(decoded) == 3 * gaps.shape[1]  # the table, the rows that judge, and these with cells hidden
+    assert [margin.name for margin in model._cell_margins] == [*"abc", "kind"]
+    with pytest.warns(NongaussWarning, match="Gaps stay in column 'who'"):
+        assert model.impute(gaps)["who"].isna().sum() == 1
 
 
 def test_alone_a_column_is_drawn_from_what_it_holds(tmp_path):

@@ -132,3 +132,18 @@ def test_columns_that_are_ignored_stay_as_they_are(table, tmp_path):
     assert "kind" not in set(filled.columns["column"])
     with pytest.raises(InputError, match="no column 'kinds'; did you mean 'kind'"):
         impute_table(path, tmp_path / "other.csv", 0, "rank_factor", 0, ignore=("kinds",))
+
+
+def test_a_column_with_one_known_cell_is_filled_but_not_called_sure(tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": rng.standard_normal(40), "one": np.nan, "same": "yes"})
+    frame.loc[3, "one"], frame.loc[5, "same"], frame.loc[2, "a"] = 2.5, None, np.nan
+    path, out = tmp_path / "data.csv", tmp_path / "full.csv"
+    frame.to_csv(path, index=False)
+    filled = impute_table(path, out, 0, "auto", 0)
+    assert (pd.read_csv(out)["one"] == 2.5).all()
+    sure = filled.columns.set_index("column")["how sure"]
+    assert np.isnan(sure["one"])
+    assert sure["same"] == 1.0
+    assert "of a column with one known cell it cannot be told" in filled.text()
+    assert "cannot be told: the column has one known cell" in filled.files[-1].read_text()

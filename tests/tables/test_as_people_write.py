@@ -197,6 +197,12 @@ def test_a_row_that_was_cut_off_is_no_footnote(tmp_path):
         read_table(path)
 
 
+def test_rows_of_few_cells_are_no_footnotes_where_many_rows_are_so(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("a,b,c\n" + ",,3\n,2,\n1,,\n,,\n" * 10 + ",,\n,5,\n4,,\n")
+    assert len(read_table(path)) == 43
+
+
 def test_errors_of_spreadsheets_are_no_comments(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("x,y\n1,2\n#N/A,3\n#DIV/0!,4\n")

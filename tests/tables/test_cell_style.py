@@ -76,3 +76,22 @@ def test_fields_are_replaced_and_all_others_stay_to_the_byte(tmp_path):
     assert fields.replaced({}) == text
     new = fields.replaced({"x": {1: "1,75"}, "the name": {1: 'e"'}, "z": {1: "9"}})
     assert new == text.replace(' ;"";NA', '1,75;"e""";9')
+
+
+@pytest.mark.parametrize("separator", [",", "\t"])
+def test_an_empty_field_before_a_quoted_one_is_a_field_of_its_own(tmp_path, separator):
+    path = tmp_path / ("a.tsv" if separator == "\t" else "a.csv")
+    text = (
+        separator.join("xyz")
+        + "\n"
+        + "".join(
+            separator.join(row) + "\n"
+            for row in (('"a, b"', "1", ""), ('"c, d"', "", '"e, f"'), ('"g, h"', "2", ""))
+        )
+    )
+    path.write_text(text)
+    fields = RawFields(path)
+    assert fields.fits(3, ["x", "y", "z"])
+    assert fields.column("x") == ["a, b", "c, d", "g, h"]
+    assert fields.column("z") == ["", "e, f", ""]
+    assert fields.replaced({}) == text

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal, NamedTuple, Self
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
 from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -33,7 +34,8 @@ from nongauss.rank_factor.estimator import RankFactorAnalysis
 from nongauss.tables.column import listed
 from nongauss.tables.encoder import TableEncoder
 from nongauss.tables.filling import Gaps, find_gaps
-from nongauss.tables.frame import read_input
+from nongauss.tables.frame import InputTable, read_input
+from nongauss.tables.learn import is_parted
 from nongauss.tables.margins import Margin, RowNoise, row_hashes
 
 MOST_JUDGED = 2000
@@ -127,14 +129,16 @@ class AutoImputer(CellImputer, TransformerMixin, NongaussEstimator):  # type: ig
         names = self._names()
         seed = self._key_seed(self.random_state)
         began = time.perf_counter()
+        is_choice = len(names) > 1
+        table = read_input(X, "AutoImputer") if is_choice and not (is_parted(X) or issparse(X)) else X
         self.leaderboard_ = (
-            leaderboard(names, X, float(self.share), seed) if len(names) > 1 else _unjudged(names)
+            leaderboard(names, table, float(self.share), seed) if is_choice else _unjudged(names)
         )
         fine = self.leaderboard_[self.leaderboard_["failed"] == ""]
         if not len(fine):
             raise InputError(f"No candidate could be fitted: {self.leaderboard_['failed'].iloc[0]}")
         self.chosen_ = str(fine["candidate"].iloc[0])
-        self.best_ = CANDIDATES[self.chosen_](seed, int(self.verbose)).fit(X, None, sample_weight)  # type: ignore[attr-defined]
+        self.best_ = CANDIDATES[self.chosen_](seed, int(self.verbose)).fit(table, None, sample_weight)  # type: ignore[attr-defined]
         self.why_ = _why(self.chosen_, self.leaderboard_)
         self.n_features_in_ = self.best_.n_features_in_
         if hasattr(self.best_, "feature_names_in_"):
@@ -198,15 +202,15 @@ def leaderboard(names: Sequence[str], X: Any, share: float, seed: int) -> pd.Dat
         judged = np.argsort(noise.uniform(1)[:, 0], kind="stable")[:MOST_JUDGED]
         hidden = (noise.uniform(whole.cells.shape[1]) < share) & ~np.isnan(whole.cells)
         rows = np.sort(judged)
-        table = read_input(X).take(rows).as_frame().reset_index(drop=True)
-        masked = with_hidden(table, whole.places, hidden[rows])
+        frame = whole.table.take(rows).as_frame().reset_index(drop=True)
+        table, masked = read_input(frame), read_input(with_hidden(frame, whole.places, hidden[rows]))
         usual = _scores(ColumnsAlone(random_state=seed).fit(masked), table, masked)
         found = [_judged(name, table, masked, usual, seed) for name in names]
     frame = pd.DataFrame(found)
     return frame.sort_values("score", kind="stable", na_position="last", ignore_index=True)
 
 
-def _judged(name: str, table: pd.DataFrame, masked: pd.DataFrame, usual: Any, seed: int) -> dict[str, Any]:
+def _judged(name: str, table: InputTable, masked: InputTable, usual: Any, seed: int) -> dict[str, Any]:
     """The line of one candidate."""
     began, failed = time.perf_counter(), ""
     figures = CellFigures(*(np.nan,) * 4)
@@ -238,7 +242,7 @@ class _ColumnScores(NamedTuple):
     held: FloatArray
 
 
-def _scores(model: Any, table: pd.DataFrame, masked: pd.DataFrame) -> dict[str, _ColumnScores]:
+def _scores(model: Any, table: InputTable, masked: InputTable) -> dict[str, _ColumnScores]:
     """Scores of what a model says of the cells that are in the table and not in the masked one, by column."""
     margins, encoder = model._cell_margins, model._cell_encoder
     true = find_gaps(encoder, margins, table, "AutoImputer")

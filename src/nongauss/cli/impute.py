@@ -20,6 +20,7 @@ from nongauss.report.filled import FilledColumn, figure_of, filled_columns
 from nongauss.report.gaps import write_gaps_report
 from nongauss.report.text import text_table
 from nongauss.tables.files import read_table, write_table
+from nongauss.tables.frame import read_input
 
 MODELS = ("auto", "rank_factor", "harmonium")
 
@@ -39,7 +40,7 @@ class Filled:
         if not len(self.columns):
             return "The table has no missing cells that can be filled; it was written unchanged."
         shown = self.columns.assign(
-            **{name: self.columns[name].map(percent) for name in ("share", "how sure")}
+            **{name: self.columns[name].map(_percent) for name in ("share", "how sure")}
         )
         lines = [tuple(_shown(value) for value in row) for row in shown.itertuples(index=False)]
         table = text_table(tuple(self.columns.columns), lines)
@@ -49,11 +50,13 @@ class Filled:
             if self.open_columns
             else ""
         )
+        is_single = bool(self.columns["how sure"].isna().any())
+        single = "; of a column with one known cell it cannot be told" if is_single else ""
         return (
             f"{n_cells:,} cells of {self.n_rows:,} rows were missing.\n{self.why}\n\n{table}\n"
             "before, after: the mean; for labels and grades the most frequent value. how sure: for "
             "numbers and grades how much narrower a cell's distribution is than its column's, for "
-            f"labels the mean probability of the one put in.{left}\nWrote "
+            f"labels the mean probability of the one put in{single}.{left}\nWrote "
             f"{', '.join(map(str, self.files))}."
         )
 
@@ -92,21 +95,22 @@ def impute_table(
         raise InputError(f"{data.name} has no rows to fill; give at least one.")
     whole, frame = frame, _without(frame, ignore, data.name)
     step("fitting")
-    imputer = _imputer(model, seed).fit(frame)
+    table = read_input(frame)  # whose columns are decoded once for all that follows
+    imputer = _imputer(model, seed).fit(table)
     step("filling")
-    full, laws = imputer.impute(frame), imputer.impute_distribution(frame)
-    columns = filled_columns(imputer, laws, frame)
+    full, laws = imputer.impute(table), imputer.impute_distribution(table)
+    columns = filled_columns(imputer, laws, table)
     still = [str(name) for name in full.columns if full[name].isna().any()]
     files = paths_of(out, draws)
     form = FileForm(data, out, whole, laws)
-    tables = [_with_columns(table, whole) for table in (full, *imputer.sample_missing(frame, draws))]
+    tables = [_with_columns(filled, whole) for filled in (full, *imputer.sample_missing(table, draws))]
     cells = form.in_words(laws.to_frame())
     step("drawing the report")
     out.parent.mkdir(parents=True, exist_ok=True)
     with atomic_paths(files) as temporaries:
         write_table(cells, temporaries[1], raw)
-        for path, table in zip([temporaries[0], *temporaries[2:-1]], tables, strict=True):
-            form.write(table, path, raw)
+        for path, each in zip([temporaries[0], *temporaries[2:-1]], tables, strict=True):
+            form.write(each, path, raw)
         told: dict[str, Any] = {"imputer": imputer, "frame": frame, "columns": columns, "still_open": still}
         names: dict[str, Any] = {"source": data.name, "files": files[:-1]}
         names["draws"] = [file.name for file in files[2:-1]]
@@ -155,7 +159,7 @@ def _column_lines(columns: Sequence[FilledColumn], n_rows: int) -> list[dict[str
             "share": len(column.rows) / n_rows,
             "before": _cell(column, column.before),
             "after": _cell(column, column.after),
-            "how sure": column.how_sure,
+            "how sure": None if column.is_single else column.how_sure,
         }
         for column in columns
     ]
@@ -171,6 +175,11 @@ def _cell(column: FilledColumn, value: float) -> Any:
 def _shown(value: Any) -> str:
     """A cell of the printed table."""
     return figure_of(value) if isinstance(value, float) else "" if value is None else str(value)
+
+
+def _percent(share: float | None) -> str:
+    """A share as a person reads it; nothing where it cannot be told."""
+    return "" if share is None or np.isnan(share) else percent(share)
 
 
 def _frame(lines: list[dict[str, Any]]) -> pd.DataFrame:

@@ -42,6 +42,11 @@ class FilledColumn:
         """Are its cells labels without an order?"""
         return isinstance(self.law, LabelDistribution)
 
+    @property
+    def is_single(self) -> bool:
+        """Is one cell known, which gives all others their value and does not tell how sure that is?"""
+        return len(self.known) == 1
+
     @cached_property
     def point(self) -> FloatArray:
         """What is put in: the median, of labels the likeliest (M,)."""
@@ -145,6 +150,8 @@ def least_sure(columns: Sequence[FilledColumn], most: int, of_one: int = 3) -> l
     """
     pairs = []
     for number, column in enumerate(columns):
+        if column.is_single:
+            continue
         gain = column.sureness
         if column.is_label:
             gain = (gain - column.most_frequent) / max(1.0 - column.most_frequent, 1e-12)

@@ -17,7 +17,7 @@ from nongauss.report.html import drawn, template, written
 from nongauss.report.pictures import Picture, gap_figures
 from nongauss.report.svg import colours_of
 from nongauss.report.text import for_readers
-from nongauss.tables.frame import read_input
+from nongauss.tables.frame import InputTable, read_input
 
 _MOST_PANELS, _MOST_CELLS, _MOST_LISTED = 12, 8, 100
 _NO_GAIN, _CLEAR = 0.98, 0.03
@@ -77,11 +77,11 @@ def write_gaps_report(
     """
     shown = sorted(columns, key=lambda c: -len(c.rows))[:_MOST_PANELS]
     pictures = drawn(given := gap_figures(shown))
-    n_cells = sum(len(c.rows) for c in columns)
+    table, n_cells = read_input(frame), sum(len(c.rows) for c in columns)
     page = template("gaps.html").render(
         title=f"Missing cells imputed in {source}",
         lead=_lead(imputer, frame),
-        first=_first_sentence(columns, still_open, frame),
+        first=_first_sentence(columns, still_open, table),
         says=[*_sentences(imputer, columns), *_cautions(draws)] if n_cells else [],
         lines=[_line(column, len(frame)) for column in columns],
         pictures=pictures,
@@ -90,7 +90,7 @@ def write_gaps_report(
         colours=colours_of(svg for part in pictures.values() for _, svg in part),
         cells=[_cell(column, k) for column, k in least_sure(columns, _MOST_CELLS)],
         source=source,
-        table=_table(imputer, frame, columns, still_open),
+        table=_table(imputer, table, columns, still_open),
         notes=[text for note in notes if (text := for_readers(note))],
         board=_board(imputer),
         facts=_facts(imputer, frame, files, fitted_at),
@@ -104,15 +104,15 @@ def _lead(imputer: Any, frame: pd.DataFrame) -> str:
     return f"Filled by {_MODELS[imputer.chosen_]}, fitted to {n_rows:,} rows of {n_columns:,} columns."
 
 
-def _first_sentence(columns: Sequence[FilledColumn], still_open: Sequence[str], frame: pd.DataFrame) -> str:
+def _first_sentence(columns: Sequence[FilledColumn], still_open: Sequence[str], table: InputTable) -> str:
     """How many cells were missing, and whether all are filled."""
-    missing = read_input(frame)
-    n_missing = sum(int(missing.column(place).missing.sum()) for place in range(frame.shape[1]))
+    n_cells = table.shape[0] * table.shape[1]
+    n_missing = sum(int(table.column(place).missing.sum()) for place in range(table.shape[1]))
     n_filled = sum(len(c.rows) for c in columns)
-    share = percent(n_missing / max(frame.size, 1))
+    share = percent(n_missing / max(n_cells, 1))
     if not n_missing:
         return "The table has no missing cells."
-    said = f"{n_missing:,} of {frame.size:,} cells ({share}) were missing"
+    said = f"{n_missing:,} of {n_cells:,} cells ({share}) were missing"
     if n_filled == n_missing:
         return f"{said}; all of them were filled."
     names = ", ".join(map(repr, still_open[:5])) + (
@@ -130,14 +130,15 @@ def _sentences(imputer: Any, columns: Sequence[FilledColumn]) -> list[str]:
     best = imputer.leaderboard_.iloc[0]
     if np.isfinite(best["coverage"]):
         said.append(f"Of the hidden numbers, {100 * best['coverage']:.0f} % lay in their 90 % intervals.")
-    own = sorted((c for c in columns if not c.is_label), key=lambda c: -c.how_sure)
+    told = [c for c in columns if not c.is_single]
+    own = sorted((c for c in told if not c.is_label), key=lambda c: -c.how_sure)
     if len(own) > 1 and own[0].how_sure - own[-1].how_sure > _CLEAR:
         said.append(
             f"Of the numbers, dates and grades {own[0].name} is filled most reliably (standard deviation "
             f"{100 * own[0].how_sure:.0f} % smaller than the column's), {own[-1].name} least "
             f"reliably ({100 * own[-1].how_sure:.0f} % smaller)."
         )
-    own = sorted((c for c in columns if c.is_label), key=lambda c: -c.how_sure)
+    own = sorted((c for c in told if c.is_label), key=lambda c: -c.how_sure)
     if len(own) > 1 and own[0].how_sure - own[-1].how_sure > _CLEAR:
         said.append(
             f"Of the labels {own[0].name} is filled most reliably (mean probability of the label put in "
@@ -184,12 +185,14 @@ def _cautions(draws: Sequence[str]) -> list[str]:
 def _line(column: FilledColumn, n_rows: int) -> GapLine:
     """A column of the table of what was filled."""
     n, sure = len(column.rows), column.how_sure
-    if column.is_label:
+    if column.is_single:
+        text, sure = "cannot be told: the column has one known cell", 0.0
+    elif column.is_label:
         text = f"{100 * sure:.0f} % (most frequent label: {100 * column.most_frequent:.0f} %)"
     else:
         text = f"standard deviation {100 * sure:.0f} % smaller"
     middle = column.shown(column.before), column.shown(column.after)
-    mark = 100 * column.most_frequent if column.is_label else None
+    mark = 100 * column.most_frequent if column.is_label and not column.is_single else None
     return GapLine(column.name, f"{n:,} ({percent(n / n_rows)})", *middle, text, 100 * sure, mark)
 
 
@@ -216,10 +219,10 @@ def _key_of(pictures: Sequence[Picture], part: str) -> list[tuple[str, str, floa
 
 
 def _table(
-    imputer: Any, frame: pd.DataFrame, columns: Sequence[FilledColumn], still_open: Sequence[str]
+    imputer: Any, rows: InputTable, columns: Sequence[FilledColumn], still_open: Sequence[str]
 ) -> list[tuple[str, str, str, str]]:
     """(column, what became of it, gaps before, what it holds) of each column, of many the first."""
-    rows, known = read_input(frame), {margin.name for margin in imputer._cell_margins}
+    known = {margin.name for margin in imputer._cell_margins}
     filled = {c.name for c in columns}
     lines = []
     for place, name in enumerate(str(label) for label in rows.labels):

@@ -24,13 +24,15 @@ _FOOT = re.compile(
 )
 _MOST_LINES, _MOST_NAMED, _FIRST = 30, 3, 1 << 16
 _FEWEST_SUBTOTALS = 2
+_FEW_ROWS = 0.05  # of rows may have as few cells as notes have
 
 
 def without_foot(text: str, separator: str, file: str, notes: list[str]) -> str:
     """The text without lines below the rows that are no rows; they are named in `notes`.
 
     Below the last row, lines with fewer fields than the names are left out where a blank line stands above
-    them or they begin as notes do ("Source: ..."); others are kept, since they may be rows that were cut off.
+    them and next to no row has as few cells, or they begin as notes do ("Source: ..."); others are kept,
+    since they may be rows that were cut off.
     Above these, lines that begin with a word for a total or a mean, which no other line begins with; and
     wherever they stand, lines of totals of some rows that are empty where all rows have a cell.
     """
@@ -40,7 +42,7 @@ def without_foot(text: str, separator: str, file: str, notes: list[str]) -> str:
     head, *lines = text.rsplit("\n", _MOST_LINES)
     if n_fields < 2 or len(lines) < 4:
         return text
-    end = _end_of_rows(lines, separator, n_fields)
+    end = _end_of_rows(head, lines, separator, n_fields)
     foot = [line for line in lines[end:] if line.strip(separator + " ")]
     first_total = _first_total(head, lines[:end], separator)
     totals = lines[first_total:end]
@@ -81,16 +83,30 @@ def _is_subtotal(cells: list[str]) -> bool:
     return _SUBTOTAL.fullmatch(first) is not None
 
 
-def _end_of_rows(lines: list[str], separator: str, n_fields: int) -> int:
+def _end_of_rows(head: str, lines: list[str], separator: str, n_fields: int) -> int:
     """The number of lines up to the last row; all of them where nothing below is evidently none."""
     for at in range(1, len(lines)):
         below = [line for line in lines[at:] if line.strip(separator + " ")]
         if not below or any(_n_fields(line.rstrip(separator), separator) >= n_fields for line in below):
             continue
         is_apart = not lines[at].strip(separator + " ")
-        if is_apart or _FOOT.match(below[0].strip(separator + " ")):
+        if _FOOT.match(below[0].strip(separator + " ")):
+            return at
+        if is_apart and not _are_like_rows(below, [*head[:_FIRST].split("\n")[1:], *lines[:at]], separator):
             return at
     return len(lines)
+
+
+def _are_like_rows(below: list[str], rows: list[str], separator: str) -> bool:
+    """Do more than a few rows have as few cells as the fullest of the lines below?"""
+    most = max(_n_filled(line, separator) for line in below)
+    filled = [count for row in rows if (count := _n_filled(row, separator))]
+    return sum(count <= most for count in filled) > _FEW_ROWS * len(filled)
+
+
+def _n_filled(line: str, separator: str) -> int:
+    """Fields of a line that are not empty."""
+    return sum(bool(cell.strip()) for cell in re.sub(r'"[^"]*"', "x", line).split(separator))
 
 
 def _first_total(head: str, lines: list[str], separator: str) -> int:

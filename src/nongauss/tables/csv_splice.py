@@ -67,7 +67,8 @@ def _layout_of(path: Path) -> Layout:
 def _records(layout: Layout) -> list[list[str]]:
     """The fields of each record, quotation marks and all; a quoted field may span lines."""
     mark = re.escape(layout.separator)
-    field = re.compile(rf'(\s*"(?:[^"]|"")*"[^{mark}\n]*|[^{mark}\n]*)({mark}|\n|\Z)')
+    blank = rf"(?:(?!{mark})[^\S\n])*"  # before a quotation mark, of this field and this line
+    field = re.compile(rf'({blank}"(?:[^"]|"")*"[^{mark}\n]*|[^{mark}\n]*)({mark}|\n|\Z)')
     records: list[list[str]] = [[]]
     text, at = layout.text.lstrip("\n"), 0
     while True:

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 LANGUAGES = ("de", "fr", "es", "it", "pt", "nl", "sv", "da", "nb")
 """Languages whose months are known. No word stands for two months in them."""
@@ -21,9 +20,11 @@ _ENGLISH = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct"
 _BETWEEN = frozenset(("de", "del", "den", "der", "dem", "le", "il", "feira"))
 """Words that stand between the parts of a date and say nothing."""
 
-_MONTH = r"\pL{3,12}\.?[ ,/-]*(?:del? )?"
-_DAY = r"(?:\pL+\.?-?\pL*,? +)?(?:\pL{1,3} )?[0-9]{1,2}(?:\.|er|º|ª|°)?[ /-]*(?:del? )?"
-_LIKE_A_DATE = rf"^{_DAY}{_MONTH}[0-9]{{2,4}}\b|^{_MONTH}[0-9]{{4}}$"
+_L = r"[^\W\d_]"
+_MONTH = rf"{_L}{{3,12}}\.?[ ,/-]*(?:del? )?"
+_DAY = rf"(?:{_L}+\.?-?{_L}*,? +)?(?:{_L}{{1,3}} )?[0-9]{{1,2}}(?:\.|er|º|ª|°)?[ /-]*(?:del? )?"
+_LIKE_A_DATE = re.compile(rf"{_DAY}{_MONTH}[0-9]{{2,4}}(?![0-9A-Za-z_])|{_MONTH}[0-9]{{4}}\Z")
+"""Python's, not Arrow's, which would be compiled anew for every column, in 20 ms."""
 _WORD = re.compile(r"[^\W\d_]+\.?")
 _ORDINAL = re.compile(r"^(\D*[0-9]{1,2})(?:er|º|ª|°)(?=\W)")
 _SAMPLE, _MOSTLY = 200, 0.5
@@ -32,8 +33,8 @@ _SAMPLE, _MOSTLY = 200, 0.5
 def in_english(texts: Any) -> Any:
     """Texts, an array of Arrow, those of them that are dates in another language with months in English."""
     some = texts.take(pa.array(np.arange(0, len(texts), max(len(texts) // _SAMPLE, 1))))
-    like = pc.fill_null(pc.match_substring_regex(some, pattern=_LIKE_A_DATE), False)
-    if not len(texts) or pc.sum(like).as_py() < _MOSTLY * len(some):
+    like = sum(_LIKE_A_DATE.match(text or "") is not None for text in some.to_pylist())
+    if not len(texts) or like < _MOSTLY * len(some):
         return texts
     return pa.array([_translated(text) for text in texts.to_pylist()], texts.type)
 
