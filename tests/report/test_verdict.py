@@ -236,3 +236,26 @@ def test_no_advice_to_do_what_was_done():
     assert not any("never below 0" in text or "likelihood" in text for text in told.advice)
     assert "another kind of target (--kind), if 'count' is not what it is." in told.advice
     assert any("if they belong together (--group plot)" in text for text in told.advice)
+
+
+def test_a_density_that_is_narrow_at_repeated_values_is_cautioned_of():
+    rng = np.random.default_rng(0)
+    n, sd = 300, 3.0
+    mean = rng.normal(10.0, 3.0, n)
+    whole = np.round(mean + sd * rng.normal(size=n))
+
+    def of(y, spiky=False):
+        crps = gaussian_crps(y, mean, sd)
+        scores = replace(normal_scores(y, mean, np.full(n, sd)), crps=crps)
+        return replace(scores, log_score=scores.log_score + 1.4) if spiky else scores
+
+    constant = normal_scores(whole, np.full(n, 10.0), np.full(n, 4.2))
+    constant = replace(constant, crps=gaussian_crps(whole, np.full(n, 10.0), 4.2))
+    rivals = {"mean of the target": constant, "ridge regression": of(whole)}
+    said = " ".join(verdict(of(whole, spiky=True), rivals, setting()).sentences)
+    assert f"only {len(np.unique(whole))} different values" in said
+    assert "the CRPS is not better than that of the ridge regression" in said
+    assert "different values" not in " ".join(verdict(of(whole), rivals, setting()).sentences)
+    smooth = mean + sd * rng.normal(size=n)
+    rivals = {"mean of the target": constant, "ridge regression": of(smooth)}
+    assert "different values" not in " ".join(verdict(of(smooth, spiky=True), rivals, setting()).sentences)

@@ -30,6 +30,7 @@ BETTER, NO_BETTER, WORSE, UNKNOWN = "better", "no better", "worse", "unknown"
 _CLEAR_BAND = 0.2  # width of a chance band below which "calibrated" can be said without a reserve
 _MOST_CLASSES = 20
 _JUMP = 1e-6  # probability of a single value that is mass
+_FEW_VALUES = 1 / 3  # different values a row, below which a target repeats its values
 
 
 @dataclass(frozen=True)
@@ -115,7 +116,7 @@ def verdict(model: Scores, rivals: Mapping[str, Scores], setting: Setting) -> Ve
     found = _others_that_find(rivals, setting) if worth != BETTER else []
     sentences += [_beside(item) for item in differences]
     in_units = _in_units(model, rivals, setting)
-    sentences += _said_in_units(in_units, model)
+    sentences += [*_said_in_units(in_units, model), *_on_repeats(differences, in_units, model)]
     coverage, calibrated, said = _calibration(model, setting.dependence)
     sentences += [*said, *_on_columns(setting), *setting.warnings]
     advice = advice_of(worth == NO_BETTER, against, differences, found, calibrated, model, setting)
@@ -164,6 +165,29 @@ def _said_in_units(differences: Sequence[Difference], model: Scores) -> list[str
     )
     value = format_figure("crps", float(np.nanmean(model.crps)))  # type: ignore[arg-type]
     return [f"In units of the target: mean CRPS {value}, {beside} (lower is better)."]
+
+
+def _on_repeats(
+    differences: Sequence[Difference], in_units: Sequence[Difference], model: Scores
+) -> list[str]:
+    """A caution where a density is better by the log score alone, for a target that repeats its values.
+
+    A density that is narrow at each of the values that occur is high wherever a row falls, and says no better
+    which of them comes.
+    """
+    if not isinstance(model, NumberScores) or (model.mass > _JUMP).any():
+        return []
+    y = model.y if model.exact is None else model.y[model.exact]
+    n_values = len(np.unique(y))
+    no_better = {item.baseline for item in in_units if item.measure == "CRPS" and item.sign <= 0}
+    names = [item.baseline for item in differences if item.sign > 0 and item.baseline in no_better]
+    if not names or n_values > _FEW_VALUES * len(y):
+        return []
+    return [
+        f"The target has only {n_values} different values in these {len(y)} rows. A density that is high at "
+        "such values gains log score without telling which of them comes; the CRPS is not better than that "
+        f"of the {' and of the '.join(names)}."
+    ]
 
 
 def _difference(model: Scores, other: Scores, name: str, setting: Setting) -> Difference:

@@ -109,7 +109,7 @@ class FilledCellsDisplay(_ColumnDisplay):
             for low, high, k, p in zip(edges[:-1], edges[1:], known, new, strict=True)
         )
         tips(marks, list(said))
-        finish(ax, "", column.name, "share of cells (%)")
+        finish(ax, "", shortened(column.name, 40), "share of cells (%)")
         if is_log:
             ax.set_xscale("log")
         _label_axis(ax.xaxis, column, is_log)
@@ -155,7 +155,7 @@ class CellSpreadDisplay(_ColumnDisplay):
         ]
         tips(marks, said)
         names = column.margin.labels
-        title, ylabel = (column.name, "") if self.has_names else ("", column.name)
+        title, ylabel = (column.name, "") if self.has_names else ("", shortened(column.name))
         finish(ax, title, _axis_of(len(shown), len(point), "from low to high"), ylabel)
         is_log = _is_wide(column.known) and not names
         if is_log:
