@@ -77,7 +77,7 @@ class Before:
         return [f"Target {self._on_target()}", in_prose(self.choice, "model" in self.asked)]
 
     def record(self) -> dict[str, Any]:
-        """The same as plain data: every column has its role and the reason."""
+        """The block as plain data: every column has its role and the reason."""
         found = self.understood
         target = {"name": self.target, "kind": found.kind.value, "reason": found.reason}
         near = [{"kind": kind.value, "reason": reason} for kind, reason in found.near]

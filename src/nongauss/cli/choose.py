@@ -177,7 +177,7 @@ def candidates(chosen: Choice, found: TargetKind, column: Any, needs: Iterable[s
 
 
 def _law(choice: Choice) -> tuple[str, str, Any]:
-    """What tells candidates apart, whatever else is set."""
+    """Model, task and likelihood, by which candidates are told apart."""
     return choice.model, choice.task, choice.settings.get("likelihood")
 
 

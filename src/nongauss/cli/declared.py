@@ -50,7 +50,7 @@ NOTHING = Declared()
 
 @dataclass(frozen=True)
 class Beside:
-    """What is beside the inputs: `fit_params` (N,) that `fit` takes by name, `groups` (N,), what to say.
+    """Columns that are no inputs: `fit_params` (N,) that `fit` takes by name, `groups` (N,), and notes.
 
     `sides`: by label of the column that marks censored rows, what it says; see `Censoring`.
     """
@@ -161,7 +161,7 @@ def without_gap_values(frame: pd.DataFrame, missing_cells: Sequence[str]) -> pd.
 
 
 def told_gaps(frame: pd.DataFrame, missing_cells: Sequence[str]) -> list[str]:
-    """How many cells of a table each declared value stands for a gap in."""
+    """A note on how many cells hold each value that was declared to stand for a missing cell."""
     there, out = int(frame.isna().to_numpy().sum()), []
     for text in missing_cells:
         n = int(without_gap_values(frame, [text]).isna().to_numpy().sum()) - there

@@ -43,7 +43,7 @@ _MOST_NAMED = 20
 
 
 def about_of(outcome: Outcome, table: Table, asked: str, declared: Declared = NOTHING) -> About:
-    """What is kept with the model of this fit. `asked`: the model that was asked for, maybe "auto"."""
+    """The facts that are saved with the model of this fit. `asked`: the requested model, maybe "auto"."""
     return About(
         target=table.target,
         kind=table.kind.value,
@@ -70,7 +70,7 @@ def about_of(outcome: Outcome, table: Table, asked: str, declared: Declared = NO
 
 
 def about_clusters(frame: pd.DataFrame, source: str) -> About:
-    """What is kept with clusters of these rows."""
+    """The facts that are saved with clusters of these rows."""
     return About(source=source, n_rows=len(frame), fitted_at=now(), version=nongauss.__version__)
 
 
@@ -103,12 +103,12 @@ def model_description(model: Any, path: Path) -> dict[str, Any]:
 
 
 def _is_fitted(model: Any) -> bool:
-    """Has a fit left anything?"""
+    """Is the estimator fitted?"""
     return any(name.endswith("_") and not name.startswith("_") for name in vars(model))
 
 
 def _became(model: Any) -> dict[str, Any]:
-    """What a fit took for parameters that leave the choice to it; nothing where there was none."""
+    """The values that the fit chose for parameters that leave the choice to it."""
     return model._became() if _is_fitted(model) else {}
 
 
@@ -134,7 +134,7 @@ def _is_plain(value: Any) -> bool:
 
 
 def description_text(model: Any, path: Path) -> str:
-    """The same for a person."""
+    """The description as text."""
     from nongauss.estimator.model_file import manifest_of
 
     manifest, about = manifest_of(path), model.about_ or About()

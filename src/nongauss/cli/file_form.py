@@ -82,7 +82,7 @@ class FileForm:
         return {cell: text for (cell, text), _ in reversed(counts.most_common())}
 
     def _writer(self, name: str, known: dict[Any, str]) -> Writer | None:
-        """What writes numbers of a column as the known ones are."""
+        """A function that writes numbers in the style of the column's known ones."""
         pairs = [(text, float(cell)) for cell, text in known.items() if isinstance(cell, int | float)]
         return number_writer([text for text, _ in pairs], np.array([cell for _, cell in pairs]))
 

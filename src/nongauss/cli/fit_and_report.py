@@ -73,7 +73,7 @@ def outcome_text(outcome: Outcome, table: Table) -> str:
 
 
 def outcome_record(outcome: Outcome, table: Table) -> dict[str, Any]:
-    """The same for `--json`."""
+    """The outcome of a fit for `--json`."""
     record: dict[str, Any] = {"data": table.source, "target": table.target, "kind": table.kind.value}
     record |= {"task": table.choice.task, "rows": len(table.y)}
     return record | {

@@ -36,7 +36,7 @@ class Filled:
     files: list[Path]
 
     def text(self) -> str:
-        """The same for a person."""
+        """The summary that is printed."""
         if not len(self.columns):
             return "The table has no missing cells that can be filled; it was written unchanged."
         shown = self.columns.assign(
@@ -61,7 +61,7 @@ class Filled:
         )
 
     def record(self) -> dict[str, Any]:
-        """The same for JSON."""
+        """The summary for `--json`."""
         return {
             "rows": self.n_rows,
             "columns": self.columns.to_dict("records"),

@@ -308,7 +308,7 @@ def _fitted(model: Any, whole: JudgedRows) -> Any:
 
 
 def _fitted_again(chosen: Auto, whole: JudgedRows) -> Any:
-    """What evidence has chosen, fitted to these rows: a second search would tell the same."""
+    """The models that evidence has chosen, fitted to these rows without a second search."""
     return chosen.refit(whole.X, whole.y, **whole.taken_by(chosen.fit))
 
 

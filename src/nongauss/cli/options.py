@@ -246,19 +246,19 @@ class Outputs(NamedTuple):
         return f"Saved the model to {self.paths['--save']} and the report to {self.paths['--report']}."
 
     def as_record(self) -> dict[str, Path]:
-        """What JSON says of it."""
+        """The paths for `--json`."""
         return {"saved": self.paths["--save"], "report": self.paths["--report"]}
 
 
 class Talk(NamedTuple):
-    """How a command speaks."""
+    """What a command prints: `quiet` without progress, `as_json` as one JSON object."""
 
     quiet: bool
     as_json: bool
 
 
 class Apart(NamedTuple):
-    """The rows that a person asks to be judged by."""
+    """Which rows the fit is evaluated on."""
 
     split: str
     test: Path | None
@@ -277,7 +277,7 @@ class Choices(NamedTuple):
 
 
 def outputs(out: Out = Path("."), save: Save = None, report: Report = None, force: Force = False) -> Outputs:
-    """Of a command that writes a model and a report."""
+    """The options of a command that writes a model and a report."""
     paths = {"--save": save or out / "model.nongauss", "--report": report or out / "report.html"}
     return Outputs(paths, force)
 
@@ -290,12 +290,12 @@ def choices(
     max_epochs: Epochs = None,
     most_rows: MostRows = None,
 ) -> Choices:
-    """Of a command that chooses a model by the target."""
+    """The options of a command that chooses a model by the target."""
     return Choices(model, task, set_ or (), seed, max_epochs, most_rows)
 
 
 def apart(split: Split = "random", test: Test = None, test_size: TestSize = 0.2) -> Apart:
-    """Of a command that judges a fit."""
+    """The options of a command that evaluates a fit."""
     return Apart(split, test, test_size)
 
 
@@ -309,7 +309,7 @@ def declared(
     use: Use = None,
     missing: Missing = None,
 ) -> Any:
-    """Of a command that reads a table with a target: what a person says of it, a `cli.read.Declared`."""
+    """The options of a command that reads a table with a target, as a `cli.read.Declared`."""
     from nongauss.cli.read import Declared
 
     return Declared(
@@ -325,7 +325,7 @@ def declared(
 
 
 def talk(quiet: Quiet = False, as_json: Json = False) -> Talk:
-    """Of every command that takes its time."""
+    """The options of every command that may take long."""
     return Talk(quiet, as_json)
 
 

@@ -38,7 +38,7 @@ class Silent:
         yield
 
     def close(self) -> None:
-        """The command is over."""
+        """End the display with the command."""
 
 
 class Log(Silent):
@@ -64,13 +64,13 @@ class Log(Silent):
                 self._print()
 
     def at(self, done: int, total: int | None, said: str) -> None:
-        """What the next line will say."""
+        """Set the text of the next line."""
         count = f"{done} of {total}" if total else str(done)
         with self._lock:
             self._detail = f": {count}, {said}" if said else f": {count}"
 
     def close(self) -> None:
-        """No line comes after this."""
+        """Print no more lines."""
         self._over.set()
         self._thread.join()
 
@@ -116,7 +116,7 @@ class Bar(Silent):
         self._bar.start()
 
     def step(self, name: str) -> None:
-        """The bar begins again."""
+        """Start the bar anew for the next step."""
         self._bar.reset(self._task, total=None, description=name, said="")
 
     def at(self, done: int, total: int | None, said: str) -> None:
@@ -125,7 +125,7 @@ class Bar(Silent):
 
     @contextmanager
     def aside(self) -> Iterator[None]:
-        """The bar makes room."""
+        """Hide the bar while something else is printed."""
         self._bar.stop()
         try:
             yield
@@ -133,7 +133,7 @@ class Bar(Silent):
             self._bar.start()
 
     def close(self) -> None:
-        """The bar goes."""
+        """Remove the bar."""
         self._bar.stop()
 
 

@@ -221,7 +221,7 @@ def prepare(
 
 
 def _said(before: Before) -> tuple[str, ...]:
-    """What a report says of how the table was taken."""
+    """The sentences of a report on how the table was read."""
     return (*before.summary(), *left_out_notes(before.roles), *before.notes)
 
 

@@ -46,7 +46,7 @@ class ScoreSheet:
     notes: list[str]
 
     def record(self) -> dict[str, Any]:
-        """The same for JSON."""
+        """The scores for `--json`."""
         return {
             "target": self.target,
             "rows": int(self.figures["n_rows"]),
@@ -56,7 +56,7 @@ class ScoreSheet:
         }
 
     def text(self) -> str:
-        """The same for a person."""
+        """The scores as text."""
         rows = [
             (LABELS[name], format_figure(name, value), self._error(name))
             for name, value in self.figures.items()
@@ -229,7 +229,7 @@ def standard_errors(found: Scores) -> dict[str, float]:
 
 
 def _rows_of(found: Any, rows: Any) -> Scores:
-    """The scores of some rows."""
+    """The scores of a part of the rows."""
     own = {field.name: getattr(found, field.name) for field in fields(found)}
     taken: Scores = replace(
         found, **{n: v if v is None else v[rows] for n, v in own.items() if n != "classes"}

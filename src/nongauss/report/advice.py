@@ -54,7 +54,7 @@ def advice_of(
 
 
 def _advice_on_law(model: NumberScores, calibrated: bool | None, setting: Setting) -> list[str]:
-    """What to try where the law does not suit the numbers; nothing that was done already."""
+    """Advice where the predictive distribution does not fit the numbers; nothing that was done already."""
     out = []
     below = setting.lowest >= 0 and float((model.lower < 0).mean()) > _MANY_BELOW
     if below and setting.kind not in _NEVER_BELOW_0:
@@ -79,7 +79,7 @@ def _advice_on_law(model: NumberScores, calibrated: bool | None, setting: Settin
 
 
 def _more_rows(score: Difference, setting: Setting) -> str:
-    """What may help where nothing was found."""
+    """Advice where the model is no better than the constant."""
     if setting.n_columns > setting.n_fitted:
         return (
             f"fewer columns, or more rows: among {setting.n_columns:,} columns for {setting.n_fitted:,} rows "

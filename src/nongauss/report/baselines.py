@@ -235,7 +235,7 @@ class LawRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return best_law(candidates((scale,), self.counts), np.concatenate(seen), np.concatenate(predicted))
 
     def predict_distribution(self, X: Any, exposure: Any = None) -> LawRows | AtomRows:
-        """What is said of each row."""
+        """The predictive distribution of each row."""
         matrix = self.columns_.transform(X)
         mean = np.asarray(self.regressor_.predict(matrix), dtype=np.float64).ravel()
         rows = LawRows(self.law_, mean if exposure is None else mean * np.asarray(exposure, dtype=np.float64))

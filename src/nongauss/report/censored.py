@@ -46,7 +46,7 @@ class CensoredRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def predict_distribution(self, X: Any) -> LawRows:
-        """The law of each row."""
+        """The predictive distribution of each row."""
         s, m = self.sd_, _linear(self.columns_.transform(X), self.weights_)
         shift = 0.5 * s**2 if self.scale_ == "log" else 0.0  # E exp(m + s e) = exp(m + s^2 / 2)
         residuals = Residuals(np.array([-shift]), s, -shift, s, self.n_)

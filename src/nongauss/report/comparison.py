@@ -157,7 +157,7 @@ def _cross_validated(
 
 
 def _silent(done: int, total: int, name: str) -> None:
-    """Progress that nobody watches."""
+    """A progress callback that shows nothing."""
 
 
 def comparison_text(table: pd.DataFrame) -> str:

@@ -30,7 +30,7 @@ _SAME = 1e-12
 
 @dataclass(frozen=True)
 class Dependence:
-    """How N held-out rows hang together: `groups` (N,) of rows that do, None for independent rows.
+    """The dependence of N held-out rows: `groups` (N,) of dependent rows, None where all are independent.
 
     `several`: they are judged by several fits, any two of which share most of their rows.
     """
@@ -39,7 +39,7 @@ class Dependence:
     several: bool = False
 
     def some(self, rows: npt.NDArray[np.bool_]) -> Dependence:
-        """How some of the rows hang together, by a mask (N,)."""
+        """The dependence of the rows that a mask (N,) selects."""
         return self if self.groups is None else Dependence(self.groups[rows], self.several)
 
     def of_mean(self, values: FloatArray) -> tuple[float, float]:
@@ -109,7 +109,7 @@ class Difference:
 
     @property
     def p_value(self) -> float:
-        """Of the hypothesis that the difference is within the margin, two-sided."""
+        """The two-sided p-value of the hypothesis that the difference is within the margin."""
         beyond = abs(self.mean) - self.margin
         if math.isinf(beyond):
             return 0.0

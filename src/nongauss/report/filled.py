@@ -49,7 +49,7 @@ class FilledColumn:
 
     @cached_property
     def point(self) -> FloatArray:
-        """What is put in: the median, of labels the likeliest (M,)."""
+        """The values put in, (M,): medians, or the most probable labels."""
         if isinstance(self.law, LabelDistribution):
             return self.law.mode.astype(np.float64)
         return self.law.quantile(0.5)
@@ -63,7 +63,7 @@ class FilledColumn:
 
     @cached_property
     def alone(self) -> CellDistribution:
-        """What the column says of a cell by itself: the distribution of its known cells; not of labels."""
+        """The distribution of the column's known cells, a prediction without other columns; not for labels."""
         return CellDistribution(self.margin, self.margin.below[None])
 
     def middle(self, cells: FloatArray) -> float:

@@ -99,7 +99,7 @@ def write_gaps_report(
 
 
 def _lead(imputer: Any, frame: pd.DataFrame) -> str:
-    """What filled the table."""
+    """The sentence on which model filled the table."""
     n_rows, n_columns = frame.shape
     return f"Filled by {_MODELS[imputer.chosen_]}, fitted to {n_rows:,} rows of {n_columns:,} columns."
 
@@ -148,7 +148,7 @@ def _sentences(imputer: Any, columns: Sequence[FilledColumn]) -> list[str]:
 
 
 def _on_choice(imputer: Any) -> str:
-    """Why this model."""
+    """The sentence on why this model was chosen."""
     board = imputer.leaderboard_
     name = _MODELS[imputer.chosen_]
     if len(board) == 1:

@@ -84,7 +84,7 @@ class Judgement:
 
 
 def unsaid(step: str) -> None:
-    """Nobody watches."""
+    """A progress callback that shows nothing."""
 
 
 def judge(
@@ -136,7 +136,7 @@ def beside_usual(
 
 
 def told_of_limits(scores: Scores) -> list[str]:
-    """What rows of which only limits are known count as in each score; nothing where there are none."""
+    """A note on how censored rows count in each score; nothing where there are none."""
     if not isinstance(scores, NumberScores) or scores.exact is None:
         return []
     n, n_limits = len(scores.exact), int((~scores.exact).sum())

@@ -61,7 +61,7 @@ class ResidualScale:
         return self.forward(m)
 
     def holds(self, y: FloatArray) -> npt.NDArray[np.bool_]:
-        """Which numbers can be."""
+        """Which numbers are in the support."""
         inside: npt.NDArray[np.bool_] = (y > self.low) & (y < self.high)
         return inside
 

@@ -106,7 +106,7 @@ def _chance(scores: Scores, i: int) -> str:
 
 
 def _percent(chance: float) -> str:
-    """A chance to two digits."""
+    """A probability to two digits."""
     return "< 0.01 %" if chance < 1e-4 else f"{100 * chance:.2g} %"
 
 
@@ -138,7 +138,7 @@ def _shown(
     figure: str,
     numbers: npt.NDArray[np.intp] | None,
 ) -> RowShown:
-    """A row in words."""
+    """The texts that the report shows for a row."""
     part, at = _place(parts, i)
     row = int(part.numbers[at])
     if numbers is not None and not part.source:

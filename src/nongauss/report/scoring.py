@@ -170,12 +170,12 @@ def score(model: Any, X: Any, y: Any, beside: Mapping[str, Any] | None = None) -
 
 
 def _label_scores(model: Any, X: Any, y: Any) -> LabelScores:
-    """What a classifier says of rows."""
+    """The scores of a classifier on these rows."""
     return LabelScores(np.asarray(y), np.asarray(model.predict(X)), model.predict_proba(X), model.classes_)
 
 
 def _number_scores(model: Any, X: Any, y: Any, beside: Mapping[str, Any]) -> NumberScores:
-    """What a regressor says of rows."""
+    """The scores of a regressor on these rows."""
     known = inspect.signature(model.predict_distribution).parameters
     taken = {name: cells for name, cells in beside.items() if name in known}
     distribution = model.predict_distribution(X, **taken)

@@ -57,7 +57,7 @@ class Verdict:
         return [*self.sentences, *(f"To try: {text}" for text in self.advice)]
 
     def record(self) -> dict[str, Any]:
-        """The same with types of JSON."""
+        """The verdict with the types of JSON."""
         out = asdict(self)
         for number, item in enumerate(self.differences):
             out["differences"][number] |= {"p_value": item.p_value, "decision": item.sign}

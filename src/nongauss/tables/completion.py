@@ -258,7 +258,7 @@ class _Laws:
 
     @property
     def n_trees(self) -> int:
-        """Trees of each law."""
+        """The number of trees of each conditional distribution."""
         return self._n_trees
 
 

@@ -58,7 +58,7 @@ class NumberColumn:
 
     @cached_property
     def votes(self) -> Votes:
-        """What its cells say of the style."""
+        """How many cells speak for each style of numbers."""
         return Votes.of(self.found, self.count)
 
     @property

@@ -53,7 +53,7 @@ class RawFields:
         return self.names.index(name)
 
     def _quoted(self, text: str, always: bool) -> str:
-        """A text as a field."""
+        """A text as a field of a CSV file, quoted where needed."""
         needs = always or any(mark in text for mark in (self._layout.separator, '"', "\n"))
         return '"' + text.replace('"', '""') + '"' if needs else text
 

@@ -175,7 +175,7 @@ def _of_part(work: Callable[[Any], Any], part: Any) -> Any:
 
 
 def _name(function: Local) -> str:
-    """What the dashboard calls it."""
+    """The name that the dashboard shows."""
     return getattr(function, "__name__", type(function).__name__)
 
 

@@ -35,7 +35,7 @@ class ParquetPart:
 
     @property
     def name(self) -> str:
-        """How messages call it."""
+        """The name that messages use."""
         return f"{Path(self.path).name}, row group {self.group}"
 
     def load(self) -> Part:

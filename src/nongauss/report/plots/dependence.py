@@ -277,7 +277,7 @@ class DependenceDisplay:
         return 0.0 if self.shown is None else depth_of([self.shown(float(x)) for x in self.places], SLANT)
 
     def _told(self, row: int) -> list[str]:
-        """What is said of each point of a curve."""
+        """The text that is shown for each point of a curve."""
         out = []
         for number, value in enumerate(self.average[row]):
             place = self.grid[number] if self.shown is None else self.shown(float(self.places[number]))
@@ -330,7 +330,7 @@ def _averages(
 
 
 def _points(estimator: Any, rows: InputTable, output: int) -> FloatArray:
-    """What is predicted without its spread: (N, P) probabilities, or (N, 1) numbers."""
+    """The predictions without their intervals: (N, P) probabilities, or (N, 1) numbers."""
     if is_classifier(estimator):
         return _probabilities(estimator, rows)
     said = np.asarray(estimator.predict(as_asked(estimator, rows)), dtype=np.float64)

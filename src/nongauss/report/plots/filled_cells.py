@@ -219,7 +219,7 @@ def _some(order: Any) -> Any:
 
 
 def _axis_of(n_shown: int, n_all: int, order: str) -> str:
-    """What stands below the cells."""
+    """The label of the axis below the cells."""
     which = f"{n_shown} of {n_all:,} cells" if n_shown < n_all else f"{n_all} cell{'s' * (n_all != 1)}"
     return f"{which}, {order}"
 

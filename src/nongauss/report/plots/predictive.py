@@ -132,7 +132,7 @@ class PredictiveDisplay:
         return self
 
     def _told(self, row: int) -> str:
-        """What is said of one row: its observation, prediction and interval."""
+        """The text that is shown for one row: its observation, prediction and interval."""
         text = f"observed {in_digits(self.y_true[row])}, predicted {in_digits(self.y_pred[row])}"
         if self.lower is None or self.upper is None:
             return text

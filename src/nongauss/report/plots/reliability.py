@@ -93,7 +93,7 @@ class ReliabilityDisplay:
         return display.plot(ax=ax, **kwargs)
 
     def _told(self, number: int) -> str:
-        """What is said of one bin."""
+        """The text that is shown for one bin."""
         return (
             f"given {100 * self.predicted[number]:.0f} % on average, happened in "
             f"{100 * self.observed[number]:.0f} % of {self.counts[number]}"

@@ -195,7 +195,7 @@ def _merged(levels: dict[str, float]) -> dict[str, float]:
 
 
 def _fewer(levels: dict[str, float]) -> dict[str, float]:
-    """As many levels as tell that there are too many."""
+    """At most one level more than are used, which is enough to see that there are too many."""
     if len(levels) <= MOST_LEVELS + 1:
         return levels
     return {name: levels[name] for name in sorted(levels)[: MOST_LEVELS + 1]}
