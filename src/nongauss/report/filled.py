@@ -63,7 +63,7 @@ class FilledColumn:
 
     @cached_property
     def alone(self) -> CellDistribution:
-        """The distribution of the column's known cells, a prediction without other columns; not for labels."""
+        """The distribution of the known cells, a prediction without other columns; not for labels."""
         return CellDistribution(self.margin, self.margin.below[None])
 
     def middle(self, cells: FloatArray) -> float:
