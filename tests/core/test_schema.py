@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeVar
 
 import numpy as np
 import pytest
 from jaxtyping import Float
 from numpy.typing import NDArray
+from typing_extensions import TypeAliasType
 
 import nongauss
 from nongauss.core import schema
@@ -87,3 +88,15 @@ def test_the_annotations_of_every_record_can_be_read():
     for cls in set(_CLASSES.values()):
         if hasattr(cls, "_fields") or dataclasses.is_dataclass(cls):
             assert set(schema._hints(cls)) == set(schema.field_names(cls)), record_name(cls)
+
+
+def test_an_alias_of_a_type_is_what_it_stands_for():
+    """`numpy.typing.NDArray` is one from NumPy 2.5 on; without this no model with such a field was loaded."""
+    T = TypeVar("T", bound=np.generic)
+    Rows = TypeAliasType("Rows", np.ndarray[tuple[int, ...], np.dtype[T]], type_params=(T,))
+    assert schema._fits(np.array([0, 1]), Rows[np.int64])
+    assert not schema._fits(np.array([0.5, 1.0]), Rows[np.int64])
+    assert not schema._fits([0, 1], Rows[np.int64])
+    Names = TypeAliasType("Names", tuple[str, ...])
+    assert schema._fits(("a", "b"), Names)
+    assert not schema._fits(("a", 1), Names)

@@ -131,6 +131,7 @@ def _declared(cls: Any) -> dict[str, Any]:
 
 def _fits(value: Any, hint: Any) -> bool:
     """Is a value what an annotation says?"""
+    hint = _without_alias(hint)
     if hint in _EVERYTHING:
         return True
     if hint is None or hint is type(None):
@@ -151,6 +152,14 @@ def _fits(value: Any, hint: Any) -> bool:
     if _is_of_jax(getattr(hint, "array_type", None)):
         hint = jaxtyping.Float[np.ndarray, hint.dim_str]
     return isinstance(value, hint) and not (isinstance(value, np.ndarray) and _has_gaps(value))
+
+
+def _without_alias(hint: Any) -> Any:
+    """The annotation that an alias stands for, as `NDArray` is one from NumPy 2.5 on; others as they are."""
+    origin = typing.get_origin(hint)
+    if hasattr(origin, "__value__"):
+        return _without_alias(origin.__value__[typing.get_args(hint)])
+    return _without_alias(hint.__value__) if hasattr(hint, "__value__") else hint
 
 
 def _is_held(number: Any) -> bool:
