@@ -201,7 +201,9 @@ def test_compare_puts_our_model_beside_the_baselines(table, tmp_path, monkeypatc
     import_module("nongauss.report.judgement")  # what takes the name for good has to have it before
     monkeypatch.setattr("nongauss.report.baselines.baselines", ridge_alone)
     data = tmp_path / "small.csv"
-    table[["width", "height", "price"]].iloc[:24].to_csv(data, index=False)
+    small = table[["width", "height", "price"]].iloc[:24]
+    small = small.assign(pressure=[f"{110 + k}/{70 + k % 9}" for k in range(24)])
+    small.to_csv(data, index=False)
     result = run("compare", data, "--target", "price", "--model", "tggm", "--cv", "2", "--json", *QUICK)
     assert result.exit_code == 0, result.output
     models = json.loads(result.stdout)["models"]
@@ -214,6 +216,7 @@ def test_compare_puts_our_model_beside_the_baselines(table, tmp_path, monkeypatc
     assert every.exit_code == 0, every.output
     for name in ("TGGMRegressor", "SparseGPRegressor", "ridge regression"):
         assert name in every.stdout
+    assert every.stdout.count("pairs of numbers") == 1  # of the whole table, not of each fold again
 
 
 @pytest.mark.gate

@@ -189,5 +189,11 @@ def compare_table(
     counts = table.kind is ColumnKind.COUNT and table.choice.model != "tggm"
     beside = baselines(classify=table.choice.task != REGRESSION, counts=counts, random_state=seed)
     return compare(
-        {**ours, **beside}, table.X, table.y, cv=cv, levels=table.levels, random_state=seed, progress=progress
+        {**ours, **beside},
+        table.rows,
+        table.y,
+        cv=cv,
+        levels=table.levels,
+        random_state=seed,
+        progress=progress,
     )

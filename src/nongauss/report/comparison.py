@@ -17,6 +17,7 @@ from nongauss.report.evidence import Dependence
 from nongauss.report.metrics import SHORT_LABELS, format_figure
 from nongauss.report.scoring import NumberScores, Scores, density_kind, fit_timed, joined, score, with_law
 from nongauss.report.text import text_table
+from nongauss.tables.frame import InputTable
 
 _FIGURES = ("rmse", "log_density", "crps", "coverage_90", "width_90", "interval_score_90", "seconds")
 _LABEL_FIGURES = ("log_loss", "accuracy", "balanced_accuracy", "brier", "level_error", "seconds")
@@ -145,7 +146,7 @@ def _cross_validated(
     folds, scores = [], []
     for fold, (train, test) in enumerate(splits):
         report(fold)
-        X_train, X_test, y_train, y_test = (_safe_indexing(a, part) for a in (X, y) for part in (train, test))
+        X_train, X_test, y_train, y_test = (_some(a, part) for a in (X, y) for part in (train, test))
         try:
             model, seconds = fit_timed(with_law(estimator), X_train, y_train)
             scores.append(score(model, X_test, y_test))
@@ -154,6 +155,11 @@ def _cross_validated(
             cause = " ".join(str(error).split())
             return {**row, "reason": f"fold {fold + 1}: {type(error).__name__}: {cause}"}
     return {**row, **_pooled(folds), "scores": joined(scores)}
+
+
+def _some(rows: Any, part: Any) -> Any:
+    """Some of the rows of a table, or entries of a target."""
+    return rows.take(part) if isinstance(rows, InputTable) else _safe_indexing(rows, part)
 
 
 def _silent(done: int, total: int, name: str) -> None:
