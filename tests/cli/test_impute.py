@@ -147,3 +147,20 @@ def test_a_column_with_one_known_cell_is_filled_but_not_called_sure(tmp_path):
     assert sure["same"] == 1.0
     assert "of a column with one known cell it cannot be told" in filled.text()
     assert "cannot be told: the column has one known cell" in filled.files[-1].read_text()
+
+
+def test_times_of_whole_minutes_are_filled_with_such_and_told_as_times(tmp_path):
+    rng = np.random.default_rng(0)
+    minutes = rng.integers(480, 1080, 60)
+    frame = pd.DataFrame(
+        {"at": [f"{m // 60:02d}:{m % 60:02d}" for m in minutes], "x": minutes + 30 * rng.random(60)}
+    )
+    frame.loc[::6, "at"] = None
+    path, out = tmp_path / "data.csv", tmp_path / "full.csv"
+    frame.to_csv(path, index=False)
+    filled = impute_table(path, out, 2, "auto", 0)
+    for file in (filled.files[0], *filled.files[2:4]):
+        assert pd.read_csv(file)["at"].str.fullmatch(r"\d\d:\d\d").all()
+    told = filled.columns.iloc[0]
+    assert ":" in told["before"]
+    assert ":" in told["after"]

@@ -166,10 +166,10 @@ def _column_lines(columns: Sequence[FilledColumn], n_rows: int) -> list[dict[str
 
 
 def _cell(column: FilledColumn, value: float) -> Any:
-    """A cell for a person and for JSON: a number, a label, a date as text; None of nothing."""
+    """A cell for a person and for JSON: a number; a label, date or time as text; None of nothing."""
     if np.isnan(value):
         return None
-    return column.shown(value) if column.margin.labels or column.code.kind == "date" else value
+    return column.shown(value) if column.margin.labels or column.code.kind in ("date", "clock") else value
 
 
 def _shown(value: Any) -> str:

@@ -64,10 +64,10 @@ def scaled_columns(
         found: FloatArray = K * t - 2.0 * loss - square * c * c
         return found
 
-    return A * np.exp(_slices(rng, log_density, len(A)))[:, None]
+    return A * np.exp(slice_draws(rng, log_density, len(A)))[:, None]
 
 
-def _slices(
+def slice_draws(
     rng: np.random.Generator, log_density: Callable[[FloatArray], FloatArray], n: int, width: float = 1.0
 ) -> FloatArray:
     """A slice draw from 0 of each of n numbers, stepping out by `width`: (n,)."""
@@ -111,7 +111,7 @@ def mixed_factors(rng: np.random.Generator, now: FactorMix, slab: float) -> Fact
 
 def _slice(rng: np.random.Generator, log_density: Callable[[float], float], width: float) -> float:
     """A slice draw of one number from 0."""
-    return float(_slices(rng, lambda t: np.array([log_density(float(t[0]))]), 1, width)[0])
+    return float(slice_draws(rng, lambda t: np.array([log_density(float(t[0]))]), 1, width)[0])
 
 
 def _held(now: FactorMix, slab: float) -> FloatArray:

@@ -15,6 +15,7 @@ from nongauss.rank_factor.config import RankConfig, ShrinkagePrior
 from nongauss.rank_factor.data import RankRows
 from nongauss.rank_factor.inference import Gibbs, Inference
 from nongauss.rank_factor.level_density import drawn_factors, is_joint
+from nongauss.rank_factor.machine_moves import moved_machines
 from nongauss.rank_factor.mixing_moves import mixed_state, scaled_columns
 from nongauss.rank_factor.objective import rows_bound
 from nongauss.rank_factor.params import (
@@ -267,7 +268,10 @@ def update_experts(
     beta = inference.normal(svm_mixture.beta_system(now, z, g, shares, labels.y, labels.weight, prior))
     shrink = coefficient_shrinkage(inference, now, beta, prior)
     gate = None if now.gate is None else inference.gate(now.gate, z, shares, labels.weight)
-    return Experts(beta, shrink, gate)
+    after = Experts(beta, shrink, gate)
+    if isinstance(inference, Gibbs):
+        return moved_machines(inference.rng, after, z.mean, shares, labels, prior)
+    return after
 
 
 def coefficient_shrinkage(

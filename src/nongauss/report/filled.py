@@ -118,6 +118,8 @@ class FilledColumn:
             return self.margin.labels[int(value)]
         if self.code.kind == "date":
             return str(self.code.shown(round(value) - self.code.origin))
+        if self.code.kind == "clock":
+            return str(self.code.shown(round(60.0 * value) / 60.0))
         return figure_of(value)
 
 

@@ -234,6 +234,8 @@ def _margin(flat: int, code: ColumnCode, column: Column, weight: FloatArray) -> 
     step = 0.0 if labels else _step_of(x)
     if code.kind == "date" and code.part.startswith("day"):
         step = 1.0
+    elif code.kind == "clock" and np.allclose(60.0 * x, np.round(60.0 * x), rtol=0.0, atol=1e-6):
+        step = 1.0 / 60.0  # times of whole minutes
     return Margin(
         flat, code.name, labels, bool(code.ranks), nodes[0] + origin, nodes[1], step, is_whole, origin
     )
