@@ -147,7 +147,7 @@ def _interrupt(*args, **options):
 
 
 @pytest.mark.parametrize(
-    "what", ["nongauss.auto.regressor.fit_local", "nongauss.tggm.estimator.TGGMRegressor.fit"]
+    "what", ["nongauss.auto.local_laws.fit_local", "nongauss.tggm.estimator.TGGMRegressor.fit"]
 )
 def test_ctrl_c_keeps_what_there_is(monkeypatch, what):
     X, y = humps(60)

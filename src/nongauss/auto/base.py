@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from nongauss.auto.candidates import REGISTRY
 from nongauss.auto.clock import NO_TIME, SearchTime
-from nongauss.auto.contenders import Contender, TrainingRows, mean_and_error
+from nongauss.auto.contenders import Contender, TrainingRows, mean_and_error, weight_left_out
 from nongauss.auto.forest_classes import ForestClasses
 from nongauss.auto.inputs import Arcsinh
 from nongauss.auto.kept import KeptSearch
@@ -345,7 +345,8 @@ def read_rows(
     looked_at = encoder.rows_kept(table, name)
     seen: FloatArray = with_a_column(rows.X).astype(np.float64)
     own = {word: values[index] for word, values in beside.items()}
-    return TrainingRows(looked_at.take(index), seen, y[index], target[index], rows.weight, own)
+    left_out = weight_left_out(seen, y[index], rows.weight)
+    return TrainingRows(looked_at.take(index), seen, y[index], target[index], rows.weight, left_out, own)
 
 
 def leaderboard(

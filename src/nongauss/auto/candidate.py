@@ -20,18 +20,20 @@ class Candidate:
     """One law that may be chosen.
 
     `build(seed, n_rows)` gives an estimator, `quick` a hasty one for the screen; `left_out(estimator, X, y,
-    weight)` what the fitted one says of each of its rows without that row (a law, or `ClassShares`);
+    weight)` what the fitted one says of each of its rows without so much weight of that row (a law, or
+    `ClassShares`);
     `n_parameters(estimator)` how many numbers the rows chose beside, each of which flatters by about a nat in
     all.
 
     `resume(estimator, former)` lets a fit begin where that of `former`, of other rows, has ended.
     `cost`: seconds for 500 rows, about. `local`: may its residuals have a local law? `is_floor`: is it so
-    cheap that it is always there? `arcsinh`: does it see strongly skewed columns through arcsinh?
-    `group_effects`: do the groups of the column of labels with most of them have effects of their own?
-    `family`: which family it is of, since laws of one family gain alike from more rows and others may not.
-    `alike`: of those that share this word, one model of inputs seen in several ways, the screen keeps the
-    best alone. `most_rows`: it is left out of larger tables; `fewest_rows`, `fewest_cells` (rows times
-    columns): of smaller ones. `takes_limits`: are `censoring` and `y_upper` for it?
+    cheap that it is always there? `is_constant`: does it look at no column? `arcsinh`: does it see strongly
+    skewed columns through arcsinh? `group_effects`: do the groups of the column of labels with most of them
+    have effects of their own? `family`: which family it is of, since laws of one family gain alike from more
+    rows and others may not. `alike`: of those that share this word, one model of inputs seen in several ways,
+    the screen keeps the best alone. `most_rows`: it is left out of larger tables; `fewest_rows`,
+    `fewest_cells` (rows times columns): of smaller ones; `most_rows_a_column`: of those with more rows for
+    each column. `takes_limits`: are `censoring` and `y_upper` for it?
     """
 
     name: str
@@ -46,12 +48,19 @@ class Candidate:
     alike: str = ""
     local: bool = True
     is_floor: bool = False
+    is_constant: bool = False
     arcsinh: bool = False
     group_effects: bool = False
     most_rows: float = np.inf
     fewest_rows: int = 2
     fewest_cells: int = 0
+    most_rows_a_column: float = np.inf
     takes_limits: bool = False
+
+    def suits(self, n_rows: int, n_columns: int) -> bool:
+        """Is it for tables of so many rows and encoded columns?"""
+        is_large = self.fewest_rows <= n_rows and self.fewest_cells <= n_rows * n_columns
+        return is_large and n_rows <= min(self.most_rows, self.most_rows_a_column * n_columns)
 
 
 class ClassShares(NamedTuple):

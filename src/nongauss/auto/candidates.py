@@ -15,7 +15,7 @@ import pandas as pd
 from nongauss.auto.candidate import Build, Candidate, ClassShares
 from nongauss.core.errors import InputError
 from nongauss.predictive.distribution import FloatArray
-from nongauss.sparse_gp.config import MOST_FINE
+from nongauss.sparse_gp.config import FEW_ROWS_A_COLUMN, MOST_FINE
 from nongauss.sparse_gp.left_out import left_out_law, left_out_probabilities, n_parameters
 from nongauss.sparse_gp.likelihoods import REGRESSION
 
@@ -90,9 +90,7 @@ def candidates_for(
     """The candidates for a kind of target, or those of them that are named. Raises InputError."""
     serving = [c for c in REGISTRY.values() if kind in c.kinds]
     if names == "auto":
-        n_cells = n_rows * n_columns
-        large_enough = [c for c in serving if c.fewest_rows <= n_rows and c.fewest_cells <= n_cells]
-        return [c for c in large_enough if n_rows <= c.most_rows]
+        return [c for c in serving if c.suits(n_rows, n_columns)]
     if isinstance(names, str):
         names = [names]
     known = {c.name: c for c in serving}
@@ -132,9 +130,11 @@ def _gp_labels(name: str, **settings: Any) -> Build:
     """How a Gaussian process for labels is made, by its class's name."""
 
     def build(seed: int, n_rows: int) -> Any:
+        from nongauss.auto import one_lengthscale
         from nongauss.sparse_gp import classifier
 
-        return getattr(classifier, name)(random_state=seed, **settings)
+        home = classifier if hasattr(classifier, name) else one_lengthscale
+        return getattr(home, name)(random_state=seed, **settings)
 
     return build
 
@@ -247,11 +247,25 @@ LAWS: list[tuple[str, Sequence[str], dict[str, Any], float]] = [
 """Gaussian processes for numbers: name, kinds, settings, cost. The order is that in which they are tried."""
 
 
+CONSTANTS = [
+    ("constant count", (COUNT,), "negative_binomial"),
+    ("constant with zeros", (ZEROS,), "hurdle_gamma"),
+    ("constant share", (UNIT_WITH_ENDS,), "zero_one_beta"),
+]
+"""Laws without columns of targets that have no density everywhere: name, kinds, likelihood."""
+
+
 def _register_numbers() -> None:
     """Gaussian processes for numbers, by likelihood; those that this version does not have are skipped."""
     for name, kernel in (("constant", "constant"), ("linear", "linear")):
         settings = {"kernel": kernel, "n_scales": 1, "n_inducing": 50}
-        _register_gp(name, DENSITIES, settings, 0.2, local=name != "constant", is_floor=True)
+        flags = {"is_floor": True, "is_constant": name == "constant", "local": name != "constant"}
+        _register_gp(name, DENSITIES, settings, 0.2, **flags)
+    kinds: Sequence[str]
+    for name, kinds, likelihood in CONSTANTS:
+        if likelihood in REGRESSION:
+            settings = {"kernel": "constant", "n_scales": 1, "n_inducing": 50, "likelihood": likelihood}
+            _register_gp(name, kinds, settings, 0.2, is_floor=True, is_constant=True, local=False)
     for name, kinds, settings, cost in LAWS:
         if settings.get("likelihood", "gaussian") not in REGRESSION:
             continue
@@ -327,15 +341,23 @@ def _register_labels() -> None:
     """Models of labels and of grades."""
     both = (LABELS, GRADES)
     floors = {f"{kernel} labels": {"kernel": kernel, "n_inducing": 50} for kernel in ("constant", "linear")}
+    one = "OneLengthscaleClassifier"
     models: list[tuple[str, Sequence[str], str, dict[str, Any], float]] = [
         *((name, both, "SparseGPClassifier", settings, 1.0) for name, settings in floors.items()),
+        ("linear labels, one scale", both, one, floors["linear labels"], 1.0),
         ("gp labels", both, "SparseGPClassifier", {}, 3.0),
+        ("gp labels, one scale", both, one, {}, 2.0),
         ("gp grades", (GRADES,), "SparseGPOrdinalClassifier", {}, 2.0),
     ]
     for name, kinds, class_name, settings, cost in models:
         kept, build = frozenset(kinds), _gp_labels(class_name, **settings)
-        more = {"resume": _resume_gp, "is_floor": name in floors}
-        register(Candidate(name, kept, build, _gp_shares, n_parameters, cost, **more))  # type: ignore[arg-type]
+        more: dict[str, Any] = {"resume": _resume_gp, "is_floor": "kernel" in settings}
+        more["is_constant"] = settings.get("kernel") == "constant"
+        if class_name == one:
+            more["most_rows_a_column"] = FEW_ROWS_A_COLUMN
+        if name.startswith("gp labels"):
+            more["alike"] = "gp labels"
+        register(Candidate(name, kept, build, _gp_shares, n_parameters, cost, **more))
     tggm, sizes = (
         _tggm("TGGMClassifier"),
         {"most_rows": MOST_JUDGED, "fewest_rows": FEWEST_MEMBERS, "family": "tggm"},

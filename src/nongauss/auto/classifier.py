@@ -15,9 +15,16 @@ from nongauss.auto.calibration import LabelCalibration, fit_labels, no_calibrati
 from nongauss.auto.candidate import ClassShares
 from nongauss.auto.candidates import GRADES, LABELS, MOST_JUDGED, candidates_for
 from nongauss.auto.clock import NO_TIME, SearchTime, seconds_of_trees
-from nongauss.auto.contenders import Contender, TrainingRows, give_shares, mean_and_error, rows_judged
+from nongauss.auto.contenders import (
+    Contender,
+    TrainingRows,
+    flattery,
+    give_shares,
+    mean_and_error,
+    rows_judged,
+)
 from nongauss.auto.forest import N_TREES
-from nongauss.auto.forest_classes import fit_forest_classes
+from nongauss.auto.forest_classes import N_CHOSEN, fit_forest_classes
 from nongauss.auto.parts import in_memory
 from nongauss.auto.regressor import Budget, Jobs, Names
 from nongauss.auto.search import Search
@@ -244,9 +251,10 @@ class AutoClassifier(ProbabilityClassifierMixin, Auto):
 
     def _grow(self, made: Contender, rows: TrainingRows, seed: int, n_classes: int) -> None:
         """Give a contender a forest's law of the classes."""
-        found = fit_forest_classes(rows.X, rows.y, n_classes, rows.weight, seed, self.n_jobs)
+        known = rows.X, rows.y, n_classes, rows.weight, seed, self.n_jobs
+        found = fit_forest_classes(*known, left_out=rows.left_out)
         made.local, made.left_out = found
-        made.log_density = np.log(_own(made.left_out, rows))
+        made.log_density = np.log(_own(made.left_out, rows)) - flattery(N_CHOSEN, float(rows.weight.sum()))
 
     def _calibrated(self, contenders: Sequence[Contender], rows: TrainingRows) -> LabelCalibration:
         """What rows left out of the mixture ask for; nothing where no calibration is wanted."""

@@ -23,12 +23,23 @@ REACH_OF_FAMILY = 0.6
 screen: a few hundred rows tell the laws of one family apart, but not which family gains most from more."""
 
 
+LEAST_GAIN, FEW_ROWS = 2.0, 100.0
+"""See `give_shares`."""
+
+MOST_FOR_FEW = 1.5
+"""How many times a nat a number that was chosen flatters by at most, where rows are few."""
+
+SHARE_OF_OTHERS = 0.25
+"""Share of the inputs that come more than once, from which with other targets, equal rows are no copies."""
+
+
 @dataclass(frozen=True)
 class TrainingRows:
     """Distinct rows in an order by their content: the table, its encoding X (N, D), and the targets.
 
     `y` (N,): numbers, or the number of each row's class; `target` (N,) what estimators are fitted to;
-    `beside` arrays (N,) that they are given by name, such as `exposure`.
+    `beside` arrays (N,) that they are given by name, such as `exposure`; `left_out` (N,) how much of a row's
+    weight is left out where the row is judged, see `weight_left_out`.
     """
 
     table: InputTable
@@ -36,6 +47,7 @@ class TrainingRows:
     y: FloatArray
     target: Any
     weight: FloatArray
+    left_out: FloatArray
     beside: Mapping[str, FloatArray] = field(default_factory=dict)
 
     def __len__(self) -> int:
@@ -48,8 +60,31 @@ class TrainingRows:
         rows = np.arange(n)
         own = {name: values[:n] for name, values in self.beside.items()}
         return TrainingRows(
-            self.table.take(rows), self.X[:n], self.y[:n], self.target[:n], self.weight[:n], own
+            self.table.take(rows),
+            self.X[:n],
+            self.y[:n],
+            self.target[:n],
+            self.weight[:n],
+            self.left_out[:n],
+            own,
         )
+
+
+def weight_left_out(X: FloatArray, y: FloatArray, weight: FloatArray) -> FloatArray:
+    """How much of the weight of each distinct row X (N, D), y (N,) is left out where it is judged: (N,).
+
+    All of it, since equal rows are mostly one that was copied. But where columns have few values, rows with
+    equal inputs have other targets too: then equal rows are as many observations, of which one is left out.
+    """
+    if weight.max() <= 1.0:
+        return weight
+    _, group = np.unique(X, axis=0, return_inverse=True)
+    group = group.ravel()
+    targets, total = np.bincount(group), np.bincount(group, weight)
+    come_again = total > 1.0
+    if not come_again.any() or (targets[come_again] > 1).mean() < SHARE_OF_OTHERS:
+        return weight
+    return np.minimum(weight, 1.0)
 
 
 @dataclass
@@ -154,11 +189,36 @@ def mean_and_error(values: FloatArray, weight: FloatArray) -> tuple[float, float
     return mean, float(np.sqrt(spread / max(total, 1.0)))
 
 
+def flattery(n_parameters: float, total: float) -> float:
+    """Nats a row by which rows of so much weight in all flatter what was chosen by them.
+
+    About one nat in all for each number that they chose (Akaike 1974), more where rows are few for these
+    (Hurvich and Tsai 1989); but length-scales count for less than coefficients do, so not much more.
+    """
+    left = total - n_parameters - 1.0
+    return n_parameters / total * (min(total / left, MOST_FOR_FEW) if left > 0.0 else MOST_FOR_FEW)
+
+
 def give_shares(contenders: Sequence[Contender], weight: FloatArray) -> None:
-    """Set the share of each contender that is in, and why the others of these have none."""
+    """Set the share of each contender that is in, and why the others of these have none.
+
+    The law without columns predicts alone unless the mixture is ahead of it by `LEAST_GAIN` nats in all. Of
+    few rows it keeps the share of one: what these say of a relation may be chance, and no row is certain.
+    """
     inside = [c for c in contenders if c.log_density is not None]
     densities = np.stack([c.log_density for c in inside if c.log_density is not None])
-    for contender, share in zip(inside, stacked(densities, weight[: densities.shape[1]]), strict=True):
+    weight = weight[: densities.shape[1]]
+    shares, total = stacked(densities, weight), float(weight.sum())
+    plain = [i for i, c in enumerate(inside) if c.candidate is not None and c.candidate.is_constant]
+    if plain:
+        alone = np.eye(len(inside))[plain[0]]
+        with np.errstate(divide="ignore"):
+            mixed = np.logaddexp.reduce(densities + np.log(shares)[:, None], axis=0)
+        if weight @ (mixed - densities[plain[0]]) < LEAST_GAIN:
+            shares = alone
+        elif total < FEW_ROWS:
+            shares = (total * shares + alone) / (total + 1.0)
+    for contender, share in zip(inside, shares, strict=True):
         contender.share = float(share)
         if not share:
             contender.why_out = "adds less than it costs to what the others predict"

@@ -100,12 +100,17 @@ def grow(
     n_jobs: int | None = None,
     max_features: float | str = 1.0,
     n_trees: int | None = None,
+    left_out: FloatArray | None = None,
+    n_judged: int | None = None,
 ) -> tuple[LeafForest, csr_array]:
     """A forest on X (N, D) whose leaves are alike in all `targets` (N, P), and the rows' own weights.
 
     The weights of each training row (N, N) come from the trees that did not draw it. `leaf`: fewest rows of a
     leaf; `max_features`: columns that each split looks at, as in scikit-learn. A tree draws rows by their
-    weights, as many as these sum to. `n_trees`: `N_TREES` by default.
+    weights, as many as these sum to. `n_trees`: `N_TREES` by default. `left_out` (N,): the weight of a row
+    that is not to be drawn, all by default; of a part s of it a tree with c draws of the row counts
+    (1 - s)^c, the probability that none of these was of that part. `n_judged`: the first rows, of which alone
+    the weights (J, N) are given.
     """
     from sklearn import config_context
     from sklearn.tree import DecisionTreeRegressor
@@ -129,7 +134,9 @@ def grow(
     root = np.cumsum([0, *(tree.node_count for tree in trees)]).astype(np.int32)
     at = np.stack([tree.apply(cells) for tree in trees], axis=1).astype(np.int32) + root[:-1]
     forest = _stored(trees, root, at, counts)
-    return forest, forest._weights(at, (counts == 0).astype(np.float64))
+    part = np.ones(len(weight)) if left_out is None else left_out / weight
+    judged = slice(n_judged)
+    return forest, forest._weights(at[judged], (1.0 - part[judged])[:, None] ** counts[judged])
 
 
 def _stored(trees: list[Any], root: IntArray, at: IntArray, counts: FloatArray) -> LeafForest:

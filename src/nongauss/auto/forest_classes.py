@@ -23,6 +23,9 @@ LEAVES = (1, 3, 10)
 SHARES = (0.003, 0.01, 0.03, 0.1, 0.2, 0.4)
 """Shares of the overall frequencies that are tried. None is 0: no class is impossible."""
 
+N_CHOSEN = 2
+"""Numbers that the rows choose: leaf and share."""
+
 
 @persistable("auto.ForestClasses")
 class ForestClasses(NamedTuple):
@@ -51,14 +54,18 @@ def fit_forest_classes(
     seed: int,
     n_jobs: int | None = None,
     n_trees: int | None = None,
+    left_out: FloatArray | None = None,
 ) -> tuple[ForestClasses, FloatArray]:
-    """The forest of rows X (N, D) with class numbers (N,), and the rows' probabilities without them."""
+    """The forest of rows X (N, D) with class numbers (N,), and the rows' probabilities without them.
+
+    `left_out` (N,): without so much of their weight, all by default.
+    """
     own = codes.astype(np.int32)
     is_class = np.eye(n_classes)[own]
     shares = (weight @ is_class + 0.5) / (weight.sum() + 0.5 * n_classes)
     best: tuple[float, ForestClasses, FloatArray] | None = None
     for leaf in LEAVES:
-        forest, W = grow(X, is_class, weight, leaf, seed, n_jobs, "sqrt", n_trees)
+        forest, W = grow(X, is_class, weight, leaf, seed, n_jobs, "sqrt", n_trees, left_out)
         plain = _shares_of(W, own, n_classes)
         for smoothing in SHARES:
             found = ForestClasses(forest, own, shares, smoothing)

@@ -44,11 +44,17 @@ MANY_ROWS, TRIAL_TREES = 300, 40
 """Rows from which the size of leaves is chosen by a forest of so few trees: the choice is the same, and the
 price a half."""
 
+GROWTH = 1.15
+"""Power of the number of rows by which the time of a tree grows."""
+
 BANDS = (0.03, 0.05, 0.08, 0.12, 0.18, 0.27, 0.4, 0.65, 1.0)
 """Bands that are tried: in scores, or in standard deviations of the scores about the row."""
 
 SHARES = (0.01, 0.03, 0.1, 0.2, 0.35, 0.5, 0.7, 0.9)
 """Shares of the base's own law that are tried. None is 0: its tails reach beyond all residuals."""
+
+N_CHOSEN = 3
+"""Numbers that the rows choose: leaf, band and share."""
 
 SMALLEST = 1e-300
 """Least density that a logarithm is taken of."""
@@ -118,38 +124,48 @@ def fit_local(
     n_jobs: int | None = None,
     n_trees: int | None = None,
     leaf: int | None = None,
+    n_judged: int | None = None,
 ) -> LocalFit:
     """The local law on a base: encoded rows X (N, D) and the base's law of each row without it.
 
-    `with_base` False: a constant base, which gives the forest's own conditional law of y. `n_trees`:
-    `forest.N_TREES` by default. `leaf`: the fewest rows of a leaf where these need not be chosen.
+    `with_base` False: a constant base, which gives the forest's own conditional law of y; its forest looks at
+    columns alone, as that of a base does that is next to constant. `n_trees`: `forest.N_TREES` by default.
+    `leaf`: the fewest rows of a leaf where these need not be chosen. `n_judged`: the first rows that choose,
+    and whose laws are given; all by default.
     """
     mean, sd = left_out.mean, left_out.std
+    with_base = with_base and _goes_with(mean, y, weight)
     seen = _seen(left_out, y, seed)
     near = np.clip(seen.score, -LARGEST_SCORE, LARGEST_SCORE)
     inputs = _inputs(X, _like_inputs(X, mean), _like_inputs(X, sd), with_base)
     targets = np.column_stack([near, np.abs(near)])
+    own_scale, first = _has_own_scale(left_out), slice(n_judged)
 
-    def fitted(leaf: int, n_trees: int | None = n_trees) -> LocalFit:
-        forest, W = grow(inputs, targets, weight, leaf, seed, n_jobs, n_trees=n_trees)
-        density, (band, is_relative, share) = _chosen(W, seen, weight)
-        log_density = seen.log_rest + np.log(np.maximum(density, SMALLEST))
-        value = float(weight @ log_density / weight.sum())
-        own_scale = _has_own_scale(left_out)
-        local = LocalLaw(forest, seen.score, band, is_relative, share, with_base, leaf, own_scale)
-        return LocalFit(local, local._mixed(W, left_out), log_density, value)
+    def fitted(leaf: int, n_trees: int | None = n_trees, grown: slice = slice(None)) -> LocalFit:
+        known, forest_rows = seen.of(grown), (inputs[grown], targets[grown], weight[grown])
+        forest, W = grow(*forest_rows, leaf, seed, n_jobs, n_trees=n_trees, n_judged=n_judged)
+        density, (band, is_relative, share) = _chosen(W, known, weight[first])
+        log_density = seen.log_rest[first] + np.log(np.maximum(density, SMALLEST))
+        value = float(weight[first] @ log_density / weight[first].sum())
+        local = LocalLaw(forest, known.score, band, is_relative, share, with_base, leaf, own_scale)
+        return LocalFit(local, local._mixed(W, left_out[first]), log_density, value)
 
     if leaf is not None:
         return fitted(leaf)
     leaves = [leaf for leaf in LEAVES if 2 * leaf <= len(y)] or LEAVES[:1]
     if len(y) >= MANY_ROWS:
-        return fitted(max(leaves, key=lambda leaf: fitted(leaf, TRIAL_TREES).value))
+        return fitted(max(leaves, key=lambda leaf: fitted(leaf, TRIAL_TREES, first).value))
     return max((fitted(leaf) for leaf in leaves), key=lambda fit: fit.value)
 
 
-def n_trees_grown(n_rows: int) -> int:
-    """How many trees `fit_local` grows, those by which the leaf is chosen and those of the law."""
-    return N_TREES + len(LEAVES) * TRIAL_TREES if n_rows >= MANY_ROWS else len(LEAVES) * N_TREES
+def n_trees_grown(n_judged: int, larger: float = 1.0) -> float:
+    """How many trees `fit_local` grows, those by which the leaf is chosen and those of the law.
+
+    The latter are of so many times as many rows, and count by what they cost.
+    """
+    if n_judged < MANY_ROWS:
+        return len(LEAVES) * N_TREES
+    return float(N_TREES * larger**GROWTH) + len(LEAVES) * TRIAL_TREES
 
 
 class _Seen(NamedTuple):
@@ -165,6 +181,10 @@ class _Seen(NamedTuple):
     high: FloatArray
     plain: FloatArray
     log_rest: FloatArray
+
+    def of(self, rows: slice) -> _Seen:
+        """The same of some of the rows."""
+        return _Seen(*(values[rows] for values in self))
 
 
 def _seen(left_out: PredictiveDistribution, y: FloatArray, seed: int) -> _Seen:
@@ -207,19 +227,19 @@ def _one_gaussian(base: PredictiveDistribution) -> GaussianMixtureDistribution:
 
 
 def _chosen(W: csr_array, seen: _Seen, weight: FloatArray) -> tuple[FloatArray, tuple[float, bool, float]]:
-    """The density or mass of the scores (N,) under the best of band, kind of band and share, and these.
+    """The density or mass of the first scores (J,) under the best of band, kind of band and share, and these.
 
-    `W` (N, N): weights that no row has a part in.
+    `W` (J, N): weights of the rows at the first of them, that no row has a part in.
     """
-    spread = _spread(W, seen.score)
+    spread, plain = _spread(W, seen.score), seen.plain[: W.shape[0]]
     unjudged = np.diff(W.indptr) == 0  # heavy rows, which every tree has drawn
     best_value, chosen = -math.inf, (1.0, False, SHARES[-1])
-    best: FloatArray = seen.plain
+    best: FloatArray = plain
     for is_relative, band in product((False, True), BANDS):
         near = _density(W, seen, band * (spread if is_relative else np.ones(len(spread))))
-        near = np.where(unjudged, seen.plain, near)
+        near = np.where(unjudged, plain, near)
         for share in SHARES:
-            density = (1.0 - share) * near + share * seen.plain
+            density = (1.0 - share) * near + share * plain
             value = float(weight @ np.log(np.maximum(density, SMALLEST)))
             if value > best_value:
                 best_value, best, chosen = value, density, (band, is_relative, share)
@@ -227,7 +247,7 @@ def _chosen(W: csr_array, seen: _Seen, weight: FloatArray) -> tuple[FloatArray, 
 
 
 def _density(W: csr_array, seen: _Seen, band: FloatArray) -> FloatArray:
-    """sum_i w_ni N(z_n; z_i, h_n^2) at each training row, or that law's mass where F jumps: (N,)."""
+    """sum_i w_ni N(z_n; z_i, h_n^2) at the first rows n, or that law's mass where F jumps: (J,)."""
     row = np.repeat(np.arange(W.shape[0]), np.diff(W.indptr))
     centre = seen.score[W.indices]
     jumps = (seen.low < seen.high)[row]
@@ -252,6 +272,15 @@ def _spread(W: csr_array, scores: FloatArray) -> FloatArray:
     variance = W @ scores**2 - mean**2
     out: FloatArray = np.sqrt(np.maximum(variance, SMALLEST_SPREAD**2))
     return out
+
+
+def _goes_with(mean: FloatArray, y: FloatArray, weight: FloatArray) -> bool:
+    """Is a base's mean (N,) at rows left out the higher, the higher their targets y (N,) are?
+
+    It is the lower where the base is next to constant: then all that it tells is the target left out.
+    """
+    centre = weight @ y / weight.sum()
+    return bool(weight @ ((y - centre) * (mean - weight @ mean / weight.sum())) > 0.0)
 
 
 def _like_inputs(X: FloatArray, values: FloatArray) -> FloatArray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Annotated, Any, Literal, Self
 
@@ -28,6 +28,7 @@ from nongauss.auto.figures import figures_of, no_figures, usable_mean
 from nongauss.auto.kinds import said_kind, target_kind
 from nongauss.auto.limits import Limits, limits_of, no_limits
 from nongauss.auto.local_law import LEAVES, LocalLaw, fit_local, n_trees_grown
+from nongauss.auto.local_laws import MOST_GROWN, add_local, bases_of
 from nongauss.auto.parts import in_memory
 from nongauss.auto.search import Search
 from nongauss.core.errors import InputError, NongaussWarning
@@ -300,7 +301,7 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
         made = Contender(name, base.candidate, change=base.change, base=base.name)
         rows = search.rows.first(MOST_JUDGED)
         leaf = member.local.leaf if isinstance(member.local, LocalLaw) else None
-        search.timed(made, partial(self._add_local, made, base, rows, search.seed, name != FOREST, leaf))
+        search.timed(made, self._on(made, base, rows, search, with_base=name != FOREST, leaf=leaf))
         return made
 
     def _local_laws(self, contenders: Sequence[Contender], search: Search) -> list[Contender]:
@@ -309,15 +310,21 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
         if len(rows) < FEWEST_LOCAL:
             return []
         out = []
-        for base, with_base in _bases(contenders, rows):
+        for base, with_base in bases_of(contenders, rows):
             name = base.name + LOCAL if with_base else FOREST
             made = Contender(name, base.candidate, change=base.change, base=base.name)
             out.append(made)
             if not search.clock.has_for_a_law():
                 made.why_out = NO_TIME
                 continue
-            search.timed(made, partial(self._add_local, made, base, rows, search.seed, with_base))
+            search.timed(made, self._on(made, base, rows, search, with_base=with_base))
         return out
+
+    def _on(
+        self, made: Contender, base: Contender, rows: TrainingRows, search: Search, **how: Any
+    ) -> Callable[[], None]:
+        """What gives a contender the local law of another's residuals; see `add_local` and `fit_local`."""
+        return partial(add_local, made, base, rows, search, self._limits, n_jobs=self.n_jobs, **how)
 
     def _look_ahead(self, contender: Contender, rows: TrainingRows, clock: SearchTime) -> None:
         few = rows.first(MOST_JUDGED)
@@ -326,24 +333,9 @@ class AutoRegressor(DistributionRegressorMixin, RegressorMixin, Auto):  # type: 
         how: dict[str, Any] = {"n_jobs": self.n_jobs, "leaf": LEAVES[0]}
         grow = partial(fit_local, few.X, contender.left_out, few.y, few.weight, 0, **how)
         fixed, each = seconds_of_trees(lambda n_trees: grow(n_trees=n_trees))
-        clock.law = (len(LEAVES) + 1) * fixed + n_trees_grown(len(few)) * each
+        larger = min(len(rows), MOST_GROWN) / len(few)
+        clock.law = (len(LEAVES) + 1) * fixed + n_trees_grown(len(few), larger) * each
         clock.n_laws, clock.figures = MOST_BASES, FIGURES * clock.law
-
-    def _add_local(
-        self,
-        made: Contender,
-        base: Contender,
-        rows: TrainingRows,
-        seed: int,
-        with_base: bool,
-        leaf: int | None = None,
-    ) -> None:
-        """Give a contender the local law of another's residuals; see `fit_local` for `leaf`."""
-        left_out, y, weight, how = base.left_out, rows.y, rows.weight, {"with_base": with_base, "leaf": leaf}
-        found = fit_local(rows.X, left_out, y, weight, seed, n_jobs=self.n_jobs, **how)  # type: ignore[arg-type]
-        flattery = base.candidate.n_parameters(base.model) / weight.sum()  # type: ignore[union-attr]
-        made.local, made.left_out = found.local, found.left_out
-        made.log_density = found.log_density - flattery
 
 
 def _left_out(contenders: Sequence[Contender]) -> PredictiveDistribution:
@@ -368,22 +360,6 @@ def _log_prob(limits: Limits, law: PredictiveDistribution, rows: TrainingRows) -
     """Log density of each row's target under its law, log probability at or between limits: (N,)."""
     ends = ends_of(rows.y, rows.beside)
     return limits.law(law).log_prob(rows.y) if ends is None else log_prob_between(law, ends)
-
-
-def _bases(contenders: Sequence[Contender], rows: TrainingRows) -> list[tuple[Contender, bool]]:
-    """Contenders that get a local law, with whether its forest looks at them too.
-
-    They are the best by log density, the best by squared error, which is often the same, and the constant
-    one.
-    """
-    able = [c for c in contenders if c.is_in and c.candidate is not None and c.candidate.local]
-    able = [c for c in able if np.isfinite(c.left_out.std).all() and (c.left_out.std > 0.0).all()]
-    density = {c.name: float(rows.weight @ c.log_density) for c in able}  # type: ignore[operator]
-    error = {c.name: float(rows.weight @ (c.left_out.mean - rows.y) ** 2) for c in able}
-    best = [max(able, key=lambda c: density[c.name]), min(able, key=lambda c: error[c.name])] if able else []
-    bases = best[: len({c.name for c in best})]
-    constant = [c for c in contenders if c.is_in and c.name == "constant"]
-    return [*((c, True) for c in bases), *((c, False) for c in constant)]
 
 
 __all__ = ["AutoRegressor"]

@@ -22,6 +22,7 @@ from nongauss.auto.contenders import (
     Contender,
     TrainingRows,
     candidate_of,
+    flattery,
     of_other_families,
     within_reach,
 )
@@ -259,11 +260,11 @@ class Search:
         table = judged.table if contender.change is None else contender.change(judged.table)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            left_out = candidate.left_out(model, table, judged.target, judged.weight, **judged.beside)
+            left_out = candidate.left_out(model, table, judged.target, judged.left_out, **judged.beside)
             log_density = self.judge(left_out, judged)
         if not np.isfinite(log_density).any():
             contender.why_out = "its density is nowhere a number"
             return
-        flattery = candidate.n_parameters(model) / float(rows.weight.sum())
         contender.model, contender.left_out = model, left_out
-        contender.log_density = log_density - flattery
+        flattered = flattery(candidate.n_parameters(model), float(rows.weight.sum()))
+        contender.log_density = log_density - flattered

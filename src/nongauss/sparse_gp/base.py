@@ -44,6 +44,8 @@ class SparseGP(TableEstimator):
 
     _by_class: ClassVar[bool] = False
     """Are targets classes without an order?"""
+    _has_one_lengthscale: ClassVar[bool] = False
+    """Do all columns share one length-scale?"""
     checkpoint: str | os.PathLike[str] | None
     group: str | int | None
     keep_columns: KeepColumns
@@ -129,7 +131,8 @@ class SparseGP(TableEstimator):
         code = None if recipe.group is None else group_code(encoder, recipe.group)
         most = most_rows(recipe.most_inducing(likelihood))
         table = read_table(source, encoder, read, type(self).__name__, most)
-        table = table._replace(group="" if code is None else str(code.name))
+        space = table.space.as_one if self._has_one_lengthscale else table.space
+        table = table._replace(group="" if code is None else str(code.name), space=space)
         likelihood = likelihood.adapted(table.rows.y, table.rows.weight, scale)
         told = (self._settings_that_matter(), encoder, likelihood, table.checksum)
         seed, checkpoint = open_checkpoint(self.checkpoint, seed, self.random_state, tuple(table.rows), *told)

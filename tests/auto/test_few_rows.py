@@ -1,0 +1,138 @@
+"""Rows that are few, or that come again: what they say of a candidate, and what the choice makes of it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import norm
+
+from nongauss import AutoClassifier, AutoRegressor
+from nongauss.auto.candidates import REGISTRY, candidates_for
+from nongauss.auto.contenders import Contender, flattery, give_shares, weight_left_out
+from nongauss.auto.forest import grow
+from nongauss.auto.local_law import fit_local
+from nongauss.predictive.mixture import GaussianMixtureDistribution
+
+pytestmark = pytest.mark.usefixtures("few_trees")
+
+
+def gaussian(mean, sd):
+    def components(rows):
+        return np.zeros((len(rows), 1)), mean[rows, None, None], sd[rows, None, None]
+
+    return GaussianMixtureDistribution(
+        mean[:, None], sd[:, None] ** 2, components, squeeze=True, n_components=1
+    )
+
+
+def test_equal_rows_are_copies_unless_inputs_come_with_other_targets():
+    X = np.repeat(np.arange(4.0), 2)[:, None]
+    y = np.tile([0.0, 1.0], 4)
+    weight = np.full(8, 3.0)
+    assert_array_equal(weight_left_out(X, y, weight), np.ones(8))
+    assert_array_equal(weight_left_out(np.arange(8.0)[:, None], y, weight), weight)
+    assert_array_equal(weight_left_out(X, y, np.ones(8)), np.ones(8))
+
+
+def test_a_forest_without_one_of_equal_rows_is_that_of_rows_one_by_one():
+    """Equal rows of a weight, and the same rows one by one, are left out alike in the mean over trees."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 2))
+    y = X[:, :1] + rng.normal(size=(30, 1))
+    weight = np.full(30, 3.0)
+    _, together = grow(X, y, weight, 1, 0, n_trees=600, left_out=np.ones(30))
+    again = np.repeat(np.arange(30), 3)
+    _, apart = grow(X[again], y[again], np.ones(90), 1, 1, n_trees=600)
+    summed = apart.toarray().reshape(30, 3, 30, 3).sum(axis=3).mean(axis=1)
+    assert np.abs(together.toarray() - summed).mean() < 0.004
+    assert np.diag(together.toarray()).mean() > 0.3
+
+
+def test_labels_of_few_inputs_are_predicted_by_their_shares():
+    """Of six cells with their own probabilities no row may be judged as if its whole cell were not there."""
+    rng = np.random.default_rng(1)
+    cell, truth = rng.integers(0, 6, 900), np.array([0.1, 0.9, 0.3, 0.7, 0.2, 0.8])
+    y = (rng.random(900) < truth[cell]).astype(int)
+    X = np.column_stack([cell // 3, cell % 3]).astype(float)
+    model = AutoClassifier(random_state=0).fit(X, y)
+    cells = np.column_stack([np.arange(6) // 3, np.arange(6) % 3]).astype(float)
+    assert_allclose(model.predict_proba(cells)[:, 1], truth, atol=0.12)
+    board = model.leaderboard_.set_index("candidate")["log_density"]
+    best = np.mean(np.log(np.where(y == 1, truth[cell], 1 - truth[cell])))
+    assert abs(board["gp labels"] - best) < 0.03
+
+
+def test_one_length_scale_for_all_columns_where_these_are_many():
+    names = [c.name for c in candidates_for("labels", 150, 60)]
+    assert {"gp labels, one scale", "linear labels, one scale"} <= set(names)
+    assert "gp labels, one scale" not in [c.name for c in candidates_for("labels", 600, 4)]
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(100, 30))
+    y = (np.abs(X[:, :3]).sum(axis=1) + X[:, 3:].sum(axis=1) / 3 > 2.4).astype(int)
+    model = REGISTRY["gp labels, one scale"].build(0, 100).fit(X, y)
+    assert list(model.lengthscales_) == ["all columns"]
+    assert REGISTRY["gp labels, one scale"].n_parameters(model) == 2
+
+
+def test_rows_flatter_more_where_they_are_few_for_what_they_chose():
+    assert flattery(2.0, 1e6) == pytest.approx(2e-6, rel=1e-3)
+    assert flattery(4.0, 30.0) == pytest.approx(4.0 / 30.0 * 30.0 / 25.0)
+    assert flattery(30.0, 20.0) == pytest.approx(1.5 * 30.0 / 20.0)
+
+
+def judged(name, density):
+    return Contender(name, REGISTRY[name], log_density=density)
+
+
+def test_the_law_without_columns_predicts_alone_unless_another_is_well_ahead():
+    plain = np.full(20, -1.0)
+    for ahead, expected in ((0.09, [1.0, 0.0]), (0.5, [1.0 / 21.0, 20.0 / 21.0])):
+        pair = [judged("constant", plain), judged("gp", plain + ahead)]
+        give_shares(pair, np.ones(20))
+        assert_allclose([c.share for c in pair], expected, atol=1e-3)
+    many = [judged("constant", np.full(500, -1.0)), judged("gp", np.full(500, -0.9))]
+    give_shares(many, np.ones(500))
+    assert_allclose([c.share for c in many], [0.0, 1.0], atol=1e-6)
+
+
+def test_coin_flips_are_not_predicted_with_confidence():
+    losses = []
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        X, y = rng.normal(size=(14, 3)), rng.permutation(np.tile([0, 1], 7))
+        model = AutoClassifier(random_state=0).fit(X, y)
+        shares = model.predict_proba(rng.normal(size=(200, 3)))
+        losses.append(-0.5 * np.log(shares).sum(axis=1).mean() - np.log(2.0))
+    assert max(losses) < 0.7
+    assert np.mean(losses) < 0.1
+
+
+def test_counts_without_a_relation_have_a_law_without_columns():
+    rng = np.random.default_rng(3)
+    model = AutoRegressor(random_state=0).fit(rng.normal(size=(30, 2)), rng.poisson(2.0, 30))
+    assert model.target_kind_ == "count"
+    assert "constant count" in model.weights_
+
+
+def test_a_base_that_is_next_to_constant_tells_no_targets():
+    """Its mean without a row is the lower the higher the row's target is, also where inputs differ."""
+    rng = np.random.default_rng(4)
+    X, y = rng.normal(size=(200, 2)), rng.normal(size=200)
+    left_out = (y.sum() - y) / 199.0
+    found = fit_local(X, gaussian(left_out, np.ones(200)), y, np.ones(200), 0)
+    assert not found.local.with_base
+    assert found.log_density.mean() < norm.logpdf(y).mean() + 0.03
+
+
+def test_a_local_law_is_grown_on_more_rows_than_judge_it():
+    rng = np.random.default_rng(5)
+    X = rng.uniform(size=(600, 1))
+    y = np.sign(np.sin(20 * X[:, 0])) + 0.1 * rng.normal(size=600)
+    base = gaussian(np.zeros(600), np.ones(600))
+    few = fit_local(X[:100], base[:100], y[:100], np.ones(100), 0, with_base=False)
+    more = fit_local(X, base, y, np.ones(600), 0, with_base=False, n_judged=100)
+    assert len(more.log_density) == len(more.left_out) == 100
+    assert len(more.local.scores) == 600
+    assert more.log_density.mean() > few.log_density.mean() + 0.1
+    assert_allclose(more.left_out.log_prob(y[:100]), more.log_density, atol=1e-6)
