@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import norm
 
 from nongauss import AutoClassifier, AutoRegressor
+from nongauss.auto.calibration import fit_labels
 from nongauss.auto.candidates import REGISTRY, candidates_for
 from nongauss.auto.contenders import Contender, flattery, give_shares, weight_left_out
 from nongauss.auto.forest import grow
@@ -106,6 +107,14 @@ def test_coin_flips_are_not_predicted_with_confidence():
         losses.append(-0.5 * np.log(shares).sum(axis=1).mean() - np.log(2.0))
     assert max(losses) < 0.7
     assert np.mean(losses) < 0.1
+
+
+def test_few_labels_ask_for_no_calibration():
+    codes = np.tile([0, 1], 6)
+    shares = np.where(codes[:, None] == [0, 1], 0.6, 0.4)
+    assert fit_labels(shares, codes, np.ones(12)).form == "none"
+    again = np.tile(codes, 20)
+    assert fit_labels(np.tile(shares, (20, 1)), again, np.ones(240)).temperature < 0.2
 
 
 def test_counts_without_a_relation_have_a_law_without_columns():

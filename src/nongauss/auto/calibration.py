@@ -32,8 +32,8 @@ SCORE_MEANS = (0.0, -0.5, 0.5, 0.0, 0.0, 0.0, 0.0)
 SCORE_SDS = (1.0, 1.0, 1.0, 0.55, 0.75, 1.35, 2.0)
 """Gaussians of which the law of the scores is stacked; the first leaves things as they are."""
 
-FEWEST_SCORES = 50
-"""Rows from which numbers are calibrated."""
+FEWEST_ROWS = 50
+"""Rows from which numbers and labels are calibrated: twelve coin flips had asked for a temperature of .07."""
 
 ROWS_A_PARAMETER = 5
 """Rows for each parameter from which a full matrix is tried for labels."""
@@ -76,7 +76,7 @@ class ScoreMixture(NamedTuple):
 
 def fit_scores(law: PredictiveDistribution, y: FloatArray, weight: FloatArray) -> ScoreMixture | None:
     """The calibration that targets y (N,) of rows left out of their laws pay for; None if there is none."""
-    if len(y) < FEWEST_SCORES:
+    if len(y) < FEWEST_ROWS:
         return None
     reach = reach_of(law)
     at = score_interval(law, y)
@@ -140,6 +140,8 @@ def fit_labels(probabilities: FloatArray, codes: NDArray[np.intp], weight: Float
     if ROWS_A_PARAMETER * size <= n:
         forms.append(("matrix", size - 1, lambda t: (eye + t[:size].reshape(eye.shape), t[size:])))
     best = no_calibration(n_classes)
+    if weight.sum() < FEWEST_ROWS:
+        return best
     best_value = _loss(logs, codes, weight, best.matrix, best.offset)[0]
     for form, n_free, build in forms:
         n_given = size + n_classes if form == "matrix" else n_free
